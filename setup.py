@@ -22,6 +22,7 @@ from description import long_description
 from toolkit import HOPPER, Toolkit, find_nvcc, without_nvcc
 from wheels import driver_version
 
+CORE = "gred._core"
 LADDER_FOLDS = ("sum", "prod", "min", "max")
 FOLD_GROUPS = ("moments", "norms", "infinity_norms", "argmins", "argmaxs", "ranges", "nan_extremes")
 FOLD_GROUPS += ("nan_sums", "nonzeros")
@@ -124,7 +125,17 @@ class BuildExt(build_ext):
     """Compiles everything side by side, and leaves linking to setuptools."""
 
     def build_extension(self, ext: Extension) -> None:
-        """Add what the machine offers to the one extension, and build it."""
+        """Compile an extension's sources, and let setuptools link them."""
+        jobs = self.core_jobs(ext) if ext.name == CORE else self.plain_jobs(ext, [])
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            list(pool.map(Job.run, jobs))
+        ext.sources = []
+        ext.extra_objects += [str(job.target) for job in jobs]
+        self.force = True  # linking is quick, and what objects there are may have changed
+        super().build_extension(ext)
+
+    def core_jobs(self, ext: Extension) -> list[Job]:
+        """Add what the machine offers to the core, and list what is compiled for it."""
         nvcc = find_nvcc(os.environ)
         toolkit = Toolkit(nvcc, os.environ) if nvcc else None
         if toolkit:
@@ -141,13 +152,7 @@ class BuildExt(build_ext):
         # The slowest first: the last to be started is the last to end.
         jobs = self.host_jobs() + (self.cuda_jobs(toolkit) if toolkit else [])
         jobs += self.simulated_jobs()
-        jobs += self.plain_jobs(ext, CUDA_SOURCES if toolkit else [ABSENT_CUDA])
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            list(pool.map(Job.run, jobs))
-        ext.sources = []
-        ext.extra_objects += [str(job.target) for job in jobs]
-        self.force = True  # linking is quick, and what objects there are may have changed
-        super().build_extension(ext)
+        return jobs + self.plain_jobs(ext, CUDA_SOURCES if toolkit else [ABSENT_CUDA])
 
     def cuda_jobs(self, toolkit: Toolkit) -> list[Job]:
         """One call of nvcc a unit."""
@@ -201,22 +206,27 @@ class BuildExt(build_ext):
         return Path(self.build_temp, source).with_suffix(".o")
 
 
-APART = {*CUDA_SOURCES, ABSENT_CUDA}
+TEST_SOURCES = set(map(str, Path("csrc/testing").glob("*.c")))
+APART = {*CUDA_SOURCES, ABSENT_CUDA, *TEST_SOURCES}
 SOURCES = sorted(set(map(str, Path("csrc").rglob("*.c"))) - APART)
+
+
+def extension(name: str, sources: list[str]) -> Extension:
+    """Describe an extension: what its plain C is compiled and linked with."""
+    return Extension(
+        name,
+        sources=sources,
+        include_dirs=[numpy.get_include()],
+        define_macros=[("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")],
+        extra_compile_args=HOST_C,
+        extra_link_args=[*(LIBRARIES if name == CORE else []), *SANITIZERS],
+    )
+
 
 if __name__ == "__main__":
     setup(
         long_description=long_description(Path(__file__).parent / "README.md"),
         long_description_content_type="text/markdown",
-        ext_modules=[
-            Extension(
-                "gred._core",
-                sources=SOURCES,
-                include_dirs=[numpy.get_include()],
-                define_macros=[("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")],
-                extra_compile_args=HOST_C,
-                extra_link_args=[*LIBRARIES, *SANITIZERS],
-            )
-        ],
+        ext_modules=[extension(CORE, SOURCES), extension("gred._testing", sorted(TEST_SOURCES))],
         cmdclass={"build_ext": BuildExt},
     )

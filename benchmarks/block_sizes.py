@@ -14,7 +14,7 @@ import numpy as np
 from measures.timing import taken_in_turns
 
 import gred
-from gred import _core
+from gred import _testing
 
 TYPES = ("int8", "int16", "float32", "float64", "complex128")
 BLOCKS = (64, 128, 256, 512, 1024)
@@ -24,11 +24,16 @@ BEST = 5  # shapes shown
 AS_IT_IS = (0, 0)
 
 
+def force(shape: tuple[int, int]) -> None:
+    """Launch so many threads a block, and give each so many elements, from now on."""
+    _testing.force("shape", dict(zip(("block", "data_blocks"), shape, strict=True)))
+
+
 def shaped(array: Any, shape: tuple[int, int]) -> Callable[[], Any]:
     """Give a call that sums the array with so many threads a block and elements a thread."""
 
     def call() -> Any:
-        _core.forced_tuning(*shape)
+        force(shape)
         return gred.sum(array)
 
     return call
@@ -45,7 +50,7 @@ def main() -> None:
         best = sorted(medians, key=medians.__getitem__)[:BEST]
         shown = ", ".join(f"{shape} {medians[shape]:.2f}" for shape in best)
         print(f"{dtype:8} {nbytes:10,} B {usual:8.2f}   {shown}", flush=True)
-    _core.forced_tuning(*AS_IT_IS)
+    force(AS_IT_IS)
 
 
 if __name__ == "__main__":

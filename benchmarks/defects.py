@@ -59,21 +59,19 @@ KERNELS = [
     Defect(
         "segment behind a tile",
         "edge",
-        "kernels/segments.cuh",
-        "The element behind a tile's last is not staged, which a segment of one element may be.",
-        "held = left > tile.elements ? tile.elements + 1 : tile.elements,",
-        "held = left > tile.elements ? tile.elements : unsigned(left),",
+        "kernels/scanned.cuh",
+        "A segment of one element that lies behind a tile is taken from within it.",
+        "if (!part.alone)\n        return part.n > 0 ? *last : state;",
+        "if (true)\n        return part.n > 0 ? *last : state;",
         "test_reduceat_on_devices.py",
     ),
     Defect(
         "exact tile's end",
         "edge",
-        "kernels/exact/sum.cuh",
+        "kernels/exact/tiles.cuh",
         "A tile that no windows hold is read one pack too far.",
-        "packs > 0 && at < end; packs--, at += warp_size) {\n"
-        "        const global<const In> elements = reinterpret_cast<const In *>(at);",
-        "packs > 0 && at <= end; packs--, at += warp_size) {\n"
-        "        const global<const In> elements = reinterpret_cast<const In *>(at);",
+        "packs > 0 && here < end; packs--",
+        "packs > 0 && here <= end; packs--",
         "test_exact_devices.py",
     ),
     Defect(
@@ -218,7 +216,7 @@ HOST = [
     Defect(
         "text of a shape",
         "leak",
-        "csrc/arrays/output.c",
+        "csrc/arrays/operands.c",
         "Each out of a wrong shape leaves a text behind.",
         "    Py_XDECREF(given);\n",
         "",
@@ -227,10 +225,10 @@ HOST = [
     Defect(
         "type of device memory",
         "leak",
-        "csrc/python/device_memory.c",
+        "csrc/python/memory.c",
         "Each result on a device leaves a reference to its type behind.",
-        "    type->tp_free(object);\n    Py_DECREF(type);",
-        "    type->tp_free(object);",
+        "&self->memory);\n    type->tp_free(object);\n    Py_DECREF(type);",
+        "&self->memory);\n    type->tp_free(object);",
         "test_results.py",
     ),
     Defect(
@@ -254,7 +252,7 @@ HOST = [
     Defect(
         "warning that is an error",
         "error path",
-        "csrc/python/answer.c",
+        "csrc/python/results.c",
         "An answer is given though its warning has been turned into an exception.",
         "text, 1 + run->frames) == 0;",
         "text, 1 + run->frames) <= 0;",

@@ -132,7 +132,7 @@ const void *find(kernel_key key)
         return typed_kernel(key);
     case KERNEL_SURVEY:
     case KERNEL_TILES:
-    case KERNEL_SCANNED_TILES:
+    case KERNEL_TILES_OF_STATES:
     case KERNEL_SEGMENTS:
         return segments_kernel(key);
     case KERNEL_EXACT_FLAT:

@@ -79,7 +79,7 @@ T &operator*(here, T *at)
 #ifdef GRED_COUNTING
 
 template <class T>
-element<T> operator*(here place, memory<T> at)
+cell<T> operator*(here place, memory<T> at)
 {
     return {at.plain(), at.is_in_shared(), place.file, place.line};
 }

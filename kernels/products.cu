@@ -3,6 +3,7 @@
 #include "entry.cuh"
 
 #include "dot.cuh"
+#include "exact/entry.cuh"
 #include "exact/products.cuh"
 
 namespace KERNELS
@@ -13,31 +14,16 @@ namespace
 
 const void *exact_sum_of_products(enum element input)
 {
-    switch (input) {
-    case ELEMENT_FLOAT16:
-        return KERNEL_ENTRY(exact_products_sum<float16>);
-    case ELEMENT_BFLOAT16:
-        return KERNEL_ENTRY(exact_products_sum<bfloat16>);
-    case ELEMENT_FLOAT32:
-        return KERNEL_ENTRY(exact_products_sum<float>);
-    case ELEMENT_FLOAT64:
-        return KERNEL_ENTRY(exact_products_sum<double>);
-    case ELEMENT_COMPLEX64:
-        return KERNEL_ENTRY(exact_products_sum<complex<float>>);
-    case ELEMENT_COMPLEX128:
-        return KERNEL_ENTRY(exact_products_sum<complex<double>>);
-    case ELEMENT_INT64:
-    case ELEMENT_UINT64:
+    if (input == ELEMENT_INT64 || input == ELEMENT_UINT64)
         return KERNEL_ENTRY(exact_products_of_any);
-    default:
-        return nullptr;
-    }
+    return of_floating_input(
+        input, [](auto x) { return KERNEL_ENTRY(exact_sum<product_terms<decltype(x)>>); });
 }
 
 const void *merging(enum fold fold, enum element accumulator)
 {
-    return exact_products_have_parts(fold, accumulator)
-               ? KERNEL_ENTRY(exact_merge<products_layout<2>>)
+    return exact_span_of_products(fold, accumulator).parts == EXACT_PARTS
+               ? KERNEL_ENTRY(exact_merge<products_layout<EXACT_PARTS>>)
                : KERNEL_ENTRY(exact_merge<products_layout<1>>);
 }
 
@@ -82,7 +68,7 @@ const void *products_kernel(kernel_key key)
     case KERNEL_EXACT_PRODUCTS_MERGE:
         return merging(key.fold, key.accumulator);
     case KERNEL_EXACT_PRODUCTS_FINISH:
-        return KERNEL_ENTRY(exact_products_finish);
+        return KERNEL_ENTRY(exact_finish<true>);
     default:
         return dot_of(key.input, key.accumulator);
     }

@@ -2,6 +2,7 @@
  * sequence that elements and ends of segments are (struct kernel_segments). */
 #pragma once
 
+#include "along.cuh"
 #include "results.cuh"
 
 namespace KERNELS
@@ -41,6 +42,47 @@ __device__ __forceinline__ void let_next_begin()
 __device__ __forceinline__ const char *element_at(const ragged &x, uint64_t element)
 {
     return static_cast<const char *>(x.data) + (element << x.bytes);
+}
+
+constexpr unsigned neighbours_at_once = 4;
+
+/* Calls take(values, places, shown) with this thread's share of neighbours: every 2^team-th, four
+ * at a time. */
+template <class Fold, class Count, class Take>
+__device__ __forceinline__ void each_neighbours(const ragged &x, const char *at, Count n,
+                                                unsigned number, unsigned team, Take take)
+{
+    constexpr unsigned N = neighbours_at_once;
+    const std::make_signed_t<Count> step = std::make_signed_t<Count>(1) << (team + x.bytes);
+    at += Count(number) << x.bytes;
+#pragma unroll 1
+    for (Count i = number; i < n; i += N << team, at += N * step) {
+        typename slot<value_of<Fold>>::type words[N];
+        value_of<Fold> values[N];
+        const Count left = ((n - i - 1) >> team) + 1;
+        const in_steps places = {i, uint64_t(1) << team};
+        if (left >= N) {
+            load_words(words, 1u << x.bytes, all_slots{at, step, false});
+            decode(values, words, x.input);
+            take(values, places, all_shown());
+        } else {
+            const uint32_t there = low_bits(unsigned(left));
+            load_words(words, 1u << x.bytes, some_slots{at, step, there});
+            decode(values, words, x.input);
+            take(values, places, shown_bits{there});
+        }
+    }
+}
+
+template <class Fold, class Count>
+__device__ __forceinline__ void take_neighbours(state_of<Fold> &state, const ragged &x,
+                                                const char *at, Count n, unsigned number,
+                                                unsigned team)
+{
+    each_neighbours<Fold>(x, at, n, number, team,
+                          [&](const auto &values, const auto &places, auto shown) {
+                              take_values<Fold>(state, values, places, shown);
+                          });
 }
 
 template <class Fold>

@@ -1,6 +1,6 @@
-/* Tiles of segments whose values lie as kernels take them in. Every thread folds as many
- * neighbours, however long segments are, and leaves what a segment comes to where its last element
- * was; a scan tells each what those before it have left of a segment that ends among its own. */
+/* Tiles of segments in shared memory. Every thread folds as many neighbours, however long segments
+ * are, and leaves what a segment comes to where its last element was; a scan tells each what those
+ * before it have left of a segment that ends among its own. */
 #pragma once
 
 #include "hopper.cuh"
@@ -23,10 +23,11 @@ static_assert(scanned<float> <= 32, "a word marks them");
 /* From there on GPUs have copies that one thread starts for all. */
 #define BULK_ARCHITECTURE 900
 
-/* Brings elements to shared memory, at a boundary of 16 bytes or as far from it as they are where
- * they lie: by one copy that a thread starts for all, where the GPU has such copies. */
-struct bringing {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= BULK_ARCHITECTURE
+
+/* Brings elements to shared memory, at a boundary of 16 bytes or as far from it as they are where
+ * they lie: by one copy that a thread starts for all. */
+struct bringing {
     shared<mbarrier> brought;
 
     /* By all threads, before a barrier. */
@@ -61,7 +62,12 @@ struct bringing {
         await_copies();
         mbarrier_wait(brought, 0);
     }
+};
+
 #else
+
+/* The same by copies that every thread starts. */
+struct bringing {
     __device__ __forceinline__ explicit bringing(shared<char>) {}
 
     template <class V>
@@ -74,17 +80,52 @@ struct bringing {
     {
         await_copies();
     }
-#endif
 };
 
+#endif
+
+/* Elements that are no values as they lie: threads make states of what copies have brought. */
+struct converting {
+    shared<const char> brought;
+
+    __device__ __forceinline__ explicit converting(shared<char>) {}
+
+    __device__ __forceinline__ void start(shared<char> room, global<const char> from,
+                                          unsigned bytes)
+    {
+        brought = start_bringing(room, from, bytes);
+    }
+
+    template <class Fold>
+    __device__ __forceinline__ void make_states(const ragged &x, shared<state_of<Fold>> states,
+                                                unsigned n) const
+    {
+        await_copies();
+        __syncthreads();
+        each_neighbours<Fold>(x, brought, n, threadIdx.x, x.block,
+                              [&](const auto &values, const auto &places, auto shown) {
+#pragma unroll
+                                  for (unsigned k = 0; k < neighbours_at_once; k++)
+                                      if (shown(k))
+                                          states[places(k)] = Fold::lift(values[k], 0);
+                              });
+    }
+};
+
+/* What a tile has in place of elements: values as they lie, if states are no larger and can be left
+ * there; else states of one element each, which threads make of these. */
+template <class Fold, bool AsTheyLie>
+using staged_of = std::conditional_t<AsTheyLie, value_of<Fold>, state_of<Fold>>;
+
 /* A tile in shared memory. Places are counted from the pack that its first element lies in. */
-template <class V>
+template <class Fold, bool AsTheyLie>
 struct scanned_tile {
+    using V = staged_of<Fold, AsTheyLie>;
     shared<V> data;         /* of place 0 */
     shared<uint32_t> marks; /* of each thread: which of its elements are the last of something */
     shared<uint16_t> ends;  /* of segments, counted from the tile's first element */
     unsigned shift;         /* the place of that */
-    bringing elements;
+    std::conditional_t<AsTheyLie, bringing, converting> elements;
 
     /* Nothing is marked. */
     __device__ __forceinline__ scanned_tile()
@@ -103,16 +144,28 @@ struct scanned_tile {
         atomicOr(marks + place / scanned<V>, 1u << place % scanned<V>);
     }
 
+    /* Starts to bring the elements. */
+    __device__ __forceinline__ void start(const ragged &x, const tile_of_segments &tile)
+    {
+        const char *const from = element_at(x, tile.element);
+        const unsigned bytes = tile.elements * unsigned(sizeof(V));
+        data = seen_as<V>(before_elements());
+        ends = seen_as<uint16_t>(before_elements() + (bytes + 2 * 15) / 16 * 16);
+        shift = 0;
+        if constexpr (AsTheyLie) {
+            shift = unsigned(address_of(from) % sizeof(pack<V>) / sizeof(V));
+            elements.start(before_elements(), seen_as<const V>(from), tile.elements);
+        } else {
+            const shared<char> behind_ends = seen_as<char>(ends + (tile.ends + 7) / 8 * 8);
+            elements.start(behind_ends, from, tile.elements << x.bytes);
+        }
+    }
+
     /* By all threads, once nothing is marked. What lies before the first segment is a thing of its
      * own, and so is what goes on after the tile. */
     __device__ __forceinline__ first_segment bring(const ragged &x, const tile_of_segments &tile)
     {
-        const shared<char> room = before_elements();
-        const global<const V> from = seen_as<const V>(element_at(x, tile.element));
-        elements.start(room, from, tile.elements);
-        data = seen_as<V>(room);
-        shift = unsigned(address_of(from) % sizeof(pack<V>) / sizeof(V));
-        ends = seen_as<uint16_t>(room + (tile.elements * unsigned(sizeof(V)) + 2 * 15) / 16 * 16);
+        start(x, tile);
         for (unsigned j = threadIdx.x; j < tile.ends; j += blockDim.x) {
             const uint64_t k = tile.segment + j, end = end_of_segment(x.of, k);
             const unsigned within = unsigned(end - tile.element), place = shift + within;
@@ -125,7 +178,10 @@ struct scanned_tile {
             mark(shift + first.lead - 1);
         if (threadIdx.x == 0 && tile.elements > 0)
             mark(shift + tile.elements - 1);
-        elements.await();
+        if constexpr (AsTheyLie)
+            elements.await();
+        else
+            elements.template make_states<Fold>(x, data, tile.elements);
         __syncthreads();
         return first;
     }
@@ -135,10 +191,11 @@ struct scanned_tile {
 
 /* Folds a thread's elements, each state to the next mark, and leaves it there; the last, which no
  * mark ends, is the result. */
-template <class Fold>
-__device__ __forceinline__ state_of<Fold> fold_to_marks(shared<value_of<Fold>> data, uint32_t marks)
+template <class Fold, bool AsTheyLie>
+__device__ __forceinline__ state_of<Fold> fold_to_marks(shared<staged_of<Fold, AsTheyLie>> data,
+                                                        uint32_t marks)
 {
-    using packed = pack<value_of<Fold>>;
+    using packed = pack<staged_of<Fold, AsTheyLie>>;
     constexpr unsigned packs = SCANNED_BYTES / sizeof(packed);
     const shared<const packed> from = seen_as<const packed>(data);
     packed loaded[packs];
@@ -148,8 +205,11 @@ __device__ __forceinline__ state_of<Fold> fold_to_marks(shared<value_of<Fold>> d
         loaded[p] = from[p];
 #pragma unroll
     for (unsigned k = 0; k < packs * packed::size; k++) {
-        const value_of<Fold> x = loaded[k / packed::size].at[k % packed::size];
-        state = Fold::merge(state, Fold::lift(x, 0));
+        const auto x = loaded[k / packed::size].at[k % packed::size];
+        if constexpr (AsTheyLie)
+            state = Fold::merge(state, Fold::lift(x, 0));
+        else
+            state = Fold::merge(state, x);
         if (marks >> k & 1) {
             *seen_as<state_of<Fold>>(data + k) = state;
             state = Fold::identity();
@@ -198,17 +258,20 @@ __device__ __forceinline__ state_of<Fold> carried_here(state_of<Fold> left, bool
 /* ---- the kernel ---- */
 
 /* What a tile has of a segment, once all states are where elements were. */
-template <class Fold>
+template <class Fold, bool AsTheyLie>
 __device__ __forceinline__ state_of<Fold>
 state_of_part(const ragged &x, const tile_of_segments &tile, const part_of_segment &part,
-              shared<const value_of<Fold>> places)
+              shared<const state_of<Fold>> last)
 {
-    using value = value_of<Fold>;
-    if (part.alone)
-        return Fold::lift(*seen_as<const value>(element_at(x, tile.element + part.begin)), 0);
-    if (part.n == 0)
-        return Fold::identity();
-    return *seen_as<const state_of<Fold>>(places + part.begin + part.n - 1);
+    const char *const alone = element_at(x, tile.element + part.begin);
+    state_of<Fold> state = Fold::identity();
+    if (!part.alone)
+        return part.n > 0 ? *last : state;
+    if constexpr (AsTheyLie)
+        state = Fold::lift(*seen_as<const value_of<Fold>>(alone), 0);
+    else
+        take_neighbours<Fold>(state, x, alone, 1u, 0, 0);
+    return state;
 }
 
 /* This block's tile, if offsets rise. What there is to load is asked for at the same time, so
@@ -223,13 +286,13 @@ __device__ __forceinline__ bool find_tile(const ragged &x, tile_of_segments &til
     return !broken;
 }
 
-template <class Fold>
+template <class Fold, bool AsTheyLie>
 __global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<Fold>)))
     scan_tiles(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
                global<state_of<Fold>> tails)
 {
-    using value = value_of<Fold>;
-    scanned_tile<value> staged;
+    using staged_element = staged_of<Fold, AsTheyLie>;
+    scanned_tile<Fold, AsTheyLie> staged;
     tile_of_segments tile;
     __syncthreads();
     await_launch();
@@ -237,12 +300,12 @@ __global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<
         return;
     const first_segment begun = staged.bring(x, tile);
     let_next_begin();
-    const unsigned first = threadIdx.x * scanned<value>;
-    const shared<value> own = staged.data + first;
+    const unsigned first = threadIdx.x * scanned<staged_element>;
+    const shared<staged_element> own = staged.data + first;
     const uint32_t marks = staged.marks[threadIdx.x];
     state_of<Fold> left = Fold::identity();
     if (first < staged.shift + tile.elements)
-        left = fold_to_marks<Fold>(own, marks);
+        left = fold_to_marks<Fold, AsTheyLie>(own, marks);
     const state_of<Fold> carried = carried_here<Fold>(left, marks != 0);
     if (marks != 0) {
         const unsigned lowest = warp_size - 1 - __clz(int(marks & (0 - marks)));
@@ -253,7 +316,9 @@ __global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k <= tile.ends; k += blockDim.x) {
         const part_of_segment part(x, tile, begun, staged.ends, k);
-        const state_of<Fold> state = state_of_part<Fold>(x, tile, part, staged.data + staged.shift);
+        const state_of<Fold> state = state_of_part<Fold, AsTheyLie>(
+            x, tile, part,
+            seen_as<const state_of<Fold>>(staged.data + staged.shift + part.begin + part.n - 1));
         store_part<Fold>(x, tile, begun.carries, part, k, state, heads, tails);
     }
 }

@@ -12,24 +12,24 @@ namespace KERNELS
 namespace
 {
 
+/* Of values as they lie, if they are words and a state is left where one was. */
 template <class Fold>
 struct by_tiles {
     static const void *entry()
     {
-        return KERNEL_ENTRY(fold_tiles<Fold>);
+        if constexpr (sizeof(state_of<Fold>) <= sizeof(value_of<Fold>) &&
+                      sizeof(value_of<Fold>) <= sizeof(uint64_t))
+            return KERNEL_ENTRY(scan_tiles<Fold, true>);
+        else
+            return nullptr;
     }
 };
 
-/* A state is left where an element was. */
 template <class Fold>
-struct by_scans {
+struct by_tiles_of_states {
     static const void *entry()
     {
-        if constexpr (sizeof(state_of<Fold>) <= sizeof(value_of<Fold>) &&
-                      sizeof(value_of<Fold>) <= sizeof(uint64_t))
-            return KERNEL_ENTRY(scan_tiles<Fold>);
-        else
-            return nullptr;
+        return KERNEL_ENTRY(scan_tiles<Fold, false>);
     }
 };
 
@@ -82,8 +82,8 @@ const void *segments_kernel(kernel_key key)
         return KERNEL_ENTRY(survey_segments);
     case KERNEL_TILES:
         return of_fold<by_tiles>(key);
-    case KERNEL_SCANNED_TILES:
-        return of_fold<by_scans>(key);
+    case KERNEL_TILES_OF_STATES:
+        return of_fold<by_tiles_of_states>(key);
     default:
         return of_fold<one_by_one>(key);
     }

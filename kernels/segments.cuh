@@ -1,9 +1,8 @@
 /* Segments of an array, each reduced to a result. Segments may be of any lengths, most of them
  * short and a few very long, so blocks share elements and not segments: each takes a tile of the
- * sequence that elements and ends of segments are (struct kernel_segments), brings it to shared
- * memory, and has teams fold what lies there of each segment, or every thread as many neighbours
- * (scanned.cuh). Segments that reach over a tile's ends leave a state for every tile that they lie
- * in, which are folded by a launch of their own, always in the same order.
+ * sequence that elements and ends of segments are (struct kernel_segments), and folds what lies
+ * there of each segment (scanned.cuh). Segments that reach over a tile's ends leave a state for
+ * every tile that they lie in, which are folded by a launch of their own, always in the same order.
  *
  * That takes offsets that rise. All others, and few, take the plain way: a team a segment, a block
  * for each long one. Which way it is to be, a first launch finds out on the device.
@@ -63,69 +62,10 @@ __global__ void survey_segments(SHARED_PARAMETER(ragged) x)
         x.splits[x.tiles] = x.of.count;
 }
 
-/* ---- elements ---- */
-
-/* This thread's share of neighbours: every 2^team-th, four at a time. */
-template <class Fold, class Count>
-__device__ __forceinline__ void take_neighbours(state_of<Fold> &state, const ragged &x,
-                                                const char *at, Count n, unsigned number,
-                                                unsigned team)
-{
-    constexpr unsigned N = 4;
-    const std::make_signed_t<Count> step = std::make_signed_t<Count>(1) << (team + x.bytes);
-    at += Count(number) << x.bytes;
-#pragma unroll 1
-    for (Count i = number; i < n; i += N << team, at += N * step) {
-        typename slot<value_of<Fold>>::type words[N];
-        value_of<Fold> values[N];
-        const Count left = ((n - i - 1) >> team) + 1;
-        const in_steps places = {i, uint64_t(1) << team};
-        if (left >= N) {
-            load_words(words, 1u << x.bytes, all_slots{at, step, false});
-            decode(values, words, x.input);
-            take_values<Fold>(state, values, places, all_shown());
-        } else {
-            const uint32_t there = low_bits(unsigned(left));
-            load_words(words, 1u << x.bytes, some_slots{at, step, there});
-            decode(values, words, x.input);
-            take_values<Fold>(state, values, places, shown_bits{there});
-        }
-    }
-}
-
-/* The same of elements that are values as they lie, in shared memory. Neighbouring teams take their
- * four in orders of their own, which `turn` tells: else segments of one length would all begin in
- * the same banks. */
-template <class Fold>
-__device__ __forceinline__ void take_values_of(state_of<Fold> &state,
-                                               shared<const value_of<Fold>> at, unsigned n,
-                                               unsigned number, unsigned team, unsigned turn)
-{
-    constexpr unsigned N = 4;
-    const unsigned step = 1u << team;
-    unsigned places[N], i = number;
-#pragma unroll
-    for (unsigned k = 0; k < N; k++)
-        places[k] = (k + turn) % N << team;
-#pragma unroll 1
-    for (; i + (N - 1) * step < n; i += N * step) {
-        value_of<Fold> values[N];
-#pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            values[k] = at[i + places[k]];
-        take_values<Fold>(state, values, in_steps{i, step}, all_shown());
-    }
-#pragma unroll 1
-    for (; i < n; i += step) {
-        const value_of<Fold> values[1] = {at[i]};
-        take_values<Fold>(state, values, in_steps{i, step}, all_shown());
-    }
-}
-
 /* ---- one by one ---- */
 
 /* What becomes a result: a segment wherever it lies, or states. */
-struct thing {
+struct work_item {
     uint64_t parts; /* elements, or states; 0 where there is nothing */
     uint64_t first; /* of them */
     uint64_t n, k;  /* elements and number of the segment */
@@ -133,49 +73,49 @@ struct thing {
 };
 
 /* One that does not lie in the array is nothing. */
-__device__ __forceinline__ thing whole_segment(const ragged &x, uint64_t k)
+__device__ __forceinline__ work_item whole_segment(const ragged &x, uint64_t k)
 {
-    thing own = {0, 0, 0, k, k < x.of.count};
-    if (!own.there)
-        return own;
+    work_item item = {0, 0, 0, k, k < x.of.count};
+    if (!item.there)
+        return item;
     if (segment_is_within(&x.of, k)) {
         const segment found = segment_at(&x.of, k);
-        own.first = found.start;
-        own.parts = own.n = found.n;
+        item.first = found.start;
+        item.parts = item.n = found.n;
     } else if (x.result.findings) {
         atomicOr(x.result.findings, unsigned(FOUND_OUTSIDE));
     }
-    return own;
+    return item;
 }
 
 /* What the tiles that a segment reaches over have left of it: the tails of all but the last, and
  * that one's head. A tile's number stands for the segment that ends in it. */
-__device__ __forceinline__ thing carried_segment(const ragged &x, uint64_t number)
+__device__ __forceinline__ work_item carried_segment(const ragged &x, uint64_t number)
 {
-    thing own = {0, 0, 0, 0, false};
+    work_item item = {0, 0, 0, 0, false};
     if (number >= x.tiles)
-        return own;
+        return item;
     const tile_of_segments tile(x, number, x.splits[number], x.splits[number + 1]);
     const first_segment first(x, tile);
     if (!first.carries || tile.ends == 0)
-        return own;
-    own.there = true;
-    own.k = tile.segment;
-    own.n = end_of_segment(x.of, own.k) - first.begins;
-    own.first = divide(first.begins + own.k, x.tile);
-    own.parts = number - own.first + 1;
-    return own;
+        return item;
+    item.there = true;
+    item.k = tile.segment;
+    item.n = end_of_segment(x.of, item.k) - first.begins;
+    item.first = divide(first.begins + item.k, x.tile);
+    item.parts = number - item.first + 1;
+    return item;
 }
 
 template <class Fold>
 __device__ __forceinline__ void
-take_states(state_of<Fold> &state, const thing &own, global<const state_of<Fold>> heads,
+take_states(state_of<Fold> &state, const work_item &item, global<const state_of<Fold>> heads,
             global<const state_of<Fold>> tails, unsigned number, unsigned team)
 {
-    const uint64_t last = own.parts - 1;
+    const uint64_t last = item.parts - 1;
 #pragma unroll 4
-    for (uint64_t k = number; k < own.parts; k += 1u << team)
-        state = Fold::merge(state, k < last ? tails[own.first + k] : heads[own.first + last]);
+    for (uint64_t k = number; k < item.parts; k += 1u << team)
+        state = Fold::merge(state, k < last ? tails[item.first + k] : heads[item.first + last]);
 }
 
 /* The first of a team's threads gets the fold of all their states; a team that is more than a warp
@@ -238,16 +178,17 @@ __global__ void fold_segments(SHARED_PARAMETER(ragged) x, global<state_of<Fold>>
         const bool alone = turn < teams;
         const unsigned team = alone ? x.block : few, number = threadIdx.x & ((1u << team) - 1),
                        at = alone ? turn : threadIdx.x >> few;
-        const thing own = carried ? carried_segment(x, first + at) : whole_segment(x, first + at);
-        const bool is_long = own.parts > most, takes = own.there && is_long == alone;
+        const work_item item =
+            carried ? carried_segment(x, first + at) : whole_segment(x, first + at);
+        const bool is_long = item.parts > most, takes = item.there && is_long == alone;
         state_of<Fold> state = Fold::identity();
         if (takes && carried)
-            take_states<Fold>(state, own, heads, tails, number, team);
+            take_states<Fold>(state, item, heads, tails, number, team);
         else if (takes)
-            take_neighbours<Fold>(state, x, element_at(x, own.first), own.parts, number, team);
+            take_neighbours<Fold>(state, x, element_at(x, item.first), item.parts, number, team);
         state = fold_team_or_block<Fold>(team, state);
         if (number == 0 && takes)
-            store_segment<Fold>(x, state, own.n, own.k);
+            store_segment<Fold>(x, state, item.n, item.k);
         if (number == 0 && is_long && !alone)
             atomicOr(longs + at / 32, 1u << at % 32);
         if (__syncthreads_or(is_long)) {
@@ -260,90 +201,6 @@ __global__ void fold_segments(SHARED_PARAMETER(ragged) x, global<state_of<Fold>>
             __syncthreads();
         }
         first += uint64_t(gridDim.x) * teams;
-    }
-}
-
-/* ---- tiles ---- */
-
-/* A tile in shared memory: a list of what is long in it, its elements, and where segments end among
- * them. */
-struct staged_tile {
-    shared<unsigned> listed; /* how many there are, and which */
-    shared<const char> data;
-    shared<uint16_t> ends;
-
-    __device__ __forceinline__ staged_tile(const ragged &x, const tile_of_segments &tile)
-    {
-        const uint64_t left = x.of.elements - tile.element;
-        /* A segment that is one element may be the one after the last. */
-        const unsigned held = left > tile.elements ? tile.elements + 1 : tile.elements,
-                       bytes = held << x.bytes,
-                       list = (x.tile / x.most + 2) * unsigned(sizeof(unsigned)),
-                       before = (list + 15) / 16 * 16;
-        listed = block_memory<unsigned>();
-        if (threadIdx.x == 0)
-            *listed = 0;
-        const shared<char> room = block_memory<char>() + before;
-        data = start_bringing(room, element_at(x, tile.element), bytes);
-        ends = seen_as<uint16_t>(room + (bytes + 2 * 15) / 16 * 16);
-        for (unsigned j = threadIdx.x; j < tile.ends; j += blockDim.x)
-            ends[j] = uint16_t(end_of_segment(x.of, tile.segment + j) - tile.element);
-    }
-};
-
-template <class Fold>
-__device__ __forceinline__ void take_part(state_of<Fold> &state, const ragged &x,
-                                          const staged_tile &staged, const part_of_segment &part,
-                                          unsigned number, unsigned team, unsigned turn)
-{
-    static_assert(!is_indexed<Fold>::value, "positions would not be those of the values");
-    const shared<const char> at = staged.data + (part.begin << x.bytes);
-    if (x.own)
-        take_values_of<Fold>(state, seen_as<const value_of<Fold>>(at), part.n, number, team, turn);
-    else
-        take_neighbours<Fold>(state, x, at, part.n, number, team);
-}
-
-/* By teams; what is long is listed, and then taken by warps. */
-template <class Fold>
-__global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<Fold>)))
-    fold_tiles(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
-               global<state_of<Fold>> tails)
-{
-    await_launch();
-    if (*x.order)
-        return;
-    const tile_of_segments tile(x, blockIdx.x, x.splits[blockIdx.x], x.splits[blockIdx.x + 1]);
-    const first_segment begun(x, tile);
-    const staged_tile staged(x, tile);
-    await_copies();
-    __syncthreads();
-    let_next_begin();
-    unsigned team = x.team, count = tile.ends + 1;
-#pragma unroll 1
-    for (bool listed = false;; listed = true) {
-        const unsigned number = threadIdx.x & ((1u << team) - 1);
-#pragma unroll 1
-        for (unsigned first = 0; first < count; first += blockDim.x >> team) {
-            const unsigned at = first + (threadIdx.x >> team);
-            const bool there = at < count;
-            const unsigned k = !there ? tile.ends : listed ? staged.listed[1 + at] : at;
-            const part_of_segment part(x, tile, begun, staged.ends, k);
-            const bool waits = !listed && part.n > x.most;
-            state_of<Fold> state = Fold::identity();
-            if (there && !waits)
-                take_part<Fold>(state, x, staged, part, number, team, k);
-            state = fold_team<Fold>(team, state);
-            if (number == 0 && there && waits)
-                staged.listed[1 + atomicAdd(staged.listed, 1u)] = k;
-            else if (number == 0 && there)
-                store_part<Fold>(x, tile, begun.carries, part, k, state, heads, tails);
-        }
-        if (listed)
-            return;
-        __syncthreads();
-        team = 5;
-        count = *staged.listed;
     }
 }
 

@@ -9,11 +9,11 @@ import ctypes
 import itertools
 import mmap
 
+import hooks
 import numpy as np
 from thin import chosen
 
 import gred
-from gred import _core
 from gred.testing import SimulatedArray
 
 PAGES = 40
@@ -24,7 +24,7 @@ STEPS = (1, 2, 3, -1, -2)
 # anywhere around a pack.
 ROWS = [(9, 8), (9, 16), (7, 48), (40, 31 * 8), (3, 1000), (2, 4096), (2, 4400)]
 COLUMNS = [(40, 64), (70, 24), (5, 2048), (33, 1000), (2, 1500)]
-# As _core.forced_axes has them: many threads to a column, and one that makes columns alone.
+# As hooks.forced_axes has them: many threads to a column, and one that makes columns alone.
 SHARINGS = [(6, 1 << 20, 0, 1 << 16, 0, 1, 2, 6, 2, 0), (6, 1, 0, 0, 0, 1, 2, 6, 5, 0, 4)]
 
 
@@ -84,7 +84,7 @@ def main() -> None:
     guarded = Guarded()
     random = np.random.default_rng(0)
     for turn, (dtype, sharing) in enumerate(itertools.product(TYPES, SHARINGS)):
-        _core.forced_axes(*sharing)
+        hooks.forced_axes(*sharing)
         for number, (shape, strides, axis) in chosen(enumerate(layouts(dtype)), turn):
             if axis == 1 and sharing is not SHARINGS[0]:
                 continue

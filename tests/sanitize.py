@@ -18,6 +18,7 @@ import itertools
 import sys
 from functools import partial
 
+import hooks
 import numpy as np
 from exact_truths import exact_products, nearest, nearest_root, same
 from exact_truths import truth as sum_or_mean
@@ -35,7 +36,6 @@ from test_reduceat_on_devices import NONE_FORCED, SHARINGS, by_one
 from truths import NAMES, RECORDS, answer
 
 import gred
-from gred import _core
 from gred.testing import SimulatedArray
 
 LENGTHS = (1, 33, 1027, 9001)
@@ -273,7 +273,7 @@ def wrong_segments(options):
     rises, random = np.sort(np.arange(300) ** 2 % 997), np.random.default_rng(3)
     for op, sharing, dtype in itertools.product(UFUNCS, SHARINGS, SEGMENTS_OF):
         x = random.integers(0, 2, 3997).astype(dtype)
-        _core.forced_segments(*SHARINGS[sharing])
+        hooks.forced_segments(*SHARINGS[sharing])
         for offsets, step in ((rises, 1), (rises[::-1], 1), (np.array([0, 2**40, 5]), 4)):
             view = x[3::step]
             expected, _ = by_one(op, view, offsets)
@@ -281,7 +281,7 @@ def wrong_segments(options):
             runs += 1
             right = np.array_equal(got, expected)
             wrong += [] if right else [f"{op} of {dtype} segments, {sharing}"]
-        _core.forced_segments(*NONE_FORCED)
+        hooks.forced_segments(*NONE_FORCED)
     return runs, wrong
 
 

@@ -12,7 +12,7 @@ from drawn import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gred import _core
+from gred import _testing
 
 SIZES = (1, 2, 4, 8, 16)
 
@@ -43,7 +43,7 @@ def numpys(shape, strides, axes) -> np.ndarray:
 
 def form(shape, strides, axes, size=1, mask=None, in_order=False):
     """Ask for the normal form."""
-    return _core.pretended_axes(shape, strides, mask, size, bits(axes), in_order)
+    return _testing.axes(shape, strides, mask, size=size, axes=bits(axes), in_order=in_order)
 
 
 def described(shape, strides, axes, size, mask, in_order):

@@ -7,6 +7,7 @@ force each of these at sizes that the simulated device is quick with, in shuffle
 import itertools
 import warnings
 
+import hooks
 import numpy as np
 import pytest
 from conftest import PLACES as DEVICES
@@ -33,7 +34,6 @@ from thin import chosen
 from truths import type_of
 
 import gred
-from gred import _core
 
 everywhere = pytest.mark.parametrize(
     "place", [parameter(place) for place in DEVICES if place != "host"]
@@ -72,9 +72,9 @@ NONE_FORCED = SHARINGS["measured"]
 def force(sharing):
     """Share work as said; rows then go by kernels that learn their type as they run."""
     forced = sharing != NONE_FORCED
-    _core.forced_axes(*sharing)
-    _core.forced_short_rows(*((0, 5, 0, False, 1) if forced else (0, 0, 0, False, 0)))
-    _core.forced_long_rows(
+    hooks.forced_axes(*sharing)
+    hooks.forced_short_rows(*((0, 5, 0, False, 1) if forced else (0, 0, 0, False, 0)))
+    hooks.forced_long_rows(
         *((NO_ROW, NO_ROW, 8, 5, 1, 0, 1, 1, NO_ROW, 0) if forced else (0,) * 10)
     )
 

@@ -5,13 +5,14 @@ Asked of arrays and of devices that are not there.
 
 from typing import NamedTuple
 
+import hooks
 import numpy as np
 import pytest
 from drawn import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gred import _core
+from gred import _testing
 
 H200 = 132
 STAGED, TOGETHER = 16 << 10, 4
@@ -50,20 +51,26 @@ class Sharing(NamedTuple):
         return self.groups * self.splits << self.block
 
 
+def asked(shape, strides, size, axes, state, multiprocessors, **known) -> Sharing:
+    """Ask how an array's reduction along axes, a bit each, would be shared."""
+    options = {"size": size, "axes": axes, "state": state, "multiprocessors": multiprocessors}
+    found = _testing.columns(shape, strides, **options, **known)
+    typed = tuple(found[f"typed.{name}"] for name in Typed._fields)
+    return hooks.chosen(Sharing, found, typed=typed)
+
+
 def sharing(shape, axis, size=4, accumulator=4, multiprocessors=H200, strides=None) -> Sharing:
     if strides is None:
         strides = tuple(
             size * int(np.prod(shape[k + 1 :], dtype=object)) for k in range(len(shape))
         )
     axes = sum(1 << k for k in (axis if isinstance(axis, tuple) else (axis,)))
-    return Sharing(
-        *_core.pretended_sharing(shape, strides, size, axes, accumulator, multiprocessors)
-    )
+    return asked(shape, strides, size, axes, accumulator, multiprocessors)
 
 
 @pytest.fixture(autouse=True)
 def as_measured():
-    _core.forced_axes(0, 0, 0, 0, 0, 0)
+    hooks.forced_axes(0, 0, 0, 0, 0, 0)
 
 
 @settings(max_examples=examples(300), deadline=None)
@@ -235,11 +242,8 @@ def typed(shape, axis, size=4, accumulator=4, multiprocessors=H200, strides=None
             size * int(np.prod(shape[k + 1 :], dtype=object)) for k in range(len(shape))
         )
     axes = sum(1 << k for k in (axis if isinstance(axis, tuple) else (axis,)))
-    got = Sharing(
-        *_core.pretended_sharing(
-            shape, strides, size, axes, accumulator, multiprocessors, True, lone
-        )
-    )
+    known = {"typed": True, "lone": lone}
+    got = asked(shape, strides, size, axes, accumulator, multiprocessors, **known)
     return (got, Typed(*got.typed)) if got.typed[0] else None
 
 

@@ -13,7 +13,9 @@ from exact_truths import (
     any_floats,
     as_floats,
     edges,
+    exact_products,
     nearest,
+    nearest_root,
     same,
     total,
     truth,
@@ -122,6 +124,16 @@ def test_one_block_or_many_round_alike(place, n):
         for name in ("sum", "mean"):
             assert same(stored(name, x, place, WIDE), truth(name, x, WIDE))
             assert same(stored(name, x, place), truth(name, x))
+
+
+@typed
+@pytest.mark.parametrize("n", [1, 31, 2049, 70_001])
+def test_norms_stay_on_the_device(place, dtype, n):
+    random = np.random.default_rng(n)
+    limit = 3 if dtype == np.float16 else 30
+    x = np.ldexp(random.normal(size=n), random.integers(-limit, limit, n)).astype(dtype)
+    with np.errstate(over="ignore"):
+        assert same(stored("norm", x, place), nearest_root(exact_products(x, x), dtype))
 
 
 @pytest.mark.parametrize("dtype", COMPLEX, ids=str)

@@ -23,6 +23,7 @@ BELOW = {
     "simulated": ("run", "plan", "arrays", "common"),
     "cuda": ("run", "plan", "arrays", "common"),
     "python": ("host", "simulated", "cuda", "run", "plan", "arrays", "common"),
+    "testing": ("python", "run", "plan", "arrays", "common"),
 }
 FROM_KERNELS = "common"
 NOT_IN_KERNELS = re.compile(r"Python\.h|numpy/")

@@ -5,6 +5,7 @@ device in shuffled order: rows at boundaries and off them, fewer rows than loads
 more, batches, pairs of short rows, and results at boundaries and off them.
 """
 
+import hooks
 import numpy as np
 import pytest
 from conftest import PLACES as DEVICES
@@ -24,7 +25,6 @@ from test_typed_columns import (
 )
 
 import gred
-from gred import _core
 from gred.testing import SimulatedArray
 
 everywhere = pytest.mark.parametrize(
@@ -32,7 +32,7 @@ everywhere = pytest.mark.parametrize(
 )
 every_type = pytest.mark.parametrize("dtype", TYPES, ids=lambda dtype: dtype.name)
 
-# As _core.forced_axes has them; see test_axes_on_devices.py. The last is how many loads' columns a
+# As hooks.forced_axes has them; see test_axes_on_devices.py. The last is how many loads' columns a
 # thread makes alone at most.
 NONE_FORCED = (0, 0, 0, 0, 0, 0)
 TOGETHER = (5, 1, 0, 0, 0, 1, 2, 5, 5, 0)
@@ -50,18 +50,18 @@ BATCHES += [((70, 40, 4), (0, 2)), ((1, 33, 32), (0, 2))]
 
 @pytest.fixture(params=ALONE)
 def alone(request):
-    _core.forced_axes(*ALONE[request.param])
+    hooks.forced_axes(*ALONE[request.param])
     yield request.param
-    _core.forced_axes(*NONE_FORCED)
+    hooks.forced_axes(*NONE_FORCED)
 
 
 def shared(name, x, place, axis):
     """Reduce by threads that could share columns; whoever calls it has forced the other kernel."""
-    _core.forced_axes(*TOGETHER)
+    hooks.forced_axes(*TOGETHER)
     try:
         return on_device(name, x, place, axis)
     finally:
-        _core.forced_axes(*ALONE[4])
+        hooks.forced_axes(*ALONE[4])
 
 
 @everywhere
@@ -135,7 +135,7 @@ def test_bits_are_those_of_threads_that_share(place, name, dtype):
 
     Spreads of halves are made in float32 where they are to be halves, and differ by a rounding.
     """
-    _core.forced_axes(*ALONE[4])
+    hooks.forced_axes(*ALONE[4])
     try:
         for rows in (1, 2, 3, 4, 7, 8, 10, 31):
             for scale in (1.0, 2.0**-10):
@@ -147,7 +147,7 @@ def test_bits_are_those_of_threads_that_share(place, name, dtype):
                 else:
                     assert got.tobytes() == want.tobytes(), (rows, scale)
     finally:
-        _core.forced_axes(*NONE_FORCED)
+        hooks.forced_axes(*NONE_FORCED)
 
 
 @everywhere

@@ -7,6 +7,7 @@ at sizes that the simulated device is quick with, in shuffled order.
 import itertools
 from typing import NamedTuple
 
+import hooks
 import numpy as np
 import pytest
 from conftest import PLACES as DEVICES
@@ -22,7 +23,7 @@ from test_rows import laid_out
 from thin import chosen
 
 import gred
-from gred import _core
+from gred import _testing
 
 H200 = 132
 TYPES = [np.dtype(code) for code in ("f2", "f4", "f8", "i1")] + [BFLOAT16]
@@ -57,9 +58,9 @@ often = settings(
 
 @pytest.fixture(params=SHARINGS)
 def sharing(request):
-    _core.forced_long_rows(*SHARINGS[request.param])
+    hooks.forced_long_rows(*SHARINGS[request.param])
     yield request.param
-    _core.forced_long_rows(*SHARINGS["measured"])
+    hooks.forced_long_rows(*SHARINGS["measured"])
 
 
 def wrong(name, view, axis, place, **options):
@@ -87,9 +88,9 @@ def wrong_long_rows(name, place):
             continue
         random = np.random.default_rng(turn)
         whole = random.integers(-100, 100, (*outer, length + before)).astype(dtype)
-        _core.forced_long_rows(*list(SHARINGS.values())[turn % len(SHARINGS)])
+        hooks.forced_long_rows(*list(SHARINGS.values())[turn % len(SHARINGS)])
         found = wrong(name, whole[..., before:], axis, place)
-        _core.forced_long_rows(*SHARINGS["measured"])
+        hooks.forced_long_rows(*SHARINGS["measured"])
         yield found and f"{found}: {outer}, {length}, {axis}, {dtype}"
 
 
@@ -323,8 +324,8 @@ def long_rows(shape, axis, size=4, strides=None, multiprocessors=H200, state=4):
             size * int(np.prod(shape[k + 1 :], dtype=object)) for k in range(len(shape))
         )
     axes = sum(1 << k for k in (axis if isinstance(axis, tuple) else (axis,)))
-    found = _core.pretended_long_rows(shape, strides, size, axes, state, multiprocessors)
-    return found and Sharing(*found)
+    asked = {"size": size, "axes": axes, "state": state, "multiprocessors": multiprocessors}
+    return hooks.chosen(Sharing, _testing.long_rows(shape, strides, **asked))
 
 
 @settings(max_examples=examples(300), deadline=None)

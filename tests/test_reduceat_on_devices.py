@@ -8,6 +8,7 @@ import itertools
 import math
 from fractions import Fraction
 
+import hooks
 import numpy as np
 import pytest
 from conftest import PLACES as DEVICES
@@ -22,7 +23,7 @@ from test_rows import laid_out
 from thin import chosen
 
 import gred
-from gred import _core
+from gred import _testing
 from gred.testing import SimulatedArray
 
 everywhere = pytest.mark.parametrize(
@@ -48,16 +49,16 @@ OUTSIDE = st.sampled_from([-(2**63), -(2**40), -1, 60, 61, 2**40, 2**62, 2**63 -
 
 @pytest.fixture(params=SHARINGS)
 def sharing(request):
-    _core.forced_segments(*SHARINGS[request.param])
+    hooks.forced_segments(*SHARINGS[request.param])
     yield request.param
-    _core.forced_segments(*NONE_FORCED)
+    hooks.forced_segments(*NONE_FORCED)
 
 
 @pytest.fixture
 def tiles():
-    _core.forced_segments(*SHARINGS["little tiles"])
+    hooks.forced_segments(*SHARINGS["little tiles"])
     yield
-    _core.forced_segments(*NONE_FORCED)
+    hooks.forced_segments(*NONE_FORCED)
 
 
 def on(place):
@@ -314,10 +315,10 @@ def test_tiles_are_taken_where_offsets_rise_and_only_there(place):
     rises = np.arange(0, 9000, 300)
     sums = {}
     for few in (0, 1 << 60):
-        _core.forced_segments(*same_shares, few)
+        hooks.forced_segments(*same_shares, few)
         for kind, offsets in (("rise", rises), ("swap", np.append(rises, 0))):
             sums[kind, few] = gred.reduceat("sum", x, offsets, **on(place))
-    _core.forced_segments(*NONE_FORCED)
+    hooks.forced_segments(*NONE_FORCED)
     assert (sums["rise", 0] != sums["rise", 1 << 60]).any()
     same(sums["swap", 0], sums["swap", 1 << 60])
 
@@ -470,9 +471,9 @@ SCANS["least tiles"], SCANS["large blocks"] = SHARINGS["least tiles"], (8, 8, 32
 
 @pytest.fixture(params=SCANS)
 def scan(request):
-    _core.forced_segments(*SCANS[request.param])
+    hooks.forced_segments(*SCANS[request.param])
     yield request.param
-    _core.forced_segments(*NONE_FORCED)
+    hooks.forced_segments(*NONE_FORCED)
 
 
 @everywhere
@@ -505,12 +506,7 @@ H200 = 132
 
 
 def shape(segments, elements, size=4, state=4, multiprocessors=H200, *, own=False):
-    names = (
-        "block", "tile_block", "team", "most", "alone", "tile", "tiles", "grid", "shared",
-        "tile_shared",
-    )  # fmt: skip
-    found = _core.pretended_segments(segments, elements, size, state, own, multiprocessors)
-    return dict(zip(names, found, strict=True))
+    return _testing.segments(segments, elements, size, state, own, multiprocessors)
 
 
 @given(
@@ -531,8 +527,9 @@ def test_everything_is_shared_and_nothing_twice(segments, elements, size, own, m
     items = segments + elements
     assert (found["tiles"] - 1) * found["tile"] < items <= found["tiles"] * found["tile"]
     assert found["tile"] < 1 << 16  # where segments end is counted in 16 bits
-    least = found["tile"] * max(size, 2) + size
-    assert least < found["tile_shared"] <= 48 << 10
+    # Elements as they lie, or states of 8 bytes and what these are made of.
+    staged = size if own and size == 8 else 8 + size
+    assert found["tile"] * staged < found["tile_shared_bytes"] <= 48 << 10
 
 
 def test_a_thread_has_work_for_a_while():
@@ -540,11 +537,12 @@ def test_a_thread_has_work_for_a_while():
     assert shape(million, 64 * million)["team"] == 2
     assert shape(million, 4 * million)["team"] == 0
     assert shape(10, 64 * million)["team"] == 5
-    assert shape(million, 64 * million)["tile"] == 4096
     assert shape(100, 6400)["tile"] == 0
-    scanned = shape(million, 64 * million, own=True)["tile"]
-    assert scanned + 3 == 28 << 8  # 7 packs a thread of 256, beginning at any of a pack's elements
+    # 7 packs a thread of 256, beginning at any of a pack's elements.
+    assert shape(million, 64 * million, own=True)["tile"] + 3 == 28 << 8
     assert shape(million, 64 * million, 8, 8, own=True)["tile"] + 1 == 14 << 8
+    assert shape(million, 64 * million, 1, 8)["tile"] + 1 == 14 << 8
+    assert shape(million, 64 * million, 4, 8)["tile"] == (32 << 10) // 12
 
 
 def test_no_segments_on_a_device_are_none_wherever_the_values_are():

@@ -1,5 +1,6 @@
 """Segments on a GPU: results of the caller's library, in the streams' order, in graphs, at size."""
 
+import hooks
 import numpy as np
 import pytest
 from gpu_arrays import GpuArray, Stream, call, delay, is_busy, upload
@@ -10,7 +11,6 @@ from test_reduceat import UFUNCS
 from test_reduceat_on_devices import NONE_FORCED, SHARINGS, by_one, to_host
 
 import gred
-from gred import _core
 
 pytestmark = pytest.mark.gpu
 X = np.arange(700) % 29
@@ -19,9 +19,9 @@ RISES, ANY = np.array([0, 3, 3, 90, 500]), np.array([90, 3, 500, 3, 0])
 
 @pytest.fixture(params=["measured", "little tiles", "one by one"])
 def sharing(request):
-    _core.forced_segments(*SHARINGS[request.param])
+    hooks.forced_segments(*SHARINGS[request.param])
     yield request.param
-    _core.forced_segments(*NONE_FORCED)
+    hooks.forced_segments(*NONE_FORCED)
 
 
 @pytest.mark.parametrize("op", UFUNCS)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from inputs import methods_on
 
-from gred import _core
+from gred import _testing
 
 GRID_MAX = 2**31 - 1
 SHARED_MAX = 48 * 2**10
@@ -89,9 +89,8 @@ class Schedule(NamedTuple):
 def schedule(method, n, kind=KINDS[0], reduction="sum", **options):
     given, accumulator, direct = kind
     options = {"multiprocessors": MULTIPROCESSORS, "resident": RESIDENT, **options}
-    row = _core.pretended_schedule(
-        reduction, method, n, given, accumulator, direct=direct, **options
-    )
+    options |= {"reduction": reduction, "method": method, "n": n}
+    row = _testing.schedule(input=given, accumulator=accumulator, direct=direct, **options)
     *front, steps, parts, total, result = row
     steps = [Step(*step) for step in steps]
     return Schedule(*front, steps, {name: (at, n) for name, at, n in parts}, total, result)

@@ -11,6 +11,7 @@ import math
 import warnings
 from fractions import Fraction
 
+import hooks
 import ml_dtypes
 import numpy as np
 import pytest
@@ -21,7 +22,6 @@ from test_rows import laid_out
 from thin import chosen
 
 import gred
-from gred import _core
 
 everywhere = pytest.mark.parametrize(
     "place", [parameter(place) for place in DEVICES if place != "host"]
@@ -48,8 +48,8 @@ SHARINGS = {
 @pytest.fixture
 def forced():
     """Force one way after the other, and none afterwards."""
-    yield lambda name: _core.forced_short_rows(*SHARINGS[name])
-    _core.forced_short_rows(*SHARINGS["measured"])
+    yield lambda name: hooks.forced_short_rows(*SHARINGS[name])
+    hooks.forced_short_rows(*SHARINGS["measured"])
 
 
 @pytest.fixture(params=SHARINGS)

@@ -2,12 +2,13 @@
 
 from typing import NamedTuple
 
+import hooks
 import pytest
 from drawn import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gred import _core
+from gred import _testing
 
 H200, MANY = 132, 1 << 24
 PACK, WARP, BANKS, BANK = 16, 32, 32, 4
@@ -40,12 +41,13 @@ class Sharing(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def as_measured():
-    _core.forced_short_rows(0, 0, 0, 0, 0)
+    hooks.forced_short_rows(0, 0, 0, 0, 0)
 
 
 def sharing(n, size, results=MANY, data=0, multiprocessors=H200, stride=0, pitch=0):
-    got = _core.pretended_short_rows(results, n, size, data, multiprocessors, stride, pitch)
-    return got and Sharing(*got)
+    asked = {"results": results, "n": n, "size": size, "data": data, "stride": stride}
+    found = _testing.short_rows(**asked, multiprocessors=multiprocessors, pitch=pitch)
+    return hooks.chosen(Sharing, found)
 
 
 @settings(max_examples=examples(500), deadline=None)

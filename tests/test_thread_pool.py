@@ -14,12 +14,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 COMPILER = os.environ.get("CC", "gcc").split()
 THREADS = ("csrc/run/threads.c", "csrc/run/pool.c", "csrc/run/shared_job.c")
-POOL = (*THREADS, "csrc/common/clock.c", "csrc/common/process.c")
+POOL = (*THREADS, "csrc/common/process.c")
 FOLDING = ("csrc/host/chunk.c", "csrc/host/folding.c", "csrc/host/sharing.c")
 SOURCES = {
     "pool": ("tests/threads/pool.c", *POOL),
     "folding": ("tests/threads/folding.c", *FOLDING, *POOL),
-    "quota": ("tests/threads/quota.c", "csrc/common/cgroup.c"),
+    "quota": ("tests/threads/quota.c", "csrc/common/processor.c"),
 }
 # Loops and gathering are left out.
 LEFT_OUT = ("-no-pie", "-Wl,--unresolved-symbols=ignore-in-object-files")

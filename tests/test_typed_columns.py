@@ -8,6 +8,7 @@ rows that are taken for one, and what they leave over; and lone columns, where t
 
 from fractions import Fraction
 
+import hooks
 import numpy as np
 import pytest
 from conftest import PLACES as DEVICES
@@ -18,7 +19,6 @@ from thin import chosen
 from truths import answer
 
 import gred
-from gred import _core
 
 everywhere = pytest.mark.parametrize(
     "place", [parameter(place) for place in DEVICES if place != "host"]
@@ -28,7 +28,7 @@ every_type = pytest.mark.parametrize("dtype", TYPES, ids=lambda dtype: dtype.nam
 PLACED = ("argmin", "argmax")
 NAMES = ("sum", "mean", "min", "max", *PLACED, "var")
 
-# As _core.forced_axes has them; see test_axes_on_devices.py.
+# As hooks.forced_axes has them; see test_axes_on_devices.py.
 NONE_FORCED = (0, 0, 0, 0, 0, 0)
 SHARINGS = {
     "alone": (8, 1, 0, 0, 0, 1, 2, 8, 5, 0),
@@ -66,9 +66,9 @@ VIEWS = {
 
 @pytest.fixture(params=SHARINGS)
 def sharing(request):
-    _core.forced_axes(*SHARINGS[request.param])
+    hooks.forced_axes(*SHARINGS[request.param])
     yield request.param
-    _core.forced_axes(*NONE_FORCED)
+    hooks.forced_axes(*NONE_FORCED)
 
 
 def integers(dtype, shape, seed=0) -> np.ndarray:
@@ -181,14 +181,14 @@ def test_bytes_at_their_ends(place, name, value):
     shared += [("lone", (16, 16, 32), (0, 2))] * (name not in PLACED)
     try:
         for sharing, shape, axis in shared:
-            _core.forced_axes(*SHARINGS[sharing])
+            hooks.forced_axes(*SHARINGS[sharing])
             x = np.full(shape, value, np.int8)
             x[:, 3] = 0
             x[-1, :] = -1
             got = on_device(name, x, place, axis)
             assert is_of(got, of_integers(name, x, axis, got.dtype), name)
     finally:
-        _core.forced_axes(*NONE_FORCED)
+        hooks.forced_axes(*NONE_FORCED)
 
 
 @everywhere

@@ -3,27 +3,15 @@
 #include "arrays/array.h"
 
 #include "arrays/cuda_interface.h"
-#include "arrays/cupy.h"
 #include "arrays/dlpack.h"
 #include "arrays/exchange.h"
-#include "arrays/jax.h"
+#include "arrays/libraries.h"
 #include "arrays/numpys.h"
-#include "arrays/protocol.h"
-#include "arrays/raised.h"
-#include "arrays/result.h"
-#include "arrays/stream.h"
-#include "arrays/torch.h"
-#include "arrays/units.h"
+#include "arrays/objects.h"
 
 int array_setup(void)
 {
-    if (numpys_setup() < 0 || jax_setup() < 0 || units_setup() < 0)
-        return -1;
-    if (stream_setup() < 0 || torch_setup() < 0 || cuda_interface_setup() < 0)
-        return -1;
-    if (exchange_setup() < 0 || cupy_setup() < 0 || result_setup() < 0)
-        return -1;
-    return dlpack_setup();
+    return numpys_setup() < 0 || objects_setup() < 0 ? -1 : dlpack_setup();
 }
 
 /* NumPy's masked arrays are arrays with all their elements; to reduce those would be wrong. */
@@ -31,18 +19,18 @@ static bool refuse_mask(PyObject *object, const char *name)
 {
     if (!PyObject_HasAttrString(object, "mask"))
         return true;
-    PyErr_Format(PyExc_TypeError,
-                 "%s: masked arrays are not supported; %s.compressed() leaves out what is masked, "
-                 "%s.filled(value) fills it in",
-                 name, name, name);
-    return false;
+    return PyErr_Format(
+        PyExc_TypeError,
+        "%s: masked arrays are not supported; %s.compressed() leaves out what is masked, "
+        "%s.filled(value) fills it in",
+        name, name, name);
 }
 
 /* Takes over the reference to the array. */
 static bool view_numpy(PyArrayObject *array, const char *name, struct view *view)
 {
     struct layout *layout = &view->layout;
-    protocol_begin(view, false);
+    view_begin(view, false);
     view->owner = (PyObject *)array;
     if (!numpys_element_of(PyArray_DESCR(array), name, &layout->input)) {
         Py_CLEAR(view->owner);
@@ -131,14 +119,14 @@ static int view_resolved(PyObject *object, const struct view_request *request, s
 
 static int view_interface(PyObject *object, const struct view_request *request, struct view *view)
 {
-    if (request->in_place && (!torch_check_writable(object, request->name) ||
-                              !jax_check_writable(object, request->name)))
+    if (request->in_place && !library_lets_write(object, request->name))
         return -1;
     int viewed = exchange_view(object, request, view);
     if (!viewed)
-        viewed = units_none(object, request->name) ? view_resolved(object, request, view) : -1;
+        viewed =
+            library_has_no_unit(object, request->name) ? view_resolved(object, request, view) : -1;
     if (viewed < 0)
-        jax_tell_deleted(object, request->name);
+        library_tells_deleted(object, request->name);
     return viewed;
 }
 
@@ -148,14 +136,13 @@ static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request
     if (PyArray_CheckExact(object))
         return Py_NewRef(object);
     if (PyArray_Check(object))
-        return refuse_mask(object, request->name) && units_none(object, request->name)
+        return refuse_mask(object, request->name) && library_has_no_unit(object, request->name)
                    ? Py_NewRef(object)
                    : NULL;
     if (!request->in_place)
         return PyArray_FROM_O(object);
-    PyErr_Format(PyExc_TypeError, "%s must be an array, of NumPy or on a GPU; got %.200s",
-                 request->name, Py_TYPE(object)->tp_name);
-    return NULL;
+    return PyErr_Format(PyExc_TypeError, "%s must be an array, of NumPy or on a GPU; got %.200s",
+                        request->name, Py_TYPE(object)->tp_name);
 }
 
 /* Of an object that NumPy cannot look into either, the exception by which it declined tells more
@@ -189,9 +176,9 @@ bool array_still_lies(const struct view *view, const char *name)
     PyArrayObject *const array = (PyArrayObject *)view->owner;
     if (PyArray_DATA(array) == view->began && (uint64_t)PyArray_SIZE(array) == view->n)
         return true;
-    PyErr_Format(PyExc_ValueError,
-                 "%s was resized by the code of another argument; its elements are gone", name);
-    return false;
+    return PyErr_Format(PyExc_ValueError,
+                        "%s was resized by the code of another argument; its elements are gone",
+                        name);
 }
 
 void array_release(struct view *view)
@@ -210,8 +197,8 @@ bool array_is_numpys(PyObject *object)
 bool array_offers_memory(PyObject *object)
 {
     return PyArray_Check(object) || exchange_is_offered(Py_TYPE(object)) ||
-           PyObject_HasAttrString(object, "__cuda_array_interface__") ||
-           PyObject_HasAttrString(object, "__dlpack_device__");
+           PyObject_HasAttr(object, names.__cuda_array_interface__) ||
+           PyObject_HasAttr(object, names.__dlpack_device__);
 }
 
 bool array_lies_flat(PyObject *object, struct layout *layout)

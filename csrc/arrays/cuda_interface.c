@@ -1,37 +1,14 @@
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "arrays/cuda_interface.h"
-#include "arrays/name.h"
-#include "arrays/protocol.h"
+
+#include "arrays/libraries.h"
+#include "arrays/objects.h"
 #include "arrays/stream.h"
-#include "arrays/torch.h"
-#include "common/newer_python.h"
 
 #include <string.h>
 
 #define INTERFACE "__cuda_array_interface__"
 
-/* The names that are looked up: made at import, constant from then on. Looking up an interned
- * string compares pointers. */
-#define KEYS(KEY)                                                                                  \
-    KEY(shape)                                                                                     \
-    KEY(typestr) KEY(data) KEY(version) KEY(strides) KEY(stream) KEY(mask) KEY(descr) KEY(dtype)
-static struct {
-    PyObject *interface;
-#define KEY(key) PyObject *key;
-    KEYS(KEY)
-#undef KEY
-} names;
-
-int cuda_interface_setup(void)
-{
-#define KEY(key) &&name_intern(&names.key, #key)
-    return name_intern(&names.interface, INTERFACE) KEYS(KEY) ? 0 : -1;
-#undef KEY
-}
-
-static const struct protocol_terms terms = {
+static const struct view_terms terms = {
     .shape = INTERFACE "['shape']",
     .strides = INTERFACE "['strides']",
     .data = INTERFACE "['data']",
@@ -39,43 +16,25 @@ static const struct protocol_terms terms = {
 
 static const char says_read_only[] = "its " INTERFACE "['data'] says so";
 
+/* "<f4": byte order, kind, bytes. */
+struct typestr {
+    char order, kind;
+    size_t size;
+};
+
 /* What is being read, and where to. */
 struct reading {
     PyObject *object, *interface;
     const char *name; /* the argument's, for messages */
     struct view *view;
+    struct typestr *typestr;
 };
-
-/* ---- entries ---- */
-
-/* Values' methods are anybody's code, and may take values out of the dictionary: all references are
- * new ones. NULL with a ValueError if there is no such entry. */
-static PyObject *needed_entry(const struct reading *reading, PyObject *key)
-{
-    PyObject *value;
-    if (PyDict_GetItemRef(reading->interface, key, &value) == 0)
-        PyErr_Format(PyExc_ValueError,
-                     "%s: " INTERFACE " has no %R; it needs shape, typestr, data and version",
-                     reading->name, key);
-    return value;
-}
-
-/* 1 with a new reference, 0 if there is no such entry or it is None, -1 with an exception set. */
-static int optional_entry(const struct reading *reading, PyObject *key, PyObject **value)
-{
-    const int found = PyDict_GetItemRef(reading->interface, key, value);
-    if (found <= 0 || *value != Py_None)
-        return found;
-    Py_CLEAR(*value);
-    return 0;
-}
 
 static bool wrong_type(const struct reading *reading, PyObject *key, const char *expected,
                        PyObject *given)
 {
-    PyErr_Format(PyExc_TypeError, "%s: " INTERFACE "[%R] must be %s, not %.200s", reading->name,
-                 key, expected, Py_TYPE(given)->tp_name);
-    return false;
+    return PyErr_Format(PyExc_TypeError, "%s: " INTERFACE "[%R] must be %s, not %.200s",
+                        reading->name, key, expected, Py_TYPE(given)->tp_name);
 }
 
 /* ---- numbers ---- */
@@ -84,7 +43,7 @@ static bool wrong_type(const struct reading *reading, PyObject *key, const char 
 static bool parse_integer(const struct reading *reading, PyObject *key, PyObject *item,
                           int64_t *value)
 {
-    PyObject *number = protocol_integer(item);
+    PyObject *number = view_integer(item);
     if (!number)
         return PyErr_ExceptionMatches(PyExc_TypeError) &&
                wrong_type(reading, key, "a tuple of integers", item);
@@ -104,12 +63,10 @@ static bool parse_integers(const struct reading *reading, PyObject *key, PyObjec
     if (!PyTuple_Check(tuple))
         return wrong_type(reading, key, "a tuple of integers", tuple);
     const Py_ssize_t length = PyTuple_GET_SIZE(tuple);
-    if (length > DIMENSIONS_MAX) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s: " INTERFACE "[%R] has %zd dimensions; at most %d are possible",
-                     reading->name, key, length, DIMENSIONS_MAX);
-        return false;
-    }
+    if (length > DIMENSIONS_MAX)
+        return PyErr_Format(PyExc_ValueError,
+                            "%s: " INTERFACE "[%R] has %zd dimensions; at most %d are possible",
+                            reading->name, key, length, DIMENSIONS_MAX);
     for (Py_ssize_t k = 0; k < length; k++)
         if (!parse_integer(reading, key, PyTuple_GET_ITEM(tuple, k), &values[k]))
             return false;
@@ -121,7 +78,7 @@ static bool parse_integers(const struct reading *reading, PyObject *key, PyObjec
 static bool parse_address(const struct reading *reading, PyObject *key, PyObject *object,
                           uintptr_t *address)
 {
-    PyObject *number = PyBool_Check(object) ? NULL : protocol_integer(object);
+    PyObject *number = PyBool_Check(object) ? NULL : view_integer(object);
     if (!number)
         return (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError)) &&
                wrong_type(reading, key, "an integer", object);
@@ -137,43 +94,7 @@ static bool parse_address(const struct reading *reading, PyObject *key, PyObject
     return fits;
 }
 
-/* ---- shape and strides ---- */
-
-static bool parse_shape(const struct reading *reading)
-{
-    struct layout *layout = &reading->view->layout;
-    PyObject *shape = needed_entry(reading, names.shape);
-    const bool parsed = shape && parse_integers(reading, names.shape, shape,
-                                                (int64_t *)layout->shape, &layout->dimensions);
-    Py_XDECREF(shape);
-    return parsed && protocol_count(reading->view, reading->name, &terms);
-}
-
-static bool parse_strides(const struct reading *reading)
-{
-    struct layout *layout = &reading->view->layout;
-    PyObject *strides;
-    unsigned count;
-    const int found = optional_entry(reading, names.strides, &strides);
-    if (found == 0)
-        protocol_in_c_order(layout);
-    if (found <= 0)
-        return found == 0;
-    const bool parsed = parse_integers(reading, names.strides, strides, layout->strides, &count);
-    Py_DECREF(strides);
-    if (parsed && count != layout->dimensions)
-        PyErr_Format(PyExc_ValueError, "%s: %s has %u entries for %u dimensions", reading->name,
-                     terms.strides, count, layout->dimensions);
-    return parsed && count == layout->dimensions;
-}
-
 /* ---- element type ---- */
-
-/* "<f4": byte order, kind, bytes. */
-struct typestr {
-    char order, kind;
-    size_t size;
-};
 
 /* False without an exception if it is not of this form, and with one if memory is short. */
 static bool read_typestr(PyObject *string, struct typestr *read)
@@ -214,16 +135,15 @@ static int has_bfloat16(PyObject *object)
 
 static bool unsupported(const struct reading *reading, PyObject *string)
 {
-    PyErr_Format(PyExc_TypeError,
-                 "%s: " INTERFACE "['typestr'] is %R; the supported element types are %s",
-                 reading->name, string, element_names());
-    return false;
+    return PyErr_Format(PyExc_TypeError,
+                        "%s: " INTERFACE "['typestr'] is %R; the supported element types are %s",
+                        reading->name, string, element_names());
 }
 
 static bool interpret_typestr(const struct reading *reading, PyObject *string,
                               const struct typestr *typestr)
 {
-    enum element element = protocol_element(typestr->kind, typestr->size);
+    enum element element = view_element(typestr->kind, typestr->size);
     if (element == ELEMENT_BFLOAT16) {
         const int is = has_bfloat16(reading->object);
         if (is < 0)
@@ -232,20 +152,19 @@ static bool interpret_typestr(const struct reading *reading, PyObject *string,
     }
     if (element == ELEMENTS)
         return unsupported(reading, string);
-    if (typestr->order == '>' && typestr->size > 1) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s: " INTERFACE "['typestr'] is %R; GPU arrays are supported in this "
-                     "machine's byte order only",
-                     reading->name, string);
-        return false;
-    }
+    if (typestr->order == '>' && typestr->size > 1)
+        return PyErr_Format(PyExc_TypeError,
+                            "%s: " INTERFACE "['typestr'] is %R; GPU arrays are supported in this "
+                            "machine's byte order only",
+                            reading->name, string);
     reading->view->layout.input = reading->view->layout.type = element;
     return true;
 }
 
 /* The one field of an array without named ones: ("", typestr). */
-static bool is_plain_descr(PyObject *field, const struct typestr *expected)
+static bool is_plain_descr(PyObject *field, const struct reading *reading)
 {
+    const struct typestr *const expected = reading->typestr;
     struct typestr typestr;
     if (!PyTuple_Check(field) || PyTuple_GET_SIZE(field) != 2 ||
         !PyUnicode_Check(PyTuple_GET_ITEM(field, 1)) ||
@@ -255,131 +174,157 @@ static bool is_plain_descr(PyObject *field, const struct typestr *expected)
            (typestr.order == '>') == (expected->order == '>');
 }
 
-static bool check_descr(const struct reading *reading, const struct typestr *typestr)
+/* ---- entries: what each says, given its value; NULL: it is left out, or None ---- */
+
+static bool read_version(const struct reading *reading, PyObject *version)
 {
-    PyObject *descr;
-    const int found = optional_entry(reading, names.descr, &descr);
-    if (found <= 0)
-        return found == 0;
-    PyObject *field = NULL;
+    int overflow = 0;
+    long value = 0;
+    if (!PyLong_Check(version))
+        return wrong_type(reading, names.version, "an integer", version);
+    value = PyLong_AsLongAndOverflow(version, &overflow);
+    if (overflow > 0 || (overflow == 0 && value >= 2))
+        return true;
+    if (!PyErr_Occurred())
+        PyErr_Format(PyExc_ValueError, "%s: " INTERFACE "['version'] is %R; 2 and 3 are supported",
+                     reading->name, version);
+    return false;
+}
+
+static bool read_shape(const struct reading *reading, PyObject *shape)
+{
+    struct layout *layout = &reading->view->layout;
+    return parse_integers(reading, names.shape, shape, (int64_t *)layout->shape,
+                          &layout->dimensions) &&
+           view_count(reading->view, reading->name, &terms);
+}
+
+static bool read_type(const struct reading *reading, PyObject *string)
+{
+    if (!PyUnicode_Check(string))
+        return wrong_type(reading, names.typestr, "a string", string);
+    if (read_typestr(string, reading->typestr))
+        return interpret_typestr(reading, string, reading->typestr);
+    return !PyErr_Occurred() && unsupported(reading, string);
+}
+
+/* To be the type in 'typestr', which has been read. */
+static bool read_descr(const struct reading *reading, PyObject *descr)
+{
+    if (!descr)
+        return true;
     if (!PyList_Check(descr))
-        wrong_type(reading, names.descr, "a list", descr);
-    else if (PyList_GET_SIZE(descr) == 1)
-        field = PyList_GetItemRef(descr, 0);
-    const bool plain = field && is_plain_descr(field, typestr);
+        return wrong_type(reading, names.descr, "a list", descr);
+    PyObject *field = PyList_GET_SIZE(descr) == 1 ? PyList_GetItemRef(descr, 0) : NULL;
+    const bool plain = field && is_plain_descr(field, reading);
     if (!plain && !PyErr_Occurred())
         PyErr_Format(PyExc_TypeError,
                      "%s: " INTERFACE "['descr'] is not one field of the type in 'typestr'; "
                      "structured arrays are not supported",
                      reading->name);
     Py_XDECREF(field);
-    Py_DECREF(descr);
     return plain;
 }
 
-static bool parse_type(const struct reading *reading)
+static bool read_strides(const struct reading *reading, PyObject *strides)
 {
-    struct typestr typestr;
-    PyObject *string = needed_entry(reading, names.typestr);
-    bool parsed = false;
-    if (!string)
-        return false;
-    if (!PyUnicode_Check(string))
-        wrong_type(reading, names.typestr, "a string", string);
-    else if (read_typestr(string, &typestr))
-        parsed = interpret_typestr(reading, string, &typestr) && check_descr(reading, &typestr);
-    else if (!PyErr_Occurred())
-        unsupported(reading, string);
-    Py_DECREF(string);
-    return parsed;
-}
-
-/* ---- the other entries ---- */
-
-static bool parse_data(const struct reading *reading)
-{
-    uintptr_t address;
-    PyObject *data = needed_entry(reading, names.data);
-    if (!data)
-        return false;
-    bool parsed = PyTuple_Check(data) && PyTuple_GET_SIZE(data) == 2;
-    if (!parsed)
-        wrong_type(reading, names.data, "a tuple (pointer, read-only flag)", data);
-    parsed = parsed && parse_address(reading, names.data, PyTuple_GET_ITEM(data, 0), &address);
-    if (parsed) {
-        const int read_only = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
-        parsed = read_only >= 0;
-        reading->view->layout.data = (const void *)address;
-        reading->view->read_only = read_only > 0 ? says_read_only : NULL;
+    struct layout *layout = &reading->view->layout;
+    unsigned count;
+    if (!strides) {
+        view_in_c_order(layout);
+        return true;
     }
-    Py_DECREF(data);
-    return parsed;
+    const bool parsed = parse_integers(reading, names.strides, strides, layout->strides, &count);
+    if (parsed && count != layout->dimensions)
+        PyErr_Format(PyExc_ValueError, "%s: %s has %u entries for %u dimensions", reading->name,
+                     terms.strides, count, layout->dimensions);
+    return parsed && count == layout->dimensions;
 }
 
-static bool parse_version(const struct reading *reading)
+static bool read_data(const struct reading *reading, PyObject *data)
 {
-    PyObject *version = needed_entry(reading, names.version);
-    if (!version)
+    uintptr_t address = 0;
+    if (!PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2)
+        return wrong_type(reading, names.data, "a tuple (pointer, read-only flag)", data);
+    if (!parse_address(reading, names.data, PyTuple_GET_ITEM(data, 0), &address))
         return false;
-    int overflow = 0;
-    long value = 0;
-    if (PyLong_Check(version))
-        value = PyLong_AsLongAndOverflow(version, &overflow);
-    else
-        wrong_type(reading, names.version, "an integer", version);
-    const bool known = overflow > 0 || (overflow == 0 && value >= 2);
-    if (!known && !PyErr_Occurred())
-        PyErr_Format(PyExc_ValueError, "%s: " INTERFACE "['version'] is %R; 2 and 3 are supported",
-                     reading->name, version);
-    Py_DECREF(version);
-    return known;
+    const int read_only = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
+    reading->view->layout.data = (const void *)address;
+    reading->view->read_only = read_only > 0 ? says_read_only : NULL;
+    return read_only >= 0;
+}
+
+static bool refuse_mask(const struct reading *reading, PyObject *mask)
+{
+    if (mask)
+        PyErr_Format(PyExc_ValueError,
+                     "%s: " INTERFACE " has a mask; masked arrays are not supported",
+                     reading->name);
+    return !mask;
 }
 
 /* Producers that name no stream work on the legacy default one as a rule, and those that say None
  * do: it is what has to be waited for. */
-static bool parse_stream(const struct reading *reading)
+static bool read_stream(const struct reading *reading, PyObject *stream)
 {
     struct stream *producer = &reading->view->producer;
     *producer = (struct stream){.given = true, .handle = LEGACY_DEFAULT_STREAM};
-    PyObject *stream;
-    const int found = optional_entry(reading, names.stream, &stream);
-    if (found <= 0)
-        return found == 0;
-    const bool parsed = parse_address(reading, names.stream, stream, &producer->handle);
-    Py_DECREF(stream);
-    if (parsed && producer->handle == 0)
+    if (!stream)
+        return true;
+    if (!parse_address(reading, names.stream, stream, &producer->handle))
+        return false;
+    if (producer->handle == 0)
         PyErr_Format(PyExc_ValueError,
                      "%s: " INTERFACE "['stream'] is 0, which the interface forbids: 1 is the "
                      "legacy default stream, 2 the per-thread one",
                      reading->name);
-    return parsed && producer->handle != 0;
+    return producer->handle != 0;
 }
 
-static bool refuse_mask(const struct reading *reading)
-{
-    PyObject *mask;
-    const int found = optional_entry(reading, names.mask, &mask);
-    if (found <= 0)
-        return found == 0;
-    Py_DECREF(mask);
-    PyErr_Format(PyExc_ValueError, "%s: " INTERFACE " has a mask; masked arrays are not supported",
-                 reading->name);
-    return false;
-}
+/* In the order in which they are read: some rest on others. */
+static const struct {
+    PyObject *const *key;
+    bool needed;
+    bool (*read)(const struct reading *, PyObject *value);
+} entries[] = {
+    {&names.version, true, read_version},  {&names.shape, true, read_shape},
+    {&names.typestr, true, read_type},     {&names.descr, false, read_descr},
+    {&names.strides, false, read_strides}, {&names.data, true, read_data},
+    {&names.mask, false, refuse_mask},     {&names.stream, false, read_stream},
+};
 
 /* ---- all of it ---- */
 
+/* Values' methods are anybody's code, and may take values out of the dictionary, so that references
+ * are new ones. */
+static bool read_entry(const struct reading *reading, size_t k)
+{
+    PyObject *value;
+    PyObject *const key = *entries[k].key;
+    const int found = PyDict_GetItemRef(reading->interface, key, &value);
+    if (found < 0)
+        return false;
+    if (!found && entries[k].needed)
+        return PyErr_Format(PyExc_ValueError,
+                            "%s: " INTERFACE
+                            " has no %R; it needs shape, typestr, data and version",
+                            reading->name, key);
+    const bool is_none = value == Py_None && !entries[k].needed;
+    const bool read = entries[k].read(reading, is_none ? NULL : value);
+    Py_XDECREF(value);
+    return read;
+}
+
 static bool read_interface(const struct reading *reading)
 {
-    protocol_begin(reading->view, true);
-    if (!PyDict_Check(reading->interface)) {
-        PyErr_Format(PyExc_TypeError, "%s: " INTERFACE " must be a dict, not %.200s", reading->name,
-                     Py_TYPE(reading->interface)->tp_name);
-        return false;
-    }
-    return parse_version(reading) && parse_shape(reading) && parse_type(reading) &&
-           parse_strides(reading) && parse_data(reading) && refuse_mask(reading) &&
-           parse_stream(reading) && protocol_check(reading->view, reading->name, &terms);
+    view_begin(reading->view, true);
+    if (!PyDict_Check(reading->interface))
+        return PyErr_Format(PyExc_TypeError, "%s: " INTERFACE " must be a dict, not %.200s",
+                            reading->name, Py_TYPE(reading->interface)->tp_name);
+    for (size_t k = 0; k < sizeof entries / sizeof *entries; k++)
+        if (!read_entry(reading, k))
+            return false;
+    return view_check(reading->view, reading->name, &terms);
 }
 
 /* 1, 0 or -1. A value that is no dict goes on, to be refused with the others. */
@@ -400,9 +345,11 @@ static int knows_stream(PyObject *object, PyObject *interface, struct stream *li
 static int view_object(PyObject *object, const struct view_request *request, struct view *view,
                        bool with_stream)
 {
-    struct reading reading = {object, NULL, request->name, view};
+    struct typestr typestr;
+    struct reading reading = {object, NULL, request->name, view, &typestr};
     struct stream library = {.given = false};
-    int viewed = PyObject_GetOptionalAttr(object, names.interface, &reading.interface);
+    int viewed =
+        PyObject_GetOptionalAttr(object, names.__cuda_array_interface__, &reading.interface);
     if (viewed > 0 && with_stream)
         viewed = knows_stream(object, reading.interface, &library);
     if (viewed > 0)
@@ -442,7 +389,7 @@ static int read_flag(PyObject *interface)
 bool cuda_interface_heed_read_only(PyObject *object, struct view *view)
 {
     PyObject *interface;
-    int flag = PyObject_GetOptionalAttr(object, names.interface, &interface);
+    int flag = PyObject_GetOptionalAttr(object, names.__cuda_array_interface__, &interface);
     if (flag > 0)
         flag = read_flag(interface);
     Py_XDECREF(interface);

@@ -17,6 +17,3 @@ int cuda_interface_view_with_stream(PyObject *object, const struct view_request 
 /* Whether the object has an interface that says that its memory is read-only, whatever else is said
  * there; view->read_only then tells so. False with an exception set. */
 bool cuda_interface_heed_read_only(PyObject *object, struct view *view);
-
-/* Makes the constants that the others use; -1 with an exception set. */
-int cuda_interface_setup(void);

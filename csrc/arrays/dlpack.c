@@ -1,44 +1,28 @@
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "arrays/dlpack.h"
-#include "arrays/dltensor.h"
-#include "arrays/protocol.h"
-#include "arrays/raised.h"
-#include "arrays/stream_handle.h"
-#include "arrays/torch.h"
-#include "common/newer_python.h"
 
-/* ---- constants ---- */
+#include "arrays/dltensor.h"
+#include "arrays/libraries.h"
+#include "arrays/objects.h"
+#include "arrays/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 /* Made at import, constant from then on. */
-static struct {
-    PyObject *dlpack, *dlpack_device;
-    PyObject *version;        /* (1, 1), the newest that is understood */
-    PyObject *keywords[2][2]; /* by: with max_version, with stream; tuples, but NULL for none */
-} names;
-
-static bool constant(PyObject **name, PyObject *value)
-{
-    if (*name)
-        Py_XDECREF(value);
-    else
-        *name = value;
-    return *name;
-}
+static PyObject *version;        /* (1, 1), the newest that is understood */
+static PyObject *keywords[2][2]; /* by: with max_version, with stream; tuples, but NULL for none */
 
 int dlpack_setup(void)
 {
-    return constant(&names.dlpack, PyUnicode_InternFromString("__dlpack__")) &&
-                   constant(&names.dlpack_device,
-                            PyUnicode_InternFromString("__dlpack_device__")) &&
-                   constant(&names.version,
-                            Py_BuildValue("(ii)", DLTENSOR_MAJOR, DLTENSOR_MINOR)) &&
-                   constant(&names.keywords[1][0], Py_BuildValue("(s)", "max_version")) &&
-                   constant(&names.keywords[0][1], Py_BuildValue("(s)", "stream")) &&
-                   constant(&names.keywords[1][1], Py_BuildValue("(ss)", "max_version", "stream"))
-               ? 0
-               : -1;
+    if (!version)
+        version = Py_BuildValue("(ii)", DLTENSOR_MAJOR, DLTENSOR_MINOR);
+    if (!keywords[1][0])
+        keywords[1][0] = PyTuple_Pack(1, names.max_version);
+    if (!keywords[0][1])
+        keywords[0][1] = PyTuple_Pack(1, names.stream);
+    if (!keywords[1][1])
+        keywords[1][1] = PyTuple_Pack(2, names.max_version, names.stream);
+    return version && keywords[1][0] && keywords[0][1] && keywords[1][1] ? 0 : -1;
 }
 
 /* ---- asking the object ---- */
@@ -59,7 +43,7 @@ static int declined(void)
 /* Devices have numbers from 0 on. */
 static bool parse_number(PyObject *object, int *number)
 {
-    PyObject *integer = protocol_integer(object);
+    PyObject *integer = view_integer(object);
     if (!integer)
         return false;
     int overflow;
@@ -87,7 +71,7 @@ static bool parse_device(PyObject *pair, const char *name, struct dl_device *dev
 static int ask_device(PyObject *object, const char *name, struct dl_device *device)
 {
     PyObject *method;
-    const int found = PyObject_GetOptionalAttr(object, names.dlpack_device, &method);
+    const int found = PyObject_GetOptionalAttr(object, names.__dlpack_device__, &method);
     if (found <= 0)
         return found;
     PyObject *pair = PyObject_CallNoArgs(method);
@@ -104,8 +88,7 @@ static bool check_handle(uintptr_t handle)
 {
     if (stream_is_readable(handle))
         return true;
-    PyErr_Format(PyExc_ValueError, "stream %p is no handle of a stream", (void *)handle);
-    return false;
+    return PyErr_Format(PyExc_ValueError, "stream %p is no handle of a stream", (void *)handle);
 }
 
 /* The stream on which the data has to be ready: the caller's, or the backend's own. Where work goes
@@ -139,10 +122,10 @@ static PyObject *call(PyObject *method, bool with_version, PyObject *stream)
     PyObject *values[2];
     int count = 0;
     if (with_version)
-        values[count++] = names.version;
+        values[count++] = version;
     if (stream)
         values[count++] = stream;
-    return PyObject_Vectorcall(method, values, 0, names.keywords[with_version][stream != NULL]);
+    return PyObject_Vectorcall(method, values, 0, keywords[with_version][stream != NULL]);
 }
 
 /* Producers of before DLPack 1.0 have no max_version=. NULL with an exception set. */
@@ -228,10 +211,10 @@ static bool check_place(const struct dl_tensor *tensor, const char *name,
     if (dltensor_is_supported(tensor->device_type) &&
         dltensor_is_on_device(tensor->device_type) == dltensor_is_on_device(device->type))
         return true;
-    PyErr_Format(PyExc_ValueError,
-                 "%s: the DLPack tensor's device type is %d, but __dlpack_device__() says %d", name,
-                 (int)tensor->device_type, device->type);
-    return false;
+    return PyErr_Format(
+        PyExc_ValueError,
+        "%s: the DLPack tensor's device type is %d, but __dlpack_device__() says %d", name,
+        (int)tensor->device_type, device->type);
 }
 
 static bool read_capsule(PyObject *capsule, const char *name, const struct dl_device *device,
@@ -269,7 +252,7 @@ int dlpack_view(PyObject *object, const struct view_request *request, struct vie
 {
     PyObject *method;
     struct dl_device device;
-    int viewed = PyObject_GetOptionalAttr(object, names.dlpack, &method);
+    int viewed = PyObject_GetOptionalAttr(object, names.__dlpack__, &method);
     if (viewed <= 0)
         return viewed;
     viewed = ask_device(object, request->name, &device);
@@ -277,4 +260,113 @@ int dlpack_view(PyObject *object, const struct view_request *request, struct vie
         viewed = view_export(object, method, &device, request, view);
     Py_DECREF(method);
     return viewed;
+}
+
+/* ---- gred's own memory ---- */
+
+/* What a capsule points to: one of the two, of which the tensor has pointers to the rest. */
+struct lent {
+    union {
+        struct dl_versioned versioned;
+        struct dl_managed managed;
+    };
+    int64_t shape[DIMENSIONS_MAX], strides[DIMENSIONS_MAX];
+    PyObject *owner;
+    uintptr_t reader;
+    void (*let_go)(PyObject *owner, uintptr_t reader);
+};
+
+bool dlpack_type(const char *name, struct dlpack_export *export)
+{
+    for (int element = 0; element < ELEMENTS; element++)
+        if (strcmp(name, element_name((enum element)element)) == 0) {
+            export->type = (enum element)element;
+            return true;
+        }
+    return PyErr_Format(PyExc_TypeError, "%s is no element type", name);
+}
+
+/* What DLPack reserves for devices that it does not know: nobody else takes it. */
+int dlpack_device_type(bool on_gpu)
+{
+    enum { DEVICE_CUDA = 2, DEVICE_EXTERNAL = 12 };
+    return on_gpu ? DEVICE_CUDA : DEVICE_EXTERNAL;
+}
+
+/* Readers call this from any thread, with the GIL or without. After the interpreter's end there is
+ * nothing to give back. */
+static void end(struct lent *lent)
+{
+    if (Py_IsInitialized()) {
+        const PyGILState_STATE had = PyGILState_Ensure();
+        lent->let_go(lent->owner, lent->reader);
+        Py_DECREF(lent->owner);
+        PyGILState_Release(had);
+    }
+    free(lent);
+}
+
+static void end_versioned(struct dl_versioned *versioned)
+{
+    end((struct lent *)versioned);
+}
+
+static void end_managed(struct dl_managed *managed)
+{
+    end((struct lent *)managed);
+}
+
+/* Who takes the tensor renames the capsule. */
+static void end_untaken(PyObject *capsule)
+{
+    for (int form = 0; form < DLTENSOR_FORMS; form++)
+        if (PyCapsule_IsValid(capsule, capsule_names[form].offered))
+            end(PyCapsule_GetPointer(capsule, capsule_names[form].offered));
+}
+
+static void describe(const struct dlpack_export *export, struct lent *lent,
+                     struct dl_tensor *tensor)
+{
+    dltensor_describe(tensor, export->device, export->type);
+    tensor->device_type = dlpack_device_type(export->on_gpu);
+    tensor->data = export->data;
+    tensor->dimensions = (int32_t)export->dimensions;
+    tensor->shape = lent->shape;
+    tensor->strides = lent->strides;
+    int64_t stride = 1;
+    for (unsigned k = export->dimensions; k-- > 0;) {
+        lent->shape[k] = export->shape[k];
+        lent->strides[k] = stride;
+        stride *= export->shape[k];
+    }
+}
+
+static const char *begin(const struct dlpack_export *export, struct lent *lent)
+{
+    if (export->versioned) {
+        lent->versioned.major = DLTENSOR_MAJOR;
+        lent->versioned.minor = 0;
+        lent->versioned.deleter = end_versioned;
+        describe(export, lent, &lent->versioned.tensor);
+        return capsule_names[DLTENSOR_VERSIONED].offered;
+    }
+    lent->managed.deleter = end_managed;
+    describe(export, lent, &lent->managed.tensor);
+    return capsule_names[DLTENSOR_UNVERSIONED].offered;
+}
+
+PyObject *dlpack_capsule(const struct dlpack_export *export)
+{
+    struct lent *lent = calloc(1, sizeof *lent);
+    if (!lent)
+        return PyErr_NoMemory();
+    PyObject *capsule = PyCapsule_New(lent, begin(export, lent), end_untaken);
+    if (!capsule) {
+        free(lent);
+        return NULL;
+    }
+    lent->owner = Py_NewRef(export->owner);
+    lent->reader = export->reader;
+    lent->let_go = export->let_go;
+    return capsule;
 }

@@ -1,13 +1,12 @@
 #include "arrays/dltensor.h"
 
-#include "arrays/protocol.h"
-#include "arrays/raised.h"
+#include "arrays/objects.h"
 
 enum { DEVICE_CPU = 1, DEVICE_CUDA = 2, DEVICE_CUDA_HOST = 3, DEVICE_CUDA_MANAGED = 13 };
 
 enum { FLAG_READ_ONLY = 1, FLAG_COPIED = 2 };
 
-static const struct protocol_terms terms = {
+static const struct view_terms terms = {
     .shape = "the DLPack tensor's shape",
     .strides = "the DLPack tensor's strides",
     .data = "the DLPack tensor's data",
@@ -28,13 +27,12 @@ bool dltensor_is_supported(int device_type)
 
 bool dltensor_begin(struct view *view, int device_type, const char *name)
 {
-    protocol_begin(view, dltensor_is_on_device(device_type));
+    view_begin(view, dltensor_is_on_device(device_type));
     if (dltensor_is_supported(device_type))
         return true;
-    PyErr_Format(PyExc_TypeError,
-                 "%s: DLPack's device type %d is not supported; CPU and CUDA memory is", name,
-                 device_type);
-    return false;
+    return PyErr_Format(PyExc_TypeError,
+                        "%s: DLPack's device type %d is not supported; CPU and CUDA memory is",
+                        name, device_type);
 }
 
 static const char kinds[] = {
@@ -45,35 +43,30 @@ static bool read_type(const struct dl_tensor *tensor, const char *name, struct l
 {
     enum element element = ELEMENTS;
     if (tensor->code < sizeof kinds && tensor->bits % 8 == 0 && tensor->lanes == 1)
-        element = protocol_element(kinds[tensor->code], tensor->bits / 8);
-    if (element == ELEMENTS) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s: DLPack's element type (code %d, bits %d, lanes %d) is not supported; the "
-                     "supported ones are %s",
-                     name, tensor->code, tensor->bits, tensor->lanes, element_names());
-        return false;
-    }
+        element = view_element(kinds[tensor->code], tensor->bits / 8);
+    if (element == ELEMENTS)
+        return PyErr_Format(
+            PyExc_TypeError,
+            "%s: DLPack's element type (code %d, bits %d, lanes %d) is not supported; the "
+            "supported ones are %s",
+            name, tensor->code, tensor->bits, tensor->lanes, element_names());
     layout->input = layout->type = element;
     return true;
 }
 
 static bool read_shape(const struct dl_tensor *tensor, const char *name, struct view *view)
 {
-    if (tensor->dimensions < 0 || tensor->dimensions > DIMENSIONS_MAX) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s: the DLPack tensor has %d dimensions; 0 to %d are possible", name,
-                     (int)tensor->dimensions, DIMENSIONS_MAX);
-        return false;
-    }
+    if (tensor->dimensions < 0 || tensor->dimensions > DIMENSIONS_MAX)
+        return PyErr_Format(PyExc_ValueError,
+                            "%s: the DLPack tensor has %d dimensions; 0 to %d are possible", name,
+                            (int)tensor->dimensions, DIMENSIONS_MAX);
     view->layout.dimensions = (unsigned)tensor->dimensions;
-    if (tensor->dimensions && !tensor->shape) {
-        PyErr_Format(PyExc_ValueError, "%s: %s is a null pointer for %d dimensions", name,
-                     terms.shape, (int)tensor->dimensions);
-        return false;
-    }
+    if (tensor->dimensions && !tensor->shape)
+        return PyErr_Format(PyExc_ValueError, "%s: %s is a null pointer for %d dimensions", name,
+                            terms.shape, (int)tensor->dimensions);
     for (int k = 0; k < tensor->dimensions; k++)
         view->layout.shape[k] = (uint64_t)tensor->shape[k];
-    return protocol_count(view, name, &terms);
+    return view_count(view, name, &terms);
 }
 
 static bool read_strides(const struct dl_tensor *tensor, const char *name, struct view *view)
@@ -81,16 +74,15 @@ static bool read_strides(const struct dl_tensor *tensor, const char *name, struc
     struct layout *layout = &view->layout;
     const int64_t size = (int64_t)element_size(layout->input);
     if (!tensor->strides) {
-        protocol_in_c_order(layout);
+        view_in_c_order(layout);
         return true;
     }
     for (unsigned k = 0; k < layout->dimensions; k++) {
         const bool used = view->n && layout->shape[k] > 1;
-        if (__builtin_mul_overflow(tensor->strides[k], size, &layout->strides[k]) && used) {
-            PyErr_Format(PyExc_ValueError, "%s: %s[%u] is %lld, whose bytes do not fit 64 bits",
-                         name, terms.strides, k, (long long)tensor->strides[k]);
-            return false;
-        }
+        if (__builtin_mul_overflow(tensor->strides[k], size, &layout->strides[k]) && used)
+            return PyErr_Format(PyExc_ValueError,
+                                "%s: %s[%u] is %lld, whose bytes do not fit 64 bits", name,
+                                terms.strides, k, (long long)tensor->strides[k]);
     }
     return true;
 }
@@ -102,12 +94,10 @@ static bool read_data(const struct dl_tensor *tensor, const char *name, struct l
         layout->data = NULL;
         return true;
     }
-    if (__builtin_add_overflow(address, tensor->byte_offset, &address)) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s: the DLPack tensor's byte offset %llu leads from %p to no address", name,
-                     (unsigned long long)tensor->byte_offset, tensor->data);
-        return false;
-    }
+    if (__builtin_add_overflow(address, tensor->byte_offset, &address))
+        return PyErr_Format(PyExc_ValueError,
+                            "%s: the DLPack tensor's byte offset %llu leads from %p to no address",
+                            name, (unsigned long long)tensor->byte_offset, tensor->data);
     layout->data = (const void *)(uintptr_t)address;
     return true;
 }
@@ -116,16 +106,15 @@ bool dltensor_read(const struct dl_tensor *tensor, const char *name, struct view
 {
     return read_type(tensor, name, &view->layout) && read_shape(tensor, name, view) &&
            read_strides(tensor, name, view) && read_data(tensor, name, &view->layout) &&
-           protocol_check(view, name, &terms);
+           view_check(view, name, &terms);
 }
 
 bool dltensor_check_version(const struct dl_versioned *versioned, const char *name)
 {
     if (versioned->major == DLTENSOR_MAJOR)
         return true;
-    PyErr_Format(PyExc_TypeError, "%s: DLPack's version %u.%u is not supported; %d is", name,
-                 (unsigned)versioned->major, (unsigned)versioned->minor, DLTENSOR_MAJOR);
-    return false;
+    return PyErr_Format(PyExc_TypeError, "%s: DLPack's version %u.%u is not supported; %d is", name,
+                        (unsigned)versioned->major, (unsigned)versioned->minor, DLTENSOR_MAJOR);
 }
 
 /* Before there were versions, capsules did not tell. Libraries of GPU arrays wrote to each other's
@@ -148,7 +137,7 @@ void dltensor_describe(struct dl_tensor *tensor, int device, enum element elemen
 {
     unsigned code = 0;
     while (code + 1 < sizeof kinds &&
-           (!kinds[code] || protocol_element(kinds[code], element_size(element)) != element))
+           (!kinds[code] || view_element(kinds[code], element_size(element)) != element))
         code++;
     tensor->device_type = DEVICE_CUDA;
     tensor->device = device;
@@ -181,9 +170,8 @@ bool dltensor_check_new(const struct dl_versioned *made, unsigned dimensions, co
         *at = (char *)tensor->data + tensor->byte_offset;
         return true;
     }
-    PyErr_SetString(PyExc_RuntimeError,
-                    "the array's library made another that is not what it was asked for");
-    return false;
+    return PyErr_Format(PyExc_RuntimeError,
+                        "the array's library made another that is not what it was asked for");
 }
 
 /* ---- owning ---- */

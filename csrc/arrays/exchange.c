@@ -1,12 +1,9 @@
 #include "arrays/exchange.h"
 
-#include "arrays/class.h"
 #include "arrays/dltensor.h"
-#include "arrays/name.h"
-#include "arrays/raised.h"
+#include "arrays/libraries.h"
+#include "arrays/objects.h"
 #include "arrays/stream.h"
-#include "arrays/torch.h"
-#include "common/newer_python.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,31 +28,16 @@ struct exchange {
     int (*current_stream)(int32_t device_type, int32_t device, void **stream);
 };
 
-/* Made at import, constant from then on. */
-static struct {
-    PyObject *exchange;
-    PyObject *others[2];
-} names;
-
-int exchange_setup(void)
-{
-    return name_intern(&names.exchange, "__dlpack_c_exchange_api__") &&
-                   name_intern(&names.others[0], "__dlpack__") &&
-                   name_intern(&names.others[1], "__cuda_array_interface__")
-               ? 0
-               : -1;
-}
-
 /* ---- finding them ---- */
 
+/* A protocol of its own. */
 static bool has_another(PyObject *class)
 {
-    bool has = false;
-    for (int k = 0; k < 2 && !has; k++) {
-        PyObject *other = class_own_attribute(class, names.others[k]);
-        has = other;
-        Py_XDECREF(other);
-    }
+    PyObject *dlpack = class_own_attribute(class, names.__dlpack__);
+    PyObject *other = class_own_attribute(class, names.__cuda_array_interface__);
+    const bool has = dlpack || other;
+    Py_XDECREF(other);
+    Py_XDECREF(dlpack);
     return has;
 }
 
@@ -67,8 +49,8 @@ static PyObject *find_offer(PyTypeObject *type)
     PyObject *classes = Py_XNewRef(type->tp_mro), *offer = NULL;
     const Py_ssize_t count = classes ? PyTuple_GET_SIZE(classes) : 0;
     Py_ssize_t k = 0;
-    while (k < count &&
-           !(offer = class_own_attribute(PyTuple_GET_ITEM(classes, k), names.exchange)))
+    while (k < count && !(offer = class_own_attribute(PyTuple_GET_ITEM(classes, k),
+                                                      names.__dlpack_c_exchange_api__)))
         k++;
     while (offer && k-- > 0)
         if (has_another(PyTuple_GET_ITEM(classes, k)))

@@ -12,15 +12,6 @@
  * Exception, such as KeyboardInterrupt. */
 int exchange_view(PyObject *object, const struct view_request *, struct view *view);
 
-/* A new array in device memory. */
-struct result_request {
-    PyObject *like; /* the caller's array, on a device; and where that is */
-    int device;
-    enum element type;
-    unsigned dimensions;
-    const uint64_t *shape;
-};
-
 struct exchange;
 struct dl_versioned;
 
@@ -45,6 +36,3 @@ void exchange_release(struct exchange_memory *);
 
 /* Whether objects of the type offer to be viewed so. */
 bool exchange_is_offered(PyTypeObject *type);
-
-/* Makes the constants that the others use; -1 with an exception set. */
-int exchange_setup(void);

@@ -3,7 +3,7 @@
 
 #include "arrays/numpys.h"
 
-#include "arrays/protocol.h"
+#include "arrays/view.h"
 
 #include <numpy/arrayscalars.h>
 
@@ -92,12 +92,12 @@ static bool is_bfloat16(PyArray_Descr *descr)
 bool numpys_element_of(PyArray_Descr *descr, const char *name, enum element *element)
 {
     *element = is_bfloat16(descr) ? ELEMENT_BFLOAT16
-                                  : protocol_element(descr->kind, (size_t)PyDataType_ELSIZE(descr));
+                                  : view_element(descr->kind, (size_t)PyDataType_ELSIZE(descr));
     if (*element != ELEMENTS && (descr->kind != 'V' || is_bfloat16(descr)))
         return true;
-    PyErr_Format(PyExc_TypeError, "%s: element type %S is not supported; the supported ones are %s",
-                 name, (PyObject *)descr, element_names());
-    return false;
+    return PyErr_Format(PyExc_TypeError,
+                        "%s: element type %S is not supported; the supported ones are %s", name,
+                        (PyObject *)descr, element_names());
 }
 
 /* NumPy's classes of dtypes stand for their one instance. */
@@ -114,11 +114,10 @@ static int convert_dtype(PyObject *dtype, PyArray_Descr **descr)
 bool numpys_element(PyObject *dtype, const char *name, enum element *element)
 {
     PyArray_Descr *descr = NULL;
-    if (convert_dtype(dtype, &descr) != NPY_SUCCEED) {
-        PyErr_Format(PyExc_TypeError, "%s: %R is not an element type; the supported ones are %s",
-                     name, dtype, element_names());
-        return false;
-    }
+    if (convert_dtype(dtype, &descr) != NPY_SUCCEED)
+        return PyErr_Format(PyExc_TypeError,
+                            "%s: %R is not an element type; the supported ones are %s", name, dtype,
+                            element_names());
     bool supported = numpys_element_of(descr, name, element);
     if (supported && !PyArray_ISNBO(descr->byteorder)) {
         PyErr_Format(PyExc_TypeError,
@@ -186,11 +185,11 @@ bool numpys_promote(enum element a, enum element b, enum element *promoted)
 
 static PyObject *scalar_of_descr(union scalar value, enum element element)
 {
-    enum element shown = element;
-    PyArray_Descr *descr = descr_for(&shown);
+    enum element held = element;
+    PyArray_Descr *descr = descr_for(&held);
     if (!descr)
         return NULL;
-    value = scalar_convert(value, element, shown);
+    value = scalar_convert(value, element, held);
     PyObject *scalar = PyArray_Scalar(&value, descr, NULL);
     Py_DECREF(descr);
     return scalar;
@@ -233,15 +232,13 @@ static bool check_numbers(PyArrayObject *given, const char *name, bool takes_com
 {
     const int type = PyArray_TYPE(given);
     if (!PyTypeNum_ISNUMBER(type) && !PyTypeNum_ISBOOL(type) && !PyTypeNum_ISOBJECT(type) &&
-        !PyTypeNum_ISUSERDEF(type)) {
-        PyErr_Format(PyExc_TypeError, "%s must be a number or an array of numbers, not of %S", name,
-                     (PyObject *)PyArray_DESCR(given));
-        return false;
-    }
+        !PyTypeNum_ISUSERDEF(type))
+        return PyErr_Format(PyExc_TypeError,
+                            "%s must be a number or an array of numbers, not of %S", name,
+                            (PyObject *)PyArray_DESCR(given));
     if (takes_complex || !PyTypeNum_ISCOMPLEX(type))
         return true;
-    PyErr_Format(PyExc_TypeError, "%s of real elements must be real, not complex", name);
-    return false;
+    return PyErr_Format(PyExc_TypeError, "%s of real elements must be real, not complex", name);
 }
 
 /* As NumPy assigns: dimensions in front of those that there are have one element. */

@@ -1,55 +1,34 @@
 #include "arrays/result.h"
 
-#include "arrays/cupy.h"
-#include "arrays/name.h"
-#include "arrays/shape.h"
+#include "arrays/objects.h"
 
-/* What is said in Python is in gred/device_array.py, which is imported when it is first asked. */
-static struct {
-    PyObject *module, *made_like, *own, *handed_over;
-} names;
+#include <stdarg.h>
 
-int result_setup(void)
+/* Calls a function or a class of gred/device_array.py, which is imported when it is first asked.
+ * Arguments are as Py_BuildValue makes a tuple of them. */
+static PyObject *call_python(PyObject *name, const char *format, ...)
 {
-    return name_intern(&names.module, "gred.device_array") &&
-                   name_intern(&names.made_like, "made_like") &&
-                   name_intern(&names.own, "DeviceArray") &&
-                   name_intern(&names.handed_over, "handed_over")
-               ? 0
-               : -1;
-}
-
-static PyObject *import(void)
-{
-    PyObject *module = PyImport_GetModule(names.module);
-    return module || PyErr_Occurred() ? module : PyImport_Import(names.module);
-}
-
-PyObject *result_shape(const struct result_request *request)
-{
-    return shape_tuple(request->dimensions, request->shape);
-}
-
-/* Calls made_like(like, shape, type, device); takes over the reference to the shape. */
-static PyObject *ask_python(const struct result_request *request, PyObject *shape)
-{
-    PyObject *module = shape ? import() : NULL;
-    PyObject *type = module ? PyUnicode_FromString(element_name(request->type)) : NULL;
-    PyObject *device = type ? PyLong_FromLong(request->device) : NULL;
-    PyObject *made = device ? PyObject_CallMethodObjArgs(module, names.made_like, request->like,
-                                                         shape, type, device, NULL)
-                            : NULL;
-    Py_XDECREF(device);
-    Py_XDECREF(type);
+    va_list values;
+    va_start(values, format);
+    PyObject *arguments = Py_VaBuildValue(format, values);
+    va_end(values);
+    PyObject *module = arguments ? PyImport_GetModule(names.device_array) : NULL;
+    if (arguments && !module && !PyErr_Occurred())
+        module = PyImport_Import(names.device_array);
+    PyObject *function = module ? PyObject_GetAttr(module, name) : NULL;
+    PyObject *result = function ? PyObject_CallObject(function, arguments) : NULL;
+    Py_XDECREF(function);
     Py_XDECREF(module);
-    Py_XDECREF(shape);
-    return made;
+    Py_XDECREF(arguments);
+    return result;
 }
 
 /* 1, 0 or -1. */
 static int make_in_python(const struct result_request *request, PyObject **array, void **at)
 {
-    PyObject *made = ask_python(request, result_shape(request));
+    PyObject *made = call_python(names.made_like, "(ONsi)", request->like,
+                                 shape_tuple(request->dimensions, request->shape),
+                                 element_name(request->type), request->device);
     if (!made || made == Py_None) {
         Py_XDECREF(made);
         return made ? 0 : -1;
@@ -91,22 +70,12 @@ void result_release(struct result_memory *result)
 
 PyObject *result_own(const struct result_request *request, PyObject *memory)
 {
-    PyObject *shape = result_shape(request), *module = shape ? import() : NULL;
-    PyObject *class = module ? PyObject_GetAttr(module, names.own) : NULL;
-    PyObject *array =
-        class ? PyObject_CallFunction(class, "OOs", memory, shape, element_name(request->type))
-              : NULL;
-    Py_XDECREF(class);
-    Py_XDECREF(module);
-    Py_XDECREF(shape);
-    return array;
+    return call_python(names.DeviceArray, "(ONs)", memory,
+                       shape_tuple(request->dimensions, request->shape),
+                       element_name(request->type));
 }
 
 PyObject *result_hand_over(PyObject *own, PyObject *like)
 {
-    PyObject *module = import();
-    PyObject *given =
-        module ? PyObject_CallMethodObjArgs(module, names.handed_over, own, like, NULL) : NULL;
-    Py_XDECREF(module);
-    return given;
+    return call_python(names.handed_over, "(OO)", own, like);
 }

@@ -6,8 +6,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "arrays/cupy.h"
 #include "arrays/exchange.h"
+#include "arrays/libraries.h"
 
 struct result_memory {
     PyObject *array; /* where the library makes both at once; else NULL */
@@ -25,15 +25,9 @@ PyObject *result_array(const struct result_request *, struct result_memory *);
 /* Gives back memory that has become no array. */
 void result_release(struct result_memory *);
 
-/* The shape as a new tuple; NULL with an exception set. */
-PyObject *result_shape(const struct result_request *);
-
 /* gred's own array of memory that it got, which `memory` keeps. NULL with an exception set. */
 PyObject *result_own(const struct result_request *, PyObject *memory);
 
 /* What such an array, once work with it is under way, becomes for the owner of another: its
  * library's, where that takes it. A new reference; NULL with an exception set. */
 PyObject *result_hand_over(PyObject *own, PyObject *like);
-
-/* Makes the constants that the others use; -1 with an exception set. */
-int result_setup(void);

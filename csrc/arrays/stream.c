@@ -1,29 +1,22 @@
+#define _GNU_SOURCE
+
 #include "arrays/stream.h"
 
-#include "arrays/name.h"
-#include "common/newer_python.h"
+#include "arrays/objects.h"
 
-#define NAMES(NAME) NAME(__cuda_stream__) NAME(ptr) NAME(cuda_stream) NAME(handle) NAME(value)
-static struct {
-#define NAME(name) PyObject *name;
-    NAMES(NAME)
-#undef NAME
-} names;
-
-int stream_setup(void)
-{
-#define NAME(name) &&name_intern(&names.name, #name)
-    return true NAMES(NAME) ? 0 : -1;
-#undef NAME
-}
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static bool wrong_type(PyObject *object)
 {
-    PyErr_Format(PyExc_TypeError,
-                 "stream must be an integer, an object with __cuda_stream__, or a stream of CuPy, "
-                 "PyTorch or Numba; got %.200s",
-                 Py_TYPE(object)->tp_name);
-    return false;
+    return PyErr_Format(
+        PyExc_TypeError,
+        "stream must be an integer, an object with __cuda_stream__, or a stream of CuPy, "
+        "PyTorch or Numba; got %.200s",
+        Py_TYPE(object)->tp_name);
 }
 
 /* A handle, as an integer. */
@@ -36,8 +29,7 @@ static bool parse_handle(PyObject *object, struct stream *stream)
     Py_DECREF(number);
     if (handle == (unsigned long long)-1 && PyErr_Occurred()) {
         PyErr_Clear();
-        PyErr_Format(PyExc_ValueError, "stream %R is no handle of a stream", object);
-        return false;
+        return PyErr_Format(PyExc_ValueError, "stream %R is no handle of a stream", object);
     }
     stream->given = true;
     stream->handle = (uintptr_t)handle;
@@ -52,9 +44,9 @@ static bool parse_integer(PyObject *object, struct stream *stream)
     if (stream->handle)
         return true;
     stream->given = false;
-    PyErr_SetString(PyExc_ValueError, "stream 0 is ambiguous: 1 is the legacy default stream, 2 "
-                                      "the per-thread one");
-    return false;
+    return PyErr_Format(PyExc_ValueError,
+                        "stream 0 is ambiguous: 1 is the legacy default stream, 2 "
+                        "the per-thread one");
 }
 
 /* In a library's own object 0 is the legacy default stream, as in CUDA. */
@@ -102,8 +94,18 @@ int stream_parse_torchs(PyObject *object, struct stream *stream)
     return parse_attribute(object, names.cuda_stream, stream);
 }
 
-/* CuPy's streams have a ptr, PyTorch's a cuda_stream, Numba's a handle, which is a ctypes pointer
- * with a value. */
+/* Numba's handle is a ctypes pointer, which has a value: None if it is null. A new reference. */
+static PyObject *handle_of(PyObject *object)
+{
+    PyObject *handle = PyObject_GetAttr(object, names.handle);
+    if (handle && !PyIndex_Check(handle))
+        Py_SETREF(handle, PyObject_GetAttr(handle, names.value));
+    if (handle == Py_None)
+        Py_SETREF(handle, PyLong_FromLong(0));
+    return handle;
+}
+
+/* CuPy's streams have a ptr, PyTorch's a cuda_stream, Numba's a handle. */
 static bool parse_library(PyObject *object, struct stream *stream)
 {
     int found = parse_attribute(object, names.ptr, stream);
@@ -111,26 +113,13 @@ static bool parse_library(PyObject *object, struct stream *stream)
         found = parse_attribute(object, names.cuda_stream, stream);
     if (found)
         return found > 0;
-    PyObject *handle = PyObject_GetAttr(object, names.handle);
-    if (!handle) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError))
-            return false;
+    PyObject *handle = handle_of(object);
+    if (!handle && PyErr_ExceptionMatches(PyExc_AttributeError)) {
         PyErr_Clear();
         return wrong_type(object);
     }
-    PyObject *value =
-        PyIndex_Check(handle) ? Py_NewRef(handle) : PyObject_GetAttr(handle, names.value);
-    Py_DECREF(handle);
-    if (!value) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError))
-            return false;
-        PyErr_Clear();
-        return wrong_type(object);
-    }
-    if (value == Py_None) /* how ctypes writes a null pointer */
-        Py_SETREF(value, PyLong_FromLong(0));
-    const bool parsed = value && parse_own_handle(value, stream);
-    Py_XDECREF(value);
+    const bool parsed = handle && parse_own_handle(handle, stream);
+    Py_XDECREF(handle);
     return parsed;
 }
 
@@ -150,4 +139,43 @@ bool stream_parse(PyObject *object, struct stream *stream)
     const bool parsed = parse_protocol(method, stream);
     Py_DECREF(method);
     return parsed;
+}
+
+/* ---- handles that somebody else gave ---- */
+
+/* Asked for a way to change signals that there is none, the kernel reads the set, says that it
+ * cannot, or else that there is no such way, and changes nothing. Other questions take it ten times
+ * as long. */
+static bool is_readable(uintptr_t address)
+{
+    enum { NO_WAY = -1, SET_BYTES = _NSIG / 8 };
+    return syscall(SYS_rt_sigprocmask, NO_WAY, address, NULL, SET_BYTES) == 0 || errno != EFAULT;
+}
+
+/* Handles that CUDA took for streams' when it last saw them, each where its bits lead. To ask takes
+ * longer than all else that is asked of a stream; and who destroys one leaves what CUDA recognises,
+ * since it rarely gives memory of that size back to the operating system. */
+enum { KNOWN = 16 };
+static _Atomic(uintptr_t) known[KNOWN];
+
+static _Atomic(uintptr_t) *place_of(uintptr_t handle)
+{
+    enum { LOW = 6, HIGH = 12 };
+    return &known[(handle >> LOW ^ handle >> HIGH) % KNOWN];
+}
+
+bool stream_is_readable(uintptr_t handle)
+{
+    enum { PER_THREAD_DEFAULT_STREAM = 2, BYTES = 64, PAGE_MIN = 4096 };
+    if (handle <= PER_THREAD_DEFAULT_STREAM) /* the default streams are no pointers */
+        return true;
+    if (atomic_load_explicit(place_of(handle), memory_order_relaxed) == handle)
+        return true;
+    const uintptr_t last = handle + BYTES - sizeof(uint64_t);
+    return is_readable(handle) && (handle / PAGE_MIN == last / PAGE_MIN || is_readable(last));
+}
+
+void stream_is_known(uintptr_t handle)
+{
+    atomic_store_explicit(place_of(handle), handle, memory_order_relaxed);
 }

@@ -1,9 +1,6 @@
 /* The streams of CUDA that Python's libraries have objects for. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "arrays/view.h"
 
 enum { LEGACY_DEFAULT_STREAM = 1 }; /* its handle, where 0 might mean either default stream */
@@ -16,5 +13,11 @@ bool stream_parse(PyObject *object, struct stream *stream);
  * object has none, -1 with an exception set. */
 int stream_parse_torchs(PyObject *object, struct stream *stream);
 
-/* Makes the constants that the others use; -1 with an exception set. */
-int stream_setup(void);
+/* ---- handles that somebody else gave ---- */
+
+/* CUDA reads what a handle points to, and the process ends where that cannot be read; what can, but
+ * is no stream, it recognises. This asks the operating system first. */
+bool stream_is_readable(uintptr_t handle);
+
+/* CUDA has taken it for a stream's: nobody is asked about it again. */
+void stream_is_known(uintptr_t handle);

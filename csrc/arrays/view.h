@@ -1,8 +1,9 @@
 /* One view of any array: where its elements lie, what they are and how many, and who keeps them. */
 #pragma once
 
-#include "arrays/where.h"
 #include "common/layout.h"
+
+#include <stdbool.h>
 
 typedef struct _object PyObject; /* so that backends, which include this, need not know Python */
 
@@ -30,6 +31,17 @@ struct view {
     void (*unpin)(void *pin);
 };
 
+/* What arrays ask of the devices, without knowing what devices there are: answered by whoever made
+ * the request. */
+struct where {
+    /* Finds out where a view of device memory lies; `name` is the argument's. False with an
+     * exception set. */
+    bool (*locate)(const struct where *, struct view *, const char *name);
+
+    /* A GPU's stream for a producer to work ahead of. False with an exception set. */
+    bool (*handshake)(const struct where *, int device, uintptr_t *stream);
+};
+
 /* What becomes of an object depends on what is asked of it. */
 struct view_request {
     const char *name; /* the argument's, for messages */
@@ -38,3 +50,44 @@ struct view_request {
     bool in_place;          /* a copy will not do: the view is to be written */
     bool in_background;     /* the call may return before the work is done */
 };
+
+/* A new array in device memory. */
+struct result_request {
+    PyObject *like; /* the caller's array, on a device; and where that is */
+    int device;
+    enum element type;
+    unsigned dimensions;
+    const uint64_t *shape;
+};
+
+/* ---- what array protocols have in common: a pointer, a shape and strides that somebody else wrote
+ * down, checked before anything is read through them ---- */
+
+/* How a protocol calls its entries, for messages. */
+struct view_terms {
+    const char *shape, *strides, *data;
+};
+
+/* By NumPy's kind and bytes: 'f', 4 is float32. bfloat16 is 'V', 2, though not all of those are
+ * bfloat16. ELEMENTS if there is none. */
+enum element view_element(char kind, size_t size);
+
+/* A view of nothing yet: all is set but the layout's pointer, types and dimensions. */
+void view_begin(struct view *, bool on_device);
+
+/* Sets view->n from the dimensions and the shape, in which a negative number is still recognised.
+ * So few elements pass that no product of n and an element's size overflows. False with a
+ * ValueError. */
+bool view_count(struct view *, const char *name, const struct view_terms *);
+
+/* Strides of elements that lie one after the other, the last dimension fastest. */
+void view_in_c_order(struct layout *);
+
+/* The rest: the pointer is not null, the elements' addresses are possible, and aligned on devices,
+ * which cannot read others. Strides that are never taken a step of become 0. False with a
+ * ValueError. */
+bool view_check(struct view *, const char *name, const struct view_terms *);
+
+/* An integer, or whatever Python takes for one, as a new reference to an int; NULL with an
+ * exception set. */
+PyObject *view_integer(PyObject *object);

@@ -5,24 +5,9 @@
 static const struct {
     const char *name;
     size_t size;
-    enum element accumulator;
 } elements[ELEMENTS] = {
-#define ROW(NAME, type, name, accumulator) [ELEMENT_##NAME] = {#name, sizeof(type), accumulator}
-    ROW(BOOL, uint8_t, bool, ELEMENT_INT32),
-    ROW(INT8, int8_t, int8, ELEMENT_INT32),
-    ROW(INT16, int16_t, int16, ELEMENT_INT32),
-    ROW(INT32, int32_t, int32, ELEMENT_INT32),
-    ROW(INT64, int64_t, int64, ELEMENT_INT64),
-    ROW(UINT8, uint8_t, uint8, ELEMENT_INT32),
-    ROW(UINT16, uint16_t, uint16, ELEMENT_INT32),
-    ROW(UINT32, uint32_t, uint32, ELEMENT_INT64),
-    ROW(UINT64, uint64_t, uint64, ELEMENT_UINT64),
-    ROW(FLOAT16, uint16_t, float16, ELEMENT_FLOAT32),
-    ROW(BFLOAT16, uint16_t, bfloat16, ELEMENT_FLOAT32),
-    ROW(FLOAT32, float, float32, ELEMENT_FLOAT32),
-    ROW(FLOAT64, double, float64, ELEMENT_FLOAT64),
-    ROW(COMPLEX64, struct complex64, complex64, ELEMENT_COMPLEX64),
-    ROW(COMPLEX128, struct complex128, complex128, ELEMENT_COMPLEX128),
+#define ROW(NAME, type, name, member) [ELEMENT_##NAME] = {#name, sizeof(type)},
+    ELEMENT_TYPES(ROW)
 #undef ROW
 };
 
@@ -38,7 +23,18 @@ const char *element_name(enum element element)
 
 enum element element_accumulator(enum element element)
 {
-    return elements[element].accumulator;
+    switch (element) {
+    case ELEMENT_UINT32:
+        return ELEMENT_INT64;
+    case ELEMENT_FLOAT16:
+    case ELEMENT_BFLOAT16:
+        return ELEMENT_FLOAT32;
+    case ELEMENT_INT64:
+    case ELEMENT_UINT64:
+        return element;
+    default:
+        return element_is_integer(element) ? ELEMENT_INT32 : element;
+    }
 }
 
 bool element_is_integer(enum element element)

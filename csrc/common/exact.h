@@ -37,6 +37,7 @@ enum {
     EXACT_DIGIT_BITS = 32,
     EXACT_POINT = 2148, /* bits after the point: the smallest product is 2^-1074 squared */
     EXACT_DIGITS = 134, /* a product is less than 2^2048; 2^63 of them are less than 2^2111 */
+    EXACT_PIECES = 3,   /* words that 64 bits may lie in */
     EXACT_LOAD_MOST = 1 << 30
 };
 
@@ -120,23 +121,12 @@ EXACT_FUNCTION struct exact_number exact_decode(uint64_t bits, struct exact_form
                    leading = (uint64_t)1 << (format.bits - 1);
     const uint64_t magnitude = bits & (sign - 1), infinity = exact_infinity(format);
     const int biased = (int)(magnitude >> (format.bits - 1));
-    struct exact_number number;
-    number.kind = magnitude < infinity    ? EXACT_FINITE
-                  : magnitude == infinity ? EXACT_INFINITE
-                                          : EXACT_NAN;
-    number.negative = (bits & sign) != 0;
-    number.significand = (magnitude & (leading - 1)) | (biased ? leading : 0);
-    number.exponent = format.lowest + (biased ? biased - 1 : 0);
-    return number;
-}
-
-EXACT_FUNCTION struct exact_number exact_of_integer(uint64_t magnitude, bool negative)
-{
-    struct exact_number number;
-    number.kind = EXACT_FINITE;
-    number.negative = negative;
-    number.significand = magnitude;
-    number.exponent = 0;
+    const struct exact_number number = {magnitude < infinity    ? EXACT_FINITE
+                                        : magnitude == infinity ? EXACT_INFINITE
+                                                                : EXACT_NAN,
+                                        (bits & sign) != 0,
+                                        (magnitude & (leading - 1)) | (biased ? leading : 0),
+                                        format.lowest + (biased ? biased - 1 : 0)};
     return number;
 }
 
@@ -152,21 +142,30 @@ EXACT_FUNCTION struct exact_number exact_number_at(const void *at, enum element 
                             format);
     const struct scalar_wide wide = scalar_widen(value, type);
     const bool negative = wide.kind == SCALAR_SIGNED && wide.integer < 0;
-    return exact_of_integer(negative ? -(uint64_t)wide.integer : (uint64_t)wide.integer, negative);
+    const uint64_t magnitude = negative ? -(uint64_t)wide.integer : (uint64_t)wide.integer;
+    const struct exact_number number = {EXACT_FINITE, negative, magnitude, 0};
+    return number;
 }
 
 /* ---- adding ---- */
 
-/* Adds magnitude * 2^place to digits, of which the first is worth 1. */
-EXACT_FUNCTION void exact_put_at(int64_t *digits, uint64_t magnitude, unsigned place, bool negative)
+/* Piece k of the EXACT_PIECES words that magnitude * 2^place lies in, from the digit on that place
+ * lies in. */
+EXACT_FUNCTION uint64_t exact_piece(uint64_t magnitude, unsigned place, unsigned k)
 {
     const unsigned shift = place % EXACT_DIGIT_BITS;
     const uint64_t low = magnitude << shift, high = magnitude >> 1 >> (63 - shift);
+    return k == 0 ? low & EXACT_DIGIT_MASK : k == 1 ? low >> EXACT_DIGIT_BITS : high;
+}
+
+/* Adds magnitude * 2^place to digits, of which the first is worth 1. */
+EXACT_FUNCTION void exact_put_at(int64_t *digits, uint64_t magnitude, unsigned place, bool negative)
+{
     const int64_t flip = -(int64_t)negative; /* signs come at random, so that no branch is taken */
     digits += place / EXACT_DIGIT_BITS;
-    digits[0] += ((int64_t)(low & EXACT_DIGIT_MASK) ^ flip) - flip;
-    digits[1] += ((int64_t)(low >> EXACT_DIGIT_BITS) ^ flip) - flip;
-    digits[2] += ((int64_t)high ^ flip) - flip;
+    digits[0] += ((int64_t)exact_piece(magnitude, place, 0) ^ flip) - flip;
+    digits[1] += ((int64_t)exact_piece(magnitude, place, 1) ^ flip) - flip;
+    digits[2] += ((int64_t)exact_piece(magnitude, place, 2) ^ flip) - flip;
 }
 
 /* Adds magnitude * 2^exponent. Needs room for a load of 1. */
@@ -181,35 +180,40 @@ EXACT_FUNCTION int exact_count_of(enum exact_kind kind, bool negative)
     return kind == EXACT_NAN ? EXACT_NANS : negative ? EXACT_NEGATIVE_INFINITIES : EXACT_INFINITIES;
 }
 
-EXACT_FUNCTION void exact_note(struct exact *self, enum exact_kind kind, bool negative)
-{
-    self->counts[exact_count_of(kind, negative)] += 1;
-}
-
 /* Needs room for a load of 1. Does not count the number itself. */
 EXACT_FUNCTION void exact_add(struct exact *self, struct exact_number x)
 {
     if (x.kind == EXACT_FINITE)
         exact_put(self, x.significand, x.exponent, x.negative);
     else
-        exact_note(self, x.kind, x.negative);
+        self->counts[exact_count_of(x.kind, x.negative)] += 1;
+}
+
+/* What kind of number a product is: infinity times 0 is NaN. */
+EXACT_FUNCTION enum exact_kind exact_kind_of_product(struct exact_number a, struct exact_number b)
+{
+    if (a.kind == EXACT_FINITE && b.kind == EXACT_FINITE)
+        return EXACT_FINITE;
+    return a.kind == EXACT_NAN || b.kind == EXACT_NAN ||
+                   (a.kind == EXACT_FINITE && a.significand == 0) ||
+                   (b.kind == EXACT_FINITE && b.significand == 0)
+               ? EXACT_NAN
+               : EXACT_INFINITE;
 }
 
 /* The same of a product, which needs room for 2. */
 EXACT_FUNCTION void exact_add_product(struct exact *self, struct exact_number a,
                                       struct exact_number b)
 {
+    const enum exact_kind kind = exact_kind_of_product(a, b);
     const bool negative = a.negative != b.negative;
-    if (a.kind == EXACT_FINITE && b.kind == EXACT_FINITE) {
-        const unsigned __int128 product = (unsigned __int128)a.significand * b.significand;
-        exact_put(self, (uint64_t)product, a.exponent + b.exponent, negative);
-        exact_put(self, (uint64_t)(product >> 64), a.exponent + b.exponent + 64, negative);
+    if (kind != EXACT_FINITE) {
+        self->counts[exact_count_of(kind, negative)] += 1;
         return;
     }
-    const bool nan = a.kind == EXACT_NAN || b.kind == EXACT_NAN ||
-                     (a.kind == EXACT_FINITE && a.significand == 0) ||
-                     (b.kind == EXACT_FINITE && b.significand == 0);
-    exact_note(self, nan ? EXACT_NAN : EXACT_INFINITE, negative);
+    const unsigned __int128 product = (unsigned __int128)a.significand * b.significand;
+    exact_put(self, (uint64_t)product, a.exponent + b.exponent, negative);
+    exact_put(self, (uint64_t)(product >> 64), a.exponent + b.exponent + 64, negative);
 }
 
 /* ---- carrying ---- */
@@ -271,181 +275,4 @@ EXACT_FUNCTION bool exact_is_zero(const struct exact *self)
     for (int k = EXACT_NANS; k < EXACT_COUNTS; k++)
         any = any || self->counts[k];
     return !any;
-}
-
-/* ---- rounding ---- */
-
-/* What decides how a number is rounded: its digits from the first that is not 0 on, digits[0] being
- * the last of them and worth 2^place, and whether anything lies after these. All digits are 0
- * where the number is. A divisor of 64 bits leaves two digits 0 at most, and takes 63 bits of the
- * others away, so that of 129 bits there are 65: those of any float, of what lies half way between
- * two, and more. */
-enum { EXACT_SHOWN = 5 };
-
-struct exact_leading {
-    uint32_t digits[EXACT_SHOWN];
-    int place;
-    bool rest, negative;
-};
-
-/* Of a normalised sum. */
-EXACT_FUNCTION struct exact_leading exact_lead(const struct exact *self)
-{
-    struct exact_leading leading;
-    int top = EXACT_DIGITS - 1;
-    while (top >= 0 && self->digits[top] == 0)
-        top--;
-    const int last = top - EXACT_SHOWN + 1;
-    leading.negative = top >= 0 && self->digits[top] < 0;
-    leading.place = last * EXACT_DIGIT_BITS - EXACT_POINT;
-    leading.rest = false;
-    for (int k = 0; k < EXACT_SHOWN; k++) {
-        const int64_t digit = last + k >= 0 ? self->digits[last + k] : 0;
-        leading.digits[k] = (uint32_t)(leading.negative ? -digit : digit);
-    }
-    for (int k = 0; k < last; k++)
-        leading.rest = leading.rest || self->digits[k];
-    return leading;
-}
-
-EXACT_FUNCTION bool exact_leads_nothing(const struct exact_leading *self)
-{
-    bool any = false;
-    for (int k = 0; k < EXACT_SHOWN; k++)
-        any = any || self->digits[k];
-    return !any;
-}
-
-/* How many bits lie above the first that is 1, of a number that is not 0. */
-#ifdef __CUDA_ARCH__
-#define EXACT_BITS_ABOVE(x) __clzll((long long)(x))
-#else
-#define EXACT_BITS_ABOVE(x) __builtin_clzll(x)
-#endif
-
-/* Divides by a divisor that is not 0, digit by digit from the top as one does on paper, and no
- * further than any float can show. The divisor is multiplied by a power of two, so that its upper
- * half alone tells a digit but for one or two (D. E. Knuth, "The Art of Computer Programming",
- * volume 2, 4.3.1, algorithm D). */
-EXACT_FUNCTION void exact_divide(struct exact_leading *self, uint64_t divisor)
-{
-    const int shift = EXACT_BITS_ABOVE(divisor);
-    divisor <<= shift;
-    const uint64_t upper = divisor >> EXACT_DIGIT_BITS, lower = divisor & EXACT_DIGIT_MASK;
-    uint64_t left = 0;
-    EXACT_ROLLED
-    for (int digits = 0; digits < EXACT_SHOWN; digits++) {
-        const uint64_t next = self->digits[EXACT_SHOWN - 1];
-        uint64_t digit = left / upper, over = left - digit * upper;
-        while (over <= EXACT_DIGIT_MASK &&
-               (digit > EXACT_DIGIT_MASK || digit * lower > (over << EXACT_DIGIT_BITS | next))) {
-            digit--;
-            over += upper;
-        }
-        left = (left << EXACT_DIGIT_BITS | next) - digit * divisor;
-        for (int k = EXACT_SHOWN - 1; k > 0;
-             k--) /* the dividend's digits go, the quotient's come */
-            self->digits[k] = self->digits[k - 1];
-        self->digits[0] = (uint32_t)digit;
-    }
-    self->place += shift;
-    self->rest = self->rest || left;
-}
-
-/* bits * 2^place, and less than one unit more if there is a rest; the first bit is 1. */
-struct exact_bits {
-    uint64_t bits;
-    int place;
-    bool rest;
-};
-
-/* Of a number that is not 0, two of whose leading digits may be. */
-EXACT_FUNCTION struct exact_bits exact_first_bits(const struct exact_leading *self)
-{
-    const uint32_t *const digits = self->digits;
-    const bool one_is_0 = !digits[4], two_are_0 = one_is_0 && !digits[3];
-    const int zeros = two_are_0 ? 2 : one_is_0;
-    const uint64_t upper = two_are_0  ? digits[2]
-                           : one_is_0 ? digits[3]
-                                      : digits[4],
-                   middle = two_are_0  ? digits[1]
-                            : one_is_0 ? digits[2]
-                                       : digits[3],
-                   lower = two_are_0  ? digits[0]
-                           : one_is_0 ? digits[1]
-                                      : digits[2];
-    struct exact_bits first;
-    const int shift = EXACT_BITS_ABOVE(upper) - EXACT_DIGIT_BITS;
-    first.bits = (upper << EXACT_DIGIT_BITS | middle) << shift | lower << shift >> EXACT_DIGIT_BITS;
-    first.place = self->place + (3 - zeros) * EXACT_DIGIT_BITS - shift;
-    first.rest = self->rest || (lower << shift & EXACT_DIGIT_MASK) || (!two_are_0 && digits[0]) ||
-                 (!one_is_0 && digits[1]);
-    return first;
-}
-
-/* The nearest float's bits, ties to even; beyond the largest is infinity. Where a significand's
- * last bit lies decides the exponent, and adding the leading bit to that makes one of it. */
-EXACT_FUNCTION uint64_t exact_nearest(struct exact_bits x, struct exact_format format)
-{
-    const int significand = 64 - format.bits, least = format.lowest - x.place;
-    const int dropped = significand > least ? significand : least;
-    if (dropped > 64) /* less than half of the smallest float */
-        return 0;
-    const uint64_t half = (uint64_t)1 << (dropped - 1);
-    uint64_t kept = x.bits >> (dropped - 1) >> 1;
-    kept += (x.bits & half) && ((kept & 1) || (x.bits & (half - 1)) || x.rest);
-    const uint64_t exponent = (uint64_t)(x.place + dropped - format.lowest);
-    const uint64_t bits = (exponent << (format.bits - 1)) + kept;
-    const uint64_t infinity = exact_infinity(format);
-    return bits < infinity ? bits : infinity;
-}
-
-/* A sum, divided unless the divisor is 1, as a float's bits: rounded once. Of nothing, the quotient
- * by 0 is NaN; a sum of 0 is positive. To take an infinity away is to add the other one. */
-EXACT_FUNCTION uint64_t exact_round_leading(struct exact_leading leading, const int64_t *counts,
-                                            int64_t divisor, struct exact_format format)
-{
-    const uint64_t infinity = exact_infinity(format), sign = (uint64_t)1 << (format.width - 1);
-    const int64_t up = counts[EXACT_INFINITIES], down = counts[EXACT_NEGATIVE_INFINITIES];
-    const bool rises = up > 0 || down < 0;
-    const bool falls = down > 0 || up < 0;
-    if (counts[EXACT_NANS] || (rises && falls) || divisor == 0)
-        return exact_nan(format);
-    if (rises || falls)
-        return infinity | (falls != (divisor < 0) ? sign : 0);
-    if (exact_leads_nothing(&leading))
-        return 0;
-    if (divisor != 1)
-        exact_divide(&leading, divisor < 0 ? -(uint64_t)divisor : (uint64_t)divisor);
-    return exact_nearest(exact_first_bits(&leading), format) |
-           (leading.negative != (divisor < 0) ? sign : 0);
-}
-
-/* Of a normalised sum. */
-EXACT_FUNCTION uint64_t exact_round(const struct exact *self, int64_t divisor,
-                                    struct exact_format format)
-{
-    return exact_round_leading(exact_lead(self), self->counts, divisor, format);
-}
-
-/* The float that has these bits. */
-EXACT_FUNCTION union scalar exact_scalar(uint64_t bits, struct exact_format format)
-{
-    union scalar value;
-    value.c128.real = value.c128.imag = 0;
-    if (format.width == 64)
-        value.u64 = bits;
-    else if (format.width == 32)
-        value.u32 = (uint32_t)bits;
-    else
-        value.u16 = (uint16_t)bits;
-    return value;
-}
-
-/* The sum, divided, as a value of that type. */
-EXACT_FUNCTION union scalar exact_value(const struct exact *self, int64_t divisor,
-                                        enum element type)
-{
-    const struct exact_format format = exact_format_of(type);
-    return exact_scalar(exact_round(self, divisor, format), format);
 }

@@ -1,7 +1,7 @@
 /* The exact sums of an array, and what they are rounded to: the same on every backend. */
 #pragma once
 
-#include "common/exact.h"
+#include "common/exact_rounding.h"
 #include "common/reduction.h"
 
 enum { EXACT_REAL, EXACT_IMAGINARY, EXACT_PARTS };
@@ -81,19 +81,42 @@ EXACT_FUNCTION struct scalar_wide exact_answer(const struct finish *finish, uint
     return scalar_widen(exact_joined(finish, rounded), finish->result);
 }
 
+/* A part, rounded: its bits. A mean is divided by `count`; a sum of 0 may be asked to be -0. */
+EXACT_FUNCTION uint64_t exact_round_part(const struct finish *finish, bool mean, uint64_t count,
+                                         const int64_t *counts, bool negative_zero,
+                                         const struct exact_leading *leading)
+{
+    const struct exact_format format = exact_format_of_part(finish);
+    const uint64_t bits = exact_round_leading(*leading, counts, mean ? (int64_t)count : 1, format);
+    const bool signs = negative_zero && !mean && bits == 0 && exact_leads_nothing(leading);
+    return signs ? (uint64_t)1 << (format.width - 1) : bits;
+}
+
 /* The sums with what the caller wants them to begin with, each rounded once, to a part of the
- * result's type; all floats are float64s, too. A mean is divided by `count`; a sum's is 1. */
+ * result's type; all floats are float64s, too. */
 EXACT_FUNCTION struct scalar_wide exact_sums_round(const struct finish *finish, bool mean,
-                                                   int64_t count, struct exact_sums *sums)
+                                                   int64_t count,
+                                                   const bool negative_zeros[EXACT_PARTS],
+                                                   struct exact_sums *sums)
 {
     const int parts = exact_has_parts(finish->result) ? EXACT_PARTS : 1;
-    const struct exact_format format = exact_format_of_part(finish);
     uint64_t bits[EXACT_PARTS] = {0, 0};
     if (finish->has_initial)
         exact_sums_add_initial(finish, sums);
     for (int part = 0; part < parts; part++) {
-        exact_normalise(&sums->parts[part]);
-        bits[part] = exact_round(&sums->parts[part], mean ? count : 1, format);
+        struct exact *const sum = &sums->parts[part];
+        exact_normalise(sum);
+        const struct exact_leading leading = exact_lead(sum);
+        bits[part] = exact_round_part(finish, mean, (uint64_t)count, sum->counts,
+                                      negative_zeros[part], &leading);
     }
     return exact_answer(finish, bits[EXACT_REAL], bits[EXACT_IMAGINARY]);
+}
+
+/* The root of a sum of squares. */
+EXACT_FUNCTION struct scalar_wide exact_sums_root(const struct finish *finish,
+                                                  struct exact_sums *sums)
+{
+    exact_normalise(&sums->parts[EXACT_REAL]);
+    return scalar_widen(exact_root(&sums->parts[EXACT_REAL], finish->result), finish->result);
 }

@@ -11,6 +11,11 @@
  * sign. Along axes a thread may empty its windows after two numbers, three pieces to a word; there
  * blocks have half as many elements of a result, and a word stays below 2^62, too.
  *
+ * A product that is added by itself lies in two halves of 64 bits, which may meet in a word: less
+ * than 2^33. A part takes two from each pair of complex numbers, so that a block that is given no
+ * more than EXACT_PRODUCTS_BLOCK_MOST pairs adds less than 2^61 to a word by them, and its windows'
+ * flushes add less than that.
+ *
  * What a block leaves has passed its carries on once: a word is then less than 2^32 + 2^31 in
  * magnitude. As many as 2^29 of these, of blocks or of pieces, can be added in one word, and what
  * becomes of them has passed its carries on, too. A part's topmost word passes nothing on, and
@@ -22,8 +27,9 @@
 #include "common/exact_sums.h"
 
 enum {
-    EXACT_BLOCK_MOST = 1 << 29, /* elements, of which each may be two numbers */
-    EXACT_WORDS_LOAD = 2        /* of what kernels leave; see exact.h */
+    EXACT_BLOCK_MOST = 1 << 29,          /* elements, of which each may be two numbers */
+    EXACT_PRODUCTS_BLOCK_MOST = 1 << 27, /* pairs of elements */
+    EXACT_WORDS_LOAD = 2                 /* of what kernels leave; see exact.h */
 };
 
 /* Of a part, before its digits. Those that a superaccumulator has, too, are in the same place. */
@@ -36,32 +42,57 @@ enum exact_note_word {
     EXACT_NOTES
 };
 
-/* The digits that a type of floats, or of integers, can reach: see EXACT_POINT. Below them lie 47
- * bits or 18 that stay 0; the topmost takes up the carries of 2^63 numbers. */
-struct exact_span {
-    int first, digits;
+/* Where a sum's digits lie among all that there are (see EXACT_POINT), and of how many parts it is.
+ * Those that a type of floats, or of integers, cannot reach are left out: of the ones that are
+ * there the lowest have 47 bits or 18 that stay 0, and the topmost takes up the carries of 2^63
+ * numbers.
+ */
+enum {
+    EXACT_NARROW_FIRST = 61,
+    EXACT_NARROW_DIGITS = 13,
+    EXACT_WIDE_FIRST = 33,
+    EXACT_WIDE_DIGITS = 69
 };
+
+struct exact_span {
+    int first, digits, parts;
+};
+
+/* The type whose digits the sum of such elements takes. */
+EXACT_FUNCTION enum element exact_accumulator(enum element input)
+{
+    return input == ELEMENT_FLOAT16 || input == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : input;
+}
 
 EXACT_FUNCTION struct exact_span exact_span_of(enum element accumulator)
 {
     const bool narrow = accumulator == ELEMENT_FLOAT32 || accumulator == ELEMENT_COMPLEX64;
-    struct exact_span span;
-    span.first = narrow ? 61 : 33;
-    span.digits = narrow ? 13 : 69;
+    const struct exact_span span = {narrow ? EXACT_NARROW_FIRST : EXACT_WIDE_FIRST,
+                                    narrow ? EXACT_NARROW_DIGITS : EXACT_WIDE_DIGITS,
+                                    exact_has_parts(accumulator) ? EXACT_PARTS : 1};
     return span;
 }
 
-EXACT_FUNCTION int exact_words_of_part(enum element accumulator)
+/* The smallest product of two float64s lies as far below the point as the largest above it. The
+ * squares of both parts of complex numbers are one sum. */
+EXACT_FUNCTION struct exact_span exact_span_of_products(enum fold fold, enum element accumulator)
 {
-    return EXACT_NOTES + exact_span_of(accumulator).digits;
+    const bool parts = fold != FOLD_norm2 && exact_has_parts(accumulator);
+    const struct exact_span span = {0, EXACT_DIGITS, parts ? EXACT_PARTS : 1};
+    return span;
 }
 
-EXACT_FUNCTION int exact_words_of(enum element accumulator)
+EXACT_FUNCTION int exact_words_of_part(struct exact_span span)
 {
-    return exact_words_of_part(accumulator) * (exact_has_parts(accumulator) ? EXACT_PARTS : 1);
+    return EXACT_NOTES + span.digits;
 }
 
-/* Of any sum, and those of products have all digits. */
+EXACT_FUNCTION int exact_words_of(struct exact_span span)
+{
+    return exact_words_of_part(span) * span.parts;
+}
+
+/* Of any sum. */
 enum { EXACT_WORDS_MOST = EXACT_PARTS * (EXACT_NOTES + EXACT_DIGITS) };
 
 /* What blocks add together, 0 before and after a launch. */
@@ -73,26 +104,12 @@ struct exact_together {
 /* A part's words as a superaccumulator. */
 EXACT_FUNCTION void exact_of_words(const int64_t *words, struct exact_span span, struct exact *sum)
 {
-    exact_clear(sum);
     sum->counts[EXACT_NANS] = words[EXACT_NOTE_NANS];
     sum->counts[EXACT_INFINITIES] = words[EXACT_NOTE_INFINITIES];
     sum->counts[EXACT_NEGATIVE_INFINITIES] = words[EXACT_NOTE_NEGATIVE_INFINITIES];
     for (int k = 0; k < span.digits; k++)
         sum->digits[span.first + k] = words[EXACT_NOTES + k];
     sum->load = EXACT_WORDS_LOAD;
-}
-
-/* Real numbers have one part. */
-EXACT_FUNCTION void exact_sums_of_words(const int64_t *words, enum element accumulator,
-                                        struct exact_sums *sums)
-{
-    const struct exact_span span = exact_span_of(accumulator);
-    exact_of_words(words, span, &sums->parts[EXACT_REAL]);
-    if (exact_has_parts(accumulator))
-        exact_of_words(words + exact_words_of_part(accumulator), span,
-                       &sums->parts[EXACT_IMAGINARY]);
-    else
-        exact_clear(&sums->parts[EXACT_IMAGINARY]);
 }
 
 /* Whether a sum of 0 can be negative: if all that was added, and what it begins with, is. */
@@ -115,18 +132,6 @@ EXACT_FUNCTION bool exact_begins_negative(const struct finish *finish, int part)
             exact_is_negative_zero(exact_part(initial.real, initial.imag, part)));
 }
 
-/* A part, rounded: its bits. Of its notes what is not finite counts as in a superaccumulator. */
-EXACT_FUNCTION uint64_t exact_finish_part(const struct finish *finish, bool mean, uint64_t count,
-                                          const int64_t *notes, bool begins_negative,
-                                          const struct exact_leading *leading)
-{
-    const struct exact_format format = exact_format_of_part(finish);
-    const uint64_t bits = exact_round_leading(*leading, notes, mean ? (int64_t)count : 1, format);
-    const bool negative = !mean && bits == 0 && begins_negative && !notes[EXACT_NOTE_OTHERS] &&
-                          exact_leads_nothing(leading);
-    return negative ? (uint64_t)1 << (format.width - 1) : bits;
-}
-
 /* Adds what the caller wants a part to begin with to its words, whose digits are all that a
  * superaccumulator has. */
 EXACT_FUNCTION void exact_words_begin(const struct finish *finish, int part, int64_t *words)
@@ -139,27 +144,28 @@ EXACT_FUNCTION void exact_words_begin(const struct finish *finish, int part, int
         words[exact_count_of(x.kind, x.negative)] += 1;
 }
 
-/* The answer of the words that kernels have left, for an array whose elements were `count` with
- * those that were left out; *count becomes how many took part. */
-EXACT_FUNCTION struct scalar_wide exact_finish_words(const struct finish *finish, bool mean,
-                                                     const int64_t *words, enum element accumulator,
-                                                     uint64_t *count, struct exact_sums *sums)
+/* The answer of the words that kernels have left: sums, or the root of one, of an array whose
+ * elements were `count` with those that were left out; *count becomes how many took part. */
+EXACT_FUNCTION struct scalar_wide exact_finish_words(const struct finish *finish, enum fold fold,
+                                                     bool mean, const int64_t *words,
+                                                     struct exact_span span, uint64_t *count,
+                                                     struct exact_sums *sums)
 {
-    const int parts = exact_has_parts(accumulator) ? EXACT_PARTS : 1;
-    uint64_t bits[EXACT_PARTS] = {0, 0};
+    bool negative_zeros[EXACT_PARTS] = {false, false};
+    exact_sums_clear(sums);
     *count -= (uint64_t)words[EXACT_NOTE_LEFT_OUT];
-    exact_sums_of_words(words, accumulator, sums);
-    if (finish->has_initial)
-        exact_sums_add_initial(finish, sums);
-    for (int part = 0; part < parts; part++) {
-        int64_t notes[EXACT_NOTES];
-        exact_normalise(&sums->parts[part]);
-        memcpy(notes, sums->parts[part].counts, sizeof sums->parts[part].counts);
-        notes[EXACT_NOTE_OTHERS] =
-            words[part * exact_words_of_part(accumulator) + EXACT_NOTE_OTHERS];
-        const struct exact_leading leading = exact_lead(&sums->parts[part]);
-        bits[part] = exact_finish_part(finish, mean, *count, notes,
-                                       exact_begins_negative(finish, part), &leading);
+    for (int part = 0; part < span.parts; part++, words += exact_words_of_part(span)) {
+        exact_of_words(words, span, &sums->parts[part]);
+        negative_zeros[part] = exact_begins_negative(finish, part) && !words[EXACT_NOTE_OTHERS];
     }
-    return exact_answer(finish, bits[EXACT_REAL], bits[EXACT_IMAGINARY]);
+    return fold == FOLD_norm2
+               ? exact_sums_root(finish, sums)
+               : exact_sums_round(finish, mean, (int64_t)*count, negative_zeros, sums);
 }
+
+#ifdef __cplusplus
+static_assert(int(EXACT_NOTE_NANS) == int(EXACT_NANS) &&
+                  int(EXACT_NOTE_INFINITIES) == int(EXACT_INFINITIES) &&
+                  int(EXACT_NOTE_NEGATIVE_INFINITIES) == int(EXACT_NEGATIVE_INFINITIES),
+              "they are counted in the same places");
+#endif

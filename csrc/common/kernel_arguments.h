@@ -172,7 +172,7 @@ enum { SURVEYED = 1024 };
 
 /* Where a block's threads scan a tile: bytes of it that each takes, and before all of them what
  * each marks, what warps leave each other, and a barrier. */
-enum { SCANNED_BYTES = 112, SCAN_MARKS = 4, SCAN_OF_WARPS = 128, SCAN_BARRIER = 16 };
+enum { SCANNED_BYTES = 112, SCAN_MARKS = 4, SCAN_OF_WARPS = 256, SCAN_BARRIER = 16 };
 
 /* A reduction of segments as a kernel's argument; plan/segments_schedule.h makes it.
  *
@@ -183,7 +183,6 @@ struct kernel_segments {
     const void *data;   /* elements, one after the other */
     enum element input; /* their type */
     unsigned bytes;     /* of one, as an exponent */
-    bool own;           /* they are values as they lie */
     unsigned block;     /* threads of one, as an exponent */
     unsigned team;      /* so many threads fold a segment, said by the exponent */
     unsigned most;      /* elements of it, or states; more are folded by more threads */
@@ -228,11 +227,12 @@ struct kernel_exact_along {
     unsigned *tickets; /* of those that share: counters, and words; 0 before a launch */
     void *words;
 
-    /* Dimensions that results differ in, outermost first: bytes between neighbours' elements, and
-     * between their places after exact_result's `out`, of which the first's is `first`. */
-    unsigned kept;
-    int64_t first;
+    /* Outer dimensions, in which results differ, outermost first: bytes between neighbours'
+     * elements, and between their places after exact_result's `out`, of which the first's is
+     * `output_offset`. */
+    unsigned outer;
+    int64_t output_offset;
     uint64_t shape[DIMENSIONS_MAX];
-    int64_t apart[DIMENSIONS_MAX], places[DIMENSIONS_MAX];
+    int64_t strides[DIMENSIONS_MAX], output_strides[DIMENSIONS_MAX];
     struct exact_result result;
 };

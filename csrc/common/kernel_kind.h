@@ -30,11 +30,11 @@ enum kernel_kind {
 
     /* Of segments. The survey (kernel_segments) looks at offsets and finds tiles' beginnings. Then
      * (kernel_segments, heads, tails) has segments that lie in one tile folded, and of others what
-     * lies in a tile, by teams or by scans, and once more what these become, or, where offsets do
-     * not rise or nobody has looked, all segments one by one. */
+     * lies in a tile, and once more what these become, or, where offsets do not rise or nobody has
+     * looked, all segments one by one. Tiles have elements as they lie, or states of one each. */
     KERNEL_SURVEY,
     KERNEL_TILES,
-    KERNEL_SCANNED_TILES,
+    KERNEL_TILES_OF_STATES,
     KERNEL_SEGMENTS,
 
     /* Merges states that lie one after the other: (states, n, partials, tickets, ending, fold,
@@ -59,8 +59,8 @@ enum kernel_kind {
 
     /* Exact sums: of a flat array of a type, of the words that pieces have left, and one warp that
      * makes the result of words. As KERNEL_FLAT, KERNEL_MERGE and KERNEL_FINISH, and then (fold,
-     * accumulator, watches, exact_result) and (accumulator); `watches` asks for whether there is
-     * anything but -0. */
+     * accumulator, watches, exact_result, factors) and (accumulator); `watches` asks for whether
+     * there is anything but -0, and only products have factors. */
     KERNEL_EXACT_FLAT,
     KERNEL_EXACT_MERGE,
     KERNEL_EXACT_FINISH,
@@ -72,8 +72,7 @@ enum kernel_kind {
     KERNEL_EXACT_COLUMNS,
 
     /* Exact sums of products, of two flat arrays of a type, or of one and itself: as the three of
-     * sums, and the first then (factors, type, factors' type), the last two of which only the
-     * kernel of integers takes. */
+     * sums, and the first then (type, factors' type), which only the kernel of integers takes. */
     KERNEL_EXACT_PRODUCTS,
     KERNEL_EXACT_PRODUCTS_MERGE,
     KERNEL_EXACT_PRODUCTS_FINISH,

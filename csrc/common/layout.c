@@ -1,5 +1,5 @@
 /* The order in which a layout is walked. A reduction may take elements in any order, so dimensions
- * are turned, sorted and merged until those that lie side by side in memory are walked side by
+ * are reversed, sorted and merged until those that lie side by side in memory are walked side by
  * side: an array that fills one block of memory, however it is transposed or reversed, comes out as
  * one flat run. */
 #include "common/layout.h"
@@ -54,7 +54,7 @@ static void drop_single_elements(struct layout *layout)
 }
 
 /* Walks a dimension from its other end. */
-static void turn(struct layout *layout, unsigned k)
+static void reverse(struct layout *layout, unsigned k)
 {
     const int64_t last = (int64_t)layout->shape[k] - 1;
     layout->data = (const char *)layout->data + last * layout->strides[k];
@@ -151,7 +151,7 @@ void layout_normalise(struct layout *layout, bool in_order)
         if (!layout->mask)
             layout->mask_strides[k] = 0;
         if (!in_order && runs_backwards(layout, k))
-            turn(layout, k);
+            reverse(layout, k);
     }
     if (!in_order)
         sort(layout);

@@ -128,10 +128,34 @@ SCALAR void scalar_store(void *at, union scalar value, enum element element)
     }
 }
 
+/* How a value becomes a float of any type: float16 by way of `half`, which is rounded once. */
+#define TO_FLOATS(half, value, imaginary)                                                          \
+    case ELEMENT_FLOAT16:                                                                          \
+        result.f16 = half_of_double(half);                                                         \
+        break;                                                                                     \
+    case ELEMENT_BFLOAT16:                                                                         \
+        result.bf16 = bfloat_of_float((float)(value));                                             \
+        break;                                                                                     \
+    case ELEMENT_FLOAT32:                                                                          \
+        result.f32 = (float)(value);                                                               \
+        break;                                                                                     \
+    case ELEMENT_FLOAT64:                                                                          \
+        result.f64 = (double)(value);                                                              \
+        break;                                                                                     \
+    case ELEMENT_COMPLEX64:                                                                        \
+        result.c64.real = (float)(value);                                                          \
+        result.c64.imag = (float)(imaginary);                                                      \
+        break;                                                                                     \
+    case ELEMENT_COMPLEX128:                                                                       \
+        result.c128.real = (double)(value);                                                        \
+        result.c128.imag = (double)(imaginary);                                                    \
+        break;
+
 SCALAR union scalar scalar_of_int64(int64_t value, enum element to)
 {
     union scalar result;
     switch (to) {
+        TO_FLOATS((double)(float)value, value, 0)
     case ELEMENT_BOOL:
         result.b8 = value != 0;
         break;
@@ -147,54 +171,10 @@ SCALAR union scalar scalar_of_int64(int64_t value, enum element to)
     case ELEMENT_UINT32:
         result.u32 = (uint32_t)value;
         break;
-    case ELEMENT_INT64:
-    case ELEMENT_UINT64:
-        result.i64 = value;
-        break;
-    case ELEMENT_FLOAT16:
-        result.f16 = half_of_double((double)(float)value);
-        break;
-    case ELEMENT_BFLOAT16:
-        result.bf16 = bfloat_of_float((float)value);
-        break;
-    case ELEMENT_FLOAT32:
-        result.f32 = (float)value;
-        break;
-    case ELEMENT_FLOAT64:
-        result.f64 = (double)value;
-        break;
-    case ELEMENT_COMPLEX64:
-        result.c64.real = (float)value;
-        result.c64.imag = 0;
-        break;
     default:
-        result.c128.real = (double)value;
-        result.c128.imag = 0;
+        result.i64 = value;
     }
     return result;
-}
-
-/* The value of an integer type that has the same low bits. */
-SCALAR double scalar_wrapped(int64_t value, enum element type)
-{
-    switch (type) {
-    case ELEMENT_INT8:
-        return (double)(int8_t)value;
-    case ELEMENT_INT16:
-        return (double)(int16_t)value;
-    case ELEMENT_INT32:
-        return (double)(int32_t)value;
-    case ELEMENT_UINT8:
-        return (double)(uint8_t)value;
-    case ELEMENT_UINT16:
-        return (double)(uint16_t)value;
-    case ELEMENT_UINT32:
-        return (double)(uint32_t)value;
-    case ELEMENT_UINT64:
-        return (double)(uint64_t)value;
-    default:
-        return (double)value;
-    }
 }
 
 /* As for int64, but for floats of values from 2^63 on. */
@@ -202,26 +182,7 @@ SCALAR union scalar scalar_of_uint64(uint64_t value, enum element to)
 {
     union scalar result;
     switch (to) {
-    case ELEMENT_FLOAT16:
-        result.f16 = half_of_double((double)(float)value);
-        break;
-    case ELEMENT_BFLOAT16:
-        result.bf16 = bfloat_of_float((float)value);
-        break;
-    case ELEMENT_FLOAT32:
-        result.f32 = (float)value;
-        break;
-    case ELEMENT_FLOAT64:
-        result.f64 = (double)value;
-        break;
-    case ELEMENT_COMPLEX64:
-        result.c64.real = (float)value;
-        result.c64.imag = 0;
-        break;
-    case ELEMENT_COMPLEX128:
-        result.c128.real = (double)value;
-        result.c128.imag = 0;
-        break;
+        TO_FLOATS((double)(float)value, value, 0)
     default:
         result = scalar_of_int64((int64_t)value, to);
     }
@@ -233,6 +194,7 @@ SCALAR union scalar scalar_of_double(double value, double imaginary, enum elemen
 {
     union scalar result;
     switch (to) {
+        TO_FLOATS(value, value, imaginary)
     case ELEMENT_BOOL:
         result.b8 = value != 0 || imaginary != 0;
         break;
@@ -245,30 +207,37 @@ SCALAR union scalar scalar_of_double(double value, double imaginary, enum elemen
     case ELEMENT_UINT64:
         result.u64 = uint64_of_double(value);
         break;
-    case ELEMENT_FLOAT16:
-        result.f16 = half_of_double(value);
-        break;
-    case ELEMENT_BFLOAT16:
-        result.bf16 = bfloat_of_float((float)value);
-        break;
-    case ELEMENT_FLOAT32:
-        result.f32 = (float)value;
-        break;
-    case ELEMENT_FLOAT64:
-        result.f64 = value;
-        break;
-    case ELEMENT_COMPLEX64:
-        result.c64.real = (float)value;
-        result.c64.imag = (float)imaginary;
-        break;
-    case ELEMENT_COMPLEX128:
-        result.c128.real = value;
-        result.c128.imag = imaginary;
-        break;
     default:
         result = scalar_of_int64(int32_of_double(value), to);
     }
     return result;
+}
+
+#undef TO_FLOATS
+
+/* Integers of up to 63 bits and a sign, which int64 holds. */
+#define NARROW_INTEGERS(INTEGER)                                                                   \
+    INTEGER(INT8, int8_t, i8)                                                                      \
+    INTEGER(INT16, int16_t, i16)                                                                   \
+    INTEGER(INT32, int32_t, i32)                                                                   \
+    INTEGER(UINT8, uint8_t, u8)                                                                    \
+    INTEGER(UINT16, uint16_t, u16)                                                                 \
+    INTEGER(UINT32, uint32_t, u32)
+
+/* The value of an integer type that has the same low bits. */
+SCALAR double scalar_wrapped(int64_t value, enum element type)
+{
+    switch (type) {
+#define WRAPPED(NAME, type, member)                                                                \
+    case ELEMENT_##NAME:                                                                           \
+        return (double)(type)value;
+        NARROW_INTEGERS(WRAPPED)
+#undef WRAPPED
+    case ELEMENT_UINT64:
+        return (double)(uint64_t)value;
+    default:
+        return (double)value;
+    }
 }
 
 enum scalar_kind { SCALAR_SIGNED, SCALAR_UNSIGNED, SCALAR_FLOAT };
@@ -287,39 +256,22 @@ SCALAR struct scalar_wide scalar_widen(union scalar value, enum element from)
     wide.integer = 0;
     wide.real = wide.imag = 0;
     switch (from) {
+#define WIDENED(NAME, type, member)                                                                \
+    case ELEMENT_##NAME:                                                                           \
+        wide.integer = value.member;                                                               \
+        return wide;
+        NARROW_INTEGERS(WIDENED)
+#undef WIDENED
     case ELEMENT_BOOL:
         wide.integer = value.b8 != 0;
         return wide;
-    case ELEMENT_INT8:
-        wide.integer = value.i8;
-        return wide;
-    case ELEMENT_INT16:
-        wide.integer = value.i16;
-        return wide;
-    case ELEMENT_INT32:
-        wide.integer = value.i32;
-        return wide;
     case ELEMENT_INT64:
         wide.integer = value.i64;
-        return wide;
-    case ELEMENT_UINT8:
-        wide.integer = value.u8;
-        return wide;
-    case ELEMENT_UINT16:
-        wide.integer = value.u16;
-        return wide;
-    case ELEMENT_UINT32:
-        wide.integer = value.u32;
         return wide;
     case ELEMENT_UINT64:
         wide.kind = SCALAR_UNSIGNED;
         wide.integer = (int64_t)value.u64;
         return wide;
-    default:
-        break;
-    }
-    wide.kind = SCALAR_FLOAT;
-    switch (from) {
     case ELEMENT_FLOAT16:
         wide.real = (double)half_to_float(value.f16);
         break;
@@ -340,8 +292,11 @@ SCALAR struct scalar_wide scalar_widen(union scalar value, enum element from)
         wide.real = value.c128.real;
         wide.imag = value.c128.imag;
     }
+    wide.kind = SCALAR_FLOAT;
     return wide;
 }
+
+#undef NARROW_INTEGERS
 
 SCALAR union scalar scalar_narrow(struct scalar_wide wide, enum element to)
 {

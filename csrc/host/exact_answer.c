@@ -1,15 +1,7 @@
 #include "host/exact_answer.h"
 
-#include "common/exact_root.h"
 #include "host/folding.h"
 #include "run/result.h"
-
-/* The root of the sum of squares. */
-static struct scalar_wide rounded_root(const struct finish *finish, struct exact *sum)
-{
-    exact_normalise(sum);
-    return scalar_widen(exact_root(sum, finish->result), finish->result);
-}
 
 static bool has_zero(const struct plan *plan, const struct exact_sums *sums)
 {
@@ -43,9 +35,10 @@ bool exact_finish(struct job *job, struct exact_sums *sums)
     const struct finish *finish = &plan->finish;
     const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
     const int64_t count = sums->parts[EXACT_REAL].counts[EXACT_COUNT];
+    const bool negative_zeros[EXACT_PARTS] = {false, false};
     struct scalar_wide value = plan->fold == FOLD_norm2
-                                   ? rounded_root(finish, &sums->parts[EXACT_REAL])
-                                   : exact_sums_round(finish, mean, count, sums);
+                                   ? exact_sums_root(finish, sums)
+                                   : exact_sums_round(finish, mean, count, negative_zeros, sums);
     if (!finish->from_nothing && !sign_zeros(job, sums, &value))
         return false;
     run_answer_exact(job->run, plan, &sums->parts[EXACT_REAL], value, (uint64_t)count);

@@ -1,6 +1,6 @@
 #include "host/finishing.h"
 
-#include "arrays/means.h"
+#include "arrays/operands.h"
 #include "run/result.h"
 
 /* Whether what is to be said of one result is to be said of all that are made of as many elements.

@@ -3,7 +3,7 @@
 #include "host/measure.h"
 
 #include "common/arithmetic.h"
-#include "common/clock.h"
+#include "common/process.h"
 #include "common/processor.h"
 #include "run/watch.h"
 

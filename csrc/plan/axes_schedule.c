@@ -1,7 +1,7 @@
 /* How the elements come to the kernel, what memory that takes, and the kernel's argument. */
 #include "plan/axes_schedule.h"
 
-#include "arrays/means.h"
+#include "arrays/operands.h"
 #include "plan/launch_problem.h"
 #include "plan/rows.h"
 #include "plan/widest.h"

@@ -1,5 +1,6 @@
 #include "plan/choice.h"
 
+#include "common/exact_words.h"
 #include "plan/widest.h"
 
 /* A key has what any kind asks for. */
@@ -160,7 +161,7 @@ static bool choose_exact(const struct plan *plan, const struct kernels *kernels,
     const enum element input = plan->layout->input, type = plan->layout->type;
     const bool flat = (plan->flat || !plan->on_device) && choice_keeps_parts(plan) &&
                       kernel_for(KERNEL_EXACT_FLAT, plan, kernels, input, input);
-    const enum element accumulator = flat ? accumulator_of_exact(input) : type;
+    const enum element accumulator = flat ? exact_accumulator(input) : type;
     give_form(kernels, flat, accumulator, choice->factor, choice);
     choice->first = kernel_for(KERNEL_EXACT_FLAT, plan, kernels, flat ? input : type, accumulator);
     choice->again = kernel_for(KERNEL_EXACT_MERGE, plan, kernels, input, accumulator);

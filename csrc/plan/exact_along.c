@@ -3,7 +3,6 @@
 
 #include "common/arithmetic.h"
 #include "common/exact_words.h"
-#include "plan/widest.h"
 
 enum {
     WARP = 5,
@@ -91,8 +90,8 @@ bool exact_along_schedule(const struct plan *plan, const struct kernels *kernels
     if (!is_simple(plan) || !choose_launch(plan, kernels, multiprocessors, self))
         return false;
     self->plan = plan;
-    self->accumulator = accumulator_of_exact(plan->layout->input);
-    self->state_bytes = (size_t)exact_words_of(self->accumulator) * sizeof(int64_t);
+    self->accumulator = exact_accumulator(plan->layout->input);
+    self->state_bytes = (size_t)exact_words_of(exact_span_of(self->accumulator)) * sizeof(int64_t);
     self->launch.shared_bytes = self->state_bytes << self->launch.lanes;
     self->copy = (struct step){.kernel = NULL};
     self->uploads = self->uploads_mask = false;
@@ -119,13 +118,13 @@ void exact_along_argument(const struct axes_schedule *self, struct kernel_exact_
         .lanes = self->launch.lanes,
         .leaves_out = plan->fold == FOLD_nansum,
         .watches = exact_asks_for_signs(&plan->finish),
-        .first = axes->first * size,
-        .kept = axes->kept,
+        .output_offset = axes->first * size,
+        .outer = axes->kept,
         .result = step_exact_result(plan, plan->results.at[0], plan->results.types[0], plan->n),
     };
     for (unsigned k = 0; k < axes->kept; k++) {
         argument->shape[k] = axes->shape[k];
-        argument->apart[k] = axes->strides[k];
-        argument->places[k] = axes->places[k] * size;
+        argument->strides[k] = axes->strides[k];
+        argument->output_strides[k] = axes->places[k] * size;
     }
 }

@@ -3,10 +3,8 @@
 
 #include "plan/plan.h"
 
-#include "arrays/mask.h"
-#include "arrays/means.h"
 #include "arrays/numpys.h"
-#include "arrays/output.h"
+#include "arrays/operands.h"
 #include "plan/axes.h"
 #include "plan/method_argument.h"
 #include "plan/place.h"

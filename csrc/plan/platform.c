@@ -3,7 +3,7 @@
 
 #include "plan/platform.h"
 
-#include "common/raise.h"
+#include "common/failure.h"
 #include "plan/wrong.h"
 
 #include <stdio.h>

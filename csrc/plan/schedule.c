@@ -1,7 +1,7 @@
 #include "plan/schedule.h"
 
 #include "common/arithmetic.h"
-#include "common/exact_products.h"
+#include "common/exact_words.h"
 
 /* ---- grids ---- */
 
@@ -99,9 +99,10 @@ static size_t bytes_of_states(const struct plan *plan, enum element accumulator)
 {
     if (!plan->exact)
         return state_bytes(plan->fold, accumulator);
-    const int words = plan_adds_products(plan) ? exact_products_words(plan->fold, accumulator)
-                                               : exact_words_of(accumulator);
-    return (size_t)words * sizeof(int64_t);
+    const struct exact_span span = plan_adds_products(plan)
+                                       ? exact_span_of_products(plan->fold, accumulator)
+                                       : exact_span_of(accumulator);
+    return (size_t)exact_words_of(span) * sizeof(int64_t);
 }
 
 static bool set_course(const struct plan *plan, const struct facts *facts, struct course *course,

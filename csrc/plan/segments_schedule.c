@@ -32,40 +32,28 @@ static size_t one_by_one_bytes(size_t state, unsigned block)
     return (of_warp + sizeof(uint32_t)) << block >> WARP;
 }
 
-/* A thread of a tile's block takes neighbours, where a state can be left in an element's place and
- * a thread's own are few enough to be marked in a word. */
-static bool can_scan(size_t size, size_t state, bool own)
+/* Whether tiles have values as they lie: a state can be left in an element's place, and a thread's
+ * own are few enough to be marked in a word. Else they have states of one element each. */
+static bool are_as_they_lie(size_t size, size_t state, bool own)
 {
     return own && state <= size && size >= sizeof(uint32_t) && size <= sizeof(uint64_t);
 }
 
-/* A list of long segments, elements and one more, and ends of 2 bytes each, with what lies before
- * boundaries of 16 bytes. */
-static size_t tile_bytes(const struct segments_shape *shape, size_t size)
+/* Elements that threads scan are of so many bytes, and so many more are brought of each that they
+ * are made of. Threads have room for them, wherever in a pack the tile begins; ends are of 2 bytes.
+ * Beside these there is what lies before them, and before boundaries of 16 bytes. */
+static void shape_tiles(uint64_t all, size_t scanned, size_t brought,
+                        const struct segments_tuning *tuning, struct segments_shape *shape)
 {
-    enum { BOUNDARY = 16, END = sizeof(uint16_t), BOUNDARIES = 4 };
-    if (shape->scans)
-        return ((size_t)SCAN_MARKS << shape->tile_block) + SCAN_OF_WARPS + SCAN_BARRIER +
-               shape->tile * size + SCANNED_BYTES + (size_t)BOUNDARIES * BOUNDARY;
-    const size_t list = (shape->tile / shape->most + 2) * sizeof(unsigned);
-    return list + shape->tile * (size > END ? size : END) + size + (size_t)BOUNDARIES * BOUNDARY;
-}
-
-/* Ends are counted in 16 bits. A scan takes twice the threads and bytes that teams do, as long as
- * its threads have room for them, wherever in a pack the tile begins. */
-static void shape_tiles(uint64_t all, size_t size, const struct segments_tuning *tuning,
-                        struct segments_shape *shape)
-{
-    enum { PACK = 16, MOST_THREADS = 8 };
-    const size_t counted = size > sizeof(uint16_t) ? size : sizeof(uint16_t);
-    uint64_t tile = tuning->tile / counted;
-    if (shape->scans) {
-        shape->tile_block = (unsigned)least(tuning->tiling + 1, MOST_THREADS);
-        tile = least(2 * tile, (((size_t)SCANNED_BYTES << shape->tile_block) - PACK) / size + 1);
-    }
-    shape->tile = (unsigned)least(tile, UINT16_MAX);
+    enum { PACK = 16, BOUNDARIES = 6 };
+    const size_t size = scanned + brought;
+    const uint64_t most = (((size_t)SCANNED_BYTES << tuning->tiling) - PACK) / scanned + 1;
+    shape->tile_block = tuning->tiling;
+    shape->tile = (unsigned)least(tuning->tile / size, most);
     shape->tiles = divide_up(all, shape->tile);
-    shape->tile_shared_bytes = tile_bytes(shape, size);
+    shape->tile_shared_bytes = ((size_t)SCAN_MARKS << tuning->tiling) + SCAN_OF_WARPS +
+                               SCAN_BARRIER + shape->tile * size + SCANNED_BYTES +
+                               (size_t)BOUNDARIES * PACK;
 }
 
 void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state, bool own,
@@ -76,16 +64,15 @@ void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size
     const uint64_t most = (uint64_t)multiprocessors * tuning->blocks;
     *shape = (struct segments_shape){
         .block = tuning->block,
-        .tile_block = tuning->tiling,
         .team = team,
-        .scans = can_scan(size, state, own),
-        .most = AT_ONCE * tuning->rounds << team,
+        .as_they_lie = are_as_they_lie(size, state, own),
         .alone = AT_ONCE * ALONE_FOR * tuning->rounds << team,
         .shared_bytes = one_by_one_bytes(state, tuning->block),
     };
     uint64_t blocks = divide_up(segments, (uint64_t)1 << (tuning->block - team));
     if (segments + elements > tuning->few) {
-        shape_tiles(segments + elements, size, tuning, shape);
+        shape_tiles(segments + elements, shape->as_they_lie ? size : state,
+                    shape->as_they_lie ? 0 : size, tuning, shape);
         const uint64_t of_tiles = divide_up(shape->tiles, (uint64_t)1 << (tuning->block - WARP));
         blocks = blocks > of_tiles ? blocks : of_tiles;
     }
@@ -188,7 +175,7 @@ bool segments_schedule_make(const struct plan *plan, const struct kernels *kerne
                         state_bytes(plan->fold, self->accumulator),
                         self->input == self->accumulator, multiprocessors, &self->shape);
     self->tiles =
-        kernel_for(kernels, self->shape.scans ? KERNEL_SCANNED_TILES : KERNEL_TILES, self);
+        kernel_for(kernels, self->shape.as_they_lie ? KERNEL_TILES : KERNEL_TILES_OF_STATES, self);
     reserve_memory(self);
     return true;
 }
@@ -202,7 +189,6 @@ void segments_schedule_argument(const struct segments_schedule *self,
         .data = self->array.data,
         .input = self->input,
         .bytes = (unsigned)__builtin_ctzll(size),
-        .own = self->input == self->accumulator,
         .team = self->shape.team,
         .tiles = self->shape.tiles,
         .tile = self->shape.tile,

@@ -11,9 +11,8 @@ struct segments_shape {
     unsigned block; /* threads of one, as an exponent: of those that take segments one by one */
     unsigned tile_block; /* and of those that take tiles */
     unsigned team;       /* of a segment, as an exponent */
-    bool scans;          /* tiles by every thread's neighbours, and not by teams */
-    unsigned most;       /* elements of a tile that a team takes, */
-    unsigned alone;      /* and of a segment, or states of one */
+    bool as_they_lie;    /* tiles have elements as they lie, and not states of one each */
+    unsigned alone;      /* elements of a segment that a team takes, or states of one */
     unsigned tile;       /* elements and ends of segments; 0: there are no tiles */
     uint64_t tiles;
     uint64_t grid; /* blocks that take segments one by one */

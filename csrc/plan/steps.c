@@ -239,7 +239,7 @@ static const void *finishing_kernel(const struct course *self)
 struct step course_finish(const struct course *self, enum part state)
 {
     enum { WARP = 32 };
-    const bool by_warp = self->plan->exact && !plan_adds_products(self->plan);
+    const bool by_warp = self->plan->exact;
     return (struct step){
         .kind = STEP_FINISH,
         .reads = state,

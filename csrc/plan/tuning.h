@@ -19,7 +19,7 @@ struct short_rows_tuning {
 };
 
 struct segments_tuning {
-#define SEGMENTS(name, value, entry) unsigned name;
+#define SEGMENTS(name, value, entry) uint64_t name;
 #include "plan/tuning.def"
 };
 

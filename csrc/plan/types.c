@@ -4,7 +4,7 @@
 #include "plan/types.h"
 
 #include "arrays/numpys.h"
-#include "arrays/output.h"
+#include "arrays/operands.h"
 #include "plan/wrong.h"
 
 static bool warn_of_lost_imaginary_part(int frames)

@@ -25,12 +25,6 @@ static inline enum element accumulator_of_rows(enum element accumulator)
     return accumulator == ELEMENT_FLOAT32 ? accumulator : accumulator_widest(accumulator);
 }
 
-/* What an exact sum of such elements is made of: the digits of this type. */
-static inline enum element accumulator_of_exact(enum element input)
-{
-    return input == ELEMENT_FLOAT16 || input == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : input;
-}
-
 /* A type that devices copy elements to without a rounding, but for 64-bit integers beside complex
  * numbers, which are of `type`; where they are multiplied exactly. */
 static inline enum element holder_of_factor(enum element input, enum element type)

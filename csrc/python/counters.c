@@ -1,13 +1,16 @@
-#include "python/counters.h"
+/* gred.counters and gred.accesses: what a reduction's kernels access on the simulated device,
+ * counted, and recorded one by one where there is room for that; and what is wrong with it, where
+ * somebody checks. */
+#define _GNU_SOURCE
 
 #include "common/kernels.h"
-#include "python/answer.h"
-#include "python/arguments.h"
-#include "python/counted_launches.h"
+#include "python/call.h"
 #include "python/execute.h"
-#include "python/fault.h"
-#include "python/reduction_argument.h"
+#include "python/functions.h"
+#include "python/tuples.h"
 #include "run/counting.h"
+
+#include <dlfcn.h>
 
 /* It is called by gred/counting.py, gred/recording.py and gred/lab/worker.py, whose frames are not
  * the user's. */
@@ -20,32 +23,24 @@ static bool can_count(const struct plan *plan)
     const enum element input = plan->layout->input;
     struct kernel_key key = {KERNEL_FLAT,       plan->fold,        input,
                              plan->accumulator, METHOD_last_block, plan->block};
-    if (plan->n == 0) {
-        PyErr_SetString(PyExc_ValueError, "a is empty: there is nothing to count");
-        return false;
-    }
-    if (plan->fold != FOLD_sum) {
-        PyErr_SetString(PyExc_ValueError, "counters are there of sums and means alone");
-        return false;
-    }
-    if (!counting_flat(key)) {
-        PyErr_Format(PyExc_ValueError,
-                     "counters are there of int32, int64, uint64, float32 and float64, summed in "
-                     "their own type, and of int32 in int64; got %s in %s",
-                     element_name(input), element_name(plan->accumulator));
-        return false;
-    }
+    if (plan->n == 0)
+        return PyErr_Format(PyExc_ValueError, "a is empty: there is nothing to count");
+    if (plan->fold != FOLD_sum)
+        return PyErr_Format(PyExc_ValueError, "counters are there of sums and means alone");
+    if (!counting_flat(key))
+        return PyErr_Format(
+            PyExc_ValueError,
+            "counters are there of int32, int64, uint64, float32 and float64, summed in "
+            "their own type, and of int32 in int64; got %s in %s",
+            element_name(input), element_name(plan->accumulator));
     key.method = method_index_of(plan->method);
-    if (plan->exact || !counting_flat(key)) {
-        PyErr_Format(PyExc_ValueError, "method '%s' has no counters; rungs 0 to 24 have",
-                     plan->exact ? "exact" : plan->method->name);
-        return false;
-    }
+    if (plan->exact || !counting_flat(key))
+        return PyErr_Format(PyExc_ValueError, "method '%s' has no counters; rungs 0 to 24 have",
+                            plan->exact ? "exact" : plan->method->name);
     if (plan->direct && (plan->flat || !plan->on_device))
         return true;
-    PyErr_SetString(PyExc_ValueError,
-                    "counters are there of elements that lie one after the other");
-    return false;
+    return PyErr_Format(PyExc_ValueError,
+                        "counters are there of elements that lie one after the other");
 }
 
 /* One by one only what somebody can still look at. False with an exception set. */
@@ -54,57 +49,176 @@ static bool can_record(const struct plan *plan, const struct counting *counting)
     enum { ELEMENTS_MAX = 1 << 14 };
     if (counting->room == 0 || plan->n <= ELEMENTS_MAX)
         return true;
-    PyErr_Format(PyExc_ValueError,
-                 "a has %llu elements: too many to record accesses one by one, which is done of at "
-                 "most %d; gred.counters counts those of any array",
-                 (unsigned long long)plan->n, ELEMENTS_MAX);
-    return false;
+    return PyErr_Format(
+        PyExc_ValueError,
+        "a has %llu elements: too many to record accesses one by one, which is done of at "
+        "most %d; gred.counters counts those of any array",
+        (unsigned long long)plan->n, ELEMENTS_MAX);
 }
 
-static PyObject *counted(struct module_state *state, const struct plan *plan,
-                         struct counting *counting)
+/* ---- faults ---- */
+
+static const char *fault_name(enum fault_kind kind)
 {
-    struct run run = {.counting = counting, .frames = WRAPPER_FRAMES};
-    if (!execute_plan(state, plan, &run))
+    static const char *const names[FAULT_KINDS] = {
+        [FAULT_RACE] = "race",       [FAULT_BARRIER] = "barrier",
+        [FAULT_BOUNDS] = "bounds",   [FAULT_UNWRITTEN] = "unwritten",
+        [FAULT_MISSING] = "missing", [FAULT_ALIGNMENT] = "alignment",
+        [FAULT_ENDLESS] = "endless",
+    };
+    return names[kind];
+}
+
+/* Where a fault's thread was: a library, and the offset into it. */
+static PyObject *frame_at(const void *context, size_t k)
+{
+    const uintptr_t at = ((const struct fault *)context)->frames[k];
+    Dl_info where = {0};
+    if (!dladdr((void *)at, &where))
+        return Py_BuildValue("zK", NULL, 0ull);
+    return Py_BuildValue("sK", where.dli_fname,
+                         (unsigned long long)(at - (uintptr_t)where.dli_fbase));
+}
+
+/* A tuple, in place of the exception that the fault has ended the run with, as
+ * gred/lab/checking.py reads it. NULL, and that as it is, where there is none. */
+static PyObject *fault_instead(const struct fault *fault)
+{
+    if (fault->kind == FAULT_NONE)
+        return NULL;
+    PyErr_Clear();
+    return Py_BuildValue("szIsN", fault_name(fault->kind), fault->file, fault->line, fault->text,
+                         tuple_of(fault->depth, frame_at, fault));
+}
+
+/* ---- launches, as gred/counting.py and gred/recording.py read them ---- */
+
+static const char *event_name(enum simulator_event event)
+{
+    static const char *const names[SIMULATOR_EVENTS] = {
+        [SIMULATOR_GLOBAL_LOAD] = "global_load",
+        [SIMULATOR_GLOBAL_STORE] = "global_store",
+        [SIMULATOR_SHARED_LOAD] = "shared_load",
+        [SIMULATOR_SHARED_STORE] = "shared_store",
+        [SIMULATOR_ATOMIC] = "atomic",
+        [SIMULATOR_SHUFFLE] = "shuffle",
+        [SIMULATOR_MERGE] = "merge",
+        [SIMULATOR_WARP_BARRIER] = "warp_barrier",
+        [SIMULATOR_BLOCK_BARRIER] = "block_barrier",
+        [SIMULATOR_GRID_BARRIER] = "grid_barrier",
+        [SIMULATOR_CLUSTER_BARRIER] = "cluster_barrier",
+        [SIMULATOR_MBARRIER_WAIT] = "mbarrier_wait",
+        [SIMULATOR_BULK_COPY] = "bulk_copy",
+        [SIMULATOR_DEPENDENT_LOAD] = "dependent_global_load"};
+    return names[event];
+}
+
+static PyObject *tally_at(const void *context, size_t index)
+{
+    const struct counted_launch *launch = context;
+    const struct tally *tally = &launch->tallies[index];
+    return Py_BuildValue("sIsIKKKK", tally->file, tally->line, event_name(tally->event),
+                         tally->bytes, (unsigned long long)tally->warps,
+                         (unsigned long long)tally->lanes, (unsigned long long)tally->pieces,
+                         (unsigned long long)tally->conflicts);
+}
+
+/* What of a launch's memory an access is in: that which begins at or before it, and last. */
+struct memory {
+    const char *name;
+    uintptr_t at;
+};
+
+static struct memory memory_of(const struct counted_launch *launch,
+                               const struct recorded_access *access)
+{
+    const struct memory memories[] = {
+        {"array", launch->array}, {"partials", launch->partials}, {"tickets", launch->tickets}};
+    struct memory found = {"", access->address};
+    switch (access->event) {
+    case SIMULATOR_SHARED_LOAD:
+    case SIMULATOR_SHARED_STORE:
+        return (struct memory){"shared", 0};
+    case SIMULATOR_GLOBAL_LOAD:
+    case SIMULATOR_GLOBAL_STORE:
+    case SIMULATOR_ATOMIC:
+    case SIMULATOR_BULK_COPY:
+        for (size_t k = 0; k < sizeof memories / sizeof *memories; k++)
+            if (memories[k].at <= access->address && (!*found.name || memories[k].at > found.at))
+                found = memories[k];
+        return found;
+    default:
+        return found;
+    }
+}
+
+static PyObject *access_at(const void *context, size_t index)
+{
+    const struct counted_launch *launch = context;
+    const struct recorded_access *access = &launch->recording.accesses[index];
+    const struct memory memory = memory_of(launch, access);
+    return Py_BuildValue("KIIssKIIy#sI", (unsigned long long)access->block, access->thread,
+                         access->interval, event_name(access->event), memory.name,
+                         (unsigned long long)(access->address - memory.at), access->bytes,
+                         access->source, access->value, (Py_ssize_t)sizeof access->value,
+                         access->file, access->line);
+}
+
+static PyObject *launch_at(const void *context, size_t index)
+{
+    enum { SECTOR_BYTES = 32 };
+    const struct counting *counting = context;
+    const struct counted_launch *launch = &counting->launches[index];
+    return Py_BuildValue("KINNI", (unsigned long long)launch->grid, launch->block,
+                         tuple_of(launch->count, tally_at, launch),
+                         tuple_of(launch->recording.count, access_at, launch),
+                         (unsigned)(launch->array % SECTOR_BYTES));
+}
+
+/* ---- the whole ---- */
+
+static PyObject *count_call(struct call *call, struct counting *counting)
+{
+    const struct plan *plan = &call->plan;
+    if (!can_count(plan) || !can_record(plan, counting))
+        return NULL;
+    call->run.counting = counting;
+    if (!execute_plan(call->state, plan, &call->run))
         return counting->fault ? fault_instead(counting->fault) : NULL;
     return Py_BuildValue("sIsKsNN", plan->method->name, plan->block,
                          element_name(plan->layout->input), (unsigned long long)plan->n,
-                         element_name(plan->accumulator), answer_to_python(plan, &run),
-                         counted_launches_to_python(counting));
+                         element_name(plan->accumulator), answer_to_python(plan, &call->run),
+                         tuple_of(counting->count, launch_at, counting));
 }
 
 PyObject *counters_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
                         PyObject *names)
 {
-    enum { A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS, ROOM, CHECKED };
-    static const char *const keywords[] = {"method",          "block_size", "dtype",   "device",
-                                           "multiprocessors", "room",       "checked", NULL};
-    static const struct signature signature = {"counters", 1, 2, 2, keywords, NULL};
-    PyObject *slots[ARGUMENTS_MAX];
-    struct view view = {0};
-    struct plan plan;
-    if (!arguments_parse(&signature, arguments, count, names, slots))
+    static const struct signature signature = {
+        "counters",
+        1,
+        2,
+        2,
+        {A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS, ROOM, CHECKED}};
+    PyObject *slots[ARGUMENTS_END];
+    enum reduction reduction;
+    if (!arguments_parse(&signature, arguments, count, names, slots) ||
+        !reduction_parse(slots[OP], &reduction))
         return NULL;
-    struct module_state *state = PyModule_GetState(module);
-    struct request request = {.platforms = &state->platforms,
-                              .method = slots[METHOD],
-                              .block_size = slots[BLOCK_SIZE],
-                              .dtype = slots[DTYPE],
-                              .device = slots[DEVICE],
-                              .frames = WRAPPER_FRAMES};
     struct counting counting = {.multiprocessors =
                                     (unsigned)PyLong_AsUnsignedLong(slots[MULTIPROCESSORS]),
                                 .room = PyLong_AsSize_t(slots[ROOM])};
     struct fault fault = {.kind = FAULT_NONE};
     if (slots[CHECKED] == Py_True)
         counting.fault = &fault;
+    if (PyErr_Occurred())
+        return NULL;
+    struct call *call = call_open(PyModule_GetState(module), reduction, WRAPPER_FRAMES, slots);
     PyObject *result = NULL;
-    if (!PyErr_Occurred() && reduction_parse(slots[OP], &request.reduction) &&
-        array_view(slots[A], &(struct view_request){.name = "a", .where = &state->platforms.where},
-                   &view) &&
-        plan_make(&request, &view, NULL, &plan) && can_count(&plan) && can_record(&plan, &counting))
-        result = counted(state, &plan, &counting);
+    if (call) {
+        result = count_call(call, &counting);
+        call_close(call);
+    }
     counting_free(&counting);
-    array_release(&view);
     return result;
 }

@@ -1,36 +1,7 @@
-#include "python/describe.h"
-
+/* Methods, reductions and devices as plain tuples, which gred/records.py gives names to. */
 #include "python/execute.h"
-
-/* A tuple of the backends' names that a method runs on; a new reference. */
-static PyObject *places(const struct platforms *platforms, unsigned bits)
-{
-    PyObject *names = PyList_New(0);
-    for (int k = 0; names && k < PLATFORMS; k++) {
-        if (!(bits & platforms->all[k]->place))
-            continue;
-        PyObject *name = PyUnicode_FromString(platforms->all[k]->name);
-        if (!name || PyList_Append(names, name) < 0)
-            Py_CLEAR(names);
-        Py_XDECREF(name);
-    }
-    PyObject *tuple = names ? PyList_AsTuple(names) : NULL;
-    Py_XDECREF(names);
-    return tuple;
-}
-
-static PyObject *block_sizes(const struct method *method)
-{
-    PyObject *sizes = PyTuple_New(method->block_size ? BLOCK_SIZES : 0);
-    for (int k = 0; sizes && method->block_size && k < BLOCK_SIZES; k++) {
-        PyObject *size = PyLong_FromLong(BLOCK_SIZE_MIN << k);
-        if (!size)
-            Py_CLEAR(sizes);
-        else
-            PyTuple_SET_ITEM(sizes, k, size);
-    }
-    return sizes;
-}
+#include "python/functions.h"
+#include "python/tuples.h"
 
 static PyObject *integer_or_none(long long value, bool none)
 {
@@ -42,12 +13,41 @@ static PyObject *capability(int value)
     return value ? PyUnicode_FromFormat("%d.%d", value / 10, value % 10) : Py_NewRef(Py_None);
 }
 
-static PyObject *describe_method(const struct platforms *platforms, const struct method *method)
+/* ---- methods ---- */
+
+/* The platforms that a method runs on, as many as `count`. */
+struct places {
+    const struct platform *all[PLATFORMS];
+    unsigned count;
+};
+
+static PyObject *place_at(const void *places, size_t k)
 {
+    return PyUnicode_FromString(((const struct places *)places)->all[k]->name);
+}
+
+static PyObject *places_tuple(const struct platforms *platforms, unsigned bits)
+{
+    struct places places = {.count = 0};
+    for (int k = 0; k < PLATFORMS; k++)
+        if (bits & platforms->all[k]->place)
+            places.all[places.count++] = platforms->all[k];
+    return tuple_of(places.count, place_at, &places);
+}
+
+static PyObject *block_size_at(const void *Py_UNUSED(context), size_t k)
+{
+    return PyLong_FromLong(BLOCK_SIZE_MIN << k);
+}
+
+static PyObject *method_at_index(const void *platforms, size_t k)
+{
+    const struct method *method = method_at((enum method_index)k);
     PyObject *aliases = *method->alias ? Py_BuildValue("(s)", method->alias) : PyTuple_New(0);
     return Py_BuildValue("NsNsssNNNN", integer_or_none(method->number, method->number < 0),
                          method->name, aliases, method->title, method->idea, method->source,
-                         places(platforms, method->places), block_sizes(method),
+                         places_tuple(platforms, method->places),
+                         tuple_of(method->block_size ? BLOCK_SIZES : 0, block_size_at, NULL),
                          integer_or_none(method->block_size, method->block_size == 0),
                          capability(method_capability(method)));
 }
@@ -55,37 +55,25 @@ static PyObject *describe_method(const struct platforms *platforms, const struct
 PyObject *describe_methods(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
     const struct module_state *state = PyModule_GetState(module);
-    PyObject *methods = PyTuple_New(METHODS);
-    for (int m = 0; methods && m < METHODS; m++) {
-        PyObject *method = describe_method(&state->platforms, method_at((enum method_index)m));
-        if (!method)
-            Py_CLEAR(methods);
-        else
-            PyTuple_SET_ITEM(methods, m, method);
-    }
-    return methods;
+    return tuple_of(METHODS, method_at_index, &state->platforms);
 }
 
-/* A reduction's name, whether every rung takes it, whether it has a record for a result, and its
- * one line. */
-static PyObject *describe_reduction(const struct reduction_row *row)
+/* ---- reductions ---- */
+
+/* Its name, whether every rung takes it, whether it has a record for a result, and its one line. */
+static PyObject *reduction_at(const void *Py_UNUSED(context), size_t k)
 {
+    const struct reduction_row *row = reduction_row((enum reduction)k);
     return Py_BuildValue("sNNs", row->name, PyBool_FromLong(fold_is_on_ladder(row->fold)),
                          PyBool_FromLong(row->result == RESULT_record), row->summary);
 }
 
 PyObject *describe_reductions(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    PyObject *reductions = PyTuple_New(FIRST_VARIANT);
-    for (int r = 0; reductions && r < FIRST_VARIANT; r++) {
-        PyObject *reduction = describe_reduction(reduction_row((enum reduction)r));
-        if (!reduction)
-            Py_CLEAR(reductions);
-        else
-            PyTuple_SET_ITEM(reductions, r, reduction);
-    }
-    return reductions;
+    return tuple_of(FIRST_VARIANT, reduction_at, NULL);
 }
+
+/* ---- devices ---- */
 
 static PyObject *describe_device(const struct device *device)
 {

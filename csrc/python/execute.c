@@ -1,6 +1,6 @@
 #include "python/execute.h"
 
-#include "common/raise.h"
+#include "common/failure.h"
 #include "run/result.h"
 
 /* The thread that waits for a run, as its callbacks need it. */

@@ -1,65 +1,196 @@
 #include "python/explain.h"
 
-#include "arrays/mask.h"
-#include "arrays/output.h"
-#include "python/along_tuple.h"
-#include "python/arguments.h"
-#include "python/array_results.h"
+#include "plan/wrong.h"
+#include "python/call.h"
 #include "python/execute.h"
-#include "python/nan_argument.h"
-#include "python/reduction_argument.h"
-#include "python/schedule_tuple.h"
-#include "python/several.h"
+#include "python/functions.h"
 #include "run/explanation.h"
+
+/* ---- steps ---- */
+
+/* Released once it is a tuple; `failed` with an exception set. */
+struct list {
+    PyObject *items;
+    bool failed;
+};
+
+static struct list list_begin(void)
+{
+    struct list self = {.items = PyList_New(0)};
+    self.failed = !self.items;
+    return self;
+}
+
+/* Takes over the item, which is NULL where there is none to append. */
+static void list_append(struct list *self, PyObject *item)
+{
+    self->failed = self->failed || !item || PyList_Append(self->items, item) < 0;
+    Py_XDECREF(item);
+}
+
+static PyObject *list_end(struct list *self)
+{
+    PyObject *tuple = self->failed ? NULL : PyList_AsTuple(self->items);
+    Py_XDECREF(self->items);
+    return tuple;
+}
+
+static void append_named(struct list *list, const char *when, const char *work,
+                         const struct step *step)
+{
+    list_append(list,
+                Py_BuildValue("ssKInIOKss", when, work, (unsigned long long)step->grid, step->block,
+                              (Py_ssize_t)step->shared_bytes, step->cluster,
+                              step->cooperative ? Py_True : Py_False, (unsigned long long)step->n,
+                              part_name(step->reads), part_name(step->writes)));
+}
+
+static PyObject *parts_of(const struct arena *arena)
+{
+    struct list parts = list_begin();
+    for (int part = 0; part < PARTS; part++)
+        if (arena->bytes[part])
+            list_append(&parts, Py_BuildValue("sKK", part_name((enum part)part),
+                                              (unsigned long long)arena->at[part],
+                                              (unsigned long long)arena->bytes[part]));
+    return list_end(&parts);
+}
+
+/* What all of them have in common. */
+static PyObject *launches(const char *form, enum element accumulator, size_t state_bytes,
+                          uint64_t pieces, uint64_t piece, struct list *steps,
+                          const struct arena *arena, const char *left)
+{
+    return Py_BuildValue("ssnKKNNKs", form, element_name(accumulator), (Py_ssize_t)state_bytes,
+                         (unsigned long long)pieces, (unsigned long long)piece, list_end(steps),
+                         parts_of(arena), (unsigned long long)arena->total, left);
+}
+
+/* ---- a schedule ---- */
+
+static void append(struct list *list, const char *when, const struct step *step)
+{
+    static const char *const names[] = {[STEP_PASS] = "pass",     [STEP_LIBRARY] = "library",
+                                        [STEP_UNPACK] = "unpack", [STEP_COPY] = "copy",
+                                        [STEP_COUNT] = "count",   [STEP_FINISH] = "finish"};
+    append_named(list, when, names[step->kind], step);
+}
+
+static void append_passes(struct list *list, const char *when, const struct passes *passes)
+{
+    for (unsigned k = 0; k < passes->count; k++)
+        append(list, when, &passes->at[k]);
+}
+
+/* For a piece of n elements. */
+static void append_unpack(struct list *list, const char *when, const struct schedule *self,
+                          uint64_t n)
+{
+    const struct step unpack = course_unpack(&self->course, schedule_mask_length(self, n));
+    append(list, when, &unpack);
+}
+
+/* A piece of n elements. */
+static void append_piece(struct list *list, const char *when, const struct schedule *self,
+                         uint64_t n, struct passes *passes)
+{
+    const struct course *course = &self->course;
+    course_over_piece(course, n, passes);
+    if (course->choice.uploads && course->choice.uploads_mask)
+        append_unpack(list, when, self, n);
+    if (course->choice.copy) {
+        const struct step copy = course_copy(course, n);
+        append(list, when, &copy);
+    }
+    append_passes(list, when, passes);
+}
+
+static void append_pieces(struct list *list, const struct schedule *self, struct passes *passes)
+{
+    const struct course *course = &self->course;
+    passes->leaves = PART_PARTIALS;
+    if (self->pieces == 0)
+        return;
+    const uint64_t last = course->plan->n - (self->pieces - 1) * self->piece;
+    if (course->choice.uploads_mask && !course->choice.uploads)
+        append_unpack(list, "begin", self, course->plan->n);
+    append_piece(list, "piece", self, self->piece, passes);
+    if (self->pieces == 1)
+        return;
+    if (last != self->piece)
+        append_piece(list, "last piece", self, last, passes);
+    course_over_results(course, self->pieces, passes);
+    append_passes(list, "results", passes);
+}
+
+/* What is done once, when the pieces are. */
+static void append_end(struct list *list, const struct schedule *self, enum part leaves)
+{
+    if (self->counts_apart) {
+        const struct step count = course_count(&self->course);
+        append(list, "end", &count);
+    }
+    if (self->finishes_on_device) {
+        const struct step finish = course_finish(&self->course, leaves);
+        append(list, "end", &finish);
+    }
+}
+
+PyObject *explain_schedule(const struct schedule *self)
+{
+    static const char *const forms[] = {
+        [FORM_FLAT] = "flat", [FORM_STRIDED] = "strided", [FORM_GATHERED] = "gathered"};
+    const struct choice *choice = &self->course.choice;
+    struct passes passes;
+    struct list steps = list_begin();
+    append_pieces(&steps, self, &passes);
+    append_end(&steps, self, passes.leaves);
+    return launches(forms[choice->form], choice->accumulator, self->course.state_bytes,
+                    self->pieces, self->piece, &steps, &self->arena,
+                    part_name(self->course.plan->out ? PART_OUT : passes.leaves));
+}
+
+/* ---- along axes ---- */
+
+static const char *kind_name(enum axes_kind kind)
+{
+    static const char *const names[] = {
+        [AXES_ROWS] = "rows", [AXES_COLUMNS] = "columns", [AXES_GENERAL] = "strided"};
+    return names[kind];
+}
+
+/* Results are stored where they are asked for once all parts' are made. */
+static PyObject *steps_along(const struct explained_along *self, const struct plan *asked)
+{
+    static const char when[] = "begin";
+    const struct axes_schedule *schedule = &self->schedule;
+    const struct step made = axes_schedule_step(schedule),
+                      store = step_store(NULL, asked->axes->results);
+    struct list steps = list_begin();
+    if (schedule->copy.kernel)
+        append_named(&steps, when, "copy", &schedule->copy);
+    append_named(&steps, when, launch_name(&schedule->launch), &made);
+    if (asked->results.out)
+        append_named(&steps, when, "store", &store);
+    return launches(schedule->copy.kernel ? "gathered" : kind_name(schedule->axes.kind),
+                    schedule->accumulator, schedule->state_bytes, 1, made.n, &steps,
+                    &schedule->arena, asked->results.on_device ? part_name(PART_OUT) : "results");
+}
+
+/* ---- the whole ---- */
 
 /* It is called by gred/explanation.py, whose frame is not the user's. */
 enum { WRAPPER_FRAMES = 1 };
 
-/* What is asked about, what keeps it alive, and the answer. On the heap, since arguments' own code
- * may ask again. */
-struct question {
-    struct module_state *state;
-    struct request request;
-    struct view view;
-    struct mask mask;
-    struct output output;
-    struct axes axes;
-    struct array_results results; /* which are never made */
-    struct plan plan;
-    struct explanation explanation;
-    struct run run;
-};
-
-enum { A, OP, AXIS, KEEPDIMS, METHOD, BLOCK_SIZE, DTYPE, DEVICE, WHERE, OUT, INITIAL };
-
-/* False with an exception set; what was viewed is to be released in either case. */
-static bool view_arguments(struct question *self, PyObject *const *slots)
-{
-    const struct where *where = &self->state->platforms.where;
-    const struct view_request asked = {.name = "a", .where = where};
-    if (!output_view(slots[OUT], &asked, &self->output))
-        return false;
-    self->request.out = self->output.object ? &self->output : NULL;
-    if (!array_view(slots[A], &asked, &self->view))
-        return false;
-    /* The mask has to lie where the array does. */
-    if (slots[WHERE] && self->view.on_device && !where->locate(where, &self->view, "a"))
-        return false;
-    return mask_apply(slots[WHERE], &asked, &self->view, &self->mask) &&
-           nan_left_out(&self->request, slots[A], slots[WHERE], &asked, &self->view, &self->mask) &&
-           array_results_choose(&self->results, &self->request, slots[AXIS], slots[KEEPDIMS],
-                                &self->axes);
-}
-
 /* Why the plan runs where it does. */
-static const char *why_there(const struct question *self, const struct plan *plan)
+static const char *why_there(const struct call *call)
 {
-    const PyObject *device = self->request.device;
-    if (self->view.on_device && (self->view.n || plan->axes))
+    const struct plan *plan = &call->plan;
+    if (call->view.on_device && (call->view.n || plan->axes))
         return "array";
-    if (plan->out || self->output.view.on_device)
+    if (plan->out || call->output.view.on_device)
         return "out";
-    if (device && device != Py_None)
+    if (argument_given(call->request.device))
         return "device";
     return plan->method ? "method" : "default";
 }
@@ -74,24 +205,26 @@ static PyObject *how_tuple(const struct explanation *explanation, const struct p
 {
     switch (explanation->by) {
     case EXPLAINED_SCHEDULE:
-        return schedule_tuple(&explanation->schedule);
+        return explain_schedule(&explanation->schedule);
     case EXPLAINED_ALONG:
-        return along_tuple(&explanation->along, plan);
+        return steps_along(&explanation->along, plan);
     default:
         return loops_tuple(&explanation->loops);
     }
 }
 
-static PyObject *answer(const struct question *self)
+static PyObject *answer(const struct call *call, const struct explanation *explanation)
 {
-    const struct plan *const plan = &self->plan;
-    const struct explanation *const explanation = &self->explanation;
-    const struct plan *run = explanation->by == EXPLAINED_SCHEDULE ? &explanation->plan : plan;
-    const bool named = run->method && (explanation->by == EXPLAINED_SCHEDULE || !plan->axes);
-    const char *method = plan->exact ? "exact" : named ? run->method->name : "auto";
+    const struct plan *const plan = &call->plan;
+    const bool scheduled = explanation->by == EXPLAINED_SCHEDULE;
+    const struct plan *run = scheduled ? &explanation->plan : plan;
+    const bool named = run->method && (scheduled || !plan->axes);
     const unsigned long long results = plan->axes ? plan->axes->results : 1;
-    return Py_BuildValue("sNssIsKsKKN", reduction_row(self->request.reduction)->name,
-                         platform_name(plan->platform, plan->device), why_there(self, plan), method,
+    return Py_BuildValue("sNssIsKsKKN", reduction_row(call->request.reduction)->name,
+                         platform_name(plan->platform, plan->device), why_there(call),
+                         plan->exact ? "exact"
+                         : named     ? run->method->name
+                                     : "auto",
                          named ? run->block : 0, element_name(plan->layout->input),
                          (unsigned long long)plan->n * results, element_name(plan->accumulator),
                          results,
@@ -100,64 +233,40 @@ static PyObject *answer(const struct question *self)
 }
 
 /* What there is to reduce, and results for it, is a backend's to explain. */
-static bool explain_plan(struct question *self)
+static PyObject *explain(struct call *call)
 {
-    const struct plan *plan = &self->plan;
-    if (plan->axes)
-        array_results_describe(&self->results, &self->plan);
-    return (plan->axes && plan->axes->results == 0) || execute_plan(self->state, plan, &self->run);
-}
-
-static PyObject *explain(struct question *self, PyObject *const *slots)
-{
-    const bool explained =
-        reduction_parse(slots[OP], &self->request.reduction) && view_arguments(self, slots) &&
-        plan_make(&self->request, &self->view, &self->mask, &self->plan) && explain_plan(self);
-    PyObject *result = explained ? answer(self) : NULL;
-    array_release(&self->view);
-    mask_release(&self->mask);
-    output_release(&self->output);
+    struct explanation *explanation = PyMem_Calloc(1, sizeof *explanation);
+    PyObject *result = NULL;
+    if (!explanation)
+        return PyErr_NoMemory();
+    explanation->by = EXPLAINED_LOOPS;
+    call->run.explanation = explanation;
+    if (call->plan.axes)
+        array_results_describe(&call->results, &call->plan);
+    if (array_results_run(&call->results, &call->plan, &call->run))
+        result = answer(call, explanation);
+    PyMem_Free(explanation);
     return result;
-}
-
-static struct question *new_question(struct module_state *state, PyObject *const *slots)
-{
-    struct question *self = PyMem_Calloc(1, sizeof *self);
-    if (!self) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    self->state = state;
-    self->request = (struct request){.platforms = &state->platforms,
-                                     .method = slots[METHOD],
-                                     .block_size = slots[BLOCK_SIZE],
-                                     .dtype = slots[DTYPE],
-                                     .device = slots[DEVICE],
-                                     .initial = slots[INITIAL],
-                                     .frames = WRAPPER_FRAMES};
-    array_results_begin(&self->results, state, slots[A], &self->view, &self->output);
-    if (self->request.initial == Py_Ellipsis) /* how the signature writes that there is none */
-        self->request.initial = NULL;
-    self->explanation.by = EXPLAINED_LOOPS;
-    self->run.explanation = &self->explanation;
-    self->run.frames = WRAPPER_FRAMES;
-    return self;
 }
 
 PyObject *explain_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
                        PyObject *names)
 {
-    static const char *const keywords[] = {"axis",   "keepdims", "method", "block_size", "dtype",
-                                           "device", "where",    "out",    "initial",    NULL};
-    static const struct signature signature = {"explain", 1, 2, 2, keywords, NULL};
-    PyObject *slots[ARGUMENTS_MAX];
-    if (!arguments_parse(&signature, arguments, count, names, slots))
+    static const struct signature signature = {
+        "explain",
+        1,
+        2,
+        2,
+        {A, OP, AXIS, KEEPDIMS, METHOD, BLOCK_SIZE, DTYPE, DEVICE, WHERE, OUT, INITIAL}};
+    PyObject *slots[ARGUMENTS_END];
+    enum reduction reduction;
+    if (!arguments_parse(&signature, arguments, count, names, slots) ||
+        !reduction_parse(slots[OP], &reduction))
         return NULL;
-    struct question *question = new_question(PyModule_GetState(module), slots);
-    if (!question)
-        return NULL;
-    PyObject *explained = explain(question, slots);
-    PyMem_Free(question);
+    struct call *call = call_open(PyModule_GetState(module), reduction, WRAPPER_FRAMES, slots);
+    PyObject *explained = call ? explain(call) : NULL;
+    if (call)
+        call_close(call);
     if (!explained && several_were_given(slots[A]))
         PyErr_SetString(
             PyExc_TypeError,

@@ -1,12 +1,15 @@
-/* gred.explain: how a call would go, without it going; and schedules of plans that nobody has an
- * array for, for tests. */
+/* gred.explain: how a call would go, without it going, as plain tuples; and for tests, schedules of
+ * plans that nobody has an array for. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-PyObject *explain_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
-                       PyObject *names);
+#include "plan/schedule.h"
 
-/* In pretended_schedule.c. */
-PyObject *explain_pretended(PyObject *module, PyObject *arguments, PyObject *names);
+/* (form, accumulator, bytes a state, pieces, elements a piece, steps, parts, total bytes, where the
+ * result is left).
+ * A step is (when, kind, grid, block, shared bytes, blocks a cluster, cooperative, n, reads,
+ * writes); when is 'begin', 'piece', 'last piece', 'results' or 'end'; a part is (name, offset,
+ * bytes). A new reference. */
+PyObject *explain_schedule(const struct schedule *);

@@ -3,55 +3,38 @@
 #include <Python.h>
 
 #include "common/instructions.h"
-#include "python/counters.h"
-#include "python/describe.h"
-#include "python/device_memory.h"
-#include "python/dot.h"
-#include "python/dot_doc.h"
-#include "python/exact.h"
-#include "python/execute.h"
-#include "python/explain.h"
-#include "python/forced_axes.h"
-#include "python/forced_long_rows.h"
-#include "python/forced_segments.h"
-#include "python/forced_short_rows.h"
-#include "python/forced_tuning.h"
-#include "python/measure.h"
-#include "python/pretended_axes.h"
-#include "python/pretended_short_rows.h"
-#include "python/reduce.h"
-#include "python/reduceat.h"
-#include "python/reduction_docs.h"
-#include "python/simulated_memory.h"
-#include "python/substitute.h"
-#include "python/threads.h"
+#include "python/arguments.h"
+#include "python/functions.h"
+#include "python/hooks.h"
+#include "python/memory.h"
+#include "python/state.h"
 
-/* What it takes to understand an array, for measurements: views it and lets it go. */
-static PyObject *parse(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+/* Views an array, and lets it go. False with an exception set. */
+static bool find_element(PyObject *module, PyObject *array, enum element *type)
 {
     const struct module_state *state = PyModule_GetState(module);
     const struct view_request asked = {.name = "a", .where = &state->platforms.where};
     struct view view;
-    if (count != 1)
-        return PyErr_Format(PyExc_TypeError, "parse() takes one argument; got %zd", count);
-    view.pin = NULL;
-    if (!array_view(arguments[0], &asked, &view))
-        return NULL;
+    if (!array_view(array, &asked, &view))
+        return false;
+    *type = view.layout.input;
     array_release(&view);
-    Py_RETURN_NONE;
+    return true;
 }
 
-/* What an array's elements are called. */
+/* What it takes to understand an array, for measurements. */
+static PyObject *parse(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    enum element type;
+    if (count != 1)
+        return PyErr_Format(PyExc_TypeError, "parse() takes one argument; got %zd", count);
+    return find_element(module, arguments[0], &type) ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyObject *element(PyObject *module, PyObject *array)
 {
-    const struct module_state *state = PyModule_GetState(module);
-    const struct view_request asked = {.name = "a", .where = &state->platforms.where};
-    struct view view = {0};
-    if (!array_view(array, &asked, &view))
-        return NULL;
-    const enum element type = view.layout.input;
-    array_release(&view);
-    return PyUnicode_FromString(element_name(type));
+    enum element type;
+    return find_element(module, array, &type) ? PyUnicode_FromString(element_name(type)) : NULL;
 }
 
 /* What a call costs that does nothing. */
@@ -62,61 +45,45 @@ static PyObject *nothing(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED
 }
 
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
+#define FAST_UNNAMED(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
 
+/* The first are those that have signatures, in their order, which also give them docstrings. */
 static PyMethodDef functions[] = {
-#define REDUCTION(name, fold, plain, bools, values, result, nothing, counts, summary)              \
-    {#name, FAST(reduce_##name), DOC_##name(summary)},
+#define REDUCTION(name, ...) {#name, FAST(reduce_##name), NULL},
 #define VARIANT(name, ...)
 #include "common/reductions.def"
+    {"dot", FAST(dot_call), NULL},
     {"kernel_time", FAST(measure_kernel_time),
      "The samples and circumstances of a measurement, as a tuple."},
     {"read_limit", FAST(measure_read_limit),
      "The samples and circumstances of a measurement, as a tuple."},
     {"launch_limit", FAST(measure_launch_limit),
      "The samples and circumstances of a measurement, as a tuple."},
-    {"reduceat", (PyCFunction)(void (*)(void))reduceat_call, METH_FASTCALL,
-     "Results of an array's segments."},
+    {"reduceat", FAST(reduceat_call), "Results of an array's segments."},
     {"counters", FAST(counters_call), "What a call accesses on the simulated device, as a tuple."},
-    {"substitute", substitute, METH_VARARGS,
-     "Puts a kernel of the user's own in a rung's place on a device that launches kernels."},
     {"explain", FAST(explain_call), "How a call would go, as a tuple."},
-    {"pretended_schedule", (PyCFunction)(void (*)(void))explain_pretended,
-     METH_VARARGS | METH_KEYWORDS, "The schedule for an array and a device that are not there."},
-    {"forced_tuning", forced_tuning, METH_VARARGS, "Forces the shape of calls, for tests."},
-    {"forced_axes", forced_axes, METH_VARARGS,
-     "Forces how reductions along axes are shared, for tests."},
-    {"forced_long_rows", forced_long_rows, METH_VARARGS,
-     "Forces how long rows along axes are shared, for tests."},
-    {"forced_segments", forced_segments, METH_VARARGS,
-     "Forces how reductions of segments are shared, for tests."},
-    {"forced_short_rows", forced_short_rows, METH_VARARGS,
-     "Forces how short rows are shared, for tests."},
-    {"pretended_short_rows", pretended_short_rows, METH_VARARGS,
-     "How threads of a device that is not there would share short rows."},
-    {"pretended_segments", pretended_segments, METH_VARARGS,
-     "How threads of a device that is not there would share a reduction of segments."},
-    {"pretended_axes", pretended_axes, METH_VARARGS,
-     "The normal form of axes of an array that is not there."},
-    {"pretended_sharing", pretended_sharing, METH_VARARGS,
-     "How threads of a device that is not there would share a reduction along axes."},
-    {"pretended_long_rows", pretended_long_rows, METH_VARARGS,
-     "How threads of a device that is not there would share long rows."},
-    {"parse", (PyCFunction)(void (*)(void))parse, METH_FASTCALL,
+    {"substitute", state_substitute, METH_VARARGS,
+     "Puts a kernel of the user's own in a rung's place on a device that launches kernels."},
+    {"threads", state_threads, METH_O, "Bounds the host's threads, unless by 0, and counts them."},
+    {"parse", FAST_UNNAMED(parse),
      "Reads where an array lies and what its elements are, and nothing more."},
     {"element", element, METH_O, "The name of an array's element type."},
-    {"nothing", (PyCFunction)(void (*)(void))nothing, METH_FASTCALL, "Does nothing."},
-    {"dot", FAST(dot_call), DOC_dot},
+    {"nothing", FAST_UNNAMED(nothing), "Does nothing."},
     {"exact_sum", exact_sum, METH_O, "The words of an array's exact sum."},
-    {"exact_products", (PyCFunction)(void (*)(void))exact_products, METH_FASTCALL,
-     "The words of the exact sum of products."},
+    {"exact_products", FAST_UNNAMED(exact_products), "The words of the exact sum of products."},
     {"exact_normalised", exact_normalised, METH_O, "Words of an exact sum, normalised."},
-    {"exact_rounded", (PyCFunction)(void (*)(void))exact_rounded, METH_FASTCALL,
-     "Words of an exact sum, divided and rounded."},
-    {"threads", threads_call, METH_O, "Bounds the host's threads, unless by 0, and counts them."},
+    {"exact_rounded", FAST_UNNAMED(exact_rounded), "Words of an exact sum, divided and rounded."},
     {"methods", describe_methods, METH_NOARGS, "The table of methods, as tuples."},
     {"reductions", describe_reductions, METH_NOARGS, "The table of reductions, as tuples."},
     {"devices", describe_devices, METH_NOARGS, "The devices that are here, as tuples."},
     {NULL, NULL, 0, NULL},
+};
+
+static const struct hooks testing_hooks = {
+#define HOOK(name) .name = name,
+    HOOKS(HOOK)
+#undef HOOK
+        .kernels_simulated = &kernels_simulated,
 };
 
 static const char cuda_error_doc[] = "An error that CUDA reports.\n\n"
@@ -129,6 +96,7 @@ static const char cuda_error_doc[] = "An error that CUDA reports.\n\n"
                                      "text : str\n"
                                      "    What CUDA says of it.\n";
 
+/* Whether there is such an object, and the module has it now. */
 static bool add(PyObject *module, const char *name, PyObject *object)
 {
     return object && PyModule_AddObjectRef(module, name, object) == 0;
@@ -150,8 +118,10 @@ static int warn_of_environment(void)
 static int setup(PyObject *module)
 {
     struct module_state *state = PyModule_GetState(module);
-    if (warn_of_environment() < 0 || array_setup() < 0 || !state_open_backends(state))
+    if (warn_of_environment() < 0 || array_setup() < 0 || !state_open_backends(state) ||
+        !signatures_document(functions))
         return -1;
+    PyObject *hooks = PyCapsule_New((void *)&testing_hooks, HOOKS_NAME, NULL);
     state->cached_plans = cached_plans_make(&state->platforms);
     state->thread_order = PyContextVar_New("gred.thread_order", NULL);
     state->workspace_limit = PyContextVar_New("gred.workspace_limit", NULL);
@@ -161,7 +131,9 @@ static int setup(PyObject *module)
         (PyTypeObject *)PyType_FromModuleAndSpec(module, &simulated_memory_spec, NULL);
     state->device_memory =
         (PyTypeObject *)PyType_FromModuleAndSpec(module, &device_memory_spec, NULL);
-    return state->cached_plans && add(module, "thread_order", state->thread_order) &&
+    const bool hooked = add(module, "_hooks", hooks);
+    Py_XDECREF(hooks);
+    return hooked && state->cached_plans && add(module, "thread_order", state->thread_order) &&
                    add(module, "workspace_limit", state->workspace_limit) &&
                    add(module, "CudaError", state->platforms.cuda_error) &&
                    add(module, "SimulatedMemory", (PyObject *)state->simulated_memory) &&

@@ -1,17 +1,15 @@
-#include "python/reduceat.h"
-
+/* Reductions of segments, for gred/segments.py. */
 #include "arrays/array.h"
 #include "arrays/stream.h"
 #include "common/findings.h"
 #include "common/segments.h"
 #include "plan/axes.h"
-#include "python/array_results.h"
-#include "python/reduction_argument.h"
+#include "python/arguments.h"
+#include "python/functions.h"
+#include "python/results.h"
 
 /* It is called by gred/segments.py, whose frame is not the user's. */
 enum { WRAPPER_FRAMES = 1 };
-
-enum { OP, VALUES, OFFSETS, DTYPE, OUT, MAY_BE_EMPTY, DEVICE, STREAM, ARGUMENTS };
 
 /* A call's arguments and all that they keep alive, and what becomes of them. On the heap: an
  * argument's own code may call again, and threads' stacks may be small. */
@@ -33,35 +31,30 @@ static bool check_type(const struct view *view)
     const enum element type = view->layout.input;
     if (element_is_integer(type) && type != ELEMENT_UINT64)
         return true;
-    PyErr_Format(PyExc_TypeError, "offsets must be integers that int64 holds, not %s",
-                 element_name(type));
-    return false;
+    return PyErr_Format(PyExc_TypeError, "offsets must be integers that int64 holds, not %s",
+                        element_name(type));
 }
 
 static bool check_offsets(const struct view *view)
 {
     struct layout layout = view->layout;
-    if (layout.dimensions != 1) {
-        PyErr_Format(PyExc_ValueError, "offsets must have one dimension; they have %u",
-                     layout.dimensions);
-        return false;
-    }
+    if (layout.dimensions != 1)
+        return PyErr_Format(PyExc_ValueError, "offsets must have one dimension; they have %u",
+                            layout.dimensions);
     if (view->on_device)
         return check_type(view);
     layout_normalise(&layout, true);
     if (layout.input == ELEMENT_INT64 && (view->n == 0 || layout_is_flat(&layout)))
         return true;
-    PyErr_SetString(PyExc_TypeError, "offsets must be int64, one after the other");
-    return false;
+    return PyErr_Format(PyExc_TypeError, "offsets must be int64, one after the other");
 }
 
 static bool check_values(const struct view *view)
 {
     if (view->layout.dimensions == 1)
         return true;
-    PyErr_Format(PyExc_ValueError, "values must have one dimension; they have %u",
-                 view->layout.dimensions);
-    return false;
+    return PyErr_Format(PyExc_ValueError, "values must have one dimension; they have %u",
+                        view->layout.dimensions);
 }
 
 /* The host's offsets can be looked at; NumPy's words. */
@@ -72,35 +65,33 @@ static bool check_range(const struct call *call, const char *op)
     if (call->offsets.on_device)
         return true;
     for (uint64_t k = 0; k < segments->count; k++)
-        if ((uint64_t)segments->offsets[k] >= end) {
-            PyErr_Format(PyExc_IndexError, "offset %lld out-of-bounds in %s.reduceat [0, %llu)",
-                         (long long)segments->offsets[k], op, (unsigned long long)end);
-            return false;
-        }
+        if ((uint64_t)segments->offsets[k] >= end)
+            return PyErr_Format(PyExc_IndexError,
+                                "offset %lld out-of-bounds in %s.reduceat [0, %llu)",
+                                (long long)segments->offsets[k], op, (unsigned long long)end);
     return true;
 }
 
-static bool view_arguments(struct call *call, PyObject *const *arguments, const struct where *where)
+static bool view_arguments(struct call *call, PyObject *const *slots, const struct where *where)
 {
     struct view_request asked = {.name = "values", .where = where};
-    if (!stream_parse(arguments[STREAM], &asked.consumer) ||
-        !output_view(arguments[OUT], &asked, &call->output))
+    if (!stream_parse(slots[STREAM], &asked.consumer) ||
+        !output_view(slots[OUT], &asked, &call->output))
         return false;
     call->request.consumer = asked.consumer;
     call->request.out = call->output.object ? &call->output : NULL;
     asked.in_background = call->output.view.on_device;
-    if (!array_view(arguments[VALUES], &asked, &call->values) || !check_values(&call->values))
+    if (!array_view(slots[VALUES], &asked, &call->values) || !check_values(&call->values))
         return false;
     asked.name = "offsets";
     call->request.offsets = &call->offsets;
-    return array_view(arguments[OFFSETS], &asked, &call->offsets) &&
-           check_offsets(&call->offsets) &&
+    return array_view(slots[OFFSETS], &asked, &call->offsets) && check_offsets(&call->offsets) &&
            (!call->offsets.on_device || where->locate(where, &call->offsets, "offsets"));
 }
 
-static bool describe(struct call *call, PyObject *const *arguments, const struct where *where)
+static bool describe(struct call *call, PyObject *const *slots, const struct where *where)
 {
-    const int may_be_empty = PyObject_IsTrue(arguments[MAY_BE_EMPTY]);
+    const int may_be_empty = PyObject_IsTrue(slots[MAY_BE_EMPTY]);
     if (may_be_empty < 0)
         return false;
     call->segments = (struct segments){.offsets = call->offsets.layout.data,
@@ -123,9 +114,8 @@ static bool check_place(const struct call *call, const struct plan *plan)
     if (!offsets->on_device || offsets->n == 0 ||
         (offsets->platform == plan->platform && offsets->device == plan->device))
         return true;
-    PyErr_SetString(PyExc_ValueError, "offsets are on another device than values; move both to "
-                                      "one place");
-    return false;
+    return PyErr_Format(PyExc_ValueError, "offsets are on another device than values; move both to "
+                                          "one place");
 }
 
 static bool lies_flat(const struct layout *layout)
@@ -150,9 +140,8 @@ static bool check_findings(const struct call *call, const struct run *run, const
     const struct segments *segments = &call->segments;
     if (!(run->findings & FOUND_OUTSIDE))
         return true;
-    PyErr_Format(PyExc_IndexError, "an offset is out-of-bounds in %s.reduceat [0, %llu)", op,
-                 (unsigned long long)(segments->elements + segments->may_be_empty));
-    return false;
+    return PyErr_Format(PyExc_IndexError, "an offset is out-of-bounds in %s.reduceat [0, %llu)", op,
+                        (unsigned long long)(segments->elements + segments->may_be_empty));
 }
 
 static PyObject *reduce_segments(struct call *call, const char *op)
@@ -176,25 +165,28 @@ static PyObject *reduce_segments(struct call *call, const char *op)
     return array_results_deliver(&call->results, plan);
 }
 
-PyObject *reduceat_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+PyObject *reduceat_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
+                        PyObject *names)
 {
+    static const struct signature signature = {
+        "reduceat", 8, 8, 8, {OP, VALUES, OFFSETS, DTYPE, OUT, MAY_BE_EMPTY, DEVICE, STREAM}};
     struct module_state *state = PyModule_GetState(module);
     const struct where *where = &state->platforms.where;
-    if (count != ARGUMENTS)
-        return PyErr_Format(PyExc_TypeError, "reduceat() takes %d arguments; got %zd", ARGUMENTS,
-                            count);
+    PyObject *slots[ARGUMENTS_END];
+    if (!arguments_parse(&signature, arguments, count, names, slots))
+        return NULL;
     struct call *call = PyMem_Calloc(1, sizeof *call);
     PyObject *result = NULL;
     if (!call)
         return PyErr_NoMemory();
     call->request = (struct request){.platforms = &state->platforms,
-                                     .dtype = arguments[DTYPE],
-                                     .device = arguments[DEVICE],
+                                     .dtype = slots[DTYPE],
+                                     .device = slots[DEVICE],
                                      .frames = WRAPPER_FRAMES};
-    array_results_begin(&call->results, state, arguments[VALUES], &call->values, &call->output);
+    array_results_begin(&call->results, state, slots[VALUES], &call->values, &call->output);
     call->results.beside = &call->offsets;
-    if (reduction_parse(arguments[OP], &call->request.reduction) &&
-        view_arguments(call, arguments, where) && describe(call, arguments, where))
+    if (reduction_parse(slots[OP], &call->request.reduction) &&
+        view_arguments(call, slots, where) && describe(call, slots, where))
         result = reduce_segments(call, reduction_row(call->request.reduction)->name);
     array_results_end(&call->results);
     array_release(&call->values);

@@ -13,7 +13,6 @@ struct module_state {
     PyObject *thread_order;    /* a ContextVar: (order, seed) of the simulated device's threads */
     PyObject *workspace_limit; /* a ContextVar: bytes */
     PyTypeObject *simulated_memory, *device_memory;
-    struct simulated_memory *simulated_allocations; /* the simulated backend's */
 };
 
 /* Fills the platforms in, with their backends' states. False with an exception set. */

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/failure.h"
-#include "common/thread_order.h"
+#include "common/simulated_words.h"
 #include "plan/plan.h"
 
 struct device {

@@ -2,7 +2,7 @@
  * and these go where they are to be. */
 #include "run/execute.h"
 
-#include "arrays/means.h"
+#include "arrays/operands.h"
 #include "run/executor.h"
 
 struct axes_execution {

@@ -3,7 +3,7 @@
  * elements, which is also how exact ones are made that one launch cannot. */
 #include "run/execute.h"
 
-#include "arrays/means.h"
+#include "arrays/operands.h"
 #include "common/arithmetic.h"
 #include "run/executor.h"
 #include "run/explanation.h"

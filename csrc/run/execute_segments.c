@@ -48,7 +48,7 @@ static void make_argument(struct segments_execution *self)
 }
 
 static bool launch(struct segments_execution *self, const void *kernel, uint64_t grid,
-                   unsigned block, unsigned most, size_t shared_bytes, bool follows)
+                   unsigned block, size_t shared_bytes, bool follows)
 {
     struct machine *machine = self->on.machine;
     void *arguments[] = {&self->argument, &self->heads, &self->tails};
@@ -60,7 +60,7 @@ static bool launch(struct segments_execution *self, const void *kernel, uint64_t
                                   .cluster = 1,
                                   .follows = follows && machine->kernels->segments_follow()};
     self->argument.block = block;
-    self->argument.most = most;
+    self->argument.most = self->schedule->shape.alone;
     return machine->work->launch(machine, &launch);
 }
 
@@ -70,9 +70,8 @@ static bool make_tiles(struct segments_execution *self)
     const struct segments_shape *shape = &self->schedule->shape;
     const uint64_t count = self->on.plan->segments->count;
     return launch(self, kernel_of_kind(self->on.machine->kernels, KERNEL_SURVEY),
-                  divide_up(count, SURVEYED), BLOCK, shape->most, SURVEYED * sizeof(uint64_t),
-                  false) &&
-           launch(self, self->schedule->tiles, shape->tiles, shape->tile_block, shape->most,
+                  divide_up(count, SURVEYED), BLOCK, SURVEYED * sizeof(uint64_t), false) &&
+           launch(self, self->schedule->tiles, shape->tiles, shape->tile_block,
                   shape->tile_shared_bytes, true);
 }
 
@@ -81,8 +80,8 @@ static bool make_results(struct segments_execution *self)
     const struct segments_shape *shape = &self->schedule->shape;
     make_argument(self);
     return (!shape->tile || make_tiles(self)) &&
-           launch(self, self->schedule->each, shape->grid, shape->block, shape->alone,
-                  shape->shared_bytes, shape->tile > 0);
+           launch(self, self->schedule->each, shape->grid, shape->block, shape->shared_bytes,
+                  shape->tile > 0);
 }
 
 /* ---- the whole ---- */

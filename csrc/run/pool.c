@@ -5,7 +5,7 @@
 #include "run/shared_job.h"
 
 #include "common/arithmetic.h"
-#include "common/clock.h"
+#include "common/process.h"
 #include "common/processor.h"
 
 #include <pthread.h>

@@ -2,7 +2,7 @@
 
 #include "run/receive.h"
 
-#include "common/clock.h"
+#include "common/process.h"
 #include "run/watch.h"
 
 #include <sched.h>

@@ -1,6 +1,6 @@
 #include "run/result.h"
 
-#include "common/exact_products.h"
+#include "common/exact_words.h"
 #include "common/findings.h"
 #include "common/scalar.h"
 #include "common/segments.h"
@@ -24,23 +24,16 @@ void run_answer_exact(struct run *run, const struct plan *plan, const struct exa
     run->findings |= result_findings(plan, &run->answer, count);
 }
 
-static struct scalar_wide exact_value_of(const struct plan *plan, enum element accumulator,
-                                         const int64_t *words, uint64_t *count,
-                                         struct exact_sums *sums)
-{
-    const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
-    if (!plan_adds_products(plan))
-        return exact_finish_words(&plan->finish, mean, words, accumulator, count, sums);
-    exact_sums_clear(sums);
-    memcpy(sums, words, (size_t)exact_products_words(plan->fold, accumulator) * sizeof(int64_t));
-    return exact_finish_products(&plan->finish, plan->fold, accumulator, sums);
-}
-
 void run_finish_exact(struct run *run, const struct plan *plan, enum element accumulator,
                       const int64_t *words, uint64_t count)
 {
+    const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
+    const struct exact_span span = plan_adds_products(plan)
+                                       ? exact_span_of_products(plan->fold, accumulator)
+                                       : exact_span_of(accumulator);
     struct exact_sums sums;
-    const struct scalar_wide value = exact_value_of(plan, accumulator, words, &count, &sums);
+    const struct scalar_wide value =
+        exact_finish_words(&plan->finish, plan->fold, mean, words, span, &count, &sums);
     run_answer_exact(run, plan, &sums.parts[EXACT_REAL], value, count);
 }
 

@@ -3,7 +3,6 @@
 #include "run/pool.h"
 
 #include "common/arithmetic.h"
-#include "common/cgroup.h"
 #include "common/process.h"
 #include "common/processor.h"
 

@@ -5,14 +5,13 @@
 #include "simulated/backend.h"
 
 #include "common/arithmetic.h"
-#include "common/clock.h"
 #include "common/process.h"
 #include "common/processor.h"
+#include "plan/axes.h"
 #include "run/counting.h"
 #include "run/substitute.h"
 #include "simulated/machine.h"
 #include "simulated/memory.h"
-#include "simulated/trial.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -98,11 +97,6 @@ static void destroy(void *opaque)
     free(state);
 }
 
-struct simulated_memory *simulated_memory_of(void *opaque)
-{
-    return ((struct state *)opaque)->memory;
-}
-
 /* ---- runs ---- */
 
 /* On the heap: the caller's stack may be small. */
@@ -116,10 +110,9 @@ struct job {
 static bool run_job(struct state *state, const struct plan *plan, size_t bytes, struct run *run)
 {
     struct simulator *simulator = simulator_for(state, plan, run);
-    if (!simulator) {
-        failure_note(&run->failure, FAILURE_MEMORY, "out of memory for the simulated device");
-        return false;
-    }
+    if (!simulator)
+        return failure_note(&run->failure, FAILURE_MEMORY,
+                            "out of memory for the simulated device");
     const struct simulator_watch watch = {run->watch->interrupted, run->watch->context};
     simulator_set(simulator, run->order, run->seed, &watch);
     struct job *job = calloc(1, sizeof *job);
@@ -138,6 +131,108 @@ static bool run_job(struct state *state, const struct plan *plan, size_t bytes, 
     const bool ordinary = simulator_multiprocessors(simulator) == processor_cores();
     give_back(state, simulator, ran && ordinary);
     return ran;
+}
+
+/* ---- how long it will take ---- */
+
+/* The work grows with the number of elements, so a run on a first part of them tells how long all
+ * of it will take. Along axes it is the first results, as many as there is work for, and of a
+ * single one the first of its elements: so the same kernel makes them. */
+/* It stays where it is: the plan refers to the rest. */
+struct trial {
+    struct plan plan;
+    struct layout layout;
+    struct axes axes;
+    union scalar out;
+    void *results; /* memory for them; NULL: there are no axes */
+};
+
+static uint64_t product(const uint64_t *shape, unsigned dimensions)
+{
+    uint64_t length = 1;
+    for (unsigned k = 0; k < dimensions; k++)
+        length *= shape[k];
+    return length;
+}
+
+/* Leaves no more than about so many. */
+static void cut(uint64_t *shape, unsigned dimensions, uint64_t length)
+{
+    for (unsigned k = 0; k < dimensions; k++) {
+        const uint64_t times = product(shape, dimensions) / length;
+        if (times > 1)
+            shape[k] = shape[k] > times ? shape[k] / times : 1;
+    }
+}
+
+static double trial_elements(const struct plan *plan)
+{
+    return (double)plan->n * (double)(plan->axes ? plan->axes->results : 1);
+}
+
+/* The results that are left are next to one another. */
+static void cut_results(struct axes *axes, uint64_t results)
+{
+    int64_t place = 1;
+    cut(axes->shape, axes->kept, results);
+    for (unsigned k = axes->kept; k-- > 0; place *= (int64_t)axes->shape[k])
+        axes->places[k] = place;
+    axes->results = (uint64_t)place;
+    axes->first = 0;
+}
+
+/* Not about given means, whose places are those of all results. */
+static bool begin_along(struct trial *self, uint64_t elements)
+{
+    struct plan *plan = &self->plan;
+    struct results *results = &plan->results;
+    struct axes *axes = &self->axes;
+    axes_copy(plan->axes, axes);
+    if (plan->n < elements)
+        cut_results(axes, elements / plan->n);
+    else
+        cut_results(axes, 1);
+    cut(axes->reduced.shape, axes->reduced.dimensions, divide_up(elements, axes->results));
+    const size_t bytes = axes->results * results_widest(results);
+    self->results = malloc(bytes * results->values);
+    plan->axes = axes;
+    plan->layout = &axes->reduced;
+    plan->means = NULL;
+    results->out = NULL;
+    for (unsigned k = 0; k < results->values; k++)
+        results->at[k] = (char *)self->results + k * bytes;
+    return self->results;
+}
+
+static bool begin_whole(struct trial *self, uint64_t elements)
+{
+    struct plan *plan = &self->plan;
+    layout_copy(plan->layout, &self->layout);
+    cut(self->layout.shape, self->layout.dimensions, elements);
+    plan->layout = &self->layout;
+    plan->out = plan->out ? &self->out : NULL;
+    return true;
+}
+
+static struct trial *trial_begin(const struct plan *plan, uint64_t elements)
+{
+    struct trial *self = malloc(sizeof *self); /* threads' stacks may be small */
+    if (!self)
+        return NULL;
+    self->plan = *plan;
+    self->results = NULL;
+    if (!(plan->axes ? begin_along(self, elements) : begin_whole(self, elements))) {
+        free(self);
+        return NULL;
+    }
+    self->plan.n = layout_length(self->plan.layout);
+    return self;
+}
+
+static void trial_end(struct trial *self)
+{
+    free(self->results);
+    free(self);
 }
 
 enum { SLOW_SECONDS = 10 };
@@ -162,21 +257,20 @@ static bool warn_if_slow(struct state *state, const struct plan *plan, struct ru
     const double elements = trial_elements(plan) * runs;
     if (elements <= (double)short_enough)
         return true;
-    struct run apart = {.watch = run->watch,
+    struct run tried = {.watch = run->watch,
                         .order = run->order,
                         .seed = run->seed,
                         .workspace_limit = run->workspace_limit};
     struct trial *trial = trial_begin(plan, trial_length);
-    if (!trial) {
-        failure_note(&run->failure, FAILURE_MEMORY, "out of memory for the simulated device");
-        return false;
-    }
+    if (!trial)
+        return failure_note(&run->failure, FAILURE_MEMORY,
+                            "out of memory for the simulated device");
     const double began = clock_now();
-    const bool ran = run_job(state, &trial->plan, 0, &apart);
+    const bool ran = run_job(state, &trial->plan, 0, &tried);
     const double took = clock_now() - began, part = trial_elements(&trial->plan);
     trial_end(trial);
     if (!ran) {
-        run->failure = apart.failure;
+        run->failure = tried.failure;
         return false;
     }
     return warn_of(took * (elements / part), run);
@@ -270,11 +364,9 @@ static bool allocate(void *opaque, struct device_memory *memory, struct failure 
     enum { GARBAGE = 0xa5 };
     const struct state *state = opaque;
     struct simulated_allocation *block = simulated_allocation_new(state->memory, memory->bytes);
-    if (!block) {
-        failure_note(failure, FAILURE_MEMORY, "out of memory for %zu bytes on the simulated device",
-                     memory->bytes);
-        return false;
-    }
+    if (!block)
+        return failure_note(failure, FAILURE_MEMORY,
+                            "out of memory for %zu bytes on the simulated device", memory->bytes);
     memset(block->bytes, GARBAGE, memory->bytes);
     memory->at = block->bytes;
     memory->pin = block;

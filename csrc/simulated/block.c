@@ -1,34 +1,167 @@
+/* A block on its core, from its beginning to its end: sweeps over its threads, between which
+ * barriers that are complete let theirs go. Threads that wait for others which never come end the
+ * run, with word of both. */
 #define _GNU_SOURCE
 
 #include "simulated/block.h"
 
 #include "simulated/checker.h"
-#include "simulated/random.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- threads ---- */
+
+/* The caller's core looks at the clock once in so many switches. */
+enum { SWITCHES_A_LOOK = 8 };
+
+/* A bulk copy takes as long as it takes: none if threads run forwards, until nobody can go on
+ * without it if they run backwards, and anything else if they are shuffled. An answer that depends
+ * on it betrays a wait that is missing. */
+static void end_copy_now_or_then(struct multiprocessor *self)
+{
+    enum { SWITCHES_A_COPY = 16 };
+    if (self->copies.count && self->sweep.ordering == ORDER_SHUFFLED &&
+        random_next(&self->copies.random) % SWITCHES_A_COPY == 0)
+        bulk_copies_end_any(&self->copies);
+}
+
+/* The next thread of this sweep that can run; NULL at the sweep's end, and when it is time to look
+ * at the watch. */
+static struct thread *next_ready(struct multiprocessor *self)
+{
+    end_copy_now_or_then(self);
+    if (self->number == 0 && ++self->sweep.switches % SWITCHES_A_LOOK == 0)
+        return NULL;
+    while (self->sweep.next < self->launch->block && self->at[READY]) {
+        struct thread *thread = &self->threads[self->sweep.order[self->sweep.next++]];
+        if (thread->state == READY &&
+            thread->place.thread.x / SIMULATOR_WARP != self->sweep.last_warp)
+            return thread;
+    }
+    return NULL;
+}
+
+void thread_wait_at(enum thread_state barrier)
+{
+    struct thread *self = thread_running();
+    struct multiprocessor *home = self->home;
+    home->at[READY]--;
+    home->at[barrier]++;
+    self->state = barrier;
+    struct thread *next = next_ready(home);
+    fiber_switch(&self->fiber, next ? &next->fiber : &home->scheduler);
+}
+
+/* Runs every ready thread once, but those of the last warp, up to its next barrier: they hand over
+ * to each other, and the last one hands back. */
+static void sweep(struct multiprocessor *self)
+{
+    if (self->sweep.ordering == ORDER_SHUFFLED)
+        random_shuffle(self->sweep.order, self->launch->block, &self->sweep.random);
+    self->sweep.next = 0;
+    while (self->sweep.next < self->launch->block && self->at[READY] && !grid_stopped(self->grid)) {
+        struct thread *first = next_ready(self);
+        if (first)
+            fiber_switch(&self->scheduler, &first->fiber);
+        if (self->number == 0)
+            grid_look_at_watch(self->grid);
+    }
+}
+
+/* A fiber lives as long as its simulator and runs one block's kernel after the other. */
+static void thread_body(void *argument)
+{
+    struct thread *self = argument;
+    for (;;) {
+        const struct simulator_launch *launch = self->home->launch;
+        launch->kernel(launch->arguments);
+        thread_wait_at(ENDED);
+    }
+}
+
+/* Gives the first `block` threads a fiber each, where they have none yet. False when memory is
+ * short. */
+static bool make_threads(struct multiprocessor *self, unsigned block)
+{
+    const unsigned sharers = self == self->cluster ? self->grid->cores : 0;
+    if (!self->stacks.memory && !stacks_open(&self->stacks, SIMULATOR_BLOCK_MAX, sharers))
+        return false;
+    if (!self->threads && !(self->threads = calloc(SIMULATOR_BLOCK_MAX, sizeof *self->threads)))
+        return false;
+    for (; self->made < block; self->made++) {
+        struct thread *thread = &self->threads[self->made];
+        const struct stack stack = stacks_take(&self->stacks, self->made);
+        thread->home = self;
+        thread->place.thread.x = self->made;
+        *stack_owner((uintptr_t)stack.memory) = thread;
+        fiber_make(&thread->fiber, &self->scheduler, stack.memory, stack.bytes, thread_body,
+                   thread);
+    }
+    return true;
+}
+
+/* False when memory is short. */
+static bool prepare_to_count(struct multiprocessor *self, const struct counted_launch *counts)
+{
+    recorder_close(self->recorder);
+    self->recorder = counts && counts->room ? recorder_open(counts->room) : NULL;
+    if (counts && !self->counter)
+        self->counter = counter_open();
+    return !counts || (self->counter && (self->recorder || !counts->room));
+}
+
+bool multiprocessor_prepare(struct multiprocessor *self, const struct simulator_launch *launch,
+                            enum thread_order ordering)
+{
+    free(self->shared);
+    self->shared = malloc(launch->shared_bytes + 1);
+    self->launch = launch;
+    self->sweep.ordering = ordering;
+    return self->shared && prepare_to_count(self, launch->counts) &&
+           make_threads(self, launch->block);
+}
+
+void multiprocessor_release(struct multiprocessor *self)
+{
+    stacks_close(&self->stacks);
+    counter_close(self->counter);
+    recorder_close(self->recorder);
+    free(self->threads);
+    free(self->shared);
+}
+
+/* The recorder is of this launch alone, and has room for no more. */
+bool multiprocessor_take_counts(struct multiprocessor *self, struct counted_launch *counts)
+{
+    return (!self->counter || counter_take(self->counter, counts)) &&
+           (!self->recorder || recorder_take(self->recorder, &counts->recording));
+}
+
+/* ---- a block's beginning ---- */
 
 /* Warps are not in lockstep with each other: if threads are shuffled, one is far behind. */
 static void choose_last_warp(struct multiprocessor *self)
 {
     const unsigned warps = self->launch->block / SIMULATOR_WARP;
-    self->last_warp = self->ordering == ORDER_SHUFFLED && warps > 1
-                          ? (unsigned)(random_next(&self->random) % warps)
-                          : NO_WARP;
+    self->sweep.last_warp = self->sweep.ordering == ORDER_SHUFFLED && warps > 1
+                                ? (unsigned)(random_next(&self->sweep.random) % warps)
+                                : NO_WARP;
 }
 
 void block_begin(struct multiprocessor *self, uint64_t index, uint64_t seed)
 {
     enum { GARBAGE = 0xa5 };
     const struct simulator_launch *launch = self->launch;
-    self->random = seed ^ (index * 0x9e3779b97f4a7c15);
+    self->sweep.random = seed ^ (index * 0x9e3779b97f4a7c15);
     memset(self->shared, GARBAGE, launch->shared_bytes);
     memset(self->warps, 0, sizeof *self->warps * (launch->block / SIMULATOR_WARP));
     memset(self->at, 0, sizeof self->at);
     self->at[READY] = launch->block;
     self->voted = false;
     self->copies.count = 0;
-    self->copies.random = self->random;
+    self->copies.random = self->sweep.random;
     choose_last_warp(self);
     if (launch->checker)
         checker_begin_block(launch->checker, self->number, (unsigned)index, self->shared);
@@ -43,7 +176,7 @@ void block_begin(struct multiprocessor *self, uint64_t index, uint64_t seed)
         thread->place.grid_size = (struct simulator_index){(unsigned)launch->grid, 1, 1};
         thread->place.cluster_rank = (unsigned)index % launch->cluster;
         thread->place.cluster_size = launch->cluster;
-        self->order[t] = self->ordering == ORDER_BACKWARDS ? launch->block - 1 - t : t;
+        self->sweep.order[t] = self->sweep.ordering == ORDER_BACKWARDS ? launch->block - 1 - t : t;
     }
 }
 
@@ -229,7 +362,7 @@ static bool release_barrier(struct multiprocessor *self)
     if (self->at[AT_WARP_BARRIER] && release_warps(self))
         return true;
     if (self->at[READY]) {
-        self->last_warp = NO_WARP;
+        self->sweep.last_warp = NO_WARP;
         return true;
     }
     if (self->at[AT_MBARRIER] && await_copies(self))
@@ -252,7 +385,7 @@ static bool release_barrier(struct multiprocessor *self)
 enum block_state block_run(struct multiprocessor *self)
 {
     do
-        multiprocessor_sweep(self);
+        sweep(self);
     while (!grid_stopped(self->grid) && release_barrier(self));
     return self->at[AT_CLUSTER_BARRIER] ? BLOCK_AT_CLUSTER_BARRIER : BLOCK_ENDED;
 }

@@ -12,8 +12,9 @@
 
 #include "simulated/fiber.h"
 
-#include <stdint.h>
+#include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -23,6 +24,7 @@
 #define ARRIVE(self)                                                                               \
     __sanitizer_finish_switch_fiber((self)->fake_stack, &(self)->before->stack,                    \
                                     &(self)->before->stack_bytes)
+/* Before memory is given back, which its next owner would be guarded against. */
 #define FORGET(memory, bytes) __asan_unpoison_memory_region(memory, bytes)
 #define SETJMP(fiber)         __builtin_setjmp((void **)(fiber)->at)
 #define LONGJMP(fiber)        jump(fiber)
@@ -87,7 +89,63 @@ void fiber_switch(struct fiber *from, struct fiber *to)
     ARRIVE(from);
 }
 
-void fiber_abandon(void *stacks, size_t bytes)
+/* ---- stacks ---- */
+
+#ifndef MADV_GUARD_INSTALL /* Linux 6.13 */
+#define MADV_GUARD_INSTALL 102
+#endif
+
+/* A guard by mprotect makes two mappings of one, and all of a process together may have 65,530
+ * (vm.max_map_count). The stacks of all cores of a simulator take no more than this, since several
+ * simulators may be at work. */
+enum { SPLITS_MAX = 1024 };
+
+static size_t reserved_bytes(const struct stacks *self)
 {
-    FORGET(stacks, bytes);
+    return ((size_t)self->count + 1) * STACK_BYTES; /* one more, to find a multiple of the size */
+}
+
+bool stacks_open(struct stacks *self, unsigned count, unsigned sharers)
+{
+    self->count = count;
+    void *memory = mmap(NULL, reserved_bytes(self), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return false;
+    const uintptr_t all_but_one = STACK_BYTES - 1;
+    self->memory = memory;
+    self->first = ((uintptr_t)memory + all_but_one) & ~all_but_one;
+    self->splits = sharers ? SPLITS_MAX / sharers : 0;
+    return true;
+}
+
+void stacks_close(struct stacks *self)
+{
+    if (!self->memory)
+        return;
+    FORGET(self->memory, reserved_bytes(self)); /* where fibers that never ended have frames */
+    munmap(self->memory, reserved_bytes(self));
+}
+
+/* Newer kernels guard a page in the page table alone. Older ones split the mapping, so that there
+ * only a block's first threads get a guard: what makes a kernel go too deep is its code, which they
+ * run as well as the others. */
+static size_t guard(struct stacks *self, void *stack)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (page > STACK_BYTES / 8) /* nothing would be left */
+        return 0;
+    if (madvise(stack, page, MADV_GUARD_INSTALL) == 0)
+        return page;
+    if (self->splits == 0 || mprotect(stack, page, PROT_NONE) != 0)
+        return 0;
+    self->splits--;
+    return page;
+}
+
+struct stack stacks_take(struct stacks *self, unsigned number)
+{
+    char *memory = (char *)(self->first + (uintptr_t)number * STACK_BYTES);
+    const size_t guarded = guard(self, memory);
+    return (struct stack){memory + guarded, STACK_BYTES - STACK_OWNER_BYTES - guarded};
 }

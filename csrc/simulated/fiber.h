@@ -2,7 +2,9 @@
 #pragma once
 
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct fiber {
     jmp_buf at; /* where it goes on; _setjmp's, which leaves the signal mask alone */
@@ -22,6 +24,40 @@ void fiber_make(struct fiber *self, struct fiber *maker, void *stack, size_t sta
 /* Stops `from`, which is running, and goes on with `to`; returns when somebody switches back. */
 void fiber_switch(struct fiber *from, struct fiber *to);
 
-/* To be called before the memory that stacks lay in is given back: fibers that never ended have
- * frames there still, which AddressSanitizer would guard against the memory's next owner. */
-void fiber_abandon(void *stacks, size_t bytes);
+/* ---- the stacks of a block's threads ---- */
+
+/* They are in one piece of memory, each at a multiple of its size, so that an address on a stack
+ * tells whose it is. The lowest page of a stack may not be touched: a kernel that goes too deep
+ * ends the process, and does not overwrite its neighbour. */
+enum {
+    STACK_BYTES = 64 << 10, /* of address space; a kernel touches one page or two */
+    STACK_OWNER_BYTES = 64,
+};
+
+struct stacks {
+    void *memory;
+    uintptr_t first;
+    unsigned count;
+    unsigned splits; /* how many more guards of the costly kind there may be */
+};
+
+/* Room for so many stacks; so many of these share the costly guards of a simulator, 0: none of them
+ * are for this one. False when memory is short. */
+bool stacks_open(struct stacks *, unsigned count, unsigned sharers);
+void stacks_close(struct stacks *); /* fine if never opened */
+
+/* What there is of a stack between its guard and its owner; makes the guard. */
+struct stack {
+    void *memory;
+    size_t bytes;
+};
+
+struct stack stacks_take(struct stacks *, unsigned number);
+
+/* Where the stack around an address keeps whom it belongs to: at its upper end, beside the first
+ * frames. */
+static inline void **stack_owner(uintptr_t address)
+{
+    const uintptr_t stack = address & ~(uintptr_t)(STACK_BYTES - 1);
+    return (void **)(stack + STACK_BYTES - STACK_OWNER_BYTES);
+}

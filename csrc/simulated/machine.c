@@ -2,10 +2,10 @@
 
 #include "simulated/machine.h"
 
-#include "common/clock.h"
+#include "common/process.h"
 #include "run/counting.h"
 #include "run/gather.h"
-#include "simulated/regions.h"
+#include "simulated/checker.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +22,9 @@ static bool machine_allocate(struct machine *machine, size_t bytes, void **memor
 {
     enum { GARBAGE = 0xa5 };
     *memory = aligned_alloc(256, (bytes / 256 + 1) * 256);
-    if (!*memory) {
-        failure_note(machine->failure, FAILURE_MEMORY,
-                     "out of memory for %zu bytes on the simulated device", bytes);
-        return false;
-    }
+    if (!*memory)
+        return failure_note(machine->failure, FAILURE_MEMORY,
+                            "out of memory for %zu bytes on the simulated device", bytes);
     memset(*memory, GARBAGE, bytes);
     return true;
 }
@@ -75,13 +73,6 @@ static bool machine_feed_bits(struct machine *machine, void *target, const struc
     return true;
 }
 
-/* What is fed is there at once. */
-static bool machine_run_ahead(struct machine *machine)
-{
-    (void)machine;
-    return true;
-}
-
 /* ---- launches ---- */
 
 /* Kernels that do not count have nothing to add. */
@@ -90,8 +81,7 @@ static bool keep_counts(struct simulated_machine *self, struct counted_launch *c
     if (counts->count == 0 || counting_add(self->counting, counts))
         return true;
     counted_launch_free(counts);
-    failure_note(self->machine.failure, FAILURE_MEMORY, "out of memory for what is counted");
-    return false;
+    return failure_note(self->machine.failure, FAILURE_MEMORY, "out of memory for what is counted");
 }
 
 /* Whether it is a pass, and not the making of a copy. */
@@ -102,6 +92,54 @@ static bool is_pass(const struct simulated_machine *self, const struct launch *l
     const enum element type = plan->accumulator;
     const struct kernel_key key = {KERNEL_FLAT, plan->fold, type, type, method, plan->block};
     return launch->kernel == kernel_find(&self->kernels, key);
+}
+
+/* ---- what is checked ---- */
+
+static void add_region(struct checked_launch *self, struct region region)
+{
+    self->regions[self->count++] = region;
+}
+
+/* A partial of every block, one result, or none beside the array. */
+static uint64_t states_left(const struct plan *plan, const struct launch *launch)
+{
+    if (plan->method->style == STYLE_levels)
+        return 0;
+    return plan->method->style == STYLE_one_atomic ? 1 : launch->grid;
+}
+
+/* The memory that a pass of a rung is given, from elements of the accumulator's own type. */
+static void regions_of(const struct plan *plan, const struct launch *launch,
+                       struct checked_launch *self)
+{
+    const struct kernel_array *array = launch->arguments[0];
+    const uint64_t n = *(const uint64_t *)launch->arguments[1];
+    const uintptr_t written = *(const uintptr_t *)launch->arguments[2];
+    const uintptr_t tickets = *(const uintptr_t *)launch->arguments[3];
+    const unsigned size = (unsigned)element_size(plan->accumulator);
+    const uint64_t states = states_left(plan, launch);
+    const bool combines = plan->method->style == STYLE_one_atomic;
+    add_region(self, (struct region){.name = "element",
+                                     .at = (uintptr_t)array->at,
+                                     .bytes = n * size,
+                                     .element = size,
+                                     .is_there = true,
+                                     .is_for_loads = !method_works_in_place(plan->method)});
+    if (states)
+        add_region(self, (struct region){.name = combines ? "result" : "partial",
+                                         .at = written,
+                                         .bytes = states * size,
+                                         .element = size,
+                                         .is_there = combines,
+                                         .is_to_be_written = true});
+    if (tickets)
+        add_region(self, (struct region){.name = "ticket",
+                                         .at = tickets,
+                                         .bytes = sizeof(unsigned),
+                                         .element = sizeof(unsigned),
+                                         .is_there = true,
+                                         .is_shared = true});
 }
 
 /* A kernel of a user's own may declare shared memory itself. */
@@ -161,13 +199,11 @@ static bool launch_checked(struct simulated_machine *self, const struct launch *
         return keep_counts(self, &counts);
     case SIMULATOR_INTERRUPTED:
         counted_launch_free(&counts);
-        failure_note(self->machine.failure, FAILURE_EXCEPTION, "interrupted");
-        return false;
+        return failure_note(self->machine.failure, FAILURE_EXCEPTION, "interrupted");
     default:
         counted_launch_free(&counts);
-        failure_note(self->machine.failure, FAILURE_RUNTIME, "simulated device: %s",
-                     simulator_message(self->simulator));
-        return false;
+        return failure_note(self->machine.failure, FAILURE_RUNTIME, "simulated device: %s",
+                            simulator_message(self->simulator));
     }
 }
 
@@ -186,8 +222,9 @@ static bool machine_launch(struct machine *machine, const struct launch *launch)
     return done;
 }
 
-/* A launch returns when it is done. */
-static bool machine_wait(struct machine *machine)
+/* There is nothing to wait for: what is fed is there at once, and a launch returns when it is done.
+ * Nor is there a cache to flush: a simulated run is far too slow for it to make a difference. */
+static bool machine_at_once(struct machine *machine)
 {
     (void)machine;
     return true;
@@ -210,13 +247,6 @@ static bool machine_resident(struct machine *machine, const void *kernel, unsign
 }
 
 /* ---- measuring ---- */
-
-/* A simulated run is far too slow for a cache to make a difference. */
-static bool machine_flush(struct machine *machine)
-{
-    (void)machine;
-    return true;
-}
 
 static bool machine_mark(struct machine *machine, enum moment moment)
 {
@@ -252,7 +282,7 @@ static void choose_kernels(struct simulated_machine *self, const struct substitu
 static const struct machine_memory machine_memory = {
     .allocate = machine_allocate,
     .release = machine_release,
-    .leave = machine_wait,
+    .leave = machine_at_once,
     .lend = machine_allocate,
     .take_back = machine_release,
     .room = machine_room,
@@ -265,12 +295,12 @@ static const struct machine_memory machine_memory = {
 };
 
 static const struct machine_work machine_work = {
-    .run_ahead = machine_run_ahead,
+    .run_ahead = machine_at_once,
     .launch = machine_launch,
     .resident = machine_resident,
-    .wait = machine_wait,
+    .wait = machine_at_once,
     .progress = machine_progress,
-    .flush = machine_flush,
+    .flush = machine_at_once,
     .mark = machine_mark,
     .elapsed = machine_elapsed,
 };

@@ -1,4 +1,4 @@
-#include "simulated/recorder.h"
+#include "simulated/counter.h"
 
 #include <stdlib.h>
 #include <string.h>

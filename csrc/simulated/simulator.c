@@ -2,10 +2,179 @@
 
 #include "simulated/simulator.h"
 
-#include "simulated/cluster.h"
-#include "simulated/random.h"
+#include "simulated/block.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+
+/* ---- the grid ---- */
+
+enum { WATCH_MILLISECONDS = 50 };
+
+static void grid_open(struct grid *self, unsigned cores)
+{
+    self->cores = cores;
+    pthread_mutex_init(&self->lock, NULL);
+    pthread_cond_init(&self->changed, NULL);
+}
+
+static void grid_close(struct grid *self)
+{
+    pthread_mutex_destroy(&self->lock);
+    pthread_cond_destroy(&self->changed);
+}
+
+/* Before a launch of so many blocks. */
+static void grid_begin(struct grid *self, uint64_t blocks)
+{
+    pthread_mutex_lock(&self->lock);
+    self->blocks = blocks;
+    self->at_barrier = self->past_kernel = 0;
+    pthread_mutex_unlock(&self->lock);
+}
+
+void grid_stop(struct grid *self, enum simulator_status status, const char *message)
+{
+    pthread_mutex_lock(&self->lock);
+    if (self->status == SIMULATOR_DONE) {
+        self->status = status;
+        snprintf(self->message, sizeof self->message, "%s", message);
+    }
+    atomic_store(&self->stop, true);
+    pthread_cond_broadcast(&self->changed);
+    pthread_mutex_unlock(&self->lock);
+}
+
+bool grid_stopped(struct grid *self)
+{
+    return atomic_load_explicit(&self->stop, memory_order_relaxed);
+}
+
+static long milliseconds_since(const struct timespec *then)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (now.tv_sec - then->tv_sec) * 1000 + (now.tv_nsec - then->tv_nsec) / 1000000;
+}
+
+/* For the launches that follow. */
+static void grid_watch(struct grid *self, const struct simulator_watch *watch)
+{
+    self->watch = watch;
+    clock_gettime(CLOCK_MONOTONIC, &self->looked);
+}
+
+void grid_look_at_watch(struct grid *self)
+{
+    const struct simulator_watch *watch = self->watch;
+    if (!watch || grid_stopped(self) || milliseconds_since(&self->looked) < WATCH_MILLISECONDS)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &self->looked);
+    if (watch->interrupted(watch->context))
+        grid_stop(self, SIMULATOR_INTERRUPTED, "interrupted");
+}
+
+bool grid_meet(struct grid *self)
+{
+    pthread_mutex_lock(&self->lock);
+    const uint64_t barrier = self->barriers;
+    if (++self->at_barrier == self->blocks) {
+        self->at_barrier = 0;
+        self->barriers++;
+        pthread_cond_broadcast(&self->changed);
+    }
+    while (self->barriers == barrier && !self->past_kernel && !grid_stopped(self))
+        pthread_cond_wait(&self->changed, &self->lock);
+    const bool met = self->barriers != barrier;
+    pthread_mutex_unlock(&self->lock);
+    return met;
+}
+
+/* A block of a cooperative launch is past its kernel: whoever still waits for it waits forever. */
+static void grid_leave(struct grid *self)
+{
+    pthread_mutex_lock(&self->lock);
+    self->past_kernel++;
+    pthread_cond_broadcast(&self->changed);
+    pthread_mutex_unlock(&self->lock);
+}
+
+/* ---- clusters ---- */
+
+/* The blocks that a core is at, which take turns, from one barrier of the cluster to the next. A
+ * block that is in no cluster is one by itself. */
+struct cluster {
+    struct multiprocessor blocks[SIMULATOR_CLUSTER_MAX];
+    unsigned order[SIMULATOR_CLUSTER_MAX];
+    uint64_t random;
+};
+
+static void cluster_open(struct cluster *self, struct grid *grid, unsigned core)
+{
+    for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++) {
+        self->blocks[k].grid = grid;
+        self->blocks[k].cluster = self->blocks;
+        self->blocks[k].number = core;
+    }
+}
+
+static void cluster_close(struct cluster *self)
+{
+    for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++)
+        multiprocessor_release(&self->blocks[k]);
+}
+
+static bool cluster_prepare(struct cluster *self, const struct simulator_launch *launch,
+                            enum thread_order ordering)
+{
+    for (unsigned k = 0; k < launch->cluster; k++) {
+        self->order[k] = ordering == ORDER_BACKWARDS ? launch->cluster - 1 - k : k;
+        if (!multiprocessor_prepare(&self->blocks[k], launch, ordering))
+            return false;
+    }
+    return true;
+}
+
+static bool cluster_take_counts(struct cluster *self, struct counted_launch *counts)
+{
+    bool taken = true;
+    for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++)
+        taken &= multiprocessor_take_counts(&self->blocks[k], counts);
+    return taken;
+}
+
+/* Every block gets its turn. One begins when it comes to the first: what others have put into its
+ * shared memory before is gone, as it may be on a GPU. True as long as a barrier brings another
+ * round. */
+static bool go_round(struct cluster *self, uint64_t first, uint64_t seed, bool begin)
+{
+    const struct multiprocessor *any = self->blocks;
+    bool again = false;
+    if (any->sweep.ordering == ORDER_SHUFFLED)
+        random_shuffle(self->order, any->launch->cluster, &self->random);
+    for (unsigned k = 0; k < any->launch->cluster && !grid_stopped(any->grid); k++) {
+        struct multiprocessor *block = &self->blocks[self->order[k]];
+        if (begin)
+            block_begin(block, first + self->order[k], seed);
+        again |= block_run(block) == BLOCK_AT_CLUSTER_BARRIER;
+    }
+    return again && !grid_stopped(any->grid);
+}
+
+static void cluster_run(struct cluster *self, uint64_t index, uint64_t seed)
+{
+    const unsigned size = self->blocks->launch->cluster;
+    const uint64_t first = index * size;
+    self->random = seed ^ index;
+    bool begin = true;
+    while (go_round(self, first, seed, begin)) {
+        begin = false;
+        for (unsigned k = 0; k < size; k++)
+            block_pass_cluster_barrier(&self->blocks[k]);
+    }
+}
+
+/* ---- the simulator ---- */
 
 /* A multiprocessor, with the cluster that it is at, and its thread of the operating system. */
 struct core {

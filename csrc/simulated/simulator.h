@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "common/thread_order.h"
+#include "common/simulated_words.h"
 #include "simulated/launch.h"
 
 #ifdef __cplusplus

@@ -1,8 +1,64 @@
 /* What a kernel's words do on the simulated device, said by the thread that is running. */
 #define _GNU_SOURCE
 
+#include "simulated/block.h"
 #include "simulated/checker.h"
-#include "simulated/multiprocessor.h"
+
+#include <string.h>
+
+/* ---- bulk copies, and the barriers that are told of them ---- */
+
+void simulator_mbarrier_init(struct simulator_mbarrier *self, unsigned arrivals)
+{
+    *self = (struct simulator_mbarrier){.arrivals = arrivals, .left = arrivals};
+}
+
+static void end_phase_if_complete(struct simulator_mbarrier *self)
+{
+    if (self->left || self->bytes)
+        return;
+    self->left = self->arrivals;
+    self->parity ^= 1;
+}
+
+void simulator_mbarrier_arrive(struct simulator_mbarrier *self, unsigned bytes)
+{
+    self->bytes += (int32_t)bytes;
+    self->left--;
+    end_phase_if_complete(self);
+}
+
+bool mbarrier_has_ended(const struct simulator_mbarrier *self, unsigned parity)
+{
+    return self->parity != parity;
+}
+
+static void end(const struct bulk_copy *copy)
+{
+    memcpy(copy->to, copy->from, copy->bytes);
+    copy->barrier->bytes -= (int32_t)copy->bytes;
+    end_phase_if_complete(copy->barrier);
+}
+
+void bulk_copies_add(struct bulk_copies *self, const struct bulk_copy *copy)
+{
+    if (self->count == BULK_COPIES_MAX)
+        bulk_copies_end_any(self);
+    self->at[self->count++] = *copy;
+}
+
+bool bulk_copies_end_any(struct bulk_copies *self)
+{
+    if (self->count == 0)
+        return false;
+    const uint64_t any = random_next(&self->random) % self->count;
+    const struct bulk_copy copy = self->at[any];
+    self->at[any] = self->at[--self->count];
+    end(&copy);
+    return true;
+}
+
+/* ---- who it is, and where ---- */
 
 const struct simulator_place *simulator_here(void)
 {
@@ -16,14 +72,14 @@ void *simulator_shared_memory(void)
 
 void simulator_barrier_block(void)
 {
-    multiprocessor_wait_at(AT_BLOCK_BARRIER);
+    thread_wait_at(AT_BLOCK_BARRIER);
 }
 
 bool simulator_barrier_block_or(bool vote)
 {
     struct multiprocessor *home = thread_running()->home;
     home->voted |= vote;
-    multiprocessor_wait_at(AT_BLOCK_BARRIER);
+    thread_wait_at(AT_BLOCK_BARRIER);
     return home->verdict;
 }
 
@@ -33,17 +89,17 @@ void simulator_barrier_warp(unsigned mask)
     const unsigned tid = self->place.thread.x, lane = 1u << tid % SIMULATOR_WARP;
     self->mask = mask | lane;
     self->home->warps[tid / SIMULATOR_WARP].waiting |= lane;
-    multiprocessor_wait_at(AT_WARP_BARRIER);
+    thread_wait_at(AT_WARP_BARRIER);
 }
 
 void simulator_barrier_grid(void)
 {
-    multiprocessor_wait_at(AT_GRID_BARRIER);
+    thread_wait_at(AT_GRID_BARRIER);
 }
 
 void simulator_barrier_cluster(void)
 {
-    multiprocessor_wait_at(AT_CLUSTER_BARRIER);
+    thread_wait_at(AT_CLUSTER_BARRIER);
 }
 
 void *simulator_memory_of_block(void *here, unsigned rank)
@@ -59,7 +115,7 @@ void simulator_mbarrier_wait(struct simulator_mbarrier *barrier, unsigned parity
     self->mbarrier = barrier;
     self->parity = parity;
     if (!mbarrier_has_ended(barrier, parity))
-        multiprocessor_wait_at(AT_MBARRIER);
+        thread_wait_at(AT_MBARRIER);
 }
 
 /* Whether a GPU would take it. */
@@ -80,7 +136,7 @@ void simulator_bulk_copy(void *to, const void *from, unsigned bytes,
         return;
     }
     bulk_copies_add(&home->copies, &copy);
-    if (home->ordering == ORDER_FORWARDS)
+    if (home->sweep.ordering == ORDER_FORWARDS)
         bulk_copies_end_any(&home->copies);
 }
 
@@ -89,7 +145,7 @@ static _Noreturn void go_no_further(struct grid *grid)
 {
     grid_stop(grid, SIMULATOR_FAILED, "an access is at fault");
     for (;;)
-        multiprocessor_wait_at(ENDED);
+        thread_wait_at(ENDED);
 }
 
 /* The block of the cluster in whose shared memory an address is; the own one if it is in none. */

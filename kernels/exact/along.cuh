@@ -13,36 +13,31 @@ namespace KERNELS
 
 /* ---- results ---- */
 
-/* Where a result's elements begin, and where it goes, in bytes. */
-struct exact_along_at {
-    int64_t element, place;
-};
-
-__device__ __forceinline__ exact_along_at exact_position(const kernel_exact_along &x,
-                                                         uint64_t result)
+/* How many bytes strides come to for a result. */
+__device__ __forceinline__ int64_t offset_of_result(const kernel_exact_along &x, uint64_t result,
+                                                    const int64_t (&strides)[DIMENSIONS_MAX])
 {
-    exact_along_at at = {0, x.first};
+    int64_t offset = 0;
 #pragma unroll 1
-    for (unsigned k = x.kept; k-- > 0;) {
+    for (unsigned k = x.outer; k-- > 0;) {
         const uint64_t rest = k > 0 ? divide(result, x.shape[k]) : 0;
-        const int64_t index = int64_t(result - rest * x.shape[k]);
-        at.element += index * x.apart[k];
-        at.place += index * x.places[k];
+        offset += int64_t(result - rest * x.shape[k]) * strides[k];
         result = rest;
     }
-    return at;
+    return offset;
 }
 
-__device__ __forceinline__ global<const char> exact_elements(const kernel_exact_along &x,
-                                                             uint64_t result)
+__device__ __forceinline__ global<const char> elements_of_result(const kernel_exact_along &x,
+                                                                 uint64_t result)
 {
-    return static_cast<const char *>(x.data) + exact_position(x, result).element;
+    return static_cast<const char *>(x.data) + offset_of_result(x, result, x.strides);
 }
 
-__device__ __forceinline__ global<unsigned char> exact_place(const kernel_exact_along &x,
-                                                             uint64_t result)
+__device__ __forceinline__ global<unsigned char> output_of_result(const kernel_exact_along &x,
+                                                                  uint64_t result)
 {
-    return static_cast<unsigned char *>(x.result.out) + exact_position(x, result).place;
+    return static_cast<unsigned char *>(x.result.out) + x.output_offset +
+           offset_of_result(x, result, x.output_strides);
 }
 
 /* By a warp. What to do is copied: read where the kernel's argument lies, it takes kernels of
@@ -52,7 +47,7 @@ static __device__ __noinline__ void round_along(shared<exact_word> words,
                                                 const kernel_exact_along &x, uint64_t result)
 {
     struct exact_result own = x.result;
-    own.out = exact_place(x, result);
+    own.out = output_of_result(x, result);
     round_words<Layout>(words, own);
 }
 
@@ -76,22 +71,14 @@ template <class In>
 __global__ void __launch_bounds__(EXACT_ALONG_THREADS)
     exact_rows(SHARED_PARAMETER(kernel_exact_along) x)
 {
-    using layout = exact_layout_of<In>;
+    using summed = element_terms<In>;
+    using layout = typename summed::layout;
     const shared<exact_word> words = block_memory<exact_word>();
     const uint64_t row = blockIdx.x / x.splits, threads = uint64_t(x.splits) * blockDim.x,
                    rank = uint64_t(blockIdx.x % x.splits) * blockDim.x + threadIdx.x;
-    const global<const In> data = seen_as<const In>(exact_elements(x, row));
-    const in_packs<In> packs(data, x.n);
-    const uint64_t single = packs.single(rank);
-    const unsigned unseen = x.watches ? (1u << exact_element<In>::sums) - 1 : 0;
-    exact_course<In> course(words, exact_tiles<In>(packs, rank, threads),
-                            exact_notes{x.leaves_out, 0, unseen});
-    clear_words(words, layout::words);
-    __syncthreads();
-    if (single < x.n)
-        course.add_single(data[single]);
-    course.add_all();
-    course.note_left_out();
+    const global<const In> data = seen_as<const In>(elements_of_result(x, row));
+    add_share(words, summed(x.leaves_out, x.watches), data, global<const In>(nullptr), x.n, rank,
+              threads);
     if (gathers_along<layout>(words, x, row, 1) && threadIdx.x < warp_size)
         round_along<layout>(words, x, row);
 }
@@ -104,113 +91,93 @@ constexpr unsigned exact_at_once = sizeof(In) > 8   ? 2
                                    : sizeof(In) > 4 ? 4
                                                     : 8;
 
-/* By itself. */
+/* An element that no windows hold, out of line. */
 template <class In>
-static __device__ __noinline__ void add_element(shared<exact_word> words, In element,
-                                                bool leaves_out)
+static __device__ __noinline__ void deposit_alone(shared<exact_word> words, In element,
+                                                  bool leaves_out)
 {
-    if (is_left_out(element, leaves_out))
-        atomicAdd(words + EXACT_NOTE_LEFT_OUT, exact_word(1));
-    else
-        deposit_element(words, element);
+    deposit_element(words, element, leaves_out);
 }
 
-/* A thread's own windows for numbers of one result, and the words that take what they do not. */
+/* A thread's windows for the terms of one result, and the words that take what they do not. */
 template <class In>
-struct exact_share {
-    using kind = exact_element<In>;
-    using layout = exact_layout_of<In>;
-    static constexpr unsigned count = kind::others ? fewest_windows<In> + 1 : kind::always,
-                              N = exact_at_once<In>, sums = kind::sums, numbers = N * kind::numbers;
+struct exact_column {
+    using term = exact_term<In>;
+    using layout = typename term::layout;
+    static constexpr unsigned count = term::others ? term::fewest + 1 : term::always,
+                              N = exact_at_once<In>, sums = term::sums, terms = N * term::terms;
+    using own_windows = exact_windows<sums, count>;
 
     shared<exact_word> words;
-    bool leaves_out, chosen, apart; /* windows are; something is in the words */
-    unsigned taken;                 /* numbers of a sum, that the windows have */
-    int exponent;
-    exact_windows<sums, count> windows;
+    bool leaves_out, chosen, deposits; /* windows are chosen; something is in the words */
+    unsigned taken;                    /* numbers of a sum, that the windows have */
+    own_windows windows;
 
-    __device__ __forceinline__ exact_share(shared<exact_word> words, bool leaves_out)
-        : words(words), leaves_out(leaves_out), chosen(!kind::others), apart(false), taken(0),
-          exponent(kind::always_top + WINDOW_ROOM), windows(exponent)
+    __device__ __forceinline__ exact_column(shared<exact_word> words, bool leaves_out)
+        : words(words), leaves_out(leaves_out), chosen(!term::others), deposits(false), taken(0),
+          windows(term::always_top + WINDOW_ROOM)
     {
     }
 
-    static __device__ __forceinline__ double number(const In (&x)[N], unsigned k)
+    static __device__ __forceinline__ double term_at(const In (&x)[N], unsigned k)
     {
-        return double(kind::number(x[k / kind::numbers], k % kind::numbers));
-    }
-
-    /* The exponent of the last window's units. */
-    __device__ __forceinline__ int unit() const
-    {
-        return exponent - int(count - 1) * WINDOW_APART - 52;
+        return double(term::term(x[k / term::terms], k % term::terms));
     }
 
     __device__ __forceinline__ void flush()
     {
 #pragma unroll
         for (unsigned k = 0; k < sums * count; k++) {
-            const int64_t own = windows.units(k, exponent);
-            const int at = unit() + int(count - 1 - k % count) * WINDOW_APART;
-            if (own)
-                deposit(words + k / count * layout::part + EXACT_NOTES,
-                        own < 0 ? uint64_t(-own) : uint64_t(own), unsigned(at - layout::lowest),
-                        own < 0);
+            const int64_t units = windows.units(k);
+            if (units)
+#pragma unroll
+                for (unsigned piece = 0; piece < EXACT_PIECES; piece++)
+                    windows.template deposit_units<layout>(words, k, units, piece);
         }
-        windows = exact_windows<sums, count>(exponent);
-        apart |= taken > 0;
+        windows = own_windows(windows.exponent);
+        deposits |= taken > 0;
         taken = 0;
     }
 
-    /* Windows with room above and below numbers like these. */
+    /* Windows with room above and below terms like these. */
     __device__ __forceinline__ void choose(const In (&x)[N])
     {
-        constexpr uint32_t infinity = 0x7ff00000;
-        constexpr int spare = WINDOW_APART * int(count) - 1 - int(kind::bits), highest = 1022,
-                      least = (layout::narrow ? layout::lowest : -1074) + 52 +
-                              int(count - 1) * WINDOW_APART;
-        uint32_t greatest = 0;
+        constexpr int spare = WINDOW_APART * int(count) - 1 - int(term::bits), highest = 1022,
+                      lowest = term::lowest + 52 + int(count - 1) * WINDOW_APART;
+        exact_magnitudes<double> seen;
 #pragma unroll
-        for (unsigned k = 0; k < numbers; k++) {
-            const uint32_t magnitude = magnitude_bits(number(x, k));
-            greatest = magnitude < infinity && magnitude > greatest ? magnitude : greatest;
-        }
-        exponent = int(greatest >> 20) - 1022 + spare / 4 + WINDOW_ROOM;
-        exponent = exponent < least ? least : exponent > highest ? highest : exponent;
-        windows = exact_windows<sums, count>(exponent);
+        for (unsigned k = 0; k < terms; k++)
+            seen.see(term_at(x, k));
+        int exponent = int(seen.greatest >> 20) - 1022 + spare / 4 + WINDOW_ROOM;
+        exponent = exponent < lowest ? lowest : exponent > highest ? highest : exponent;
+        windows = own_windows(exponent);
         chosen = true;
     }
 
     __device__ __forceinline__ bool is_added(const In (&x)[N])
     {
-        const exact_windows<sums, count> before = windows;
-        exact_doubts doubts;
-#pragma unroll
-        for (unsigned k = 0; k < numbers; k++)
-            windows.template add<count>(k % sums, number(x, k), doubts);
-        if (doubts.any())
-            windows = before;
-        else
-            taken += numbers / sums;
-        return !doubts.any();
+        const bool held =
+            windows.template add_if_held<count, terms>([&](unsigned k) { return term_at(x, k); });
+        taken += held ? terms / sums : 0;
+        return held;
     }
 
     __device__ __forceinline__ void take(const In (&x)[N])
     {
-        if (taken + numbers / sums > WINDOW_NUMBERS)
+        if (taken + terms / sums > WINDOW_NUMBERS)
             flush();
         if (chosen && is_added(x))
             return;
-        if (kind::others) {
+        if (term::others) {
             flush();
             choose(x);
             if (is_added(x))
                 return;
         }
-        apart = true;
+        deposits = true;
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            add_element(words, x[k], leaves_out);
+            deposit_alone(words, x[k], leaves_out);
     }
 
     /* So many elements; zeros, where there is none, change no sum. Neighbours at a boundary come by
@@ -249,58 +216,34 @@ struct exact_share {
         }
     }
 
-    /* What the windows have of a sum: their numbers side by side, in two's complement. */
+    /* What the windows have of a sum: their numbers side by side, above * 2^96 + below, and of
+     * these the magnitude without digits before the first that is not 0. */
     __device__ __forceinline__ struct exact_leading leading(unsigned s) const
     {
-        constexpr unsigned digits = EXACT_SHOWN, over = WINDOW_APART - EXACT_DIGIT_BITS;
-        uint32_t at[digits] = {};
+        constexpr unsigned low_bits = 3 * EXACT_DIGIT_BITS;
+        constexpr __int128 one = 1;
+        __int128 above = 0;
 #pragma unroll
-        for (unsigned w = 0; w < count; w++) {
-            const uint64_t own = uint64_t(windows.units(s * count + w, exponent));
-            const uint32_t sign = uint32_t(int64_t(own) >> 63);
-            uint64_t carry = 0;
-#pragma unroll
-            for (unsigned k = digits; k-- > 1;)
-                at[k] = at[k - 1] << over | (k > 1 ? at[k - 2] >> (32 - over) : 0);
-            at[0] = 0;
-#pragma unroll
-            for (unsigned k = 0; k < digits; k++) {
-                carry += uint64_t(at[k]) + (k == 0   ? uint32_t(own)
-                                            : k == 1 ? uint32_t(own >> 32)
-                                                     : sign);
-                at[k] = uint32_t(carry);
-                carry >>= 32;
-            }
+        for (unsigned w = 0; w + 1 < count; w++)
+            above = above * (one << WINDOW_APART) + windows.units(s * count + w);
+        __int128 below = (above & ((one << (low_bits - WINDOW_APART)) - 1)) << WINDOW_APART;
+        below += windows.units(s * count + count - 1);
+        above = (above >> (low_bits - WINDOW_APART)) + (below >> low_bits);
+        below &= (one << low_bits) - 1;
+        const bool negative = above < 0;
+        if (negative) {
+            above = -above - (below != 0);
+            below = -below & ((one << low_bits) - 1);
         }
-        return leading_of_complement(at);
-    }
-
-    /* No digit before the first that is not 0 is left. */
-    __device__ __forceinline__ struct exact_leading
-    leading_of_complement(uint32_t (&at)[EXACT_SHOWN]) const
-    {
-        constexpr unsigned digits = EXACT_SHOWN;
-        struct exact_leading leading;
-        leading.place = unit();
-        leading.rest = false;
-        leading.negative = at[digits - 1] >> 31;
-        uint32_t carry = leading.negative;
+        struct exact_leading leading = {{uint32_t(below), uint32_t(below >> 32),
+                                         uint32_t(below >> 64), uint32_t(above),
+                                         uint32_t(above >> 32)},
+                                        windows.exponent_of(count - 1) - 52,
+                                        false,
+                                        negative};
 #pragma unroll
-        for (unsigned k = 0; k < digits; k++) {
-            at[k] = (leading.negative ? ~at[k] : at[k]) + carry;
-            carry &= at[k] == 0;
-        }
-#pragma unroll
-        for (unsigned turn = 1; turn < digits; turn++) {
-            const bool moves = at[digits - 1] == 0;
-#pragma unroll
-            for (unsigned k = digits; k-- > 0;)
-                at[k] = !moves ? at[k] : k > 0 ? at[k - 1] : 0;
-            leading.place -= moves ? EXACT_DIGIT_BITS : 0;
-        }
-#pragma unroll
-        for (unsigned k = 0; k < digits; k++)
-            leading.digits[k] = at[k];
+        for (unsigned k = 1; k < EXACT_SHOWN; k++)
+            exact_skip_zero(&leading);
         return leading;
     }
 
@@ -313,9 +256,9 @@ struct exact_share {
 #pragma unroll
         for (unsigned s = 0; s < sums; s++) {
             const struct exact_leading own = leading(s);
-            bits[s] = exact_finish_part(&of.finish, of.mean, of.finish.count, notes, false, &own);
+            bits[s] = exact_round_part(&of.finish, of.mean, of.finish.count, notes, false, &own);
         }
-        store_rounded(of, exact_place(x, result), bits[EXACT_REAL], bits[EXACT_IMAGINARY]);
+        store_rounded(of, output_of_result(x, result), bits[EXACT_REAL], bits[EXACT_IMAGINARY]);
     }
 };
 
@@ -324,7 +267,7 @@ template <class In>
 __global__ void __launch_bounds__(EXACT_ALONG_THREADS)
     exact_columns(SHARED_PARAMETER(kernel_exact_along) x)
 {
-    using layout = exact_layout_of<In>;
+    using layout = typename exact_term<In>::layout;
     const shared<exact_word> words = block_memory<exact_word>();
     const unsigned lanes = 1u << x.lanes, lane = threadIdx.x % lanes,
                    threads = blockDim.x >> x.lanes;
@@ -333,19 +276,19 @@ __global__ void __launch_bounds__(EXACT_ALONG_THREADS)
     const unsigned count = left < lanes ? unsigned(left) : lanes;
     clear_words(words, lanes * layout::words);
     __syncthreads();
-    exact_share<In> share(words + lane * layout::words, x.leaves_out);
+    exact_column<In> column(words + lane * layout::words, x.leaves_out);
     if (lane < count)
-        share.take_all(exact_elements(x, first + lane), rank, x.n, uint64_t(x.splits) * threads,
-                       x.step);
+        column.take_all(elements_of_result(x, first + lane), rank, x.n,
+                        uint64_t(x.splits) * threads, x.step);
     unsigned stored = 0;
     if (lanes == blockDim.x && x.splits == 1) {
-        const bool alone = lane < count && !share.apart;
+        const bool alone = lane < count && !column.deposits;
         stored = __ballot_sync(whole_warp, alone);
         if (alone)
-            share.store(x, first + lane);
+            column.store(x, first + lane);
     }
     if (lane < count && !(stored >> lane & 1))
-        share.flush();
+        column.flush();
     if (!gathers_along<layout>(words, x, first, count))
         return;
 #pragma unroll 1

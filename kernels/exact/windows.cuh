@@ -16,7 +16,7 @@
  * of them change it by less than 2^(k - 4), and a quarter of the range is 2^(k - 2). */
 #pragma once
 
-#include "words.cuh"
+#include "terms.cuh"
 
 namespace KERNELS
 {
@@ -27,10 +27,20 @@ enum {
     WINDOW_NUMBERS = 512
 };
 
+__device__ __forceinline__ uint64_t bits_of(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
 /* What an accumulator is when nothing has been added to it. */
 __device__ __forceinline__ double window_base(int exponent)
 {
-    return double_of(uint64_t(exponent + 1023) << 52 | uint64_t(1) << 51);
+    const uint64_t bits = uint64_t(exponent + 1023) << 52 | uint64_t(1) << 51;
+    double base;
+    memcpy(&base, &bits, sizeof base);
+    return base;
 }
 
 /* What is gathered while numbers are added, to be looked at afterwards. */
@@ -45,16 +55,22 @@ struct exact_doubts {
     }
 };
 
-/* A thread's windows of so many sums. */
+/* A thread's windows of so many sums, the first of which have that exponent. */
 template <unsigned Sums, unsigned Windows>
 struct exact_windows {
     double at[Sums][Windows];
+    int exponent;
 
-    __device__ __forceinline__ exact_windows(int exponent)
+    __device__ __forceinline__ explicit exact_windows(int exponent) : exponent(exponent)
     {
 #pragma unroll
         for (unsigned k = 0; k < Sums * Windows; k++)
-            at[k / Windows][k % Windows] = window_base(exponent - int(k % Windows) * WINDOW_APART);
+            at[k / Windows][k % Windows] = window_base(exponent_of(k));
+    }
+
+    __device__ __forceinline__ int exponent_of(unsigned k) const
+    {
+        return exponent - int(k % Windows) * WINDOW_APART;
     }
 
     /* Adds a number to a sum in its first so many windows. */
@@ -74,6 +90,27 @@ struct exact_windows {
         }
     }
 
+    /* Adds number(k) of each k below N, to the sums in turn. */
+    template <unsigned Used, unsigned N, class Number>
+    __device__ __forceinline__ void add_all(Number number, exact_doubts &doubts)
+    {
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            add<Used>(k % Sums, double(number(k)), doubts);
+    }
+
+    /* The same if these windows hold them all; else all is as it was. */
+    template <unsigned Used, unsigned N, class Number>
+    __device__ __forceinline__ bool add_if_held(Number number)
+    {
+        const exact_windows before = *this;
+        exact_doubts doubts;
+        add_all<Used, N>(number, doubts);
+        if (doubts.any())
+            *this = before;
+        return !doubts.any();
+    }
+
     /* Whether the first accumulators are in the inner half of what they may be: a quarter of it is
      * left on either side. */
     __device__ __forceinline__ bool have_room() const
@@ -87,11 +124,22 @@ struct exact_windows {
         return room;
     }
 
-    /* What a window has taken, in its units: neighbouring floats have neighbouring bits. */
-    __device__ __forceinline__ int64_t units(unsigned k, int exponent) const
+    /* What window k has taken, in its units: neighbouring floats have neighbouring bits. */
+    __device__ __forceinline__ int64_t units(unsigned k) const
     {
-        const double base = window_base(exponent - int(k % Windows) * WINDOW_APART);
-        return int64_t(bits_of(at[k / Windows][k % Windows]) - bits_of(base));
+        return int64_t(bits_of(at[k / Windows][k % Windows]) -
+                       bits_of(window_base(exponent_of(k))));
+    }
+
+    /* Adds piece `k` of so many units of a window to the words. */
+    template <class Layout>
+    __device__ __forceinline__ void deposit_units(shared<exact_word> words, unsigned window,
+                                                  int64_t units, unsigned k) const
+    {
+        const int unit = exponent_of(window) - 52;
+        deposit_piece(words + window / Windows * Layout::part,
+                      units < 0 ? uint64_t(-units) : uint64_t(units),
+                      unsigned(unit - Layout::lowest), units < 0, k);
     }
 };
 
@@ -143,22 +191,19 @@ __device__ __forceinline__ int64_t lanes_units(int64_t x)
 /* By all threads of a warp: brings their windows' sums to the words, each piece of each by a lane
  * of its own. */
 template <class Layout, unsigned Sums, unsigned Windows>
-__device__ __forceinline__ void
-flush_windows(shared<exact_word> words, const exact_windows<Sums, Windows> &sums, int exponent)
+__device__ __forceinline__ void flush_windows(shared<exact_word> words,
+                                              const exact_windows<Sums, Windows> &sums)
 {
-    static_assert(Sums * Windows * deposit_pieces <= warp_size, "there are lanes enough");
-    const unsigned lane = threadIdx.x % warp_size, window = lane / deposit_pieces;
-    int64_t own = 0;
+    static_assert(Sums * Windows * EXACT_PIECES <= warp_size, "there are lanes enough");
+    const unsigned lane = threadIdx.x % warp_size, window = lane / EXACT_PIECES;
+    int64_t units = 0;
 #pragma unroll
     for (unsigned k = 0; k < Sums * Windows; k++) {
-        const int64_t total = lanes_units(sums.units(k, exponent));
-        own = window == k ? total : own;
+        const int64_t total = lanes_units(sums.units(k));
+        units = window == k ? total : units;
     }
-    const int unit = exponent - int(window % Windows) * WINDOW_APART - 52;
-    if (own)
-        deposit_piece(words + window / Windows * Layout::part + EXACT_NOTES,
-                      own < 0 ? uint64_t(-own) : uint64_t(own), unsigned(unit - Layout::lowest),
-                      own < 0, lane % deposit_pieces);
+    if (units)
+        sums.template deposit_units<Layout>(words, window, units, lane % EXACT_PIECES);
 }
 
 /* ---- where windows lie ---- */
@@ -181,35 +226,34 @@ __device__ __forceinline__ uint32_t magnitude_bits(double x)
     return uint32_t(bits_of(x) >> 32) & 0x7fffffff;
 }
 
-/* The same of magnitude bits: those of float32s are as good as numbers to tell what is greater, and
- * only two are converted. */
-__device__ __forceinline__ uint32_t as_float64(uint32_t magnitude, float)
-{
-    float x;
-    memcpy(&x, &magnitude, sizeof x);
-    return magnitude_bits(double(x));
-}
+/* The magnitudes of floats as they are found: those of float32s are as good as numbers to tell what
+ * is greater, and only two are converted. */
+template <class Real>
+struct exact_magnitudes {
+    uint32_t infinity = magnitude_bits(Real(ends<Real>::greatest)), greatest = 0, least = infinity;
 
-__device__ __forceinline__ uint32_t as_float64(uint32_t magnitude, double)
-{
-    return magnitude;
-}
-
-template <class In>
-__device__ __forceinline__ exact_range range_of(const pack<In> &loaded)
-{
-    using real = typename exact_element<In>::real;
-    constexpr real infinite = ends<real>::greatest;
-    const uint32_t infinity = magnitude_bits(infinite);
-    uint32_t greatest = 0, least = infinity;
-#pragma unroll
-    for (unsigned k = 0; k < numbers_of_pack<In>; k++) {
-        const uint32_t magnitude = magnitude_bits(real_of(loaded, k));
+    __device__ __forceinline__ void see(Real x)
+    {
+        const uint32_t magnitude = magnitude_bits(x);
         greatest = magnitude < infinity && magnitude > greatest ? magnitude : greatest;
         least = magnitude && magnitude < least ? magnitude : least;
     }
-    return {as_float64(greatest, real()), as_float64(least, real())};
-}
+
+    __device__ __forceinline__ exact_range range() const
+    {
+        return {as_float64(greatest), as_float64(least)};
+    }
+
+  private:
+    static __device__ __forceinline__ uint32_t as_float64(uint32_t magnitude)
+    {
+        float x;
+        if constexpr (std::is_same_v<Real, double>)
+            return magnitude;
+        memcpy(&x, &magnitude, sizeof x);
+        return magnitude_bits(double(x));
+    }
+};
 
 /* Of all lanes, for all of them. */
 __device__ __forceinline__ exact_range range_of_warp(exact_range range)
@@ -217,14 +261,18 @@ __device__ __forceinline__ exact_range range_of_warp(exact_range range)
     return {lanes_greatest(range.greatest), ~lanes_greatest(~range.least)};
 }
 
-/* Windows for numbers that are near one another; there may be one more. */
-template <class In>
-constexpr unsigned fewest_windows = exact_element<In>::bits > 24 ? 2 : 1;
+/* Between which powers of two lie the numbers with so many bits that so many windows hold, and that
+ * nobody needs to look after: those below the first may leave something in the last window, and
+ * those from the second on may lead out of the first. */
+struct exact_bounds {
+    int least, end;
 
-/* Whether the first window may take numbers whole. Most float32s would be, too, but what bounds
- * their sums are loads. */
-template <class In>
-constexpr bool may_be_whole = std::is_same_v<In, bfloat16>;
+    __device__ __forceinline__ exact_bounds(int exponent, unsigned windows, unsigned bits)
+        : least(exponent - int(windows - 1) * WINDOW_APART - 52 + int(bits) - 1),
+          end(exponent - WINDOW_ROOM)
+    {
+    }
+};
 
 /* How many windows there are, and the first one's exponent. Where numbers are far from one another:
  * those that always hold them, or, where there are none, 0, and they are added one by one. */
@@ -243,17 +291,15 @@ __device__ __forceinline__ bool most_lanes(bool fits)
 /* Windows for numbers like these, with room above and below them; by all threads of a warp. The
  * further these are from one another, the further away are others that are yet to come; and one
  * window more costs less than a lane that adds a tile again while its warp waits. */
-template <class In>
+template <class Term>
 __device__ __forceinline__ exact_choice choose_windows(exact_range own)
 {
-    using element = exact_element<In>;
-    using layout = exact_layout<element::accumulator>;
-    constexpr unsigned fewest = fewest_windows<In>, most = fewest + 1;
+    constexpr unsigned fewest = Term::fewest, most = fewest + 1;
     constexpr int spare_least = 12, room_least = 6, room_most = 32, whole_room = 3;
     constexpr int highest = 1022;
     const exact_range all = range_of_warp(own);
     const int top = int(all.greatest >> 20) - 1022; /* all are less than 2^top */
-    const int spread = top - (int(all.least >> 20) - 1022), bits = spread + int(element::bits);
+    const int spread = top - (int(all.least >> 20) - 1022), bits = spread + int(Term::bits);
     const int spare = spread > spare_least ? spread : spare_least;
     unsigned windows = fewest;
     int holds = WINDOW_APART * int(windows) - 1;
@@ -261,18 +307,17 @@ __device__ __forceinline__ exact_choice choose_windows(exact_range own)
         holds += WINDOW_APART;
     int room = (holds - bits) / (windows == fewest ? 4 : 2);
     /* Where one window would do for what is seen, it lies so that it does for nearly all. */
-    if (may_be_whole<In> && windows > 1 && bits + whole_room <= WINDOW_APART - 1)
+    if (Term::whole && windows > 1 && bits + whole_room <= WINDOW_APART - 1)
         room = whole_room;
     if (holds < bits + spare) {
         room = room < room_least ? room_least : room;
-        const int own_bottom = int(own.least >> 20) - 1022 - int(element::bits);
+        const int own_bottom = int(own.least >> 20) - 1022 - int(Term::bits);
         if (!most_lanes(own_bottom >= top + room - holds))
-            return {element::always, element::always_top + WINDOW_ROOM};
+            return {Term::always, Term::always_top + WINDOW_ROOM};
     }
     room = room < room_most ? room : room_most;
     /* Units that have a place, accumulators that are normal and finite. */
-    const int unit = layout::narrow ? layout::lowest : -1074;
-    const int lowest = unit + 52 + int(windows - 1) * WINDOW_APART;
+    const int lowest = Term::lowest + 52 + int(windows - 1) * WINDOW_APART;
     int exponent = top + room + WINDOW_ROOM;
     exponent = exponent < lowest ? lowest : exponent;
     return {windows, exponent < highest ? exponent : highest};

@@ -2,81 +2,31 @@
  * none overflows is shown in csrc/common/exact_words.h. */
 #pragma once
 
-#include "numbers.cuh"
+#include "../vector.cuh"
+
+#include "common/exact_words.h"
 
 namespace KERNELS
 {
 
 using exact_word = unsigned long long; /* signed numbers, which wrap around */
 
-/* How the words of an accumulator's type lie: the notes of a part, its digits, and the next part.
- */
-template <enum element Accumulator>
+/* How the words of a sum lie, as exact_span: the notes of a part, its digits, and the next part. */
+template <int First, int Digits, unsigned Parts>
 struct exact_layout {
-    static constexpr bool narrow =
-        Accumulator == ELEMENT_FLOAT32 || Accumulator == ELEMENT_COMPLEX64;
-    static constexpr bool pairs =
-        Accumulator == ELEMENT_COMPLEX64 || Accumulator == ELEMENT_COMPLEX128;
-    static constexpr int first = narrow ? 61 : 33, digits = narrow ? 13 : 69;
-    static constexpr unsigned part = EXACT_NOTES + digits, words = part * (pairs ? 2 : 1);
+    static constexpr int first = First, digits = Digits;
+    static constexpr unsigned parts = Parts, part = EXACT_NOTES + digits, words = part * parts;
     static constexpr int lowest = first * EXACT_DIGIT_BITS - EXACT_POINT; /* place 0's exponent */
 };
 
-/* Adds to a word, half by half: a GPU adds 32 bits in shared memory by one instruction, 64 bits by
- * a loop. What the lower half does not hold is known from what was there before. */
-__device__ __forceinline__ void add_to_word(shared<exact_word> word, exact_word x)
-{
-    const shared<unsigned> halves = reinterpret_cast<unsigned *>(word);
-    const unsigned low = unsigned(x), before = atomicAdd(halves, low);
-    const unsigned high = unsigned(x >> 32) + (before + low < low);
-    if (high)
-        atomicAdd(halves + 1, high);
-}
+template <unsigned Parts>
+using narrow_layout = exact_layout<EXACT_NARROW_FIRST, EXACT_NARROW_DIGITS, Parts>;
 
-constexpr unsigned deposit_pieces = 3; /* words that 64 bits may lie in */
+template <unsigned Parts>
+using wide_layout = exact_layout<EXACT_WIDE_FIRST, EXACT_WIDE_DIGITS, Parts>;
 
-/* Adds a piece of magnitude * 2^(lowest + place). */
-__device__ __forceinline__ void deposit_piece(shared<exact_word> digits, uint64_t magnitude,
-                                              unsigned place, bool negative, unsigned k)
-{
-    const unsigned shift = place % EXACT_DIGIT_BITS;
-    const uint64_t low = magnitude << shift, high = magnitude >> 1 >> (63 - shift);
-    const uint64_t piece = k == 0   ? low & EXACT_DIGIT_MASK
-                           : k == 1 ? low >> EXACT_DIGIT_BITS
-                                    : high;
-    if (piece)
-        add_to_word(digits + place / EXACT_DIGIT_BITS + k,
-                    negative ? exact_word(-piece) : exact_word(piece));
-}
-
-static __device__ __forceinline__ void deposit(shared<exact_word> digits, uint64_t magnitude,
-                                               unsigned place, bool negative)
-{
-#pragma unroll
-    for (unsigned k = 0; k < deposit_pieces; k++)
-        deposit_piece(digits, magnitude, place, negative, k);
-}
-
-/* Adds a number whose significand has so many bits. */
-template <class Layout, unsigned Bits>
-__device__ __forceinline__ void deposit_number(shared<exact_word> words, double x)
-{
-    constexpr int spare = 53 - Bits; /* bits that are 0 */
-    const uint64_t bits = bits_of(x), fraction = bits << 12 >> 12;
-    const unsigned biased = unsigned(bits >> 52) & 0x7ff;
-    const bool negative = bits >> 63;
-    if (biased == 0x7ff) {
-        atomicAdd(words + (fraction   ? EXACT_NOTE_NANS
-                           : negative ? EXACT_NOTE_NEGATIVE_INFINITIES
-                                      : EXACT_NOTE_INFINITIES),
-                  exact_word(1));
-        return;
-    }
-    const uint64_t significand = (fraction | uint64_t(biased != 0) << 52) >> spare;
-    const int exponent = int(biased ? biased : 1) - 1075 + spare;
-    if (significand)
-        deposit(words + EXACT_NOTES, significand, unsigned(exponent - Layout::lowest), negative);
-}
+template <unsigned Parts>
+using products_layout = exact_layout<0, EXACT_DIGITS, Parts>;
 
 __device__ __forceinline__ void clear_words(shared<exact_word> words, unsigned count)
 {
@@ -97,6 +47,79 @@ __device__ __forceinline__ exact_word carried(shared<const exact_word> words, un
     if (of_part > EXACT_NOTES)
         word += exact_word(int64_t(words[k - 1]) >> EXACT_DIGIT_BITS);
     return word;
+}
+
+/* ---- adding one number ---- */
+
+/* Adds to a word, half by half: a GPU adds 32 bits in shared memory by one instruction, 64 bits by
+ * a loop. What the lower half does not hold is known from what was there before. */
+__device__ __forceinline__ void add_to_word(shared<exact_word> word, exact_word x)
+{
+    const shared<unsigned> halves = reinterpret_cast<unsigned *>(word);
+    const unsigned low = unsigned(x), before = atomicAdd(halves, low);
+    const unsigned high = unsigned(x >> 32) + (before + low < low);
+    if (high)
+        atomicAdd(halves + 1, high);
+}
+
+/* Adds a piece of magnitude * 2^(lowest + place) to a part's words. */
+__device__ __forceinline__ void deposit_piece(shared<exact_word> part, uint64_t magnitude,
+                                              unsigned place, bool negative, unsigned k)
+{
+    const uint64_t piece = exact_piece(magnitude, place, k);
+    if (piece)
+        add_to_word(part + EXACT_NOTES + place / EXACT_DIGIT_BITS + k,
+                    negative ? exact_word(-piece) : exact_word(piece));
+}
+
+static __device__ __forceinline__ void deposit(shared<exact_word> part, uint64_t magnitude,
+                                               unsigned place, bool negative)
+{
+#pragma unroll
+    for (unsigned k = 0; k < EXACT_PIECES; k++)
+        deposit_piece(part, magnitude, place, negative, k);
+}
+
+/* Counts what is no finite number. */
+__device__ __forceinline__ void note_kind(shared<exact_word> part, enum exact_kind kind,
+                                          bool negative)
+{
+    atomicAdd(part + exact_count_of(kind, negative), exact_word(1));
+}
+
+/* A float as an integer times a power of two. */
+template <class Real>
+__device__ __forceinline__ struct exact_number decoded(Real x)
+{
+    constexpr enum element type = element_of<Real>::value;
+    uint64_t bits = 0;
+    memcpy(&bits, &x, sizeof x);
+    return exact_decode(bits, exact_format_of(type));
+}
+
+template <class Layout>
+__device__ __forceinline__ void deposit_number(shared<exact_word> part, struct exact_number x)
+{
+    if (x.kind != EXACT_FINITE)
+        note_kind(part, x.kind, x.negative);
+    else if (x.significand)
+        deposit(part, x.significand, unsigned(x.exponent - Layout::lowest), x.negative);
+}
+
+/* As exact_add_product. */
+__device__ __forceinline__ void deposit_product(shared<exact_word> part, struct exact_number a,
+                                                struct exact_number b)
+{
+    const bool negative = a.negative != b.negative;
+    const enum exact_kind kind = exact_kind_of_product(a, b);
+    if (kind != EXACT_FINITE) {
+        note_kind(part, kind, negative);
+        return;
+    }
+    const unsigned __int128 product = static_cast<unsigned __int128>(a.significand) * b.significand;
+    const unsigned place = unsigned(a.exponent + b.exponent + EXACT_POINT);
+    deposit(part, uint64_t(product), place, negative);
+    deposit(part, uint64_t(product >> 64), place + 64, negative);
 }
 
 } // namespace KERNELS

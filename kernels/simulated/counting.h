@@ -25,34 +25,77 @@ inline void count(enum simulator_event event, const volatile void *address, size
 
 /* ---- memory ---- */
 
-/* What a pointer points to, until it is known whether it is read or written. */
-template <class T, enum simulator_event Load, enum simulator_event Store>
-class reference
+/* A pointer of an ordinary kernel; see plain_counting.h. */
+template <class T>
+class memory;
+
+/* What is at an address: a load where it is used, a store where it is assigned to. */
+template <class T>
+class cell
 {
     using value = std::remove_const_t<T>;
     T *at;
+    bool is_shared;
     const char *file;
     unsigned line;
 
   public:
-    reference(T *at, const char *file, unsigned line) : at(at), file(file), line(line) {}
+    using type = value;
+
+    cell(T *at, bool is_shared, const char *file, unsigned line)
+        : at(at), is_shared(is_shared), file(file), line(line)
+    {
+    }
 
     operator value() const
     {
-        count(Load, at, sizeof(T), file, line);
+        count(is_shared ? SIMULATOR_SHARED_LOAD : SIMULATOR_GLOBAL_LOAD, at, sizeof(T), file, line);
         return *at;
     }
 
-    const reference &operator=(const value &x) const
+    const cell &operator=(const value &x) const
     {
-        count(Store, at, sizeof(T), file, line, &x);
+        count(is_shared ? SIMULATOR_SHARED_STORE : SIMULATOR_GLOBAL_STORE, at, sizeof(T), file,
+              line, &x);
         *at = x;
         return *this;
     }
 
-    const reference &operator=(const reference &other) const
+    const cell &operator=(const cell &other) const
     {
         return *this = value(other);
+    }
+
+    memory<T> operator&() const
+    {
+        return memory<T>(at, is_shared);
+    }
+
+#define COMPOUND(op)                                                                               \
+    template <class X>                                                                             \
+    const cell &operator op## = (const X &x) const                                                 \
+    {                                                                                              \
+        return *this = value(value(*this) op x);                                                   \
+    }
+    COMPOUND(+)
+    COMPOUND(-)
+    COMPOUND(*)
+    COMPOUND(/)
+    COMPOUND(&)
+    COMPOUND(|)
+    COMPOUND(^)
+#undef COMPOUND
+
+    const cell &operator++() const
+    {
+        return *this += value(1);
+    }
+
+    value operator++(int) const
+    {
+        const value before = *this;
+        *this = value(before + 1);
+        return before;
     }
 };
 
@@ -82,9 +125,9 @@ class pointer
         return pointer<const T, Load, Store>(at);
     }
 
-    reference<T, Load, Store> operator[](index i) const
+    cell<T> operator[](index i) const
     {
-        return {at + i.value, i.file, i.line};
+        return {at + i.value, Load == SIMULATOR_SHARED_LOAD, i.file, i.line};
     }
 
     template <class I>

@@ -9,79 +9,6 @@ namespace counting_kernels
 {
 
 template <class T>
-class memory;
-
-/* What is at an address: a load where it is used, a store where it is assigned to. */
-template <class T>
-class element
-{
-    using value = std::remove_const_t<T>;
-    T *at;
-    bool is_shared;
-    const char *file;
-    unsigned line;
-
-  public:
-    using type = value;
-
-    element(T *at, bool is_shared, const char *file, unsigned line)
-        : at(at), is_shared(is_shared), file(file), line(line)
-    {
-    }
-
-    operator value() const
-    {
-        count(is_shared ? SIMULATOR_SHARED_LOAD : SIMULATOR_GLOBAL_LOAD, at, sizeof(T), file, line);
-        return *at;
-    }
-
-    const element &operator=(const value &x) const
-    {
-        count(is_shared ? SIMULATOR_SHARED_STORE : SIMULATOR_GLOBAL_STORE, at, sizeof(T), file,
-              line, &x);
-        *at = x;
-        return *this;
-    }
-
-    const element &operator=(const element &other) const
-    {
-        return *this = value(other);
-    }
-
-    memory<T> operator&() const
-    {
-        return memory<T>(at, is_shared);
-    }
-
-#define COMPOUND(op)                                                                               \
-    template <class X>                                                                             \
-    const element &operator op## = (const X &x) const                                              \
-    {                                                                                              \
-        return *this = value(value(*this) op x);                                                   \
-    }
-    COMPOUND(+)
-    COMPOUND(-)
-    COMPOUND(*)
-    COMPOUND(/)
-    COMPOUND(&)
-    COMPOUND(|)
-    COMPOUND(^)
-#undef COMPOUND
-
-    const element &operator++() const
-    {
-        return *this += value(1);
-    }
-
-    value operator++(int) const
-    {
-        const value before = *this;
-        *this = value(before + 1);
-        return before;
-    }
-};
-
-template <class T>
 class memory
 {
     T *at = nullptr;
@@ -96,7 +23,7 @@ class memory
         return {at, is_shared};
     }
 
-    element<T> operator[](index i) const
+    cell<T> operator[](index i) const
     {
         return {at + i.value, is_shared, i.file, i.line};
     }
@@ -164,8 +91,8 @@ struct plain_value_of {
 };
 
 template <class T>
-struct plain_value_of<element<T>> {
-    using type = typename element<T>::type;
+struct plain_value_of<cell<T>> {
+    using type = typename cell<T>::type;
 };
 
 template <class T>

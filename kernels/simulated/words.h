@@ -46,18 +46,7 @@ inline unsigned lane_below(unsigned offset)
     return lane + offset < SIMULATOR_WARP ? lane + offset : lane;
 }
 
-template <class T>
-T __shfl_down_sync(unsigned mask, T value, unsigned offset)
-{
-    static_assert(sizeof(T) <= sizeof(uint64_t), "a shuffle moves at most 8 bytes");
-    uint64_t word = 0;
-    memcpy(&word, &value, sizeof value);
-    word = simulator_shuffle(mask, word, lane_below(offset));
-    memcpy(&value, &word, sizeof value);
-    return value;
-}
-
-/* Of any lane. */
+/* The value of any lane. */
 template <class T>
 T __shfl_sync(unsigned mask, T value, unsigned lane)
 {
@@ -67,6 +56,12 @@ T __shfl_sync(unsigned mask, T value, unsigned lane)
     word = simulator_shuffle(mask, word, lane % SIMULATOR_WARP);
     memcpy(&value, &word, sizeof value);
     return value;
+}
+
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned offset)
+{
+    return __shfl_sync(mask, value, lane_below(offset));
 }
 
 /* Of the lane `offset` before; the own one where there is none. */
@@ -80,12 +75,7 @@ T __shfl_up_sync(unsigned mask, T value, unsigned offset)
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, unsigned bits)
 {
-    static_assert(sizeof(T) <= sizeof(uint64_t), "a shuffle moves at most 8 bytes");
-    uint64_t word = 0;
-    memcpy(&word, &value, sizeof value);
-    word = simulator_shuffle(mask, word, (threadIdx.x ^ bits) % SIMULATOR_WARP);
-    memcpy(&value, &word, sizeof value);
-    return value;
+    return __shfl_sync(mask, value, threadIdx.x ^ bits);
 }
 
 /* All lanes' votes, by bits that are exchanged with more and more of them. */

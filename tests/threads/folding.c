@@ -4,7 +4,6 @@
 #undef NDEBUG
 
 #include "host/folding.h"
-#include "common/cgroup.h"
 #include "common/processor.h"
 
 #include <assert.h>

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #undef NDEBUG
 
-#include "common/cgroup.h"
 #include "common/processor.h"
 #include "run/threads.h"
 

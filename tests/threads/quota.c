@@ -1,5 +1,5 @@
 /* Prints how many cores a control group allows, by the files below the folder that is named. */
-#include "common/cgroup.h"
+#include "common/processor.h"
 
 #include <stdio.h>
 

@@ -24,10 +24,9 @@ _TEMPLATES = [
     (r" \{aka '[^']*'\}", ""),
     (r"\b(?:counting|simulated|cuda)_kernels::", ""),
     (r"\bmemory<([^<>]+)>", r"\1 *"),
-    (r"\belement<([^<>]+)>", r"\1"),
+    (r"\bcell<([^<>]+)>", r"\1"),
     (r"\bpointer<([^<>,]+), (?:\(simulator_event\)2|SIMULATOR_SHARED)[^<>]*>", r"shared<\1>"),
     (r"\bpointer<([^<>,]+), [^<>]*>", r"global<\1>"),
-    (r"\breference<([^<>,]+), [^<>]*>", r"\1"),
     (r"\bcounted<sum<[^<>]*> ?>", "Fold"),
 ]
 

@@ -1,0 +1,38 @@
+/* What gred._testing may call of gred._core, which is hidden from other libraries: a table of
+ * functions in a capsule. They force how work is shared among threads, or choose that for arrays
+ * and devices that are not there. */
+#pragma once
+
+#include "plan/launch_config.h"
+#include "plan/launch_problem.h"
+#include "plan/schedule.h"
+#include "plan/segments_schedule.h"
+#include "python/explain.h"
+
+#define HOOKS_NAME "gred._core._hooks"
+
+#define HOOKS(HOOK)                                                                                \
+    HOOK(fastest_force)                                                                            \
+    HOOK(axes_tuning_force)                                                                        \
+    HOOK(long_rows_tuning_force)                                                                   \
+    HOOK(short_rows_tuning_force)                                                                  \
+    HOOK(segments_tuning_force)                                                                    \
+    HOOK(axes_make)                                                                                \
+    HOOK(launch_config_choose)                                                                     \
+    HOOK(segments_shape_make)                                                                      \
+    HOOK(fastest_choose)                                                                           \
+    HOOK(schedule_make)                                                                            \
+    HOOK(explain_schedule)                                                                         \
+    HOOK(method_find)                                                                              \
+    HOOK(reduction_find)                                                                           \
+    HOOK(reduction_row)                                                                            \
+    HOOK(fold_is_on_ladder)                                                                        \
+    HOOK(element_name)                                                                             \
+    HOOK(element_size)
+
+struct hooks {
+#define HOOK(name) __typeof__(name) *name;
+    HOOKS(HOOK)
+#undef HOOK
+    const struct kernels *kernels_simulated;
+};

@@ -1,0 +1,226 @@
+/* How threads of a device that is not there would share the reduction of an array that is not there
+ * either. */
+#include "testing/fields.h"
+#include "testing/functions.h"
+
+/* An array that is not there, in the middle of an address space, which nobody looks into. */
+static const uintptr_t somewhere = (uintptr_t)1 << 40, somewhere_else = (uintptr_t)1 << 41;
+
+/* What is asked: how an array's axes are reduced, or, of short rows, so many results of n elements,
+ * `stride` bytes apart, that begin `pitch` bytes apart at `data`. Elements are of a type of `size`
+ * bytes, a power of two, and states of `state` bytes. */
+struct question {
+    unsigned size, state, multiprocessors;
+    bool in_order, typed, lone;
+    uint64_t axes, results, n, data;
+    int64_t stride, pitch;
+};
+
+/* clang-format off */
+static const struct field question_fields[] = {
+    FIELD(question, size),   FIELD(question, state),           FIELD(question, axes),
+    FIELD(question, n),      FIELD(question, multiprocessors), FIELD(question, in_order),
+    FIELD(question, typed),  FIELD(question, lone),            FIELD(question, results),
+    FIELD(question, data),   FIELD(question, stride),          FIELD(question, pitch),
+    {0}};
+
+/* What is answered: a launch configuration, and what its kernel says. */
+struct chosen {
+    struct launch_config launch;
+    bool columns, few;
+    unsigned load, typed_load; /* an exponent where types are not known; else elements */
+};
+
+static const struct field chosen_fields[] = {
+    FIELD_NAMED(chosen, launch.block, "block"), FIELD(chosen, columns),
+    FIELD_NAMED(chosen, launch.across, "abreast"), FIELD_NAMED(chosen, launch.team, "team"),
+    FIELD_NAMED(chosen, launch.lanes, "lanes"), FIELD(chosen, few),
+    FIELD_NAMED(chosen, launch.row.bytes, "staged"), FIELD_NAMED(chosen, launch.rounds, "rounds"),
+    FIELD(chosen, load), FIELD_NAMED(chosen, launch.row.packing, "packing"),
+    FIELD_NAMED(chosen, launch.inner, "inner"), FIELD_NAMED(chosen, launch.windows, "windows"),
+    FIELD_NAMED(chosen, launch.splits, "splits"), FIELD_NAMED(chosen, launch.groups, "groups"),
+    FIELD_NAMED(chosen, launch.row.packed, "several"),
+    FIELD_NAMED(chosen, launch.row.swizzle_mask, "turned"),
+    FIELD_NAMED(chosen, launch.row.swizzle_shift, "turns"),
+    FIELD_NAMED(chosen, launch.row.unit, "unit"), FIELD_NAMED(chosen, launch.readers, "readers"),
+    FIELD_NAMED(chosen, launch.stacked, "stacked"),
+    FIELD_NAMED(chosen, launch.shared_bytes, "shared_bytes"),
+    FIELD_NAMED(chosen, typed_load, "typed.load"),
+    FIELD_NAMED(chosen, launch.column.coalesced, "typed.repeats"),
+    FIELD_NAMED(chosen, launch.column.leftover, "typed.leftover"),
+    FIELD_NAMED(chosen, launch.column.packs, "typed.packs"),
+    FIELD_NAMED(chosen, launch.column.shifted, "typed.shifted"),
+    FIELD_NAMED(chosen, launch.column.unsplit, "typed.lone"),
+    FIELD_NAMED(chosen, launch.column.paired, "typed.paired"),
+    FIELD_NAMED(chosen, launch.step, "step"), {0}};
+
+static const struct field segments_shape_fields[] = {
+    FIELD(segments_shape, block), FIELD(segments_shape, tile_block), FIELD(segments_shape, team),
+    FIELD(segments_shape, alone), FIELD(segments_shape, tile),
+    FIELD(segments_shape, tiles), FIELD(segments_shape, grid),
+    FIELD(segments_shape, shared_bytes), FIELD(segments_shape, tile_shared_bytes), {0}};
+/* clang-format on */
+
+static enum element element_of(unsigned size)
+{
+    enum { WIDEST = 16 }; /* states may be wider */
+    static const enum element elements[] = {[1] = ELEMENT_INT8,
+                                            [2] = ELEMENT_INT16,
+                                            [4] = ELEMENT_INT32,
+                                            [8] = ELEMENT_INT64,
+                                            [WIDEST] = ELEMENT_COMPLEX128};
+    return elements[size < WIDEST ? size : WIDEST];
+}
+
+/* False with an exception set. */
+static bool read_numbers(PyObject *tuple, unsigned dimensions, int64_t *numbers)
+{
+    if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != (Py_ssize_t)dimensions)
+        return PyErr_Format(PyExc_ValueError, "shape and strides must be tuples of one length");
+    for (unsigned k = 0; k < dimensions; k++)
+        numbers[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, k));
+    return !PyErr_Occurred();
+}
+
+/* Positional arguments: shape, strides, and strides of the mask or None; the rest by name. The axes
+ * are made of them. False with an exception set. */
+static bool read_question(PyObject *arguments, PyObject *names, struct question *question,
+                          struct axes *axes)
+{
+    PyObject *shape, *strides, *mask_strides = Py_None;
+    struct layout layout = {.data = (const void *)somewhere};
+    if (!fields_read(question_fields, names, question) ||
+        !PyArg_ParseTuple(arguments, "O!O|O", &PyTuple_Type, &shape, &strides, &mask_strides))
+        return false;
+    const bool masked = mask_strides != Py_None;
+    layout.mask = masked ? (const unsigned char *)somewhere_else : NULL;
+    layout.input = layout.type = element_of(question->size);
+    layout.dimensions = (unsigned)PyTuple_GET_SIZE(shape);
+    if (layout.dimensions > DIMENSIONS_MAX)
+        return PyErr_Format(PyExc_ValueError, "an array has up to %d dimensions", DIMENSIONS_MAX);
+    if (!read_numbers(shape, layout.dimensions, (int64_t *)layout.shape) ||
+        !read_numbers(strides, layout.dimensions, layout.strides) ||
+        (masked && !read_numbers(mask_strides, layout.dimensions, layout.mask_strides)))
+        return false;
+    hooks->axes_make(&layout, question->axes, question->in_order, axes);
+    return true;
+}
+
+static PyObject *numbers(const void *from, unsigned count)
+{
+    PyObject *list = PyTuple_New(count);
+    for (unsigned k = 0; list && k < count; k++) {
+        PyObject *number = PyLong_FromLongLong(((const int64_t *)from)[k]);
+        if (!number) {
+            Py_DECREF(list);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(list, k, number);
+    }
+    return list;
+}
+
+/* The normal form of axes: kind, whether they are aligned, place of the first result, where its
+ * elements and its mask begin; kept dimensions as tuples of shape, strides, strides of the mask and
+ * places, and reduced ones without places. */
+PyObject *testing_axes(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
+{
+    static const char *const kinds[] = {
+        [AXES_ROWS] = "rows", [AXES_COLUMNS] = "columns", [AXES_GENERAL] = "general"};
+    struct question question = {0};
+    struct axes axes;
+    if (!read_question(arguments, names, &question, &axes))
+        return NULL;
+    const struct layout *reduced = &axes.reduced;
+    const int64_t mask = reduced->mask ? (int64_t)((uintptr_t)reduced->mask - somewhere_else) : 0;
+    return Py_BuildValue("sOLLL(NNNN)(NNN)", kinds[axes.kind], axes.aligned ? Py_True : Py_False,
+                         (long long)axes.first, (long long)((uintptr_t)reduced->data - somewhere),
+                         (long long)mask, numbers(axes.shape, axes.kept),
+                         numbers(axes.strides, axes.kept), numbers(axes.mask_strides, axes.kept),
+                         numbers(axes.places, axes.kept),
+                         numbers(reduced->shape, reduced->dimensions),
+                         numbers(reduced->strides, reduced->dimensions),
+                         numbers(reduced->mask_strides, reduced->dimensions));
+}
+
+/* How it would be launched by the first kernel that takes it, of so many kinds and the one of any
+ * layout; None: that one does, and is not to. */
+static PyObject *answered(const struct axes *axes, uintptr_t data, const struct question *question,
+                          unsigned kernels, bool any)
+{
+    const struct launch_problem problem = {.axes = axes,
+                                           .data = data,
+                                           .multiprocessors = question->multiprocessors,
+                                           .accumulator = element_of(question->state),
+                                           .state = question->state,
+                                           .packs = question->state <= sizeof(uint64_t),
+                                           .kernels = kernels};
+    struct chosen chosen = {.few = false};
+    const struct launch_config *launch = &chosen.launch;
+    hooks->launch_config_choose(&problem, &chosen.launch);
+    const bool typed =
+        launch->kernel == KERNEL_TYPED_COLUMNS || launch->kernel == KERNEL_UNSPLIT_COLUMNS;
+    if (!any && !(kernels >> launch->kernel & 1))
+        Py_RETURN_NONE;
+    chosen.columns = typed || launch->kernel == KERNEL_COLUMNS;
+    chosen.few = launch->kernel == KERNEL_FEW;
+    chosen.load = typed ? 0 : launch->load;
+    chosen.typed_load = typed ? 1u << launch->load : 0;
+    return fields_dict(chosen_fields, &chosen);
+}
+
+/* By a kernel that takes columns. */
+PyObject *testing_columns(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
+{
+    struct question question = {0};
+    struct axes axes;
+    if (!read_question(arguments, names, &question, &axes))
+        return NULL;
+    const unsigned kernels = 1u << KERNEL_COLUMNS | 1u << KERNEL_FEW |
+                             (unsigned)question.typed << KERNEL_TYPED_COLUMNS |
+                             (unsigned)question.lone << KERNEL_UNSPLIT_COLUMNS;
+    return answered(&axes, somewhere, &question, kernels, true);
+}
+
+/* None: they are not long. */
+PyObject *testing_long_rows(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
+{
+    struct question question = {0};
+    struct axes axes;
+    if (!read_question(arguments, names, &question, &axes))
+        return NULL;
+    return answered(&axes, somewhere, &question, 1u << KERNEL_TYPED_ROWS, false);
+}
+
+/* None: they are not short. */
+PyObject *testing_short_rows(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(arguments),
+                             PyObject *names)
+{
+    struct question asked = {0};
+    if (!fields_read(question_fields, names, &asked))
+        return NULL;
+    const struct axes axes = {
+        .results = asked.results,
+        .kept = 1,
+        .shape = {asked.results},
+        .strides = {asked.pitch ? asked.pitch : (int64_t)(asked.n * asked.size)},
+        .reduced = {.input = element_of(asked.size),
+                    .dimensions = 1,
+                    .shape = {asked.n},
+                    .strides = {asked.stride ? asked.stride : asked.size}}};
+    asked.state = asked.size;
+    return answered(&axes, (uintptr_t)asked.data, &asked, 1u << KERNEL_TYPED_SHORT_ROWS, false);
+}
+
+PyObject *testing_segments(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    unsigned long long count, elements;
+    unsigned size, state, multiprocessors;
+    int own;
+    struct segments_shape shape;
+    if (!PyArg_ParseTuple(arguments, "KKIIpI:segments", &count, &elements, &size, &state, &own,
+                          &multiprocessors))
+        return NULL;
+    hooks->segments_shape_make(count, elements, size, state, own, multiprocessors, &shape);
+    return fields_dict(segments_shape_fields, &shape);
+}

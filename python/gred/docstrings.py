@@ -1,0 +1,79 @@
+"""The docstrings of the reductions: what an argument means is said once for all that take it.
+
+`gred._core` asks for each when it is imported, and puts the signature in front.
+"""
+
+import re
+from pathlib import Path
+
+# Sections, each under its name; <name> stands for an earlier one. That of a reduction has what it
+# returns, and its examples.
+_SOURCE = Path(__file__).with_suffix(".txt")
+
+_TWO_NAMES = "    Or if both `ddof` and `correction` are given.\n"
+_RAISES = {
+    "norm": "    Or if there is no such `ord`, or no element for the minimum magnitude.\n",
+    "std": _TWO_NAMES,
+    "var": _TWO_NAMES,
+}
+_WARNS = {
+    "mean": "no element takes part",
+    "nanmean": "no element that is not NaN takes part",
+    "nanmin": "all elements are NaN, which the result is then",
+    "nanmax": "all elements are NaN, which the result is then",
+    "std": "no more elements than `ddof` take part",
+    "var": "no more elements than `ddof` take part",
+}
+
+
+def _sections() -> dict[str, str]:
+    """Take the source apart, and put sections where later ones name them."""
+    text = _SOURCE.read_text(encoding="utf-8")
+    _, *parts = re.split(r"^= (.+)\n", text, flags=re.MULTILINE)
+    sections: dict[str, str] = {}
+    for name, text in zip(parts[::2], parts[1::2], strict=True):
+        for other in re.findall(r"<([a-z]+)>", text):
+            text = text.replace(f"<{other}>", sections[other].rstrip("\n"))
+        sections[name] = text
+    return sections
+
+
+_TEXTS = _sections()
+
+
+def _parameters(name: str, arguments: tuple[str, ...], ladder: bool, nothing: str) -> str:
+    """Describe the arguments as the reduction takes them."""
+    instead = {"method": "method of the ladder"} if ladder else {}
+    instead |= {"axis": "one axis"} if name.startswith("arg") else {}
+    more = {"initial": _TEXTS.get(f"initial or {nothing}", "")}
+    if "dtype" in arguments and name not in ("norm", "std", "var"):
+        more["out"] = _TEXTS["out promotes"]
+    return "".join(_TEXTS[instead.get(each, each)] + more.get(each, "") for each in arguments)
+
+
+def docstring(
+    name: str, summary: str, arguments: tuple[str, ...], ladder: bool, nothing: str
+) -> str:
+    """Put together what a reduction's docstring has below its signature.
+
+    `ladder`: every rung takes it; `nothing`: what it is of no elements, as
+    csrc/common/reductions.def has it.
+    """
+    if name == "dot":
+        return _TEXTS[f"gred.{name}"]
+    returns, examples = _TEXTS[f"gred.{name}"].split(">>>", 1)
+    returns += _TEXTS["out returned"] if "out" in arguments else ""
+    returns += _TEXTS["several returned"] if name in ("mean", "sum") else ""
+    raises = _TEXTS["raises"] + (_RAISES.get(name) or _TEXTS.get(f"raises {nothing}", ""))
+    raises += _TEXTS["raises overflow"] if "initial" in arguments else ""
+    warns = f"RuntimeWarning\n    If {_WARNS[name]}.\n" if name in _WARNS else ""
+    warns += _TEXTS["warns complex"] if "dtype" in arguments else ""
+    parts = {
+        "Parameters": _parameters(name, arguments, ladder, nothing),
+        "Returns": returns,
+        "Raises": raises + _TEXTS["raises on devices"],
+        "Warns": _TEXTS["warns"] + warns,
+        "Examples": ">>> import gred, numpy as np\n>>>" + examples,
+    }
+    titled = (f"\n{title}\n{'-' * len(title)}\n{text}" for title, text in parts.items())
+    return f"{summary}\n{''.join(titled)}"
