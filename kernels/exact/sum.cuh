@@ -106,7 +106,7 @@ struct warp_adder {
             if constexpr (term::others)
                 add_batch_as(choose_windows<term>(Summed::range_of(loaded)));
             else
-                add_batch<term::always>(term::always_top + WINDOW_ROOM);
+                add_batch<term::always>(term::always_top + WINDOW_HEAD);
         }
     }
 };
