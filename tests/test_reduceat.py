@@ -225,7 +225,7 @@ def test_what_is_wrong_is_named(arguments, options, error, words):
 
 @pytest.mark.parametrize("count", [0, 7, 9])
 def test_the_core_counts_its_arguments(count):
-    with pytest.raises(TypeError, match="8 arguments"):
+    with pytest.raises(TypeError, match="8 positional arguments"):
         _core.reduceat(*[None] * count)
 
 

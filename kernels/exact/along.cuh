@@ -115,7 +115,7 @@ struct exact_column {
 
     __device__ __forceinline__ exact_column(shared<exact_word> words, bool leaves_out)
         : words(words), leaves_out(leaves_out), chosen(!term::others), deposits(false), taken(0),
-          windows(term::always_top + WINDOW_ROOM)
+          windows(term::always_top + WINDOW_HEAD)
     {
     }
 
@@ -142,13 +142,13 @@ struct exact_column {
     /* Windows with room above and below terms like these. */
     __device__ __forceinline__ void choose(const In (&x)[N])
     {
-        constexpr int spare = WINDOW_APART * int(count) - 1 - int(term::bits), highest = 1022,
-                      lowest = term::lowest + 52 + int(count - 1) * WINDOW_APART;
+        constexpr int spare = WINDOW_STEP * int(count) - 1 - int(term::bits), highest = 1022,
+                      lowest = term::lowest + 52 + int(count - 1) * WINDOW_STEP;
         exact_magnitudes<double> seen;
 #pragma unroll
         for (unsigned k = 0; k < terms; k++)
             seen.see(term_at(x, k));
-        int exponent = int(seen.greatest >> 20) - 1022 + spare / 4 + WINDOW_ROOM;
+        int exponent = int(seen.greatest >> 20) - 1022 + spare / 4 + WINDOW_HEAD;
         exponent = exponent < lowest ? lowest : exponent > highest ? highest : exponent;
         windows = own_windows(exponent);
         chosen = true;
@@ -225,10 +225,10 @@ struct exact_column {
         __int128 above = 0;
 #pragma unroll
         for (unsigned w = 0; w + 1 < count; w++)
-            above = above * (one << WINDOW_APART) + windows.units(s * count + w);
-        __int128 below = (above & ((one << (low_bits - WINDOW_APART)) - 1)) << WINDOW_APART;
+            above = above * (one << WINDOW_STEP) + windows.units(s * count + w);
+        __int128 below = (above & ((one << (low_bits - WINDOW_STEP)) - 1)) << WINDOW_STEP;
         below += windows.units(s * count + count - 1);
-        above = (above >> (low_bits - WINDOW_APART)) + (below >> low_bits);
+        above = (above >> (low_bits - WINDOW_STEP)) + (below >> low_bits);
         below &= (one << low_bits) - 1;
         const bool negative = above < 0;
         if (negative) {

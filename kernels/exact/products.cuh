@@ -47,7 +47,7 @@ struct product_terms {
         uint32_t least, end;
 
         __device__ __forceinline__ explicit windows(int exponent)
-            : upper(exponent), lower(exponent - term::lost_below)
+            : upper(exponent), lower(exponent - WINDOW_LOST)
         {
             const exact_bounds bounds(exponent, Used, exact_term<product_of<In>>::bits);
             least = uint32_t(bounds.least + 1023) << 20;

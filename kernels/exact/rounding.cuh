@@ -184,6 +184,23 @@ __device__ __forceinline__ void store_rounded(const struct exact_result &result,
         store_float(out + bytes, rounded.parts[EXACT_IMAGINARY], bytes);
 }
 
+/* Stores a result of so many parts, each of which round(part) has the bits of. By a warp. */
+template <class Round>
+__device__ __forceinline__ void store_parts(unsigned parts, const struct exact_result &result,
+                                            Round round)
+{
+    uint64_t real = 0, imag = 0;
+#pragma unroll 1
+    for (unsigned part = 0; part < parts; part++) {
+        const uint64_t bits = round(part);
+        real = part == EXACT_REAL ? bits : real;
+        imag = part == EXACT_IMAGINARY ? bits : imag;
+        __syncwarp();
+    }
+    if (threadIdx.x % warp_size == 0)
+        store_rounded(result, static_cast<unsigned char *>(result.out), real, imag);
+}
+
 /* Rounds the words of a block, by its first warp, and stores the result. Out of line, so that the
  * sum before it keeps no registers for this. */
 template <class Layout>
@@ -194,16 +211,10 @@ __device__ __noinline__ void round_words(shared<exact_word> words,
     const uint64_t count = result.finish.count - words[EXACT_NOTE_LEFT_OUT];
     const struct exact_span span = {Layout::first, Layout::digits, Layout::parts};
     const bool begins_negative = exact_asks_for_signs(&result.finish);
-    uint64_t real = 0, imag = 0;
-#pragma unroll 1
-    for (unsigned part = 0; part < Layout::parts; part++) {
-        const uint64_t bits =
-            rounded_part<each>(words + part * Layout::part, span, result, count, begins_negative);
-        real = part == EXACT_REAL ? bits : real;
-        imag = part == EXACT_IMAGINARY ? bits : imag;
-    }
-    if (threadIdx.x % warp_size == 0)
-        store_rounded(result, static_cast<unsigned char *>(result.out), real, imag);
+    store_parts(Layout::parts, result, [&](unsigned part) {
+        return rounded_part<each>(words + part * Layout::part, span, result, count,
+                                  begins_negative);
+    });
 }
 
 /* ---- results by a launch of their own ---- */
@@ -244,20 +255,13 @@ __global__ void exact_finish(global<const exact_word> state, enum reduction redu
                                             : exact_span_of(accumulator);
     const struct exact_result result = {out, out_type, mean, how};
     const uint64_t count = (counted ? *counted : how.count) - state[EXACT_NOTE_LEFT_OUT];
-    uint64_t real = 0, imag = 0;
-#pragma unroll 1
-    for (int part = 0; part < span.parts; part++) {
-        spread_part(words, state + part * exact_words_of_part(span), span, how, part);
-        const uint64_t bits =
-            rounded_part<each>(words, all, result, count, exact_begins_negative(&how, part), root);
-        real = part == EXACT_REAL ? bits : real;
-        imag = part == EXACT_IMAGINARY ? bits : imag;
-        __syncwarp();
-    }
-    if (threadIdx.x == 0) {
-        store_rounded(result, out, real, imag);
+    store_parts(unsigned(span.parts), result, [&](unsigned part) {
+        spread_part(words, state + part * exact_words_of_part(span), span, how, int(part));
+        return rounded_part<each>(words, all, result, count, exact_begins_negative(&how, int(part)),
+                                  root);
+    });
+    if (threadIdx.x == 0)
         post(ending, uint32_t(0));
-    }
 }
 
 } // namespace KERNELS

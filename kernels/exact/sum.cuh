@@ -4,7 +4,9 @@
  * last one adds; no order can make a difference.
  *
  * What is summed is a policy, `Summed`: element_terms (elements.cuh) or product_terms
- * (products.cuh). */
+ * (products.cuh). It has `tiles` and what a lane loads of one, a `tile`; `windows` for a batch; and
+ * says how a tile is added: `is_added` by the windows that are used, `is_added_again` by all of
+ * them, or `add_one_by_one`. */
 #pragma once
 
 #include "elements.cuh"
@@ -106,7 +108,7 @@ struct warp_adder {
             if constexpr (term::others)
                 add_batch_as(choose_windows<term>(Summed::range_of(loaded)));
             else
-                add_batch<term::always>(term::always_top + WINDOW_ROOM);
+                add_batch<term::always>(term::always_top + WINDOW_HEAD);
         }
     }
 };

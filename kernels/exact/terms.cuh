@@ -139,11 +139,10 @@ struct exact_term<product_of<In>> {
     using layout = products_layout<factor::sums>;
     static constexpr bool loses = std::is_same_v<typename factor::real, double>, others = true,
                           whole = false;
-    static constexpr int lost_below = 53; /* from a product to its lower part, as exponents */
     static constexpr unsigned terms = factor::products, sums = factor::sums,
                               bits = loses ? 53 : 2 * factor::bits, fewest = bits > 24 ? 2 : 1,
                               always = 0;
-    static constexpr int always_top = 0, lowest = -1074 + lost_below;
+    static constexpr int always_top = 0, lowest = -1074 + WINDOW_LOST;
 };
 
 /* ---- packs ---- */

@@ -11,7 +11,7 @@
  * the last window leaves has to be 0. Where any of this fails, the accumulators are put back, and
  * the numbers are added in more windows, or one by one.
  *
- * Numbers that are multiples of u, and less than 2^(k - WINDOW_ROOM), leave nothing, and nobody
+ * Numbers that are multiples of u, and less than 2^(k - WINDOW_HEAD), leave nothing, and nobody
  * needs to look after them either where the first accumulator is in the inner half of its range: 64
  * of them change it by less than 2^(k - 4), and a quarter of the range is 2^(k - 2). */
 #pragma once
@@ -21,11 +21,7 @@
 namespace KERNELS
 {
 
-enum {
-    WINDOW_APART = 43,
-    WINDOW_ROOM = 10, /* between an accumulator's exponent and that of the numbers it is for */
-    WINDOW_NUMBERS = 512
-};
+enum { WINDOW_NUMBERS = 512 }; /* that a window takes, at most */
 
 __device__ __forceinline__ uint64_t bits_of(double x)
 {
@@ -70,7 +66,7 @@ struct exact_windows {
 
     __device__ __forceinline__ int exponent_of(unsigned k) const
     {
-        return exponent - int(k % Windows) * WINDOW_APART;
+        return exponent - int(k % Windows) * WINDOW_STEP;
     }
 
     /* Adds a number to a sum in its first so many windows. */
@@ -268,8 +264,8 @@ struct exact_bounds {
     int least, end;
 
     __device__ __forceinline__ exact_bounds(int exponent, unsigned windows, unsigned bits)
-        : least(exponent - int(windows - 1) * WINDOW_APART - 52 + int(bits) - 1),
-          end(exponent - WINDOW_ROOM)
+        : least(exponent - int(windows - 1) * WINDOW_STEP - 52 + int(bits) - 1),
+          end(exponent - WINDOW_HEAD)
     {
     }
 };
@@ -302,23 +298,23 @@ __device__ __forceinline__ exact_choice choose_windows(exact_range own)
     const int spread = top - (int(all.least >> 20) - 1022), bits = spread + int(Term::bits);
     const int spare = spread > spare_least ? spread : spare_least;
     unsigned windows = fewest;
-    int holds = WINDOW_APART * int(windows) - 1;
+    int holds = WINDOW_STEP * int(windows) - 1;
     for (; windows < most && holds < bits + spare; windows++)
-        holds += WINDOW_APART;
+        holds += WINDOW_STEP;
     int room = (holds - bits) / (windows == fewest ? 4 : 2);
     /* Where one window would do for what is seen, it lies so that it does for nearly all. */
-    if (Term::whole && windows > 1 && bits + whole_room <= WINDOW_APART - 1)
+    if (Term::whole && windows > 1 && bits + whole_room <= WINDOW_STEP - 1)
         room = whole_room;
     if (holds < bits + spare) {
         room = room < room_least ? room_least : room;
         const int own_bottom = int(own.least >> 20) - 1022 - int(Term::bits);
         if (!most_lanes(own_bottom >= top + room - holds))
-            return {Term::always, Term::always_top + WINDOW_ROOM};
+            return {Term::always, Term::always_top + WINDOW_HEAD};
     }
     room = room < room_most ? room : room_most;
     /* Units that have a place, accumulators that are normal and finite. */
-    const int lowest = Term::lowest + 52 + int(windows - 1) * WINDOW_APART;
-    int exponent = top + room + WINDOW_ROOM;
+    const int lowest = Term::lowest + 52 + int(windows - 1) * WINDOW_STEP;
+    int exponent = top + room + WINDOW_HEAD;
     exponent = exponent < lowest ? lowest : exponent;
     return {windows, exponent < highest ? exponent : highest};
 }

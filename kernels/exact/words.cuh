@@ -5,6 +5,7 @@
 #include "../vector.cuh"
 
 #include "common/exact_words.h"
+#include "common/windows.h"
 
 namespace KERNELS
 {
