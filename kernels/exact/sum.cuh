@@ -45,20 +45,29 @@ struct warp_adder {
         tiles.load(loaded);
     }
 
+    template <class Windows>
+    __device__ __forceinline__ void add(Windows &windows, const typename Summed::tile &tile,
+                                        const typename Summed::tiles &here)
+    {
+        if (!summed.is_added(windows, tile) && !summed.is_added_again(windows, here))
+            summed.add_one_by_one(words, here);
+    }
+
     /* Adds the next tile while the one after it is on its way, if registers suffice for that: else
      * what other warps do hides the loads. */
     template <class Windows>
     __device__ __forceinline__ void add_tile(Windows &windows)
     {
-        const typename Summed::tiles here = tiles;
-        typename Summed::tile tile;
-        memcpy(&tile, &loaded, sizeof tile);
-        if (Summed::loads_ahead)
+        if constexpr (Summed::loads_ahead) {
+            const typename Summed::tiles here = tiles;
+            typename Summed::tile tile;
+            memcpy(&tile, &loaded, sizeof tile);
             load_next();
-        if (!summed.is_added(windows, tile) && !summed.is_added_again(windows, here))
-            summed.add_one_by_one(words, here);
-        if (!Summed::loads_ahead)
+            add(windows, tile, here);
+        } else {
+            add(windows, loaded, tiles);
             load_next();
+        }
     }
 
     /* Adds a batch of tiles, first of all in so many windows. */
