@@ -209,6 +209,8 @@ PyObject *numpys_scalar(union scalar value, enum element element)
         return scalar;
         NUMPY_NUMBERS(NEW)
 #undef NEW
+    case ELEMENT_BOOL: /* there are but two */
+        return Py_NewRef(PyArrayScalar_FromLong(value.b8));
     default:
         return scalar_of_descr(value, element);
     }
