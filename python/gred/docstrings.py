@@ -4,11 +4,10 @@
 """
 
 import re
-from pathlib import Path
 
 # Sections, each under its name; <name> stands for an earlier one. That of a reduction has what it
 # returns, and its examples.
-_SOURCE = Path(__file__).with_suffix(".txt")
+_SOURCE = __file__.rpartition(".")[0] + ".txt"
 
 _TWO_NAMES = "    Or if both `ddof` and `correction` are given.\n"
 _RAISES = {
@@ -28,7 +27,8 @@ _WARNS = {
 
 def _sections() -> dict[str, str]:
     """Take the source apart, and put sections where later ones name them."""
-    text = _SOURCE.read_text(encoding="utf-8")
+    with open(_SOURCE, encoding="utf-8") as file:
+        text = file.read()
     _, *parts = re.split(r"^= (.+)\n", text, flags=re.MULTILINE)
     sections: dict[str, str] = {}
     for name, text in zip(parts[::2], parts[1::2], strict=True):
