@@ -19,23 +19,22 @@ import sys
 from functools import partial
 
 import numpy as np
+from along import NAMES as ALONG_AXES
+from axes_kernels import NAMES as OF_LONG_ROWS
+from axes_kernels import wrong_long_rows
 from exact_truths import exact_products, nearest, nearest_root, same
 from exact_truths import truth as sum_or_mean
+from forcing import CONFIGURATIONS, force
 from gpu_arrays import GpuArray, call
 from inputs import EVERY_KIND, KINDS, OPS, Kind, block_sizes, exact, methods_on, reduce
 from reference import COMPLEX, EVERY_TYPE, REALS, agrees, truth
 from samples import element_there, fetched, options_of, sample, takes, wrong
-from test_axes_on_devices import NAMES as ALONG_AXES
+from segments import UFUNCS, by_one
 from test_axes_on_devices import wrong_on_device
 from test_exact_method import NAMES as EXACTLY
-from test_long_rows import NAMES as OF_LONG_ROWS
-from test_long_rows import wrong_long_rows
-from test_reduceat import UFUNCS
-from test_reduceat_on_devices import NONE_FORCED, SHARINGS, by_one
 from truths import NAMES, RECORDS, answer
 
 import gred
-from gred import _core
 from gred.testing import SimulatedArray
 
 LENGTHS = (1, 33, 1027, 9001)
@@ -271,9 +270,9 @@ def wrong_segments(options):
     """Reduce segments in every way in which they are shared, with offsets here and there."""
     runs, wrong, device = 0, [], options.device
     rises, random = np.sort(np.arange(300) ** 2 % 997), np.random.default_rng(3)
-    for op, sharing, dtype in itertools.product(UFUNCS, SHARINGS, SEGMENTS_OF):
+    for op, sharing, dtype in itertools.product(UFUNCS, CONFIGURATIONS["segments"], SEGMENTS_OF):
         x = random.integers(0, 2, 3997).astype(dtype)
-        _core.forced_segments(*SHARINGS[sharing])
+        force(CONFIGURATIONS["segments"][sharing])
         for offsets, step in ((rises, 1), (rises[::-1], 1), (np.array([0, 2**40, 5]), 4)):
             view = x[3::step]
             expected, _ = by_one(op, view, offsets)
@@ -281,7 +280,7 @@ def wrong_segments(options):
             runs += 1
             right = np.array_equal(got, expected)
             wrong += [] if right else [f"{op} of {dtype} segments, {sharing}"]
-        _core.forced_segments(*NONE_FORCED)
+        force({})
     return runs, wrong
 
 

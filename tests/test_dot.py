@@ -1,199 +1,311 @@
-"""`gred.dot`, and norms by `method="exact"`: against NumPy, and against fractions bit for bit."""
+"""`gred.dot`, norms by `method="exact"` and `ExactSum.add_products`, on the host and on devices.
+
+The truth is fractions, rounded once, or integers, or NumPy's answer; nothing of it comes from gred.
+Threads of devices run in another order for every test.
+"""
 
 import math
 import sys
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
+from drawn import examples
 from exact_truths import (
     any_floats,
     bits_of,
     dot,
+    exact_parts,
     exact_products,
+    exact_square,
     finite_floats,
     mixed,
     nearest,
     nearest_root,
+    of_exponents,
     same,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import BFLOAT16, COMPLEX, EXPONENTS, MANTISSA_BITS, REALS
-from test_host_loops import check_instructions
+from samples import element_there, fetched, there
+from thin import chosen
 
 import gred
+from gred.testing import SimulatedArray
 
-PROGRAM = Path(__file__).parent / "dot_loops.py"
 FLOAT64 = np.dtype(np.float64)
 INTEGERS = [np.dtype(kind + str(size)) for kind in "iu" for size in (1, 2, 4, 8)]
+EVERY = [*REALS, *COMPLEX, *INTEGERS, np.dtype(bool)]
+MANY = 600_000  # float64s: more than all warps take before they choose windows anew
+FIRST = 32_768  # elements: no fewer than those by which all warps choose them first
+# How much greater others may then be, in bits.
+ROOM = {np.float64: 8, np.float32: 9, np.float16: 5}
 typed = pytest.mark.parametrize("dtype", REALS, ids=str)
+both_methods = pytest.mark.parametrize("how", ["auto", "exact"])
+of_numpys_floats = pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+quiet = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+pytestmark = pytest.mark.usefixtures("shuffled")
 
 
-def quiet():
-    return np.errstate(all="ignore")
+def added(device, a, b):
+    """Add the products of arrays on a device, without any rounding."""
+    products = gred.ExactSum()
+    products.add_products(there(a, device), there(b, device))
+    assert products.count == np.size(a)
+    return products.fraction()
 
 
-def of_one_length(a, b):
-    return a[: len(b)], b[: len(a)]
+def drawn(dtype, n, spread, seed=1):
+    """Draw two factors whose products' exponents are spread so far, with all bits of their type."""
+    random = np.random.default_rng([n, seed])
+    return (
+        of_exponents(random.integers(-spread // 4, spread // 4 + 1, n), dtype, seed + k)
+        for k in range(2)
+    )
+
+
+def norm(x, **options):
+    return gred.norm(x, method="exact", **options)
+
+
+def root(x, dtype=np.float64):
+    """Give the norm that is right."""
+    return nearest_root(exact_square(x), dtype)
 
 
 # ---- exact ----
 
 
+@quiet
 @typed
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(60))
 @given(data=st.data())
-def test_an_exact_dot_product_is_the_nearest_float(dtype, data):
-    a, b = of_one_length(data.draw(any_floats(dtype)), data.draw(any_floats(dtype)))
-    with quiet():
-        assert same(gred.dot(a, b, method="exact"), dot(a, b, dtype))
+def test_an_exact_dot_product_is_the_nearest_float(device, dtype, data):
+    a, b = data.draw(any_floats(dtype)), data.draw(any_floats(dtype))
+    a, b = a[: len(b)], b[: len(a)]
+    assert same(gred.dot(a, b, method="exact", device=device), dot(a, b, dtype))
 
 
 @typed
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(60))
 @given(data=st.data())
-def test_an_exact_norm_is_the_nearest_float(dtype, data):
+def test_an_exact_norm_is_the_nearest_float(device, dtype, data):
     x = data.draw(finite_floats(dtype))
-    assert same(gred.norm(x, method="exact"), nearest_root(exact_products(x, x), dtype))
+    assert same(norm(x, device=device), root(x, dtype))
 
 
-def test_loops_of_all_instructions_are_exact_and_make_the_same_bits():
-    """With any number of threads, around every length, in windows and beside them."""
-    check_instructions(PROGRAM)
+@of_numpys_floats
+@pytest.mark.parametrize("spread", [0, 20, 60, 120, 2000])
+def test_every_length_is_exact(device, dtype, spread):
+    """Around warps, tiles, blocks, and boundaries of 16 bytes; in windows and beside them."""
+    limits = np.finfo(dtype)
+    spread = min(spread, limits.maxexp - limits.minexp)
+    for n in (1, 2, 5, 31, 129, 511, 512, 513, 2047, 2048, 2049, 4111, 16385, 40_001):
+        a, b = drawn(dtype, n, spread)
+        assert added(device, a, b) == exact_products(a, b), n
+        assert added(device, a, a) == exact_products(a, a), n
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.complex64])
+def test_arrays_aligned_in_different_ways_are_exact(device, dtype):
+    parts = [x.astype(dtype) for x in drawn(np.float32, 5000, 12)]
+    a, b = parts if dtype != np.complex64 else (x + 1j * x[::-1] for x in parts)
+    for first, second in ((0, 1), (1, 0), (1, 1), (1, 2), (3, 1), (8, 5)):
+        i, j = slice(first, first + 4980), slice(second, second + 4980)
+        x, y, right = there(a, device)[i], there(b, device)[j], exact_parts(a[i], b[j])
+        got, part = gred.dot(x, y, method="exact"), a.real.dtype
+        assert same(got.real, nearest(right[0], part))
+        assert same(got.imag, nearest(right[1], part))
+        fast = gred.dot(x, y)
+        assert abs(fast - complex(*map(float, right))) <= abs(fast) * 1e-2 + 0.1
 
 
 @pytest.mark.parametrize("n", [1, 2, 100, 5000, 30_001])
 @pytest.mark.parametrize("dtype", COMPLEX, ids=str)
-def test_complex_numbers_have_two_exact_sums(dtype, n):
+def test_complex_numbers_have_two_exact_sums(device, dtype, n):
     random = np.random.default_rng(n)
     a, b = ((random.normal(size=n) + 2.0**-20j * random.normal(size=n)).astype(dtype) for _ in "ab")
-    real = exact_products(a.real, b.real) - exact_products(a.imag, b.imag)
-    imag = exact_products(a.real, b.imag) + exact_products(a.imag, b.real)
-    got = gred.dot(a, b, method="exact")
+    real, imag = exact_parts(a, b)
+    got = gred.dot(there(a, device), there(b, device), method="exact")
     assert got.dtype == dtype
     assert same(got.real, nearest(real, a.real.dtype))
     assert same(got.imag, nearest(imag, a.real.dtype))
-    squares = exact_products(a.real, a.real) + exact_products(a.imag, a.imag)
-    assert same(gred.norm(a, method="exact"), nearest_root(squares, a.real.dtype))
+    assert same(norm(there(a, device)), root(a, a.real.dtype))
 
 
-def test_infinite_parts_are_added_with_their_signs():
-    with quiet():
-        upwards, downwards = complex(0, math.inf), complex(0, -math.inf)
-        for a, b in (([upwards], [1j]), ([math.inf], [1.0 + 0j]), ([1j], [downwards])):
-            a, b = np.array(a, complex), np.array(b, complex)
-            real = a.real * b.real - a.imag * b.imag
-            assert same(gred.dot(a, b, method="exact").real, real[0])
-            assert same(gred.dot(a, b).real, real[0])
+@quiet
+def test_infinite_parts_are_added_with_their_signs(device):
+    upwards, downwards = complex(0, math.inf), complex(0, -math.inf)
+    for a, b in (([upwards], [1j]), ([math.inf], [1.0 + 0j]), ([1j], [downwards])):
+        a, b = np.array(a, complex), np.array(b, complex)
+        real = a.real * b.real - a.imag * b.imag
+        for how in ("auto", "exact"):
+            assert same(gred.dot(a, b, method=how, device=device).real, real[0])
 
 
-def test_products_too_large_and_too_small_for_floats_are_right():
-    a = np.array([1e200, 1.0, -1e200, 1e-200, 3e-320])
-    b = np.array([1e200, 3.0, 1e200, 1e-200, 1e-5])
-    got = gred.ExactSum()
-    got.add_products(np.tile(a, 1000), np.tile(b, 1000))
-    assert got.fraction() == 1000 * exact_products(a, b)
-    assert gred.dot(a, b, method="exact") == 3.0
-    greatest = sys.float_info.max
-    assert gred.dot([greatest, greatest], [2.0, -1.0], method="exact") == greatest
-    assert gred.dot([greatest, greatest], [2.0, 1.0], method="exact") == math.inf
+def test_products_too_large_and_too_small_for_floats_are_right(device):
+    a = np.tile([1e200, 1.0, -1e200, 1e-200, 3e-320], 1000)
+    b = np.tile([1e200, 3.0, 1e200, 1e-200, 1e-5], 1000)
+    assert added(device, a, b) == exact_products(a, b)
+    assert gred.dot(there(a, device), there(b, device), method="exact") == 3000
+    for dtype in (np.float64, np.float32, np.float16):
+        greatest = np.finfo(dtype).max
+        x = np.array([greatest, greatest], dtype)
+        assert gred.dot(x, dtype([2, -1]), method="exact", device=device) == greatest
+        assert gred.dot(x, dtype([2, 1]), method="exact", device=device) == math.inf
+    assert np.finfo(float).max == sys.float_info.max
 
 
-@pytest.mark.parametrize("place", [0, 4095, 4096, 70_000])
 @pytest.mark.parametrize(
     ("x", "y", "expected"),
     [
         (2.0**-600, 2.0**-474 + 2.0**-526, None),
+        (2.0**-560 + 2.0**-612, 2.0**-480 + 2.0**-532, None),
+        (2.0**-1074, 2.0**-1074, None),
         (math.inf, 1.0, math.inf),
+        (-math.inf, 1.0, -math.inf),
         (math.inf, 0.0, math.nan),
+        (math.inf, 2.0**-1074, math.inf),
         (math.nan, 0.0, math.nan),
         (1e300, -1e300, None),
         (2.0**1000, 2.0**-900, None),
+        (-0.0, 2.0**-1074, None),
     ],
 )
-def test_one_odd_product_is_right_anywhere(x, y, expected, place):
+def test_one_odd_product_is_right_anywhere(device, x, y, expected):
     """Too small, too large, or no number: beside ones that lie within windows."""
-    a, b = np.full(70_001, 1.5), np.full(70_001, 0.5)
-    a[place], b[place] = x, y
-    got = gred.ExactSum()
-    got.add_products(a, b)
-    if expected is None:
-        assert got.fraction() == 70_000 * Fraction(3, 4) + Fraction(x) * Fraction(y)
-    else:
-        assert same(got.value(), np.float64(expected))
+    n = 70_001 if device == "host" else 20_001
+    for spot in (0, 1, 700, 4095, 4096, n - 1):
+        a, b = np.full(n, 1.5), np.full(n, 0.5)
+        a[spot], b[spot] = x, y
+        if expected is None:
+            assert added(device, a, b) == (n - 1) * Fraction(3, 4) + Fraction(x) * Fraction(y)
+        else:
+            got = gred.ExactSum()
+            got.add_products(there(a, device), there(b, device))
+            assert same(got.value(), np.float64(expected))
+
+
+@pytest.mark.parametrize("exponent", [-900, -950, -960, -968, -970, -975, -990, -1020, -1060])
+def test_products_near_the_least_floats_are_exact(device, exponent):
+    """All of them: what they lose is just a float, or no longer one."""
+    a, b = drawn(np.float64, 20_000, 4)
+    a, b = a * 2.0 ** (exponent // 2), b * 2.0 ** (exponent - exponent // 2)
+    assert added(device, a, b) == exact_products(a, b)
+    a[::2] *= 2.0**40
+    assert added(device, a, b) == exact_products(a, b)
+
+
+@pytest.mark.parametrize("exponent", [900, 960, 1000, 1010, 1015, 1020, 1022])
+def test_products_near_the_greatest_floats_are_exact(device, exponent):
+    a, b = drawn(np.float64, 20_000, 4)
+    a, b = a * 2.0 ** (exponent // 2), b * 2.0 ** (exponent - exponent // 2)
+    assert added(device, a, b) == exact_products(a, b)
+
+
+@of_numpys_floats
+def test_zeros_among_others_change_nothing(device, dtype):
+    a, b = drawn(dtype, 9000, 8)
+    a[::3], b[::5], a[1::7], b[2::7] = 0, -0.0, -0.0, 0
+    assert added(device, a, b) == exact_products(a, b)
+    a[:8000] = 0
+    assert added(device, a, b) == exact_products(a, b)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_windows_are_chosen_anew_where_products_have_changed(device, dtype):
+    """Stretches that are greater, or less, than those before them, or both at once."""
+    steps = {
+        "up": np.linspace(-50, 50, MANY),
+        "down": np.linspace(50, -50, MANY),
+        "a peak": np.where(np.arange(MANY) % 50_021 == 50_020, 40, 0),
+        "a hole": np.where(np.arange(MANY) % 50_021 == 50_020, -40, 0),
+        "levels": np.repeat([0, 30, -30, 0, 50, -50], MANY // 6),
+    }
+    for name in chosen(steps, dtype):
+        a = of_exponents(steps[name].astype(int), dtype)
+        b = of_exponents(np.zeros(len(a), int), dtype, seed=2)
+        assert added(device, a, b) == exact_products(a, b), name
+
+
+@pytest.mark.parametrize(
+    ("dtype", "higher"),
+    [(kind, room + more) for kind, room in ROOM.items() for more in (-3, -1, 0, 1)],
+)
+def test_windows_that_are_full_to_their_limit_are_exact(device, dtype, higher):
+    """As many of the greatest products of one sign as a window takes, and more."""
+    greatest, n = dtype(2 - np.finfo(dtype).eps), 2_200_000
+    for sign in chosen((1, -1), dtype, higher):
+        a, b = np.full(n, greatest, dtype), np.full(n, sign * greatest, dtype)
+        a[FIRST:] *= dtype(2) ** (higher // 2)
+        b[FIRST:] *= dtype(2) ** (higher - higher // 2)
+        square, times = Fraction(float(greatest)) ** 2, FIRST + (n - FIRST) * 2**higher
+        assert added(device, a, b) == sign * square * times
+
+
+def test_lower_windows_that_are_full_to_their_limit_are_exact(device):
+    """The first windows leave as much of every part as they can, wherever they lie."""
+    for bit in (24, 25, 26, 27, 28, 40, 50):
+        for sign in (1, -1):
+            a, b = np.full(MANY, 1 + 2.0**-bit - 2.0**-52), np.full(MANY, sign * (1 + 2.0**-bit))
+            assert added(device, a, b) == MANY * Fraction(float(a[0])) * Fraction(float(b[0]))
+
+
+def test_ties_are_decided_by_far_bits(device):
+    for far in (-60, -1074, -2148):
+        for sign in (1, 0, -1):
+            a, b = np.zeros(10_000), np.zeros(10_000)
+            a[7], b[7], a[4321], b[4321] = 1.0, 1.0, 2.0**-26, 2.0**-27
+            a[9999], b[9999] = sign * 2.0 ** (far // 2), 2.0 ** (far - far // 2)
+            got = gred.dot(there(a, device), there(b, device), method="exact")
+            assert got == 1 + (2.0**-52 if sign > 0 else 0)
+
+
+@quiet
+@typed
+def test_any_bits_are_exact(device, dtype):
+    random = np.random.default_rng(4)
+    a, b = (random.integers(0, 256, 4000 * dtype.itemsize, np.uint8).view(dtype) for _ in "ab")
+    finite = np.isfinite(a.astype(np.float64)) & np.isfinite(b.astype(np.float64))
+    a, b = a[finite], b[finite]
+    assert same(gred.dot(a, b, method="exact", device=device), dot(a, b, dtype))
+
+
+def test_types_that_mix_are_multiplied_as_they_are(device):
+    a = np.array([2**63 - 1, -(2**62) - 1, 3] * 2000)
+    b = np.array([1.0, 2.0, 2.0**-70] * 2000)
+    expected = nearest(exact_products(a, b), np.float64)
+    assert same(gred.dot(there(a, device), there(b, device), method="exact"), expected)
+    assert same(gred.dot(there(b, device), there(a, device), method="exact"), expected)
+    unsigned = np.array([2**64 - 1, 2**63 + 1, 7] * 1000, np.uint64)
+    small = np.arange(-100, 100, dtype=np.int16)
+    for x, y in ((unsigned, unsigned), (unsigned, a[:3000]), (small, small), (small > 0, small)):
+        assert added(device, x, y) == exact_products(x, y)
+    half = np.linspace(-1, 1, 200).astype(np.float16)
+    expected = nearest(exact_products(small, half), np.float32)
+    assert same(gred.dot(there(small, device), there(half, device), method="exact"), expected)
+    assert gred.dot(np.ones(3, BFLOAT16), np.ones(3, np.float16), device=device).dtype == "f4"
 
 
 def test_any_order_makes_the_same_exact_bits():
     random = np.random.default_rng(3)
     a, b = random.lognormal(0, 20, 50_000), random.normal(size=50_000)
-    sums = set()
-    for _ in range(8):
-        order = random.permutation(len(a))
-        sums.add(float(gred.dot(a[order], b[order], method="exact")))
+    orders = [random.permutation(len(a)) for _ in range(8)]
+    sums = {float(gred.dot(a[order], b[order], method="exact")) for order in orders}
     assert sums == {float(nearest(exact_products(a, b), FLOAT64))}
 
 
-def test_types_that_mix_are_multiplied_as_they_are():
-    a = np.array([2**63 - 1, -(2**62) - 1, 3])
-    b = np.array([1.0, 2.0, 2.0**-70])
-    assert same(gred.dot(a, b, method="exact"), nearest(exact_products(a, b), FLOAT64))
-    small = np.arange(-100, 100, dtype=np.int16)
-    half = np.linspace(-1, 1, 200).astype(np.float16)
-    expected = nearest(exact_products(small, half), np.float32)
-    assert same(gred.dot(small, half, method="exact"), expected)
-    assert gred.dot(np.ones(3, BFLOAT16), np.ones(3, np.float16)).dtype == np.float32
+# ---- exact norms ----
 
 
 @pytest.mark.parametrize("exponent", [-1074, -1060, -1022, -600, -500, -1, 0, 1, 500, 1000])
 def test_roots_of_squares_at_all_magnitudes_are_right(exponent):
     random = np.random.default_rng(exponent + 2000)
-    for n in (1, 2, 3, 10):
-        for _ in range(50):
-            significands = random.integers(1, 2 ** random.integers(1, min(54, 1024 - exponent)), n)
-            x = np.ldexp(significands.astype(float), exponent)
-            expected = nearest_root(exact_products(x, x), FLOAT64)
-            assert same(gred.norm(x, method="exact"), expected)
-
-
-def test_exact_norms_take_what_other_norms_take():
-    x = mixed(4000)[:3000].reshape(30, 100)
-    chosen = np.random.default_rng(1).random(x.shape) < 0.5
-    assert same(
-        gred.norm(x[::2, ::-3], method="exact"),
-        nearest_root(exact_products(x[::2, ::-3], x[::2, ::-3]), FLOAT64),
-    )
-    assert same(
-        gred.norm(x, where=chosen, method="exact"),
-        nearest_root(exact_products(x[chosen], x[chosen]), FLOAT64),
-    )
-    ints = np.array([2**62 + 1, -3, 2**63 - 1])
-    assert same(gred.norm(ints, method="exact"), nearest_root(exact_products(ints, ints), FLOAT64))
-    out = np.zeros((), np.float32)
-    gred.norm([3.0, 4.0], out=out, method="exact")
-    assert out == 5
-    assert same(gred.norm([], method="exact"), np.float64(0.0))
-    assert same(gred.norm([-0.0, 0.0], method="exact"), np.float64(0.0))
-    assert gred.norm([1.0, -math.inf], method="exact") == math.inf
-    assert math.isnan(gred.norm([math.nan, math.inf], method="exact"))
-    with pytest.raises(ValueError, match="norm of order 2; not for"):
-        gred.norm(x, 1, method="exact")
-
-
-@pytest.mark.parametrize("dtype", [*REALS, *COMPLEX], ids=str)
-def test_exact_norms_along_an_axis_are_those_of_its_rows(dtype):
-    x = mixed(1000)[:600].reshape(4, 30, 5) * 2.0**-60
-    x = np.clip(x, -100, 100) if dtype.itemsize == 2 else np.clip(x, -1e9, 1e9)
-    x = (x + 1j * x[::-1] if dtype in COMPLEX else x).astype(dtype)
-    for axis in range(3):
-        got = gred.norm(x, axis=axis, method="exact")
-        rows = np.moveaxis(x, axis, -1)
-        for index in np.ndindex(got.shape):
-            row = rows[index]
-            parts = (row.real, row.imag) if dtype in COMPLEX else (row,)
-            square = sum(exact_products(part, part) for part in parts)
-            assert same(got[index], nearest_root(square, got.dtype))
+    for n in (1, 2, 3, 10) * 50:
+        significands = random.integers(1, 2 ** random.integers(1, min(54, 1024 - exponent)), n)
+        x = np.ldexp(significands.astype(float), exponent)
+        assert same(norm(x), root(x))
 
 
 @typed
@@ -203,57 +315,118 @@ def test_a_far_off_bit_decides_a_norms_tie(dtype):
     for k in range(limit // 5 + 1 | 1, limit // 4, max(2, limit // 512 & ~1)):
         ends = np.array([3 * k, 4 * k]).astype(dtype)
         assert [int(x) for x in ends] == [3 * k, 4 * k]
-        tie = [*ends, dtype.type(0)]
-        above = [[*ends, dtype.type(x)] for x in (2.0 ** -EXPONENTS[dtype], 2.0**-11)]
         even = 5 * k + 1 if (5 * k + 1) % 4 == 0 else 5 * k - 1
-        assert gred.norm(np.array(tie, dtype), method="exact") == even
-        for x in above:
-            assert gred.norm(np.array(x, dtype), method="exact") == 5 * k + 1
+        assert norm(np.append(ends, dtype.type(0))) == even
+        for x in (2.0 ** -EXPONENTS[dtype], 2.0**-11):
+            assert norm(np.append(ends, dtype.type(x))) == 5 * k + 1
+
+
+def test_exact_norms_take_what_other_norms_take(device):
+    x = mixed(4000)[:3000].reshape(30, 100)
+    mask = np.random.default_rng(1).random(x.shape) < 0.5
+    view = x[::2, ::-3]
+    assert same(norm(there(x, device, lambda x: x[::2, ::-3])), root(view))
+    assert same(norm(view, device=device), root(view))
+    for where in (mask, there(mask, device)):
+        assert same(norm(there(x, device), where=where), root(x[mask]))
+    assert same(norm(x, where=mask, device=device), root(x[mask]))
+    ints = np.array([2**62 + 1, -3, 2**63 - 1])
+    for dtype in (np.int64, np.uint64, np.int32, np.int8):
+        for y in (ints.astype(dtype), np.repeat(ints.astype(dtype), 2)[::2]):
+            assert same(norm(y, device=device), root(y))
+    assert same(norm(np.float32([3, 2.0**-30]), dtype=float, device=device), np.float64(3.0))
+    assert same(norm(np.zeros(0), device=device), np.float64(0.0))
+    assert same(norm([-0.0, 0.0], device=device), np.float64(0.0))
+    assert norm([1.0, -math.inf], device=device) == math.inf
+    assert math.isnan(norm([math.nan, math.inf], device=device))
+    with pytest.raises(ValueError, match="norm of order 2; not for"):
+        norm(x, ord=1, device=device)
+
+
+@pytest.mark.parametrize("result", [np.float32, np.float64])
+def test_exact_norms_go_to_an_element_of_the_device(device, result):
+    """A float32 is rounded to once."""
+    x = np.random.default_rng(1).normal(size=5001)
+    out = element_there(result, device)
+    for y in (x, x[:0], np.exp(1j * x), np.array([3.0, 4.0])):
+        norm(there(y, device), out=out)
+        assert same(fetched(out, device), root(y, result))
+
+
+@pytest.mark.parametrize("dtype", [*REALS, *COMPLEX], ids=str)
+def test_exact_norms_along_an_axis_are_those_of_its_rows(device, dtype):
+    x = mixed(1000)[:600].reshape(4, 30, 5) * 2.0**-60
+    x = np.clip(x, -100, 100) if dtype.itemsize == 2 else np.clip(x, -1e9, 1e9)
+    x = (x + 1j * x[::-1] if dtype in COMPLEX else x).astype(dtype)
+    for axis in range(3):
+        got = norm(x, axis=axis, device=device)
+        rows = np.moveaxis(x, axis, -1)
+        for index in np.ndindex(got.shape):
+            assert same(np.asarray(got)[index], root(rows[index], got.dtype))
+
+
+def test_exact_norms_are_told_and_measured(device):
+    x = there(np.ones(3000), device)
+    assert gred.explain(x, "norm", method="exact").method == "exact"
+    assert gred.kernel_time(x, "norm", method="exact", samples=2).method == "exact"
+
+
+@pytest.mark.parametrize("block_size", [32, 64, 256, 1024])
+def test_blocks_of_any_size_make_the_same_bits(device, block_size):
+    if device == "host":
+        pytest.skip("the host has no blocks")
+    for dtype in (np.float64, np.float32, np.complex128):
+        for spread in (3, 40, 120):
+            x = next(drawn(np.float32, 20_000, spread)).astype(dtype)
+            got = norm(x, device=device, block_size=block_size)
+            assert same(got, root(x, got.dtype))
 
 
 # ---- fast ----
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
-@pytest.mark.parametrize("n", [1, 15, 16, 17, 4095, 4097, 70_001])
-def test_integers_are_multiplied_in_64_bits(dtype, n):
-    info, random = np.iinfo(dtype), np.random.default_rng(n)
-    a, b = (random.integers(info.min, info.max, n, dtype, endpoint=True) for _ in "ab")
-    wide = np.int64 if dtype.kind == "i" else np.uint64
-    for method in ("auto", "exact"):
-        got = gred.dot(a, b, method=method)
-        assert got.dtype == wide
-        assert (int(got) - int((a.astype(object) * b.astype(object)).sum())) % 2**64 == 0
+@both_methods
+def test_integers_are_multiplied_in_64_bits(device, dtype, how):
+    info = np.iinfo(dtype)
+    for n in (1, 15, 16, 17, 4095, 4097, 70_001 if device == "host" else 40_001):
+        random = np.random.default_rng(n)
+        a, b = (random.integers(info.min, info.max, n, dtype, endpoint=True) for _ in "ab")
+        for part in (slice(None), slice(n // 3, None)):
+            got = gred.dot(there(a, device)[part], there(b, device)[part], method=how)
+            assert got.dtype == (np.int64 if dtype.kind == "i" else np.uint64)
+            right = (a[part].astype(object) * b[part].astype(object)).sum()
+            assert (int(got) - int(right)) % 2**64 == 0
 
 
-def test_truth_values_are_counted():
+def test_truth_values_are_counted(device):
     a, b = (np.random.default_rng(k).random(10_001) < 0.5 for k in range(2))
-    assert gred.dot(a, b) == (a & b).sum()
-    assert gred.dot(a, b).dtype == np.int64
-    assert gred.dot(a, b.astype(np.int8)) == (a & b).sum()
+    got = gred.dot(there(a, device), there(b, device))
+    assert (got, got.dtype) == ((a & b).sum(), np.int64)
+    assert gred.dot(a, b.astype(np.int8), device=device) == (a & b).sum()
     any_byte = np.full(5, 7, np.uint8).view(bool)
-    assert gred.dot(any_byte, any_byte) == 5
+    assert gred.dot(any_byte, any_byte, device=device) == 5
 
 
 @typed
 @pytest.mark.parametrize("n", [1, 15, 17, 4097, 70_001])
-def test_fast_dot_products_are_as_good_as_trees(dtype, n):
+def test_fast_dot_products_are_as_good_as_trees(device, dtype, n):
     random = np.random.default_rng(n)
     a, b = (random.normal(size=n).astype(dtype) for _ in "ab")
-    truth = exact_products(a, b)
     magnitudes = float(exact_products(np.abs(a), np.abs(b)))
-    got = gred.dot(a, b)
+    got = gred.dot(a, b, device=device)
     assert got.dtype == dtype
-    error = abs(float(Fraction(float(got)) - truth))
+    error = abs(float(Fraction(float(got)) - exact_products(a, b)))
     rounding = abs(float(got)) * float(np.finfo(dtype).eps if dtype != BFLOAT16 else 2.0**-8)
-    assert error <= magnitudes * 2.0**-53 * (12 + math.log2(n)) + rounding
+    additions = (12 if device == "host" else 24) + math.log2(n)
+    assert error <= magnitudes * 2.0**-53 * additions + rounding
 
 
 @pytest.mark.parametrize("dtype", COMPLEX, ids=str)
-def test_fast_complex_dot_products_are_numpys(dtype):
+def test_fast_complex_dot_products_are_numpys(device, dtype):
     random = np.random.default_rng(1)
     a, b = ((random.normal(size=9001) + 1j * random.normal(size=9001)).astype(dtype) for _ in "ab")
-    got = gred.dot(a, b)
+    got = gred.dot(there(a, device), there(b, device))
     assert got.dtype == dtype
     expected = np.dot(a.astype(complex), b.astype(complex))
     assert abs(got - expected) < 1e-10 + abs(expected) * np.finfo(dtype).eps
@@ -274,87 +447,184 @@ def test_no_number_of_threads_changes_a_bit():
     assert len(made) == 1
 
 
-def test_any_layout_makes_the_same_bits():
+@both_methods
+def test_no_order_of_threads_changes_a_bit(device, how):
     random = np.random.default_rng(2)
-    a, b = (random.normal(size=20_001) for _ in "ab")
-    twice = np.repeat(a, 2)[::2]
-    for method in ("auto", "exact"):
-        expected = gred.dot(a, b, method=method)
-        for x in (twice, a[::-1][::-1], a.astype(">f8"), a.tolist(), memoryview(a)):
-            assert same(gred.dot(x, b, method=method), expected)
-            assert same(gred.dot(b, x, method=method), expected)
-    shifted = np.zeros(8 * len(a) + 1, np.uint8)[1:].view(np.float64)
-    shifted[:] = a
-    assert same(gred.dot(shifted, b), gred.dot(a, b))
-    assert same(gred.dot(a[::-1], b[::-1], method="exact"), gred.dot(a, b, method="exact"))
-    assert gred.dot(np.broadcast_to(2.0, 7), np.arange(7.0)) == 42
+    a, b = (there(random.normal(size=100_003), device) for _ in "ab")
+    made = set()
+    for order, seed in (("forwards", 0), ("backwards", 0), ("shuffled", 1), ("shuffled", 2)):
+        with gred.thread_order(order, **({"seed": seed} if order == "shuffled" else {})):
+            made.add(float(gred.dot(a, b, method=how)))
+    assert len(made) == 1
 
 
-@pytest.mark.parametrize("a", [*REALS, *COMPLEX, *INTEGERS, np.dtype(bool)], ids=str)
-@pytest.mark.parametrize("b", [*REALS, *COMPLEX, *INTEGERS, np.dtype(bool)], ids=str)
-def test_types_are_promoted_as_numpy_does(a, b):
-    x, y = np.array([1, 0, 1], a), np.array([1, 1, 1], b)
-    got = gred.dot(x, y)
-    assert got == 2
-    if BFLOAT16 not in (a, b):
-        expected = np.result_type(a, b)
-        if expected.kind in "bi":
-            expected = np.dtype(np.int64)
-        assert got.dtype == (np.dtype(np.uint64) if expected.kind == "u" else expected)
-
-
+@quiet
 @settings(deadline=None)
 @given(any_floats(FLOAT64), any_floats(FLOAT64))
 def test_what_is_not_finite_is_as_numpy_has_it(a, b):
-    a, b = of_one_length(a, b)
-    with quiet():
-        if not np.isfinite(a * b).all():
-            expected = (a * b).sum()
-            assert same(gred.dot(a, b), expected) or not np.isfinite(gred.dot(a, b))
-            assert math.isnan(gred.dot(a, b)) or not math.isnan(expected)
+    a, b = a[: len(b)], b[: len(a)]
+    if not np.isfinite(a * b).all():
+        expected = (a * b).sum()
+        assert same(gred.dot(a, b), expected) or not np.isfinite(gred.dot(a, b))
+        assert math.isnan(gred.dot(a, b)) or not math.isnan(expected)
 
 
-def test_the_dot_product_of_nothing_is_zero():
+# ---- arguments ----
+
+
+@both_methods
+def test_any_layout_is_read(device, how):
+    random = np.random.default_rng(2)
+    a, b = (random.normal(size=20_001) for _ in "ab")
+    for view in (lambda x: x[::2], lambda x: x[::-1], lambda x: x[1::3], lambda x: x[5:-7]):
+        x, y = view(a), view(b)[::-1]
+        right = exact_products(x, y)
+
+        def is_right(got, right=right):
+            if how == "exact":
+                return same(got, nearest(right, np.float64))
+            return abs(got - float(right)) < 1e-9
+
+        there_x, there_y = there(a, device, view), there(b, device, lambda x, v=view: v(x)[::-1])
+        assert is_right(gred.dot(there_x, there_y, method=how))
+        assert is_right(gred.dot(there_y, there_x, method=how))
+        assert is_right(gred.dot(there(x.copy(), device), there_y, method=how))
+        assert is_right(gred.dot(x, y, method=how, device=device))
+        assert is_right(gred.dot(x.astype(">f8"), y, method=how, device=device))
+    matrices = [np.arange(60.0).reshape(4, 15).T, np.arange(60.0).reshape(15, 4)]
+    assert added(device, *matrices) == exact_products(*matrices)
+
+
+@both_methods
+def test_any_layout_makes_the_same_bits_on_the_host(how):
+    random = np.random.default_rng(2)
+    a, b = (random.normal(size=20_001) for _ in "ab")
+    expected = gred.dot(a, b, method=how)
+    shifted = np.zeros(8 * len(a) + 1, np.uint8)[1:].view(np.float64)
+    shifted[:] = a
+    twice = np.repeat(a, 2)[::2]
+    for x in (twice, a[::-1][::-1], a.astype(">f8"), a.tolist(), memoryview(a), shifted):
+        assert same(gred.dot(x, b, method=how), expected)
+        assert same(gred.dot(b, x, method=how), expected)
+    assert gred.dot(np.broadcast_to(2.0, 7), np.arange(7.0), method=how) == 42
+
+
+@both_methods
+def test_pieces_make_the_same_bits(device, how):
+    a, b = drawn(np.float32, 60_000, 30)
+    expected = nearest(exact_products(a, b), np.float32)
+
+    def is_right(got):
+        return same(got, expected) or (how == "auto" and abs(got / expected - 1) < 1e-4)
+
+    with gred.workspace_limit(1):
+        assert is_right(gred.dot(a, b, method=how, device=device))
+        assert is_right(gred.dot(there(a, device), there(b, device), method=how))
+        assert is_right(gred.dot(a[::-1], b[::-1], method=how, device=device))
+        strided = there(np.repeat(a, 2), device, lambda x: x[::2])
+        assert is_right(gred.dot(strided, there(b, device), method=how))
+        both, other = a + 1j * b, b - 2j * a
+        real, imag = exact_parts(both, other)
+        got = gred.dot(there(both, device), there(other, device), method="exact")
+        assert same(got.real, nearest(real, np.float32))
+        assert same(got.imag, nearest(imag, np.float32))
+        out = element_there(np.float64, device)
+        norm(strided, dtype=np.float64, out=out)
+        assert same(fetched(out, device), root(a))
+
+
+def test_arrays_larger_than_a_piece_are_brought_in_turn(device):
+    n = (16 << 20) // 8 * 2 + 4321
+    a, b = np.ones(n), np.full(n, 2.0**-30)
+    a[-1] = 2.0**40
+    assert gred.dot(a, b, method="exact", device=device) == (n - 1) * 2.0**-30 + 2.0**10
+
+
+@both_methods
+@pytest.mark.parametrize("a", EVERY, ids=str)
+def test_types_are_promoted_as_numpy_does(device, a, how):
+    for b in EVERY:
+        got = gred.dot(np.array([1, 0, 1], a), np.ones(3, b), device=device, method=how)
+        assert got == 2
+        assert got.dtype == gred.dot(np.ones(3, a), np.ones(3, b)).dtype
+        if BFLOAT16 not in (a, b):
+            expected = np.result_type(a, b)
+            wide = {"b": np.int64, "i": np.int64, "u": np.uint64}
+            assert got.dtype == wide.get(expected.kind, expected)
+
+
+@both_methods
+def test_the_dot_product_of_nothing_is_zero(device, how):
     for dtype in (np.float32, np.int8, np.complex64):
-        for method in ("auto", "exact"):
-            got = gred.dot(np.ones(0, dtype), np.ones(0, dtype), method=method)
+        x = np.ones(0, dtype)
+        for a, b in ((there(x, device), there(x, device)), (there(x, device), x), (x, x)):
+            got = gred.dot(a, b, method=how)
             assert got == 0
             assert got.dtype == (np.int64 if dtype is np.int8 else dtype)
+    assert added(device, np.ones(0), np.ones(0)) == 0
 
 
-def test_zeros_are_positive():
-    for method in ("auto", "exact"):
-        assert bits_of([gred.dot([-0.0], [1.0], method=method)]) == bits_of([0.0])
-    assert same(gred.dot([2.0**-1074], [-(2.0**-1074)], method="exact"), np.float64(-0.0))
+@both_methods
+def test_zeros_are_positive(device, how):
+    for x, y in (([-0.0], [1.0]), ([-0.0] * 5000, [1.0] * 5000)):
+        got = gred.dot(x, y, method=how, device=device)
+        assert bits_of([got]) == bits_of([0.0])
+    tiny = gred.dot([2.0**-1074], [-(2.0**-1074)], method="exact", device=device)
+    assert same(tiny, np.float64(-0.0))
+
+
+@both_methods
+def test_inputs_are_never_written(device, how):
+    a = np.arange(5.0)
+    a.flags.writeable = False
+    x, y = there(a, device), there(a, device)
+    assert gred.dot(x, y, method=how) == 30
+    for view in (x, y):
+        whole = view.host() if device == "cuda" else view if device == "host" else view.get()
+        assert np.array_equal(whole.ravel(), np.arange(5.0))
 
 
 # ---- what is refused ----
 
 
-def test_anything_but_two_vectors_of_one_length_is_refused():
-    for a, b in (([1.0], [1.0, 2.0]), (np.ones((2, 2)), np.ones((2, 2))), (1.0, 2.0), ([1], 1)):
-        with pytest.raises(ValueError, match=r"vectors of one length; got shapes \(.*\) and \("):
-            gred.dot(a, b)
-
-
-def test_other_methods_types_and_arguments_are_refused():
+def test_arrays_that_lie_apart_are_refused(device):
+    if device == "host":
+        pytest.skip("arrays of the host go to any device")
     x = np.ones(3)
-    with pytest.raises(ValueError, match="'auto' or 'exact'; got 'unroll8'"):
-        gred.dot(x, x, method="unroll8")
-    with pytest.raises(ValueError, match="method 'exacd' does not exist"):
-        gred.dot(x, x, method="exacd")
-    with pytest.raises(TypeError, match="b: element type"):
-        gred.dot(x, np.array(["a"] * 3))
-    with pytest.raises(TypeError, match="masked"):
-        gred.dot(np.ma.masked_array(x, [True, False, False]), x)
-    with pytest.raises(TypeError, match="no keyword argument 'axis'"):
-        gred.dot(x, x, axis=0)
-    with pytest.raises(TypeError, match="takes 2"):
-        gred.dot(x)
+    for a, b in ((there(x, device), x), (x, there(x, device))):
+        with pytest.raises(ValueError, match=r"a lies on '.*' and b on '.*'; both have to lie on"):
+            gred.dot(a, b)
+        with pytest.raises(ValueError, match="both have to lie on one device"):
+            gred.ExactSum().add_products(a, b)
+    if device == "cuda":
+        with pytest.raises(ValueError, match="both have to lie on one device"):
+            gred.dot(there(x, device), SimulatedArray(x))
+    with pytest.raises(ValueError, match="device 'host': a lies on"):
+        gred.dot(there(x, device), there(x, device), device="host")
 
 
-def test_inputs_are_never_written():
-    a, b = np.arange(5.0), np.arange(5.0)
-    for x in (a, b):
-        x.flags.writeable = False
-    assert gred.dot(a, b) == gred.dot(a, b, method="exact") == 30
+X = np.ones(3)
+OF_ANOTHER_LENGTH = r"vectors of one length; got shapes \(.*\) and \("
+REFUSED = [
+    (([1.0], [1.0, 2.0]), {}, ValueError, OF_ANOTHER_LENGTH),
+    ((np.ones((2, 2)), np.ones((2, 2))), {}, ValueError, OF_ANOTHER_LENGTH),
+    ((1.0, 2.0), {}, ValueError, OF_ANOTHER_LENGTH),
+    (([1], 1), {}, ValueError, OF_ANOTHER_LENGTH),
+    ((X, X), {"method": "unroll8"}, ValueError, "'auto' or 'exact'; got 'unroll8'"),
+    ((X, X), {"method": "last_block"}, ValueError, "method of dot must be 'auto' or 'exact'"),
+    ((X, X), {"method": "exacd"}, ValueError, "method 'exacd' does not exist"),
+    ((X, np.array(["a"] * 3)), {}, TypeError, "b: element type"),
+    ((np.ma.masked_array(X, [True, False, False]), X), {}, TypeError, "masked"),
+    ((X, X), {"axis": 0}, TypeError, "no keyword argument 'axis'"),
+    ((X,), {}, TypeError, "takes 2"),
+    ((X, X), {"device": "gpu"}, ValueError, "device must be"),
+    ((X, X), {"stream": "new"}, TypeError, "stream"),
+]
+
+
+@pytest.mark.parametrize(("vectors", "options", "error", "words"), REFUSED)
+def test_what_is_wrong_is_named(device, vectors, options, error, words):
+    plain = all(type(x) is np.ndarray and x.dtype == float for x in vectors)
+    placed = [there(x, device) for x in vectors] if plain else vectors
+    with pytest.raises(error, match=words):
+        gred.dot(*placed, **({} if plain else {"device": device}) | options)

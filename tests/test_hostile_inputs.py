@@ -24,6 +24,7 @@ from capsules import (
     capsule_of,
 )
 from drawn import examples
+from hostile import REFUSALS, Nameless, Refuses
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from inputs import shown
@@ -36,7 +37,6 @@ COUNTS = 1_250, 1_600, 1_500
 DICTIONARIES, CAPSULES, PRODUCERS = map(examples, COUNTS)
 TRIED = 9_000, 9_600, 1_500  # at least, of what is crossed, and is not too long to be tried
 assert sum(TRIED) > 20_000
-REFUSALS = (TypeError, ValueError, RuntimeError, BufferError, OverflowError, MemoryError)
 NBYTES = 4096
 MEMORY = SimulatedArray((np.arange(NBYTES) * 37 % 251).astype(np.uint8))
 START = MEMORY.__cuda_array_interface__["data"][0]
@@ -51,19 +51,6 @@ def hostile(examples):
         phases=(Phase.generate, Phase.shrink),
         suppress_health_check=list(HealthCheck),
     )
-
-
-class Refuses:
-    """A value all of whose methods raise, but for those that Hypothesis itself needs."""
-
-    def __index__(self):
-        raise ZeroDivisionError
-
-    __bool__ = __len__ = __iter__ = __str__ = __int__ = __float__ = __index__
-    __hash__ = None
-
-    def __eq__(self, other):
-        raise ZeroDivisionError
 
 
 class Index:
@@ -592,13 +579,6 @@ def test_hostile_objects_end_in_an_exception_or_an_answer(drawn, role):
             assert got == X.sum() or not kept
     del thing, drawn
     assert all(capsule.deletions <= 1 for capsule in kept)
-
-
-class Nameless(Refuses):
-    """A value that cannot even be shown in a message."""
-
-    def __repr__(self):
-        raise ZeroDivisionError
 
 
 @pytest.mark.parametrize(

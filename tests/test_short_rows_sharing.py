@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 import pytest
 from drawn import examples
+from forcing import force, planned
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from gred import _core
 
 H200, MANY = 132, 1 << 24
 PACK, WARP, BANKS, BANK = 16, 32, 32, 4
@@ -40,11 +39,11 @@ class Sharing(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def as_measured():
-    _core.forced_short_rows(0, 0, 0, 0, 0)
+    force({})
 
 
 def sharing(n, size, results=MANY, data=0, multiprocessors=H200, stride=0, pitch=0):
-    got = _core.pretended_short_rows(results, n, size, data, multiprocessors, stride, pitch)
+    got = planned("short_rows", results, n, size, data, multiprocessors, stride, pitch)
     return got and Sharing(*got)
 
 

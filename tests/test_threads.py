@@ -3,10 +3,8 @@
 import contextvars
 import os
 import signal
-import subprocess
 import sys
 import sysconfig
-import textwrap
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from inputs import ELEMENT_TYPES, OPS, methods_on, reduce
+from processes import printed
 from reference import COMPLEX, EVERY_TYPE, agrees, truth
 
 import gred
@@ -176,16 +175,6 @@ def test_sixteen_threads_are_right_for_seconds():
 # ---- forks ----
 
 
-def run(code: str, *, env: dict | None = None) -> str:
-    """Run code in a Python of its own, and return what it prints."""
-    command = [sys.executable, "-c", textwrap.dedent(code)]
-    child = subprocess.run(
-        command, capture_output=True, text=True, timeout=900, env=env, check=False
-    )
-    assert child.returncode == 0, child.stderr
-    return child.stdout
-
-
 FORKING = """
 import os, signal, threading, time, warnings
 import numpy as np
@@ -222,17 +211,15 @@ def in_a_child():
 
 
 def test_a_forked_child_reduces_whatever_its_parent_has_done():
-    out = run(
-        FORKING
-        + textwrap.dedent(
-            """
-            in_a_child()
-            all_right()
-            in_a_child()
-            all_right()
-            print("all right")
-            """
-        )
+    out = printed(
+        FORKING,
+        """
+        in_a_child()
+        all_right()
+        in_a_child()
+        all_right()
+        print("all right")
+        """,
     )
     assert out == "all right\n"
 
@@ -240,29 +227,27 @@ def test_a_forked_child_reduces_whatever_its_parent_has_done():
 @pytest.mark.unsanitized  # the sanitizers' own locks are not let go of in a child, either
 def test_a_child_may_be_forked_while_other_threads_reduce():
     """What those threads hold at that moment, nobody lets go of in the child."""
-    out = run(
-        FORKING
-        + textwrap.dedent(
-            """
-            over = threading.Event()
-            def busy():
-                while not over.is_set():
-                    all_right()
-            threads = [threading.Thread(target=busy) for _ in range(3)]
-            for thread in threads:
-                thread.start()
-            end = time.monotonic() + 8
-            for _ in range(10):
-                in_a_child()
-                if time.monotonic() > end:
-                    break
-            over.set()
-            for thread in threads:
-                thread.join()
-            all_right()
-            print("all right")
-            """
-        )
+    out = printed(
+        FORKING,
+        """
+        over = threading.Event()
+        def busy():
+            while not over.is_set():
+                all_right()
+        threads = [threading.Thread(target=busy) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + 8
+        for _ in range(10):
+            in_a_child()
+            if time.monotonic() > end:
+                break
+        over.set()
+        for thread in threads:
+            thread.join()
+        all_right()
+        print("all right")
+        """,
     )
     assert out == "all right\n"
 
@@ -313,13 +298,13 @@ def test_a_thread_with_the_smallest_of_stacks_can_reduce():
         thread.join()
     print(wrong or "all right")
     """
-    assert run(FEW + textwrap.dedent(code)) == "all right\n"
+    assert printed(FEW, code) == "all right\n"
 
 
 def test_the_stacks_of_openmp_do_not_matter():
     """What that variable says is for other libraries."""
-    code = FEW + "reduce_all()\nprint(wrong or 'all right')\n"
-    assert run(code, env={**os.environ, "OMP_STACKSIZE": "16k"}) == "all right\n"
+    told = printed(FEW, "reduce_all()\nprint(wrong or 'all right')", OMP_STACKSIZE="16k")
+    assert told == "all right\n"
 
 
 @pytest.mark.unsanitized  # a sanitizer starts a thread of its own
@@ -341,7 +326,7 @@ def test_where_no_thread_can_be_started_fewer_reduce():
         reduce_all()
         print(wrong or "all right", len(os.listdir("/proc/self/task")) - before)
     """
-    out = run(FEW + textwrap.dedent(code), env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+    out = printed(FEW, code, OPENBLAS_NUM_THREADS="1")
     if "bind" in out:
         pytest.skip("this system does not limit threads")
     assert out == "all right 0\n"
@@ -364,9 +349,9 @@ print(len(os.listdir("/proc/self/task")) - before)
 
 def threads_started(asked: str | None = None, *, affinity: int = 0) -> int:
     """Count the threads that a large reduction leaves beside the caller's."""
-    env = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
-    env |= {"OMP_NUM_THREADS": asked} if asked else {}
-    return int(run(f"AFFINITY = {affinity}\n" + THREADS_STARTED, env=env))
+    variables = {"OMP_NUM_THREADS": asked} if asked else {}
+    dropped = ("OMP_NUM_THREADS",)
+    return int(printed(f"AFFINITY = {affinity}", THREADS_STARTED, dropped=dropped, **variables))
 
 
 def quota() -> float:
@@ -405,9 +390,7 @@ def test_a_sum_has_the_same_bits_whoever_adds_it():
             assert list(again) == bits
     print(bits)
     """
-    alone, together = (
-        run(code, env={**os.environ, "OMP_NUM_THREADS": asked}) for asked in ("1", "64")
-    )
+    alone, together = (printed(code, OMP_NUM_THREADS=asked) for asked in ("1", "64"))
     assert alone == together
 
 
@@ -477,7 +460,7 @@ LONG_CALLS = {
 @pytest.mark.unsanitized
 @pytest.mark.parametrize("call", LONG_CALLS.values(), ids=LONG_CALLS.keys())
 def test_ctrl_c_ends_a_long_run_within_a_second(call):
-    assert run(INTERRUPTED.replace("CALL", call)) == "in time\nand goes on\n"
+    assert printed(INTERRUPTED.replace("CALL", call)) == "in time\nand goes on\n"
 
 
 # ---- free threads ----
@@ -487,7 +470,7 @@ def test_ctrl_c_ends_a_long_run_within_a_second(call):
     not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has a GIL in any case"
 )
 def test_a_free_threaded_python_stays_free():
-    assert run("import gred, sys; print(sys._is_gil_enabled())") == "False\n"
+    assert printed("import gred, sys; print(sys._is_gil_enabled())") == "False\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
@@ -505,5 +488,5 @@ def test_a_handler_that_returns_lets_a_host_run_go_on():
     signal.setitimer(signal.ITIMER_REAL, 0)
     assert len(seen) - before >= 3
     """
-    run(code)
+    printed(code)
     assert signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, None)
