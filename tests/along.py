@@ -92,11 +92,12 @@ def right_along(name, x, axis, *, additions=None, where=True, initial=None, orde
     wide = np.clongdouble if x.dtype in COMPLEX else np.longdouble
     values = np.where(shown, x, x.dtype.type(base == "prod")).astype(wide)
     count = shown.sum(axis)
-    n = additions or int(count.max(initial=1))
+    most_of_one = int(count.max(initial=1))
+    n = additions or most_of_one
     accumulated = 2.0**-53 if x.dtype in (*INTEGERS, np.float64, np.complex128) else 2.0**-24
     if base == "prod":
         right = values.prod(axis)
-        return right, (n + 2) * max(accumulated, unit(x.dtype)) * abs(right) + 2.0**-149
+        return right, (most_of_one + 2) * max(accumulated, unit(x.dtype)) * abs(right) + 2.0**-149
     if base == "norm":
         sizes = abs(values)
         of = {1: np.sum, np.inf: np.max, -np.inf: np.min}.get(order)
@@ -105,13 +106,13 @@ def right_along(name, x, axis, *, additions=None, where=True, initial=None, orde
     exactly, most = _whole(values), float(abs(values).max(initial=0, where=np.isfinite(values)))
     total = values.sum(axis)
     if base in ("sum", "mean"):
-        divisor = 1 if base == "sum" else count
-        if exactly and int(count.max(initial=1)) * most <= 2.0 ** max(BITS.get(x.dtype, 53), 24):
-            narrow = total if x.dtype in COMPLEX else total.astype("f8")
-            return narrow / divisor, 0
-        return total / divisor, n * accumulated * abs(values).sum(axis) / divisor
+        exactly &= most_of_one * most <= 2.0 ** max(BITS.get(x.dtype, 53), 24)
+        error = 0 if exactly else n * accumulated * abs(values).sum(axis)
+        if base == "sum":  # which no division by 1 may spoil
+            return total, error
+        return (total.astype("f8") if x.dtype not in COMPLEX else total) / count, error / count
     mean = values.mean(axis, keepdims=True)
-    if exactly and (int(count.max(initial=1)) * most) ** 2 < 2**62 and x.dtype not in COMPLEX:
+    if exactly and (most_of_one * most) ** 2 < 2**62 and x.dtype not in COMPLEX:
         right = (count * (values * values).sum(axis) - total * total) / np.longdouble(count) ** 2
         error = abs(right) * (2.0**-49 + unit(result_of(name, x.dtype)))
     else:
