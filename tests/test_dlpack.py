@@ -22,6 +22,7 @@ from capsules import (
     capsule_of,
 )
 from inputs import OPS, reduce, shown
+from level import stays_level
 from reference import BFLOAT16, EVERY_TYPE, agrees, truth
 
 import gred
@@ -438,14 +439,7 @@ def test_capsules_keep_memory_and_references_flat():
         good.calls.clear()
         bad.calls.clear()
 
-    use()
-    gc.collect()
-    before, blocks = sys.getrefcount(good), sys.getallocatedblocks()
-    for _ in range(300):
-        use()
-    gc.collect()
-    assert sys.getrefcount(good) == before
-    assert sys.getallocatedblocks() - blocks < 200
+    stays_level(use, [good], rounds=300, slack=0)
     assert good.capsule.deletions == bad.capsule.deletions == 301
 
 

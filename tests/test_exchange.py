@@ -33,6 +33,7 @@ from exchanges import (
     offer,
 )
 from inputs import OPS, reduce, shown
+from level import stays_level
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, agrees, truth
 
 import gred
@@ -147,17 +148,9 @@ def test_references_and_memory_stay_flat():
             producer.calls.clear()
         out.functions.clear()
 
-    use()
-    gc.collect()
     kinds = [type(producer) for producer in producers]
-    counted = [out, *producers, *kinds, *(getattr(kind, ATTRIBUTE) for kind in kinds)]
-    before = [sys.getrefcount(x) for x in counted]
-    blocks = sys.getallocatedblocks()
-    for _ in range(300):
-        use()
-    gc.collect()
-    assert [sys.getrefcount(x) for x in counted] == before
-    assert sys.getallocatedblocks() - blocks < 200
+    offers = [getattr(kind, ATTRIBUTE) for kind in kinds]
+    stays_level(use, [out, *producers, *kinds, *offers], rounds=300, slack=0)
 
 
 # ---- the type ----

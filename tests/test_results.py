@@ -5,7 +5,6 @@ The simulated device's memory stands for a GPU's, and pretended libraries for th
 
 import ctypes
 import gc
-import operator
 import os
 import sys
 import types
@@ -19,6 +18,7 @@ from drawn import examples
 from exchanges import exchange, lender, offer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from level import stays_level
 from reference import BFLOAT16, EVERY_TYPE
 
 import gred
@@ -730,9 +730,4 @@ def test_references_stay_level():
     )
     objects = (array, out, strided, array.memory, gred.DeviceArray, _core.DeviceMemory)
     for call in calls:
-        call()
-        before = [sys.getrefcount(one) for one in objects]
-        for _ in range(100):
-            call()
-        after = [sys.getrefcount(one) for one in objects]
-        assert max(map(operator.sub, after, before)) <= 2
+        stays_level(call, objects, rounds=100)
