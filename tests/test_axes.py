@@ -9,9 +9,10 @@ import itertools
 import numpy as np
 import pytest
 from drawn import examples
-from forcing import planned
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from gred import _core
 
 SIZES = (1, 2, 4, 8, 16)
 
@@ -42,7 +43,7 @@ def numpys(shape, strides, axes) -> np.ndarray:
 
 def form(shape, strides, axes, size=1, mask=None, in_order=False):
     """Ask for the normal form."""
-    return planned("axes", shape, strides, mask, size, bits(axes), in_order)
+    return _core.pretended_axes(shape, strides, mask, size, bits(axes), in_order)
 
 
 def described(shape, strides, axes, size, mask, in_order):

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from drawn import examples
-from forcing import force, planned
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from gred import _core
 
 H200 = 132
 STAGED, TOGETHER = 16 << 10, 4
@@ -55,12 +56,14 @@ def sharing(shape, axis, size=4, accumulator=4, multiprocessors=H200, strides=No
             size * int(np.prod(shape[k + 1 :], dtype=object)) for k in range(len(shape))
         )
     axes = sum(1 << k for k in (axis if isinstance(axis, tuple) else (axis,)))
-    return Sharing(*planned("sharing", shape, strides, size, axes, accumulator, multiprocessors))
+    return Sharing(
+        *_core.pretended_sharing(shape, strides, size, axes, accumulator, multiprocessors)
+    )
 
 
 @pytest.fixture(autouse=True)
 def as_measured():
-    force({})
+    _core.forced_axes(0, 0, 0, 0, 0, 0)
 
 
 @settings(max_examples=examples(300), deadline=None)
@@ -233,7 +236,9 @@ def typed(shape, axis, size=4, accumulator=4, multiprocessors=H200, strides=None
         )
     axes = sum(1 << k for k in (axis if isinstance(axis, tuple) else (axis,)))
     got = Sharing(
-        *planned("sharing", shape, strides, size, axes, accumulator, multiprocessors, True, lone)
+        *_core.pretended_sharing(
+            shape, strides, size, axes, accumulator, multiprocessors, True, lone
+        )
     )
     return (got, Typed(*got.typed)) if got.typed[0] else None
 

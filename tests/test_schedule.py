@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from forcing import planned
 from inputs import methods_on
+
+from gred import _core
 
 GRID_MAX = 2**31 - 1
 SHARED_MAX = 48 * 2**10
@@ -88,7 +89,9 @@ class Schedule(NamedTuple):
 def schedule(method, n, kind=KINDS[0], reduction="sum", **options):
     given, accumulator, direct = kind
     options = {"multiprocessors": MULTIPROCESSORS, "resident": RESIDENT, **options}
-    row = planned("schedule", reduction, method, n, given, accumulator, direct=direct, **options)
+    row = _core.pretended_schedule(
+        reduction, method, n, given, accumulator, direct=direct, **options
+    )
     *front, steps, parts, total, result = row
     steps = [Step(*step) for step in steps]
     return Schedule(*front, steps, {name: (at, n) for name, at, n in parts}, total, result)

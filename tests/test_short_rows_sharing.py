@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import pytest
 from drawn import examples
-from forcing import force, planned
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from gred import _core
 
 H200, MANY = 132, 1 << 24
 PACK, WARP, BANKS, BANK = 16, 32, 32, 4
@@ -39,11 +40,11 @@ class Sharing(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def as_measured():
-    force({})
+    _core.forced_short_rows(0, 0, 0, 0, 0)
 
 
 def sharing(n, size, results=MANY, data=0, multiprocessors=H200, stride=0, pitch=0):
-    got = planned("short_rows", results, n, size, data, multiprocessors, stride, pitch)
+    got = _core.pretended_short_rows(results, n, size, data, multiprocessors, stride, pitch)
     return got and Sharing(*got)
 
 
