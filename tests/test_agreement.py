@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from devices import PLACES as DEVICES
 from devices import parameter
-from drawn import arrays, converts, every_type, examples, masks, values
-from hypothesis import HealthCheck, Phase, given, settings
+from drawn import arrays, converts, every_type, masks, often, values
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from inputs import OPS, methods_on, reduce
 from inputs import takes as runs
@@ -37,16 +37,6 @@ from gred.testing import SimulatedArray
 everywhere = pytest.mark.parametrize("place", [parameter(place) for place in DEVICES])
 RUNGS = ("halving", "interleaved", "unroll8", "shared_modulo", "shuffle_vector", "atomic")
 RUNGS += ("last_block", "cooperative", "bulk", "cluster")
-
-
-def often(count):
-    """Draw so many examples, or as many as the profile asks for."""
-    return settings(
-        max_examples=examples(count),
-        deadline=None,
-        phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
 
 
 @pytest.fixture(autouse=True)

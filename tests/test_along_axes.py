@@ -20,8 +20,8 @@ from along import (
     result_of,
     wrong_results,
 )
-from drawn import examples, misaligned
-from hypothesis import HealthCheck, Phase, given, settings
+from drawn import misaligned, often
+from hypothesis import given
 from reference import BFLOAT16, EVERY_TYPE
 from samples import quietly, takes
 from thin import chosen
@@ -29,16 +29,10 @@ from truths import PLACES
 
 import gred
 
-often = settings(
-    max_examples=examples(300),
-    deadline=None,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
 every_name = pytest.mark.parametrize("name", NAMES)
 
 
-@often
+@often(300)
 @given(call=calls())
 def test_answers_and_refusals_are_numpys(call):
     name, x, options = call

@@ -10,8 +10,8 @@ import warnings
 import numpy as np
 import pytest
 from along import NAMES, calls, normal, numpys, result_of, shape_of
-from drawn import examples
-from hypothesis import HealthCheck, Phase, given, settings
+from drawn import often
+from hypothesis import given
 from hypothesis import strategies as st
 from level import fails, stays_level
 from reference import BFLOAT16, EVERY_TYPE, INTEGERS, result_type
@@ -20,12 +20,6 @@ from truths import COUNTS, PLACES, SPREADS
 
 import gred
 
-often = settings(
-    max_examples=examples(300),
-    deadline=None,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
 every_name = pytest.mark.parametrize("name", NAMES)
 
 
@@ -87,7 +81,7 @@ def test_out_takes_results_of_any_layout_and_type(name):
         assert (memory[:, 1::2] == 0).all()
 
 
-@often
+@often(300)
 @given(call=calls(), data=st.data())
 def test_out_is_numpys(call, data):
     """Where NumPy takes an out and where it does not; and what it holds then."""

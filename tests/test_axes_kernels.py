@@ -19,18 +19,12 @@ from axes_cases import (
 )
 from axes_kernels import NAMES, Kernels, every_float, every_type, reduced, wrong, wrong_long_rows
 from devices import everywhere
-from drawn import FLAVOURS, examples, values
+from drawn import FLAVOURS, often, values
 from findings import all_right
 from forcing import forced
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from truths import PLACES
-
-often = settings(
-    max_examples=examples(150),
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
 
 
 class TestColumns(Kernels):
@@ -166,13 +160,13 @@ class TestLongRows(Kernels):
         all_right(wrong_long_rows(name, place))
 
     @everywhere
-    @often
+    @often(150, HealthCheck.function_scoped_fixture)
     @given(name=st.sampled_from(NAMES), x=rows_anywhere(), seed=st.integers(0, 2**64 - 1))
     def test_rows_begin_and_end_anywhere(self, place, configuration, name, x, seed):
         assert not wrong(name, x, 1, place, seed)
 
     @everywhere
-    @often
+    @often(150, HealthCheck.function_scoped_fixture)
     @given(
         name=st.sampled_from([name for name in NAMES if name not in PLACES]),
         dtype=st.sampled_from(KNOWN_TYPES),

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from along import NAMES, calls, is_decided, is_refused, normal, wrong_results
 from devices import everywhere, laid_out, on, to_host
-from drawn import examples
+from drawn import often
 from findings import all_right
 from forcing import CONFIGURATIONS, forced
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from reference import BFLOAT16, EVERY_TYPE
 from samples import quietly, takes
@@ -24,16 +24,6 @@ import gred
 
 SHARINGS = list(CONFIGURATIONS["general"])
 every_name = pytest.mark.parametrize("name", NAMES)
-often = settings(
-    max_examples=examples(60),
-    deadline=None,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
-    suppress_health_check=[
-        HealthCheck.too_slow,
-        HealthCheck.data_too_large,
-        HealthCheck.function_scoped_fixture,
-    ],
-)
 
 
 @pytest.fixture(params=SHARINGS)
@@ -43,7 +33,7 @@ def sharing(request):
 
 
 @everywhere
-@often
+@often(60, HealthCheck.function_scoped_fixture)
 @given(call=calls(), seed=st.integers(0, 2**64 - 1))
 def test_answers_and_refusals_are_numpys(place, sharing, call, seed):
     name, x, options = call

@@ -324,10 +324,8 @@ def refused(call, what):
 """
 
 
-def test_a_child_of_a_process_that_used_the_gpu_is_told_so():
-    out = printed(
-        FORKING,
-        """
+CHILDREN = {
+    "a child of a process that used the GPU is told so": """
         a, one = GpuArray.of(x), GpuArray.of(x[:1])
         assert gred.sum(a) == gred.sum(x, device="cuda") == x.sum()
 
@@ -343,34 +341,16 @@ def test_a_child_of_a_process_that_used_the_gpu_is_told_so():
         for _ in range(3):
             in_a_child(work)
             assert gred.sum(a) == x.sum()
-        print("all right")
-        """,
-        path=True,
-    )
-    assert out == "all right\n"
-
-
-def test_a_child_may_use_the_gpu_where_its_parent_did_not():
-    out = printed(
-        FORKING,
-        """
+    """,
+    "a child may use the GPU where its parent did not": """
         host_works()
         def work():
             assert gred.sum(x, device="cuda") == x.sum()
             assert gred.sum(x, method="unroll8") == x.sum()
         in_a_child(work)
         in_a_child(work)
-        print("all right")
-        """,
-        path=True,
-    )
-    assert out == "all right\n"
-
-
-def test_a_child_of_a_process_whose_other_library_used_the_gpu_does_not_hang():
-    out = printed(
-        FORKING,
-        """
+    """,
+    "a child of a process whose other library used the GPU does not hang": """
         a = GpuArray.of(x)
         def work():
             host_works()
@@ -378,17 +358,8 @@ def test_a_child_of_a_process_whose_other_library_used_the_gpu_does_not_hang():
             host_works()
         in_a_child(work)
         assert gred.sum(a) == x.sum()
-        print("all right")
-        """,
-        path=True,
-    )
-    assert out == "all right\n"
-
-
-def test_a_child_of_a_process_with_busy_threads_does_not_hang():
-    out = printed(
-        FORKING,
-        """
+    """,
+    "a child of a process with busy threads does not hang": """
         import threading
         from gpu_arrays import use_device
         end = threading.Event()
@@ -409,11 +380,13 @@ def test_a_child_of_a_process_with_busy_threads_does_not_hang():
         end.set()
         for thread in threads:
             thread.join()
-        print("all right")
-        """,
-        path=True,
-    )
-    assert out == "all right\n"
+    """,
+}
+
+
+@pytest.mark.parametrize("code", CHILDREN.values(), ids=CHILDREN.keys())
+def test_a_forked_process_works_or_is_told_why_not(code):
+    assert printed(FORKING, code, 'print("all right")', path=True) == "all right\n"
 
 
 # ---- Ctrl-C ----

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from devices import PLACES, everywhere, flat_there, laid_out, needs_gpu, on, to_host
-from drawn import examples
+from drawn import examples, often
 from forcing import CONFIGURATIONS, forced
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,11 +23,6 @@ import gred
 
 NUMPYS_TYPES = [dtype for dtype in EVERY_TYPE if dtype != BFLOAT16]
 OUTSIDE = st.sampled_from([-(2**63), -(2**40), -1, 60, 61, 2**40, 2**62, 2**63 - 1])
-often = settings(
-    max_examples=examples(60),
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
 # The host shares work in one way.
 WAYS = [
     pytest.param((place, way), id=f"{way}-{place}", marks=needs_gpu if place == "cuda" else ())
@@ -236,7 +231,7 @@ def some_offsets(data):
 
 @everywhere
 @every_op
-@often
+@often(60, HealthCheck.function_scoped_fixture)
 @given(data=st.data(), seed=st.integers(0, 2**64 - 1))
 def test_any_offsets_of_the_device_are_numpys_or_nothing(place, sharing, op, data, seed):
     """Where nobody waits, segments that do not lie in the array are of nothing."""
