@@ -21,17 +21,7 @@ from reference import (
     truth,
 )
 from samples import shown, takes
-from truths import (
-    COUNTS,
-    ORDERS,
-    PLACES,
-    SPREADS,
-    WITHOUT_NAN,
-    answer,
-    is_nan,
-    is_true,
-    type_of,
-)
+from truths import COUNTS, ORDERS, PLACES, SPREADS, WITHOUT_NAN, answer, is_nan, is_true, type_of
 
 LADDER = ("sum", "prod", "min", "max", "mean")
 NAMES = (*LADDER, *COUNTS, *PLACES, *SPREADS, "ptp", *WITHOUT_NAN, "norm")

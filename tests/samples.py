@@ -14,16 +14,7 @@ from gpu_arrays import GpuArray, call
 from inputs import OPS as LADDER
 from inputs import Kind, exact
 from reference import COMPLEX, INTEGERS, agrees, truth
-from truths import (
-    FIELDS,
-    ORDERS,
-    PLACES,
-    RECORDS,
-    SPREADS,
-    WITHOUT_NAN,
-    answer,
-    record,
-)
+from truths import FIELDS, ORDERS, PLACES, RECORDS, SPREADS, WITHOUT_NAN, answer, record
 
 import gred
 from gred.testing import SimulatedArray

@@ -10,16 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
-from along import (
-    NAMES,
-    calls,
-    is_decided,
-    is_refused,
-    normal,
-    numpys,
-    result_of,
-    wrong_results,
-)
+from along import NAMES, calls, is_decided, is_refused, normal, numpys, result_of, wrong_results
 from drawn import misaligned, often
 from hypothesis import given
 from reference import BFLOAT16, EVERY_TYPE

@@ -7,17 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from gpu_arrays import (
-    GpuArray,
-    Stream,
-    call,
-    delay,
-    is_busy,
-    on,
-    use_device,
-    write_later,
-    zero_on,
-)
+from gpu_arrays import GpuArray, Stream, call, delay, is_busy, on, use_device, write_later, zero_on
 
 import gred
 

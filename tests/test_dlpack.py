@@ -8,16 +8,7 @@ import sys
 import capsules
 import numpy as np
 import pytest
-from capsules import (
-    CPU,
-    CUDA,
-    CUDA_HOST,
-    NEW,
-    OLD,
-    WRONG,
-    Producer,
-    capsule_of,
-)
+from capsules import CPU, CUDA, CUDA_HOST, NEW, OLD, WRONG, Producer, capsule_of
 from inputs import OPS, reduce, shown
 from level import stays_level
 from reference import BFLOAT16, EVERY_TYPE, agrees, truth

@@ -8,14 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact_truths import (
-    any_floats,
-    bits_of,
-    exact_parts,
-    exact_products,
-    nearest,
-    same,
-)
+from exact_truths import any_floats, bits_of, exact_parts, exact_products, nearest, same
 from hypothesis import given, settings
 from products import EVERY, INTEGERS, added, drawn, norm, root
 from reference import BFLOAT16, COMPLEX, REALS

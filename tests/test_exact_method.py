@@ -11,15 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from drawn import examples
-from exact_truths import (
-    any_floats,
-    exact_sum,
-    mixed,
-    of_exponents,
-    same,
-    total,
-    truth,
-)
+from exact_truths import any_floats, exact_sum, mixed, of_exponents, same, total, truth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import BFLOAT16, COMPLEX, REALS

@@ -8,16 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from drawn import examples
-from exact_truths import (
-    TINY,
-    any_floats,
-    as_floats,
-    edges,
-    nearest,
-    same,
-    total,
-    truth,
-)
+from exact_truths import TINY, any_floats, as_floats, edges, nearest, same, total, truth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import COMPLEX, REALS
