@@ -12,29 +12,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exact_truths import exact_sum, nearest, same, truth
+from exact_truths import exact_sum, nearest, same
+from exactly import exact
 from processes import printed
 from reference import REALS
-from samples import quietly
 
 import gred
 
 C_COMPILER = os.environ.get("CC", "gcc").split()
 typed = pytest.mark.parametrize("dtype", REALS, ids=str)
-
-
-def exact(name, x, **options):
-    return quietly(name, x, method="exact", **options)
-
-
-@pytest.mark.parametrize("n", [5, 2048, 2049, 100_001])
-@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
-def test_parts_in_windows_are_kept_apart(dtype, n):
-    random = np.random.default_rng(n)
-    x = (random.normal(size=n) + 1j * random.normal(size=n) * 2.0**-20).astype(dtype)
-    got = exact("sum", x)
-    assert same(got.real, truth("sum", x.real))
-    assert same(got.imag, truth("sum", x.imag))
 
 
 @pytest.mark.parametrize("place", [0, 1, 4095, 4096, 70_000])

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from drawn import examples
 from exact_truths import any_floats, exact_sum, mixed, of_exponents, same, total, truth
+from exactly import exact, stored
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import BFLOAT16, COMPLEX, REALS
-from samples import element_there, fetched, quietly, there
+from samples import element_there, fetched, there
 from thin import chosen
 
 import gred
@@ -27,11 +28,6 @@ STRETCH = 1_000_000  # elements: more than all warps take before they choose win
 typed = pytest.mark.parametrize("dtype", REALS, ids=str)
 both_signs = pytest.mark.parametrize("sign", [1, -1])
 pytestmark = pytest.mark.usefixtures("shuffled")
-
-
-def exact(name, x, **options):
-    """Call one of them, without a word about means of nothing."""
-    return quietly(name, x, method="exact", **options)
 
 
 def is_exact(device, x, **options):
@@ -54,10 +50,12 @@ def is_exact(device, x, **options):
 @settings(deadline=None, max_examples=examples(40))
 @given(data=st.data())
 def test_floats_of_any_type_are_rounded_once(device, name, dtype, data):
+    """To the host, and where they stay on the device."""
     x = data.draw(any_floats(dtype))
     assert same(exact(name, x, device=device), truth(name, x))
     for result in REALS:
         assert same(exact(name, x, dtype=result, device=device), truth(name, x, result))
+        assert same(stored(name, x, device, result), truth(name, x, result))
 
 
 @pytest.mark.parametrize("spread", [0, 20, 60, 250, 1900])
@@ -246,15 +244,24 @@ def test_many_nans_are_left_out(device):
 
 @pytest.mark.parametrize("dtype", COMPLEX, ids=str)
 def test_parts_of_complex_numbers_are_added_apart(device, dtype):
-    for spread in (0, 30, 100):
-        exponents = np.random.default_rng(3).integers(-spread, spread + 1, 60_002)
+    for spread, n in (
+        (0, 60_002),
+        (30, 60_002),
+        (100, 60_002),
+        (17, 4000),
+        (17, 2049),
+        (17, 2048),
+        (17, 5),
+        (17, 1),
+    ):
+        exponents = np.random.default_rng(3).integers(-spread, spread + 1, 2 * n)
         x = of_exponents(exponents, np.float32).astype(f"f{dtype.itemsize // 2}").view(dtype)
         x = (x.real + 1j * 2.0**-20 * x.imag).astype(dtype)
         for name in ("sum", "mean"):
-            got = exact(name, there(x, device))
-            assert got.dtype == dtype
-            assert same(got.real, truth(name, x.real))
-            assert same(got.imag, truth(name, x.imag))
+            for got in (exact(name, there(x, device)), stored(name, x, device)):
+                assert got.dtype == dtype
+                assert same(got.real, truth(name, x.real))
+                assert same(got.imag, truth(name, x.imag))
     x = np.array([1 + 2j, math.nan + 8j, 16 + 1j * math.nan, 3 + 5j] * 3000, dtype)
     assert exact("nanmean", there(x, device)) == 2 + 3.5j
     assert exact("nansum", there(x, device)) == 3000 * (4 + 7j)
@@ -303,29 +310,37 @@ def test_any_layout_is_exact(device, dtype):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_where_chooses_what_is_added(device, name):
-    for dtype in (np.float64, np.float32, np.complex128):
-        x = (np.random.default_rng(1).normal(size=12_000) * 100).astype(dtype)
-        x[:40] = np.nan
-        for where in (np.arange(12_000) % 3 == 1, x.real > 0, np.zeros(12_000, bool)):
-            kept = x[where].real
-            expected = truth(name, kept)
+    """A mask of the host's, too, which may hide all that there is."""
+    for dtype, n in itertools.product((np.float64, np.float32, np.complex128), (900, 12_000)):
+        x = (np.random.default_rng(1).normal(size=n) * 100).astype(dtype)
+        x[: n // 300] = np.nan
+        for where in (np.arange(n) % 3 == 1, x.real > 0, np.zeros(n, bool)):
+            expected = truth(name, x[where].real)
             for mask in (where, there(where, device)):
                 assert same(exact(name, there(x, device), where=mask).real, expected)
+                assert same(stored(name, x, device, where=mask).real, expected)
             assert same(exact(name, x, where=where, device=device).real, expected)
+            out = element_there(dtype, device)
+            exact(name, x, where=where, out=out, device=device)
+            assert same(fetched(out, device).real, expected)
 
 
 def test_pieces_make_the_same_bits(device):
     x = of_exponents(np.random.default_rng(1).integers(-80, 80, 60_000), NARROW)
+    strided = there(x, device, lambda x: x[::2])
     with gred.workspace_limit(1):
         assert is_exact(device, x)
-        assert exact("sum", x, dtype=float, device=device) == math.fsum(x.tolist())
-        got = exact("sum", x[::-2], dtype=float, device=device)
-        assert got == math.fsum(x[::-2].tolist())
-        strided = there(x, device, lambda x: x[::2])
-        assert exact("sum", strided, dtype=float) == math.fsum(x[::2].tolist())
-        out = element_there(WIDE, device)
-        gred.mean(strided, method="exact", out=out)
-        assert same(fetched(out, device), truth("mean", x[::2], WIDE))
+        for name in NAMES[:3]:
+            for view in (x, x[::-2]):
+                got = exact(name, view, dtype=float, device=device)
+                assert same(got, truth(name, view, WIDE))
+            assert same(exact(name, strided, dtype=float), truth(name, x[::2], WIDE))
+            for a, view in ((x, x), (strided, x[::2])):
+                for result in (WIDE, NARROW):
+                    out = element_there(result, device)
+                    lies = {"device": device} if a is x else {}
+                    exact(name, a, out=out, dtype=result, **lies)
+                    assert same(fetched(out, device), truth(name, view, result))
 
 
 def test_initial_is_a_part_of_the_sum(device):
@@ -341,33 +356,29 @@ def test_initial_is_a_part_of_the_sum(device):
 
 def test_zeros_have_numpys_signs(device):
     for x in ([], [-0.0], [-0.0, 0.0], [1.0, -1.0], [-0.0] * 50_000, [-0.0] * 4999 + [0.0]):
-        for dtype in (np.float64, np.float16, np.complex64):
-            for options in (
-                {},
-                {"initial": -0.0},
-                {"initial": 0.0},
-                *[{"initial": None}] * bool(x),
-            ):
-                values = np.array(x, dtype)
-                if options.get("initial", 0) is None:
-                    expected = np.add.reduce(values, initial=None)
-                else:
-                    expected = np.sum(values, **options)
-                got = exact("sum", there(values, device), **options)
-                assert same(got.real, expected.real), (x[:2], dtype, options)
+        for dtype in (np.float64, np.float32, np.float16, np.complex64):
+            values = np.array(x, dtype)
+            for initial in ({}, {"initial": -0.0}, {"initial": 0.0}, {"initial": None}):
+                if x or initial.get("initial", 0) is not None:
+                    numpys = np.add.reduce(values, **initial) if initial else np.sum(values)
+                    got = exact("sum", there(values, device), **initial)
+                    assert same(got.real, numpys.real), (x[:2], dtype, initial)
+                    got = stored("sum", values, device, **initial)
+                    assert same(got.real, numpys.real), (x[:2], dtype, initial)
             for name in ("nansum", "mean") if x else ():
                 assert same(exact(name, there(values, device)).real, values.real.dtype.type(0))
 
 
-@pytest.mark.parametrize("result", [np.float32, np.float64, np.int64, np.complex64])
-def test_results_stay_on_the_device(device, result):
-    """A float32 is rounded to once; by way of float64 it would be a tie."""
-    values = [1.0, 2.0**-24, 2.0**-60]
-    expected = math.fsum(values) if result == np.float64 else 1 + 2.0**-23
+@pytest.mark.parametrize("result", [np.float16, np.float32, np.float64, np.complex64, np.int32])
+@pytest.mark.parametrize("values", [[1.0, 2.0**-24, 2.0**-60], [1.0, 2.0**-30, 1000.0]], ids=str)
+def test_results_stay_on_the_device(device, values, result):
+    """A float32 is rounded to once; by way of float64 the first would be a tie."""
+    parts = np.dtype(np.float32) if result == np.complex64 else np.dtype(result)
+    expected = total(values, WIDE if parts.kind == "i" else parts)
     for name in ("sum", "nansum"):
         out = element_there(result, device)
         exact(name, there(np.array(values), device), out=out)
-        assert fetched(out, device) == result(expected)
+        assert fetched(out, device) == expected.astype(result)
 
 
 def test_results_of_zeros_and_of_nothing_stay_on_the_device(device):

@@ -7,41 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from drawn import examples
-from exact_truths import TINY, any_floats, as_floats, edges, nearest, same, total, truth
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from reference import COMPLEX, REALS
-from samples import element_there, fetched, quietly, there
-
-import gred
+from exact_truths import TINY, as_floats, edges, nearest, same, total, truth
+from exactly import exact, stored
+from reference import REALS
+from samples import there
 
 WIDE = np.dtype(np.float64)
 typed = pytest.mark.parametrize("dtype", REALS, ids=str)
 pytestmark = pytest.mark.usefixtures("shuffled")
-
-
-def exact(name, x, **options):
-    return quietly(name, x, method="exact", **options)
-
-
-def stored(name, x, device, dtype=None, **options):
-    """Reduce on a device to one element there, and read it."""
-    out = element_there(dtype or x.dtype, device)
-    if dtype and np.dtype(dtype).kind in "fc" and "dtype" not in options:
-        options["dtype"] = dtype
-    assert exact(name, there(x, device), out=out, **options) is out
-    return fetched(out, device)
-
-
-@typed
-@pytest.mark.parametrize("name", ["sum", "mean", "nansum", "nanmean"])
-@settings(deadline=None, max_examples=examples(40))
-@given(data=st.data())
-def test_any_floats_are_rounded_once_where_they_are(device, name, dtype, data):
-    x = data.draw(any_floats(dtype))
-    for result in (dtype, *REALS):
-        assert same(stored(name, x, device, result), truth(name, x, result))
 
 
 @typed
@@ -118,18 +91,6 @@ def test_one_block_or_many_round_alike(device, n):
             assert same(stored(name, x, device), truth(name, x))
 
 
-@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
-def test_parts_are_rounded_apart(device, dtype):
-    random = np.random.default_rng(4)
-    for n in (1, 4000, 60_002):
-        x = (random.normal(size=n) * 1e5 + 1j * random.normal(size=n)).astype(dtype)
-        for name in ("sum", "mean"):
-            got = stored(name, x, device)
-            assert got.dtype == dtype
-            assert same(got.real, truth(name, x.real))
-            assert same(got.imag, truth(name, x.imag))
-
-
 def test_a_sum_may_begin_beyond_what_its_type_has_digits_for(device):
     for dtype in (np.float32, np.float16):
         x = np.array([1, 2, 3], dtype)
@@ -138,52 +99,6 @@ def test_a_sum_may_begin_beyond_what_its_type_has_digits_for(device):
             assert same(stored("sum", x, device, WIDE, initial=initial), expected)
     x = np.array([1 + 2j, 3 - 4j], np.complex64)
     assert stored("sum", x, device, np.complex128, initial=1e200 + 2j) == 1e200 + 0j
-
-
-def test_zeros_keep_their_signs(device):
-    for values in ([-0.0], [-0.0, 0.0], [1.0, -1.0], [-0.0] * 5000):
-        for options in ({}, {"initial": None}, {"initial": -0.0}, {"initial": 0.0}):
-            for dtype in (np.float64, np.float32, np.complex64):
-                x = np.array(values, dtype)
-                numpys = np.add.reduce(x, **options) if options else np.sum(x)
-                got = stored("sum", x, device, **options)
-                assert same(got.real, numpys.real), (values[:2], dtype, options)
-
-
-@pytest.mark.parametrize("where", [np.zeros(900, bool), np.arange(900) % 3 == 1])
-def test_masks_choose_what_is_stored(device, where):
-    """A mask of the host's, too, which may hide all that there is."""
-    x = np.random.default_rng(1).normal(size=900)
-    for name in ("sum", "mean"):
-        for mask in (where, there(where, device)):
-            got = stored(name, x, device, where=mask)
-            assert same(got, truth(name, x[where]))
-        out = element_there(WIDE, device)
-        exact(name, x, where=where, out=out, device=device)
-        assert same(fetched(out, device), truth(name, x[where]))
-
-
-def test_pieces_are_merged_and_rounded(device):
-    random = np.random.default_rng(1)
-    x = np.ldexp(random.normal(size=60_000), random.integers(-80, 80, 60_000))
-    with gred.workspace_limit(1):
-        for name in ("sum", "mean", "nansum"):
-            out = element_there(WIDE, device)
-            exact(name, x, out=out, device=device)
-            assert same(fetched(out, device), truth(name, x))
-            strided = there(x, device, lambda x: x[::2])
-            out = element_there(np.float32, device)
-            exact(name, strided, out=out, dtype=np.float32)
-            assert same(fetched(out, device), truth(name, x[::2], np.dtype(np.float32)))
-
-
-@pytest.mark.parametrize("result", [np.float16, np.float32, np.float64, np.complex64, np.int32])
-def test_results_are_converted_to_where_they_go(device, result):
-    """Rounded once to the sum's type, and then as any assignment goes."""
-    x = np.array([1.0, 2.0**-30, 1000.0])
-    out = element_there(result, device)
-    exact("sum", there(x, device), out=out)
-    assert fetched(out, device) == np.sum(x).astype(result)
 
 
 def test_a_call_after_another_finds_nothing_of_it(device):
