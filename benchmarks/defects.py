@@ -63,7 +63,7 @@ KERNELS = [
         "A segment of one element that lies behind a tile is taken from within it.",
         "if (!part.alone)\n        return part.n > 0 ? *last : state;",
         "if (true)\n        return part.n > 0 ? *last : state;",
-        "test_reduceat_on_devices.py",
+        "test_reduceat.py",
     ),
     Defect(
         "exact tile's end",
@@ -72,7 +72,7 @@ KERNELS = [
         "A tile that no windows hold is read one pack too far.",
         "packs > 0 && here < end; packs--",
         "packs > 0 && here <= end; packs--",
-        "test_exact_devices.py",
+        "test_exact_method.py",
     ),
     Defect(
         "square of an int8 total",
@@ -81,7 +81,7 @@ KERNELS = [
         "Variances of columns of int8 square totals in 32 bits.",
         "int64_t(part.total) * part.total",
         "int32_t(uint32_t(part.total) * uint32_t(part.total))",
-        "test_typed_columns.py",
+        "test_axes_kernels.py",
     ),
     Defect(
         "given mean",
@@ -117,7 +117,7 @@ KERNELS = [
         "Many results are rounded to float16 with ties up, not to even.",
         "(magnitude + odd + 0xfff - (112u << 23)) >> 13",
         "(magnitude + (odd | 1) + 0xfff - (112u << 23)) >> 13",
-        "test_host_axes.py test_host_loops.py test_results.py test_along_axes.py",
+        "test_host_loops.py test_host_axes.py test_results.py test_along_axes.py",
     ),
     Defect(
         "every second element",
@@ -138,7 +138,7 @@ HOST = [
         "Of a mask whose length is no multiple of 8 the last bits are not uploaded.",
         "divide_up(n - at, MASK_BITS)",
         "(n - at) / MASK_BITS",
-        "test_reductions_arguments.py",
+        "test_masks.py",
     ),
     Defect(
         "broadcast mask",
@@ -148,7 +148,7 @@ HOST = [
         "continues(layout->strides, layout->shape, k) &&\n"
         "                            continues(layout->mask_strides, layout->shape, k);",
         "continues(layout->strides, layout->shape, k);",
-        "test_reductions_arguments.py",
+        "test_masks.py",
     ),
     Defect(
         "position in a chunk",
@@ -166,7 +166,7 @@ HOST = [
         "A segment that begins behind the last element is not refused.",
         "(uint64_t)segments->offsets[k] >= end",
         "(uint64_t)segments->offsets[k] > end",
-        "test_reduceat.py",
+        "test_reduceat_arguments.py",
     ),
     Defect(
         "bfloat16 with 16 bits",
@@ -175,7 +175,7 @@ HOST = [
         "bfloat16 and 16-bit types promote to bfloat16, which holds no float16.",
         "return element == ELEMENT_BFLOAT16 || element_size(element) == 1;",
         "return element == ELEMENT_BFLOAT16 || element_size(element) <= 2;",
-        "test_arguments.py",
+        "test_out.py",
     ),
     Defect(
         "shared buffer",
@@ -220,7 +220,7 @@ HOST = [
         "Each out of a wrong shape leaves a text behind.",
         "    Py_XDECREF(given);\n",
         "",
-        "test_along_axes.py",
+        "test_axes_arguments.py",
     ),
     Defect(
         "type of device memory",
@@ -332,7 +332,7 @@ PYTHON = [
         "Offsets of a type that int64 does not hold are cast.",
         'casting="safe"',
         'casting="unsafe"',
-        "test_reduceat.py",
+        "test_reduceat_arguments.py",
     ),
     Defect(
         "middle of an odd length",

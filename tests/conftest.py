@@ -25,15 +25,13 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from devices import GPU_IS_HERE, PLACES, needs_gpu, parameter
+from gpu_libraries import LIBRARIES
 from hypothesis import HealthCheck, settings
 from inputs import block_sizes, methods_on
 from thin import NAME, one_in, pairwise
 
 import gred
-
-PLACES = ("host", "simulated", "cuda")
-GPU_IS_HERE = any(device.name == "cuda:0" for device in gred.devices())
-needs_gpu = pytest.mark.skipif(not GPU_IS_HERE, reason="there is no GPU here")
 
 
 def pytest_addoption(parser):
@@ -97,10 +95,10 @@ def without_gpu(items):
     said = set()
     kept = []
     for item in items:
-        if runs_here(item) or item.function not in said:
+        if runs_here(item) or parametrised(item) not in said:
             kept.append(item)
         if not runs_here(item):
-            said.add(item.function)
+            said.add(parametrised(item))
     return kept
 
 
@@ -108,9 +106,14 @@ def thinned(items):
     """Choose cases of each test that has parameters, of every two values one."""
     names = defaultdict(list)
     for item in items:
-        names[item.function].append(name_of(item))
-    kept = {function: pairwise(of_it) for function, of_it in names.items()}
-    return [item for item in items if name_of(item) in kept[item.function]]
+        names[parametrised(item)].append(name_of(item))
+    kept = {test: pairwise(of_it) for test, of_it in names.items()}
+    return [item for item in items if name_of(item) in kept[parametrised(item)]]
+
+
+def parametrised(item):
+    """Tell tests apart; one that several classes inherit is one of each."""
+    return item.cls, item.function
 
 
 def name_of(item):
@@ -146,13 +149,6 @@ def gpu_lock(exclusive):
 def old_objects_are_kept():
     """Spare the many tests that collect garbage the walk over what is older than their module."""
     gc.freeze()
-
-
-def parameter(place: str, *more: str):
-    """Make one parameter set, which skips if its device is not here."""
-    return pytest.param(
-        place, *more, id="-".join((place, *more)), marks=needs_gpu if place == "cuda" else ()
-    )
 
 
 def methods_here(place: str):
@@ -220,6 +216,25 @@ def patient_lab():
         for (module, name), seconds in patience.items():
             patch.setattr(module, name, seconds)
         yield
+
+
+made = {}
+
+
+@pytest.fixture(params=LIBRARIES, ids=[one.module for one in LIBRARIES])
+def library(request):
+    """Give each library whose arrays may lie on a GPU; one that is not installed skips."""
+    if request.param not in made:
+        made[request.param] = request.param()
+    return made[request.param]
+
+
+@pytest.fixture
+def writing(library):
+    """Give each whose arrays can be written."""
+    if not library.writes:
+        pytest.skip(f"{library.module}'s arrays are never written")
+    return library
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What test_dot.py checks of loops, in a process whose loops are of other instructions.
+"""What test_host_loops.py checks of products, in a process whose loops are of other instructions.
 
     GRED_INSTRUCTIONS=avx2 python tests/dot_loops.py
 

@@ -1,7 +1,7 @@
 """What Hypothesis draws: arrays of every element type, layout and value, and masks for them."""
 
 import numpy as np
-from hypothesis import settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from inputs import REAL_TYPES
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, PARTS
@@ -14,6 +14,16 @@ BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 def examples(count: int) -> int:
     """Give the number of examples in Hypothesis's profile of now; `count` is for the usual 100."""
     return max(1, count * settings().max_examples // 100)
+
+
+def often(count: int, *more: HealthCheck) -> settings:
+    """Draw so many examples, of arrays that may be large, in any time."""
+    return settings(
+        max_examples=examples(count),
+        deadline=None,
+        phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, *more],
+    )
 
 
 def values(dtype: np.dtype, flavour: str, n: int, random) -> np.ndarray:

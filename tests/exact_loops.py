@@ -1,4 +1,4 @@
-"""What test_exact_method.py checks of loops, in a process whose loops are of other instructions.
+"""What test_host_loops.py checks of exact sums, in a process whose loops are of other instructions.
 
     GRED_INSTRUCTIONS=avx2 python tests/exact_loops.py
 

@@ -31,6 +31,12 @@ def mixed(n, seed=1):
     return x[np.abs(x) < 2.0**1000]
 
 
+def of_exponents(exponents, dtype, seed=1):
+    """Draw numbers of these exponents, of either sign, with all bits of their type."""
+    random, n = np.random.default_rng(seed), len(exponents)
+    return np.ldexp((random.random(n) + 1) * random.choice([1, -1], n), exponents).astype(dtype)
+
+
 def fractions(values):
     """Give the exact values of finite numbers, which may be integers."""
     values = np.asarray(values)
@@ -78,6 +84,19 @@ def exact_products(a, b) -> Fraction:
     (of_a, exponents_a), (of_b, exponents_b) = _integers(a), _integers(b)
     products = of_a.astype(object) * of_b.astype(object)
     return _added(products, exponents_a + exponents_b, add=lambda x: int(x.sum()))
+
+
+def exact_parts(a, b) -> tuple[Fraction, Fraction]:
+    """Add up the products of numbers that may be complex: both parts of the sum."""
+    a, b = np.asarray(a), np.asarray(b)
+    real = exact_products(a.real, b.real) - exact_products(a.imag, b.imag)
+    return real, exact_products(a.real, b.imag) + exact_products(a.imag, b.real)
+
+
+def exact_square(x) -> Fraction:
+    """Add up the squares of magnitudes."""
+    x = np.asarray(x)
+    return exact_products(x.real, x.real) + exact_products(x.imag, x.imag)
 
 
 def nearest(value: Fraction, dtype) -> np.generic:

@@ -10,6 +10,7 @@ import functools
 import numpy as np
 
 LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM = 1, 2
+GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2  # modes of capture
 NON_BLOCKING = 1
 WITHOUT_TIME = 2
 NOT_READY = 600
@@ -279,3 +280,44 @@ def write_later(
     """Put a delay on a stream, and behind it a write of every 32-bit word of some memory."""
     delay(stream, microseconds)
     call("cuMemsetD32Async", address, word, nbytes // 4, stream)
+
+
+class Graph:
+    """What a stream is asked to do within a with-block, to be done as often as one likes."""
+
+    def __init__(self, stream, mode=GLOBAL):
+        self.stream, self.mode = stream, mode
+        self.graph, self.executable = HANDLE(), HANDLE()
+
+    def __enter__(self):
+        call("cuStreamBeginCapture_v2", self.stream.handle, self.mode)
+        return self
+
+    def __exit__(self, *_):
+        call("cuStreamEndCapture", self.stream.handle, self.graph)
+        call("cuGraphInstantiateWithFlags", self.executable, self.graph, 0)
+
+    def run(self):
+        call("cuGraphLaunch", self.executable, self.stream.handle)
+
+    def __del__(self):
+        if self.executable:
+            library().cuGraphExecDestroy(self.executable)
+            library().cuGraphDestroy(self.graph)
+
+
+def on(stream, host):
+    """Copy a host array to the GPU, for a stream, which it keeps."""
+    array = GpuArray.of(host).described(stream=stream.handle)
+    array.kept = stream
+    return array
+
+
+def zero_on(stream, dtype=np.int64):
+    """Make one element, 0, to reduce into on a stream."""
+    return on(stream, np.zeros(1, dtype))
+
+
+def fill(array, word, stream):
+    """Have a stream write every 32-bit word."""
+    call("cuMemsetD32Async", array.address, word, array.nbytes // 4, stream.handle)

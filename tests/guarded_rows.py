@@ -9,8 +9,9 @@ import ctypes
 import itertools
 import mmap
 
-import hooks
 import numpy as np
+from devices import to_host
+from forcing import CONFIGURATIONS, force
 from thin import chosen
 
 import gred
@@ -24,8 +25,7 @@ STEPS = (1, 2, 3, -1, -2)
 # anywhere around a pack.
 ROWS = [(9, 8), (9, 16), (7, 48), (40, 31 * 8), (3, 1000), (2, 4096), (2, 4400)]
 COLUMNS = [(40, 64), (70, 24), (5, 2048), (33, 1000), (2, 1500)]
-# As hooks.forced_axes has them: many threads to a column, and one that makes columns alone.
-SHARINGS = [(6, 1 << 20, 0, 1 << 16, 0, 1, 2, 6, 2, 0), (6, 1, 0, 0, 0, 1, 2, 6, 5, 0, 4)]
+SHARINGS = list(CONFIGURATIONS["guarded"])  # many threads to a column, and one by itself
 
 
 class Guarded:
@@ -60,8 +60,7 @@ class Guarded:
 
 def is_right(name, got, x, axis) -> bool:
     want = getattr(np, name)(x.astype("f8"), axis)
-    got = got.to_numpy() if isinstance(got, gred.DeviceArray) else np.asarray(got)
-    return np.allclose(got.astype("f8"), want, rtol=0 if name == "argmax" else 2e-3)
+    return np.allclose(to_host(got).astype("f8"), want, rtol=0 if name == "argmax" else 2e-3)
 
 
 def layouts(dtype):
@@ -84,9 +83,9 @@ def main() -> None:
     guarded = Guarded()
     random = np.random.default_rng(0)
     for turn, (dtype, sharing) in enumerate(itertools.product(TYPES, SHARINGS)):
-        hooks.forced_axes(*sharing)
+        force(CONFIGURATIONS["guarded"][sharing])
         for number, (shape, strides, axis) in chosen(enumerate(layouts(dtype)), turn):
-            if axis == 1 and sharing is not SHARINGS[0]:
+            if axis == 1 and sharing != SHARINGS[0]:
                 continue
             for at_end in (False, True):
                 name = NAMES[(number + turn + at_end) % len(NAMES)]

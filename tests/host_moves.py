@@ -1,4 +1,4 @@
-"""What test_host_moves.py checks, in a process whose loops are of instructions that it asks for.
+"""What test_host_loops.py checks of layouts, in a process whose loops are of other instructions.
 
     GRED_INSTRUCTIONS=avx2 python tests/host_moves.py [checks ...]
 
@@ -8,25 +8,14 @@ Printed is as host_loops.py prints.
 """
 
 import itertools
-import math
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from host_loops import (
-    CHUNK,
-    COMPLEX,
-    EVERY_TYPE,
-    FLOATS,
-    INTEGERS,
-    Guarded,
-    near,
-    note,
-    plain,
-    report,
-    wrapped,
-)
+from along import home
+from host_loops import CHUNK, FLOATS, Guarded, near, note, report, wrapped
+from reference import COMPLEX, EVERY_TYPE, INTEGERS
 from thin import chosen
 
 import gred
@@ -60,10 +49,10 @@ def check(x: np.ndarray, shown: np.ndarray | None = None) -> None:
     elif x.dtype.kind in "iu":
         assert int(got) == wrapped(sum(flat.tolist()), x.dtype), (x.dtype, x.shape, x.strides)
     else:
-        right = plain(flat).sum().astype(flat.dtype)
+        right = home(flat).sum().astype(flat.dtype)
         assert got == right, (x.dtype, x.shape, x.strides, got, right)
     if shown is None:
-        assert place == np.argmax(plain(flat)), (x.dtype, x.shape, x.strides)
+        assert place == np.argmax(home(flat)), (x.dtype, x.shape, x.strides)
 
 
 def strided(dtype: np.dtype, n: int, stride: int, first: int) -> np.ndarray:
@@ -166,9 +155,9 @@ def bits() -> None:
         x = (random.random((300, 1003)) / 10).astype(dtype)
         shown = random.random(x.shape) < 0.7
         for view in (x[:, 1:-1], x[::3], x[:, ::2], x[:, :100].T, x[::2, ::5], x[:, 5:-700]):
-            flat = plain(view).ravel().astype(np.float64)
+            flat = home(view).ravel().astype(np.float64)
             got = note(gred.sum(view))
-            assert near(got, math.fsum(flat), math.fsum(flat), flat.size, dtype), (dtype, got)
+            assert near(got, flat, dtype), (dtype, got)
             for name in ("mean", "var", "norm", "nansum"):
                 note(getattr(gred, name)(view))
         for options in ({"where": shown}, {"where": shown[:1]}, {"dtype": np.float64}):
@@ -228,7 +217,7 @@ def is_defined(value: np.generic, to: np.dtype) -> bool:
     """Tell whether C has an answer: integers do not hold every float."""
     if to not in INTEGERS or to.kind == "b" or value.dtype in INTEGERS:
         return True
-    real, info = float(np.real(plain(np.asarray(value)))), np.iinfo(to)
+    real, info = float(np.real(home(np.asarray(value)))), np.iinfo(to)
     return bool(np.isfinite(real)) and info.min - 1 < real < info.max + 1
 
 
@@ -240,10 +229,10 @@ def conversions() -> None:
                 warnings.simplefilter("ignore")
                 got = alone(value, place % 70, to)
                 at_end = note(gred.sum(np.array([value]), dtype=to))
-                right = plain(np.asarray(value)).astype(to)
-            assert np.array_equal(plain(np.asarray(got)), plain(np.asarray(at_end)), True)
+                right = home(np.asarray(value)).astype(to)
+            assert np.array_equal(home(np.asarray(got)), home(np.asarray(at_end)), True)
             if is_defined(value, to) and to in (*INTEGERS, *FLOATS, *COMPLEX):
-                same = np.array_equal(plain(np.asarray(got)), plain(np.asarray(right)), True)
+                same = np.array_equal(home(np.asarray(got)), home(np.asarray(right)), True)
                 assert same, (dtype, to, value, got, right)
 
 

@@ -11,18 +11,10 @@ import warnings
 import numpy as np
 from drawn import values
 from gpu_arrays import GpuArray, call
+from inputs import OPS as LADDER
 from inputs import Kind, exact
 from reference import COMPLEX, INTEGERS, agrees, truth
-from truths import (
-    FIELDS,
-    ORDERS,
-    PLACES,
-    RECORDS,
-    SPREADS,
-    WITHOUT_NAN,
-    answer,
-    record,
-)
+from truths import FIELDS, ORDERS, PLACES, RECORDS, SPREADS, WITHOUT_NAN, answer, record
 
 import gred
 from gred.testing import SimulatedArray
@@ -129,14 +121,17 @@ def wrong(name: str, a, x: np.ndarray, *, device=None, method=None, **options) -
     mask = options.pop("mask", options.get("where", True))
     given = {**options, "device": device, **({"where": mask} if "where" in options else {})}
     given |= {"method": method} if method else {}
-    got = quietly(name, a, **given)
+    return wrong_result(name, quietly(name, a, **given), x, **options)
+
+
+def wrong_result(name: str, got, x: np.ndarray, **options) -> str:
+    """Say what is wrong with a result, on the ladder or not; nothing if it is right."""
     if name in RECORDS:
         return wrong_record(name, got, x, **options)
-    right = remembered(answer, name, x, options)
+    right = remembered(truth if name in LADDER else answer, name, x, options)
     if agrees(got, right):
         return ""
-    about = f"{name} of {x.size} {x.dtype} on {device}, {options}"
-    return f"{about}: {got!r}, not {shown(right)}"[:400]
+    return f"{name} of {x.size} {x.dtype}, {options}: {got!r}, not {shown(right)}"[:400]
 
 
 def wrong_record(name: str, got, x: np.ndarray, **options) -> str:

@@ -18,21 +18,20 @@ import itertools
 import sys
 from functools import partial
 
-import hooks
 import numpy as np
+from along import NAMES as ALONG_AXES
+from axes_kernels import NAMES as OF_LONG_ROWS
+from axes_kernels import wrong_long_rows
 from exact_truths import exact_products, nearest, nearest_root, same
 from exact_truths import truth as sum_or_mean
-from gpu_arrays import GpuArray, call
+from forcing import CONFIGURATIONS, force
+from gpu_arrays import GpuArray
 from inputs import EVERY_KIND, KINDS, OPS, Kind, block_sizes, exact, methods_on, reduce
 from reference import COMPLEX, EVERY_TYPE, REALS, agrees, truth
 from samples import element_there, fetched, options_of, sample, takes, wrong
-from test_axes_on_devices import NAMES as ALONG_AXES
+from segments import UFUNCS, by_one
 from test_axes_on_devices import wrong_on_device
 from test_exact_method import NAMES as EXACTLY
-from test_long_rows import NAMES as OF_LONG_ROWS
-from test_long_rows import wrong_long_rows
-from test_reduceat import UFUNCS
-from test_reduceat_on_devices import NONE_FORCED, SHARINGS, by_one
 from truths import NAMES, RECORDS, answer
 
 import gred
@@ -109,57 +108,48 @@ def there(view, device):
     return GpuArray.laid_out(view) if device == "cuda" else SimulatedArray(view)
 
 
-def result_there(op, a, device, dtype, **options):
-    """Reduce into an element on the device, and fetch that."""
-    zero = np.zeros(1, dtype)
-    out = GpuArray.of(zero) if device == "cuda" else SimulatedArray(zero)
-    reduce(op, a, out=out, dtype=dtype, **options)
-    if device == "cuda":
-        call("cuCtxSynchronize")
-        return out.host()[0]
-    return out.get()[0]
-
-
 def masks(view, device):
-    """Offer no mask, one on the device and one on the host."""
+    """Offer no mask, one on the device and one on the host, each with NumPy's."""
     mask = np.arange(view.size).reshape(view.shape) % 3 != 1
-    return {
-        "no mask": ({}, True),
-        "a mask there": ({"where": there(mask, device)}, mask),
-        "a host mask": ({"where": mask}, mask),
-    }
+    return {}, {"where": mask, "mask": there(mask, device)}, {"where": mask}
 
 
-def kinds_of_default(quick):
-    return [kind for kind in EVERY_KIND if not quick or kind.name in QUICK_KINDS]
+def wrong_results(name, view, more, device, *, into_element):
+    """Reduce what lies on the device to a number or to an element there; say what is wrong."""
+    a = there(view, device)
+    if not into_element:
+        return wrong(name, a, view, **more)
+    given = {key: value for key, value in more.items() if key != "mask"}
+    right = (truth if name in OPS else answer)(name, view, **given)
+    out = element_there(right.dtype, device)
+    getattr(gred, name)(a, out=out, **given | ({"where": more["mask"]} if "mask" in more else {}))
+    got = fetched(out, device)
+    return "" if agrees(got, right) else f"{name} into {right.dtype}: {got!r}"
 
 
-def default_cases(options):
-    """List op, array and where it comes from, for every kernel of the default method."""
-    for kind in kinds_of_default(options.quick):
-        for op in OPS:
-            x = exact(op, kind, ROWS * COLUMNS).array.reshape(ROWS, COLUMNS)
-            for name, take in LAYOUTS.items():
-                yield op, kind, name, take(x)
+def default_cases(quick):
+    """List op, its options, layout and array, for every kernel of the default method."""
+    for kind in EVERY_KIND:
+        if not quick or kind.name in QUICK_KINDS:
+            options = {} if kind.dtype is None else {"dtype": kind.dtype}
+            for op in OPS:
+                x = exact(op, kind, ROWS * COLUMNS).array.reshape(ROWS, COLUMNS)
+                for layout, take in LAYOUTS.items():
+                    yield op, options, layout, take(x)
 
 
 def wrong_defaults(options):
     """Run the default method on every type, layout and kind of mask."""
-    runs, wrong, device = 0, [], options.device
-    for number, (op, kind, name, view) in enumerate(default_cases(options)):
-        a = there(view, device)
-        all_masks = masks(view, device) if name != "flat" else {"no mask": ({}, True)}
-        for turn, (masked, (where, mask)) in enumerate(all_masks.items()):
-            more = {"initial": 3} if op in ("min", "max") and where else {}
-            expected = truth(op, view, kind.dtype, where=mask, **more)
-            if (number + turn) % 2:
-                got = reduce(op, a, dtype=kind.dtype, **where, **more)
-            else:
-                got = result_there(op, a, device, expected.dtype, **where, **more)
-            runs += 1
-            if not agrees(got, expected):
-                wrong.append(f"{op} of {kind.name}, {name}, {masked}: {got!r}")
-    return runs, wrong
+    runs, found, device = 0, [], options.device
+    for number, (op, more, layout, view) in enumerate(default_cases(options.quick)):
+        all_masks = masks(view, device)
+        for turn, where in enumerate(all_masks if layout != "flat" else all_masks[:1]):
+            begin = {"initial": 3} if op in ("min", "max") and where else {}
+            given = {**more, **where, **begin}
+            into = (number + turn) % 2 > 0
+            one = wrong_results(op, view, given, device, into_element=into)
+            runs, found = runs + 1, [*found, *([f"{layout}: {one}"] if one else [])]
+    return runs, found
 
 
 # ---- the reductions that are not on the ladder ----
@@ -181,22 +171,16 @@ def cases_off_the_ladder(quick):
 
 def wrong_off_the_ladder(options):
     """Run each reduction on every type and layout; with and without a mask, to host and device."""
-    runs, wrong_ones, device = 0, [], options.device
+    runs, found, device = 0, [], options.device
     for number, (name, more, layout, view) in enumerate(cases_off_the_ladder(options.quick)):
-        a = there(view, device)
-        mask = np.arange(view.size).reshape(view.shape) % 3 != 1
-        initial = {"initial": 1} if name in ("nanmin", "nanmax") else {}
-        where = {"where": mask, "mask": there(mask, device) if number % 2 else mask, **initial}
-        found = [wrong(name, a, view, **more, **(where if number // 4 % 2 else {}))]
-        if number % 3 == 0 and name not in RECORDS:
-            right = answer(name, view, **more)
-            out = element_there(right.dtype, device)
-            getattr(gred, name)(a, out=out, **more)
-            got = fetched(out, device)
-            found.append("" if agrees(got, right) else f"{name} into {right.dtype}: {got!r}")
-        runs += len(found)
-        wrong_ones += [f"{layout}: {one}" for one in found if one]
-    return runs, wrong_ones
+        _, on_device, on_host = masks(view, device)
+        where = {} if number // 4 % 2 == 0 else on_device if number % 2 else on_host
+        begin = {"initial": 1} if name in ("nanmin", "nanmax") and where else {}
+        for into in (False, *[True] * (number % 3 == 0 and name not in RECORDS)):
+            given = more if into else {**more, **where, **begin}
+            one = wrong_results(name, view, given, device, into_element=into)
+            runs, found = runs + 1, [*found, *([f"{layout}: {one}"] if one else [])]
+    return runs, found
 
 
 def wrong_pieces(options):
@@ -271,9 +255,9 @@ def wrong_segments(options):
     """Reduce segments in every way in which they are shared, with offsets here and there."""
     runs, wrong, device = 0, [], options.device
     rises, random = np.sort(np.arange(300) ** 2 % 997), np.random.default_rng(3)
-    for op, sharing, dtype in itertools.product(UFUNCS, SHARINGS, SEGMENTS_OF):
+    for op, sharing, dtype in itertools.product(UFUNCS, CONFIGURATIONS["segments"], SEGMENTS_OF):
         x = random.integers(0, 2, 3997).astype(dtype)
-        hooks.forced_segments(*SHARINGS[sharing])
+        force(CONFIGURATIONS["segments"][sharing])
         for offsets, step in ((rises, 1), (rises[::-1], 1), (np.array([0, 2**40, 5]), 4)):
             view = x[3::step]
             expected, _ = by_one(op, view, offsets)
@@ -281,7 +265,7 @@ def wrong_segments(options):
             runs += 1
             right = np.array_equal(got, expected)
             wrong += [] if right else [f"{op} of {dtype} segments, {sharing}"]
-        hooks.forced_segments(*NONE_FORCED)
+        force({})
     return runs, wrong
 
 

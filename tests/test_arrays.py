@@ -2,20 +2,19 @@
 
 import array
 import gc
-import sys
 
 import numpy as np
 import pytest
-from drawn import examples
+from drawn import examples, misaligned
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inputs import ELEMENT_TYPES, OPS, reduce, shown
+from level import stays_level
+from numpys import PLACES, everywhere
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, agrees, truth
 
 import gred
 
-PLACES = [{"device": "host"}, {"method": "unroll2", "device": "simulated"}]
-everywhere = pytest.mark.parametrize("where", PLACES, ids=["host", "simulated"])
 every_type = pytest.mark.parametrize("dtype", EVERY_TYPE, ids=str)
 
 
@@ -27,14 +26,6 @@ def able(where, dtype):
 def numbered(dtype, shape=(4, 6, 5)):
     """Fill an array with different numbers, of which no two parts add up to the same."""
     return (np.arange(1, np.prod(shape) + 1) ** 2 % 1009).reshape(shape).astype(dtype)
-
-
-def misaligned(x):
-    memory = np.zeros(x.nbytes + 1, np.uint8)
-    view = memory[1:].view(x.dtype).reshape(x.shape)
-    view[...] = x
-    assert x.itemsize == 1 or not view.flags.aligned
-    return view
 
 
 def field_of_records(x):
@@ -335,10 +326,4 @@ def test_references_and_memory_stay_flat():
             gred.kernel_time(a, samples=1, warmup=0, cold=False)
 
     watched = [*given_arrays, plain.dtype, None, "host", np.float64]
-    reduce_all()
-    counts, blocks = [sys.getrefcount(o) for o in watched], sys.getallocatedblocks()
-    for _ in range(100):
-        reduce_all()
-    again = [sys.getrefcount(o) for o in watched]
-    assert max(abs(a - b) for a, b in zip(counts, again, strict=True)) < 20
-    assert sys.getallocatedblocks() - blocks < 200
+    stays_level(reduce_all, watched, rounds=100, slack=20)

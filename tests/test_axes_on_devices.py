@@ -5,127 +5,48 @@ force each of these at sizes that the simulated device is quick with, in shuffle
 """
 
 import itertools
-import warnings
 
-import hooks
 import numpy as np
 import pytest
-from conftest import PLACES as DEVICES
-from conftest import parameter
-from drawn import examples
-from hypothesis import HealthCheck, Phase, given, settings
+from along import NAMES, calls, is_decided, is_refused, normal, wrong_results
+from devices import everywhere, laid_out, on, to_host
+from drawn import often
+from findings import all_right
+from forcing import CONFIGURATIONS, forced
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
-from reference import BFLOAT16, EVERY_TYPE, result_type
+from reference import BFLOAT16, EVERY_TYPE
 from samples import quietly, takes
-from test_along_axes import (
-    EMPTY,
-    LADDER,
-    NAMES,
-    PLACES,
-    calls,
-    is_decided,
-    is_refused,
-    normal,
-    numpys,
-    wrong_results,
-)
-from test_rows import laid_out
 from thin import chosen
-from truths import type_of
+from truths import PLACES
 
 import gred
 
-everywhere = pytest.mark.parametrize(
-    "place", [parameter(place) for place in DEVICES if place != "host"]
-)
+SHARINGS = list(CONFIGURATIONS["general"])
 every_name = pytest.mark.parametrize("name", NAMES)
-
-NO_ROW = 2**32 - 1  # is so long
-
-# Threads of a block as an exponent, enough threads of a multiprocessor, what a thread of a row is
-# to have before it gets help, blocks of a multiprocessor that splits make, bytes of rows that are
-# staged, whether columns are made side by side, windows of a stretch, threads of a block that makes
-# few columns alone, columns of a known type that neighbouring threads read, these as exponents,
-# bytes from which on types are known, loads' columns that a thread makes alone, threads of a block
-# of such, and bytes of small arrays, whose columns go to many blocks: few threads and many, small
-# teams and large ones, no splits and as many as there can be.
-SHARINGS = {
-    "measured": (0, 0, 0, 0, 0, 0),
-    "a thread each": (8, 1, 16, 0, 0, 0),
-    "a warp": (5, 1 << 20, 0, 0, 0, 0),
-    "a block": (7, 1 << 20, 0, 0, 0, 1),
-    "a warp and splits": (5, 1 << 20, 0, 1 << 16, 0, 1, 4),
-    "large blocks": (5, 1 << 20, 0, 1 << 16, 0, 1, 2, 10),
-    "splits alone": (6, 1, 0, 1 << 16, 0, 1),
-    "staged rows": (6, 1, 0, 0, 32 << 10, 1),
-    "staged rows of a team": (5, 1 << 20, 0, 0, 4000, 0),
-    "typed columns": (8, 1, 16, 0, 0, 1, 2, 8, 5, 0),
-    "typed columns, teams and splits": (5, 1 << 20, 0, 1 << 16, 0, 1, 2, 5, 5, 0),
-    "typed columns, few abreast": (7, 1 << 20, 0, 2, 0, 1, 2, 7, 1, 0),
-    "small typed columns": (8, 1 << 20, 0, 0, 0, 1, 2, 8, 7, 0, 0, 0, 1 << 30),
-    "unsplit columns": (5, 1, 0, 0, 0, 1, 2, 5, 5, 0, 4),
-    "few columns side by side": (5, 1 << 20, 0, 0, 0, 1, 2, 10, 7, NO_ROW, 0, 0, 1 << 30),
-}
-NONE_FORCED = SHARINGS["measured"]
-
-
-def force(sharing):
-    """Share work as said; rows then go by kernels that learn their type as they run."""
-    forced = sharing != NONE_FORCED
-    hooks.forced_axes(*sharing)
-    hooks.forced_short_rows(*((0, 5, 0, False, 1) if forced else (0, 0, 0, False, 0)))
-    hooks.forced_long_rows(
-        *((NO_ROW, NO_ROW, 8, 5, 1, 0, 1, 1, NO_ROW, 0) if forced else (0,) * 10)
-    )
 
 
 @pytest.fixture(params=SHARINGS)
 def sharing(request):
-    force(SHARINGS[request.param])
-    yield request.param
-    force(NONE_FORCED)
-
-
-def on(place, x):
-    """Tell what brings a host array there."""
-    return {"device": "cuda:0" if place == "cuda" else place}
-
-
-often = settings(
-    max_examples=examples(60),
-    deadline=None,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
-    suppress_health_check=[
-        HealthCheck.too_slow,
-        HealthCheck.data_too_large,
-        HealthCheck.function_scoped_fixture,
-    ],
-)
+    with forced("general", request.param):
+        yield request.param
 
 
 @everywhere
-@often
+@often(60, HealthCheck.function_scoped_fixture)
 @given(call=calls(), seed=st.integers(0, 2**64 - 1))
 def test_answers_and_refusals_are_numpys(place, sharing, call, seed):
     name, x, options = call
     axes, before = normal(options["axis"], x.ndim), x.tobytes()
-    with gred.thread_order("shuffled", seed):
+    with gred.thread_order("shuffled", seed), np.errstate(all="ignore"):
         if is_refused(name, x, axes, options):
             with pytest.raises(ValueError, match=f"{name}|where"):
-                quietly(name, x, **on(place, x), **options)
+                quietly(name, x, **on(place), **options)
         else:
-            with np.errstate(all="ignore"):
-                got = quietly(name, x, **on(place, x), **options)
-                found = wrong_results(name, got, x, axes, options) if is_decided(x, options) else ""
+            got = quietly(name, x, **on(place), **options)
+            found = wrong_results(name, got, x, axes, options) if is_decided(x, options) else ""
             assert not found
     assert x.tobytes() == before
-
-
-def to_host(got):
-    """Copy results that have stayed on the device, of minmax both."""
-    if isinstance(got, tuple):
-        return type(got)(*map(to_host, got))
-    return got.to_numpy() if isinstance(got, gred.DeviceArray) else got
 
 
 SHAPES = [((3, 5000), 1), ((5000, 4), 0), ((30, 400), 0), ((7, 90, 11), 1), ((90, 4, 9), (0, 2))]
@@ -158,9 +79,8 @@ def wrong_on_device(name, view, place):
         if turn % 3 == 0 and name not in ("min", "max", "nanmin", "nanmax", "ptp", *PLACES):
             mask = random.integers(0, 3, x.shape) > 0
             options["where"], given_options["where"] = mask, laid_out(mask, place)
-        force(list(SHARINGS.values())[turn // 11 % len(SHARINGS)])
-        got = to_host(quietly(name, laid_out(x, place), **given_options))
-        force(NONE_FORCED)
+        with forced("general", SHARINGS[turn // 11 % len(SHARINGS)]):
+            got = to_host(quietly(name, laid_out(x, place), **given_options))
         with np.errstate(all="ignore"):
             found = wrong_results(name, got, x, normal(axis, x.ndim), options)
         yield found and f"{found}: {shape}, {axis}, {dtype}, {view}"
@@ -171,7 +91,7 @@ def wrong_on_device(name, view, place):
 @every_name
 def test_rows_columns_and_others_of_every_layout_and_type(place, name, view):
     """Of arrays on the device."""
-    assert [found for found in wrong_on_device(name, view, place) if found] == []
+    all_right(wrong_on_device(name, view, place))
 
 
 @everywhere
@@ -180,10 +100,8 @@ def test_rows_columns_and_others_of_every_layout_and_type(place, name, view):
 def test_means_as_integers_wrap_before_they_are_divided(place, sharing, dtype, axis):
     """NumPy's mean divides the sum as `dtype` has it."""
     x = np.full((4, 8), np.iinfo(dtype).max, dtype)
-    want = np.mean(x, axis, dtype=dtype)
-    got = gred.mean(x, axis, dtype=dtype, **on(place, x))
-    assert got.dtype == want.dtype
-    np.testing.assert_array_equal(got, want)
+    got = gred.mean(x, axis, dtype=dtype, **on(place))
+    np.testing.assert_array_equal(got, np.mean(x, axis, dtype=dtype), strict=True)
 
 
 @everywhere
@@ -194,7 +112,7 @@ def test_every_run_and_every_order_gives_the_same_bits(place, sharing, name, dty
     random = np.random.default_rng(4)
     for shape, axis in (((3, 5000), 1), ((5000, 3), 0), ((40, 8, 30), (0, 2))):
         x = random.normal(size=shape).astype(dtype)
-        options = {"axis": axis, **on(place, x)}
+        options = {"axis": axis, **on(place)}
         if name == "mean":
             options["where"] = x.real > -1
         results = set()
@@ -202,72 +120,6 @@ def test_every_run_and_every_order_gives_the_same_bits(place, sharing, name, dty
             with gred.thread_order("shuffled", seed):
                 results.add(quietly(name, x, **options).tobytes())
         assert len(results) == 1
-
-
-@everywhere
-@pytest.mark.parametrize("dtype", EVERY_TYPE, ids=lambda dtype: dtype.name)
-@every_name
-def test_every_type_has_results_of_its_type(place, name, dtype):
-    if not takes(name, dtype):
-        pytest.skip("NumPy has none of truth values")
-    x = np.arange(1, 7).reshape(2, 3).astype(dtype)
-    got = quietly(name, x, axis=0, **on(place, x))
-    expected = type_of(name, dtype) if name not in LADDER else result_type(name, dtype)
-    assert (got.dtype, got.shape) == (expected, (3,))
-    assert got.flags.c_contiguous
-
-
-@everywhere
-@pytest.mark.parametrize(("shape", "axis"), EMPTY)
-@every_name
-def test_no_elements_are_as_in_numpy(place, name, shape, axis):
-    if isinstance(axis, tuple) and (name in PLACES or name == "norm"):
-        pytest.skip("NumPy takes one axis")
-    x = np.ones(shape, np.float32)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            theirs = numpys(name)(x, axis=axis)
-        except ValueError:
-            with pytest.raises(ValueError, match=name):
-                getattr(gred, name)(x, axis=axis, **on(place, x))
-            return
-    got = quietly(name, x, axis=axis, **on(place, x))
-    np.testing.assert_array_equal(got, theirs)
-    assert (got.dtype, got.shape, type(got)) == (theirs.dtype, theirs.shape, type(theirs))
-
-
-@everywhere
-def test_what_is_said_of_too_little_is_what_the_host_says(place):
-    nan = np.full((3, 4), np.nan)
-    device = on(place, nan)
-    for call, words in (
-        (lambda: gred.mean(np.zeros((4, 0)), 1, **device), "Mean of empty slice"),
-        (lambda: gred.var(np.zeros((5, 1)), 1, ddof=1, **device), "Degrees of freedom"),
-        (lambda: gred.nanmax(nan, 0, **device), "All-NaN slice"),
-        (lambda: gred.nanmean(nan, 0, **device), "Mean of empty slice"),
-        (lambda: gred.mean(np.ones((2, 2)), 0, where=[True, False], **device), "Mean of empty"),
-    ):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            got = call()
-        assert [words in str(warning.message) for warning in caught] == [True]
-        assert np.isnan(got).any()
-    for name in ("argmin", "argmax", "ptp", "minmax"):
-        with pytest.raises(ValueError, match="hides"):
-            getattr(gred, name)(np.ones((2, 2)), 0, where=[True, False], **device)
-
-
-@everywhere
-def test_many_dimensions_are_taken(place):
-    shape = (2, 1, 1, 3) + (1,) * 58 + (2, 2)
-    x = np.arange(24.0).reshape(shape)
-    for axis in (0, 63, (0, 3), tuple(range(64)), tuple(range(0, 64, 2)), ()):
-        got = gred.sum(x, axis, **on(place, x))
-        np.testing.assert_array_equal(got, x.sum(axis))
-    x = np.arange(2.0**12).reshape((2,) * 12).transpose([*range(0, 12, 2), *range(1, 12, 2)])
-    for axis in (0, (1, 5, 11), tuple(range(6)), (11,)):
-        np.testing.assert_array_equal(gred.sum(x, axis, **on(place, x)), x.sum(axis))
 
 
 @everywhere
@@ -292,42 +144,9 @@ def test_dimensions_that_no_two_are_one_of_are_taken(place, kept, reduced, layou
             np.testing.assert_array_equal(to_host(got), expected)
         got = gred.count_nonzero(x, axes, **where)
         np.testing.assert_array_equal(to_host(got), np.sum(theirs != 0, axes, **where))
-        if not where:
-            for name in ("sum", "argmax"):
-                got = getattr(gred, name)(x, axes[0])
-                np.testing.assert_array_equal(to_host(got), getattr(theirs, name)(axes[0]))
-
-
-@everywhere
-def test_minmax_gives_two_arrays(place):
-    x = np.random.default_rng(6).normal(size=(5, 6, 7))
-    least, greatest = gred.minmax(x, (0, 2), **on(place, x))
-    np.testing.assert_array_equal(least, x.min((0, 2)))
-    np.testing.assert_array_equal(greatest, x.max((0, 2)))
-
-
-@everywhere
-def test_a_mask_of_the_host_goes_with_an_array_of_the_device(place):
-    x = np.random.default_rng(2).normal(size=(30, 40))
-    mask = np.arange(40) % 3 > 0
-    for axis in (0, 1):
-        got = gred.sum(laid_out(x, place), axis, where=mask)
-        np.testing.assert_allclose(got, x.sum(axis, where=mask))
-
-
-@everywhere
-def test_out_takes_results_of_the_host(place):
-    x = np.random.default_rng(7).normal(size=(4, 5, 6)).astype(np.float32)
-    for out in (np.zeros((4, 6)), np.zeros((6, 4), np.float32).T):
-        assert gred.sum(x, 1, out=out, **on(place, x)) is out
-        np.testing.assert_allclose(out, x.sum(1), rtol=1e-5)
-
-
-@everywhere
-def test_only_the_default_method_goes_along_axes(place):
-    for options in ({"axis": 0}, {"keepdims": True}):
-        with pytest.raises(ValueError, match="'auto'"):
-            gred.sum(np.ones((2, 3)), method="unroll8", **on(place, None), **options)
+        for name in () if where else ("sum", "argmax"):
+            got = getattr(gred, name)(x, axes[0])
+            np.testing.assert_array_equal(to_host(got), getattr(theirs, name)(axes[0]))
 
 
 @everywhere
@@ -339,5 +158,13 @@ def test_sums_of_no_elements_are_zeros_in_any_type(place, dtype):
         for result in ("f4", "f8", "i8", "c16"):
             got = to_host(gred.sum(x, axis=axis, dtype=result, keepdims=True))
             right = np.zeros(shape, dtype).sum(axis=axis, dtype=result, keepdims=True)
-            assert got.dtype == right.dtype
-            np.testing.assert_array_equal(got, right)
+            np.testing.assert_array_equal(got, right, strict=True)
+
+
+@everywhere
+def test_a_mask_of_the_host_goes_with_an_array_of_the_device(place):
+    x = np.random.default_rng(2).normal(size=(30, 40))
+    mask = np.arange(40) % 3 > 0
+    for axis in (0, 1):
+        got = gred.sum(laid_out(x, place), axis, where=mask)
+        np.testing.assert_allclose(to_host(got), x.sum(axis, where=mask))

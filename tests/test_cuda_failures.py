@@ -4,35 +4,17 @@ import contextlib
 import ctypes
 import gc
 import math
-import os
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
 import pytest
-from gpu_arrays import (
-    GpuArray,
-    Memory,
-    Offer,
-    call,
-    free_bytes,
-)
+from gpu_arrays import GpuArray, Memory, Offer, call, free_bytes
+from hostile import REFUSALS
+from hostile_memory import BYTES, NBYTES, START, check
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from inputs import methods_on
-from test_hostile_inputs import (
-    BYTES,
-    NBYTES,
-    REFUSALS,
-    START,
-    check,
-    entries,
-    integers,
-    model,
-    sound,
-    without_absent,
-)
+from processes import printed
+from test_hostile_dictionaries import entries, integers, model, sound, without_absent
 
 import gred
 
@@ -290,17 +272,6 @@ def test_no_memory_is_lost_on_any_path():
 # ---- forks ----
 
 
-def run(code: str) -> str:
-    """Run code in a Python of its own, with this folder's modules, and return what it prints."""
-    environment = os.environ | {"PYTHONPATH": os.path.dirname(__file__)}
-    command = [sys.executable, "-c", textwrap.dedent(code)]
-    child = subprocess.run(
-        command, capture_output=True, text=True, timeout=900, check=False, env=environment
-    )
-    assert child.returncode == 0, child.stderr
-    return child.stdout
-
-
 FORKING = """
 import os, signal, sys, warnings
 import numpy as np
@@ -338,107 +309,76 @@ def refused(call, what):
 """
 
 
-def test_a_child_of_a_process_that_used_the_gpu_is_told_so():
-    out = run(
-        FORKING
-        + textwrap.dedent(
-            """
-            a, one = GpuArray.of(x), GpuArray.of(x[:1])
-            assert gred.sum(a) == gred.sum(x, device="cuda") == x.sum()
+CHILDREN = {
+    "a child of a process that used the GPU is told so": """
+        a, one = GpuArray.of(x), GpuArray.of(x[:1])
+        assert gred.sum(a) == gred.sum(x, device="cuda") == x.sum()
 
-            def work():
-                host_works()
-                for _ in range(3):
-                    refused(lambda: gred.sum(x, device="cuda"), "fork")
-                    refused(lambda: gred.sum(a), "fork")
-                    refused(lambda: gred.sum(x, method="unroll8"), "fork")
-                    refused(lambda: gred.sum(x, out=one), "fork")
-                host_works()
-
-            for _ in range(3):
-                in_a_child(work)
-                assert gred.sum(a) == x.sum()
-            print("all right")
-            """
-        )
-    )
-    assert out == "all right\n"
-
-
-def test_a_child_may_use_the_gpu_where_its_parent_did_not():
-    out = run(
-        FORKING
-        + textwrap.dedent(
-            """
+        def work():
             host_works()
-            def work():
-                assert gred.sum(x, device="cuda") == x.sum()
-                assert gred.sum(x, method="unroll8") == x.sum()
-            in_a_child(work)
-            in_a_child(work)
-            print("all right")
-            """
-        )
-    )
-    assert out == "all right\n"
+            for _ in range(3):
+                refused(lambda: gred.sum(x, device="cuda"), "fork")
+                refused(lambda: gred.sum(a), "fork")
+                refused(lambda: gred.sum(x, method="unroll8"), "fork")
+                refused(lambda: gred.sum(x, out=one), "fork")
+            host_works()
 
-
-def test_a_child_of_a_process_whose_other_library_used_the_gpu_does_not_hang():
-    out = run(
-        FORKING
-        + textwrap.dedent(
-            """
-            a = GpuArray.of(x)
-            def work():
-                host_works()
-                refused(lambda: gred.sum(x, device="cuda"), "")
-                host_works()
+        for _ in range(3):
             in_a_child(work)
             assert gred.sum(a) == x.sum()
-            print("all right")
-            """
-        )
-    )
-    assert out == "all right\n"
+    """,
+    "a child may use the GPU where its parent did not": """
+        host_works()
+        def work():
+            assert gred.sum(x, device="cuda") == x.sum()
+            assert gred.sum(x, method="unroll8") == x.sum()
+        in_a_child(work)
+        in_a_child(work)
+    """,
+    "a child of a process whose other library used the GPU does not hang": """
+        a = GpuArray.of(x)
+        def work():
+            host_works()
+            refused(lambda: gred.sum(x, device="cuda"), "")
+            host_works()
+        in_a_child(work)
+        assert gred.sum(a) == x.sum()
+    """,
+    "a child of a process with busy threads does not hang": """
+        import threading
+        from gpu_arrays import use_device
+        end = threading.Event()
+        def busy():
+            use_device(0)
+            a = GpuArray.of(x)
+            while not end.is_set():
+                assert gred.sum(a) == gred.sum(x, device="cuda") == x.sum()
+        gred.sum(x, device="cuda")
+        threads = [threading.Thread(target=busy) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        def work():
+            host_works()
+            refused(lambda: gred.sum(x, device="cuda"), "fork")
+        for _ in range(10):
+            in_a_child(work)
+        end.set()
+        for thread in threads:
+            thread.join()
+    """,
+}
 
 
-def test_a_child_of_a_process_with_busy_threads_does_not_hang():
-    out = run(
-        FORKING
-        + textwrap.dedent(
-            """
-            import threading
-            from gpu_arrays import use_device
-            end = threading.Event()
-            def busy():
-                use_device(0)
-                a = GpuArray.of(x)
-                while not end.is_set():
-                    assert gred.sum(a) == gred.sum(x, device="cuda") == x.sum()
-            gred.sum(x, device="cuda")
-            threads = [threading.Thread(target=busy) for _ in range(4)]
-            for thread in threads:
-                thread.start()
-            def work():
-                host_works()
-                refused(lambda: gred.sum(x, device="cuda"), "fork")
-            for _ in range(10):
-                in_a_child(work)
-            end.set()
-            for thread in threads:
-                thread.join()
-            print("all right")
-            """
-        )
-    )
-    assert out == "all right\n"
+@pytest.mark.parametrize("code", CHILDREN.values(), ids=CHILDREN.keys())
+def test_a_forked_process_works_or_is_told_why_not(code):
+    assert printed(FORKING, code, 'print("all right")', path=True) == "all right\n"
 
 
 # ---- Ctrl-C ----
 
 
 def test_ctrl_c_ends_a_long_measurement_on_the_gpu():
-    out = run(
+    out = printed(
         """
         import os, signal, threading, time
         import numpy as np

@@ -5,51 +5,26 @@ import threading
 import numpy as np
 import pytest
 from exact_truths import same, truth
-from gpu_arrays import HANDLE, LEGACY_DEFAULT_STREAM, GpuArray, Stream, call, library, upload
+from gpu_arrays import (
+    GLOBAL,
+    LEGACY_DEFAULT_STREAM,
+    RELAXED,
+    THREAD_LOCAL,
+    Graph,
+    Stream,
+    call,
+    fill,
+    on,
+    upload,
+    zero_on,
+)
 from inputs import methods_on
 
 import gred
 
 pytestmark = pytest.mark.gpu
-GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2
 METHODS = ("auto", *(m for m in methods_on("cuda") if m not in ("atomic", "cub")))
 N = 100003
-
-
-class Graph:
-    """What a stream is asked to do within a with-block, to be done as often as one likes."""
-
-    def __init__(self, stream, mode=GLOBAL):
-        self.stream, self.mode = stream, mode
-        self.graph, self.executable = HANDLE(), HANDLE()
-
-    def __enter__(self):
-        call("cuStreamBeginCapture_v2", self.stream.handle, self.mode)
-        return self
-
-    def __exit__(self, *_):
-        call("cuStreamEndCapture", self.stream.handle, self.graph)
-        call("cuGraphInstantiateWithFlags", self.executable, self.graph, 0)
-
-    def run(self):
-        call("cuGraphLaunch", self.executable, self.stream.handle)
-
-    def __del__(self):
-        if self.executable:
-            library().cuGraphExecDestroy(self.executable)
-            library().cuGraphDestroy(self.graph)
-
-
-def on(stream, host):
-    return GpuArray.of(host).described(stream=stream.handle)
-
-
-def zero_on(stream, dtype=np.int64):
-    return on(stream, np.zeros(1, dtype))
-
-
-def fill(array, word, stream):
-    call("cuMemsetD32Async", array.address, word, array.nbytes // 4, stream.handle)
 
 
 @pytest.mark.parametrize("mode", [GLOBAL, THREAD_LOCAL, RELAXED])

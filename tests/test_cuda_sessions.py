@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from gpu_arrays import GpuArray, Stream, call, delay, is_busy, use_device, write_later
+from gpu_arrays import GpuArray, Stream, call, delay, is_busy, on, use_device, write_later, zero_on
 
 import gred
 
@@ -15,16 +15,6 @@ pytestmark = pytest.mark.gpu
 N = 100003
 SECOND = 1_000_000
 TALL = 8192
-
-
-def on(stream, host):
-    a = GpuArray.of(host).described(stream=stream.handle)
-    a.kept = stream
-    return a
-
-
-def zero_on(stream):
-    return on(stream, np.zeros(1, np.int64))
 
 
 @pytest.mark.parametrize("op", ["sum", "max", "describe", "argmax"])

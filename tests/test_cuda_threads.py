@@ -1,21 +1,19 @@
 """Any thread may reduce what lies on any GPU, whether or not it has used CUDA before."""
 
-import os
-import subprocess
-import sys
-import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from devices import on_gpu, two_gpus
 from gpu_arrays import GpuArray, Offer, call, current_context, use_device
-from test_cuda_arrays import GPUS, METHODS, every_library
+from inputs import methods_on
+from processes import printed
 
 import gred
 
 pytestmark = pytest.mark.gpu
-two_gpus = pytest.mark.skipif(GPUS < 2, reason="there is one GPU here, not two")
+METHODS = ("auto", *methods_on("cuda"))
 N = 100003
 PLACES = ("device", "managed", "pinned")
 
@@ -26,21 +24,12 @@ def in_a_fresh_thread(work):
         return pool.submit(work).result()
 
 
-def on_gpu(number, host, where="device"):
-    use_device(number)
-    try:
-        return GpuArray.of(host, where)
-    finally:
-        use_device(0)
-
-
 # ---- threads that never used CUDA ----
 
 
-@every_library
-def test_a_pool_of_threads_reduces_a_librarys_arrays(to_gpu):
+def test_a_pool_of_threads_reduces_a_librarys_arrays(library):
     hosts = [np.full(N + k, k, np.int32) for k in range(32)]
-    arrays = [to_gpu(host) for host in hosts]
+    arrays = [library.make(host) for host in hosts]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(gred.sum, arrays)) == [host.sum() for host in hosts]
         assert list(pool.map(gred.max, arrays)) == list(range(32))
@@ -170,10 +159,5 @@ def test_other_threads_go_on_while_cuda_is_made_ready(first):
     """A pause may be the machine's; one that is gred's comes every time."""
     pauses = []
     for _ in range(3):
-        command = [sys.executable, "-c", textwrap.dedent(FIRST_CALL.replace("CALL", first))]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=900, check=False, env=os.environ
-        )
-        assert done.returncode == 0, done.stderr
-        pauses.append(float(done.stdout))
+        pauses.append(float(printed(FIRST_CALL.replace("CALL", first))))
     assert min(pauses) < 0.1

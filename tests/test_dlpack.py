@@ -8,20 +8,9 @@ import sys
 import capsules
 import numpy as np
 import pytest
-from capsules import (
-    BFLOAT,
-    COPIED,
-    CPU,
-    CUDA,
-    CUDA_HOST,
-    NEW,
-    OLD,
-    READ_ONLY,
-    WRONG,
-    Producer,
-    capsule_of,
-)
+from capsules import CPU, CUDA, CUDA_HOST, NEW, OLD, WRONG, Producer, capsule_of
 from inputs import OPS, reduce, shown
+from level import stays_level
 from reference import BFLOAT16, EVERY_TYPE, agrees, truth
 
 import gred
@@ -94,15 +83,6 @@ def test_numpys_capsules_are_given_back(form):
     assert sys.getrefcount(x) == before
 
 
-def test_the_memory_is_the_producers():
-    """Nothing is copied on the way: a write between two calls is seen, and nothing is written."""
-    x = np.zeros(10)
-    producer = Only(x)
-    assert gred.sum(producer) == 0
-    x[3] = 7
-    assert gred.sum(producer) == 7
-
-
 def test_a_read_only_tensor_goes_in_and_is_no_out():
     x = np.arange(3.0)
     x.setflags(write=False)
@@ -123,14 +103,6 @@ def test_a_host_tensor_without_a_version_is_no_out(kind):
         gred.sum(X, out=Producer(capsule, (kind, 0)))
     assert out == 9
     assert capsule.deletions == 1
-
-
-@pytest.mark.parametrize("flags", [READ_ONLY, COPIED, READ_ONLY | COPIED])
-def test_a_tensor_that_must_not_be_written_or_is_a_copy_is_no_out(flags):
-    out = np.full(1, 9.0)
-    with pytest.raises(ValueError, match="out is read-only"):
-        gred.sum(X, out=Producer(capsule_of(out, flags=flags)))
-    assert out == 9
 
 
 def test_a_tensor_that_says_that_it_may_be_written_is_an_out():
@@ -201,39 +173,6 @@ def test_a_mask_of_another_type_than_bool_is_refused_whatever_offers_it():
 # ---- capsules of our own ----
 
 
-@both_forms
-@everywhere
-def test_both_forms_are_read(name, where):
-    for x in (X, X.T, X[::-1, :, ::2], X[0, 0, 0, ...], X[:0], np.broadcast_to(X[0, 0], (5, 4))):
-        capsule = capsule_of(x, name)
-        assert gred.sum(Producer(capsule), **where) == x.sum()
-        assert capsule.deletions == 1
-
-
-@both_forms
-def test_strides_may_be_left_out_and_an_offset_given(name):
-    capsule = capsule_of(X, name, strides=None, byte_offset=8, shape=(20,))
-    assert gred.sum(Producer(capsule)) == X.ravel()[2:22].sum()
-    assert capsule.deletions == 1
-
-
-@both_forms
-def test_bfloat16_has_a_code_of_its_own(name):
-    x = np.arange(9).astype(BFLOAT16)
-    capsule = capsule_of(x.view(np.int16), name, code=BFLOAT)
-    got = gred.sum(Producer(capsule))
-    assert got == 36
-    assert got.dtype == BFLOAT16
-    assert capsule.deletions == 1
-
-
-@both_forms
-def test_a_tensor_need_have_no_deleter(name):
-    capsule = capsule_of(X, name, with_deleter=False)
-    assert gred.sum(Producer(capsule)) == X.sum()
-    assert capsule.deletions == 0
-
-
 def test_pinned_host_memory_is_host_memory():
     capsule = capsule_of(X, device_type=CUDA_HOST)
     assert gred.sum(Producer(capsule, (CUDA_HOST, 0))) == X.sum()
@@ -251,15 +190,6 @@ def test_the_newest_form_is_asked_for_first():
     assert gred.sum(producer) == X.sum()
     assert producer.calls[0]["max_version"][0] == 1
     assert "stream" not in producer.calls[0] or producer.calls[0]["stream"] is None
-
-
-@both_forms
-def test_extents_of_1_and_0_may_have_any_stride(name):
-    assert (
-        gred.sum(Producer(capsule_of(X, name, shape=(1, 24, 1), strides=(2**62, 1, -7)))) == X.sum()
-    )
-    assert gred.sum(Producer(capsule_of(X, name, shape=(0, 2**40), strides=(2**62, 1)))) == 0
-    assert gred.sum(Producer(capsule_of(X, name, shape=(0,), strides=None, data=None))) == 0
 
 
 @both_forms
@@ -324,13 +254,6 @@ def test_a_capsule_is_released_whatever_fails_later(name):
 
 
 # ---- devices ----
-
-
-@pytest.mark.parametrize("elsewhere", [4, 7, 8, 10, 14, 15, 99, 2**31 - 1])
-def test_memory_of_other_devices_is_refused(elsewhere):
-    capsule = capsule_of(X, device_type=elsewhere)
-    with pytest.raises(TypeError, match=rf"a: .*device type {elsewhere}"):
-        gred.sum(Producer(capsule, (elsewhere, 0)))
 
 
 @pytest.mark.skipif(not NO_GPU, reason="there is a GPU here")
@@ -438,14 +361,7 @@ def test_capsules_keep_memory_and_references_flat():
         good.calls.clear()
         bad.calls.clear()
 
-    use()
-    gc.collect()
-    before, blocks = sys.getrefcount(good), sys.getallocatedblocks()
-    for _ in range(300):
-        use()
-    gc.collect()
-    assert sys.getrefcount(good) == before
-    assert sys.getallocatedblocks() - blocks < 200
+    stays_level(use, [good], rounds=300, slack=0)
     assert good.capsule.deletions == bad.capsule.deletions == 301
 
 

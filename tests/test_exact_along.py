@@ -1,69 +1,115 @@
-"""Exact sums along axes on the host: each result rounded once, however its elements lie."""
+"""Exact sums along axes: each result is rounded once, however its elements lie, on every device.
+
+The truth is fractions. Devices take rows by blocks and by threads, columns by threads, by one block
+and by many of them, in shuffled order; results go where they are wanted, and are made one by one
+where there is no memory for more.
+"""
 
 import itertools
 
 import numpy as np
 import pytest
+from devices import to_host
 from exact_loops import kinds
-from exact_truths import exact_products, nearest_root, same, truth
-from reference import BFLOAT16, REALS
+from exact_truths import bits_of, exact_square, nearest_root, same, truth
+from reference import BFLOAT16, COMPLEX, REALS
+from samples import quietly, there
 from thin import chosen
 
 import gred
 
+pytestmark = pytest.mark.usefixtures("shuffled")
 typed = pytest.mark.parametrize("dtype", REALS, ids=str)
+by_kind = pytest.mark.parametrize("kind", range(10))
+both_axes = pytest.mark.parametrize("axis", [0, 1])
+NAMES = ("sum", "mean", "nansum", "nanmean")
 LANES = 32  # results that are brought together, and a loop's most elements
 LOOP = 4096
 ROWS = 2048  # of columns that are added at once
-KINDS = 10
+APART = [2.0**-40, 2.0**-60, 2.0**-80, 2.0**-100, 2.0**-120, 2.0**-1000]
 
 
-def check(name, x, axis, **options):
-    """Compare every result with the fractions of its elements."""
-    got = getattr(gred, name)(x, axis=axis, method="exact", **options)
+def exact(name, x, axis, **options):
+    """Reduce exactly, where results stay if the array lies there; copy them to the host."""
+    return to_host(quietly(name, x, axis=axis, method="exact", **options))
+
+
+def wanted(name, x, axis, dtype):
+    """Round the fractions of each result's elements to a type."""
     rows = np.moveaxis(x, axis, -1)
-    assert got.shape == rows.shape[:-1]
-    for index in np.ndindex(got.shape):
-        assert same(got[index], truth(name, rows[index], got.dtype)), index
+    made = [truth(name, rows[index], dtype) for index in np.ndindex(rows.shape[:-1])]
+    return np.array(made, dtype).reshape(rows.shape[:-1])
+
+
+def same_bits(got, want):
+    if got.dtype.kind in "iu":
+        return np.array_equal(got, want)
+    return got.dtype == want.dtype and np.array_equal(bits_of(got), bits_of(want))
+
+
+def check(device, name, x, axis, layout=lambda x: x, **options):
+    """Compare every result with the fractions of its elements."""
+    got = exact(name, there(x, device, layout), axis, **options)
+    assert same_bits(got, wanted(name, layout(x), axis, got.dtype))
+
+
+# ---- values ----
 
 
 @typed
-@pytest.mark.parametrize("kind", range(KINDS))
-@pytest.mark.parametrize("axis", [0, 1])
-def test_numbers_of_every_kind_are_added_exactly(dtype, kind, axis):
+@by_kind
+@both_axes
+def test_numbers_of_every_kind_are_added_exactly(device, dtype, kind, axis):
     """In windows, across them and beyond them; results in lanes, and the last ones beside them."""
     n = 70
-    for width in (1, LANES - 1, LANES, 2 * LANES + 1):
-        x = next(itertools.islice(kinds(dtype, n * width, width), kind, None))
-        shape = (n, width) if axis == 0 else (width, n)
-        check("sum", x.reshape(shape), axis)
-    check("mean", x.reshape(shape), axis)
-    check("sum", x.reshape(shape), axis, dtype=np.float32)
+    shapes = [(n, width) if axis == 0 else (width, n) for width in (1, 31, LANES, 2 * LANES + 1)]
+    for shape in shapes if device == "host" else ((5, 200), (33, 128), (40, 3), (2, 129)):
+        x = next(itertools.islice(kinds(dtype, shape[0] * shape[1], shape[0]), kind, None))
+        for name, options in (("sum", {}), ("mean", {}), ("sum", {"dtype": np.float32})):
+            check(device, name, x.reshape(shape), axis, **options)
 
 
 @typed
 @pytest.mark.parametrize(
-    "n", [1, 2, 3, 31, 33, 511, 513, ROWS, ROWS + 1, LOOP - 1, LOOP, LOOP + 1, 9000]
+    "n",
+    [
+        *[1, 2, 3, 7, 8, 9, 31, 33, 127, 129, 511, 513, 1100, 9000, 40_000],
+        *[ROWS, ROWS + 1, LOOP - 1, LOOP, LOOP + 1],
+    ],
 )
-def test_results_of_any_length_are_added_exactly(dtype, n):
-    for seed, shape in ((n, (n, 3)), (n + 1, (n, LANES + 1)), (n + 2, (3, n))):
-        random = np.random.default_rng(seed)
-        x = random.normal(size=shape) * np.exp2(random.integers(-12, 12, shape[1]))
-        for axis in (0, 1) if n < 600 else (int(shape[0] < shape[1]),):
-            check("sum", x.astype(dtype), axis)
-            check("mean", x.astype(dtype), axis)
+def test_results_of_any_length_are_added_exactly(device, dtype, n):
+    """Of a kind, or each of its own magnitude."""
+    every = itertools.product((2, 3, 32, 33), (False, True))
+    for results, by_row in chosen(every, n, dtype, device):
+        random = np.random.default_rng(n + results)
+        exponents = random.integers(-12, 12, (n, 1) if by_row else results)
+        x = (random.normal(size=(n, results)) * np.exp2(exponents)).astype(dtype)
+        check(device, "sum", x, 0)
+        check(device, "mean" if device == "host" else "sum", np.ascontiguousarray(x.T), 1)
 
 
-@pytest.mark.parametrize("tiny", [2.0**-40, 2.0**-60, 2.0**-80, 2.0**-100, 2.0**-120])
-def test_what_lies_far_apart_is_added_exactly(tiny):
-    """One window holds it, two, three, which need many numbers, or none."""
-    x = np.where(np.arange(1200 * 20) % 3, 1.75, tiny).reshape(1200, 20)
-    for shown, axis in ((x, 0), (x[:30], 1), (np.ascontiguousarray(x.T), 1)):
-        check("sum", shown, axis)
-        check("mean", -shown, axis)
+@pytest.mark.parametrize("tiny", APART)
+def test_what_lies_far_apart_is_added_exactly(device, tiny):
+    """In windows, across them, and beyond them; with what cancels all but the least."""
+    x = np.where(np.arange(1200 * 6) % 3, 1.75, tiny).reshape(1200, 6)
+    cancelling = x[:600].copy()
+    cancelling[300:] = -cancelling[:300]
+    cancelling[77] = tiny
+    for y in (x, cancelling):
+        for part, axis in ((y, 0), (y[:90], 1), (np.ascontiguousarray(y.T), 1), (y[:90], 0)):
+            check(device, "sum", part, axis)
+            check(device, "mean", -part, axis)
 
 
-def test_sums_that_two_floats_hold_are_rounded_once():
+@pytest.mark.parametrize("first", [0.0, 2.0**-1074, 1e-300, 1e300])
+def test_windows_are_chosen_anew_where_numbers_change(device, first):
+    x = np.random.default_rng(3).normal(size=(300, 3))
+    x[:50] = first
+    check(device, "sum", x, 0)
+    check(device, "sum", np.ascontiguousarray(x[:100].T), 1)
+
+
+def test_sums_that_two_floats_hold_are_rounded_once(device):
     """Not to a float64 and then to a float32, where that makes a difference."""
     x = np.array([2.0**20 + 2.0**-4, 2.0**-6 + 2.0**-58, -(2.0**-6)])
     assert np.float32(x.sum()) < np.float32(2.0**20 + 2.0**-3)
@@ -71,96 +117,216 @@ def test_sums_that_two_floats_hold_are_rounded_once():
         columns = np.zeros((length, LANES))
         columns[:3] = x[:, None]
         for sign in (1, -1):
-            check("sum", sign * columns, 0, dtype=np.float32)
-            check("sum", sign * columns, 0)
+            check(device, "sum", sign * columns, 0, dtype=np.float32)
+            check(device, "sum", sign * columns, 0)
 
 
 @pytest.mark.parametrize("least", [2.0**-1074, 3 * 2.0**-1073, 2.0**-1050])
-def test_sums_of_two_floats_far_apart_are_exact(least):
+def test_sums_of_two_floats_far_apart_are_exact(device, least):
     for much in (0.0, 2.0**-1000, 2.0**-970, 1.0, 2.0**1000):
         x = np.full((4, LANES), least) * [[1], [0], [-3], [1]]
         x[1] = much
         for name in ("sum", "mean"):
-            check(name, x, 0)
-            check(name, np.repeat(x, ROWS // 3, 0), 0)
+            check(device, name, x, 0)
+            check(device, name, np.repeat(x, ROWS // 3, 0), 0)
 
 
-@pytest.mark.parametrize("name", ["sum", "mean", "nansum", "nanmean"])
+@pytest.mark.parametrize("name", NAMES)
 @typed
-def test_what_is_no_finite_number_stays_with_its_result(name, dtype):
-    x = np.random.default_rng(2).normal(size=(40, 40)).astype(dtype)
+def test_what_is_no_finite_number_stays_with_its_result(device, name, dtype):
+    x = np.random.default_rng(2).normal(size=(40, 150)).astype(dtype)
     x[3, 4], x[5, 6], x[7, 6], x[8, 9], x[10, 20] = np.nan, np.inf, -np.inf, np.inf, np.nan
+    x[12], x[:, 30] = np.nan, np.nan
     for axis in (0, 1):
-        check(name, x, axis)
+        check(device, name, x, axis)
 
 
 @typed
-def test_layouts_change_nothing(dtype):
+def test_layouts_change_nothing(device, dtype):
+    x = np.random.default_rng(4).normal(size=(12, 140, 6)).astype(dtype)
+    for layout in (
+        lambda x: x[::-1, :, 0],
+        lambda x: x[:, ::2, 1],
+        lambda x: x[3, ::-3],
+        lambda x: x[:, 1:, 2].T,
+        lambda x: x[0, 1:],
+    ):
+        for axis in range(layout(x).ndim):
+            check(device, "sum", x, axis, layout)
+    x = np.random.default_rng(4).normal(size=(3, 4, 140, 2)).astype(dtype)
+    layouts = (lambda x: x, lambda x: x[::-1, ::2, 1:], lambda x: x.T, lambda x: x[:, :, ::-3])
+    for number, axis in chosen(itertools.product(range(len(layouts)), range(4)), dtype):
+        check(device, "sum", x, axis, layouts[number])
+
+
+@typed
+def test_misaligned_and_swapped_elements_are_read(dtype):
     x = np.random.default_rng(3).normal(size=(12, 40, 24)).astype(dtype)
-    room = np.zeros(x.nbytes + 1, np.uint8)[1:]
-    beside = room.view(dtype).reshape(x.shape)
+    beside = np.zeros(x.nbytes + 1, np.uint8)[1:].view(dtype).reshape(x.shape)
     beside[...] = x
-    views = [x, x[::-1], x[:, ::2], x[:, :, ::-3], x.transpose(2, 0, 1), x.transpose(1, 2, 0)]
-    views += [beside, x.astype(dtype.newbyteorder()) if dtype != BFLOAT16 else x]
-    for place, axis in chosen(itertools.product(range(len(views)), range(3)), dtype):
-        check("sum", views[place], axis)
+    swapped = x.astype(dtype.newbyteorder()) if dtype != BFLOAT16 else x
+    for y, axis in itertools.product((beside, swapped), range(3)):
+        got = gred.sum(y, axis=axis, method="exact")
+        assert same_bits(got, wanted("sum", x, axis, dtype))
 
 
 @typed
-@pytest.mark.parametrize("axis", [0, 1])
-def test_a_mask_leaves_elements_out_of_each_result(dtype, axis):
+@both_axes
+def test_a_mask_leaves_elements_out_of_each_result(device, dtype, axis):
     random = np.random.default_rng(4)
     x = random.normal(size=(50, 37)).astype(dtype)
     shown = random.random(x.shape) < 0.4
     shown[:, 5], shown[6] = False, True
-    got = gred.sum(x, axis=axis, where=shown, method="exact")
-    for k in range(got.size):
-        row, chosen = (x[:, k], shown[:, k]) if axis == 0 else (x[k], shown[k])
-        assert same(got[k], truth("sum", row[chosen], dtype))
+    for mask in (shown, there(shown, device)):
+        got = exact("sum", there(x, device), axis, where=mask)
+        rows = zip(np.moveaxis(x, axis, -1), np.moveaxis(shown, axis, -1), strict=True)
+        for one, (row, kept) in zip(got, rows, strict=True):
+            assert same(one, truth("sum", row[kept], dtype))
 
 
-@pytest.mark.parametrize("axis", [0, 1])
-def test_initial_values_take_part(axis):
+@both_axes
+def test_initial_values_take_part(device, axis):
     x = np.random.default_rng(5).normal(size=(40, 40))
-    got = gred.sum(x, axis=axis, initial=0.1, method="exact")
-    for k in range(40):
-        row = x[:, k] if axis == 0 else x[k]
-        assert same(got[k], truth("sum", np.append(row, 0.1)))
+    got = exact("sum", there(x, device), axis, initial=0.1)
+    ends = np.full((1, 40) if axis == 0 else (40, 1), 0.1)
+    assert same_bits(got, wanted("sum", np.append(x, ends, axis), axis, x.dtype))
+
+
+@both_axes
+def test_the_sign_of_zero_is_numpys(device, axis):
     zeros = np.array([[-0.0, 0.0, -0.0], [-0.0, -0.0, -0.0]])
-    signs = np.signbit(gred.sum(zeros, axis=0, initial=-0.0, method="exact"))
-    assert signs.tolist() == [True, False, True]
-    signs = np.signbit(gred.sum(zeros, axis=1, initial=None, method="exact"))
-    assert signs.tolist() == [False, True]
+    for options in ({}, {"initial": None}, {"initial": -0.0}):
+        got = exact("sum", there(zeros, device), axis, **options)
+        numpys = np.add.reduce(zeros, axis, **options)
+        assert not got.any()
+        assert np.signbit(got).tolist() == np.signbit(numpys).tolist()
 
 
-def test_norms_are_rounded_once():
+@both_axes
+def test_norms_are_rounded_once(device, axis):
     x = np.ldexp(np.random.default_rng(6).normal(size=(30, 33)), np.arange(33))
-    for axis in (0, 1):
-        got = gred.norm(x, axis=axis, method="exact")
-        for k in range(got.size):
-            row = x[:, k] if axis == 0 else x[k]
-            assert got[k] == nearest_root(exact_products(row, row), np.float64)
+    got = exact("norm", there(x, device), axis)
+    right = [nearest_root(exact_square(row), np.float64) for row in np.moveaxis(x, axis, -1)]
+    assert got.tolist() == right
 
 
 @typed
-def test_overflow_is_of_the_sum_alone(dtype):
+def test_overflow_is_of_the_sum_alone(device, dtype):
     most = np.finfo(dtype).max if dtype != BFLOAT16 else dtype.type(3.3895314e38)
-    x = np.tile(np.array([most, most, -most, -most, 1], dtype), (20, 7))
-    for axis in (0, 1):
-        check("sum", x, axis)
-        check("mean", x, axis)
+    x = np.tile(np.array([most, most, -most, -most, 1], dtype), (20, 37))
+    for axis, name in itertools.product((0, 1), ("sum", "mean")):
+        check(device, name, x, axis)
 
 
-def test_threads_make_the_same_bits():
-    x = np.random.default_rng(7).lognormal(0, 4, (3000, 50))
-    made = set()
-    most = gred.threads()
+@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
+def test_parts_of_complex_numbers_are_sums_of_their_own(device, dtype):
+    random = np.random.default_rng(5)
+    for shape, axis in itertools.product(((200, 5), (40, 40)), (0, 1)):
+        x = (random.normal(size=shape) + 1j * random.lognormal(0, 9, shape)).astype(dtype)
+        got = exact("sum", there(x, device), axis)
+        for part in ("real", "imag"):
+            right = wanted("sum", getattr(x, part), axis, x.real.dtype)
+            assert same_bits(np.ascontiguousarray(getattr(got, part)), right)
+
+
+@both_axes
+def test_means_of_integers_are_rounded_once(device, axis):
+    x = np.random.default_rng(6).integers(-(2**63), 2**63 - 1, (150, 9))
+    got = exact("mean", there(x, device), axis)
+    assert got.tolist() == [sum(map(int, row)) / row.size for row in np.moveaxis(x, axis, -1)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", [*REALS, *COMPLEX], ids=str)
+def test_several_axes_and_complex_numbers_are_rounded_once(device, name, dtype):
+    random = np.random.default_rng(8)
+    shape = (6, 5, 70) if device == "host" else (2, 3, 20)  # a launch or more each
+    x = np.ldexp(random.normal(size=shape), random.integers(-12, 9, shape))
+    x = (x + 1j * np.flip(x) if dtype in COMPLEX else x).astype(dtype)
+    x[0, 0, :3] = np.nan
+    for axis in (0, 1, 2, (0, 2), (1, 2)):
+        got = exact(name, x, axis, device=device)
+        rest = tuple(k for k in range(3) if k not in np.atleast_1d(axis))
+        rows = x.transpose(*rest, *np.atleast_1d(axis)).reshape(*got.shape, -1)
+        for index in np.ndindex(got.shape):
+            row = rows[index]
+            kept = row[~np.isnan(row.astype(complex))] if name.startswith("nan") else row
+            assert same(got[index].real, truth(name, kept.real))
+            if dtype in COMPLEX and np.isfinite(kept).all():
+                assert same(got[index].imag, truth(name, kept.imag))
+
+
+def test_all_arguments_have_their_meaning(device):
+    def summed(x, *arguments, name="sum", **options):
+        return getattr(gred, name)(x, *arguments, method="exact", device=device, **options)
+
+    x = np.array([[1e100, 1.0, -1e100], [3.0, 5.0, 2.0]])
+    where = np.array([[True, True, True], [False, True, True]])
+    out = np.zeros(2, np.float32)
+    assert summed(x, axis=1, out=out[::-1]) is not None
+    assert out.tolist() == [10, 1]
+    assert summed(x, 1, name="mean", where=where).tolist() == [1 / 3, 3.5]
+    assert summed(x, 1, initial=-1e100).tolist() == [-1e100, -1e100]
+    assert summed(x, keepdims=True).tolist() == [[11.0]]
+    zeros = summed(np.full((2, 3), -0.0), 0, initial=None)
+    assert zeros.tolist() == [0.0] * 3
+    assert np.signbit(zeros).all()
+    assert summed(np.zeros((3, 0)), 1).tolist() == [0.0] * 3
+    assert summed(np.zeros((0, 3)), 1).shape == (0,)
+    with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
+        assert np.isnan(summed(np.zeros((3, 0)), 1, name="mean")).all()
+
+
+# ---- how they are made ----
+
+
+def test_the_bits_are_the_same_with_any_threads_in_any_order(device):
+    x = np.random.default_rng(7).lognormal(0, 4, (3000, 50 if device == "host" else 5))
+    x, most, made = x.astype(np.float32), gred.threads(), set()
     try:
-        for threads in (1, 2, 5):
+        for threads, seed in ((1, 0), (2, 1), (5, 2), (2, 3)):
             gred.threads(threads)
-            made.add(
-                (gred.sum(x, 0, method="exact").tobytes(), gred.sum(x, 1, method="exact").tobytes())
-            )
+            with gred.thread_order("shuffled", seed):
+                for layout, axis in ((lambda x: x, 0), (lambda x: x.T, 1)):
+                    made.add(exact("sum", there(x, device, layout), axis).tobytes())
     finally:
         gred.threads(most)
     assert len(made) == 1
+
+
+on_devices = pytest.mark.parametrize(
+    "place", ["simulated", pytest.param("cuda", marks=pytest.mark.gpu)]
+)
+
+
+@on_devices
+def test_one_launch_makes_all_and_explain_says_so(place):
+    x = np.ones((40, 300), np.float32)
+    assert isinstance(gred.sum(there(x, place), axis=0, method="exact"), gred.DeviceArray)
+    rows, columns = (gred.explain(there(x, place), axis=k, method="exact") for k in (1, 0))
+    assert [step.work for step in rows.steps] == ["exact rows"]
+    assert [step.work for step in columns.steps] == ["exact columns"]
+    assert (rows.results, rows.at_once, rows.steps[0].grid) == (40, 40, 40)
+    assert (rows.accumulator, rows.method, rows.workspace_nbytes) == ("float32", "exact", 0)
+    masked = gred.explain(there(x, place), axis=1, method="exact", where=x > 0)
+    assert masked.at_once == 1
+
+
+def threads_of_a_column(x, place):
+    (step,) = gred.explain(there(x, place), axis=0, method="exact").steps
+    return step.grid // 2 * step.block_size // 32
+
+
+def test_a_window_is_emptied_before_its_sum_rounds():
+    """What the first leaves of each number is half of what may be left, of the same sign.
+
+    Threads of a GPU are too many to have so much each.
+    """
+    n, results, place = 200_000, 33, "simulated"
+    while n // (threads := threads_of_a_column(np.empty((n, results), np.float32), place)) <= 1100:
+        n *= 2
+    ones = max(20_000, threads * 8)
+    x = np.full((n, results), 2.0**-5 + 2.0**-28, np.float32)
+    x[:ones] = 1
+    got = exact("sum", there(x, place), 0, dtype=np.float64)
+    assert (got == ones + (n - ones) * (2.0**-5 + 2.0**-28)).all()

@@ -1,38 +1,45 @@
-"""`method="exact"`: sums and means that are rounded once, in every layout and type."""
+"""`method="exact"`: sums and means that are rounded once, in every layout and type, on each device.
 
-import ctypes
+The truth is `math.fsum`, fractions, or integers; nothing of it comes from gred. Threads of devices
+run in another order for every test.
+"""
+
+import itertools
 import math
-import os
-import platform
-import shutil
-import subprocess
-import sys
-import warnings
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
-from exact_truths import any_floats, exact_sum, mixed, nearest, same, total, truth
+from drawn import examples
+from exact_truths import any_floats, exact_sum, mixed, of_exponents, same, total, truth
+from exactly import exact, stored
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import BFLOAT16, COMPLEX, REALS
-from test_host_loops import check_instructions
+from samples import element_there, fetched, there
+from thin import chosen
 
 import gred
-from gred.testing import SimulatedArray
 
-C_COMPILER = os.environ.get("CC", "gcc").split()
-PROGRAM = Path(__file__).parent / "exact_loops.py"
-typed = pytest.mark.parametrize("dtype", REALS, ids=str)
 NAMES = ("sum", "mean", "nansum", "nanmean")
+WIDE = np.dtype(np.float64)
+NARROW = np.dtype(np.float32)
+STRETCH = 1_000_000  # elements: more than all warps take before they choose windows anew
+typed = pytest.mark.parametrize("dtype", REALS, ids=str)
+both_signs = pytest.mark.parametrize("sign", [1, -1])
+pytestmark = pytest.mark.usefixtures("shuffled")
 
 
-def exact(name, x, **options):
-    """Call one of them, without a word about means of nothing."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return getattr(gred, name)(x, method="exact", **options)
+def is_exact(device, x, **options):
+    """Tell whether the sum of a device's array, as a float64, is Python's.
+
+    Of bfloat16, which only hosts' arrays have, it is brought there.
+    """
+    lies = {"device": device} if x.dtype == BFLOAT16 else {}
+    a = x if lies else there(x, device)
+    options = {} if device == "host" else options  # the host has no blocks
+    got = exact("sum", a, dtype=np.float64, **lies, **options)
+    return got == math.fsum(x.astype(np.float64).tolist())
 
 
 # ---- values ----
@@ -40,344 +47,402 @@ def exact(name, x, **options):
 
 @typed
 @pytest.mark.parametrize("name", NAMES)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(40))
 @given(data=st.data())
-def test_floats_of_any_type_are_rounded_once(name, dtype, data):
+def test_floats_of_any_type_are_rounded_once(device, name, dtype, data):
+    """To the host, and where they stay on the device."""
     x = data.draw(any_floats(dtype))
-    assert same(exact(name, x), truth(name, x))
+    assert same(exact(name, x, device=device), truth(name, x))
     for result in REALS:
-        assert same(exact(name, x, dtype=result), truth(name, x, result))
+        assert same(exact(name, x, dtype=result, device=device), truth(name, x, result))
+        assert same(stored(name, x, device, result), truth(name, x, result))
+
+
+@pytest.mark.parametrize("spread", [0, 20, 60, 250, 1900])
+def test_every_length_is_exact(device, spread):
+    """Around warps, tiles, blocks, and boundaries of 16 bytes; in windows and beside them."""
+    lengths = (1, 2, 5, 31, 129, 512, 2047, 2048, 2049, 4111, 16385, 70_001)
+    for dtype, n in itertools.product((np.float64, np.float32, np.float16), lengths):
+        limits = np.finfo(dtype)
+        widest = min(spread, (limits.maxexp - limits.minexp) // 2)
+        exponents = np.random.default_rng(n).integers(-widest // 2, widest // 2 + 1, n)
+        x = of_exponents(exponents, dtype)
+        x = np.clip(x, -float(limits.max) / n, float(limits.max) / n).astype(dtype)
+        assert is_exact(device, x), (dtype, n)
+        assert is_exact(device, x[1:]), (dtype, n)
+
+
+@pytest.mark.parametrize("block_size", [32, 64, 256, 1024])
+def test_blocks_of_any_size_make_the_same_bits(device, block_size):
+    for dtype in (np.float64, np.float32):
+        for spread in (3, 40, 120):
+            exponents = np.random.default_rng(7).integers(-spread, spread, 50_000)
+            assert is_exact(device, of_exponents(exponents, dtype), block_size=block_size)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_windows_are_chosen_anew_where_numbers_have_changed(device, dtype):
+    """Stretches that are greater, or less, than those before them, or both at once."""
+    steps = {
+        "up": np.linspace(-90, 90, 3 * STRETCH),
+        "down": np.linspace(90, -90, 3 * STRETCH),
+        "a peak": np.where(np.arange(3 * STRETCH) % 50_021 == 50_020, 100, 0),
+        "a hole": np.where(np.arange(3 * STRETCH) % 50_021 == 50_020, -100, 0),
+        "levels": np.repeat([0, 60, -60, 0, 100, -100], STRETCH // 2),
+    }
+    for name in chosen(steps, dtype):
+        x = of_exponents(steps[name].astype(int), dtype)
+        assert is_exact(device, x, block_size=32), name
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_numbers_that_need_one_window_more_are_added(device, dtype):
+    """Small ones among others that add up to nothing, by which windows are chosen."""
+    great = of_exponents(np.zeros(15_000, int), dtype)
+    for exponent in (-14, -20, -30, -40):
+        small = of_exponents(np.full(50, exponent), dtype, seed=2)
+        x = np.insert(np.concatenate([great, -great]), np.arange(50) * 601 + 300, small)
+        assert is_exact(device, x, block_size=32), exponent
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_windows_that_are_full_to_their_limit_are_exact(device, dtype):
+    """As many of the greatest numbers of one sign as a window takes, and more."""
+    greatest = 2 - np.finfo(dtype).eps
+    for value in chosen((greatest, -greatest, 1.0, -1.0), dtype):
+        x = np.full(2 * STRETCH, value, dtype)
+        assert is_exact(device, x, block_size=32)
+    x[::3] = 2.0**-10 * greatest
+    assert is_exact(device, x, block_size=32)
+
+
+def test_lower_windows_that_are_full_to_their_limit_are_exact(device):
+    """The first window leaves as much of every number as it can, wherever it lies."""
+    for bit in (26, 27, 28):
+        for sign in (1, -1):
+            x = np.full(2 * STRETCH, sign * (1 + 2.0**-bit - 2.0**-52))
+            assert is_exact(device, x, block_size=32)
+
+
+def test_a_number_that_leads_out_of_a_window_and_back_is_seen(device):
+    """Each thread's sum would leave its window's range within a tile, and be back at its end."""
+    for exponent in (9, 10, 11, 12, 30, 52, 53, 54, 60, 900):
+        x = of_exponents(np.zeros(1 << 15, int), WIDE)
+        middle = len(x) // 2 * 2 - 64
+        x[middle : middle + 2] = 2.0**exponent, -(2.0**exponent)
+        x[100:102] = 1.5 * 2.0**exponent, -1.5 * 2.0**exponent
+        assert is_exact(device, x), exponent
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in REALS if dtype != WIDE], ids=str)
+def test_no_bit_is_lost_of_narrow_numbers_that_reach_below_a_window(device, dtype):
+    """All bits of a few are 1, and among numbers that cancel they begin ever farther below."""
+    ones = float(np.nextafter(dtype.type(2), dtype.type(0)))
+    for exponent in range(-40, -12):
+        for others in ([1.0, -1.0], [0.0, 0.0]):
+            x = np.tile(others, 8000)
+            x[np.arange(50) * 301 + 200] = 0
+            x[np.arange(50) * 301 + 201] = 0
+            x[np.arange(50) * 301 + 200] = ones * 2.0**exponent
+            assert is_exact(device, x.astype(dtype), block_size=32), exponent
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in REALS if dtype != WIDE], ids=str)
+@both_signs
+def test_narrow_numbers_that_grow_up_to_a_windows_end_are_exact(device, dtype, sign):
+    """From some device on they are as great as a window takes, or somewhat greater, all alike."""
+    for exponent, first in ((7, 5000), (8, 5000), (8, 40_000), (9, 40_000), (14, 5000)):
+        x = np.full(STRETCH, sign, dtype)
+        x[first:] = sign * np.nextafter(dtype.type(2.0 ** (exponent + 1)), dtype.type(0))
+        assert is_exact(device, x, block_size=32), (exponent, first)
+
+
+@pytest.mark.parametrize("dtype", [NARROW, BFLOAT16], ids=str)
+@both_signs
+def test_great_numbers_leave_room_for_those_that_a_window_takes_whole(device, dtype, sign):
+    """Now and then there is one that nearly fills a window, whatever its room, all of one sign."""
+    for exponent, least in chosen(itertools.product(range(8, 24), (3, 8)), dtype, sign):
+        x = np.full(STRETCH // 4, 1.75 * sign)
+        x[5000:] = sign * 2.0**least * 1.75
+        x[5000::997] = sign * 1.9375 * 2.0**exponent
+        assert is_exact(device, x.astype(dtype), block_size=32), (exponent, least)
+
+
+def test_few_elements_are_as_exact_as_many(device):
+    """Around the number up to which each is added by itself, with all that may be asked."""
+    blocks = {} if device == "host" else {"block_size": 32}
+    for dtype in (np.float64, np.float32, np.complex128):
+        for n in (1, 2, 31, 32, 33, 63, 64, 65, 128):
+            x = of_exponents(np.random.default_rng(n).integers(-60, 60, n), np.float32)
+            x = (x if dtype is not np.complex128 else x + 1j * x[::-1]).astype(dtype)
+            x[n // 2] = np.nan
+            for name in ("nansum", "nanmean"):
+                got = exact(name, there(x, device), **blocks)
+                assert same(got.real, truth(name, x.real)), (name, n)
+            x[n // 2] = 3
+            for layout in (slice(None), slice(1, None)):
+                got = exact("sum", there(x, device)[layout] if n > 1 else there(x, device))
+                assert same(got.real, truth("sum", (x[layout] if n > 1 else x).real)), n
+        zeros = there(np.full(64, -0.0, dtype), device)
+        assert math.copysign(1, exact("sum", zeros).real) == math.copysign(
+            1, np.sum(np.full(64, -0.0, dtype)).real
+        )
+
+
+def test_ties_are_decided_by_far_bits(device):
+    for far in (-60, -1074):
+        for sign in (1, 0, -1):
+            x = np.zeros(10_000)
+            x[7], x[4321], x[9999] = 1.0, 2.0**-53, sign * 2.0**far
+            assert exact("sum", there(x, device)) == 1 + (2.0**-52 if sign > 0 else 0)
+
+
+def test_sums_overflow_only_if_they_are_too_great(device):
+    for dtype in (np.float64, np.float32, np.float16):
+        greatest = np.finfo(dtype).max
+        x = np.tile(np.array([greatest, greatest, -greatest], dtype), 1000)
+        x[:2997] *= np.tile(np.array([1, -1, 0], dtype), 999)
+        assert exact("sum", there(x, device)) == greatest
+        assert exact("sum", there(np.full(5000, greatest, dtype), device)) == math.inf
+        assert exact("mean", there(np.full(5000, greatest, dtype), device)) == greatest
+
+
+def test_subnormal_numbers_are_added(device):
+    for dtype in (np.float64, np.float32, np.float16):
+        least = np.finfo(dtype).smallest_subnormal
+        for n in (3, 5000):
+            assert exact("sum", there(np.full(n, least, dtype), device)) == least * dtype(n)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_not_finite_is_seen_anywhere(device, name):
+    for dtype in (np.float64, np.float32, np.float16, np.complex64):
+        for value in (math.nan, math.inf, -math.inf):
+            for spot in chosen((0, 1, 4095, 40_000), name, dtype, value):
+                x = np.ones(40_001, dtype)
+                x[spot] = value
+                got, kept = exact(name, there(x, device)), x[~np.isnan(x)] if "nan" in name else x
+                with np.errstate(invalid="ignore"):
+                    expected = kept.astype(np.complex128).sum() / (
+                        len(kept) if "mean" in name else 1
+                    )
+                assert np.array_equal(got.real, expected.real, equal_nan=True)
+                x[-1 - spot] = -value
+                if "nan" not in name:
+                    assert math.isnan(exact(name, there(x, device)).real)
+
+
+def test_many_nans_are_left_out(device):
+    for dtype in (np.float64, np.float32, np.float16):
+        x = (np.arange(200_000) % 7).astype(dtype)
+        x[np.random.default_rng(2).random(len(x)) < 0.3] = np.nan
+        kept = x[~np.isnan(x)]
+        assert exact("nansum", there(x, device), dtype=float) == math.fsum(kept.tolist())
+        mean = exact("nanmean", there(x, device), dtype=np.float64)
+        assert same(mean, truth("mean", kept, WIDE))
+
+
+@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
+def test_parts_of_complex_numbers_are_added_apart(device, dtype):
+    for spread, n in (
+        (0, 60_002),
+        (30, 60_002),
+        (100, 60_002),
+        (17, 4000),
+        (17, 2049),
+        (17, 2048),
+        (17, 5),
+        (17, 1),
+    ):
+        exponents = np.random.default_rng(3).integers(-spread, spread + 1, 2 * n)
+        x = of_exponents(exponents, np.float32).astype(f"f{dtype.itemsize // 2}").view(dtype)
+        x = (x.real + 1j * 2.0**-20 * x.imag).astype(dtype)
+        for name in ("sum", "mean"):
+            for got in (exact(name, there(x, device)), stored(name, x, device)):
+                assert got.dtype == dtype
+                assert same(got.real, truth(name, x.real))
+                assert same(got.imag, truth(name, x.imag))
+    x = np.array([1 + 2j, math.nan + 8j, 16 + 1j * math.nan, 3 + 5j] * 3000, dtype)
+    assert exact("nanmean", there(x, device)) == 2 + 3.5j
+    assert exact("nansum", there(x, device)) == 3000 * (4 + 7j)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", COMPLEX, ids=str)
-def test_complex_numbers_have_two_exact_sums(name, dtype):
+def test_complex_numbers_have_two_exact_sums(device, name, dtype):
     part = np.dtype(f"f{dtype.itemsize // 2}")
     x = mixed(9000)[:8000].astype(part) if part == np.float64 else mixed(9000)[:8000].view("f4")
     x = np.where(np.abs(x) < 2.0**100, x, part.type(3)).astype(part)
-    expected = [truth(name, x[k::2]) for k in range(2)]
-    got = exact(name, x.view(dtype))
+    got = exact(name, there(x.view(dtype), device))
     assert got.dtype == dtype
-    assert same(got.real, expected[0])
-    assert same(got.imag, expected[1])
+    assert same(got.real, truth(name, x[::2]))
+    assert same(got.imag, truth(name, x[1::2]))
 
 
-@pytest.mark.parametrize("n", [5, 2048, 2049, 100_001])
-@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
-def test_parts_in_windows_are_kept_apart(dtype, n):
-    random = np.random.default_rng(n)
-    x = (random.normal(size=n) + 1j * random.normal(size=n) * 2.0**-20).astype(dtype)
-    got = exact("sum", x)
-    assert same(got.real, truth("sum", x.real))
-    assert same(got.imag, truth("sum", x.imag))
-
-
-def test_a_complex_number_is_left_out_whole():
-    x = np.array([1 + 2j, math.nan + 8j, 16 + 1j * math.nan, 3 + 5j])
-    assert exact("nansum", x) == 4 + 7j
-    assert exact("nanmean", x) == 2 + 3.5j
-
-
-def test_loops_of_all_instructions_are_exact_and_make_the_same_bits():
-    """And with any number of threads, around every length, in windows and beside them."""
-    check_instructions(PROGRAM)
-
-
-@pytest.mark.parametrize("place", [0, 1, 4095, 4096, 70_000])
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_one_element_that_is_not_finite_is_seen_anywhere(value, place):
-    for dtype in REALS:
-        x = np.ones(70_001, dtype)
-        x[place] = value
-        assert same(exact("sum", x), dtype.type(value))
-        assert exact("nansum", x, dtype=np.float64) == (70_000 if math.isnan(value) else value)
-        others = gred.ExactSum(np.delete(x, place))
-        assert gred.ExactSum(x) - gred.ExactSum([value]) == others
-        x[-1 - place] = -value
-        assert math.isnan(exact("sum", x))
-
-
-def test_any_order_makes_the_same_bits():
-    random = np.random.default_rng(4)
-    x = random.normal(size=100_000) * np.exp2(random.integers(-40, 40, 100_000))
-    expected = exact("sum", x)
-    assert expected == math.fsum(x)
-    for _ in range(5):
-        random.shuffle(x)
-        assert same(exact("sum", x), expected)
-        parts = np.split(x, np.sort(random.integers(0, len(x), 7)))
-        assert same(sum(map(gred.ExactSum, parts), gred.ExactSum()).value(), expected)
-
-
-def test_a_chunk_that_rises_above_the_last_one_is_exact():
-    """Windows move up, down, and beyond what they can be moved to."""
-    for exponents in (
-        [0, 300, -300, 0],
-        [-1022, -1074, 900, 1013, 1014, 1023, -1074],
-        [1023, -1074],
-    ):
-        chunks = [np.ldexp(np.random.default_rng(1).random(4096) - 0.5, e) for e in exponents]
-        x = np.concatenate(chunks)
-        assert gred.ExactSum(x).fraction() == exact_sum(x)
-
-
-@pytest.mark.parametrize("n", [4096, 4095, 8192])
-def test_a_lane_that_is_full_to_its_limit_is_exact(n):
-    """As many of the greatest number that a window takes, with as much left as can be, as fit."""
-    for exponent in (0, 5, 10):
-        for value in (2.0**exponent, 2.0**exponent - 2.0 ** (exponent - 43)):
-            for signs in (1, -1):
-                x = np.full(n, signs * value)
-                x[-1] = 2.0**10
-                assert gred.ExactSum(x).fraction() == exact_sum(x)
-
-
-@typed
-@pytest.mark.parametrize("others", [0, 1])
-def test_no_bit_is_lost_of_numbers_that_reach_below_a_window(dtype, others):
-    """All bits of a few are 1, and among zeros or ones they begin ever farther below the rest."""
-    ones = np.nextafter(dtype.type(2), dtype.type(0)).astype(np.float64)
-    for exponent in range(-60, 1):
-        x = np.full(5000, others, dtype)
-        x[100:140] = np.ldexp(ones, exponent).astype(dtype)
-        x[4500] = -x[110]
-        assert gred.ExactSum(x).fraction() == exact_sum(x)
-
-
-@pytest.fixture(scope="module")
-def arithmetic(tmp_path_factory):
-    """Make a function that sets this thread's arithmetic, and tells what it was before."""
-    if platform.machine() not in ("x86_64", "AMD64"):
-        pytest.skip("arithmetic is set as x86 does")
-    target = tmp_path_factory.mktemp("native") / "arithmetic.so"
-    source = Path(__file__).parent / "native/arithmetic.c"
-    subprocess.run([*C_COMPILER, "-shared", "-fPIC", "-o", target, source], check=True)
-    return ctypes.CDLL(target).arithmetic
-
-
-@pytest.mark.parametrize("mode", [0x8040, 0x2000, 0x4000, 0x6000, 0xE040])
-def test_the_callers_arithmetic_makes_no_difference(arithmetic, mode):
-    """Subnormal numbers that do not count; rounding down, up and to zero; or both."""
-    random = np.random.default_rng(1)
-    for x in (random.normal(size=300_000), np.full(300_000, 2.0**-1060), np.float32([1e-40] * 9)):
-        expected = gred.ExactSum(x)
-        before = arithmetic(mode | 0x1F80)
-        try:
-            got = gred.ExactSum(x)
-        finally:
-            kept = arithmetic(before)
-        assert kept & 0xE040 == mode & 0xE040
-        assert got == expected
+def test_integers_are_added_exactly(device):
+    random = np.random.default_rng(5)
+    for dtype in (np.int64, np.uint64, np.int8, np.uint32, bool):
+        low, high = (0, 2) if dtype is bool else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        x = random.integers(low, high, 30_001, np.int64 if dtype is bool else dtype).astype(dtype)
+        expected = Fraction(sum(map(int, x)))
+        for result in (WIDE, NARROW):
+            got = exact("mean", there(x, device), dtype=result)
+            assert same(got, total([expected], result, divisor=len(x)))
+            assert same(exact("sum", there(x, device), dtype=result), total([expected], result))
 
 
 # ---- arguments ----
 
 
 @typed
-def test_any_layout_is_exact(dtype):
+def test_any_layout_is_exact(device, dtype):
     x = np.clip(mixed(6000)[:5400], -60000, 60000).astype(dtype).reshape(20, 27, 10)
     views = [x[::2, ::-3, 1:9], x.T, x[:, 3], np.broadcast_to(x, (3, *x.shape)), x[0, 0, 0]]
-    if dtype != BFLOAT16:
-        views.append(x.astype(x.dtype.newbyteorder()))
+    views += [x.astype(x.dtype.newbyteorder())] if dtype != BFLOAT16 else []
     for view in views:
-        assert same(exact("sum", view), total(np.ravel(view).astype(dtype), dtype))
+        expected = total(np.ravel(view).astype(dtype), dtype)
+        assert same(exact("sum", view, device=device), expected)
+    layouts = (lambda x: x[::2, ::-3, 1:9], lambda x: x.T, lambda x: x[:, 3], lambda x: x[3:, :, 0])
+    for layout in layouts if dtype.kind == "f" else ():
+        expected = total(np.ravel(layout(x)), dtype)
+        assert same(exact("sum", there(x, device, layout)), expected)
 
 
-@typed
-def test_where_chooses_what_is_added(dtype):
-    x = (np.random.default_rng(1).normal(size=(40, 300)) * 100).astype(dtype)
-    for where in (x > 0, np.arange(300) % 3 == 1, np.zeros(300, bool)):
-        kept = x[np.broadcast_to(where, x.shape)]
-        for name in NAMES:
-            assert same(exact(name, x, where=where), truth(name, kept))
+@pytest.mark.parametrize("name", NAMES)
+def test_where_chooses_what_is_added(device, name):
+    """A mask of the host's, too, which may hide all that there is."""
+    for dtype, n in itertools.product((np.float64, np.float32, np.complex128), (900, 12_000)):
+        x = (np.random.default_rng(1).normal(size=n) * 100).astype(dtype)
+        x[: n // 300] = np.nan
+        for where in (np.arange(n) % 3 == 1, x.real > 0, np.zeros(n, bool)):
+            expected = truth(name, x[where].real)
+            for mask in (where, there(where, device)):
+                assert same(exact(name, there(x, device), where=mask).real, expected)
+                assert same(stored(name, x, device, where=mask).real, expected)
+            assert same(exact(name, x, where=where, device=device).real, expected)
+            out = element_there(dtype, device)
+            exact(name, x, where=where, out=out, device=device)
+            assert same(fetched(out, device).real, expected)
 
 
-def test_initial_is_a_part_of_the_sum():
-    assert gred.sum([1e100, 1.0], method="exact", initial=-1e100) == 1.0
-    assert gred.nansum([1e100, 1.0, math.nan], method="exact", initial=-1e100) == 1.0
-    assert gred.sum(np.array([1e20 + 1j]), method="exact", initial=-1e20 + 1j) == 2j
-    assert gred.sum(np.float16([60000, 60000]), method="exact", initial=-60000) == 60000
+def test_pieces_make_the_same_bits(device):
+    x = of_exponents(np.random.default_rng(1).integers(-80, 80, 60_000), NARROW)
+    strided = there(x, device, lambda x: x[::2])
+    with gred.workspace_limit(1):
+        assert is_exact(device, x)
+        for name in NAMES[:3]:
+            for view in (x, x[::-2]):
+                got = exact(name, view, dtype=float, device=device)
+                assert same(got, truth(name, view, WIDE))
+            assert same(exact(name, strided, dtype=float), truth(name, x[::2], WIDE))
+            for a, view in ((x, x), (strided, x[::2])):
+                for result in (WIDE, NARROW):
+                    out = element_there(result, device)
+                    lies = {"device": device} if a is x else {}
+                    exact(name, a, out=out, dtype=result, **lies)
+                    assert same(fetched(out, device), truth(name, view, result))
 
 
-def test_zeros_have_numpys_signs():
-    for x in ([], [-0.0], [-0.0, 0.0], [1.0, -1.0], [-0.0] * 5000):
-        for options in ({}, {"initial": -0.0}, {"initial": 0.0}):
-            got = gred.sum(x, method="exact", **options)
-            assert same(got, np.sum(np.array(x, float), **options)), (x, options)
-        assert same(exact("nansum", np.array(x, float)), np.float64(0.0))
-    assert same(gred.sum([-0.0], method="exact", initial=None), np.float64(-0.0))
-    assert same(exact("mean", np.array([-0.0])), np.float64(0.0))
+def test_initial_is_a_part_of_the_sum(device):
+    for x, initial in (([1e100, 1.0], -1e100), ([1e100, 1.0, math.nan], -1e100)):
+        assert exact("nansum", there(np.array(x), device), initial=initial) == 1.0
+    x = there(np.float32([1e20, 3]), device)
+    assert exact("sum", x, initial=-1e20, dtype=np.float64) == math.fsum(
+        [np.float32(1e20), 3, -1e20]
+    )
+    assert exact("sum", there(np.array([1e20 + 1j]), device), initial=-1e20 + 1j) == 2j
+    assert exact("sum", there(np.float16([60000, 60000]), device), initial=-60000) == 60000
 
 
-def test_out_is_rounded_to_once():
-    """By way of float64 it would be a tie."""
-    x = [1.0, 2.0**-24, 2.0**-60]
-    out = np.zeros((), np.float32)
-    assert gred.sum(x, method="exact", out=out) is out
-    assert out == np.float32(1 + 2.0**-23)
-    assert gred.mean(np.multiply(x, 3), method="exact", out=out) is out
-    assert out == np.float32(1 + 2.0**-23)
-    integer = np.zeros((), np.int64)
-    gred.sum([1.75, 2.5], method="exact", out=integer)
-    assert integer == 4
-    gred.mean([1.75, 2.75, 2.0], method="exact", out=integer)
-    assert integer == 2
-    gred.norm([3.0, 5.5], method="exact", out=integer)
-    assert integer == 6
-    parts = np.zeros((), np.complex64)
-    gred.sum(np.array(x) * (1 + 1j), method="exact", out=parts)
-    assert parts == np.complex64((1 + 2.0**-23) * (1 + 1j))
+def test_zeros_have_numpys_signs(device):
+    for x in ([], [-0.0], [-0.0, 0.0], [1.0, -1.0], [-0.0] * 50_000, [-0.0] * 4999 + [0.0]):
+        for dtype in (np.float64, np.float32, np.float16, np.complex64):
+            values = np.array(x, dtype)
+            for initial in ({}, {"initial": -0.0}, {"initial": 0.0}, {"initial": None}):
+                if x or initial.get("initial", 0) is not None:
+                    numpys = np.add.reduce(values, **initial) if initial else np.sum(values)
+                    got = exact("sum", there(values, device), **initial)
+                    assert same(got.real, numpys.real), (x[:2], dtype, initial)
+                    got = stored("sum", values, device, **initial)
+                    assert same(got.real, numpys.real), (x[:2], dtype, initial)
+            for name in ("nansum", "mean") if x else ():
+                assert same(exact(name, there(values, device)).real, values.real.dtype.type(0))
 
 
-def test_integers_are_exact():
-    x = np.array([2**62 + 1, 2**62 + 3])
-    assert gred.sum(x, method="exact") == 2**63 + 4 - 2**64
-    assert gred.mean(x, method="exact") == nearest(Fraction(2**62 + 2), np.float64)
-    assert gred.sum([2**53, 1, 2**53 + 1], dtype=np.float64, method="exact") == 2.0**54 + 2.0
-    assert gred.mean(np.array([3, 4], np.uint8), dtype=np.float16, method="exact") == 3.5
-    assert gred.sum([True, True], method="exact") == 2
-    assert gred.sum([1.7, 2.7], dtype=np.int64, method="exact") == 3
-    assert gred.nansum(np.arange(5), method="exact") == 10
+@pytest.mark.parametrize("result", [np.float16, np.float32, np.float64, np.complex64, np.int32])
+@pytest.mark.parametrize("values", [[1.0, 2.0**-24, 2.0**-60], [1.0, 2.0**-30, 1000.0]], ids=str)
+def test_results_stay_on_the_device(device, values, result):
+    """A float32 is rounded to once; by way of float64 the first would be a tie."""
+    parts = np.dtype(np.float32) if result == np.complex64 else np.dtype(result)
+    expected = total(values, WIDE if parts.kind == "i" else parts)
+    for name in ("sum", "nansum"):
+        out = element_there(result, device)
+        exact(name, there(np.array(values), device), out=out)
+        assert fetched(out, device) == expected.astype(result)
 
 
-def test_the_mean_of_nothing_is_nan_with_a_warning():
-    for name, x, options in (
-        ("mean", [], {}),
-        ("mean", [1.0], {"where": [False]}),
-        ("nanmean", [math.nan], {}),
-    ):
-        with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
-            assert math.isnan(getattr(gred, name)(x, method="exact", **options))
+def test_results_of_zeros_and_of_nothing_stay_on_the_device(device):
+    out = element_there(WIDE, device)
+    gred.sum(there(np.full(5, -0.0), device), method="exact", initial=None, out=out)
+    assert same(fetched(out, device), WIDE.type(-0.0))
+    exact("mean", there(np.zeros(0), device), out=out)
+    assert math.isnan(fetched(out, device))
 
 
-def test_parts_of_complex_means_with_infinities_stay_apart():
-    for x in (
+def test_accumulators_take_arrays_of_devices(device):
+    for dtype in (np.float64, np.float32):
+        x = of_exponents(np.random.default_rng(1).integers(-100, 100, 30_000), dtype)
+        sum_of_x = gred.ExactSum(there(x, device))
+        assert sum_of_x.fraction() == exact_sum(x)
+        assert sum_of_x.count == len(x)
+        assert sum_of_x == gred.ExactSum(x)
+
+
+def test_it_is_told_and_measured(device):
+    x = there(np.ones(3000), device)
+    assert gred.explain(x, method="exact").method == "exact"
+    assert gred.kernel_time(x, method="exact", samples=2).method == "exact"
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "options"),
+    [("mean", [], {}), ("mean", [1.0], {"where": [False]}), ("nanmean", [math.nan], {})],
+)
+def test_the_mean_of_nothing_is_nan_with_a_warning(device, name, x, options):
+    with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
+        assert math.isnan(getattr(gred, name)(x, method="exact", device=device, **options))
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
         [math.inf + 1j, 1],
         [1 + 1j * math.inf, 2],
         [math.nan + 1j, 2j],
         [math.inf + 1j * math.nan, 1],
-    ):
-        x = np.array(x, complex)
-        got = exact("mean", x)
-        assert same(got.real, np.mean(x.real))
-        assert same(got.imag, np.mean(x.imag))
+        [complex(1, -math.inf), 3 + 4j],
+    ],
+)
+def test_what_is_not_finite_spoils_its_own_part_of_a_mean(device, x):
+    for dtype in COMPLEX:
+        x = np.array(x, dtype)
+        out = element_there(dtype, device)
+        exact("mean", there(x, device), out=out)
+        for got in (exact("mean", there(x, device)), fetched(out, device)):
+            assert same(got.real, np.mean(x.real))
+            assert same(got.imag, np.mean(x.imag))
 
 
-def test_a_real_sum_of_complex_numbers_warns_of_what_it_loses():
+def test_a_real_sum_of_complex_numbers_warns_of_what_it_loses(device):
+    x = np.array([1e100 + 1j, 1, -1e100])
     with pytest.warns(np.exceptions.ComplexWarning):
-        assert gred.sum([1e100 + 1j, 1, -1e100], dtype=float, method="exact") == 1.0
+        assert gred.sum(there(x, device), dtype=float, method="exact") == 1.0
 
 
-def test_other_reductions_are_refused():
+def test_other_reductions_are_refused(device):
     for name in ("prod", "min", "max", "any", "var", "ptp", "describe", "nanprod", "argmax"):
         with pytest.raises(ValueError, match=f"nanmean and the norm of order 2; not for {name}"):
-            getattr(gred, name)([1.0], method="exact")
-    with pytest.raises(ValueError, match="block_size has no meaning"):
-        gred.sum([1.0], method="exact", block_size=64)
-
-
-# ---- what is told of it ----
-
-
-def test_it_is_told_and_measured():
-    told = gred.explain(np.ones(300_000), method="exact")
-    assert told.method == "exact"
-    assert "in chunks of 4,096" in told.array
-    assert "gathered" in gred.explain(np.ones((300, 300))[:, ::2], method="exact").array
-    time = gred.kernel_time(np.full(1000, 0.1), method="exact", samples=2)
-    assert time.method == "exact"
-    assert time.result == nearest(1000 * Fraction(0.1), np.float64)
-    assert gred.kernel_time(np.arange(9), method="exact", samples=2).method == "auto"
-
-
-# ---- along axes ----
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("dtype", [*REALS, *COMPLEX], ids=str)
-def test_sums_along_axes_are_rounded_once(device, name, dtype):
-    random = np.random.default_rng(8)
-    shape = (6, 5, 70) if device == "host" else (2, 3, 20)  # a launch or more each
-    x = np.ldexp(random.normal(size=shape), random.integers(-12, 9, shape))
-    x = (x + 1j * np.flip(x) if dtype in COMPLEX else x).astype(dtype)
-    x[0, 0, :3] = np.nan
-    for axis in (0, 1, 2, (0, 2), (1, 2)):
-        got = exact(name, x, axis=axis, device=device)
-        rest = tuple(k for k in range(3) if k not in np.atleast_1d(axis))
-        rows = x.transpose(*rest, *np.atleast_1d(axis)).reshape(*got.shape, -1)
-        for index in np.ndindex(got.shape):
-            row = rows[index]
-            kept = row[~np.isnan(row.astype(complex))] if name.startswith("nan") else row
-            assert same(got[index].real, truth(name, kept.real))
-            if dtype in COMPLEX and np.isfinite(kept).all():
-                assert same(got[index].imag, truth(name, kept.imag))
-
-
-def test_along_axes_all_arguments_have_their_meaning(device):
-    def summed(x, *arguments, name="sum", **options):
-        return getattr(gred, name)(x, *arguments, method="exact", device=device, **options)
-
-    x = np.array([[1e100, 1.0, -1e100], [3.0, 5.0, 2.0]])
-    where = np.array([[True, True, True], [False, True, True]])
-    out = np.zeros(2, np.float32)
-    assert summed(x, axis=1, out=out[::-1]) is not None
-    assert out.tolist() == [10, 1]
-    assert summed(x, 1, name="mean", where=where).tolist() == [1 / 3, 3.5]
-    assert summed(x, 1, initial=-1e100).tolist() == [-1e100, -1e100]
-    assert summed(x, keepdims=True).tolist() == [[11.0]]
-    zeros = summed(np.full((2, 3), -0.0), 0, initial=None)
-    assert zeros.tolist() == [0.0] * 3
-    assert np.signbit(zeros).all()
-    assert summed(np.zeros((3, 0)), 1).tolist() == [0.0] * 3
-    assert summed(np.zeros((0, 3)), 1).shape == (0,)
-    with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
-        assert np.isnan(summed(np.zeros((3, 0)), 1, name="mean")).all()
-
-
-def test_along_axes_of_a_devices_array_results_stay_there():
-    x = np.array([[1e100, 1.0, -1e100], [3.0, 5.0, 2.0]])
-    got = gred.sum(SimulatedArray(x), axis=1, method="exact")
-    assert not isinstance(got, np.ndarray)
-    assert got.to_numpy().tolist() == [1.0, 10.0]
-    out = SimulatedArray(np.zeros(3, np.float32))
-    gred.sum(SimulatedArray(x), axis=0, method="exact", out=out)
-    assert out.get().tolist() == [np.inf, 6.0, -np.inf]
-
-
-# ---- a processor that does not tell ----
-
-EMULATED = """
-import math
-import numpy as np
-import gred
-
-x = np.array([1.0, 2.0**-60, 2.0**-53, -1.0] * 8)
-assert gred.sum(x, method="exact") == math.fsum(x) != 0
-rng = np.random.default_rng(0)
-y = np.ldexp(rng.normal(size=(50, 96)), rng.integers(-40, 40, (50, 96)))
-assert gred.sum(y, method="exact") == math.fsum(y.ravel())
-assert gred.sum(y, axis=0, method="exact").tolist() == [math.fsum(column) for column in y.T]
-assert gred.sum(y.T.copy(), axis=1, method="exact").tolist() == [math.fsum(row) for row in y.T]
-"""
-
-
-@pytest.mark.parametrize("instructions", ["baseline", "avx2", "avx512"])
-def test_a_processors_inexact_flag_is_believed(instructions):
-    """All that loops are compiled for have one."""
-    program = "import gred; print(gred.explain([1.0], method='exact').array)"
-    told = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "GRED_INSTRUCTIONS": instructions},
-    )
-    assert "just added" in told.stdout
-
-
-@pytest.mark.unsanitized
-@pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no Valgrind")
-def test_an_emulator_that_leaves_out_the_inexact_flag_is_found_out():
-    command = ["valgrind", "-q", "--tool=none", sys.executable, "-c", EMULATED]
-    child = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert child.returncode == 0, child.stderr
+            getattr(gred, name)(there(np.ones(1), device), method="exact")
+    if device == "host":
+        with pytest.raises(ValueError, match="block_size has no meaning"):
+            gred.sum([1.0], method="exact", block_size=64)

@@ -4,20 +4,22 @@ import gc
 
 import numpy as np
 import pytest
+from devices import to_host
 from gpu_arrays import (
     LEGACY_DEFAULT_STREAM,
     Event,
     GpuArray,
+    Graph,
     Stream,
     call,
     delay,
+    fill,
     free_bytes,
     is_busy,
+    on,
     write_later,
 )
 from reference import BFLOAT16
-from test_cuda_graphs import Graph, fill, on
-from test_gpu_libraries import library, writing  # noqa: F401
 
 import gred
 
@@ -26,21 +28,11 @@ X = np.arange(1, 7 * 9 * 11 + 1).reshape(7, 9, 11) % 29
 AXES = [0, 1, -1, (0, 1), (0, 2), (1, 2)]
 
 
-def host(array):
-    """Bring any library's array to the host."""
-    if isinstance(array, gred.DeviceArray):
-        return array.to_numpy()
-    for way in ("get", "copy_to_host"):
-        if hasattr(array, way):
-            return getattr(array, way)()
-    return np.asarray(array.cpu() if hasattr(array, "cpu") else array)
-
-
 # ---- kinds ----
 
 
 @pytest.mark.parametrize("op", ["sum", "max", "mean", "argmax", "any", "var"])
-def test_results_are_of_the_callers_library(library, op):  # noqa: F811
+def test_results_are_of_the_callers_library(library, op):
     x = X.astype(np.float64)
     a = library.make(x)
     axes = [0, 1, -1] if op == "argmax" else AXES
@@ -49,14 +41,14 @@ def test_results_are_of_the_callers_library(library, op):  # noqa: F811
         assert type(result) is type(a)
         expected = getattr(np, op)(x, axis)
         assert tuple(result.shape) == expected.shape
-        np.testing.assert_allclose(host(result), expected, rtol=1e-14)
+        np.testing.assert_allclose(to_host(result), expected, rtol=1e-14)
 
 
-def test_they_have_the_reductions_type(library):  # noqa: F811
+def test_they_have_the_reductions_type(library):
     for dtype in library.types:
         if dtype != BFLOAT16:
             x = (X % 2).astype(dtype)
-            got = host(gred.max(library.make(x), 1, keepdims=True))
+            got = to_host(gred.max(library.make(x), 1, keepdims=True))
             expected = x.max(1, keepdims=True)
             assert got.dtype == expected.dtype
             np.testing.assert_array_equal(got, expected)
@@ -81,7 +73,7 @@ def test_anything_else_gets_greds_own():
     np.testing.assert_array_equal(gred.max(result, 0).to_numpy(), X.sum(1).max(0))
 
 
-def test_other_libraries_take_greds_own(library):  # noqa: F811
+def test_other_libraries_take_greds_own(library):
     a = GpuArray.of(X.astype(np.float32)).described(shape=X.shape)
     result = gred.sum(a, 1)
     if library.module == "numba":
@@ -89,10 +81,10 @@ def test_other_libraries_take_greds_own(library):  # noqa: F811
     else:
         source = {"jax": lambda: library.jax.dlpack, "torch": lambda: library.torch}
         taken = source.get(library.module, lambda: library.cupy)().from_dlpack(result)
-    np.testing.assert_array_equal(host(taken), X.sum(1))
+    np.testing.assert_array_equal(to_host(taken), X.sum(1))
 
 
-def test_numpys_scalar_is_a_whole_arrays(library):  # noqa: F811
+def test_numpys_scalar_is_a_whole_arrays(library):
     assert type(gred.sum(library.make(X.astype(np.float32)), (0, 1, 2))) is np.float32
 
 
@@ -122,7 +114,7 @@ PARTS = {
 
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
-def test_out_of_any_strides_and_type(writing, dtype, part):  # noqa: F811
+def test_out_of_any_strides_and_type(writing, dtype, part):
     """What lies between its elements stays as it was."""
     if writing.module == "numba" and part == "transposed":
         pytest.skip("Numba copies what it transposes")
@@ -132,25 +124,25 @@ def test_out_of_any_strides_and_type(writing, dtype, part):  # noqa: F811
     out = take(memory)
     assert gred.sum(writing.make(X.astype(np.float32)), 1, out=out) is out
     take(model)[...] = X.sum(1)
-    np.testing.assert_array_equal(host(memory), model)
+    np.testing.assert_array_equal(to_host(memory), model)
 
 
-def test_out_may_overlap(writing):  # noqa: F811
+def test_out_may_overlap(writing):
     a = writing.make(X.astype(np.float32))
     gred.sum(a, 0, out=a[2])
-    np.testing.assert_array_equal(host(a)[2], X.sum(0))
+    np.testing.assert_array_equal(to_host(a)[2], X.sum(0))
 
 
-def test_out_on_the_host(library):  # noqa: F811
+def test_out_on_the_host(library):
     out = np.zeros((11, 7)).T
     assert gred.sum(library.make(X.astype(np.float32)), 1, out=out) is out
     np.testing.assert_array_equal(out, X.sum(1))
 
 
-def test_out_on_the_gpu_of_an_array_on_the_host(writing):  # noqa: F811
+def test_out_on_the_gpu_of_an_array_on_the_host(writing):
     out = writing.make(np.zeros((7, 11)))
     assert gred.sum(X.astype(np.float64), 1, out=out) is out
-    np.testing.assert_array_equal(host(out), X.sum(1))
+    np.testing.assert_array_equal(to_host(out), X.sum(1))
 
 
 # ---- streams ----
@@ -204,7 +196,7 @@ def test_a_consumer_on_another_stream_comes_after(given):
     assert warmed(work) == (64 * 256, True)
 
 
-def test_torch_and_cupy_read_results_on_their_own_current_stream(library):  # noqa: F811
+def test_torch_and_cupy_read_results_on_their_own_current_stream(library):
     if library.module not in ("torch", "cupy"):
         pytest.skip("the others have no current stream")
     stream = library.stream()
@@ -223,7 +215,7 @@ def test_torch_and_cupy_read_results_on_their_own_current_stream(library):  # no
     twice, waited = warmed(work)
     assert not waited
     call("cuCtxSynchronize")
-    np.testing.assert_array_equal(host(twice), np.full(64, 1024))
+    np.testing.assert_array_equal(to_host(twice), np.full(64, 1024))
 
 
 def test_memory_that_is_free_again_is_not_written_too_early():

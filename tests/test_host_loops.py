@@ -5,23 +5,24 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
+import axes_loops
 import host_loops
+import host_moves
 import numpy as np
 import pytest
 
 import gred
 
-PROGRAM = Path(__file__).parent / "host_loops.py"
+HERE = Path(__file__).parent
 SETS = (
     ("baseline", "avx2", "avx512") if platform.machine() in ("x86_64", "AMD64") else ("baseline",)
 )
 BEST = gred.explain(np.ones(3)).array.split(" by ")[1].split()[0]
 
 
-def run(*checks: str, program: Path = PROGRAM, options=(), **environment: str) -> list[str]:
+def run(program: Path, *checks: str, options=(), **environment: str) -> list[str]:
     """Run checks in a process of their own; return the instructions, and a digest a check."""
     done = subprocess.run(
         [sys.executable, *options, program, *checks],
@@ -34,46 +35,38 @@ def run(*checks: str, program: Path = PROGRAM, options=(), **environment: str) -
     return done.stdout.splitlines()
 
 
-def check_instructions(program: Path = PROGRAM) -> None:
-    """Run all checks with the first instructions; all others here are to make the same bits.
+@pytest.mark.parametrize("program", ["host", "host_moves", "axes", "exact", "dot"])
+def test_all_instructions_are_right_and_make_the_same_bits(program):
+    """All checks are run with the first instructions; all others here are to make the same bits.
 
     These need not be held against what is right once more: -O leaves assertions out.
     """
+    path = HERE / (f"{program}.py" if "_" in program else f"{program}_loops.py")
     first, *others = SETS[: SETS.index(BEST) + 1]
-    made, *digests = run(program=program, GRED_INSTRUCTIONS=first)
+    made, *digests = run(path, GRED_INSTRUCTIONS=first)
     assert made == first
     for other in others:
-        assert run(program=program, options=("-O",), GRED_INSTRUCTIONS=other) == [other, *digests]
+        assert run(path, options=("-O",), GRED_INSTRUCTIONS=other) == [other, *digests]
 
 
-def check_threads(bits: Callable[[], None] = host_loops.bits, notes=host_loops) -> None:
-    """Any number of threads is to make the same bits."""
+@pytest.mark.parametrize("checks", [host_loops, host_moves, axes_loops], ids=lambda m: m.__name__)
+def test_any_number_of_threads_makes_the_same_bits(checks, monkeypatch):
     most, made = gred.threads(), set()
     try:
         for count in (1, 2, 3, 16):
             gred.threads(count)
-            digest = hashlib.sha256()
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(notes, "DIGEST", digest)
-                bits()
-            made.add(digest.hexdigest())
+            monkeypatch.setattr(host_loops, "DIGEST", hashlib.sha256())
+            checks.bits()
+            made.add(host_loops.DIGEST.hexdigest())
     finally:
         gred.threads(most)
     assert len(made) == 1
 
 
-def test_all_instructions_are_right_and_make_the_same_bits():
-    check_instructions()
-
-
-def test_any_number_of_threads_makes_the_same_bits():
-    check_threads()
-
-
 @pytest.mark.unsanitized  # the sanitized run names instructions itself
 @pytest.mark.parametrize("asked", ["", "avx1024", "neon", "AVX2"])
 def test_instructions_that_are_not_there_are_not_asked_for(asked):
-    assert run("settled", GRED_INSTRUCTIONS=asked)[0] == BEST
+    assert run(HERE / "host_loops.py", "settled", GRED_INSTRUCTIONS=asked)[0] == BEST
 
 
 @pytest.mark.unsanitized

@@ -1,16 +1,20 @@
-"""Whatever axis=, keepdims= and out= are: NumPy's answer or an exception, and memory stays whole.
+"""Whatever arguments are: NumPy's answer or an exception, and memory stays whole.
 
-20,000 calls are drawn, of arrays on the host and the simulated device; half have something wrong.
+20,000 calls with an axis and an out are drawn, of arrays on the host and the simulated device; half
+have something wrong. Any value is tried as any argument.
 """
 
 import contextlib
-import gc
-import sys
 
 import numpy as np
 import pytest
-from test_hostile_inputs import REFUSALS, Refuses
+from along import NAMES as ALONG
+from hostile import REFUSALS, Refuses
+from inputs import OPS as LADDER
+from level import stays_level
+from samples import quietly
 from thin import chosen
+from truths import RECORDS
 
 import gred
 from gred.testing import SimulatedArray
@@ -179,19 +183,43 @@ def test_references_and_memory_stay_level():
         lambda: gred.sum(a, axes, out=3),
         lambda: gred.argmax(a, 1, out=there),
     ]
+
+    def work():
+        for call in calls:
+            with contextlib.suppress(ERRORS):
+                call()
+
     objects = (x, out, a, there, a.memory, there.memory, axes)
+    stays_level(work, objects, rounds=300)
 
-    def rounds(count):
-        for _ in range(count):
-            for call in calls:
-                with contextlib.suppress(ERRORS):
-                    call()
 
-    rounds(20)
-    gc.collect()
-    references, blocks = [*map(sys.getrefcount, objects)], sys.getallocatedblocks()
-    rounds(300)
-    gc.collect()
-    after = [*map(sys.getrefcount, objects)]
-    assert max(map(int.__sub__, after, references)) <= 2
-    assert sys.getallocatedblocks() - blocks < 200
+# ---- any value of any argument ----
+
+X = np.array([[3.0, 1.0, 2.0], [9.0, 8.0, 7.0]])
+JUNK = (None, True, -1, 0, 1, 2**31, 2**63, 2**64, -(2**70), 0.5, np.nan, np.inf, 1j, "", "x")
+JUNK += ((), [], [3], {}, object(), Refuses(), np.zeros(3), np.zeros(()), np.float16(1), "auto")
+JUNK += (np.zeros((), "V8"), np.zeros(1, object), range(3), float("-inf"), "float32", X, X > 2)
+JUNK += (b"f4", int, (0, 0), (1.0,), ("x",), (0, 5), (2**70,), np.arange(2), (Refuses(),))
+JUNK += (np.zeros((1, 3)), np.zeros((2, 3), "V8"), np.zeros(3, ">i2"), np.zeros(3, "M8[s]"))
+JUNK += (np.broadcast_to(np.zeros(1), 3), SimulatedArray(np.zeros(3)), memoryview(bytearray(3)))
+JUNK += (np.zeros((0, 3)), [True, False, True], np.ones((2, 1), bool), np.zeros(2), (0, 1))
+KEYWORDS = ("method", "block_size", "device", "where", "out", "stream", "dtype", "initial")
+KEYWORDS += ("ddof", "correction", "ord", "axis", "keepdims", "mean", "a", "nonsense", "")
+
+
+@pytest.mark.parametrize("name", sorted({*LADDER, *ALONG, *RECORDS}))
+def test_any_value_of_any_argument_is_taken_or_refused(name):
+    """A result or an exception: never a crash, a hang or another's memory."""
+    random = np.random.default_rng(12)
+    one = [((keyword, value),) for keyword in KEYWORDS for value in JUNK]
+    several = [
+        tuple((KEYWORDS[k], JUNK[random.integers(len(JUNK))]) for k in chosen_keywords)
+        for chosen_keywords in (random.choice(len(KEYWORDS), 3, replace=False) for _ in range(1200))
+    ]
+    types = ("i4", "f8", "c8", ">f4", "?")
+    for turn, options in enumerate([*one, *several[::2]]):
+        x = X.astype(types[turn % len(types)])
+        for a in (x, SimulatedArray(X)) if turn < len(one) else (x,):
+            with contextlib.suppress(ERRORS):
+                quietly(name, a, **dict(options))
+    assert gred.sum([[1, 2], [3, 4]], 0).tolist() == [4, 6]

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from devices import laid_out
 from inputs import (
     ELEMENT_TYPES,
     FLOATS,
@@ -22,7 +23,6 @@ from inputs import (
     takes,
 )
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, agrees, result_type
-from test_rows import laid_out
 from thin import chosen
 
 every_op = pytest.mark.parametrize("op", OPS)

@@ -6,8 +6,9 @@ the grid; the simulated device has 2,048 of them, so 131,072 bytes are the first
 
 import numpy as np
 import pytest
-from reference import agrees, truth
-from samples import shown, there, wrong
+from findings import all_right
+from inputs import OPS
+from samples import there, wrong
 from thin import chosen
 from truths import NAMES
 
@@ -15,7 +16,6 @@ import gred
 
 BATCHES = 2048 * 64
 NARROW = tuple(map(np.dtype, (np.bool_, np.int8, np.uint8, np.int16, np.uint16)))
-ON_THE_LADDER = ("sum", "prod", "min", "max", "mean")
 
 every_type = pytest.mark.parametrize("dtype", NARROW, ids=str)
 
@@ -32,16 +32,8 @@ def drawn(dtype, n, seed):
     return values.astype(dtype)
 
 
-def wrong_of_any(name, x, device):
-    """Say what is wrong with a reduction, on the ladder or not; nothing if it is right."""
-    if name not in ON_THE_LADDER:
-        return wrong(name, x, x, device=device)
-    got, right = getattr(gred, name)(x, device=device), truth(name, x)
-    return "" if agrees(got, right) else f"{name} of {x.size} {x.dtype}: {got!r}, {shown(right)}"
-
-
 @every_type
-@pytest.mark.parametrize("name", [*ON_THE_LADDER, *NAMES])
+@pytest.mark.parametrize("name", [*OPS, *NAMES])
 def test_all_of_a_batch_is_right(name, dtype, device):
     """Whatever the values are, and wherever the array begins and ends beside the batches."""
     if name == "ptp" and dtype == np.bool_:
@@ -51,8 +43,7 @@ def test_all_of_a_batch_is_right(name, dtype, device):
     constant = [np.full(n, value, dtype) for value in (least, greatest)]
     shifts = chosen((0, 5, 33), name, dtype)
     cut = [drawn(dtype, n + 70, k)[k : n + 3 * k] for k in shifts]
-    found = [wrong_of_any(name, x, device) for x in (*constant, *cut)]
-    assert not any(found), "\n".join(filter(None, found))
+    all_right(wrong(name, x, x, device=device) for x in (*constant, *cut))
 
 
 @every_type

@@ -1,50 +1,71 @@
-"""Segments' results are those of NumPy's reduceat, for every op, type, stride and offsets."""
+"""Segments' results are those of NumPy's reduceat, for every op, type, stride, offsets and device.
 
-import sys
+On devices, however the work is shared: tiles of any size, teams of any number of threads and
+segments one by one are forced at sizes that the simulated device is quick with, in shuffled order.
+"""
+
+import itertools
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from drawn import examples
-from hypothesis import given, settings
+from devices import PLACES, everywhere, flat_there, laid_out, needs_gpu, on, to_host
+from drawn import examples, often
+from forcing import CONFIGURATIONS, forced
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reference import BFLOAT16, EVERY_TYPE
+from segments import UFUNCS, by_one, every_op, power_law, same, small
+from thin import chosen
 
 import gred
-from gred import _core
 
-UFUNCS = {
-    "sum": np.add,
-    "prod": np.multiply,
-    "min": np.minimum,
-    "max": np.maximum,
-    "any": np.logical_or,
-    "all": np.logical_and,
-}
 NUMPYS_TYPES = [dtype for dtype in EVERY_TYPE if dtype != BFLOAT16]
-OFFSETS = st.lists(st.integers(0, 39), min_size=1, max_size=30)
-every_op = pytest.mark.parametrize("op", UFUNCS)
+OUTSIDE = st.sampled_from([-(2**63), -(2**40), -1, 60, 61, 2**40, 2**62, 2**63 - 1])
+# The host shares work in one way.
+WAYS = [
+    pytest.param((place, way), id=f"{way}-{place}", marks=needs_gpu if place == "cuda" else ())
+    for place in PLACES
+    for way in CONFIGURATIONS["segments"]
+    if place != "host" or way == "measured"
+]
 
 
-def same(result, expected):
-    assert type(result) is np.ndarray
-    assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
-    np.testing.assert_array_equal(result, expected)
+@pytest.fixture(params=WAYS)
+def place(request):
+    """Give a device, on which work is shared in one of its ways."""
+    device, sharing = request.param
+    with forced("segments", sharing):
+        yield device
 
 
-def small(n, dtype, seed=1):
-    """Numbers whose sums and products are exact in any type."""
-    x = np.random.default_rng(seed).integers(0, 3, n)
-    return np.where(x == 2, 1, x).astype(dtype)
+@pytest.fixture(params=CONFIGURATIONS["segments"])
+def sharing(request):
+    with forced("segments", request.param):
+        yield request.param
+
+
+def numpys(op, x, offsets, **options):
+    with np.errstate(invalid="ignore"):
+        return UFUNCS[op].reduceat(x, offsets, **options)
+
+
+def check(place, op, x, offsets, **options):
+    """Reduce an array of the host's on a device, and compare with NumPy."""
+    same(gred.reduceat(op, x, offsets, **on(place), **options), numpys(op, x, offsets, **options))
 
 
 # ---- what it is ----
 
 
 @every_op
-@pytest.mark.parametrize("dtype", NUMPYS_TYPES, ids=str)
-def test_every_op_and_type_is_numpys(op, dtype):
-    x, offsets = small(40, dtype), [0, 3, 3, 1, 39, 0, 20]
-    same(gred.reduceat(op, x, offsets), UFUNCS[op].reduceat(x, offsets))
+def test_every_type_is_numpys(place, op):
+    for dtype in NUMPYS_TYPES:
+        x = small(40, dtype)
+        rises, goes_back = [0, 3, 3, 3, 19, 30, 31, 39], [0, 3, 3, 1, 39, 0, 20]
+        for offsets in (rises, goes_back, [5], [39], list(range(40))):
+            check(place, op, x, offsets)
 
 
 @every_op
@@ -54,10 +75,9 @@ def test_any_offsets_and_strides_are_numpys(op, data):
     dtype = data.draw(st.sampled_from(["i1", "u4", "f4", ">f8", ">i2", "?"]))
     step = data.draw(st.sampled_from([1, 2, -1, -3, 0]))
     memory = small(40 * 3, dtype, data.draw(st.integers(0, 99)))
-    x = np.lib.stride_tricks.as_strided(memory[60:], (40,), (memory.itemsize * min(step, 1),))
-    x = memory[: 40 * step : step] if step > 0 else memory[:: step or 1][:40] if step else x
-    offsets = data.draw(OFFSETS)
-    expected = UFUNCS[op].reduceat(x, offsets)
+    x = np.broadcast_to(memory[60], (40,)) if step == 0 else memory[::step][:40]
+    offsets = data.draw(st.lists(st.integers(0, 39), min_size=1, max_size=30))
+    expected = numpys(op, x, offsets)
     same(gred.reduceat(op, x, offsets), expected.astype(expected.dtype.newbyteorder("=")))
 
 
@@ -66,83 +86,103 @@ def test_ops_have_greds_names_and_numpys(named):
     same(gred.reduceat(named, [1, 2, 3], [0, 2]), np.array([3, 3]))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "complex64", "bool", "int16"])
 @every_op
-@pytest.mark.parametrize("dtype", ["float32", "int16", "bool", "complex64"])
-def test_dtype_converts_elements_first(op, dtype):
-    x = np.array([0, 1, 2.5, 300, -1])
+def test_dtype_converts_elements_first(place, op, dtype):
     if op in ("any", "all"):
         pytest.skip("they take truth values of any type")
-    got = gred.reduceat(op, x, [0, 2, 4], dtype=dtype)
-    same(got, UFUNCS[op].reduceat(x.astype(dtype), [0, 2, 4], dtype=dtype))
+    x = np.array([0, 1, 2.5, 300, -1])
+    for offsets in ([0, 2, 4], [2, 0]):
+        got = gred.reduceat(op, x, offsets, dtype=dtype, **on(place))
+        same(got, numpys(op, x.astype(dtype), offsets, dtype=dtype))
 
 
-@pytest.mark.parametrize("n", [1, 4095, 4096, 4097, 9000, (1 << 18) - 1, (1 << 18) + 5])
+@pytest.mark.parametrize("n", [1, 31, 33, 255, 256, 257, 4095, 4096, 4097, 9000, 70_001])
 @every_op
-def test_long_segments_are_right_beside_short_ones(op, n):
+def test_long_segments_are_right_beside_short_ones(place, op, n):
+    if n > 5000 and place == "simulated" and op not in ("sum", "min"):
+        pytest.skip("two of the ops are enough")
     x = small(n + 20, np.int32)
     offsets = [0, 3, 10, n + 10, n + 10, n + 19]
-    same(gred.reduceat(op, x, offsets), UFUNCS[op].reduceat(x, offsets))
-    same(gred.reduceat(op, x[::-1], offsets), UFUNCS[op].reduceat(x[::-1], offsets))
+    for given_offsets, values in ((offsets, x), (offsets[::-1], x), (offsets, x[::-1])):
+        check(place, op, values, given_offsets)
 
 
-def power_law(segments, seed=3):
-    """Lengths most of which are short, and a few very long."""
-    lengths = np.random.default_rng(seed).zipf(1.7, segments).clip(0, 300_000) - 1
-    return np.concatenate([[0], np.cumsum(lengths)])
-
-
+@pytest.mark.parametrize("n", [(1 << 18) - 1, (1 << 18) + 5])
 @every_op
-def test_skewed_lengths_are_right(op):
-    ends = power_law(3000)
-    x = small(ends[-1], np.int64)
-    starts, lengths = ends[:-1], np.diff(ends)
-    expected = UFUNCS[op].reduceat(x, np.minimum(starts, len(x) - 1))
-    identity = UFUNCS[op].identity
-    if identity is None:
-        limits = np.iinfo(np.int64)
-        identity = limits.max if op == "min" else limits.min
-    expected[lengths == 0] = identity
-    same(gred.reduceat(op, x, starts, empty="identity"), expected)
+def test_segments_of_several_threads_are_right(op, n):
+    check("host", op, small(n + 20, np.int32), [0, 3, 10, n + 10, n + 10, n + 19])
 
 
-def test_rows_of_a_sparse_matrix():
+@pytest.mark.parametrize("dtype", ["i1", "i8", "f8", "c16"])
+@every_op
+def test_skewed_lengths_are_right(place, op, dtype):
+    ends = power_law(3000) if place == "host" else np.minimum(power_law(400), 30_000)
+    x = small(ends[-1], dtype)
+    expected, _ = by_one(op, x, ends[:-1], empty="identity")
+    same(gred.reduceat(op, x, ends[:-1], empty="identity", **on(place)), expected)
+
+
+def test_rows_of_a_sparse_matrix(place):
     indptr, data = np.array([0, 2, 2, 5, 5]), np.array([1.0, 2, 3, 4, 5])
-    result = gred.reduceat("sum", data, indptr[:-1], empty="identity")
+    result = gred.reduceat("sum", data, indptr[:-1], empty="identity", **on(place))
     same(result, np.array([3.0, 0, 12, 0]))
 
 
 @pytest.mark.parametrize("dtype", EVERY_TYPE, ids=str)
-def test_extremes_of_nothing_are_the_types_own(dtype):
+def test_extremes_of_nothing_are_the_types_own(place, dtype):
     x = np.ones(3).astype(dtype)
-    least = gred.reduceat("max", x, [3, 3, 0], empty="identity")
-    greatest = gred.reduceat("min", x, [3, 3, 0], empty="identity")
-    assert least.dtype == greatest.dtype == x.dtype
-    expected = {"b": (False, True)}.get(x.dtype.kind, (-np.inf, np.inf))
-    if x.dtype.kind in "iu":
-        expected = np.iinfo(dtype).min, np.iinfo(dtype).max
-    assert least[0].real == expected[0]
-    assert greatest[1].real == expected[1]
-    assert least[2] == greatest[2] == 1
+    ends = (np.iinfo(dtype).min, np.iinfo(dtype).max) if x.dtype.kind in "iu" else (-np.inf, np.inf)
+    least, greatest = (False, True) if x.dtype.kind == "b" else ends
+    for offsets in ([3, 3, 0], [0, 3, 3]):
+        nothing = [start == 3 for start in offsets]
+        for op, of_none in (("max", least), ("min", greatest)):
+            got = gred.reduceat(op, x, offsets, empty="identity", **on(place))
+            assert got.dtype == x.dtype
+            assert got.real.tolist() == [of_none if none else 1 for none in nothing]
 
 
-def test_what_goes_backwards_is_empty_or_an_element():
+def test_what_goes_backwards_is_empty_or_an_element(place):
     x = np.arange(10)
-    same(gred.reduceat("sum", x, [5, 2]), np.array([5, x[2:].sum()]))
-    same(gred.reduceat("sum", x, [5, 2], empty="identity"), np.array([0, x[2:].sum()]))
+    same(gred.reduceat("sum", x, [5, 2], **on(place)), np.array([5, x[2:].sum()]))
+    got = gred.reduceat("sum", x, [5, 2], empty="identity", **on(place))
+    same(got, np.array([0, x[2:].sum()]))
 
 
-def test_no_segments_and_no_elements():
-    same(gred.reduceat("sum", [1.0, 2], []), np.array([]))
-    same(gred.reduceat("sum", [], [], empty="identity"), np.array([]))
-    same(gred.reduceat("prod", [], [0, 0], empty="identity"), np.ones(2))
+def test_no_segments_and_no_elements(place):
+    same(gred.reduceat("sum", [1.0, 2], [], **on(place)), np.array([]))
+    same(gred.reduceat("sum", [], [], empty="identity", **on(place)), np.array([]))
+    same(gred.reduceat("prod", [], [0, 0], empty="identity", **on(place)), np.ones(2))
+    none = np.array([], np.int64)
+    got = gred.reduceat("sum", laid_out(np.ones(3), place), none)
+    same(to_host(got), np.array([]))
 
 
-def test_special_values_are_numpys():
+def test_special_values_are_numpys(place):
     x = np.array([1, np.nan, np.inf, -np.inf, -0.0, 0.0, np.nan])
-    for op, ufunc in UFUNCS.items():
-        for offsets in ([0, 2, 4], [2, 3], [4, 5, 6, 0]):
-            with np.errstate(invalid="ignore"):
-                same(gred.reduceat(op, x, offsets), ufunc.reduceat(x, offsets))
+    for op in UFUNCS:
+        for offsets in ([0, 2, 4], [2, 3], [4, 5, 6], [4, 0], [4, 5, 6, 0]):
+            check(place, op, x, offsets)
+
+
+def test_integers_wrap_and_are_exact(place):
+    x = np.random.default_rng(8).integers(-(2**63), 2**63, 700)
+    offsets = [0, 1, 90, 90, 400]
+    parts = [x[0:1], x[1:90], x[90:91], x[90:400], x[400:]]
+    for op, all_of in (("sum", sum), ("prod", math.prod)):
+        expected = [(all_of(map(int, part)) + 2**63) % 2**64 - 2**63 for part in parts]
+        same(gred.reduceat(op, x, offsets, **on(place)), np.array(expected))
+
+
+def test_sums_of_floats_are_close_to_the_true_ones(place):
+    """No chain of additions is longer than a thread's elements and the states of all threads."""
+    x = np.random.default_rng(9).normal(size=20_000).astype(np.float32)
+    offsets = [0, 5, 100, 4196, 12_000]
+    got = gred.reduceat("sum", x, offsets, **on(place))
+    for one, part in zip(got, np.split(x, offsets[1:]), strict=True):
+        exact = sum(map(Fraction, part.tolist()))
+        bound = len(part) * 2**-24 * sum(map(abs, part.tolist()))
+        assert abs(Fraction(float(one)) - exact) <= bound
 
 
 def test_sums_of_floats_are_closer_than_one_after_the_other():
@@ -170,72 +210,150 @@ def test_bits_do_not_depend_on_threads_or_neighbours():
             same(gred.reduceat("sum", x[offsets[k] : ends[k]], [0]), one[k : k + 1])
 
 
-# ---- out ----
+# ---- how devices share it ----
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", ">i2"])
-@pytest.mark.parametrize("step", [1, 2, -1])
-def test_out_has_any_strides_and_type(dtype, step):
-    memory = np.full(6, 7, dtype)
-    out = memory[::step][:3]
-    assert gred.reduceat("sum", np.arange(10.0), [0, 4, 8], out=out) is out
-    np.testing.assert_array_equal(out, [6, 22, 17])
-    assert (memory == 7).sum() == 3
+def some_offsets(data):
+    """Draw offsets that rise, or not, with many equal ones, some far outside the array."""
+    within = st.lists(st.integers(0, 59), min_size=1, max_size=90)
+    kind = data.draw(st.sampled_from(["rise", "any", "outside", "rise outside", "nearly rise"]))
+    offsets = data.draw(within)
+    if kind == "rise outside":
+        offsets = sorted([*offsets, *data.draw(st.lists(OUTSIDE, min_size=1, max_size=2))])
+    if kind in ("rise", "nearly rise"):
+        offsets = sorted(offsets)
+    if kind == "outside":
+        offsets.insert(data.draw(st.integers(0, len(offsets))), data.draw(OUTSIDE))
+    if kind == "nearly rise":
+        offsets[data.draw(st.integers(0, len(offsets) - 1))] = data.draw(st.integers(0, 60))
+    return offsets
 
 
-def test_out_may_overlap():
-    x = np.arange(10.0)
-    gred.reduceat("sum", x, [0, 4, 8], out=x[3:6])
-    np.testing.assert_array_equal(x[3:6], [6, 22, 17])
-    offsets = np.array([4, 0, 8])
-    gred.reduceat("sum", np.arange(10), offsets, out=offsets)
-    np.testing.assert_array_equal(offsets, [4, 28, 17])
+@everywhere
+@every_op
+@often(60, HealthCheck.function_scoped_fixture)
+@given(data=st.data(), seed=st.integers(0, 2**64 - 1))
+def test_any_offsets_of_the_device_are_numpys_or_nothing(place, sharing, op, data, seed):
+    """Where nobody waits, segments that do not lie in the array are of nothing."""
+    dtype = np.dtype(data.draw(st.sampled_from(["i1", "u4", "f4", "f8", "i2", "?", "c8", "u8"])))
+    step = data.draw(st.sampled_from([1, 2, -1, -3]))
+    first = data.draw(st.integers(0, 3))
+    x = small(60 * 3 + 3, dtype, data.draw(st.integers(0, 99)))[first : first + 180]
+    x = x[::step][:60]
+    offsets = some_offsets(data)
+    empty = data.draw(st.sampled_from(["element", "identity"]))
+    expected, outside = by_one(op, x, offsets, empty=empty)
+    values, there = laid_out(x, place), laid_out(np.array(offsets), place)
+    with gred.thread_order("shuffled", seed):
+        same(to_host(gred.reduceat(op, values, there, empty=empty)), expected)
+        if outside.any():
+            with pytest.raises(IndexError, match="out-of-bounds"):
+                gred.reduceat(op, values, there, empty=empty, out=np.zeros(len(offsets), dtype))
+            with pytest.raises(IndexError, match="out-of-bounds"):
+                gred.reduceat(op, values, offsets, empty=empty)
+        else:
+            same(to_host(gred.reduceat(op, values, offsets, empty=empty)), expected)
+            same(gred.reduceat(op, x, there, empty=empty), expected)
 
 
-# ---- what is refused ----
-
-WRONG = [
-    (("median", [1], [0]), {}, ValueError, "op must be"),
-    ((np.subtract, [1], [0]), {}, ValueError, "op must be"),
-    ((3, [1], [0]), {}, TypeError, "op must be"),
-    (("sum", [1, 2], [2]), {}, IndexError, "out-of-bounds"),
-    (("sum", [1, 2], [0, -1]), {}, IndexError, "out-of-bounds"),
-    (("sum", [1, 2], [3]), {"empty": "identity"}, IndexError, "out-of-bounds"),
-    (("sum", [], [0]), {}, IndexError, "out-of-bounds"),
-    (("sum", [1, 2], [0.5]), {}, TypeError, "Cannot cast"),
-    (("sum", [1, 2], [[0]]), {}, ValueError, "one dimension"),
-    (("sum", [1, 2], 0), {}, ValueError, "one dimension"),
-    (("sum", [[1, 2]], [0]), {}, ValueError, "one dimension"),
-    (("sum", 1, [0]), {}, ValueError, "one dimension"),
-    (("sum", ["a"], [0]), {}, TypeError, "not supported"),
-    (("sum", [1, 2], [0]), {"empty": "zero"}, ValueError, "empty must be"),
-    (("sum", [1, 2], [0]), {"out": np.zeros(2)}, ValueError, "shape"),
-    (("sum", [1, 2], [0]), {"out": [0]}, TypeError, "out must be"),
-    (("sum", [1, 2], [0]), {"device": "moon"}, ValueError, "device"),
-    (("sum", [1, 2], [0]), {"dtype": "S3"}, TypeError, "dtype"),
-]
+@everywhere
+def test_thousands_of_short_segments_are_surveyed_by_blocks(place, sharing):
+    """Tiles begin exactly where a block's share of the offsets ends, and around that."""
+    for length, first in ((1, 0), (1, 1), (1, 7), (3, 0), (3, 2)):
+        x = np.random.default_rng(7).integers(-99, 99, 2200 * length + first)
+        check(place, "sum", x, np.arange(first, len(x), length))
 
 
-@pytest.mark.parametrize(("arguments", "options", "error", "words"), WRONG, ids=range(len(WRONG)))
-def test_what_is_wrong_is_named(arguments, options, error, words):
-    with pytest.raises(error, match=words):
-        gred.reduceat(*arguments, **options)
-    same(gred.reduceat("sum", [1, 2, 3], [0, 2]), np.array([3, 3]))
+@everywhere
+def test_many_long_segments_in_a_row_are_kept_apart(place, sharing):
+    x = np.random.default_rng(6).integers(-(2**40), 2**40, 4000)
+    offsets = np.array([k * 7 if k % 2 == 0 else 3999 - k * 5 for k in range(120)])
+    for seed in range(3):
+        with gred.thread_order("shuffled", seed):
+            check(place, "sum", x, offsets)
 
 
-@pytest.mark.parametrize("count", [0, 7, 9])
-def test_the_core_counts_its_arguments(count):
-    with pytest.raises(TypeError, match="8 positional arguments"):
-        _core.reduceat(*[None] * count)
+@everywhere
+@pytest.mark.parametrize("empty", ["element", "identity"])
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 2000])
+def test_many_equal_offsets_are_shared_too(place, sharing, count, empty):
+    x = small(300, np.int16)
+    for at in (0, 7, 128, 299):
+        offsets = np.sort(np.concatenate([np.full(count, at), [3, 200]]))
+        expected, _ = by_one("sum", x, offsets, empty=empty)
+        same(gred.reduceat("sum", x, offsets, empty=empty, **on(place)), expected)
 
 
-def test_references_stay_level():
-    x, offsets, out = np.arange(9.0), np.array([0, 3]), np.zeros(2)
-    objects = (x, offsets, out, np.dtype(float))
-    before = [sys.getrefcount(one) for one in objects]
-    for _ in range(200):
-        gred.reduceat("sum", x, offsets)
-        gred.reduceat("sum", x, offsets, out=out)
-        with pytest.raises(IndexError):
-            gred.reduceat("sum", x, [9])
-    assert max(map(int.__sub__, map(sys.getrefcount, objects), before)) <= 3
+@everywhere
+def test_every_boundary_of_a_tile_may_be_a_segments(place):
+    """Tiles are of 64 elements and ends: segments begin and end around all of their edges."""
+    x = np.random.default_rng(5).integers(-(2**20), 2**20, 400).astype(np.int32)
+    with forced("segments", "little tiles"):
+        for length in (1, 2, 30, 31, 32, 61, 62, 63, 64, 65, 126, 127, 128, 129):
+            for first in (0, 1, 2, 63):
+                check(place, "sum", x, np.arange(first, 400, length))
+
+
+@everywhere
+def test_the_bits_are_the_same_in_any_order_of_threads(place, sharing):
+    x = np.random.default_rng(4).normal(size=9000).astype(np.float32)
+    rises = np.sort(np.random.default_rng(3).integers(0, 5000, 60))
+    for offsets in (rises, rises[::-1].copy()):
+        one = gred.reduceat("sum", x, offsets, **on(place))
+        for seed in range(5):
+            with gred.thread_order("shuffled", seed):
+                same(gred.reduceat("sum", x, offsets, **on(place)), one)
+
+
+@everywhere
+def test_tiles_are_taken_where_offsets_rise_and_only_there(place):
+    """As the bits of sums tell, which are made in another order."""
+    x = np.random.default_rng(11).normal(size=9000).astype(np.float32)
+    rises, sums = np.arange(0, 9000, 300), {}
+    for way in CONFIGURATIONS["tiles"]:
+        with forced("tiles", way):
+            for kind, offsets in (("rise", rises), ("swap", np.append(rises, 0))):
+                sums[kind, way] = gred.reduceat("sum", x, offsets, **on(place))
+    assert (sums["rise", "tiles"] != sums["rise", "no tiles"]).any()
+    same(sums["swap", "tiles"], sums["swap", "no tiles"])
+
+
+@everywhere
+def test_neither_a_number_nor_infinity_is_carried_into_other_segments(place):
+    ends = np.cumsum(np.random.default_rng(1).integers(1, 90, 300))
+    offsets = np.append(0, ends[:-1])
+    x = np.random.default_rng(2).integers(-9, 10, ends[-1]).astype(np.float32)
+    x[ends[::5] - 1], x[offsets[2::5]], x[offsets[3::7]] = np.nan, np.inf, -np.inf
+    for op in ("sum", "max"):
+        check(place, op, x, offsets)
+
+
+# ---- tiles that threads scan ----
+
+N = 12_000  # elements of several tiles
+OFFSETS = {
+    "one": [0],
+    "three": [9, 4000, 11_000],
+    "late": [N - 1],
+    "behind": [3590, 3600, 7170],
+    "each": np.arange(N),
+    "short": np.arange(0, N, 3),
+    "many at one place": np.sort(np.append(np.full(9000, N // 2), [0, 31, N - 2])),
+    "some at every place": np.repeat(np.arange(5, N, 7), 2),
+    "any": np.cumsum(np.random.default_rng(0).integers(0, 128, N // 64)),
+    "halves of a warp": np.arange(0, N, 28 * 16),
+    "threads": np.arange(27, N, 28),
+}
+
+
+@everywhere
+@pytest.mark.parametrize("scan", CONFIGURATIONS["scans"])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "u8"])
+@pytest.mark.parametrize("kind", OFFSETS)
+def test_values_as_they_lie_are_scanned_wherever_they_begin(place, kind, dtype, scan):
+    offsets = np.minimum(OFFSETS[kind], N - 1)
+    with forced("scans", scan):
+        for begin, op in chosen(itertools.product(range(4), ("sum", "min")), kind, dtype, scan):
+            x = np.random.default_rng(begin).integers(0, 100, N + 3).astype(dtype)
+            got = gred.reduceat(op, flat_there(x, place)[begin : begin + N], offsets)
+            same(to_host(got), numpys(op, x[begin : begin + N], offsets))

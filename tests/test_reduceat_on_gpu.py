@@ -1,14 +1,11 @@
 """Segments on a GPU: results of the caller's library, in the streams' order, in graphs, at size."""
 
-import hooks
 import numpy as np
 import pytest
-from gpu_arrays import GpuArray, Stream, call, delay, is_busy, upload
-from test_cuda_graphs import Graph, on
-from test_gpu_libraries import library  # noqa: F401
-from test_gpu_results import host
-from test_reduceat import UFUNCS
-from test_reduceat_on_devices import NONE_FORCED, SHARINGS, by_one, to_host
+from devices import to_host
+from forcing import forced
+from gpu_arrays import GpuArray, Graph, Stream, call, delay, is_busy, on, upload
+from segments import UFUNCS, by_one
 
 import gred
 
@@ -19,20 +16,19 @@ RISES, ANY = np.array([0, 3, 3, 90, 500]), np.array([90, 3, 500, 3, 0])
 
 @pytest.fixture(params=["measured", "little tiles", "one by one"])
 def sharing(request):
-    hooks.forced_segments(*SHARINGS[request.param])
-    yield request.param
-    hooks.forced_segments(*NONE_FORCED)
+    with forced("segments", request.param):
+        yield request.param
 
 
 @pytest.mark.parametrize("op", UFUNCS)
-def test_results_are_of_the_callers_library(library, sharing, op):  # noqa: F811
+def test_results_are_of_the_callers_library(library, sharing, op):
     x = X.astype(np.float32)
     for offsets in (RISES, ANY):
         expected = UFUNCS[op].reduceat(x, offsets)
         for given in (library.make(offsets.astype(np.int32)), offsets):
             result = gred.reduceat(op, library.make(x), given)
             assert type(result) is type(library.make(x))
-            np.testing.assert_array_equal(host(result), expected)
+            np.testing.assert_array_equal(to_host(result), expected)
 
 
 def test_nobody_waits_for_results_that_stay(sharing):

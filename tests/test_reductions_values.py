@@ -5,8 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import PLACES as DEVICES
-from conftest import parameter
+from devices import PLACES as DEVICES
+from devices import parameter
 from findings import all_right
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS
 from samples import options_of, quietly, sample, takes, there, wrong

@@ -6,10 +6,9 @@ from concurrent.futures import wait
 
 import numpy as np
 import pytest
+from devices import GPUS, on_gpu
 from exact_truths import mixed, same, total
 from reference import BFLOAT16, REALS
-from test_cuda_arrays import GPUS
-from test_cuda_threads import on_gpu
 
 import gred
 from gred.several import _THREADS_MOST

@@ -1,12 +1,9 @@
 """The simulated device runs threads and blocks in any order, and every answer stays the same."""
 
-import subprocess
-import sys
-import textwrap
-
 import numpy as np
 import pytest
 from inputs import KINDS, OPS, block_sizes, exact, methods_on, reduce
+from processes import printed
 from reference import agrees
 from thin import chosen
 
@@ -71,14 +68,7 @@ def on_one_core(code: str):
 
     `atomic` adds block by block, so a float sum's last bits betray the order that blocks ran in.
     """
-    child = subprocess.run(
-        [sys.executable, "-c", ON_ONE_CORE + textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
-    assert child.returncode == 0, child.stderr
+    printed(ON_ONE_CORE, code)
 
 
 def test_the_order_reaches_the_device():

@@ -1,0 +1,72 @@
+"""Devices that tests run on: which are here, arrays in their memory, and results from there."""
+
+import numpy as np
+import pytest
+from gpu_arrays import GpuArray, use_device
+
+import gred
+from gred.testing import SimulatedArray
+
+PLACES = ("host", "simulated", "cuda")
+GPUS = sum(device.name.startswith("cuda") for device in gred.devices())
+GPU_IS_HERE = GPUS > 0
+needs_gpu = pytest.mark.skipif(not GPU_IS_HERE, reason="there is no GPU here")
+two_gpus = pytest.mark.skipif(GPUS < 2, reason="there is one GPU here, not two")
+
+
+def parameter(place: str, *more: str):
+    """Make one parameter set, which skips if its device is not here."""
+    return pytest.param(
+        place, *more, id="-".join((place, *more)), marks=needs_gpu if place == "cuda" else ()
+    )
+
+
+everywhere = pytest.mark.parametrize("place", [parameter(p) for p in PLACES if p != "host"])
+
+
+def on(place: str) -> dict:
+    """Tell what brings a host array there."""
+    return {"device": "cuda:0" if place == "cuda" else place}
+
+
+def laid_out(view: np.ndarray, place: str):
+    """Put a view where the device reads it, with its strides and its alignment."""
+    if place == "host":
+        return view
+    if place == "cuda":
+        return GpuArray.laid_out(view)
+    base = view
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    start = view.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    whole = SimulatedArray(base.ravel(order="K"))
+    address = whole.__cuda_array_interface__["data"][0] + start
+    return whole.described(shape=view.shape, strides=view.strides, data=(address, False))
+
+
+def flat_there(x: np.ndarray, place: str):
+    """Copy a host array to the device as one stretch of memory, of which slices can be taken."""
+    return SimulatedArray(x) if place == "simulated" else GpuArray.of(x)
+
+
+def to_host(got):
+    """Copy results to the host, wherever they are and whoever made them; of a record all fields."""
+    if isinstance(got, tuple):
+        return type(got)(*map(to_host, got))
+    if isinstance(got, np.ndarray | np.generic):
+        return got
+    if isinstance(got, gred.DeviceArray):
+        return got.to_numpy()
+    for way in ("host", "get", "copy_to_host"):  # of tests' arrays, CuPy's and Numba's
+        if hasattr(got, way):
+            return getattr(got, way)()
+    return np.asarray(got.cpu() if hasattr(got, "cpu") else got)
+
+
+def on_gpu(number: int, host: np.ndarray, where: str = "device") -> GpuArray:
+    """Copy a host array to a GPU of several."""
+    use_device(number)
+    try:
+        return GpuArray.of(host, where)
+    finally:
+        use_device(0)

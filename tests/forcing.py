@@ -1,0 +1,149 @@
+"""Kernels and launch configurations that tests force.
+
+A configuration is the numbers of
+each hook that it takes; the C that reads them says what each number means. They are such that
+arrays which the simulated device is quick with meet teams of any size, blocks that split what they
+reduce and blocks that do not, and whatever is left over by each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import hooks
+
+MEASURED = {
+    "axes": (0,) * 6,
+    "short_rows": (0,) * 5,
+    "long_rows": (0,) * 10,
+    "segments": (0,) * 7,
+    "tuning": (0,) * 2,
+}
+NO_ROW = 2**32 - 1  # is so long
+NONE = 1 << 31
+
+
+def force(configuration: dict[str, tuple]) -> None:
+    """Have work shared so from now on; where it says nothing, as measured."""
+    for hook, numbers in (MEASURED | configuration).items():
+        getattr(hooks, f"forced_{hook}")(*numbers)
+
+
+@contextlib.contextmanager
+def forced(kernels: str, name) -> Iterator[None]:
+    """Have work shared so for a while."""
+    force(CONFIGURATIONS[kernels][name])
+    try:
+        yield
+    finally:
+        force({})
+
+
+def _of(hook: str, numbers: dict) -> dict:
+    return {name: {hook: each} for name, each in numbers.items()}
+
+
+# Kernels that learn the type as they run: few threads and many, small teams and large ones, no
+# splits and as many as there can be. Other kernels get no rows.
+_GENERAL = {
+    "a thread each": (8, 1, 16, 0, 0, 0),
+    "a warp": (5, 1 << 20, 0, 0, 0, 0),
+    "a block": (7, 1 << 20, 0, 0, 0, 1),
+    "a warp and splits": (5, 1 << 20, 0, 1 << 16, 0, 1, 4),
+    "large blocks": (5, 1 << 20, 0, 1 << 16, 0, 1, 2, 10),
+    "splits alone": (6, 1, 0, 1 << 16, 0, 1),
+    "staged rows": (6, 1, 0, 0, 32 << 10, 1),
+    "staged rows of a team": (5, 1 << 20, 0, 0, 4000, 0),
+    "typed columns": (8, 1, 16, 0, 0, 1, 2, 8, 5, 0),
+    "typed columns, teams and splits": (5, 1 << 20, 0, 1 << 16, 0, 1, 2, 5, 5, 0),
+    "typed columns, few abreast": (7, 1 << 20, 0, 2, 0, 1, 2, 7, 1, 0),
+    "small typed columns": (8, 1 << 20, 0, 0, 0, 1, 2, 8, 7, 0, 0, 0, 1 << 30),
+    "unsplit columns": (5, 1, 0, 0, 0, 1, 2, 5, 5, 0, 4),
+    "few columns side by side": (5, 1 << 20, 0, 0, 0, 1, 2, 10, 7, NO_ROW, 0, 0, 1 << 30),
+}
+_NO_ROWS = {
+    "short_rows": (0, 5, 0, False, 1),
+    "long_rows": (NO_ROW, NO_ROW, 8, 5, 1, 0, 1, 1, NO_ROW, 0),
+}
+
+_COLUMNS = {
+    "alone": (8, 1, 0, 0, 0, 1, 2, 8, 5, 0),
+    "a team": (7, 1 << 20, 0, 0, 0, 1, 2, 7, 3, 0),
+    "splits": (5, 1, 0, 1 << 16, 0, 1, 2, 5, 5, 0),
+    "a team and splits": (6, 1 << 20, 0, 1 << 16, 0, 1, 2, 6, 2, 0),
+    "large blocks that split": (5, 1 << 20, 0, 1 << 16, 0, 1, 2, 10, 2, 0),
+    "unsplit": (5, 1, 0, 0, 0, 1, 2, 5, 5, 0, 4),
+}
+
+# Blocks of one warp, so that a few hundred columns are many blocks' and warps' ends: columns that
+# threads may share, and columns of so many loads at most that a thread makes by itself.
+_SHARED = (5, 1, 0, 0, 0, 1, 2, 5, 5, 0)
+_UNSPLIT = {"shared": _SHARED, **{f"{loads} loads": (*_SHARED, loads) for loads in (1, 2, 4)}}
+
+_SHORT_ROWS = {
+    "measured": MEASURED["short_rows"],
+    "a row a thread": (5, 5, 40_000, 1, 1),
+    "not swizzled": (0, 6, 40_000, 0, 1),
+    "teams": (0, 5, 4000, 1, 1),
+    "teams, not swizzled": (0, 5, 2500, 0, 1),
+    "large blocks": (6, 8, 40_000, 1, 1),
+    "teams of warps": (0, 5, 600, 1, 1 << 20),
+}
+
+_LONG_ROWS = {
+    "measured": MEASURED["long_rows"],
+    "a thread each": (1, 1, 5, 0, 1, 16, 1, 1, NONE, 99),
+    "four threads": (1, 1, 6, 2, 1, 16, 1, 3, 16, 0),
+    "a warp": (1, 1, 5, 5, 1, 16, 1, 1, 16, 0),
+    "a warp and two": (1, 1, 8, 6, 1, 16, 1, 4, NONE, 60),
+    "a block": (1, 1, 8, 8, 1, 16, 1, 2, 16, 0),
+    "as many as can be": (1, 1, 7, 3, 1 << 20, 0, 1, 1, NONE, 0),
+    "splits of a warp": (1, 1, 5, 5, 1 << 20, 0, 1 << 10, 1, NONE, 0),
+    "splits of two warps": (1, 1, 6, 6, 1 << 20, 0, 1 << 10, 1, NONE, 0),
+    "splits": (1, 1, 6, 6, 1, 0, 1, 1, 16, 0),
+}
+
+# Segments one by one, and tiles of them; the last number is what is too little for tiles.
+_SEGMENTS = {
+    "measured": MEASURED["segments"],
+    "least tiles": (5, 5, 64, 0, 1, 1, 0),
+    "little tiles": (6, 6, 256, 3, 1, 4, 0),
+    "tiles": (8, 7, 16 << 10, 3, 4, 2, 0),
+    "a thread each": (7, 7, 1 << 10, 16, 1, 2, 0),
+    "warps": (8, 5, 2 << 10, 0, 64, 1, 0),
+    "one by one": (6, 5, 64, 2, 1, 1, 1 << 60),
+    "by a thread": (5, 5, 64, 16, 1 << 16, 1, 1 << 60),
+}
+_SCANS = {
+    "measured": MEASURED["segments"],
+    "a warp": (8, 5, 32 << 10, 4, 16, 8, 0),
+    "least tiles": _SEGMENTS["least tiles"],
+    "large blocks": (8, 8, 32 << 10, 4, 16, 8, 0),
+}
+_TILES = {
+    "tiles": _SEGMENTS["little tiles"],
+    "no tiles": (*_SEGMENTS["little tiles"][:-1], 1 << 60),
+}
+
+# Rows and columns that end where memory does: many threads a column, and one by itself.
+_GUARDED = {
+    "teams": (6, 1 << 20, 0, 1 << 16, 0, 1, 2, 6, 2, 0),
+    "unsplit": (6, 1, 0, 0, 0, 1, 2, 6, 5, 0, 4),
+}
+_TUNING = {f"{block}x{n}": (block, n) for block, n in ((32, 1), (64, 3), (256, 16), (512, 8))}
+_TUNING["1024x64"] = 1024, 64
+
+CONFIGURATIONS = {
+    "general": {"measured": {}}
+    | {name: {"axes": numbers, **_NO_ROWS} for name, numbers in _GENERAL.items()},
+    "columns": _of("axes", _COLUMNS),
+    "unsplit columns": _of("axes", _UNSPLIT),
+    "short rows": _of("short_rows", _SHORT_ROWS),
+    "long rows": _of("long_rows", _LONG_ROWS),
+    "segments": _of("segments", _SEGMENTS),
+    "scans": _of("segments", _SCANS),
+    "tiles": _of("segments", _TILES),
+    "guarded": _of("axes", _GUARDED),
+    "tuning": _of("tuning", _TUNING),
+}

@@ -1,0 +1,64 @@
+"""What segments' results are, one after the other, and arrays in which they are exact."""
+
+import numpy as np
+import pytest
+
+UFUNCS = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "any": np.logical_or,
+    "all": np.logical_and,
+}
+every_op = pytest.mark.parametrize("op", UFUNCS)
+
+
+def same(result, expected):
+    """Compare with what NumPy makes: type, shape and every element."""
+    assert type(result) is np.ndarray
+    assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_array_equal(result, expected)
+
+
+def small(n, dtype, seed=1):
+    """Numbers whose sums and products are exact in any type."""
+    x = np.random.default_rng(seed).integers(0, 3, n)
+    return np.where(x == 2, 1, x).astype(dtype)
+
+
+def power_law(segments, seed=3):
+    """Lengths most of which are short, and a few very long."""
+    lengths = np.random.default_rng(seed).zipf(1.7, segments).clip(0, 300_000) - 1
+    return np.concatenate([[0], np.cumsum(lengths)])
+
+
+def of_none(op, dtype):
+    """Tell what an op's results of no elements are."""
+    if op not in ("min", "max"):
+        return UFUNCS[op].identity
+    if dtype.kind == "b":
+        return op == "min"
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return limits.max if op == "min" else limits.min
+    infinity = np.inf if op == "min" else -np.inf
+    return complex(infinity, infinity) if dtype.kind == "c" else infinity
+
+
+def by_one(op, x, offsets, *, empty="element"):
+    """Reduce segments in Python, one after the other, and those that do not lie in `x` to nothing.
+
+    Tells which those are, too.
+    """
+    ufunc, n, results, outside = UFUNCS[op], len(x), [], []
+    dtype = ufunc.reduceat(x[:1], [0]).dtype
+    for k, start in enumerate(offsets):
+        end = offsets[k + 1] if k + 1 < len(offsets) else n
+        within = 0 <= start < n + (empty == "identity") and 0 <= end <= n
+        outside.append(not within)
+        if within and end <= start and empty == "element":
+            end = start + 1
+        part = x[start:end] if within else x[:0]
+        results.append(ufunc.reduceat(part, [0])[0] if len(part) else of_none(op, dtype))
+    return np.array(results, dtype), np.array(outside, bool)

@@ -1,0 +1,182 @@
+"""`method="exact"` on the host: loops of any instructions and lanes, and what others do to them."""
+
+import ctypes
+import math
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from exact_truths import exact_sum, nearest, same
+from exactly import exact
+from processes import printed
+from reference import REALS
+
+import gred
+
+C_COMPILER = os.environ.get("CC", "gcc").split()
+typed = pytest.mark.parametrize("dtype", REALS, ids=str)
+
+
+@pytest.mark.parametrize("place", [0, 1, 4095, 4096, 70_000])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_one_element_that_is_not_finite_is_seen_anywhere(value, place):
+    for dtype in REALS:
+        x = np.ones(70_001, dtype)
+        x[place] = value
+        assert same(exact("sum", x), dtype.type(value))
+        assert exact("nansum", x, dtype=np.float64) == (70_000 if math.isnan(value) else value)
+        others = gred.ExactSum(np.delete(x, place))
+        assert gred.ExactSum(x) - gred.ExactSum([value]) == others
+        x[-1 - place] = -value
+        assert math.isnan(exact("sum", x))
+
+
+def test_any_order_makes_the_same_bits():
+    random = np.random.default_rng(4)
+    x = random.normal(size=100_000) * np.exp2(random.integers(-40, 40, 100_000))
+    expected = exact("sum", x)
+    assert expected == math.fsum(x)
+    for _ in range(5):
+        random.shuffle(x)
+        assert same(exact("sum", x), expected)
+        parts = np.split(x, np.sort(random.integers(0, len(x), 7)))
+        assert same(sum(map(gred.ExactSum, parts), gred.ExactSum()).value(), expected)
+
+
+def test_a_chunk_that_rises_above_the_last_one_is_exact():
+    """Windows move up, down, and beyond what they can be moved to."""
+    for exponents in (
+        [0, 300, -300, 0],
+        [-1022, -1074, 900, 1013, 1014, 1023, -1074],
+        [1023, -1074],
+    ):
+        chunks = [np.ldexp(np.random.default_rng(1).random(4096) - 0.5, e) for e in exponents]
+        x = np.concatenate(chunks)
+        assert gred.ExactSum(x).fraction() == exact_sum(x)
+
+
+@pytest.mark.parametrize("n", [4096, 4095, 8192])
+def test_a_lane_that_is_full_to_its_limit_is_exact(n):
+    """As many of the greatest number that a window takes, with as much left as can be, as fit."""
+    for exponent in (0, 5, 10):
+        for value in (2.0**exponent, 2.0**exponent - 2.0 ** (exponent - 43)):
+            for signs in (1, -1):
+                x = np.full(n, signs * value)
+                x[-1] = 2.0**10
+                assert gred.ExactSum(x).fraction() == exact_sum(x)
+
+
+@typed
+@pytest.mark.parametrize("others", [0, 1])
+def test_no_bit_is_lost_of_numbers_that_reach_below_a_window(dtype, others):
+    """All bits of a few are 1, and among zeros or ones they begin ever farther below the rest."""
+    ones = np.nextafter(dtype.type(2), dtype.type(0)).astype(np.float64)
+    for exponent in range(-60, 1):
+        x = np.full(5000, others, dtype)
+        x[100:140] = np.ldexp(ones, exponent).astype(dtype)
+        x[4500] = -x[110]
+        assert gred.ExactSum(x).fraction() == exact_sum(x)
+
+
+@pytest.fixture(scope="module")
+def arithmetic(tmp_path_factory):
+    """Make a function that sets this thread's arithmetic, and tells what it was before."""
+    if platform.machine() not in ("x86_64", "AMD64"):
+        pytest.skip("arithmetic is set as x86 does")
+    target = tmp_path_factory.mktemp("native") / "arithmetic.so"
+    source = Path(__file__).parent / "native/arithmetic.c"
+    subprocess.run([*C_COMPILER, "-shared", "-fPIC", "-o", target, source], check=True)
+    return ctypes.CDLL(target).arithmetic
+
+
+@pytest.mark.parametrize("mode", [0x8040, 0x2000, 0x4000, 0x6000, 0xE040])
+def test_the_callers_arithmetic_makes_no_difference(arithmetic, mode):
+    """Subnormal numbers that do not count; rounding down, up and to zero; or both."""
+    random = np.random.default_rng(1)
+    for x in (random.normal(size=300_000), np.full(300_000, 2.0**-1060), np.float32([1e-40] * 9)):
+        expected = gred.ExactSum(x)
+        before = arithmetic(mode | 0x1F80)
+        try:
+            got = gred.ExactSum(x)
+        finally:
+            kept = arithmetic(before)
+        assert kept & 0xE040 == mode & 0xE040
+        assert got == expected
+
+
+def test_out_is_rounded_to_once():
+    """By way of float64 it would be a tie."""
+    x = [1.0, 2.0**-24, 2.0**-60]
+    out = np.zeros((), np.float32)
+    assert gred.sum(x, method="exact", out=out) is out
+    assert out == np.float32(1 + 2.0**-23)
+    assert gred.mean(np.multiply(x, 3), method="exact", out=out) is out
+    assert out == np.float32(1 + 2.0**-23)
+    integer = np.zeros((), np.int64)
+    gred.sum([1.75, 2.5], method="exact", out=integer)
+    assert integer == 4
+    gred.mean([1.75, 2.75, 2.0], method="exact", out=integer)
+    assert integer == 2
+    gred.norm([3.0, 5.5], method="exact", out=integer)
+    assert integer == 6
+    parts = np.zeros((), np.complex64)
+    gred.sum(np.array(x) * (1 + 1j), method="exact", out=parts)
+    assert parts == np.complex64((1 + 2.0**-23) * (1 + 1j))
+
+
+def test_integers_are_exact():
+    x = np.array([2**62 + 1, 2**62 + 3])
+    assert gred.sum(x, method="exact") == 2**63 + 4 - 2**64
+    assert gred.mean(x, method="exact") == nearest(Fraction(2**62 + 2), np.float64)
+    assert gred.sum([2**53, 1, 2**53 + 1], dtype=np.float64, method="exact") == 2.0**54 + 2.0
+    assert gred.mean(np.array([3, 4], np.uint8), dtype=np.float16, method="exact") == 3.5
+    assert gred.sum([True, True], method="exact") == 2
+    assert gred.sum([1.7, 2.7], dtype=np.int64, method="exact") == 3
+    assert gred.nansum(np.arange(5), method="exact") == 10
+
+
+def test_it_is_told_and_what_is_measured_is_right():
+    told = gred.explain(np.ones(300_000), method="exact")
+    assert "in chunks of 4,096" in told.array
+    assert "gathered" in gred.explain(np.ones((300, 300))[:, ::2], method="exact").array
+    time = gred.kernel_time(np.full(1000, 0.1), method="exact", samples=2)
+    assert time.result == nearest(1000 * Fraction(0.1), np.float64)
+    assert gred.kernel_time(np.arange(9), method="exact", samples=2).method == "auto"
+
+
+# ---- a processor that does not tell ----
+
+EMULATED = """
+import math
+import numpy as np
+import gred
+
+x = np.array([1.0, 2.0**-60, 2.0**-53, -1.0] * 8)
+assert gred.sum(x, method="exact") == math.fsum(x) != 0
+rng = np.random.default_rng(0)
+y = np.ldexp(rng.normal(size=(50, 96)), rng.integers(-40, 40, (50, 96)))
+assert gred.sum(y, method="exact") == math.fsum(y.ravel())
+assert gred.sum(y, axis=0, method="exact").tolist() == [math.fsum(column) for column in y.T]
+assert gred.sum(y.T.copy(), axis=1, method="exact").tolist() == [math.fsum(row) for row in y.T]
+"""
+
+
+@pytest.mark.parametrize("instructions", ["baseline", "avx2", "avx512"])
+def test_a_processors_inexact_flag_is_believed(instructions):
+    """All that loops are compiled for have one."""
+    program = "import gred; print(gred.explain([1.0], method='exact').array)"
+    assert "just added" in printed(program, GRED_INSTRUCTIONS=instructions)
+
+
+@pytest.mark.unsanitized
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no Valgrind")
+def test_an_emulator_that_leaves_out_the_inexact_flag_is_found_out():
+    command = ["valgrind", "-q", "--tool=none", sys.executable, "-c", EMULATED]
+    child = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert child.returncode == 0, child.stderr

@@ -1,0 +1,267 @@
+"""`out=` of whole arrays: any reduction's result, of any type, on the host and on devices."""
+
+import itertools
+
+import numpy as np
+import pytest
+from drawn import converts
+from inputs import OPS, reduce
+from numpys import FLOATS, A, everywhere
+from processes import printed
+from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, agrees, truth
+from samples import element_there, fetched, options_of, quietly, takes, there
+from truths import COUNTS, PLACES, RECORDS, SCALARS, answer, type_of
+
+import gred
+from gred.testing import SimulatedArray
+
+EVERY = (*OPS, *SCALARS)
+INITIAL = {name: {"initial": 1} for name in ("min", "max", "nanmin", "nanmax")}
+every_name = pytest.mark.parametrize("name", EVERY)
+
+
+def plain(dtype, shape):
+    """Fill an array with a few values and no NaN."""
+    return (np.arange(np.prod(shape)) ** 2 % 13 - 3).astype(dtype).reshape(shape)
+
+
+def right_of(name, x, **options):
+    """Give the truth, whichever reduction it is."""
+    return (truth if name in OPS else answer)(name, x, **options)
+
+
+@every_name
+def test_results_go_where_out_is(name, device):
+    for dtype in EVERY_TYPE:
+        if not takes(name, dtype):
+            continue
+        for n in (5, 1027):
+            x = plain(dtype, (n,))
+            if name == "prod":
+                x = np.ones_like(x)
+            for options in options_of(name):
+                right = right_of(name, x, **options)
+                out = element_there(right.dtype, device)
+                a = there(x, device)
+                assert getattr(gred, name)(a, out=out, **options) is out
+                got = fetched(out, device)
+                assert agrees(got, right), f"{name} of {n} {dtype}, {options}: {got!r}, not {right}"
+
+
+@every_name
+def test_out_on_the_host_takes_what_a_device_makes(name, device):
+    x = plain(np.dtype(np.float32), (1027,))
+    if name == "prod":
+        x = np.ones_like(x)
+    right = right_of(name, x)
+    for shape in ((), (1,), (1, 1)):
+        out = np.zeros(shape, right.dtype)
+        assert getattr(gred, name)(x, out=out, device=device) is out
+        assert agrees(out.reshape(-1)[0], right)
+    mask = np.arange(x.size) % 2 == 0
+    more = INITIAL.get(name, {})
+    out = np.zeros((), right.dtype)
+    getattr(gred, name)(x, out=out, where=mask, device=device, **more)
+    assert agrees(out[()], right_of(name, x, where=mask, **more))
+
+
+@everywhere
+def test_with_out_elements_become_what_both_types_promote_to(where):
+    """So does NumPy: half and half are 1 in an integer, but small integers wrap as `out` does."""
+    for given in (np.uint8, np.int16, np.float32, np.float64, np.bool_):
+        a = np.array([1, 0.5, 100.75, 27, 0.5]).astype(given)
+        for dtype in (t for t in EVERY_TYPE if t not in COMPLEX and t != BFLOAT16):
+            for op in ("sum", "prod", "min", "max"):
+                out = np.zeros((), dtype)
+                assert reduce(op, a, out=out, **where) is out
+                kind = np.promote_types(given, dtype)
+                right, theirs = np.asarray(reduce(op, a, dtype=kind)), np.zeros((), dtype)
+                if not converts(right, dtype):
+                    continue
+                getattr(np, op)(a, out=theirs)
+                assert out == right.astype(dtype), f"{op} of {a.dtype} into {out!r}"
+                if np.float16 not in (given, dtype):
+                    assert out == theirs, f"{op} of {a.dtype} into {out!r}"
+
+
+INTO_EVERY_OUT = """
+import sys
+if sys.argv[1] == "hidden":
+    sys.modules["ml_dtypes"] = None
+import numpy as np
+from capsules import BFLOAT, Producer, capsule_of
+import gred
+
+for values in ([1, 0.5, 100.5, 16, 2], [2**24, 1], [1024, 12]):
+    bits = (np.array(values, np.float32).view(np.uint32) >> 16).astype(np.int16)
+    for name in sys.argv[2:]:
+        for op in ("sum", "min", "max", "mean"):
+            out = np.zeros((), name)
+            getattr(gred, op)(Producer(capsule_of(bits, code=BFLOAT)), out=out)
+            print(op, name, out.item())
+"""
+
+
+@pytest.mark.parametrize("ml_dtypes", ["installed", "hidden"])
+def test_bfloat16_goes_into_every_out(ml_dtypes):
+    """It is converted as float32 is, which holds it: with long integers it becomes float64.
+
+    1036 has nine bits, one more than bfloat16.
+    """
+    names = [np.dtype(t).name for t in EVERY_TYPE if t != BFLOAT16]
+    lines = iter(printed(INTO_EVERY_OUT, arguments=(ml_dtypes, *names), path=True).splitlines())
+    for values in ([1, 0.5, 100.5, 16, 2], [2**24, 1], [1024, 12]):
+        for name, op in itertools.product(names, ("sum", "min", "max", "mean")):
+            a = np.array(values, np.promote_types(np.float32, name))
+            line, result = next(lines), np.asarray(getattr(np, op)(a))
+            if converts(result, np.dtype(name)):
+                with np.errstate(over="ignore"):
+                    assert line == f"{op} {name} {result.astype(name).item()}"
+
+
+def test_mean_with_out_is_numpys():
+    for a in (A, FLOATS, FLOATS.astype(np.float32), FLOATS.astype(np.float16)):
+        for dtype in (np.float64, np.float32, np.complex128):
+            out, theirs = np.zeros((), dtype), np.zeros((), dtype)
+            np.mean(a, out=theirs)
+            assert gred.mean(a, out=out) is out
+            np.testing.assert_allclose(out, theirs, rtol=1e-6)
+    out = np.zeros((), np.int64)
+    assert gred.mean(A, out=out) is out
+    assert out == 5
+
+
+def test_out_may_lie_anywhere_in_memory():
+    columns = np.zeros((3, 4), np.int64)
+    gred.sum(A, out=columns[1:2, 2])
+    shifted = np.zeros(9, np.uint8)[1:].view(np.int64)
+    gred.sum(A, out=shifted)
+    swapped = np.zeros((), ">i8")
+    gred.sum(A, out=swapped)
+    assert columns[1, 2] == shifted[0] == swapped == 30
+    assert columns.sum() == 30
+
+
+def test_out_may_be_part_of_the_array():
+    a = np.arange(10.0)
+    gred.sum(a, out=a[3:4])
+    assert a[3] == 45
+
+
+def test_out_may_be_among_the_elements(device):
+    for name in SCALARS:
+        x = plain(type_of(name, np.float64), (300,))
+        if not takes(name, x.dtype):
+            continue
+        right = answer(name, x.copy())
+        if right.dtype == x.dtype:
+            getattr(gred, name)(x, out=x[:1], device=device)
+            assert agrees(x[0], right)
+
+
+def test_out_may_lie_on_the_simulated_device():
+    for host in (np.zeros((), np.float64), np.zeros(1, np.float32), np.zeros((1, 1), np.int64)):
+        for a in (FLOATS, SimulatedArray(FLOATS)):
+            for op in OPS:
+                out = SimulatedArray(host)
+                assert reduce(op, a, out=out) is out
+                if not (op == "mean" and host.dtype in INTEGERS):
+                    expected = np.zeros((), host.dtype)
+                    getattr(np, op)(FLOATS, out=expected)
+                    assert out.get() == expected
+
+
+# ---- what is refused ----
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_out_of_a_place_is_of_integers_that_int64_holds(name, device):
+    for dtype in EVERY_TYPE:
+        if not np.can_cast(dtype, np.int64, "safe"):
+            with pytest.raises(TypeError, match="out"):
+                getattr(gred, name)(A, out=np.zeros((), dtype), device=device)
+    out = np.zeros((), np.int64)
+    getattr(gred, name)(A, out=out, device=device)
+    assert out == getattr(np, name)(A)
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_an_out_of_another_type_holds_the_same_or_is_refused(name, device):
+    """What is written is the result, converted as NumPy would; nothing is written at a refusal."""
+    x = np.array([2.0, 1.0, 6.0])
+    right = getattr(np, name if name != "norm" else "ptp")(x) if name != "norm" else np.sqrt(41)
+    for dtype in EVERY_TYPE:
+        if dtype == np.bool_ and name not in COUNTS:
+            continue
+        out = np.full((), 77, dtype)
+        try:
+            quietly(name, x, out=out, device=device)
+        except TypeError as error:
+            assert "out" in str(error)  # noqa: PT017
+            assert out == np.full((), 77, dtype)
+        else:
+            assert abs(complex(out) - complex(np.asarray(right).astype(dtype))) <= 0.02 * abs(right)
+
+
+READ_ONLY = np.zeros(())
+READ_ONLY.setflags(write=False)
+NO_OUTS = [
+    *[(out, ValueError) for out in (READ_ONLY, *map(np.zeros, (2, 0, (2, 1), (1, 2))))],
+    *[(out, TypeError) for out in (3, 3.5, [0.0], (0,), "out", np.float64(1), object())],
+    *[(out, TypeError) for out in (bytearray(8), (np.zeros(()),) * 2, np.ma.zeros(()))],
+    *[(np.zeros((), dtype), TypeError) for dtype in ("O", "S8", "M8[s]", "g", "i4,f4")],
+    (SimulatedArray, TypeError),
+    (SimulatedArray(np.zeros(2)), ValueError),
+    (SimulatedArray(np.zeros(0)), ValueError),
+    (SimulatedArray(np.zeros(1)).described(data=(8, False)), (ValueError, RuntimeError)),
+    (SimulatedArray(np.zeros(1)).described(typestr="|O8"), TypeError),
+    (SimulatedArray(np.zeros(1)).described(shape=(2,)), ValueError),
+    (SimulatedArray(np.zeros(1)).described(mask=object()), ValueError),
+]
+
+
+@every_name
+def test_what_is_no_out_is_refused(name, device):
+    for out, error in NO_OUTS:
+        if isinstance(out, SimulatedArray):
+            with pytest.raises((TypeError, ValueError, RuntimeError)):
+                getattr(gred, name)(A, out=out)
+            continue
+        with pytest.raises((error, RuntimeError, TypeError), match="out"):
+            getattr(gred, name)(A, out=out, device=device)
+    assert READ_ONLY == 0
+
+
+@everywhere
+def test_a_wrong_out_is_refused_by_the_error_that_it_deserves(where):
+    for out, error in NO_OUTS:
+        options = {} if isinstance(out, SimulatedArray) else where
+        with pytest.raises(error):
+            gred.sum(FLOATS, out=out, **options)
+    out = SimulatedArray(np.zeros(1))
+    address = out.__cuda_array_interface__["data"][0]
+    with pytest.raises(ValueError, match=r"read-only|read_only|written"):
+        gred.sum(FLOATS, out=out.described(data=(address, True)))
+    assert out.get() == READ_ONLY == 0
+
+
+def test_out_is_left_alone_by_an_error():
+    for options in ({"method": "unrol8"}, {"where": A}, {"initial": "x"}, {"device": "tpu"}):
+        out = np.full((), 9.0)
+        with pytest.raises((TypeError, ValueError)):
+            gred.sum(FLOATS, out=out, **options)
+        assert out == 9
+    out = np.full((), 9.0)
+    with pytest.raises(ValueError, match="empty"):
+        gred.max([], out=out)
+    assert out == 9
+
+
+def test_out_none_is_no_out():
+    assert gred.sum(A, out=None) == 30
+
+
+def test_records_have_no_out():
+    for name in RECORDS:
+        with pytest.raises(TypeError, match="out"):
+            getattr(gred, name)(A, out=np.zeros(2))

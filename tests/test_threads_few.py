@@ -1,0 +1,229 @@
+"""Threads that are small, few, or not to be had, and children of processes that have threads."""
+
+import os
+from pathlib import Path
+
+import pytest
+from processes import printed
+
+import gred
+
+# ---- forks ----
+
+FORKING = """
+import os, signal, threading, time, warnings
+import numpy as np
+import gred
+import gred.several  # else a thread would first import it: of that Python has locks of its own
+from gred.testing import SimulatedArray
+
+warnings.simplefilter("ignore")
+x = np.arange(300_000.0)[::-2]
+array = SimulatedArray(x[:5000])
+halves, mask = x[:3000].astype(np.float16), x > 1000
+
+def all_right():
+    assert gred.sum(x) == x.sum()
+    assert gred.sum(x, where=mask) == x[mask].sum()
+    assert gred.max(halves) == halves.max()
+    assert gred.sum(x[:5000], method="recursive") == x[:5000].sum()
+    assert gred.sum(x[:5000], method="unroll2", device="simulated") == x[:5000].sum()
+    assert gred.sum(array) == x[:5000].sum()
+    assert gred.sum([array, array, array]) == 3 * x[:5000].sum()
+
+def in_a_child():
+    child = os.fork()
+    if not child:
+        signal.alarm(300)
+        status = 1
+        try:
+            all_right()
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def test_a_forked_child_reduces_whatever_its_parent_has_done():
+    out = printed(
+        FORKING,
+        """
+        in_a_child()
+        all_right()
+        in_a_child()
+        all_right()
+        print("all right")
+        """,
+    )
+    assert out == "all right\n"
+
+
+@pytest.mark.unsanitized  # the sanitizers' own locks are not let go of in a child, either
+def test_a_child_may_be_forked_while_other_threads_reduce():
+    """What those threads hold at that moment, nobody lets go of in the child."""
+    out = printed(
+        FORKING,
+        """
+        over = threading.Event()
+        def busy():
+            while not over.is_set():
+                all_right()
+        threads = [threading.Thread(target=busy) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + 8
+        for _ in range(10):
+            in_a_child()
+            if time.monotonic() > end:
+                break
+        over.set()
+        for thread in threads:
+            thread.join()
+        all_right()
+        print("all right")
+        """,
+    )
+    assert out == "all right\n"
+
+
+# ---- threads that are small, few, or not to be had ----
+
+FEW = """
+import os, resource, threading
+import ml_dtypes
+import numpy as np
+import gred
+
+x = np.arange(300_000) % 1000
+mask = np.arange(x.size) % 3 > 0
+single, half = x.astype(np.float32), x.astype(np.float16)
+cases = {
+    "flat": (gred.sum, x, {}, x.sum()),
+    "strided": (gred.sum, x[::2], {}, x[::2].sum()),
+    "of two dimensions": (gred.max, x.reshape(300, 1000)[::3, ::7], {}, 994),
+    "converted": (gred.sum, half, {"dtype": np.float64}, x.sum()),
+    "converted, strided": (gred.sum, single[::2], {"dtype": complex}, x[::2].sum()),
+    "masked": (gred.sum, x, {"where": mask}, x[mask].sum()),
+    "converted, masked": (gred.sum, half, {"dtype": float, "where": mask}, x[mask].sum()),
+    "big-endian": (gred.sum, x.astype(">c16"), {}, x.sum()),
+    "mean": (gred.mean, x.astype(">i4")[::2], {}, x[::2].mean()),
+    "mean, masked": (gred.mean, x.astype(np.complex64), {"where": mask}, x[mask].mean()),
+    "bfloat16": (gred.max, x.astype(ml_dtypes.bfloat16)[::2], {}, 1000),
+    "recursive": (gred.sum, x[::2], {"method": "recursive"}, x[::2].sum()),
+}
+wrong = []
+
+def reduce_all():
+    for name, (reduce, array, options, expected) in cases.items():
+        got = reduce(array, **options)
+        if not abs(got - expected) <= 1e-5 * abs(expected):
+            wrong.append((name, got, expected))
+"""
+
+
+@pytest.mark.unsanitized  # a sanitizer's frames are larger
+def test_a_thread_with_the_smallest_of_stacks_can_reduce():
+    """Python's least stack is enough, as it is for NumPy."""
+    code = """
+    threading.stack_size(65536)
+    for _ in range(2):
+        thread = threading.Thread(target=reduce_all)
+        thread.start()
+        thread.join()
+    print(wrong or "all right")
+    """
+    assert printed(FEW, code) == "all right\n"
+
+
+def test_the_stacks_of_openmp_do_not_matter():
+    """What that variable says is for other libraries."""
+    told = printed(FEW, "reduce_all()\nprint(wrong or 'all right')", OMP_STACKSIZE="16k")
+    assert told == "all right\n"
+
+
+@pytest.mark.unsanitized  # a sanitizer starts a thread of its own
+def test_where_no_thread_can_be_started_fewer_reduce():
+    """The superuser may always start one, so this is a user who owns nothing else."""
+    code = """
+    if os.geteuid() == 0:
+        try:
+            os.setgid(65534)
+            os.setuid(65534)
+        except OSError:
+            pass
+    resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+    before = len(os.listdir("/proc/self/task"))
+    try:
+        threading.Thread(target=print).start()
+        print("the limit does not bind")
+    except RuntimeError:
+        reduce_all()
+        print(wrong or "all right", len(os.listdir("/proc/self/task")) - before)
+    """
+    out = printed(FEW, code, OPENBLAS_NUM_THREADS="1")
+    if "bind" in out:
+        pytest.skip("this system does not limit threads")
+    assert out == "all right 0\n"
+
+
+THREADS_STARTED = """
+import os
+if AFFINITY:
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:AFFINITY])
+import numpy as np, gred
+x = np.ones(5_000_000)
+before = len(os.listdir("/proc/self/task"))
+gred.sum(x[:60_000])
+assert len(os.listdir("/proc/self/task")) == before, "small work starts none"
+for _ in range(3):
+    assert gred.sum(x) == 5_000_000
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+def threads_started(asked: str | None = None, *, affinity: int = 0) -> int:
+    """Count the threads that a large reduction leaves beside the caller's."""
+    variables = {"OMP_NUM_THREADS": asked} if asked else {}
+    dropped = ("OMP_NUM_THREADS",)
+    return int(printed(f"AFFINITY = {affinity}", THREADS_STARTED, dropped=dropped, **variables))
+
+
+def quota() -> float:
+    """Tell how many cores the control group allows, in version 2 of its interface."""
+    try:
+        limit, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+    except (OSError, ValueError):
+        return float("inf")
+    return float("inf") if limit == "max" else max(1, int(limit) // int(period))
+
+
+@pytest.mark.unsanitized  # a sanitizer starts a thread of its own
+def test_threads_are_at_most_as_many_as_the_cores_that_may_be_used():
+    cores = min(len(os.sched_getaffinity(0)), quota())
+    assert 0 <= threads_started() < cores
+    assert threads_started("1") == threads_started("1,4") == 0
+    assert threads_started("1000") < cores
+    assert threads_started("many") < cores
+    assert threads_started(affinity=1) == 0
+    if gred.threads() > 1:
+        assert threads_started("2") == 1
+
+
+@pytest.mark.unsanitized  # it is about many threads, and much to add
+def test_a_sum_has_the_same_bits_whoever_adds_it():
+    """One thread or as many as there are, for one caller and for several at once."""
+    code = """
+    from concurrent.futures import ThreadPoolExecutor
+    import numpy as np, gred
+    x = np.random.default_rng(1).standard_normal(3_000_001, dtype=np.float32)
+    views = [(x, {}), (x[::-2], {}), (x, {"where": x < 0.5}), (x, {"dtype": np.float64})]
+    bits = [gred.sum(a, **options).tobytes().hex() for a, options in views]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            again = pool.map(lambda view: gred.sum(view[0], **view[1]).tobytes().hex(), views)
+            assert list(again) == bits
+    print(bits)
+    """
+    alone, together = (printed(code, OMP_NUM_THREADS=asked) for asked in ("1", "64"))
+    assert alone == together
