@@ -62,7 +62,7 @@ ROUNDED = {"products": ["-ffp-contract=off"]}
 # own headers, is of no concern where no call is left.
 VECTOR_FLAGS = ["-ffp-contract=off", "-Wno-psabi", "-Wno-maybe-uninitialized"]
 # What becomes of states: square roots of many, and nobody asks errno how they went.
-STATES_FLAGS = ["-O3", "-fno-math-errno", "-Wno-psabi"]
+STATES_FLAGS = ["-O3", "-fno-math-errno", "-falign-loops=32", "-Wno-psabi"]
 # Of kernels/host/, compiled for each set of instructions, the slowest first. Moves trap nothing, so
 # that what is converted on one condition can be converted in any case.
 UNITS = {
@@ -73,6 +73,7 @@ UNITS = {
     "product_windows": [],
     "unrounded": [],
     "dots": ["-O3", "-Wno-uninitialized"],
+    "table": [],
 }
 LIBRARIES = ["-lpthread", "-lm", "-lstdc++", "-Wl,--exclude-libs,ALL"]
 

@@ -115,7 +115,7 @@ KERNELS = [
     Defect(
         "half way up",
         "type",
-        "kernels/host/to_halves.cuh",
+        "kernels/host/many_results.cuh",
         "Many results are rounded to float16 with ties up, not to even.",
         "(magnitude + odd + 0xfff - (112u << 23)) >> 13",
         "(magnitude + (odd | 1) + 0xfff - (112u << 23)) >> 13",
@@ -182,10 +182,10 @@ HOST = [
     Defect(
         "shared buffer",
         "race",
-        "csrc/host/dot.c",
-        "All threads of a dot product bring their elements together in one buffer.",
-        "struct buffers *const buffers = &self->buffers[thread];",
-        "struct buffers *const buffers = &self->buffers[thread * 0];",
+        "csrc/host/tiles.c",
+        "All threads work in one workspace.",
+        "self->start + index, tiles_workspace(self, thread));",
+        "self->start + index, tiles_workspace(self, thread * 0));",
         "test_dot.py",
     ),
     Defect(
@@ -291,7 +291,7 @@ HOST = [
     Defect(
         "warning of an empty slice",
         "error path",
-        "csrc/host/finishing.c",
+        "csrc/host/finalize.c",
         "A slice of which the mask hides everything is warned of only if it is the first.",
         "if (self->counts[k] < self->counts[fewest])",
         "if (self->counts[k] > self->counts[fewest])",

@@ -6,11 +6,7 @@
 #include "host/along.h"
 
 #include "common/arithmetic.h"
-#include "host/along_pieces.h"
-#include "host/columns.h"
-#include "host/finishing.h"
-#include "host/folding.h"
-#include "host/sharing.h"
+#include "host/finalize.h"
 #include "run/explanation.h"
 
 #include <stdlib.h>
@@ -18,9 +14,9 @@
 
 enum {
     FEW_APART = 4,     /* elements between two of a result */
-    TURNED = 128,      /* elements of a result that are turned with its neighbours', at most */
+    TRANSPOSED = 128,  /* elements of a result that are transposed with its neighbours', at most */
     STRETCH = 1 << 26, /* elements between two thoughts of the watch */
-    ELEMENTS_A_PIECE = 1 << 16
+    ELEMENTS_A_TILE = 1 << 16
 };
 
 static struct parts parts_of(uint64_t n)
@@ -37,141 +33,126 @@ static struct parts parts_of(uint64_t n)
  * row begins at no cost but for a loop's own. */
 static void describe_moves(struct along *self)
 {
-#define MOVERS(name)  MOVER(name),
-#define TURNERS(name) TURNER(name),
-    static move_tile *(*const movers[])(size_t, size_t, bool) = {INSTRUCTION_SETS(MOVERS)};
-    static turn_rows *(*const turners[])(size_t) = {INSTRUCTION_SETS(TURNERS)};
-#undef MOVERS
-#undef TURNERS
+    const struct cpu_kernels *kernels = cpu_kernels(self->tiles.job->instructions);
     const struct layout *reduced = &self->axes->reduced;
     /* A cache line holds no more than a few results' elements. */
     const bool moves = self->chunks.way == GATHERED && reduced->dimensions == 1 &&
                        reduced->strides[0] > 0 &&
                        reduced->strides[0] <= FEW_APART * (int64_t)self->chunks.size;
     const size_t part = reduced->swapped ? element_size(element_real_part(reduced->input)) : 1;
-    const bool turns = self->chunks.way == GATHERED && !moves && self->plan->n <= TURNED &&
-                       reduced->dimensions == 1 && !reduced->swapped;
+    const bool transposes = self->chunks.way == GATHERED && !moves && self->plan->n <= TRANSPOSED &&
+                            reduced->dimensions == 1 && !reduced->swapped;
     self->at_once = self->parts.count == 1 && !self->plan->layout->mask &&
-                    (moves || turns || self->chunks.way == IN_PLACE);
-    self->turn = turns ? turners[self->job->instructions](self->chunks.size) : NULL;
-    self->move = moves ? movers[self->job->instructions](self->chunks.size, part, false) : NULL;
+                    (moves || transposes || self->chunks.way == IN_PLACE);
+    self->transpose = transposes ? kernels->transpose(self->chunks.size) : NULL;
+    self->move = moves ? kernels->move(self->chunks.size, part, false) : NULL;
 }
 
 static enum bringing bringing_of(const struct along *self)
 {
-    if (self->move || self->turn)
+    if (self->move || self->transpose)
         return BRINGS_TILES;
     return way_gathers(self->chunks.way) ? BRINGS_ELEMENTS : BRINGS_NOTHING;
 }
 
-static struct sharing sharing_of_all(const struct along *self)
-{
-    const struct plan *plan = self->plan;
-    const uint64_t results = self->axes->results;
-    return sharing_along(plan->fold, plan->layout->input, bringing_of(self), plan->n * results + 1,
-                         results);
-}
-
-/* Pieces have so many elements that to take one costs little beside them, as any part has; one
- * thread by itself takes all as one piece. */
+/* Tiles have so many elements that to take one costs little beside them, as any part has; one
+ * thread by itself takes all as one tile. */
 static void share_out(struct along *self)
 {
-    const uint64_t results = self->axes->results, pieces = sharing_of_all(self).pieces,
+    const uint64_t results = self->axes->results, pieces = self->tiles.pieces,
                    fair = divide_up(results, pieces),
-                   most = ELEMENTS_A_PIECE / (least(self->plan->n, ELEMENTS_A_PIECE) + 1),
+                   most = ELEMENTS_A_TILE / (least(self->plan->n, ELEMENTS_A_TILE) + 1),
                    some = self->parts.count > 1 ? least(most, fair) : most;
-    self->results_a_piece = pieces == 1 ? results : some;
-    if (self->results_a_piece < self->abreast)
-        self->results_a_piece = self->abreast;
-    self->groups = divide_up(results, self->results_a_piece);
+    self->results_a_tile = pieces == 1 ? results : some;
+    if (self->results_a_tile < self->lanes)
+        self->results_a_tile = self->lanes;
+    self->groups = divide_up(results, self->results_a_tile);
     self->runs = 1;
-    if (self->results_a_piece == self->abreast)
+    if (self->results_a_tile == self->lanes)
         while (self->groups * self->runs < pieces && self->runs < self->parts.count)
             self->runs *= 2;
 }
 
-/* Room for what is gathered, for states that wait for their like, and for those that are done. */
-static void describe_along(struct along *self)
+/* Room for what is gathered, for states that wait for their like, and for those that are done; and,
+ * of results whose runs are shared, for the states of all runs, those of a result together. */
+static void describe(struct along *self, const struct job *job)
 {
-    const uint64_t n = self->plan->n;
-    chunks_describe(&self->chunks, self->job);
-    self->parts = parts_of(n);
-    self->abreast = self->axes->kind == AXES_ROWS ? 1 : ALONG_LANES;
+    enum { LEAST_TILES = 64 };
+    const struct plan *plan = self->plan = job->plan;
+    const struct axes *axes = self->axes = plan->axes;
+    self->tiles.job = (struct job *)job;
+    chunks_describe(&self->chunks, job);
+    self->parts = parts_of(plan->n);
+    self->lanes = axes->kind == AXES_ROWS ? 1 : ALONG_LANES;
     describe_moves(self);
-    state_identity(self->plan->fold, self->plan->accumulator, self->identity);
+    state_identity(plan->fold, plan->accumulator, self->identity);
+    const struct sharing sharing = sharing_along(plan->fold, plan->layout->input, bringing_of(self),
+                                                 plan->n * axes->results + 1, axes->results);
+    self->tiles.pieces = sharing.pieces;
+    self->tiles.brief = sharing.brief;
     share_out(self);
+    const size_t width = self->chunks.width;
     self->states = self->chunks.buffer;
-    self->done = self->states + chunk_aligned(ALONG_LEVELS * self->abreast * self->chunks.width);
-    self->chunks_at = self->done + chunk_aligned(ALONG_DONE * self->chunks.width);
-    self->bench_bytes = self->chunks_at + chunk_aligned(sizeof self->chunks);
+    self->done = self->states + tiles_aligned(ALONG_LEVELS * self->lanes * width);
+    self->chunks_at = self->done + tiles_aligned(ALONG_DONE * width);
+    self->tiles.workspace = self->chunks_at + sizeof self->chunks;
+    self->tiles.common = self->runs > 1 ? axes->results * self->runs * width : 0;
+    self->tiles.stretch =
+        LEAST_TILES + STRETCH / (self->results_a_tile * (plan->n + 1) / self->runs);
 }
 
-static uint64_t pieces_of(const struct along *self)
+static bool fold_all(struct along *self)
 {
-    return self->groups * self->runs;
-}
-
-static bool fold_pieces(struct job *job, struct along *self, threads_piece *piece)
-{
-    enum { LEAST_PIECES = 64 };
-    const uint64_t each = self->results_a_piece * (self->plan->n + 1) / self->runs;
-    return sharing_run(sharing_of_all(self), job, pieces_of(self), LEAST_PIECES + STRETCH / each,
-                       &self->start, piece, self);
-}
-
-static bool fold_all(struct job *job, struct along *self)
-{
+    struct tiles *tiles = &self->tiles;
     if (self->runs == 1)
-        return fold_pieces(job, self, along_fold_results);
-    if (!fold_pieces(job, self, along_fold_run))
+        return tiles_run(tiles, self->groups, along_fold_results, self);
+    if (!tiles_run(tiles, self->groups * self->runs, along_fold_run, self))
         return false;
-    threads_run(&job->threads, self->groups, true, along_finish_group, self);
-    return true;
+    tiles->brief = true;
+    return tiles_run(tiles, self->groups, along_finish_group, self);
 }
 
-static bool share_results(struct job *job, struct along *self)
+static bool share_results(struct job *job)
 {
-    describe_along(self);
-    const unsigned threads = threads_for(&job->threads, pieces_of(self));
-    const size_t benches = threads * self->bench_bytes,
-                 branches = self->axes->results * self->runs * self->chunks.width;
-    self->benches =
-        aligned_alloc(chunk_aligned(1), benches + (self->runs > 1 ? chunk_aligned(branches) : 0));
-    if (!self->benches) {
+    struct along *self = calloc(1, sizeof *self); /* threads' stacks may be small */
+    if (!self) {
         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
         return false;
     }
-    self->branches = self->benches + benches;
-    for (unsigned k = 0; k < threads; k++)
-        memcpy(self->benches + k * self->bench_bytes + self->chunks_at, &self->chunks,
+    describe(self, job);
+    bool folded = tiles_open(&self->tiles, self->groups * self->runs, "partials");
+    for (unsigned k = 0; folded && k < self->tiles.threads; k++)
+        memcpy(tiles_workspace(&self->tiles, k) + self->chunks_at, &self->chunks,
                sizeof self->chunks);
-    const bool folded = fold_all(job, self);
+    folded = folded && fold_all(self);
     job->run->findings |= self->findings;
-    free(self->benches);
+    tiles_close(&self->tiles);
+    free(self);
     return folded;
 }
 
 /* ---- a single one, and huge ones ---- */
 
 /* One after the other, each like an array by itself. */
-static bool share_elements(struct job *job, const struct along *self)
+static bool share_elements(struct job *job)
 {
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
-    struct layout layout = self->axes->reduced;
-    struct plan one = *self->plan;
+    const struct axes *axes = job->plan->axes;
+    struct layout layout = axes->reduced;
+    struct plan one = *job->plan;
     struct job part = *job;
     struct walk_of_results walk;
     one.layout = &layout;
     part.plan = &one;
-    results_start(&walk, self->axes, 0);
-    for (uint64_t k = 0; k < self->axes->results; k++, results_next(&walk)) {
-        results_move(&walk, &layout);
+    results_start(&walk, axes, 0);
+    for (uint64_t k = 0; k < axes->results; k++, results_next(&walk)) {
         uint64_t count;
+        results_move(&walk, &layout);
         if (!folding_run(&part, state, &count))
             return false;
-        const struct finishing one_result = {
+        const struct finalize one_result = {
             .states = state, .n = 1, .count = count, .place = walk.place};
-        job->run->findings |= finishing_run(self->plan, &one_result);
+        job->run->findings |= finalize_run(job->plan, &one_result);
     }
     return true;
 }
@@ -187,28 +168,17 @@ bool along_run(struct job *job)
 {
     if (columns_suit(job))
         return columns_run(job);
-    struct along *self = calloc(1, sizeof *self); /* threads' stacks may be small */
-    if (!self) {
-        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
-        return false;
-    }
-    self->job = job;
-    self->plan = job->plan;
-    self->axes = job->plan->axes;
-    const bool ran =
-        shares_elements(job->plan) ? share_elements(job, self) : share_results(job, self);
-    free(self);
-    return ran;
+    return shares_elements(job->plan) ? share_elements(job) : share_results(job);
 }
 
 static void explain_sharing(const struct job *job, struct loops *loops)
 {
-    struct along self = {.job = job, .plan = job->plan, .axes = job->plan->axes};
-    describe_along(&self);
-    const uint64_t pieces = sharing_of_all(&self).pieces > 1 ? pieces_of(&self) : 1;
+    struct along self = {.runs = 1};
+    describe(&self, job);
+    const uint64_t tiles = self.tiles.pieces > 1 ? self.groups * self.runs : 1;
     *loops = (struct loops){.way = chunk_way_name(self.chunks.way),
                             .chunk = CHUNK,
-                            .threads = threads_for(&job->threads, pieces),
+                            .threads = threads_for(&job->threads, tiles),
                             .instructions = instructions_name(job->instructions)};
 }
 

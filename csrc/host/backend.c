@@ -1,16 +1,7 @@
 /* The host backend: plain loops, shared among the cores, and the recursion that the ladder starts
  * from. */
-#include "host/backend.h"
-
-#include "common/exact_sums.h"
 #include "common/processor.h"
-#include "host/along.h"
-#include "host/exact_along.h"
-#include "host/folding.h"
-#include "host/measure.h"
-#include "host/segments.h"
-#include "host/unrounded.h"
-#include "host/work.h"
+#include "host/exact.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,12 +67,6 @@ static bool is_brief(const struct plan *plan)
     return folds_all && plan->flat && (plan->n <= LOOP_MOST || folding_is_short(plan));
 }
 
-/* What has been folded, and is not finished. */
-union folded {
-    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
-    struct exact_sums exact;
-};
-
 struct job host_job(void *state)
 {
     const struct host *self = state;
@@ -92,26 +77,18 @@ struct job host_job(void *state)
 
 static bool run(void *state, const struct plan *plan, struct run *run)
 {
-    union folded folded;
-    struct work work = {.state = &folded, .job = host_job(state)};
-    work.job.plan = plan;
-    work.job.run = run;
+    struct job job = host_job(state);
+    job.plan = plan;
+    job.run = run;
     if (plan->segments)
-        return segments_run(&work.job);
+        return segments_run(&job);
     if (run->explanation) {
-        work_explain(&work);
+        work_explain(&job);
         return true;
     }
     if (plan->axes)
-        return plan->exact ? exact_along(&work.job) : along_run(&work.job);
-    bool ran = work_begin(&work);
-    if (ran && run->timing)
-        ran = measure_work(&work);
-    else if (ran)
-        ran = work_prepare(&work) && work_fold(&work);
-    ran = ran && work_finish(&work);
-    work_end(&work);
-    return ran;
+        return plan->exact ? exact_along(&job) : along_run(&job);
+    return work_run(&job);
 }
 
 static bool read_memory(void *state, int index, size_t bytes, struct run *run)

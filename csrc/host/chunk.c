@@ -3,24 +3,17 @@
 #include "host/chunk.h"
 
 #include "common/arithmetic.h"
+#include "host/tiles.h"
 #include "plan/axes.h"
 #include "run/gather.h"
 #include "run/walk.h"
 
 #include <string.h>
 
-size_t chunk_aligned(size_t bytes)
-{
-    enum { CACHE_LINE = 64 };
-    return divide_up(bytes, CACHE_LINE) * CACHE_LINE;
-}
-
 static void describe_buffer(struct chunks *self)
 {
-    if (!way_gathers(self->way))
-        return;
-    self->shown = chunk_aligned(CHUNK * self->size);
-    self->buffer = self->shown + (self->by_position ? chunk_aligned(CHUNK) : 0);
+    self->shown = way_gathers(self->way) ? tiles_aligned(CHUNK * self->size) : 0;
+    self->buffer = self->shown + (self->by_position ? tiles_aligned(CHUNK) : 0);
 }
 
 fold_values *chunk_loop(const struct job *job)

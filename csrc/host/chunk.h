@@ -2,7 +2,7 @@
  * brought to. */
 #pragma once
 
-#include "host/job.h"
+#include "host/host.h"
 
 enum { CHUNK = LOOP_MOST }; /* elements folded by one loop */
 
@@ -47,6 +47,3 @@ void chunks_move(struct chunks *, const void *data, const unsigned char *mask);
 /* Folds up to CHUNK elements, those that the mask lets through, and returns how many there were.
  * Where positions matter *state is what lies before. */
 uint64_t chunk_fold(const struct chunks *, char *buffer, uint64_t start, uint64_t n, void *state);
-
-/* Rounded up to whole cache lines. */
-size_t chunk_aligned(size_t bytes);

@@ -1,35 +1,25 @@
 /* Results whose elements lie at one distance are folded side by side, a lane for each. What is
  * ready for that is folded where it lies: neighbouring columns. The rest is brought into that order
- * first, a slab at a time: columns that do not lie side by side, or rows, which are turned; what no
- * loop takes as it is, which is converted; and what has a mask, for what that hides becomes what
- * changes nothing.
+ * first, a slab at a time: columns that do not lie side by side, or rows, which are transposed;
+ * what no loop takes as it is, which is converted; and what has a mask, for what that hides becomes
+ * what changes nothing.
  *
  * Tall columns are folded in runs of rows, whose states merge as a tree. How long runs are follows
  * from shapes and types alone, and so do the bits of sums. */
 #include "host/columns.h"
 
 #include "common/arithmetic.h"
-#include "host/columns_spot.h"
-#include "host/hidden.h"
-#include "host/sharing.h"
-
-#include <stdlib.h>
 
 enum {
     CACHE_LINE = 64,
     BROUGHT = 16 << 10, /* bytes that are gathered at a time, about */
-    PIECE = 1 << 16,    /* elements that a thread takes at a time, about */
-    FEW = 32,           /* spots that are shared among threads by their runs */
+    TILE = 1 << 16,     /* elements that a thread takes at a time, about */
+    FEW = 32,           /* tiles that are shared among threads by their runs */
     FEW_RUNS = 16,      /* that one thread folds */
     LEAST_RUN = 64,     /* rows, where runs are shared */
     RUNS = 256,         /* that are enough to share */
     STRETCH = 1 << 26   /* elements between two thoughts of the watch */
 };
-
-static int64_t magnitude(int64_t stride)
-{
-    return stride < 0 ? -stride : stride;
-}
 
 static bool lie_side_by_side(const struct axes *axes)
 {
@@ -41,7 +31,8 @@ static bool are_rows(const struct axes *axes)
 {
     const struct layout *reduced = &axes->reduced;
     const int64_t below = reduced->dimensions ? reduced->strides[0] : 0;
-    return !lie_side_by_side(axes) && magnitude(below) <= axes->strides[axes->kept - 1];
+    return !lie_side_by_side(axes) &&
+           (int64_t)layout_distance(below) <= axes->strides[axes->kept - 1];
 }
 
 static enum columns_way way_of(const struct axes *axes)
@@ -50,34 +41,26 @@ static enum columns_way way_of(const struct axes *axes)
         return COLUMNS_MOVED;
     if (lie_side_by_side(axes))
         return COLUMNS_IN_PLACE;
-    return are_rows(axes) ? COLUMNS_TURNED : COLUMNS_MOVED;
+    return are_rows(axes) ? COLUMNS_TRANSPOSED : COLUMNS_MOVED;
 }
 
-static fold_slab *loop_by(const struct job *job, enum fold fold, enum element input,
-                          enum element state)
+static const struct cpu_kernels *kernels_of(const struct job *job)
 {
-#define LOOPS(name) SLAB_LOOP(name),
-    static fold_slab *(*const sets[])(enum fold, enum element,
-                                      enum element) = {INSTRUCTION_SETS(LOOPS)};
-#undef LOOPS
-    return sets[job->instructions](fold, input, state);
+    return cpu_kernels(job->instructions);
 }
 
 /* What registers have no lanes for is folded state by state, where that pays: few rows of many. */
 static fold_slab *states_loop(const struct job *job, enum element type)
 {
-#define LOOPS(name) STATES_LOOP(name),
-    static fold_slab *(*const sets[])(enum fold, enum element) = {INSTRUCTION_SETS(LOOPS)};
-#undef LOOPS
     enum { WIDE = 64 };
     const struct axes *axes = job->plan->axes;
     const bool pays = job->plan->n <= SLAB_PART_ROWS && axes->shape[axes->kept - 1] >= WIDE;
-    return pays ? sets[job->instructions](job->plan->fold, type) : NULL;
+    return pays ? kernels_of(job)->columns_of_states(job->plan->fold, type) : NULL;
 }
 
 static fold_slab *loop_from(const struct job *job, enum element input, enum element state)
 {
-    fold_slab *const loop = loop_by(job, job->plan->fold, input, state);
+    fold_slab *const loop = kernels_of(job)->columns(job->plan->fold, input, state);
     return loop || input != state ? loop : states_loop(job, state);
 }
 
@@ -86,9 +69,9 @@ static fold_slab *loop_to(const struct job *job, enum element state)
     return loop_from(job, job->plan->layout->input, state);
 }
 
-/* Whether what hidden elements become has to be the worst of a wider type than theirs, which
+/* Whether what masked elements become has to be the worst of a wider type than theirs, which
  * initial= may be of: theirs would be better than that. */
-static bool hides_worse(const struct plan *plan)
+static bool fills_with_worse(const struct plan *plan)
 {
     return plan->layout->mask && (plan->fold == FOLD_min || plan->fold == FOLD_max);
 }
@@ -98,7 +81,8 @@ static fold_slab *loop_of(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const enum element input = plan->layout->input, type = plan->layout->type;
-    const bool as_they_are = type == input || (type == plan->accumulator && !hides_worse(plan));
+    const bool as_they_are =
+        type == input || (type == plan->accumulator && !fills_with_worse(plan));
     return as_they_are ? loop_to(job, plan->accumulator) : NULL;
 }
 
@@ -113,7 +97,7 @@ static fold_slab *loop_to_truths(const struct job *job)
     const struct plan *plan = job->plan;
     const enum fold fold = plan->reduction == REDUCTION_any ? FOLD_max : FOLD_min;
     return plan->finish.result == ELEMENT_BOOL
-               ? loop_by(job, fold, plan->layout->input, ELEMENT_BOOL)
+               ? kernels_of(job)->columns(fold, plan->layout->input, ELEMENT_BOOL)
                : NULL;
 }
 
@@ -164,11 +148,11 @@ static bool pays(const struct plan *plan)
 }
 
 /* Whether results need not know what their mask hides, or only how much. */
-static bool may_hide(const struct plan *plan)
+static bool may_fill(const struct plan *plan)
 {
-    union scalar nothing;
+    union scalar neutral;
     return (!plan->counts || (plan->fold == FOLD_sum && plan->n <= UINT32_MAX)) &&
-           hidden_becomes(plan->fold, plan->accumulator, &nothing);
+           columns_neutral(plan->fold, plan->accumulator, &neutral);
 }
 
 bool columns_suit(const struct job *job)
@@ -177,24 +161,22 @@ bool columns_suit(const struct job *job)
     const struct axes *axes = plan->axes;
     if (axes->kept == 0 || axes->results <= 1 || plan->n == 0 || axes->reduced.dimensions > 1)
         return false;
-    return (!plan->layout->mask || may_hide(plan)) && pays(plan) &&
+    return (!plan->layout->mask || may_fill(plan)) && pays(plan) &&
            (loop_of(job) || loop_of_converted(job));
 }
 
 static uint64_t power_of_2_from(uint64_t n)
 {
-    uint64_t power = 1;
-    while (power < n)
-        power *= 2;
-    return power;
+    return (uint64_t)1 << exponent_up(n);
 }
 
 /* Columns of a tile, in even shares. */
 static void cut_columns(struct columns *self, uint64_t most)
 {
-    self->tiles = divide_up(self->row, most);
-    self->tile = least(divide_up(divide_up(self->row, self->tiles), CACHE_LINE) * CACHE_LINE, most);
-    self->tiles = divide_up(self->row, self->tile);
+    self->cut.in_row = divide_up(self->cut.row, most);
+    self->cut.width =
+        least(divide_up(divide_up(self->cut.row, self->cut.in_row), CACHE_LINE) * CACHE_LINE, most);
+    self->cut.in_row = divide_up(self->cut.row, self->cut.width);
 }
 
 static uint64_t columns_most(const struct columns *self)
@@ -204,19 +186,20 @@ static uint64_t columns_most(const struct columns *self)
 
 static uint64_t parts_most(const struct columns *self)
 {
-    return self->size == 1 && fold_is_indexed(self->plan->fold) ? SLAB_PARTS_OF_BYTES : SLAB_PARTS;
+    return self->input.size == 1 && fold_is_indexed(self->plan->fold) ? SLAB_PARTS_OF_BYTES
+                                                                      : SLAB_PARTS;
 }
 
 /* What is gathered fits in the nearest cache. */
 static void describe_brought(struct columns *self)
 {
-    const uint64_t n = self->plan->n, elements = BROUGHT / self->size,
+    const uint64_t n = self->plan->n, elements = BROUGHT / self->input.size,
                    turned = divide_up(elements / n + 1, CACHE_LINE) * CACHE_LINE;
     const uint64_t most = columns_most(self);
-    cut_columns(self, self->way == COLUMNS_TURNED ? least(most, turned) : most);
-    self->run = power_of_2_from(
-        least(elements / least(self->tile, self->row) / SLAB_PART_ROWS + 1, parts_most(self)));
-    self->group = 1;
+    cut_columns(self, self->input.way == COLUMNS_TRANSPOSED ? least(most, turned) : most);
+    self->cut.run = power_of_2_from(least(
+        elements / least(self->cut.width, self->cut.row) / SLAB_PART_ROWS + 1, parts_most(self)));
+    self->cut.group = 1;
 }
 
 /* Whether a result's first element counts for something else than others do, so that it has to be
@@ -231,85 +214,78 @@ static bool needs_its_first(const struct plan *plan)
  * states that merge. On an EPYC, microseconds with 4 rows for one and with one alone, 64 rows of
  * each block: argmax of (4096, 64, 64) of float16 7100 and 930, its maximum 2300 and 530, sums of
  * (16384, 64, 8) of it 490 and 1160. */
-static uint64_t folded_of(const struct columns *self)
+static uint64_t coalesced_of(const struct columns *self)
 {
     enum { ENOUGH = 256, WANTED = 512, WORTH = 3 /* bytes of states a row */ };
-    const uint64_t bytes = self->row * self->size,
-                   states = self->row * self->width << fold_is_indexed(self->plan->fold);
-    uint64_t folded = 1;
-    if (bytes > ENOUGH || needs_its_first(self->plan) || self->column_stride <= 0 ||
-        self->row_stride != (int64_t)self->row * self->column_stride ||
-        self->mask_row_stride != (int64_t)self->row * self->mask_column_stride)
+    const uint64_t bytes = self->cut.row * self->input.size,
+                   states = self->cut.row * self->width << fold_is_indexed(self->plan->fold);
+    uint64_t coalesced = 1;
+    if (bytes > ENOUGH || needs_its_first(self->plan) || self->input.column_stride <= 0 ||
+        self->input.row_stride != (int64_t)self->cut.row * self->input.column_stride ||
+        self->input.mask_row_stride != (int64_t)self->cut.row * self->input.mask_column_stride)
         return 1;
-    while (2 * folded * bytes <= WANTED && 2 * folded * SLAB_PART_ROWS <= self->plan->n &&
-           folded * folded * states <= WORTH * self->plan->n)
-        folded *= 2;
-    return folded;
+    while (2 * coalesced * bytes <= WANTED && 2 * coalesced * SLAB_PART_ROWS <= self->plan->n &&
+           coalesced * coalesced * states <= WORTH * self->plan->n)
+        coalesced *= 2;
+    return coalesced;
 }
 
-static void fold_rows(struct columns *self)
+static void coalesce_rows(struct columns *self)
 {
-    self->folded = folded_of(self);
-    self->row *= self->folded;
-    self->row_stride *= (int64_t)self->folded;
-    self->mask_row_stride *= (int64_t)self->folded;
-    self->parts = slab_parts_of(self->plan->n / self->folded);
+    self->cut.coalesced = coalesced_of(self);
+    self->cut.row *= self->cut.coalesced;
+    self->input.row_stride *= (int64_t)self->cut.coalesced;
+    self->input.mask_row_stride *= (int64_t)self->cut.coalesced;
+    self->cut.parts = slab_parts_of(self->plan->n / self->cut.coalesced);
 }
 
 static void describe_in_place(struct columns *self)
 {
-    const uint64_t n = self->plan->n / self->folded,
+    const uint64_t n = self->plan->n / self->cut.coalesced,
                    most = n <= SLAB_PART_ROWS ? SLAB_COLUMNS_OF_PART : columns_most(self);
     cut_columns(self, most);
-    self->run = parts_most(self);
-    self->group = self->tiles > 1 ? 1 : least(self->blocks, most / self->row);
-    self->group = least(self->group, PIECE / (least(n, PIECE) * self->row) + 1);
+    self->cut.run = parts_most(self);
+    self->cut.group = self->cut.in_row > 1 ? 1 : least(self->cut.blocks, most / self->cut.row);
+    self->cut.group = least(self->cut.group, TILE / (least(n, TILE) * self->cut.row) + 1);
 }
 
-/* Few spots are shared by runs that are no longer than need be. */
+/* Few tiles are shared by runs that are no longer than need be. */
 static void describe_runs(struct columns *self)
 {
-    const uint64_t parts = (uint64_t)1 << self->parts.shift;
-    self->run = least(self->run, parts);
-    self->shared = self->spots < FEW || parts / self->run > FEW_RUNS;
-    if (self->shared && !self->brings) {
-        const uint64_t piece = PIECE / SLAB_PART_ROWS / 2 / least(self->tile, self->row) + 1,
+    const uint64_t parts = (uint64_t)1 << self->cut.parts.shift;
+    self->cut.run = least(self->cut.run, parts);
+    self->cut.shared = self->cut.tiles < FEW || parts / self->cut.run > FEW_RUNS;
+    if (self->cut.shared && !self->input.brings) {
+        const uint64_t piece =
+                           TILE / SLAB_PART_ROWS / 2 / least(self->cut.width, self->cut.row) + 1,
                        wanted = parts / RUNS > piece ? parts / RUNS : piece;
-        self->run = least(self->run, power_of_2_from(wanted > LEAST_RUN ? wanted : LEAST_RUN));
+        self->cut.run =
+            least(self->cut.run, power_of_2_from(wanted > LEAST_RUN ? wanted : LEAST_RUN));
     }
-    self->runs = parts / self->run;
-    self->shared = self->shared && self->runs > 1;
-    self->together = 1;
-    while (self->shared && self->together < least(self->runs, FEW_RUNS) &&
-           self->spots * self->runs / self->together > RUNS)
-        self->together *= 2;
+    self->cut.runs = parts / self->cut.run;
+    self->cut.shared = self->cut.shared && self->cut.runs > 1;
+    self->cut.together = 1;
+    while (self->cut.shared && self->cut.together < least(self->cut.runs, FEW_RUNS) &&
+           self->cut.tiles * self->cut.runs / self->cut.together > RUNS)
+        self->cut.together *= 2;
 }
 
-/* States that threads leave of a spot whose runs they share. */
-static uint64_t shares_of(const struct columns *self)
+static uint64_t tiles_of(const struct columns *self)
 {
-    return self->runs / self->together;
+    return self->axes->results / (self->cut.row / self->cut.coalesced * self->cut.blocks) *
+           self->cut.groups * self->cut.in_row;
 }
 
-static uint64_t spots_of(const struct columns *self)
-{
-    return self->axes->results / (self->row / self->folded * self->blocks) * self->groups *
-           self->tiles;
-}
-
-static size_t aligned(size_t bytes)
-{
-    return divide_up(bytes, CACHE_LINE) * CACHE_LINE;
-}
-
-/* Results of a spot lie one after the other, and there is nothing to merge. */
+/* Results of a tile lie one after the other, and there is nothing to merge. */
 static void describe_results(struct columns *self)
 {
     const struct axes *axes = self->axes;
     const unsigned inner = axes->kept - 1;
-    fold_slab *const fold = self->convert || axes->reduced.mask ? NULL : loop_to_results(self->job);
-    self->direct = fold && self->runs == 1 && self->folded == 1 && axes->places[inner] == 1 &&
-                   (self->group == 1 || axes->places[inner - 1] == (int64_t)self->row);
+    fold_slab *const fold =
+        self->input.convert || axes->reduced.mask ? NULL : loop_to_results(self->job);
+    self->direct = fold && self->cut.runs == 1 && self->cut.coalesced == 1 &&
+                   axes->places[inner] == 1 &&
+                   (self->cut.group == 1 || axes->places[inner - 1] == (int64_t)self->cut.row);
     if (self->direct) {
         self->fold = fold;
         self->tells = is_best_number(self->plan);
@@ -318,18 +294,19 @@ static void describe_results(struct columns *self)
     }
 }
 
-static void describe_bench(struct columns *self)
+static void describe_workspace(struct columns *self)
 {
-    const uint64_t columns = least(self->tile, self->row),
-                   rows = least(self->run * SLAB_PART_ROWS, self->plan->n);
-    self->spot_bytes = aligned(self->group * columns * self->width);
+    const uint64_t columns = least(self->cut.width, self->cut.row),
+                   rows = least(self->cut.run * SLAB_PART_ROWS, self->plan->n);
+    self->tile_bytes = tiles_aligned(self->cut.group * columns * self->width);
     self->brought = SLAB_ROOM;
-    self->unconverted = self->brought + (self->brings ? aligned(rows * columns * self->size) : 0);
-    self->counts =
-        self->unconverted + (self->convert ? aligned(rows * columns * self->input_size) : 0);
-    self->states = self->counts + (self->counted ? aligned(columns * sizeof(uint32_t)) : 0);
-    self->bench_bytes =
-        self->states + (self->shared ? self->together : self->runs) * self->spot_bytes;
+    self->unconverted =
+        self->brought + (self->input.brings ? tiles_aligned(rows * columns * self->input.size) : 0);
+    self->counts = self->unconverted +
+                   (self->input.convert ? tiles_aligned(rows * columns * self->input.stored) : 0);
+    self->states = self->counts + (self->counted ? tiles_aligned(columns * sizeof(uint32_t)) : 0);
+    self->tiles.workspace =
+        self->states + (self->cut.shared ? self->cut.together : self->cut.runs) * self->tile_bytes;
 }
 
 /* What a core's own cache holds comes by itself. On an EPYC, sums of 16 MiB, microseconds with
@@ -340,83 +317,62 @@ static size_t ahead_of(const struct columns *self)
 {
     enum { CACHED = 1 << 20, AHEAD_OF_PART = 2 << 10, AHEAD = 512 };
     const uint64_t n = self->plan->n;
-    if (n * self->axes->results * self->size <= CACHED)
+    if (n * self->axes->results * self->input.size <= CACHED)
         return 0;
     return n <= SLAB_PART_ROWS ? AHEAD_OF_PART : AHEAD;
 }
 
-static void find_movers(struct columns *self)
-{
-#define MOVERS(name)  MOVER(name),
-#define TURNERS(name) TURNER(name),
-    static move_tile *(*const movers[])(size_t, size_t, bool) = {INSTRUCTION_SETS(MOVERS)};
-    static turn_rows *(*const turners[])(size_t) = {INSTRUCTION_SETS(TURNERS)};
-#undef MOVERS
-#undef TURNERS
-    const struct layout *layout = &self->axes->reduced;
-    const size_t part = layout->swapped ? element_size(element_real_part(layout->input)) : 1;
-    self->move = movers[self->job->instructions](self->input_size, part, false);
-    self->turn = turners[self->job->instructions](self->input_size);
-}
-
 static void find_loop(struct columns *self)
 {
-#define CONVERTERS(name) CONVERTER(name),
-    static convert_elements *(*const converters[])(enum element,
-                                                   enum element) = {INSTRUCTION_SETS(CONVERTERS)};
-#undef CONVERTERS
+    const struct cpu_kernels *kernels = kernels_of(self->job);
     const struct layout *layout = self->plan->layout;
     self->fold = loop_of(self->job);
-    self->input_size = self->size = element_size(layout->input);
+    self->input.stored = self->input.size = element_size(layout->input);
     if (!self->fold) {
         self->fold = loop_of_converted(self->job);
-        self->convert = converters[self->job->instructions](layout->input, layout->type);
-        self->size = element_size(self->plan->accumulator);
+        self->input.convert = kernels->convert(layout->input, layout->type);
+        self->input.size = element_size(self->plan->accumulator);
     }
-    self->brings = self->convert || layout->mask || self->way != COLUMNS_IN_PLACE;
+    const size_t part = layout->swapped ? element_size(element_real_part(layout->input)) : 1;
+    self->input.move = kernels->move(self->input.stored, part, false);
+    self->input.transpose = kernels->transpose(self->input.stored);
+    self->input.brings = self->input.convert || layout->mask || self->input.way != COLUMNS_IN_PLACE;
     self->counted = layout->mask && self->plan->counts;
     if (layout->mask)
-        hidden_becomes(self->plan->fold, self->convert ? self->plan->accumulator : layout->input,
-                       &self->nothing);
+        columns_neutral(self->plan->fold,
+                        self->input.convert ? self->plan->accumulator : layout->input,
+                        &self->input.neutral);
 }
 
 static void describe(struct columns *self)
 {
     const struct axes *axes = self->axes;
     const unsigned inner = axes->kept - 1;
-    self->way = way_of(axes);
+    self->input.way = way_of(axes);
     find_loop(self);
     self->merge = loop_of_pairs(self->plan->fold, self->plan->accumulator);
     self->width = state_bytes(self->plan->fold, self->plan->accumulator);
-    self->row_stride = axes->reduced.dimensions ? axes->reduced.strides[0] : 0;
-    self->column_stride = axes->strides[inner];
+    self->input.row_stride = axes->reduced.dimensions ? axes->reduced.strides[0] : 0;
+    self->input.column_stride = axes->strides[inner];
     if (axes->reduced.mask) {
-        self->mask_row_stride = axes->reduced.dimensions ? axes->reduced.mask_strides[0] : 0;
-        self->mask_column_stride = axes->mask_strides[inner];
+        self->input.mask_row_stride = axes->reduced.dimensions ? axes->reduced.mask_strides[0] : 0;
+        self->input.mask_column_stride = axes->mask_strides[inner];
     }
-    self->row = axes->shape[inner];
-    self->blocks = inner ? axes->shape[inner - 1] : 1;
-    self->block_stride = inner ? axes->strides[inner - 1] : 0;
-    self->end = axes_end(axes);
-    self->ahead = ahead_of(self);
-    fold_rows(self);
-    find_movers(self);
-    if (self->brings)
+    self->cut.row = axes->shape[inner];
+    self->cut.blocks = inner ? axes->shape[inner - 1] : 1;
+    self->input.block_stride = inner ? axes->strides[inner - 1] : 0;
+    self->input.end = axes_end(axes);
+    self->input.ahead = ahead_of(self);
+    coalesce_rows(self);
+    if (self->input.brings)
         describe_brought(self);
     else
         describe_in_place(self);
-    self->groups = divide_up(self->blocks, self->group);
-    self->spots = spots_of(self);
+    self->cut.groups = divide_up(self->cut.blocks, self->cut.group);
+    self->cut.tiles = tiles_of(self);
     describe_runs(self);
     describe_results(self);
-    describe_bench(self);
-}
-
-/* ---- all of them ---- */
-
-static uint64_t elements_of(const struct columns *self)
-{
-    return self->plan->n * self->axes->results;
+    describe_workspace(self);
 }
 
 /* What a result takes beside its elements: nothing where it is stored with its neighbours. */
@@ -427,51 +383,51 @@ static uint64_t results_made(const struct columns *self)
     return stored ? 0 : self->axes->results;
 }
 
-static struct sharing sharing_of_all(const struct columns *self)
+static uint64_t tiles_in_all(const struct columns *self)
+{
+    return self->cut.tiles * (self->cut.shared ? self->cut.runs / self->cut.together : 1);
+}
+
+static void describe_tiles(struct columns *self)
 {
     const struct plan *plan = self->plan;
-    return sharing_along(plan->fold, plan->layout->input,
-                         self->brings ? BRINGS_TILES : BRINGS_NOTHING, elements_of(self),
-                         results_made(self));
+    const uint64_t elements = plan->n * self->axes->results, tiles = tiles_in_all(self);
+    const struct sharing sharing = sharing_along(plan->fold, plan->layout->input,
+                                                 self->input.brings ? BRINGS_TILES : BRINGS_NOTHING,
+                                                 elements, results_made(self));
+    self->tiles.pieces = sharing.pieces;
+    self->tiles.brief = sharing.brief;
+    self->tiles.stretch = divide_up(STRETCH, elements / tiles + 1);
+    self->tiles.common = self->cut.shared ? tiles * self->tile_bytes : 0;
 }
 
-static bool run_pieces(struct job *job, struct columns *self, uint64_t pieces, threads_piece *piece)
+static void describe_all(struct columns *self, const struct job *job)
 {
-    const uint64_t each = elements_of(self) / pieces + 1;
-    return sharing_run(sharing_of_all(self), job, pieces, divide_up(STRETCH, each), &self->start,
-                       piece, self);
+    *self = (struct columns){.job = job, .plan = job->plan, .axes = job->plan->axes};
+    self->tiles.job = (struct job *)job;
+    describe(self);
+    describe_tiles(self);
 }
 
-static bool run_all(struct job *job, struct columns *self)
+/* ---- all of them ---- */
+
+static bool run_all(struct columns *self)
 {
-    if (!self->shared)
-        return run_pieces(job, self, self->spots, columns_fold_spot);
-    if (!run_pieces(job, self, self->spots * shares_of(self), columns_fold_shared_runs))
+    if (!self->cut.shared)
+        return tiles_run(&self->tiles, self->cut.tiles, columns_fold_tile, self);
+    if (!tiles_run(&self->tiles, tiles_in_all(self), columns_fold_shared_runs, self))
         return false;
-    threads_run(&job->threads, self->spots, true, columns_finish_spot, self);
-    return true;
-}
-
-static uint64_t pieces_of(const struct columns *self)
-{
-    return self->shared ? self->spots * shares_of(self) : self->spots;
+    self->tiles.brief = true;
+    return tiles_run(&self->tiles, self->cut.tiles, columns_finish_tile, self);
 }
 
 bool columns_run(struct job *job)
 {
-    struct columns self = {.job = job, .plan = job->plan, .axes = job->plan->axes};
-    describe(&self);
-    const size_t benches = threads_for(&job->threads, pieces_of(&self)) * self.bench_bytes,
-                 partials = self.shared ? pieces_of(&self) * self.spot_bytes : 0;
-    self.benches = aligned_alloc(CACHE_LINE, benches + partials);
-    if (!self.benches) {
-        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
-        return false;
-    }
-    self.partials = self.benches + benches;
-    const bool folded = run_all(job, &self);
+    struct columns self;
+    describe_all(&self, job);
+    const bool folded = tiles_open(&self.tiles, tiles_in_all(&self), "partials") && run_all(&self);
     job->run->findings |= self.findings;
-    free(self.benches);
+    tiles_close(&self.tiles);
     return folded;
 }
 
@@ -480,11 +436,11 @@ void columns_explain(const struct job *job, struct loops *loops)
     static const char *const ways[][2] = {
         [COLUMNS_IN_PLACE] = {"as they lie", "converted first"},
         [COLUMNS_MOVED] = {"gathered first", "gathered first, and converted"},
-        [COLUMNS_TURNED] = {"turned first", "turned first, and converted"}};
-    struct columns self = {.job = job, .plan = job->plan, .axes = job->plan->axes};
-    describe(&self);
-    const uint64_t pieces = sharing_of_all(&self).pieces > 1 ? pieces_of(&self) : 1;
-    *loops = (struct loops){.way = ways[self.way][self.convert != NULL],
-                            .threads = threads_for(&job->threads, pieces),
+        [COLUMNS_TRANSPOSED] = {"turned first", "turned first, and converted"}};
+    struct columns self;
+    describe_all(&self, job);
+    const uint64_t tiles = self.tiles.pieces > 1 ? tiles_in_all(&self) : 1;
+    *loops = (struct loops){.way = ways[self.input.way][self.input.convert != NULL],
+                            .threads = threads_for(&job->threads, tiles),
                             .instructions = instructions_name(job->instructions)};
 }

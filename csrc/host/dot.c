@@ -4,15 +4,10 @@
 #include "host/dot.h"
 
 #include "common/arithmetic.h"
-#include "common/dots.h"
-#include "common/reduction.h"
-#include "host/backend.h"
-#include "host/job.h"
-#include "host/products.h"
-#include "host/windows.h"
+#include "host/exact.h"
+#include "host/tiles.h"
 #include "run/gather.h"
 
-#include <fenv.h>
 #include <stdlib.h>
 
 enum { CHUNK = LOOP_MOST, CACHE_LINE = 64, WIDEST_ELEMENT = 16 };
@@ -21,17 +16,12 @@ enum { CHUNK = LOOP_MOST, CACHE_LINE = 64, WIDEST_ELEMENT = 16 };
  * other. Of real numbers there are only first ones. */
 enum { FIRST, SECOND, CROSSED, SUMS };
 
-/* What one thread works with, in cache lines of its own. */
-struct own {
+/* What one thread works with; of it only what comes before elements where these lie ready. */
+struct workspace {
     _Alignas(CACHE_LINE) struct exact sums[SUMS];
     struct windows windows;
-};
-
-/* Where a thread gathers elements that do not lie ready; and, of b's complex numbers, turns
- * their parts round. */
-struct buffers {
-    _Alignas(CACHE_LINE) char a[CHUNK * WIDEST_ELEMENT], b[CHUNK * WIDEST_ELEMENT],
-        turned[CHUNK * WIDEST_ELEMENT];
+    _Alignas(CACHE_LINE) char a[CHUNK * WIDEST_ELEMENT], b[CHUNK * WIDEST_ELEMENT];
+    char swapped[CHUNK * WIDEST_ELEMENT]; /* b's complex numbers, the second part first */
 };
 
 struct dot {
@@ -43,10 +33,8 @@ struct dot {
     bool exactly;
     uint64_t start; /* of the stretch */
     uint64_t length;
-    unsigned threads;
-    union dotted *pieces;    /* one each */
-    struct own *own;         /* one each thread, if exactly */
-    struct buffers *buffers; /* one each thread, where some are needed */
+    struct tiles tiles;
+    union dotted *pieces; /* one each, where floats' arithmetic is enough */
 };
 
 static bool is_long_integer(enum element type)
@@ -85,20 +73,19 @@ static const void *gathered(const struct dot *self, const struct layout *layout,
     return target;
 }
 
-static struct chunk chunk_at(const struct dot *self, uint64_t at, uint64_t n, unsigned thread)
+static struct chunk chunk_at(const struct dot *self, uint64_t at, uint64_t n, struct workspace *own)
 {
     const struct pairs *pairs = &self->pairs;
     const size_t size = element_size(self->type);
     if (self->ready)
         return (struct chunk){(const char *)pairs->a->data + at * size,
                               (const char *)pairs->b->data + at * size, n};
-    struct buffers *const buffers = &self->buffers[thread];
-    return (struct chunk){gathered(self, pairs->a, at, n, buffers->a),
-                          gathered(self, pairs->b, at, n, buffers->b), n};
+    return (struct chunk){gathered(self, pairs->a, at, n, own->a),
+                          gathered(self, pairs->b, at, n, own->b), n};
 }
 
 /* Parts of complex numbers, the second one first. */
-static const void *turned(const void *elements, size_t n, enum element part, void *target)
+static const void *swapped(const void *elements, size_t n, enum element part, void *target)
 {
     const size_t size = element_size(part);
     for (size_t k = 0; k < 2 * n; k++)
@@ -109,7 +96,7 @@ static const void *turned(const void *elements, size_t n, enum element part, voi
 /* ---- exactly ---- */
 
 /* Floats, as real numbers or as parts that lie in turn. */
-static void add_floats(const struct dot *self, const struct chunk *chunk, struct own *own,
+static void add_floats(const struct dot *self, const struct chunk *chunk, struct workspace *own,
                        struct exact *even, struct exact *odd)
 {
     const enum element part = element_real_part(self->type);
@@ -120,41 +107,30 @@ static void add_floats(const struct dot *self, const struct chunk *chunk, struct
         products_add(chunk->a, part, chunk->b, part, chunk->n, even, odd);
 }
 
-static void add_complex(const struct dot *self, const struct chunk *chunk, struct own *own,
-                        struct buffers *buffers)
+static void add_complex(const struct dot *self, const struct chunk *chunk, struct workspace *own)
 {
     const enum element part = element_real_part(self->type);
     const struct chunk straight = {chunk->a, chunk->b, 2 * chunk->n},
-                       crossed = {chunk->a, turned(chunk->b, chunk->n, part, buffers->turned),
+                       crossed = {chunk->a, swapped(chunk->b, chunk->n, part, own->swapped),
                                   2 * chunk->n};
     add_floats(self, &straight, own, &own->sums[FIRST], &own->sums[SECOND]);
     add_floats(self, &crossed, own, &own->sums[CROSSED], &own->sums[CROSSED]);
 }
 
-static void add_exactly(const struct dot *self, const struct chunk *chunk, unsigned thread)
+static void add_exactly(const struct dot *self, const struct chunk *chunk, struct workspace *own)
 {
-    struct own *const own = &self->own[thread];
     struct exact *const sum = &own->sums[FIRST];
     if (self->as_they_are)
         products_add(chunk->a, self->pairs.a->input, chunk->b, self->pairs.b->input, chunk->n, sum,
                      sum);
     else if (element_is_complex(self->type))
-        add_complex(self, chunk, own, &self->buffers[thread]);
+        add_complex(self, chunk, own);
     else
         add_floats(self, chunk, own, sum, sum);
     sum->counts[EXACT_COUNT] += (int64_t)chunk->n;
 }
 
 /* ---- in a float's arithmetic, or an integer's ---- */
-
-static dot_elements *loop_of(const struct dot *self)
-{
-    static dot_elements *(*const sets[])(enum element) = {
-#define SET(name) DOTS(name),
-        INSTRUCTION_SETS(SET)};
-#undef SET
-    return sets[self->job.instructions](self->type);
-}
 
 static union dotted sum_of(const struct dot *self, union dotted x, union dotted y)
 {
@@ -175,13 +151,14 @@ static union dotted total_of(const struct dot *self, const union dotted *sums, u
     return sum_of(self, total_of(self, sums, n / 2), total_of(self, sums + n / 2, n - n / 2));
 }
 
-static union dotted piece_of(const struct dot *self, uint64_t begin, uint64_t end, unsigned thread)
+static union dotted piece_of(const struct dot *self, uint64_t begin, uint64_t end,
+                             struct workspace *own)
 {
     union dotted sums[DOT_PIECE / CHUNK];
-    dot_elements *const loop = loop_of(self);
+    dot_elements *const loop = cpu_kernels(self->job.instructions)->dot(self->type);
     uint64_t chunks = 0;
     for (uint64_t at = begin; at < end; at += CHUNK, chunks++) {
-        const struct chunk chunk = chunk_at(self, at, least(end - at, CHUNK), thread);
+        const struct chunk chunk = chunk_at(self, at, least(end - at, CHUNK), own);
         loop(chunk.a, chunk.b, chunk.n, &sums[chunks]);
     }
     return total_of(self, sums, chunks);
@@ -189,37 +166,39 @@ static union dotted piece_of(const struct dot *self, uint64_t begin, uint64_t en
 
 /* ---- all ---- */
 
-/* In plain arithmetic, whatever the caller has set. */
-static void add_piece(void *context, uint64_t index, unsigned thread)
+static void add_tile(void *context, uint64_t tile, char *memory)
 {
     const struct dot *self = context;
-    const uint64_t begin = self->start + index * DOT_PIECE,
+    struct workspace *const own = (struct workspace *)(void *)memory;
+    const uint64_t begin = self->start + tile * DOT_PIECE,
                    end = least(begin + DOT_PIECE, self->start + self->length);
     /* A loop takes so many floats. */
     const uint64_t most = element_is_complex(self->type) ? CHUNK / 2 : CHUNK;
-    fenv_t callers;
-    fegetenv(&callers);
-    fesetenv(FE_DFL_ENV);
-    if (self->exactly) {
-        windows_forget(&self->own[thread].windows);
-        for (uint64_t at = begin; at < end; at += most) {
-            const struct chunk chunk = chunk_at(self, at, least(end - at, most), thread);
-            add_exactly(self, &chunk, thread);
-        }
-    } else {
-        self->pieces[begin / DOT_PIECE] = piece_of(self, begin, end, thread);
+    if (!self->exactly) {
+        self->pieces[begin / DOT_PIECE] = piece_of(self, begin, end, own);
+        return;
     }
-    fesetenv(&callers);
+    windows_forget(&own->windows);
+    for (uint64_t at = begin; at < end; at += most) {
+        const struct chunk chunk = chunk_at(self, at, least(end - at, most), own);
+        add_exactly(self, &chunk, own);
+    }
 }
 
 void dot_add(struct dot *self, uint64_t start, uint64_t length)
 {
     self->start = start;
     self->length = length;
-    threads_run(&self->job.threads, divide_up(length, DOT_PIECE), false, add_piece, self);
+    self->tiles.pieces = divide_up(length, DOT_PIECE);
+    tiles_run(&self->tiles, self->tiles.pieces, add_tile, self);
 }
 
-static void start(struct dot *self, struct own *own)
+static struct workspace *workspace_of(const struct dot *self, unsigned thread)
+{
+    return (struct workspace *)(void *)tiles_workspace(&self->tiles, thread);
+}
+
+static void start(const struct dot *self, struct workspace *own)
 {
     for (int sum = 0; sum < SUMS; sum++)
         exact_clear(&own->sums[sum]);
@@ -230,14 +209,13 @@ static bool find_room(struct dot *self)
 {
     const bool needs_buffers = !self->ready || (self->exactly && element_is_complex(self->type));
     const uint64_t pieces = self->pairs.n ? divide_up(self->pairs.n, DOT_PIECE) : 1;
-    self->threads = threads_for(&self->job.threads, pieces);
-    if (needs_buffers)
-        self->buffers = aligned_alloc(CACHE_LINE, self->threads * sizeof *self->buffers);
-    if (self->exactly)
-        self->own = aligned_alloc(CACHE_LINE, self->threads * sizeof *self->own);
-    else
+    self->tiles = (struct tiles){.job = &self->job,
+                                 .plain = true,
+                                 .workspace = needs_buffers ? sizeof(struct workspace)
+                                                            : offsetof(struct workspace, a)};
+    if (!self->exactly)
         self->pieces = malloc(pieces * sizeof *self->pieces);
-    return (self->buffers || !needs_buffers) && (self->exactly ? (void *)self->own : self->pieces);
+    return (self->exactly || self->pieces) && tiles_open(&self->tiles, pieces, "partials");
 }
 
 struct dot *dot_begin(void *host, const struct pairs *pairs, bool exactly)
@@ -253,17 +231,16 @@ struct dot *dot_begin(void *host, const struct pairs *pairs, bool exactly)
         dot_end(self);
         return NULL;
     }
-    for (unsigned thread = 0; exactly && thread < self->threads; thread++)
-        start(self, &self->own[thread]);
+    for (unsigned thread = 0; exactly && thread < self->tiles.threads; thread++)
+        start(self, workspace_of(self, thread));
     return self;
 }
 
 void dot_end(struct dot *self)
 {
     if (self) {
-        free(self->buffers);
+        tiles_close(&self->tiles);
         free(self->pieces);
-        free(self->own);
     }
     free(self);
 }
@@ -279,7 +256,7 @@ struct scalar_wide dot_value(const struct dot *self)
 }
 
 /* What is subtracted has the other sign, infinities too. */
-static void turn_sign(struct exact *sum)
+static void negate(struct exact *sum)
 {
     const int64_t infinities = sum->counts[EXACT_INFINITIES];
     sum->counts[EXACT_INFINITIES] = sum->counts[EXACT_NEGATIVE_INFINITIES];
@@ -291,9 +268,9 @@ void dot_sums(struct dot *self, struct exact_sums *sums)
 {
     for (int part = 0; part < EXACT_PARTS; part++)
         exact_clear(&sums->parts[part]);
-    for (unsigned thread = 0; thread < self->threads; thread++) {
-        struct exact *const own = self->own[thread].sums;
-        turn_sign(&own[SECOND]);
+    for (unsigned thread = 0; thread < self->tiles.threads; thread++) {
+        struct exact *const own = workspace_of(self, thread)->sums;
+        negate(&own[SECOND]);
         exact_merge(&sums->parts[EXACT_REAL], &own[FIRST]);
         exact_merge(&sums->parts[EXACT_REAL], &own[SECOND]);
         exact_merge(&sums->parts[EXACT_IMAGINARY], &own[CROSSED]);

@@ -3,23 +3,27 @@
 #include "host/exact.h"
 
 #include "common/arithmetic.h"
-#include "host/exact_adder.h"
+#include "common/exact_root.h"
+#include "host/tiles.h"
 #include "run/gather.h"
-#include "run/watch.h"
-
-#include <fenv.h>
-#include <stdlib.h>
+#include "run/result.h"
 
 enum {
-    CHUNK = LOOP_MOST, /* elements at a time */
-    STRETCH = 1 << 24, /* elements of each thread between two thoughts of the watch */
-    CACHE_LINE = 64,
+    CHUNK = LOOP_MOST,  /* elements at a time */
+    STRETCH = 1 << 24,  /* elements of each thread between two thoughts of the watch */
     WIDEST_ELEMENT = 16 /* bytes */
 };
 
-/* Where a thread gathers elements that do not lie ready. */
-struct buffer {
-    _Alignas(CACHE_LINE) char elements[CHUNK * WIDEST_ELEMENT];
+/* A thread's: what it adds with, and where it gathers elements that do not lie ready. */
+struct workspace {
+    struct exact_adder adder;
+    _Alignas(64) char elements[CHUNK * WIDEST_ELEMENT];
+};
+
+struct adding {
+    struct job *job;
+    struct tiles tiles;
+    uint64_t tile, count; /* elements of one, and how many there are */
 };
 
 static void merge(struct exact_sums *sums, const struct exact_sums *others)
@@ -28,122 +32,86 @@ static void merge(struct exact_sums *sums, const struct exact_sums *others)
         exact_merge(&sums->parts[part], &others->parts[part]);
 }
 
-/* Elements that are added without a thought of the watch. */
-struct part {
-    enum instructions instructions;
-    const struct plan *plan;
-    uint64_t start, n, piece; /* elements, the last: of a piece */
-    struct exact_adder *own;
-    struct buffer *buffers;
-};
-
-static uint64_t chunks_of(uint64_t n)
-{
-    return divide_up(n, CHUNK);
-}
-
-/* Pieces are so large that taking one costs little, and so many that threads end together; a few
+/* Tiles are so large that taking one costs little, and so many that threads end together; a few
  * chunks are not worth waking other threads for. */
-static uint64_t piece_of(uint64_t n)
+static uint64_t tile_of(uint64_t n)
 {
-    enum { SERIAL = 16, LEAST = 4, PIECES = 256 };
-    const uint64_t shared = divide_up(chunks_of(n), PIECES);
-    return (chunks_of(n) <= SERIAL ? SERIAL : shared > LEAST ? shared : LEAST) * CHUNK;
+    enum { SERIAL = 16, LEAST = 4, TILES = 256 };
+    const uint64_t chunks = divide_up(n, CHUNK), shared = divide_up(chunks, TILES);
+    return (chunks <= SERIAL ? SERIAL : shared > LEAST ? shared : LEAST) * CHUNK;
 }
 
-static void add_at(const struct part *part, uint64_t at, uint64_t n, unsigned thread)
+/* Were a stretch as short for all threads, they would wait for the last of them as long as they
+ * add: 16 are through with 2^24 elements in a quarter of a millisecond. */
+static struct adding describe(const struct job *job)
 {
-    const struct plan *plan = part->plan;
-    const char *elements = plan->layout->data;
-    if (plan->flat) {
-        exact_adder_add(&part->own[thread], plan, elements + at * element_size(plan->layout->input),
-                        n);
-    } else {
-        char *const buffer = part->buffers[thread].elements;
-        n = gather_unconverted(part->instructions, plan->layout, at, n, buffer);
-        exact_adder_add(&part->own[thread], plan, buffer, n);
+    const uint64_t n = job->plan->n,
+                   stretch = (uint64_t)threads_for(&job->threads, UINT64_MAX) * STRETCH;
+    struct adding self = {.job = (struct job *)job, .tile = tile_of(least(n, stretch))};
+    self.count = divide_up(n, self.tile);
+    self.tiles = (struct tiles){.job = self.job,
+                                .pieces = self.count,
+                                .plain = true,
+                                .stretch = divide_up(stretch, self.tile),
+                                .workspace = sizeof(struct workspace)};
+    if (job->plan->flat)
+        self.tiles.workspace = sizeof(struct exact_adder);
+    return self;
+}
+
+static void add_tile(void *context, uint64_t tile, char *memory)
+{
+    const struct adding *self = context;
+    struct workspace *own = (struct workspace *)(void *)memory;
+    const struct plan *plan = self->job->plan;
+    const char *const data = plan->layout->data;
+    const size_t size = element_size(plan->layout->input);
+    const uint64_t begin = tile * self->tile, end = least(begin + self->tile, plan->n);
+    windows_forget(&own->adder.ways.windows);
+    for (uint64_t at = begin; at < end; at += CHUNK) {
+        uint64_t n = least(end - at, CHUNK);
+        if (!plan->flat)
+            n = gather_unconverted(self->job->instructions, plan->layout, at, n, own->elements);
+        exact_adder_add(&own->adder, plan, plan->flat ? data + at * size : own->elements, n);
     }
 }
 
-/* In plain arithmetic, whatever the caller has set. */
-static void add_piece(void *context, uint64_t index, unsigned thread)
+static struct exact_adder *adder_of(const struct adding *self, unsigned thread)
 {
-    const struct part *part = context;
-    const uint64_t begin = index * part->piece, end = least(begin + part->piece, part->n);
-    fenv_t callers;
-    fegetenv(&callers);
-    fesetenv(FE_DFL_ENV);
-    windows_forget(&part->own[thread].ways.windows);
-    for (uint64_t at = begin; at < end; at += CHUNK)
-        add_at(part, part->start + at, least(end - at, CHUNK), thread);
-    fesetenv(&callers);
-}
-
-/* Were it as short for all of them, they would wait for the last of them as long as they add: 16
- * threads are through with 2^24 elements in a quarter of a millisecond. */
-static uint64_t stretch_of(const struct job *job)
-{
-    return (uint64_t)threads_for(&job->threads, UINT64_MAX) * STRETCH;
-}
-
-static bool add_stretches(struct job *job, struct exact_adder *own, struct buffer *buffers)
-{
-    const struct plan *plan = job->plan;
-    const uint64_t stretch = stretch_of(job);
-    for (uint64_t start = 0; start < plan->n; start += stretch) {
-        if (start && watch_interrupted_lately(job->run, &job->asked))
-            return false;
-        const uint64_t n = least(plan->n - start, stretch);
-        struct part part = {job->instructions, plan, start, n, piece_of(n), own, buffers};
-        threads_run(&job->threads, divide_up(n, part.piece), false, add_piece, &part);
-    }
-    return true;
-}
-
-static unsigned threads_of(const struct job *job)
-{
-    const uint64_t n = least(job->plan->n, stretch_of(job));
-    return threads_for(&job->threads, divide_up(n, piece_of(n)));
+    return (struct exact_adder *)(void *)tiles_workspace(&self->tiles, thread);
 }
 
 /* What takes one thread, and lies ready, takes no memory. */
-static bool add_alone(struct job *job, struct exact_sums *sums)
+static bool add_alone(struct adding *self, struct exact_sums *sums)
 {
     struct exact_adder own;
-    exact_adder_start(&own, job);
-    const bool added = add_stretches(job, &own, NULL);
+    exact_adder_start(&own, self->job);
+    self->tiles.memory = (char *)&own;
+    const bool added = tiles_run(&self->tiles, self->count, add_tile, self);
     *sums = own.sums;
     return added;
 }
 
-static bool add_together(struct job *job, struct exact_adder *own, struct buffer *buffers,
-                         struct exact_sums *sums)
+static bool add_together(struct adding *self, struct exact_sums *sums)
 {
-    const unsigned threads = threads_of(job);
-    for (unsigned thread = 0; thread < threads; thread++)
-        exact_adder_start(&own[thread], job);
-    if (!add_stretches(job, own, buffers))
+    for (unsigned thread = 0; thread < self->tiles.threads; thread++)
+        exact_adder_start(adder_of(self, thread), self->job);
+    if (!tiles_run(&self->tiles, self->count, add_tile, self))
         return false;
     exact_sums_clear(sums);
-    for (unsigned thread = 0; thread < threads; thread++)
-        merge(sums, &own[thread].sums);
+    for (unsigned thread = 0; thread < self->tiles.threads; thread++)
+        merge(sums, &adder_of(self, thread)->sums);
     return true;
 }
 
 bool exact_run(struct job *job, struct exact_sums *sums)
 {
-    const unsigned threads = threads_of(job);
-    if (threads == 1 && job->plan->flat)
-        return add_alone(job, sums);
-    struct exact_adder *const own = aligned_alloc(CACHE_LINE, threads * sizeof *own);
-    struct buffer *const buffers =
-        job->plan->flat ? NULL : aligned_alloc(CACHE_LINE, threads * sizeof *buffers);
-    const bool room = own && (buffers || job->plan->flat);
-    const bool added = room && add_together(job, own, buffers, sums);
-    if (!room)
-        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for exact sums");
-    free(buffers);
-    free(own);
+    struct adding self = describe(job);
+    if (job->plan->flat && threads_for(&job->threads, self.count) == 1)
+        return add_alone(&self, sums);
+    const bool added =
+        tiles_open(&self.tiles, self.count, "exact sums") && add_together(&self, sums);
+    tiles_close(&self.tiles);
     return added;
 }
 
@@ -151,8 +119,60 @@ void exact_explain(const struct job *job, struct loops *loops)
 {
     static const char *const ways[][2] = {{"gathered first", "gathered first, just added"},
                                           {"as it lies", "as it lies, just added"}};
+    const struct adding self = describe(job);
+    const uint64_t tiles = least(self.count, self.tiles.stretch);
     *loops = (struct loops){.way = ways[job->plan->flat][exact_adder_just_adds(job)],
                             .chunk = CHUNK,
-                            .threads = threads_of(job),
+                            .threads = threads_for(&job->threads, tiles),
                             .instructions = instructions_name(job->instructions)};
+}
+
+/* ---- what becomes of sums in the end ---- */
+
+/* The root of the sum of squares. */
+static struct scalar_wide rounded_root(const struct finish *finish, struct exact *sum)
+{
+    exact_normalise(sum);
+    return scalar_widen(exact_root(sum, finish->result), finish->result);
+}
+
+static bool has_zero(const struct plan *plan, const struct exact_sums *sums)
+{
+    return exact_is_zero(&sums->parts[EXACT_REAL]) ||
+           (exact_has_parts(plan->finish.result) && exact_is_zero(&sums->parts[EXACT_IMAGINARY]));
+}
+
+/* A sum of 0 has the sign that any other sum of these elements has: it is negative if all of them
+ * are, and so is the initial value. */
+static bool sign_zeros(struct job *job, const struct exact_sums *sums, struct scalar_wide *value)
+{
+    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
+    const struct plan *plan = job->plan;
+    struct answer plain;
+    uint64_t count;
+    if (!has_zero(plan, sums))
+        return true;
+    if (!folding_run(job, state, &count))
+        return false;
+    state_finish(plan->reduction, &plan->finish, state, &plain);
+    if (exact_is_zero(&sums->parts[EXACT_REAL]) && plain.values[0].real == 0)
+        value->real = plain.values[0].real;
+    if (exact_is_zero(&sums->parts[EXACT_IMAGINARY]) && plain.values[0].imag == 0)
+        value->imag = plain.values[0].imag;
+    return true;
+}
+
+bool exact_finish(struct job *job, struct exact_sums *sums)
+{
+    const struct plan *plan = job->plan;
+    const struct finish *finish = &plan->finish;
+    const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
+    const int64_t count = sums->parts[EXACT_REAL].counts[EXACT_COUNT];
+    struct scalar_wide value = plan->fold == FOLD_norm2
+                                   ? rounded_root(finish, &sums->parts[EXACT_REAL])
+                                   : exact_sums_round(finish, mean, count, sums);
+    if (!finish->from_nothing && !sign_zeros(job, sums, &value))
+        return false;
+    run_answer_exact(job->run, plan, &sums->parts[EXACT_REAL], value, (uint64_t)count);
+    return true;
 }

@@ -1,11 +1,88 @@
-/* Floats are just added, as many at a time as a loop takes, where nothing is rounded; else they go
- * through windows, and what does not fit there is added one by one. */
-#include "host/exact_adder.h"
-
+/* What one thread adds elements with, exactly: floats as many at a time as a loop takes, and what
+ * does not fit there one after the other. */
 #include "common/arithmetic.h"
-#include "host/exact_plain.h"
-#include "host/one_by_one.h"
-#include "host/products.h"
+#include "host/exact.h"
+
+/* ---- one after the other ---- */
+
+/* n of them, `step` bytes apart. */
+struct elements {
+    const char *at;
+    size_t n, step;
+    bool leaves_out;
+};
+
+/* With a constant type and number of parts, little is left to be decided in the loop. */
+static inline __attribute__((always_inline)) uint64_t add_typed(const struct elements *x,
+                                                                enum element type, unsigned parts,
+                                                                struct exact_sums *sums)
+{
+    uint64_t added = 0;
+    for (size_t k = 0; k < x->n; k++) {
+        const char *const at = x->at + k * x->step;
+        const struct exact_number first = exact_number_at(at, type);
+        const struct exact_number second =
+            parts > 1 ? exact_number_at(at + element_size(type), type) : first;
+        if (x->leaves_out && (first.kind == EXACT_NAN || second.kind == EXACT_NAN))
+            continue;
+        exact_add(&sums->parts[EXACT_REAL], first);
+        if (parts > 1)
+            exact_add(&sums->parts[EXACT_IMAGINARY], second);
+        added++;
+    }
+    return added;
+}
+
+static uint64_t add_numbers(const void *elements, size_t n, enum element type, unsigned parts,
+                            bool leaves_out, struct exact_sums *sums)
+{
+    const struct elements x = {elements, n, element_size(type), leaves_out};
+    for (int part = 0; part < EXACT_PARTS; part++)
+        exact_reserve(&sums->parts[part], n);
+    switch (type) {
+    case ELEMENT_FLOAT16:
+        return add_typed(&x, ELEMENT_FLOAT16, 1, sums);
+    case ELEMENT_BFLOAT16:
+        return add_typed(&x, ELEMENT_BFLOAT16, 1, sums);
+    case ELEMENT_FLOAT32:
+        return add_typed(&x, ELEMENT_FLOAT32, 1, sums);
+    case ELEMENT_FLOAT64:
+        return add_typed(&x, ELEMENT_FLOAT64, 1, sums);
+    case ELEMENT_COMPLEX64:
+        return add_typed(&x, ELEMENT_FLOAT32, parts, sums);
+    case ELEMENT_COMPLEX128:
+        return add_typed(&x, ELEMENT_FLOAT64, parts, sums);
+    default:
+        return add_typed(&x, type, 1, sums);
+    }
+}
+
+/* Significands are multiplied as integers, so that no product overflows, underflows or is rounded.
+ */
+/* With constant types, little is left to be decided in the loop. */
+static inline __attribute__((always_inline)) void add_products(const char *a, enum element type_a,
+                                                               const char *b, enum element type_b,
+                                                               size_t n, struct exact *even,
+                                                               struct exact *odd)
+{
+    const size_t step_a = element_size(type_a), step_b = element_size(type_b);
+    for (size_t k = 0; k < n; k++)
+        exact_add_product(k % 2 ? odd : even, exact_number_at(a + k * step_a, type_a),
+                          exact_number_at(b + k * step_b, type_b));
+}
+
+void products_add(const void *a, enum element type_a, const void *b, enum element type_b, size_t n,
+                  struct exact *even, struct exact *odd)
+{
+    exact_reserve(even, 2 * n);
+    exact_reserve(odd, 2 * n);
+    if (type_a == ELEMENT_FLOAT64 && type_b == ELEMENT_FLOAT64)
+        add_products(a, ELEMENT_FLOAT64, b, ELEMENT_FLOAT64, n, even, odd);
+    else
+        add_products(a, type_a, b, type_b, n, even, odd);
+}
+
+/* ---- the adder ---- */
 
 /* How many parts of an element are added. */
 static unsigned parts_of(const struct layout *layout)
@@ -43,13 +120,10 @@ void exact_adder_start(struct exact_adder *self, const struct job *job)
     const struct plan *plan = job->plan;
     const enum element type = element_real_part(plan->layout->input);
     exact_sums_clear(&self->sums);
+    exact_ways_start(&self->ways, job->instructions, type, leaves_out(plan),
+                     exact_adder_just_adds(job));
     if (is_squared(plan))
         windows_start_products(&self->ways.windows, job->instructions, type);
-    else
-        windows_start(&self->ways.windows, job->instructions, type, leaves_out(plan));
-    self->ways.unrounded = (struct unrounded_floats){0};
-    if (exact_adder_just_adds(job))
-        unrounded_start(&self->ways.unrounded, job->instructions, type, leaves_out(plan));
 }
 
 /* Adds floats of a complex type's parts in turn, or of a real type; squares of both are one sum. */
@@ -62,8 +136,7 @@ static bool add_floats(const struct plan *plan, const void *floats, size_t n,
         exact_reserve(&sums[part], WINDOWS_LOAD);
     struct exact *const even = &sums[EXACT_REAL];
     struct exact *const odd = &sums[apart ? EXACT_IMAGINARY : EXACT_REAL];
-    return unrounded_add(&self->ways.unrounded, floats, n, even, odd, numbers) ||
-           windows_add(&self->ways.windows, floats, floats, n, even, odd, numbers);
+    return exact_ways_add(&self->ways, floats, n, even, odd, numbers);
 }
 
 static uint64_t add_one_by_one(const struct plan *plan, const void *elements, size_t n,
@@ -73,7 +146,7 @@ static uint64_t add_one_by_one(const struct plan *plan, const void *elements, si
     const unsigned parts = parts_of(plan->layout);
     struct exact *const sum = &sums->parts[EXACT_REAL];
     if (!is_squared(plan))
-        return one_by_one_add(elements, n, input, parts, leaves_out(plan), sums);
+        return add_numbers(elements, n, input, parts, leaves_out(plan), sums);
     products_add(elements, part, elements, part, n * parts, sum, sum);
     return n;
 }
@@ -118,6 +191,85 @@ void exact_adder_add_pair(struct exact_adder *self, const double pair[2], uint64
     sum->counts[EXACT_COUNT] += (int64_t)n;
 }
 
+/* ---- results without a superaccumulator ---- */
+
+bool exact_is_plain(const struct plan *plan)
+{
+    const enum element input = plan->layout->input;
+    return !element_is_integer(input) && !element_is_complex(input) && plan->fold != FOLD_norm2 &&
+           !exact_has_parts(plan->finish.result) && !plan->finish.has_initial &&
+           plan->finish.from_nothing;
+}
+
+/* Leading digits as a superaccumulator has them: the first is not 0. */
+static struct exact_leading lead(const struct windows_total *total)
+{
+    const bool negative = total->units < 0;
+    unsigned __int128 bits = (unsigned __int128)total->units;
+    struct exact_leading leading = {.place = total->unit - EXACT_DIGIT_BITS, .negative = negative};
+    if (negative)
+        bits = -bits;
+    for (; bits && !(bits >> 3 * EXACT_DIGIT_BITS); bits <<= EXACT_DIGIT_BITS)
+        leading.place -= EXACT_DIGIT_BITS;
+    for (int k = 1; k < EXACT_SHOWN; k++)
+        leading.digits[k] = (uint32_t)(bits >> (k - 1) * EXACT_DIGIT_BITS);
+    return leading;
+}
+
+static struct scalar_wide round_total(const struct plan *plan, const struct windows_total *total)
+{
+    static const int64_t none[EXACT_COUNTS];
+    const struct finish *finish = &plan->finish;
+    const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
+    const int64_t divisor = mean ? (int64_t)total->numbers : 1;
+    const uint64_t bits =
+        exact_round_leading(lead(total), none, divisor, exact_format_of_part(finish));
+    return exact_answer(finish, bits, 0);
+}
+
+/* In units of 2^unit, which its last bit is no less than. */
+static __int128 in_units(struct exact_number x, int unit)
+{
+    const __int128 units = (__int128)x.significand << (x.significand ? x.exponent - unit : 0);
+    return x.negative ? -units : units;
+}
+
+static bool is_single(const struct plan *plan)
+{
+    return plan->finish.result == ELEMENT_FLOAT32;
+}
+
+/* Whether the sum of a pair is rounded but once where the processor adds it and converts it: that
+ * of narrower floats is a float64. */
+static bool is_rounded_once(const struct plan *plan)
+{
+    return reduction_row(plan->reduction)->nothing != NOTHING_nan &&
+           (plan->finish.result == ELEMENT_FLOAT64 ||
+            (is_single(plan) && plan->layout->input != ELEMENT_FLOAT64));
+}
+
+bool exact_round_pair(const struct plan *plan, const double pair[2], uint64_t n,
+                      struct scalar_wide *value)
+{
+    enum { FURTHEST = 126 - 53 };
+    struct exact_number numbers[2];
+    if (is_rounded_once(plan)) {
+        const double sum = pair[0] + pair[1];
+        *value = (struct scalar_wide){SCALAR_FLOAT, 0, is_single(plan) ? (float)sum : sum, 0};
+        return true;
+    }
+    for (int k = 0; k < 2; k++)
+        numbers[k] = exact_number_at(&pair[k], ELEMENT_FLOAT64);
+    const int a = numbers[numbers[0].significand == 0].exponent,
+              b = numbers[numbers[1].significand != 0].exponent;
+    if (a - b > FURTHEST || b - a > FURTHEST)
+        return false;
+    struct windows_total total = {.unit = a < b ? a : b, .numbers = n};
+    total.units = in_units(numbers[0], total.unit) + in_units(numbers[1], total.unit);
+    *value = round_total(plan, &total);
+    return true;
+}
+
 bool exact_adder_round(struct exact_adder *self, const struct plan *plan, const char *elements,
                        struct scalar_wide *value, uint64_t *count)
 {
@@ -125,7 +277,7 @@ bool exact_adder_round(struct exact_adder *self, const struct plan *plan, const 
     if (plan->n == 0 || plan->n > LOOP_MOST || !exact_is_plain(plan) ||
         !windows_total(&self->ways.windows, elements, plan->n, &total))
         return false;
-    *value = exact_round_total(plan, &total);
+    *value = round_total(plan, &total);
     *count = total.numbers;
     return true;
 }

@@ -2,15 +2,9 @@
  * the elements of each, as of an array by itself. Where a result's elements lie apart and its
  * neighbours' between them, several are gathered at a time, so that a cache line serves
  * them all. No order makes a difference to exact sums, and so none of this does. */
-#include "host/exact_along.h"
-
 #include "common/arithmetic.h"
-#include "common/slab.h"
 #include "host/exact.h"
-#include "host/exact_adder.h"
-#include "host/exact_answer.h"
-#include "host/exact_plain.h"
-#include "host/sharing.h"
+#include "host/tiles.h"
 #include "plan/axes.h"
 #include "run/explanation.h"
 #include "run/gather.h"
@@ -18,10 +12,8 @@
 #include "run/watch.h"
 
 #include <assert.h>
-#include <fenv.h>
 #include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -35,22 +27,21 @@ enum {
     FEW = 16,                  /* results that threads do not share */
     LONG = 1 << 18,            /* elements of each of those, at least */
     STRETCH = 1 << 24,         /* elements between two thoughts of the watch */
-    ELEMENTS_A_PIECE = 1 << 16
+    ELEMENTS_A_TILE = 1 << 16
 };
 
 struct along {
-    const struct job *job;
+    struct job *job;
     const struct plan *plan;
     const struct axes *axes;
-    struct exact_ways ways; /* to begin with */
-    turn_rows *turn;        /* what brings neighbours together, or NULL */
-    turn_rows *across;      /* what makes columns of short rows that are just added, or NULL */
-    bool adjacent;          /* whether neighbours lie one after the other, and are just added: */
-    uint64_t columns;       /* so many at once, or rows of as many as there are lanes */
-    const char *end;        /* of all elements, for its sake */
-    uint64_t start;         /* the first piece of this stretch */
-    uint64_t results_a_piece;
-    struct bench *benches;
+    struct exact_ways ways;    /* to begin with */
+    transpose_rows *transpose; /* what brings neighbours together, or NULL */
+    transpose_rows *across;    /* what makes columns of short rows that are just added, or NULL */
+    bool adjacent;             /* whether neighbours lie one after the other, and are just added: */
+    uint64_t columns;          /* so many at once, or rows of as many as there are lanes */
+    const char *end;           /* of all elements, for its sake */
+    struct tiles tiles;
+    uint64_t results_a_tile, count; /* of tiles */
     atomic_uint findings;
     atomic_bool failed;
 };
@@ -64,7 +55,7 @@ struct lane {
 };
 
 /* What one thread works with, in cache lines of its own. */
-struct bench {
+struct workspace {
     _Alignas(64) char elements[BUFFER];
     struct lane lanes[LANES];
     double sums[UNROUNDED_COLUMNS_MOST][2]; /* of neighbours */
@@ -138,10 +129,10 @@ static void add(struct lane *lane, const struct plan *plan, const char *elements
 }
 
 /* A result's answer. */
-static bool finish_sums(const struct along *self, struct bench *bench, struct lane *lane)
+static bool finish_sums(const struct along *self, struct workspace *own, struct lane *lane)
 {
-    struct job part = {.plan = &bench->one,
-                       .run = &bench->run,
+    struct job part = {.plan = &own->one,
+                       .run = &own->run,
                        .threads = self->job->threads,
                        .instructions = self->job->instructions};
     if (lane->state == FRESH)
@@ -150,30 +141,31 @@ static bool finish_sums(const struct along *self, struct bench *bench, struct la
 }
 
 /* Of the result that the walk is at. */
-static void finish(struct along *self, struct bench *bench, struct lane *lane,
+static void finish(struct along *self, struct workspace *own, struct lane *lane,
                    const struct walk_of_results *walk)
 {
-    results_move(walk, &bench->layout);
+    results_move(walk, &own->layout);
     if (lane->state == ROUNDED)
-        run_answer_exact(&bench->run, &bench->one, NULL, lane->value, lane->count);
-    else if (!finish_sums(self, bench, lane))
+        run_answer_exact(&own->run, &own->one, NULL, lane->value, lane->count);
+    else if (!finish_sums(self, own, lane))
         atomic_store(&self->failed, true);
-    store(&bench->one, &bench->run, walk->place);
+    store(&own->one, &own->run, walk->place);
     lane->state = FRESH;
 }
 
-static void add_result(struct along *self, struct bench *bench, const struct walk_of_results *walk)
+static void add_result(struct along *self, struct workspace *own,
+                       const struct walk_of_results *walk)
 {
     const struct plan *plan = self->plan;
-    results_move(walk, &bench->layout);
+    results_move(walk, &own->layout);
     if (plan->flat)
-        add(&bench->lanes[0], plan, bench->layout.data, 0, plan->n);
+        add(&own->lanes[0], plan, own->layout.data, 0, plan->n);
     for (uint64_t at = 0; at < plan->n && !plan->flat; at += CHUNK) {
-        const uint64_t n = gather_unconverted(self->job->instructions, &bench->layout, at,
-                                              least(plan->n - at, CHUNK), bench->elements);
-        add(&bench->lanes[0], plan, bench->elements, at, n);
+        const uint64_t n = gather_unconverted(self->job->instructions, &own->layout, at,
+                                              least(plan->n - at, CHUNK), own->elements);
+        add(&own->lanes[0], plan, own->elements, at, n);
     }
-    finish(self, bench, &bench->lanes[0], walk);
+    finish(self, own, &own->lanes[0], walk);
 }
 
 /* The sum of n elements, which nothing has rounded. */
@@ -186,18 +178,18 @@ static void add_pair(struct lane *lane, const double pair[2], uint64_t n)
 }
 
 /* Rows of elements of as many neighbours as there are lanes, where nothing is rounded. */
-static bool add_rows(struct bench *bench, const char *elements, int64_t stride, uint64_t rows)
+static bool add_rows(struct workspace *own, const char *elements, int64_t stride, uint64_t rows)
 {
-    if (!unrounded_is_due(&bench->unrounded) ||
-        !unrounded_add_columns(&bench->unrounded, elements, rows, stride, LANES, bench->sums))
+    if (!unrounded_is_due(&own->unrounded) ||
+        !unrounded_add_columns(&own->unrounded, elements, rows, stride, LANES, own->sums))
         return false;
     for (unsigned k = 0; k < LANES; k++)
-        add_pair(&bench->lanes[k], bench->sums[k], rows);
+        add_pair(&own->lanes[k], own->sums[k], rows);
     return true;
 }
 
 /* So many neighbours, from where the walk is on, which goes past them. */
-static void add_neighbours(struct along *self, struct bench *bench, struct walk_of_results *walk,
+static void add_neighbours(struct along *self, struct workspace *own, struct walk_of_results *walk,
                            unsigned count)
 {
     const struct plan *plan = self->plan;
@@ -206,43 +198,43 @@ static void add_neighbours(struct along *self, struct bench *bench, struct walk_
     const bool adds = self->adjacent && count == LANES && plan->n > ROWS_MOST;
     const uint64_t room = BUFFER / (count * size), most = adds ? least(room, ROWS) : room;
     const char *const data = (const char *)axes->reduced.data + walk->offset;
-    struct turning turning = {.n = count,
-                              .row_stride = axes->reduced.strides[0],
-                              .stride = axes->strides[axes->kept - 1],
-                              .end = self->end};
+    struct transposition transposition = {.n = count,
+                                          .row_stride = axes->reduced.strides[0],
+                                          .stride = axes->strides[axes->kept - 1],
+                                          .end = self->end};
     for (uint64_t at = 0; at < plan->n; at += most) {
-        turning.rows = least(plan->n - at, most);
-        turning.at = data + (int64_t)at * turning.row_stride;
-        if (adds && add_rows(bench, turning.at, turning.row_stride, turning.rows))
+        transposition.rows = least(plan->n - at, most);
+        transposition.at = data + (int64_t)at * transposition.row_stride;
+        if (adds && add_rows(own, transposition.at, transposition.row_stride, transposition.rows))
             continue;
-        self->turn(&turning, turning.rows, bench->elements);
+        self->transpose(&transposition, transposition.rows, own->elements);
         for (unsigned k = 0; k < count; k++)
-            add(&bench->lanes[k], plan, bench->elements + k * turning.rows * size, at,
-                turning.rows);
+            add(&own->lanes[k], plan, own->elements + k * transposition.rows * size, at,
+                transposition.rows);
     }
     for (unsigned k = 0; k < count; k++, results_next(walk))
-        finish(self, bench, &bench->lanes[k], walk);
+        finish(self, own, &own->lanes[k], walk);
 }
 
 /* Of a result whose elements' sum that is. */
-static void finish_pair(struct along *self, struct bench *bench, const double pair[2],
+static void finish_pair(struct along *self, struct workspace *own, const double pair[2],
                         const struct walk_of_results *walk)
 {
-    const struct plan *one = &bench->one;
+    const struct plan *one = &own->one;
     struct scalar_wide value;
     if (!exact_round_pair(one, pair, self->plan->n, &value)) {
-        add_pair(&bench->lanes[0], pair, self->plan->n);
-        finish(self, bench, &bench->lanes[0], walk);
+        add_pair(&own->lanes[0], pair, self->plan->n);
+        finish(self, own, &own->lanes[0], walk);
     } else if (!store_float(one, value.real, walk->place)) {
-        run_answer_exact(&bench->run, one, NULL, value, self->plan->n);
-        store(one, &bench->run, walk->place);
+        run_answer_exact(&own->run, one, NULL, value, self->plan->n);
+        store(one, &own->run, walk->place);
     }
 }
 
 /* As many neighbours as can be just added, from where the walk is on, which goes past them, or
  * none.
  */
-static uint64_t add_columns(struct along *self, struct bench *bench, struct walk_of_results *walk,
+static uint64_t add_columns(struct along *self, struct workspace *own, struct walk_of_results *walk,
                             uint64_t count)
 {
     const struct axes *axes = self->axes;
@@ -250,70 +242,64 @@ static uint64_t add_columns(struct along *self, struct bench *bench, struct walk
     const char *elements = (const char *)reduced->data + walk->offset;
     int64_t stride = reduced->strides[0];
     count = least(count, self->columns) / UNROUNDED_COLUMNS * UNROUNDED_COLUMNS;
-    if (count == 0 || !unrounded_is_due(&bench->unrounded))
+    if (count == 0 || !unrounded_is_due(&own->unrounded))
         return 0;
     if (self->across) {
-        const struct turning turning = {.at = elements,
-                                        .rows = count,
-                                        .n = self->plan->n,
-                                        .row_stride = axes->strides[axes->kept - 1],
-                                        .stride = stride,
-                                        .end = self->end};
-        self->across(&turning, count, bench->elements);
-        elements = bench->elements;
+        const struct transposition transposition = {.at = elements,
+                                                    .rows = count,
+                                                    .n = self->plan->n,
+                                                    .row_stride = axes->strides[axes->kept - 1],
+                                                    .stride = stride,
+                                                    .end = self->end};
+        self->across(&transposition, count, own->elements);
+        elements = own->elements;
         stride = (int64_t)(count * element_size(reduced->input));
     }
-    if (!unrounded_add_columns(&bench->unrounded, elements, self->plan->n, stride, count,
-                               bench->sums))
+    if (!unrounded_add_columns(&own->unrounded, elements, self->plan->n, stride, count, own->sums))
         return 0;
     for (uint64_t k = 0; k < count; k++, results_next(walk))
-        finish_pair(self, bench, bench->sums[k], walk);
+        finish_pair(self, own, own->sums[k], walk);
     return count;
 }
 
-static void start_bench(const struct along *self, struct bench *bench)
+static void start_workspace(const struct along *self, struct workspace *own)
 {
     for (unsigned k = 0; k < LANES; k++) {
-        bench->lanes[k].adder.ways = self->ways;
-        bench->lanes[k].state = FRESH;
+        own->lanes[k].adder.ways = self->ways;
+        own->lanes[k].state = FRESH;
     }
-    bench->unrounded = self->ways.unrounded;
-    run_begin(&bench->run, 0);
-    bench->layout = self->axes->reduced;
-    bench->one = *self->plan;
-    bench->one.layout = &bench->layout;
+    own->unrounded = self->ways.unrounded;
+    run_begin(&own->run, 0);
+    own->layout = self->axes->reduced;
+    own->one = *self->plan;
+    own->one.layout = &own->layout;
 }
 
-/* In plain arithmetic, whatever the caller has set. */
-static void add_piece(void *context, uint64_t index, unsigned thread)
+static void add_tile(void *context, uint64_t tile, char *memory)
 {
     struct along *self = context;
-    struct bench *const bench = &self->benches[thread];
+    struct workspace *const own = (struct workspace *)(void *)memory;
     const struct axes *axes = self->axes;
-    const uint64_t first = (self->start + index) * self->results_a_piece,
-                   end = least(first + self->results_a_piece, axes->results);
+    const uint64_t first = tile * self->results_a_tile,
+                   end = least(first + self->results_a_tile, axes->results);
     struct walk_of_results walk;
-    fenv_t callers;
-    fegetenv(&callers);
-    fesetenv(FE_DFL_ENV);
-    start_bench(self, bench);
+    start_workspace(self, own);
     results_start(&walk, axes, first);
     for (uint64_t at = first; at < end;) {
-        const uint64_t row = self->turn || self->across ? axes->shape[axes->kept - 1] : 1,
+        const uint64_t row = self->transpose || self->across ? axes->shape[axes->kept - 1] : 1,
                        left = least(end - at, row - at % row);
-        const uint64_t added = add_columns(self, bench, &walk, left);
-        const unsigned count = added ? 0 : self->turn ? (unsigned)least(left, LANES) : 1;
+        const uint64_t added = add_columns(self, own, &walk, left);
+        const unsigned count = added ? 0 : self->transpose ? (unsigned)least(left, LANES) : 1;
         at += added;
         if (count > 1) {
-            add_neighbours(self, bench, &walk, count);
+            add_neighbours(self, own, &walk, count);
         } else if (count == 1) {
-            add_result(self, bench, &walk);
+            add_result(self, own, &walk);
             results_next(&walk);
         }
         at += count;
     }
-    atomic_fetch_or(&self->findings, bench->run.findings);
-    fesetenv(&callers);
+    atomic_fetch_or(&self->findings, own->run.findings);
 }
 
 /* ---- all of them ---- */
@@ -354,61 +340,48 @@ static_assert(SHORT * UNROUNDED_COLUMNS <= CHUNK && ADDED_AT_ONCE <= CHUNK, "no 
 
 static void describe(struct along *self, const struct job *job)
 {
-#define TURNERS(name) TURNER(name),
-    static turn_rows *(*const turners[])(size_t) = {INSTRUCTION_SETS(TURNERS)};
-#undef TURNERS
-    const uint64_t n = job->plan->n;
+    const struct plan *plan = job->plan;
+    const struct axes *axes = plan->axes;
+    const size_t size = element_size(axes->reduced.input);
+    const uint64_t n = plan->n;
+    transpose_rows *const transpose = cpu_kernels(job->instructions)->transpose(size);
+    const bool adds = adds_neighbours(plan);
     struct exact_adder first;
-    self->job = job;
-    self->plan = job->plan;
-    self->axes = job->plan->axes;
-    turn_rows *const turn = turners[job->instructions](element_size(self->axes->reduced.input));
-    const bool adds = adds_neighbours(job->plan);
-    self->end = axes_end(self->axes);
-    if (lie_side_by_side(job->plan)) {
-        self->turn = turn;
-        self->adjacent = adds && self->axes->strides[self->axes->kept - 1] ==
-                                     (int64_t)element_size(self->axes->reduced.input);
+    *self = (struct along){.job = (struct job *)job, .plan = plan, .axes = axes};
+    self->end = axes_end(axes);
+    if (lie_side_by_side(plan)) {
+        self->transpose = transpose;
+        self->adjacent = adds && axes->strides[axes->kept - 1] == (int64_t)size;
         self->columns = self->adjacent ? columns_of(n) : 0;
     } else if (adds && n > 1 && n <= SHORT) {
-        self->across = turn;
+        self->across = transpose;
         self->columns = columns_of(n);
     }
-    self->results_a_piece = ELEMENTS_A_PIECE / (least(n, ELEMENTS_A_PIECE - 1) + 1);
-    if (self->turn && self->results_a_piece < LANES)
-        self->results_a_piece = LANES;
+    self->results_a_tile = ELEMENTS_A_TILE / (least(n, ELEMENTS_A_TILE - 1) + 1);
+    if (self->transpose && self->results_a_tile < LANES)
+        self->results_a_tile = LANES;
     exact_adder_start(&first, job);
     self->ways = first.ways;
-}
-
-static uint64_t pieces_of(const struct along *self)
-{
-    return divide_up(self->axes->results, self->results_a_piece);
-}
-
-static bool add_stretches(struct job *job, struct along *self)
-{
-    const uint64_t pieces = pieces_of(self),
-                   stretch = STRETCH / (self->results_a_piece * self->plan->n + 1) + 1;
-    const struct sharing sharing = {.pieces = pieces};
-    if (!sharing_run(sharing, job, pieces, stretch, &self->start, add_piece, self))
-        return false;
-    job->run->findings |= self->findings;
-    return !self->failed;
+    self->count = divide_up(axes->results, self->results_a_tile);
+    self->tiles = (struct tiles){.job = self->job,
+                                 .pieces = self->count,
+                                 .plain = true,
+                                 .stretch = STRETCH / (self->results_a_tile * n + 1) + 1,
+                                 .workspace = sizeof(struct workspace)};
 }
 
 static bool share_results(struct job *job)
 {
-    struct along self = {.start = 0};
+    struct along self;
     describe(&self, job);
-    self.benches =
-        aligned_alloc(_Alignof(struct bench),
-                      threads_for(&job->threads, pieces_of(&self)) * sizeof *self.benches);
-    const bool added = self.benches && add_stretches(job, &self);
-    if (!self.benches || self.failed)
+    const bool added = tiles_open(&self.tiles, self.count, "exact sums") &&
+                       tiles_run(&self.tiles, self.count, add_tile, &self);
+    if (self.failed)
         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for exact sums");
-    free(self.benches);
-    return added;
+    else if (added)
+        job->run->findings |= self.findings;
+    tiles_close(&self.tiles);
+    return added && !self.failed;
 }
 
 bool exact_along(struct job *job)
@@ -420,7 +393,7 @@ void exact_along_explain(const struct job *job)
 {
     struct explanation *explanation = job->run->explanation;
     struct loops *loops = &explanation->loops;
-    struct along self = {.start = 0};
+    struct along self;
     exact_explain(job, loops);
     loops->results = RESULTS_IN_TURN;
     if (are_few_and_long(job->plan)) {
@@ -428,7 +401,7 @@ void exact_along_explain(const struct job *job)
         return;
     }
     describe(&self, job);
-    loops->threads = threads_for(&job->threads, pieces_of(&self));
-    if (self.turn)
+    loops->threads = threads_for(&job->threads, self.count);
+    if (self.transpose)
         loops->results = RESULTS_SIDE_BY_SIDE;
 }

@@ -1,11 +1,9 @@
 /* A layout is folded in chunks of fixed length and the chunks' states in turn, so a sum's bits do
  * not depend on the number of threads, and rounding errors grow with the chunk's length and not
  * with the array's. */
-#include "host/folding.h"
-
 #include "common/arithmetic.h"
 #include "host/chunk.h"
-#include "host/sharing.h"
+#include "host/tiles.h"
 #include "run/watch.h"
 
 #include <stdatomic.h>
@@ -20,8 +18,8 @@ enum {
 
 struct folding {
     struct chunks all;
-    char *buffers;   /* one a thread, in an array */
-    uint64_t hidden; /* elements that did not take part so far */
+    struct tiles tiles; /* a thread's workspace is what it gathers into; states are in common */
+    uint64_t hidden;    /* elements that did not take part so far */
 };
 
 /* ---- many chunks ---- */
@@ -60,11 +58,10 @@ static bool matters(struct part *part, uint64_t chunk)
 }
 
 /* Where positions matter, what a piece has found goes from one chunk to the next. */
-static void fold_piece(void *context, uint64_t index, unsigned thread)
+static void fold_piece(void *context, uint64_t index, char *buffer)
 {
     struct part *part = context;
     const struct folding *self = part->folding;
-    char *const buffer = self->buffers + thread * self->all.buffer;
     const uint64_t first = index * part->chunks, end = first + part->chunks;
     char *state = part->states + first * self->all.width;
     uint64_t hidden = 0;
@@ -88,45 +85,37 @@ static uint64_t part_length(enum way way)
     return way_gathers(way) ? GATHERED_STRETCH : STRETCH;
 }
 
-/* Folds a stretch's elements; the result is the first of the states. *over: what lies after makes
- * no difference. */
-static bool fold_stretch(struct job *job, struct folding *self, uint64_t start, uint64_t n,
-                         char *states, bool *over)
+/* Chunks' states go one after the other until a stretch is full, and then the stretch's state to
+ * those of `stretches`, of which the first is the result. */
+static bool fold_parts(struct job *job, struct folding *self, char *stretches, char *states)
 {
-    uint64_t chunks = 0;
-    *over = false;
-    for (uint64_t at = 0; at < n && !*over; at += part_length(self->all.way)) {
-        if ((start || at) && watch_interrupted_lately(job->run, &job->asked))
+    const size_t width = self->all.width;
+    uint64_t n = job->plan->n, chunks = 0, count = 0;
+    for (uint64_t start = 0, length; start < n; start += length) {
+        if (start && watch_interrupted_lately(job->run, &job->asked))
             return false;
-        const uint64_t length = least(n - at, part_length(self->all.way));
+        length = least(n - start, part_length(self->all.way));
         const struct sharing sharing = sharing_for(job->plan, self->all.way, length);
         struct part part = {.folding = self,
-                            .start = start + at,
+                            .start = start,
                             .n = length,
                             .chunks = sharing.chunks,
-                            .states = states + at / CHUNK * self->all.width,
+                            .states = states + chunks * width,
                             .matter = chunks_of(length)};
-        threads_run(&job->threads, sharing.pieces, sharing.brief, fold_piece, &part);
+        self->tiles.pieces = sharing.pieces;
+        self->tiles.brief = sharing.brief;
+        tiles_run(&self->tiles, sharing.pieces, fold_piece, &part);
         self->hidden += part.hidden;
-        chunks = at / CHUNK + part.matter;
-        *over = part.matter < chunks_of(length);
+        chunks += part.matter;
+        if (part.matter < chunks_of(length)) /* what lies after makes no difference */
+            n = start + length;
+        if (start + length == n || (start + length) % STRETCH == 0) {
+            self->all.merge(states, chunks);
+            memcpy(stretches + count++ * width, states, width);
+            chunks = 0;
+        }
     }
-    self->all.merge(states, chunks);
-    return true;
-}
-
-/* Stretches, and then the states that they leave. */
-static bool fold_stretches(struct job *job, struct folding *self, char *states, char *of_chunks)
-{
-    const uint64_t n = job->plan->n;
-    uint64_t stretches = 0;
-    bool over = false;
-    for (uint64_t start = 0; start < n && !over; start += STRETCH) {
-        if (!fold_stretch(job, self, start, least(n - start, STRETCH), of_chunks, &over))
-            return false;
-        memcpy(states + stretches++ * self->all.width, of_chunks, self->all.width);
-    }
-    self->all.merge(states, stretches);
+    self->all.merge(stretches, count);
     return true;
 }
 
@@ -136,23 +125,21 @@ static bool fold_stretches(struct job *job, struct folding *self, char *states, 
  * from the heap, since a thread of the user's may have a stack of any size. */
 static bool fold_in_memory(struct job *job, struct folding *self, void *state)
 {
-    const uint64_t n = job->plan->n, stretches = divide_up(n, STRETCH);
-    const struct sharing sharing =
-        sharing_for(job->plan, self->all.way, least(n, part_length(self->all.way)));
-    const unsigned threads = threads_for(&job->threads, sharing.pieces);
-    const size_t of_stretches = chunk_aligned(stretches * self->all.width),
-                 of_chunks = chunk_aligned(chunks_of(least(n, STRETCH)) * self->all.width);
-    char *const memory =
-        aligned_alloc(chunk_aligned(1), of_stretches + of_chunks + threads * self->all.buffer);
-    if (!memory) {
-        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
+    const uint64_t n = job->plan->n;
+    const size_t of_stretches = tiles_aligned(divide_up(n, STRETCH) * self->all.width);
+    self->tiles =
+        (struct tiles){.job = job,
+                       .workspace = self->all.buffer,
+                       .common = of_stretches + chunks_of(least(n, STRETCH)) * self->all.width};
+    const uint64_t pieces =
+        sharing_for(job->plan, self->all.way, least(n, part_length(self->all.way))).pieces;
+    if (!tiles_open(&self->tiles, pieces, "partials"))
         return false;
-    }
-    self->buffers = memory + of_stretches + of_chunks;
-    const bool folded = fold_stretches(job, self, memory, memory + of_stretches);
+    char *const states = tiles_common(&self->tiles);
+    const bool folded = fold_parts(job, self, states, states + of_stretches);
     if (folded)
-        memcpy(state, memory, self->all.width);
-    free(memory);
+        memcpy(state, states, self->all.width);
+    tiles_close(&self->tiles);
     return folded;
 }
 
@@ -180,10 +167,9 @@ static bool fold_few(const struct job *job, void *state)
         sharing_for(job->plan, IN_PLACE, n).pieces > 1)
         return false;
     chunks_describe(&self.all, job);
-    self.buffers = states; /* none is needed */
     struct part part = {
         .folding = &self, .n = n, .chunks = chunks, .states = states, .matter = chunks};
-    fold_piece(&part, 0, 0);
+    fold_piece(&part, 0, NULL);
     self.all.merge(states, part.matter);
     memcpy(state, states, self.all.width);
     return true;
@@ -199,12 +185,13 @@ bool folding_run(struct job *job, void *state, uint64_t *count)
     }
     if (fold_at_once(job, state) || fold_few(job, state))
         return true;
-    struct folding *self = calloc(1, sizeof *self);
+    struct folding *self = malloc(sizeof *self);
     if (!self) {
         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
         return false;
     }
     chunks_describe(&self->all, job);
+    self->hidden = 0;
     const bool folded = fold_in_memory(job, self, state);
     *count -= self->hidden;
     free(self);

@@ -1,37 +1,22 @@
-#include "host/windows.h"
+/* Floats that are added exactly by vectors: where nothing is rounded, or in windows. */
+#include "common/arithmetic.h"
+#include "host/exact.h"
 
+#include <fenv.h>
 #include <math.h>
-#include <string.h>
 
-static void add_values(const struct windows *self, const void *floats, size_t n,
-                       struct windowed *found)
-{
-    static window_values *(*const sets[])(enum element, unsigned, bool) = {
-#define SET(name) WINDOWS(name),
-        INSTRUCTION_SETS(SET)};
-#undef SET
-    sets[self->instructions](self->type, self->count, self->leaves_out)(floats, n, self->highest,
-                                                                        found);
-    found->too_small = false;
-}
-
-static void add_products(const struct windows *self, const void *a, const void *b, size_t n,
-                         struct windowed *found)
-{
-    static window_products *(*const sets[])(enum element, unsigned) = {
-#define SET(name) PRODUCT_WINDOWS(name),
-        INSTRUCTION_SETS(SET)};
-#undef SET
-    sets[self->instructions](self->type, self->count)(a, b, n, self->highest, found);
-}
+/* ---- windows ---- */
 
 static void add(const struct windows *self, const void *floats, const void *others, size_t n,
                 struct windowed *found)
 {
-    if (self->products)
-        add_products(self, floats, others, n, found);
-    else
-        add_values(self, floats, n, found);
+    const struct cpu_kernels *kernels = cpu_kernels(self->instructions);
+    if (self->products) {
+        kernels->product_windows(self->type, self->count)(floats, others, n, self->highest, found);
+        return;
+    }
+    kernels->windows(self->type, self->count, self->leaves_out)(floats, n, self->highest, found);
+    found->too_small = false;
 }
 
 /* Whether something is lost of products. */
@@ -40,8 +25,8 @@ static bool loses(const struct windows *self)
     return self->products && self->type == ELEMENT_FLOAT64;
 }
 
-void windows_start(struct windows *self, enum instructions instructions, enum element type,
-                   bool leaves_out)
+static void start(struct windows *self, enum instructions instructions, enum element type,
+                  bool leaves_out)
 {
     *self = (struct windows){.instructions = instructions,
                              .type = type,
@@ -53,7 +38,7 @@ void windows_start(struct windows *self, enum instructions instructions, enum el
 /* Products of float32s have up to 48 bits. */
 void windows_start_products(struct windows *self, enum instructions instructions, enum element type)
 {
-    windows_start(self, instructions, type, false);
+    start(self, instructions, type, false);
     self->products = true;
     self->least = type == ELEMENT_FLOAT32 ? 2 : self->least;
     windows_forget(self);
@@ -88,12 +73,9 @@ static void put(struct exact *sum, int64_t units, int exponent)
     exact_put(sum, units < 0 ? -(uint64_t)units : (uint64_t)units, exponent, units < 0);
 }
 
-static void put_left(struct exact *sum, double left)
+static void put_float(struct exact *sum, double value)
 {
-    uint64_t bits;
-    memcpy(&bits, &left, sizeof bits);
-    if (left != 0)
-        exact_add(sum, exact_decode(bits, exact_format_of(ELEMENT_FLOAT64)));
+    exact_add(sum, exact_number_at(&value, ELEMENT_FLOAT64));
 }
 
 /* What the windows hold, the first for magnitudes up to 2^highest. */
@@ -130,7 +112,8 @@ bool windows_add(struct windows *self, const void *floats, const void *others, s
     if (loses(self))
         put_sums(self, found.lost, self->highest - WINDOW_LOST, even, odd);
     for (unsigned k = 0; k < found.lefts; k++)
-        put_left(k % 2 ? odd : even, found.left[k]);
+        if (found.left[k] != 0)
+            put_float(k % 2 ? odd : even, found.left[k]);
     *numbers = self->leaves_out ? found.numbers : n;
     return true;
 }
@@ -152,4 +135,83 @@ bool windows_total(struct windows *self, const void *floats, size_t n, struct wi
     total->unit = self->highest - WINDOW_UNIT - (int)(self->count - 1) * WINDOW_STEP;
     total->numbers = self->leaves_out ? found.numbers : n;
     return true;
+}
+
+/* ---- plain sums ---- */
+
+bool unrounded_is_told(enum instructions instructions)
+{
+    enum { MANY = 256 /* that every lane takes several of */ };
+    double floats[MANY];
+    struct unrounded unwanted;
+    fenv_t before;
+    for (unsigned k = 0; k < MANY; k++)
+        floats[k] = k < MANY / 2 ? 1 : 0x1p-60;
+    fegetenv(&before);
+    fesetenv(FE_DFL_ENV);
+    const bool rounded =
+        !cpu_kernels(instructions)->unrounded_sums(ELEMENT_FLOAT64, false)(floats, MANY, &unwanted);
+    fesetenv(&before);
+    return rounded;
+}
+
+bool unrounded_is_due(struct unrounded_floats *self)
+{
+    if (self->waits == 0)
+        return self->loop != NULL;
+    self->waits--;
+    return false;
+}
+
+/* A failure costs what four successes gain, so that what fails now and then is tried seldom, and
+ * what always does hardly ever. */
+static bool note(struct unrounded_floats *self, bool added)
+{
+    enum { SHORTEST = 8, LONGEST = 4 };
+    self->waits = added ? 0 : SHORTEST << self->failures;
+    self->failures = added ? 0 : least(self->failures + 1, LONGEST);
+    return added;
+}
+
+static bool add_unrounded(struct unrounded_floats *self, const void *floats, size_t n,
+                          struct exact *even, struct exact *odd, uint64_t *numbers)
+{
+    struct unrounded found;
+    if (!unrounded_is_due(self) || !note(self, self->loop(floats, n, &found)))
+        return false;
+    for (unsigned part = 0; part < self->parts; part++) {
+        put_float(even, found.sums[part][0]);
+        put_float(odd, found.sums[part][1]);
+    }
+    *numbers = self->leaves_out ? found.numbers : n;
+    return true;
+}
+
+bool unrounded_add_columns(struct unrounded_floats *self, const void *floats, size_t n,
+                           int64_t stride, size_t columns, double (*sums)[2])
+{
+    return note(self, self->columns(floats, n, stride, columns, sums));
+}
+
+/* ---- both ---- */
+
+void exact_ways_start(struct exact_ways *self, enum instructions instructions, enum element type,
+                      bool leaves_out, bool told)
+{
+    const struct cpu_kernels *kernels = cpu_kernels(instructions);
+    start(&self->windows, instructions, type, leaves_out);
+    self->unrounded = (struct unrounded_floats){0};
+    if (told)
+        self->unrounded =
+            (struct unrounded_floats){.loop = kernels->unrounded_sums(type, leaves_out),
+                                      .columns = kernels->unrounded_column_sums(type),
+                                      .parts = type == ELEMENT_FLOAT64 ? 2 : 1,
+                                      .leaves_out = leaves_out};
+}
+
+bool exact_ways_add(struct exact_ways *self, const void *floats, size_t n, struct exact *even,
+                    struct exact *odd, uint64_t *numbers)
+{
+    return add_unrounded(&self->unrounded, floats, n, even, odd, numbers) ||
+           windows_add(&self->windows, floats, floats, n, even, odd, numbers);
 }

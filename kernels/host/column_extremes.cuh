@@ -1,8 +1,8 @@
-/* Extremes of columns, and their places. */
+/* Extremes of columns, their places, and what registers have no lanes for. */
 #pragma once
 
-#include "column_parts.cuh"
 #include "extremes.cuh"
+#include "slabs.cuh"
 
 namespace KERNELS
 {
@@ -55,14 +55,13 @@ struct nothing_joined {
 
 /* The first of equals. */
 template <class In, class Order>
-struct column_extremes {
-    using element = In;
+struct column_extremes : column_lanes<In, In> {
     using keys = winning<In, Order>;
     using K = key<In>;
-    static constexpr unsigned in_register = register_bytes / sizeof(In),
-                              step = lanes_registers * in_register, abreast = groups_abreast;
+    using column_lanes<In, In>::in_register, column_lanes<In, In>::step;
+    static constexpr unsigned abreast = groups_abreast;
     using joined = nothing_joined;
-    static constexpr bool is_tree = false;
+    static constexpr bool is_tree = false, takes_groups = true;
     best_lanes<In, Order> all;
 
     /* What comparisons make of NaN is put right at the end: until then a row waits for nothing but
@@ -108,14 +107,14 @@ struct column_ranges {
     using highs = column_extremes<In, greatest>;
     using K = key<In>;
     static constexpr unsigned step = lows::step, abreast = 1;
-    static constexpr bool is_tree = false;
+    static constexpr bool is_tree = false, takes_groups = false, takes_no_rows = true;
     lows low[1];
     highs high[1];
 
-    LANES_FUNCTION static void take(column_ranges (&groups)[1], const part_of<In> &part)
+    LANES_FUNCTION void take(const part_of<In> &part)
     {
-        lows::take(groups[0].low, part);
-        highs::take(groups[0].high, part);
+        lows::take(low, part);
+        highs::take(high, part);
     }
 
     template <class State>
@@ -133,34 +132,16 @@ struct column_ranges {
 
 /* Positions have as many bits as elements. */
 template <class In, class Order>
-struct column_positions {
-    using element = In;
+struct column_positions : column_lanes<In, In> {
     using keys = winning<In, Order>;
     using K = key<In>;
     using position = bits_of<sizeof(In)>;
-    static constexpr unsigned in_register = register_bytes / sizeof(In),
-                              step = lanes_registers * in_register, abreast = 1;
+    using column_lanes<In, In>::in_register, column_lanes<In, In>::step;
     using joined = nothing_joined;
     static constexpr bool is_tree = false;
     best_lanes<In, Order> all;
     lanes<position> where = {};
 
-    LANES_FUNCTION static void take(column_positions (&groups)[1], const part_of<In> &part)
-    {
-        groups[0].take(part);
-    }
-
-    template <class State>
-    LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
-    {
-        position rows[step];
-        memcpy(rows, &where, sizeof rows);
-        put_each<K>(all.best, n, [=, &rows, &at](unsigned k, K best) {
-            to[k] = State::of(keys::template value<decltype(to->value)>(best), at.of(rows[k], k));
-        });
-    }
-
-  private:
     /* There is hardly ever a NaN, and where there is one, a part is taken once more. */
     LANES_FUNCTION void take(const part_of<In> &part)
     {
@@ -174,6 +155,17 @@ struct column_positions {
         take_rows<keys::nan_is_chosen>(part);
     }
 
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
+    {
+        position rows[step];
+        memcpy(rows, &where, sizeof rows);
+        put_each<K>(all.best, n, [=, &rows, &at](unsigned k, K best) {
+            to[k] = State::of(keys::template value<decltype(to->value)>(best), at.of(rows[k], k));
+        });
+    }
+
+  private:
     /* Whether there was a NaN. */
     template <bool WithNan>
     LANES_FUNCTION bool take_rows(const part_of<In> &part)
@@ -198,6 +190,117 @@ struct column_positions {
         all.best = best;
         where = found;
         return is_any(nans);
+    }
+};
+
+/* ---- numbers alone ---- */
+
+/* The first of equals; of no numbers, NaN. Floats that are NaN lose by themselves, and what has won
+ * against nothing else is told by whether there was any number. */
+template <class In, class Order>
+struct column_extreme_numbers : column_lanes<In, In> {
+    using joined = nothing_joined;
+    using keys = key_of<In>;
+    using K = key<In>;
+    using column_lanes<In, In>::in_register, column_lanes<In, In>::step;
+    static constexpr bool is_tree = false;
+    best_lanes<In, Order> all;
+    decltype(vector<K>{} < vector<K>{}) numbers[lanes_registers] = {};
+
+    LANES_FUNCTION void take(const part_of<In> &part)
+    {
+        column_extreme_numbers taken = *this;
+        for (unsigned row = 0; row < part.rows; row++)
+            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        taken.take(r, keys::of(loaded<vector<K>>(part[row] + r * in_register)));
+        *this = taken;
+    }
+
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    {
+        bits_of<sizeof(K)> is_number[step];
+        memcpy(is_number, numbers, sizeof is_number);
+        put_each<K>(all.best, n, [=, &is_number](unsigned k, K x) {
+            to[k] = is_number[k] ? State(keys::element(x)) : not_a_number<State>();
+        });
+    }
+
+  private:
+    LANES_FUNCTION void take(unsigned r, vector<K> x)
+    {
+        vector<K> &best = all.best.at[r];
+        numbers[r] |= ~keys::nan(x);
+        if constexpr (keys::nan_loses) {
+            best = Order()(x, best);
+        } else {
+            const auto better = Order::better(keys::rank(x), keys::rank(best)) & ~keys::nan(x);
+            best = better ? x : best;
+        }
+    }
+};
+
+/* ---- states ---- */
+
+/* Columns of values that registers have no lanes for, such as complex numbers: a state each, by the
+ * one definition of the fold. There is a single part of them: more rows lie too far apart. */
+
+/* Folds to which any NaN is as good as none; of nothing else the first is the result. */
+template <class Fold>
+constexpr bool tells_first_nan =
+    std::is_same_v<Fold, nanmin<value_of<Fold>>> || std::is_same_v<Fold, nanmax<value_of<Fold>>>;
+
+/* A state that is made of values has no parts of its own here. */
+template <class Fold>
+struct made_state {
+    state_of<Fold> state;
+};
+
+template <class Fold>
+struct column_states {
+    using element = value_of<Fold>;
+    using joined = nothing_joined;
+    static constexpr unsigned step = 8, abreast = 1;
+    static constexpr bool is_tree = false, takes_groups = false, takes_no_rows = true;
+    state_of<Fold> all[step];
+
+    LANES_FUNCTION column_states()
+    {
+        for (unsigned k = 0; k < step; k++)
+            all[k] = Fold::identity();
+    }
+
+    LANES_FUNCTION void take(const part_of<element> &part)
+    {
+        for (unsigned k = 0; k < step; k++)
+            all[k] = with_rows(all[k], part, k);
+    }
+
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    {
+        for (unsigned k = 0; k < n; k++)
+            to[k].state = all[k];
+    }
+
+  private:
+    /* Rows of a slab may begin anywhere. */
+    LANES_FUNCTION static element at(const part_of<element> &part, unsigned row, unsigned lane)
+    {
+        element x;
+        memcpy(&x, part[row] + lane, sizeof x);
+        return x;
+    }
+
+    LANES_FUNCTION static state_of<Fold> with_rows(state_of<Fold> state,
+                                                   const part_of<element> &part, unsigned lane)
+    {
+        for (unsigned row = 0; row < part.rows; row++)
+            state = Fold::merge(state, Fold::lift(at(part, row, lane), part.index_of(row)));
+        if constexpr (tells_first_nan<Fold>)
+            return is_nan(state) ? at(part, 0, lane) : state;
+        else
+            return state;
     }
 };
 

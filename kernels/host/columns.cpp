@@ -1,27 +1,16 @@
 /* What folds many results at once, compiled once for each set of instructions, as vectors.cpp is.
  */
-#include "columns.cuh"
 #include "column_extremes.cuh"
-#include "column_moments.cuh"
-#include "column_norms.cuh"
-#include "column_numbers.cuh"
-#include "column_products.cuh"
-#include "column_states.cuh"
 #include "column_sums.cuh"
-#include "pairs.cuh"
 #include "products.cuh"
-#include "turns.cuh"
+#include "table.h"
+#include "transpose.cuh"
+#include "types.cuh"
 
 namespace KERNELS
 {
 namespace
 {
-
-template <class In>
-constexpr bool is_truth = std::is_same_v<In, boolean>;
-
-template <class V>
-constexpr bool is_complex = parts_of<V>::count > 1;
 
 template <class In, class V>
 constexpr fold_slab *sum_of()
@@ -41,9 +30,9 @@ constexpr fold_slab *product_of()
 {
     using wide = std::conditional_t<std::is_same_v<V, uint64_t>, uint64_t, int64_t>;
     if constexpr (is_truth<In>)
-        return fold_slab_by<column_sums<uint8_t, wide, truths, prod>, V>;
+        return fold_slab_to<column_sums<uint8_t, wide, truths, prod>, wide, V>;
     else if constexpr (std::is_integral_v<V>)
-        return fold_slab_by<column_sums<In, wide, as_they_are, prod>, V>;
+        return fold_slab_to<column_sums<In, wide, as_they_are, prod>, wide, V>;
     else
         return fold_slab_by<column_sums<In, V, as_they_are, prod>, V>;
 }
@@ -110,22 +99,6 @@ fold_slab *float_loop_of(enum fold fold)
     }
 }
 
-template <class Fold>
-constexpr fold_slab *states_by = fold_slab_by<column_states<Fold>, made_state<Fold>>;
-
-template <class V>
-fold_slab *states_loop_of(enum fold fold)
-{
-    switch (fold) {
-#define FOLD(name, ladder, indexed, types)                                                         \
-    case FOLD_##name:                                                                              \
-        return states_by<name<V>>;
-#include "common/reductions.def"
-    default:
-        return nullptr;
-    }
-}
-
 /* Folds of complex numbers that their parts' lanes take. */
 template <class T>
 fold_slab *complex_loop_of(enum fold fold)
@@ -144,6 +117,35 @@ fold_slab *complex_loop_of(enum fold fold)
         return fold_slab_by<column_number_sums<T, V>, state_of<nansum<V>>, 2>;
     case FOLD_norm2:
         return fold_slab_by<column_squares<T, 2>, state_of<norm2<V>>, 2>;
+    default:
+        return nullptr;
+    }
+}
+
+/* Whether those are all that there is to it; all other folds make a state each. */
+constexpr bool has_complex_lanes(enum fold fold)
+{
+    return fold == FOLD_sum || fold == FOLD_prod || fold == FOLD_nonzero || fold == FOLD_variance ||
+           fold == FOLD_nansum || fold == FOLD_norm2;
+}
+
+template <class Fold, enum fold Number>
+constexpr fold_slab *states_by()
+{
+    if constexpr (has_complex_lanes(Number))
+        return nullptr;
+    else
+        return fold_slab_by<column_states<Fold>, made_state<Fold>>;
+}
+
+template <class V>
+fold_slab *states_loop_of(enum fold fold)
+{
+    switch (fold) {
+#define FOLD(name, ladder, indexed, types)                                                         \
+    case FOLD_##name:                                                                              \
+        return states_by<name<V>, FOLD_##name>();
+#include "common/reductions.def"
     default:
         return nullptr;
     }
@@ -231,38 +233,35 @@ fold_slab *extremes_as_they_are(enum fold fold)
 
 using namespace KERNELS;
 
-fold_slab *SLAB_LOOP(GRED_INSTRUCTIONS)(enum fold fold, enum element input,
-                                        enum element accumulator)
+/* Of integers and halves, which are narrower than their accumulators. */
+static fold_slab *find_narrow(enum fold fold, enum element input)
 {
-    switch (pair_of(input, accumulator)) {
-#define OWN(IN, In, ACC, V)                                                                        \
-    case pair_of(ELEMENT_##IN, ELEMENT_##ACC):                                                     \
-        return loop_of<In, V>(fold);
-        OWN_ACCUMULATORS(OWN)
-#define SUMMED(IN, In, ACC, V)                                                                     \
-    case pair_of(ELEMENT_##IN, ELEMENT_##ACC):                                                     \
-        return converting_loop_of<In, V>(fold);
-        WIDER_ACCUMULATORS(SUMMED)
-#define TRUTHS(IN, In, ACC, V)                                                                     \
-    case pair_of(ELEMENT_##IN, ELEMENT_BOOL):                                                      \
-        return loop_of_truths<In>(fold);
-        OWN_ACCUMULATORS(TRUTHS)
-#define NARROW(NAME, T)                                                                            \
-    case pair_of(ELEMENT_##NAME, ELEMENT_##NAME):                                                  \
-        return extremes_as_they_are<T>(fold);
-        NARROW(INT8, int8_t)
-        NARROW(INT16, int16_t)
-        NARROW(UINT8, uint8_t)
-        NARROW(UINT16, uint16_t)
-        NARROW(UINT32, uint32_t)
-        NARROW(FLOAT16, float16)
-        NARROW(BFLOAT16, bfloat16)
-    default:
-        return nullptr;
-    }
+    return visit_elements(input, [=](auto in, auto v) -> fold_slab * {
+        using In = type_in<decltype(in)>;
+        constexpr bool narrow = sizeof(In) < sizeof(type_in<decltype(v)>);
+        if constexpr (narrow && !is_truth<In>)
+            return extremes_as_they_are<In>(fold);
+        else
+            return nullptr;
+    });
 }
 
-fold_slab *STATES_LOOP(GRED_INSTRUCTIONS)(enum fold fold, enum element type)
+fold_slab *KERNELS::find_columns(enum fold fold, enum element input, enum element accumulator)
+{
+    if (accumulator == ELEMENT_BOOL)
+        return visit_elements(
+            input, [=](auto in, auto) { return loop_of_truths<type_in<decltype(in)>>(fold); });
+    if (accumulator == input && element_accumulator(input) != input)
+        return find_narrow(fold, input);
+    return visit_pairs(
+        input, accumulator,
+        [=](auto in, auto v) { return loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold); },
+        [=](auto in, auto v) {
+            return converting_loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold);
+        });
+}
+
+fold_slab *KERNELS::find_columns_of_states(enum fold fold, enum element type)
 {
     switch (type) {
     case ELEMENT_COMPLEX64:
@@ -274,18 +273,18 @@ fold_slab *STATES_LOOP(GRED_INSTRUCTIONS)(enum fold fold, enum element type)
     }
 }
 
-turn_rows *TURNER(GRED_INSTRUCTIONS)(size_t size)
+transpose_rows *KERNELS::find_transpose(size_t size)
 {
     switch (size) {
     case 1:
-        return turn_all<uint8_t>;
+        return transpose_all<uint8_t>;
     case 2:
-        return turn_all<uint16_t>;
+        return transpose_all<uint16_t>;
     case 4:
-        return turn_all<uint32_t>;
+        return transpose_all<uint32_t>;
     case 8:
-        return turn_all<uint64_t>;
+        return transpose_all<uint64_t>;
     default:
-        return turn_all<struct complex128>;
+        return transpose_all<struct complex128>;
     }
 }

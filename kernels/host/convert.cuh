@@ -218,6 +218,11 @@ LANES_FUNCTION vector<T> converted(const In *x)
         return as<T>(loaded<narrow_vector<T, In>>(x));
 }
 
+LANES_FUNCTION vector<double> without_sign(vector<double> x)
+{
+    return vector<double>(vector<uint64_t>(x) & uint64_t(INT64_MAX));
+}
+
 /* An element that leaves a sum what it is. */
 template <class In>
 LANES_FUNCTION In nothing_to_add()

@@ -1,8 +1,8 @@
 /* Dot products, fast ones. This file is compiled once for each set of instructions, which
  * GRED_INSTRUCTIONS names. */
 #include "sums.cuh"
-
-#include "common/dots.h"
+#include "table.h"
+#include "types.cuh"
 
 namespace KERNELS
 {
@@ -85,7 +85,8 @@ void float_dot(const void *a, const void *b, size_t n, union dotted *result)
     const size_t floats = n * Parts, left = floats % way::step, ready = floats - left;
     auto lanes = dot_as_tree<way>(x, y, ready / way::step);
     if (left) {
-        const filled_up<In, way::step> last_x(x + ready, left, In{}), last_y(y + ready, left, In{});
+        const filled_up<const In *, way::step> last_x(x + ready, left, In{}),
+            last_y(y + ready, left, In{});
         lanes.join(dot_as_tree<way>(last_x.at, last_y.at, 1));
     }
     lanes.total(result);
@@ -123,40 +124,15 @@ void truth_dot(const void *a, const void *b, size_t n, union dotted *result)
 
 using namespace KERNELS;
 
-dot_elements *DOTS(GRED_INSTRUCTIONS)(enum element element)
+dot_elements *KERNELS::find_dot(enum element element)
 {
-    switch (element) {
-    case ELEMENT_BOOL:
-        return truth_dot;
-    case ELEMENT_INT8:
-        return integer_dot<int8_t>;
-    case ELEMENT_INT16:
-        return integer_dot<int16_t>;
-    case ELEMENT_INT32:
-        return integer_dot<int32_t>;
-    case ELEMENT_INT64:
-        return integer_dot<int64_t>;
-    case ELEMENT_UINT8:
-        return integer_dot<uint8_t>;
-    case ELEMENT_UINT16:
-        return integer_dot<uint16_t>;
-    case ELEMENT_UINT32:
-        return integer_dot<uint32_t>;
-    case ELEMENT_UINT64:
-        return integer_dot<uint64_t>;
-    case ELEMENT_FLOAT16:
-        return float_dot<float16, 1>;
-    case ELEMENT_BFLOAT16:
-        return float_dot<bfloat16, 1>;
-    case ELEMENT_FLOAT32:
-        return float_dot<float, 1>;
-    case ELEMENT_FLOAT64:
-        return float_dot<double, 1>;
-    case ELEMENT_COMPLEX64:
-        return float_dot<float, 2>;
-    case ELEMENT_COMPLEX128:
-        return float_dot<double, 2>;
-    default:
-        return nullptr;
-    }
+    return visit_elements(element, [](auto in, auto) -> dot_elements * {
+        using In = type_in<decltype(in)>;
+        if constexpr (std::is_same_v<In, boolean>)
+            return truth_dot;
+        else if constexpr (std::is_integral_v<In>)
+            return integer_dot<In>;
+        else
+            return float_dot<typename parts_of<In>::type, parts_of<In>::count>;
+    });
 }

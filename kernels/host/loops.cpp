@@ -2,7 +2,9 @@
  * vectors.cpp makes them. */
 #include "../finishing.cuh"
 #include "many_results.cuh"
-#include "targets.h"
+#include "types.cuh"
+
+#include "common/cpu_kernels.h"
 
 namespace KERNELS
 {
@@ -32,80 +34,42 @@ void fold_onto(void *onto, const void *states, size_t n)
         x[i] = Fold::merge(x[i], y[i]);
 }
 
-/* ---- which loops there are ---- */
-
-template <template <class> class Fold>
-merge_states *states_all(enum element accumulator)
-{
-#define STATES(V) merge_neighbours<Fold<V>>
-    switch (accumulator) {
-        ACCUMULATORS_all(STATES) default : return nullptr;
-    }
-}
-
-template <template <class> class Fold>
-merge_states *states_floats(enum element accumulator)
-{
-    switch (accumulator) {
-        ACCUMULATORS_floats(STATES) default : return nullptr;
-    }
-}
-
-template <template <class> class Fold>
-fold_pairs *pairs_all(enum element accumulator)
-{
-#define PAIRS(V) fold_onto<Fold<V>>
-    switch (accumulator) {
-        ACCUMULATORS_all(PAIRS) default : return nullptr;
-    }
-}
-
-template <template <class> class Fold>
-fold_pairs *pairs_floats(enum element accumulator)
-{
-    switch (accumulator) {
-        ACCUMULATORS_floats(PAIRS) default : return nullptr;
-    }
-}
-
-/* ---- states ---- */
+/* What there is of one fold and one type of values. */
+struct state_row {
+    size_t bytes;
+    void (*put_identity)(void *state);
+    merge_states *merge;
+    fold_pairs *fold_onto;
+};
 
 template <class Fold>
-size_t put_identity(void *state)
+void put_identity(void *state)
 {
     static_assert(sizeof(state_of<Fold>) <= STATE_BYTES_MAX, "states need more room");
     const state_of<Fold> identity = Fold::identity();
     memcpy(state, &identity, sizeof identity);
-    return sizeof identity;
 }
 
-template <template <class> class Fold>
-size_t identity_all(enum element accumulator, void *state)
-{
-#define IDENTITY(V) put_identity<Fold<V>>(state)
-    switch (accumulator) {
-        ACCUMULATORS_all(IDENTITY) default : return 0;
-    }
-}
+template <class Fold>
+constexpr state_row row_of_fold = {sizeof(state_of<Fold>), put_identity<Fold>,
+                                   merge_neighbours<Fold>, fold_onto<Fold>};
 
-template <template <class> class Fold>
-size_t identity_floats(enum element accumulator, void *state)
+/* Of nothing where the fold does not take such values. */
+const state_row &row_of(enum fold fold, enum element accumulator)
 {
-    switch (accumulator) {
-        ACCUMULATORS_floats(IDENTITY) default : return 0;
-    }
-}
-
-size_t identity_of(enum fold fold, enum element accumulator, void *state)
-{
+    static constexpr state_row nothing = {0, [](void *) {}, nullptr, nullptr};
+    const state_row *row = nullptr;
     switch (fold) {
 #define FOLD(name, ladder, indexed, types)                                                         \
     case FOLD_##name:                                                                              \
-        return identity_##types<name>(accumulator, state);
+        row = visit_##types(accumulator,                                                           \
+                            [](auto v) { return &row_of_fold<name<type_in<decltype(v)>>>; });      \
+        break;
 #include "common/reductions.def"
     default:
-        return 0;
+        break;
     }
+    return row ? *row : nothing;
 }
 
 /* ---- settled states ---- */
@@ -167,13 +131,22 @@ using namespace KERNELS;
 
 size_t state_bytes(enum fold fold, enum element accumulator)
 {
-    alignas(STATE_ALIGNMENT) char unwanted[STATE_BYTES_MAX];
-    return identity_of(fold, accumulator, unwanted);
+    return row_of(fold, accumulator).bytes;
 }
 
 void state_identity(enum fold fold, enum element accumulator, void *state)
 {
-    identity_of(fold, accumulator, state);
+    row_of(fold, accumulator).put_identity(state);
+}
+
+merge_states *loop_of_states(enum fold fold, enum element accumulator)
+{
+    return row_of(fold, accumulator).merge;
+}
+
+fold_pairs *loop_of_pairs(enum fold fold, enum element accumulator)
+{
+    return row_of(fold, accumulator).fold_onto;
 }
 
 void state_finish(enum reduction reduction, const struct finish *how, const void *state,
@@ -200,8 +173,8 @@ void states_finish(enum reduction reduction, const struct finish *how, const uin
 
 bool states_lack_numbers(enum fold fold, enum element accumulator, const void *states, uint64_t n)
 {
-#define LACK(V) lack_numbers<V>(fold, states, n)
     switch (accumulator) {
+#define LACK(V) lack_numbers<V>(fold, states, n)
         ACCUMULATORS_floats(LACK) default : return false;
     }
 }
@@ -248,19 +221,18 @@ is_settled *settling_of(enum reduction reduction, enum element type)
     }
 }
 
-static fold_values *vector_loop(enum instructions instructions, enum fold fold, enum element input,
-                                enum element accumulator)
+const struct cpu_kernels *cpu_kernels(enum instructions instructions)
 {
-    static constexpr decltype(&VECTOR_LOOP(baseline)) sets[] = {
-#define SET(name) VECTOR_LOOP(name),
+    static constexpr const struct cpu_kernels *sets[] = {
+#define SET(name) &CPU_KERNELS(name),
         INSTRUCTION_SETS(SET)};
-    return sets[instructions](fold, input, accumulator);
+    return sets[instructions];
 }
 
 fold_values *loop_of_values(enum instructions instructions, enum fold fold,
                             enum element accumulator)
 {
-    return vector_loop(instructions, fold, accumulator, accumulator);
+    return cpu_kernels(instructions)->values(fold, accumulator, accumulator);
 }
 
 /* Whether to convert elements to the accumulator at once makes no difference: that is the type
@@ -277,30 +249,6 @@ fold_values *loop_of_elements(enum instructions instructions, enum fold fold, en
                               enum element type)
 {
     return skips_the_type(fold, input, type)
-               ? vector_loop(instructions, fold, input, element_accumulator(type))
+               ? cpu_kernels(instructions)->values(fold, input, element_accumulator(type))
                : nullptr;
-}
-
-merge_states *loop_of_states(enum fold fold, enum element accumulator)
-{
-    switch (fold) {
-#define FOLD(name, ladder, indexed, types)                                                         \
-    case FOLD_##name:                                                                              \
-        return states_##types<name>(accumulator);
-#include "common/reductions.def"
-    default:
-        return nullptr;
-    }
-}
-
-fold_pairs *loop_of_pairs(enum fold fold, enum element accumulator)
-{
-    switch (fold) {
-#define FOLD(name, ladder, indexed, types)                                                         \
-    case FOLD_##name:                                                                              \
-        return pairs_##types<name>(accumulator);
-#include "common/reductions.def"
-    default:
-        return nullptr;
-    }
 }

@@ -3,12 +3,57 @@
 #pragma once
 
 #include "../finishing.cuh"
-#include "to_halves.cuh"
+#include "registers.cuh"
+#include "types.cuh"
 
 namespace KERNELS
 {
 namespace
 {
+
+/* ---- halves ---- */
+
+/* Floats are rounded several side by side without a branch, as half_of_double rounds one. */
+constexpr unsigned halves_abreast = 4;
+
+template <class T>
+using abreast = vector<T, halves_abreast * sizeof(T)>;
+
+/* Cut off, but odd if anything was: what is rounded to nearest after that is rounded right. */
+LANES_FUNCTION abreast<float> as_floats(abreast<double> x)
+{
+    using bits = abreast<uint64_t>;
+    constexpr uint64_t last = uint64_t(1) << 29, below = last - 1;
+    const bits cut = (bits(x) & ~below) | (((bits(x) & below) + below) & last);
+    return __builtin_convertvector(abreast<double>(cut), abreast<float>);
+}
+
+LANES_FUNCTION abreast<float> as_floats(abreast<float> x)
+{
+    return x;
+}
+
+/* Exponents get the other bias, and what is dropped rounds the rest; to add what leaves no room for
+ * smaller bits rounds subnormal ones. */
+template <class Float>
+LANES_FUNCTION abreast<uint16_t> to_halves(abreast<Float> numbers)
+{
+    using bits = abreast<uint32_t>;
+    using compared = abreast<int32_t>;
+    constexpr int32_t least_normal = 0x38800000, beyond = 0x47800000, infinity = 0x7f800000;
+    const bits x = bits(as_floats(numbers)), sign = x >> 16 & 0x8000, magnitude = x & INT32_MAX,
+               odd = magnitude >> 13 & 1, room = bits(abreast<float>{} + 0.5f);
+    const bits normal = (magnitude + odd + 0xfff - (112u << 23)) >> 13,
+               subnormal = bits(abreast<float>(magnitude) + 0.5f) - room,
+               nan = (magnitude >> 13 & 0x3ff) | 0x7e00, infinite = bits{} + 0x7c00u;
+    const compared size = compared(magnitude);
+    const bits finite = size < least_normal ? subnormal : normal,
+               number = size >= beyond ? infinite : finite,
+               half = (size > infinity ? nan : number) | sign;
+    return __builtin_convertvector(half, abreast<uint16_t>);
+}
+
+/* ---- many states ---- */
 
 template <class Finishing, class = void>
 struct is_stored : std::false_type {};
@@ -341,28 +386,15 @@ __attribute__((noinline)) void finish_many(const many &self)
     });
 }
 
-template <class Finishing, template <class> class Fold>
-void finish_many_all(const many &self)
-{
-#define FINISH_MANY(V) finish_many<Finishing, Fold<V>>(self)
-    switch (self.how.accumulator) {
-        ACCUMULATORS_all(FINISH_MANY) default : return;
-    }
-}
-
-template <class Finishing, template <class> class Fold>
-void finish_many_floats(const many &self)
-{
-    switch (self.how.accumulator) {
-        ACCUMULATORS_floats(FINISH_MANY) default : return;
-    }
-}
-
 #define FOLD(name, ladder, indexed, types)                                                         \
     template <class Finishing>                                                                     \
     void finish_many_of_##name(const many &self)                                                   \
     {                                                                                              \
-        finish_many_##types<Finishing, name>(self);                                                \
+        void (*const finish)(const many &) = visit_##types(self.how.accumulator, [](auto v) {      \
+            return &finish_many<Finishing, name<type_in<decltype(v)>>>;                            \
+        });                                                                                        \
+        if (finish)                                                                                \
+            finish(self);                                                                          \
     }
 #include "common/reductions.def"
 

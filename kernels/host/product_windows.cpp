@@ -1,5 +1,7 @@
 /* Exact sums of products in windows. This file is compiled once for each set of instructions, which
  * GRED_INSTRUCTIONS names. */
+#include "table.h"
+#include "types.cuh"
 #include "windows.cuh"
 
 namespace KERNELS
@@ -51,6 +53,7 @@ LANES_FUNCTION doubles lost_of(doubles a, doubles b, doubles product)
 
 template <class In, unsigned Windows>
 struct product_way {
+    using element = In;
     static constexpr unsigned step = product_registers * in_register;
     /* Of no narrower type's product anything is lost. */
     static constexpr bool loses = std::is_same_v<In, double>;
@@ -70,15 +73,15 @@ struct product_way {
         }
     }
 
-    LANES_FUNCTION void take(const In *a, const In *b)
+    LANES_FUNCTION void take(pairs_at<In> at)
     {
         doubles left[product_registers], left_of_lost[product_registers];
         words any = {};
         EACH_REGISTER(unsigned r = 0; r < product_registers; r++)
         {
-            const doubles x = widened(a + r * in_register), y = widened(b + r * in_register),
-                          product = x * y;
-            compare(r, magnitude_of(product));
+            const doubles x = converted<double>(at.a + r * in_register),
+                          y = converted<double>(at.b + r * in_register), product = x * y;
+            compare(r, without_sign(product));
             left[r] = windows.left_of(r, product);
             any |= words(left[r]);
             if constexpr (loses) {
@@ -129,51 +132,36 @@ struct product_way {
 /* Looks for products that are so small that what they have lost may be no float, though no factor
  * is 0. */
 struct small_products {
+    using element = double;
     static constexpr unsigned step = in_register;
     words any = {};
 
-    LANES_FUNCTION void take(const double *a, const double *b)
+    LANES_FUNCTION void take(pairs_at<double> at)
     {
-        const doubles x = loaded<doubles>(a), y = loaded<doubles>(b),
+        const doubles x = loaded<doubles>(at.a), y = loaded<doubles>(at.b),
                       limit = in_all(__builtin_ldexp(1, WINDOW_LEAST_PRODUCT));
-        any |= words(magnitude_of(x * y) < limit) & words(x != 0.0) & words(y != 0.0);
+        any |= words(without_sign(x * y) < limit) & words(x != 0.0) & words(y != 0.0);
     }
 };
 
-/* Takes all pairs, the last ones filled up with zeros. */
-template <class Way, class In>
-LANES_FUNCTION void take_pairs(Way &way, const In *a, const In *b, size_t n)
-{
-    const size_t left = n % Way::step;
-    const filled_up<In, Way::step> last_a(a + n - left, left, In{}),
-        last_b(b + n - left, left, In{});
-    for (size_t k = 0; k < n - left; k += Way::step) {
-        fetch_ahead<Way::step * sizeof(In)>(a + k);
-        fetch_ahead<Way::step * sizeof(In)>(b + k);
-        way.take(a + k, b + k);
-    }
-    if (left)
-        way.take(last_a.at, last_b.at);
-}
-
-bool is_any_too_small(const double *a, const double *b, size_t n)
+bool is_any_too_small(pairs_at<double> pairs, size_t n)
 {
     small_products products;
-    take_pairs(products, a, b, n);
+    take_all(products, pairs, n, 0.0);
     return is_any(products.any);
 }
 
 template <class In, unsigned Windows>
 void product_loop(const void *a, const void *b, size_t n, int highest, struct windowed *result)
 {
-    const In *const x = static_cast<const In *>(a), *const y = static_cast<const In *>(b);
+    const pairs_at<In> pairs = {static_cast<const In *>(a), static_cast<const In *>(b)};
     product_way<In, Windows> products(highest, result);
-    take_pairs(products, x, y, n);
+    take_all(products, pairs, n, In{});
     products.finish();
     result->too_small = false;
     if constexpr (products.loses)
         result->too_small = products.least_product() < __builtin_ldexp(1, WINDOW_LEAST_PRODUCT) &&
-                            is_any_too_small(x, y, n);
+                            is_any_too_small(pairs, n);
 }
 
 template <class In>
@@ -194,16 +182,8 @@ window_products *loop_of(unsigned windows)
 
 using namespace KERNELS;
 
-window_products *PRODUCT_WINDOWS(GRED_INSTRUCTIONS)(enum element element, unsigned windows)
+window_products *KERNELS::find_product_windows(enum element element, unsigned windows)
 {
-    switch (element) {
-    case ELEMENT_FLOAT16:
-        return loop_of<float16>(windows);
-    case ELEMENT_BFLOAT16:
-        return loop_of<bfloat16>(windows);
-    case ELEMENT_FLOAT32:
-        return loop_of<float>(windows);
-    default:
-        return loop_of<double>(windows);
-    }
+    return visit_real_floats(element,
+                             [=](auto in) { return loop_of<type_in<decltype(in)>>(windows); });
 }

@@ -2,7 +2,6 @@
  * all of a product, and of complex numbers by parts that are in registers of their own. */
 #pragma once
 
-#include "counts.cuh"
 #include "sums.cuh"
 
 namespace KERNELS
@@ -24,14 +23,6 @@ struct ones_for_nan {
     }
 };
 
-template <class In, class V, class Of>
-void float_product_loop(const void *elements, size_t n, uint64_t, void *state)
-{
-    const auto lanes = added_up<sum_lanes<In, V, prod, Of>>(static_cast<const In *>(elements), n,
-                                                            one_element<In>());
-    lanes.template total<1>(static_cast<V *>(state));
-}
-
 /* ---- integers ---- */
 
 /* Neighbours, multiplied in twice as many bits, until those are all there are. */
@@ -51,50 +42,24 @@ LANES_FUNCTION vector<uint64_t> pairs_multiplied(vector<In> x)
 }
 
 template <class In>
-struct integer_product_lanes {
-    using element = In;
-    static constexpr unsigned in_register = register_bytes / sizeof(In),
-                              step = lanes_registers * in_register;
-    lanes<uint64_t> products;
+struct multiplied_in_pairs {
+    static constexpr unsigned elements = sizeof(uint64_t) / sizeof(In);
 
-    LANES_FUNCTION integer_product_lanes()
+    template <class T>
+    LANES_FUNCTION static vector<T> of(const In *x)
     {
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        products.at[r] = in_all(uint64_t(1));
-    }
-
-    LANES_FUNCTION void take(const In *x)
-    {
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        products.at[r] *= pairs_multiplied<In>(loaded<vector<In>>(x + r * in_register));
-    }
-
-    LANES_FUNCTION uint64_t product() const
-    {
-        uint64_t all;
-        products.template merged<1>(&all, [](auto a, auto b) { return a * b; });
-        return all;
+        return pairs_multiplied<In>(loaded<vector<In>>(x));
     }
 };
 
 template <class In>
 SHARED_FUNCTION uint64_t packed_product(const In *x, size_t n)
 {
-    integer_product_lanes<In> lanes;
-    take_all(lanes, x, n, 1);
-    return lanes.product();
-}
-
-template <class In, class V, class Fold>
-void integer_product_loop(const void *elements, size_t n, uint64_t, void *state)
-{
-    put_state<Fold>(state, V(packed_product(static_cast<const In *>(elements), n)));
-}
-
-template <class In, class V, class Fold>
-void truth_product_loop(const void *elements, size_t n, uint64_t, void *state)
-{
-    put_state<Fold>(state, V(count_of<In>(elements, n) == n));
+    uint64_t product;
+    sum_lanes<In, uint64_t, prod, multiplied_in_pairs<In>> lanes;
+    take_all(lanes, x, n, In(1));
+    lanes.template total<1>(&product);
+    return product;
 }
 
 /* ---- complex numbers ---- */
@@ -157,15 +122,48 @@ struct product_lanes {
 };
 
 /* The array's first element begins as no other does. */
-template <class V, class Fold, bool LeavesOutNan>
-void complex_product_loop(const void *elements, size_t n, uint64_t first, void *state)
+template <class Fold, bool LeavesOutNan>
+LANES_FUNCTION value_of<Fold> complex_product(const value_of<Fold> *x, size_t n, bool is_first)
 {
-    const V *const x = static_cast<const V *>(elements);
-    const size_t apart = first == 0;
-    product_lanes<typename parts_of<V>::type, LeavesOutNan> lanes;
-    take_all(lanes, x + apart, n - apart, Fold::identity());
-    put_state<Fold>(state,
-                    apart ? Fold::merge(Fold::lift(x[0], 0), lanes.result()) : lanes.result());
+    product_lanes<typename parts_of<value_of<Fold>>::type, LeavesOutNan> lanes;
+    take_all(lanes, x + is_first, n - is_first, Fold::identity());
+    return is_first ? Fold::merge(Fold::lift(x[0], 0), lanes.result()) : lanes.result();
+}
+
+/* ---- loops ---- */
+
+/* Of floats, as they are or with ones for NaN. */
+template <class V, class Of, class In>
+LANES_FUNCTION V float_product(const In *x, size_t n)
+{
+    V product;
+    added_up<sum_lanes<In, V, prod, Of>>(x, n, one_element<In>()).template total<1>(&product);
+    return product;
+}
+
+template <class In, class V>
+void product_loop(const void *elements, size_t n, uint64_t first, void *state)
+{
+    const In *const x = static_cast<const In *>(elements);
+    if constexpr (is_truth<In>)
+        put_state<prod<V>>(state, V(count_of<In>(x, n) == n));
+    else if constexpr (is_complex<V>)
+        put_state<prod<V>>(state, complex_product<prod<V>, false>(x, n, first == 0));
+    else if constexpr (is_float<In>)
+        put_state<prod<V>>(state, float_product<V, as_they_are>(x, n));
+    else
+        put_state<prod<V>>(state, V(packed_product(x, n)));
+}
+
+/* NaN is left out. */
+template <class In, class V>
+void number_product_loop(const void *elements, size_t n, uint64_t first, void *state)
+{
+    const In *const x = static_cast<const In *>(elements);
+    if constexpr (is_complex<V>)
+        put_state<nanprod<V>>(state, complex_product<nanprod<V>, true>(x, n, first == 0));
+    else
+        put_state<nanprod<V>>(state, float_product<V, ones_for_nan>(x, n));
 }
 
 } // namespace

@@ -247,9 +247,23 @@ struct apart {
 
 /* ---- going through an array ---- */
 
+/* Elements of two arrays, in the same places. */
+template <class In>
+struct pairs_at {
+    const In *a, *b;
+
+    LANES_FUNCTION pairs_at operator+(size_t k) const
+    {
+        return {a + k, b + k};
+    }
+};
+
+template <class Elements, unsigned Count>
+struct filled_up;
+
 /* So many elements, the last of which are `nothing`. */
 template <class In, unsigned Count>
-struct filled_up {
+struct filled_up<const In *, Count> {
     In at[Count];
 
     LANES_FUNCTION filled_up(const In *x, size_t n, In nothing)
@@ -283,6 +297,17 @@ struct filled_up {
     }
 };
 
+template <class In, unsigned Count>
+struct filled_up<pairs_at<In>, Count> {
+    filled_up<const In *, Count> a, b;
+    pairs_at<In> at;
+
+    LANES_FUNCTION filled_up(pairs_at<In> x, size_t n, In nothing)
+        : a(x.a, n, nothing), b(x.b, n, nothing), at{a.at, b.at}
+    {
+    }
+};
+
 /* Asks for what a loop takes some steps later, if it is there: what a processor asks for by itself
  * ends with each page, and a loop that is as fast as memory feels that. */
 template <size_t Bytes>
@@ -293,20 +318,26 @@ LANES_FUNCTION void fetch_ahead(const void *at)
     __builtin_prefetch(static_cast<const char *>(at) + ahead + k);
 }
 
+template <size_t Bytes, class In>
+LANES_FUNCTION void fetch_ahead(pairs_at<In> at)
+{
+    fetch_ahead<Bytes>(at.a);
+    fetch_ahead<Bytes>(at.b);
+}
+
 /* Way has
  *
  *     using element = ...;
  *     static constexpr unsigned step = ...;     elements that lanes take at once
- *     void take(const element *);
+ *     void take(Elements);                      const element * or pairs_at<element>
  *
  * and takes all elements, the last ones filled up with what changes nothing. */
-template <class Way>
-LANES_FUNCTION void take_all(Way &way, const typename Way::element *x, size_t n,
-                             typename Way::element nothing)
+template <class Way, class Elements>
+LANES_FUNCTION void take_all(Way &way, Elements x, size_t n, typename Way::element nothing)
 {
     const size_t left = n % Way::step;
-    const filled_up<typename Way::element, Way::step> last(x + n - left, left, nothing);
-    const typename Way::element *const runs[] = {x, last.at};
+    const filled_up<Elements, Way::step> last(x + (n - left), left, nothing);
+    const Elements runs[] = {x, last.at};
     const size_t lengths[] = {n - left, left ? Way::step : 0};
     for (unsigned run = 0; run < 2; run++)
         for (size_t i = 0; i < lengths[run]; i += Way::step) {

@@ -1,6 +1,6 @@
-/* Sums. Floats are added in lanes, a few at a time, and what the lanes have then is added up as a
- * tree, so that errors grow with the logarithm of the length; in lanes of twice their bits they are
- * added one after the other. Narrow integers are added in pairs
+/* Sums, and counts of what is not zero. Floats are added in lanes, a few at a time, and what the
+ * lanes have then is added up as a tree, so that errors grow with the logarithm of the length; in
+ * lanes of twice their bits they are added one after the other. Narrow integers are added in pairs
  * within the bits that they leave free; a loop is never so long that those do not suffice. */
 #pragma once
 
@@ -27,6 +27,12 @@ struct parts_of<complex<T>> {
     using type = T;
     static constexpr unsigned count = 2;
 };
+
+template <class V>
+constexpr bool is_complex = parts_of<V>::count > 1;
+
+template <class In>
+constexpr bool is_truth = std::is_same_v<In, boolean>;
 
 /* What becomes of elements before they are added: so many of them, for one lane. */
 struct as_they_are {
@@ -100,12 +106,13 @@ LANES_FUNCTION auto where_numbers(Values values)
     }
 }
 
-/* The same of numbers alone, which are counted. */
-template <class In, class T, unsigned Parts>
+/* The same of numbers alone, which are counted: of all lanes together, or in so many counters as
+ * there are registers, each lane's by itself. */
+template <class In, class T, unsigned Parts, unsigned Counters = 1>
 struct number_sum_lanes : sum_lanes<In, T> {
     using sums = sum_lanes<In, T>;
     using sums::totals;
-    decltype(vector<T>{} == vector<T>{}) numbers = {};
+    decltype(vector<T>{} == vector<T>{}) numbers[Counters] = {};
 
     LANES_FUNCTION void take(const In *x)
     {
@@ -114,7 +121,7 @@ struct number_sum_lanes : sum_lanes<In, T> {
         {
             const vector<T> values = converted<T>(x + r * sums::in_register);
             const auto is_number = where_numbers<Parts>(values);
-            numbers -= is_number;
+            numbers[r % Counters] -= is_number;
             totals.at[r] = added(totals.at[r], is_number ? values : nothing);
         }
     }
@@ -122,14 +129,15 @@ struct number_sum_lanes : sum_lanes<In, T> {
     LANES_FUNCTION void join(const number_sum_lanes &other)
     {
         sums::join(other);
-        numbers += other.numbers;
+        EACH_REGISTER(unsigned r = 0; r < Counters; r++)
+        numbers[r] += other.numbers[r];
     }
 
     LANES_FUNCTION uint64_t count() const
     {
         uint64_t count = 0;
         EACH_REGISTER(unsigned k = 0; k < sums::in_register; k++)
-        count += numbers[k];
+        count += numbers[0][k];
         return count / Parts;
     }
 };
@@ -142,14 +150,13 @@ struct number_sum_lanes : sum_lanes<In, T> {
 constexpr size_t steps_in_a_row = 8, runs_at_a_time = 2;
 
 /* Runs that lie one after the other, of so many steps each, joined as a tree. */
-template <size_t Runs, class Lanes>
-LANES_FUNCTION Lanes runs_added(const typename Lanes::element *x, size_t steps)
+template <size_t Runs, class Lanes, class Elements>
+LANES_FUNCTION Lanes runs_added(Elements x, size_t steps)
 {
-    using element = typename Lanes::element;
     Lanes runs[Runs];
     EACH_REGISTER(size_t r = 0; r < Runs; r++)
-    for (size_t k = 0; k < steps; k++, x += Lanes::step) {
-        fetch_ahead<Lanes::step * sizeof(element)>(x);
+    for (size_t k = 0; k < steps; k++, x = x + Lanes::step) {
+        fetch_ahead<Lanes::step * sizeof(typename Lanes::element)>(x);
         runs[r].take(x);
     }
     EACH_REGISTER(size_t half = 1; half < Runs; half *= 2)
@@ -158,8 +165,8 @@ LANES_FUNCTION Lanes runs_added(const typename Lanes::element *x, size_t steps)
     return runs[0];
 }
 
-template <class Lanes>
-SHARED_FUNCTION Lanes added_as_tree(const typename Lanes::element *x, size_t steps)
+template <class Lanes, class Elements>
+SHARED_FUNCTION Lanes added_as_tree(Elements x, size_t steps)
 {
     if (steps == runs_at_a_time * steps_in_a_row)
         return runs_added<runs_at_a_time, Lanes>(x, steps_in_a_row);
@@ -173,9 +180,8 @@ SHARED_FUNCTION Lanes added_as_tree(const typename Lanes::element *x, size_t ste
     return lanes;
 }
 
-template <class Lanes>
-SHARED_FUNCTION Lanes added_up(const typename Lanes::element *x, size_t n,
-                               typename Lanes::element nothing)
+template <class Lanes, class Elements>
+SHARED_FUNCTION Lanes added_up(Elements x, size_t n, typename Lanes::element nothing)
 {
     Lanes lanes;
     if constexpr (Lanes::is_wide) {
@@ -186,27 +192,30 @@ SHARED_FUNCTION Lanes added_up(const typename Lanes::element *x, size_t n,
         lanes = steps <= steps_in_a_row ? runs_added<1, Lanes>(x, steps)
                                         : added_as_tree<Lanes>(x, steps);
         if (left) {
-            const filled_up<typename Lanes::element, Lanes::step> last(x + n - left, left, nothing);
+            const filled_up<Elements, Lanes::step> last(x + (n - left), left, nothing);
             Lanes of_last;
-            of_last.take(last.at);
+            of_last.take(Elements(last.at));
             lanes.join(of_last);
         }
     }
     return lanes;
 }
 
-template <class In, class V, class Fold>
-void float_sum_loop(const void *elements, size_t n, uint64_t, void *state)
+template <class V, class In>
+LANES_FUNCTION V float_sum(const In *elements, size_t n)
 {
     using part = typename parts_of<V>::type;
-    constexpr unsigned parts = parts_of<V>::count;
     using in = typename parts_of<In>::type;
-    const auto lanes = added_up<sum_lanes<in, part>>(static_cast<const in *>(elements), n * parts,
-                                                     nothing_to_add<in>());
-    lanes.template total<parts>(static_cast<part *>(state));
+    constexpr unsigned parts = parts_of<V>::count;
+    V total;
+    added_up<sum_lanes<in, part>>(reinterpret_cast<const in *>(elements), n * parts,
+                                  nothing_to_add<in>())
+        .template total<parts>(reinterpret_cast<part *>(&total));
+    return total;
 }
 
-template <class In, class V, class Fold>
+/* NaN is left out. */
+template <class In, class V>
 void number_sum_loop(const void *elements, size_t n, uint64_t, void *state)
 {
     using part = typename parts_of<V>::type;
@@ -216,7 +225,7 @@ void number_sum_loop(const void *elements, size_t n, uint64_t, void *state)
         static_cast<const in *>(elements), n * parts, no_number<in>());
     V total;
     lanes.template total<parts>(reinterpret_cast<part *>(&total));
-    put_state<Fold>(state, {total, lanes.count()});
+    put_state<nansum<V>>(state, {total, lanes.count()});
 }
 
 /* ---- integers ---- */
@@ -273,55 +282,144 @@ struct unsigned_magnitude {
     }
 };
 
-/* Adds what is 0 or more. */
-template <class In, template <class> class Of = raised>
-struct packed_lanes {
-    using element = In;
-    using bits = bits_of<sizeof(In)>;
-    static constexpr bool widens = sizeof(In) < sizeof(uint64_t);
-    using total = bits_of<widens ? 2 * sizeof(In) : sizeof(In)>;
-    static constexpr unsigned step = lanes_bytes / sizeof(In);
-    static_assert(!widens || uint64_t(LOOP_MOST) / step * 2 * bits(-1) <= total(-1),
-                  "a loop's sums need more bits");
-    lanes<total> totals = {};
+/* Adds what is 0 or more: neighbours in pairs, as long as there are wider integers. */
+template <template <class> class Of, bool Widens>
+struct added_in_pairs {
+    static constexpr unsigned elements = Widens ? 2 : 1;
 
-    LANES_FUNCTION void take(const In *x)
+    template <class T, class In>
+    LANES_FUNCTION static vector<T> of(const In *x)
     {
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        {
-            const auto values =
-                Of<In>::of(loaded<vector<bits>>(x + r * (register_bytes / sizeof(In))));
-            if constexpr (widens)
-                totals.at[r] += pairs_added<bits>(values);
-            else
-                totals.at[r] += values;
-        }
-    }
-
-    LANES_FUNCTION uint64_t sum() const
-    {
-        uint64_t all = 0;
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        all += total_of<total>(totals.at[r]);
-        return all;
+        using bits = bits_of<sizeof(In)>;
+        const auto values = Of<In>::of(loaded<vector<bits>>(x));
+        if constexpr (Widens)
+            return pairs_added<bits>(values);
+        else
+            return values;
     }
 };
+
+/* What lanes of unsigned integers T add up to, in 64 bits. */
+template <class T, class Of, class In>
+LANES_FUNCTION uint64_t wide_total(const In *x, size_t n, In nothing)
+{
+    uint64_t all = 0;
+    sum_lanes<In, T, sum, Of> lanes;
+    take_all(lanes, x, n, nothing);
+    EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+    all += total_of<T>(lanes.totals.at[r]);
+    return all;
+}
 
 /* Wraps around below 0. */
 template <class In, template <class> class Of = raised>
 SHARED_FUNCTION uint64_t packed_sum(const In *x, size_t n)
 {
+    constexpr bool widens = sizeof(In) < sizeof(uint64_t);
     constexpr auto bias = Of<In>::bias;
-    packed_lanes<In, Of> lanes;
-    take_all(lanes, x, n, In(bias));
-    return lanes.sum() - uint64_t(bias) * n;
+    using total = bits_of<widens ? 2 * sizeof(In) : sizeof(In)>;
+    constexpr uint64_t rows = LOOP_MOST * sizeof(In) / lanes_bytes;
+    static_assert(!widens || rows * 2 * bits_of<sizeof(In)>(-1) <= total(-1),
+                  "a loop's sums need more bits");
+    return wide_total<total, added_in_pairs<Of, widens>>(x, n, In(bias)) - uint64_t(bias) * n;
 }
 
-template <class In, class V, class Fold>
-void integer_sum_loop(const void *elements, size_t n, uint64_t, void *state)
+/* ---- counts: of bits, whatever they mean, but for signs ---- */
+
+/* Bits of which one at least is set in what is not zero. */
+template <class In>
+struct telling {
+    using type = bits_of<sizeof(In)>;
+    static constexpr type bits = type(-1);
+};
+
+template <class Bits, Bits Telling>
+struct telling_bits {
+    using type = Bits;
+    static constexpr Bits bits = Telling;
+};
+
+template <>
+struct telling<float16> : telling_bits<uint16_t, INT16_MAX> {};
+
+template <>
+struct telling<bfloat16> : telling<float16> {};
+
+template <>
+struct telling<float> : telling_bits<uint32_t, INT32_MAX> {};
+
+template <>
+struct telling<double> : telling_bits<uint64_t, INT64_MAX> {};
+
+template <>
+struct telling<complex<float>> : telling_bits<uint64_t, INT64_MAX ^ uint64_t(1) << 31> {};
+
+/* Whether elements are true. */
+struct truths {
+    static constexpr unsigned elements = 1;
+
+    template <class T, class In>
+    LANES_FUNCTION static vector<T> of(const In *x)
+    {
+        using bits = typename telling<In>::type;
+        const auto set = loaded<narrow_vector<T, bits>>(x) & telling<In>::bits;
+        using flags = std::make_signed_t<bits>;
+        return -as<T>(narrow_vector<T, flags>(set != 0));
+    }
+};
+
+/* Complex numbers, each as true as either of its parts. */
+struct count_lanes {
+    using element = complex<double>;
+    static constexpr unsigned step = apart<uint64_t>::count;
+    vector<uint64_t> counts = {};
+
+    LANES_FUNCTION void take(const element *x)
+    {
+        const apart<uint64_t> bits(x);
+        const auto either = (bits.first | bits.second) & telling<double>::bits;
+        counts -= vector<uint64_t>(either != 0);
+    }
+};
+
+template <class In>
+SHARED_FUNCTION uint64_t count_of(const void *elements, size_t n)
 {
+    const In *const x = static_cast<const In *>(elements);
+    if constexpr (std::is_same_v<In, complex<double>>) {
+        count_lanes lanes;
+        take_all(lanes, x, n, In(0));
+        return total_of<uint64_t>(lanes.counts);
+    } else {
+        using count = typename telling<In>::type;
+        static_assert(LOOP_MOST * sizeof(In) / lanes_bytes <= count(-1),
+                      "a loop's counts need more bits");
+        return wide_total<count, truths>(x, n, In{});
+    }
+}
+
+/* ---- loops ---- */
+
+template <class In>
+constexpr bool is_float = !std::is_integral_v<In> && !is_truth<In>;
+
+template <class In, class V>
+void sum_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    const In *const x = static_cast<const In *>(elements);
     using wide = std::conditional_t<std::is_signed_v<In>, int64_t, uint64_t>;
-    put_state<Fold>(state, V(wide(packed_sum(static_cast<const In *>(elements), n))));
+    if constexpr (is_truth<In>)
+        put_state<sum<V>>(state, V(count_of<In>(x, n)));
+    else if constexpr (is_float<In> || (sizeof(In) == 8 && std::is_same_v<V, double>))
+        put_state<sum<V>>(state, float_sum<V>(x, n));
+    else
+        put_state<sum<V>>(state, V(wide(packed_sum(x, n))));
+}
+
+template <class In, class V>
+void count_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    put_state<nonzero<V>>(state, count_of<In>(elements, n));
 }
 
 } // namespace

@@ -1,8 +1,8 @@
 /* Sums of floats where nothing happens to be rounded. This file is compiled once for each set of
  * instructions, which GRED_INSTRUCTIONS names. */
+#include "table.h"
+#include "types.cuh"
 #include "windows.cuh"
-
-#include "common/unrounded.h"
 
 namespace KERNELS
 {
@@ -88,7 +88,7 @@ struct unrounded_way {
     LANES_FUNCTION void take(const In *x)
     {
         EACH_REGISTER(unsigned r = 0; r < sum_registers; r++)
-        take(r, widened(x + r * in_register));
+        take(r, converted<double>(x + r * in_register));
     }
 
     LANES_FUNCTION void finish(struct unrounded *result) const
@@ -156,7 +156,8 @@ LANES_FUNCTION bool add_down(const char *x, size_t n, int64_t stride, double (*s
     for (size_t row = 0; row < n; row++, x += stride)
         EACH_REGISTER(unsigned r = 0; r < registers; r++)
         {
-            const doubles value = widened(reinterpret_cast<const In *>(x) + r * in_register);
+            const doubles value =
+                converted<double>(reinterpret_cast<const In *>(x) + r * in_register);
             const doubles head = parts > 1 ? head_of(value) : value;
             at[0][r] += head;
             if constexpr (parts > 1)
@@ -195,41 +196,22 @@ bool unrounded_columns_loop(const void *floats, size_t n, int64_t stride, size_t
     return !has_rounded() && finite;
 }
 
-template <class In>
-unrounded_values *loop_of(bool leaves_out)
-{
-    return leaves_out ? unrounded_loop<In, true> : unrounded_loop<In, false>;
-}
-
 } // namespace
 } // namespace KERNELS
 
 using namespace KERNELS;
 
-unrounded_values *UNROUNDED(GRED_INSTRUCTIONS)(enum element element, bool leaves_out)
+unrounded_values *KERNELS::find_unrounded(enum element element, bool leaves_out)
 {
-    switch (element) {
-    case ELEMENT_FLOAT16:
-        return loop_of<float16>(leaves_out);
-    case ELEMENT_BFLOAT16:
-        return loop_of<bfloat16>(leaves_out);
-    case ELEMENT_FLOAT32:
-        return loop_of<float>(leaves_out);
-    default:
-        return loop_of<double>(leaves_out);
-    }
+    return visit_real_floats(element, [=](auto in) -> unrounded_values * {
+        using In = type_in<decltype(in)>;
+        return leaves_out ? unrounded_loop<In, true> : unrounded_loop<In, false>;
+    });
 }
 
-unrounded_columns *UNROUNDED_COLUMNS_LOOP(GRED_INSTRUCTIONS)(enum element element)
+unrounded_columns *KERNELS::find_unrounded_columns(enum element element)
 {
-    switch (element) {
-    case ELEMENT_FLOAT16:
-        return unrounded_columns_loop<float16>;
-    case ELEMENT_BFLOAT16:
-        return unrounded_columns_loop<bfloat16>;
-    case ELEMENT_FLOAT32:
-        return unrounded_columns_loop<float>;
-    default:
-        return unrounded_columns_loop<double>;
-    }
+    return visit_real_floats(element, [](auto in) -> unrounded_columns * {
+        return unrounded_columns_loop<type_in<decltype(in)>>;
+    });
 }

@@ -1,6 +1,8 @@
 /* Exact sums in windows. This file is compiled once for each set of instructions, which
  * GRED_INSTRUCTIONS names. */
 #include "windows.cuh"
+#include "table.h"
+#include "types.cuh"
 
 namespace KERNELS
 {
@@ -138,7 +140,7 @@ struct window_way {
     LANES_FUNCTION void take_whole(const In *x)
     {
         EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
-        windows.take_whole(r, widened(x + r * in_register));
+        windows.take_whole(r, converted<double>(x + r * in_register));
     }
 
     LANES_FUNCTION void take_apart(const In *x)
@@ -147,7 +149,7 @@ struct window_way {
         words any = {};
         EACH_REGISTER(unsigned r = 0; r < window_registers; r++)
         {
-            left[r] = left_of(r, widened(x + r * in_register));
+            left[r] = left_of(r, converted<double>(x + r * in_register));
             any |= words(left[r]);
         }
         if (__builtin_expect(!is_nothing(any), false))
@@ -186,27 +188,15 @@ window_values *loop_of(unsigned windows)
     }
 }
 
-template <class In>
-window_values *loop_of(unsigned windows, bool leaves_out)
-{
-    return leaves_out ? loop_of<In, true>(windows) : loop_of<In, false>(windows);
-}
-
 } // namespace
 } // namespace KERNELS
 
 using namespace KERNELS;
 
-window_values *WINDOWS(GRED_INSTRUCTIONS)(enum element element, unsigned windows, bool leaves_out)
+window_values *KERNELS::find_windows(enum element element, unsigned windows, bool leaves_out)
 {
-    switch (element) {
-    case ELEMENT_FLOAT16:
-        return loop_of<float16>(windows, leaves_out);
-    case ELEMENT_BFLOAT16:
-        return loop_of<bfloat16>(windows, leaves_out);
-    case ELEMENT_FLOAT32:
-        return loop_of<float>(windows, leaves_out);
-    default:
-        return loop_of<double>(windows, leaves_out);
-    }
+    return visit_real_floats(element, [=](auto in) {
+        using In = type_in<decltype(in)>;
+        return leaves_out ? loop_of<In, true>(windows) : loop_of<In, false>(windows);
+    });
 }

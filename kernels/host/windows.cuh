@@ -35,21 +35,6 @@ LANES_FUNCTION bool is_nothing(words x)
 #endif
 }
 
-/* As many elements as there is room for; compilers convert half a register at a time. */
-template <class In>
-LANES_FUNCTION doubles widened(const In *x)
-{
-#ifdef __AVX512F__
-    if constexpr (std::is_same_v<In, float>)
-        return doubles(_mm512_cvtps_pd(_mm256_loadu_ps(x)));
-    else if constexpr (std::is_same_v<In, float16>)
-        return doubles(_mm512_cvtps_pd(__m256(halves_converted<register_bytes / 2>(x))));
-    else if constexpr (std::is_same_v<In, bfloat16>)
-        return doubles(_mm512_cvtps_pd(__m256(bfloats_converted<register_bytes / 2>(x))));
-#endif
-    return converted<double>(x);
-}
-
 /* Zeros, or NaNs where they are left out, change nothing. */
 template <class In, bool LeavesOut>
 LANES_FUNCTION In nothing_there()
@@ -58,11 +43,6 @@ LANES_FUNCTION In nothing_there()
         return no_number<In>();
     else
         return In{};
-}
-
-LANES_FUNCTION doubles magnitude_of(doubles x)
-{
-    return doubles(words(x) & (~uint64_t(0) >> 1));
 }
 
 /* So many windows, and in each as many registers, which keep additions apart that wait for one

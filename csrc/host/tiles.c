@@ -1,10 +1,13 @@
 /* What a fold takes one thread is known beforehand (paces.def), near enough: where a processor is
  * twice as fast, threads join in at twice the length. Reading from memory takes longer, and then
  * more threads pay in any case. */
-#include "host/sharing.h"
+#include "host/tiles.h"
 
 #include "common/arithmetic.h"
 #include "run/watch.h"
+
+#include <fenv.h>
+#include <stdlib.h>
 
 /* Microseconds of float32 sums on one thread and on all that there are, calls in a row and, in
  * brackets, one after a pause, as benchmarks/host_paces.py --shared shows them. With every sleeper
@@ -77,18 +80,68 @@ struct sharing sharing_along(enum fold fold, enum element input, enum bringing b
     return sharing_beyond(ALONE_ALONG, chunks, (elements + results * RESULT / chunks) / 1000 + 1);
 }
 
-bool sharing_run(struct sharing sharing, struct job *job, uint64_t pieces, uint64_t stretch,
-                 uint64_t *start, threads_piece *piece, void *context)
+/* ---- tiles ---- */
+
+size_t tiles_aligned(size_t bytes)
 {
-    for (*start = 0; *start < pieces; *start += stretch) {
-        const uint64_t count = least(pieces - *start, stretch);
-        if (*start && watch_interrupted_lately(job->run, &job->asked))
+    enum { CACHE_LINE = 64 };
+    return divide_up(bytes, CACHE_LINE) * CACHE_LINE;
+}
+
+bool tiles_open(struct tiles *self, uint64_t tiles, const char *purpose)
+{
+    self->threads = threads_for(&self->job->threads, tiles);
+    self->workspace = tiles_aligned(self->workspace);
+    const size_t bytes = self->threads * self->workspace + tiles_aligned(self->common);
+    self->memory = aligned_alloc(tiles_aligned(1), bytes ? bytes : tiles_aligned(1));
+    if (!self->memory && self->job->run)
+        failure_note(&self->job->run->failure, FAILURE_MEMORY, "out of memory for %s", purpose);
+    return self->memory;
+}
+
+void tiles_close(struct tiles *self)
+{
+    free(self->memory);
+}
+
+static void do_tile(void *context, uint64_t index, unsigned thread)
+{
+    const struct tiles *self = context;
+    self->work(self->context, self->start + index, tiles_workspace(self, thread));
+}
+
+static void do_stretch(struct tiles *self, uint64_t count)
+{
+    if (self->pieces > 1)
+        threads_run(&self->job->threads, count, self->brief, do_tile, self);
+    else
+        for (uint64_t k = 0; k < count; k++)
+            do_tile(self, k, 0);
+}
+
+/* Threads that join in compute as the caller does. */
+static void do_stretch_plainly(struct tiles *self, uint64_t count)
+{
+    fenv_t callers;
+    fegetenv(&callers);
+    fesetenv(FE_DFL_ENV);
+    do_stretch(self, count);
+    fesetenv(&callers);
+}
+
+bool tiles_run(struct tiles *self, uint64_t tiles, tile_work *work, void *context)
+{
+    const uint64_t stretch = self->stretch ? self->stretch : tiles;
+    self->work = work;
+    self->context = context;
+    for (self->start = 0; self->start < tiles; self->start += stretch) {
+        const uint64_t count = least(tiles - self->start, stretch);
+        if (self->start && watch_interrupted_lately(self->job->run, &self->job->asked))
             return false;
-        if (sharing.pieces > 1)
-            threads_run(&job->threads, count, sharing.brief, piece, context);
+        if (self->plain)
+            do_stretch_plainly(self, count);
         else
-            for (uint64_t k = 0; k < count; k++)
-                piece(context, k, 0);
+            do_stretch(self, count);
     }
     return true;
 }

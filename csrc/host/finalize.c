@@ -1,11 +1,11 @@
-#include "host/finishing.h"
+#include "host/finalize.h"
 
 #include "arrays/means.h"
 #include "run/result.h"
 
 /* Whether what is to be said of one result is to be said of all that are made of as many elements.
  * Of what leaves NaN out nothing is, as long as there are numbers. */
-static bool tells_of_all(const struct plan *plan, const struct finishing *self)
+static bool tells_of_all(const struct plan *plan, const struct finalize *self)
 {
     switch (plan->fold) {
     case FOLD_nanmin:
@@ -18,7 +18,7 @@ static bool tells_of_all(const struct plan *plan, const struct finishing *self)
 }
 
 /* The state that is made of no more elements than any other. */
-static uint64_t of_the_fewest(const struct finishing *self)
+static uint64_t of_the_fewest(const struct finalize *self)
 {
     uint64_t fewest = 0;
     for (uint64_t k = 1; self->counts && k < self->n; k++)
@@ -28,7 +28,7 @@ static uint64_t of_the_fewest(const struct finishing *self)
 }
 
 /* What a state's finishing goes by. */
-static struct finish finish_of(const struct plan *plan, const struct finishing *self,
+static struct finish finish_of(const struct plan *plan, const struct finalize *self,
                                uint64_t fewest)
 {
     struct finish how = plan->finish;
@@ -37,7 +37,7 @@ static struct finish finish_of(const struct plan *plan, const struct finishing *
 }
 
 static unsigned findings_in(const struct plan *plan, const struct finish *how,
-                            const struct finishing *self, uint64_t fewest)
+                            const struct finalize *self, uint64_t fewest)
 {
     unsigned found = 0;
     const bool one = tells_of_all(plan, self);
@@ -51,14 +51,14 @@ static unsigned findings_in(const struct plan *plan, const struct finish *how,
     return found;
 }
 
-unsigned finishing_findings(const struct plan *plan, const struct finishing *self)
+unsigned finalize_findings(const struct plan *plan, const struct finalize *self)
 {
     const uint64_t fewest = of_the_fewest(self);
     const struct finish how = finish_of(plan, self, fewest);
     return findings_in(plan, &how, self, fewest);
 }
 
-unsigned finishing_run(const struct plan *plan, const struct finishing *self)
+unsigned finalize_run(const struct plan *plan, const struct finalize *self)
 {
     const struct results *results = &plan->results;
     const uint64_t fewest = of_the_fewest(self);

@@ -1,5 +1,5 @@
-/* Rows that become columns: squares of elements, as many rows as 16 bytes have elements, are turned
- * in registers, which hold several squares side by side. */
+/* Rows that become columns: squares of elements, as many rows as 16 bytes have elements, are
+ * transposed in registers, which hold several squares side by side. */
 #pragma once
 
 #include "registers.cuh"
@@ -13,13 +13,13 @@ namespace
 
 constexpr unsigned square_bytes = 16, squares_in_register = register_bytes / square_bytes;
 
-/* Bytes that rows which lie one after the other are asked for ahead of their turn: a processor does
+/* Bytes that rows which lie one after the other are asked for ahead of their use: a processor does
  * not see in what order they are read. On an EPYC, sums of rows of 256 bytes of float64, of 16 and
  * 128 MiB on one thread, take 1.3 and 14 ms with nothing asked for, 1.4 and 12 with 1 KiB, 0.5 and
  * 6.5 with 4 KiB, 0.6 and 7.6 with 12 KiB. Every second row of 8 float32 takes 0.6 and 0.3 ns an
  * element without and with it, of 31 float64 1.0 and 0.7; where rows share lines, a quarter less
  * from memory and a quarter more in a cache. */
-constexpr size_t turned_ahead = 4 << 10, line = 64;
+constexpr size_t transposed_ahead = 4 << 10, line = 64;
 
 /* Every `Step`th element, 1 or 2, of those that lie from here on: 16 bytes of them. */
 template <class T, unsigned Step, size_t... Lanes>
@@ -64,7 +64,7 @@ LANES_FUNCTION Vector interleaved(Vector a, Vector b, std::index_sequence<Lanes.
 }
 
 template <class T, unsigned Step>
-struct square_turn {
+struct square_transpose {
     static constexpr unsigned side = square_bytes / sizeof(T), rows = side * squares_in_register;
 
     static constexpr unsigned read = Step * square_bytes; /* bytes of each row */
@@ -86,8 +86,8 @@ struct square_turn {
     }
 
     /* The first `n` elements of so many rows, each of bytes that may be read. */
-    LANES_FUNCTION static void turn(const char *at, int64_t stride, unsigned n, size_t apart,
-                                    char *to)
+    LANES_FUNCTION static void transpose(const char *at, int64_t stride, unsigned n, size_t apart,
+                                         char *to)
     {
         vector<T> x[side], y[side];
         constexpr auto all = std::make_index_sequence<register_bytes / sizeof(T)>();
@@ -110,7 +110,8 @@ struct square_turn {
 };
 
 template <class T>
-void turn_one_by_one(const struct turning &from, uint64_t first, uint64_t columns, char *target)
+void transpose_one_by_one(const struct transposition &from, uint64_t first, uint64_t columns,
+                          char *target)
 {
     for (uint64_t k = 0; k < from.n; k++) {
         const char *at = from.at + int64_t(k) * from.stride + int64_t(first) * from.row_stride;
@@ -123,11 +124,11 @@ void turn_one_by_one(const struct turning &from, uint64_t first, uint64_t column
 /* Whole squares of rows, and returns how many rows those are. The last elements of long rows are
  * turned once more, with some of those before. */
 template <class T, unsigned Step>
-uint64_t turn_squares(const struct turning &from, uint64_t columns, char *target)
+uint64_t transpose_squares(const struct transposition &from, uint64_t columns, char *target)
 {
-    using square = square_turn<T, Step>;
+    using square = square_transpose<T, Step>;
     const uint64_t n = from.n, last = n < square::side ? 0 : n - square::side;
-    const int64_t bytes = int64_t(n * Step * sizeof(T)), rows_ahead = turned_ahead / bytes + 1;
+    const int64_t bytes = int64_t(n * Step * sizeof(T)), rows_ahead = transposed_ahead / bytes + 1;
     const bool one_by_one = from.row_stride == bytes,
                share_lines = from.row_stride < int64_t(line) && from.row_stride > -int64_t(line);
     uint64_t row = 0;
@@ -136,7 +137,7 @@ uint64_t turn_squares(const struct turning &from, uint64_t columns, char *target
         const int64_t beyond = int64_t(square::rows - 1) * from.row_stride;
         if (at + (beyond > 0 ? beyond : 0) + last * Step * sizeof(T) + square::read > from.end)
             break;
-        const char *ahead = at + turned_ahead;
+        const char *ahead = at + transposed_ahead;
         for (uint64_t k = 0; k < n; k += square::side) {
             const uint64_t begin = k < last ? k : last;
             if (one_by_one)
@@ -144,25 +145,25 @@ uint64_t turn_squares(const struct turning &from, uint64_t columns, char *target
             else if (!share_lines)
                 square::ask(at + rows_ahead * from.row_stride, from.row_stride,
                             begin * Step * sizeof(T));
-            square::turn(at + begin * Step * sizeof(T), from.row_stride,
-                         n < square::side ? unsigned(n) : square::side, columns * sizeof(T),
-                         target + (begin * columns + row) * sizeof(T));
+            square::transpose(at + begin * Step * sizeof(T), from.row_stride,
+                              n < square::side ? unsigned(n) : square::side, columns * sizeof(T),
+                              target + (begin * columns + row) * sizeof(T));
         }
     }
     return row;
 }
 
 template <class T>
-void turn_all(const struct turning *from, uint64_t columns, char *target)
+void transpose_all(const struct transposition *from, uint64_t columns, char *target)
 {
     uint64_t row = 0;
     if constexpr (sizeof(T) < square_bytes) {
         if (from->stride == sizeof(T))
-            row = turn_squares<T, 1>(*from, columns, target);
+            row = transpose_squares<T, 1>(*from, columns, target);
         else if (from->stride == 2 * sizeof(T))
-            row = turn_squares<T, 2>(*from, columns, target);
+            row = transpose_squares<T, 2>(*from, columns, target);
     }
-    turn_one_by_one<T>(*from, row, columns, target);
+    transpose_one_by_one<T>(*from, row, columns, target);
 }
 
 } // namespace

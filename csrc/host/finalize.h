@@ -1,10 +1,10 @@
 /* From states along axes to results, many at a time. */
 #pragma once
 
-#include "host/job.h"
+#include "host/host.h"
 
 /* States of as many elements each, for results that lie `step` results apart. */
-struct finishing {
+struct finalize {
     void *states;
     uint64_t n;
     uint64_t count;         /* elements that took part in each, where that has to be known, */
@@ -14,7 +14,7 @@ struct finishing {
 
 /* Fills the plan's results, which uses the states up, and returns what is to be said of them: bits
  * of common/findings.h. */
-unsigned finishing_run(const struct plan *, const struct finishing *);
+unsigned finalize_run(const struct plan *, const struct finalize *);
 
 /* The latter alone, of states that are results. */
-unsigned finishing_findings(const struct plan *, const struct finishing *);
+unsigned finalize_findings(const struct plan *, const struct finalize *);
