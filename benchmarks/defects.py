@@ -115,7 +115,7 @@ KERNELS = [
     Defect(
         "half way up",
         "type",
-        "kernels/host/many_results.cuh",
+        "kernels/cpu/many_results.cuh",
         "Many results are rounded to float16 with ties up, not to even.",
         "(magnitude + odd + 0xfff - (112u << 23)) >> 13",
         "(magnitude + (odd | 1) + 0xfff - (112u << 23)) >> 13",
@@ -124,7 +124,7 @@ KERNELS = [
     Defect(
         "every second element",
         "edge",
-        "kernels/host/moves.cuh",
+        "kernels/cpu/moves.cuh",
         "A register is loaded that reaches over the last of every second element.",
         "stride == 2 * size && i + lanes < n",
         "stride == 2 * size && i + lanes <= n",
@@ -155,7 +155,7 @@ HOST = [
     Defect(
         "position in a chunk",
         "edge",
-        "csrc/host/chunk.c",
+        "csrc/cpu/chunk.c",
         "Positions of what a mask shows are counted from the chunk's beginning.",
         "end - at, start + at, state)",
         "end - at, at, state)",
@@ -182,7 +182,7 @@ HOST = [
     Defect(
         "shared buffer",
         "race",
-        "csrc/host/tiles.c",
+        "csrc/cpu/tiles.c",
         "All threads work in one workspace.",
         "self->start + index, tiles_workspace(self, thread));",
         "self->start + index, tiles_workspace(self, thread * 0));",
@@ -263,7 +263,7 @@ HOST = [
     Defect(
         "long segment",
         "error path",
-        "csrc/host/segments.c",
+        "csrc/cpu/segments.c",
         "Whether a long segment was folded is not looked at.",
         "    if (!folding_run(&part, state, &count))\n        return false;\n",
         "    folding_run(&part, state, &count);\n",
@@ -291,7 +291,7 @@ HOST = [
     Defect(
         "warning of an empty slice",
         "error path",
-        "csrc/host/finalize.c",
+        "csrc/cpu/finalize.c",
         "A slice of which the mask hides everything is warned of only if it is the first.",
         "if (self->counts[k] < self->counts[fewest])",
         "if (self->counts[k] > self->counts[fewest])",

@@ -1,4 +1,4 @@
-/* Elements on their way into a buffer: the loops that kernels/host/ has for what gather.c walks. */
+/* Elements on their way into a buffer: the loops that kernels/cpu/ has for what gather.c walks. */
 #pragma once
 
 #include "common/element.h"

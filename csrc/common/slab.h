@@ -1,4 +1,4 @@
-/* Results side by side, as the loops of kernels/host/ fold them: a vector register holds as much of
+/* Results side by side, as the loops of kernels/cpu/ fold them: a vector register holds as much of
  * each of many. */
 #pragma once
 

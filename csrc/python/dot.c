@@ -5,7 +5,7 @@
 #include "arrays/shape.h"
 #include "arrays/stream.h"
 #include "common/arithmetic.h"
-#include "host/dot.h"
+#include "cpu/dot.h"
 #include "plan/method_argument.h"
 #include "plan/products.h"
 #include "python/answer.h"

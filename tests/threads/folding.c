@@ -3,7 +3,7 @@
  * linked with has no loops; what is never called where elements lie ready may be missing. */
 #undef NDEBUG
 
-#include "host/host.h"
+#include "cpu/host.h"
 #include "common/cgroup.h"
 #include "common/processor.h"
 

@@ -1,4 +1,4 @@
-#include "host/finalize.h"
+#include "cpu/finalize.h"
 
 #include "arrays/means.h"
 #include "run/result.h"

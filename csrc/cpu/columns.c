@@ -6,7 +6,7 @@
  *
  * Tall columns are folded in runs of rows, whose states merge as a tree. How long runs are follows
  * from shapes and types alone, and so do the bits of sums. */
-#include "host/columns.h"
+#include "cpu/columns.h"
 
 #include "common/arithmetic.h"
 
@@ -133,7 +133,7 @@ static fold_slab *loop_to_results(const struct job *job)
 
 /* Columns always, whatever is beside them: so all results of an array are folded in one order,
  * which that of other arrays may differ from, where rows are taken for one. Rows that are short are
- * turned sooner than folded one by one. */
+ * transposed sooner than folded one by one. */
 static bool pays(const struct plan *plan)
 {
     enum { LONG_BYTES = 256, SHORT = 16, NEAR = 4, LONG_NEAR = 63, LONG_APART = 256 };
@@ -194,9 +194,9 @@ static uint64_t parts_most(const struct columns *self)
 static void describe_brought(struct columns *self)
 {
     const uint64_t n = self->plan->n, elements = BROUGHT / self->input.size,
-                   turned = divide_up(elements / n + 1, CACHE_LINE) * CACHE_LINE;
+                   transposed = divide_up(elements / n + 1, CACHE_LINE) * CACHE_LINE;
     const uint64_t most = columns_most(self);
-    cut_columns(self, self->input.way == COLUMNS_TRANSPOSED ? least(most, turned) : most);
+    cut_columns(self, self->input.way == COLUMNS_TRANSPOSED ? least(most, transposed) : most);
     self->cut.run = power_of_2_from(least(
         elements / least(self->cut.width, self->cut.row) / SLAB_PART_ROWS + 1, parts_most(self)));
     self->cut.group = 1;

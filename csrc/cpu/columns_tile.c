@@ -1,10 +1,10 @@
 /* An output tile's runs of rows are folded, where they lie or brought into order, and their states
  * merge as a tree. */
-#include "host/columns.h"
+#include "cpu/columns.h"
 
 #include "common/arithmetic.h"
 #include "common/segments.h"
-#include "host/finalize.h"
+#include "cpu/finalize.h"
 #include "run/shown.h"
 
 #include <math.h>

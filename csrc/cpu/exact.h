@@ -5,7 +5,7 @@
 
 #include "common/cpu_kernels.h"
 #include "common/exact_sums.h"
-#include "host/host.h"
+#include "cpu/host.h"
 
 /* ---- plain sums ---- */
 

@@ -1,10 +1,10 @@
 /* Each thread adds a chunk at a time to sums of its own, which are merged in the end: no order
  * makes a difference. */
-#include "host/exact.h"
+#include "cpu/exact.h"
 
 #include "common/arithmetic.h"
 #include "common/exact_root.h"
-#include "host/tiles.h"
+#include "cpu/tiles.h"
 #include "run/gather.h"
 #include "run/result.h"
 

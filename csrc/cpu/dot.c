@@ -1,11 +1,11 @@
 /* Pairs go through loops a chunk at a time. In floats, pieces' sums are kept and in the end added
  * up as a tree, so that neither the number of threads nor the layout makes a difference; exactly,
  * each thread has sums of its own, and no order makes one. */
-#include "host/dot.h"
+#include "cpu/dot.h"
 
 #include "common/arithmetic.h"
-#include "host/exact.h"
-#include "host/tiles.h"
+#include "cpu/exact.h"
+#include "cpu/tiles.h"
 #include "run/gather.h"
 
 #include <stdlib.h>

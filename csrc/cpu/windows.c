@@ -1,6 +1,6 @@
 /* Floats that are added exactly by vectors: where nothing is rounded, or in windows. */
 #include "common/arithmetic.h"
-#include "host/exact.h"
+#include "cpu/exact.h"
 
 #include <fenv.h>
 #include <math.h>

@@ -1,9 +1,9 @@
 /* Elements that are ready are folded where they lie; others are gathered into a thread's own buffer
  * first. */
-#include "host/chunk.h"
+#include "cpu/chunk.h"
 
 #include "common/arithmetic.h"
-#include "host/tiles.h"
+#include "cpu/tiles.h"
 #include "plan/axes.h"
 #include "run/gather.h"
 #include "run/walk.h"

@@ -2,8 +2,8 @@
  * but its own elements. Threads share the segments, and of a long one the elements. */
 #include "common/segments.h"
 #include "common/arithmetic.h"
-#include "host/chunk.h"
-#include "host/tiles.h"
+#include "cpu/chunk.h"
+#include "cpu/tiles.h"
 #include "run/result.h"
 
 #include <stdatomic.h>

@@ -3,10 +3,10 @@
  * elements and how they lie, and of floats no state takes part in many additions. Threads share the
  * results; where those are few, the branches of each one's tree, too; and of a single one, or of
  * huge ones, the elements, as of an array by itself. */
-#include "host/along.h"
+#include "cpu/along.h"
 
 #include "common/arithmetic.h"
-#include "host/finalize.h"
+#include "cpu/finalize.h"
 #include "run/explanation.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* What a fold takes one thread is known beforehand (paces.def), near enough: where a processor is
  * twice as fast, threads join in at twice the length. Reading from memory takes longer, and then
  * more threads pay in any case. */
-#include "host/tiles.h"
+#include "cpu/tiles.h"
 
 #include "common/arithmetic.h"
 #include "run/watch.h"
@@ -45,7 +45,7 @@ enum { PIECES = 512 };
 
 static const uint16_t picoseconds[FOLDS][ELEMENTS] = {
 #define PACES(name, ...) [FOLD_##name] = {__VA_ARGS__},
-#include "host/paces.def"
+#include "cpu/paces.def"
 #undef PACES
 };
 

@@ -3,8 +3,8 @@
  * neighbours' between them, several are gathered at a time, so that a cache line serves
  * them all. No order makes a difference to exact sums, and so none of this does. */
 #include "common/arithmetic.h"
-#include "host/exact.h"
-#include "host/tiles.h"
+#include "cpu/exact.h"
+#include "cpu/tiles.h"
 #include "plan/axes.h"
 #include "run/explanation.h"
 #include "run/gather.h"
@@ -113,19 +113,24 @@ static bool share_elements(struct job *job)
 
 /* ---- results of one thread ---- */
 
+/* Its sums, to be added to. */
+static struct exact_adder *adder_of(struct lane *lane)
+{
+    if (lane->state == FRESH)
+        exact_adder_clear(&lane->adder);
+    lane->state = ADDED;
+    return &lane->adder;
+}
+
 /* Elements from `at` on, which lie one after the other. */
 static void add(struct lane *lane, const struct plan *plan, const char *elements, uint64_t at,
                 uint64_t n)
 {
     if (at == 0 && n == plan->n &&
-        exact_adder_round(&lane->adder, plan, elements, &lane->value, &lane->count)) {
+        exact_adder_round(&lane->adder, plan, elements, &lane->value, &lane->count))
         lane->state = ROUNDED;
-        return;
-    }
-    if (lane->state == FRESH)
-        exact_adder_clear(&lane->adder);
-    lane->state = ADDED;
-    exact_adder_add(&lane->adder, plan, elements, n);
+    else
+        exact_adder_add(adder_of(lane), plan, elements, n);
 }
 
 /* A result's answer. */
@@ -135,9 +140,7 @@ static bool finish_sums(const struct along *self, struct workspace *own, struct 
                        .run = &own->run,
                        .threads = self->job->threads,
                        .instructions = self->job->instructions};
-    if (lane->state == FRESH)
-        exact_adder_clear(&lane->adder);
-    return exact_finish(&part, &lane->adder.sums);
+    return exact_finish(&part, &adder_of(lane)->sums);
 }
 
 /* Of the result that the walk is at. */
@@ -168,15 +171,6 @@ static void add_result(struct along *self, struct workspace *own,
     finish(self, own, &own->lanes[0], walk);
 }
 
-/* The sum of n elements, which nothing has rounded. */
-static void add_pair(struct lane *lane, const double pair[2], uint64_t n)
-{
-    if (lane->state == FRESH)
-        exact_adder_clear(&lane->adder);
-    lane->state = ADDED;
-    exact_adder_add_pair(&lane->adder, pair, n);
-}
-
 /* Rows of elements of as many neighbours as there are lanes, where nothing is rounded. */
 static bool add_rows(struct workspace *own, const char *elements, int64_t stride, uint64_t rows)
 {
@@ -184,7 +178,7 @@ static bool add_rows(struct workspace *own, const char *elements, int64_t stride
         !unrounded_add_columns(&own->unrounded, elements, rows, stride, LANES, own->sums))
         return false;
     for (unsigned k = 0; k < LANES; k++)
-        add_pair(&own->lanes[k], own->sums[k], rows);
+        exact_adder_add_pair(adder_of(&own->lanes[k]), own->sums[k], rows);
     return true;
 }
 
@@ -223,7 +217,7 @@ static void finish_pair(struct along *self, struct workspace *own, const double 
     const struct plan *one = &own->one;
     struct scalar_wide value;
     if (!exact_round_pair(one, pair, self->plan->n, &value)) {
-        add_pair(&own->lanes[0], pair, self->plan->n);
+        exact_adder_add_pair(adder_of(&own->lanes[0]), pair, self->plan->n);
         finish(self, own, &own->lanes[0], walk);
     } else if (!store_float(one, value.real, walk->place)) {
         run_answer_exact(&own->run, one, NULL, value, self->plan->n);

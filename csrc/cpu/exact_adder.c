@@ -1,7 +1,7 @@
 /* What one thread adds elements with, exactly: floats as many at a time as a loop takes, and what
  * does not fit there one after the other. */
 #include "common/arithmetic.h"
-#include "host/exact.h"
+#include "cpu/exact.h"
 
 /* ---- one after the other ---- */
 

@@ -2,7 +2,7 @@
  * brought to. */
 #pragma once
 
-#include "host/host.h"
+#include "cpu/host.h"
 
 enum { CHUNK = LOOP_MOST }; /* elements folded by one loop */
 

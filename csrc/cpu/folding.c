@@ -2,8 +2,8 @@
  * not depend on the number of threads, and rounding errors grow with the chunk's length and not
  * with the array's. */
 #include "common/arithmetic.h"
-#include "host/chunk.h"
-#include "host/tiles.h"
+#include "cpu/chunk.h"
+#include "cpu/tiles.h"
 #include "run/watch.h"
 
 #include <stdatomic.h>

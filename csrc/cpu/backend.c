@@ -1,7 +1,7 @@
 /* The host backend: plain loops, shared among the cores, and the recursion that the ladder starts
  * from. */
 #include "common/processor.h"
-#include "host/exact.h"
+#include "cpu/exact.h"
 
 #include <stdio.h>
 #include <stdlib.h>

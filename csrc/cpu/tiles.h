@@ -1,7 +1,7 @@
 /* How work is shared among threads: in tiles, and each thread has a workspace of its own. */
 #pragma once
 
-#include "host/host.h"
+#include "cpu/host.h"
 
 /* How a fold's chunks are shared. */
 struct sharing {

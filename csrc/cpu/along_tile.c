@@ -1,9 +1,9 @@
 /* Chunks of a result's elements are folded where they lie or gathered, and their states
  * merge as soon as there are two of as many. */
-#include "host/along.h"
+#include "cpu/along.h"
 
 #include "common/arithmetic.h"
-#include "host/finalize.h"
+#include "cpu/finalize.h"
 #include "run/gather.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * covers: neighbouring results, of one block or of several. */
 #pragma once
 
-#include "host/tiles.h"
+#include "cpu/tiles.h"
 #include "plan/axes.h"
 
 #include <stdatomic.h>

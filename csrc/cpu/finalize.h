@@ -1,7 +1,7 @@
 /* From states along axes to results, many at a time. */
 #pragma once
 
-#include "host/host.h"
+#include "cpu/host.h"
 
 /* States of as many elements each, for results that lie `step` results apart. */
 struct finalize {

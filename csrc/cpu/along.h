@@ -1,8 +1,8 @@
 /* Results that are folded one by one, as threads fold them. */
 #pragma once
 
-#include "host/chunk.h"
-#include "host/tiles.h"
+#include "cpu/chunk.h"
+#include "cpu/tiles.h"
 #include "plan/axes.h"
 
 #include <stdatomic.h>

@@ -6,7 +6,7 @@
 #include "common/arithmetic.h"
 #include "common/clock.h"
 #include "common/processor.h"
-#include "host/host.h"
+#include "cpu/host.h"
 #include "run/explanation.h"
 #include "run/gather.h"
 #include "run/result.h"
