@@ -22,7 +22,8 @@ struct cpu_kernels {
 
     transpose_rows *(*transpose)(size_t size);
 
-    /* Of elements of so many bytes whose bytes are turned in every `part` of them; 1: they are not.
+    /* Of elements of so many bytes whose bytes are swapped in every `part` of them; 1: they are
+     * not.
      */
     move_tile *(*move)(size_t size, size_t part, bool masked);
 

@@ -59,7 +59,7 @@ struct column_extremes : column_lanes<In, In> {
     using keys = winning<In, Order>;
     using K = key<In>;
     using column_lanes<In, In>::in_register, column_lanes<In, In>::step;
-    static constexpr unsigned abreast = groups_abreast;
+    static constexpr unsigned at_a_time = groups_at_a_time;
     using joined = nothing_joined;
     static constexpr bool is_tree = false, takes_groups = true;
     best_lanes<In, Order> all;
@@ -106,7 +106,7 @@ struct column_ranges {
     using lows = column_extremes<In, least>;
     using highs = column_extremes<In, greatest>;
     using K = key<In>;
-    static constexpr unsigned step = lows::step, abreast = 1;
+    static constexpr unsigned step = lows::step, at_a_time = 1;
     static constexpr bool is_tree = false, takes_groups = false, takes_no_rows = true;
     lows low[1];
     highs high[1];
@@ -260,7 +260,7 @@ template <class Fold>
 struct column_states {
     using element = value_of<Fold>;
     using joined = nothing_joined;
-    static constexpr unsigned step = 8, abreast = 1;
+    static constexpr unsigned step = 8, at_a_time = 1;
     static constexpr bool is_tree = false, takes_groups = false, takes_no_rows = true;
     state_of<Fold> all[step];
 

@@ -70,7 +70,7 @@ struct column_sums {
     using element = In;
     using sums = sum_lanes<In, T, Fold, Of>;
     using joined = sum_lanes<T, T, Fold>;
-    static constexpr unsigned step = sums::step, abreast = groups_abreast;
+    static constexpr unsigned step = sums::step, at_a_time = groups_at_a_time;
     static constexpr bool is_tree = !std::is_integral_v<T>, takes_groups = true,
                           takes_no_rows = true;
     sums all;

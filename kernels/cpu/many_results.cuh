@@ -14,21 +14,21 @@ namespace
 /* ---- halves ---- */
 
 /* Floats are rounded several side by side without a branch, as half_of_double rounds one. */
-constexpr unsigned halves_abreast = 4;
+constexpr unsigned halves_at_a_time = 4;
 
 template <class T>
-using abreast = vector<T, halves_abreast * sizeof(T)>;
+using few = vector<T, halves_at_a_time * sizeof(T)>;
 
 /* Cut off, but odd if anything was: what is rounded to nearest after that is rounded right. */
-LANES_FUNCTION abreast<float> as_floats(abreast<double> x)
+LANES_FUNCTION few<float> as_floats(few<double> x)
 {
-    using bits = abreast<uint64_t>;
+    using bits = few<uint64_t>;
     constexpr uint64_t last = uint64_t(1) << 29, below = last - 1;
     const bits cut = (bits(x) & ~below) | (((bits(x) & below) + below) & last);
-    return __builtin_convertvector(abreast<double>(cut), abreast<float>);
+    return __builtin_convertvector(few<double>(cut), few<float>);
 }
 
-LANES_FUNCTION abreast<float> as_floats(abreast<float> x)
+LANES_FUNCTION few<float> as_floats(few<float> x)
 {
     return x;
 }
@@ -36,21 +36,21 @@ LANES_FUNCTION abreast<float> as_floats(abreast<float> x)
 /* Exponents get the other bias, and what is dropped rounds the rest; to add what leaves no room for
  * smaller bits rounds subnormal ones. */
 template <class Float>
-LANES_FUNCTION abreast<uint16_t> to_halves(abreast<Float> numbers)
+LANES_FUNCTION few<uint16_t> to_halves(few<Float> numbers)
 {
-    using bits = abreast<uint32_t>;
-    using compared = abreast<int32_t>;
+    using bits = few<uint32_t>;
+    using compared = few<int32_t>;
     constexpr int32_t least_normal = 0x38800000, beyond = 0x47800000, infinity = 0x7f800000;
     const bits x = bits(as_floats(numbers)), sign = x >> 16 & 0x8000, magnitude = x & INT32_MAX,
-               odd = magnitude >> 13 & 1, room = bits(abreast<float>{} + 0.5f);
+               odd = magnitude >> 13 & 1, room = bits(few<float>{} + 0.5f);
     const bits normal = (magnitude + odd + 0xfff - (112u << 23)) >> 13,
-               subnormal = bits(abreast<float>(magnitude) + 0.5f) - room,
+               subnormal = bits(few<float>(magnitude) + 0.5f) - room,
                nan = (magnitude >> 13 & 0x3ff) | 0x7e00, infinite = bits{} + 0x7c00u;
     const compared size = compared(magnitude);
     const bits finite = size < least_normal ? subnormal : normal,
                number = size >= beyond ? infinite : finite,
                half = (size > infinity ? nan : number) | sign;
-    return __builtin_convertvector(half, abreast<uint16_t>);
+    return __builtin_convertvector(half, few<uint16_t>);
 }
 
 /* ---- many states ---- */
@@ -144,15 +144,15 @@ bool store_all(const many &self, Value value)
 
 /* `count` of them from k on, of a float or a double each. */
 template <class Fold, class Value>
-LANES_FUNCTION void store_abreast(const many &self, Value value, uint64_t k, unsigned count)
+LANES_FUNCTION void store_few_halves(const many &self, Value value, uint64_t k, unsigned count)
 {
     using Float = decltype(value_of_number(value, state_at<Fold>(self, k), k));
     uint16_t *const at = static_cast<uint16_t *>(self.to.at[0]) + int64_t(k) * self.to.step;
-    abreast<Float> numbers = {};
+    few<Float> numbers = {};
     for (unsigned j = 0; j < count; j++)
         numbers[j] = value_of_number(value, state_at<Fold>(self, k + j), k + j);
-    const abreast<uint16_t> halves = to_halves<Float>(numbers);
-    if (self.to.step == 1 && count == halves_abreast)
+    const few<uint16_t> halves = to_halves<Float>(numbers);
+    if (self.to.step == 1 && count == halves_at_a_time)
         memcpy(at, &halves, sizeof halves);
     else
         for (unsigned j = 0; j < count; j++)
@@ -163,10 +163,10 @@ template <class Fold, class Value>
 bool store_halves(const many &self, Value value)
 {
     uint64_t k = 0;
-    for (; k + halves_abreast <= self.n; k += halves_abreast)
-        store_abreast<Fold>(self, value, k, halves_abreast);
+    for (; k + halves_at_a_time <= self.n; k += halves_at_a_time)
+        store_few_halves<Fold>(self, value, k, halves_at_a_time);
     if (k < self.n)
-        store_abreast<Fold>(self, value, k, unsigned(self.n - k));
+        store_few_halves<Fold>(self, value, k, unsigned(self.n - k));
     return true;
 }
 

@@ -154,10 +154,10 @@ void convert(const char *__restrict__ from, uint64_t n, char *__restrict__ to)
 
 /* ---- moves ---- */
 
-template <class Part, unsigned Parts, bool Turned>
+template <class Part, unsigned Parts, bool Swapped>
 constexpr move_tile *mover_of(bool masked)
 {
-    return masked ? move_shown<Part, Parts, Turned> : move_all<Part, Parts, Turned>;
+    return masked ? move_shown<Part, Parts, Swapped> : move_all<Part, Parts, Swapped>;
 }
 
 move_tile *plain_mover(size_t size, bool masked)
@@ -176,7 +176,7 @@ move_tile *plain_mover(size_t size, bool masked)
     }
 }
 
-move_tile *turning_mover(size_t size, size_t part, bool masked)
+move_tile *swapping_mover(size_t size, size_t part, bool masked)
 {
     switch (size) {
     case 2:
@@ -198,7 +198,7 @@ using namespace KERNELS;
 
 move_tile *KERNELS::find_move(size_t size, size_t part, bool masked)
 {
-    return part == 1 ? plain_mover(size, masked) : turning_mover(size, part, masked);
+    return part == 1 ? plain_mover(size, masked) : swapping_mover(size, part, masked);
 }
 
 convert_elements *KERNELS::find_convert(enum element input, enum element type)

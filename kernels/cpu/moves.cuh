@@ -1,6 +1,6 @@
 /* Rows of elements on their way into a buffer, whatever they mean: registers of them are loaded
- * where they lie, turned, and stored one after the other. Of what lies between the first and the
- * last byte of a row's elements anything may be read, and nothing else. */
+ * where they lie, byte-swapped or not, and stored one after the other. Of what lies between the
+ * first and the last byte of a row's elements anything may be read, and nothing else. */
 #pragma once
 
 #include "registers.cuh"
@@ -19,8 +19,8 @@ LANES_FUNCTION void put(char *at, V value)
     memcpy(at, &value, sizeof value);
 }
 
-/* Elements of so many parts, each of which has its bytes turned or not. */
-template <class Part, unsigned Parts, bool Turned>
+/* Elements of so many parts, each of which has its bytes swapped or not. */
+template <class Part, unsigned Parts, bool Swapped>
 struct moves {
     struct element {
         Part parts[Parts];
@@ -40,9 +40,9 @@ struct moves {
     }
 
   private:
-    LANES_FUNCTION static Part turned(Part x)
+    LANES_FUNCTION static Part swapped(Part x)
     {
-        if constexpr (!Turned)
+        if constexpr (!Swapped)
             return x;
         else if constexpr (sizeof(Part) == 2)
             return __builtin_bswap16(x);
@@ -56,12 +56,12 @@ struct moves {
     {
         element x = loaded<element>(at);
         for (Part &part : x.parts)
-            part = turned(part);
+            part = swapped(part);
         return x;
     }
 
     template <class Bytes, size_t... Lanes>
-    LANES_FUNCTION static Bytes turned(Bytes x, std::index_sequence<Lanes...>)
+    LANES_FUNCTION static Bytes swapped(Bytes x, std::index_sequence<Lanes...>)
     {
         return chosen(x, x, std::index_sequence<(Lanes ^ (sizeof(Part) - 1))...>());
     }
@@ -70,8 +70,8 @@ struct moves {
     LANES_FUNCTION static void move_register(const char *at, char *to)
     {
         const auto bytes = loaded<vector<uint8_t, Bytes>>(at);
-        if constexpr (Turned)
-            put(to, turned(bytes, std::make_index_sequence<Bytes>()));
+        if constexpr (Swapped)
+            put(to, swapped(bytes, std::make_index_sequence<Bytes>()));
         else
             put(to, bytes);
     }
@@ -110,9 +110,9 @@ struct moves {
             constexpr unsigned lanes = register_bytes / size;
             for (; stride == 2 * size && i + lanes < n; i += lanes) {
                 auto x = KERNELS::apart<Part>(at + i * (2 * size)).first;
-                if constexpr (Turned)
-                    x = (decltype(x))turned((vector<uint8_t>)x,
-                                            std::make_index_sequence<register_bytes>());
+                if constexpr (Swapped)
+                    x = (decltype(x))swapped((vector<uint8_t>)x,
+                                             std::make_index_sequence<register_bytes>());
                 put(to + i * size, x);
             }
         }
@@ -147,7 +147,7 @@ struct bit_numbers {
 template <class Part, unsigned Lanes>
 constexpr bit_numbers<Part, Lanes> numbers;
 
-/* Elements that a mask shows, of rows of which no byte is turned. */
+/* Elements that a mask shows, of rows of which no byte is swapped. */
 template <class Part, unsigned Parts>
 struct shown {
     using plain = moves<Part, Parts, false>;
@@ -212,14 +212,14 @@ struct shown {
 
 /* What does not lie one after the other is brought there first, a block at a time; a mask that is
  * one and the same for a row shows all of it or nothing. */
-template <class Part, unsigned Parts, bool Turned>
+template <class Part, unsigned Parts, bool Swapped>
 LANES_FUNCTION char *masked_row(const struct tile *tile, const char *at, const unsigned char *mask,
                                 char *to)
 {
-    using every = moves<Part, Parts, Turned>;
+    using every = moves<Part, Parts, Swapped>;
     constexpr unsigned size = every::size, block = 2048 / size;
     const uint64_t n = tile->columns;
-    const bool in_place = tile->column_stride == size && !Turned,
+    const bool in_place = tile->column_stride == size && !Swapped,
                mask_in_place = tile->mask_column_stride == 1;
     if (tile->mask_column_stride == 0) {
         if (!*mask)
@@ -250,10 +250,10 @@ LANES_FUNCTION char *masked_row(const struct tile *tile, const char *at, const u
 
 /* ---- tiles ---- */
 
-template <class Part, unsigned Parts, bool Turned>
+template <class Part, unsigned Parts, bool Swapped>
 uint64_t move_all(const struct tile *tile, char *target)
 {
-    using every = moves<Part, Parts, Turned>;
+    using every = moves<Part, Parts, Swapped>;
     const char *at = tile->at;
     for (uint64_t row = 0; row < tile->rows; row++, at += tile->row_stride)
         every::row(at, tile->column_stride, tile->columns,
@@ -261,14 +261,14 @@ uint64_t move_all(const struct tile *tile, char *target)
     return tile->rows * tile->columns;
 }
 
-template <class Part, unsigned Parts, bool Turned>
+template <class Part, unsigned Parts, bool Swapped>
 uint64_t move_shown(const struct tile *tile, char *target)
 {
     const char *at = tile->at;
     const unsigned char *mask = tile->mask;
     char *end = target;
     for (uint64_t row = 0; row < tile->rows; row++) {
-        end = masked_row<Part, Parts, Turned>(tile, at, mask, end);
+        end = masked_row<Part, Parts, Swapped>(tile, at, mask, end);
         at += tile->row_stride;
         mask += tile->mask_row_stride;
     }

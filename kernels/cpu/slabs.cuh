@@ -7,10 +7,10 @@
  *
  *     using element = ...;
  *     static constexpr unsigned step = ...;      columns of a group
- *     static constexpr unsigned abreast = ...;   groups that are taken side by side
+ *     static constexpr unsigned at_a_time = ...;   groups that are taken side by side
  *     static constexpr bool is_tree = ..., takes_groups = ...;
  *     static constexpr bool takes_no_rows = ...; whether of none nothing changes
- *     void take(const part_of<element> &);       rows, or, of 1 group or `abreast`,
+ *     void take(const part_of<element> &);       rows, or, of 1 group or `at_a_time`,
  *     static void take(Way (&)[N], const part_of<element> &);
  *     using joined = ...;                        what joins rows after: itself or a base
  *     void join(const joined &);
@@ -29,7 +29,7 @@ namespace
 
 /* Groups that have registers enough for what they take at once: so more of a row is read before the
  * next one is, which may lie where a cache has no room beside it. */
-constexpr unsigned groups_abreast = register_bytes == 64 ? 4 : 1;
+constexpr unsigned groups_at_a_time = register_bytes == 64 ? 4 : 1;
 
 template <class Way, size_t N>
 struct groups_of {
@@ -79,7 +79,7 @@ template <class In, class T>
 struct column_lanes {
     using element = In;
     static constexpr unsigned in_register = register_bytes / sizeof(T),
-                              step = lanes_registers * in_register, abreast = 1;
+                              step = lanes_registers * in_register, at_a_time = 1;
     static constexpr bool takes_groups = false, takes_no_rows = true;
 };
 
@@ -345,17 +345,17 @@ LANES_FUNCTION void ask_ahead(const struct column_part &part)
 
 /* Visits groups, several side by side as long as there are as many. */
 template <class Way, class Visit>
-LANES_FUNCTION void each_abreast(struct part_of<typename Way::element> part, unsigned groups,
-                                 Visit visit)
+LANES_FUNCTION void each_few_groups(struct part_of<typename Way::element> part, unsigned groups,
+                                    Visit visit)
 {
     constexpr size_t size = Way::step * sizeof(typename Way::element);
     unsigned group = 0;
-    if constexpr (Way::abreast > 1)
-        for (; group + Way::abreast <= groups; group += Way::abreast) {
-            ask_ahead<Way, Way::abreast>(part);
-            auto taken = fresh<Way, Way::abreast>();
+    if constexpr (Way::at_a_time > 1)
+        for (; group + Way::at_a_time <= groups; group += Way::at_a_time) {
+            ask_ahead<Way, Way::at_a_time>(part);
+            auto taken = fresh<Way, Way::at_a_time>();
             visit(taken.at, part, group);
-            part.at += Way::abreast * size;
+            part.at += Way::at_a_time * size;
         }
     for (; group < groups; group++, part.at += size) {
         ask_ahead<Way, 1>(part);
@@ -377,7 +377,7 @@ void take_part(void *lanes, const struct column_part *rows, unsigned groups, boo
                const struct slab_states *to)
 {
     Way *const all = static_cast<Way *>(lanes);
-    each_abreast<Way>({*rows}, groups, [=](auto &taken, const auto &part, unsigned group) {
+    each_few_groups<Way>({*rows}, groups, [=](auto &taken, const auto &part, unsigned group) {
         constexpr unsigned n = sizeof taken / sizeof(Way);
         if (!anew)
             EACH_REGISTER(unsigned g = 0; g < n; g++)
