@@ -1,7 +1,7 @@
 #include "python/state.h"
 
-#include "cuda/backend.h"
 #include "cpu/host.h"
+#include "cuda/backend.h"
 #include "simulated/backend.h"
 
 /* In the order in which gred.devices() lists them. */

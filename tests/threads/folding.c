@@ -3,9 +3,9 @@
  * linked with has no loops; what is never called where elements lie ready may be missing. */
 #undef NDEBUG
 
-#include "cpu/host.h"
 #include "common/cgroup.h"
 #include "common/processor.h"
+#include "cpu/host.h"
 
 #include <assert.h>
 #include <limits.h>
