@@ -27,7 +27,7 @@ LADDER_FOLDS = ("sum", "prod", "min", "max")
 FOLD_GROUPS = ("moments", "norms", "infinity_norms", "argmins", "argmaxs", "ranges", "nan_extremes")
 FOLD_GROUPS += ("nan_sums", "nonzeros")
 TYPED_FOLDS = ("variance", "argmin", "argmax", "sum", "min", "max", "nonzero")
-LOOPS = "kernels/host/loops.cpp"
+LOOPS = "kernels/cpu/loops.cpp"
 # As csrc/common/instructions.h has them.
 INSTRUCTIONS = {"baseline": []}
 if platform.machine() in ("x86_64", "AMD64"):
@@ -63,8 +63,8 @@ ROUNDED = {"products": ["-ffp-contract=off"]}
 # own headers, is of no concern where no call is left.
 VECTOR_FLAGS = ["-ffp-contract=off", "-Wno-psabi", "-Wno-maybe-uninitialized"]
 # What becomes of states: square roots of many, and nobody asks errno how they went.
-STATES_FLAGS = ["-O3", "-fno-math-errno", "-Wno-psabi"]
-# Of kernels/host/, compiled for each set of instructions, the slowest first. Moves trap nothing, so
+STATES_FLAGS = ["-O3", "-fno-math-errno", "-falign-loops=32", "-Wno-psabi"]
+# Of kernels/cpu/, compiled for each set of instructions, the slowest first. Moves trap nothing, so
 # that what is converted on one condition can be converted in any case.
 UNITS = {
     "columns": [],
@@ -74,6 +74,7 @@ UNITS = {
     "product_windows": [],
     "unrounded": [],
     "dots": ["-O3", "-Wno-uninitialized"],
+    "table": [],
 }
 LIBRARIES = ["-lpthread", "-lm", "-lstdc++", "-Wl,--exclude-libs,ALL"]
 
@@ -189,8 +190,8 @@ class BuildExt(build_ext):
                 defines = [f"-DGRED_HOST_LOOPS=host_{name}", f"-DGRED_INSTRUCTIONS={name}"]
                 checks = [] if name in UNSANITIZED else CHECKS
                 words = [*cxx, *HOST_CXX, *VECTOR_FLAGS, *more, *checks, *flags, *defines]
-                source = Path("kernels/host", unit).with_suffix(".cpp")
-                target = self.object(f"kernels/host/{unit}_{name}")
+                source = Path("kernels/cpu", unit).with_suffix(".cpp")
+                target = self.object(f"kernels/cpu/{unit}_{name}")
                 jobs.append(Job([*words, "-x", "c++"], source, target))
         return jobs
 

@@ -113,7 +113,7 @@ KERNELS = [
     Defect(
         "half way up",
         "type",
-        "kernels/host/to_halves.cuh",
+        "kernels/cpu/many_results.cuh",
         "Many results are rounded to float16 with ties up, not to even.",
         "(magnitude + odd + 0xfff - (112u << 23)) >> 13",
         "(magnitude + (odd | 1) + 0xfff - (112u << 23)) >> 13",
@@ -122,7 +122,7 @@ KERNELS = [
     Defect(
         "every second element",
         "edge",
-        "kernels/host/moves.cuh",
+        "kernels/cpu/moves.cuh",
         "A register is loaded that reaches over the last of every second element.",
         "stride == 2 * size && i + lanes < n",
         "stride == 2 * size && i + lanes <= n",
@@ -153,7 +153,7 @@ HOST = [
     Defect(
         "position in a chunk",
         "edge",
-        "csrc/host/chunk.c",
+        "csrc/cpu/chunk.c",
         "Positions of what a mask shows are counted from the chunk's beginning.",
         "end - at, start + at, state)",
         "end - at, at, state)",
@@ -180,10 +180,10 @@ HOST = [
     Defect(
         "shared buffer",
         "race",
-        "csrc/host/dot.c",
-        "All threads of a dot product bring their elements together in one buffer.",
-        "struct buffers *const buffers = &self->buffers[thread];",
-        "struct buffers *const buffers = &self->buffers[thread * 0];",
+        "csrc/cpu/tiles.c",
+        "All threads work in one workspace.",
+        "self->start + index, tiles_workspace(self, thread));",
+        "self->start + index, tiles_workspace(self, thread * 0));",
         "test_dot.py",
     ),
     Defect(
@@ -261,7 +261,7 @@ HOST = [
     Defect(
         "long segment",
         "error path",
-        "csrc/host/segments.c",
+        "csrc/cpu/segments.c",
         "Whether a long segment was folded is not looked at.",
         "    if (!folding_run(&part, state, &count))\n        return false;\n",
         "    folding_run(&part, state, &count);\n",
@@ -289,7 +289,7 @@ HOST = [
     Defect(
         "warning of an empty slice",
         "error path",
-        "csrc/host/finishing.c",
+        "csrc/cpu/finalize.c",
         "A slice of which the mask hides everything is warned of only if it is the first.",
         "if (self->counts[k] < self->counts[fewest])",
         "if (self->counts[k] > self->counts[fewest])",

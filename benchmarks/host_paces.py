@@ -1,11 +1,11 @@
-"""Times the host's loops on one thread, for csrc/host/paces.def: what csrc/host/sharing.c rests on.
+"""Times the host's loops on one thread, for csrc/cpu/paces.def: what csrc/cpu/tiles.c rests on.
 
     python benchmarks/host_paces.py            print what was found beside what is kept
     python benchmarks/host_paces.py --write    keep it
 
 Picoseconds an element takes, of memory in a core's own cache: the difference between calls on
 arrays of two lengths, so that what a call costs by itself is left out. Then how long calls have to
-be for threads to pay, awake and asleep: what the limits in csrc/host/sharing.c rest on.
+be for threads to pay, awake and asleep: what the limits in csrc/cpu/tiles.c rest on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 import gred
 from gred.cli.cases import TYPES
 
-KEPT = Path(__file__).resolve().parent.parent / "csrc" / "host" / "paces.def"
+KEPT = Path(__file__).resolve().parent.parent / "csrc" / "cpu" / "paces.def"
 HEAD = re.compile(r"\A.*?\*/\n\n", re.DOTALL)
 CHUNK = 4096
 SHORT, LONG = 2 * CHUNK, 10 * CHUNK
@@ -94,7 +94,7 @@ def measured() -> str:
 def shared_times(count: int, pause: float) -> str:
     """Time a sum on one thread and on all, as medians and in microseconds, after a pause or none.
 
-    To see sharing from its beginning, build with the limits in csrc/host/sharing.c set to 0.
+    To see sharing from its beginning, build with the limits in csrc/cpu/tiles.c set to 0.
     """
     array = np.ones(count, np.float32)
     most, found = gred.threads(), []

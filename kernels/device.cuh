@@ -2,7 +2,7 @@
  *
  * Kernels are compiled twice: by nvcc for a GPU, and by the host's C++ compiler for the simulated
  * device, where simulated/words.h gives CUDA's words a meaning. What they have in common with the
- * host's loops, the folds above all, is compiled a third time for those, with host/words.h. All
+ * host's loops, the folds above all, is compiled a third time for those, with cpu/words.h. All
  * compilations end up in one module, so each lives in a namespace of its own, which every kernel
  * file opens as `namespace KERNELS`.
  *
@@ -17,7 +17,7 @@
 #ifdef __CUDACC__
 #define KERNELS cuda_kernels
 #elif defined(GRED_HOST_LOOPS)
-#include "host/words.h"
+#include "cpu/words.h"
 #define KERNELS GRED_HOST_LOOPS
 #elif defined(GRED_COUNTING)
 #include "simulated/counting.h"

@@ -19,10 +19,10 @@ BELOW = {
     "arrays": ("common",),
     "plan": ("arrays", "common"),
     "run": ("plan", "arrays", "common"),
-    "host": ("run", "plan", "arrays", "common"),
+    "cpu": ("run", "plan", "arrays", "common"),
     "simulated": ("run", "plan", "arrays", "common"),
     "cuda": ("run", "plan", "arrays", "common"),
-    "python": ("host", "simulated", "cuda", "run", "plan", "arrays", "common"),
+    "python": ("cpu", "simulated", "cuda", "run", "plan", "arrays", "common"),
     "testing": ("python", "run", "plan", "arrays", "common"),
 }
 FROM_KERNELS = "common"
@@ -183,9 +183,9 @@ TREE = {
     "csrc/arrays/loop.c": '#include "arrays/view.h"\n',
     "csrc/plan/plan.h": '#include "arrays/view.h"\n',
     "csrc/run/run.c": '#include "plan/plan.h"\n',
-    "csrc/host/host.h": '#  include  "plan/plan.h"\n',
+    "csrc/cpu/host.h": '#  include  "plan/plan.h"\n',
     "csrc/cuda/cuda.h": '#include "common/ground.h"\n',
-    "csrc/python/module.c": '#include "host/host.h"\n#include "cuda/cuda.h"\n',
+    "csrc/python/module.c": '#include "cpu/host.h"\n#include "cuda/cuda.h"\n',
     "kernels/ladder/rung.cuh": '#include "../tile.cuh"\n',
     "kernels/tile.cuh": '#include "common/ground.h"\n#include <math.h>\n',
 }
@@ -208,12 +208,12 @@ CHANGES = [
         '#include "plan/plan.h"',
         "view.c -> csrc/plan/plan.h",
     ),
-    (includes_upwards, "csrc/host/host.h", '#include "cuda/cuda.h"', "host.h -> csrc/cuda/cuda.h"),
+    (includes_upwards, "csrc/cpu/host.h", '#include "cuda/cuda.h"', "host.h -> csrc/cuda/cuda.h"),
     (
         includes_upwards,
         "csrc/run/run.c",
-        '#if 0\n#  include "host/host.h"\n#endif',
-        "run.c -> csrc/h",
+        '#if 0\n#  include "cpu/host.h"\n#endif',
+        "run.c -> csrc/cpu",
     ),
     (
         includes_upwards,

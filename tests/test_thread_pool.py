@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 COMPILER = os.environ.get("CC", "gcc").split()
 THREADS = ("csrc/run/threads.c", "csrc/run/pool.c", "csrc/run/shared_job.c")
 POOL = (*THREADS, "csrc/common/process.c")
-FOLDING = ("csrc/host/chunk.c", "csrc/host/folding.c", "csrc/host/sharing.c")
+FOLDING = ("csrc/cpu/chunk.c", "csrc/cpu/folding.c", "csrc/cpu/tiles.c")
 SOURCES = {
     "pool": ("tests/threads/pool.c", *POOL),
     "folding": ("tests/threads/folding.c", *FOLDING, *POOL),

@@ -1,8 +1,8 @@
 /* Loops that multiply the elements of two arrays and add the products up. */
 #pragma once
 
-#include "common/element.h"
-#include "common/instructions.h"
+#include <stddef.h>
+#include <stdint.h>
 
 /* Sums of products. Of integers, modulo 2^64. Of floats, in float64: of complex numbers, whose
  * parts lie in turn, of what is in the same places, real parts in even ones, and of what is in each
@@ -16,18 +16,3 @@ union dotted {
 
 /* Of 1 to LOOP_MOST elements. Floats are added as a tree. */
 typedef void dot_elements(const void *a, const void *b, size_t n, union dotted *);
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#define DOTS_OF(instructions) dots_##instructions
-#define DOTS(instructions)    DOTS_OF(instructions)
-
-#define DECLARE(name) dot_elements *DOTS(name)(enum element);
-INSTRUCTION_SETS(DECLARE)
-#undef DECLARE
-
-#ifdef __cplusplus
-}
-#endif

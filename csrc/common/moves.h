@@ -1,8 +1,10 @@
-/* Elements on their way into a buffer: the loops that kernels/host/ has for what gather.c walks. */
+/* Elements on their way into a buffer: the loops that kernels/cpu/ has for what gather.c walks. */
 #pragma once
 
 #include "common/element.h"
-#include "common/instructions.h"
+
+#include <stdbool.h>
+#include <stddef.h>
 
 /* Rows of elements at equal distances. */
 struct tile {
@@ -19,27 +21,3 @@ typedef uint64_t move_tile(const struct tile *, char *target);
 /* Converts n elements that lie one after the other, of any alignment, at a distance from where they
  * go. */
 typedef void convert_elements(const char *from, uint64_t n, char *to);
-
-#define MOVER_OF(instructions)     mover_##instructions
-#define MOVER(instructions)        MOVER_OF(instructions)
-#define CONVERTER_OF(instructions) converter_##instructions
-#define CONVERTER(instructions)    CONVERTER_OF(instructions)
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* Of elements of so many bytes whose bytes are turned in every `part` of them; 1: they are not. */
-#define DECLARE_MOVER(name) move_tile *MOVER(name)(size_t size, size_t part, bool masked);
-INSTRUCTION_SETS(DECLARE_MOVER)
-#undef DECLARE_MOVER
-
-/* To `type`, and then widened to its accumulator. */
-#define DECLARE_CONVERTER(name)                                                                    \
-    convert_elements *CONVERTER(name)(enum element input, enum element type);
-INSTRUCTION_SETS(DECLARE_CONVERTER)
-#undef DECLARE_CONVERTER
-
-#ifdef __cplusplus
-}
-#endif

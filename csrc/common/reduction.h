@@ -92,7 +92,7 @@ static inline struct finish finish_in(const struct finish *how, enum element acc
     return other;
 }
 
-/* ---- states on the host, compiled from kernels/reductions/ by kernels/host/ ---- */
+/* ---- states on the host, compiled from kernels/reductions/ by kernels/cpu/ ---- */
 
 enum { STATE_BYTES_MAX = 128, STATE_ALIGNMENT = 16 };
 

@@ -1,4 +1,4 @@
-/* Results side by side, as the loops of kernels/host/ fold them: a vector register holds as much of
+/* Results side by side, as the loops of kernels/cpu/ fold them: a vector register holds as much of
  * each of many. */
 #pragma once
 
@@ -54,7 +54,7 @@ struct slab {
 typedef void fold_slab(const struct slab *, void *states);
 
 /* Rows of n elements, at any distances, to columns. */
-struct turning {
+struct transposition {
     const char *at;
     uint64_t rows, n;
     int64_t row_stride, stride; /* the latter of a row's elements */
@@ -62,30 +62,4 @@ struct turning {
 };
 
 /* Writes element k of row r at target + (k * columns + r) * size. */
-typedef void turn_rows(const struct turning *, uint64_t columns, char *target);
-
-#define SLAB_LOOP_OF(instructions)   slab_loop_##instructions
-#define SLAB_LOOP(instructions)      SLAB_LOOP_OF(instructions)
-#define STATES_LOOP_OF(instructions) states_loop_##instructions
-#define STATES_LOOP(instructions)    STATES_LOOP_OF(instructions)
-#define TURNER_OF(instructions)      turner_##instructions
-#define TURNER(instructions)         TURNER_OF(instructions)
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* Of elements that are folded in the accumulator, or that are results as they are, where that is
- * the elements' own type, or whose truth values' extremes are, where it is ELEMENT_BOOL; NULL:
- * there is none. STATES_LOOP's are of complex numbers that no lanes take: a state each, of at most
- * SLAB_PART_ROWS rows. */
-#define DECLARE_SLAB_LOOP(name)                                                                    \
-    fold_slab *SLAB_LOOP(name)(enum fold, enum element input, enum element accumulator);           \
-    fold_slab *STATES_LOOP(name)(enum fold, enum element type);                                    \
-    turn_rows *TURNER(name)(size_t size);
-INSTRUCTION_SETS(DECLARE_SLAB_LOOP)
-#undef DECLARE_SLAB_LOOP
-
-#ifdef __cplusplus
-}
-#endif
+typedef void transpose_rows(const struct transposition *, uint64_t columns, char *target);

@@ -24,28 +24,3 @@ typedef bool unrounded_values(const void *floats, size_t n, struct unrounded *);
 enum { UNROUNDED_COLUMNS = 32, /* and multiples of that */ UNROUNDED_COLUMNS_MOST = 256 };
 typedef bool unrounded_columns(const void *floats, size_t n, int64_t stride, size_t columns,
                                double (*sums)[2]);
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* A loop over floats of a real type, which leaves NaNs out or does not. Where nobody knows how to
- * ask the processor, it says that something was rounded. */
-#define UNROUNDED_OF(instructions) unrounded_##instructions
-#define UNROUNDED(instructions)    UNROUNDED_OF(instructions)
-
-#define DECLARE(name) unrounded_values *UNROUNDED(name)(enum element, bool leaves_out);
-INSTRUCTION_SETS(DECLARE)
-#undef DECLARE
-
-/* The same of columns; NaNs are not left out. */
-#define UNROUNDED_COLUMNS_OF(instructions)   unrounded_columns_##instructions
-#define UNROUNDED_COLUMNS_LOOP(instructions) UNROUNDED_COLUMNS_OF(instructions)
-
-#define DECLARE(name) unrounded_columns *UNROUNDED_COLUMNS_LOOP(name)(enum element);
-INSTRUCTION_SETS(DECLARE)
-#undef DECLARE
-
-#ifdef __cplusplus
-}
-#endif

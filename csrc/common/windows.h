@@ -56,27 +56,3 @@ typedef void window_values(const void *floats, size_t n, int highest, struct win
  * float64s. */
 typedef void window_products(const void *a, const void *b, size_t n, int highest,
                              struct windowed *);
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* A loop over floats of a real type in so many windows, which leaves NaNs out or does not. */
-#define WINDOWS_OF(instructions) windows_##instructions
-#define WINDOWS(instructions)    WINDOWS_OF(instructions)
-
-#define DECLARE(name) window_values *WINDOWS(name)(enum element, unsigned windows, bool leaves_out);
-INSTRUCTION_SETS(DECLARE)
-#undef DECLARE
-
-/* A loop over pairs of floats of a real type. */
-#define PRODUCT_WINDOWS_OF(instructions) product_windows_##instructions
-#define PRODUCT_WINDOWS(instructions)    PRODUCT_WINDOWS_OF(instructions)
-
-#define DECLARE(name) window_products *PRODUCT_WINDOWS(name)(enum element, unsigned windows);
-INSTRUCTION_SETS(DECLARE)
-#undef DECLARE
-
-#ifdef __cplusplus
-}
-#endif

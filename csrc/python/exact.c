@@ -7,7 +7,7 @@
 #include "common/arithmetic.h"
 #include "common/exact_rounding.h"
 #include "common/exact_sums.h"
-#include "host/dot.h"
+#include "cpu/dot.h"
 #include "plan/method_argument.h"
 #include "plan/plan.h"
 #include "plan/products.h"

@@ -1,7 +1,7 @@
 #include "python/state.h"
 
+#include "cpu/host.h"
 #include "cuda/backend.h"
-#include "host/backend.h"
 #include "python/functions.h"
 #include "run/substitute.h"
 #include "simulated/backend.h"

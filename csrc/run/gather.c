@@ -6,6 +6,7 @@
 
 #include "common/arithmetic.h"
 #include "common/bits.h"
+#include "common/cpu_kernels.h"
 #include "run/shown.h"
 #include "run/walk.h"
 
@@ -19,11 +20,8 @@ enum { BUFFER_BYTES = 4096, ELEMENT_BYTES_MAX = 16 };
 
 static move_tile *mover_of(enum instructions instructions, const struct layout *layout)
 {
-#define MOVER_ENTRY(name) MOVER(name),
-    static move_tile *(*const sets[])(size_t, size_t, bool) = {INSTRUCTION_SETS(MOVER_ENTRY)};
-#undef MOVER_ENTRY
     const size_t part = layout->swapped ? element_size(element_real_part(layout->input)) : 1;
-    return sets[instructions](element_size(layout->input), part, layout->mask);
+    return cpu_kernels(instructions)->move(element_size(layout->input), part, layout->mask);
 }
 
 /* The walk's next positions, up to `most`, gathered; there must be room for all. Returns
@@ -102,16 +100,6 @@ void gather_bits(enum instructions instructions, const struct layout *layout, ui
 
 /* ---- conversion ---- */
 
-static convert_elements *converter_of(enum instructions instructions, enum element input,
-                                      enum element type)
-{
-#define CONVERTER_ENTRY(name) CONVERTER(name),
-    static convert_elements *(*const sets[])(enum element,
-                                             enum element) = {INSTRUCTION_SETS(CONVERTER_ENTRY)};
-#undef CONVERTER_ENTRY
-    return sets[instructions](input, type);
-}
-
 uint64_t gather(enum instructions instructions, const struct layout *layout, uint64_t start,
                 uint64_t length, void *target)
 {
@@ -120,7 +108,8 @@ uint64_t gather(enum instructions instructions, const struct layout *layout, uin
     const size_t step = element_size(layout->input), width = element_size(accumulator);
     if (layout->input == layout->type && layout->type == accumulator)
         return gather_unconverted(instructions, layout, start, length, target);
-    convert_elements *const convert = converter_of(instructions, layout->input, layout->type);
+    convert_elements *const convert =
+        cpu_kernels(instructions)->convert(layout->input, layout->type);
     move_tile *const move = mover_of(instructions, layout);
     if (is_plain(layout)) {
         convert((const char *)layout->data + start * step, length, target);

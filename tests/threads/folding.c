@@ -3,8 +3,8 @@
  * linked with has no loops; what is never called where elements lie ready may be missing. */
 #undef NDEBUG
 
-#include "host/folding.h"
 #include "common/processor.h"
+#include "cpu/host.h"
 
 #include <assert.h>
 #include <limits.h>

@@ -1,0 +1,173 @@
+/* Elements that are ready are folded where they lie; others are gathered into a thread's own buffer
+ * first. */
+#include "cpu/chunk.h"
+
+#include "common/arithmetic.h"
+#include "cpu/tiles.h"
+#include "plan/axes.h"
+#include "run/gather.h"
+#include "run/walk.h"
+
+#include <string.h>
+
+static void describe_buffer(struct chunks *self)
+{
+    self->shown = way_gathers(self->way) ? tiles_aligned(CHUNK * self->size) : 0;
+    self->buffer = self->shown + (self->by_position ? tiles_aligned(CHUNK) : 0);
+}
+
+fold_values *chunk_loop(const struct job *job)
+{
+    const struct plan *plan = job->plan;
+    return loop_of_elements(job->instructions, plan->fold, plan->layout->input, plan->layout->type);
+}
+
+/* Whether rows are ready for a loop, and so long that to begin with each costs little. */
+static bool has_long_rows(const struct plan *plan)
+{
+    enum { LONG = 960 }; /* bytes */
+    const struct layout *layout = plan->layout;
+    const size_t size = element_size(layout->input);
+    const unsigned inner = layout->dimensions - 1;
+    if (layout->swapped || layout->mask || layout->dimensions == 0 ||
+        (plan->axes && !plan->axes->aligned))
+        return false;
+    uintptr_t aligned = (uintptr_t)layout->data;
+    for (unsigned k = 0; k < inner; k++)
+        aligned |= (uintptr_t)layout->strides[k];
+    return aligned % size == 0 && layout->strides[inner] == (int64_t)size &&
+           layout->shape[inner] * size >= LONG;
+}
+
+enum way chunk_way(const struct job *job)
+{
+    if (!chunk_loop(job))
+        return CONVERTED;
+    if (job->plan->flat)
+        return IN_PLACE;
+    return has_long_rows(job->plan) ? IN_ROWS : GATHERED;
+}
+
+const char *chunk_way_name(enum way way)
+{
+    static const char *const names[] = {[IN_PLACE] = "as it lies",
+                                        [IN_ROWS] = "row by row, as it lies",
+                                        [GATHERED] = "gathered first",
+                                        [CONVERTED] = "gathered first, and converted"};
+    return names[way];
+}
+
+void chunks_describe(struct chunks *self, const struct job *job)
+{
+    const struct plan *plan = job->plan;
+    const struct layout *layout = plan->layout;
+    fold_values *const direct = chunk_loop(job);
+    self->layout = *layout;
+    self->instructions = job->instructions;
+    self->way = chunk_way(job);
+    self->indexed = fold_is_indexed(plan->fold);
+    self->by_position = layout->mask && self->indexed;
+    if (self->by_position) {
+        self->mask = layout_of_its_mask(layout);
+        self->layout.mask = NULL;
+    }
+    self->fold = plan->fold;
+    self->accumulator = plan->accumulator;
+    self->fold_elements =
+        direct ? direct : loop_of_values(job->instructions, plan->fold, plan->accumulator);
+    self->merge = loop_of_states(plan->fold, plan->accumulator);
+    self->settled = layout->mask ? NULL : settling_of(plan->reduction, layout->type);
+    self->size = element_size(direct ? layout->input : plan->accumulator);
+    self->width = state_bytes(plan->fold, plan->accumulator);
+    describe_buffer(self);
+}
+
+void chunks_move(struct chunks *self, const void *data, const unsigned char *mask)
+{
+    self->layout.data = data;
+    if (self->by_position)
+        self->mask.data = mask;
+    else
+        self->layout.mask = mask;
+}
+
+/* ---- a chunk ---- */
+
+static uint64_t bring_together(const struct chunks *self, uint64_t start, uint64_t n, void *target)
+{
+    return self->way == CONVERTED
+               ? gather(self->instructions, &self->layout, start, n, target)
+               : gather_unconverted(self->instructions, &self->layout, start, n, target);
+}
+
+/* Folds the elements that the mask lets through, and returns how many there are. */
+static uint64_t fold_gathered(const struct chunks *self, char *buffer, uint64_t start, uint64_t n,
+                              void *state)
+{
+    void *const elements = buffer;
+    const uint64_t kept = bring_together(self, start, n, elements);
+    if (kept)
+        self->fold_elements(elements, kept, start, state);
+    else
+        state_identity(self->fold, self->accumulator, state);
+    return kept;
+}
+
+/* The first place from `at` on where the mask shows an element, or hides one; n: there is none. */
+static uint64_t find(const unsigned char *shown, uint64_t at, uint64_t n, bool wanted)
+{
+    while (at < n && (shown[at] != 0) != wanted)
+        at++;
+    return at;
+}
+
+/* The same where positions matter: the elements between two hidden ones are folded by themselves,
+ * from where they are in the array. */
+static uint64_t fold_runs(const struct chunks *self, char *buffer, uint64_t start, uint64_t n,
+                          void *state)
+{
+    uint64_t kept = 0;
+    unsigned char *const shown = (unsigned char *)buffer + self->shown;
+    bring_together(self, start, n, buffer);
+    gather_unconverted(self->instructions, &self->mask, start, n, shown);
+    for (uint64_t end, at = find(shown, 0, n, true); at < n; at = find(shown, end, n, true)) {
+        end = find(shown, at, n, false);
+        self->fold_elements(buffer + at * self->size, end - at, start + at, state);
+        kept += end - at;
+    }
+    return kept;
+}
+
+/* One row after the other, or what the chunk has of it. */
+static void fold_rows(const struct chunks *self, uint64_t start, uint64_t n, void *state)
+{
+    _Alignas(STATE_ALIGNMENT) char states[2 * STATE_BYTES_MAX];
+    char *next = self->indexed ? state : states;
+    struct walk walk;
+    walk_start(&walk, &self->layout, start, n);
+    while (walk.left) {
+        const uint64_t at = start + n - walk.left;
+        const struct tile row = walk_next(&walk, least(walk.left, walk.whole.columns));
+        self->fold_elements(row.at, row.columns, at, next);
+        if (next == states)
+            next += self->width;
+        else if (!self->indexed)
+            self->merge(states, 2);
+    }
+    if (!self->indexed)
+        memcpy(state, states, self->width);
+}
+
+uint64_t chunk_fold(const struct chunks *self, char *buffer, uint64_t start, uint64_t n,
+                    void *state)
+{
+    if (self->by_position)
+        return fold_runs(self, buffer, start, n, state);
+    if (way_gathers(self->way))
+        return fold_gathered(self, buffer, start, n, state);
+    if (self->way == IN_ROWS)
+        fold_rows(self, start, n, state);
+    else
+        self->fold_elements((const char *)self->layout.data + start * self->size, n, start, state);
+    return n;
+}

@@ -1,0 +1,446 @@
+/* Results whose elements lie at one distance are folded side by side, a lane for each. What is
+ * ready for that is folded where it lies: neighbouring columns. The rest is brought into that order
+ * first, a slab at a time: columns that do not lie side by side, or rows, which are transposed;
+ * what no loop takes as it is, which is converted; and what has a mask, for what that hides becomes
+ * what changes nothing.
+ *
+ * Tall columns are folded in runs of rows, whose states merge as a tree. How long runs are follows
+ * from shapes and types alone, and so do the bits of sums. */
+#include "cpu/columns.h"
+
+#include "common/arithmetic.h"
+
+enum {
+    CACHE_LINE = 64,
+    BROUGHT = 16 << 10, /* bytes that are gathered at a time, about */
+    TILE = 1 << 16,     /* elements that a thread takes at a time, about */
+    FEW = 32,           /* tiles that are shared among threads by their runs */
+    FEW_RUNS = 16,      /* that one thread folds */
+    LEAST_RUN = 64,     /* rows, where runs are shared */
+    RUNS = 256,         /* that are enough to share */
+    STRETCH = 1 << 26   /* elements between two thoughts of the watch */
+};
+
+static bool lie_side_by_side(const struct axes *axes)
+{
+    return axes->strides[axes->kept - 1] == (int64_t)element_size(axes->reduced.input);
+}
+
+/* Whether a result's elements are no farther from each other than from its neighbour's. */
+static bool are_rows(const struct axes *axes)
+{
+    const struct layout *reduced = &axes->reduced;
+    const int64_t below = reduced->dimensions ? reduced->strides[0] : 0;
+    return !lie_side_by_side(axes) &&
+           (int64_t)layout_distance(below) <= axes->strides[axes->kept - 1];
+}
+
+static enum columns_way way_of(const struct axes *axes)
+{
+    if (axes->reduced.swapped)
+        return COLUMNS_MOVED;
+    if (lie_side_by_side(axes))
+        return COLUMNS_IN_PLACE;
+    return are_rows(axes) ? COLUMNS_TRANSPOSED : COLUMNS_MOVED;
+}
+
+static const struct cpu_kernels *kernels_of(const struct job *job)
+{
+    return cpu_kernels(job->instructions);
+}
+
+/* What registers have no lanes for is folded state by state, where that pays: few rows of many. */
+static fold_slab *states_loop(const struct job *job, enum element type)
+{
+    enum { WIDE = 64 };
+    const struct axes *axes = job->plan->axes;
+    const bool pays = job->plan->n <= SLAB_PART_ROWS && axes->shape[axes->kept - 1] >= WIDE;
+    return pays ? kernels_of(job)->columns_of_states(job->plan->fold, type) : NULL;
+}
+
+static fold_slab *loop_from(const struct job *job, enum element input, enum element state)
+{
+    fold_slab *const loop = kernels_of(job)->columns(job->plan->fold, input, state);
+    return loop || input != state ? loop : states_loop(job, state);
+}
+
+static fold_slab *loop_to(const struct job *job, enum element state)
+{
+    return loop_from(job, job->plan->layout->input, state);
+}
+
+/* Whether what masked elements become has to be the worst of a wider type than theirs, which
+ * initial= may be of: theirs would be better than that. */
+static bool fills_with_worse(const struct plan *plan)
+{
+    return plan->layout->mask && (plan->fold == FOLD_min || plan->fold == FOLD_max);
+}
+
+/* What takes elements as they are; NULL: they have to be converted. */
+static fold_slab *loop_of(const struct job *job)
+{
+    const struct plan *plan = job->plan;
+    const enum element input = plan->layout->input, type = plan->layout->type;
+    const bool as_they_are =
+        type == input || (type == plan->accumulator && !fills_with_worse(plan));
+    return as_they_are ? loop_to(job, plan->accumulator) : NULL;
+}
+
+static fold_slab *loop_of_converted(const struct job *job)
+{
+    return loop_from(job, job->plan->accumulator, job->plan->accumulator);
+}
+
+/* Whether any element is true is their largest truth value, whether all are the smallest. */
+static fold_slab *loop_to_truths(const struct job *job)
+{
+    const struct plan *plan = job->plan;
+    const enum fold fold = plan->reduction == REDUCTION_any ? FOLD_max : FOLD_min;
+    return plan->finish.result == ELEMENT_BOOL
+               ? kernels_of(job)->columns(fold, plan->layout->input, ELEMENT_BOOL)
+               : NULL;
+}
+
+/* Where there is nothing but NaN, that has to be said. */
+static bool is_best_number(const struct plan *plan)
+{
+    return plan->fold == FOLD_nanmin || plan->fold == FOLD_nanmax;
+}
+
+static bool is_its_state(const struct plan *plan)
+{
+    return reduction_is_stored(plan->reduction) || is_best_number(plan);
+}
+
+/* Where results are what a state is, or that divided, and need nothing else; NULL: they do. Loops
+ * divide sums of floats alone: a mean that is to be an integer is divided before it is cast. */
+static fold_slab *loop_to_results(const struct job *job)
+{
+    const struct plan *plan = job->plan;
+    const struct finish *finish = &plan->finish;
+    const bool divided = reduction_row(plan->reduction)->counts &&
+                         (plan->fold != FOLD_sum || element_is_integer(finish->result));
+    const bool narrow =
+        finish->result == plan->layout->input && (plan->fold == FOLD_min || plan->fold == FOLD_max);
+    if (finish->has_initial || !finish->from_nothing || finish->result != plan->results.types[0])
+        return NULL;
+    if (plan->fold == FOLD_nonzero)
+        return loop_to_truths(job);
+    if (!is_its_state(plan) || divided || element_is_complex(finish->result))
+        return NULL;
+    return finish->result == plan->accumulator || narrow ? loop_to(job, finish->result) : NULL;
+}
+
+/* Columns always, whatever is beside them: so all results of an array are folded in one order,
+ * which that of other arrays may differ from, where rows are taken for one. Rows that are short are
+ * transposed sooner than folded one by one. */
+static bool pays(const struct plan *plan)
+{
+    enum { LONG_BYTES = 256, SHORT = 16, NEAR = 4, LONG_NEAR = 63, LONG_APART = 256 };
+    const struct axes *axes = plan->axes;
+    const int64_t size = (int64_t)element_size(plan->layout->input),
+                  stride = axes->reduced.dimensions ? axes->reduced.strides[0] : size;
+    if (!are_rows(axes))
+        return true;
+    if (stride == size)
+        return axes->reduced.swapped ? plan->n <= SHORT : plan->n * (uint64_t)size <= LONG_BYTES;
+    return plan->n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG_APART);
+}
+
+/* Whether results need not know what their mask hides, or only how much. */
+static bool may_fill(const struct plan *plan)
+{
+    union scalar neutral;
+    return (!plan->counts || (plan->fold == FOLD_sum && plan->n <= UINT32_MAX)) &&
+           columns_neutral(plan->fold, plan->accumulator, &neutral);
+}
+
+bool columns_suit(const struct job *job)
+{
+    const struct plan *plan = job->plan;
+    const struct axes *axes = plan->axes;
+    if (axes->kept == 0 || axes->results <= 1 || plan->n == 0 || axes->reduced.dimensions > 1)
+        return false;
+    return (!plan->layout->mask || may_fill(plan)) && pays(plan) &&
+           (loop_of(job) || loop_of_converted(job));
+}
+
+static uint64_t power_of_2_from(uint64_t n)
+{
+    return (uint64_t)1 << exponent_up(n);
+}
+
+/* Columns of a tile, in even shares. */
+static void cut_columns(struct columns *self, uint64_t most)
+{
+    self->cut.in_row = divide_up(self->cut.row, most);
+    self->cut.width =
+        least(divide_up(divide_up(self->cut.row, self->cut.in_row), CACHE_LINE) * CACHE_LINE, most);
+    self->cut.in_row = divide_up(self->cut.row, self->cut.width);
+}
+
+static uint64_t columns_most(const struct columns *self)
+{
+    return element_is_complex(self->plan->accumulator) ? SLAB_COLUMNS / 2 : SLAB_COLUMNS;
+}
+
+static uint64_t parts_most(const struct columns *self)
+{
+    return self->input.size == 1 && fold_is_indexed(self->plan->fold) ? SLAB_PARTS_OF_BYTES
+                                                                      : SLAB_PARTS;
+}
+
+/* What is gathered fits in the nearest cache. */
+static void describe_brought(struct columns *self)
+{
+    const uint64_t n = self->plan->n, elements = BROUGHT / self->input.size,
+                   transposed = divide_up(elements / n + 1, CACHE_LINE) * CACHE_LINE;
+    const uint64_t most = columns_most(self);
+    cut_columns(self, self->input.way == COLUMNS_TRANSPOSED ? least(most, transposed) : most);
+    self->cut.run = power_of_2_from(least(
+        elements / least(self->cut.width, self->cut.row) / SLAB_PART_ROWS + 1, parts_most(self)));
+    self->cut.group = 1;
+}
+
+/* Whether a result's first element counts for something else than others do, so that it has to be
+ * in a row of its own. */
+static bool needs_its_first(const struct plan *plan)
+{
+    return plan->fold == FOLD_prod && element_is_complex(plan->accumulator);
+}
+
+/* Rows of few results leave most of a register's lanes idle: where they lie one after the other,
+ * several are taken for one, in whichever byte order, as long as that saves more rows than it costs
+ * states that merge. On an EPYC, microseconds with 4 rows for one and with one alone, 64 rows of
+ * each block: argmax of (4096, 64, 64) of float16 7100 and 930, its maximum 2300 and 530, sums of
+ * (16384, 64, 8) of it 490 and 1160. */
+static uint64_t coalesced_of(const struct columns *self)
+{
+    enum { ENOUGH = 256, WANTED = 512, WORTH = 3 /* bytes of states a row */ };
+    const uint64_t bytes = self->cut.row * self->input.size,
+                   states = self->cut.row * self->width << fold_is_indexed(self->plan->fold);
+    uint64_t coalesced = 1;
+    if (bytes > ENOUGH || needs_its_first(self->plan) || self->input.column_stride <= 0 ||
+        self->input.row_stride != (int64_t)self->cut.row * self->input.column_stride ||
+        self->input.mask_row_stride != (int64_t)self->cut.row * self->input.mask_column_stride)
+        return 1;
+    while (2 * coalesced * bytes <= WANTED && 2 * coalesced * SLAB_PART_ROWS <= self->plan->n &&
+           coalesced * coalesced * states <= WORTH * self->plan->n)
+        coalesced *= 2;
+    return coalesced;
+}
+
+static void coalesce_rows(struct columns *self)
+{
+    self->cut.coalesced = coalesced_of(self);
+    self->cut.row *= self->cut.coalesced;
+    self->input.row_stride *= (int64_t)self->cut.coalesced;
+    self->input.mask_row_stride *= (int64_t)self->cut.coalesced;
+    self->cut.parts = slab_parts_of(self->plan->n / self->cut.coalesced);
+}
+
+static void describe_in_place(struct columns *self)
+{
+    const uint64_t n = self->plan->n / self->cut.coalesced,
+                   most = n <= SLAB_PART_ROWS ? SLAB_COLUMNS_OF_PART : columns_most(self);
+    cut_columns(self, most);
+    self->cut.run = parts_most(self);
+    self->cut.group = self->cut.in_row > 1 ? 1 : least(self->cut.blocks, most / self->cut.row);
+    self->cut.group = least(self->cut.group, TILE / (least(n, TILE) * self->cut.row) + 1);
+}
+
+/* Few tiles are shared by runs that are no longer than need be. */
+static void describe_runs(struct columns *self)
+{
+    const uint64_t parts = (uint64_t)1 << self->cut.parts.shift;
+    self->cut.run = least(self->cut.run, parts);
+    self->cut.shared = self->cut.tiles < FEW || parts / self->cut.run > FEW_RUNS;
+    if (self->cut.shared && !self->input.brings) {
+        const uint64_t piece =
+                           TILE / SLAB_PART_ROWS / 2 / least(self->cut.width, self->cut.row) + 1,
+                       wanted = parts / RUNS > piece ? parts / RUNS : piece;
+        self->cut.run =
+            least(self->cut.run, power_of_2_from(wanted > LEAST_RUN ? wanted : LEAST_RUN));
+    }
+    self->cut.runs = parts / self->cut.run;
+    self->cut.shared = self->cut.shared && self->cut.runs > 1;
+    self->cut.together = 1;
+    while (self->cut.shared && self->cut.together < least(self->cut.runs, FEW_RUNS) &&
+           self->cut.tiles * self->cut.runs / self->cut.together > RUNS)
+        self->cut.together *= 2;
+}
+
+static uint64_t tiles_of(const struct columns *self)
+{
+    return self->axes->results / (self->cut.row / self->cut.coalesced * self->cut.blocks) *
+           self->cut.groups * self->cut.in_row;
+}
+
+/* Results of a tile lie one after the other, and there is nothing to merge. */
+static void describe_results(struct columns *self)
+{
+    const struct axes *axes = self->axes;
+    const unsigned inner = axes->kept - 1;
+    fold_slab *const fold =
+        self->input.convert || axes->reduced.mask ? NULL : loop_to_results(self->job);
+    self->direct = fold && self->cut.runs == 1 && self->cut.coalesced == 1 &&
+                   axes->places[inner] == 1 &&
+                   (self->cut.group == 1 || axes->places[inner - 1] == (int64_t)self->cut.row);
+    if (self->direct) {
+        self->fold = fold;
+        self->tells = is_best_number(self->plan);
+        self->width = element_size(self->plan->finish.result);
+        self->divisor = reduction_row(self->plan->reduction)->counts ? (double)self->plan->n : 0;
+    }
+}
+
+static void describe_workspace(struct columns *self)
+{
+    const uint64_t columns = least(self->cut.width, self->cut.row),
+                   rows = least(self->cut.run * SLAB_PART_ROWS, self->plan->n);
+    self->tile_bytes = tiles_aligned(self->cut.group * columns * self->width);
+    self->brought = SLAB_ROOM;
+    self->unconverted =
+        self->brought + (self->input.brings ? tiles_aligned(rows * columns * self->input.size) : 0);
+    self->counts = self->unconverted +
+                   (self->input.convert ? tiles_aligned(rows * columns * self->input.stored) : 0);
+    self->states = self->counts + (self->counted ? tiles_aligned(columns * sizeof(uint32_t)) : 0);
+    self->tiles.workspace =
+        self->states + (self->cut.shared ? self->cut.together : self->cut.runs) * self->tile_bytes;
+}
+
+/* What a core's own cache holds comes by itself. On an EPYC, sums of 16 MiB, microseconds with
+ * nothing, 0.5, 2, 4 and 8 KiB asked for ahead: 8 rows of float32 770, 470, 280, 430, 710; 64 of
+ * float64 730, 460, 490, 580, 690; 4096 of float32 420, 400, 480, 510, 490. Of 1 MiB, 8 rows of
+ * float64: 25, 32, 34, 30, 37. */
+static size_t ahead_of(const struct columns *self)
+{
+    enum { CACHED = 1 << 20, AHEAD_OF_PART = 2 << 10, AHEAD = 512 };
+    const uint64_t n = self->plan->n;
+    if (n * self->axes->results * self->input.size <= CACHED)
+        return 0;
+    return n <= SLAB_PART_ROWS ? AHEAD_OF_PART : AHEAD;
+}
+
+static void find_loop(struct columns *self)
+{
+    const struct cpu_kernels *kernels = kernels_of(self->job);
+    const struct layout *layout = self->plan->layout;
+    self->fold = loop_of(self->job);
+    self->input.stored = self->input.size = element_size(layout->input);
+    if (!self->fold) {
+        self->fold = loop_of_converted(self->job);
+        self->input.convert = kernels->convert(layout->input, layout->type);
+        self->input.size = element_size(self->plan->accumulator);
+    }
+    const size_t part = layout->swapped ? element_size(element_real_part(layout->input)) : 1;
+    self->input.move = kernels->move(self->input.stored, part, false);
+    self->input.transpose = kernels->transpose(self->input.stored);
+    self->input.brings = self->input.convert || layout->mask || self->input.way != COLUMNS_IN_PLACE;
+    self->counted = layout->mask && self->plan->counts;
+    if (layout->mask)
+        columns_neutral(self->plan->fold,
+                        self->input.convert ? self->plan->accumulator : layout->input,
+                        &self->input.neutral);
+}
+
+static void describe(struct columns *self)
+{
+    const struct axes *axes = self->axes;
+    const unsigned inner = axes->kept - 1;
+    self->input.way = way_of(axes);
+    find_loop(self);
+    self->merge = loop_of_pairs(self->plan->fold, self->plan->accumulator);
+    self->width = state_bytes(self->plan->fold, self->plan->accumulator);
+    self->input.row_stride = axes->reduced.dimensions ? axes->reduced.strides[0] : 0;
+    self->input.column_stride = axes->strides[inner];
+    if (axes->reduced.mask) {
+        self->input.mask_row_stride = axes->reduced.dimensions ? axes->reduced.mask_strides[0] : 0;
+        self->input.mask_column_stride = axes->mask_strides[inner];
+    }
+    self->cut.row = axes->shape[inner];
+    self->cut.blocks = inner ? axes->shape[inner - 1] : 1;
+    self->input.block_stride = inner ? axes->strides[inner - 1] : 0;
+    self->input.end = axes_end(axes);
+    self->input.ahead = ahead_of(self);
+    coalesce_rows(self);
+    if (self->input.brings)
+        describe_brought(self);
+    else
+        describe_in_place(self);
+    self->cut.groups = divide_up(self->cut.blocks, self->cut.group);
+    self->cut.tiles = tiles_of(self);
+    describe_runs(self);
+    describe_results(self);
+    describe_workspace(self);
+}
+
+/* What a result takes beside its elements: nothing where it is stored with its neighbours. */
+static uint64_t results_made(const struct columns *self)
+{
+    const struct plan *plan = self->plan;
+    const bool stored = self->direct && !self->tells && !element_is_complex(plan->layout->input);
+    return stored ? 0 : self->axes->results;
+}
+
+static uint64_t tiles_in_all(const struct columns *self)
+{
+    return self->cut.tiles * (self->cut.shared ? self->cut.runs / self->cut.together : 1);
+}
+
+static void describe_tiles(struct columns *self)
+{
+    const struct plan *plan = self->plan;
+    const uint64_t elements = plan->n * self->axes->results, tiles = tiles_in_all(self);
+    const struct sharing sharing = sharing_along(plan->fold, plan->layout->input,
+                                                 self->input.brings ? BRINGS_TILES : BRINGS_NOTHING,
+                                                 elements, results_made(self));
+    self->tiles.pieces = sharing.pieces;
+    self->tiles.brief = sharing.brief;
+    self->tiles.stretch = divide_up(STRETCH, elements / tiles + 1);
+    self->tiles.common = self->cut.shared ? tiles * self->tile_bytes : 0;
+}
+
+static void describe_all(struct columns *self, const struct job *job)
+{
+    *self = (struct columns){.job = job, .plan = job->plan, .axes = job->plan->axes};
+    self->tiles.job = (struct job *)job;
+    describe(self);
+    describe_tiles(self);
+}
+
+/* ---- all of them ---- */
+
+static bool run_all(struct columns *self)
+{
+    if (!self->cut.shared)
+        return tiles_run(&self->tiles, self->cut.tiles, columns_fold_tile, self);
+    if (!tiles_run(&self->tiles, tiles_in_all(self), columns_fold_shared_runs, self))
+        return false;
+    self->tiles.brief = true;
+    return tiles_run(&self->tiles, self->cut.tiles, columns_finish_tile, self);
+}
+
+bool columns_run(struct job *job)
+{
+    struct columns self;
+    describe_all(&self, job);
+    const bool folded = tiles_open(&self.tiles, tiles_in_all(&self), "partials") && run_all(&self);
+    job->run->findings |= self.findings;
+    tiles_close(&self.tiles);
+    return folded;
+}
+
+void columns_explain(const struct job *job, struct loops *loops)
+{
+    static const char *const ways[][2] = {
+        [COLUMNS_IN_PLACE] = {"as they lie", "converted first"},
+        [COLUMNS_MOVED] = {"gathered first", "gathered first, and converted"},
+        [COLUMNS_TRANSPOSED] = {"turned first", "turned first, and converted"}};
+    struct columns self;
+    describe_all(&self, job);
+    const uint64_t tiles = self.tiles.pieces > 1 ? tiles_in_all(&self) : 1;
+    *loops = (struct loops){.way = ways[self.input.way][self.input.convert != NULL],
+                            .threads = threads_for(&job->threads, tiles),
+                            .instructions = instructions_name(job->instructions)};
+}

@@ -1,0 +1,68 @@
+/* Results side by side, as threads fold them: an output tile at a time, which is what one slab
+ * covers: neighbouring results, of one block or of several. */
+#pragma once
+
+#include "cpu/tiles.h"
+#include "plan/axes.h"
+
+#include <stdatomic.h>
+
+enum columns_way { COLUMNS_IN_PLACE, COLUMNS_MOVED, COLUMNS_TRANSPOSED };
+
+/* How elements lie, and what brings them to a loop. */
+struct columns_input {
+    enum columns_way way;
+    bool brings;         /* into order, or into another type: not as they lie */
+    size_t stored, size; /* of an element, and of one as the loop takes it, bytes */
+    int64_t row_stride, column_stride, block_stride;
+    int64_t mask_row_stride, mask_column_stride;
+    move_tile *move;
+    transpose_rows *transpose;
+    convert_elements *convert; /* to the loop's type; NULL: they are of it, or it takes them */
+    union scalar neutral;      /* what masked elements become */
+    const char *end;           /* of all elements */
+    size_t ahead;              /* as struct slab has it */
+};
+
+/* How results are cut into output tiles, and the rows of these into runs. */
+struct columns_cut {
+    uint64_t row;           /* results in a block, times `coalesced` */
+    uint64_t coalesced;     /* rows that are taken for one: a power of 2 */
+    uint64_t width, in_row; /* results of a tile in a block, and tiles of a block */
+    uint64_t blocks, group; /* that lie at one distance, and of a tile */
+    uint64_t groups;        /* of those blocks */
+    uint64_t tiles;
+    struct slab_parts parts;
+    uint64_t run, runs; /* parts of one, and how many there are */
+    uint64_t together;  /* of those that are shared, by one thread to one state: a power of 2 */
+    bool shared;        /* a tile's runs are, among threads */
+};
+
+struct columns {
+    const struct job *job;
+    const struct plan *plan;
+    const struct axes *axes;
+    struct columns_input input;
+    struct columns_cut cut;
+    struct tiles tiles; /* the threads' states of shared runs are in common */
+    fold_slab *fold;
+    fold_pairs *merge;
+    size_t width;                                /* of a state, bytes */
+    bool direct;                                 /* states are results, and go where those do */
+    bool tells;                                  /* which of these are NaN */
+    double divisor;                              /* of those; 0: none */
+    bool counted;                                /* how many elements the mask shows of each */
+    size_t brought, unconverted, counts, states; /* where these begin in a workspace */
+    size_t tile_bytes;                           /* of a tile's states */
+    atomic_uint findings;                        /* bits of common/findings.h */
+};
+
+/* The neutral element, which a fold makes nothing of and masked elements become; false: there is
+ * none of this type. */
+bool columns_neutral(enum fold, enum element type, union scalar *neutral);
+
+/* A tile and its results; and some runs of a tile, where these are shared. */
+tile_work columns_fold_tile, columns_fold_shared_runs;
+
+/* Of a tile whose runs were shared: what becomes of it in the end. */
+tile_work columns_finish_tile;

@@ -1,0 +1,377 @@
+/* An output tile's runs of rows are folded, where they lie or brought into order, and their states
+ * merge as a tree. */
+#include "cpu/columns.h"
+
+#include "common/arithmetic.h"
+#include "common/segments.h"
+#include "cpu/finalize.h"
+#include "run/shown.h"
+
+#include <math.h>
+#include <string.h>
+
+struct output_tile {
+    uint64_t result, blocks, columns; /* the first result's number */
+    struct walk_of_results first;
+};
+
+static struct output_tile tile_at(const struct columns *self, uint64_t index)
+{
+    const uint64_t in_row = index % self->cut.in_row,
+                   group = index / self->cut.in_row % self->cut.groups,
+                   outer = index / self->cut.in_row / self->cut.groups,
+                   block = group * self->cut.group, column = in_row * self->cut.width;
+    struct output_tile tile = {
+        .result = (outer * self->cut.blocks + block) * self->cut.row / self->cut.coalesced + column,
+        .blocks = least(self->cut.blocks - block, self->cut.group),
+        .columns = least(self->cut.row - column, self->cut.width)};
+    results_start(&tile.first, self->axes, tile.result);
+    return tile;
+}
+
+static void bring_row(const struct columns *self, const char *at, uint64_t n, char *to)
+{
+    if (self->input.convert)
+        self->input.convert(at, n, to);
+    else
+        memcpy(to, at, n * self->input.size);
+}
+
+static void bring_rows(const struct columns *self, const struct slab *slab, uint64_t rows, char *to)
+{
+    if (self->input.way == COLUMNS_IN_PLACE) {
+        for (uint64_t row = 0; row < rows; row++)
+            bring_row(self, slab->at + (int64_t)row * slab->row_stride, slab->columns,
+                      to + row * slab->columns * self->input.size);
+    } else if (self->input.way == COLUMNS_MOVED) {
+        const struct tile tile = {.at = slab->at,
+                                  .rows = rows,
+                                  .columns = slab->columns,
+                                  .row_stride = slab->row_stride,
+                                  .column_stride = self->input.column_stride};
+        self->input.move(&tile, to);
+    } else {
+        const struct transposition transposition = {.at = slab->at,
+                                                    .rows = slab->columns,
+                                                    .n = rows,
+                                                    .row_stride = self->input.column_stride,
+                                                    .stride = slab->row_stride,
+                                                    .end = self->input.end};
+        self->input.transpose(&transposition, slab->columns, to);
+    }
+}
+
+/* ---- what a mask hides ---- */
+
+static bool worst_of(enum element type, bool greatest, union scalar *worst)
+{
+    *worst = element_is_integer(type) ? integer_end(type, greatest)
+                                      : scalar_of_double(greatest ? HUGE_VAL : -HUGE_VAL, 0, type);
+    return !element_is_complex(type);
+}
+
+bool columns_neutral(enum fold fold, enum element type, union scalar *neutral)
+{
+    switch (fold) {
+    case FOLD_sum:
+        *neutral = scalar_of_double(-0.0, -0.0, type);
+        return true;
+    case FOLD_nonzero:
+    case FOLD_norm1:
+    case FOLD_norm2:
+    case FOLD_norm_inf:
+        *neutral = scalar_of_double(0, 0, type);
+        return true;
+    case FOLD_prod:
+        *neutral = scalar_of_double(1, 0, type);
+        return !element_is_complex(type);
+    case FOLD_min:
+    case FOLD_max:
+        return worst_of(type, fold == FOLD_min, neutral);
+    case FOLD_nansum:
+    case FOLD_nanprod:
+    case FOLD_nanmin:
+    case FOLD_nanmax:
+        *neutral = scalar_of_double((double)NAN, 0, type);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Without a branch: compilers make one of words of 64 bits, unless they are chosen by their bits.
+ */
+#define CHOSEN(x, shown, neutral) ((shown) ? (x) : (neutral))
+#define CHOSEN_BY_BITS(x, shown, neutral)                                                          \
+    (((x) & -(uint64_t)((shown) != 0)) | ((neutral) & ((uint64_t)((shown) != 0) - 1)))
+
+/* Those whose mask's bytes are neighbours go several at a time. */
+#define REPLACE(Bits, chosen)                                                                      \
+    static void replace_##Bits(Bits *elements, uint64_t n, const unsigned char *mask,              \
+                               int64_t step, Bits neutral)                                         \
+    {                                                                                              \
+        if (step == 1)                                                                             \
+            for (uint64_t k = 0; k < n; k++)                                                       \
+                elements[k] = chosen(elements[k], mask[k], neutral);                               \
+        else                                                                                       \
+            for (uint64_t k = 0; k < n; k++)                                                       \
+                elements[k] = chosen(elements[k], mask[(int64_t)k * step], neutral);               \
+    }
+
+REPLACE(uint8_t, CHOSEN)
+REPLACE(uint16_t, CHOSEN)
+REPLACE(uint32_t, CHOSEN)
+REPLACE(uint64_t, CHOSEN_BY_BITS)
+
+static void replace_pairs(uint64_t *elements, uint64_t n, const unsigned char *mask, int64_t step,
+                          const uint64_t neutral[2])
+{
+    for (uint64_t k = 0; k < n; k++)
+        if (!mask[(int64_t)k * step])
+            memcpy(elements + 2 * k, neutral, 2 * sizeof *neutral);
+}
+
+static __attribute__((noinline)) void fill_row(void *elements, size_t size, uint64_t n,
+                                               const unsigned char *mask, int64_t step,
+                                               const union scalar *neutral)
+{
+    uint64_t bits[2];
+    memcpy(bits, neutral, sizeof bits);
+    switch (size) {
+    case sizeof(uint8_t):
+        return replace_uint8_t(elements, n, mask, step, neutral->u8);
+    case sizeof(uint16_t):
+        return replace_uint16_t(elements, n, mask, step, neutral->u16);
+    case sizeof(uint32_t):
+        return replace_uint32_t(elements, n, mask, step, neutral->u32);
+    case sizeof(uint64_t):
+        return replace_uint64_t(elements, n, mask, step, neutral->u64);
+    default:
+        return replace_pairs(elements, n, mask, step, bits);
+    }
+}
+
+/* Of masked rows. */
+static void fill(const struct columns *self, const struct slab *slab, uint64_t rows,
+                 const unsigned char *mask, int64_t mask_stride, char *elements)
+{
+    const size_t size = self->input.size;
+    for (uint64_t row = 0; row < rows; row++)
+        fill_row(elements + row * slab->columns * size, size, slab->columns,
+                 mask + (int64_t)row * mask_stride, self->input.mask_column_stride,
+                 &self->input.neutral);
+}
+
+/* ---- slabs ---- */
+
+/* Makes a slab of what does not lie as one, or is not to be folded as it lies. */
+static void bring(const struct columns *self, struct slab *slab, const unsigned char *mask,
+                  int64_t mask_stride, char *workspace)
+{
+    char *const to = workspace + self->brought, *const unconverted = workspace + self->unconverted;
+    const uint64_t rows =
+        slab_row(slab->all, slab->first + slab->count) - slab_row(slab->all, slab->first);
+    const bool converts = self->input.convert && self->input.way != COLUMNS_IN_PLACE;
+    bring_rows(self, slab, rows, converts ? unconverted : to);
+    if (converts)
+        self->input.convert(unconverted, rows * slab->columns, to);
+    if (mask)
+        fill(self, slab, rows, mask, mask_stride, to);
+    slab->at = to;
+    slab->row_stride = (int64_t)(slab->columns * self->input.size);
+    slab->end = to + rows * slab->columns * self->input.size;
+}
+
+/* Of a tile's rows from `row` on. */
+static const unsigned char *mask_at(const struct columns *self, const struct output_tile *tile,
+                                    int64_t row, int64_t mask_stride)
+{
+    const unsigned char *const mask = self->axes->reduced.mask;
+    return mask ? mask + tile->first.mask_offset + row * mask_stride : NULL;
+}
+
+static void fold_run(const struct columns *self, const struct output_tile *tile, uint64_t run,
+                     char *workspace, char *states)
+{
+    const int64_t row = (int64_t)slab_row(self->cut.parts, run * self->cut.run);
+    const struct slab all = {.at = (const char *)self->axes->reduced.data + tile->first.offset +
+                                   row * self->input.row_stride,
+                             .blocks = tile->blocks,
+                             .columns = tile->columns,
+                             .all = self->cut.parts,
+                             .first = run * self->cut.run,
+                             .count = self->cut.run,
+                             .folded = self->cut.coalesced,
+                             .finishes = self->direct,
+                             .divisor = self->divisor,
+                             .block_stride = self->input.block_stride,
+                             .row_stride = self->input.row_stride,
+                             .end = self->input.end,
+                             .ahead = self->input.ahead,
+                             .room = workspace};
+    if (!self->input.brings) {
+        self->fold(&all, states);
+        return;
+    }
+    for (uint64_t block = 0; block < tile->blocks; block++) {
+        struct slab one = all;
+        one.at += (int64_t)block * self->input.block_stride;
+        one.blocks = 1;
+        one.ahead = 0;
+        bring(self, &one, mask_at(self, tile, row, self->input.mask_row_stride),
+              self->input.mask_row_stride, workspace);
+        self->fold(&one, states + block * tile->columns * self->width);
+    }
+}
+
+/* Neighbouring runs' states, and what has become of them, `apart` bytes from one to the next. */
+static void merge_runs(const struct columns *self, const struct output_tile *tile, uint64_t runs,
+                       char *states, size_t apart)
+{
+    for (uint64_t gap = 1; gap < runs; gap *= 2)
+        for (uint64_t run = 0; run + gap < runs; run += 2 * gap)
+            self->merge(states + run * apart, states + (run + gap) * apart,
+                        tile->blocks * tile->columns);
+}
+
+/* Leaves what becomes of so many at the first of the workspace's states. */
+static void fold_runs(const struct columns *self, const struct output_tile *tile, uint64_t first,
+                      uint64_t runs, char *workspace)
+{
+    char *const states = workspace + self->states;
+    for (uint64_t run = 0; run < runs; run++)
+        fold_run(self, tile, first + run, workspace, states + run * self->tile_bytes);
+    merge_runs(self, tile, runs, states, self->tile_bytes);
+}
+
+/* Rows that are too few to fold with the others. */
+static void fold_rest(const struct columns *self, const struct output_tile *tile, uint64_t block,
+                      uint64_t rest, char *workspace, char *states)
+{
+    const int64_t stride = self->input.row_stride / (int64_t)self->cut.coalesced,
+                  mask_stride = self->input.mask_row_stride / (int64_t)self->cut.coalesced,
+                  row = (int64_t)(self->plan->n - rest);
+    const struct slab_parts parts = slab_parts_of(rest);
+    struct slab slab = {.at = (const char *)self->axes->reduced.data + tile->first.offset +
+                              (int64_t)block * self->input.block_stride + row * stride,
+                        .blocks = 1,
+                        .columns = tile->columns / self->cut.coalesced,
+                        .all = parts,
+                        .count = (uint64_t)1 << parts.shift,
+                        .folded = 1,
+                        .before = self->plan->n - rest,
+                        .row_stride = stride,
+                        .end = self->input.end,
+                        .room = workspace};
+    if (self->input.brings)
+        bring(self, &slab, mask_at(self, tile, row, mask_stride), mask_stride, workspace);
+    self->fold(&slab, states);
+}
+
+/* States of rows that were taken for one merge as a tree: halves, of which each is one for every
+ * result several times over. */
+static void unfold(const struct columns *self, const struct output_tile *tile, char *workspace,
+                   char *states)
+{
+    const uint64_t rest = self->plan->n % self->cut.coalesced,
+                   row = tile->columns / self->cut.coalesced;
+    for (uint64_t block = 0; block < tile->blocks; block++) {
+        char *const own = states + block * tile->columns * self->width;
+        for (uint64_t half = self->cut.coalesced / 2; half > 0; half /= 2)
+            self->merge(own, own + half * row * self->width, half * row);
+        if (rest) {
+            fold_rest(self, tile, block, rest, workspace, own + row * self->width);
+            self->merge(own, own + row * self->width, row);
+        }
+    }
+}
+
+/* What the mask shows of each of a tile's results; NULL: not asked for. */
+static const uint32_t *counts_of(const struct columns *self, const struct output_tile *tile,
+                                 char *workspace)
+{
+    const int64_t folded = (int64_t)self->cut.coalesced;
+    const struct shown shown = {.mask = mask_at(self, tile, 0, 0),
+                                .rows = self->plan->n,
+                                .columns = tile->columns / self->cut.coalesced,
+                                .row_stride = self->input.mask_row_stride / folded,
+                                .column_stride = self->input.mask_column_stride};
+    uint32_t *const counts = (uint32_t *)(void *)(workspace + self->counts);
+    if (!self->counted)
+        return NULL;
+    shown_count(&shown, counts);
+    return counts;
+}
+
+/* What has a mask is of one block. */
+static void finish(struct columns *self, const struct output_tile *tile, char *workspace,
+                   char *states)
+{
+    unsigned found = 0;
+    if (self->cut.coalesced > 1)
+        unfold(self, tile, workspace, states);
+    struct finalize finishing = {.n = tile->columns / self->cut.coalesced,
+                                 .count = self->plan->n,
+                                 .counts = counts_of(self, tile, workspace),
+                                 .step = self->axes->places[self->axes->kept - 1]};
+    struct walk_of_results walk = tile->first;
+    for (uint64_t block = 0; block < tile->blocks; block++) {
+        if (block)
+            results_start(&walk, self->axes,
+                          tile->result + block * self->cut.row / self->cut.coalesced);
+        finishing.states = states + block * tile->columns * self->width;
+        finishing.place = walk.place;
+        found |= finalize_run(self->plan, &finishing);
+    }
+    if (found)
+        atomic_fetch_or(&self->findings, found);
+}
+
+/* Results that states are at once: of those that leave NaN out it may have to be said. */
+static void make_results(struct columns *self, const struct output_tile *tile, char *workspace)
+{
+    const struct finalize made = {.states = (char *)self->plan->results.at[0] +
+                                            tile->first.place * (int64_t)self->width,
+                                  .n = tile->blocks * tile->columns,
+                                  .count = self->plan->n};
+    fold_run(self, tile, 0, workspace, made.states);
+    if (self->tells) {
+        const unsigned found = finalize_findings(self->plan, &made);
+        if (found)
+            atomic_fetch_or(&self->findings, found);
+    }
+}
+
+/* ---- tiles ---- */
+
+void columns_fold_tile(void *context, uint64_t index, char *workspace)
+{
+    struct columns *self = context;
+    const struct output_tile tile = tile_at(self, index);
+    if (self->direct) {
+        make_results(self, &tile, workspace);
+        return;
+    }
+    fold_runs(self, &tile, 0, self->cut.runs, workspace);
+    finish(self, &tile, workspace, workspace + self->states);
+}
+
+void columns_fold_shared_runs(void *context, uint64_t index, char *workspace)
+{
+    const struct columns *self = context;
+    const uint64_t first = index / self->cut.tiles * self->cut.together;
+    const struct output_tile tile = tile_at(self, index % self->cut.tiles);
+    fold_runs(self, &tile, first, self->cut.together, workspace);
+    memcpy(tiles_common(&self->tiles) + index * self->tile_bytes, workspace + self->states,
+           tile.blocks * tile.columns * self->width);
+}
+
+void columns_finish_tile(void *context, uint64_t index, char *workspace)
+{
+    struct columns *self = context;
+    const struct output_tile tile = tile_at(self, index);
+    char *const states = tiles_common(&self->tiles) + index * self->tile_bytes;
+    merge_runs(self, &tile, self->cut.runs / self->cut.together, states,
+               self->cut.tiles * self->tile_bytes);
+    finish(self, &tile, workspace, states);
+}

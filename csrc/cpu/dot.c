@@ -1,0 +1,280 @@
+/* Pairs go through loops a chunk at a time. In floats, pieces' sums are kept and in the end added
+ * up as a tree, so that neither the number of threads nor the layout makes a difference; exactly,
+ * each thread has sums of its own, and no order makes one. */
+#include "cpu/dot.h"
+
+#include "common/arithmetic.h"
+#include "cpu/exact.h"
+#include "cpu/tiles.h"
+#include "run/gather.h"
+
+#include <stdlib.h>
+
+enum { CHUNK = LOOP_MOST, CACHE_LINE = 64, WIDEST_ELEMENT = 16 };
+
+/* Of a complex number's parts: products of first ones, of second ones, and of either with the
+ * other. Of real numbers there are only first ones. */
+enum { FIRST, SECOND, CROSSED, SUMS };
+
+/* What one thread works with; of it only what comes before elements where these lie ready. */
+struct workspace {
+    _Alignas(CACHE_LINE) struct exact sums[SUMS];
+    struct windows windows;
+    _Alignas(CACHE_LINE) char a[CHUNK * WIDEST_ELEMENT], b[CHUNK * WIDEST_ELEMENT];
+    char swapped[CHUNK * WIDEST_ELEMENT]; /* b's complex numbers, the second part first */
+};
+
+struct dot {
+    struct job job;
+    struct pairs pairs;
+    enum element type; /* of elements as loops see them */
+    bool ready;        /* they see them where they lie */
+    bool as_they_are;  /* the types differ, and no common one holds all values */
+    bool exactly;
+    uint64_t start; /* of the stretch */
+    uint64_t length;
+    struct tiles tiles;
+    union dotted *pieces; /* one each, where floats' arithmetic is enough */
+};
+
+static bool is_long_integer(enum element type)
+{
+    return type == ELEMENT_INT64 || type == ELEMENT_UINT64;
+}
+
+/* Integers' exact sums are longer than any integer type. */
+static bool has_to_stay(const struct pairs *pairs)
+{
+    const enum element type = pairs->a->type;
+    return element_is_integer(type) ||
+           (!element_is_complex(type) &&
+            (is_long_integer(pairs->a->input) || is_long_integer(pairs->b->input)));
+}
+
+static bool lies_ready(const struct layout *layout)
+{
+    return layout_is_flat(layout) && layout->input == layout->type;
+}
+
+/* ---- a chunk ---- */
+
+struct chunk {
+    const void *a, *b;
+    size_t n;
+};
+
+static const void *gathered(const struct dot *self, const struct layout *layout, uint64_t at,
+                            uint64_t n, void *target)
+{
+    if (self->as_they_are)
+        gather_unconverted(self->job.instructions, layout, at, n, target);
+    else
+        gather(self->job.instructions, layout, at, n, target);
+    return target;
+}
+
+static struct chunk chunk_at(const struct dot *self, uint64_t at, uint64_t n, struct workspace *own)
+{
+    const struct pairs *pairs = &self->pairs;
+    const size_t size = element_size(self->type);
+    if (self->ready)
+        return (struct chunk){(const char *)pairs->a->data + at * size,
+                              (const char *)pairs->b->data + at * size, n};
+    return (struct chunk){gathered(self, pairs->a, at, n, own->a),
+                          gathered(self, pairs->b, at, n, own->b), n};
+}
+
+/* Parts of complex numbers, the second one first. */
+static const void *swapped(const void *elements, size_t n, enum element part, void *target)
+{
+    const size_t size = element_size(part);
+    for (size_t k = 0; k < 2 * n; k++)
+        memcpy((char *)target + k * size, (const char *)elements + (k ^ 1) * size, size);
+    return target;
+}
+
+/* ---- exactly ---- */
+
+/* Floats, as real numbers or as parts that lie in turn. */
+static void add_floats(const struct dot *self, const struct chunk *chunk, struct workspace *own,
+                       struct exact *even, struct exact *odd)
+{
+    const enum element part = element_real_part(self->type);
+    uint64_t added;
+    exact_reserve(even, WINDOWS_LOAD);
+    exact_reserve(odd, WINDOWS_LOAD);
+    if (!windows_add(&own->windows, chunk->a, chunk->b, chunk->n, even, odd, &added))
+        products_add(chunk->a, part, chunk->b, part, chunk->n, even, odd);
+}
+
+static void add_complex(const struct dot *self, const struct chunk *chunk, struct workspace *own)
+{
+    const enum element part = element_real_part(self->type);
+    const struct chunk straight = {chunk->a, chunk->b, 2 * chunk->n},
+                       crossed = {chunk->a, swapped(chunk->b, chunk->n, part, own->swapped),
+                                  2 * chunk->n};
+    add_floats(self, &straight, own, &own->sums[FIRST], &own->sums[SECOND]);
+    add_floats(self, &crossed, own, &own->sums[CROSSED], &own->sums[CROSSED]);
+}
+
+static void add_exactly(const struct dot *self, const struct chunk *chunk, struct workspace *own)
+{
+    struct exact *const sum = &own->sums[FIRST];
+    if (self->as_they_are)
+        products_add(chunk->a, self->pairs.a->input, chunk->b, self->pairs.b->input, chunk->n, sum,
+                     sum);
+    else if (element_is_complex(self->type))
+        add_complex(self, chunk, own);
+    else
+        add_floats(self, chunk, own, sum, sum);
+    sum->counts[EXACT_COUNT] += (int64_t)chunk->n;
+}
+
+/* ---- in a float's arithmetic, or an integer's ---- */
+
+static union dotted sum_of(const struct dot *self, union dotted x, union dotted y)
+{
+    if (element_is_integer(self->type))
+        return (union dotted){.integer = x.integer + y.integer};
+    for (int k = 0; k < 2; k++) {
+        x.parts.same[k] += y.parts.same[k];
+        x.parts.crossed[k] += y.parts.crossed[k];
+    }
+    return x;
+}
+
+/* As a tree. */
+static union dotted total_of(const struct dot *self, const union dotted *sums, uint64_t n)
+{
+    if (n == 1)
+        return *sums;
+    return sum_of(self, total_of(self, sums, n / 2), total_of(self, sums + n / 2, n - n / 2));
+}
+
+static union dotted piece_of(const struct dot *self, uint64_t begin, uint64_t end,
+                             struct workspace *own)
+{
+    union dotted sums[DOT_PIECE / CHUNK];
+    dot_elements *const loop = cpu_kernels(self->job.instructions)->dot(self->type);
+    uint64_t chunks = 0;
+    for (uint64_t at = begin; at < end; at += CHUNK, chunks++) {
+        const struct chunk chunk = chunk_at(self, at, least(end - at, CHUNK), own);
+        loop(chunk.a, chunk.b, chunk.n, &sums[chunks]);
+    }
+    return total_of(self, sums, chunks);
+}
+
+/* ---- all ---- */
+
+static void add_tile(void *context, uint64_t tile, char *memory)
+{
+    const struct dot *self = context;
+    struct workspace *const own = (struct workspace *)(void *)memory;
+    const uint64_t begin = self->start + tile * DOT_PIECE,
+                   end = least(begin + DOT_PIECE, self->start + self->length);
+    /* A loop takes so many floats. */
+    const uint64_t most = element_is_complex(self->type) ? CHUNK / 2 : CHUNK;
+    if (!self->exactly) {
+        self->pieces[begin / DOT_PIECE] = piece_of(self, begin, end, own);
+        return;
+    }
+    windows_forget(&own->windows);
+    for (uint64_t at = begin; at < end; at += most) {
+        const struct chunk chunk = chunk_at(self, at, least(end - at, most), own);
+        add_exactly(self, &chunk, own);
+    }
+}
+
+void dot_add(struct dot *self, uint64_t start, uint64_t length)
+{
+    self->start = start;
+    self->length = length;
+    self->tiles.pieces = divide_up(length, DOT_PIECE);
+    tiles_run(&self->tiles, self->tiles.pieces, add_tile, self);
+}
+
+static struct workspace *workspace_of(const struct dot *self, unsigned thread)
+{
+    return (struct workspace *)(void *)tiles_workspace(&self->tiles, thread);
+}
+
+static void start(const struct dot *self, struct workspace *own)
+{
+    for (int sum = 0; sum < SUMS; sum++)
+        exact_clear(&own->sums[sum]);
+    windows_start_products(&own->windows, self->job.instructions, element_real_part(self->type));
+}
+
+static bool find_room(struct dot *self)
+{
+    const bool needs_buffers = !self->ready || (self->exactly && element_is_complex(self->type));
+    const uint64_t pieces = self->pairs.n ? divide_up(self->pairs.n, DOT_PIECE) : 1;
+    self->tiles = (struct tiles){.job = &self->job,
+                                 .plain = true,
+                                 .workspace = needs_buffers ? sizeof(struct workspace)
+                                                            : offsetof(struct workspace, a)};
+    if (!self->exactly)
+        self->pieces = malloc(pieces * sizeof *self->pieces);
+    return (self->exactly || self->pieces) && tiles_open(&self->tiles, pieces, "partials");
+}
+
+struct dot *dot_begin(void *host, const struct pairs *pairs, bool exactly)
+{
+    struct dot *self = malloc(sizeof *self);
+    if (!self)
+        return NULL;
+    *self = (struct dot){.job = host_job(host), .pairs = *pairs, .exactly = exactly};
+    self->as_they_are = exactly && has_to_stay(pairs);
+    self->ready = !self->as_they_are && lies_ready(pairs->a) && lies_ready(pairs->b);
+    self->type = self->ready ? pairs->a->type : element_accumulator(pairs->a->type);
+    if (!find_room(self)) {
+        dot_end(self);
+        return NULL;
+    }
+    for (unsigned thread = 0; exactly && thread < self->tiles.threads; thread++)
+        start(self, workspace_of(self, thread));
+    return self;
+}
+
+void dot_end(struct dot *self)
+{
+    if (self) {
+        tiles_close(&self->tiles);
+        free(self->pieces);
+    }
+    free(self);
+}
+
+/* (a + bi) (c + di) = (ac - bd) + (ad + bc)i. */
+struct scalar_wide dot_value(const struct dot *self)
+{
+    const union dotted total = total_of(self, self->pieces, divide_up(self->pairs.n, DOT_PIECE));
+    if (element_is_integer(self->type))
+        return (struct scalar_wide){SCALAR_UNSIGNED, (int64_t)total.integer, 0, 0};
+    return (struct scalar_wide){SCALAR_FLOAT, 0, total.parts.same[0] - total.parts.same[1],
+                                total.parts.crossed[0] + total.parts.crossed[1]};
+}
+
+/* What is subtracted has the other sign, infinities too. */
+static void negate(struct exact *sum)
+{
+    const int64_t infinities = sum->counts[EXACT_INFINITIES];
+    sum->counts[EXACT_INFINITIES] = sum->counts[EXACT_NEGATIVE_INFINITIES];
+    sum->counts[EXACT_NEGATIVE_INFINITIES] = infinities;
+    exact_negate(sum->digits);
+}
+
+void dot_sums(struct dot *self, struct exact_sums *sums)
+{
+    for (int part = 0; part < EXACT_PARTS; part++)
+        exact_clear(&sums->parts[part]);
+    for (unsigned thread = 0; thread < self->tiles.threads; thread++) {
+        struct exact *const own = workspace_of(self, thread)->sums;
+        negate(&own[SECOND]);
+        exact_merge(&sums->parts[EXACT_REAL], &own[FIRST]);
+        exact_merge(&sums->parts[EXACT_REAL], &own[SECOND]);
+        exact_merge(&sums->parts[EXACT_IMAGINARY], &own[CROSSED]);
+    }
+    for (int part = 0; part < EXACT_PARTS; part++)
+        exact_normalise(&sums->parts[part]);
+}

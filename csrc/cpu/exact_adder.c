@@ -1,0 +1,283 @@
+/* What one thread adds elements with, exactly: floats as many at a time as a loop takes, and what
+ * does not fit there one after the other. */
+#include "common/arithmetic.h"
+#include "cpu/exact.h"
+
+/* ---- one after the other ---- */
+
+/* n of them, `step` bytes apart. */
+struct elements {
+    const char *at;
+    size_t n, step;
+    bool leaves_out;
+};
+
+/* With a constant type and number of parts, little is left to be decided in the loop. */
+static inline __attribute__((always_inline)) uint64_t add_typed(const struct elements *x,
+                                                                enum element type, unsigned parts,
+                                                                struct exact_sums *sums)
+{
+    uint64_t added = 0;
+    for (size_t k = 0; k < x->n; k++) {
+        const char *const at = x->at + k * x->step;
+        const struct exact_number first = exact_number_at(at, type);
+        const struct exact_number second =
+            parts > 1 ? exact_number_at(at + element_size(type), type) : first;
+        if (x->leaves_out && (first.kind == EXACT_NAN || second.kind == EXACT_NAN))
+            continue;
+        exact_add(&sums->parts[EXACT_REAL], first);
+        if (parts > 1)
+            exact_add(&sums->parts[EXACT_IMAGINARY], second);
+        added++;
+    }
+    return added;
+}
+
+static uint64_t add_numbers(const void *elements, size_t n, enum element type, unsigned parts,
+                            bool leaves_out, struct exact_sums *sums)
+{
+    const struct elements x = {elements, n, element_size(type), leaves_out};
+    for (int part = 0; part < EXACT_PARTS; part++)
+        exact_reserve(&sums->parts[part], n);
+    switch (type) {
+    case ELEMENT_FLOAT16:
+        return add_typed(&x, ELEMENT_FLOAT16, 1, sums);
+    case ELEMENT_BFLOAT16:
+        return add_typed(&x, ELEMENT_BFLOAT16, 1, sums);
+    case ELEMENT_FLOAT32:
+        return add_typed(&x, ELEMENT_FLOAT32, 1, sums);
+    case ELEMENT_FLOAT64:
+        return add_typed(&x, ELEMENT_FLOAT64, 1, sums);
+    case ELEMENT_COMPLEX64:
+        return add_typed(&x, ELEMENT_FLOAT32, parts, sums);
+    case ELEMENT_COMPLEX128:
+        return add_typed(&x, ELEMENT_FLOAT64, parts, sums);
+    default:
+        return add_typed(&x, type, 1, sums);
+    }
+}
+
+/* Significands are multiplied as integers, so that no product overflows, underflows or is rounded.
+ */
+/* With constant types, little is left to be decided in the loop. */
+static inline __attribute__((always_inline)) void add_products(const char *a, enum element type_a,
+                                                               const char *b, enum element type_b,
+                                                               size_t n, struct exact *even,
+                                                               struct exact *odd)
+{
+    const size_t step_a = element_size(type_a), step_b = element_size(type_b);
+    for (size_t k = 0; k < n; k++)
+        exact_add_product(k % 2 ? odd : even, exact_number_at(a + k * step_a, type_a),
+                          exact_number_at(b + k * step_b, type_b));
+}
+
+void products_add(const void *a, enum element type_a, const void *b, enum element type_b, size_t n,
+                  struct exact *even, struct exact *odd)
+{
+    exact_reserve(even, 2 * n);
+    exact_reserve(odd, 2 * n);
+    if (type_a == ELEMENT_FLOAT64 && type_b == ELEMENT_FLOAT64)
+        add_products(a, ELEMENT_FLOAT64, b, ELEMENT_FLOAT64, n, even, odd);
+    else
+        add_products(a, type_a, b, type_b, n, even, odd);
+}
+
+/* ---- the adder ---- */
+
+/* How many parts of an element are added. */
+static unsigned parts_of(const struct layout *layout)
+{
+    return element_is_complex(layout->input) && element_is_complex(layout->type) ? 2 : 1;
+}
+
+static bool leaves_out(const struct plan *plan)
+{
+    return plan->fold == FOLD_nansum;
+}
+
+/* Whether it is the square of each part that is added. */
+static bool is_squared(const struct plan *plan)
+{
+    return plan->fold == FOLD_norm2;
+}
+
+/* Whether elements are floats, one after the other, of which each is left out by itself. */
+static bool fits_windows(const struct plan *plan)
+{
+    const enum element input = plan->layout->input;
+    return !element_is_integer(input) &&
+           element_is_complex(input) == (parts_of(plan->layout) > 1) &&
+           !(leaves_out(plan) && element_is_complex(input));
+}
+
+bool exact_adder_just_adds(const struct job *job)
+{
+    return job->tells_rounding && fits_windows(job->plan) && !is_squared(job->plan);
+}
+
+void exact_adder_start(struct exact_adder *self, const struct job *job)
+{
+    const struct plan *plan = job->plan;
+    const enum element type = element_real_part(plan->layout->input);
+    exact_sums_clear(&self->sums);
+    exact_ways_start(&self->ways, job->instructions, type, leaves_out(plan),
+                     exact_adder_just_adds(job));
+    if (is_squared(plan))
+        windows_start_products(&self->ways.windows, job->instructions, type);
+}
+
+/* Adds floats of a complex type's parts in turn, or of a real type; squares of both are one sum. */
+static bool add_floats(const struct plan *plan, const void *floats, size_t n,
+                       struct exact_adder *self, uint64_t *numbers)
+{
+    struct exact *const sums = self->sums.parts;
+    const bool apart = parts_of(plan->layout) > 1 && !is_squared(plan);
+    for (int part = 0; part < EXACT_PARTS; part++)
+        exact_reserve(&sums[part], WINDOWS_LOAD);
+    struct exact *const even = &sums[EXACT_REAL];
+    struct exact *const odd = &sums[apart ? EXACT_IMAGINARY : EXACT_REAL];
+    return exact_ways_add(&self->ways, floats, n, even, odd, numbers);
+}
+
+static uint64_t add_one_by_one(const struct plan *plan, const void *elements, size_t n,
+                               struct exact_sums *sums)
+{
+    const enum element input = plan->layout->input, part = element_real_part(input);
+    const unsigned parts = parts_of(plan->layout);
+    struct exact *const sum = &sums->parts[EXACT_REAL];
+    if (!is_squared(plan))
+        return add_numbers(elements, n, input, parts, leaves_out(plan), sums);
+    products_add(elements, part, elements, part, n * parts, sum, sum);
+    return n;
+}
+
+/* Adds elements that lie one after the other: no more than a loop takes floats. */
+static void add_elements(const struct plan *plan, const void *elements, size_t n,
+                         struct exact_adder *self)
+{
+    const unsigned parts = parts_of(plan->layout);
+    uint64_t added;
+    if (n == 0)
+        return;
+    if (fits_windows(plan) && add_floats(plan, elements, n * parts, self, &added))
+        added /= parts;
+    else
+        added = add_one_by_one(plan, elements, n, &self->sums);
+    for (int part = 0; part < EXACT_PARTS; part++)
+        self->sums.parts[part].counts[EXACT_COUNT] += (int64_t)added;
+}
+
+void exact_adder_clear(struct exact_adder *self)
+{
+    exact_sums_clear(&self->sums);
+    windows_forget(&self->ways.windows);
+}
+
+void exact_adder_add(struct exact_adder *self, const struct plan *plan, const char *elements,
+                     size_t n)
+{
+    const size_t most = LOOP_MOST / parts_of(plan->layout),
+                 size = element_size(plan->layout->input);
+    for (size_t at = 0; at < n; at += most)
+        add_elements(plan, elements + at * size, least(n - at, most), self);
+}
+
+void exact_adder_add_pair(struct exact_adder *self, const double pair[2], uint64_t n)
+{
+    struct exact *const sum = &self->sums.parts[EXACT_REAL];
+    exact_reserve(sum, 2);
+    for (int k = 0; k < 2; k++)
+        exact_add(sum, exact_number_at(&pair[k], ELEMENT_FLOAT64));
+    sum->counts[EXACT_COUNT] += (int64_t)n;
+}
+
+/* ---- results without a superaccumulator ---- */
+
+bool exact_is_plain(const struct plan *plan)
+{
+    const enum element input = plan->layout->input;
+    return !element_is_integer(input) && !element_is_complex(input) && plan->fold != FOLD_norm2 &&
+           !exact_has_parts(plan->finish.result) && !plan->finish.has_initial &&
+           plan->finish.from_nothing;
+}
+
+/* Leading digits as a superaccumulator has them: the first is not 0. */
+static struct exact_leading lead(const struct windows_total *total)
+{
+    const bool negative = total->units < 0;
+    unsigned __int128 bits = (unsigned __int128)total->units;
+    struct exact_leading leading = {.place = total->unit - EXACT_DIGIT_BITS, .negative = negative};
+    if (negative)
+        bits = -bits;
+    for (; bits && !(bits >> 3 * EXACT_DIGIT_BITS); bits <<= EXACT_DIGIT_BITS)
+        leading.place -= EXACT_DIGIT_BITS;
+    for (int k = 1; k < EXACT_SHOWN; k++)
+        leading.digits[k] = (uint32_t)(bits >> (k - 1) * EXACT_DIGIT_BITS);
+    return leading;
+}
+
+static struct scalar_wide round_total(const struct plan *plan, const struct windows_total *total)
+{
+    static const int64_t none[EXACT_COUNTS];
+    const struct finish *finish = &plan->finish;
+    const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
+    const int64_t divisor = mean ? (int64_t)total->numbers : 1;
+    const uint64_t bits =
+        exact_round_leading(lead(total), none, divisor, exact_format_of_part(finish));
+    return exact_answer(finish, bits, 0);
+}
+
+/* In units of 2^unit, which its last bit is no less than. */
+static __int128 in_units(struct exact_number x, int unit)
+{
+    const __int128 units = (__int128)x.significand << (x.significand ? x.exponent - unit : 0);
+    return x.negative ? -units : units;
+}
+
+static bool is_single(const struct plan *plan)
+{
+    return plan->finish.result == ELEMENT_FLOAT32;
+}
+
+/* Whether the sum of a pair is rounded but once where the processor adds it and converts it: that
+ * of narrower floats is a float64. */
+static bool is_rounded_once(const struct plan *plan)
+{
+    return reduction_row(plan->reduction)->nothing != NOTHING_nan &&
+           (plan->finish.result == ELEMENT_FLOAT64 ||
+            (is_single(plan) && plan->layout->input != ELEMENT_FLOAT64));
+}
+
+bool exact_round_pair(const struct plan *plan, const double pair[2], uint64_t n,
+                      struct scalar_wide *value)
+{
+    enum { FURTHEST = 126 - 53 };
+    struct exact_number numbers[2];
+    if (is_rounded_once(plan)) {
+        const double sum = pair[0] + pair[1];
+        *value = (struct scalar_wide){SCALAR_FLOAT, 0, is_single(plan) ? (float)sum : sum, 0};
+        return true;
+    }
+    for (int k = 0; k < 2; k++)
+        numbers[k] = exact_number_at(&pair[k], ELEMENT_FLOAT64);
+    const int a = numbers[numbers[0].significand == 0].exponent,
+              b = numbers[numbers[1].significand != 0].exponent;
+    if (a - b > FURTHEST || b - a > FURTHEST)
+        return false;
+    struct windows_total total = {.unit = a < b ? a : b, .numbers = n};
+    total.units = in_units(numbers[0], total.unit) + in_units(numbers[1], total.unit);
+    *value = round_total(plan, &total);
+    return true;
+}
+
+bool exact_adder_round(struct exact_adder *self, const struct plan *plan, const char *elements,
+                       struct scalar_wide *value, uint64_t *count)
+{
+    struct windows_total total;
+    if (plan->n == 0 || plan->n > LOOP_MOST || !exact_is_plain(plan) ||
+        !windows_total(&self->ways.windows, elements, plan->n, &total))
+        return false;
+    *value = round_total(plan, &total);
+    *count = total.numbers;
+    return true;
+}

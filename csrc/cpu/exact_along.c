@@ -1,0 +1,401 @@
+/* Results along axes, each rounded once. Threads share the results; where those are few and long,
+ * the elements of each, as of an array by itself. Where a result's elements lie apart and its
+ * neighbours' between them, several are gathered at a time, so that a cache line serves
+ * them all. No order makes a difference to exact sums, and so none of this does. */
+#include "common/arithmetic.h"
+#include "cpu/exact.h"
+#include "cpu/tiles.h"
+#include "plan/axes.h"
+#include "run/explanation.h"
+#include "run/gather.h"
+#include "run/result.h"
+#include "run/watch.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+    CHUNK = LOOP_MOST,         /* elements at a time */
+    BUFFER = 64 << 10,         /* bytes that are gathered at a time: CHUNK of any type */
+    LANES = UNROUNDED_COLUMNS, /* results that are, at most */
+    ROWS = 512,                /* of columns that are just added, */
+    ROWS_MOST = 2048,          /* or all of them: in more something would be rounded */
+    ADDED_AT_ONCE = 1 << 12,   /* elements of those, but for the fewest columns */
+    SHORT = 128,               /* elements of rows that become columns */
+    FEW = 16,                  /* results that threads do not share */
+    LONG = 1 << 18,            /* elements of each of those, at least */
+    STRETCH = 1 << 24,         /* elements between two thoughts of the watch */
+    ELEMENTS_A_TILE = 1 << 16
+};
+
+struct along {
+    struct job *job;
+    const struct plan *plan;
+    const struct axes *axes;
+    struct exact_ways ways;    /* to begin with */
+    transpose_rows *transpose; /* what brings neighbours together, or NULL */
+    transpose_rows *across;    /* what makes columns of short rows that are just added, or NULL */
+    bool adjacent;             /* whether neighbours lie one after the other, and are just added: */
+    uint64_t columns;          /* so many at once, or rows of as many as there are lanes */
+    const char *end;           /* of all elements, for its sake */
+    struct tiles tiles;
+    uint64_t results_a_tile, count; /* of tiles */
+    atomic_uint findings;
+    atomic_bool failed;
+};
+
+/* One of the results that a thread makes side by side. */
+struct lane {
+    struct exact_adder adder;
+    enum { FRESH, ADDED, ROUNDED } state;
+    struct scalar_wide value; /* where it is rounded already, */
+    uint64_t count;           /* and of so many elements */
+};
+
+/* What one thread works with, in cache lines of its own. */
+struct workspace {
+    _Alignas(64) char elements[BUFFER];
+    struct lane lanes[LANES];
+    double sums[UNROUNDED_COLUMNS_MOST][2]; /* of neighbours */
+    struct unrounded_floats unrounded;      /* what adds these */
+    struct run run;                         /* of one result */
+    struct layout layout;
+    struct plan one;
+};
+
+/* ---- one result after the other ---- */
+
+static void store(const struct plan *plan, const struct run *run, int64_t place)
+{
+    const struct results *results = &plan->results;
+    run_store(run, plan, 0, (char *)results->at[0] + place * (int64_t)element_size(results->type));
+}
+
+/* Stores a number of a result's own type that nothing is to be said of, if it is one of those that
+ * most results are. */
+static bool store_float(const struct plan *plan, double value, int64_t place)
+{
+    const struct results *results = &plan->results;
+    const float single = (float)value;
+    if (results->type != plan->finish.result || !isfinite(value))
+        return false;
+    if (results->type == ELEMENT_FLOAT64)
+        memcpy((char *)results->at[0] + place * (int64_t)sizeof value, &value, sizeof value);
+    else if (results->type == ELEMENT_FLOAT32)
+        memcpy((char *)results->at[0] + place * (int64_t)sizeof single, &single, sizeof single);
+    else
+        return false;
+    return true;
+}
+
+static bool share_elements(struct job *job)
+{
+    const struct axes *axes = job->plan->axes;
+    struct layout layout = axes->reduced;
+    struct plan one = *job->plan;
+    struct job part = *job;
+    struct walk_of_results walk;
+    one.layout = &layout;
+    part.plan = &one;
+    results_start(&walk, axes, 0);
+    for (uint64_t k = 0; k < axes->results; k++, results_next(&walk)) {
+        struct exact_sums sums;
+        results_move(&walk, &layout);
+        if ((k && watch_interrupted_lately(job->run, &part.asked)) || !exact_run(&part, &sums) ||
+            !exact_finish(&part, &sums))
+            return false;
+        store(job->plan, job->run, walk.place);
+    }
+    return true;
+}
+
+/* ---- results of one thread ---- */
+
+/* Its sums, to be added to. */
+static struct exact_adder *adder_of(struct lane *lane)
+{
+    if (lane->state == FRESH)
+        exact_adder_clear(&lane->adder);
+    lane->state = ADDED;
+    return &lane->adder;
+}
+
+/* Elements from `at` on, which lie one after the other. */
+static void add(struct lane *lane, const struct plan *plan, const char *elements, uint64_t at,
+                uint64_t n)
+{
+    if (at == 0 && n == plan->n &&
+        exact_adder_round(&lane->adder, plan, elements, &lane->value, &lane->count))
+        lane->state = ROUNDED;
+    else
+        exact_adder_add(adder_of(lane), plan, elements, n);
+}
+
+/* A result's answer. */
+static bool finish_sums(const struct along *self, struct workspace *own, struct lane *lane)
+{
+    struct job part = {.plan = &own->one,
+                       .run = &own->run,
+                       .threads = self->job->threads,
+                       .instructions = self->job->instructions};
+    return exact_finish(&part, &adder_of(lane)->sums);
+}
+
+/* Of the result that the walk is at. */
+static void finish(struct along *self, struct workspace *own, struct lane *lane,
+                   const struct walk_of_results *walk)
+{
+    results_move(walk, &own->layout);
+    if (lane->state == ROUNDED)
+        run_answer_exact(&own->run, &own->one, NULL, lane->value, lane->count);
+    else if (!finish_sums(self, own, lane))
+        atomic_store(&self->failed, true);
+    store(&own->one, &own->run, walk->place);
+    lane->state = FRESH;
+}
+
+static void add_result(struct along *self, struct workspace *own,
+                       const struct walk_of_results *walk)
+{
+    const struct plan *plan = self->plan;
+    results_move(walk, &own->layout);
+    if (plan->flat)
+        add(&own->lanes[0], plan, own->layout.data, 0, plan->n);
+    for (uint64_t at = 0; at < plan->n && !plan->flat; at += CHUNK) {
+        const uint64_t n = gather_unconverted(self->job->instructions, &own->layout, at,
+                                              least(plan->n - at, CHUNK), own->elements);
+        add(&own->lanes[0], plan, own->elements, at, n);
+    }
+    finish(self, own, &own->lanes[0], walk);
+}
+
+/* Rows of elements of as many neighbours as there are lanes, where nothing is rounded. */
+static bool add_rows(struct workspace *own, const char *elements, int64_t stride, uint64_t rows)
+{
+    if (!unrounded_is_due(&own->unrounded) ||
+        !unrounded_add_columns(&own->unrounded, elements, rows, stride, LANES, own->sums))
+        return false;
+    for (unsigned k = 0; k < LANES; k++)
+        exact_adder_add_pair(adder_of(&own->lanes[k]), own->sums[k], rows);
+    return true;
+}
+
+/* So many neighbours, from where the walk is on, which goes past them. */
+static void add_neighbours(struct along *self, struct workspace *own, struct walk_of_results *walk,
+                           unsigned count)
+{
+    const struct plan *plan = self->plan;
+    const struct axes *axes = self->axes;
+    const size_t size = element_size(axes->reduced.input);
+    const bool adds = self->adjacent && count == LANES && plan->n > ROWS_MOST;
+    const uint64_t room = BUFFER / (count * size), most = adds ? least(room, ROWS) : room;
+    const char *const data = (const char *)axes->reduced.data + walk->offset;
+    struct transposition transposition = {.n = count,
+                                          .row_stride = axes->reduced.strides[0],
+                                          .stride = axes->strides[axes->kept - 1],
+                                          .end = self->end};
+    for (uint64_t at = 0; at < plan->n; at += most) {
+        transposition.rows = least(plan->n - at, most);
+        transposition.at = data + (int64_t)at * transposition.row_stride;
+        if (adds && add_rows(own, transposition.at, transposition.row_stride, transposition.rows))
+            continue;
+        self->transpose(&transposition, transposition.rows, own->elements);
+        for (unsigned k = 0; k < count; k++)
+            add(&own->lanes[k], plan, own->elements + k * transposition.rows * size, at,
+                transposition.rows);
+    }
+    for (unsigned k = 0; k < count; k++, results_next(walk))
+        finish(self, own, &own->lanes[k], walk);
+}
+
+/* Of a result whose elements' sum that is. */
+static void finish_pair(struct along *self, struct workspace *own, const double pair[2],
+                        const struct walk_of_results *walk)
+{
+    const struct plan *one = &own->one;
+    struct scalar_wide value;
+    if (!exact_round_pair(one, pair, self->plan->n, &value)) {
+        exact_adder_add_pair(adder_of(&own->lanes[0]), pair, self->plan->n);
+        finish(self, own, &own->lanes[0], walk);
+    } else if (!store_float(one, value.real, walk->place)) {
+        run_answer_exact(&own->run, one, NULL, value, self->plan->n);
+        store(one, &own->run, walk->place);
+    }
+}
+
+/* As many neighbours as can be just added, from where the walk is on, which goes past them, or
+ * none.
+ */
+static uint64_t add_columns(struct along *self, struct workspace *own, struct walk_of_results *walk,
+                            uint64_t count)
+{
+    const struct axes *axes = self->axes;
+    const struct layout *reduced = &axes->reduced;
+    const char *elements = (const char *)reduced->data + walk->offset;
+    int64_t stride = reduced->strides[0];
+    count = least(count, self->columns) / UNROUNDED_COLUMNS * UNROUNDED_COLUMNS;
+    if (count == 0 || !unrounded_is_due(&own->unrounded))
+        return 0;
+    if (self->across) {
+        const struct transposition transposition = {.at = elements,
+                                                    .rows = count,
+                                                    .n = self->plan->n,
+                                                    .row_stride = axes->strides[axes->kept - 1],
+                                                    .stride = stride,
+                                                    .end = self->end};
+        self->across(&transposition, count, own->elements);
+        elements = own->elements;
+        stride = (int64_t)(count * element_size(reduced->input));
+    }
+    if (!unrounded_add_columns(&own->unrounded, elements, self->plan->n, stride, count, own->sums))
+        return 0;
+    for (uint64_t k = 0; k < count; k++, results_next(walk))
+        finish_pair(self, own, own->sums[k], walk);
+    return count;
+}
+
+static void start_workspace(const struct along *self, struct workspace *own)
+{
+    for (unsigned k = 0; k < LANES; k++) {
+        own->lanes[k].adder.ways = self->ways;
+        own->lanes[k].state = FRESH;
+    }
+    own->unrounded = self->ways.unrounded;
+    run_begin(&own->run, 0);
+    own->layout = self->axes->reduced;
+    own->one = *self->plan;
+    own->one.layout = &own->layout;
+}
+
+static void add_tile(void *context, uint64_t tile, char *memory)
+{
+    struct along *self = context;
+    struct workspace *const own = (struct workspace *)(void *)memory;
+    const struct axes *axes = self->axes;
+    const uint64_t first = tile * self->results_a_tile,
+                   end = least(first + self->results_a_tile, axes->results);
+    struct walk_of_results walk;
+    start_workspace(self, own);
+    results_start(&walk, axes, first);
+    for (uint64_t at = first; at < end;) {
+        const uint64_t row = self->transpose || self->across ? axes->shape[axes->kept - 1] : 1,
+                       left = least(end - at, row - at % row);
+        const uint64_t added = add_columns(self, own, &walk, left);
+        const unsigned count = added ? 0 : self->transpose ? (unsigned)least(left, LANES) : 1;
+        at += added;
+        if (count > 1) {
+            add_neighbours(self, own, &walk, count);
+        } else if (count == 1) {
+            add_result(self, own, &walk);
+            results_next(&walk);
+        }
+        at += count;
+    }
+    atomic_fetch_or(&self->findings, own->run.findings);
+}
+
+/* ---- all of them ---- */
+
+static bool are_few_and_long(const struct plan *plan)
+{
+    return plan->n >= STRETCH || (plan->n >= LONG && plan->axes->results <= FEW);
+}
+
+/* Whether a result's elements lie further apart than its neighbour's first one. */
+static bool lie_side_by_side(const struct plan *plan)
+{
+    const struct axes *axes = plan->axes;
+    const struct layout *reduced = &axes->reduced;
+    return !reduced->mask && !reduced->swapped && axes->kept > 0 && reduced->dimensions == 1 &&
+           plan->n > 1 &&
+           layout_distance(axes->strides[axes->kept - 1]) < layout_distance(reduced->strides[0]);
+}
+
+/* Whether neighbours can be just added, side by side. */
+static bool adds_neighbours(const struct plan *plan)
+{
+    const struct layout *reduced = &plan->axes->reduced;
+    return exact_is_plain(plan) && plan->fold != FOLD_nansum && !reduced->mask &&
+           !reduced->swapped && plan->axes->kept > 0 && reduced->dimensions == 1;
+}
+
+/* How many columns of so many rows are added at once, if all rows are. */
+static uint64_t columns_of(uint64_t rows)
+{
+    const uint64_t columns = ADDED_AT_ONCE / rows;
+    return rows > ROWS_MOST              ? 0
+           : columns < UNROUNDED_COLUMNS ? UNROUNDED_COLUMNS
+                                         : least(columns, UNROUNDED_COLUMNS_MOST);
+}
+
+static_assert(SHORT * UNROUNDED_COLUMNS <= CHUNK && ADDED_AT_ONCE <= CHUNK, "no room for columns");
+
+static void describe(struct along *self, const struct job *job)
+{
+    const struct plan *plan = job->plan;
+    const struct axes *axes = plan->axes;
+    const size_t size = element_size(axes->reduced.input);
+    const uint64_t n = plan->n;
+    transpose_rows *const transpose = cpu_kernels(job->instructions)->transpose(size);
+    const bool adds = adds_neighbours(plan);
+    struct exact_adder first;
+    *self = (struct along){.job = (struct job *)job, .plan = plan, .axes = axes};
+    self->end = axes_end(axes);
+    if (lie_side_by_side(plan)) {
+        self->transpose = transpose;
+        self->adjacent = adds && axes->strides[axes->kept - 1] == (int64_t)size;
+        self->columns = self->adjacent ? columns_of(n) : 0;
+    } else if (adds && n > 1 && n <= SHORT) {
+        self->across = transpose;
+        self->columns = columns_of(n);
+    }
+    self->results_a_tile = ELEMENTS_A_TILE / (least(n, ELEMENTS_A_TILE - 1) + 1);
+    if (self->transpose && self->results_a_tile < LANES)
+        self->results_a_tile = LANES;
+    exact_adder_start(&first, job);
+    self->ways = first.ways;
+    self->count = divide_up(axes->results, self->results_a_tile);
+    self->tiles = (struct tiles){.job = self->job,
+                                 .pieces = self->count,
+                                 .plain = true,
+                                 .stretch = STRETCH / (self->results_a_tile * n + 1) + 1,
+                                 .workspace = sizeof(struct workspace)};
+}
+
+static bool share_results(struct job *job)
+{
+    struct along self;
+    describe(&self, job);
+    const bool added = tiles_open(&self.tiles, self.count, "exact sums") &&
+                       tiles_run(&self.tiles, self.count, add_tile, &self);
+    if (self.failed)
+        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for exact sums");
+    else if (added)
+        job->run->findings |= self.findings;
+    tiles_close(&self.tiles);
+    return added && !self.failed;
+}
+
+bool exact_along(struct job *job)
+{
+    return are_few_and_long(job->plan) ? share_elements(job) : share_results(job);
+}
+
+void exact_along_explain(const struct job *job)
+{
+    struct explanation *explanation = job->run->explanation;
+    struct loops *loops = &explanation->loops;
+    struct along self;
+    exact_explain(job, loops);
+    loops->results = RESULTS_IN_TURN;
+    if (are_few_and_long(job->plan)) {
+        explanation->at_once = 1;
+        return;
+    }
+    describe(&self, job);
+    loops->threads = threads_for(&job->threads, self.count);
+    if (self.transpose)
+        loops->results = RESULTS_SIDE_BY_SIDE;
+}

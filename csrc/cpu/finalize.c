@@ -1,0 +1,77 @@
+#include "cpu/finalize.h"
+
+#include "arrays/operands.h"
+#include "run/result.h"
+
+/* Whether what is to be said of one result is to be said of all that are made of as many elements.
+ * Of what leaves NaN out nothing is, as long as there are numbers. */
+static bool tells_of_all(const struct plan *plan, const struct finalize *self)
+{
+    switch (plan->fold) {
+    case FOLD_nanmin:
+    case FOLD_nanmax:
+    case FOLD_nansum:
+        return !states_lack_numbers(plan->fold, plan->accumulator, self->states, self->n);
+    default: /* indices and variances tell of how many they are made themselves */
+        return (!fold_is_indexed(plan->fold) && plan->fold != FOLD_variance) || !plan->layout->mask;
+    }
+}
+
+/* The state that is made of no more elements than any other. */
+static uint64_t of_the_fewest(const struct finalize *self)
+{
+    uint64_t fewest = 0;
+    for (uint64_t k = 1; self->counts && k < self->n; k++)
+        if (self->counts[k] < self->counts[fewest])
+            fewest = k;
+    return fewest;
+}
+
+/* What a state's finishing goes by. */
+static struct finish finish_of(const struct plan *plan, const struct finalize *self,
+                               uint64_t fewest)
+{
+    struct finish how = plan->finish;
+    how.count = self->counts ? self->counts[fewest] : self->count;
+    return how;
+}
+
+static unsigned findings_in(const struct plan *plan, const struct finish *how,
+                            const struct finalize *self, uint64_t fewest)
+{
+    unsigned found = 0;
+    const bool one = tells_of_all(plan, self);
+    const uint64_t first = one ? fewest : 0, end = one ? fewest + 1 : self->n;
+    const size_t width = state_bytes(plan->fold, plan->accumulator);
+    for (uint64_t k = first; k < end; k++) {
+        struct answer answer;
+        state_finish(plan->reduction, how, (const char *)self->states + k * width, &answer);
+        found |= result_findings(plan, &answer, how->count);
+    }
+    return found;
+}
+
+unsigned finalize_findings(const struct plan *plan, const struct finalize *self)
+{
+    const uint64_t fewest = of_the_fewest(self);
+    const struct finish how = finish_of(plan, self, fewest);
+    return findings_in(plan, &how, self, fewest);
+}
+
+unsigned finalize_run(const struct plan *plan, const struct finalize *self)
+{
+    const struct results *results = &plan->results;
+    const uint64_t fewest = of_the_fewest(self);
+    const struct finish how = finish_of(plan, self, fewest);
+    struct finished to = {.step = self->step, .values = results->values};
+    for (unsigned v = 0; v < results->values; v++) {
+        to.held[v] = results->types[v];
+        to.at[v] = (char *)results->at[v] + self->place * (int64_t)element_size(results->types[v]);
+    }
+    if (plan->means)
+        states_about(plan->accumulator, self->states, self->n, plan->means->here + self->place,
+                     self->step);
+    const unsigned found = findings_in(plan, &how, self, fewest);
+    states_finish(plan->reduction, &how, self->counts, self->states, self->n, &to);
+    return found;
+}

@@ -1,0 +1,217 @@
+/* A layout is folded in chunks of fixed length and the chunks' states in turn, so a sum's bits do
+ * not depend on the number of threads, and rounding errors grow with the chunk's length and not
+ * with the array's. */
+#include "common/arithmetic.h"
+#include "cpu/chunk.h"
+#include "cpu/tiles.h"
+#include "run/watch.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    STRETCH = 1 << 26,         /* elements folded to one state, and between two thoughts of the
+                                  watch */
+    GATHERED_STRETCH = 1 << 24 /* the latter where elements are gathered first */
+};
+
+struct folding {
+    struct chunks all;
+    struct tiles tiles; /* a thread's workspace is what it gathers into; states are in common */
+    uint64_t hidden;    /* elements that did not take part so far */
+};
+
+/* ---- many chunks ---- */
+
+static struct sharing sharing_for(const struct plan *plan, enum way way, uint64_t n)
+{
+    return sharing_of(plan->fold, plan->layout->input,
+                      way_gathers(way) ? BRINGS_ELEMENTS : BRINGS_NOTHING, n);
+}
+
+static uint64_t chunks_of(uint64_t n)
+{
+    return divide_up(n, CHUNK);
+}
+
+/* Elements that are folded without a thought of the watch. */
+struct part {
+    const struct folding *folding;
+    uint64_t start, n, chunks; /* the last: in each of its pieces */
+    char *states;
+    _Atomic uint64_t matter; /* chunks; those after them make no difference any more */
+    _Atomic uint64_t hidden; /* elements that did not take part */
+};
+
+/* The chunks up to this one are enough. */
+static void note_enough(struct part *part, uint64_t chunk)
+{
+    uint64_t matter = atomic_load_explicit(&part->matter, memory_order_relaxed);
+    while (chunk + 1 < matter && !atomic_compare_exchange_weak(&part->matter, &matter, chunk + 1))
+        ;
+}
+
+static bool matters(struct part *part, uint64_t chunk)
+{
+    return chunk < atomic_load_explicit(&part->matter, memory_order_relaxed);
+}
+
+/* Where positions matter, what a piece has found goes from one chunk to the next. */
+static void fold_piece(void *context, uint64_t index, char *buffer)
+{
+    struct part *part = context;
+    const struct folding *self = part->folding;
+    const uint64_t first = index * part->chunks, end = first + part->chunks;
+    char *state = part->states + first * self->all.width;
+    uint64_t hidden = 0;
+    if (self->all.indexed)
+        state_identity(self->all.fold, self->all.accumulator, state);
+    for (uint64_t chunk = first; chunk < end && matters(part, chunk);
+         chunk++, state += self->all.width) {
+        const uint64_t at = chunk * CHUNK, n = least(part->n - at, CHUNK);
+        if (self->all.indexed && chunk > first)
+            memcpy(state, state - self->all.width, self->all.width);
+        hidden += n - chunk_fold(&self->all, buffer, part->start + at, n, state);
+        if (self->all.settled && self->all.settled(state, n))
+            note_enough(part, chunk);
+    }
+    if (hidden) /* else threads would wait for one another */
+        atomic_fetch_add_explicit(&part->hidden, hidden, memory_order_relaxed);
+}
+
+static uint64_t part_length(enum way way)
+{
+    return way_gathers(way) ? GATHERED_STRETCH : STRETCH;
+}
+
+/* Chunks' states go one after the other until a stretch is full, and then the stretch's state to
+ * those of `stretches`, of which the first is the result. */
+static bool fold_parts(struct job *job, struct folding *self, char *stretches, char *states)
+{
+    const size_t width = self->all.width;
+    uint64_t n = job->plan->n, chunks = 0, count = 0;
+    for (uint64_t start = 0, length; start < n; start += length) {
+        if (start && watch_interrupted_lately(job->run, &job->asked))
+            return false;
+        length = least(n - start, part_length(self->all.way));
+        const struct sharing sharing = sharing_for(job->plan, self->all.way, length);
+        struct part part = {.folding = self,
+                            .start = start,
+                            .n = length,
+                            .chunks = sharing.chunks,
+                            .states = states + chunks * width,
+                            .matter = chunks_of(length)};
+        self->tiles.pieces = sharing.pieces;
+        self->tiles.brief = sharing.brief;
+        tiles_run(&self->tiles, sharing.pieces, fold_piece, &part);
+        self->hidden += part.hidden;
+        chunks += part.matter;
+        if (part.matter < chunks_of(length)) /* what lies after makes no difference */
+            n = start + length;
+        if (start + length == n || (start + length) % STRETCH == 0) {
+            self->all.merge(states, chunks);
+            memcpy(stretches + count++ * width, states, width);
+            chunks = 0;
+        }
+    }
+    self->all.merge(stretches, count);
+    return true;
+}
+
+/* ---- memory ---- */
+
+/* Room for the states of all stretches, for those of a stretch's chunks, and for a buffer a thread:
+ * from the heap, since a thread of the user's may have a stack of any size. */
+static bool fold_in_memory(struct job *job, struct folding *self, void *state)
+{
+    const uint64_t n = job->plan->n;
+    const size_t of_stretches = tiles_aligned(divide_up(n, STRETCH) * self->all.width);
+    self->tiles =
+        (struct tiles){.job = job,
+                       .workspace = self->all.buffer,
+                       .common = of_stretches + chunks_of(least(n, STRETCH)) * self->all.width};
+    const uint64_t pieces =
+        sharing_for(job->plan, self->all.way, least(n, part_length(self->all.way))).pieces;
+    if (!tiles_open(&self->tiles, pieces, "partials"))
+        return false;
+    char *const states = tiles_common(&self->tiles);
+    const bool folded = fold_parts(job, self, states, states + of_stretches);
+    if (folded)
+        memcpy(state, states, self->all.width);
+    tiles_close(&self->tiles);
+    return folded;
+}
+
+/* One chunk that lies ready takes no memory. */
+static bool fold_at_once(const struct job *job, void *state)
+{
+    const struct plan *plan = job->plan;
+    fold_values *const fold = plan->flat && plan->n <= CHUNK ? chunk_loop(job) : NULL;
+    if (!fold)
+        return false;
+    if (fold_is_indexed(plan->fold))
+        state_identity(plan->fold, plan->accumulator, state);
+    fold(plan->layout->data, plan->n, 0, state);
+    return true;
+}
+
+/* Nor do a few of them, where no thread is to be woken for their sake. */
+static bool fold_few(const struct job *job, void *state)
+{
+    enum { FEW = 16 };
+    _Alignas(STATE_ALIGNMENT) char states[FEW * STATE_BYTES_MAX];
+    const uint64_t n = job->plan->n, chunks = chunks_of(n);
+    struct folding self;
+    if (chunks > FEW || chunk_way(job) != IN_PLACE ||
+        sharing_for(job->plan, IN_PLACE, n).pieces > 1)
+        return false;
+    chunks_describe(&self.all, job);
+    struct part part = {
+        .folding = &self, .n = n, .chunks = chunks, .states = states, .matter = chunks};
+    fold_piece(&part, 0, NULL);
+    self.all.merge(states, part.matter);
+    memcpy(state, states, self.all.width);
+    return true;
+}
+
+bool folding_run(struct job *job, void *state, uint64_t *count)
+{
+    const struct plan *plan = job->plan;
+    *count = plan->n;
+    if (plan->n == 0) {
+        state_identity(plan->fold, plan->accumulator, state);
+        return true;
+    }
+    if (fold_at_once(job, state) || fold_few(job, state))
+        return true;
+    struct folding *self = malloc(sizeof *self);
+    if (!self) {
+        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
+        return false;
+    }
+    chunks_describe(&self->all, job);
+    self->hidden = 0;
+    const bool folded = fold_in_memory(job, self, state);
+    *count -= self->hidden;
+    free(self);
+    return folded;
+}
+
+bool folding_is_short(const struct plan *plan)
+{
+    /* Any instructions have the same loops. */
+    return chunk_loop(&(struct job){.plan = plan, .instructions = INSTRUCTIONS_baseline}) &&
+           sharing_for(plan, IN_PLACE, plan->n).pieces == 1;
+}
+
+void folding_explain(const struct job *job, struct loops *loops)
+{
+    const struct plan *plan = job->plan;
+    const enum way way = chunk_way(job);
+    const uint64_t n = plan->n ? least(plan->n, part_length(way)) : 1;
+    *loops = (struct loops){.way = chunk_way_name(way),
+                            .chunk = CHUNK,
+                            .threads = threads_for(&job->threads, sharing_for(plan, way, n).pieces),
+                            .instructions = instructions_name(job->instructions)};
+}

@@ -1,0 +1,58 @@
+/* The host's backend: a call's work as its parts share it, and the ways in which it is done. */
+#pragma once
+
+#include "common/cpu_kernels.h"
+#include "common/exact_sums.h"
+#include "run/backend.h"
+#include "run/loops.h"
+#include "run/threads.h"
+
+extern const struct backend backend_host;
+
+struct job {
+    const struct plan *plan; /* NULL: nothing is planned, such as where memory is read */
+    struct run *run;         /* NULL: nobody asks how it went */
+    struct crew threads;
+    enum instructions instructions;
+    bool tells_rounding; /* the processor does: see unrounded_is_told */
+    double asked;        /* when the watch was asked last */
+};
+
+/* What work that is no plan's has to share, of the backend's state. */
+struct job host_job(void *state);
+
+/* Each way has a function that does it and, where there is more to tell than its name, one that
+ * fills an explanation instead. False: the run's failure says why not. */
+
+/* Folds all of the plan's elements to a state, and counts those that take part. */
+bool folding_run(struct job *, void *state, uint64_t *count);
+void folding_explain(const struct job *, struct loops *);
+
+/* Whether that takes some microseconds at most; of elements that lie flat. */
+bool folding_is_short(const struct plan *);
+
+/* Fill the plan's results and the run's findings: along axes, of segments, and along axes exactly.
+ */
+bool along_run(struct job *);
+void along_explain(const struct job *);
+bool segments_run(struct job *);
+bool exact_along(struct job *);
+void exact_along_explain(const struct job *);
+
+/* Along axes where results are folded side by side: whether there are loops for the plan's results,
+ * and these are so many beside so few elements, or lie so, that it pays. */
+bool columns_suit(const struct job *);
+bool columns_run(struct job *);
+void columns_explain(const struct job *, struct loops *);
+
+/* Adds all of the plan's elements up, and then fills the run's answer. */
+bool exact_run(struct job *, struct exact_sums *);
+bool exact_finish(struct job *, struct exact_sums *);
+void exact_explain(const struct job *, struct loops *);
+
+/* Runs what makes one answer, once or as often as the run's timing says. */
+bool work_run(struct job *);
+void work_explain(const struct job *);
+
+/* Fills run->timing with what it takes to read memory. */
+bool measure_reading(struct job *, size_t bytes);

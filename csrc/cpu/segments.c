@@ -1,0 +1,171 @@
+/* A segment is folded in chunks whose states merge as a tree, so that its bits depend on nothing
+ * but its own elements. Threads share the segments, and of a long one the elements. */
+#include "common/segments.h"
+#include "common/arithmetic.h"
+#include "cpu/chunk.h"
+#include "cpu/tiles.h"
+#include "run/result.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+    LONG = 1 << 18,   /* elements of a segment whose elements threads share */
+    FEW = 24,         /* elements for which a vector loop's beginning is too much */
+    FEW_WITH_NAN = 8, /* the same where each is asked whether it is NaN */
+    ELEMENTS_A_TILE = 1 << 16,
+    TILES_A_STRETCH = 1 << 12 /* between two thoughts of the watch */
+};
+
+struct segmented {
+    struct job *job;
+    const struct plan *plan;
+    const struct segments *segments;
+    struct chunks chunks;
+    bool stored;  /* a state is the result */
+    uint64_t few; /* elements, at most, that are states themselves and merge as such */
+    size_t result_size;
+    uint64_t segments_a_tile;
+    atomic_bool has_long; /* segments that are left for later */
+    union scalar of_none; /* as results hold it */
+    size_t states;        /* where they begin in a workspace */
+};
+
+/* Leaves the state of all at `states`. */
+static void fold_segment(const struct segmented *self, char *buffer, char *states,
+                         struct segment segment)
+{
+    const struct chunks *chunks = &self->chunks;
+    const uint64_t count = divide_up(segment.n, CHUNK);
+    if (segment.n == 0)
+        return;
+    if (segment.n <= self->few) {
+        const char *const values = self->plan->layout->data;
+        memcpy(states, values + segment.start * chunks->size, segment.n * chunks->size);
+        chunks->merge(states, segment.n);
+        return;
+    }
+    for (uint64_t chunk = 0, at = 0; chunk < count; chunk++, at += CHUNK)
+        chunk_fold(chunks, buffer, segment.start + at, least(segment.n - at, CHUNK),
+                   states + chunk * chunks->width);
+    if (count > 1)
+        chunks->merge(states, count);
+}
+
+/* As results hold it. */
+static union scalar value_of(const struct plan *plan, const void *state, uint64_t n)
+{
+    const enum element type = plan->finish.result;
+    struct finish how = plan->finish;
+    struct answer answer;
+    how.count = n;
+    state_finish(plan->reduction, &how, state, &answer);
+    return scalar_convert(scalar_narrow(answer.values[0], type), type, plan->results.type);
+}
+
+static void finish(const struct segmented *self, const void *state, uint64_t n, uint64_t k)
+{
+    const struct plan *plan = self->plan;
+    char *const at = (char *)plan->results.at[0] + k * self->result_size;
+    if (n == 0)
+        scalar_store(at, self->of_none, plan->results.type);
+    else if (self->stored)
+        memcpy(at, state, self->result_size);
+    else
+        scalar_store(at, value_of(plan, state, n), plan->results.type);
+}
+
+/* ---- all of them ---- */
+
+static void fold_tile(void *context, uint64_t tile, char *workspace)
+{
+    struct segmented *self = context;
+    char *const states = workspace + self->states;
+    const uint64_t first = tile * self->segments_a_tile,
+                   end = least(first + self->segments_a_tile, self->segments->count);
+    for (uint64_t k = first; k < end; k++) {
+        const struct segment segment = segment_at(self->segments, k);
+        if (segment.n >= LONG) {
+            self->has_long = true;
+            continue;
+        }
+        fold_segment(self, workspace, states, segment);
+        finish(self, states, segment.n, k);
+    }
+}
+
+/* Like an array by itself. */
+static bool fold_long(const struct segmented *self, struct segment segment, uint64_t k)
+{
+    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
+    struct layout layout = *self->plan->layout;
+    struct plan one = *self->plan;
+    struct job part = *self->job;
+    uint64_t count;
+    layout.data = (const char *)layout.data + (int64_t)segment.start * layout.strides[0];
+    layout.shape[0] = one.n = segment.n;
+    one.layout = &layout;
+    part.plan = &one;
+    if (!folding_run(&part, state, &count))
+        return false;
+    finish(self, state, segment.n, k);
+    return true;
+}
+
+static bool fold_long_ones(const struct segmented *self)
+{
+    for (uint64_t k = 0; k < self->segments->count; k++) {
+        const struct segment segment = segment_at(self->segments, k);
+        if (segment.n >= LONG && !fold_long(self, segment, k))
+            return false;
+    }
+    return true;
+}
+
+/* Elements that are states themselves are so in place, and a vector loop takes longer to begin. */
+static uint64_t few_of(const struct plan *plan, const struct chunks *chunks)
+{
+    const bool are_states = chunks->way == IN_PLACE && fold_is_on_ladder(plan->fold) &&
+                            plan->layout->input == plan->accumulator,
+               extremes = plan->fold == FOLD_min || plan->fold == FOLD_max;
+    if (!are_states)
+        return 0;
+    return extremes && !element_is_integer(plan->accumulator) ? FEW_WITH_NAN : FEW;
+}
+
+static void describe(struct segmented *self, struct job *job)
+{
+    const struct plan *plan = job->plan;
+    const struct segments *segments = plan->segments;
+    self->job = job;
+    self->plan = plan;
+    self->segments = segments;
+    chunks_describe(&self->chunks, job);
+    self->few = few_of(plan, &self->chunks);
+    self->stored = reduction_is_stored(plan->reduction) &&
+                   !reduction_row(plan->reduction)->counts &&
+                   plan->results.type == plan->accumulator;
+    self->result_size = element_size(plan->results.type);
+    self->segments_a_tile = 1 + ELEMENTS_A_TILE / (segments->elements / (segments->count + 1) + 1);
+    self->of_none = run_value_of_none(plan);
+    self->states = self->chunks.buffer;
+    atomic_init(&self->has_long, false);
+}
+
+bool segments_run(struct job *job)
+{
+    struct segmented self;
+    describe(&self, job);
+    const uint64_t count = divide_up(self.segments->count, self.segments_a_tile);
+    const size_t states = LONG / CHUNK > FEW ? LONG / CHUNK : FEW;
+    struct tiles tiles = {.job = job,
+                          .pieces = count,
+                          .stretch = TILES_A_STRETCH,
+                          .workspace = self.states + states * self.chunks.width};
+    if (!tiles_open(&tiles, count, "partials"))
+        return false;
+    const bool folded =
+        tiles_run(&tiles, count, fold_tile, &self) && (!self.has_long || fold_long_ones(&self));
+    tiles_close(&tiles);
+    return folded;
+}

@@ -1,0 +1,147 @@
+/* What a fold takes one thread is known beforehand (paces.def), near enough: where a processor is
+ * twice as fast, threads join in at twice the length. Reading from memory takes longer, and then
+ * more threads pay in any case. */
+#include "cpu/tiles.h"
+
+#include "common/arithmetic.h"
+#include "run/watch.h"
+
+#include <fenv.h>
+#include <stdlib.h>
+
+/* Microseconds of float32 sums on one thread and on all that there are, calls in a row and, in
+ * brackets, one after a pause, as benchmarks/host_paces.py --shared shows them. With every sleeper
+ * woken in any case, 1 MiB after a pause takes 50 to 100 on 2 cores and 26 to 48 on 16.
+ *
+ *               2 cores: one    all          16 cores: one    all
+ *     256 KiB    11.1 (18.9)   11.1 (18.2)     4.6  (13)      5.4 (13)
+ *     1 MiB      33.3 (56)     22.8 (56)      17.3  (43)      7.3 (42)
+ *     2 MiB      89.7 (99)     39.8 (96)            (86)          (88)
+ *     4 MiB       172 (195)     103 (150)     89.8 (175)     13.2 (50)
+ *     16 MiB                                   363 (728)     38.8 (85)
+ *
+ * The limits are nanoseconds of one thread's time. */
+enum {
+    ALONE = 6000,  /* up to here nobody else is worth the trouble */
+    PIECE = 1200,  /* as short as a piece may be: taking one is nothing beside it */
+    BRIEF = 60000, /* to wake who sleeps takes as long, and some of the caller's time */
+};
+
+/* Picoseconds. On an EPYC, 1 MiB of rows of 8 float32 or float64 take 80 to 100 an element more to
+ * turn and 40 more to fold than the loops do; results whose states are finished, 500 to 2000. */
+enum { RESULT = 1000 };
+
+/* Nanoseconds, as above, of what lies along axes. Up to here a result's elements are mostly in the
+ * caller's own cache, from which another core has to fetch them: of 1 MiB that the caller has just
+ * been through, a thread by itself folds columns in 16 to 18 us, and two that are awake in 18
+ * to 27. Two are better, 10 to 12 us, where one call after the other folds the same array. */
+enum { ALONE_ALONG = 20000 };
+
+static const uint16_t bringing_picoseconds[] = {
+    [BRINGS_NOTHING] = 0, [BRINGS_TILES] = 75, [BRINGS_ELEMENTS] = 1000};
+
+/* In long jobs, so many that threads end together. */
+enum { PIECES = 512 };
+
+static const uint16_t picoseconds[FOLDS][ELEMENTS] = {
+#define PACES(name, ...) [FOLD_##name] = {__VA_ARGS__},
+#include "cpu/paces.def"
+#undef PACES
+};
+
+static struct sharing sharing_beyond(uint64_t alone, uint64_t chunks, uint64_t each)
+{
+    struct sharing sharing = {.chunks = chunks, .pieces = 1, .brief = chunks * each < BRIEF};
+    if (chunks * each > alone) {
+        const uint64_t least = divide_up(PIECE, each), fair = divide_up(chunks, PIECES);
+        sharing.chunks = least > fair ? least : fair;
+        sharing.pieces = divide_up(chunks, sharing.chunks);
+    }
+    return sharing;
+}
+
+/* Picoseconds. */
+static uint64_t pace_of(enum fold fold, enum element input, enum bringing bringing)
+{
+    return (uint64_t)picoseconds[fold][input] + bringing_picoseconds[bringing];
+}
+
+struct sharing sharing_of(enum fold fold, enum element input, enum bringing bringing, uint64_t n)
+{
+    return sharing_beyond(ALONE, divide_up(n, LOOP_MOST),
+                          pace_of(fold, input, bringing) * LOOP_MOST / 1000 + 1);
+}
+
+struct sharing sharing_along(enum fold fold, enum element input, enum bringing bringing, uint64_t n,
+                             uint64_t results)
+{
+    const uint64_t chunks = divide_up(n, LOOP_MOST),
+                   elements = pace_of(fold, input, bringing) * LOOP_MOST;
+    return sharing_beyond(ALONE_ALONG, chunks, (elements + results * RESULT / chunks) / 1000 + 1);
+}
+
+/* ---- tiles ---- */
+
+size_t tiles_aligned(size_t bytes)
+{
+    enum { CACHE_LINE = 64 };
+    return divide_up(bytes, CACHE_LINE) * CACHE_LINE;
+}
+
+bool tiles_open(struct tiles *self, uint64_t tiles, const char *purpose)
+{
+    self->threads = threads_for(&self->job->threads, tiles);
+    self->workspace = tiles_aligned(self->workspace);
+    const size_t bytes = self->threads * self->workspace + tiles_aligned(self->common);
+    self->memory = aligned_alloc(tiles_aligned(1), bytes ? bytes : tiles_aligned(1));
+    if (!self->memory && self->job->run)
+        failure_note(&self->job->run->failure, FAILURE_MEMORY, "out of memory for %s", purpose);
+    return self->memory;
+}
+
+void tiles_close(struct tiles *self)
+{
+    free(self->memory);
+}
+
+static void do_tile(void *context, uint64_t index, unsigned thread)
+{
+    const struct tiles *self = context;
+    self->work(self->context, self->start + index, tiles_workspace(self, thread));
+}
+
+static void do_stretch(struct tiles *self, uint64_t count)
+{
+    if (self->pieces > 1)
+        threads_run(&self->job->threads, count, self->brief, do_tile, self);
+    else
+        for (uint64_t k = 0; k < count; k++)
+            do_tile(self, k, 0);
+}
+
+/* Threads that join in compute as the caller does. */
+static void do_stretch_plainly(struct tiles *self, uint64_t count)
+{
+    fenv_t callers;
+    fegetenv(&callers);
+    fesetenv(FE_DFL_ENV);
+    do_stretch(self, count);
+    fesetenv(&callers);
+}
+
+bool tiles_run(struct tiles *self, uint64_t tiles, tile_work *work, void *context)
+{
+    const uint64_t stretch = self->stretch ? self->stretch : tiles;
+    self->work = work;
+    self->context = context;
+    for (self->start = 0; self->start < tiles; self->start += stretch) {
+        const uint64_t count = least(tiles - self->start, stretch);
+        if (self->start && watch_interrupted_lately(self->job->run, &self->job->asked))
+            return false;
+        if (self->plain)
+            do_stretch_plainly(self, count);
+        else
+            do_stretch(self, count);
+    }
+    return true;
+}

@@ -1,0 +1,60 @@
+/* How work is shared among threads: in tiles, and each thread has a workspace of its own. */
+#pragma once
+
+#include "cpu/host.h"
+
+/* How a fold's chunks are shared. */
+struct sharing {
+    uint64_t chunks; /* in a piece */
+    uint64_t pieces;
+    bool brief; /* over before a thread that sleeps would be there */
+};
+
+/* How a loop's elements come to it: as they lie, in tiles that are moved or transposed, or one by
+ * one. */
+enum bringing { BRINGS_NOTHING, BRINGS_TILES, BRINGS_ELEMENTS };
+
+/* Of n >= 1 elements of type `input`, in chunks of LOOP_MOST. */
+struct sharing sharing_of(enum fold, enum element input, enum bringing, uint64_t n);
+
+/* The same of elements that make so many results. */
+struct sharing sharing_along(enum fold, enum element input, enum bringing, uint64_t n,
+                             uint64_t results);
+
+/* Does a tile's work in a thread's workspace. */
+typedef void tile_work(void *context, uint64_t tile, char *workspace);
+
+struct tiles {
+    struct job *job;
+    uint64_t pieces;          /* in which the work pays to be shared; 1: by nobody */
+    bool brief;               /* as struct sharing has it */
+    bool plain;               /* in plain arithmetic, whatever the caller has set */
+    uint64_t stretch;         /* tiles between two thoughts of the watch; 0: all */
+    size_t workspace, common; /* bytes of each thread's memory, and of what they have together */
+    unsigned threads;         /* that there are workspaces for */
+    char *memory;             /* the workspaces, and then the common part */
+    uint64_t start;           /* the first tile of the stretch that is under way */
+    tile_work *work;
+    void *context;
+};
+
+/* Rounded up to whole cache lines. */
+size_t tiles_aligned(size_t bytes);
+
+/* Takes memory, in cache lines of their own, for as many threads as take part in so many tiles.
+ * False: there is none, which is noted as the run's failure: "out of memory for ...". */
+bool tiles_open(struct tiles *, uint64_t tiles, const char *purpose);
+void tiles_close(struct tiles *);
+
+static inline char *tiles_workspace(const struct tiles *self, unsigned thread)
+{
+    return self->memory + thread * self->workspace;
+}
+
+static inline char *tiles_common(const struct tiles *self)
+{
+    return tiles_workspace(self, self->threads);
+}
+
+/* Does so many tiles, by several threads where that pays. False: somebody has lost patience. */
+bool tiles_run(struct tiles *, uint64_t tiles, tile_work *, void *context);

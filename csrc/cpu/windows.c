@@ -1,0 +1,217 @@
+/* Floats that are added exactly by vectors: where nothing is rounded, or in windows. */
+#include "common/arithmetic.h"
+#include "cpu/exact.h"
+
+#include <fenv.h>
+#include <math.h>
+
+/* ---- windows ---- */
+
+static void add(const struct windows *self, const void *floats, const void *others, size_t n,
+                struct windowed *found)
+{
+    const struct cpu_kernels *kernels = cpu_kernels(self->instructions);
+    if (self->products) {
+        kernels->product_windows(self->type, self->count)(floats, others, n, self->highest, found);
+        return;
+    }
+    kernels->windows(self->type, self->count, self->leaves_out)(floats, n, self->highest, found);
+    found->too_small = false;
+}
+
+/* Whether something is lost of products. */
+static bool loses(const struct windows *self)
+{
+    return self->products && self->type == ELEMENT_FLOAT64;
+}
+
+static void start(struct windows *self, enum instructions instructions, enum element type,
+                  bool leaves_out)
+{
+    *self = (struct windows){.instructions = instructions,
+                             .type = type,
+                             .leaves_out = leaves_out,
+                             .least = type == ELEMENT_FLOAT64 ? 2 : 1};
+    windows_forget(self);
+}
+
+/* Products of float32s have up to 48 bits. */
+void windows_start_products(struct windows *self, enum instructions instructions, enum element type)
+{
+    start(self, instructions, type, false);
+    self->products = true;
+    self->least = type == ELEMENT_FLOAT32 ? 2 : self->least;
+    windows_forget(self);
+}
+
+void windows_forget(struct windows *self)
+{
+    self->count = self->least;
+}
+
+/* Whether the windows are moved to where these numbers are, or, if they are there, whether there is
+ * one more of them: with some room above, so that the next numbers may be somewhat greater. */
+static bool move(struct windows *self, double greatest)
+{
+    enum { ROOM = 3 };
+    const int lowest = WINDOW_LOWEST + (loses(self) ? WINDOW_LOST : 0);
+    int exponent;
+    if (!(greatest <= ldexp(1, WINDOW_HIGHEST))) /* or it is a NaN */
+        return false;
+    frexp(greatest, &exponent); /* largest < 2^exponent */
+    int highest = exponent + ROOM < WINDOW_HIGHEST ? exponent + ROOM : WINDOW_HIGHEST;
+    highest = highest > lowest ? highest : lowest;
+    if (highest == self->highest && self->count == WINDOWS_MOST)
+        return false;
+    self->count += highest == self->highest;
+    self->highest = highest;
+    return true;
+}
+
+static void put(struct exact *sum, int64_t units, int exponent)
+{
+    exact_put(sum, units < 0 ? -(uint64_t)units : (uint64_t)units, exponent, units < 0);
+}
+
+static void put_float(struct exact *sum, double value)
+{
+    exact_add(sum, exact_number_at(&value, ELEMENT_FLOAT64));
+}
+
+/* What the windows hold, the first for magnitudes up to 2^highest. */
+static void put_sums(const struct windows *self, int64_t (*sums)[2], int highest,
+                     struct exact *even, struct exact *odd)
+{
+    for (unsigned w = 0; w < self->count; w++) {
+        const int unit = highest - WINDOW_UNIT - (int)w * WINDOW_STEP;
+        put(even, sums[w][0], unit);
+        put(odd, sums[w][1], unit);
+    }
+}
+
+/* Moves the windows to where they hold all of it. */
+static bool find(struct windows *self, const void *floats, const void *others, size_t n,
+                 struct windowed *found)
+{
+    add(self, floats, others, n, found);
+    while (!found->whole || found->greatest > ldexp(1, self->highest)) {
+        if (!move(self, found->greatest))
+            return false;
+        add(self, floats, others, n, found);
+    }
+    return !found->too_small;
+}
+
+bool windows_add(struct windows *self, const void *floats, const void *others, size_t n,
+                 struct exact *even, struct exact *odd, uint64_t *numbers)
+{
+    struct windowed found;
+    if (!find(self, floats, others, n, &found))
+        return false;
+    put_sums(self, found.sums, self->highest, even, odd);
+    if (loses(self))
+        put_sums(self, found.lost, self->highest - WINDOW_LOST, even, odd);
+    for (unsigned k = 0; k < found.lefts; k++)
+        if (found.left[k] != 0)
+            put_float(k % 2 ? odd : even, found.left[k]);
+    *numbers = self->leaves_out ? found.numbers : n;
+    return true;
+}
+
+bool windows_total(struct windows *self, const void *floats, size_t n, struct windows_total *total)
+{
+    enum { WINDOWS_HELD = 2 }; /* less than 2^(51 + 6 + 1 + WINDOW_STEP) units */
+    struct windowed found;
+    if (self->count > WINDOWS_HELD || !find(self, floats, floats, n, &found) ||
+        self->count > WINDOWS_HELD)
+        return false;
+    for (unsigned k = 0; k < found.lefts; k++)
+        if (found.left[k] != 0)
+            return false;
+    total->units = 0;
+    for (unsigned w = 0; w < self->count; w++)
+        total->units =
+            total->units * ((__int128)1 << WINDOW_STEP) + found.sums[w][0] + found.sums[w][1];
+    total->unit = self->highest - WINDOW_UNIT - (int)(self->count - 1) * WINDOW_STEP;
+    total->numbers = self->leaves_out ? found.numbers : n;
+    return true;
+}
+
+/* ---- plain sums ---- */
+
+bool unrounded_is_told(enum instructions instructions)
+{
+    enum { MANY = 256 /* that every lane takes several of */ };
+    double floats[MANY];
+    struct unrounded unwanted;
+    fenv_t before;
+    for (unsigned k = 0; k < MANY; k++)
+        floats[k] = k < MANY / 2 ? 1 : 0x1p-60;
+    fegetenv(&before);
+    fesetenv(FE_DFL_ENV);
+    const bool rounded =
+        !cpu_kernels(instructions)->unrounded_sums(ELEMENT_FLOAT64, false)(floats, MANY, &unwanted);
+    fesetenv(&before);
+    return rounded;
+}
+
+bool unrounded_is_due(struct unrounded_floats *self)
+{
+    if (self->waits == 0)
+        return self->loop != NULL;
+    self->waits--;
+    return false;
+}
+
+/* A failure costs what four successes gain, so that what fails now and then is tried seldom, and
+ * what always does hardly ever. */
+static bool note(struct unrounded_floats *self, bool added)
+{
+    enum { SHORTEST = 8, LONGEST = 4 };
+    self->waits = added ? 0 : SHORTEST << self->failures;
+    self->failures = added ? 0 : least(self->failures + 1, LONGEST);
+    return added;
+}
+
+static bool add_unrounded(struct unrounded_floats *self, const void *floats, size_t n,
+                          struct exact *even, struct exact *odd, uint64_t *numbers)
+{
+    struct unrounded found;
+    if (!unrounded_is_due(self) || !note(self, self->loop(floats, n, &found)))
+        return false;
+    for (unsigned part = 0; part < self->parts; part++) {
+        put_float(even, found.sums[part][0]);
+        put_float(odd, found.sums[part][1]);
+    }
+    *numbers = self->leaves_out ? found.numbers : n;
+    return true;
+}
+
+bool unrounded_add_columns(struct unrounded_floats *self, const void *floats, size_t n,
+                           int64_t stride, size_t columns, double (*sums)[2])
+{
+    return note(self, self->columns(floats, n, stride, columns, sums));
+}
+
+/* ---- both ---- */
+
+void exact_ways_start(struct exact_ways *self, enum instructions instructions, enum element type,
+                      bool leaves_out, bool told)
+{
+    const struct cpu_kernels *kernels = cpu_kernels(instructions);
+    start(&self->windows, instructions, type, leaves_out);
+    self->unrounded = (struct unrounded_floats){0};
+    if (told)
+        self->unrounded =
+            (struct unrounded_floats){.loop = kernels->unrounded_sums(type, leaves_out),
+                                      .columns = kernels->unrounded_column_sums(type),
+                                      .parts = type == ELEMENT_FLOAT64 ? 2 : 1,
+                                      .leaves_out = leaves_out};
+}
+
+bool exact_ways_add(struct exact_ways *self, const void *floats, size_t n, struct exact *even,
+                    struct exact *odd, uint64_t *numbers)
+{
+    return add_unrounded(&self->unrounded, floats, n, even, odd, numbers) ||
+           windows_add(&self->windows, floats, floats, n, even, odd, numbers);
+}

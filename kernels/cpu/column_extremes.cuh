@@ -1,0 +1,308 @@
+/* Extremes of columns, their places, and what registers have no lanes for. */
+#pragma once
+
+#include "extremes.cuh"
+#include "slabs.cuh"
+
+namespace KERNELS
+{
+namespace
+{
+
+/* Keys in whose order NaN wins, too: of halves it is the best key, and of floats it is chosen. */
+template <class In, class Order>
+struct winning {
+    using keys = key_of<In>;
+    using K = key<In>;
+    static constexpr bool nan_is_chosen = keys::has_nan && keys::nan_loses,
+                          nan_is_best = keys::has_nan && !keys::nan_loses;
+    static constexpr K best_of_all =
+        Order::template worst<K> == ends<K>::least ? ends<K>::greatest : ends<K>::least;
+
+    LANES_FUNCTION static vector<K> of(const In *x)
+    {
+        const vector<K> key = keys::of(loaded<vector<K>>(x));
+        if constexpr (nan_is_best)
+            return keys::nan(key) ? in_all(best_of_all) : key;
+        else
+            return key;
+    }
+
+    LANES_FUNCTION static auto better(vector<K> x, vector<K> best)
+    {
+        return Order::better(keys::rank(x), keys::rank(best));
+    }
+
+    LANES_FUNCTION static vector<K> best(vector<K> x, vector<K> best)
+    {
+        if constexpr (nan_is_best)
+            return better(x, best) ? x : best;
+        else
+            return Order()(x, best);
+    }
+
+    template <class V>
+    LANES_FUNCTION static V value(K key)
+    {
+        return V(keys::element(nan_is_best && key == best_of_all ? ends<K>::greatest : key));
+    }
+};
+
+/* What no tree is made of. */
+struct nothing_joined {
+    LANES_FUNCTION void join(const nothing_joined &) {}
+};
+
+/* The first of equals. */
+template <class In, class Order>
+struct column_extremes : column_lanes<In, In> {
+    using keys = winning<In, Order>;
+    using K = key<In>;
+    using column_lanes<In, In>::in_register, column_lanes<In, In>::step;
+    static constexpr unsigned at_a_time = groups_at_a_time;
+    using joined = nothing_joined;
+    static constexpr bool is_tree = false, takes_groups = true;
+    best_lanes<In, Order> all;
+
+    /* What comparisons make of NaN is put right at the end: until then a row waits for nothing but
+     * one comparison with the row before. */
+    template <unsigned N>
+    LANES_FUNCTION static void take(column_extremes (&groups)[N], const part_of<In> &part)
+    {
+        lanes<K> best[N], nans[N];
+        EACH_REGISTER(unsigned g = 0; g < N; g++)
+        best[g] = nans[g] = groups[g].all.best;
+        for (unsigned row = 0; row < part.rows; row++)
+            EACH_REGISTER(unsigned g = 0; g < N; g++)
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const auto x = keys::of(part[row] + g * step + r * in_register);
+            best[g].at[r] = keys::best(x, best[g].at[r]);
+            if constexpr (keys::nan_is_chosen)
+                nans[g].at[r] = key_of<In>::nan(x) ? x : nans[g].at[r];
+        }
+        EACH_REGISTER(unsigned g = 0; g < N; g++)
+        {
+            if constexpr (keys::nan_is_chosen)
+                EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+            best[g].at[r] = key_of<In>::nan(nans[g].at[r]) ? nans[g].at[r] : best[g].at[r];
+            groups[g].all.best = best[g];
+        }
+    }
+
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    {
+        put_each<K>(all.best, n,
+                    [=](unsigned k, K best) { to[k] = keys::template value<State>(best); });
+    }
+};
+
+/* The minimum and the maximum. */
+template <class In>
+struct column_ranges {
+    using element = In;
+    using joined = nothing_joined;
+    using lows = column_extremes<In, least>;
+    using highs = column_extremes<In, greatest>;
+    using K = key<In>;
+    static constexpr unsigned step = lows::step, at_a_time = 1;
+    static constexpr bool is_tree = false, takes_groups = false, takes_no_rows = true;
+    lows low[1];
+    highs high[1];
+
+    LANES_FUNCTION void take(const part_of<In> &part)
+    {
+        lows::take(low, part);
+        highs::take(high, part);
+    }
+
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    {
+        using V = decltype(to->least);
+        K greatest_keys[step];
+        memcpy(greatest_keys, &high[0].all.best, sizeof greatest_keys);
+        put_each<K>(low[0].all.best, n, [=, &greatest_keys](unsigned k, K best) {
+            to[k] = {lows::keys::template value<V>(best),
+                     highs::keys::template value<V>(greatest_keys[k])};
+        });
+    }
+};
+
+/* Positions have as many bits as elements. */
+template <class In, class Order>
+struct column_positions : column_lanes<In, In> {
+    using keys = winning<In, Order>;
+    using K = key<In>;
+    using position = bits_of<sizeof(In)>;
+    using column_lanes<In, In>::in_register, column_lanes<In, In>::step;
+    using joined = nothing_joined;
+    static constexpr bool is_tree = false;
+    best_lanes<In, Order> all;
+    lanes<position> where = {};
+
+    /* There is hardly ever a NaN, and where there is one, a part is taken once more. */
+    LANES_FUNCTION void take(const part_of<In> &part)
+    {
+        if constexpr (keys::nan_is_chosen) {
+            column_positions numbers = *this;
+            if (!numbers.template take_rows<false>(part)) {
+                *this = numbers;
+                return;
+            }
+        }
+        take_rows<keys::nan_is_chosen>(part);
+    }
+
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
+    {
+        position rows[step];
+        memcpy(rows, &where, sizeof rows);
+        put_each<K>(all.best, n, [=, &rows, &at](unsigned k, K best) {
+            to[k] = State::of(keys::template value<decltype(to->value)>(best), at.of(rows[k], k));
+        });
+    }
+
+  private:
+    /* Whether there was a NaN. */
+    template <bool WithNan>
+    LANES_FUNCTION bool take_rows(const part_of<In> &part)
+    {
+        lanes<K> best = all.best;
+        lanes<position> found = where;
+        decltype(vector<K>{} < vector<K>{}) nans = {};
+        for (unsigned row = 0; row < part.rows; row++) {
+            const vector<position> here = in_all(position(part.first + row));
+            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+            {
+                const auto x = keys::of(part[row] + r * in_register);
+                auto better = keys::better(x, best.at[r]);
+                if constexpr (WithNan)
+                    better |= key_of<In>::nan(x) & ~key_of<In>::nan(best.at[r]);
+                else if constexpr (keys::nan_is_chosen)
+                    nans |= key_of<In>::nan(x);
+                best.at[r] = WithNan ? (better ? x : best.at[r]) : keys::best(x, best.at[r]);
+                found.at[r] = better ? here : found.at[r];
+            }
+        }
+        all.best = best;
+        where = found;
+        return is_any(nans);
+    }
+};
+
+/* ---- numbers alone ---- */
+
+/* The first of equals; of no numbers, NaN. Floats that are NaN lose by themselves, and what has won
+ * against nothing else is told by whether there was any number. */
+template <class In, class Order>
+struct column_extreme_numbers : column_lanes<In, In> {
+    using joined = nothing_joined;
+    using keys = key_of<In>;
+    using K = key<In>;
+    using column_lanes<In, In>::in_register, column_lanes<In, In>::step;
+    static constexpr bool is_tree = false;
+    best_lanes<In, Order> all;
+    decltype(vector<K>{} < vector<K>{}) numbers[lanes_registers] = {};
+
+    LANES_FUNCTION void take(const part_of<In> &part)
+    {
+        column_extreme_numbers taken = *this;
+        for (unsigned row = 0; row < part.rows; row++)
+            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        taken.take(r, keys::of(loaded<vector<K>>(part[row] + r * in_register)));
+        *this = taken;
+    }
+
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    {
+        bits_of<sizeof(K)> is_number[step];
+        memcpy(is_number, numbers, sizeof is_number);
+        put_each<K>(all.best, n, [=, &is_number](unsigned k, K x) {
+            to[k] = is_number[k] ? State(keys::element(x)) : not_a_number<State>();
+        });
+    }
+
+  private:
+    LANES_FUNCTION void take(unsigned r, vector<K> x)
+    {
+        vector<K> &best = all.best.at[r];
+        numbers[r] |= ~keys::nan(x);
+        if constexpr (keys::nan_loses) {
+            best = Order()(x, best);
+        } else {
+            const auto better = Order::better(keys::rank(x), keys::rank(best)) & ~keys::nan(x);
+            best = better ? x : best;
+        }
+    }
+};
+
+/* ---- states ---- */
+
+/* Columns of values that registers have no lanes for, such as complex numbers: a state each, by the
+ * one definition of the fold. There is a single part of them: more rows lie too far apart. */
+
+/* Folds to which any NaN is as good as none; of nothing else the first is the result. */
+template <class Fold>
+constexpr bool tells_first_nan =
+    std::is_same_v<Fold, nanmin<value_of<Fold>>> || std::is_same_v<Fold, nanmax<value_of<Fold>>>;
+
+/* A state that is made of values has no parts of its own here. */
+template <class Fold>
+struct made_state {
+    state_of<Fold> state;
+};
+
+template <class Fold>
+struct column_states {
+    using element = value_of<Fold>;
+    using joined = nothing_joined;
+    static constexpr unsigned step = 8, at_a_time = 1;
+    static constexpr bool is_tree = false, takes_groups = false, takes_no_rows = true;
+    state_of<Fold> all[step];
+
+    LANES_FUNCTION column_states()
+    {
+        for (unsigned k = 0; k < step; k++)
+            all[k] = Fold::identity();
+    }
+
+    LANES_FUNCTION void take(const part_of<element> &part)
+    {
+        for (unsigned k = 0; k < step; k++)
+            all[k] = with_rows(all[k], part, k);
+    }
+
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    {
+        for (unsigned k = 0; k < n; k++)
+            to[k].state = all[k];
+    }
+
+  private:
+    /* Rows of a slab may begin anywhere. */
+    LANES_FUNCTION static element at(const part_of<element> &part, unsigned row, unsigned lane)
+    {
+        element x;
+        memcpy(&x, part[row] + lane, sizeof x);
+        return x;
+    }
+
+    LANES_FUNCTION static state_of<Fold> with_rows(state_of<Fold> state,
+                                                   const part_of<element> &part, unsigned lane)
+    {
+        for (unsigned row = 0; row < part.rows; row++)
+            state = Fold::merge(state, Fold::lift(at(part, row, lane), part.index_of(row)));
+        if constexpr (tells_first_nan<Fold>)
+            return is_nan(state) ? at(part, 0, lane) : state;
+        else
+            return state;
+    }
+};
+
+} // namespace
+} // namespace KERNELS

@@ -1,0 +1,356 @@
+/* Sums and products of columns, of what becomes of their elements, of those that are no NaN, and of
+ * squares: norms and variances. */
+#pragma once
+
+#include "norms.cuh"
+#include "slabs.cuh"
+
+namespace KERNELS
+{
+namespace
+{
+
+/* A count, as a float. */
+LANES_FUNCTION bool is_power_of_2(double count)
+{
+    const uint64_t n = uint64_t(count);
+    return (n & (n - 1)) == 0;
+}
+
+/* Whether complex numbers are, in the lanes of both parts: one is as true as either of them. */
+struct truths_of_pairs {
+    static constexpr unsigned elements = 1;
+
+    template <class T, class In>
+    LANES_FUNCTION static vector<T> of(const In *x)
+    {
+        const vector<T> part = truths::of<T>(x);
+        constexpr auto all = std::make_index_sequence<sizeof part / sizeof(T)>();
+        return part | neighbours(part, all);
+    }
+};
+
+/* Folds of truths, each 0 or 1. */
+template <class T>
+struct either {
+    LANES_FUNCTION static T identity()
+    {
+        return 0;
+    }
+
+    LANES_FUNCTION static T merge(T a, T b)
+    {
+        return a | b;
+    }
+};
+
+template <class T>
+struct both {
+    LANES_FUNCTION static T identity()
+    {
+        return 1;
+    }
+
+    LANES_FUNCTION static T merge(T a, T b)
+    {
+        return a & b;
+    }
+};
+
+/* Integers, within the bits that a slab's rows need, are told apart by their signs. */
+template <class In>
+using room_for = std::conditional_t<
+    sizeof(In) <= 2, int32_t,
+    std::conditional_t<std::is_same_v<In, uint32_t> || std::is_same_v<In, uint64_t>, uint64_t,
+                       int64_t>>;
+
+/* Or products, or what is true of them. */
+template <class In, class T, class Of = as_they_are, template <class> class Fold = sum>
+struct column_sums {
+    using element = In;
+    using sums = sum_lanes<In, T, Fold, Of>;
+    using joined = sum_lanes<T, T, Fold>;
+    static constexpr unsigned step = sums::step, at_a_time = groups_at_a_time;
+    static constexpr bool is_tree = !std::is_integral_v<T>, takes_groups = true,
+                          takes_no_rows = true;
+    sums all;
+
+    template <unsigned N>
+    LANES_FUNCTION static void take(column_sums (&groups)[N], const part_of<In> &part)
+    {
+        const unsigned half = part.rows > rows_in_a_row ? (part.rows + 1) / 2 : part.rows;
+        take_rows(groups, part, 0, half);
+        if (half < part.rows) {
+            auto others = fresh<column_sums, N>();
+            take_rows(others.at, part, half, part.rows);
+            EACH_REGISTER(unsigned g = 0; g < N; g++)
+            groups[g].all.join(others.at[g].all);
+        }
+    }
+
+    /* Of a complex number each part is a total; or both parts' lanes have the same. */
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
+    {
+        const T zero = at.slab->finishes ? T(0) : sum<T>::identity();
+        if constexpr (std::is_floating_point_v<State>)
+            if (at.slab->divisor != 0)
+                return put_divided(to, n, zero, at.slab->divisor);
+        put_each<T>(all.totals, n, [=](unsigned k, T total) {
+            if constexpr (parts_of<State>::count > 1)
+                reinterpret_cast<T *>(to)[k] = total;
+            else if constexpr (std::is_same_v<Of, truths_of_pairs>)
+                to[k / 2] = State(total);
+            else
+                to[k] = State(total + zero);
+        });
+    }
+
+  private:
+    template <unsigned N>
+    LANES_FUNCTION static void take_rows(column_sums (&groups)[N], const part_of<In> &part,
+                                         unsigned from, unsigned to)
+    {
+        for (unsigned row = from; row < to; row++)
+            EACH_REGISTER(unsigned g = 0; g < N; g++)
+        groups[g].all.take(part[row] + g * step);
+    }
+
+    /* Rounded once, as NumPy does: a slab's rows are few enough for any float to hold their number,
+     * and a power of two may be multiplied by instead. */
+    template <class State>
+    LANES_FUNCTION void put_divided(State *to, unsigned n, T zero, double divisor) const
+    {
+        const State by = State(divisor), inverse = State(1) / by;
+        if (is_power_of_2(divisor))
+            put_each<T>(all.totals, n,
+                        [=](unsigned k, T total) { to[k] = State(total + zero) * inverse; });
+        else
+            put_each<T>(all.totals, n,
+                        [=](unsigned k, T total) { to[k] = State(total + zero) / by; });
+    }
+};
+
+/* ---- numbers alone ---- */
+
+/* Sums, and how many numbers are in each; of a complex one each part is in a lane. */
+template <class In, class V>
+struct column_number_sums : column_lanes<In, typename parts_of<V>::type> {
+    using T = typename parts_of<V>::type;
+    using joined = column_number_sums;
+    static constexpr unsigned parts = parts_of<V>::count;
+    static constexpr bool is_tree = true;
+    number_sum_lanes<In, T, parts, lanes_registers> all;
+
+    LANES_FUNCTION void take(const part_of<In> &part)
+    {
+        for (unsigned row = 0; row < part.rows; row++)
+            all.take(part[row]);
+    }
+
+    LANES_FUNCTION void join(const column_number_sums &other)
+    {
+        all.join(other.all);
+    }
+
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    {
+        constexpr unsigned step = column_lanes<In, T>::step;
+        const values_in_lanes<V> totals(all.totals);
+        bits_of<sizeof(T)> counts[step];
+        memcpy(counts, all.numbers, sizeof counts);
+        each_value<step, parts>(n, [=, &totals, &counts](unsigned k) {
+            to[k] = {decltype(to->sum)(totals[k]), counts[parts * k]};
+        });
+    }
+};
+
+/* ---- squares ---- */
+
+/* Sums of squares, those of small and of large magnitudes scaled and apart: see struct blue. Of
+ * a complex number each part's lane has both. */
+template <class In, unsigned Parts = 1>
+struct column_squares : column_lanes<In, double> {
+    using joined = column_squares;
+    using sums = sum_lanes<In, double>;
+    using column_lanes<In, double>::step;
+    static constexpr bool is_tree = true, is_scaled = std::is_same_v<In, double>;
+    sums all[is_scaled ? 3 : 1]; /* in the middle, small and large ones */
+
+    LANES_FUNCTION void take(const part_of<In> &part)
+    {
+        for (unsigned row = 0; row < part.rows; row++)
+            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        take(r, converted<double>(part[row] + r * sums::in_register));
+    }
+
+    LANES_FUNCTION void join(const column_squares &other)
+    {
+        for (unsigned size = 0; size < sizeof all / sizeof all[0]; size++)
+            all[size].join(other.all[size]);
+    }
+
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    {
+        const values_in_lanes<double> middle(all[0].totals);
+        if constexpr (is_scaled) {
+            const values_in_lanes<double> small(all[1].totals), large(all[2].totals);
+            each_value<step, Parts>(n, [=, &small, &middle, &large](unsigned k) {
+                to[k] = {small[Parts * k], middle[Parts * k], large[Parts * k]};
+            });
+        } else {
+            each_value<step, Parts>(
+                n, [=, &middle](unsigned k) { to[k] = {0, middle[Parts * k], 0}; });
+        }
+    }
+
+  private:
+    LANES_FUNCTION void take(unsigned r, vector<double> x)
+    {
+        if constexpr (is_scaled) {
+            const vector<double> size = without_sign(x), none = {}, one = in_all(1.0),
+                                 up = in_all(blue::times_small), down = in_all(blue::times_large);
+            const auto is_small = size < blue::small;
+            const auto is_large = size > blue::large;
+            const vector<double> not_large = is_small ? up : one,
+                                 scaled = size * (is_large ? down : not_large),
+                                 square = scaled * scaled;
+            add(0, r, is_small | is_large ? none : square);
+            add(1, r, is_small ? square : none);
+            add(2, r, is_large ? square : none);
+        } else {
+            add(0, r, x * x);
+        }
+    }
+
+    LANES_FUNCTION void add(unsigned size, unsigned r, vector<double> squares)
+    {
+        all[size].totals.at[r] += of_all_parts<Parts>(squares);
+    }
+};
+
+/* Of a complex number each part's lane has the squares of both. */
+template <unsigned Parts>
+struct moments_in_lanes {
+    double count = 0;
+    lanes<double> mean, squares;
+
+    /* As moments merge, bit by bit. */
+    LANES_FUNCTION void join(const moments_in_lanes &other)
+    {
+        const double all = count + other.count, share = other.count / all;
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const auto delta = other.mean.at[r] - mean.at[r];
+            mean.at[r] += delta * share;
+            squares.at[r] = squares.at[r] + other.squares.at[r] +
+                            of_all_parts<Parts>(delta * delta) * (count * share);
+        }
+        count = all;
+    }
+};
+
+template <class In, unsigned Parts = 1>
+struct column_moments : moments_in_lanes<Parts>, column_lanes<In, double> {
+    using joined = moments_in_lanes<Parts>;
+    using joined::count, joined::mean, joined::squares;
+    using column_lanes<In, double>::in_register, column_lanes<In, double>::step;
+    static constexpr bool is_tree = true, takes_no_rows = false;
+
+    LANES_FUNCTION void take(const part_of<In> &part)
+    {
+        sum_lanes<In, double> sums;
+        for (unsigned row = 0; row < part.rows; row++)
+            sums.take(part[row]);
+        count = part.rows;
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            mean.at[r] = sums.totals.at[r] / count;
+            squares.at[r] = in_all(0.0);
+        }
+        for (unsigned row = 0; row < part.rows; row++)
+            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+            {
+                const auto away = converted<double>(part[row] + r * in_register) - mean.at[r];
+                squares.at[r] += of_all_parts<Parts>(away * away);
+            }
+    }
+
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    {
+        const values_in_lanes<decltype(to->mean)> means(mean);
+        const values_in_lanes<double> deviations(squares);
+        each_value<step, Parts>(n, [=, &means, &deviations](unsigned k) {
+            to[k] = {count, means[k], deviations[Parts * k]};
+        });
+    }
+};
+
+/* ---- products of complex numbers, their parts in neighbouring lanes ---- */
+
+template <class T>
+struct column_products : column_lanes<T, T> {
+    using joined = column_products;
+    using column_lanes<T, T>::in_register, column_lanes<T, T>::step;
+    static constexpr bool is_tree = true, takes_no_rows = false;
+    lanes<T> all;
+
+    /* Rows that have no part before them: that is what a tree's leaves are. NumPy multiplies the
+     * first of all with one. */
+    LANES_FUNCTION void take(const part_of<T> &part)
+    {
+        constexpr auto pairs = std::make_index_sequence<in_register>();
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const auto first = loaded<vector<T>>(part[0] + r * in_register);
+            all.at[r] = part.index_of(0) ? first : product(real_ones(pairs), first);
+        }
+        for (unsigned row = 1; row < part.rows; row++)
+            EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        all.at[r] = product(all.at[r], loaded<vector<T>>(part[row] + r * in_register));
+    }
+
+    LANES_FUNCTION void join(const column_products &other)
+    {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        all.at[r] = product(all.at[r], other.all.at[r]);
+    }
+
+    template <class State>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    {
+        const values_in_lanes<State> products(all);
+        each_value<step, 2>(n, [=, &products](unsigned k) { to[k] = products[k]; });
+    }
+
+  private:
+    template <size_t... Lanes>
+    LANES_FUNCTION static vector<T> real_ones(std::index_sequence<Lanes...>)
+    {
+        return vector<T>{T(Lanes % 2 == 0)...};
+    }
+
+    /* Real parts are differences: in these lanes the other product's sign is the other one. */
+    template <size_t... Lanes>
+    LANES_FUNCTION static vector<T> product(vector<T> a, vector<T> b, std::index_sequence<Lanes...>)
+    {
+        using bits = bits_of<sizeof(T)>;
+        constexpr auto all = std::index_sequence<Lanes...>();
+        const vector<T> real = chosen(a, a, std::index_sequence<(Lanes & ~size_t(1))...>()),
+                        imag = chosen(a, a, std::index_sequence<(Lanes | 1)...>()),
+                        across = imag * neighbours(b, all);
+        const vector<bits> sign = {bits(bits(Lanes % 2 == 0) << (8 * sizeof(T) - 1))...};
+        return real * b + vector<T>(vector<bits>(across) ^ sign);
+    }
+
+    LANES_FUNCTION static vector<T> product(vector<T> a, vector<T> b)
+    {
+        return product(a, b, std::make_index_sequence<in_register>());
+    }
+};
+
+} // namespace
+} // namespace KERNELS

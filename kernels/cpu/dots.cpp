@@ -1,0 +1,138 @@
+/* Dot products, fast ones. This file is compiled once for each set of instructions, which
+ * GRED_INSTRUCTIONS names. */
+#include "sums.cuh"
+#include "table.h"
+#include "types.cuh"
+
+namespace KERNELS
+{
+namespace
+{
+
+/* ---- floats ---- */
+
+/* Products in float64, where those of narrower floats are exact, each in the lane whose turn it is.
+ * A complex number's parts are multiplied with those of the other one, too. */
+template <class In, unsigned Parts>
+struct dot_lanes {
+    static constexpr unsigned in_register = register_bytes / sizeof(double),
+                              step = lanes_registers * in_register;
+    lanes<double> same, crossed;
+
+    LANES_FUNCTION dot_lanes()
+    {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        same.at[r] = crossed.at[r] = in_all(0.0);
+    }
+
+    LANES_FUNCTION void take(const In *a, const In *b)
+    {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const auto x = converted<double>(a + r * in_register),
+                       y = converted<double>(b + r * in_register);
+            same.at[r] += x * y;
+            if constexpr (Parts > 1)
+                crossed.at[r] += x * neighbours(y, std::make_index_sequence<in_register>());
+        }
+    }
+
+    LANES_FUNCTION void join(const dot_lanes &other)
+    {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            same.at[r] += other.same.at[r];
+            if constexpr (Parts > 1)
+                crossed.at[r] += other.crossed.at[r];
+        }
+    }
+
+    LANES_FUNCTION void total(union dotted *result) const
+    {
+        const auto add = [](auto x, auto y) { return x + y; };
+        *result = {};
+        same.template merged<Parts>(result->parts.same, add);
+        if constexpr (Parts > 1)
+            crossed.template merged<Parts>(result->parts.crossed, add);
+    }
+};
+
+template <class Lanes, class In>
+SHARED_FUNCTION Lanes dot_as_tree(const In *a, const In *b, size_t steps)
+{
+    Lanes lanes;
+    if (steps <= steps_in_a_row) {
+        for (size_t k = 0; k < steps * Lanes::step; k += Lanes::step) {
+            fetch_ahead<Lanes::step * sizeof(In)>(a + k);
+            fetch_ahead<Lanes::step * sizeof(In)>(b + k);
+            lanes.take(a + k, b + k);
+        }
+        return lanes;
+    }
+    size_t half = steps_in_a_row;
+    while (2 * half < steps)
+        half *= 2;
+    lanes = dot_as_tree<Lanes>(a, b, half);
+    lanes.join(dot_as_tree<Lanes>(a + half * Lanes::step, b + half * Lanes::step, steps - half));
+    return lanes;
+}
+
+template <class In, unsigned Parts>
+void float_dot(const void *a, const void *b, size_t n, union dotted *result)
+{
+    using way = dot_lanes<In, Parts>;
+    const In *const x = static_cast<const In *>(a), *const y = static_cast<const In *>(b);
+    const size_t floats = n * Parts, left = floats % way::step, ready = floats - left;
+    auto lanes = dot_as_tree<way>(x, y, ready / way::step);
+    if (left) {
+        const filled_up<const In *, way::step> last_x(x + ready, left, In{}),
+            last_y(y + ready, left, In{});
+        lanes.join(dot_as_tree<way>(last_x.at, last_y.at, 1));
+    }
+    lanes.total(result);
+}
+
+/* ---- integers ---- */
+
+/* Products of short integers fit in 32 bits, and all others, modulo 2^64, in 64. */
+template <class In>
+void integer_dot(const void *a, const void *b, size_t n, union dotted *result)
+{
+    using wide = std::conditional_t<std::is_signed_v<In>, int64_t, uint64_t>;
+    using product =
+        std::conditional_t<sizeof(In) < sizeof(int32_t),
+                           std::conditional_t<std::is_signed_v<In>, int32_t, uint32_t>, uint64_t>;
+    const In *const x = static_cast<const In *>(a), *const y = static_cast<const In *>(b);
+    uint64_t total = 0;
+    for (size_t k = 0; k < n; k++)
+        total += uint64_t(wide(product(wide(x[k])) * product(wide(y[k]))));
+    result->integer = total;
+}
+
+void truth_dot(const void *a, const void *b, size_t n, union dotted *result)
+{
+    const uint8_t *const x = static_cast<const uint8_t *>(a), *const y =
+                                                                  static_cast<const uint8_t *>(b);
+    uint64_t total = 0;
+    for (size_t k = 0; k < n; k++)
+        total += uint64_t(x[k] != 0) & uint64_t(y[k] != 0);
+    result->integer = total;
+}
+
+} // namespace
+} // namespace KERNELS
+
+using namespace KERNELS;
+
+dot_elements *KERNELS::find_dot(enum element element)
+{
+    return visit_elements(element, [](auto in, auto) -> dot_elements * {
+        using In = type_in<decltype(in)>;
+        if constexpr (std::is_same_v<In, boolean>)
+            return truth_dot;
+        else if constexpr (std::is_integral_v<In>)
+            return integer_dot<In>;
+        else
+            return float_dot<typename parts_of<In>::type, parts_of<In>::count>;
+    });
+}

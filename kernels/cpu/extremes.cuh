@@ -1,0 +1,412 @@
+/* Least and largest elements. Lanes compare elements as they lie, without a thought of NaN, and
+ * note on the side whether there was one; so there is no branch in the loop. What they compare in
+ * an element's place is its key, which knows which NaN is, which keys are equals, and the element
+ * that it came from. */
+#pragma once
+
+#include "../reductions.cuh"
+#include "registers.cuh"
+
+namespace KERNELS
+{
+namespace
+{
+
+/* ---- keys, and the two orders ---- */
+
+/* Elements by themselves. `flags` are lanes that are not 0 where x is NaN. */
+template <class In>
+struct key_of {
+    using type = In;
+    static constexpr bool has_nan = !std::is_integral_v<In>;
+    static constexpr bool nan_loses = true; /* in any comparison */
+
+    LANES_FUNCTION static vector<In> of(vector<In> x)
+    {
+        return x;
+    }
+
+    LANES_FUNCTION static auto nan(vector<In> x)
+    {
+        return x != x;
+    }
+
+    /* The same for equals. */
+    template <class Key>
+    LANES_FUNCTION static Key rank(Key key)
+    {
+        return key;
+    }
+
+    LANES_FUNCTION static In element(In key)
+    {
+        return key;
+    }
+};
+
+/* Any byte but 0 is as true as another: the minimum and the maximum byte tell what there is. */
+template <>
+struct key_of<boolean> : key_of<uint8_t> {
+    template <class Bytes>
+    LANES_FUNCTION static Bytes rank(Bytes key)
+    {
+        return Bytes(key != 0);
+    }
+
+    LANES_FUNCTION static boolean element(uint8_t key)
+    {
+        return {key};
+    }
+};
+
+/* Floats of 16 bits by integers that are in the same order. */
+template <class In, int16_t Infinity>
+struct key_of_half {
+    using type = int16_t;
+    static constexpr bool has_nan = true, nan_loses = false;
+
+    template <class Bits>
+    LANES_FUNCTION static Bits of(Bits x)
+    {
+        return x ^ ((x >> 15) & int16_t(INT16_MAX));
+    }
+
+    LANES_FUNCTION static auto nan(vector<int16_t> key)
+    {
+        return (of(key) & INT16_MAX) > Infinity;
+    }
+
+    /* Both zeros are one. */
+    template <class Key>
+    LANES_FUNCTION static Key rank(Key key)
+    {
+        return key - (key >> 15);
+    }
+
+    LANES_FUNCTION static In element(int16_t key)
+    {
+        return {uint16_t(of(key))};
+    }
+};
+
+template <>
+struct key_of<float16> : key_of_half<float16, 0x7c00> {};
+
+template <>
+struct key_of<bfloat16> : key_of_half<bfloat16, 0x7f80> {};
+
+/* By their real parts and then by the imaginary ones. */
+template <class T>
+struct key_of<complex<T>> {
+    using type = complex<T>;
+
+    LANES_FUNCTION static complex<T> element(complex<T> key)
+    {
+        return key;
+    }
+};
+
+template <class In>
+using key = typename key_of<In>::type;
+
+/* Registers of floats by themselves: GCC would make one mask of this and of another comparison of
+ * the same, and each row wait for that of the row before, which takes longer. */
+#if defined(__AVX512BW__)
+#define FLOAT_REGISTERS(name)                                                                      \
+    LANES_FUNCTION vector<float> operator()(vector<float> x, vector<float> best) const             \
+    {                                                                                              \
+        return vector<float>(_mm512_maskz_##name##_ps(__mmask16(-1), __m512(x), __m512(best)));    \
+    }                                                                                              \
+    LANES_FUNCTION vector<double> operator()(vector<double> x, vector<double> best) const          \
+    {                                                                                              \
+        return vector<double>(_mm512_maskz_##name##_pd(__mmask8(-1), __m512d(x), __m512d(best)));  \
+    }
+#elif defined(__AVX2__)
+#define FLOAT_REGISTERS(name)                                                                      \
+    LANES_FUNCTION vector<float> operator()(vector<float> x, vector<float> best) const             \
+    {                                                                                              \
+        return vector<float>(_mm256_##name##_ps(__m256(x), __m256(best)));                         \
+    }                                                                                              \
+    LANES_FUNCTION vector<double> operator()(vector<double> x, vector<double> best) const          \
+    {                                                                                              \
+        return vector<double>(_mm256_##name##_pd(__m256d(x), __m256d(best)));                      \
+    }
+#else
+#define FLOAT_REGISTERS(name)
+#endif
+
+struct least {
+    template <class T>
+    static constexpr T worst = ends<T>::greatest;
+
+    FLOAT_REGISTERS(min)
+
+    template <class T>
+    LANES_FUNCTION T operator()(T x, T best) const
+    {
+        return least_number(x, best);
+    }
+
+    template <class T>
+    LANES_FUNCTION static auto better(T x, T best)
+    {
+        return x < best;
+    }
+};
+
+struct greatest {
+    template <class T>
+    static constexpr T worst = ends<T>::least;
+
+    FLOAT_REGISTERS(max)
+
+    template <class T>
+    LANES_FUNCTION T operator()(T x, T best) const
+    {
+        return greatest_number(x, best);
+    }
+
+    template <class T>
+    LANES_FUNCTION static auto better(T x, T best)
+    {
+        return x > best;
+    }
+};
+
+#undef FLOAT_REGISTERS
+
+/* ---- lanes ---- */
+
+/* Whether NaN is what is looked for, or what is left out. */
+enum class nan_is { noted, left_out };
+
+/* The best of all numbers. */
+template <class In, class Order>
+struct best_lanes {
+    lanes<key<In>> best;
+
+    LANES_FUNCTION best_lanes()
+    {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        best.at[r] = in_all(Order::template worst<key<In>>);
+    }
+
+    LANES_FUNCTION void take(unsigned r, vector<key<In>> x)
+    {
+        best.at[r] = Order()(x, best.at[r]);
+    }
+
+    LANES_FUNCTION key<In> result() const
+    {
+        key<In> found;
+        best.template merged<1>(&found, Order());
+        return found;
+    }
+};
+
+template <class In, nan_is Nan, class... Orders>
+struct extreme_lanes : best_lanes<In, Orders>... {
+    using element = In;
+    using keys = key_of<In>;
+    static constexpr unsigned in_register = register_bytes / sizeof(In),
+                              step = lanes_registers * in_register;
+    decltype(vector<key<In>>{} < vector<key<In>>{}) flags = {}; /* of NaN, or of numbers */
+
+    LANES_FUNCTION void take(const In *x)
+    {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        take(r, keys::of(loaded<vector<key<In>>>(x + r * in_register)));
+    }
+
+  private:
+    LANES_FUNCTION void take(unsigned r, vector<key<In>> x)
+    {
+        if constexpr (keys::has_nan)
+            flags |= Nan == nan_is::left_out ? ~keys::nan(x) : keys::nan(x);
+        if constexpr (Nan == nan_is::left_out && !keys::nan_loses)
+            (best_lanes<In, Orders>::take(r, keys::nan(x) ? best_lanes<In, Orders>::best.at[r] : x),
+             ...);
+        else
+            (best_lanes<In, Orders>::take(r, x), ...);
+    }
+};
+
+/* ---- complex numbers, by their real parts and then by the imaginary ones ---- */
+
+constexpr unsigned complex_registers = lanes_registers > 1 ? lanes_registers / 2 : 1;
+
+template <class T, class Order>
+struct best_lanes<complex<T>, Order> {
+    vector<T> real[complex_registers], imag[complex_registers];
+
+    LANES_FUNCTION best_lanes()
+    {
+        EACH_REGISTER(unsigned r = 0; r < complex_registers; r++)
+        real[r] = imag[r] = in_all(Order::template worst<T>);
+    }
+
+    LANES_FUNCTION void take(unsigned r, const apart<T> &x)
+    {
+        const auto better = Order::better(x.first, real[r]) |
+                            ((x.first == real[r]) & Order::better(x.second, imag[r]));
+        real[r] = better ? x.first : real[r];
+        imag[r] = better ? x.second : imag[r];
+    }
+
+    LANES_FUNCTION complex<T> result() const
+    {
+        complex<T> best = {real[0][0], imag[0][0]};
+        for (unsigned r = 0; r < complex_registers; r++)
+            for (unsigned k = 0; k < apart<T>::count; k++)
+                best = Order()(complex<T>(real[r][k], imag[r][k]), best);
+        return best;
+    }
+};
+
+template <class T, nan_is Nan, class... Orders>
+struct extreme_lanes<complex<T>, Nan, Orders...> : best_lanes<complex<T>, Orders>... {
+    using element = complex<T>;
+    static constexpr unsigned step = complex_registers * apart<T>::count;
+    decltype(vector<T>{} < vector<T>{}) flags = {}; /* of NaN, or of numbers */
+
+    LANES_FUNCTION void take(const complex<T> *x)
+    {
+        EACH_REGISTER(unsigned r = 0; r < complex_registers; r++)
+        {
+            apart<T> parts(x + r * apart<T>::count);
+            /* A real part that is NaN loses, so it becomes NaN where the imaginary one is. */
+            if constexpr (Nan == nan_is::left_out) {
+                parts.first = parts.second == parts.second ? parts.first : parts.second;
+                flags |= parts.first == parts.first;
+            } else {
+                flags |= (parts.first != parts.first) | (parts.second != parts.second);
+            }
+            (best_lanes<complex<T>, Orders>::take(r, parts), ...);
+        }
+    }
+};
+
+/* ---- loops ---- */
+
+/* The best of each order; whether there was any NaN or, where that is left out, any number. */
+template <class In, nan_is Nan, class... Orders>
+SHARED_FUNCTION bool find_best(const In *x, size_t n, key<In> *best)
+{
+    extreme_lanes<In, Nan, Orders...> lanes;
+    take_all(lanes, x, n, x[0]);
+    ((*best++ = static_cast<const best_lanes<In, Orders> &>(lanes).result()), ...);
+    return is_any(lanes.flags);
+}
+
+/* The position of the first element that `wanted` says yes to, of lanes and of one; there is one.
+ */
+template <class In, class Wanted>
+LANES_FUNCTION size_t find(const In *x, size_t n, Wanted wanted)
+{
+    constexpr unsigned step = register_bytes / sizeof(In), several = lanes_registers * step;
+    const auto wanted_from = [=](const In *at) {
+        return wanted(key_of<In>::of(loaded<vector<key<In>>>(at)));
+    };
+    const auto wanted_of_several = [=](const In *at) {
+        auto any = wanted_from(at);
+        EACH_REGISTER(unsigned r = 1; r < lanes_registers; r++)
+        any |= wanted_from(at + r * step);
+        return any;
+    };
+    size_t i = 0;
+    while (i + several <= n && !is_any(wanted_of_several(x + i)))
+        i += several;
+    while (i + step <= n && !is_any(wanted_from(x + i)))
+        i += step;
+    if (i + step <= n)
+        return i + first_lane(wanted_from(x + i));
+    const filled_up<const In *, step> rest(x + i, n - i, x[0]);
+    return i + first_lane(wanted_from(rest.at));
+}
+
+template <class In>
+SHARED_FUNCTION size_t find_nan(const In *x, size_t n)
+{
+    return find(x, n, [](vector<key<In>> k) { return key_of<In>::nan(k); });
+}
+
+template <class T>
+size_t find_nan(const complex<T> *x, size_t n)
+{
+    return find_nan(reinterpret_cast<const T *>(x), 2 * n) / 2;
+}
+
+template <class In>
+SHARED_FUNCTION size_t find_equal(const In *x, size_t n, key<In> best)
+{
+    const auto wanted = key_of<In>::rank(in_all(best));
+    return find(x, n, [=](vector<key<In>> k) { return key_of<In>::rank(k) == wanted; });
+}
+
+template <class T>
+size_t find_equal(const complex<T> *x, size_t, complex<T> best)
+{
+    size_t i = 0;
+    while (x[i] != best)
+        i++;
+    return i;
+}
+
+template <class V, class In>
+LANES_FUNCTION V value(key<In> best)
+{
+    return V(key_of<In>::element(best));
+}
+
+template <class T>
+LANES_FUNCTION bool has_zero(T x)
+{
+    return x == 0;
+}
+
+template <class T>
+LANES_FUNCTION bool has_zero(complex<T> x)
+{
+    return x.real == 0 || x.imag == 0;
+}
+
+/* Lanes do not tell which of several equals came first, which matters where there are two zeros. */
+template <class V, class In>
+LANES_FUNCTION V first_value(const In *x, size_t n, key<In> best)
+{
+    const V found = value<V, In>(best);
+    return !std::is_integral_v<V> && has_zero(found) ? V(x[find_equal(x, n, best)]) : found;
+}
+
+template <class In, class V, class Order, class Fold>
+void extreme_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    const In *const x = static_cast<const In *>(elements);
+    key<In> best;
+    const bool nan = find_best<In, nan_is::noted, Order>(x, n, &best);
+    put_state<Fold>(state, nan ? V(x[find_nan(x, n)]) : first_value<V>(x, n, best));
+}
+
+template <class In, class V, class Fold>
+void range_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    const In *const x = static_cast<const In *>(elements);
+    key<In> best[2];
+    if (find_best<In, nan_is::noted, least, greatest>(x, n, best))
+        put_state<Fold>(state, Fold::lift(V(x[find_nan(x, n)]), 0));
+    else
+        put_state<Fold>(state, {first_value<V>(x, n, best[0]), first_value<V>(x, n, best[1])});
+}
+
+/* Among no number, any NaN will do. */
+template <class In, class V, class Order, class Fold>
+void extreme_number_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    const In *const x = static_cast<const In *>(elements);
+    key<In> best;
+    const bool number = find_best<In, nan_is::left_out, Order>(x, n, &best);
+    put_state<Fold>(state, number ? first_value<V>(x, n, best) : V(x[0]));
+}
+
+} // namespace
+} // namespace KERNELS

@@ -1,0 +1,254 @@
+/* What the host does with states, from the one definition of each fold, and which of the loops of
+ * vectors.cpp makes them. */
+#include "../finishing.cuh"
+#include "many_results.cuh"
+#include "types.cuh"
+
+#include "common/cpu_kernels.h"
+
+namespace KERNELS
+{
+namespace
+{
+
+/* Neighbours merge, and then what has become of them, so that of floats no state takes part in many
+ * additions. */
+template <class Fold>
+void merge_neighbours(void *states, size_t n)
+{
+    state_of<Fold> *const x = static_cast<state_of<Fold> *>(states);
+    for (; n > 1; n -= n / 2) {
+        for (size_t k = 0; k < n / 2; k++)
+            x[k] = Fold::merge(x[2 * k], x[2 * k + 1]);
+        if (n % 2)
+            x[n / 2] = x[n - 1];
+    }
+}
+
+template <class Fold>
+void fold_onto(void *onto, const void *states, size_t n)
+{
+    state_of<Fold> *const x = static_cast<state_of<Fold> *>(onto);
+    const state_of<Fold> *const y = static_cast<const state_of<Fold> *>(states);
+    for (size_t i = 0; i < n; i++)
+        x[i] = Fold::merge(x[i], y[i]);
+}
+
+/* What there is of one fold and one type of values. */
+struct state_row {
+    size_t bytes;
+    void (*put_identity)(void *state);
+    merge_states *merge;
+    fold_pairs *fold_onto;
+};
+
+template <class Fold>
+void put_identity(void *state)
+{
+    static_assert(sizeof(state_of<Fold>) <= STATE_BYTES_MAX, "states need more room");
+    const state_of<Fold> identity = Fold::identity();
+    memcpy(state, &identity, sizeof identity);
+}
+
+template <class Fold>
+constexpr state_row row_of_fold = {sizeof(state_of<Fold>), put_identity<Fold>,
+                                   merge_neighbours<Fold>, fold_onto<Fold>};
+
+/* Of nothing where the fold does not take such values. */
+const state_row &row_of(enum fold fold, enum element accumulator)
+{
+    static constexpr state_row nothing = {0, [](void *) {}, nullptr, nullptr};
+    const state_row *row = nullptr;
+    switch (fold) {
+#define FOLD(name, ladder, indexed, types)                                                         \
+    case FOLD_##name:                                                                              \
+        row = visit_##types(accumulator,                                                           \
+                            [](auto v) { return &row_of_fold<name<type_in<decltype(v)>>>; });      \
+        break;
+#include "common/reductions.def"
+    default:
+        break;
+    }
+    return row ? *row : nothing;
+}
+
+/* ---- settled states ---- */
+
+bool is_any(const void *state, size_t)
+{
+    uint64_t count;
+    memcpy(&count, state, sizeof count);
+    return count > 0;
+}
+
+bool is_not_all(const void *state, size_t n)
+{
+    uint64_t count;
+    memcpy(&count, state, sizeof count);
+    return count < n;
+}
+
+/* Truth values are folded as int32; a position's state begins with its value. */
+template <bool Truth>
+bool is_settled_by(const void *state, size_t)
+{
+    int32_t value;
+    memcpy(&value, state, sizeof value);
+    return (value != 0) == Truth;
+}
+
+/* Without a branch in the loop. */
+template <class State, class Lacks>
+bool any_lacks(const void *states, uint64_t n, Lacks lacks)
+{
+    const State *const at = static_cast<const State *>(states);
+    bool any = false;
+    for (uint64_t k = 0; k < n; k++)
+        any |= lacks(at[k]);
+    return any;
+}
+
+template <class V>
+bool lack_numbers(enum fold fold, const void *states, uint64_t n)
+{
+    using sums = state_of<nansum<V>>;
+    if (fold == FOLD_nansum)
+        return any_lacks<sums>(states, n, [](const sums &s) { return s.count == 0; });
+    return any_lacks<V>(states, n, [](V x) { return is_nan(x); });
+}
+
+template <class W, class At>
+void move_moments(moments<W> *states, uint64_t n, At at)
+{
+    for (uint64_t k = 0; k < n; k++)
+        states[k].deviation = deviation_about(at(k), states[k]);
+}
+
+} // namespace
+} // namespace KERNELS
+
+using namespace KERNELS;
+
+size_t state_bytes(enum fold fold, enum element accumulator)
+{
+    return row_of(fold, accumulator).bytes;
+}
+
+void state_identity(enum fold fold, enum element accumulator, void *state)
+{
+    row_of(fold, accumulator).put_identity(state);
+}
+
+merge_states *loop_of_states(enum fold fold, enum element accumulator)
+{
+    return row_of(fold, accumulator).merge;
+}
+
+fold_pairs *loop_of_pairs(enum fold fold, enum element accumulator)
+{
+    return row_of(fold, accumulator).fold_onto;
+}
+
+void state_finish(enum reduction reduction, const struct finish *how, const void *state,
+                  struct answer *answer)
+{
+    finish_state(reduction, *how, state, *answer);
+}
+
+void states_finish(enum reduction reduction, const struct finish *how, const uint32_t *counts,
+                   const void *states, uint64_t n, const struct finished *to)
+{
+    const bool divides = reduction_row(reduction)->counts;
+    const double divisor = !divides ? 0 : how->count ? double(how->count) : not_a_number<double>();
+    const many self = {*how, counts ? 1 : divisor, counts, states, n, *to};
+    switch (reduction) {
+#define REDUCTION(name, fold, ...)                                                                 \
+    case REDUCTION_##name:                                                                         \
+        return finish_many_of_##fold<finishing<REDUCTION_##name>>(self);
+#include "common/reductions.def"
+    default:
+        return;
+    }
+}
+
+bool states_lack_numbers(enum fold fold, enum element accumulator, const void *states, uint64_t n)
+{
+    switch (accumulator) {
+#define LACK(V) lack_numbers<V>(fold, states, n)
+        ACCUMULATORS_floats(LACK) default : return false;
+    }
+}
+
+void states_about(enum element accumulator, void *states, uint64_t n,
+                  const struct complex128 *means, int64_t step)
+{
+    const auto mean = [=](uint64_t k) { return means[int64_t(k) * step]; };
+    if (element_is_complex(accumulator))
+        move_moments(static_cast<moments<complex<double>> *>(states), n, mean);
+    else
+        move_moments(static_cast<moments<double> *>(states), n, mean);
+}
+
+bool reduction_is_stored(enum reduction reduction)
+{
+    switch (reduction) {
+#define REDUCTION(name, ...)                                                                       \
+    case REDUCTION_##name:                                                                         \
+        return is_stored<finishing<REDUCTION_##name>>::value;
+#include "common/reductions.def"
+    default:
+        return false;
+    }
+}
+
+is_settled *settling_of(enum reduction reduction, enum element type)
+{
+    if (reduction == REDUCTION_any)
+        return is_any;
+    if (reduction == REDUCTION_all)
+        return is_not_all;
+    if (type != ELEMENT_BOOL)
+        return nullptr;
+    switch (reduction_row(reduction)->fold) {
+    case FOLD_max:
+    case FOLD_argmax:
+        return is_settled_by<true>;
+    case FOLD_min:
+    case FOLD_argmin:
+        return is_settled_by<false>;
+    default:
+        return nullptr;
+    }
+}
+
+const struct cpu_kernels *cpu_kernels(enum instructions instructions)
+{
+    static constexpr const struct cpu_kernels *sets[] = {
+#define SET(name) &CPU_KERNELS(name),
+        INSTRUCTION_SETS(SET)};
+    return sets[instructions];
+}
+
+fold_values *loop_of_values(enum instructions instructions, enum fold fold,
+                            enum element accumulator)
+{
+    return cpu_kernels(instructions)->values(fold, accumulator, accumulator);
+}
+
+/* Whether to convert elements to the accumulator at once makes no difference: that is the type
+ * asked for, or that type holds them as they are, or they are integers whose sums and products lose
+ * what it does not hold in any case. */
+static bool skips_the_type(enum fold fold, enum element input, enum element type)
+{
+    const bool integers = element_is_integer(input) && element_is_integer(type);
+    return type == element_accumulator(type) || type == input || element_holds(type, input) ||
+           (integers && (fold == FOLD_sum || fold == FOLD_prod));
+}
+
+fold_values *loop_of_elements(enum instructions instructions, enum fold fold, enum element input,
+                              enum element type)
+{
+    return skips_the_type(fold, input, type)
+               ? cpu_kernels(instructions)->values(fold, input, element_accumulator(type))
+               : nullptr;
+}

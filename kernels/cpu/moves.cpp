@@ -1,0 +1,211 @@
+/* What gathers elements and converts them, compiled once for each set of instructions, as
+ * vectors.cpp is. */
+#include "moves.cuh"
+#include "table.h"
+#include "types.cuh"
+
+#include <math.h>
+
+namespace KERNELS
+{
+namespace
+{
+
+/* Elements converted on their way into a buffer: to the type that was asked for, as NumPy does it,
+ * and from there to its accumulator. No step of it is a branch once it is compiled, so a compiler
+ * can do it in vector registers. */
+
+/* ---- what arithmetic knows ---- */
+
+template <class In>
+LANES_FUNCTION In real_part(In x)
+{
+    return x;
+}
+
+/* Not by a comparison, which GCC has no vectors of floats for. */
+LANES_FUNCTION uint32_t real_part(boolean x)
+{
+    return -uint32_t(x.byte) >> 31;
+}
+
+LANES_FUNCTION float real_part(float16 x)
+{
+    return float(x);
+}
+
+LANES_FUNCTION float real_part(bfloat16 x)
+{
+    return float(x);
+}
+
+template <class T>
+LANES_FUNCTION T real_part(complex<T> x)
+{
+    return x.real;
+}
+
+template <class In>
+LANES_FUNCTION int imaginary_part(In)
+{
+    return 0;
+}
+
+template <class T>
+LANES_FUNCTION T imaginary_part(complex<T> x)
+{
+    return x.imag;
+}
+
+/* ---- to a type ---- */
+
+/* See scalar.h. */
+template <class Integer>
+LANES_FUNCTION Integer integer_of(double x)
+{
+    if constexpr (std::is_same_v<Integer, uint64_t>)
+        return uint64_of_double(x);
+    else if constexpr (sizeof(Integer) == sizeof(int64_t) || std::is_same_v<Integer, uint32_t>)
+        return Integer(int64_of_double(x));
+    else
+        return Integer(int32_of_double(x));
+}
+
+template <class Type>
+struct become {
+    template <class Real, class Imag>
+    LANES_FUNCTION static Type of(Real real, Imag)
+    {
+        if constexpr (std::is_integral_v<Type> && std::is_floating_point_v<Real>)
+            return integer_of<Type>(double(real));
+        else
+            return Type(real);
+    }
+};
+
+template <>
+struct become<boolean> {
+    template <class Real, class Imag>
+    LANES_FUNCTION static boolean of(Real real, Imag imag)
+    {
+        return {uint8_t(real != 0 || imag != 0)};
+    }
+};
+
+/* What half_of_double makes of a number, as a float still: to add and take off what leaves no room
+ * for smaller bits rounds subnormal ones. */
+LANES_FUNCTION float rounded_to_half(double x)
+{
+    constexpr uint64_t sign = uint64_t(1) << 63, unit = uint64_t(1) << 42;
+    const uint64_t bits = loaded<uint64_t>(&x), magnitude = bits & ~sign,
+                   rounded = (magnitude + unit / 2 - 1 + (magnitude / unit & 1)) & ~(unit - 1);
+    const double absolute = loaded<double>(&magnitude), normal = loaded<double>(&rounded),
+                 subnormal = (absolute + 0x1p28) - 0x1p28,
+                 finite = absolute < 0x1p-14 ? subnormal : normal,
+                 half = finite >= 0x1p16 ? double(INFINITY) : finite;
+    const uint64_t result = loaded<uint64_t>(&half) | (bits & sign);
+    return float(absolute <= double(INFINITY) ? loaded<double>(&result) : x);
+}
+
+template <>
+struct become<float16> {
+    template <class Imag>
+    LANES_FUNCTION static float of(double real, Imag)
+    {
+        return rounded_to_half(real);
+    }
+
+    template <class Real, class Imag>
+    LANES_FUNCTION static float of(Real real, Imag)
+    {
+        return rounded_to_half(double(float(real)));
+    }
+};
+
+template <>
+struct become<bfloat16> {
+    template <class Real, class Imag>
+    LANES_FUNCTION static bfloat16 of(Real real, Imag)
+    {
+        return {bfloat_of_float(float(real))};
+    }
+};
+
+template <class T>
+struct become<complex<T>> {
+    template <class Real, class Imag>
+    LANES_FUNCTION static complex<T> of(Real real, Imag imag)
+    {
+        return {T(real), T(imag)};
+    }
+};
+
+/* ---- loops ---- */
+
+template <class In, class Type, class Accumulator>
+void convert(const char *__restrict__ from, uint64_t n, char *__restrict__ to)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        const In x = loaded<In>(from + i * sizeof(In));
+        const Accumulator value = Accumulator(become<Type>::of(real_part(x), imaginary_part(x)));
+        memcpy(to + i * sizeof value, &value, sizeof value);
+    }
+}
+
+/* ---- moves ---- */
+
+template <class Part, unsigned Parts, bool Swapped>
+constexpr move_tile *mover_of(bool masked)
+{
+    return masked ? move_shown<Part, Parts, Swapped> : move_all<Part, Parts, Swapped>;
+}
+
+move_tile *plain_mover(size_t size, bool masked)
+{
+    switch (size) {
+    case 1:
+        return mover_of<uint8_t, 1, false>(masked);
+    case 2:
+        return mover_of<uint16_t, 1, false>(masked);
+    case 4:
+        return mover_of<uint32_t, 1, false>(masked);
+    case 8:
+        return mover_of<uint64_t, 1, false>(masked);
+    default:
+        return mover_of<uint64_t, 2, false>(masked);
+    }
+}
+
+move_tile *swapping_mover(size_t size, size_t part, bool masked)
+{
+    switch (size) {
+    case 2:
+        return mover_of<uint16_t, 1, true>(masked);
+    case 4:
+        return mover_of<uint32_t, 1, true>(masked);
+    case 8:
+        return part == 4 ? mover_of<uint32_t, 2, true>(masked)
+                         : mover_of<uint64_t, 1, true>(masked);
+    default:
+        return mover_of<uint64_t, 2, true>(masked);
+    }
+}
+
+} // namespace
+} // namespace KERNELS
+
+using namespace KERNELS;
+
+move_tile *KERNELS::find_move(size_t size, size_t part, bool masked)
+{
+    return part == 1 ? plain_mover(size, masked) : swapping_mover(size, part, masked);
+}
+
+convert_elements *KERNELS::find_convert(enum element input, enum element type)
+{
+    return visit_elements(input, [=](auto in, auto) {
+        return visit_elements(type, [](auto to, auto v) -> convert_elements * {
+            return convert<type_in<decltype(in)>, type_in<decltype(to)>, type_in<decltype(v)>>;
+        });
+    });
+}

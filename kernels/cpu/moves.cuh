@@ -1,0 +1,279 @@
+/* Rows of elements on their way into a buffer, whatever they mean: registers of them are loaded
+ * where they lie, byte-swapped or not, and stored one after the other. Of what lies between the
+ * first and the last byte of a row's elements anything may be read, and nothing else. */
+#pragma once
+
+#include "registers.cuh"
+
+#include "common/bits.h"
+#include "common/moves.h"
+
+namespace KERNELS
+{
+namespace
+{
+
+template <class V>
+LANES_FUNCTION void put(char *at, V value)
+{
+    memcpy(at, &value, sizeof value);
+}
+
+/* Elements of so many parts, each of which has its bytes swapped or not. */
+template <class Part, unsigned Parts, bool Swapped>
+struct moves {
+    struct element {
+        Part parts[Parts];
+    };
+    static constexpr unsigned size = sizeof(element);
+
+    /* ---- one row ---- */
+
+    SHARED_FUNCTION static void row(const char *at, int64_t stride, uint64_t n, char *to)
+    {
+        if (stride == size)
+            adjacent(at, n * size, to);
+        else if (stride == 0)
+            repeated(at, n, to);
+        else
+            apart(at, stride, n, to);
+    }
+
+  private:
+    LANES_FUNCTION static Part swapped(Part x)
+    {
+        if constexpr (!Swapped)
+            return x;
+        else if constexpr (sizeof(Part) == 2)
+            return __builtin_bswap16(x);
+        else if constexpr (sizeof(Part) == 4)
+            return __builtin_bswap32(x);
+        else
+            return __builtin_bswap64(x);
+    }
+
+    LANES_FUNCTION static element one(const char *at)
+    {
+        element x = loaded<element>(at);
+        for (Part &part : x.parts)
+            part = swapped(part);
+        return x;
+    }
+
+    template <class Bytes, size_t... Lanes>
+    LANES_FUNCTION static Bytes swapped(Bytes x, std::index_sequence<Lanes...>)
+    {
+        return chosen(x, x, std::index_sequence<(Lanes ^ (sizeof(Part) - 1))...>());
+    }
+
+    template <unsigned Bytes>
+    LANES_FUNCTION static void move_register(const char *at, char *to)
+    {
+        const auto bytes = loaded<vector<uint8_t, Bytes>>(at);
+        if constexpr (Swapped)
+            put(to, swapped(bytes, std::make_index_sequence<Bytes>()));
+        else
+            put(to, bytes);
+    }
+
+    /* The last register's may have been moved before. */
+    template <unsigned Bytes = register_bytes>
+    LANES_FUNCTION static void adjacent(const char *at, uint64_t bytes, char *to)
+    {
+        if constexpr (Bytes < 16) {
+            for (uint64_t i = 0; i < bytes; i += size)
+                put(to + i, one(at + i));
+        } else if (bytes < Bytes) {
+            adjacent<Bytes / 2>(at, bytes, to);
+        } else {
+            for (uint64_t i = 0; i + Bytes < bytes; i += Bytes) {
+                fetch_ahead<Bytes>(at + i);
+                move_register<Bytes>(at + i, to + i);
+            }
+            move_register<Bytes>(at + bytes - Bytes, to + bytes - Bytes);
+        }
+    }
+
+    LANES_FUNCTION static void repeated(const char *at, uint64_t n, char *to)
+    {
+        const element x = one(at);
+        for (uint64_t i = 0; i < n; i++)
+            put(to + i * size, x);
+    }
+
+    /* Every second element is half of what is loaded, but for the last ones: after those nothing
+     * may be read. */
+    LANES_FUNCTION static void apart(const char *at, int64_t stride, uint64_t n, char *to)
+    {
+        uint64_t i = 0;
+        if constexpr (Parts == 1) {
+            constexpr unsigned lanes = register_bytes / size;
+            for (; stride == 2 * size && i + lanes < n; i += lanes) {
+                auto x = KERNELS::apart<Part>(at + i * (2 * size)).first;
+                if constexpr (Swapped)
+                    x = (decltype(x))swapped((vector<uint8_t>)x,
+                                             std::make_index_sequence<register_bytes>());
+                put(to + i * size, x);
+            }
+        }
+        at += (int64_t)i * stride;
+        _Pragma("GCC unroll 4") for (; i < n; i++, at += stride) put(to + i * size, one(at));
+    }
+};
+
+/* ---- masks ---- */
+
+#if defined(__AVX2__) && !defined(__clang__)
+constexpr bool has_shuffles = true; /* by numbers that are known when it runs */
+#else
+constexpr bool has_shuffles = false;
+#endif
+
+/* Of so many bits, whichever they are, the numbers of those that are set, as what a shuffle takes.
+ */
+template <class Part, unsigned Lanes>
+struct bit_numbers {
+    Part of[1 << Lanes][Lanes] = {};
+
+    constexpr bit_numbers()
+    {
+        for (unsigned bits = 0; bits < 1 << Lanes; bits++)
+            for (unsigned k = 0, at = 0; k < Lanes; k++)
+                if (bits >> k & 1)
+                    of[bits][at++] = Part(k);
+    }
+};
+
+template <class Part, unsigned Lanes>
+constexpr bit_numbers<Part, Lanes> numbers;
+
+/* Elements that a mask shows, of rows of which no byte is swapped. */
+template <class Part, unsigned Parts>
+struct shown {
+    using plain = moves<Part, Parts, false>;
+    static constexpr unsigned size = plain::size;
+
+    /* Both lie one after the other. Whole registers are stored: there is room for what is hidden,
+     * too. */
+    SHARED_FUNCTION static char *adjacent(const char *at, const unsigned char *mask, uint64_t n,
+                                          char *to)
+    {
+        uint64_t i = 0;
+        for (; i + BYTES_AT_ONCE <= n; i += BYTES_AT_ONCE)
+            to = of_16(at + i * size, bits_of_bytes(mask + i), to);
+        for (; i < n; i++)
+            to = of_1(at + i * size, mask[i], to);
+        return to;
+    }
+
+  private:
+    static constexpr unsigned lanes = size < 8 ? 8 : 4; /* more need too large a table */
+
+    /* Few bytes are the lower half of a register. */
+    LANES_FUNCTION static auto lanes_at(const void *at)
+    {
+        if constexpr (lanes * size == 8)
+            return vector<Part, 16>(vector<uint64_t, 16>{loaded<uint64_t>(at)});
+        else
+            return loaded<vector<Part, lanes * size>>(at);
+    }
+
+    LANES_FUNCTION static char *of_1(const char *at, bool is_shown, char *to)
+    {
+        put(to, loaded<typename plain::element>(at));
+        return to + (is_shown ? size : 0);
+    }
+
+    LANES_FUNCTION static char *of_lanes(const char *at, unsigned bits, char *to)
+    {
+        const auto kept = __builtin_shuffle(lanes_at(at), lanes_at(numbers<Part, lanes>.of[bits]));
+        memcpy(to, &kept, lanes * size);
+        return to + unsigned(__builtin_popcount(bits)) * size;
+    }
+
+    /* Mostly all are shown, or none, where masks have long runs. */
+    LANES_FUNCTION static char *of_16(const char *at, unsigned bits, char *to)
+    {
+        if (bits == 0)
+            return to;
+        if (bits == 0xffff) {
+            memcpy(to, at, 16 * size);
+            return to + 16 * size;
+        }
+        if constexpr (has_shuffles && Parts == 1)
+            for (unsigned k = 0; k < 16; k += lanes)
+                to = of_lanes(at + k * size, bits >> k & ((1u << lanes) - 1), to);
+        else
+            for (unsigned k = 0; k < 16; k++)
+                to = of_1(at + k * size, bits >> k & 1, to);
+        return to;
+    }
+};
+
+/* What does not lie one after the other is brought there first, a block at a time; a mask that is
+ * one and the same for a row shows all of it or nothing. */
+template <class Part, unsigned Parts, bool Swapped>
+LANES_FUNCTION char *masked_row(const struct tile *tile, const char *at, const unsigned char *mask,
+                                char *to)
+{
+    using every = moves<Part, Parts, Swapped>;
+    constexpr unsigned size = every::size, block = 2048 / size;
+    const uint64_t n = tile->columns;
+    const bool in_place = tile->column_stride == size && !Swapped,
+               mask_in_place = tile->mask_column_stride == 1;
+    if (tile->mask_column_stride == 0) {
+        if (!*mask)
+            return to;
+        every::row(at, tile->column_stride, n, to);
+        return to + n * size;
+    }
+    if (in_place && mask_in_place)
+        return shown<Part, Parts>::adjacent(at, mask, n, to);
+    for (uint64_t i = 0; i < n; i += block) {
+        alignas(64) char elements[block * size];
+        alignas(64) char bytes[block];
+        const uint64_t length = n - i < block ? n - i : block;
+        const char *from = at + (int64_t)i * tile->column_stride;
+        const char *shows = (const char *)mask + (int64_t)i * tile->mask_column_stride;
+        if (!in_place) {
+            every::row(from, tile->column_stride, length, elements);
+            from = elements;
+        }
+        if (!mask_in_place) {
+            moves<uint8_t, 1, false>::row(shows, tile->mask_column_stride, length, bytes);
+            shows = bytes;
+        }
+        to = shown<Part, Parts>::adjacent(from, (const unsigned char *)shows, length, to);
+    }
+    return to;
+}
+
+/* ---- tiles ---- */
+
+template <class Part, unsigned Parts, bool Swapped>
+uint64_t move_all(const struct tile *tile, char *target)
+{
+    using every = moves<Part, Parts, Swapped>;
+    const char *at = tile->at;
+    for (uint64_t row = 0; row < tile->rows; row++, at += tile->row_stride)
+        every::row(at, tile->column_stride, tile->columns,
+                   target + row * tile->columns * every::size);
+    return tile->rows * tile->columns;
+}
+
+template <class Part, unsigned Parts, bool Swapped>
+uint64_t move_shown(const struct tile *tile, char *target)
+{
+    const char *at = tile->at;
+    const unsigned char *mask = tile->mask;
+    char *end = target;
+    for (uint64_t row = 0; row < tile->rows; row++) {
+        end = masked_row<Part, Parts, Swapped>(tile, at, mask, end);
+        at += tile->row_stride;
+        mask += tile->mask_row_stride;
+    }
+    return uint64_t(end - target) / (sizeof(Part) * Parts);
+}
+
+} // namespace
+} // namespace KERNELS

@@ -1,0 +1,357 @@
+/* Variances and norms, in float64: of a loop's elements first the mean and then the deviations from
+ * it; and magnitudes, or their squares, that are added or compared in lanes as sums are. Those of
+ * narrow integers come from sums that no bit is lost of. */
+#pragma once
+
+#include "extremes.cuh"
+#include "sums.cuh"
+
+namespace KERNELS
+{
+namespace
+{
+
+/* ---- variances ---- */
+
+/* The squares of deviations; means are those of lanes, since a complex number has two. */
+template <class In>
+struct deviation_lanes {
+    using element = In;
+    static constexpr unsigned in_register = register_bytes / sizeof(double),
+                              step = lanes_registers * in_register;
+    vector<double> mean;
+    lanes<double> squares = {};
+
+    LANES_FUNCTION deviation_lanes(vector<double> mean) : mean(mean) {}
+
+    LANES_FUNCTION void take(const In *x)
+    {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const vector<double> away = converted<double>(x + r * in_register) - mean;
+            squares.at[r] += away * away;
+        }
+    }
+
+    LANES_FUNCTION double total() const
+    {
+        double total;
+        squares.template merged<1>(&total, [](auto a, auto b) { return a + b; });
+        return total;
+    }
+};
+
+/* The elements that fill no step are the last to be added, one by one. */
+template <unsigned Parts, class In>
+LANES_FUNCTION double deviations(const In *x, size_t n, const double *means)
+{
+    vector<double> mean;
+    for (unsigned k = 0; k < deviation_lanes<In>::in_register; k++)
+        mean[k] = means[k % Parts];
+    deviation_lanes<In> lanes(mean);
+    size_t i = 0;
+    for (; i + lanes.step <= n; i += lanes.step)
+        lanes.take(x + i);
+    double total = lanes.total();
+    for (; i < n; i++)
+        total += squared(double(x[i]) - means[i % Parts]);
+    return total;
+}
+
+/* The mean first, and then the deviations from it. */
+template <class V, class In>
+LANES_FUNCTION state_of<variance<V>> float_variance(const In *elements, size_t n)
+{
+    using in = typename parts_of<In>::type;
+    constexpr unsigned parts = parts_of<V>::count;
+    const in *const x = reinterpret_cast<const in *>(elements);
+    double means[parts];
+    added_up<sum_lanes<in, double>>(x, n * parts, nothing_to_add<in>())
+        .template total<parts>(means);
+    for (double &mean : means)
+        mean /= double(n);
+    wide_of<V> mean;
+    memcpy(&mean, means, sizeof mean);
+    return {double(n), mean, deviations<parts>(x, n * parts, means)};
+}
+
+/* ---- narrow integers ---- */
+
+/* Squares that no bit is lost of, added in pairs. */
+template <template <class> class Of>
+struct squared_in_pairs {
+    static constexpr unsigned elements = 4;
+
+    template <class T, class In>
+    LANES_FUNCTION static vector<T> of(const In *x)
+    {
+        using bits = bits_of<sizeof(In)>;
+        using square = bits_of<2 * sizeof(In)>;
+        const auto pairs = vector<square>(Of<In>::of(loaded<vector<bits>>(x)));
+        const vector<square> one = pairs & square(bits(-1)), other = pairs >> 8 * sizeof(In);
+        return pairs_added<square>(one * one) + pairs_added<square>(other * other);
+    }
+};
+
+template <class In, template <class> class Of>
+SHARED_FUNCTION uint64_t packed_squares(const In *x, size_t n)
+{
+    return wide_total<bits_of<4 * sizeof(In)>, squared_in_pairs<Of>>(x, n, In(Of<In>::bias));
+}
+
+/* Of raised values, since a variance does not depend on where 0 is: n times the sum of squares less
+ * the square of the sum has 12 + 12 + 32 bits at most. */
+template <class In>
+LANES_FUNCTION moments<double> narrow_variance(const In *x, size_t n)
+{
+    const uint64_t sum = packed_sum(x, n), all = sum + uint64_t(raised<In>::bias) * n;
+    return {double(n), double(int64_t(sum)) / double(n),
+            double(n * packed_squares<In, raised>(x, n) - all * all) / double(n)};
+}
+
+template <class In, class V>
+void variance_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    const In *const x = static_cast<const In *>(elements);
+    using fold = variance<V>;
+    if constexpr (is_truth<In>) {
+        const uint64_t count = count_of<In>(x, n);
+        put_state<fold>(
+            state, {double(n), double(count) / double(n), double(count * (n - count)) / double(n)});
+    } else if constexpr (std::is_integral_v<In> && sizeof(In) <= 2) {
+        put_state<fold>(state, narrow_variance(x, n));
+    } else {
+        put_state<fold>(state, float_variance<V>(x, n));
+    }
+}
+
+/* ---- of elements ---- */
+
+struct unscaled {
+    static constexpr double by = 1;
+};
+
+struct scaled_up {
+    static constexpr double by = blue::times_small;
+};
+
+struct scaled_down {
+    static constexpr double by = blue::times_large;
+};
+
+template <class Scale>
+struct squares {
+    static constexpr unsigned elements = 1;
+
+    template <class T, class In>
+    LANES_FUNCTION static vector<T> of(const In *x)
+    {
+        const vector<T> values = converted<T>(x) * Scale::by;
+        return values * values;
+    }
+};
+
+struct magnitudes {
+    static constexpr unsigned elements = 1;
+
+    template <class T, class In>
+    LANES_FUNCTION static vector<T> of(const In *x)
+    {
+        return without_sign(converted<T>(x));
+    }
+};
+
+/* ---- of complex numbers ---- */
+
+#if defined(__AVX512BW__)
+
+LANES_FUNCTION vector<double> square_root(vector<double> x)
+{
+    return vector<double>(_mm512_sqrt_pd(x));
+}
+
+#elif defined(__AVX2__)
+
+LANES_FUNCTION vector<double> square_root(vector<double> x)
+{
+    return vector<double>(_mm256_sqrt_pd(x));
+}
+
+#elif defined(__SSE2__)
+
+LANES_FUNCTION vector<double> square_root(vector<double> x)
+{
+    return vector<double>(_mm_sqrt_pd(x));
+}
+
+#else
+
+LANES_FUNCTION vector<double> square_root(vector<double> x)
+{
+    return vector<double>{sqrt(x[0]), sqrt(x[1])};
+}
+
+#endif
+
+/* What to multiply a number by before it is squared. */
+LANES_FUNCTION vector<double> scale_of(vector<double> size)
+{
+    const vector<double> none = in_all(1.0), up = in_all(0x1p+600), down = in_all(0x1p-600);
+    const vector<double> not_large = size < 0x1p-400 ? up : none;
+    return size > 0x1p+400 ? down : not_large;
+}
+
+/* Squares of float32 neither overflow nor underflow in float64. */
+template <class In>
+LANES_FUNCTION vector<double> root_of_squares(vector<double> a, vector<double> b)
+{
+    if constexpr (std::is_same_v<In, double>) {
+        const vector<double> scale = scale_of(a > b ? a : b), x = a * scale, y = b * scale;
+        return square_root(x * x + y * y) / scale;
+    } else {
+        return square_root(a * a + b * b);
+    }
+}
+
+/* Of a real and an imaginary part each; infinite if one of them is, even if the other is NaN. */
+struct complex_magnitudes {
+    static constexpr unsigned elements = 2;
+
+    template <class T, class In>
+    LANES_FUNCTION static vector<T> of(const In *x)
+    {
+        const apart<T> parts(converted<T>(x), converted<T>(x + register_bytes / sizeof(T)));
+        const vector<T> a = without_sign(parts.first), b = without_sign(parts.second),
+                        infinity = in_all(ends<T>::greatest), root = root_of_squares<In>(a, b);
+        const auto is_infinite = (a == infinity) | (b == infinity);
+        return is_infinite ? infinity : root;
+    }
+};
+
+template <class V>
+using magnitudes_of = std::conditional_t<parts_of<V>::count == 1, magnitudes, complex_magnitudes>;
+
+/* ---- folds of them ---- */
+
+/* NaN is what is looked for. */
+template <class T>
+struct largest {
+    LANES_FUNCTION static double identity()
+    {
+        return 0;
+    }
+
+    LANES_FUNCTION static T merge(T a, T b)
+    {
+        const auto taken = (b > a) | (b != b);
+        return taken ? b : a;
+    }
+};
+
+template <class T>
+struct smallest {
+    LANES_FUNCTION static double identity()
+    {
+        return ends<double>::greatest;
+    }
+
+    LANES_FUNCTION static T merge(T a, T b)
+    {
+        const auto taken = (b < a) | (b != b);
+        return taken ? b : a;
+    }
+};
+
+/* Makes no difference to the smallest magnitude. */
+template <class In>
+LANES_FUNCTION In infinite_element()
+{
+    if constexpr (std::is_arithmetic_v<In>)
+        return ends<In>::greatest;
+    else
+        return {std::is_same_v<In, float16> ? 0x7c00 : 0x7f80};
+}
+
+template <class In, template <class> class Fold, class Of>
+LANES_FUNCTION double folded(const In *x, size_t n, In nothing)
+{
+    double total;
+    added_up<sum_lanes<In, double, Fold, Of>>(x, n, nothing).template total<1>(&total);
+    return total;
+}
+
+/* ---- loops ---- */
+
+/* Where a chunk's sum of squares is large, or next to nothing, it is made once more of scaled
+ * values: then those that overflow, or vanish, are not too far from the others. */
+template <class V, class In>
+LANES_FUNCTION state_of<norm2<V>> float_squares(const In *x, size_t n)
+{
+    const double middle = folded<In, sum, squares<unscaled>>(x, n, In{});
+    if constexpr (std::is_same_v<In, double>) {
+        constexpr double too_small = 0x1p-960, too_large = LOOP_MOST * blue::large * blue::large;
+        if (middle < too_small)
+            return {folded<In, sum, squares<scaled_up>>(x, n, In{}), 0, 0};
+        if (!(middle <= too_large))
+            return {0, 0, folded<In, sum, squares<scaled_down>>(x, n, In{})};
+    }
+    return {0, middle, 0};
+}
+
+template <class In, class V>
+void norm2_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    using in = typename parts_of<In>::type;
+    const in *const x = static_cast<const in *>(elements);
+    if constexpr (is_truth<In>)
+        put_state<norm2<V>>(state, {0, double(count_of<In>(x, n)), 0});
+    else if constexpr (std::is_integral_v<In> && sizeof(In) <= 2)
+        put_state<norm2<V>>(state, {0, double(packed_squares<In, unsigned_magnitude>(x, n)), 0});
+    else
+        put_state<norm2<V>>(state, float_squares<V>(x, n * parts_of<V>::count));
+}
+
+template <class In, class V>
+void norm1_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    using in = typename parts_of<In>::type;
+    const in *const x = static_cast<const in *>(elements);
+    if constexpr (is_truth<In>)
+        put_state<norm1<V>>(state, double(count_of<In>(x, n)));
+    else if constexpr (std::is_integral_v<In> && sizeof(In) <= 4)
+        put_state<norm1<V>>(state, double(packed_sum<In, unsigned_magnitude>(x, n)));
+    else
+        put_state<norm1<V>>(state,
+                            folded<in, sum, magnitudes_of<V>>(x, n * parts_of<V>::count, in{}));
+}
+
+/* The largest magnitude is that of the smallest or of the largest number. */
+template <class In, class V>
+void norm_inf_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    using fold = norm_inf<V>;
+    if constexpr (is_complex<V>) {
+        using part = typename parts_of<V>::type;
+        put_state<fold>(state, folded<part, largest, complex_magnitudes>(
+                                   static_cast<const part *>(elements), 2 * n, part{}));
+    } else {
+        key<In> best[2];
+        const In *const x = static_cast<const In *>(elements);
+        if (find_best<In, nan_is::noted, least, greatest>(x, n, best))
+            return put_state<fold>(state, not_a_number<double>());
+        put_state<fold>(state, greatest_number(magnitude(value<V, In>(best[0])),
+                                               magnitude(value<V, In>(best[1]))));
+    }
+}
+
+template <class In, class V>
+void norm_neg_inf_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    using in = typename parts_of<In>::type;
+    put_state<norm_neg_inf<V>>(state, folded<in, smallest, magnitudes_of<V>>(
+                                          static_cast<const in *>(elements), n * parts_of<V>::count,
+                                          infinite_element<in>()));
+}
+
+} // namespace
+} // namespace KERNELS

@@ -1,0 +1,350 @@
+/* The vector registers that a unit is compiled for, and lanes that lie in several of them. There
+ * are as many lanes on every processor, whatever its registers hold, so that all make the same
+ * bits. */
+#pragma once
+
+#include "../fold.cuh"
+
+#include <utility>
+
+/* The header of all sets of instructions takes longer to read than some units take to compile. */
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace KERNELS
+{
+namespace
+{
+
+#if defined(__AVX512BW__)
+constexpr unsigned register_bytes = 64;
+#elif defined(__AVX2__)
+constexpr unsigned register_bytes = 32;
+#else
+constexpr unsigned register_bytes = 16;
+#endif
+
+template <class T, unsigned Bytes>
+struct vector_of {
+    typedef T type __attribute__((vector_size(Bytes)));
+};
+
+template <class T, unsigned Bytes = register_bytes>
+using vector = typename vector_of<T, Bytes>::type;
+
+#define LANES_FUNCTION __forceinline__
+
+/* The unsigned type of so many bytes. */
+template <unsigned Bytes>
+struct unsigned_of;
+
+template <>
+struct unsigned_of<1> {
+    using type = uint8_t;
+};
+
+template <>
+struct unsigned_of<2> {
+    using type = uint16_t;
+};
+
+template <>
+struct unsigned_of<4> {
+    using type = uint32_t;
+};
+
+template <>
+struct unsigned_of<8> {
+    using type = uint64_t;
+};
+
+template <unsigned Bytes>
+using bits_of = typename unsigned_of<Bytes>::type;
+
+/* What several loops have in common and call once. */
+#define SHARED_FUNCTION __attribute__((noinline))
+
+/* Loops over a few registers leave no trace in the code. */
+#define EACH_REGISTER _Pragma("GCC unroll 16") for
+
+template <class V>
+LANES_FUNCTION V loaded(const void *at)
+{
+    V value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+/* The same in every lane; nothing is taken from it, since to add nothing would change a negative
+ * zero. */
+template <class T>
+LANES_FUNCTION vector<T> in_all(T x)
+{
+    return x - vector<T>{};
+}
+
+template <class Fold>
+LANES_FUNCTION void put_state(void *to, const state_of<Fold> &state)
+{
+    memcpy(to, &state, sizeof state);
+}
+
+/* Whether any bit of a register is set. */
+#if defined(__AVX512BW__)
+
+LANES_FUNCTION bool has_bits(vector<uint64_t> x)
+{
+    return _mm512_test_epi64_mask(__m512i(x), __m512i(x));
+}
+
+#elif defined(__AVX2__)
+
+LANES_FUNCTION bool has_bits(vector<uint64_t> x)
+{
+    return !_mm256_testz_si256(__m256i(x), __m256i(x));
+}
+
+#elif defined(__SSE2__)
+
+LANES_FUNCTION bool has_bits(vector<uint64_t> x)
+{
+    return _mm_movemask_epi8(_mm_cmpeq_epi8(__m128i(x), __m128i{})) != 0xffff;
+}
+
+#else
+
+LANES_FUNCTION bool has_bits(vector<uint64_t> x)
+{
+    return x[0] | x[1];
+}
+
+#endif
+
+/* Of a comparison: lanes are 0 or -1. */
+template <class Mask>
+LANES_FUNCTION bool is_any(Mask mask)
+{
+    return has_bits(vector<uint64_t>(mask));
+}
+
+/* The first lane of a comparison that is not 0; there is one. */
+template <class Mask>
+LANES_FUNCTION unsigned first_lane(Mask mask)
+{
+#if defined(__AVX512BW__)
+    return unsigned(__builtin_ctzll(_mm512_movepi8_mask(__m512i(mask)))) / sizeof mask[0];
+#elif defined(__AVX2__)
+    return unsigned(__builtin_ctz(unsigned(_mm256_movemask_epi8(__m256i(mask))))) / sizeof mask[0];
+#elif defined(__SSE2__)
+    return unsigned(__builtin_ctz(unsigned(_mm_movemask_epi8(__m128i(mask))))) / sizeof mask[0];
+#else
+    unsigned lane = 0;
+    while (!mask[lane])
+        lane++;
+    return lane;
+#endif
+}
+
+/* Merges a register's two halves, and theirs, until 16 bytes are left. */
+template <class T, unsigned Bytes, class Merge>
+LANES_FUNCTION vector<T, 16> merged_to_16(vector<T, Bytes> x, Merge merge)
+{
+    if constexpr (Bytes == 16) {
+        return x;
+    } else {
+        vector<T, Bytes / 2> halves[2];
+        memcpy(halves, &x, sizeof x);
+        return merged_to_16<T, Bytes / 2>(merge(halves[0], halves[1]), merge);
+    }
+}
+
+/* Lanes of two vectors, by their numbers. */
+template <class Vector, size_t... Lanes>
+LANES_FUNCTION Vector chosen(Vector a, Vector b, std::index_sequence<Lanes...>)
+{
+#ifdef __clang__
+    return __builtin_shufflevector(a, b, Lanes...);
+#else
+    using number = bits_of<sizeof(a[0])>;
+    return __builtin_shuffle(a, b, vector<number, sizeof(Vector)>{number(Lanes)...});
+#endif
+}
+
+/* Each lane's neighbour in its pair, where the lane was. */
+template <class Vector, size_t... Lanes>
+LANES_FUNCTION Vector neighbours(Vector x, std::index_sequence<Lanes...>)
+{
+    return chosen(x, x, std::index_sequence<(Lanes ^ 1)...>());
+}
+
+/* The upper half of the first `2 * Half` lanes, where the lower one was. */
+template <size_t Half, class Vector, size_t... Lanes>
+LANES_FUNCTION Vector upper_half(Vector x, std::index_sequence<Lanes...>)
+{
+    return chosen(x, x, std::index_sequence<(Lanes + Half) % sizeof...(Lanes)...>());
+}
+
+/* Merges all lanes but for `Left` that are left at `result`. */
+template <class T, unsigned Left, unsigned Lanes, class Merge>
+LANES_FUNCTION void merge_halves(vector<T, 16> x, T *result, Merge merge)
+{
+    if constexpr (Lanes > Left) {
+        constexpr auto all = std::make_index_sequence<16 / sizeof(T)>();
+        merge_halves<T, Left, Lanes / 2>(merge(x, upper_half<Lanes / 2>(x, all)), result, merge);
+    } else {
+        memcpy(result, &x, Left * sizeof(T));
+    }
+}
+
+/* Enough to keep additions apart that take some cycles each. */
+constexpr unsigned lanes_bytes = 128, lanes_registers = lanes_bytes / register_bytes;
+
+template <class T>
+struct lanes {
+    vector<T> at[lanes_registers];
+
+    template <unsigned Left, class Merge>
+    LANES_FUNCTION void merged(T *result, Merge merge) const
+    {
+        vector<T> left[lanes_registers];
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        left[r] = at[r];
+        EACH_REGISTER(unsigned half = lanes_registers / 2; half > 0; half /= 2)
+        EACH_REGISTER(unsigned r = 0; r < half; r++)
+        left[r] = merge(left[r], left[r + half]);
+        merge_halves<T, Left, 16 / sizeof(T)>(merged_to_16<T, register_bytes>(left[0], merge),
+                                              result, merge);
+    }
+};
+
+/* Neighbours that belong together, such as a complex number's parts, apart. */
+template <class T>
+struct apart {
+    static constexpr unsigned count = register_bytes / sizeof(T);
+    vector<T> first, second;
+
+    LANES_FUNCTION explicit apart(const void *at)
+        : apart(loaded<vector<T>>(at),
+                loaded<vector<T>>(static_cast<const char *>(at) + register_bytes))
+    {
+    }
+
+    LANES_FUNCTION apart(vector<T> a, vector<T> b) : apart(a, b, std::make_index_sequence<count>())
+    {
+    }
+
+  private:
+    template <size_t... Lanes>
+    LANES_FUNCTION apart(vector<T> a, vector<T> b, std::index_sequence<Lanes...>)
+    {
+        first = chosen(a, b, std::index_sequence<2 * Lanes...>());
+        second = chosen(a, b, std::index_sequence<2 * Lanes + 1 ...>());
+    }
+};
+
+/* ---- going through an array ---- */
+
+/* Elements of two arrays, in the same places. */
+template <class In>
+struct pairs_at {
+    const In *a, *b;
+
+    LANES_FUNCTION pairs_at operator+(size_t k) const
+    {
+        return {a + k, b + k};
+    }
+};
+
+template <class Elements, unsigned Count>
+struct filled_up;
+
+/* So many elements, the last of which are `nothing`. */
+template <class In, unsigned Count>
+struct filled_up<const In *, Count> {
+    In at[Count];
+
+    LANES_FUNCTION filled_up(const In *x, size_t n, In nothing)
+    {
+        for (size_t k = 0; k < Count; k++)
+            at[k] = nothing;
+        if (n)
+            copy(x, n * sizeof(In));
+    }
+
+  private:
+    /* Registers are stored as they are loaded: what is stored in smaller pieces keeps a load of
+     * them all waiting. */
+    LANES_FUNCTION void copy(const In *x, size_t bytes)
+    {
+#ifdef __AVX512BW__
+        if constexpr (sizeof at % sizeof(__m512i) == 0) {
+            char *const to = reinterpret_cast<char *>(at);
+            const char *const from = reinterpret_cast<const char *>(x);
+            EACH_REGISTER(size_t k = 0; k < sizeof at; k += sizeof(__m512i))
+            {
+                const size_t there = bytes <= k ? 0 : bytes - k < 64 ? bytes - k : 64;
+                const __mmask64 shown = there ? ~uint64_t(0) >> (64 - there) : 0;
+                const __m512i fill = loaded<__m512i>(to + k);
+                _mm512_storeu_si512(to + k, _mm512_mask_loadu_epi8(fill, shown, from + k));
+            }
+            return;
+        }
+#endif
+        memcpy(at, x, bytes);
+    }
+};
+
+template <class In, unsigned Count>
+struct filled_up<pairs_at<In>, Count> {
+    filled_up<const In *, Count> a, b;
+    pairs_at<In> at;
+
+    LANES_FUNCTION filled_up(pairs_at<In> x, size_t n, In nothing)
+        : a(x.a, n, nothing), b(x.b, n, nothing), at{a.at, b.at}
+    {
+    }
+};
+
+/* Asks for what a loop takes some steps later, if it is there: what a processor asks for by itself
+ * ends with each page, and a loop that is as fast as memory feels that. */
+template <size_t Bytes>
+LANES_FUNCTION void fetch_ahead(const void *at)
+{
+    constexpr size_t ahead = 2048, line = 64;
+    EACH_REGISTER(size_t k = 0; k < Bytes; k += line)
+    __builtin_prefetch(static_cast<const char *>(at) + ahead + k);
+}
+
+template <size_t Bytes, class In>
+LANES_FUNCTION void fetch_ahead(pairs_at<In> at)
+{
+    fetch_ahead<Bytes>(at.a);
+    fetch_ahead<Bytes>(at.b);
+}
+
+/* Way has
+ *
+ *     using element = ...;
+ *     static constexpr unsigned step = ...;     elements that lanes take at once
+ *     void take(Elements);                      const element * or pairs_at<element>
+ *
+ * and takes all elements, the last ones filled up with what changes nothing. */
+template <class Way, class Elements>
+LANES_FUNCTION void take_all(Way &way, Elements x, size_t n, typename Way::element nothing)
+{
+    const size_t left = n % Way::step;
+    const filled_up<Elements, Way::step> last(x + (n - left), left, nothing);
+    const Elements runs[] = {x, last.at};
+    const size_t lengths[] = {n - left, left ? Way::step : 0};
+    for (unsigned run = 0; run < 2; run++)
+        for (size_t i = 0; i < lengths[run]; i += Way::step) {
+            fetch_ahead<Way::step * sizeof(typename Way::element)>(runs[run] + i);
+            way.take(runs[run] + i);
+        }
+}
+
+} // namespace
+} // namespace KERNELS

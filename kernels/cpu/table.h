@@ -1,0 +1,24 @@
+/* What the units of one set of instructions, which GRED_INSTRUCTIONS names, have for its table: see
+ * common/cpu_kernels.h. */
+#pragma once
+
+#include "../device.cuh"
+
+#include "common/cpu_kernels.h"
+
+namespace KERNELS
+{
+
+fold_values *find_values(enum fold, enum element input, enum element accumulator);
+fold_slab *find_columns(enum fold, enum element input, enum element accumulator);
+fold_slab *find_columns_of_states(enum fold, enum element type);
+transpose_rows *find_transpose(size_t size);
+move_tile *find_move(size_t size, size_t part, bool masked);
+convert_elements *find_convert(enum element input, enum element type);
+dot_elements *find_dot(enum element);
+window_values *find_windows(enum element, unsigned windows, bool leaves_out);
+window_products *find_product_windows(enum element, unsigned windows);
+unrounded_values *find_unrounded(enum element, bool leaves_out);
+unrounded_columns *find_unrounded_columns(enum element);
+
+} // namespace KERNELS

@@ -1,0 +1,217 @@
+/* Sums of floats where nothing happens to be rounded. This file is compiled once for each set of
+ * instructions, which GRED_INSTRUCTIONS names. */
+#include "table.h"
+#include "types.cuh"
+#include "windows.cuh"
+
+namespace KERNELS
+{
+namespace
+{
+
+/* ---- the processor's flag ---- */
+
+#if defined(__SSE2__)
+
+constexpr unsigned inexact = 1 << 5;
+
+LANES_FUNCTION void forget_rounding()
+{
+    _mm_setcsr(_mm_getcsr() & ~inexact);
+}
+
+LANES_FUNCTION bool has_rounded()
+{
+    return _mm_getcsr() & inexact;
+}
+
+#elif defined(__aarch64__)
+
+constexpr uint64_t inexact = 1 << 4;
+
+LANES_FUNCTION void forget_rounding()
+{
+    uint64_t status;
+    asm volatile("mrs %0, fpsr" : "=r"(status));
+    asm volatile("msr fpsr, %0" : : "r"(status & ~inexact));
+}
+
+LANES_FUNCTION bool has_rounded()
+{
+    uint64_t status;
+    asm volatile("mrs %0, fpsr" : "=r"(status));
+    return status & inexact;
+}
+
+#else
+
+LANES_FUNCTION void forget_rounding() {}
+
+/* As far as anybody knows. */
+LANES_FUNCTION bool has_rounded()
+{
+    return true;
+}
+
+#endif
+
+/* ---- loops ---- */
+
+constexpr unsigned sum_registers = 4, in_register = register_bytes / sizeof(double);
+
+template <class In>
+constexpr unsigned unrounded_parts = std::is_same_v<In, double> ? 2 : 1;
+
+/* A float64's upper bits, as many as it has lower ones but for one. */
+LANES_FUNCTION doubles head_of(doubles x)
+{
+    return doubles(words(x) & ~((uint64_t(1) << 27) - 1));
+}
+
+/* Those in even places, and those in odd ones. */
+LANES_FUNCTION void fold_to(double (&sums)[2], const doubles (&at)[sum_registers])
+{
+    const doubles sum = (at[0] + at[1]) + (at[2] + at[3]);
+    const auto pair =
+        merged_to_16<double, register_bytes>(sum, [](auto a, auto b) { return a + b; });
+    memcpy(sums, &pair, sizeof sums);
+}
+
+template <class In, bool LeavesOut>
+struct unrounded_way {
+    using element = In;
+    static constexpr unsigned step = sum_registers * in_register;
+    static constexpr unsigned parts = unrounded_parts<In>;
+    doubles sums[parts][sum_registers] = {};
+    words numbers = {};
+
+    LANES_FUNCTION void take(const In *x)
+    {
+        EACH_REGISTER(unsigned r = 0; r < sum_registers; r++)
+        take(r, converted<double>(x + r * in_register));
+    }
+
+    LANES_FUNCTION void finish(struct unrounded *result) const
+    {
+        EACH_REGISTER(unsigned part = 0; part < parts; part++)
+        fold_to(result->sums[part], sums[part]);
+        result->numbers = 0;
+        EACH_REGISTER(unsigned k = 0; k < in_register; k++)
+        result->numbers += numbers[k];
+    }
+
+  private:
+    LANES_FUNCTION void take(unsigned r, doubles x)
+    {
+        if constexpr (LeavesOut) {
+            const words is_number = words(x == x);
+            numbers -= is_number;
+            x = doubles(words(x) & is_number);
+        }
+        const doubles head = parts > 1 ? head_of(x) : x;
+        sums[0][r] += head;
+        if constexpr (parts > 1)
+            sums[1][r] += x - head;
+    }
+};
+
+/* Apart from what looks at the flag, so that all of it is done in between. */
+template <class In, bool LeavesOut>
+SHARED_FUNCTION void add(const In *x, size_t n, struct unrounded *result)
+{
+    unrounded_way<In, LeavesOut> way;
+    take_all(way, x, n, nothing_there<In, LeavesOut>());
+    way.finish(result);
+}
+
+/* Infinities and NaNs make sums that are none, and round nothing. */
+template <class In>
+bool is_finite(const struct unrounded &result)
+{
+    bool finite = true;
+    for (unsigned part = 0; part < unrounded_parts<In>; part++)
+        for (const double sum : result.sums[part])
+            finite = finite && sum - sum == 0;
+    return finite;
+}
+
+template <class In, bool LeavesOut>
+bool unrounded_loop(const void *floats, size_t n, struct unrounded *result)
+{
+    forget_rounding();
+    asm volatile("" ::: "memory");
+    add<In, LeavesOut>(static_cast<const In *>(floats), n, result);
+    asm volatile("" ::: "memory");
+    return !has_rounded() && is_finite<In>(*result);
+}
+
+/* ---- columns ---- */
+
+/* As many columns as there are registers for them. */
+template <class In>
+LANES_FUNCTION bool add_down(const char *x, size_t n, int64_t stride, double (*sums)[2])
+{
+    constexpr unsigned parts = unrounded_parts<In>, registers = UNROUNDED_COLUMNS / in_register;
+    doubles at[parts][registers] = {};
+    for (size_t row = 0; row < n; row++, x += stride)
+        EACH_REGISTER(unsigned r = 0; r < registers; r++)
+        {
+            const doubles value =
+                converted<double>(reinterpret_cast<const In *>(x) + r * in_register);
+            const doubles head = parts > 1 ? head_of(value) : value;
+            at[0][r] += head;
+            if constexpr (parts > 1)
+                at[1][r] += value - head;
+        }
+    bool finite = true;
+    for (unsigned c = 0; c < UNROUNDED_COLUMNS; c++)
+        for (unsigned part = 0; part < 2; part++) {
+            const double sum =
+                part < parts ? at[part % parts][c / in_register][c % in_register] : 0;
+            sums[c][part] = sum;
+            finite = finite && sum - sum == 0;
+        }
+    return finite;
+}
+
+template <class In>
+SHARED_FUNCTION bool add_columns(const char *x, size_t n, int64_t stride, size_t columns,
+                                 double (*sums)[2])
+{
+    bool finite = true;
+    for (size_t c = 0; c < columns; c += UNROUNDED_COLUMNS)
+        finite &= add_down<In>(x + c * sizeof(In), n, stride, sums + c);
+    return finite;
+}
+
+template <class In>
+bool unrounded_columns_loop(const void *floats, size_t n, int64_t stride, size_t columns,
+                            double (*sums)[2])
+{
+    forget_rounding();
+    asm volatile("" ::: "memory");
+    const bool finite =
+        add_columns<In>(static_cast<const char *>(floats), n, stride, columns, sums);
+    asm volatile("" ::: "memory");
+    return !has_rounded() && finite;
+}
+
+} // namespace
+} // namespace KERNELS
+
+using namespace KERNELS;
+
+unrounded_values *KERNELS::find_unrounded(enum element element, bool leaves_out)
+{
+    return visit_real_floats(element, [=](auto in) -> unrounded_values * {
+        using In = type_in<decltype(in)>;
+        return leaves_out ? unrounded_loop<In, true> : unrounded_loop<In, false>;
+    });
+}
+
+unrounded_columns *KERNELS::find_unrounded_columns(enum element element)
+{
+    return visit_real_floats(element, [](auto in) -> unrounded_columns * {
+        return unrounded_columns_loop<type_in<decltype(in)>>;
+    });
+}
