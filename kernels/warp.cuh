@@ -58,18 +58,18 @@ __host__ __device__ constexpr unsigned levels_written_out(size_t state_bytes)
 }
 
 /* Lane 0's result is the fold of the whole warp's values. */
-template <class Fold, class T>
-__device__ __forceinline__ T warp_fold(T value)
+template <class Fold>
+__device__ __forceinline__ state_of<Fold> warp_fold(state_of<Fold> value)
 {
-#pragma unroll(levels_written_out(sizeof(T)))
+#pragma unroll(levels_written_out(sizeof(state_of<Fold>)))
     for (unsigned offset = warp_size / 2; offset > 0; offset /= 2)
         value = Fold::merge(value, shuffle_down(value, offset));
     return value;
 }
 
 /* The first of a team's threads, 2^team neighbours of a warp, gets the fold of all their values. */
-template <class Fold, class T>
-__device__ __forceinline__ T fold_team(unsigned team, T value)
+template <class Fold>
+__device__ __forceinline__ state_of<Fold> fold_team(unsigned team, state_of<Fold> value)
 {
 #pragma unroll 1
     for (unsigned offset = 1u << team >> 1; offset > 0; offset /= 2)
@@ -79,10 +79,10 @@ __device__ __forceinline__ T fold_team(unsigned team, T value)
 
 /* Thread 0's result is the fold of the whole block's values. Whoever calls it twice puts a barrier
  * in between. */
-template <class Fold, class T>
-__device__ __forceinline__ T block_fold(T value)
+template <class Fold>
+__device__ __forceinline__ state_of<Fold> block_fold(state_of<Fold> value)
 {
-    const shared<T> of_warps = block_memory<T>();
+    const shared<state_of<Fold>> of_warps = block_memory<state_of<Fold>>();
     const unsigned lane = threadIdx.x % warp_size;
     value = warp_fold<Fold>(value);
     if (lane == 0)

@@ -76,7 +76,7 @@ class Driver:
             "reversed": lambda x: x[::-1, ::-1],
             "columns backwards": lambda x: x[:, ::-2],
             "a row again and again": lambda x: np.broadcast_to(x[3], (5, COLUMNS)),
-            "an element again and again": lambda x: np.broadcast_to(x[3, 4], (7, 11)),
+            "an element again and again": lambda x: np.broadcast_to(x[3:4, 4:5], (7, 11)),
             "windows that overlap": lambda x: np.lib.stride_tricks.sliding_window_view(
                 x[0, :20], 4
             ),
@@ -313,3 +313,12 @@ class Jax:
 
 
 LIBRARIES = (Driver, Cupy, Torch, Numba, Jax)
+
+
+def of(*libraries):
+    """Run a test for some libraries only."""
+    names = [one.module for one in libraries]
+    return pytest.mark.parametrize("library", libraries, ids=names, indirect=True)
+
+
+of_libraries = of(*LIBRARIES[1:])  # that make arrays of their own for results

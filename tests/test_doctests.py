@@ -17,7 +17,7 @@ NEEDED = {"gred.dask": "dask.array", "gred.mpi": "mpi4py"}
 MODULES = sorted(
     "gred" if path.stem == "__init__" else f"gred.{path.stem}"
     for path in Path(gred.__file__).parent.glob("*.py")
-    if ">>> " in path.read_text(encoding="utf-8") and path.stem != "torch"
+    if ">>> " in path.read_text(encoding="utf-8") and path.stem not in ("torch", "docstrings")
 )
 
 

@@ -19,6 +19,7 @@ from gpu_arrays import (
     on,
     write_later,
 )
+from gpu_libraries import of_libraries
 from reference import BFLOAT16
 
 import gred
@@ -31,6 +32,7 @@ AXES = [0, 1, -1, (0, 1), (0, 2), (1, 2)]
 # ---- kinds ----
 
 
+@of_libraries
 @pytest.mark.parametrize("op", ["sum", "max", "mean", "argmax", "any", "var"])
 def test_results_are_of_the_callers_library(library, op):
     x = X.astype(np.float64)
@@ -73,6 +75,7 @@ def test_anything_else_gets_greds_own():
     np.testing.assert_array_equal(gred.max(result, 0).to_numpy(), X.sum(1).max(0))
 
 
+@of_libraries
 def test_other_libraries_take_greds_own(library):
     a = GpuArray.of(X.astype(np.float32)).described(shape=X.shape)
     result = gred.sum(a, 1)
@@ -112,6 +115,7 @@ PARTS = {
 }
 
 
+@of_libraries
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 def test_out_of_any_strides_and_type(writing, dtype, part):
@@ -127,6 +131,7 @@ def test_out_of_any_strides_and_type(writing, dtype, part):
     np.testing.assert_array_equal(to_host(memory), model)
 
 
+@of_libraries
 def test_out_may_overlap(writing):
     a = writing.make(X.astype(np.float32))
     gred.sum(a, 0, out=a[2])

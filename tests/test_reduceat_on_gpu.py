@@ -5,6 +5,7 @@ import pytest
 from devices import to_host
 from forcing import forced
 from gpu_arrays import GpuArray, Graph, Stream, call, delay, is_busy, on, upload
+from gpu_libraries import of_libraries
 from segments import UFUNCS, by_one
 
 import gred
@@ -20,6 +21,7 @@ def sharing(request):
         yield request.param
 
 
+@of_libraries
 @pytest.mark.parametrize("op", UFUNCS)
 def test_results_are_of_the_callers_library(library, sharing, op):
     x = X.astype(np.float32)

@@ -9,7 +9,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 import matplotlib
 import matplotlib.colors
@@ -30,6 +30,7 @@ STYLE: Any = {
     "axes.spines.right": False,
     "svg.hashsalt": "gred",
 }
+Drawn = ParamSpec("Drawn")
 LIMIT = "#c0182b"
 GRID = "#dddddd"
 # Rungs that share a colour, which darkens as they climb: in global memory, there unrolled, in
@@ -60,13 +61,13 @@ def save(figure: Figure, path: Path, data: Any) -> None:
 # ---- what drawings share ----
 
 
-def styled(draw: Callable[[Record], Figure]) -> Callable[[Record], Figure]:
+def styled(draw: Callable[Drawn, Figure]) -> Callable[Drawn, Figure]:
     """Draw in the one style."""
 
     @functools.wraps(draw)
-    def drawn(record: Record) -> Figure:
+    def drawn(*record: Drawn.args, **options: Drawn.kwargs) -> Figure:
         with matplotlib.rc_context(STYLE):
-            return draw(record)
+            return draw(*record, **options)
 
     return drawn
 
