@@ -165,7 +165,7 @@ class BuildExt(build_ext):
             registers = [] if source == LIBRARY else [f"-maxrregcount={REGISTERS}"]
             command = toolkit.command(tuned=source == LIBRARY, least=least)
             words = [*command, "-Icsrc", *registers, *defines]
-            jobs.append(Job(words, Path("kernels", source), self.object(f"kernels/cuda_{name}")))
+            jobs.append(Job(words, Path("kernels/units", source), self.object(f"kernels/cuda_{name}")))
         return jobs
 
     def simulated_jobs(self) -> list[Job]:
@@ -176,7 +176,7 @@ class BuildExt(build_ext):
             level = "-O1" if source in OPTIMIZED_SOURCES and not SANITIZED else "-Og"
             command = [*words, level, *ROUNDED.get(name, []), *defines, "-x", "c++"]
             target = self.object(f"kernels/simulated_{name}")
-            jobs.append(Job(command, Path("kernels", source), target))
+            jobs.append(Job(command, Path("kernels/units", source), target))
         return jobs
 
     def host_jobs(self) -> list[Job]:

@@ -59,7 +59,7 @@ KERNELS = [
     Defect(
         "segment behind a tile",
         "edge",
-        "kernels/scanned.cuh",
+        "kernels/segments/scanned.cuh",
         "A segment of one element that lies behind a tile is taken from within it.",
         "if (!part.alone)\n        return part.n > 0 ? *last : state;",
         "if (true)\n        return part.n > 0 ? *last : state;",
@@ -77,7 +77,7 @@ KERNELS = [
     Defect(
         "square of an int8 total",
         "type",
-        "kernels/column_parts.cuh",
+        "kernels/axes/column_parts.cuh",
         "Variances of columns of int8 square totals in 32 bits.",
         "int64_t(part.total) * part.total",
         "int32_t(uint32_t(part.total) * uint32_t(part.total))",
@@ -86,7 +86,7 @@ KERNELS = [
     Defect(
         "given mean",
         "type",
-        "kernels/results.cuh",
+        "kernels/epilogue/results.cuh",
         "In the epilogue, spreads of all results are about the mean of the first.",
         "how.mean = results.means[place];",
         "how.mean = results.means[0];",
@@ -95,7 +95,7 @@ KERNELS = [
     Defect(
         "counts of a team",
         "race",
-        "kernels/along.cuh",
+        "kernels/axes/along.cuh",
         "A team's counts overwrite its states in shared memory without a barrier in between.",
         "if (x.counts) {\n        __syncthreads();",
         "if (x.counts) {",
@@ -134,7 +134,7 @@ HOST = [
     Defect(
         "last bits of a mask",
         "edge",
-        "csrc/run/gather.c",
+        "csrc/threads/gather.c",
         "Of a mask whose length is no multiple of 8 the last bits are not uploaded.",
         "divide_up(n - at, MASK_BITS)",
         "(n - at) / MASK_BITS",
@@ -189,7 +189,7 @@ HOST = [
     Defect(
         "caller's arithmetic",
         "race",
-        "csrc/run/pool.c",
+        "csrc/threads/pool.c",
         "A thread that helps keeps the rounding mode of the job before.",
         "    fesetenv(&job->arithmetic);\n",
         "",

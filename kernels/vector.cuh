@@ -2,7 +2,7 @@
  * length and alignment. */
 #pragma once
 
-#include "packed.cuh"
+#include "load/packed.cuh"
 #include "warp.cuh"
 
 namespace KERNELS

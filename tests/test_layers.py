@@ -18,11 +18,13 @@ BELOW = {
     "common": (),
     "arrays": ("common",),
     "plan": ("arrays", "common"),
-    "run": ("plan", "arrays", "common"),
+    "schedule": ("plan", "arrays", "common"),
+    "threads": ("common",),
+    "run": ("threads", "schedule", "plan", "arrays", "common"),
     "cpu": ("run", "plan", "arrays", "common"),
-    "simulated": ("run", "plan", "arrays", "common"),
-    "cuda": ("run", "plan", "arrays", "common"),
-    "python": ("cpu", "simulated", "cuda", "run", "plan", "arrays", "common"),
+    "simulated": ("run", "threads", "schedule", "plan", "arrays", "common"),
+    "cuda": ("run", "threads", "schedule", "plan", "arrays", "common"),
+    "python": ("cpu", "simulated", "cuda", "run", "threads", "schedule", "plan", "arrays", "common"),
     "testing": ("python", "run", "plan", "arrays", "common"),
 }
 FROM_KERNELS = "common"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 MEASURED = ROOT / "benchmarks/tuning"
-OF_TABLES = {"whole_arrays"}  # of the rows in plan/fastest.c and plan/steps.c, not of constants
+OF_TABLES = {"whole_arrays"}  # of the rows in schedule/schedule.c and steps.c, not of constants
 
 
 def entries():
@@ -20,7 +20,7 @@ def entries():
 
 def constants():
     """List (constant, entry) of the table of constants."""
-    text = (ROOT / "csrc/plan/tuning.def").read_text()
+    text = (ROOT / "csrc/schedule/tuning.def").read_text()
     return re.findall(r'^[A-Z_]+\((\w+), [^"]*, "([\w/]+)"\)', text, re.MULTILINE)
 
 

@@ -4,7 +4,7 @@
 
 #include "common/arithmetic.h"
 #include "cpu/finalize.h"
-#include "run/gather.h"
+#include "threads/gather.h"
 
 #include <string.h>
 

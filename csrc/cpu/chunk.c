@@ -5,8 +5,8 @@
 #include "common/arithmetic.h"
 #include "cpu/tiles.h"
 #include "plan/axes.h"
-#include "run/gather.h"
-#include "run/walk.h"
+#include "threads/gather.h"
+#include "threads/walk.h"
 
 #include <string.h>
 

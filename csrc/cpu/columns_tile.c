@@ -5,7 +5,7 @@
 #include "common/arithmetic.h"
 #include "common/segments.h"
 #include "cpu/finalize.h"
-#include "run/shown.h"
+#include "threads/shown.h"
 
 #include <math.h>
 #include <string.h>

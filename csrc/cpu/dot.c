@@ -6,7 +6,7 @@
 #include "common/arithmetic.h"
 #include "cpu/exact.h"
 #include "cpu/tiles.h"
-#include "run/gather.h"
+#include "threads/gather.h"
 
 #include <stdlib.h>
 

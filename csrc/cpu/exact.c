@@ -4,8 +4,8 @@
 
 #include "common/arithmetic.h"
 #include "cpu/tiles.h"
-#include "run/gather.h"
 #include "run/result.h"
+#include "threads/gather.h"
 
 enum {
     CHUNK = LOOP_MOST,  /* elements at a time */

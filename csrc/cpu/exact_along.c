@@ -7,9 +7,9 @@
 #include "cpu/tiles.h"
 #include "plan/axes.h"
 #include "run/explanation.h"
-#include "run/gather.h"
 #include "run/result.h"
 #include "run/watch.h"
+#include "threads/gather.h"
 
 #include <assert.h>
 #include <math.h>

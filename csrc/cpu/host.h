@@ -5,7 +5,7 @@
 #include "common/exact_sums.h"
 #include "run/backend.h"
 #include "run/loops.h"
-#include "run/threads.h"
+#include "threads/threads.h"
 
 extern const struct backend backend_host;
 

@@ -8,9 +8,9 @@
 #include "common/processor.h"
 #include "cpu/host.h"
 #include "run/explanation.h"
-#include "run/gather.h"
 #include "run/result.h"
 #include "run/watch.h"
+#include "threads/gather.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

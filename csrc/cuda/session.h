@@ -6,7 +6,7 @@
 #include "cuda/gpus.h"
 #include "cuda/pointer.h"
 #include "cuda/staging.h"
-#include "run/passes.h"
+#include "run/machine.h"
 
 #include <pthread.h>
 

@@ -2,7 +2,7 @@
 
 #include "common/arithmetic.h"
 #include "cuda/check.h"
-#include "run/gather.h"
+#include "threads/gather.h"
 
 #include <stdlib.h>
 

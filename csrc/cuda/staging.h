@@ -6,7 +6,7 @@
 #include "common/failure.h"
 #include "common/instructions.h"
 #include "common/layout.h"
-#include "run/threads.h"
+#include "threads/threads.h"
 
 #include <cuda_runtime_api.h>
 

@@ -3,7 +3,7 @@
 
 #include "plan/place.h"
 
-#include "plan/wrong.h"
+#include "plan/arguments.h"
 
 bool place_stay(const struct view *view, const char *name, const struct request *request,
                 const struct platform **platform, int *device)

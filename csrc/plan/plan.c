@@ -5,12 +5,11 @@
 
 #include "arrays/numpys.h"
 #include "arrays/operands.h"
+#include "plan/arguments.h"
 #include "plan/axes.h"
-#include "plan/method_argument.h"
 #include "plan/place.h"
 #include "plan/types.h"
 #include "plan/widest.h"
-#include "plan/wrong.h"
 
 /* ---- where ---- */
 
@@ -407,4 +406,25 @@ bool plan_make(const struct request *request, struct view *view, const struct ma
     if (request->means)
         plan->producers[4] = request->means->producer;
     return true;
+}
+
+/* ---- grids ---- */
+
+bool plan_grid_grows(const struct plan *plan)
+{
+    return plan->method->style == STYLE_levels || plan->method->style == STYLE_in_place ||
+           plan->method->style == STYLE_tiles;
+}
+
+bool plan_fits(const struct plan *plan, struct failure *failure)
+{
+    const uint64_t grid_max = INT32_MAX;
+    if (!plan->method || !plan_grid_grows(plan) ||
+        plan->n / plan->block / plan->data_blocks < grid_max)
+        return true;
+    failure_note(failure, FAILURE_VALUE,
+                 "%s of %llu elements in blocks of %u needs more blocks than a grid can have; "
+                 "choose a larger block_size",
+                 plan->method->name, (unsigned long long)plan->n, plan->block);
+    return false;
 }

@@ -75,3 +75,8 @@ static inline bool plan_stays_on_device(const struct plan *plan)
 /* False with an exception set. The view's layout is normalised on the way. `mask` may be NULL. */
 bool plan_make(const struct request *request, struct view *view, const struct mask *mask,
                struct plan *plan);
+
+/* Whether a launch has a block for every tile; and whether the plan's grids can be launched at all,
+ * which is the first thing that schedule_make looks at, for whoever wants to know before. */
+bool plan_grid_grows(const struct plan *);
+bool plan_fits(const struct plan *, struct failure *);

@@ -4,7 +4,7 @@
 #include "plan/platform.h"
 
 #include "common/failure.h"
-#include "plan/wrong.h"
+#include "plan/arguments.h"
 
 #include <stdio.h>
 #include <stdlib.h>

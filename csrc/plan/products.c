@@ -3,9 +3,9 @@
 
 #include "plan/products.h"
 
+#include "plan/arguments.h"
 #include "plan/place.h"
 #include "plan/widest.h"
-#include "plan/wrong.h"
 
 /* ---- where ---- */
 

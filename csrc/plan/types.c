@@ -5,7 +5,7 @@
 
 #include "arrays/numpys.h"
 #include "arrays/operands.h"
-#include "plan/wrong.h"
+#include "plan/arguments.h"
 
 static bool warn_of_lost_imaginary_part(int frames)
 {

@@ -5,8 +5,8 @@
 #include "arrays/numpys.h"
 #include "arrays/objects.h"
 #include "arrays/stream.h"
+#include "plan/arguments.h"
 #include "plan/types.h"
-#include "plan/wrong.h"
 
 #include <math.h>
 

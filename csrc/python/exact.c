@@ -8,7 +8,7 @@
 #include "common/exact_rounding.h"
 #include "common/exact_sums.h"
 #include "cpu/dot.h"
-#include "plan/method_argument.h"
+#include "plan/arguments.h"
 #include "plan/plan.h"
 #include "plan/products.h"
 #include "python/arguments.h"

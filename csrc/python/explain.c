@@ -1,6 +1,6 @@
 #include "python/explain.h"
 
-#include "plan/wrong.h"
+#include "plan/arguments.h"
 #include "python/call.h"
 #include "python/execute.h"
 #include "python/functions.h"

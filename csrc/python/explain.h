@@ -5,7 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "plan/schedule.h"
+#include "schedule/schedule.h"
 
 /* (form, accumulator, bytes a state, pieces, elements a piece, steps, parts, total bytes, where the
  * result is left).

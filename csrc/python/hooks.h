@@ -3,11 +3,11 @@
  * and devices that are not there. */
 #pragma once
 
-#include "plan/launch_config.h"
-#include "plan/launch_problem.h"
-#include "plan/schedule.h"
-#include "plan/segments_schedule.h"
 #include "python/explain.h"
+#include "schedule/launch_config.h"
+#include "schedule/launch_problem.h"
+#include "schedule/schedule.h"
+#include "schedule/segments_schedule.h"
 
 #define HOOKS_NAME "gred._core._hooks"
 

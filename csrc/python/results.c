@@ -2,9 +2,8 @@
 
 #include "arrays/numpys.h"
 #include "common/findings.h"
+#include "plan/arguments.h"
 #include "plan/axes.h"
-#include "plan/axis_argument.h"
-#include "plan/wrong.h"
 #include "python/execute.h"
 #include "python/memory.h"
 #include "python/tuples.h"

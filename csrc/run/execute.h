@@ -1,8 +1,8 @@
 /* What carries plans out on a machine, for whoever has all of a plan's facts. */
 #pragma once
 
-#include "plan/axes_schedule.h"
-#include "run/passes.h"
+#include "run/machine.h"
+#include "schedule/axes_schedule.h"
 
 /* ---- whole arrays ---- */
 

@@ -2,12 +2,12 @@
  * it is to go. What is done was decided when the schedule was made. */
 #include "run/execute.h"
 
-#include "plan/rows.h"
 #include "run/executor.h"
 #include "run/receive.h"
 #include "run/result.h"
 #include "run/upload.h"
 #include "run/watch.h"
+#include "schedule/rows.h"
 
 #include <stdlib.h>
 #include <string.h>

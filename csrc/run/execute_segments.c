@@ -1,10 +1,10 @@
 /* What lies elsewhere is brought, what is of another type is copied; then the offsets are surveyed,
  * the tiles folded, and what they leave, or all segments one by one. */
 #include "common/arithmetic.h"
-#include "plan/segments_schedule.h"
 #include "run/execute.h"
 #include "run/executor.h"
 #include "run/result.h"
+#include "schedule/segments_schedule.h"
 
 struct segments_execution {
     struct executor on; /* first, so that an executor is one of these */

@@ -3,8 +3,8 @@
  * what they launch. */
 #pragma once
 
-#include "plan/arena.h"
-#include "run/passes.h"
+#include "run/machine.h"
+#include "schedule/arena.h"
 
 struct executor {
     struct machine *machine;

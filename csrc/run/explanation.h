@@ -2,9 +2,9 @@
  * the run. */
 #pragma once
 
-#include "plan/axes_schedule.h"
-#include "plan/schedule.h"
 #include "run/loops.h"
+#include "schedule/axes_schedule.h"
+#include "schedule/schedule.h"
 
 enum explained { EXPLAINED_LOOPS, EXPLAINED_SCHEDULE, EXPLAINED_ALONG };
 

@@ -2,7 +2,7 @@
  * fast a machine reads its memory, and how soon a kernel that does nothing is launched and over. */
 #include "common/arithmetic.h"
 #include "common/process.h"
-#include "run/passes.h"
+#include "run/machine.h"
 #include "run/watch.h"
 
 #include <stdlib.h>

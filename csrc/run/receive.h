@@ -1,7 +1,7 @@
 /* How the host gets a state that the last launch posts. */
 #pragma once
 
-#include "run/passes.h"
+#include "run/machine.h"
 
 /* Waits until the mailbox holds what was posted last. False with a failure noted: the work failed,
  * or the user has had enough; then it may still be under way. */

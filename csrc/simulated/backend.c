@@ -296,7 +296,7 @@ static bool warn_if_reading_is_slow(struct state *state, size_t bytes, struct ru
 
 static bool run_as_planned(struct state *state, const struct plan *plan, struct run *run)
 {
-    if (!plan->axes && !schedule_fits(plan, &run->failure))
+    if (!plan->axes && !plan_fits(plan, &run->failure))
         return false;
     const bool tried = !run->explanation && !plan->segments; /* these may be of any lengths */
     return (!tried || warn_if_slow(state, plan, run)) && run_job(state, plan, 0, run);

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "common/simulated_words.h"
-#include "run/checking.h"
+#include "run/counting.h"
 
 #include <stddef.h>
 

@@ -4,8 +4,8 @@
 
 #include "common/process.h"
 #include "run/counting.h"
-#include "run/gather.h"
 #include "simulated/checker.h"
+#include "threads/gather.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * launches go to the simulator, counted, recorded and checked where the run asks for that. */
 #pragma once
 
-#include "run/passes.h"
+#include "run/machine.h"
 #include "run/substitute.h"
 #include "simulated/simulator.h"
 

@@ -1,6 +1,6 @@
 /* What the host does with states, from the one definition of each fold, and which of the loops of
  * vectors.cpp makes them. */
-#include "../finishing.cuh"
+#include "../epilogue/finishing.cuh"
 #include "many_results.cuh"
 #include "types.cuh"
 

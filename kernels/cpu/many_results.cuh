@@ -2,7 +2,7 @@
  * already is, one loop for each type; all others by way of answers, a few at a time. */
 #pragma once
 
-#include "../finishing.cuh"
+#include "../epilogue/finishing.cuh"
 #include "registers.cuh"
 #include "types.cuh"
 

@@ -3,7 +3,7 @@
  * number to the block's words. */
 #pragma once
 
-#include "../narrow.cuh"
+#include "../load/narrow.cuh"
 #include "tiles.cuh"
 #include "windows.cuh"
 

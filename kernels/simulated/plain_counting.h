@@ -1,7 +1,7 @@
 /* Pointers of ordinary CUDA kernels where accesses are counted, and CUDA's words for these. */
 #pragma once
 
-#include "simulated/counting.h"
+#include "counting.h"
 
 #define CALLER const char *file = __builtin_FILE(), unsigned line = __builtin_LINE()
 

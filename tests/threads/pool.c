@@ -4,7 +4,7 @@
 #undef NDEBUG
 
 #include "common/processor.h"
-#include "run/threads.h"
+#include "threads/threads.h"
 
 #include <assert.h>
 #include <dirent.h>

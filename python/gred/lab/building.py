@@ -71,7 +71,7 @@ class Build:
         text = f'#line 1 "{name}"\n{source}'
         own.write_text(plain.unit(source, str(path), form.plain) if form.plain else text, "utf-8")
         self._unit = self.folder / "unit.cpp"
-        includes = ("own.cuh", own, "own_entries.cuh")
+        includes = ("lab/own.cuh", own, "lab/own_entries.cuh")
         lines = [f"#define GRED_RUNG(In, Acc, Block) {form.instance}", *_defines(form, source)]
         lines += [f'#include "{one}"' for one in includes]
         self._unit.write_text("\n".join([*lines, ""]), "utf-8")

@@ -1,0 +1,32 @@
+/* Arguments that are wrong, or not there; and method=, block_size=, axis= and keepdims=. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "common/method.h"
+#include "common/reduction.h"
+
+#include <stdbool.h>
+
+/* Whether there is one, and it is not None. */
+bool argument_given(PyObject *argument);
+
+/* Sets a TypeError that says what is accepted, and returns false. */
+bool wrong_type(const char *name, const char *accepted, PyObject *value);
+
+/* A str's text, without a NUL or a surrogate in it; NULL (no exception) if it has one. */
+const char *plain_text(PyObject *string);
+
+/* NULL in *found for "auto", and for "exact", which is no way of going through an array but what is
+ * to come of it. False with an exception set. */
+bool method_parse(PyObject *method, const struct method **found, bool *exact);
+
+/* A power of two that a block can have. False with an exception set. */
+bool block_size_parse(PyObject *block_size, unsigned *block);
+
+/* The axes of an array of so many dimensions, a bit each. False with an exception set, NumPy's. */
+bool axis_parse(PyObject *axis, enum reduction, unsigned dimensions, uint64_t *axes);
+
+/* False with an exception set. */
+bool keepdims_parse(PyObject *keepdims, bool *kept);

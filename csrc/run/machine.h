@@ -1,0 +1,132 @@
+/* How a plan's schedule is carried out, the same on every machine that launches kernels. A machine
+ * is what that needs of a device; cuda/machine.c and simulated/backend.c each fill one in. */
+#pragma once
+
+#include "run/backend.h"
+
+#include "common/kernels.h"
+#include "run/mailbox.h"
+#include "schedule/schedule.h"
+
+struct launch {
+    const void *kernel;
+    void **arguments;
+    uint64_t grid;
+    unsigned block;
+    size_t shared_bytes;
+    unsigned cluster; /* blocks a cluster */
+    bool cooperative;
+    bool follows; /* may begin before the launch before it has ended, for which it waits itself */
+};
+
+/* Counters that a machine has at hand: more than there are groups of blocks that fold together. */
+enum { TICKETS = 1024 };
+
+enum moment { MOMENT_BEGIN, MOMENT_FIRST_PASS, MOMENT_END, MOMENTS };
+
+enum progress { PROGRESS_UNDER_WAY, PROGRESS_DONE, PROGRESS_FAILED };
+
+struct machine;
+
+/* Every function that returns bool notes a failure and returns false if it cannot do its work. */
+struct machine_memory {
+    /* Once a run. */
+    bool (*allocate)(struct machine *, size_t bytes, void **memory);
+    void (*release)(struct machine *, void *memory); /* NULL is fine */
+
+    /* Nobody waits for what has been launched by now: what it works in, released or not, is to be
+     * no other run's before it is done. */
+    bool (*leave)(struct machine *);
+
+    /* As much as a caller needs beside that, as often as it needs some. */
+    bool (*lend)(struct machine *, size_t bytes, void **memory);
+    void (*take_back)(struct machine *, void *memory);
+
+    /* How much of `bytes` there is room for. */
+    size_t (*room)(struct machine *, size_t bytes);
+
+    bool (*clear)(struct machine *, void *target, size_t bytes); /* to zeros */
+
+    /* A few bytes from the host; they may change afterwards. */
+    bool (*copy_in)(struct machine *, void *target, const void *source, size_t bytes);
+    bool (*copy_out)(struct machine *, void *target, const void *source, size_t bytes); /* waits */
+    bool (*copy_within)(struct machine *, void *target, const void *source, size_t bytes);
+
+    /* Elements of a layout in the host's memory, from `start` on, in their own type; *fed of them,
+     * those that the mask lets through. */
+    bool (*feed)(struct machine *, void *target, const struct layout *, uint64_t start,
+                 uint64_t length, uint64_t *fed);
+
+    /* All elements of a mask in the host's memory, from `start` on, as bits. */
+    bool (*feed_bits)(struct machine *, void *target, const struct layout *, uint64_t start,
+                      uint64_t length);
+};
+
+struct machine_work {
+    /* What is fed from now on has to wait only for what had been launched when this was last
+     * called, or, the first time, by now. Launches wait for all that is fed before them. */
+    bool (*run_ahead)(struct machine *);
+
+    bool (*launch)(struct machine *, const struct launch *);
+    bool (*resident)(struct machine *, const void *kernel, unsigned block, size_t shared_bytes,
+                     unsigned *blocks);
+    bool (*reduce)(struct machine *, library_reduce *, const void *data, uint64_t n, void *result);
+
+    /* For all that was launched. */
+    bool (*wait)(struct machine *);
+
+    /* How far all that was launched is; of a failure it notes which. */
+    enum progress (*progress)(struct machine *);
+
+    bool (*flush)(struct machine *); /* the caches */
+    bool (*mark)(struct machine *, enum moment);
+    bool (*elapsed)(struct machine *, double *first_pass, double *seconds); /* waits */
+};
+
+struct machine {
+    const struct machine_memory *memory;
+    const struct machine_work *work;
+    unsigned multiprocessors;
+    int capability; /* of a GPU, 90 for 9.0; 0: not a GPU */
+    const struct kernels *kernels;
+    struct failure *failure;
+    struct mailbox *mailbox; /* NULL: results are copied */
+    void *tickets; /* TICKETS counters, 0 between launches; NULL: the arena's are cleared */
+};
+
+static inline bool machine_launch_step(struct machine *machine, const struct step *step,
+                                       void **arguments)
+{
+    const struct launch launch = {
+        .kernel = step->kernel,
+        .arguments = arguments,
+        .grid = step->grid,
+        .block = step->block,
+        .shared_bytes = step->shared_bytes,
+        .cluster = step->cluster,
+        .cooperative = step->cooperative,
+    };
+    return machine->work->launch(machine, &launch);
+}
+
+/* Runs the plan once, or as often as run->timing asks for; or explains what it would do. Where the
+ * plan has an `out` for results along axes, they get memory for as long as that takes, and are
+ * stored there at its end. In execute.c. */
+bool execute(struct machine *, const struct plan *, struct run *);
+
+/* What is measured: made ready, if that is not NULL, and then done between two marks; it marks its
+ * first pass itself. */
+struct measured {
+    bool (*prepare)(void *context);
+    bool (*work)(void *context);
+    void *context;
+};
+
+/* All samples of a timing; this and the rest is in measure.c. */
+bool machine_time_samples(struct machine *, struct run *, struct timing *, const struct measured *);
+
+/* Times the reading of `bytes` of memory. */
+bool machine_time_reading(struct machine *, size_t bytes, struct run *);
+
+/* Times launches of nothing, by the host's clock. */
+bool machine_time_launching(struct machine *, struct run *);

@@ -1,0 +1,45 @@
+/* How a reduction along axes is carried out on a device, and what memory it works in: pure
+ * functions of the plan and the device's size. */
+#pragma once
+
+#include "common/failure.h"
+#include "common/kernels.h"
+#include "plan/axes.h"
+#include "plan/plan.h"
+#include "schedule/arena.h"
+#include "schedule/launch_config.h"
+#include "schedule/steps.h"
+
+/* How the elements come to the kernel: as they lie, or one after the other in the order in which
+ * they lie. */
+struct axes_schedule {
+    const struct plan *plan;
+    enum element accumulator; /* the plan's, or one that holds more */
+    size_t state_bytes;
+    const void *kernel;
+    struct step copy; /* of elements of other types; of no kernel: they are read as they lie */
+    bool uploads, uploads_mask;
+    struct layout array, mask; /* all elements that differ, and their mask; what is brought */
+    struct axes axes;          /* as the kernel sees them; without addresses of the arena's */
+    struct launch_config launch;
+    struct arena arena;
+};
+
+/* False with a failure noted, or, of exact results, where they have to be made one by one. */
+bool axes_schedule_make(const struct plan *, const struct kernels *, unsigned multiprocessors,
+                        struct axes_schedule *, struct failure *);
+
+/* The launch that makes results. */
+struct step axes_schedule_step(const struct axes_schedule *);
+
+/* The kernel's argument, but for where results go. All kernels but the general one take what is of
+ * few dimensions, which comes first. */
+void axes_schedule_argument(const struct axes_schedule *, struct kernel_axes_of_any *);
+
+/* Exact sums, all of them in one launch; in exact_along.c. The first is false where results have to
+ * be made one by one: not all lies on the device, results begin with something, a mask hides
+ * elements, or more than one dimension is reduced. The second makes the kernel's argument, but for
+ * what lies in the arena. */
+bool exact_along_schedule(const struct plan *, const struct kernels *, unsigned multiprocessors,
+                          struct axes_schedule *);
+void exact_along_argument(const struct axes_schedule *, struct kernel_exact_along *);

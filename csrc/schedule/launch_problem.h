@@ -1,0 +1,83 @@
+/* A reduction along axes, as launch_config_choose looks for a launch for it, and what each kind of
+ * launch asks of it. */
+#pragma once
+
+#include "common/arithmetic.h"
+#include "common/kernels.h"
+#include "plan/axes.h"
+#include "schedule/tuning.h"
+
+struct launch_problem {
+    const struct axes *axes;
+    uintptr_t data; /* where the first result's elements lie */
+    unsigned multiprocessors;
+    enum element accumulator;
+    size_t state;     /* bytes */
+    bool indexed;     /* positions matter */
+    bool packs;       /* kernels take several narrow elements to a word, in any order */
+    unsigned kernels; /* a bit for each kind along axes that there is; KERNEL_ALONG always is */
+};
+
+static inline bool launch_has(const struct launch_problem *self, enum kernel_kind kind)
+{
+    return self->kernels >> kind & 1;
+}
+
+enum {
+    WARP = 5,       /* threads, as an exponent */
+    PACK_BYTES = 16 /* what one load takes at most */
+};
+
+/* The kinds of launches. Each fills all of a launch_config, or returns false: the axes are not for
+ * its kernels. */
+bool launch_short_rows(const struct launch_problem *, struct launch_config *);
+bool launch_long_rows(const struct launch_problem *, struct launch_config *);
+bool launch_typed_columns(const struct launch_problem *, struct launch_config *);
+
+/* By kernels of any type. */
+void launch_any_type(const struct launch_problem *, struct launch_config *);
+
+/* ---- what axes are ---- */
+
+/* Of a result. */
+static inline uint64_t elements_of_result(const struct axes *axes)
+{
+    return layout_length(&axes->reduced);
+}
+
+static inline uint64_t element_bytes(const struct axes *axes)
+{
+    return element_size(axes->reduced.input);
+}
+
+/* Whether rows of so many bytes, and their elements, lie one after the other, without a mask. */
+bool axes_lie_flat(const struct axes *, uint64_t row_bytes);
+
+/* Whether neighbours in memory belong to different results. */
+bool axes_lie_across(const struct axes *);
+
+/* How many of a result's elements are neighbours, where so few are that they are better read side
+ * by side with those of other results; 1: where its neighbours are others' elements; 0: neither. */
+unsigned axes_inner_columns(const struct axes *, bool indexed);
+
+/* All bits that tell where rows begin: the first one's address, and the distances of others in the
+ * outer dimensions but for the last `but`. */
+uint64_t axes_row_bits(const struct axes *, uintptr_t data, unsigned but);
+
+/* ---- what a device is asked ---- */
+
+/* What was found of small arrays in columns holds for up to so many rows, and for any number of
+ * narrow ones. */
+enum { AXES_SMALL_ROWS = 1024 };
+bool axes_are_small(const struct launch_problem *);
+struct axes_tuning axes_tuning_of_columns(const struct launch_problem *);
+
+/* Rows that a block of 2^staging threads brings to shared memory: a team of 2^team threads a row,
+ * or more, as long as not all rows fit or threads are idle; as many rows as there is room for, as
+ * long as there are blocks enough. False: a row is too long. */
+struct staging {
+    unsigned block, room; /* threads, as an exponent, and bytes */
+    unsigned threads;     /* of a multiprocessor, that are enough to be busy with */
+};
+bool stage_rows(const struct launch_problem *, const struct staging *, uint64_t bytes,
+                uint64_t loads, unsigned team, struct launch_config *);

@@ -1,0 +1,278 @@
+/* Rows of elements of a known type. */
+#include "schedule/launch_problem.h"
+
+/* ---- short rows ---- */
+
+/* Rows that a load of 16 bytes takes one or several of are folded where they are loaded to. Others
+ * are staged in shared memory, where one thread reads a row, as long as so much of it fits, one
+ * after the other however they lie elsewhere. */
+
+/* How often a number can be halved. */
+static unsigned twos_of(uint64_t n)
+{
+    return (unsigned)__builtin_ctzll(n);
+}
+
+/* A power of two of elements, which begin where a load can. */
+static bool pack_rows(uint64_t n, uint64_t bytes, uintptr_t data, struct launch_config *config)
+{
+    const unsigned block = short_rows_tuning()->several;
+    if (!block || n < 2 || bytes > PACK_BYTES || bytes & (bytes - 1) || data % PACK_BYTES)
+        return false;
+    config->row.packed = (unsigned)n;
+    config->block = block;
+    config->rounds = (unsigned)least(ROWS_IN_REGISTERS, BYTES_IN_REGISTERS / bytes);
+    return true;
+}
+
+/* Rows are a multiple of 2^even packs: so far apart is what threads of several rows read at a time,
+ * and with an even number in few banks. The number of a pack's place in all banks is mixed with
+ * what counts rows, but for its bits that tell packs of a team's threads apart. */
+static void swizzle(unsigned even, struct launch_config *config)
+{
+    enum { BANKS = 3 }; /* packs that fill them once, as an exponent */
+    const unsigned own = (1u << config->team) - 1;
+    config->row.swizzle_mask = ((1u << least(even, BANKS)) - 1) & ~own;
+    config->row.swizzle_shift =
+        config->row.swizzle_mask ? (even > BANKS ? even : BANKS) - config->team : 0;
+}
+
+/* As many threads a row as share what there is room for, and more where rows are few. Loads are as
+ * long as all rows are multiples of: neighbouring threads, an odd number of loads apart, then read
+ * from different banks. The first row is to be so far after a boundary. Behind the rows is room for
+ * what lies before a boundary, the last of eight packs that are swizzled, and a word. */
+static bool stage(const struct launch_problem *problem, uint64_t n, uint64_t bytes, uint64_t behind,
+                  struct launch_config *config)
+{
+    enum { TOGETHER = 3, AROUND = 8 * PACK_BYTES };
+    const struct short_rows_tuning *tuning = short_rows_tuning();
+    const struct staging staging = {tuning->staging, tuning->staged, tuning->threads};
+    const unsigned boundary = twos_of(bytes | behind | PACK_BYTES),
+                   load = boundary - twos_of(bytes / n);
+    const uint64_t loads = n >> load;
+    const bool swizzles = tuning->turns && boundary == twos_of(PACK_BYTES);
+    const unsigned team = swizzles ? 0 : (unsigned)least(twos_of(loads), TOGETHER);
+    if (!stage_rows(problem, &staging, bytes, loads, team, config))
+        return false;
+    config->load = load;
+    config->shared_bytes =
+        (size_t)(bytes * config->rounds << (config->block - config->team)) + AROUND;
+    if (swizzles)
+        swizzle(twos_of(loads), config);
+    return true;
+}
+
+/* Those that lie apart. */
+
+/* Whether every second element is one of a row's, up to the last row's last. */
+static bool goes_on_by_twos(const struct axes *axes, uint64_t n, uint64_t size)
+{
+    const struct layout *reduced = &axes->reduced;
+    return reduced->dimensions == 1 && reduced->strides[0] == (int64_t)(2 * size) &&
+           axes->strides[0] == (int64_t)(2 * n * size);
+}
+
+/* Bytes that lie together wherever a row or, if its elements lie apart, one of these begins. */
+static unsigned unit_of(const struct axes *axes, uint64_t bytes, uint64_t size, uintptr_t data)
+{
+    const struct layout *reduced = &axes->reduced;
+    if (reduced->dimensions == 1 && reduced->strides[0] != (int64_t)size)
+        return (unsigned)size;
+    const uint64_t all = data | bytes | PACK_BYTES | (uint64_t)axes->strides[0];
+    return (unsigned)(all & -all);
+}
+
+/* Rows and their elements at one distance each, and neither among other rows' elements: where the
+ * first row is to be after a boundary, in bytes. False: they are not of those. */
+static bool lie_apart(const struct launch_problem *problem, uint64_t n, uint64_t bytes,
+                      struct launch_config *config, uint64_t *behind)
+{
+    const struct axes *axes = problem->axes;
+    const uint64_t size = bytes / n;
+    if (axes->reduced.dimensions > 1 || axes->reduced.mask || axes->kept != 1 ||
+        size > PACK_BYTES / 2 || axes_lie_across(axes))
+        return false;
+    config->step = goes_on_by_twos(axes, n, size) ? 2 : 1;
+    config->row.unit =
+        config->step == 2 ? (unsigned)size : unit_of(axes, bytes, size, problem->data);
+    *behind = config->step == 2 ? problem->data % PACK_BYTES / (2 * size) * size : 0;
+    return true;
+}
+
+bool launch_short_rows(const struct launch_problem *problem, struct launch_config *config)
+{
+    const struct axes *axes = problem->axes;
+    const uint64_t n = elements_of_result(axes), bytes = n * element_bytes(axes);
+    uint64_t behind = problem->data;
+    *config = (struct launch_config){
+        .kernel = KERNEL_TYPED_SHORT_ROWS, .splits = 1, .inner = 1, .step = 1};
+    if (n == 0 || bytes > short_rows_tuning()->longest)
+        return false;
+    const bool flat = axes_lie_flat(axes, bytes);
+    if (!flat && !lie_apart(problem, n, bytes, config, &behind))
+        return false;
+    if (!(flat && pack_rows(n, bytes, problem->data, config)) &&
+        !stage(problem, n, bytes, behind, config))
+        return false;
+    config->groups =
+        divide_up(axes->results, (uint64_t)config->rounds << (config->block - config->team));
+    return true;
+}
+
+/* ---- long rows ---- */
+
+/* Few threads for each of many results, and for one of few a block or several. Of results that
+ * are made of several rows, each group of threads has a row to itself, if there are rows enough. */
+
+/* Packs are counted by 32 bits, with the readers beyond the last. */
+static const uint64_t packs_max = (uint64_t)1 << 31;
+
+/* A result's rows, of elements that are neighbours or every second one of them. */
+struct long_rows {
+    uint64_t bytes, rows; /* of a row, and rows of a result */
+    uint64_t packs;       /* of 16 bytes, of a row */
+    unsigned step;        /* elements from one of a row to the next */
+    unsigned batch;       /* packs that a thread waits for at a time, as an exponent */
+    uint64_t blocks;      /* that the device has room for */
+};
+
+/* Elements from one of a row to the next, where they are not others'; 0: there is no kernel for
+ * that. */
+static unsigned step_of(const struct axes *axes)
+{
+    const struct layout *reduced = &axes->reduced;
+    const int64_t size = (int64_t)element_bytes(axes),
+                  stride = reduced->strides[reduced->dimensions - 1];
+    if (stride == size)
+        return 1;
+    return stride == 2 * size && !axes_lie_across(axes) ? 2 : 0;
+}
+
+/* False: they are empty, or have a mask, or their elements are no neighbours. */
+static bool find_rows(const struct launch_problem *problem, struct long_rows *rows)
+{
+    const struct layout *reduced = &problem->axes->reduced;
+    const uint64_t n = layout_length(reduced), size = element_size(reduced->input);
+    if (reduced->dimensions == 0 || reduced->mask || n == 0)
+        return false;
+    const uint64_t length = reduced->shape[reduced->dimensions - 1];
+    const size_t state = problem->state;
+    rows->bytes = length * size;
+    rows->rows = n / length;
+    rows->packs = rows->bytes / PACK_BYTES;
+    rows->step = step_of(problem->axes);
+    rows->batch = exponent_up(LONG_ROWS_PACKS(state, size));
+    rows->blocks = (uint64_t)problem->multiprocessors *
+                   LONG_ROWS_RESIDENT(state, size, rows->step > 1) * long_rows_tuning()->waves;
+    return rows->step > 0 && rows->packs < packs_max;
+}
+
+/* Whether they are better off in shared memory, where kernels of any type read words as fast: sums
+ * and extremes of 4-byte elements one row after the other. */
+static bool are_better_staged(const struct launch_problem *problem, const struct long_rows *rows)
+{
+    enum { WORD = 4 };
+    const struct axes *axes = problem->axes;
+    return rows->bytes <= long_rows_tuning()->words && element_bytes(axes) == WORD &&
+           problem->state == WORD && axes->reduced.dimensions == 1 && axes->kept == 1 &&
+           (uint64_t)axes->strides[0] == rows->bytes;
+}
+
+/* Whether rows of all results are whole packs, which begin at one's boundary, and so few that a
+ * team has one for each. */
+static bool are_stacked(const struct launch_problem *problem, const struct long_rows *rows)
+{
+    const struct long_rows_tuning *tuning = long_rows_tuning();
+    const struct layout *reduced = &problem->axes->reduced;
+    if (problem->indexed || reduced->dimensions != 2 || rows->step > 1 ||
+        rows->bytes < tuning->stacked || rows->packs > (uint64_t)1 << tuning->block ||
+        reduced->shape[0] >= packs_max)
+        return false;
+    const uint64_t all = axes_row_bits(problem->axes, problem->data, 0) | rows->bytes |
+                         (uint64_t)reduced->strides[0];
+    return all % PACK_BYTES == 0;
+}
+
+static unsigned least_team_for(uint64_t packs, size_t state)
+{
+    const struct long_rows_tuning *tuning = long_rows_tuning();
+    const uint64_t few = state > LONG_ROWS_SMALL ? 6 * tuning->few : tuning->few;
+    return packs <= few && tuning->least > 0 ? tuning->least - 1 : tuning->least;
+}
+
+/* More threads for each result, as long as there are too few of them or a thread has much to do. */
+static unsigned team_for(const struct launch_problem *problem, uint64_t packs, unsigned team)
+{
+    const struct long_rows_tuning *tuning = long_rows_tuning();
+    const uint64_t threads = (uint64_t)problem->multiprocessors * tuning->threads;
+    while (team < tuning->block && packs >> (team + 1) > 0 &&
+           (packs >> (team + tuning->packs) > 0 || problem->axes->results << team < threads))
+        team++;
+    return team;
+}
+
+/* Blocks for each of so few results that there is room for more: whole waves of all blocks that are
+ * there at a time, and a batch of packs for each thread. Before they wait for one another one block
+ * has several. */
+static uint64_t splits_for(uint64_t results, uint64_t packs, const struct long_rows *rows)
+{
+    const struct long_rows_tuning *tuning = long_rows_tuning();
+    const uint64_t batches = packs >> (tuning->block + rows->batch),
+                   splits = least(rows->blocks / results, batches);
+    return batches > tuning->alone && splits > 1 ? splits : 1;
+}
+
+/* As many groups of a result's threads as there are rows for, and a batch of a row for each thread.
+ */
+static void share_rows(const struct long_rows *rows, struct launch_config *config)
+{
+    const uint64_t blocks = least(config->splits, rows->rows);
+    const uint64_t together = config->splits / blocks; /* blocks, at one row */
+    config->splits = blocks * together;
+    config->readers = (unsigned)(together << config->team);
+    unsigned lanes = config->team;
+    while (together == 1 && lanes > WARP && rows->packs >> (lanes + rows->batch) == 0 &&
+           blocks << (config->team - lanes + 1) <= rows->rows)
+        lanes--;
+    if (together == 1)
+        config->readers = 1u << lanes;
+}
+
+bool launch_long_rows(const struct launch_problem *problem, struct launch_config *config)
+{
+    enum { ENOUGH_WAVES = 4 };
+    const struct long_rows_tuning *tuning = long_rows_tuning();
+    const uint64_t results = problem->axes->results;
+    struct long_rows rows;
+    if (!find_rows(problem, &rows) || are_better_staged(problem, &rows))
+        return false;
+    const bool stacked = are_stacked(problem, &rows);
+    if (!stacked && rows.bytes < tuning->elements * element_bytes(problem->axes) &&
+        rows.bytes < tuning->bytes)
+        return false;
+    const uint64_t packs = rows.packs * rows.rows;
+    const unsigned lanes = stacked ? exponent_up(rows.packs) : 0,
+                   least_team = least_team_for(packs, problem->state);
+    *config = (struct launch_config){.kernel = KERNEL_TYPED_ROWS,
+                                     .block = tuning->block,
+                                     .rounds = 1,
+                                     .splits = 1,
+                                     .inner = 1,
+                                     .step = rows.step,
+                                     .stacked = stacked};
+    config->team = team_for(problem, packs, lanes > least_team ? lanes : least_team);
+    if (config->team == config->block)
+        config->splits = splits_for(results, packs, &rows);
+    const uint64_t teams = (uint64_t)1 << (config->block - config->team),
+                   busy = results / (teams * rows.blocks * ENOUGH_WAVES);
+    if (config->splits == 1)
+        config->rounds = (unsigned)least(tuning->rounds, busy ? busy : 1);
+    if (stacked)
+        config->readers = 1u << lanes;
+    else
+        share_rows(&rows, config);
+    config->groups = divide_up(results, teams * config->rounds);
+    const size_t of_warp = problem->state > sizeof(uint64_t) ? problem->state : sizeof(uint64_t);
+    config->shared_bytes = of_warp << (config->block - WARP);
+    return true;
+}

@@ -1,0 +1,197 @@
+/* Tiles cost a launch that looks at all offsets, and one that folds what they leave; of few
+ * elements, segments are folded one by one. */
+#include "schedule/segments_schedule.h"
+
+#include "common/arithmetic.h"
+#include "plan/widest.h"
+#include "schedule/choice.h"
+#include "schedule/tuning.h"
+
+enum {
+    WARP = 5,
+    AT_ONCE = 4,  /* elements that a thread takes */
+    ALONE_FOR = 2 /* times longer than in a tile is a segment for a block, which waits for it */
+};
+
+/* ---- threads ---- */
+
+/* As many as a segment of mean length has work for. */
+static unsigned team_for(uint64_t segments, uint64_t elements, unsigned share)
+{
+    const uint64_t mean = segments ? elements / segments : 0;
+    unsigned team = 0;
+    while (team < WARP && mean >> (team + 1 + share))
+        team++;
+    return team;
+}
+
+/* What warps of a block leave each other, and a bit for each team. */
+static size_t one_by_one_bytes(size_t state, unsigned block)
+{
+    const size_t of_warp = state > sizeof(uint64_t) ? state : sizeof(uint64_t);
+    return (of_warp + sizeof(uint32_t)) << block >> WARP;
+}
+
+/* Whether tiles have values as they lie: a state can be left in an element's place, and a thread's
+ * own are few enough to be marked in a word. Else they have states of one element each. */
+static bool are_as_they_lie(size_t size, size_t state, bool own)
+{
+    return own && state <= size && size >= sizeof(uint32_t) && size <= sizeof(uint64_t);
+}
+
+/* Elements that threads scan are of so many bytes, and so many more are brought of each that they
+ * are made of. Threads have room for them, wherever in a pack the tile begins; ends are of 2 bytes.
+ * Beside these there is what lies before them, and before boundaries of 16 bytes. */
+static void shape_tiles(uint64_t all, size_t scanned, size_t brought,
+                        const struct segments_tuning *tuning, struct segments_shape *shape)
+{
+    enum { PACK = 16, BOUNDARIES = 6 };
+    const size_t size = scanned + brought;
+    const uint64_t most = (((size_t)SCANNED_BYTES << tuning->tiling) - PACK) / scanned + 1;
+    shape->tile_block = tuning->tiling;
+    shape->tile = (unsigned)least(tuning->tile / size, most);
+    shape->tiles = divide_up(all, shape->tile);
+    shape->tile_shared_bytes = ((size_t)SCAN_MARKS << tuning->tiling) + SCAN_OF_WARPS +
+                               SCAN_BARRIER + shape->tile * size + SCANNED_BYTES +
+                               (size_t)BOUNDARIES * PACK;
+}
+
+void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state, bool own,
+                         unsigned multiprocessors, struct segments_shape *shape)
+{
+    const struct segments_tuning *tuning = segments_tuning();
+    const unsigned team = team_for(segments, elements, tuning->share);
+    const uint64_t most = (uint64_t)multiprocessors * tuning->blocks;
+    *shape = (struct segments_shape){
+        .block = tuning->block,
+        .team = team,
+        .as_they_lie = are_as_they_lie(size, state, own),
+        .alone = AT_ONCE * ALONE_FOR * tuning->rounds << team,
+        .shared_bytes = one_by_one_bytes(state, tuning->block),
+    };
+    uint64_t blocks = divide_up(segments, (uint64_t)1 << (tuning->block - team));
+    if (segments + elements > tuning->few) {
+        shape_tiles(segments + elements, shape->as_they_lie ? size : state,
+                    shape->as_they_lie ? 0 : size, tuning, shape);
+        const uint64_t of_tiles = divide_up(shape->tiles, (uint64_t)1 << (tuning->block - WARP));
+        blocks = blocks > of_tiles ? blocks : of_tiles;
+    }
+    shape->grid = least(blocks, most);
+}
+
+/* ---- the schedule ---- */
+
+static const void *kernel_for(const struct kernels *kernels, enum kernel_kind kind,
+                              const struct segments_schedule *self)
+{
+    return kernel_find(kernels, (struct kernel_key){.kind = kind,
+                                                    .fold = self->plan->fold,
+                                                    .input = self->input,
+                                                    .accumulator = self->accumulator});
+}
+
+/* Kernels take what becomes their accumulator directly, one element after the other; all else is
+ * copied, of the widest type. */
+static bool choose_kernels(const struct kernels *kernels, struct segments_schedule *self)
+{
+    const struct plan *plan = self->plan;
+    self->accumulator = accumulator_of_rows(plan->accumulator);
+    self->input = plan->layout->input;
+    self->each = choice_takes_rows(plan) && (plan->flat || !plan->on_device)
+                     ? kernel_for(kernels, KERNEL_SEGMENTS, self)
+                     : NULL;
+    self->copies = !self->each && plan->n > 0;
+    if (!self->each) {
+        self->accumulator = self->input = accumulator_widest(plan->accumulator);
+        self->each = kernel_for(kernels, KERNEL_SEGMENTS, self);
+    }
+    return self->each;
+}
+
+static bool is_flat_int64(const struct layout *layout)
+{
+    return layout->input == ELEMENT_INT64 && layout_is_flat(layout);
+}
+
+static void find_offsets(struct segments_schedule *self)
+{
+    const struct plan *plan = self->plan;
+    self->uploads_offsets = !plan->offsets;
+    if (plan->offsets) {
+        self->offsets = *plan->offsets;
+        layout_normalise(&self->offsets, true);
+        self->offsets.type = ELEMENT_INT64;
+    } else {
+        self->offsets = (struct layout){.data = plan->segments->offsets,
+                                        .input = ELEMENT_INT64,
+                                        .type = ELEMENT_INT64,
+                                        .dimensions = 1,
+                                        .shape = {plan->segments->count},
+                                        .strides = {sizeof(int64_t)}};
+        layout_normalise(&self->offsets, true);
+    }
+    self->copies_offsets = plan->offsets && !is_flat_int64(&self->offsets);
+}
+
+static void reserve_memory(struct segments_schedule *self)
+{
+    const struct plan *plan = self->plan;
+    const struct segments_shape *shape = &self->shape;
+    const uint64_t count = plan->segments->count;
+    struct arena *arena = &self->arena;
+    *arena = (struct arena){.total = 0};
+    if (self->uploads)
+        arena_reserve(arena, PART_UPLOADED, plan->n, element_size(plan->layout->input));
+    if (self->copies)
+        arena_reserve(arena, PART_COPY, plan->n, element_size(self->accumulator));
+    if (self->uploads_offsets || self->copies_offsets)
+        arena_reserve(arena, PART_OFFSETS, count, sizeof(int64_t));
+    if (shape->tile) {
+        arena_reserve(arena, PART_PARTIALS, 2 * shape->tiles,
+                      state_bytes(plan->fold, self->accumulator));
+        arena_reserve(arena, PART_SPLITS, shape->tiles + 2, sizeof(uint64_t));
+    }
+    if (plan->results.on_device)
+        return;
+    arena_reserve(arena, PART_FINDINGS, 1, sizeof(unsigned));
+    arena_reserve(arena, PART_OUT, count, element_size(plan->results.type));
+}
+
+bool segments_schedule_make(const struct plan *plan, const struct kernels *kernels,
+                            unsigned multiprocessors, struct segments_schedule *self,
+                            struct failure *failure)
+{
+    self->plan = plan;
+    if (!choose_kernels(kernels, self)) {
+        failure_note(failure, FAILURE_VALUE, "there is no kernel of segments for %s",
+                     reduction_row(plan->reduction)->called);
+        return false;
+    }
+    self->array = *plan->layout;
+    layout_normalise(&self->array, true);
+    self->uploads = plan->n > 0 && !plan->on_device;
+    find_offsets(self);
+    segments_shape_make(plan->segments->count, plan->n, element_size(self->input),
+                        state_bytes(plan->fold, self->accumulator),
+                        self->input == self->accumulator, multiprocessors, &self->shape);
+    self->tiles =
+        kernel_for(kernels, self->shape.as_they_lie ? KERNEL_TILES : KERNEL_TILES_OF_STATES, self);
+    reserve_memory(self);
+    return true;
+}
+
+void segments_schedule_argument(const struct segments_schedule *self,
+                                struct kernel_segments *argument)
+{
+    const size_t size = element_size(self->input);
+    *argument = (struct kernel_segments){
+        .of = *self->plan->segments,
+        .data = self->array.data,
+        .input = self->input,
+        .bytes = (unsigned)__builtin_ctzll(size),
+        .team = self->shape.team,
+        .tiles = self->shape.tiles,
+        .tile = self->shape.tile,
+    };
+    argument->of.offsets = self->offsets.data;
+}

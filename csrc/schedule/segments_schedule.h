@@ -1,0 +1,44 @@
+/* How the reduction of an array's segments is shared among threads of a device: by tiles of
+ * elements, or one by one; see kernel_segments. */
+#pragma once
+
+#include "common/failure.h"
+#include "common/kernels.h"
+#include "plan/plan.h"
+#include "schedule/arena.h"
+
+struct segments_shape {
+    unsigned block; /* threads of one, as an exponent: of those that take segments one by one */
+    unsigned tile_block; /* and of those that take tiles */
+    unsigned team;       /* of a segment, as an exponent */
+    bool as_they_lie;    /* tiles have elements as they lie, and not states of one each */
+    unsigned alone;      /* elements of a segment that a team takes, or states of one */
+    unsigned tile;       /* elements and ends of segments; 0: there are no tiles */
+    uint64_t tiles;
+    uint64_t grid; /* blocks that take segments one by one */
+    size_t shared_bytes, tile_shared_bytes;
+};
+
+/* Of so many segments and elements, of so many bytes each and as a state; `own` where elements are
+ * values as they lie. */
+void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state, bool own,
+                         unsigned multiprocessors, struct segments_shape *);
+
+struct segments_schedule {
+    const struct plan *plan;
+    enum element accumulator; /* the plan's, or one that holds more */
+    enum element input;       /* of the elements, as kernels read them */
+    const void *tiles, *each;
+    bool uploads, copies;                 /* elements */
+    bool uploads_offsets, copies_offsets; /* the latter of the device's */
+    struct layout array, offsets;         /* in their own order */
+    struct segments_shape shape;
+    struct arena arena;
+};
+
+/* False with a failure noted. */
+bool segments_schedule_make(const struct plan *, const struct kernels *, unsigned multiprocessors,
+                            struct segments_schedule *, struct failure *);
+
+/* The kernels' argument, but for what lies in the arena and where results go. */
+void segments_schedule_argument(const struct segments_schedule *, struct kernel_segments *);

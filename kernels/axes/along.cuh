@@ -1,0 +1,304 @@
+/* Reductions along axes. A team of threads, 2^team of a block, folds what becomes one result; what
+ * lies in memory decides which threads are a team. Where a result's own elements are neighbours,
+ * neighbouring threads are: rows. Where neighbours belong to different results, neighbouring
+ * threads work `abreast`: columns. A team reads as the default method reads what is not flat
+ * (strided.cuh), so one kernel of a fold serves every layout and type.
+ *
+ * Where results are few and long, several blocks split each; the last of them to end folds what
+ * they left, always in the same order, and makes the results. */
+#pragma once
+
+#include "../epilogue/results.cuh"
+#include "../load/strided.cuh"
+
+namespace KERNELS
+{
+
+/* A struct kernel_axes, under a name of this namespace, and one of any dimensions. */
+struct along : kernel_axes {};
+struct along_any : kernel_axes_of_any {};
+
+static_assert(sizeof(along_any) + 3 * sizeof(void *) <= 4096, "older GPUs take no more arguments");
+
+/* A thread's place among those of its block. */
+struct teammate {
+    unsigned result; /* among the block's own */
+    unsigned number; /* in the team */
+    unsigned apart;  /* threads between two teammates */
+    unsigned teams;  /* in the block, as many as results */
+};
+
+__device__ __forceinline__ teammate place_in_team(const kernel_axes &x)
+{
+    const unsigned thread = threadIdx.x, teams = blockDim.x >> x.launch.team;
+    if (x.launch.across)
+        return {thread & (teams - 1), thread >> (x.launch.block - x.launch.team), teams, teams};
+    return {thread >> x.launch.team, thread & ((1u << x.launch.team) - 1), 1, teams};
+}
+
+/* ---- what a team has ---- */
+
+/* How many of a team are in one warp. */
+__device__ __forceinline__ unsigned teammates_in_warp(const kernel_axes &x, const teammate &me)
+{
+    const unsigned in_warp = me.apart < warp_size ? warp_size / me.apart : 1,
+                   size = 1u << x.launch.team;
+    return size < in_warp ? size : in_warp;
+}
+
+/* The first of a team's threads in a warp gets the fold of all their values. */
+template <class Fold, class T>
+__device__ __forceinline__ T fold_in_warp(const kernel_axes &x, const teammate &me, T value)
+{
+#pragma unroll 1
+    for (unsigned offset = teammates_in_warp(x, me) / 2; offset > 0; offset /= 2)
+        value = Fold::merge(value, shuffle_down(value, offset * me.apart));
+    return value;
+}
+
+/* The same of all of the team. By all threads of a block; whoever calls it twice puts a barrier in
+ * between. */
+template <class Fold, class T>
+__device__ __forceinline__ T team_fold(const kernel_axes &x, const teammate &me, T value)
+{
+    const unsigned size = 1u << x.launch.team, together = teammates_in_warp(x, me);
+    value = fold_in_warp<Fold>(x, me, value);
+    if (together == size)
+        return value;
+    const shared<T> parts = block_memory<T>();
+    if (me.number % together == 0)
+        parts[me.number / together * me.teams + me.result] = value;
+    __syncthreads();
+    if (me.number == 0)
+#pragma unroll 1
+        for (unsigned part = 1; part < size / together; part++)
+            value = Fold::merge(value, parts[part * me.teams + me.result]);
+    return value;
+}
+
+/* A state, and how many elements a mask has let through to it. */
+template <class Fold>
+struct counted_state {
+    state_of<Fold> state;
+    uint64_t count;
+};
+
+template <class Fold>
+__device__ __forceinline__ void team_fold_counted(const kernel_axes &x, const teammate &me,
+                                                  counted_state<Fold> &own)
+{
+    own.state = team_fold<Fold>(x, me, own.state);
+    if (x.counts) {
+        __syncthreads();
+        own.count = uint64_t(team_fold<sum<int64_t>>(x, me, int64_t(own.count)));
+    }
+}
+
+/* ---- where results and their elements are ---- */
+
+struct result_place {
+    offsets base;
+    int64_t place; /* among the results */
+};
+
+/* A dimension that results differ in. */
+struct kept_dimension {
+    uint64_t length;
+    int64_t stride, mask_stride, place;
+};
+
+__device__ __forceinline__ kept_dimension kept_of(const kernel_axes &x, unsigned k)
+{
+    return {x.outer.shape[k], x.outer.strides[k], x.outer.mask_strides[k],
+            x.outer.output_strides[k]};
+}
+
+__device__ __forceinline__ kept_dimension kept_of(const kernel_axes_of_any &x, unsigned k)
+{
+    const unsigned at = x.from.dimensions + k;
+    return {x.from.shape[at], x.from.strides[at], x.from.mask_strides[at], x.output_strides[k]};
+}
+
+/* Number `result` of those that differ in so many dimensions of x. */
+template <class Axes>
+__device__ __forceinline__ result_place place_among(const Axes &x, unsigned kept, int64_t first,
+                                                    uint64_t result)
+{
+    result_place at = {{0, 0}, first};
+    if (kept == 1) {
+        const kept_dimension only = kept_of(x, 0);
+        const int64_t index = int64_t(result);
+        return {{index * only.stride, index * only.mask_stride}, first + index * only.place};
+    }
+#pragma unroll 1
+    for (unsigned k = kept; k-- > 0;) {
+        const kept_dimension own = kept_of(x, k);
+        const uint64_t rest = k > 0 ? divide(result, own.length) : 0;
+        const int64_t index = int64_t(result - rest * own.length);
+        at.base.data += index * own.stride;
+        at.base.mask += index * own.mask_stride;
+        at.place += index * own.place;
+        result = rest;
+    }
+    return at;
+}
+
+__device__ __forceinline__ result_place place_of_result(const kernel_axes &x, uint64_t result)
+{
+    return place_among(x, x.outer.count, x.outer.first, result);
+}
+
+__device__ __forceinline__ result_place place_of_result(const kernel_axes_of_any &x,
+                                                        uint64_t result)
+{
+    return place_among(x, x.of_few.outer.count, x.of_few.outer.first, result);
+}
+
+/* ---- elements ---- */
+
+/* Windows that are whole, of neighbours that loads take by runs: where the next one would begin. */
+template <class Fold>
+__device__ __forceinline__ int64_t take_whole_windows(state_of<Fold> &state, enum element input,
+                                                      const kernel_stretches &rows,
+                                                      const stretch &row, int64_t begin,
+                                                      int64_t end, unsigned lane)
+{
+    constexpr unsigned N = slots_of<value_of<Fold>>;
+    const unsigned packing = packs<Fold> ? rows.packing : 0,
+                   run = packs<Fold> ? 4 - rows.bytes : rows.run, apart = run + rows.lanes;
+    const int64_t window = int64_t(N) << (rows.lanes + packing), step = int64_t(1)
+                                                                        << (apart + rows.bytes);
+    const char *at = row.data + ((begin + int64_t(lane << run)) << rows.bytes);
+    placing places = {row.position + uint64_t(begin) + (lane << run), run, apart};
+#pragma unroll 1
+    for (; end - begin >= window; begin += window) {
+        typename slot<value_of<Fold>>::type words[N];
+        load_words(words, 1u << (rows.bytes + packing), all_slots{at, step, true});
+        for (unsigned part = 0;;) {
+            value_of<Fold> values[N];
+            decode(values, words, input);
+            take_values<Fold>(state, values, places, all_shown());
+            if (++part >> packing)
+                break;
+            shift_words(words, 1u << rows.bytes);
+        }
+        at += window << rows.bytes;
+        places.first += uint64_t(window);
+    }
+    return begin;
+}
+
+/* The window of neighbours that loads take by runs where a row begins in it, or ends, or both:
+ * where the next one would begin. */
+template <class Fold>
+__device__ __forceinline__ int64_t take_cut_window(state_of<Fold> &state, enum element input,
+                                                   const kernel_stretches &rows, const stretch &row,
+                                                   int64_t begin, int64_t end, unsigned lane)
+{
+    constexpr unsigned N = slots_of<value_of<Fold>>;
+    const unsigned apart = rows.run + rows.lanes, own = lane << rows.run;
+    const int window = int(N << rows.lanes), from = begin < 0 ? int(-begin) : 0,
+              to = end - begin < window ? int(end - begin) : window;
+    const placing places = {row.position + uint64_t(begin + own), rows.run, apart};
+    const uint32_t there =
+        places.cut_before(to - int(own)) & ~places.cut_before(from - int(own)) & low_bits(N);
+    typename slot<value_of<Fold>>::type words[N];
+    value_of<Fold> values[N];
+    load_words(words, 1u << rows.bytes,
+               some_of_runs{row.data + (begin + int64_t(own)) * (int64_t(1) << rows.bytes),
+                            int64_t(1) << (apart + rows.bytes), there, low_bits(1u << rows.run)});
+    decode(values, words, input);
+    take_values<Fold>(state, values, places, shown_bits{there});
+    return begin + window;
+}
+
+/* This thread's share of the elements that lie `base` further on than the first result's. */
+template <class Fold>
+__device__ __forceinline__ void take_share(counted_state<Fold> &own, const kernel_axes_of_any &all,
+                                           const teammate &me, const offsets &base, uint64_t split)
+{
+    const layout &from = all.from;
+    const kernel_axes &x = all.of_few;
+    const kernel_stretches &rows = x.rows;
+    const unsigned groups = 1u << (x.launch.team - rows.lanes),
+                   lane = me.number & ((1u << rows.lanes) - 1);
+    const int64_t window = int64_t(slots_of<value_of<Fold>>)
+                           << (rows.lanes + (packs<Fold> ? rows.packing : 0));
+#pragma unroll 1
+    for (uint64_t item = split * groups + (me.number >> rows.lanes); item < rows.items;
+         item += x.launch.splits * groups) {
+        const stretch row = stretch_of(from, rows, item, base);
+        const int64_t end = end_of(from, rows, row);
+        unsigned shown = 0;
+#pragma unroll 1
+        for (int64_t i = row.begin; i < end;) {
+            if (!row.in_runs || row.mask)
+                i +=
+                    take_window<Fold, true, false>(own.state, shown, from, rows, row, i, end, lane);
+            else if (i < 0 || end - i < window)
+                i = take_cut_window<Fold>(own.state, from.input, rows, row, i, end, lane);
+            else
+                i = take_whole_windows<Fold>(own.state, from.input, rows, row, i, end, lane);
+        }
+        own.count += shown;
+    }
+}
+
+/* ---- splits ---- */
+
+/* What the splits of these results have left, this thread's share of it, once the last of them is
+ * there: false for all others. Their states lie result by result, so that a team's neighbours read
+ * neighbours. */
+template <class Fold>
+__device__ __forceinline__ bool
+exchange_splits(const kernel_axes &x, const teammate &me, uint64_t result, uint64_t group,
+                uint64_t split, counted_state<Fold> &own, global<state_of<Fold>> partials,
+                global<uint64_t> counts, global<unsigned> tickets)
+{
+    const bool there = result < x.results;
+    if (me.number == 0 && there) {
+        partials[split * x.results + result] = own.state;
+        if (x.counts)
+            counts[split * x.results + result] = own.count;
+    }
+    if (!is_last_block(tickets + group, unsigned(x.launch.splits)))
+        return false;
+    own = {Fold::identity(), 0};
+#pragma unroll 1
+    for (uint64_t s = me.number; there && s < x.launch.splits; s += 1u << x.launch.team) {
+        const uint64_t at = s * x.results + result;
+        own.state = Fold::merge(own.state, load_shared_by_all(partials + at));
+        if (x.counts)
+            own.count += load_shared_by_all(counts + at);
+    }
+    return true;
+}
+
+/* ---- the kernel ---- */
+
+template <class Fold>
+__global__ void fold_along(SHARED_PARAMETER(along_any) all, global<state_of<Fold>> partials,
+                           global<uint64_t> counts, global<unsigned> tickets)
+{
+    const kernel_axes &x = all.of_few;
+    const teammate me = place_in_team(x);
+    const uint64_t group = divide(blockIdx.x, x.launch.splits),
+                   split = blockIdx.x - group * x.launch.splits,
+                   result = group * me.teams + me.result;
+    counted_state<Fold> own = {Fold::identity(), 0};
+    if (result < x.results)
+        take_share<Fold>(own, all, me, place_of_result(all, result).base, split);
+#pragma unroll 1
+    for (bool split_up = x.launch.splits > 1;; split_up = false) {
+        team_fold_counted<Fold>(x, me, own);
+        if (!split_up)
+            break;
+        if (!exchange_splits<Fold>(x, me, result, group, split, own, partials, counts, tickets))
+            return;
+    }
+    if (me.number == 0 && result < x.results)
+        store_result<Fold>(x.result, own.state, x.counts ? own.count : x.result.finish.count,
+                           place_of_result(all, result).place);
+}
+
+} // namespace KERNELS

@@ -1,0 +1,311 @@
+/* What a block has of columns, in shared memory: which results they are of, how parts of a result
+ * become one, and what blocks that share tall columns leave each other. */
+#pragma once
+
+#include "../vector.cuh"
+#include "along.cuh"
+
+namespace KERNELS
+{
+
+/* ---- places ---- */
+
+/* Batches of rows that are taken for one: a block has columns of one of them. */
+__device__ __forceinline__ bool are_batches(const kernel_axes &x)
+{
+    return x.launch.column.coalesced > 1 && x.outer.count > 1;
+}
+
+/* Which columns a thread has, or a slot. */
+struct column_place {
+    uint64_t outer; /* in dimensions but the last */
+    uint64_t first; /* in the last */
+
+    __device__ __forceinline__ column_place(const kernel_axes &x, uint64_t pack, unsigned columns)
+        : outer(x.outer.count > 1 ? divide(pack, x.launch.column.packs) : 0),
+          first((pack - outer * x.launch.column.packs) * columns)
+    {
+    }
+
+    __device__ __forceinline__ column_place(const kernel_axes &x, unsigned group,
+                                            const teammate &me, unsigned columns)
+        : column_place(are_batches(x)
+                           ? column_place{group, uint64_t(me.result) * columns}
+                           : column_place(x, uint64_t(group) * me.teams + me.result, columns))
+    {
+    }
+
+  private:
+    __device__ __forceinline__ column_place(uint64_t outer, uint64_t first)
+        : outer(outer), first(first)
+    {
+    }
+};
+
+/* Columns of a row, where several rows are taken for one. */
+__device__ __forceinline__ unsigned columns_of_row(const kernel_axes &x)
+{
+    return unsigned(x.outer.count > 1 ? x.outer.shape[x.outer.count - 1]
+                                      : x.results * x.launch.inner);
+}
+
+/* The number of a result among all, of a group's first pack; none is UINT64_MAX. */
+template <unsigned Columns>
+__device__ __forceinline__ uint64_t result_number(const kernel_axes &x, uint64_t group,
+                                                  unsigned number)
+{
+    if (are_batches(x))
+        return group * columns_of_row(x) + number;
+    const uint64_t first_pack = group * (blockDim.x >> x.launch.team), first = first_pack * Columns;
+    uint64_t result = (x.launch.inner > 1 ? divide(first, x.launch.inner) : first) + number;
+    if (x.outer.count > 1) {
+        const column_place at(x, first_pack + number / Columns, Columns);
+        const uint64_t column = at.first + number % Columns,
+                       length = x.outer.shape[x.outer.count - 1];
+        result = column < length ? at.outer * length + column : UINT64_MAX;
+    }
+    return result < x.results ? result : UINT64_MAX;
+}
+
+/* ---- parts ---- */
+
+/* Which part of its columns a thread has, of how many in its block, once those of a warp are one;
+ * and which of the block's threads side by side it is. */
+struct column_part {
+    unsigned number, count, slot;
+    bool there;
+
+    __device__ __forceinline__ column_part(const kernel_axes &x, const teammate &me, bool merged)
+        : number(me.number), count(1u << x.launch.team), slot(me.result), there(true)
+    {
+        if (merged && me.teams < warp_size) {
+            number = threadIdx.x / warp_size;
+            count = blockDim.x / warp_size;
+            slot = threadIdx.x % warp_size;
+            there = slot < me.teams;
+        }
+    }
+};
+
+/* Calls leave(place) for the parts of an upper half, and then take(place) for those of the lower,
+ * half by half, until there is one; of so many threads side by side. */
+template <class Leave, class Take>
+__device__ __forceinline__ void by_halves(const column_part &part, unsigned teams, Leave leave,
+                                          Take take)
+{
+#pragma unroll 1
+    for (unsigned half = part.count / 2; half > 0; half /= 2) {
+        const unsigned place = (part.number & (half - 1)) * teams + part.slot;
+        if (part.there && part.number >= half && part.number < 2 * half)
+            leave(place);
+        __syncthreads();
+        if (part.there && part.number < half)
+            take(place);
+        __syncthreads();
+    }
+}
+
+/* The first part gets the states of all of its columns. */
+template <class Fold, class T, unsigned Columns>
+__device__ __forceinline__ void merge_states(T (&states)[Columns], const teammate &me,
+                                             const column_part &part)
+{
+    const shared<T> left = block_memory<T>();
+    const unsigned pitch = blockDim.x / 2;
+    by_halves(
+        part, me.teams,
+        [&](unsigned place) {
+#pragma unroll
+            for (unsigned c = 0; c < Columns; c++)
+                left[c * pitch + place] = states[c];
+        },
+        [&](unsigned place) {
+#pragma unroll
+            for (unsigned c = 0; c < Columns; c++)
+                states[c] = Fold::merge(states[c], left[c * pitch + place]);
+        });
+}
+
+/* States of a block's threads in shared memory, column by column: neighbouring threads' are
+ * neighbours, in banks of their own however they are read. */
+template <class T>
+struct column_table {
+    shared<T> at;
+    unsigned pitch, columns;
+
+    /* Of column number k of the block's. */
+    __device__ __forceinline__ unsigned slot(unsigned k) const
+    {
+        return k % columns * pitch + k / columns;
+    }
+};
+
+/* Folds `parts` of each of `width` neighbours, by halves; of several parts each thread has one. */
+template <class Fold, class T>
+__device__ __forceinline__ void fold_halves(const column_table<T> &table, unsigned width,
+                                            unsigned parts)
+{
+    const unsigned k = threadIdx.x;
+#pragma unroll 1
+    for (unsigned half = parts / 2 * width; half >= width; half /= 2) {
+        __syncthreads();
+        if (k < half)
+            table.at[k] = Fold::merge(table.at[k], table.at[k + half]);
+    }
+    __syncthreads();
+}
+
+/* Elements of rows that are too few for one long row. */
+template <bool Apart, class Fold, class In, class T>
+__device__ __forceinline__ void take_leftover(const kernel_axes &x, const column_table<T> &table,
+                                              uint64_t group)
+{
+    const uint64_t row = x.rows.items * x.launch.column.coalesced;
+    const unsigned columns = columns_of_row(x);
+    const int64_t batch = are_batches(x) ? int64_t(group) * x.outer.strides[0] : 0;
+    const global<const In> from = seen_as<const In>(static_cast<const char *>(x.from.data) + batch +
+                                                    int64_t(x.rows.items) * x.from.strides[0]);
+#pragma unroll 1
+    for (unsigned k = threadIdx.x; k < x.launch.column.leftover * columns; k += blockDim.x) {
+        const T state = Fold::lift(value_of<Fold>(from[Apart ? 2 * k : k]), row + k / columns);
+        table.at[table.slot(k)] = Fold::merge(table.at[table.slot(k)], state);
+    }
+}
+
+/* What the block has of a result of its own: one of so many parts of it. */
+template <class Fold, class T>
+__device__ __forceinline__ T fold_parts(const kernel_axes &x, const column_table<T> &table,
+                                        unsigned number, unsigned part, unsigned parts)
+{
+    const unsigned first = number * x.launch.inner,
+                   apart = x.launch.column.coalesced > 1 ? columns_of_row(x) : 0;
+    T value = table.at[table.slot(first + part / x.launch.inner * apart + part % x.launch.inner)];
+#pragma unroll 1
+    for (unsigned k = part + parts; k < x.launch.inner * x.launch.column.coalesced; k += parts)
+        value = Fold::merge(
+            value, table.at[table.slot(first + k / x.launch.inner * apart + k % x.launch.inner)]);
+    return value;
+}
+
+/* Parts of results side by side: so many that all threads have one, and no more than there are. */
+__device__ __forceinline__ unsigned parts_for(unsigned results, uint64_t most)
+{
+    unsigned parts = 1;
+    while (2 * parts * results <= blockDim.x && 2 * parts <= most)
+        parts *= 2;
+    return parts;
+}
+
+/* Results whose columns are several, if threads suffice: `count` of them, one after the other. */
+template <class Fold, class T>
+__device__ __forceinline__ void fold_columns_of_results(const kernel_axes &x,
+                                                        column_table<T> &table, unsigned count)
+{
+    const unsigned columns = x.launch.inner * x.launch.column.coalesced,
+                   parts = parts_for(count, columns), number = threadIdx.x % count,
+                   part = threadIdx.x / count;
+    T value = Fold::identity();
+    if (part < parts)
+        value = fold_parts<Fold>(x, table, number, part, parts);
+    table.pitch = 0;
+    table.columns = 1;
+    __syncthreads();
+    if (part < parts)
+        table.at[threadIdx.x] = value;
+    fold_halves<Fold>(table, count, parts);
+}
+
+/* What so many splits have left of `count` results, `apart` from each other. */
+template <class Fold, unsigned Columns>
+__device__ __forceinline__ column_table<state_of<Fold>>
+fold_splits(const kernel_axes &x, uint64_t group, unsigned count,
+            global<const state_of<Fold>> partials, unsigned splits, unsigned apart)
+{
+    constexpr unsigned together = COLUMNS_PARTIALS(sizeof(state_of<Fold>));
+    const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), 0, 1};
+    const unsigned each = parts_for(count, splits);
+    const uint64_t step = apart * x.results;
+#pragma unroll 1
+    for (unsigned k = threadIdx.x; k < count * each; k += blockDim.x) {
+        const uint64_t result = result_number<Columns>(x, group, k % count);
+        state_of<Fold> state = Fold::identity();
+#pragma unroll 1
+        for (unsigned s = k / count; result != UINT64_MAX && s < splits; s += together * each)
+            state = Fold::merge(
+                state, merged_in_pairs<Fold, together, state_of<Fold>>([&](unsigned u) {
+                    return s + u * each < splits
+                               ? load_shared_by_all(partials + (s + u * each) * step + result)
+                               : Fold::identity();
+                }));
+        table.at[k] = state;
+    }
+    fold_halves<Fold>(table, count, each);
+    return table;
+}
+
+/* What of all splits' results the last block of them gets: the last of some neighbours folds what
+ * these have left, and the last of all what such have. False for all others. */
+template <class Fold, unsigned Columns>
+__device__ __forceinline__ bool
+exchange_columns(const kernel_axes &x, column_table<state_of<Fold>> &table, uint64_t group,
+                 unsigned split, unsigned count, bool made, global<state_of<Fold>> partials,
+                 global<unsigned> tickets)
+{
+    const unsigned all = unsigned(x.launch.splits), few = split / x.launch.column.split_group,
+                   rest = all - few * x.launch.column.split_group,
+                   fews = (all + x.launch.column.split_group - 1) / x.launch.column.split_group;
+    unsigned at = split,
+             splits = rest < x.launch.column.split_group ? rest : x.launch.column.split_group,
+             apart = 1, from = few * x.launch.column.split_group;
+    tickets += group * (fews + 1);
+    global<unsigned> ticket = tickets + 1 + few;
+#pragma unroll 1
+    for (bool last = false;; last = true) {
+#pragma unroll 1
+        for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
+            const uint64_t result = result_number<Columns>(x, group, k);
+            if (result != UINT64_MAX)
+                partials[at * x.results + result] =
+                    made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1);
+        }
+        if (!is_last_block(ticket, splits))
+            return false;
+        table =
+            fold_splits<Fold, Columns>(x, group, count, partials + from * x.results, splits, apart);
+        if (last || fews == 1)
+            return true;
+        made = true;
+        at = from;
+        splits = fews;
+        apart = x.launch.column.split_group;
+        from = 0;
+        ticket = tickets;
+    }
+}
+
+/* A block's `count` results, of its own columns and, where splits share them, of others'. */
+template <class Fold, unsigned Columns>
+__device__ __forceinline__ void
+finish_columns(const kernel_axes &x, column_table<state_of<Fold>> table, uint64_t group,
+               unsigned split, unsigned count, global<state_of<Fold>> partials,
+               global<unsigned> tickets)
+{
+    bool made = x.launch.inner * x.launch.column.coalesced > 1 && count <= blockDim.x;
+    if (made)
+        fold_columns_of_results<Fold>(x, table, count);
+    if (x.launch.splits > 1) {
+        if (!exchange_columns<Fold, Columns>(x, table, group, split, count, made, partials,
+                                             tickets))
+            return;
+        made = true;
+    }
+#pragma unroll 1
+    for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
+        const uint64_t result = result_number<Columns>(x, group, k);
+        if (result != UINT64_MAX)
+            store_result<Fold>(x.result, made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1),
+                               x.result.finish.count, place_of_result(x, result).place);
+    }
+}
+
+} // namespace KERNELS

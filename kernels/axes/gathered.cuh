@@ -1,0 +1,189 @@
+/* Short rows that do not lie one after the other, or elements of them that do not, are brought to
+ * shared memory such that they do: by copies as wide as what lies together; and where every second
+ * element is one, and rows go on like that, by packs. */
+#pragma once
+
+#include "../load/copies.cuh"
+#include "along.cuh"
+#include "every_second.cuh"
+#include "short_row.cuh"
+
+namespace KERNELS
+{
+
+/* Where byte number k of so many packs is kept. */
+__device__ __forceinline__ unsigned turned_byte(const turning_packs &turning, unsigned k)
+{
+    constexpr unsigned size = sizeof(vec16);
+    return turning(k / size) * size + k % size;
+}
+
+/* ---- units ---- */
+
+/* What lies together in memory: how many of it a row has, how far from each other they and rows
+ * lie, in bytes. */
+struct units_of_rows {
+    global<const char> from;
+    unsigned count;
+    int64_t apart, pitch;
+};
+
+/* A thread's units, each so many further on than the one before. */
+struct unit_walk {
+    global<const char> at;
+    unsigned number, step; /* in its row, and from one to the next; fewer than a row has */
+    int64_t hop, carry;    /* bytes: from one to the next, and more where that is after the row */
+
+    __device__ __forceinline__ unit_walk(const units_of_rows &units, unsigned first,
+                                         unsigned threads)
+    {
+        const unsigned row = first / units.count, rows = threads / units.count;
+        number = first - row * units.count;
+        step = threads - rows * units.count;
+        at = units.from + row * units.pitch + number * units.apart;
+        hop = rows * units.pitch + step * units.apart;
+        carry = units.pitch - units.count * units.apart;
+    }
+
+    __device__ __forceinline__ void go(unsigned count)
+    {
+        number += step;
+        at += hop;
+        if (number >= count) {
+            number -= count;
+            at += carry;
+        }
+    }
+};
+
+/* Several units at a time: narrow ones pass through registers. */
+template <unsigned Bytes>
+__device__ __forceinline__ void bring_units(shared<char> room, const units_of_rows &units,
+                                            unsigned rows, const turning_packs &turning)
+{
+    constexpr unsigned at_once = 8;
+    using unit = load_of<std::conditional_t<Bytes == 1, uint8_t, uint16_t>, Bytes>;
+    const unsigned all = rows * units.count;
+    unit_walk walk(units, threadIdx.x, blockDim.x);
+    unsigned k = threadIdx.x;
+    if constexpr (Bytes < 4) {
+#pragma unroll 1
+        for (; k + (at_once - 1) * blockDim.x < all; k += at_once * blockDim.x) {
+            unit some[at_once];
+#pragma unroll
+            for (unsigned u = 0; u < at_once; u++) {
+                some[u] = *seen_as<const unit>(walk.at);
+                walk.go(units.count);
+            }
+#pragma unroll
+            for (unsigned u = 0; u < at_once; u++)
+                *seen_as<unit>(room + turned_byte(turning, (k + u * blockDim.x) * Bytes)) = some[u];
+        }
+    }
+#pragma unroll(Bytes < 4 ? 1 : 4)
+    for (; k < all; k += blockDim.x) {
+        const shared<char> to = room + turned_byte(turning, k * Bytes);
+        if constexpr (Bytes < 4)
+            *seen_as<unit>(to) = *seen_as<const unit>(walk.at);
+        else
+            start_copy<Bytes>(to, walk.at);
+        walk.go(units.count);
+    }
+}
+
+/* ---- every second element ---- */
+
+/* Elements that count: of a block, and of all in front of them and from their first on. */
+struct every_second_share {
+    unsigned n;
+    uint64_t before, left;
+};
+
+/* Packs begin at boundaries: they may have more than a block's elements, but are read only where
+ * they have nothing that is not between the array's first and its last. Others' elements come
+ * singly. */
+template <class In>
+__device__ __forceinline__ shared<const char>
+bring_every_second(shared<char> room, global<const In> from, const every_second_share &own,
+                   const turning_packs &turning)
+{
+    constexpr unsigned size = pack<In>::size, at_once = 2;
+    using packs = const vec16;
+    const unsigned n = own.n, beyond = unsigned(address_of(from) % sizeof(packs) / sizeof(In)),
+                   before = beyond / 2, count = (before + n + size - 1) / size;
+    const uint64_t there = (beyond + 2 * own.left - 1) / (2 * size);
+    const unsigned first = beyond > 2 * own.before, last = there < count ? unsigned(there) : count;
+    const bool odd = is_odd(from);
+    const global<packs> at = seen_as<packs>(from - beyond);
+    const shared<vec16> to = seen_as<vec16>(room);
+    unsigned k = first + threadIdx.x;
+#pragma unroll 1
+    for (; k + (at_once - 1) * blockDim.x < last; k += at_once * blockDim.x) {
+        vec16 some[at_once];
+#pragma unroll
+        for (unsigned u = 0; u < at_once; u++)
+            some[u] = pack_of_every_second<In>(at, k + u * blockDim.x, odd);
+#pragma unroll
+        for (unsigned u = 0; u < at_once; u++)
+            to[turning(k + u * blockDim.x)] = some[u];
+    }
+#pragma unroll 1
+    for (; k < last; k += blockDim.x)
+        to[turning(k)] = pack_of_every_second<In>(at, k, odd);
+    const unsigned head = first * (size - before) < n ? first * (size - before) : n,
+                   behind = last * size > before ? last * size - before : 0,
+                   tail = head > behind ? head : behind,
+                   single = threadIdx.x < head ? threadIdx.x : tail + (threadIdx.x - head);
+    if (single < n)
+        *seen_as<In>(room + turned_byte(turning, (before + single) * unsigned(sizeof(In)))) =
+            from[2 * single];
+    return room + before * sizeof(In);
+}
+
+/* ---- rows ---- */
+
+/* Rows from number `result` on. */
+template <class In>
+__device__ __forceinline__ shared<const char> gathered(const kernel_axes &x, uint64_t result,
+                                                       unsigned rows, const turning_packs &turning)
+{
+    const shared<char> room = block_memory<char>();
+    const global<const char> from =
+        static_cast<const char *>(x.from.data) + int64_t(result) * x.outer.strides[0];
+    shared<const char> at = room;
+    if (x.launch.step == 2) {
+        const uint64_t n = x.from.shape[0];
+        const every_second_share own = {unsigned(rows * n), result * n, (x.results - result) * n};
+        at = bring_every_second<In>(room, seen_as<const In>(from), own, turning);
+    } else {
+        const int64_t stride = x.from.strides[0];
+        const units_of_rows units = {from, unsigned(x.launch.row.bytes) / x.launch.row.unit,
+                                     stride == int64_t(sizeof(In)) ? x.launch.row.unit : stride,
+                                     x.outer.strides[0]};
+        switch (x.launch.row.unit) {
+        case 16:
+            bring_units<16>(room, units, rows, turning);
+            break;
+        case 8:
+            bring_units<8>(room, units, rows, turning);
+            break;
+        case 4:
+            if constexpr (sizeof(In) <= 4)
+                bring_units<4>(room, units, rows, turning);
+            break;
+        case 2:
+            if constexpr (sizeof(In) <= 2)
+                bring_units<2>(room, units, rows, turning);
+            break;
+        case 1:
+            if constexpr (sizeof(In) == 1)
+                bring_units<1>(room, units, rows, turning);
+            break;
+        }
+        await_copies();
+    }
+    __syncthreads();
+    return at;
+}
+
+} // namespace KERNELS

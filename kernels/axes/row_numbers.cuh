@@ -1,0 +1,63 @@
+/* The numbers that results along axes are made with: what is divided by, and how. */
+#pragma once
+
+#include "../epilogue/results.cuh"
+#include "../vector.cuh"
+
+namespace KERNELS
+{
+
+/* A number of elements, or how many of them count, and how to divide by it. */
+struct divided_by {
+    double number, inverse;
+    bool exact; /* the inverse: a power of two */
+
+    __device__ __forceinline__ explicit divided_by(double n)
+        : number(n), inverse(n > 0 ? ratio_of_counts(1, n) : 0), exact(fma(n, inverse, -1.0) == 0)
+    {
+    }
+
+    /* A residual rounds; of what is not finite there is none. */
+    __device__ __forceinline__ double operator()(double x) const
+    {
+        const double ratio = x * inverse;
+        if (exact)
+            return ratio;
+        const double rounded = fma(fma(-number, ratio, x), inverse, ratio);
+        return is_nan(rounded) ? ratio : rounded;
+    }
+
+    /* The same in float32, by numbers of up to 2^24, where no residual is lost. */
+    __device__ __forceinline__ float operator()(float x) const
+    {
+        const float whole = float(number), part = float(inverse), ratio = x * part, size = fabsf(x);
+        if (exact || (size >= 0x1p-100f && size < 0x1p127f))
+            return exact ? ratio : fmaf(fmaf(-whole, ratio, x), part, ratio);
+        return float((*this)(double(x)));
+    }
+
+    /* The same of sums of float16, none of which are so small or so large. */
+    __device__ __forceinline__ float of_halves(float x) const
+    {
+        const float part = float(inverse), ratio = x * part;
+        return fabsf(x) < ends<float>::greatest ? fmaf(fmaf(-float(number), ratio, x), part, ratio)
+                                                : ratio;
+    }
+};
+
+/* What results are made with, the same for all. */
+struct row_numbers {
+    uint64_t n;
+    divided_by count, divisor, left, left_times_count;
+    bool divides, root, all;
+
+    __device__ __forceinline__ row_numbers(const kernel_results &results)
+        : n(results.finish.count), count(double(results.finish.count)), divisor(results.divisor),
+          left(double(results.finish.count) - results.finish.ddof),
+          left_times_count(left.number * count.number), divides(results.divisor != 0),
+          root(results.reduction == REDUCTION_std), all(results.reduction == REDUCTION_all)
+    {
+    }
+};
+
+} // namespace KERNELS

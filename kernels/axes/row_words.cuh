@@ -1,0 +1,106 @@
+/* Rows of neighbouring columns, of which one load has as many as 16 bytes have. */
+#pragma once
+
+#include "../vector.cuh"
+
+namespace KERNELS
+{
+
+/* Element number k of them. */
+template <class In, class Vector>
+__device__ __forceinline__ In element_at(const Vector &row, unsigned k)
+{
+    In element;
+    if constexpr (sizeof(In) == sizeof(uint64_t)) {
+        memcpy(&element, row.at + 2 * k, sizeof element);
+    } else if constexpr (sizeof(In) == sizeof(uint32_t)) {
+        memcpy(&element, row.at + k, sizeof element);
+    } else {
+        static_assert(sizeof(In) == sizeof(uint16_t), "bytes are taken by words");
+        const uint16_t bits = uint16_t(row.at[k / 2] >> k % 2 * 16);
+        memcpy(&element, &bits, sizeof element);
+    }
+    return element;
+}
+
+/* 16 bytes of 32, from byte `begin` on, which is a multiple of an element's size. */
+template <class In>
+__device__ __forceinline__ vec16 joined(const vec16 &low, const vec16 &high, unsigned begin)
+{
+    uint32_t words[8] = {low.at[0],  low.at[1],  low.at[2],  low.at[3],
+                         high.at[0], high.at[1], high.at[2], high.at[3]};
+    vec16 row;
+#pragma unroll
+    for (unsigned k = 0; k < 6; k++)
+        words[k] = begin & 8 ? words[k + 2] : words[k];
+#pragma unroll
+    for (unsigned k = 0; k < 5 && sizeof(In) <= 4; k++)
+        words[k] = begin & 4 ? words[k + 1] : words[k];
+#pragma unroll
+    for (unsigned k = 0; k < 4; k++)
+        row.at[k] = sizeof(In) < 4 ? moved_down(words[k], words[k + 1], begin % 4) : words[k];
+    return row;
+}
+
+/* Element by element, those that there are, `Step` from each other. */
+template <class In, unsigned Step = 1>
+__device__ __forceinline__ vec16 edge_of_row(const char *at, unsigned count)
+{
+    constexpr unsigned columns = pack<In>::size;
+    pack<In> elements;
+    vec16 row;
+#pragma unroll
+    for (unsigned c = 0; c < columns; c++)
+        elements.at[c] = seen_as<const In>(at)[c < count ? c * Step : 0];
+    memcpy(&row, &elements, sizeof row);
+    return row;
+}
+
+/* A word's bytes as numbers: truth values become 0 and 1. */
+template <class In>
+__device__ __forceinline__ uint32_t numbers_of_bytes(uint32_t word)
+{
+    static_assert(sizeof(In) == 1, "bytes only");
+    return std::is_same_v<In, boolean> ? truth_of_bytes(word) >> 7 : word;
+}
+
+/* Four rows of four bytes as columns: byte k of column c is byte c of row k. */
+struct four_columns {
+    uint32_t at[4];
+
+    __device__ __forceinline__ four_columns(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+    {
+        const uint32_t low = selected_bytes(a, b, 0x5140),
+                       low_of_others = selected_bytes(c, d, 0x5140),
+                       high = selected_bytes(a, b, 0x7362),
+                       high_of_others = selected_bytes(c, d, 0x7362);
+        at[0] = selected_bytes(low, low_of_others, 0x5410);
+        at[1] = selected_bytes(low, low_of_others, 0x7632);
+        at[2] = selected_bytes(high, high_of_others, 0x5410);
+        at[3] = selected_bytes(high, high_of_others, 0x7632);
+    }
+};
+
+/* Calls take(column, word) with the bytes of up to four rows of a column in one word, and 0 in
+ * place of those that are not there. */
+template <unsigned Rows, class Vector, class Take>
+__device__ __forceinline__ void each_column_of_bytes(const Vector (&rows)[Rows], Take take)
+{
+    constexpr unsigned words = sizeof(Vector) / sizeof(uint32_t);
+#pragma unroll
+    for (unsigned first = 0; first < Rows; first += 4) {
+        Vector few[4] = {};
+#pragma unroll
+        for (unsigned r = 0; r < 4 && r < Rows; r++)
+            few[r] = rows[first + r];
+#pragma unroll
+        for (unsigned w = 0; w < words; w++) {
+            const four_columns columns(few[0].at[w], few[1].at[w], few[2].at[w], few[3].at[w]);
+#pragma unroll
+            for (unsigned c = 0; c < 4; c++)
+                take(4 * w + c, columns.at[c]);
+        }
+    }
+}
+
+} // namespace KERNELS

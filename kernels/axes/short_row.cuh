@@ -1,0 +1,219 @@
+/* Where the elements of a short row are, as folds of rows ask for them (row_folds.cuh): in
+ * registers, or in shared memory, where a team, one thread or a few of a warp, reads it. */
+#pragma once
+
+#include "../load/copies.cuh"
+
+namespace KERNELS
+{
+
+/* Elements as folds of rows take them: bytes by words. */
+template <class In>
+using unit_of = std::conditional_t<sizeof(In) == 1, uint32_t, In>;
+
+template <class Unit, unsigned Bytes>
+struct alignas(Bytes) load_of {
+    Unit at[Bytes / sizeof(Unit)];
+};
+
+/* ---- rows in registers ---- */
+
+/* The first `count` bytes of a word, filled up. */
+template <uint32_t Fill>
+__device__ __forceinline__ uint32_t filled_up(uint32_t word, unsigned count)
+{
+#ifdef __CUDA_ARCH__
+    return __byte_perm(word, Fill, 0x4444 << 4 * count | (0x3210 & ((1 << 4 * count) - 1)));
+#else
+    const uint32_t mask = (1u << 8 * count) - 1;
+    return (word & mask) | (Fill & ~mask);
+#endif
+}
+
+/* Of few elements, one thread's own. */
+template <class In, unsigned N, bool Bytes = sizeof(In) == 1>
+struct row_in_registers {
+    const In *at;
+
+    __device__ __forceinline__ row_in_registers(const In *load, unsigned row) : at(load + row * N)
+    {
+    }
+
+    __device__ __forceinline__ unsigned begin() const
+    {
+        return 0;
+    }
+
+    template <uint32_t, class F>
+    __device__ __forceinline__ void each(F f) const
+    {
+        In x[N];
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            x[k] = at[k];
+        f(x, 0);
+    }
+
+    template <class T, class F>
+    __device__ __forceinline__ T together(T x, F) const
+    {
+        return x;
+    }
+};
+
+template <class In, unsigned N>
+struct row_in_registers<In, N, true> {
+    const uint32_t *words;
+    unsigned first;
+
+    __device__ __forceinline__ row_in_registers(const uint32_t *load, unsigned row)
+        : words(load), first(row * N)
+    {
+    }
+
+    template <uint32_t Fill, class F>
+    __device__ __forceinline__ void each(F f) const
+    {
+        uint32_t x[(N + 3) / 4];
+#pragma unroll
+        for (unsigned k = 0; k < N; k += 4) {
+            const unsigned at = first + k, beyond = at % 4, count = N - k < 4 ? N - k : 4;
+            uint32_t word = words[at / 4];
+            if (beyond)
+                word = moved_down(word, beyond + count > 4 ? words[at / 4 + 1] : 0, beyond);
+            x[k / 4] = count < 4 ? filled_up<Fill>(word, count) : word;
+        }
+        f(x, 0);
+    }
+
+    template <class T, class F>
+    __device__ __forceinline__ T together(T x, F) const
+    {
+        return x;
+    }
+};
+
+/* ---- rows in shared memory ---- */
+
+/* Where packs are kept: in eight that lie in all banks each has a place that depends on its row's
+ * number, too, so that the packs that several threads read at a time lie in different banks. */
+struct turning_packs {
+    unsigned turned, turns;
+
+    __device__ __forceinline__ unsigned operator()(unsigned number) const
+    {
+        return number ^ (number >> turns & turned);
+    }
+};
+
+/* What is the same for all rows of a thread. */
+struct team_share {
+    unsigned n, loads; /* of a row: elements, and whole loads */
+    unsigned team, number;
+    turning_packs turning;
+};
+
+template <class In>
+struct row_of_team {
+    const team_share &share;
+    shared<const char> at;
+
+    /* Merging takes its two in either order. */
+    template <class T, class F>
+    __device__ __forceinline__ T together(T x, F merge) const
+    {
+#pragma unroll 1
+        for (unsigned bits = 1u << share.team >> 1; bits > 0; bits /= 2)
+            x = merge(x, shuffle_xor(x, bits));
+        return x;
+    }
+};
+
+/* By loads of so many bytes, of which rows are multiples; of a team, or of one thread alone. */
+template <class In, unsigned Bytes, bool Alone>
+struct row_of_loads : row_of_team<In> {
+    using row_of_team<In>::share;
+    using row_of_team<In>::at;
+    using load = load_of<unit_of<In>, Bytes>;
+    static constexpr unsigned elements = Bytes / sizeof(In), units = Bytes / sizeof(unit_of<In>),
+                              at_once = Bytes < 16 ? 4 : 1;
+    unsigned before; /* loads in front of the row */
+
+    __device__ __forceinline__ row_of_loads(const team_share &all, shared<const char> staged,
+                                            unsigned row)
+        : row_of_team<In>{all, staged}, before(row * all.loads)
+    {
+    }
+
+    __device__ __forceinline__ unsigned begin() const
+    {
+        return share.number * elements;
+    }
+
+    __device__ __forceinline__ shared<const load> load_at(unsigned k) const
+    {
+        const unsigned number = before + k;
+        return seen_as<const load>(at) + (Bytes == 16 ? share.turning(number) : number);
+    }
+
+    template <uint32_t Fill, class F>
+    __device__ __forceinline__ void each(F f) const
+    {
+        const unsigned step = Alone ? 1 : 1u << share.team;
+        unsigned k = Alone ? 0 : share.number;
+        if constexpr (Alone && at_once > 1) {
+#pragma unroll 1
+            for (; k + at_once <= share.loads; k += at_once) {
+                unit_of<In> x[at_once * units];
+#pragma unroll
+                for (unsigned j = 0; j < at_once; j++) {
+                    const load loaded = *load_at(k + j);
+#pragma unroll
+                    for (unsigned i = 0; i < units; i++)
+                        x[j * units + i] = loaded.at[i];
+                }
+                f(x, k * elements);
+            }
+        }
+#pragma unroll(Alone ? 1 : 4)
+        for (; k < share.loads; k += step) {
+            const load loaded = *load_at(k);
+            f(loaded.at, k * elements);
+        }
+    }
+};
+
+/* Of bytes that begin anywhere. */
+struct row_of_bytes : row_of_team<int8_t> {
+    __device__ __forceinline__ row_of_bytes(const team_share &all, shared<const char> staged,
+                                            unsigned row)
+        : row_of_team<int8_t>{all, staged + row * all.n}
+    {
+    }
+
+    __device__ __forceinline__ unsigned begin() const
+    {
+        return share.number * 4;
+    }
+
+    template <uint32_t Fill, class F>
+    __device__ __forceinline__ void each(F f) const
+    {
+        const unsigned beyond = unsigned(address_of(at) % 4), words = share.n / 4;
+        const shared<const uint32_t> from = seen_as<const uint32_t>(at - beyond);
+        const unsigned step = 1u << share.team;
+        unsigned k = share.number;
+#pragma unroll 4
+        for (; k < words; k += step) {
+            const uint32_t x[1] = {moved_down(from[k], from[k + 1], beyond)};
+            f(x, 4 * k);
+        }
+        const unsigned rest = share.n % 4;
+        if (k == words && rest) {
+            const uint32_t x[1] = {filled_up<Fill>(moved_down(from[k], from[k + 1], beyond), rest)};
+            f(x, 4 * k);
+        }
+    }
+};
+
+} // namespace KERNELS

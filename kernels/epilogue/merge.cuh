@@ -1,0 +1,60 @@
+/* The merging of a few states, those that an array's pieces have left. One kernel for all folds and
+ * types, since there is next to nothing to do. */
+#pragma once
+
+#include "../accumulators.cuh"
+#include "../reductions.cuh"
+
+#include "common/kernels.h"
+
+namespace KERNELS
+{
+
+template <class Fold>
+__device__ __forceinline__ void merge_typed(global<const void> states, uint64_t n,
+                                            global<void> merged)
+{
+    const global<const state_of<Fold>> typed = static_cast<const state_of<Fold> *>(states);
+    state_of<Fold> state = Fold::identity();
+#pragma unroll 1
+    for (uint64_t i = 0; i < n; i++)
+        state = Fold::merge(state, typed[i]);
+    *static_cast<state_of<Fold> *>(merged) = state;
+}
+
+template <template <class> class Fold>
+__device__ __forceinline__ void merge_all(enum element accumulator, global<const void> states,
+                                          uint64_t n, global<void> merged)
+{
+#define MERGE(V) merge_typed<Fold<V>>(states, n, merged)
+    switch (accumulator) {
+        ACCUMULATORS_all(MERGE) default : return;
+    }
+}
+
+template <template <class> class Fold>
+__device__ __forceinline__ void merge_floats(enum element accumulator, global<const void> states,
+                                             uint64_t n, global<void> merged)
+{
+    switch (accumulator) {
+        ACCUMULATORS_floats(MERGE) default : return;
+    }
+}
+
+/* One thread of the grid merges n states in their order. */
+__global__ void merge_few(global<const void> states, uint64_t n, global<void> merged,
+                          global<unsigned>, struct ending, enum fold fold, enum element accumulator)
+{
+    if (blockIdx.x || threadIdx.x)
+        return;
+    switch (fold) {
+#define FOLD(name, ladder, indexed, types)                                                         \
+    case FOLD_##name:                                                                              \
+        return merge_##types<name>(accumulator, states, n, merged);
+#include "common/reductions.def"
+    default:
+        return;
+    }
+}
+
+} // namespace KERNELS

@@ -1,0 +1,44 @@
+/* Copies to shared memory that nobody's registers are needed for, of 4, 8 or 16 bytes each, where
+ * the GPU has them; a thread waits for its own. */
+#pragma once
+
+#include "../vector.cuh"
+
+namespace KERNELS
+{
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+
+template <unsigned Bytes = 16>
+__device__ __forceinline__ void start_copy(shared<void> to, global<const void> from)
+{
+    const unsigned at = unsigned(__cvta_generic_to_shared(to));
+    if constexpr (Bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(Bytes)
+                     : "memory");
+}
+
+/* Until all copies that this thread has started are done. */
+__device__ __forceinline__ void await_copies()
+{
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+#else
+
+template <unsigned Bytes = 16>
+__device__ __forceinline__ void start_copy(shared<void> to, global<const void> from)
+{
+    struct alignas(Bytes) unit {
+        uint32_t at[Bytes / 4];
+    };
+    *static_cast<unit *>(to) = *static_cast<const unit *>(from);
+}
+
+__device__ __forceinline__ void await_copies() {}
+
+#endif
+
+} // namespace KERNELS

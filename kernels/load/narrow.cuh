@@ -1,0 +1,297 @@
+/* Integers of one or two bytes, by the 4-byte words that they lie in: their sum, their squares' and
+ * the best of them, with a few instructions a word. */
+#pragma once
+
+#include "../reductions/argmin.cuh"
+
+namespace KERNELS
+{
+
+/* ---- instructions ---- */
+
+#ifdef __CUDA_ARCH__
+
+/* Four products of bytes, added up onto `onto`. */
+__device__ __forceinline__ int dot_of_bytes(int a, int b, int onto)
+{
+    return __dp4a(a, b, onto);
+}
+
+__device__ __forceinline__ unsigned dot_of_bytes(unsigned a, unsigned b, unsigned onto)
+{
+    return __dp4a(a, b, onto);
+}
+
+/* Two products of a half of a and a byte of b. */
+__device__ __forceinline__ int dot_of_halves(int a, int b, int onto)
+{
+    return __dp2a_lo(a, b, onto);
+}
+
+__device__ __forceinline__ unsigned dot_of_halves(unsigned a, unsigned b, unsigned onto)
+{
+    return __dp2a_lo(a, b, onto);
+}
+
+#endif
+
+/* ---- words ---- */
+
+/* The bytes of a, from 0 on, and of b, from 4 on, that a selector names, lowest first. */
+__device__ __forceinline__ uint32_t selected_bytes(uint32_t a, uint32_t b, uint32_t selector)
+{
+#ifdef __CUDA_ARCH__
+    return __byte_perm(a, b, selector);
+#else
+    const uint64_t both = uint64_t(b) << 32 | a;
+    uint32_t word = 0;
+    for (unsigned k = 0; k < 4; k++)
+        word |= uint32_t(both >> 8 * (selector >> 4 * k & 7) & 0xff) << 8 * k;
+    return word;
+#endif
+}
+
+/* The greater or the less of each of two signed halves. */
+template <bool Least>
+__device__ __forceinline__ uint32_t best_of_signed_halves(uint32_t a, uint32_t b)
+{
+#ifdef __CUDA_ARCH__
+    return Least ? __vmins2(a, b) : __vmaxs2(a, b);
+#else
+    uint32_t word = 0;
+    for (unsigned k = 0; k < 32; k += 16) {
+        const int16_t x = int16_t(a >> k), y = int16_t(b >> k);
+        word |= uint32_t(uint16_t((x < y) == Least ? x : y)) << k;
+    }
+    return word;
+#endif
+}
+
+/* The low half of 8 bytes that are moved down by so many. */
+__device__ __forceinline__ uint32_t moved_down(uint32_t low, uint32_t high, unsigned bytes)
+{
+#ifdef __CUDA_ARCH__
+    return __funnelshift_r(low, high, 8 * bytes);
+#else
+    return uint32_t((uint64_t(high) << 32 | low) >> 8 * bytes);
+#endif
+}
+
+template <class Word>
+__device__ __forceinline__ Word moved_up(Word word, unsigned by)
+{
+    return Word(uint32_t(word) << by);
+}
+
+/* Element number k of a word, counted from its lowest bits. A word is signed if its elements are.
+ */
+template <unsigned Bits, class Word>
+__device__ __forceinline__ Word element_of_word(Word word, unsigned k)
+{
+    return moved_up(word, 32 - Bits - Bits * k) >> (32 - Bits);
+}
+
+/* Two or four elements a word. */
+template <unsigned Bits, class Word>
+struct elements_in {
+    using word = Word;
+    static constexpr unsigned bits = Bits, count = 32 / Bits;
+
+    FOLD_FUNCTION Word from(uint32_t bits_of_word)
+    {
+        return Word(bits_of_word);
+    }
+
+    /* A word full of an element. */
+    FOLD_FUNCTION uint32_t repeated(Word x)
+    {
+        constexpr uint32_t mask = (1u << Bits) - 1;
+        return (uint32_t(x) & mask) * (~0u / mask);
+    }
+
+    FOLD_FUNCTION Word sum(Word x, Word onto)
+    {
+#ifdef __CUDA_ARCH__
+        if constexpr (Bits == 8)
+            return dot_of_bytes(x, Word(0x01010101), onto);
+        else
+            return dot_of_halves(x, Word(0x0101), onto);
+#else
+        for (unsigned k = 0; k < count; k++)
+            onto += element_of_word<Bits>(x, k);
+        return onto;
+#endif
+    }
+
+    FOLD_FUNCTION int64_t squares_one_by_one(Word x, int64_t onto)
+    {
+#pragma unroll
+        for (unsigned k = 0; k < count; k++)
+            onto += int64_t(element_of_word<Bits>(x, k)) * element_of_word<Bits>(x, k);
+        return onto;
+    }
+
+    FOLD_FUNCTION int64_t squares(Word x, int64_t onto)
+    {
+#ifdef __CUDA_ARCH__
+        if constexpr (Bits == 8) /* a batch's fit into a word */
+            return dot_of_bytes(x, x, Word(onto));
+        else
+            return squares_one_by_one(x, onto);
+#else
+        return squares_one_by_one(x, onto);
+#endif
+    }
+
+    /* It fits into a word. */
+    FOLD_FUNCTION Word product(Word x)
+    {
+        Word whole = element_of_word<Bits>(x, 0);
+#pragma unroll
+        for (unsigned k = 1; k < count; k++)
+            whole *= element_of_word<Bits>(x, k);
+        return whole;
+    }
+};
+
+/* How an element type lies in words. */
+template <class In>
+struct packing {
+    static constexpr unsigned bits = 0;
+};
+
+template <>
+struct packing<int8_t> : elements_in<8, int> {};
+template <>
+struct packing<uint8_t> : elements_in<8, unsigned> {};
+template <>
+struct packing<int16_t> : elements_in<16, int> {};
+template <>
+struct packing<uint16_t> : elements_in<16, unsigned> {};
+
+/* The highest bit of elements that are 0, and perhaps of some above them. */
+template <unsigned Bits>
+__host__ __device__ __forceinline__ uint32_t zeros_of(uint32_t x)
+{
+    constexpr uint32_t ones = ~0u / ((1u << Bits) - 1); /* 1 in each */
+    return (x - ones) & ~x & (ones << (Bits - 1));
+}
+
+/* 0x80 in every byte that is not 0: adding 0x7f carries into its highest bit, if that is not set.
+ */
+__host__ __device__ __forceinline__ uint32_t truth_of_bytes(uint32_t x)
+{
+    constexpr uint32_t low = 0x7f7f7f7f;
+    return (((x & low) + low) | x) & ~low;
+}
+
+template <>
+struct packing<boolean> {
+    using word = unsigned;
+    static constexpr unsigned bits = 8, count = 4, truth = 0x80;
+
+    FOLD_FUNCTION word from(uint32_t bits_of_word)
+    {
+        return truth_of_bytes(bits_of_word);
+    }
+
+    FOLD_FUNCTION uint32_t repeated(bool x)
+    {
+        return x ? truth_of_bytes(~0u) : 0;
+    }
+};
+
+template <class In, unsigned N>
+struct in_words {
+    typename packing<In>::word at[N];
+};
+
+/* ---- many words ---- */
+
+template <class In, unsigned N>
+__device__ __forceinline__ int64_t sum_of(const in_words<In, N> &x)
+{
+    typename packing<In>::word sum = 0;
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        sum = packing<In>::sum(x.at[k], sum);
+    return sum;
+}
+
+template <unsigned N>
+__device__ __forceinline__ int64_t sum_of(const in_words<boolean, N> &x)
+{
+    unsigned sum = 0;
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        sum = packing<uint8_t>::sum(x.at[k], sum);
+    return sum / packing<boolean>::truth;
+}
+
+template <class In, unsigned N>
+__device__ __forceinline__ int64_t squares_of(const in_words<In, N> &x)
+{
+    int64_t sum = 0;
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        sum = packing<In>::squares(x.at[k], sum);
+    return sum;
+}
+
+template <unsigned N>
+__device__ __forceinline__ int64_t squares_of(const in_words<boolean, N> &x)
+{
+    return sum_of(x);
+}
+
+template <class Word>
+struct least_and_greatest {
+    Word least, greatest;
+};
+
+/* Of words, the one with the best element at the top is as good as any: so the best of all is found
+ * at the top of the words, or of the words moved up by an element, or by two, or three. */
+template <class In, unsigned N>
+__device__ __forceinline__ least_and_greatest<typename packing<In>::word>
+extremes_of(const in_words<In, N> &x)
+{
+    using word = typename packing<In>::word;
+    constexpr unsigned bits = packing<In>::bits;
+    least_and_greatest<word> all = {by_least<word>::worst, by_greatest<word>::worst};
+#pragma unroll
+    for (unsigned up = 0; up < 32; up += bits) {
+        word low = moved_up(x.at[0], up), high = low;
+#pragma unroll
+        for (unsigned k = 1; k < N; k++) {
+            const word top = moved_up(x.at[k], up);
+            low = least_number(low, top);
+            high = greatest_number(high, top);
+        }
+        all.least = least_number(all.least, low >> (32 - bits));
+        all.greatest = greatest_number(all.greatest, high >> (32 - bits));
+    }
+    return all;
+}
+
+/* The smallest of truth values is whether all are true, the largest whether any is. */
+template <unsigned N>
+__device__ __forceinline__ least_and_greatest<unsigned> extremes_of(const in_words<boolean, N> &x)
+{
+    unsigned all = x.at[0], any = x.at[0];
+#pragma unroll
+    for (unsigned k = 1; k < N; k++) {
+        all &= x.at[k];
+        any |= x.at[k];
+    }
+    return {all == truth_of_bytes(~0u), any != 0};
+}
+
+template <template <class> class Order, class In, unsigned N>
+__device__ __forceinline__ typename packing<In>::word best_of(const in_words<In, N> &x)
+{
+    const auto all = extremes_of(x);
+    constexpr bool is_least = Order<int>::worst > 0;
+    return is_least ? all.least : all.greatest;
+}
+
+} // namespace KERNELS

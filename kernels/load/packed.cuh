@@ -1,0 +1,175 @@
+/* How folds take in integers of one or two bytes: by words, and next to none of them converted.
+ *
+ * packed<Fold, In> derives from std::true_type where a fold has such a way, and has
+ *
+ *     template <unsigned N, class Positions>
+ *     static void take(state &s, const in_words<In, N> &x, Positions at);
+ *
+ * x being N words, at most a batch: 64 elements of one byte, or 32 of two. */
+#pragma once
+
+#include "../reductions.cuh"
+#include "narrow.cuh"
+
+namespace KERNELS
+{
+
+template <class Fold, class In, class = void>
+struct packed : std::false_type {};
+
+template <class In>
+using if_narrow = std::enable_if_t<packing<In>::bits != 0>;
+
+template <class V, class In>
+struct packed<sum<V>, In, if_narrow<In>> : std::true_type {
+    template <unsigned N, class Positions>
+    FOLD_FUNCTION void take(V &s, const in_words<In, N> &x, Positions)
+    {
+        s = added(s, V(sum_of(x)));
+    }
+};
+
+template <class In>
+struct packed<prod<int64_t>, In, if_narrow<In>> : std::true_type {
+    template <unsigned N, class Positions>
+    FOLD_FUNCTION void take(int64_t &s, const in_words<In, N> &x, Positions)
+    {
+#pragma unroll
+        for (unsigned k = 0; k < N; k += 2) {
+            const int64_t a = packing<In>::product(x.at[k]), b = packing<In>::product(x.at[k + 1]);
+            s = prod<int64_t>::merge(s, prod<int64_t>::merge(a, b));
+        }
+    }
+};
+
+template <>
+struct packed<prod<int64_t>, boolean> : std::true_type {
+    template <unsigned N, class Positions>
+    FOLD_FUNCTION void take(int64_t &s, const in_words<boolean, N> &x, Positions)
+    {
+        s *= best_of<by_least>(x);
+    }
+};
+
+template <class V>
+struct packed<nonzero<V>, boolean> : std::true_type {
+    template <unsigned N, class Positions>
+    FOLD_FUNCTION void take(uint64_t &s, const in_words<boolean, N> &x, Positions)
+    {
+        s += uint64_t(sum_of(x));
+    }
+};
+
+template <class V, class In>
+struct packed<nonzero<V>, In, std::enable_if_t<packing<In>::bits == 8>> : std::true_type {
+    template <unsigned N, class Positions>
+    FOLD_FUNCTION void take(uint64_t &s, const in_words<In, N> &x, Positions)
+    {
+        in_words<boolean, N> truth;
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            truth.at[k] = packing<boolean>::from(x.at[k]);
+        s += uint64_t(sum_of(truth));
+    }
+};
+
+template <class V, class In>
+struct packed<min<V>, In, if_narrow<In>> : std::true_type {
+    template <unsigned N, class Positions>
+    FOLD_FUNCTION void take(V &s, const in_words<In, N> &x, Positions)
+    {
+        s = least_of(s, V(best_of<by_least>(x)));
+    }
+};
+
+template <class V, class In>
+struct packed<max<V>, In, if_narrow<In>> : std::true_type {
+    template <unsigned N, class Positions>
+    FOLD_FUNCTION void take(V &s, const in_words<In, N> &x, Positions)
+    {
+        s = greatest_of(s, V(best_of<by_greatest>(x)));
+    }
+};
+
+template <class V, class In>
+struct packed<extremes<V>, In, if_narrow<In>> : std::true_type {
+    template <unsigned N, class Positions>
+    FOLD_FUNCTION void take(state_of<extremes<V>> &s, const in_words<In, N> &x, Positions)
+    {
+        const auto all = extremes_of(x);
+        s = extremes<V>::merge(s, {V(all.least), V(all.greatest)});
+    }
+};
+
+/* The best of a batch first; where it is, only where it matters. */
+template <class V, template <class> class Order, class In>
+struct packed<position_of_best<V, Order>, In, if_narrow<In>> : std::true_type {
+    using fold = position_of_best<V, Order>;
+
+    template <unsigned N, class Positions>
+    FOLD_FUNCTION void take(state_of<fold> &s, const in_words<In, N> &x, Positions at)
+    {
+        const V best = V(best_of<Order>(x));
+        if (s.index == UINT64_MAX || Order<V>::better(best, s.value))
+            s = fold::merge(s, fold::lift(best, at(first_of(x, packing<In>::repeated(best)))));
+    }
+
+  private:
+    /* First the word, and then the element in it: rare, so it is to need few registers. */
+    template <unsigned N>
+    FOLD_FUNCTION unsigned first_of(const in_words<In, N> &x, uint32_t wanted)
+    {
+        constexpr unsigned bits = packing<In>::bits, count = packing<In>::count;
+        uint32_t found = 0;
+        unsigned first = 0;
+#pragma unroll
+        for (unsigned k = N; k-- > 0;) {
+            const uint32_t equal = zeros_of<bits>(uint32_t(x.at[k]) ^ wanted);
+            found = equal ? equal : found;
+            first = equal ? k * count : first;
+        }
+        for (uint32_t lowest = 1u << (bits - 1); !(found & lowest); found >>= bits)
+            first++;
+        return first;
+    }
+};
+
+/* Exact, since there are 2, 4, 8 ... elements. */
+template <class In, unsigned N>
+__device__ __forceinline__ moments<double> moments_of(const in_words<In, N> &x)
+{
+    constexpr int count = N * packing<In>::count;
+    const int64_t sum = sum_of(x), deviation = count * squares_of(x) - sum * sum;
+    return {double(count), double(sum) * (1.0 / count), double(deviation) * (1.0 / count)};
+}
+
+template <class In>
+struct packed<variance<double>, In, if_narrow<In>> : std::true_type {
+    template <unsigned N, class Positions>
+    FOLD_FUNCTION void take(moments<double> &s, const in_words<In, N> &x, Positions)
+    {
+        s = merged(s, moments_of(x));
+    }
+};
+
+template <class In>
+struct packed<norm2<double>, In, if_narrow<In>> : std::true_type {
+    template <unsigned N, class Positions>
+    FOLD_FUNCTION void take(state_of<norm2<double>> &s, const in_words<In, N> &x, Positions)
+    {
+        s.middle += double(squares_of(x));
+    }
+};
+
+template <class V, class In>
+struct packed<summary<V>, In, if_narrow<In>> : std::true_type {
+    template <unsigned N, class Positions>
+    FOLD_FUNCTION void take(state_of<summary<V>> &s, const in_words<In, N> &x, Positions at)
+    {
+        s.numbers = merged(s.numbers, moments_of(x));
+        packed<sum<typename summary<V>::total>, In>::take(s.sum, x, at);
+        packed<extremes<V>, In>::take(s.ends, x, at);
+    }
+};
+
+} // namespace KERNELS

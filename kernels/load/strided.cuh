@@ -1,0 +1,158 @@
+/* Arrays that are not flat, at memory bandwidth: rows that do not touch, elements that do not, and
+ * masks, for the default method.
+ *
+ * A group of neighbouring threads, its lanes, at most a warp, shares a row or a stretch of a long
+ * one, so that a row's place is worked out once for many elements; short rows get small groups. The
+ * group moves through it window by window, each thread filling its slots at once. How wide all that
+ * is, the host has worked out. */
+#pragma once
+
+#include "../vector.cuh"
+#include "counted.cuh"
+#include "slots.cuh"
+
+namespace KERNELS
+{
+
+/* A struct kernel_rows, under a name of this namespace. */
+struct strided : kernel_rows {};
+
+/* A stretch of a row, as one thread sees it. */
+struct stretch {
+    const char *data; /* element 0 of the row */
+    const unsigned char *mask;
+    uint64_t position; /* of it in the array */
+    int64_t begin;     /* below 0 where the stretch begins in front of the row */
+    bool in_runs;      /* it begins where a run can be loaded */
+};
+
+/* Item number `item` of all stretches, of elements that lie `base` further on than the array's. */
+template <class Layout>
+__device__ __forceinline__ stretch stretch_of(const Layout &from, const kernel_stretches &array,
+                                              uint64_t item, const offsets &base)
+{
+    const unsigned inner = from.dimensions - 1;
+    const uint64_t number = array.stretches == 1 ? item
+                            : inner == 0         ? 0
+                                                 : divide(item, array.stretches);
+    const offsets at = offsets_of(from, inner, number);
+    const char *const data = static_cast<const char *>(from.data) + base.data + at.data;
+    const unsigned before = unsigned(reinterpret_cast<uintptr_t>(data) % 16) >> array.bytes;
+    const unsigned lead = array.aligns ? before : 0;
+    return {data, from.mask ? from.mask + base.mask + at.mask : nullptr,
+            array.base + number * from.shape[inner],
+            int64_t((item - number * array.stretches) << array.stretch) - lead,
+            array.run > 0 && before == lead};
+}
+
+/* Where a stretch ends, at the latest with its row. */
+template <class Layout>
+__device__ __forceinline__ int64_t end_of(const Layout &from, const kernel_stretches &array,
+                                          const stretch &x)
+{
+    const int64_t end = x.begin + (int64_t(1) << array.stretch),
+                  length = from.shape[from.dimensions - 1];
+    return end < length ? end : length;
+}
+
+template <class Fold, bool Twice, unsigned N>
+__device__ __forceinline__ void take_slots(state_of<Fold> &state, const value_of<Fold> (&x)[N],
+                                           const placing &places, uint32_t there)
+{
+    if (Twice && there == low_bits(N))
+        take_values<Fold>(state, x, places, all_shown());
+    else
+        take_values<Fold>(state, x, places, shown_bits{there});
+}
+
+/* Whether narrow elements are loaded several to a slot, out of their order: folds with a small
+ * state have registers left for it. */
+template <class Fold>
+constexpr bool packs = !is_indexed<Fold>::value && sizeof(state_of<Fold>) <= sizeof(uint64_t) &&
+                       sizeof(value_of<Fold>) <= sizeof(uint64_t);
+
+/* Whether means of floats are made of it, so that it counts what a mask shows; fold_makes_means is
+ * the host's word for it. Registers are too few to count where nobody asks. */
+template <class Fold>
+constexpr bool makes_means = false;
+
+template <class V>
+constexpr bool makes_means<sum<V>> = !std::is_integral_v<V>;
+
+/* The window that begins at element `begin` of the row, of a stretch that ends at `end`, as its
+ * group's thread number `lane` takes it. Returns how many elements it has, and adds to `shown`, if
+ * the fold `Counts`, how many of them a mask lets through. What to do where all slots are filled is
+ * compiled `Twice`, without a look at which are. */
+template <class Fold, bool Counts = makes_means<Fold>, bool Twice = true, class Layout>
+__device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned &shown,
+                                                const Layout &from, const kernel_stretches &array,
+                                                const stretch &x, int64_t begin, int64_t end,
+                                                unsigned lane)
+{
+    constexpr unsigned N = slots_of<value_of<Fold>>;
+    using word = typename slot<value_of<Fold>>::type;
+    const unsigned inner = from.dimensions - 1, window = N << array.lanes;
+    const int64_t stride = from.strides[inner], rest = end - begin;
+    const bool whole = begin >= 0 && rest >= window;
+    const bool packed = packs<Fold> && x.in_runs && !x.mask && begin >= 0 &&
+                        rest >= int64_t(window) << array.packing;
+    const unsigned packing = packed ? array.packing : 0;
+    const unsigned run = packed ? 4 - array.bytes : whole && x.in_runs ? array.run : 0;
+    const unsigned apart = run + array.lanes;
+    const int own = int(lane << run);
+    const placing places = {x.position + uint64_t(begin + own), run, apart};
+    const char *const at = x.data + (begin + own) * stride;
+    const int64_t step = stride * (int64_t(1) << apart);
+    uint32_t there = low_bits(N);
+    word words[N];
+    if (whole) {
+        load_words(words, 1u << (array.bytes + packing), all_slots{at, step, run > 0});
+    } else {
+        there = places.before(rest < window ? int(rest) - own : int(window)) &
+                ~places.before(begin < 0 ? int(-begin) - own : 0);
+        load_words(words, 1u << array.bytes, some_slots{at, step, there});
+    }
+    if (x.mask) {
+        const int64_t mask_stride = from.mask_strides[inner];
+        const unsigned char *const mask = x.mask + (begin + own) * mask_stride;
+        if (N >= 4 && run >= 2 && mask_stride == 1 && begin >= 4 &&
+            int64_t(from.shape[inner]) - begin >= window + 4)
+            there = shown_by_words<N>(mask, places);
+        else
+            there = shown_by_bytes<N>(mask, mask_stride, places, there);
+        if (Counts)
+            shown += __popc(there);
+    }
+    for (unsigned part = 0;;) {
+        value_of<Fold> values[N];
+        decode(values, words, from.input);
+        take_slots<Fold, Twice>(state, values, places, there);
+        if (++part >> packing)
+            return window << packing;
+        shift_words(words, 1u << array.bytes);
+    }
+}
+
+template <class Fold>
+__device__ __forceinline__ state_of<Fold> fold_vectors(const strided &rows, uint64_t)
+{
+    const layout &from = rows.from;
+    const kernel_stretches &array = rows.how;
+    const uint64_t groups = threads_in_grid() >> array.lanes;
+    const unsigned lane = threadIdx.x & ((1u << array.lanes) - 1);
+    state_of<Fold> state = Fold::identity();
+    unsigned shown = 0;
+#pragma unroll 1
+    for (uint64_t item = rank_in_grid() >> array.lanes; item < array.items; item += groups) {
+        const stretch x = stretch_of(from, array, item, {0, 0});
+        const int64_t end = end_of(from, array, x);
+#pragma unroll 1
+        for (int64_t i = x.begin; i < end;)
+            i += take_window<Fold>(state, shown, from, array, x, i, end, lane);
+    }
+    if (makes_means<Fold> && array.counted)
+        add_count(array.counted, shown);
+    return state;
+}
+
+} // namespace KERNELS

@@ -1,0 +1,27 @@
+/* A mask's bits, eight to a byte, back to a byte an element: what kernels read. A host's mask takes
+ * an eighth of the bus so, and its bytes are written at the GPU's own rate. */
+#pragma once
+
+#include "../device.cuh"
+
+namespace KERNELS
+{
+
+struct alignas(8) eight_bytes {
+    unsigned char at[8];
+};
+
+/* n bytes of bits, the lowest first. */
+__global__ void unpack(global<const unsigned char> bits, uint64_t n, global<eight_bytes> mask)
+{
+    const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
+    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) {
+        eight_bytes shown;
+#pragma unroll
+        for (unsigned k = 0; k < 8; k++)
+            shown.at[k] = bits[i] >> k & 1;
+        mask[i] = shown;
+    }
+}
+
+} // namespace KERNELS

@@ -1,0 +1,55 @@
+/* Copies of an array in the accumulator's type, its elements one after the other: what the in-place
+ * rungs fold, and all rungs where they have no kernel for the array as it lies. */
+#pragma once
+
+#include "../array.cuh"
+
+#include "common/kernels.h"
+
+namespace KERNELS
+{
+
+/* Of a flat array, which has no mask. */
+template <class In, class Acc>
+__global__ void flat_copy(global<const In> data, uint64_t n, global<Acc> target)
+{
+    const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
+    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step)
+        target[i] = Acc(data[i]);
+}
+
+/* An accumulator that elements are gathered into, in words that a store takes whole. */
+struct gathered_words {
+    uint64_t at[sizeof(union scalar) / sizeof(uint64_t)];
+};
+
+/* Of a layout of any type, from position `first` on, element by element. Where a mask hides one,
+ * `hidden` is there instead and, unless nobody wants to know, a 0 in `shown`. One kernel for all
+ * types: their switches are slow to compile. The accumulators are those of 8 bytes, and complex128.
+ */
+__global__ void gathered_copy(SHARED_PARAMETER(layout) from, uint64_t n, global<uint64_t> target,
+                              enum element accumulator, union scalar hidden,
+                              global<unsigned char> shown, uint64_t first)
+{
+    const unsigned words = accumulator == ELEMENT_COMPLEX128 ? 2 : 1;
+    const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
+    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) {
+        const offsets at = offsets_of(from, from.dimensions, first + i);
+        const bool there = !from.mask || from.mask[at.mask];
+        union scalar value = hidden;
+        if (there) {
+            value = scalar_load(static_cast<const char *>(from.data) + at.data, from.input);
+            value = scalar_convert(value, from.input, from.type);
+            value = scalar_convert(value, from.type, accumulator);
+        }
+        gathered_words stored;
+        memcpy(&stored, &value, sizeof stored);
+        target[i * words] = stored.at[0];
+        if (words > 1)
+            target[i * words + 1] = stored.at[1];
+        if (shown)
+            shown[i] = there;
+    }
+}
+
+} // namespace KERNELS

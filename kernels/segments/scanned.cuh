@@ -1,0 +1,326 @@
+/* Tiles of segments in shared memory. Every thread folds as many neighbours, however long segments
+ * are, and leaves what a segment comes to where its last element was; a scan tells each what those
+ * before it have left of a segment that ends among its own. */
+#pragma once
+
+#include "../axes/staged.cuh"
+#include "../hopper.cuh"
+#include "ragged.cuh"
+
+namespace KERNELS
+{
+
+/* Elements that a thread takes: an odd number of packs, so that neighbours read theirs from
+ * different banks. */
+template <class V>
+constexpr unsigned scanned = SCANNED_BYTES / sizeof(V);
+
+static_assert(SCANNED_BYTES / sizeof(pack<float>) % 2 == 1);
+static_assert(scanned<float> <= 32, "a word marks them");
+
+/* ---- elements in shared memory ---- */
+
+/* From there on GPUs have copies that one thread starts for all. */
+#define BULK_ARCHITECTURE 900
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= BULK_ARCHITECTURE
+
+/* Brings elements to shared memory, at a boundary of 16 bytes or as far from it as they are where
+ * they lie: by one copy that a thread starts for all. */
+struct bringing {
+    shared<mbarrier> brought;
+
+    /* By all threads, before a barrier. */
+    __device__ __forceinline__ explicit bringing(shared<char> barrier)
+        : brought(seen_as<mbarrier>(barrier))
+    {
+        if (threadIdx.x == 0) {
+            mbarrier_init(brought, 1);
+            mbarriers_show();
+        }
+    }
+
+    /* What no pack is made of is a few elements, which copies of their own bring. */
+    template <class V>
+    __device__ __forceinline__ void start(shared<char> room, global<const V> from, unsigned n) const
+    {
+        constexpr unsigned size = pack<V>::size;
+        const shared<V> to = seen_as<V>(room + address_of(from) % sizeof(pack<V>));
+        const unsigned before = elements_to_boundary(from, n), inner = (n - before) / size * size,
+                       single = threadIdx.x, place = single < before ? single : inner + single;
+        if (threadIdx.x == 0) {
+            mbarrier_arrive(brought, inner * unsigned(sizeof(V)));
+            if (inner > 0)
+                bulk_copy(to + before, from + before, inner * unsigned(sizeof(V)), brought);
+        }
+        if (single < 2 * size && place < n)
+            start_copy<sizeof(V)>(to + place, from + place);
+    }
+
+    __device__ __forceinline__ void await() const
+    {
+        await_copies();
+        mbarrier_wait(brought, 0);
+    }
+};
+
+#else
+
+/* The same by copies that every thread starts. */
+struct bringing {
+    __device__ __forceinline__ explicit bringing(shared<char>) {}
+
+    template <class V>
+    __device__ __forceinline__ void start(shared<char> room, global<const V> from, unsigned n) const
+    {
+        start_bringing(room, seen_as<const char>(from), n * unsigned(sizeof(V)));
+    }
+
+    __device__ __forceinline__ void await() const
+    {
+        await_copies();
+    }
+};
+
+#endif
+
+/* Elements that are no values as they lie: threads make states of what copies have brought. */
+struct converting {
+    shared<const char> brought;
+
+    __device__ __forceinline__ explicit converting(shared<char>) {}
+
+    __device__ __forceinline__ void start(shared<char> room, global<const char> from,
+                                          unsigned bytes)
+    {
+        brought = start_bringing(room, from, bytes);
+    }
+
+    template <class Fold>
+    __device__ __forceinline__ void make_states(const ragged &x, shared<state_of<Fold>> states,
+                                                unsigned n) const
+    {
+        await_copies();
+        __syncthreads();
+        each_neighbours<Fold>(x, brought, n, threadIdx.x, x.block,
+                              [&](const auto &values, const auto &places, auto shown) {
+#pragma unroll
+                                  for (unsigned k = 0; k < neighbours_at_once; k++)
+                                      if (shown(k))
+                                          states[places(k)] = Fold::lift(values[k], 0);
+                              });
+    }
+};
+
+/* What a tile has in place of elements: values as they lie, if states are no larger and can be left
+ * there; else states of one element each, which threads make of these. */
+template <class Fold, bool AsTheyLie>
+using staged_of = std::conditional_t<AsTheyLie, value_of<Fold>, state_of<Fold>>;
+
+/* A tile in shared memory. Places are counted from the pack that its first element lies in. */
+template <class Fold, bool AsTheyLie>
+struct scanned_tile {
+    using V = staged_of<Fold, AsTheyLie>;
+    shared<V> data;         /* of place 0 */
+    shared<uint32_t> marks; /* of each thread: which of its elements are the last of something */
+    shared<uint16_t> ends;  /* of segments, counted from the tile's first element */
+    unsigned shift;         /* the place of that */
+    std::conditional_t<AsTheyLie, bringing, converting> elements;
+
+    /* Nothing is marked. */
+    __device__ __forceinline__ scanned_tile()
+        : marks(block_memory<uint32_t>()), elements(before_elements() - SCAN_BARRIER)
+    {
+        marks[threadIdx.x] = 0;
+    }
+
+    static __device__ __forceinline__ shared<char> before_elements()
+    {
+        return block_memory<char>() + blockDim.x * SCAN_MARKS + SCAN_OF_WARPS + SCAN_BARRIER;
+    }
+
+    __device__ __forceinline__ void mark(unsigned place) const
+    {
+        atomicOr(marks + place / scanned<V>, 1u << place % scanned<V>);
+    }
+
+    /* Starts to bring the elements. */
+    __device__ __forceinline__ void start(const ragged &x, const tile_of_segments &tile)
+    {
+        const char *const from = element_at(x, tile.element);
+        const unsigned bytes = tile.elements * unsigned(sizeof(V));
+        data = seen_as<V>(before_elements());
+        ends = seen_as<uint16_t>(before_elements() + (bytes + 2 * 15) / 16 * 16);
+        shift = 0;
+        if constexpr (AsTheyLie) {
+            shift = unsigned(address_of(from) % sizeof(pack<V>) / sizeof(V));
+            elements.start(before_elements(), seen_as<const V>(from), tile.elements);
+        } else {
+            const shared<char> behind_ends = seen_as<char>(ends + (tile.ends + 7) / 8 * 8);
+            elements.start(behind_ends, from, tile.elements << x.bytes);
+        }
+    }
+
+    /* By all threads, once nothing is marked. What lies before the first segment is a thing of its
+     * own, and so is what goes on after the tile. */
+    __device__ __forceinline__ first_segment bring(const ragged &x, const tile_of_segments &tile)
+    {
+        start(x, tile);
+        for (unsigned j = threadIdx.x; j < tile.ends; j += blockDim.x) {
+            const uint64_t k = tile.segment + j, end = end_of_segment(x.of, k);
+            const unsigned within = unsigned(end - tile.element), place = shift + within;
+            ends[j] = uint16_t(within);
+            if (uint64_t(x.of.offsets[k]) != end && place > 0)
+                mark(place - 1);
+        }
+        const first_segment first(x, tile);
+        if (threadIdx.x == 0 && shift + first.lead > 0)
+            mark(shift + first.lead - 1);
+        if (threadIdx.x == 0 && tile.elements > 0)
+            mark(shift + tile.elements - 1);
+        if constexpr (AsTheyLie)
+            elements.await();
+        else
+            elements.template make_states<Fold>(x, data, tile.elements);
+        __syncthreads();
+        return first;
+    }
+};
+
+/* ---- the scan ---- */
+
+/* Folds a thread's elements, each state to the next mark, and leaves it there; the last, which no
+ * mark ends, is the result. */
+template <class Fold, bool AsTheyLie>
+__device__ __forceinline__ state_of<Fold> fold_to_marks(shared<staged_of<Fold, AsTheyLie>> data,
+                                                        uint32_t marks)
+{
+    using packed = pack<staged_of<Fold, AsTheyLie>>;
+    constexpr unsigned packs = SCANNED_BYTES / sizeof(packed);
+    const shared<const packed> from = seen_as<const packed>(data);
+    packed loaded[packs];
+    state_of<Fold> state = Fold::identity();
+#pragma unroll
+    for (unsigned p = 0; p < packs; p++)
+        loaded[p] = from[p];
+#pragma unroll
+    for (unsigned k = 0; k < packs * packed::size; k++) {
+        const auto x = loaded[k / packed::size].at[k % packed::size];
+        if constexpr (AsTheyLie)
+            state = Fold::merge(state, Fold::lift(x, 0));
+        else
+            state = Fold::merge(state, x);
+        if (marks >> k & 1) {
+            *seen_as<state_of<Fold>>(data + k) = state;
+            state = Fold::identity();
+        }
+    }
+    return state;
+}
+
+/* What all threads before this one have left since the last mark. By all threads of a block. */
+template <class Fold>
+__device__ __forceinline__ state_of<Fold> carried_here(state_of<Fold> left, bool marked)
+{
+    struct of_warp {
+        state_of<Fold> left;
+        unsigned marked;
+    };
+    static_assert(sizeof(of_warp) * (TILE_THREADS / warp_size) <= SCAN_OF_WARPS);
+    const shared<of_warp> of_warps =
+        seen_as<of_warp>(block_memory<char>() + blockDim.x * SCAN_MARKS);
+    const unsigned lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size,
+                   votes = __ballot_sync(whole_warp, marked),
+                   since = warp_size - 1 - __clz(int((votes & low_bits(lane + 1)) | 1));
+#pragma unroll
+    for (unsigned offset = 1; offset < warp_size; offset *= 2) {
+        const state_of<Fold> other = shuffle_up(left, offset);
+        if (lane >= since + offset)
+            left = Fold::merge(other, left);
+    }
+    if (lane == warp_size - 1)
+        of_warps[warp] = {left, votes};
+    __syncthreads();
+    state_of<Fold> carried = shuffle_up(left, 1);
+    if (lane == 0)
+        carried = Fold::identity();
+    if (votes & low_bits(lane))
+        return carried;
+#pragma unroll 1
+    for (unsigned k = warp; k-- > 0;) {
+        carried = Fold::merge(of_warps[k].left, carried);
+        if (of_warps[k].marked)
+            break;
+    }
+    return carried;
+}
+
+/* ---- the kernel ---- */
+
+/* What a tile has of a segment, once all states are where elements were. */
+template <class Fold, bool AsTheyLie>
+__device__ __forceinline__ state_of<Fold>
+state_of_part(const ragged &x, const tile_of_segments &tile, const part_of_segment &part,
+              shared<const state_of<Fold>> last)
+{
+    const char *const alone = element_at(x, tile.element + part.begin);
+    state_of<Fold> state = Fold::identity();
+    if (!part.alone)
+        return part.n > 0 ? *last : state;
+    if constexpr (AsTheyLie)
+        state = Fold::lift(*seen_as<const value_of<Fold>>(alone), 0);
+    else
+        take_neighbours<Fold>(state, x, alone, 1u, 0, 0);
+    return state;
+}
+
+/* This block's tile, if offsets rise. What there is to load is asked for at the same time, so
+ * splits are 0 where nobody has stored them. */
+__device__ __forceinline__ bool find_tile(const ragged &x, tile_of_segments &tile)
+{
+    const uint64_t number = blockIdx.x;
+    const volatile uint64_t *const splits = x.splits + number;
+    const uint64_t first = splits[0], last = splits[1];
+    const unsigned broken = *static_cast<const volatile unsigned *>(x.order);
+    tile = tile_of_segments(x, number, first, last);
+    return !broken;
+}
+
+template <class Fold, bool AsTheyLie>
+__global__ void __launch_bounds__(TILE_THREADS, blocks_of_tiles(sizeof(value_of<Fold>)))
+    scan_tiles(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
+               global<state_of<Fold>> tails)
+{
+    using staged_element = staged_of<Fold, AsTheyLie>;
+    scanned_tile<Fold, AsTheyLie> staged;
+    tile_of_segments tile;
+    __syncthreads();
+    await_launch();
+    if (!find_tile(x, tile))
+        return;
+    const first_segment begun = staged.bring(x, tile);
+    let_next_begin();
+    const unsigned first = threadIdx.x * scanned<staged_element>;
+    const shared<staged_element> own = staged.data + first;
+    const uint32_t marks = staged.marks[threadIdx.x];
+    state_of<Fold> left = Fold::identity();
+    if (first < staged.shift + tile.elements)
+        left = fold_to_marks<Fold, AsTheyLie>(own, marks);
+    const state_of<Fold> carried = carried_here<Fold>(left, marks != 0);
+    if (marks != 0) {
+        const unsigned lowest = warp_size - 1 - __clz(int(marks & (0 - marks)));
+        const shared<state_of<Fold>> there = seen_as<state_of<Fold>>(own + lowest);
+        *there = Fold::merge(carried, *there);
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (unsigned k = threadIdx.x; k <= tile.ends; k += blockDim.x) {
+        const part_of_segment part(x, tile, begun, staged.ends, k);
+        const state_of<Fold> state = state_of_part<Fold, AsTheyLie>(
+            x, tile, part,
+            seen_as<const state_of<Fold>>(staged.data + staged.shift + part.begin + part.n - 1));
+        store_part<Fold>(x, tile, begun.carries, part, k, state, heads, tails);
+    }
+}
+
+} // namespace KERNELS

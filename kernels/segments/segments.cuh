@@ -1,0 +1,207 @@
+/* Segments of an array, each reduced to a result. Segments may be of any lengths, most of them
+ * short and a few very long, so blocks share elements and not segments: each takes a tile of the
+ * sequence that elements and ends of segments are (struct kernel_segments), and folds what lies
+ * there of each segment (scanned.cuh). Segments that reach over a tile's ends leave a state for
+ * every tile that they lie in, which are folded by a launch of their own, always in the same order.
+ *
+ * That takes offsets that rise. All others, and few, take the plain way: a team a segment, a block
+ * for each long one. Which way it is to be, a first launch finds out on the device.
+ *
+ * The tiles are those of Merrill and Garland, "Merge-based parallel sparse matrix-vector
+ * multiplication", SC 2016. */
+#pragma once
+
+#include "../axes/staged.cuh"
+#include "ragged.cuh"
+
+namespace KERNELS
+{
+
+/* ---- the survey ---- */
+
+/* How many of so many places, which rise, are before one. */
+__device__ __forceinline__ unsigned places_before(shared<const uint64_t> places, unsigned count,
+                                                  uint64_t one)
+{
+    unsigned low = 0, high = count;
+    while (low < high) {
+        const unsigned middle = (low + high) / 2;
+        if (places[middle] < one)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* A block takes so many ends, and all tiles that begin after the end before them and no later than
+ * the last of them. */
+__global__ void survey_segments(SHARED_PARAMETER(ragged) x)
+{
+    const shared<uint64_t> places = block_memory<uint64_t>();
+    const uint64_t first = uint64_t(blockIdx.x) * SURVEYED, left = x.of.count - first;
+    const unsigned count = left < SURVEYED ? unsigned(left) : unsigned(SURVEYED);
+    bool broken = false;
+    let_next_begin();
+    for (unsigned j = threadIdx.x; j < count; j += blockDim.x) {
+        const uint64_t k = first + j, end = end_of_segment(x.of, k);
+        broken |= !segment_is_within(&x.of, k) || uint64_t(x.of.offsets[k]) > end;
+        places[j] = end + k;
+    }
+    broken = __syncthreads_or(broken);
+    if (broken && threadIdx.x == 0)
+        atomicOr(x.order, unsigned(ORDER_BROKEN));
+    if (broken)
+        return;
+    const uint64_t begin =
+                       first ? divide(uint64_t(x.of.offsets[first]) + first - 1, x.tile) + 1 : 0,
+                   last = divide(places[count - 1], x.tile);
+    for (uint64_t t = begin + threadIdx.x; t <= last; t += blockDim.x)
+        x.splits[t] = first + places_before(places, count, t * x.tile);
+    if (left == count && threadIdx.x == 0)
+        x.splits[x.tiles] = x.of.count;
+}
+
+/* ---- one by one ---- */
+
+/* What becomes a result: a segment wherever it lies, or states. */
+struct work_item {
+    uint64_t parts; /* elements, or states; 0 where there is nothing */
+    uint64_t first; /* of them */
+    uint64_t n, k;  /* elements and number of the segment */
+    bool there;
+};
+
+/* One that does not lie in the array is nothing. */
+__device__ __forceinline__ work_item whole_segment(const ragged &x, uint64_t k)
+{
+    work_item item = {0, 0, 0, k, k < x.of.count};
+    if (!item.there)
+        return item;
+    if (segment_is_within(&x.of, k)) {
+        const segment found = segment_at(&x.of, k);
+        item.first = found.start;
+        item.parts = item.n = found.n;
+    } else if (x.result.findings) {
+        atomicOr(x.result.findings, unsigned(FOUND_OUTSIDE));
+    }
+    return item;
+}
+
+/* What the tiles that a segment reaches over have left of it: the tails of all but the last, and
+ * that one's head. A tile's number stands for the segment that ends in it. */
+__device__ __forceinline__ work_item carried_segment(const ragged &x, uint64_t number)
+{
+    work_item item = {0, 0, 0, 0, false};
+    if (number >= x.tiles)
+        return item;
+    const tile_of_segments tile(x, number, x.splits[number], x.splits[number + 1]);
+    const first_segment first(x, tile);
+    if (!first.carries || tile.ends == 0)
+        return item;
+    item.there = true;
+    item.k = tile.segment;
+    item.n = end_of_segment(x.of, item.k) - first.begins;
+    item.first = divide(first.begins + item.k, x.tile);
+    item.parts = number - item.first + 1;
+    return item;
+}
+
+template <class Fold>
+__device__ __forceinline__ void
+take_states(state_of<Fold> &state, const work_item &item, global<const state_of<Fold>> heads,
+            global<const state_of<Fold>> tails, unsigned number, unsigned team)
+{
+    const uint64_t last = item.parts - 1;
+#pragma unroll 4
+    for (uint64_t k = number; k < item.parts; k += 1u << team)
+        state = Fold::merge(state, k < last ? tails[item.first + k] : heads[item.first + last]);
+}
+
+/* The first of a team's threads gets the fold of all their states; a team that is more than a warp
+ * is a block. */
+template <class Fold>
+__device__ __forceinline__ state_of<Fold> fold_team_or_block(unsigned team, state_of<Fold> state)
+{
+    const shared<state_of<Fold>> of_warps = block_memory<state_of<Fold>>();
+    state = fold_team<Fold>(team < 5 ? team : 5, state);
+    if (team <= 5)
+        return state;
+    if (threadIdx.x % warp_size == 0)
+        of_warps[threadIdx.x / warp_size] = state;
+    __syncthreads();
+    if (threadIdx.x == 0)
+#pragma unroll 1
+        for (unsigned warp = 1; warp < blockDim.x / warp_size; warp++)
+            state = Fold::merge(state, of_warps[warp]);
+    return state;
+}
+
+/* Most segments that reach over a tile's end have two states, and few more than a handful. */
+constexpr unsigned carried_team = 2, carried_most = 16 << carried_team;
+
+/* The number of the first bit that is set from one on, `count` where there is none. */
+__device__ __forceinline__ unsigned next_set(shared<const uint32_t> bits, unsigned from,
+                                             unsigned count)
+{
+#pragma unroll 1
+    while (from < count) {
+        const uint32_t word = bits[from / 32] >> from % 32;
+        if (word)
+            return from + 31 - __clz(int(word & (0 - word)));
+        from = (from / 32 + 1) * 32;
+    }
+    return count;
+}
+
+/* All segments, or those that tiles have left: each by a team, and after them, where one has many
+ * parts, each of these by all of the block. */
+template <class Fold>
+__global__ void fold_segments(SHARED_PARAMETER(ragged) x, global<state_of<Fold>> heads,
+                              global<state_of<Fold>> tails)
+{
+    constexpr size_t of_warp = sizeof(state_of<Fold>) > 8 ? sizeof(state_of<Fold>) : 8;
+    const shared<uint32_t> longs =
+        seen_as<uint32_t>(block_memory<char>() + blockDim.x / warp_size * of_warp);
+    const bool clears = threadIdx.x < blockDim.x / 32;
+    if (clears)
+        longs[threadIdx.x] = 0;
+    __syncthreads();
+    await_launch();
+    const bool carried = x.order && !*x.order;
+    const unsigned few = carried ? carried_team : x.team, most = carried ? carried_most : x.most,
+                   teams = blockDim.x >> few;
+    const uint64_t count = carried ? x.tiles : x.of.count;
+    uint64_t first = uint64_t(blockIdx.x) * teams;
+#pragma unroll 1
+    for (unsigned turn = teams; first < count;) { /* that of a long one, or of all others */
+        const bool alone = turn < teams;
+        const unsigned team = alone ? x.block : few, number = threadIdx.x & ((1u << team) - 1),
+                       at = alone ? turn : threadIdx.x >> few;
+        const work_item item =
+            carried ? carried_segment(x, first + at) : whole_segment(x, first + at);
+        const bool is_long = item.parts > most, takes = item.there && is_long == alone;
+        state_of<Fold> state = Fold::identity();
+        if (takes && carried)
+            take_states<Fold>(state, item, heads, tails, number, team);
+        else if (takes)
+            take_neighbours<Fold>(state, x, element_at(x, item.first), item.parts, number, team);
+        state = fold_team_or_block<Fold>(team, state);
+        if (number == 0 && takes)
+            store_segment<Fold>(x, state, item.n, item.k);
+        if (number == 0 && is_long && !alone)
+            atomicOr(longs + at / 32, 1u << at % 32);
+        if (__syncthreads_or(is_long)) {
+            turn = next_set(longs, alone ? turn + 1 : 0, teams);
+            if (turn < teams)
+                continue;
+            __syncthreads();
+            if (clears)
+                longs[threadIdx.x] = 0;
+            __syncthreads();
+        }
+        first += uint64_t(gridDim.x) * teams;
+    }
+}
+
+} // namespace KERNELS
