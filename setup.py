@@ -165,7 +165,8 @@ class BuildExt(build_ext):
             registers = [] if source == LIBRARY else [f"-maxrregcount={REGISTERS}"]
             command = toolkit.command(tuned=source == LIBRARY, least=least)
             words = [*command, "-Icsrc", *registers, *defines]
-            jobs.append(Job(words, Path("kernels/units", source), self.object(f"kernels/cuda_{name}")))
+            target = self.object(f"kernels/cuda_{name}")
+            jobs.append(Job(words, Path("kernels/units", source), target))
         return jobs
 
     def simulated_jobs(self) -> list[Job]:

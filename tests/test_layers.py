@@ -21,11 +21,14 @@ BELOW = {
     "schedule": ("plan", "arrays", "common"),
     "threads": ("common",),
     "run": ("threads", "schedule", "plan", "arrays", "common"),
-    "cpu": ("run", "plan", "arrays", "common"),
+    "cpu": ("run", "threads", "schedule", "plan", "arrays", "common"),
     "simulated": ("run", "threads", "schedule", "plan", "arrays", "common"),
     "cuda": ("run", "threads", "schedule", "plan", "arrays", "common"),
-    "python": ("cpu", "simulated", "cuda", "run", "threads", "schedule", "plan", "arrays", "common"),
-    "testing": ("python", "run", "plan", "arrays", "common"),
+    "python": (
+        *("cpu", "simulated", "cuda"),
+        *("run", "threads", "schedule", "plan", "arrays", "common"),
+    ),
+    "testing": ("python", "run", "schedule", "plan", "arrays", "common"),
 }
 FROM_KERNELS = "common"
 NOT_IN_KERNELS = re.compile(r"Python\.h|numpy/")

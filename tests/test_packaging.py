@@ -425,7 +425,7 @@ def test_every_unit_of_the_kernels_has_its_source_and_an_object_of_its_own(build
     units = script["kernel_units"]("table")
     assert len({name for _, name, _ in units}) == len(units)
     for source in (*(source for source, _, _ in units), script["NO_LATER"]):
-        assert (ROOT / "kernels" / source).exists()
+        assert (ROOT / "kernels/units" / source).exists()
     assert (ROOT / script["LOOPS"]).exists()
     listed = {*script["SOURCES"], *script["APART"]}
     assert listed == {str(path.relative_to(ROOT)) for path in ROOT.glob("csrc/**/*.c")}
