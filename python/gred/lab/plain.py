@@ -6,8 +6,9 @@ Understood are kernels of one array, one array of results, and a length,
 
 of int, long long, unsigned long long, float or double, or of a template's <class T>, with or
 without <unsigned Block>. For the simulated device their pointers become memory<T>, which counts
-accesses, and __shared__ declarations pieces of the simulated block's memory; for a GPU they stay what they are. Either way the kernel becomes a __device__ function that a
-kernel of the ladder's form calls. Lines stay where they are, so messages are of the user's own.
+accesses, and __shared__ declarations pieces of the simulated block's memory; for a GPU they stay
+what they are. Either way the kernel becomes a __device__ function that a kernel of the ladder's
+form calls. Lines stay where they are, so messages are of the user's own.
 """
 
 from __future__ import annotations
