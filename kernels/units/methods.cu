@@ -197,19 +197,21 @@ const void *flat_kernel(const kernel_key &key)
     return key.method == METHOD_last_block ? find_default(key.input, key.accumulator) : nullptr;
 }
 
+} // namespace
+
+/* Under a name of its own in each unit: compilers may merge instances that a template argument of
+ * an unnamed namespace tells apart. */
 template <template <class> class Kernel>
-struct strided_entry {
+struct OF_FOLD(strided) {
     static const void *of(const kernel_key &key)
     {
         return strided_all<GRED_FOLD, Kernel, uint64_as>(key.input, key.accumulator);
     }
 };
 
-} // namespace
-
 const void *OF_FOLD(kernel)(kernel_key key)
 {
-    return key.kind == KERNEL_FLAT ? flat_kernel(key) : strided_kernel<strided_entry>(key);
+    return key.kind == KERNEL_FLAT ? flat_kernel(key) : strided_kernel<OF_FOLD(strided)>(key);
 }
 
 } // namespace KERNELS
