@@ -1,15 +1,15 @@
 /* Accumulators: what a thread keeps of an op and an element type while it loads vectors of 16
- * bytes, one state a lane, each in as little as it takes. accumulator<Op, In, Words> has
+ * bytes, or of fewer words of narrow elements: one state a lane, each in as little as it takes.
+ * accumulator<Op, In, Words> has
  *
- *     static constexpr unsigned columns;         lanes of a vector
- *     void take(rows, before, valid);            a batch of vectors; `before` were taken before,
- * and `valid` of these are there: what fills up the rest changes no state (neutral.cuh) made(c,
- * taken)                             what a result of lane c alone is made of (row_folds.cuh)
- *     state(c, taken, repeats, part)             the state of lane c
- *     across(taken)                              all lanes as one: a state or, where positions
- *                                                matter, a found<V>
+ *     static constexpr unsigned columns;   lanes of a vector
+ *     void take(rows, before, valid);      a batch of vectors, after `before` others
+ *     made(c, taken)                       what a result of lane c is made of: row_folds.cuh
+ *     state(c, taken, repeats, part)       the state of lane c
+ *     across(taken)                        all lanes as one: a state; if indexed, a found<V>
  *
- * Of columns lanes are neighbouring results, and vectors rows; of a row, vectors lie one after the
+ * Of a batch `valid` vectors are there; what fills up the rest changes no state (neutral.cuh). Of
+ * columns lanes are neighbouring results, and vectors rows; of a row, vectors lie one after the
  * other. An accumulator takes ROWS_A_BLOCK vectors at most, see there. */
 #pragma once
 

@@ -2,8 +2,9 @@
  * to their last, in registers. LONE_LOADS loads are under way before it waits for any: of rows of
  * one load's columns or, where rows are few, of several loads' columns.
  *
- * Results are of usual types and neighbours, as columns are. Where those of one load take more than
- * 16 bytes, threads of a warp exchange what they are made of, and neighbours store neighbours.
+ * Results are of usual types and neighbours, as columns are; or of a few neighbouring columns each.
+ * Where those of one load take more than 16 bytes, threads of a warp exchange what they are made
+ * of, and neighbours store neighbours. Rows of 8 bytes are loaded as such.
  *
  * Where rows begin off boundaries, each thread loads the 16 bytes at a boundary in which its
  * columns begin, and gets those in which they end from its neighbour; a warp's last thread loads
