@@ -111,7 +111,7 @@ __device__ __forceinline__ Acc dot_of_packs(const in_packs<In> &x, const factor_
 
 template <class In, class Acc>
 __global__ void dot(global<const In> data, uint64_t n, global<Acc> partials,
-                    global<unsigned> tickets, struct ending ending, enum fold, enum element,
+                    global<unsigned> tickets, struct epilogue epilogue, enum fold, enum element,
                     unsigned, SHARED_PARAMETER(struct exact_result), global<const In> factors)
 {
     const in_packs<In> x(data, n);
@@ -122,7 +122,7 @@ __global__ void dot(global<const In> data, uint64_t n, global<Acc> partials,
         total =
             added(total, multiplied(factor_of<Acc>(data[single]), factor_of<Acc>(factors[single])));
     fold_in_last_block<sum<Acc>>(block_fold<sum<Acc>>(total), blockIdx.x, gridDim.x, partials,
-                                 tickets, ending);
+                                 tickets, epilogue);
 }
 
 } // namespace KERNELS

@@ -10,10 +10,10 @@
  *
  * and, where taking many values at once is better than merging one after the other,
  *
- *     template <unsigned N, class Positions, class Shown = all_shown>
- *     static void absorb(state &s, const value (&x)[N], Positions at, Shown shown = {});
+ *     template <unsigned N, class Positions, class Valid = all_valid>
+ *     static void absorb(state &s, const value (&x)[N], Positions at, Valid valid = {});
  *
- * x[k] being number at(k) of the array, numbers that rise with k, and taking part if shown(k).
+ * x[k] being number at(k) of the array, numbers that rise with k, and taking part if valid(k).
  *
  * A reduction is what becomes of a fold's state: finishing<REDUCTION_name>::apply. Where that is
  * next to nothing, finishing<REDUCTION_name>::is_stored is there, and the fold has
@@ -68,14 +68,14 @@ struct in_a_row {
     }
 };
 
-/* Runs of `length` that begin `apart` from each other. */
+/* Runs of `length` that begin `pitch` from each other. */
 template <unsigned Length>
 struct in_runs {
-    uint64_t first, apart;
+    uint64_t first, pitch;
 
     __host__ __device__ __forceinline__ uint64_t operator()(unsigned k) const
     {
-        return first + k / Length * apart + k % Length;
+        return first + k / Length * pitch + k % Length;
     }
 };
 
@@ -90,7 +90,7 @@ struct in_steps {
 };
 
 /* All of many values take part. */
-struct all_shown {
+struct all_valid {
     __host__ __device__ __forceinline__ constexpr bool operator()(unsigned) const
     {
         return true;
@@ -103,7 +103,7 @@ struct all_shown {
     }
 
     /* Those from number `first` on. */
-    __host__ __device__ __forceinline__ constexpr all_shown from(unsigned) const
+    __host__ __device__ __forceinline__ constexpr all_valid from(unsigned) const
     {
         return {};
     }
@@ -118,7 +118,7 @@ __host__ __device__ __forceinline__ unsigned bits_set(uint32_t word)
 }
 
 /* Those whose bits are set take part. */
-struct shown_bits {
+struct valid_bits {
     uint32_t bits;
 
     __host__ __device__ __forceinline__ bool operator()(unsigned k) const
@@ -131,7 +131,7 @@ struct shown_bits {
         return bits_set(bits & (n < 32 ? (1u << n) - 1 : ~0u));
     }
 
-    __host__ __device__ __forceinline__ shown_bits from(unsigned first) const
+    __host__ __device__ __forceinline__ valid_bits from(unsigned first) const
     {
         return {bits >> first};
     }

@@ -8,15 +8,15 @@
 namespace KERNELS
 {
 
-/* Elements i and i + apart, as far as the array reaches; the identity where it does not. */
+/* Elements i and i + pitch, as far as the array reaches; the identity where it does not. */
 template <class Fold, class Array>
 __device__ __forceinline__ state_of<Fold> fold_pair(Array data, uint64_t n, uint64_t i,
-                                                    uint64_t apart)
+                                                    uint64_t pitch)
 {
     if (i >= n)
         return Fold::identity();
     const state_of<Fold> first = load<Fold>(data, i);
-    return i + apart < n ? Fold::merge(first, load<Fold>(data, i + apart)) : first;
+    return i + pitch < n ? Fold::merge(first, load<Fold>(data, i + pitch)) : first;
 }
 
 /* This thread's share of the array, two elements a step. */

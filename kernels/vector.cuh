@@ -67,30 +67,30 @@ __host__ __device__ constexpr unsigned packs_together()
     return together == 0 ? 1 : together < Packs ? together : Packs;
 }
 
-/* Takes many values in, those that are shown; x[k] is number at(k) of the array. */
-template <class Fold, unsigned N, class Positions, class Shown>
+/* Takes many values in, those that are valid; x[k] is number at(k) of the array. */
+template <class Fold, unsigned N, class Positions, class Valid>
 __device__ __forceinline__ void take_values(state_of<Fold> &state, const value_of<Fold> (&x)[N],
-                                            Positions at, Shown shown)
+                                            Positions at, Valid valid)
 {
     if constexpr (absorbs<Fold>::value) {
-        Fold::absorb(state, x, at, shown);
+        Fold::absorb(state, x, at, valid);
     } else {
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            state = Fold::merge(state, shown(k) ? Fold::lift(x[k], at(k)) : Fold::identity());
+            state = Fold::merge(state, valid(k) ? Fold::lift(x[k], at(k)) : Fold::identity());
     }
 }
 
-/* Takes packs in, `apart` elements from each other, the first of which begins at position `first`.
+/* Takes packs in, `pitch` elements from each other, the first of which begins at position `first`.
  */
 template <class Fold, unsigned Packs, class In>
 __device__ __forceinline__ void take_packs(state_of<Fold> &state, const pack<In> (&loaded)[Packs],
-                                           uint64_t first, uint64_t apart)
+                                           uint64_t first, uint64_t pitch)
 {
     constexpr unsigned size = pack<In>::size, together = packs_together<Fold, In, Packs>();
 #pragma unroll
     for (unsigned p = 0; p < Packs; p += together) {
-        const in_runs<size> at = {first + p * apart, apart};
+        const in_runs<size> at = {first + p * pitch, pitch};
         if constexpr (packed<Fold, In>::value) {
             packed<Fold, In>::take(state, words_of<together>(loaded + p), at);
         } else {
@@ -98,7 +98,7 @@ __device__ __forceinline__ void take_packs(state_of<Fold> &state, const pack<In>
 #pragma unroll
             for (unsigned k = 0; k < together * size; k++)
                 values[k] = value_of<Fold>(loaded[p + k / size].at[k % size]);
-            take_values<Fold>(state, values, at, all_shown());
+            take_values<Fold>(state, values, at, all_valid());
         }
     }
 }
@@ -112,10 +112,10 @@ __device__ __forceinline__ V merged_in_pairs(Value value)
     for (unsigned k = 0; k < N; k++)
         values[k] = value(k);
 #pragma unroll
-    for (unsigned apart = 1; apart < N; apart *= 2)
+    for (unsigned pitch = 1; pitch < N; pitch *= 2)
 #pragma unroll
-        for (unsigned k = 0; k + apart < N; k += 2 * apart)
-            values[k] = Op::merge(values[k], values[k + apart]);
+        for (unsigned k = 0; k + pitch < N; k += 2 * pitch)
+            values[k] = Op::merge(values[k], values[k + pitch]);
     return values[0];
 }
 

@@ -43,7 +43,7 @@ enum {
 
 /* A thread that makes columns alone has so many loads under way, of one load's columns or of up to
  * so many loads' of fewer rows. */
-enum { LONE_LOADS = 8, LONE_PACKS = 4 };
+enum { UNSPLIT_LOADS = 8, LONE_PACKS = 4 };
 
 /* Threads of a multiprocessor that have registers for that: of states and of elements of so many
  * bytes. */
@@ -195,7 +195,7 @@ struct kernel_segments {
 };
 
 /* What the last block does with the state of all. */
-struct ending {
+struct epilogue {
     /* Where the host waits for it: 8-byte words of memory that both see, half of each 4 bytes of
      * the state, and half the launch's tag. NULL: nobody waits. */
     uint64_t *mailbox;

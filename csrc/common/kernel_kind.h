@@ -3,8 +3,8 @@
 
 /* What a kernel does. Its arguments are in brackets. */
 enum kernel_kind {
-    /* A method's pass over a flat array: (kernel_array, n, partials[, tickets[, ending]]); those
-     * whose last block folds take an ending. The variant is the block size. Each element of type
+    /* A method's pass over a flat array: (kernel_array, n, partials[, tickets[, epilogue]]); those
+     * whose last block folds take an epilogue. The variant is the block size. Each element of type
      * `input` is converted to the accumulator. */
     KERNEL_FLAT,
 
@@ -37,19 +37,19 @@ enum kernel_kind {
     KERNEL_TILES_OF_STATES,
     KERNEL_SEGMENTS,
 
-    /* Merges states that lie one after the other: (states, n, partials, tickets, ending, fold,
+    /* Merges states that lie one after the other: (states, n, partials, tickets, epilogue, fold,
      * accumulator). On the ladder the method's own kernel of flat arrays does it. */
     KERNEL_MERGE,
 
     /* Copies elements of type `input`, or a layout of any type into one of the widest accumulators:
-     * (array, n, target), and for a layout (..., accumulator, hidden, shown, first): from position
-     * `first` on; `hidden`, a union scalar, goes where a mask hides an element, and there is 0 in
-     * `shown` then, else 1; it may be null. */
+     * (array, n, target), and for a layout (..., accumulator, fill, valid, first): from position
+     * `first` on; `fill`, a union scalar, goes where a mask leaves an element out, and there is 0
+     * in `valid` then, else 1; it may be null. */
     KERNEL_COPY_FLAT,
     KERNEL_COPY_GATHERED,
 
     /* One thread makes the result of a state: (state, reduction, struct finish, counted, type of
-     * out, out, ending). `counted` is the device's own count of what took part, null where
+     * out, out, epilogue). `counted` is the device's own count of what took part, null where
      * finish.count says it. What is posted is that the state is no longer needed. */
     KERNEL_FINISH,
 

@@ -299,7 +299,7 @@ static const uint32_t *counts_of(const struct columns *self, const struct output
     uint32_t *const counts = (uint32_t *)(void *)(workspace + self->counts);
     if (!self->counted)
         return NULL;
-    shown_count(&shown, counts);
+    count_valid(&shown, counts);
     return counts;
 }
 

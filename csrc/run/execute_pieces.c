@@ -109,26 +109,27 @@ static uint64_t length_of(const struct execution *self, const struct step *step)
     return by_parts ? 2 * step->n : step->n;
 }
 
-static struct ending next_ending(struct execution *self, size_t bytes)
+static struct epilogue next_epilogue(struct execution *self, size_t bytes)
 {
     struct mailbox *mailbox = self->on.machine->mailbox;
-    return mailbox ? mailbox_next(mailbox, bytes) : (struct ending){.mailbox = NULL};
+    return mailbox ? mailbox_next(mailbox, bytes) : (struct epilogue){.mailbox = NULL};
 }
 
 /* What the last pass of all does besides: an exact one says no more than that it is done. */
-static struct ending last_ending(struct execution *self)
+static struct epilogue last_epilogue(struct execution *self)
 {
     const struct schedule *schedule = self->schedule;
     const struct plan *plan = schedule->course.plan;
-    struct ending ending = {.mailbox = NULL};
+    struct epilogue epilogue = {.mailbox = NULL};
     if (schedule->posts || schedule->stores)
-        ending = next_ending(self, schedule->stores && plan->exact ? sizeof(uint32_t)
-                                                                   : schedule->course.state_bytes);
+        epilogue =
+            next_epilogue(self, schedule->stores && plan->exact ? sizeof(uint32_t)
+                                                                : schedule->course.state_bytes);
     if (schedule->stores) {
-        ending.out = plan->out;
-        ending.divisor = reduction_row(plan->reduction)->counts ? (double)self->fed : 0;
+        epilogue.out = plan->out;
+        epilogue.divisor = reduction_row(plan->reduction)->counts ? (double)self->fed : 0;
     }
-    return ending;
+    return epilogue;
 }
 
 static void *tickets_of(const struct execution *self)
@@ -138,7 +139,7 @@ static void *tickets_of(const struct execution *self)
 }
 
 static bool make_pass(struct execution *self, const struct step *step, uint64_t start,
-                      struct ending ending)
+                      struct epilogue epilogue)
 {
     const struct course *course = &self->schedule->course;
     read_array(self, step, start);
@@ -148,10 +149,10 @@ static bool make_pass(struct execution *self, const struct step *step, uint64_t 
     enum element accumulator = course->choice.accumulator, factor = course->choice.factor;
     unsigned watches = exact_asks_for_signs(&course->plan->finish);
     struct exact_result result =
-        step_exact_result(self->on.plan, course->plan->exact ? ending.out : NULL,
+        step_exact_result(self->on.plan, course->plan->exact ? epilogue.out : NULL,
                           course->plan->out_element, self->fed);
     const void *factors = factors_of(self, step, start);
-    void *arguments[] = {&self->array, &n,       &written, &tickets, &ending,      &fold,
+    void *arguments[] = {&self->array, &n,       &written, &tickets, &epilogue,    &fold,
                          &accumulator, &watches, &result,  &factors, &accumulator, &factor};
     if (step->kind == STEP_LIBRARY)
         return self->on.machine->work->reduce(self->on.machine, step->reducer, self->array.flat.at,
@@ -209,9 +210,9 @@ static bool finish_on_device(struct execution *self, enum part leaves)
     void *state = executor_part(&self->on, leaves),
          *counted = executor_part(&self->on, PART_COUNTED);
     void *out = course->plan->out;
-    struct ending ending = next_ending(self, sizeof(uint32_t)); /* that it is done */
-    void *arguments[] = {&state,       &reduction, &finish, &counted,
-                         &out_element, &out,       &ending, &accumulator};
+    struct epilogue epilogue = next_epilogue(self, sizeof(uint32_t)); /* that it is done */
+    void *arguments[] = {&state,       &reduction, &finish,   &counted,
+                         &out_element, &out,       &epilogue, &accumulator};
     return executor_launch(&self->on, &step, arguments);
 }
 
@@ -249,12 +250,12 @@ static bool make_passes(struct execution *self, const struct passes *passes, uin
 {
     struct machine *machine = self->on.machine;
     for (unsigned k = 0; k < passes->count; k++) {
-        struct ending ending = {.mailbox = NULL};
+        struct epilogue epilogue = {.mailbox = NULL};
         if (all && k + 1 == passes->count)
-            ending = last_ending(self);
-        self->posted = ending.mailbox;
-        self->stored = ending.out;
-        if (!make_pass(self, &passes->at[k], start, ending) ||
+            epilogue = last_epilogue(self);
+        self->posted = epilogue.mailbox;
+        self->stored = epilogue.out;
+        if (!make_pass(self, &passes->at[k], start, epilogue) ||
             (k == 0 && self->on.run->timing && !machine->work->mark(machine, MOMENT_FIRST_PASS)))
             return false;
     }

@@ -4,7 +4,7 @@
 
 /* No word has a tag that a launch to come will have: tags rise, and when they begin again all words
  * lose theirs. */
-struct ending mailbox_next(struct mailbox *self, size_t bytes)
+struct epilogue mailbox_next(struct mailbox *self, size_t bytes)
 {
     if (++self->tag == 0) {
         for (int k = 0; k < MAILBOX_WORDS; k++)
@@ -13,7 +13,7 @@ struct ending mailbox_next(struct mailbox *self, size_t bytes)
     }
     self->bytes = bytes;
     self->awaited = true;
-    return (struct ending){.mailbox = self->on_device, .tag = self->tag};
+    return (struct epilogue){.mailbox = self->on_device, .tag = self->tag};
 }
 
 /* False if the word is an older launch's. */

@@ -27,7 +27,7 @@ struct mailbox {
 };
 
 /* What the next launch is given, to post so many bytes. */
-struct ending mailbox_next(struct mailbox *, size_t bytes);
+struct epilogue mailbox_next(struct mailbox *, size_t bytes);
 
 /* Copies the latest launch's result; false while it is not all there. */
 bool mailbox_read(struct mailbox *, void *result);

@@ -315,7 +315,7 @@ static uint64_t busy_parts(uint64_t packs, uint64_t threads)
  * can share columns is kept busier by a quarter. Of rows off boundaries some threads only load. */
 static bool leave_little(const struct columns *columns, uint64_t threads)
 {
-    enum { MANY_ROWS = 4 * LONE_LOADS, LANES_OF_WARP = 1 << WARP };
+    enum { MANY_ROWS = 4 * UNSPLIT_LOADS, LANES_OF_WARP = 1 << WARP };
     const uint64_t packs = columns->shifted
                                ? divide_up(columns->all * LANES_OF_WARP, LANES_OF_WARP - 1)
                                : columns->all;
@@ -359,7 +359,7 @@ static void make_unsplit(const struct launch_problem *problem, const struct colu
                shifted = columns->shifted && !unread;
     const uint64_t made = ((uint64_t)1 << block) - (shifted ? 1u << (block - WARP) : 0);
     unsigned loads = problem->axes->kept > 1 || columns->inner > 1 ? 1 : axes_tuning()->unsplit;
-    while (loads > 1 && (columns->rows > LONE_LOADS / loads || columns->all < threads * loads))
+    while (loads > 1 && (columns->rows > UNSPLIT_LOADS / loads || columns->all < threads * loads))
         loads /= 2;
     config->kernel = KERNEL_UNSPLIT_COLUMNS;
     config->block = block;

@@ -138,7 +138,7 @@ uint64_t gather_count(const struct layout *layout, uint64_t start, uint64_t leng
     while (walk.left) {
         const struct tile tile = walk_next(&walk, walk.left);
         for (uint64_t row = 0; row < tile.rows; row++)
-            count += shown_in_row(tile.mask + (int64_t)row * tile.mask_row_stride,
+            count += valid_in_row(tile.mask + (int64_t)row * tile.mask_row_stride,
                                   tile.mask_column_stride, tile.columns);
     }
     return count;

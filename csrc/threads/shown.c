@@ -30,7 +30,7 @@ static void count_columns(const struct shown *self, uint32_t *counts)
                    least(self->columns - column, ABREAST), counts + column);
 }
 
-uint64_t shown_in_row(const unsigned char *mask, int64_t stride, uint64_t n)
+uint64_t valid_in_row(const unsigned char *mask, int64_t stride, uint64_t n)
 {
     uint64_t count = 0;
     if (stride == 1)
@@ -42,7 +42,7 @@ uint64_t shown_in_row(const unsigned char *mask, int64_t stride, uint64_t n)
     return count;
 }
 
-void shown_count(const struct shown *self, uint32_t *counts)
+void count_valid(const struct shown *self, uint32_t *counts)
 {
     if (self->column_stride == 1) {
         count_columns(self, counts);
@@ -50,7 +50,7 @@ void shown_count(const struct shown *self, uint32_t *counts)
     }
     const uint64_t own = self->column_stride ? self->columns : least(self->columns, 1);
     for (uint64_t column = 0; column < own; column++)
-        counts[column] = (uint32_t)shown_in_row(self->mask + (int64_t)column * self->column_stride,
+        counts[column] = (uint32_t)valid_in_row(self->mask + (int64_t)column * self->column_stride,
                                                 self->row_stride, self->rows);
     for (uint64_t column = own; column < self->columns; column++)
         counts[column] = counts[0];

@@ -11,7 +11,7 @@ struct shown {
 };
 
 /* Of each result: no more than 32 bits hold. */
-void shown_count(const struct shown *, uint32_t *counts);
+void count_valid(const struct shown *, uint32_t *counts);
 
 /* Of n bytes, `stride` apart. */
-uint64_t shown_in_row(const unsigned char *mask, int64_t stride, uint64_t n);
+uint64_t valid_in_row(const unsigned char *mask, int64_t stride, uint64_t n);

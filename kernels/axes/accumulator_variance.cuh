@@ -10,9 +10,9 @@ namespace KERNELS
 
 /* All lanes of an accumulator as one state, which have equal counts. */
 template <unsigned N, class State>
-__device__ __forceinline__ moments<double> merged_lanes(State state)
+__device__ __forceinline__ variance_state<double> merged_lanes(State state)
 {
-    moments<double> states[N];
+    variance_state<double> states[N];
 #pragma unroll
     for (unsigned c = 0; c < N; c++)
         states[c] = state(c);
@@ -80,8 +80,9 @@ struct accumulator<variance<V>, In, Words> {
 
     __device__ __forceinline__ state_of<variance<V>> across(uint32_t taken) const
     {
-        return merged_lanes<columns>(
-            [&](unsigned c) { return moments<double>{double(taken), mean[c], deviation[c]}; });
+        return merged_lanes<columns>([&](unsigned c) {
+            return variance_state<double>{double(taken), mean[c], deviation[c]};
+        });
     }
 
   private:
@@ -179,16 +180,16 @@ struct spreads_of_halves {
         if (taken.count == 0)
             return variance<V>::identity();
         const double count = double(taken.count), nan = not_a_number<double>();
-        const moments<double> all = all_of(c, latest_rows(settled, taken.count));
+        const variance_state<double> all = all_of(c, latest_rows(settled, taken.count));
         return {count, is_finite(c) ? all.mean : nan, is_finite(c) ? all.deviation : nan};
     }
 
     __device__ __forceinline__ state_of<variance<V>> across(uint32_t taken) const
     {
         const latest_rows latest(settled, taken);
-        moments<double> all = merged_lanes<columns>([&](unsigned c) {
-            const moments<double> own = all_of(c, latest);
-            return moments<double>{double(taken), own.mean, own.deviation};
+        variance_state<double> all = merged_lanes<columns>([&](unsigned c) {
+            const variance_state<double> own = all_of(c, latest);
+            return variance_state<double>{double(taken), own.mean, own.deviation};
         });
         bool finite_all = true;
 #pragma unroll
@@ -216,10 +217,11 @@ struct spreads_of_halves {
         }
     };
 
-    __device__ __forceinline__ moments<double> all_of(unsigned c, const latest_rows &latest) const
+    __device__ __forceinline__ variance_state<double> all_of(unsigned c,
+                                                             const latest_rows &latest) const
     {
-        const moments<double> own =
-            moments_of_sums(sum[c], squares[c], latest.count, latest.inverse);
+        const variance_state<double> own =
+            variance_state_of_sums(sum[c], squares[c], latest.count, latest.inverse);
         if (settled == 0)
             return own;
         const double delta = own.mean - mean[c];
@@ -232,7 +234,7 @@ struct spreads_of_halves {
         const latest_rows latest(settled, taken);
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
-            const moments<double> all = all_of(c, latest);
+            const variance_state<double> all = all_of(c, latest);
             mean[c] = all.mean;
             deviation[c] = all.deviation;
             sum[c] = squares[c] = 0;

@@ -1,7 +1,7 @@
 /* Reductions along axes. A team of threads, 2^team of a block, folds what becomes one result; what
  * lies in memory decides which threads are a team. Where a result's own elements are neighbours,
  * neighbouring threads are: rows. Where neighbours belong to different results, neighbouring
- * threads work `abreast`: columns. A team reads as the default method reads what is not flat
+ * threads work across them: columns. A team reads as the default method reads what is not flat
  * (strided.cuh), so one kernel of a fold serves every layout and type.
  *
  * Where results are few and long, several blocks split each; the last of them to end folds what
@@ -24,7 +24,7 @@ static_assert(sizeof(along_any) + 3 * sizeof(void *) <= 4096, "older GPUs take n
 struct teammate {
     unsigned result; /* among the block's own */
     unsigned number; /* in the team */
-    unsigned apart;  /* threads between two teammates */
+    unsigned pitch;  /* threads between two teammates */
     unsigned teams;  /* in the block, as many as results */
 };
 
@@ -41,7 +41,7 @@ __device__ __forceinline__ teammate place_in_team(const kernel_axes &x)
 /* How many of a team are in one warp. */
 __device__ __forceinline__ unsigned teammates_in_warp(const kernel_axes &x, const teammate &me)
 {
-    const unsigned in_warp = me.apart < warp_size ? warp_size / me.apart : 1,
+    const unsigned in_warp = me.pitch < warp_size ? warp_size / me.pitch : 1,
                    size = 1u << x.launch.team;
     return size < in_warp ? size : in_warp;
 }
@@ -52,7 +52,7 @@ __device__ __forceinline__ T fold_in_warp(const kernel_axes &x, const teammate &
 {
 #pragma unroll 1
     for (unsigned offset = teammates_in_warp(x, me) / 2; offset > 0; offset /= 2)
-        value = Fold::merge(value, shuffle_down(value, offset * me.apart));
+        value = Fold::merge(value, shuffle_down(value, offset * me.pitch));
     return value;
 }
 
@@ -165,11 +165,11 @@ __device__ __forceinline__ int64_t take_whole_windows(state_of<Fold> &state, enu
 {
     constexpr unsigned N = slots_of<value_of<Fold>>;
     const unsigned packing = packs<Fold> ? rows.packing : 0,
-                   run = packs<Fold> ? 4 - rows.bytes : rows.run, apart = run + rows.lanes;
+                   run = packs<Fold> ? 4 - rows.bytes : rows.run, pitch = run + rows.lanes;
     const int64_t window = int64_t(N) << (rows.lanes + packing), step = int64_t(1)
-                                                                        << (apart + rows.bytes);
+                                                                        << (pitch + rows.bytes);
     const char *at = row.data + ((begin + int64_t(lane << run)) << rows.bytes);
-    placing places = {row.position + uint64_t(begin) + (lane << run), run, apart};
+    placing places = {row.position + uint64_t(begin) + (lane << run), run, pitch};
 #pragma unroll 1
     for (; end - begin >= window; begin += window) {
         typename slot<value_of<Fold>>::type words[N];
@@ -177,7 +177,7 @@ __device__ __forceinline__ int64_t take_whole_windows(state_of<Fold> &state, enu
         for (unsigned part = 0;;) {
             value_of<Fold> values[N];
             decode(values, words, input);
-            take_values<Fold>(state, values, places, all_shown());
+            take_values<Fold>(state, values, places, all_valid());
             if (++part >> packing)
                 break;
             shift_words(words, 1u << rows.bytes);
@@ -196,19 +196,19 @@ __device__ __forceinline__ int64_t take_cut_window(state_of<Fold> &state, enum e
                                                    int64_t begin, int64_t end, unsigned lane)
 {
     constexpr unsigned N = slots_of<value_of<Fold>>;
-    const unsigned apart = rows.run + rows.lanes, own = lane << rows.run;
+    const unsigned pitch = rows.run + rows.lanes, own = lane << rows.run;
     const int window = int(N << rows.lanes), from = begin < 0 ? int(-begin) : 0,
               to = end - begin < window ? int(end - begin) : window;
-    const placing places = {row.position + uint64_t(begin + own), rows.run, apart};
+    const placing places = {row.position + uint64_t(begin + own), rows.run, pitch};
     const uint32_t there =
         places.cut_before(to - int(own)) & ~places.cut_before(from - int(own)) & low_bits(N);
     typename slot<value_of<Fold>>::type words[N];
     value_of<Fold> values[N];
     load_words(words, 1u << rows.bytes,
                some_of_runs{row.data + (begin + int64_t(own)) * (int64_t(1) << rows.bytes),
-                            int64_t(1) << (apart + rows.bytes), there, low_bits(1u << rows.run)});
+                            int64_t(1) << (pitch + rows.bytes), there, low_bits(1u << rows.run)});
     decode(values, words, input);
-    take_values<Fold>(state, values, places, shown_bits{there});
+    take_values<Fold>(state, values, places, valid_bits{there});
     return begin + window;
 }
 
@@ -229,18 +229,18 @@ __device__ __forceinline__ void take_share(counted_state<Fold> &own, const kerne
          item += x.launch.splits * groups) {
         const stretch row = stretch_of(from, rows, item, base);
         const int64_t end = end_of(from, rows, row);
-        unsigned shown = 0;
+        unsigned valid = 0;
 #pragma unroll 1
         for (int64_t i = row.begin; i < end;) {
             if (!row.in_runs || row.mask)
                 i +=
-                    take_window<Fold, true, false>(own.state, shown, from, rows, row, i, end, lane);
+                    take_window<Fold, true, false>(own.state, valid, from, rows, row, i, end, lane);
             else if (i < 0 || end - i < window)
                 i = take_cut_window<Fold>(own.state, from.input, rows, row, i, end, lane);
             else
                 i = take_whole_windows<Fold>(own.state, from.input, rows, row, i, end, lane);
         }
-        own.count += shown;
+        own.count += valid;
     }
 }
 

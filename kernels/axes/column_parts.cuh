@@ -56,7 +56,7 @@ struct part_of_columns<variance<V>, In> {
         if constexpr (std::is_same_v<In, float16>) {
             return {columns.mean(c, rows), columns.made(c, rows)};
         } else {
-            const moments<double> own = columns.state(c, rows_taken{0, 1, 0, 0, rows}, 1, 0);
+            const variance_state<double> own = columns.state(c, rows_taken{0, 1, 0, 0, rows}, 1, 0);
             return {own.mean, own.deviation};
         }
     }

@@ -2,12 +2,12 @@
  * them taken in.
  *
  * Rows need not begin at boundaries: then two loads have what one would, and are shifted. Of every
- * second column two loads have what one would, too (every_second.cuh), or three. */
+ * second column two loads have what one would, too (stride2.cuh), or three. */
 #pragma once
 
 #include "along.cuh"
-#include "every_second.cuh"
 #include "row_words.cuh"
+#include "stride2.cuh"
 
 namespace KERNELS
 {
@@ -16,11 +16,11 @@ namespace KERNELS
 
 /* Where a thread finds its columns. */
 struct column_walk {
-    const char *at; /* its next row */
-    int64_t hop;    /* bytes from one of its rows to the next */
-    unsigned count; /* columns that there are */
-    bool wary;      /* loads may have more than these in a row */
-    uint32_t taken; /* rows */
+    const char *at;  /* its next row */
+    int64_t hop;     /* bytes from one of its rows to the next */
+    unsigned count;  /* columns that there are */
+    bool predicated; /* loads may have more than these in a row */
+    uint32_t taken;  /* rows */
 
     __device__ __forceinline__ void go(unsigned rows)
     {
@@ -163,10 +163,10 @@ __device__ __forceinline__ void load_every_second_shifted(vec16 (&rows)[Rows],
         rows[r] = joined_every_second<In>(packs[r], begin[r]);
 }
 
-template <class In, bool Apart>
+template <class In, bool Strided>
 __device__ __forceinline__ void load_edge(vec16 (&row)[1], const column_walk &own)
 {
-    row[0] = edge_of_row<In, Apart ? 2 : 1>(own.at, own.count);
+    row[0] = edge_of_row<In, Strided ? 2 : 1>(own.at, own.count);
 }
 
 /* ---- rows ---- */
@@ -189,7 +189,7 @@ __device__ __forceinline__ void load_rows(vec16 (&rows)[Rows], const column_walk
 }
 
 /* However many are loaded at a time, they are taken in by ROWS_AHEAD, so that results are the same
- * bits as those of lone columns. */
+ * bits as those of unsplit columns. */
 template <unsigned Rows, class Columns>
 __device__ __forceinline__ void take_in(Columns &columns, const vec16 (&rows)[Rows], uint32_t taken)
 {
@@ -244,35 +244,36 @@ constexpr bool has_room<Columns, std::void_t<typename Columns::leaves_no_registe
 
 /* This thread's rows, `end` in number. Of an array's first row and its last only what there is is
  * read where a load might take more: in front of an array's beginning, or after its end. */
-template <bool Apart, unsigned Ahead, class Columns, class In>
+template <bool Strided, unsigned Ahead, class Columns, class In>
 __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes &x,
                                              column_walk &own, uint32_t end, bool begins, bool ends)
 {
     constexpr unsigned off =
         Ahead > ROWS_AHEAD && sizeof(Columns) > COLUMNS_LARGE ? unsigned(ROWS_AHEAD) : Ahead;
-    const bool wary = own.wary;
+    const bool predicated = own.predicated;
 #pragma unroll 1
-    for (uint32_t edge = wary && begins;; edge = end) {
+    for (uint32_t edge = predicated && begins;; edge = end) {
 #pragma unroll 1
         for (; own.taken < edge; own.go(1)) {
             vec16 row[1];
-            load_edge<In, Apart>(row, own);
+            load_edge<In, Strided>(row, own);
             columns.take(row, own.taken);
         }
         if (own.taken == end)
             return;
-        const uint32_t inner = end - (wary && ends);
-        if constexpr (!Apart && has_room<Columns>)
+        const uint32_t inner = end - (predicated && ends);
+        if constexpr (!Strided && has_room<Columns>)
             if (x.launch.column.shifted && own.hop % int64_t(sizeof(vec16)) == 0) {
                 take_many<off, loads::shifted_alike, Columns, In>(columns, own, inner);
                 continue;
             }
         if (x.launch.column.shifted)
-            take_many<Apart ? Ahead / 2 : off, Apart ? loads::every_second_shifted : loads::shifted,
-                      Columns, In>(columns, own, inner);
+            take_many<Strided ? Ahead / 2 : off,
+                      Strided ? loads::every_second_shifted : loads::shifted, Columns, In>(
+                columns, own, inner);
         else
-            take_many<Ahead, Apart ? loads::every_second : loads::whole, Columns, In>(columns, own,
-                                                                                      inner);
+            take_many<Ahead, Strided ? loads::every_second : loads::whole, Columns, In>(columns,
+                                                                                        own, inner);
     }
 }
 

@@ -156,7 +156,7 @@ __device__ __forceinline__ void fold_halves(const column_table<T> &table, unsign
 }
 
 /* Elements of rows that are too few for one long row. */
-template <bool Apart, class Fold, class In, class T>
+template <bool Strided, class Fold, class In, class T>
 __device__ __forceinline__ void take_leftover(const kernel_axes &x, const column_table<T> &table,
                                               uint64_t group)
 {
@@ -167,7 +167,7 @@ __device__ __forceinline__ void take_leftover(const kernel_axes &x, const column
                                                     int64_t(x.rows.items) * x.from.strides[0]);
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < x.launch.column.leftover * columns; k += blockDim.x) {
-        const T state = Fold::lift(value_of<Fold>(from[Apart ? 2 * k : k]), row + k / columns);
+        const T state = Fold::lift(value_of<Fold>(from[Strided ? 2 * k : k]), row + k / columns);
         table.at[table.slot(k)] = Fold::merge(table.at[table.slot(k)], state);
     }
 }
@@ -178,12 +178,12 @@ __device__ __forceinline__ T fold_parts(const kernel_axes &x, const column_table
                                         unsigned number, unsigned part, unsigned parts)
 {
     const unsigned first = number * x.launch.inner,
-                   apart = x.launch.column.coalesced > 1 ? columns_of_row(x) : 0;
-    T value = table.at[table.slot(first + part / x.launch.inner * apart + part % x.launch.inner)];
+                   pitch = x.launch.column.coalesced > 1 ? columns_of_row(x) : 0;
+    T value = table.at[table.slot(first + part / x.launch.inner * pitch + part % x.launch.inner)];
 #pragma unroll 1
     for (unsigned k = part + parts; k < x.launch.inner * x.launch.column.coalesced; k += parts)
         value = Fold::merge(
-            value, table.at[table.slot(first + k / x.launch.inner * apart + k % x.launch.inner)]);
+            value, table.at[table.slot(first + k / x.launch.inner * pitch + k % x.launch.inner)]);
     return value;
 }
 
@@ -215,16 +215,16 @@ __device__ __forceinline__ void fold_columns_of_results(const kernel_axes &x,
     fold_halves<Fold>(table, count, parts);
 }
 
-/* What so many splits have left of `count` results, `apart` from each other. */
+/* What so many splits have left of `count` results, `pitch` from each other. */
 template <class Fold, unsigned Columns>
 __device__ __forceinline__ column_table<state_of<Fold>>
 fold_splits(const kernel_axes &x, uint64_t group, unsigned count,
-            global<const state_of<Fold>> partials, unsigned splits, unsigned apart)
+            global<const state_of<Fold>> partials, unsigned splits, unsigned pitch)
 {
     constexpr unsigned together = COLUMNS_PARTIALS(sizeof(state_of<Fold>));
     const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), 0, 1};
     const unsigned each = parts_for(count, splits);
-    const uint64_t step = apart * x.results;
+    const uint64_t step = pitch * x.results;
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < count * each; k += blockDim.x) {
         const uint64_t result = result_number<Columns>(x, group, k % count);
@@ -256,7 +256,7 @@ exchange_columns(const kernel_axes &x, column_table<state_of<Fold>> &table, uint
                    fews = (all + x.launch.column.split_group - 1) / x.launch.column.split_group;
     unsigned at = split,
              splits = rest < x.launch.column.split_group ? rest : x.launch.column.split_group,
-             apart = 1, from = few * x.launch.column.split_group;
+             pitch = 1, from = few * x.launch.column.split_group;
     tickets += group * (fews + 1);
     global<unsigned> ticket = tickets + 1 + few;
 #pragma unroll 1
@@ -271,13 +271,13 @@ exchange_columns(const kernel_axes &x, column_table<state_of<Fold>> &table, uint
         if (!is_last_block(ticket, splits))
             return false;
         table =
-            fold_splits<Fold, Columns>(x, group, count, partials + from * x.results, splits, apart);
+            fold_splits<Fold, Columns>(x, group, count, partials + from * x.results, splits, pitch);
         if (last || fews == 1)
             return true;
         made = true;
         at = from;
         splits = fews;
-        apart = x.launch.column.split_group;
+        pitch = x.launch.column.split_group;
         from = 0;
         ticket = tickets;
     }

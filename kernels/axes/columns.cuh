@@ -56,7 +56,7 @@ __device__ __forceinline__ const char *row_at(const layout_of_few &from, const c
 struct own_columns {
     const char *data; /* row 0 of the first of its columns */
     uint32_t there;   /* the bits of its columns that there are */
-    int64_t apart;
+    int64_t pitch;
     uint64_t step; /* rows from one of its own to the next */
 };
 
@@ -68,7 +68,7 @@ __device__ __forceinline__ void take_rows(state_of<Fold> (&states)[COLUMNS_A_THR
                                           uint64_t row)
 {
     constexpr unsigned columns = COLUMNS_A_THREAD, rows = ROWS_AT_ONCE, all = rows * Times;
-    column_slots<columns, all, All> slots = {{}, own.apart, 0, own.there, x.launch.load > 0};
+    column_slots<columns, all, All> slots = {{}, own.pitch, 0, own.there, x.launch.load > 0};
     Bits loaded[columns * all];
 #pragma unroll
     for (unsigned r = 0; r < all; r++) {
@@ -92,9 +92,9 @@ __device__ __forceinline__ void take_rows(state_of<Fold> (&states)[COLUMNS_A_THR
             for (unsigned r = 0; r < rows; r++)
                 column[r] = values[r * columns + c];
             if constexpr (All)
-                take_values<Fold>(states[c], column, at, all_shown());
+                take_values<Fold>(states[c], column, at, all_valid());
             else
-                take_values<Fold>(states[c], column, at, shown_bits{slots.rows >> time * rows});
+                take_values<Fold>(states[c], column, at, valid_bits{slots.rows >> time * rows});
         }
     }
 }

@@ -38,11 +38,11 @@ __device__ __forceinline__ void take_few(counted_state<Fold> &own, const kernel_
             load_words(words, bytes, some_slots{at, stride, there});
         if (mask) {
             const placing places = {i, 0, 0};
-            there = shown_by_bytes<N>(mask + i * mask_stride, mask_stride, places, there);
+            there = valid_by_bytes<N>(mask + i * mask_stride, mask_stride, places, there);
             own.count += __popc(there);
         }
         decode(values, words, x.from.input);
-        take_values<Fold>(own.state, values, in_a_row{i}, shown_bits{there});
+        take_values<Fold>(own.state, values, in_a_row{i}, valid_bits{there});
     }
 }
 

@@ -5,17 +5,17 @@
 
 #include "../load/copies.cuh"
 #include "along.cuh"
-#include "every_second.cuh"
 #include "short_row.cuh"
+#include "stride2.cuh"
 
 namespace KERNELS
 {
 
 /* Where byte number k of so many packs is kept. */
-__device__ __forceinline__ unsigned turned_byte(const turning_packs &turning, unsigned k)
+__device__ __forceinline__ unsigned swizzled_byte(const swizzle &swizzled, unsigned k)
 {
     constexpr unsigned size = sizeof(vec16);
-    return turning(k / size) * size + k % size;
+    return swizzled(k / size) * size + k % size;
 }
 
 /* ---- units ---- */
@@ -25,7 +25,7 @@ __device__ __forceinline__ unsigned turned_byte(const turning_packs &turning, un
 struct units_of_rows {
     global<const char> from;
     unsigned count;
-    int64_t apart, pitch;
+    int64_t stride, pitch;
 };
 
 /* A thread's units, each so many further on than the one before. */
@@ -40,9 +40,9 @@ struct unit_walk {
         const unsigned row = first / units.count, rows = threads / units.count;
         number = first - row * units.count;
         step = threads - rows * units.count;
-        at = units.from + row * units.pitch + number * units.apart;
-        hop = rows * units.pitch + step * units.apart;
-        carry = units.pitch - units.count * units.apart;
+        at = units.from + row * units.pitch + number * units.stride;
+        hop = rows * units.pitch + step * units.stride;
+        carry = units.pitch - units.count * units.stride;
     }
 
     __device__ __forceinline__ void go(unsigned count)
@@ -59,7 +59,7 @@ struct unit_walk {
 /* Several units at a time: narrow ones pass through registers. */
 template <unsigned Bytes>
 __device__ __forceinline__ void bring_units(shared<char> room, const units_of_rows &units,
-                                            unsigned rows, const turning_packs &turning)
+                                            unsigned rows, const swizzle &swizzled)
 {
     constexpr unsigned at_once = 8;
     using unit = load_of<std::conditional_t<Bytes == 1, uint8_t, uint16_t>, Bytes>;
@@ -77,12 +77,13 @@ __device__ __forceinline__ void bring_units(shared<char> room, const units_of_ro
             }
 #pragma unroll
             for (unsigned u = 0; u < at_once; u++)
-                *seen_as<unit>(room + turned_byte(turning, (k + u * blockDim.x) * Bytes)) = some[u];
+                *seen_as<unit>(room + swizzled_byte(swizzled, (k + u * blockDim.x) * Bytes)) =
+                    some[u];
         }
     }
 #pragma unroll(Bytes < 4 ? 1 : 4)
     for (; k < all; k += blockDim.x) {
-        const shared<char> to = room + turned_byte(turning, k * Bytes);
+        const shared<char> to = room + swizzled_byte(swizzled, k * Bytes);
         if constexpr (Bytes < 4)
             *seen_as<unit>(to) = *seen_as<const unit>(walk.at);
         else
@@ -91,7 +92,7 @@ __device__ __forceinline__ void bring_units(shared<char> room, const units_of_ro
     }
 }
 
-/* ---- every second element ---- */
+/* ---- stride 2 ---- */
 
 /* Elements that count: of a block, and of all in front of them and from their first on. */
 struct every_second_share {
@@ -105,7 +106,7 @@ struct every_second_share {
 template <class In>
 __device__ __forceinline__ shared<const char>
 bring_every_second(shared<char> room, global<const In> from, const every_second_share &own,
-                   const turning_packs &turning)
+                   const swizzle &swizzled)
 {
     constexpr unsigned size = pack<In>::size, at_once = 2;
     using packs = const vec16;
@@ -125,17 +126,17 @@ bring_every_second(shared<char> room, global<const In> from, const every_second_
             some[u] = pack_of_every_second<In>(at, k + u * blockDim.x, odd);
 #pragma unroll
         for (unsigned u = 0; u < at_once; u++)
-            to[turning(k + u * blockDim.x)] = some[u];
+            to[swizzled(k + u * blockDim.x)] = some[u];
     }
 #pragma unroll 1
     for (; k < last; k += blockDim.x)
-        to[turning(k)] = pack_of_every_second<In>(at, k, odd);
+        to[swizzled(k)] = pack_of_every_second<In>(at, k, odd);
     const unsigned head = first * (size - before) < n ? first * (size - before) : n,
                    behind = last * size > before ? last * size - before : 0,
                    tail = head > behind ? head : behind,
                    single = threadIdx.x < head ? threadIdx.x : tail + (threadIdx.x - head);
     if (single < n)
-        *seen_as<In>(room + turned_byte(turning, (before + single) * unsigned(sizeof(In)))) =
+        *seen_as<In>(room + swizzled_byte(swizzled, (before + single) * unsigned(sizeof(In)))) =
             from[2 * single];
     return room + before * sizeof(In);
 }
@@ -145,7 +146,7 @@ bring_every_second(shared<char> room, global<const In> from, const every_second_
 /* Rows from number `result` on. */
 template <class In>
 __device__ __forceinline__ shared<const char> gathered(const kernel_axes &x, uint64_t result,
-                                                       unsigned rows, const turning_packs &turning)
+                                                       unsigned rows, const swizzle &swizzled)
 {
     const shared<char> room = block_memory<char>();
     const global<const char> from =
@@ -154,7 +155,7 @@ __device__ __forceinline__ shared<const char> gathered(const kernel_axes &x, uin
     if (x.launch.step == 2) {
         const uint64_t n = x.from.shape[0];
         const every_second_share own = {unsigned(rows * n), result * n, (x.results - result) * n};
-        at = bring_every_second<In>(room, seen_as<const In>(from), own, turning);
+        at = bring_every_second<In>(room, seen_as<const In>(from), own, swizzled);
     } else {
         const int64_t stride = x.from.strides[0];
         const units_of_rows units = {from, unsigned(x.launch.row.bytes) / x.launch.row.unit,
@@ -162,22 +163,22 @@ __device__ __forceinline__ shared<const char> gathered(const kernel_axes &x, uin
                                      x.outer.strides[0]};
         switch (x.launch.row.unit) {
         case 16:
-            bring_units<16>(room, units, rows, turning);
+            bring_units<16>(room, units, rows, swizzled);
             break;
         case 8:
-            bring_units<8>(room, units, rows, turning);
+            bring_units<8>(room, units, rows, swizzled);
             break;
         case 4:
             if constexpr (sizeof(In) <= 4)
-                bring_units<4>(room, units, rows, turning);
+                bring_units<4>(room, units, rows, swizzled);
             break;
         case 2:
             if constexpr (sizeof(In) <= 2)
-                bring_units<2>(room, units, rows, turning);
+                bring_units<2>(room, units, rows, swizzled);
             break;
         case 1:
             if constexpr (sizeof(In) == 1)
-                bring_units<1>(room, units, rows, turning);
+                bring_units<1>(room, units, rows, swizzled);
             break;
         }
         await_copies();

@@ -77,8 +77,8 @@ __device__ __forceinline__ double positive(double x)
 }
 
 /* Of so many numbers, and 1 / count. A product is exact as the sum of two. */
-__device__ __forceinline__ moments<double> moments_of_sums(double sum, double squares, double count,
-                                                           double inverse)
+__device__ __forceinline__ variance_state<double>
+variance_state_of_sums(double sum, double squares, double count, double inverse)
 {
     const double product = sum * sum, rest = fma(sum, sum, -product);
     return {count, sum * inverse, positive(fma(count, squares, -product) - rest) * inverse};

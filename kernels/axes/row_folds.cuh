@@ -78,10 +78,10 @@ struct row_fold_by_values {
             for (unsigned k = 0; k < n; k++)
                 some[k] = value(x[k]);
 #pragma unroll
-            for (unsigned apart = 1; apart < n; apart *= 2)
+            for (unsigned distance = 1; distance < n; distance *= 2)
 #pragma unroll
-                for (unsigned k = 0; k + apart < n; k += 2 * apart)
-                    some[k] = Fold::merge(some[k], some[k + apart]);
+                for (unsigned k = 0; k + distance < n; k += 2 * distance)
+                    some[k] = Fold::merge(some[k], some[k + distance]);
             all = Fold::merge(all, some[0]);
         });
         return row.together(all, [](value a, value b) { return Fold::merge(a, b); });
@@ -265,7 +265,7 @@ struct row_fold<position_of_best<V, Order>, In> {
 };
 
 /* A word with an element at the top, and below it how far from some end its place is: the largest
- * is the first of the best. Where the smallest is wanted, all bits of elements are turned. */
+ * is the first of the best. Where the smallest is wanted, all bits of elements are inverted. */
 template <class V, template <class> class Order>
 struct row_fold<position_of_best<V, Order>, int8_t> {
     using made = unsigned;

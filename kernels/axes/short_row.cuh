@@ -97,12 +97,12 @@ struct row_in_registers<In, N, true> {
 
 /* Where packs are kept: in eight that lie in all banks each has a place that depends on its row's
  * number, too, so that the packs that several threads read at a time lie in different banks. */
-struct turning_packs {
-    unsigned turned, turns;
+struct swizzle {
+    unsigned mask, shift;
 
     __device__ __forceinline__ unsigned operator()(unsigned number) const
     {
-        return number ^ (number >> turns & turned);
+        return number ^ (number >> shift & mask);
     }
 };
 
@@ -110,7 +110,7 @@ struct turning_packs {
 struct team_share {
     unsigned n, loads; /* of a row: elements, and whole loads */
     unsigned team, number;
-    turning_packs turning;
+    swizzle swizzled;
 };
 
 template <class In>
@@ -153,7 +153,7 @@ struct row_of_loads : row_of_team<In> {
     __device__ __forceinline__ shared<const load> load_at(unsigned k) const
     {
         const unsigned number = before + k;
-        return seen_as<const load>(at) + (Bytes == 16 ? share.turning(number) : number);
+        return seen_as<const load>(at) + (Bytes == 16 ? share.swizzled(number) : number);
     }
 
     template <uint32_t Fill, class F>

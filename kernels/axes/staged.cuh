@@ -77,11 +77,11 @@ struct row_share {
         : packing(packs)
     {
         const unsigned words = unsigned(x.from.shape[0]) >> packing,
-                       first = number << x.launch.load, apart = x.launch.load + x.launch.team,
+                       first = number << x.launch.load, pitch = x.launch.load + x.launch.team,
                        reach = slots_of_row << x.launch.team;
-        places = {first, x.launch.load, apart};
+        places = {first, x.launch.load, pitch};
         begin = first << (x.rows.bytes + packing);
-        step = 1u << (apart + x.rows.bytes + packing);
+        step = 1u << (pitch + x.rows.bytes + packing);
         whole = words / reach;
         rest = places.before(int(words) - int(whole * reach) - int(first)) & low_bits(slots_of_row);
     }
@@ -101,9 +101,9 @@ __device__ __forceinline__ void take_from_row(state_of<Fold> &state, const kerne
         value_of<Fold> values[N];
         decode(values, words, x.from.input);
         if constexpr (All)
-            take_values<Fold>(state, values, places, all_shown());
+            take_values<Fold>(state, values, places, all_valid());
         else
-            take_values<Fold>(state, values, places, shown_bits{share.rest});
+            take_values<Fold>(state, values, places, valid_bits{share.rest});
         if (++part >> share.packing)
             return;
         shift_words(words, 1u << x.rows.bytes);

@@ -10,7 +10,7 @@
 #include "accumulator_variance.cuh"
 #include "column_rows.cuh"
 #include "column_tables.cuh"
-#include "lone_columns.cuh"
+#include "unsplit_columns.cuh"
 
 namespace KERNELS
 {
@@ -111,13 +111,13 @@ template <class Fold, class In>
 using columns_share_of = columns_share<COLUMNS_THREADS(sizeof(state_of<Fold>), sizeof(In)) <= 512>;
 
 /* How many rows a thread has taken in. */
-template <bool Apart, unsigned Ahead, class Columns, class In, class Share>
+template <bool Strided, unsigned Ahead, class Columns, class In, class Share>
 __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kernel_axes &x,
                                                        const teammate &me, const Share &share)
 {
     const uint64_t first = (uint64_t(share.split) << x.launch.team) + me.number,
                    rows = x.rows.items, left = share.length(x) - share.place.first;
-    constexpr unsigned step = Apart ? 2 : 1;
+    constexpr unsigned step = Strided ? 2 : 1;
     if (!share.is_there(x) || first >= rows)
         return 0;
     const int64_t stride = x.from.strides[0], beside = int64_t(step * sizeof(In)),
@@ -128,18 +128,18 @@ __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kerne
     const uint32_t end = uint32_t(divide(rows - first + share.step - 1, share.step));
     const char *const at =
         static_cast<const char *>(x.from.data) + offset + int64_t(first) * stride;
-    const bool odd = Apart && (is_odd(seen_as<const In>(at)) ? share.place.first == 0
-                                                             : left == Columns::columns);
+    const bool odd = Strided && (is_odd(seen_as<const In>(at)) ? share.place.first == 0
+                                                               : left == Columns::columns);
     column_walk walk = {at, int64_t(share.step) * stride,
                         left < Columns::columns ? unsigned(left) : Columns::columns,
                         x.launch.column.shifted || odd || left < Columns::columns, 0};
-    take_columns<Apart, Ahead, Columns, In>(own, x, walk, end, first == 0,
-                                            first + (end - 1) * share.step == rows - 1);
+    take_columns<Strided, Ahead, Columns, In>(own, x, walk, end, first == 0,
+                                              first + (end - 1) * share.step == rows - 1);
     return end;
 }
 
 /* The columns that all of a block's threads have, those of a team as one: the first part's. */
-template <bool Apart, class Fold, class In, unsigned Columns>
+template <bool Strided, class Fold, class In, unsigned Columns>
 __device__ __forceinline__ column_table<state_of<Fold>>
 bring_columns(const kernel_axes &x, const teammate &me, const state_of<Fold> (&states)[Columns],
               const column_part &part, bool with_leftover, uint64_t group)
@@ -152,7 +152,7 @@ bring_columns(const kernel_axes &x, const teammate &me, const state_of<Fold> (&s
             table.at[c * table.pitch + part.slot] = states[c];
     __syncthreads();
     if (with_leftover) {
-        take_leftover<Apart, Fold, In>(x, table, group);
+        take_leftover<Strided, Fold, In>(x, table, group);
         __syncthreads();
     }
     return table;
@@ -175,13 +175,14 @@ struct results_place {
 };
 
 /* What a thread's columns become. False: they have become results, and nothing is left to do. */
-template <class Columns, bool Apart, unsigned Ahead, class Fold, class In, class Share, unsigned N>
+template <class Columns, bool Strided, unsigned Ahead, class Fold, class In, class Share,
+          unsigned N>
 __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const kernel_axes &x,
                                             const teammate &me, const Share &share)
 {
     Columns own;
-    const uint32_t rows = take_rows_of_share<Apart, Ahead, Columns, In>(own, x, me, share);
-    if constexpr (Apart)
+    const uint32_t rows = take_rows_of_share<Strided, Ahead, Columns, In>(own, x, me, share);
+    if constexpr (Strided)
         if (x.launch.column.stores_native) {
             const bool is_there = share.is_there(x);
             const uint64_t left = is_there ? share.length(x) - share.place.first : 0;
@@ -189,7 +190,7 @@ __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const k
                 is_there ? place_of_result(x, share.column(x)).place : 0,
                 left < N ? unsigned(left) : N,
             };
-            store_lone<Fold, In, N>(x, row_numbers(x.result), own, mine);
+            store_columns<Fold, In, N>(x, row_numbers(x.result), own, mine);
             return false;
         }
     rows_taken taken = {uint64_t(share.split) << x.launch.team, share.step, x.launch.team,
@@ -209,7 +210,7 @@ __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const k
     return true;
 }
 
-template <class Fold, class In, bool Apart>
+template <class Fold, class In, bool Strided>
 __global__ void __launch_bounds__(columns_block<Fold, In>(),
                                   COLUMNS_THREADS(sizeof(state_of<Fold>), sizeof(In)) /
                                       columns_block<Fold, In>())
@@ -227,7 +228,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     const columns_share_of<Fold, In> share(x, me, columns);
     state_of<Fold> states[columns];
     constexpr unsigned ahead = COLUMNS_AHEAD(sizeof(state_of<Fold>), sizeof(In));
-    if (!make_states<columns_type, Apart, ahead, Fold, In>(states, x, me, share))
+    if (!make_states<columns_type, Strided, ahead, Fold, In>(states, x, me, share))
         return;
     const column_part part(x, me, merges);
     if (stores_packs(x, share, columns)) {
@@ -239,7 +240,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
                                                          : me.teams * columns / x.launch.inner;
     if constexpr (!merges)
         merge_states<Fold>(states, me, part);
-    column_table<state_of<Fold>> table = bring_columns<Apart, Fold, In>(
+    column_table<state_of<Fold>> table = bring_columns<Strided, Fold, In>(
         x, me, states, part, x.launch.column.leftover && share.split == 0, share.group);
     finish_columns<Fold, columns>(x, table, share.group, share.split, count, partials, tickets);
 }

@@ -5,14 +5,14 @@
  * A row may begin and end anywhere. Packs that are left when no batch is full are one more batch,
  * with stand-ins where there are none; the few elements before the first pack and after the last
  * are taken singly, by different threads, and loaded before anything else. Of every second element
- * packs are made of two each (every_second.cuh). */
+ * packs are made of two each (stride2.cuh). */
 #pragma once
 
 #include "accumulator_halves.cuh"
 #include "accumulator_variance.cuh"
 #include "along.cuh"
-#include "every_second.cuh"
 #include "neutral.cuh"
+#include "stride2.cuh"
 
 namespace KERNELS
 {
@@ -21,8 +21,8 @@ namespace KERNELS
  * enough. */
 constexpr unsigned threads_of_rows = 1u << LONG_ROWS_BLOCK;
 
-template <class Fold, class In, bool Apart>
-constexpr unsigned blocks_of_rows = LONG_ROWS_RESIDENT(sizeof(state_of<Fold>), sizeof(In), Apart);
+template <class Fold, class In, bool Strided>
+constexpr unsigned blocks_of_rows = LONG_ROWS_RESIDENT(sizeof(state_of<Fold>), sizeof(In), Strided);
 
 /* ---- a row ---- */
 
@@ -103,12 +103,12 @@ struct row_accumulator {
         return taken > ROWS_A_BLOCK - 2 * parts * packs_of_row<Fold, In>;
     }
 
-    /* Vector number k begins at position first + k * apart. */
-    __device__ __forceinline__ void flush(uint64_t first, uint64_t apart)
+    /* Vector number k begins at position first + k * pitch. */
+    __device__ __forceinline__ void flush(uint64_t first, uint64_t pitch)
     {
         const auto all = lanes.across(taken);
         if constexpr (is_indexed<Fold>::value) {
-            const uint64_t position = first + all.number / parts * apart +
+            const uint64_t position = first + all.number / parts * pitch +
                                       all.number % parts * lanes_of<In, words> + all.lane;
             if (taken)
                 state = Fold::merge(state, Fold::lift(value_of<Fold>(all.value), position));
@@ -131,7 +131,7 @@ __device__ __forceinline__ void take_packs_of(row_accumulator<Fold, In> &own, co
                                               bool even)
 {
     constexpr unsigned N = packs_of_row<Fold, In>;
-    const uint64_t apart = uint64_t(me.threads) * packs.step;
+    const uint64_t pitch = uint64_t(me.threads) * packs.step;
     const unsigned batch = N * me.threads, ahead = count + even + me.rank,
                    stop = ahead > batch ? ahead - batch : 0;
     unsigned i = me.rank, start = i;
@@ -142,7 +142,7 @@ __device__ __forceinline__ void take_packs_of(row_accumulator<Fold, In> &own, co
         for (unsigned k = 0; k < N; k++)
             loaded[k] = packs[i + k * me.threads];
         if (own.is_full()) {
-            own.flush(first + uint64_t(start) * packs.step, apart);
+            own.flush(first + uint64_t(start) * packs.step, pitch);
             start = i;
         }
         own.take(loaded, N);
@@ -167,11 +167,11 @@ __device__ __forceinline__ void take_packs_of(row_accumulator<Fold, In> &own, co
         own.take(loaded, valid);
     }
     if (is_indexed<Fold>::value)
-        own.flush(first + uint64_t(start) * packs.step, apart);
+        own.flush(first + uint64_t(start) * packs.step, pitch);
 }
 
 /* Where a row's packs are, and its singles. */
-template <class In, bool Apart>
+template <class In, bool Strided>
 struct row_of_packs : in_packs<In> {
     using in_packs<In>::in_packs;
 
@@ -192,29 +192,29 @@ struct row_of_packs<In, true> : every_second_in_packs<In> {
 };
 
 /* Elements before a row's first pack and after its last, at most. */
-template <class In, bool Apart>
-constexpr unsigned singles_of_row = 2 * (pack<In>::size - 1) + Apart;
+template <class In, bool Strided>
+constexpr unsigned singles_of_row = 2 * (pack<In>::size - 1) + Strided;
 
 /* How many of them a thread loads before anything else: all that it has, if 8 share the row. */
-template <class In, bool Apart>
-constexpr unsigned early_singles = (singles_of_row<In, Apart> + 7) / 8;
+template <class In, bool Strided>
+constexpr unsigned early_singles = (singles_of_row<In, Strided> + 7) / 8;
 
 /* n elements, the first of which has the position `position`: all that lie there, or every second.
  */
-template <bool Apart, class Fold, class In>
+template <bool Strided, class Fold, class In>
 __device__ __forceinline__ void take_typed_row(row_accumulator<Fold, In> &own,
                                                global<const In> data, uint64_t n, const reader &me,
                                                uint64_t position)
 {
-    constexpr unsigned step = Apart ? 2 : 1, ahead = early_singles<In, Apart>;
-    const row_of_packs<In, Apart> x(data, n);
+    constexpr unsigned step = Strided ? 2 : 1, ahead = early_singles<In, Strided>;
+    const row_of_packs<In, Strided> x(data, n);
     const unsigned singles = unsigned(x.head + (n - x.tail));
     In early[ahead] = {};
 #pragma unroll
     for (unsigned k = 0; k < ahead; k++)
         if (me.rank + k * me.threads < singles)
             early[k] = data[x.single(me.rank + k * me.threads) * step];
-    if (me.threads * ahead < singles_of_row<In, Apart>)
+    if (me.threads * ahead < singles_of_row<In, Strided>)
 #pragma unroll 1
         for (unsigned k = me.rank + ahead * me.threads; k < singles; k += me.threads) {
             const uint64_t at = x.single(k);
@@ -245,7 +245,7 @@ __device__ __forceinline__ void take_typed_stack(row_accumulator<Fold, In> &all,
 
 /* This thread's share of a result's rows. Blocks or parts of them that have none to themselves
  * share one. */
-template <class Fold, class In, bool Apart>
+template <class Fold, class In, bool Strided>
 __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, unsigned rank,
                                                           const offsets &base)
 {
@@ -258,7 +258,7 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
     const uint64_t n = from.shape[inner];
     const global<const char> data = static_cast<const char *>(from.data) + base.data;
     row_accumulator<Fold, In> own;
-    if constexpr (!Apart && !is_indexed<Fold>::value) {
+    if constexpr (!Strided && !is_indexed<Fold>::value) {
         if (x.launch.stacked) {
             take_typed_stack<Fold, In>(own, x, me.rank, reader{group, groups}, data);
             own.flush(0, 0);
@@ -269,7 +269,7 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
     for (uint64_t row = group; row < x.rows.items; row += groups) {
         const int64_t at = inner == 0 ? 0 : offsets_of(from, inner, row).data;
         const global<const In> first = seen_as<const In>(data + at);
-        take_typed_row<Apart>(own, first, n, me, x.rows.base + row * n);
+        take_typed_row<Strided>(own, first, n, me, x.rows.base + row * n);
     }
     if (!is_indexed<Fold>::value)
         own.flush(0, 0);
@@ -294,8 +294,8 @@ exchange_rows(unsigned splits, unsigned split, uint64_t result, state_of<Fold> &
 
 /* ---- the kernel ---- */
 
-template <class Fold, class In, bool Apart>
-__global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Apart>)
+template <class Fold, class In, bool Strided>
+__global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Strided>)
     fold_rows_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials, global<uint64_t>,
                       global<unsigned> tickets)
 {
@@ -311,7 +311,7 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Apar
         const bool there = result < x.results;
         if (there) {
             at = place_of_result(x, result);
-            state = fold_typed_rows<Fold, In, Apart>(x, split << team | me.number, at.base);
+            state = fold_typed_rows<Fold, In, Strided>(x, split << team | me.number, at.base);
         }
         if (round > 0 && 1u << team > warp_size)
             __syncthreads();

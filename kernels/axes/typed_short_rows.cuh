@@ -108,15 +108,15 @@ __device__ __forceinline__ void fold_in_registers(const kernel_axes &x)
 
 /* ---- rows in shared memory ---- */
 
-/* Brings packs to the beginning of shared memory, turned. */
-__device__ __forceinline__ shared<const char> brought_turned(global<const char> from,
-                                                             unsigned packs, turning_packs turning)
+/* Copies vectors to the beginning of shared memory, swizzled. */
+__device__ __forceinline__ shared<const char> brought_swizzled(global<const char> from,
+                                                               unsigned packs, swizzle swizzled)
 {
     constexpr unsigned size = sizeof(pack<unsigned>);
     const shared<char> room = block_memory<char>();
 #pragma unroll 8
     for (unsigned k = threadIdx.x; k < packs; k += blockDim.x)
-        start_copy(room + turning(k) * size, from + k * size);
+        start_copy(room + swizzled(k) * size, from + k * size);
     await_copies();
     __syncthreads();
     return room;
@@ -200,21 +200,21 @@ __device__ __forceinline__ void fold_by_loads(const kernel_axes &x, const team_s
 }
 
 /* A block's rows, one after the other. */
-template <bool Apart, class In>
-__device__ __forceinline__ shared<const char>
-brought_rows(const kernel_axes &x, uint64_t result, unsigned rows, const turning_packs &turning)
+template <bool Strided, class In>
+__device__ __forceinline__ shared<const char> brought_rows(const kernel_axes &x, uint64_t result,
+                                                           unsigned rows, const swizzle &swizzled)
 {
-    if constexpr (Apart) {
-        return gathered<In>(x, result, rows, turning);
+    if constexpr (Strided) {
+        return gathered<In>(x, result, rows, swizzled);
     } else {
         const unsigned bytes = unsigned(x.launch.row.bytes);
         const global<const char> from = static_cast<const char *>(x.from.data) + result * bytes;
-        return x.launch.row.swizzle_mask ? brought_turned(from, rows * (bytes / 16), turning)
+        return x.launch.row.swizzle_mask ? brought_swizzled(from, rows * (bytes / 16), swizzled)
                                          : brought(from, rows * bytes);
     }
 }
 
-template <class Fold, class In, bool Apart>
+template <class Fold, class In, bool Strided>
 __device__ __forceinline__ void fold_brought(const kernel_axes &x)
 {
     const unsigned most = (blockDim.x >> x.launch.team) * x.launch.rounds,
@@ -227,7 +227,7 @@ __device__ __forceinline__ void fold_brought(const kernel_axes &x)
                               x.launch.team,
                               threadIdx.x & ((1u << x.launch.team) - 1),
                               {x.launch.row.swizzle_mask, x.launch.row.swizzle_shift}};
-    const shared<const char> staged = brought_rows<Apart, In>(x, result, rows, share.turning);
+    const shared<const char> staged = brought_rows<Strided, In>(x, result, rows, share.swizzled);
     const unsigned first = fold_some_together<Fold, In>(x, staged, rows, result);
     if (size == 16)
         return fold_rows_of_team<Fold, In, row_of_loads<In, 16, false>>(x, share, staged, first,
@@ -278,12 +278,12 @@ constexpr unsigned short_rows_blocks = 4;
 constexpr unsigned short_rows_blocks = 5;
 #endif
 
-template <class Fold, class In, bool Apart>
+template <class Fold, class In, bool Strided>
 __global__ void __launch_bounds__(1 << SHORT_ROWS_BLOCK, short_rows_blocks)
     fold_short_rows(SHARED_PARAMETER(along) x, global<state_of<Fold>>, global<uint64_t>,
                     global<unsigned>)
 {
-    if constexpr (Apart)
+    if constexpr (Strided)
         fold_brought<Fold, In, true>(x);
     else
         fold_flat_rows<Fold, In>(x);

@@ -149,7 +149,7 @@ constexpr bit_numbers<Part, Lanes> numbers;
 
 /* Elements that a mask shows, of rows of which no byte is swapped. */
 template <class Part, unsigned Parts>
-struct shown {
+struct valid {
     using plain = moves<Part, Parts, false>;
     static constexpr unsigned size = plain::size;
 
@@ -228,7 +228,7 @@ LANES_FUNCTION char *masked_row(const struct tile *tile, const char *at, const u
         return to + n * size;
     }
     if (in_place && mask_in_place)
-        return shown<Part, Parts>::adjacent(at, mask, n, to);
+        return valid<Part, Parts>::adjacent(at, mask, n, to);
     for (uint64_t i = 0; i < n; i += block) {
         alignas(64) char elements[block * size];
         alignas(64) char bytes[block];
@@ -243,7 +243,7 @@ LANES_FUNCTION char *masked_row(const struct tile *tile, const char *at, const u
             moves<uint8_t, 1, false>::row(shows, tile->mask_column_stride, length, bytes);
             shows = bytes;
         }
-        to = shown<Part, Parts>::adjacent(from, (const unsigned char *)shows, length, to);
+        to = valid<Part, Parts>::adjacent(from, (const unsigned char *)shows, length, to);
     }
     return to;
 }

@@ -102,7 +102,7 @@ SHARED_FUNCTION uint64_t packed_squares(const In *x, size_t n)
 /* Of raised values, since a variance does not depend on where 0 is: n times the sum of squares less
  * the square of the sum has 12 + 12 + 32 bits at most. */
 template <class In>
-LANES_FUNCTION moments<double> narrow_variance(const In *x, size_t n)
+LANES_FUNCTION variance_state<double> narrow_variance(const In *x, size_t n)
 {
     const uint64_t sum = packed_sum(x, n), all = sum + uint64_t(raised<In>::bias) * n;
     return {double(n), double(int64_t(sum)) / double(n),

@@ -286,9 +286,9 @@ struct filled_up<const In *, Count> {
             EACH_REGISTER(size_t k = 0; k < sizeof at; k += sizeof(__m512i))
             {
                 const size_t there = bytes <= k ? 0 : bytes - k < 64 ? bytes - k : 64;
-                const __mmask64 shown = there ? ~uint64_t(0) >> (64 - there) : 0;
+                const __mmask64 valid = there ? ~uint64_t(0) >> (64 - there) : 0;
                 const __m512i fill = loaded<__m512i>(to + k);
-                _mm512_storeu_si512(to + k, _mm512_mask_loadu_epi8(fill, shown, from + k));
+                _mm512_storeu_si512(to + k, _mm512_mask_loadu_epi8(fill, valid, from + k));
             }
             return;
         }

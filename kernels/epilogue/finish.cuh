@@ -2,8 +2,8 @@
  * its end, compiled once a reduction, took longer than all else. */
 #pragma once
 
-#include "../ending.cuh"
 #include "finishing.cuh"
+#include "mailbox.cuh"
 
 namespace KERNELS
 {
@@ -12,7 +12,7 @@ namespace KERNELS
 __global__ void finish_on_device(global<const void> state, enum reduction reduction,
                                  struct finish how, global<const uint64_t> counted,
                                  enum element out_type, global<unsigned char> out,
-                                 struct ending ending)
+                                 struct epilogue epilogue)
 {
     struct answer answer;
     if (counted)
@@ -20,7 +20,7 @@ __global__ void finish_on_device(global<const void> state, enum reduction reduct
     finish_state(reduction, how, state, answer);
     const union scalar rounded = scalar_narrow(answer.values[0], how.result);
     scalar_store(out, scalar_convert(rounded, how.result, out_type), out_type);
-    post(ending, uint32_t(0));
+    post(epilogue, uint32_t(0));
 }
 
 } // namespace KERNELS

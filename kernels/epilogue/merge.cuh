@@ -43,7 +43,8 @@ __device__ __forceinline__ void merge_floats(enum element accumulator, global<co
 
 /* One thread of the grid merges n states in their order. */
 __global__ void merge_few(global<const void> states, uint64_t n, global<void> merged,
-                          global<unsigned>, struct ending, enum fold fold, enum element accumulator)
+                          global<unsigned>, struct epilogue, enum fold fold,
+                          enum element accumulator)
 {
     if (blockIdx.x || threadIdx.x)
         return;

@@ -169,8 +169,8 @@ struct product_terms {
 
 /* Of real numbers of any types, one by one: where 64-bit integers are among them. */
 __global__ void exact_products_of_any(global<const char> data, uint64_t n, global<exact_word> state,
-                                      global<struct exact_together> together, struct ending ending,
-                                      enum fold, enum element, unsigned,
+                                      global<struct exact_together> together,
+                                      struct epilogue epilogue, enum fold, enum element, unsigned,
                                       SHARED_PARAMETER(struct exact_result) result,
                                       global<const char> factors, enum element type,
                                       enum element factors_type)
@@ -184,7 +184,7 @@ __global__ void exact_products_of_any(global<const char> data, uint64_t n, globa
     for (uint64_t i = rank_in_grid(); i < n; i += threads_in_grid())
         deposit_product(words, exact_number_at(data + i * size, type),
                         exact_number_at(factors + i * size, factors_type));
-    end_with_words<layout>(words, state, together, ending, result);
+    end_with_words<layout>(words, state, together, epilogue, result);
 }
 
 } // namespace KERNELS

@@ -2,7 +2,7 @@
  * find the digits that decide; with these all of them do what the host does. */
 #pragma once
 
-#include "../ending.cuh"
+#include "../epilogue/mailbox.cuh"
 #include "words.cuh"
 
 #include "common/kernels.h"
@@ -242,8 +242,8 @@ __device__ __forceinline__ void spread_part(shared<exact_word> words,
 template <bool Products>
 __global__ void exact_finish(global<const exact_word> state, enum reduction reduction,
                              SHARED_PARAMETER(struct finish) how, global<const uint64_t> counted,
-                             enum element out_type, global<unsigned char> out, struct ending ending,
-                             enum element accumulator)
+                             enum element out_type, global<unsigned char> out,
+                             struct epilogue epilogue, enum element accumulator)
 {
     constexpr unsigned each = (EXACT_DIGITS + 2 + warp_size - 1) / warp_size;
     const shared<exact_word> words = block_memory<exact_word>();
@@ -261,7 +261,7 @@ __global__ void exact_finish(global<const exact_word> state, enum reduction redu
                                   root);
     });
     if (threadIdx.x == 0)
-        post(ending, uint32_t(0));
+        post(epilogue, uint32_t(0));
 }
 
 } // namespace KERNELS

@@ -168,23 +168,23 @@ __device__ __forceinline__ void add_states(shared<exact_word> words,
  * state, which is posted where a host waits. */
 template <class Layout>
 __device__ __forceinline__ void leave_words(shared<exact_word> words, global<exact_word> state,
-                                            const struct ending &ending,
+                                            const struct epilogue &epilogue,
                                             const struct exact_result &result)
 {
     if (result.out) {
         if (threadIdx.x < warp_size)
             round_words<Layout>(words, result);
         if (threadIdx.x == 0)
-            post(ending, uint32_t(0));
+            post(epilogue, uint32_t(0));
         return;
     }
     for (unsigned k = threadIdx.x; k < Layout::words; k += blockDim.x) {
         const exact_word word = carried<Layout>(words, k);
         state[k] = word;
-        if (ending.mailbox) {
-            const uint64_t tag = uint64_t(ending.tag) << 32;
-            store_for_host(ending.mailbox + 2 * k, tag | uint32_t(word));
-            store_for_host(ending.mailbox + 2 * k + 1, tag | word >> 32);
+        if (epilogue.mailbox) {
+            const uint64_t tag = uint64_t(epilogue.tag) << 32;
+            store_for_host(epilogue.mailbox + 2 * k, tag | uint32_t(word));
+            store_for_host(epilogue.mailbox + 2 * k + 1, tag | word >> 32);
         }
     }
 }
@@ -219,33 +219,33 @@ __device__ __forceinline__ bool gathers_words(shared<exact_word> words, unsigned
 template <class Layout>
 __device__ __forceinline__ void end_with_words(shared<exact_word> words, global<exact_word> state,
                                                global<struct exact_together> together,
-                                               const struct ending &ending,
+                                               const struct epilogue &epilogue,
                                                const struct exact_result &result)
 {
     __syncthreads();
     if (gridDim.x == 1 ||
         gathers_words<Layout, true>(words, 1, together->words, &together->tickets, gridDim.x))
-        leave_words<Layout>(words, state, ending, result);
+        leave_words<Layout>(words, state, epilogue, result);
 }
 
 /* Blocks may have 1024 threads, and grids are made for as many on a multiprocessor. */
 template <class Summed, class In = typename Summed::element>
 __global__ void __launch_bounds__(1024)
     exact_sum(global<const In> data, uint64_t n, global<exact_word> state,
-              global<struct exact_together> together, struct ending ending, enum fold fold,
+              global<struct exact_together> together, struct epilogue epilogue, enum fold fold,
               enum element, unsigned watches, SHARED_PARAMETER(struct exact_result) result,
               global<const In> factors)
 {
     const shared<exact_word> words = block_memory<exact_word>();
     add_share(words, Summed(fold == FOLD_nansum, watches), data, factors, n, rank_in_grid(),
               threads_in_grid());
-    end_with_words<typename Summed::layout>(words, state, together, ending, result);
+    end_with_words<typename Summed::layout>(words, state, together, epilogue, result);
 }
 
 /* One block adds the states that pieces have left. */
 template <class Layout>
 __global__ void exact_merge(global<const exact_word> states, uint64_t n, global<exact_word> merged,
-                            global<struct exact_together>, struct ending ending, enum fold,
+                            global<struct exact_together>, struct epilogue epilogue, enum fold,
                             enum element, unsigned, SHARED_PARAMETER(struct exact_result) result)
 {
     const shared<exact_word> words = block_memory<exact_word>();
@@ -253,7 +253,7 @@ __global__ void exact_merge(global<const exact_word> states, uint64_t n, global<
     __syncthreads();
     add_states<Layout>(words, states, n);
     __syncthreads();
-    leave_words<Layout>(words, merged, ending, result);
+    leave_words<Layout>(words, merged, epilogue, result);
 }
 
 } // namespace KERNELS

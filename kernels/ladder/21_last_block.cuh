@@ -6,7 +6,7 @@
  * that is alone draws none. */
 #pragma once
 
-#include "../ending.cuh"
+#include "../epilogue/mailbox.cuh"
 #include "../vector.cuh"
 
 namespace KERNELS
@@ -17,13 +17,13 @@ template <class Fold>
 __device__ __forceinline__ void fold_in_last_block(const state_of<Fold> &value, unsigned rank,
                                                    unsigned count, global<state_of<Fold>> partials,
                                                    global<unsigned> tickets,
-                                                   const struct ending &ending)
+                                                   const struct epilogue &epilogue)
 {
     bool last = false;
     if (threadIdx.x == 0) {
         partials[rank] = value;
         if (count == 1)
-            end_with<Fold>(ending, value);
+            end_with<Fold>(epilogue, value);
     }
     if (count == 1)
         return;
@@ -37,17 +37,17 @@ __device__ __forceinline__ void fold_in_last_block(const state_of<Fold> &value, 
     const state_of<Fold> total = block_fold<Fold>(fold_partials<Fold>(partials, count));
     if (threadIdx.x == 0) {
         partials[0] = total;
-        end_with<Fold>(ending, total);
+        end_with<Fold>(epilogue, total);
     }
 }
 
 template <class Fold, class Array>
 __global__ void last_block(SHARED_PARAMETER(Array) data, uint64_t n,
                            global<state_of<Fold>> partials, global<unsigned> tickets,
-                           struct ending ending)
+                           struct epilogue epilogue)
 {
     const state_of<Fold> value = block_fold<Fold>(fold_vectors<Fold>(data, n));
-    fold_in_last_block<Fold>(value, blockIdx.x, gridDim.x, partials, tickets, ending);
+    fold_in_last_block<Fold>(value, blockIdx.x, gridDim.x, partials, tickets, epilogue);
 }
 
 } // namespace KERNELS

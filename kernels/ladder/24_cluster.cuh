@@ -30,13 +30,13 @@ __device__ __forceinline__ T cluster_fold(T value)
 
 template <class Fold, class In>
 __global__ void cluster(global<const In> data, uint64_t n, global<state_of<Fold>> partials,
-                        global<unsigned> tickets, struct ending ending)
+                        global<unsigned> tickets, struct epilogue epilogue)
 {
     const state_of<Fold> of_block = block_fold<Fold>(fold_vectors<Fold>(data, n));
     const state_of<Fold> value = cluster_fold<Fold>(of_block);
     if (cluster_rank() == 0)
         fold_in_last_block<Fold>(value, blockIdx.x / cluster_size(), gridDim.x / cluster_size(),
-                                 partials, tickets, ending);
+                                 partials, tickets, epilogue);
 }
 
 } // namespace KERNELS

@@ -136,7 +136,7 @@ struct packed<position_of_best<V, Order>, In, if_narrow<In>> : std::true_type {
 
 /* Exact, since there are 2, 4, 8 ... elements. */
 template <class In, unsigned N>
-__device__ __forceinline__ moments<double> moments_of(const in_words<In, N> &x)
+__device__ __forceinline__ variance_state<double> variance_state_of(const in_words<In, N> &x)
 {
     constexpr int count = N * packing<In>::count;
     const int64_t sum = sum_of(x), deviation = count * squares_of(x) - sum * sum;
@@ -146,9 +146,9 @@ __device__ __forceinline__ moments<double> moments_of(const in_words<In, N> &x)
 template <class In>
 struct packed<variance<double>, In, if_narrow<In>> : std::true_type {
     template <unsigned N, class Positions>
-    FOLD_FUNCTION void take(moments<double> &s, const in_words<In, N> &x, Positions)
+    FOLD_FUNCTION void take(variance_state<double> &s, const in_words<In, N> &x, Positions)
     {
-        s = merged(s, moments_of(x));
+        s = merged(s, variance_state_of(x));
     }
 };
 
@@ -166,7 +166,7 @@ struct packed<summary<V>, In, if_narrow<In>> : std::true_type {
     template <unsigned N, class Positions>
     FOLD_FUNCTION void take(state_of<summary<V>> &s, const in_words<In, N> &x, Positions at)
     {
-        s.numbers = merged(s.numbers, moments_of(x));
+        s.numbers = merged(s.numbers, variance_state_of(x));
         packed<sum<typename summary<V>::total>, In>::take(s.sum, x, at);
         packed<extremes<V>, In>::take(s.ends, x, at);
     }

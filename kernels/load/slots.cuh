@@ -22,15 +22,15 @@ __device__ __forceinline__ uint32_t low_bits(unsigned count)
     return count < 32 ? (1u << count) - 1 : ~0u;
 }
 
-/* Runs of 2^run slots that are neighbours in the row; a run begins 2^apart elements after the one
+/* Runs of 2^run slots that are neighbours in the row; a run begins 2^pitch elements after the one
  * before it. Slot 0 is number `first` of the array. */
 struct placing {
     uint64_t first;
-    unsigned run, apart;
+    unsigned run, pitch;
 
     __device__ __forceinline__ unsigned offset(unsigned k) const
     {
-        return (k >> run << apart) + (k & ((1u << run) - 1));
+        return (k >> run << pitch) + (k & ((1u << run) - 1));
     }
 
     __device__ __forceinline__ uint64_t operator()(unsigned k) const
@@ -41,7 +41,7 @@ struct placing {
     /* The bits of the slots less than `distance` elements after slot 0; no run is cut in two. */
     __device__ __forceinline__ uint32_t before(int distance) const
     {
-        const unsigned runs = distance > 0 ? (unsigned(distance) + (1u << apart) - 1) >> apart : 0;
+        const unsigned runs = distance > 0 ? (unsigned(distance) + (1u << pitch) - 1) >> pitch : 0;
         return low_bits(runs << run);
     }
 
@@ -50,8 +50,8 @@ struct placing {
     {
         if (distance <= 0)
             return 0;
-        const unsigned runs = unsigned(distance) >> apart,
-                       rest = unsigned(distance) & ((1u << apart) - 1), length = 1u << run;
+        const unsigned runs = unsigned(distance) >> pitch,
+                       rest = unsigned(distance) & ((1u << pitch) - 1), length = 1u << run;
         return low_bits((runs << run) + (rest < length ? rest : length));
     }
 };
@@ -84,12 +84,12 @@ struct all_slots {
     }
 };
 
-/* Where so many columns' elements are read in each of several rows: neighbours, or `apart` bytes
+/* Where so many columns' elements are read in each of several rows: neighbours, or `pitch` bytes
  * from each other; of all rows and columns, or of those whose bits are set. */
 template <unsigned Columns, unsigned Rows, bool All>
 struct column_slots {
     const char *at[Rows];
-    int64_t apart;
+    int64_t pitch;
     uint32_t rows, columns;
     bool in_runs;
     static constexpr bool cuts = false;
@@ -105,7 +105,7 @@ struct column_slots {
     template <class In, unsigned Length>
     __device__ __forceinline__ const char *run(unsigned k) const
     {
-        return at[k / Columns] + k % Columns * (Length > 1 ? int64_t(sizeof(In)) : apart);
+        return at[k / Columns] + k % Columns * (Length > 1 ? int64_t(sizeof(In)) : pitch);
     }
 };
 
@@ -351,7 +351,7 @@ __device__ __forceinline__ uint32_t bytes_set(uint32_t word)
 /* The slots that a mask with a byte an element lets through, where the bytes of four slots are
  * neighbours; slot 0's lies at `at`. Read in aligned words, so up to 3 bytes more on both sides. */
 template <unsigned N>
-__device__ __forceinline__ uint32_t shown_by_words(const unsigned char *at, const placing &places)
+__device__ __forceinline__ uint32_t valid_by_words(const unsigned char *at, const placing &places)
 {
     const unsigned beyond = reinterpret_cast<uintptr_t>(at) % 4;
     uint32_t words[N / 4], next[N / 4] = {};
@@ -363,25 +363,25 @@ __device__ __forceinline__ uint32_t shown_by_words(const unsigned char *at, cons
         for (unsigned k = 0; k < N; k += 4)
             next[k / 4] = *reinterpret_cast<const uint32_t *>(at - beyond + places.offset(k) + 4);
     }
-    uint32_t shown = 0;
+    uint32_t valid = 0;
 #pragma unroll
     for (unsigned k = 0; k < N; k += 4)
-        shown |= bytes_set(uint32_t((uint64_t(next[k / 4]) << 32 | words[k / 4]) >> 8 * beyond))
+        valid |= bytes_set(uint32_t((uint64_t(next[k / 4]) << 32 | words[k / 4]) >> 8 * beyond))
                  << k;
-    return shown;
+    return valid;
 }
 
 /* The same byte by byte, of the slots that are there. */
 template <unsigned N>
-__device__ __forceinline__ uint32_t shown_by_bytes(const unsigned char *at, int64_t stride,
+__device__ __forceinline__ uint32_t valid_by_bytes(const unsigned char *at, int64_t stride,
                                                    const placing &places, uint32_t there)
 {
-    uint32_t shown = 0;
+    uint32_t valid = 0;
 #pragma unroll 8
     for (unsigned k = 0; k < N; k++)
         if (there >> k & 1)
-            shown |= uint32_t(at[places.offset(k) * stride] != 0) << k;
-    return shown;
+            valid |= uint32_t(at[places.offset(k) * stride] != 0) << k;
+    return valid;
 }
 
 } // namespace KERNELS

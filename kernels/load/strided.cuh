@@ -60,9 +60,9 @@ __device__ __forceinline__ void take_slots(state_of<Fold> &state, const value_of
                                            const placing &places, uint32_t there)
 {
     if (Twice && there == low_bits(N))
-        take_values<Fold>(state, x, places, all_shown());
+        take_values<Fold>(state, x, places, all_valid());
     else
-        take_values<Fold>(state, x, places, shown_bits{there});
+        take_values<Fold>(state, x, places, valid_bits{there});
 }
 
 /* Whether narrow elements are loaded several to a slot, out of their order: folds with a small
@@ -80,11 +80,11 @@ template <class V>
 constexpr bool makes_means<sum<V>> = !std::is_integral_v<V>;
 
 /* The window that begins at element `begin` of the row, of a stretch that ends at `end`, as its
- * group's thread number `lane` takes it. Returns how many elements it has, and adds to `shown`, if
+ * group's thread number `lane` takes it. Returns how many elements it has, and adds to `valid`, if
  * the fold `Counts`, how many of them a mask lets through. What to do where all slots are filled is
  * compiled `Twice`, without a look at which are. */
 template <class Fold, bool Counts = makes_means<Fold>, bool Twice = true, class Layout>
-__device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned &shown,
+__device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned &valid,
                                                 const Layout &from, const kernel_stretches &array,
                                                 const stretch &x, int64_t begin, int64_t end,
                                                 unsigned lane)
@@ -98,11 +98,11 @@ __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned 
                         rest >= int64_t(window) << array.packing;
     const unsigned packing = packed ? array.packing : 0;
     const unsigned run = packed ? 4 - array.bytes : whole && x.in_runs ? array.run : 0;
-    const unsigned apart = run + array.lanes;
+    const unsigned pitch = run + array.lanes;
     const int own = int(lane << run);
-    const placing places = {x.position + uint64_t(begin + own), run, apart};
+    const placing places = {x.position + uint64_t(begin + own), run, pitch};
     const char *const at = x.data + (begin + own) * stride;
-    const int64_t step = stride * (int64_t(1) << apart);
+    const int64_t step = stride * (int64_t(1) << pitch);
     uint32_t there = low_bits(N);
     word words[N];
     if (whole) {
@@ -117,11 +117,11 @@ __device__ __forceinline__ unsigned take_window(state_of<Fold> &state, unsigned 
         const unsigned char *const mask = x.mask + (begin + own) * mask_stride;
         if (N >= 4 && run >= 2 && mask_stride == 1 && begin >= 4 &&
             int64_t(from.shape[inner]) - begin >= window + 4)
-            there = shown_by_words<N>(mask, places);
+            there = valid_by_words<N>(mask, places);
         else
-            there = shown_by_bytes<N>(mask, mask_stride, places, there);
+            there = valid_by_bytes<N>(mask, mask_stride, places, there);
         if (Counts)
-            shown += __popc(there);
+            valid += __popc(there);
     }
     for (unsigned part = 0;;) {
         value_of<Fold> values[N];
@@ -141,17 +141,17 @@ __device__ __forceinline__ state_of<Fold> fold_vectors(const strided &rows, uint
     const uint64_t groups = threads_in_grid() >> array.lanes;
     const unsigned lane = threadIdx.x & ((1u << array.lanes) - 1);
     state_of<Fold> state = Fold::identity();
-    unsigned shown = 0;
+    unsigned valid = 0;
 #pragma unroll 1
     for (uint64_t item = rank_in_grid() >> array.lanes; item < array.items; item += groups) {
         const stretch x = stretch_of(from, array, item, {0, 0});
         const int64_t end = end_of(from, array, x);
 #pragma unroll 1
         for (int64_t i = x.begin; i < end;)
-            i += take_window<Fold>(state, shown, from, array, x, i, end, lane);
+            i += take_window<Fold>(state, valid, from, array, x, i, end, lane);
     }
     if (makes_means<Fold> && array.counted)
-        add_count(array.counted, shown);
+        add_count(array.counted, valid);
     return state;
 }
 

@@ -16,11 +16,11 @@ __global__ void unpack(global<const unsigned char> bits, uint64_t n, global<eigh
 {
     const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
     for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) {
-        eight_bytes shown;
+        eight_bytes valid;
 #pragma unroll
         for (unsigned k = 0; k < 8; k++)
-            shown.at[k] = bits[i] >> k & 1;
-        mask[i] = shown;
+            valid.at[k] = bits[i] >> k & 1;
+        mask[i] = valid;
     }
 }
 

@@ -24,19 +24,19 @@ struct gathered_words {
 };
 
 /* Of a layout of any type, from position `first` on, element by element. Where a mask hides one,
- * `hidden` is there instead and, unless nobody wants to know, a 0 in `shown`. One kernel for all
+ * `fill` is there instead and, unless nobody wants to know, a 0 in `valid`. One kernel for all
  * types: their switches are slow to compile. The accumulators are those of 8 bytes, and complex128.
  */
 __global__ void gathered_copy(SHARED_PARAMETER(layout) from, uint64_t n, global<uint64_t> target,
-                              enum element accumulator, union scalar hidden,
-                              global<unsigned char> shown, uint64_t first)
+                              enum element accumulator, union scalar fill,
+                              global<unsigned char> valid, uint64_t first)
 {
     const unsigned words = accumulator == ELEMENT_COMPLEX128 ? 2 : 1;
     const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
     for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) {
         const offsets at = offsets_of(from, from.dimensions, first + i);
         const bool there = !from.mask || from.mask[at.mask];
-        union scalar value = hidden;
+        union scalar value = fill;
         if (there) {
             value = scalar_load(static_cast<const char *>(from.data) + at.data, from.input);
             value = scalar_convert(value, from.input, from.type);
@@ -47,8 +47,8 @@ __global__ void gathered_copy(SHARED_PARAMETER(layout) from, uint64_t n, global<
         target[i * words] = stored.at[0];
         if (words > 1)
             target[i * words + 1] = stored.at[1];
-        if (shown)
-            shown[i] = there;
+        if (valid)
+            valid[i] = there;
     }
 }
 

@@ -94,16 +94,16 @@ struct position_of_best {
     }
 
     /* The best value first, and its position only where it matters. */
-    template <unsigned N, class Positions, class Shown = all_shown>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions at, Shown shown = {})
+    template <unsigned N, class Positions, class Valid = all_valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions at, Valid valid = {})
     {
         constexpr V worst = Order<V>::worst;
         V best = worst;
         bool nan = false;
 #pragma unroll
         for (unsigned k = 0; k < N; k++) {
-            best = shown(k) ? Order<V>::best(best, x[k]) : best;
-            nan = nan || (shown(k) && is_nan(x[k]));
+            best = valid(k) ? Order<V>::best(best, x[k]) : best;
+            nan = nan || (valid(k) && is_nan(x[k]));
         }
         if (s.index != UINT64_MAX && !Order<V>::better(best, s.value) && !nan)
             return;
@@ -111,7 +111,7 @@ struct position_of_best {
         V found = x[0];
 #pragma unroll
         for (unsigned k = N; k-- > 0;) {
-            const bool wanted = shown(k) && (nan ? is_nan(x[k]) : !(x[k] != best));
+            const bool wanted = valid(k) && (nan ? is_nan(x[k]) : !(x[k] != best));
             first = wanted ? k : first;
             found = wanted ? x[k] : found;
         }

@@ -37,15 +37,15 @@ struct nansum {
         return {sum<total>::merge(a.sum, b.sum), a.count + b.count};
     }
 
-    template <unsigned N, class Positions, class Shown = all_shown>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Shown shown = {})
+    template <unsigned N, class Positions, class Valid = all_valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid = {})
     {
         unsigned count = 0;
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            count += shown(k) && !is_nan(x[k]);
+            count += valid(k) && !is_nan(x[k]);
         const V numbers = added_in_lanes<N, V>(
-            [&](unsigned k) { return shown(k) && !is_nan(x[k]) ? x[k] : sum<V>::identity(); });
+            [&](unsigned k) { return valid(k) && !is_nan(x[k]) ? x[k] : sum<V>::identity(); });
         s = {sum<total>::merge(s.sum, total(numbers)), s.count + count};
     }
 };

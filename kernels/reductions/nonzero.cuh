@@ -27,13 +27,13 @@ struct nonzero {
         return a + b;
     }
 
-    template <unsigned N, class Positions, class Shown = all_shown>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Shown shown = {})
+    template <unsigned N, class Positions, class Valid = all_valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid = {})
     {
         unsigned count = 0;
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            count += shown(k) && !is_zero(x[k]);
+            count += valid(k) && !is_zero(x[k]);
         s += count;
     }
 };

@@ -41,21 +41,21 @@ struct norm2 {
         return {a.small + b.small, a.middle + b.middle, a.large + b.large};
     }
 
-    template <unsigned N, class Positions, class Shown = all_shown>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Shown shown = {})
+    template <unsigned N, class Positions, class Valid = all_valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid = {})
     {
         bool plain = true;
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            plain = plain && (!shown(k) || is_plain_value(x[k]));
+            plain = plain && (!valid(k) || is_plain_value(x[k]));
         if (plain) {
             s.middle += added_in_lanes<N, double>(
-                [&](unsigned k) { return shown(k) ? squared(widen(x[k])) : 0.0; });
+                [&](unsigned k) { return valid(k) ? squared(widen(x[k])) : 0.0; });
             return;
         }
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            s = shown(k) ? merge(s, lift(x[k], 0)) : s;
+            s = valid(k) ? merge(s, lift(x[k], 0)) : s;
     }
 
   private:

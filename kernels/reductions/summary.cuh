@@ -35,7 +35,7 @@ struct summary {
     using wide = wide_of<V>;
     using total = typename summed<V>::type;
     struct state {
-        moments<wide> numbers;
+        variance_state<wide> numbers;
         uint64_t nans;
         total sum;
         typename extremes<V>::state ends;
@@ -63,27 +63,27 @@ struct summary {
                 extremes<V>::merge(a.ends, b.ends)};
     }
 
-    template <unsigned N, class Positions, class Shown = all_shown>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Shown shown = {})
+    template <unsigned N, class Positions, class Valid = all_valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid = {})
     {
         constexpr unsigned part = 8 * sizeof(double) / sizeof(wide);
         wide whole = wide(0);
-        const moments<wide> numbers = moments_of<part>(x, whole, shown);
+        const variance_state<wide> numbers = variance_state_of<part>(x, whole, valid);
         if (is_nan(whole)) /* one of them is, or there are both infinities */
-            return take_one_by_one(s, x, shown);
+            return take_one_by_one(s, x, valid);
         s.numbers = merged(s.numbers, numbers);
-        s.sum = sum<total>::merge(s.sum, total_of_batch(x, whole, shown));
+        s.sum = sum<total>::merge(s.sum, total_of_batch(x, whole, valid));
 #pragma unroll
         for (unsigned k = 0; k < N; k++) {
-            s.ends.least = shown(k) ? least_number(x[k], s.ends.least) : s.ends.least;
-            s.ends.greatest = shown(k) ? greatest_number(x[k], s.ends.greatest) : s.ends.greatest;
+            s.ends.least = valid(k) ? least_number(x[k], s.ends.least) : s.ends.least;
+            s.ends.greatest = valid(k) ? greatest_number(x[k], s.ends.greatest) : s.ends.greatest;
         }
     }
 
   private:
     /* Rare, so the code is to be small: values that a loop's index chooses are not in registers. */
-    template <unsigned N, class Shown>
-    FOLD_FUNCTION void take_one_by_one(state &s, const V (&x)[N], Shown shown)
+    template <unsigned N, class Valid>
+    FOLD_FUNCTION void take_one_by_one(state &s, const V (&x)[N], Valid valid)
     {
         V values[N];
 #pragma unroll
@@ -91,18 +91,18 @@ struct summary {
             values[k] = x[k];
 #pragma unroll 1
         for (unsigned k = 0; k < N; k++)
-            if (shown(k))
+            if (valid(k))
                 s = merge(s, lift(values[k], 0));
     }
 
-    template <unsigned N, class Shown>
-    FOLD_FUNCTION total total_of_batch(const V (&x)[N], wide whole, Shown shown)
+    template <unsigned N, class Valid>
+    FOLD_FUNCTION total total_of_batch(const V (&x)[N], wide whole, Valid valid)
     {
         if constexpr (std::is_integral_v<V> && sizeof(V) < sizeof(double)) /* exact so far */
             return total(whole);
         else if constexpr (std::is_integral_v<V>)
             return added_in_lanes<N, total>(
-                [&](unsigned k) { return shown(k) ? summed<V>::from(x[k]) : total(0); });
+                [&](unsigned k) { return valid(k) ? summed<V>::from(x[k]) : total(0); });
         else
             return whole;
     }

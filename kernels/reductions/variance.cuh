@@ -10,7 +10,7 @@ namespace KERNELS
 {
 
 template <class W>
-struct moments {
+struct variance_state {
     double count;
     W mean;
     double deviation; /* sum of |x - mean|^2 */
@@ -45,7 +45,8 @@ __host__ __device__ __forceinline__ double ratio_of_counts(double part, double w
 }
 
 template <class W>
-__host__ __device__ __forceinline__ moments<W> merged(moments<W> a, moments<W> b)
+__host__ __device__ __forceinline__ variance_state<W> merged(variance_state<W> a,
+                                                             variance_state<W> b)
 {
     if (b.count == 0)
         return a;
@@ -59,25 +60,27 @@ __host__ __device__ __forceinline__ moments<W> merged(moments<W> a, moments<W> b
 
 /* The same for two of one count, which takes no division. */
 template <class W>
-__host__ __device__ __forceinline__ moments<W> merged_equals(moments<W> a, moments<W> b)
+__host__ __device__ __forceinline__ variance_state<W> merged_equals(variance_state<W> a,
+                                                                    variance_state<W> b)
 {
     const W delta = difference(b.mean, a.mean);
     return {2 * a.count, a.mean + scaled(delta, 0.5),
             a.deviation + b.deviation + squared(delta) * (0.5 * a.count)};
 }
 
-/* Of those of N numbers, a power of two, that are shown; their sum is added to `total`. So many
+/* Of those of N numbers, a power of two, that are valid; their sum is added to `total`. So many
  * at a time as leave a thread's registers room. */
-template <unsigned Part, unsigned N, class V, class Shown>
-__host__ __device__ __forceinline__ moments<wide_of<V>> moments_of(const V (&x)[N],
-                                                                   wide_of<V> &total, Shown shown)
+template <unsigned Part, unsigned N, class V, class Valid>
+__host__ __device__ __forceinline__ variance_state<wide_of<V>>
+variance_state_of(const V (&x)[N], wide_of<V> &total, Valid valid)
 {
     using wide = wide_of<V>;
     if constexpr (N > Part) {
         const half_of<N, V> low(x, 0), high(x, N / 2);
-        const moments<wide> of_low = moments_of<Part>(low.at, total, shown);
-        const moments<wide> of_high = moments_of<Part>(high.at, total, shown.from(N / 2));
-        if constexpr (std::is_same_v<Shown, all_shown>)
+        const variance_state<wide> of_low = variance_state_of<Part>(low.at, total, valid);
+        const variance_state<wide> of_high =
+            variance_state_of<Part>(high.at, total, valid.from(N / 2));
+        if constexpr (std::is_same_v<Valid, all_valid>)
             return merged_equals(of_low, of_high);
         else
             return merged(of_low, of_high);
@@ -85,13 +88,13 @@ __host__ __device__ __forceinline__ moments<wide_of<V>> moments_of(const V (&x)[
         wide numbers[N];
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            numbers[k] = shown(k) ? widen(x[k]) : wide(0);
-        const double count = shown.count(N);
+            numbers[k] = valid(k) ? widen(x[k]) : wide(0);
+        const double count = valid.count(N);
         const wide sum = added_in_lanes<N, wide>([&](unsigned k) { return numbers[k]; }),
                    mean = scaled(sum, count > 0 ? 1 / count : 0);
         total = total + sum;
         return {count, mean, added_in_lanes<N, double>([&](unsigned k) {
-                    return shown(k) ? squared(difference(numbers[k], mean)) : 0.0;
+                    return valid(k) ? squared(difference(numbers[k], mean)) : 0.0;
                 })};
     }
 }
@@ -111,7 +114,7 @@ template <class V>
 struct variance {
     using value = V;
     using wide = wide_of<V>;
-    using state = moments<wide>;
+    using state = variance_state<wide>;
     struct absorbs_many;
 
     FOLD_FUNCTION state identity()
@@ -129,11 +132,11 @@ struct variance {
         return merged(a, b);
     }
 
-    template <unsigned N, class Positions, class Shown = all_shown>
-    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Shown shown = {})
+    template <unsigned N, class Positions, class Valid = all_valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid = {})
     {
         wide unwanted = wide(0);
-        s = merged(s, moments_of<16>(x, unwanted, shown));
+        s = merged(s, variance_state_of<16>(x, unwanted, valid));
     }
 };
 
@@ -152,7 +155,7 @@ __host__ __device__ __forceinline__ complex<double> mean_as(const struct complex
 /* About another point than the mean the squares' sum is larger by what their distance makes. */
 template <class W>
 __host__ __device__ __forceinline__ double deviation_about(const struct complex128 &mean,
-                                                           const moments<W> &state)
+                                                           const variance_state<W> &state)
 {
     return state.deviation +
            state.count * squared(difference(state.mean, mean_as(mean, state.mean)));

@@ -46,7 +46,7 @@ __device__ __forceinline__ const char *element_at(const ragged &x, uint64_t elem
 
 constexpr unsigned neighbours_at_once = 4;
 
-/* Calls take(values, places, shown) with this thread's share of neighbours: every 2^team-th, four
+/* Calls take(values, places, valid) with this thread's share of neighbours: every 2^team-th, four
  * at a time. */
 template <class Fold, class Count, class Take>
 __device__ __forceinline__ void each_neighbours(const ragged &x, const char *at, Count n,
@@ -64,12 +64,12 @@ __device__ __forceinline__ void each_neighbours(const ragged &x, const char *at,
         if (left >= N) {
             load_words(words, 1u << x.bytes, all_slots{at, step, false});
             decode(values, words, x.input);
-            take(values, places, all_shown());
+            take(values, places, all_valid());
         } else {
             const uint32_t there = low_bits(unsigned(left));
             load_words(words, 1u << x.bytes, some_slots{at, step, there});
             decode(values, words, x.input);
-            take(values, places, shown_bits{there});
+            take(values, places, valid_bits{there});
         }
     }
 }
@@ -80,8 +80,8 @@ __device__ __forceinline__ void take_neighbours(state_of<Fold> &state, const rag
                                                 unsigned team)
 {
     each_neighbours<Fold>(x, at, n, number, team,
-                          [&](const auto &values, const auto &places, auto shown) {
-                              take_values<Fold>(state, values, places, shown);
+                          [&](const auto &values, const auto &places, auto valid) {
+                              take_values<Fold>(state, values, places, valid);
                           });
 }
 
@@ -126,8 +126,8 @@ struct first_segment {
     __device__ __forceinline__ first_segment(const ragged &x, const tile_of_segments &tile)
         : begins(tile.segment < x.of.count ? uint64_t(x.of.offsets[tile.segment]) : x.of.elements)
     {
-        const uint64_t apart = begins > tile.element ? begins - tile.element : 0;
-        lead = apart < tile.elements ? unsigned(apart) : tile.elements;
+        const uint64_t pitch = begins > tile.element ? begins - tile.element : 0;
+        lead = pitch < tile.elements ? unsigned(pitch) : tile.elements;
         carries = begins < tile.element;
     }
 };

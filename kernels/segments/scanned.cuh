@@ -103,10 +103,10 @@ struct converting {
         await_copies();
         __syncthreads();
         each_neighbours<Fold>(x, brought, n, threadIdx.x, x.block,
-                              [&](const auto &values, const auto &places, auto shown) {
+                              [&](const auto &values, const auto &places, auto valid) {
 #pragma unroll
                                   for (unsigned k = 0; k < neighbours_at_once; k++)
-                                      if (shown(k))
+                                      if (valid(k))
                                           states[places(k)] = Fold::lift(values[k], 0);
                               });
     }

@@ -104,7 +104,7 @@ const void *of_floats(enum element input, enum element accumulator)
 #define GROUP_nan_extremes(FOLD)                                                                   \
     FOLD(nanmin, of_floats, floats_alone)                                                          \
     FOLD(nanmax, of_floats, floats_alone)
-#define GROUP_moments(FOLD)                                                                        \
+#define GROUP_variances(FOLD)                                                                      \
     FOLD(variance, of_averages, floats_alone)                                                      \
     FOLD(summary, of_own_values, all_values)
 

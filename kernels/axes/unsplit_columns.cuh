@@ -25,13 +25,13 @@ namespace KERNELS
 /* A thread's own: one load's columns, those that there are. There may be batches of columns, of
  * whole loads and at boundaries. */
 template <class In, unsigned Columns, bool Batches>
-struct lone_pack {
+struct unsplit_vector {
     const char *at; /* the first row */
     int64_t place;  /* the first result's */
     unsigned count;
     bool loads, whole; /* loads may be taken of all rows, and all that columns want is in them */
 
-    __device__ __forceinline__ lone_pack(const kernel_axes &x, unsigned number)
+    __device__ __forceinline__ unsplit_vector(const kernel_axes &x, unsigned number)
     {
         const unsigned lane = threadIdx.x % warp_size,
                        together = warp_size - x.launch.column.shifted;
@@ -94,8 +94,8 @@ struct lone_pack {
 
 /* The next rows, those that there are. */
 template <unsigned Loads, class Vector, class Pack>
-__device__ __forceinline__ void load_lone(Vector (&loaded)[Loads], const kernel_axes &x,
-                                          const Pack &own, uint32_t taken)
+__device__ __forceinline__ void load_unsplit(Vector (&loaded)[Loads], const kernel_axes &x,
+                                             const Pack &own, uint32_t taken)
 {
     const int64_t hop = x.from.strides[0];
     const unsigned rows = unsigned(x.rows.items),
@@ -122,8 +122,8 @@ __device__ __forceinline__ void load_lone(Vector (&loaded)[Loads], const kernel_
 
 /* What was loaded at boundaries becomes what columns are. By all threads of a warp. */
 template <class In, unsigned Loads, class Pack>
-__device__ __forceinline__ void join_lone(vec16 (&loaded)[Loads], const kernel_axes &x,
-                                          const Pack &own, uint32_t taken)
+__device__ __forceinline__ void join_shifted(vec16 (&loaded)[Loads], const kernel_axes &x,
+                                             const Pack &own, uint32_t taken)
 {
     const char *const at = own.at + taken * x.from.strides[0];
 #pragma unroll
@@ -156,20 +156,20 @@ __device__ __forceinline__ void take_first(Columns &columns, Vector (&loaded)[Lo
 }
 
 template <unsigned Rows, class Columns, class Vector, unsigned Loads>
-__device__ __forceinline__ void take_lone_rest(Columns &columns, Vector (&loaded)[Loads],
-                                               uint32_t taken, unsigned left)
+__device__ __forceinline__ void take_batch_rest(Columns &columns, Vector (&loaded)[Loads],
+                                                uint32_t taken, unsigned left)
 {
     if constexpr (Rows > 0) {
         if (left & Rows)
             take_first<Rows>(columns, loaded, taken);
-        take_lone_rest<Rows / 2>(columns, loaded, taken, left);
+        take_batch_rest<Rows / 2>(columns, loaded, taken, left);
     }
 }
 
 /* Rows, and then half as many at a time, as long as there are so many. */
 template <unsigned Rows, class Columns, class Vector, unsigned Loads>
-__device__ __forceinline__ void take_lone(Columns &columns, Vector (&loaded)[Loads], uint32_t taken,
-                                          unsigned left)
+__device__ __forceinline__ void take_batch(Columns &columns, Vector (&loaded)[Loads],
+                                           uint32_t taken, unsigned left)
 {
     if constexpr (Rows == Loads) {
         if (left == Rows)
@@ -179,12 +179,12 @@ __device__ __forceinline__ void take_lone(Columns &columns, Vector (&loaded)[Loa
         for (; left >= Rows; left -= Rows)
             take_first<Rows>(columns, loaded, taken);
     }
-    take_lone_rest<Rows / 2>(columns, loaded, taken, left);
+    take_batch_rest<Rows / 2>(columns, loaded, taken, left);
 }
 
 /* Where loads would take more than there is. */
 template <class In, class Columns, class Pack>
-__device__ __forceinline__ void take_lone_edge(Columns &columns, const kernel_axes &x,
+__device__ __forceinline__ void take_edge_rows(Columns &columns, const kernel_axes &x,
                                                const Pack &own)
 {
 #pragma unroll 1
@@ -233,8 +233,8 @@ struct made_together {
 
 /* By all threads of a warp. */
 template <class Fold, class In, unsigned Count, class Columns, class Pack>
-__device__ __forceinline__ void store_lone(const kernel_axes &x, const row_numbers &numbers,
-                                           const Columns &columns, const Pack &own)
+__device__ __forceinline__ void store_columns(const kernel_axes &x, const row_numbers &numbers,
+                                              const Columns &columns, const Pack &own)
 {
     using result = typename row_fold<Fold, In>::result;
     constexpr unsigned piece = Count * sizeof(result) > 16 ? 16 / sizeof(result) : Count,
@@ -286,14 +286,14 @@ __device__ __forceinline__ void store_merged(const kernel_axes &x, const row_num
     for (unsigned c = 0; c < Count; c++)
         parts[c] = part::of(columns, c, rows);
 #pragma unroll
-    for (unsigned apart = 1; apart < Count; apart *= 2)
-        if (apart < x.launch.inner)
+    for (unsigned distance = 1; distance < Count; distance *= 2)
+        if (distance < x.launch.inner)
 #pragma unroll
-            for (unsigned c = 0; c < Count; c += 2 * apart)
-                parts[c] = part::merged(parts[c], parts[c + apart], rows * apart);
+            for (unsigned c = 0; c < Count; c += 2 * distance)
+                parts[c] = part::merged(parts[c], parts[c + distance], rows * distance);
 #pragma unroll 1
-    for (unsigned apart = 1; apart * Count < x.launch.inner; apart *= 2)
-        parts[0] = part::merged(parts[0], shuffle_xor(parts[0], apart), rows * apart * Count);
+    for (unsigned distance = 1; distance * Count < x.launch.inner; distance *= 2)
+        parts[0] = part::merged(parts[0], shuffle_xor(parts[0], distance), rows * distance * Count);
 #pragma unroll
     for (unsigned c = 0; c < Count; c++)
         made[c] = part::made_of(parts[c], rows * x.launch.inner);
@@ -314,17 +314,17 @@ __device__ __forceinline__ void store_merged(const kernel_axes &x, const row_num
 
 /* One load's columns: half of the loads are under way while what the others brought is taken. */
 template <class Fold, class In, unsigned Words>
-__device__ __forceinline__ void fold_lone_rows(const kernel_axes &x)
+__device__ __forceinline__ void fold_unsplit_rows(const kernel_axes &x)
 {
     constexpr unsigned loads = 16 / Words, columns = lanes_of<In, Words>;
     constexpr bool whole = Words == 4;
-    const lone_pack<In, columns, true> own(x, 0);
+    const unsplit_vector<In, columns, true> own(x, 0);
     const uint32_t rows = uint32_t(x.rows.items);
     using vector = std::conditional_t<whole, vec16, load_of<uint32_t, 4 * Words>>;
     vector loaded[2][loads];
 #pragma unroll
     for (unsigned h = 0; h < 2; h++)
-        load_lone<loads>(loaded[h], x, own, h * loads);
+        load_unsplit<loads>(loaded[h], x, own, h * loads);
     const row_numbers numbers(x.result);
     result_accumulator<Fold, In, Words> made;
 #pragma unroll 1
@@ -335,48 +335,48 @@ __device__ __forceinline__ void fold_lone_rows(const kernel_axes &x)
                 break;
             if constexpr (whole)
                 if (x.launch.column.shifted)
-                    join_lone<In>(loaded[h], x, own, taken);
+                    join_shifted<In>(loaded[h], x, own, taken);
             if (own.whole)
-                take_lone<ROWS_AHEAD>(made, loaded[h], taken,
-                                      rows - taken < loads ? rows - taken : loads);
-            load_lone<loads>(loaded[h], x, own, taken + 2 * loads);
+                take_batch<ROWS_AHEAD>(made, loaded[h], taken,
+                                       rows - taken < loads ? rows - taken : loads);
+            load_unsplit<loads>(loaded[h], x, own, taken + 2 * loads);
             taken += loads;
         }
     }
     if constexpr (whole) {
         if (!own.whole && own.count > 0)
-            take_lone_edge<In>(made, x, own);
+            take_edge_rows<In>(made, x, own);
         if constexpr (!is_indexed<Fold>::value)
             if (x.launch.inner > 1)
                 return store_merged<Fold, In, columns>(x, numbers, made, own);
     }
-    store_lone<Fold, In, columns>(x, numbers, made, own);
+    store_columns<Fold, In, columns>(x, numbers, made, own);
 }
 
 /* Several loads' columns, of rows so few that all loads are under way at once. */
 template <class Fold, class In, unsigned Packs>
-__device__ __forceinline__ void fold_lone_packs(const kernel_axes &x)
+__device__ __forceinline__ void fold_unsplit_vectors(const kernel_axes &x)
 {
-    constexpr unsigned loads = LONE_LOADS / Packs, columns = pack<In>::size;
-    using pack_type = lone_pack<In, columns, false>;
+    constexpr unsigned loads = UNSPLIT_LOADS / Packs, columns = pack<In>::size;
+    using pack_type = unsplit_vector<In, columns, false>;
     const uint32_t rows = uint32_t(x.rows.items);
     vec16 loaded[Packs][loads];
     pack_type own(x, 0);
-    load_lone<loads>(loaded[0], x, own, 0);
+    load_unsplit<loads>(loaded[0], x, own, 0);
 #pragma unroll
     for (unsigned p = 1; p < Packs; p++)
-        load_lone<loads>(loaded[p], x, pack_type(x, p), 0);
+        load_unsplit<loads>(loaded[p], x, pack_type(x, p), 0);
     const row_numbers numbers(x.result);
 #pragma unroll 1
     for (unsigned p = 0;;) {
         result_accumulator<Fold, In> made;
         if (x.launch.column.shifted)
-            join_lone<In>(loaded[0], x, own, 0);
+            join_shifted<In>(loaded[0], x, own, 0);
         if (own.whole)
-            take_lone<loads>(made, loaded[0], 0, rows);
+            take_batch<loads>(made, loaded[0], 0, rows);
         else if (own.count > 0)
-            take_lone_edge<In>(made, x, own);
-        store_lone<Fold, In, columns>(x, numbers, made, own);
+            take_edge_rows<In>(made, x, own);
+        store_columns<Fold, In, columns>(x, numbers, made, own);
         if (++p == Packs)
             return;
         own = pack_type(x, p);
@@ -391,18 +391,18 @@ __device__ __forceinline__ void fold_lone_packs(const kernel_axes &x)
 template <class Fold, class In>
 __global__ void __launch_bounds__(LONE_BLOCK,
                                   LONE_THREADS(sizeof(state_of<Fold>), sizeof(In)) / LONE_BLOCK)
-    fold_lone_columns(SHARED_PARAMETER(along) x, global<state_of<Fold>>, global<uint64_t>,
-                      global<unsigned>)
+    fold_unsplit_columns(SHARED_PARAMETER(along) x, global<state_of<Fold>>, global<uint64_t>,
+                         global<unsigned>)
 {
     if constexpr (sizeof(In) < 8)
         if (x.launch.column.paired)
-            return fold_lone_rows<Fold, In, 2>(x);
+            return fold_unsplit_rows<Fold, In, 2>(x);
     if (x.launch.column.unsplit == 4)
-        fold_lone_packs<Fold, In, 4>(x);
+        fold_unsplit_vectors<Fold, In, 4>(x);
     else if (x.launch.column.unsplit == 2)
-        fold_lone_packs<Fold, In, 2>(x);
+        fold_unsplit_vectors<Fold, In, 2>(x);
     else
-        fold_lone_rows<Fold, In, 4>(x);
+        fold_unsplit_rows<Fold, In, 4>(x);
 }
 
 } // namespace KERNELS

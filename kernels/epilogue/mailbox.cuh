@@ -3,7 +3,7 @@
  * nothing more is stored where it is to stay. */
 #pragma once
 
-#include "fold.cuh"
+#include "../fold.cuh"
 
 #include "common/kernels.h"
 
@@ -14,17 +14,17 @@ namespace KERNELS
  * Such a store arrives whole or not at all, so whoever finds the tag in a word has its 4 bytes, and
  * no fence is needed between the words. */
 template <class T>
-__device__ __forceinline__ void post(const struct ending &ending, const T &state)
+__device__ __forceinline__ void post(const struct epilogue &epilogue, const T &state)
 {
     static_assert(sizeof(T) % sizeof(uint32_t) == 0, "states are made of 4-byte words");
     constexpr unsigned count = sizeof(T) / sizeof(uint32_t);
     uint32_t words[count];
-    if (!ending.mailbox)
+    if (!epilogue.mailbox)
         return;
     memcpy(words, &state, sizeof state);
 #pragma unroll
     for (unsigned k = 0; k < count; k++)
-        store_for_host(ending.mailbox + k, uint64_t(ending.tag) << 32 | words[k]);
+        store_for_host(epilogue.mailbox + k, uint64_t(epilogue.tag) << 32 | words[k]);
 }
 
 /* Whether a fold's result may be stored at once. */
@@ -37,12 +37,13 @@ struct is_stored<Fold, std::void_t<decltype(&Fold::stored)>> : std::is_arithmeti
 
 /* By one thread, the last thing that it does. */
 template <class Fold>
-__device__ __forceinline__ void end_with(const struct ending &ending, const state_of<Fold> &state)
+__device__ __forceinline__ void end_with(const struct epilogue &epilogue,
+                                         const state_of<Fold> &state)
 {
     if constexpr (is_stored<Fold>::value)
-        if (ending.out)
-            *static_cast<value_of<Fold> *>(ending.out) = Fold::stored(state, ending.divisor);
-    post(ending, state);
+        if (epilogue.out)
+            *static_cast<value_of<Fold> *>(epilogue.out) = Fold::stored(state, epilogue.divisor);
+    post(epilogue, state);
 }
 
 } // namespace KERNELS
