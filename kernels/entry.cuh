@@ -1,7 +1,10 @@
-/* How a kernel's address is taken, for either compilation. */
+/* How a kernel's address is taken, for either compilation, and found by element types that are
+ * known at run time. */
 #pragma once
 
-#include "device.cuh"
+#include "elements.cuh"
+
+#include "common/kernels.h"
 
 #include <type_traits>
 #include <utility>
@@ -42,5 +45,116 @@ struct simulated_thread<Kernel> {
 #define KERNEL_ENTRY(...) reinterpret_cast<const void *>(&simulated_thread<__VA_ARGS__>::run)
 
 #endif
+
+/* ---- element types ---- */
+
+template <enum element>
+struct type_of;
+
+#define TYPE_OF(NAME, Type)                                                                        \
+    template <>                                                                                    \
+    struct type_of<ELEMENT_##NAME> {                                                               \
+        using type = Type;                                                                         \
+    };
+TYPE_OF(BOOL, boolean)
+TYPE_OF(INT8, int8_t)
+TYPE_OF(INT16, int16_t)
+TYPE_OF(INT32, int32_t)
+TYPE_OF(INT64, int64_t)
+TYPE_OF(UINT8, uint8_t)
+TYPE_OF(UINT16, uint16_t)
+TYPE_OF(UINT32, uint32_t)
+TYPE_OF(UINT64, uint64_t)
+TYPE_OF(FLOAT16, float16)
+TYPE_OF(BFLOAT16, bfloat16)
+TYPE_OF(FLOAT32, float)
+TYPE_OF(FLOAT64, double)
+TYPE_OF(COMPLEX64, complex<float>)
+TYPE_OF(COMPLEX128, complex<double>)
+#undef TYPE_OF
+
+/* What an array holds and what its elements are accumulated in, and as which types kernels take
+ * them: of some, unsigned integers are the same bits as signed ones. */
+template <enum element Input, enum element Accumulator = Input,
+          class Acc = typename type_of<Accumulator>::type, class In = typename type_of<Input>::type>
+struct pair {
+    using in = In;
+    using acc = Acc;
+
+    static constexpr bool is(enum element input, enum element accumulator)
+    {
+        return input == Input && accumulator == Accumulator;
+    }
+};
+
+/* Pairs that there are kernels of. find() calls entry(in, acc), given a value of each type, for the
+ * pair that is asked for; NULL: there is none. */
+template <class... Pairs>
+struct pairs {
+    template <class Found = const void *, class Entry>
+    static Found find(enum element input, enum element accumulator, Entry entry)
+    {
+        Found found = nullptr;
+        (void)((Pairs::is(input, accumulator) &&
+                (found = entry(typename Pairs::in(), typename Pairs::acc()), true)) ||
+               ...);
+        return found;
+    }
+
+    template <class... More>
+    static pairs<Pairs..., More...> joined(pairs<More...>);
+};
+
+/* All of some lists. */
+template <class First, class... Lists>
+struct joined_pairs;
+
+template <class... Pairs>
+struct joined_pairs<pairs<Pairs...>> : pairs<Pairs...> {};
+
+template <class First, class Second, class... Lists>
+struct joined_pairs<First, Second, Lists...>
+    : joined_pairs<decltype(First::joined(Second())), Lists...> {};
+
+template <enum element Accumulator, enum element... Inputs>
+using accumulated_in = pairs<pair<Inputs, Accumulator>...>;
+
+using floating_pairs =
+    pairs<pair<ELEMENT_FLOAT16, ELEMENT_FLOAT32>, pair<ELEMENT_BFLOAT16, ELEMENT_FLOAT32>,
+          pair<ELEMENT_FLOAT32>, pair<ELEMENT_FLOAT64>, pair<ELEMENT_COMPLEX64>,
+          pair<ELEMENT_COMPLEX128>>;
+
+template <enum element Accumulator>
+using integers_in =
+    accumulated_in<Accumulator, ELEMENT_BOOL, ELEMENT_INT8, ELEMENT_INT16, ELEMENT_INT32,
+                   ELEMENT_INT64, ELEMENT_UINT8, ELEMENT_UINT16, ELEMENT_UINT32, ELEMENT_UINT64>;
+
+using exact_floats =
+    pairs<pair<ELEMENT_FLOAT16>, pair<ELEMENT_BFLOAT16>, pair<ELEMENT_FLOAT32>,
+          pair<ELEMENT_FLOAT64>, pair<ELEMENT_COMPLEX64>, pair<ELEMENT_COMPLEX128>>;
+
+/* What the rungs and CUB are compiled for. Signed: unsigned integers of 64 bits are taken for
+ * signed, and int32 is accumulated in 64 bits as well. */
+template <bool Signed>
+using pairs_of_rungs = std::conditional_t<
+    Signed,
+    pairs<pair<ELEMENT_INT32>, pair<ELEMENT_INT64>,
+          pair<ELEMENT_UINT64, ELEMENT_UINT64, int64_t, int64_t>, pair<ELEMENT_FLOAT32>,
+          pair<ELEMENT_FLOAT64>, pair<ELEMENT_INT32, ELEMENT_INT64>>,
+    pairs<pair<ELEMENT_INT32>, pair<ELEMENT_INT64>, pair<ELEMENT_UINT64>, pair<ELEMENT_FLOAT32>,
+          pair<ELEMENT_FLOAT64>>>;
+
+/* ---- block sizes ---- */
+
+/* entry(block) for a size that it knows at compile time. */
+template <unsigned Block = BLOCK_SIZE_MIN, class Entry>
+const void *of_block(unsigned block, Entry entry)
+{
+    if (block == Block)
+        return entry(std::integral_constant<unsigned, Block>());
+    if constexpr (Block < BLOCK_SIZE_MAX)
+        return of_block<2 * Block>(block, entry);
+    return nullptr;
+}
 
 } // namespace KERNELS

@@ -63,12 +63,10 @@ const void *launched(const void *entry)
 template <class In, class Acc>
 const void *entry(unsigned block)
 {
-    static const void *const entries[BLOCK_SIZES] = {
-        KERNEL_ENTRY(GRED_RUNG(In, Acc, 32)),  KERNEL_ENTRY(GRED_RUNG(In, Acc, 64)),
-        KERNEL_ENTRY(GRED_RUNG(In, Acc, 128)), KERNEL_ENTRY(GRED_RUNG(In, Acc, 256)),
-        KERNEL_ENTRY(GRED_RUNG(In, Acc, 512)), KERNEL_ENTRY(GRED_RUNG(In, Acc, 1024)),
-    };
-    return launched(entries[__builtin_ctz(block / BLOCK_SIZE_MIN)]);
+    return launched(of_block(block, [](auto size) {
+        constexpr unsigned Block = decltype(size)();
+        return KERNEL_ENTRY(GRED_RUNG(In, Acc, Block));
+    }));
 }
 
 } // namespace
@@ -98,24 +96,12 @@ extern "C" __attribute__((visibility("default"))) const void *lab_flat(struct ke
                ? entry<GRED_RUNG_TYPE, GRED_RUNG_TYPE>(block)
                : nullptr;
 #else
-#ifndef GRED_PLAIN
-    if (input == ELEMENT_INT32 && accumulator == ELEMENT_INT64)
-        return entry<int32_t, int64_t>(block);
-#endif
+#ifdef GRED_PLAIN
     if (input != accumulator)
         return nullptr;
-    switch (input) {
-    case ELEMENT_INT32:
-        return entry<int32_t, int32_t>(block);
-    case ELEMENT_INT64:
-    case ELEMENT_UINT64:
-        return entry<int64_t, int64_t>(block);
-    case ELEMENT_FLOAT32:
-        return entry<float, float>(block);
-    case ELEMENT_FLOAT64:
-        return entry<double, double>(block);
-    default:
-        return nullptr;
-    }
+#endif
+    return pairs_of_rungs<true>::find(input, accumulator, [&](auto in, auto acc) {
+        return entry<decltype(in), decltype(acc)>(block);
+    });
 #endif
 }

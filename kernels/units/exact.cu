@@ -3,7 +3,6 @@
 #include "common/kernels.h"
 
 #include "../exact/along.cuh"
-#include "../exact/entry.cuh"
 
 namespace KERNELS
 {
@@ -29,19 +28,17 @@ const void *merging(enum element accumulator)
 
 const void *exact_kernel(kernel_key key)
 {
-    switch (key.kind) {
-    case KERNEL_EXACT_FLAT:
-        return of_input(key.input,
-                        [](auto x) { return KERNEL_ENTRY(exact_sum<element_terms<decltype(x)>>); });
-    case KERNEL_EXACT_ROWS:
-        return of_input(key.input, [](auto x) { return KERNEL_ENTRY(exact_rows<decltype(x)>); });
-    case KERNEL_EXACT_COLUMNS:
-        return of_input(key.input, [](auto x) { return KERNEL_ENTRY(exact_columns<decltype(x)>); });
-    case KERNEL_EXACT_MERGE:
+    using inputs = joined_pairs<pairs<pair<ELEMENT_INT64>, pair<ELEMENT_UINT64>>, exact_floats>;
+    if (key.kind == KERNEL_EXACT_MERGE)
         return merging(key.accumulator);
-    default:
+    if (key.kind == KERNEL_EXACT_FINISH)
         return KERNEL_ENTRY(exact_finish<false>);
-    }
+    return inputs::find(key.input, key.input, [&](auto x, auto) {
+        using In = decltype(x);
+        return key.kind == KERNEL_EXACT_ROWS      ? KERNEL_ENTRY(exact_rows<In>)
+               : key.kind == KERNEL_EXACT_COLUMNS ? KERNEL_ENTRY(exact_columns<In>)
+                                                  : KERNEL_ENTRY(exact_sum<element_terms<In>>);
+    });
 }
 
 } // namespace KERNELS

@@ -63,27 +63,6 @@ const void *typed_kernel(const kernel_key &key)
     }
 }
 
-const void *copy_kernel(enum element input, enum element accumulator)
-{
-    if (input == ELEMENT_INT32 && accumulator == ELEMENT_INT64)
-        return KERNEL_ENTRY(flat_copy<int32_t, int64_t>);
-    if (input != accumulator)
-        return nullptr;
-    switch (input) {
-    case ELEMENT_INT32:
-        return KERNEL_ENTRY(flat_copy<int32_t, int32_t>);
-    case ELEMENT_INT64:
-    case ELEMENT_UINT64:
-        return KERNEL_ENTRY(flat_copy<int64_t, int64_t>);
-    case ELEMENT_FLOAT32:
-        return KERNEL_ENTRY(flat_copy<float, float>);
-    case ELEMENT_FLOAT64:
-        return KERNEL_ENTRY(flat_copy<double, double>);
-    default:
-        return nullptr;
-    }
-}
-
 const void *read_kernel(unsigned shape)
 {
     static const void *const entries[READ_SHAPES] = {KERNEL_ENTRY(read<2>), KERNEL_ENTRY(read<4>),
@@ -98,7 +77,9 @@ const void *other_kernel(const kernel_key &key)
     case KERNEL_MERGE:
         return KERNEL_ENTRY(merge_few);
     case KERNEL_COPY_FLAT:
-        return copy_kernel(key.input, key.accumulator);
+        return pairs_of_rungs<true>::find(key.input, key.accumulator, [](auto in, auto acc) {
+            return KERNEL_ENTRY(flat_copy<decltype(in), decltype(acc)>);
+        });
     case KERNEL_COPY_GATHERED:
         return KERNEL_ENTRY(gathered_copy);
     case KERNEL_FINISH:

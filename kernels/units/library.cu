@@ -1,7 +1,7 @@
 /* The yardstick: CUB's DeviceReduce, with gred's folds, as a library_reduce. The simulated device
  * has no library. */
+#include "../entry.cuh"
 #include "../reductions.cuh"
-#include "common/kernels.h"
 
 #ifdef __CUDACC__
 
@@ -29,32 +29,13 @@ int reduce(void *workspace, size_t *workspace_bytes, const void *data, void *res
                                      Fold::identity(), static_cast<cudaStream_t>(stream));
 }
 
-template <template <class> class Fold, class Unsigned = uint64_t>
-library_reduce *of_same_type(enum element element)
+template <template <class> class Fold, bool Signed = false>
+library_reduce *of_fold(enum element input, enum element accumulator)
 {
-    switch (element) {
-    case ELEMENT_INT32:
-        return reduce<Fold<int32_t>, int32_t>;
-    case ELEMENT_INT64:
-        return reduce<Fold<int64_t>, int64_t>;
-    case ELEMENT_UINT64:
-        return reduce<Fold<Unsigned>, Unsigned>;
-    case ELEMENT_FLOAT32:
-        return reduce<Fold<float>, float>;
-    case ELEMENT_FLOAT64:
-        return reduce<Fold<double>, double>;
-    default:
-        return nullptr;
-    }
-}
-
-/* They are the same bits for both 64-bit integers. */
-template <template <class> class Fold>
-library_reduce *of_sum_or_product(enum element input, enum element accumulator)
-{
-    if (input == ELEMENT_INT32 && accumulator == ELEMENT_INT64)
-        return reduce<Fold<int64_t>, int32_t>;
-    return input == accumulator ? of_same_type<Fold, int64_t>(input) : nullptr;
+    return pairs_of_rungs<Signed>::template find<library_reduce *>(
+        input, accumulator, [](auto in, auto acc) -> library_reduce * {
+            return reduce<Fold<decltype(acc)>, decltype(in)>;
+        });
 }
 
 } // namespace
@@ -63,13 +44,13 @@ library_reduce *library_entry(enum fold fold, enum element input, enum element a
 {
     switch (fold) {
     case FOLD_sum:
-        return of_sum_or_product<sum>(input, accumulator);
+        return of_fold<sum, true>(input, accumulator);
     case FOLD_prod:
-        return of_sum_or_product<prod>(input, accumulator);
+        return of_fold<prod, true>(input, accumulator);
     case FOLD_min:
-        return input == accumulator ? of_same_type<min>(input) : nullptr;
+        return of_fold<min>(input, accumulator);
     case FOLD_max:
-        return input == accumulator ? of_same_type<max>(input) : nullptr;
+        return of_fold<max>(input, accumulator);
     default:
         return nullptr;
     }

@@ -3,7 +3,6 @@
 #include "common/kernels.h"
 
 #include "../dot.cuh"
-#include "../exact/entry.cuh"
 #include "../exact/products.cuh"
 
 namespace KERNELS
@@ -16,8 +15,9 @@ const void *exact_sum_of_products(enum element input)
 {
     if (input == ELEMENT_INT64 || input == ELEMENT_UINT64)
         return KERNEL_ENTRY(exact_products_of_any);
-    return of_floating_input(
-        input, [](auto x) { return KERNEL_ENTRY(exact_sum<product_terms<decltype(x)>>); });
+    return exact_floats::find(input, input, [](auto x, auto) {
+        return KERNEL_ENTRY(exact_sum<product_terms<decltype(x)>>);
+    });
 }
 
 const void *merging(enum fold fold, enum element accumulator)
@@ -27,36 +27,15 @@ const void *merging(enum fold fold, enum element accumulator)
                : KERNEL_ENTRY(exact_merge<products_layout<1>>);
 }
 
-#define DOT(IN, In, ACC, Acc) {ELEMENT_##IN, ELEMENT_##ACC, KERNEL_ENTRY(dot<In, Acc>)}
-
 /* Unsigned 64-bit sums of products are the same bits as signed ones. */
-const void *dot_of(enum element input, enum element accumulator)
-{
-    static const struct {
-        enum element input, accumulator;
-        const void *kernel;
-    } entries[] = {
-        DOT(BOOL, boolean, INT64, int64_t),
-        DOT(INT8, int8_t, INT64, int64_t),
-        DOT(INT16, int16_t, INT64, int64_t),
-        DOT(INT32, int32_t, INT64, int64_t),
-        DOT(INT64, int64_t, INT64, int64_t),
-        DOT(UINT8, uint8_t, UINT64, int64_t),
-        DOT(UINT16, uint16_t, UINT64, int64_t),
-        DOT(UINT32, uint32_t, UINT64, int64_t),
-        DOT(UINT64, int64_t, UINT64, int64_t),
-        DOT(FLOAT16, float16, FLOAT64, double),
-        DOT(BFLOAT16, bfloat16, FLOAT64, double),
-        DOT(FLOAT32, float, FLOAT64, double),
-        DOT(FLOAT64, double, FLOAT64, double),
-        DOT(COMPLEX64, complex<float>, COMPLEX128, complex<double>),
-        DOT(COMPLEX128, complex<double>, COMPLEX128, complex<double>),
-    };
-    for (const auto &entry : entries)
-        if (entry.input == input && entry.accumulator == accumulator)
-            return entry.kernel;
-    return nullptr;
-}
+using dot_pairs = pairs<
+    pair<ELEMENT_BOOL, ELEMENT_INT64>, pair<ELEMENT_INT8, ELEMENT_INT64>,
+    pair<ELEMENT_INT16, ELEMENT_INT64>, pair<ELEMENT_INT32, ELEMENT_INT64>, pair<ELEMENT_INT64>,
+    pair<ELEMENT_UINT8, ELEMENT_UINT64, int64_t>, pair<ELEMENT_UINT16, ELEMENT_UINT64, int64_t>,
+    pair<ELEMENT_UINT32, ELEMENT_UINT64, int64_t>,
+    pair<ELEMENT_UINT64, ELEMENT_UINT64, int64_t, int64_t>, pair<ELEMENT_FLOAT16, ELEMENT_FLOAT64>,
+    pair<ELEMENT_BFLOAT16, ELEMENT_FLOAT64>, pair<ELEMENT_FLOAT32, ELEMENT_FLOAT64>,
+    pair<ELEMENT_FLOAT64>, pair<ELEMENT_COMPLEX64, ELEMENT_COMPLEX128>, pair<ELEMENT_COMPLEX128>>;
 
 } // namespace
 
@@ -70,7 +49,9 @@ const void *products_kernel(kernel_key key)
     case KERNEL_EXACT_PRODUCTS_FINISH:
         return KERNEL_ENTRY(exact_finish<true>);
     default:
-        return dot_of(key.input, key.accumulator);
+        return dot_pairs::find(key.input, key.accumulator, [](auto in, auto acc) {
+            return KERNEL_ENTRY(dot<decltype(in), decltype(acc)>);
+        });
     }
 }
 

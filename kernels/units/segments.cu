@@ -12,49 +12,38 @@ namespace KERNELS
 namespace
 {
 
-/* Of values as they lie, if they are words and a state is left where one was. */
-template <class Fold>
-struct by_tiles {
-    static const void *entry()
-    {
-        if constexpr (sizeof(state_of<Fold>) <= sizeof(value_of<Fold>) &&
-                      sizeof(value_of<Fold>) <= sizeof(uint64_t))
-            return KERNEL_ENTRY(scan_tiles<Fold, true>);
-        else
-            return nullptr;
-    }
-};
+/* Tiles of values as they lie, if they are words and a state is left where one was; tiles of
+ * states; or segments one by one. */
+template <template <class> class Fold, class Values>
+const void *of_values(const kernel_key &key)
+{
+    return Values::find(key, [&](auto value) -> const void * {
+        using fold = Fold<decltype(value)>;
+        constexpr bool are_words = sizeof(state_of<fold>) <= sizeof value;
+        if (key.kind == KERNEL_SEGMENTS)
+            return KERNEL_ENTRY(fold_segments<fold>);
+        if (key.kind == KERNEL_TILES_OF_STATES)
+            return KERNEL_ENTRY(scan_tiles<fold, false>);
+        if constexpr (are_words && sizeof value <= sizeof(uint64_t))
+            return KERNEL_ENTRY(scan_tiles<fold, true>);
+        return nullptr;
+    });
+}
 
-template <class Fold>
-struct by_tiles_of_states {
-    static const void *entry()
-    {
-        return KERNEL_ENTRY(scan_tiles<Fold, false>);
-    }
-};
-
-template <class Fold>
-struct one_by_one {
-    static const void *entry()
-    {
-        return KERNEL_ENTRY(fold_segments<Fold>);
-    }
-};
-
-template <template <class> class Kernel>
 const void *of_fold(const kernel_key &key)
 {
-    switch (key.fold) { /* what takes 64-bit integers for signed makes the same bits of them */
+    using unsigned_as_signed = all_values<int64_t>; /* the same bits */
+    switch (key.fold) {
     case FOLD_sum:
-        return strided_all<sum, Kernel, int64_t>(key.input, key.accumulator);
+        return of_values<sum, unsigned_as_signed>(key);
     case FOLD_prod:
-        return strided_all<prod, Kernel, int64_t>(key.input, key.accumulator);
+        return of_values<prod, unsigned_as_signed>(key);
     case FOLD_min:
-        return strided_all<min, Kernel>(key.input, key.accumulator);
+        return of_values<min, all_values<>>(key);
     case FOLD_max:
-        return strided_all<max, Kernel>(key.input, key.accumulator);
+        return of_values<max, all_values<>>(key);
     case FOLD_nonzero:
-        return strided_all<nonzero, Kernel, int64_t>(key.input, key.accumulator);
+        return of_values<nonzero, unsigned_as_signed>(key);
     default:
         return nullptr;
     }
@@ -77,16 +66,7 @@ bool segments_follow()
 
 const void *segments_kernel(kernel_key key)
 {
-    switch (key.kind) {
-    case KERNEL_SURVEY:
-        return KERNEL_ENTRY(survey_segments);
-    case KERNEL_TILES:
-        return of_fold<by_tiles>(key);
-    case KERNEL_TILES_OF_STATES:
-        return of_fold<by_tiles_of_states>(key);
-    default:
-        return of_fold<one_by_one>(key);
-    }
+    return key.kind == KERNEL_SURVEY ? KERNEL_ENTRY(survey_segments) : of_fold(key);
 }
 
 } // namespace KERNELS

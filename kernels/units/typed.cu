@@ -1,66 +1,64 @@
-/* Kernels along axes of elements of a known type, for one fold, GRED_FOLD. One fold a compilation,
- * so that they can be compiled side by side. */
-#include "../axes/typed.cuh"
+/* Kernels along axes that know what type elements are, where those of strided_entry.cuh find it out
+ * as they run: of the folds and the types that are asked for most. Loads are then as wide as they
+ * come, and values are no wider than they have to be. Of one fold, GRED_FOLD, a compilation. */
 #include "../axes/typed_columns.cuh"
 #include "../axes/typed_rows.cuh"
 #include "../axes/typed_short_rows.cuh"
+#include "../entry.cuh"
+#include "../reductions.cuh"
 
 namespace KERNELS
 {
 namespace
 {
 
-/* Listed by whether elements have stride 2. */
-template <class Fold, class In>
-struct columns {
-    static const void *entry(bool strided)
-    {
-        return strided ? KERNEL_ENTRY(fold_columns_of_type<Fold, In, true>)
-                       : KERNEL_ENTRY(fold_columns_of_type<Fold, In, false>);
-    }
-};
+using floats =
+    pairs<pair<ELEMENT_FLOAT16, ELEMENT_FLOAT32>, pair<ELEMENT_BFLOAT16, ELEMENT_FLOAT32>,
+          pair<ELEMENT_FLOAT32>, pair<ELEMENT_FLOAT64>>;
+template <enum element Byte>
+using counts_of = accumulated_in<ELEMENT_INT64, Byte>;
+template <enum element Byte>
+using means_of = accumulated_in<ELEMENT_FLOAT64, Byte>;
 
-template <class Fold, class In>
-struct unsplit_columns {
-    static const void *entry(bool)
-    {
-        return KERNEL_ENTRY(fold_unsplit_columns<Fold, In>);
-    }
-};
+/* Bytes have accumulators of 64 bits: positions, extremes, counts and sums are integers, means and
+ * variances floats. Truth values are added and counted, and bytes are not counted. */
+template <class Fold>
+struct types_of : joined_pairs<floats, counts_of<ELEMENT_INT8>> {};
 
-template <class Fold, class In>
-struct rows {
-    static const void *entry(bool strided)
-    {
-        return strided ? KERNEL_ENTRY(fold_rows_of_type<Fold, In, true>)
-                       : KERNEL_ENTRY(fold_rows_of_type<Fold, In, false>);
-    }
-};
+template <>
+struct types_of<sum<double>> : joined_pairs<floats, counts_of<ELEMENT_INT8>, means_of<ELEMENT_INT8>,
+                                            counts_of<ELEMENT_BOOL>, means_of<ELEMENT_BOOL>> {};
 
-template <class Fold, class In>
-struct short_rows {
-    static const void *entry(bool strided)
-    {
-        return strided ? KERNEL_ENTRY(fold_short_rows<Fold, In, true>)
-                       : KERNEL_ENTRY(fold_short_rows<Fold, In, false>);
-    }
-};
+template <>
+struct types_of<variance<double>> : joined_pairs<floats, means_of<ELEMENT_INT8>> {};
+
+template <>
+struct types_of<nonzero<double>> : counts_of<ELEMENT_BOOL> {};
+
+template <bool Strided>
+const void *typed(const kernel_key &key)
+{
+    return types_of<GRED_FOLD<double>>::find(key.input, key.accumulator, [&](auto in, auto acc) {
+        using In = decltype(in);
+        using fold = GRED_FOLD<decltype(acc)>;
+        switch (key.kind) {
+        case KERNEL_TYPED_COLUMNS:
+            return KERNEL_ENTRY(fold_columns_of_type<fold, In, Strided>);
+        case KERNEL_UNSPLIT_COLUMNS:
+            return KERNEL_ENTRY(fold_unsplit_columns<fold, In>);
+        case KERNEL_TYPED_ROWS:
+            return KERNEL_ENTRY(fold_rows_of_type<fold, In, Strided>);
+        default:
+            return KERNEL_ENTRY(fold_short_rows<fold, In, Strided>);
+        }
+    });
+}
 
 } // namespace
 
 const void *OF_FOLD(typed_kernel)(kernel_key key)
 {
-    const bool strided = key.variant == ACCESS_STRIDED;
-    switch (key.kind) {
-    case KERNEL_TYPED_COLUMNS:
-        return of_type<columns, GRED_FOLD>(key.input, key.accumulator, strided);
-    case KERNEL_UNSPLIT_COLUMNS:
-        return of_type<unsplit_columns, GRED_FOLD>(key.input, key.accumulator, strided);
-    case KERNEL_TYPED_ROWS:
-        return of_type<rows, GRED_FOLD>(key.input, key.accumulator, strided);
-    default:
-        return of_type<short_rows, GRED_FOLD>(key.input, key.accumulator, strided);
-    }
+    return key.variant == ACCESS_STRIDED ? typed<true>(key) : typed<false>(key);
 }
 
 } // namespace KERNELS

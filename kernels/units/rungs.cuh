@@ -1,0 +1,65 @@
+/* The rungs' kernels by method, element types and block size. Before this, RUNG_FOLD<Acc> names the
+ * fold, and COMPILED_BLOCK(block) the size that a rung of the default block is compiled for, or 0;
+ * later rungs, of compute capability 9.0, are there if RUNG_LATER is. */
+#pragma once
+
+#include "../entry.cuh"
+#include "../ladder.cuh"
+#ifdef RUNG_LATER
+#include "../ladder/23_bulk.cuh"
+#include "../ladder/24_cluster.cuh"
+#endif
+
+namespace KERNELS
+{
+namespace
+{
+
+/* A rung's template arguments depend on what it reads, its own working copy, which is of the
+ * accumulator's type, or the caller's array; the block size is among them or not. */
+#define IN_PLACE_any_block(name)  KERNEL_ENTRY(name<RUNG_FOLD<Acc>>)
+#define IN_PLACE_each_block(name) KERNEL_ENTRY(name<RUNG_FOLD<Acc>, block()>)
+#define READS_any_block(name)     KERNEL_ENTRY(name<RUNG_FOLD<Acc>, global<const In>>)
+#define READS_each_block(name)                                                                     \
+    KERNEL_ENTRY(name<RUNG_FOLD<Acc>, global<const In>, EACH_BLOCK(block())>)
+#define READS_default_block(name)                                                                  \
+    KERNEL_ENTRY(name<RUNG_FOLD<Acc>, global<const In>, COMPILED_BLOCK(block())>)
+#ifdef RUNG_LATER
+#define LATER_any_block(name) KERNEL_ENTRY(name<RUNG_FOLD<Acc>, In>)
+#else
+#define LATER_any_block(name) nullptr
+#endif
+
+#define KIND_levels(blocks)      IN_PLACE_##blocks
+#define KIND_in_place(blocks)    IN_PLACE_##blocks
+#define KIND_tiles(blocks)       READS_##blocks
+#define KIND_grid_stride(blocks) READS_##blocks
+#define KIND_one_atomic(blocks)  READS_##blocks
+#define KIND_last_block(blocks)  READS_##blocks
+#define KIND_cooperative(blocks) READS_##blocks
+#define KIND_bulk(blocks)        LATER_##blocks
+#define KIND_clusters(blocks)    LATER_##blocks
+
+template <bool Signed>
+const void *rung_kernel(const kernel_key &key)
+{
+    return pairs_of_rungs<Signed>::find(key.input, key.accumulator, [&](auto in, auto acc) {
+        using In = decltype(in);
+        using Acc = decltype(acc);
+        return of_block(key.variant, [&](auto block) -> const void * {
+            switch (key.method) {
+#define RUNG(number, name, alias, style, blocks, ...)                                              \
+    case METHOD_##name:                                                                            \
+        return KIND_##style(blocks)(name);
+#define HOST_METHOD(name, ...)
+#define LIBRARY_METHOD(name, ...)
+#include "common/ladder.def"
+            default:
+                return nullptr;
+            }
+        });
+    });
+}
+
+} // namespace
+} // namespace KERNELS
