@@ -1,10 +1,7 @@
 /* The reductions. */
 #pragma once
 
-#include "reductions/argmin.cuh"
 #include "reductions/extremes.cuh"
-#include "reductions/max.cuh"
-#include "reductions/min.cuh"
 #include "reductions/nan.cuh"
 #include "reductions/nonzero.cuh"
 #include "reductions/norm.cuh"

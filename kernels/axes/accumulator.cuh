@@ -163,13 +163,15 @@ struct accumulator<nonzero<V>, boolean, Words> : byte_sums<uint64_t, boolean, Wo
 
 /* Of halves, the one with the best byte at the top is as good as any: so odd bytes are found in
  * words as they are, and even ones in words moved up by a byte. */
-template <class Fold, bool Least, unsigned Words>
-struct best_bytes {
+template <class V, template <class> class Order, unsigned Words>
+struct accumulator<best_value<V, Order>, int8_t, Words> {
+    using Fold = best_value<V, Order>;
     static constexpr unsigned columns = 4 * Words, words = Words;
+    static constexpr bool Least = Order<int>::worst > 0;
     struct merges_words;
     uint32_t even[words], odd[words];
 
-    __device__ __forceinline__ best_bytes()
+    __device__ __forceinline__ accumulator()
     {
 #pragma unroll
         for (unsigned w = 0; w < words; w++)
@@ -227,23 +229,18 @@ struct best_bytes {
     }
 };
 
-template <class V, unsigned Words>
-struct accumulator<min<V>, int8_t, Words> : best_bytes<min<V>, true, Words> {};
-
-template <class V, unsigned Words>
-struct accumulator<max<V>, int8_t, Words> : best_bytes<max<V>, false, Words> {};
-
 /* The first of equals is kept, and the first NaN: what is not worse than the best, which a NaN
  * never is, takes its place, unless that is NaN. A column of nothing but the worst is won by its
  * first row. */
-template <class Fold, class V, template <class> class Order, class In, unsigned Words>
-struct best_places {
+template <class V, template <class> class Order, class In, unsigned Words>
+struct accumulator<position_of_best<V, Order>, In, Words> {
+    using Fold = position_of_best<V, Order>;
     static constexpr unsigned columns = lanes_of<In, Words>;
     static constexpr bool is_least = Order<int>::worst > 0;
     V best[columns];
     uint32_t number[columns];
 
-    __device__ __forceinline__ best_places()
+    __device__ __forceinline__ accumulator()
     {
         constexpr V worst = Order<V>::worst;
 #pragma unroll
@@ -296,21 +293,17 @@ struct best_places {
     }
 };
 
-template <class V, class In, unsigned Words>
-struct accumulator<argmin<V>, In, Words> : best_places<argmin<V>, V, by_least, In, Words> {};
-
-template <class V, class In, unsigned Words>
-struct accumulator<argmax<V>, In, Words> : best_places<argmax<V>, V, by_greatest, In, Words> {};
-
 /* A byte, and below it the row's number, such that of equal bytes the first is best. */
-template <class Fold, bool Least, unsigned Words>
-struct best_keys {
+template <class V, template <class> class Order, unsigned Words>
+struct accumulator<position_of_best<V, Order>, int8_t, Words> {
+    using Fold = position_of_best<V, Order>;
     static constexpr unsigned columns = 4 * Words;
+    static constexpr bool Least = Order<int>::worst > 0;
     static constexpr uint32_t numbers = 0xffffff;
     struct merges_words;
     int32_t key[columns];
 
-    __device__ __forceinline__ best_keys()
+    __device__ __forceinline__ accumulator()
     {
 #pragma unroll
         for (unsigned c = 0; c < columns; c++)
@@ -382,11 +375,5 @@ struct best_keys {
         return {value_of<Fold>(best >> 24), Least ? low : numbers - low, lane};
     }
 };
-
-template <class V, unsigned Words>
-struct accumulator<argmin<V>, int8_t, Words> : best_keys<argmin<V>, true, Words> {};
-
-template <class V, unsigned Words>
-struct accumulator<argmax<V>, int8_t, Words> : best_keys<argmax<V>, false, Words> {};
 
 } // namespace KERNELS

@@ -70,16 +70,14 @@ __device__ __forceinline__ uint32_t best_by_halves(uint32_t *parts, Best best)
     return parts[0];
 }
 
-template <class Fold, template <class> class Order, class In, unsigned Words>
+template <template <class> class Order, class In, unsigned Words>
 struct best_halves {
     static constexpr unsigned columns = lanes_of<In, Words>, words = columns / 2;
     uint32_t best[words];
 
     __device__ __forceinline__ best_halves()
     {
-        using ends_of_type = extreme_elements<In>;
-        const uint32_t worst =
-            (Order<int>::worst > 0 ? ends_of_type::greatest() : ends_of_type::least()).bits;
+        const uint32_t worst = worst_element<Order, In>::element().bits;
 #pragma unroll
         for (unsigned w = 0; w < words; w++)
             best[w] = worst << 16 | worst;
@@ -120,14 +118,10 @@ struct best_halves {
     }
 };
 
-template <class V, unsigned Words>
-struct accumulator<min<V>, float16, Words> : best_halves<min<V>, by_least, float16, Words> {};
-template <class V, unsigned Words>
-struct accumulator<max<V>, float16, Words> : best_halves<max<V>, by_greatest, float16, Words> {};
-template <class V, unsigned Words>
-struct accumulator<min<V>, bfloat16, Words> : best_halves<min<V>, by_least, bfloat16, Words> {};
-template <class V, unsigned Words>
-struct accumulator<max<V>, bfloat16, Words> : best_halves<max<V>, by_greatest, bfloat16, Words> {};
+template <class V, template <class> class Order, unsigned Words>
+struct accumulator<best_value<V, Order>, float16, Words> : best_halves<Order, float16, Words> {};
+template <class V, template <class> class Order, unsigned Words>
+struct accumulator<best_value<V, Order>, bfloat16, Words> : best_halves<Order, bfloat16, Words> {};
 
 /* ---- places ---- */
 
@@ -176,8 +170,9 @@ __device__ __forceinline__ float half_of_rank(int16_t rank)
 
 /* A rank, and below it how many rows there may be after this one, so that of equals the first is
  * best: of a block's rows that number has 16 bits. */
-template <class Fold, bool Least, class In, unsigned Words>
+template <class Fold, template <class> class Order, class In, unsigned Words>
 struct best_ranks {
+    static constexpr bool Least = Order<int>::worst > 0;
     static constexpr unsigned columns = lanes_of<In, Words>;
     static constexpr uint32_t last = 0xffff;
     static_assert(ROWS_A_BLOCK - 1 <= last, "a row's number is half of a word");
@@ -237,13 +232,11 @@ struct best_ranks {
     }
 };
 
-template <class V, unsigned Words>
-struct accumulator<argmin<V>, float16, Words> : best_ranks<argmin<V>, true, float16, Words> {};
-template <class V, unsigned Words>
-struct accumulator<argmax<V>, float16, Words> : best_ranks<argmax<V>, false, float16, Words> {};
-template <class V, unsigned Words>
-struct accumulator<argmin<V>, bfloat16, Words> : best_ranks<argmin<V>, true, bfloat16, Words> {};
-template <class V, unsigned Words>
-struct accumulator<argmax<V>, bfloat16, Words> : best_ranks<argmax<V>, false, bfloat16, Words> {};
+template <class V, template <class> class Order, unsigned Words>
+struct accumulator<position_of_best<V, Order>, float16, Words>
+    : best_ranks<position_of_best<V, Order>, Order, float16, Words> {};
+template <class V, template <class> class Order, unsigned Words>
+struct accumulator<position_of_best<V, Order>, bfloat16, Words>
+    : best_ranks<position_of_best<V, Order>, Order, bfloat16, Words> {};
 
 } // namespace KERNELS

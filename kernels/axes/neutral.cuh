@@ -69,30 +69,19 @@ struct neutral<sum<V>, In> {
 template <class V>
 struct neutral<sum<V>, boolean> : neutral<nonzero<V>, boolean> {};
 
-template <class In>
-struct worst_least {
+template <template <class> class Order, class In>
+struct worst_element {
     static __device__ __forceinline__ In element()
     {
-        return extreme_elements<In>::greatest();
+        using extreme = extreme_elements<In>;
+        return Order<int>::worst > 0 ? extreme::greatest() : extreme::least();
     }
 };
 
-template <class In>
-struct worst_greatest {
-    static __device__ __forceinline__ In element()
-    {
-        return extreme_elements<In>::least();
-    }
-};
-
-template <class V, class In>
-struct neutral<min<V>, In> : worst_least<In> {};
-template <class V, class In>
-struct neutral<argmin<V>, In> : worst_least<In> {};
-template <class V, class In>
-struct neutral<max<V>, In> : worst_greatest<In> {};
-template <class V, class In>
-struct neutral<argmax<V>, In> : worst_greatest<In> {};
+template <class V, template <class> class Order, class In>
+struct neutral<best_value<V, Order>, In> : worst_element<Order, In> {};
+template <class V, template <class> class Order, class In>
+struct neutral<position_of_best<V, Order>, In> : worst_element<Order, In> {};
 
 /* A vector full of one element. */
 template <class In>

@@ -102,19 +102,11 @@ struct row_fold<sum<V>, In> : row_fold_by_values<sum<V>, In> {
     }
 };
 
-template <class V, class In>
-struct row_fold<min<V>, In> : row_fold_by_values<min<V>, In> {
-    static __device__ __forceinline__ In result_of(V least, const row_numbers &)
+template <class V, template <class> class Order, class In>
+struct row_fold<best_value<V, Order>, In> : row_fold_by_values<best_value<V, Order>, In> {
+    static __device__ __forceinline__ In result_of(V best, const row_numbers &)
     {
-        return rounded_to<In>(least);
-    }
-};
-
-template <class V, class In>
-struct row_fold<max<V>, In> : row_fold_by_values<max<V>, In> {
-    static __device__ __forceinline__ In result_of(V greatest, const row_numbers &)
-    {
-        return rounded_to<In>(greatest);
+        return rounded_to<In>(best);
     }
 };
 
@@ -179,8 +171,9 @@ __device__ __forceinline__ int best_of_pairs(int word)
     return best_in_order<Order>(word, moved_up(word, 8));
 }
 
-template <template <class> class Order, uint32_t Fill>
-struct row_fold_by_top {
+template <class V, template <class> class Order>
+struct row_fold<best_value<V, Order>, int8_t> {
+    static constexpr uint32_t Fill = Order<int>::worst > 0 ? 0x7f7f7f7f : 0x80808080;
     using made = int;
     using result = int8_t;
 
@@ -202,12 +195,6 @@ struct row_fold_by_top {
         return int8_t(best);
     }
 };
-
-template <class V>
-struct row_fold<min<V>, int8_t> : row_fold_by_top<by_least, 0x7f7f7f7f> {};
-
-template <class V>
-struct row_fold<max<V>, int8_t> : row_fold_by_top<by_greatest, 0x80808080> {};
 
 /* ---- positions ---- */
 

@@ -2,7 +2,7 @@
  * the best of them, with a few instructions a word. */
 #pragma once
 
-#include "../reductions/argmin.cuh"
+#include "../reductions/extremes.cuh"
 
 namespace KERNELS
 {

@@ -73,21 +73,12 @@ struct packed<nonzero<V>, In, std::enable_if_t<packing<In>::bits == 8>> : std::t
     }
 };
 
-template <class V, class In>
-struct packed<min<V>, In, if_narrow<In>> : std::true_type {
+template <class V, template <class> class Order, class In>
+struct packed<best_value<V, Order>, In, if_narrow<In>> : std::true_type {
     template <unsigned N, class Positions>
     FOLD_FUNCTION void take(V &s, const in_words<In, N> &x, Positions)
     {
-        s = least_of(s, V(best_of<by_least>(x)));
-    }
-};
-
-template <class V, class In>
-struct packed<max<V>, In, if_narrow<In>> : std::true_type {
-    template <unsigned N, class Positions>
-    FOLD_FUNCTION void take(V &s, const in_words<In, N> &x, Positions)
-    {
-        s = greatest_of(s, V(best_of<by_greatest>(x)));
+        s = better_of<Order>(s, V(best_of<Order>(x)));
     }
 };
 

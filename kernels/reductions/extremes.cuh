@@ -1,11 +1,149 @@
-/* The minimum and the maximum element together, in one read. NaN wins both. */
+/* Least and greatest elements, where they are, and both in one read. A best value is one value: NaN
+ * wins, and of equal values the first. A position's state is a value and its index, of which the
+ * largest stands for none. */
 #pragma once
 
-#include "max.cuh"
-#include "min.cuh"
+#include "../fold.cuh"
 
 namespace KERNELS
 {
+
+/* ---- orders ---- */
+
+template <class V>
+struct by_least {
+    static constexpr V worst = ends<V>::greatest;
+
+    FOLD_FUNCTION bool better(V a, V b)
+    {
+        return a < b;
+    }
+
+    /* Of numbers. */
+    FOLD_FUNCTION V best(V a, V b)
+    {
+        return least_number(a, b);
+    }
+};
+
+template <class V>
+struct by_greatest {
+    static constexpr V worst = ends<V>::least;
+
+    FOLD_FUNCTION bool better(V a, V b)
+    {
+        return a > b;
+    }
+
+    FOLD_FUNCTION V best(V a, V b)
+    {
+        return greatest_number(a, b);
+    }
+};
+
+/* ---- values ---- */
+
+/* a unless b is better; NaN is better than any number. */
+template <template <class> class Order, class V>
+__host__ __device__ __forceinline__ V better_of(V a, V b)
+{
+    return Order<V>::better(b, a) || is_nan(b) ? b : a;
+}
+
+template <template <class> class Order, class V>
+__host__ __device__ __forceinline__ complex<V> better_of(complex<V> a, complex<V> b)
+{
+    return !is_nan(a) && (Order<complex<V>>::better(b, a) || is_nan(b)) ? b : a;
+}
+
+template <class V, template <class> class Order>
+struct best_value {
+    using value = V;
+    using state = V;
+
+    FOLD_FUNCTION state identity()
+    {
+        constexpr V worst = Order<V>::worst;
+        return worst;
+    }
+
+    FOLD_FUNCTION state lift(V x, uint64_t)
+    {
+        return x;
+    }
+
+    FOLD_FUNCTION state merge(state a, state b)
+    {
+        return better_of<Order>(a, b);
+    }
+
+    FOLD_FUNCTION V stored(state best, double)
+    {
+        return best;
+    }
+};
+
+template <class V>
+using min = best_value<V, by_least>;
+
+template <class V>
+using max = best_value<V, by_greatest>;
+
+template <>
+struct finishing<REDUCTION_min> : finishing_value {
+    using is_stored = void;
+};
+
+template <>
+struct finishing<REDUCTION_max> : finishing_value {
+    using is_stored = void;
+};
+
+/* ---- truth values ---- */
+
+/* The product of truth values: whether all are true. What there is of nothing is not zero. */
+template <>
+struct finishing<REDUCTION_prod_of_truth> {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = count_answer(!is_zero(with_initial<Fold>(how, state)));
+    }
+};
+
+/* The largest of truth values: whether there is a true one. What there is of nothing is less than
+ * zero. */
+template <class Fold>
+__host__ __device__ __forceinline__ bool is_any_true(const struct finish &how,
+                                                     const state_of<Fold> &state)
+{
+    return better_of<by_greatest>(value_of<Fold>(0), with_initial<Fold>(how, state)) !=
+           value_of<Fold>(0);
+}
+
+template <>
+struct finishing<REDUCTION_sum_of_truth> {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = count_answer(is_any_true<Fold>(how, state));
+    }
+};
+
+/* Their sum, divided: NaN of nothing, and then a truth value again. */
+template <>
+struct finishing<REDUCTION_mean_of_truth> {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &how, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = wide_answer(double(is_any_true<Fold>(how, state)) / double(how.count));
+    }
+};
+
+/* ---- both ---- */
 
 template <class V>
 struct extremes {
@@ -26,7 +164,7 @@ struct extremes {
 
     FOLD_FUNCTION state merge(state a, state b)
     {
-        return {least_of(a.least, b.least), greatest_of(a.greatest, b.greatest)};
+        return {min<V>::merge(a.least, b.least), max<V>::merge(a.greatest, b.greatest)};
     }
 };
 
@@ -56,5 +194,108 @@ struct finishing<REDUCTION_ptp> {
         answer.values[0] = value_answer(difference(state.greatest, state.least));
     }
 };
+
+/* ---- positions ---- */
+
+/* Without bytes between or after its members, which nobody would write and everybody copy. */
+template <class V, bool = sizeof(V) == sizeof(uint32_t)>
+struct value_at {
+    V value;
+    uint64_t index;
+
+    FOLD_FUNCTION value_at of(V value, uint64_t index)
+    {
+        return {value, index};
+    }
+};
+
+template <class V>
+struct value_at<V, true> {
+    V value;
+    uint32_t unused;
+    uint64_t index;
+
+    FOLD_FUNCTION value_at of(V value, uint64_t index)
+    {
+        return {value, 0, index};
+    }
+};
+
+template <class V, template <class> class Order>
+struct position_of_best {
+    using value = V;
+    using state = value_at<V>;
+    struct absorbs_many;
+    struct asks_for_positions;
+
+    FOLD_FUNCTION state identity()
+    {
+        constexpr V worst = Order<V>::worst;
+        return state::of(worst, UINT64_MAX);
+    }
+
+    FOLD_FUNCTION state lift(V x, uint64_t index)
+    {
+        return state::of(x, index);
+    }
+
+    FOLD_FUNCTION state merge(state a, state b)
+    {
+        const bool nan_a = is_nan(a.value), nan_b = is_nan(b.value);
+        if (nan_a != nan_b)
+            return nan_a ? a : b;
+        if (!nan_a && Order<V>::better(b.value, a.value))
+            return b;
+        if (!nan_a && Order<V>::better(a.value, b.value))
+            return a;
+        return b.index < a.index ? b : a;
+    }
+
+    /* The best value first, and its position only where it matters. */
+    template <unsigned N, class Positions, class Valid = all_valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions at, Valid valid = {})
+    {
+        constexpr V worst = Order<V>::worst;
+        V best = worst;
+        bool nan = false;
+#pragma unroll
+        for (unsigned k = 0; k < N; k++) {
+            best = valid(k) ? Order<V>::best(best, x[k]) : best;
+            nan = nan || (valid(k) && is_nan(x[k]));
+        }
+        if (s.index != UINT64_MAX && !Order<V>::better(best, s.value) && !nan)
+            return;
+        unsigned first = N;
+        V found = x[0];
+#pragma unroll
+        for (unsigned k = N; k-- > 0;) {
+            const bool wanted = valid(k) && (nan ? is_nan(x[k]) : !(x[k] != best));
+            first = wanted ? k : first;
+            found = wanted ? x[k] : found;
+        }
+        s = first < N ? merge(s, lift(found, at(first))) : s;
+    }
+};
+
+template <class V>
+using argmin = position_of_best<V, by_least>;
+
+template <class V>
+using argmax = position_of_best<V, by_greatest>;
+
+template <enum reduction Reduction>
+struct finishing_position : finishing_number<Reduction> {
+    template <class Fold>
+    FOLD_FUNCTION uint64_t number(const struct finish &, const state_of<Fold> &state)
+    {
+        return state.index;
+    }
+};
+
+template <>
+struct finishing<REDUCTION_argmin> : finishing_position<REDUCTION_argmin> {};
+
+template <>
+struct finishing<REDUCTION_argmax> : finishing_position<REDUCTION_argmax> {};
 
 } // namespace KERNELS

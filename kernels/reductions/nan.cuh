@@ -2,8 +2,7 @@
  * folded as if NaN did not exist. */
 #pragma once
 
-#include "max.cuh"
-#include "min.cuh"
+#include "extremes.cuh"
 #include "prod.cuh"
 #include "sum.cuh"
 
@@ -59,8 +58,8 @@ struct nanprod : prod<V> {
 };
 
 /* NaN is what there is of nothing, and loses. */
-template <class V>
-struct nanmin {
+template <class V, template <class> class Order>
+struct best_number {
     using value = V;
     using state = V;
 
@@ -76,17 +75,15 @@ struct nanmin {
 
     FOLD_FUNCTION state merge(state a, state b)
     {
-        return b < a || is_nan(a) ? b : a;
+        return Order<V>::better(b, a) || is_nan(a) ? b : a;
     }
 };
 
 template <class V>
-struct nanmax : nanmin<V> {
-    FOLD_FUNCTION V merge(V a, V b)
-    {
-        return b > a || is_nan(a) ? b : a;
-    }
-};
+using nanmin = best_number<V, by_least>;
+
+template <class V>
+using nanmax = best_number<V, by_greatest>;
 
 template <>
 struct finishing<REDUCTION_nansum> {

@@ -5,8 +5,7 @@
  * with the constants of Anderson (2017), "Algorithm 978: safe scaling in the level 1 BLAS". */
 #pragma once
 
-#include "max.cuh"
-#include "min.cuh"
+#include "extremes.cuh"
 
 namespace KERNELS
 {
@@ -151,7 +150,7 @@ template <class V>
 struct norm_inf : norm1<V> {
     FOLD_FUNCTION double merge(double a, double b)
     {
-        return greatest_of(a, b);
+        return max<double>::merge(a, b);
     }
 };
 
@@ -164,7 +163,7 @@ struct norm_neg_inf : norm1<V> {
 
     FOLD_FUNCTION double merge(double a, double b)
     {
-        return least_of(a, b);
+        return min<double>::merge(a, b);
     }
 };
 
