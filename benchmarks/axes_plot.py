@@ -1,7 +1,5 @@
 """Reductions along axes as a heat map: colour tells of the best peer, the number of the limit."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any, NamedTuple

@@ -9,8 +9,6 @@ which tests compare the simulated device with; those of other rungs stay there. 
 nothing differs but what has a name, 1 something does.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import itertools

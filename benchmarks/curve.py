@@ -7,8 +7,6 @@ round so many parts of one array that the cache has forgotten one when its turn 
 is too small for that lies in the cache, as it would in use. Device times are of memory.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import math

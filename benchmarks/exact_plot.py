@@ -1,7 +1,5 @@
 """How fast exact sums are over size, beside fast ones and other libraries' sums."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

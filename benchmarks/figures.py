@@ -8,8 +8,6 @@ otherwise), where parts measured earlier on the same machine stay. Exit status 1
 not met, or if a rung is slower than in the results that are kept.
 """
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys

@@ -7,8 +7,6 @@ A ratio is the better library's time over gred's. Times are medians of calls, on
 turns; a case takes a few calls or a few hundredths of a second.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import itertools

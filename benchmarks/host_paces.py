@@ -8,8 +8,6 @@ arrays of two lengths, so that what a call costs by itself is left out. Then how
 be for threads to pay, awake and asleep: what the limits in csrc/cpu/tiles.c rest on.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import re

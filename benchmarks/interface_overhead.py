@@ -8,8 +8,6 @@ calls, the two functions turn about. Where no library has a GPU, the simulated d
 shows what an interface costs.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json

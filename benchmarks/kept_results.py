@@ -3,8 +3,6 @@
 A plot holds the digest of the data it shows, so a check needs no drawing.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path

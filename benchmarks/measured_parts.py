@@ -1,7 +1,5 @@
 """The report of the ladder, of gred beside other libraries, of predictions, and of a sum's cost."""
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
 from collections.abc import Sequence

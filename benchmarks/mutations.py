@@ -7,8 +7,6 @@ run in which it is expected, then all. In the end, without any defect, what fail
     python benchmarks/mutations.py --only "tile of 32"    some; results of others stay
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -6,8 +6,6 @@
 A part of a page stands between `<!-- generated: NAME -->` and `<!-- end: NAME -->`.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -1,7 +1,5 @@
 """The report of targets and what was measured, along axes and of exact sums, too."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 

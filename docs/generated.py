@@ -5,8 +5,6 @@ prints, `commands` the help of all of them, `step` a rung with its figures, `gal
 of all rungs, and `members` the reference of names.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import shlex
@@ -48,13 +46,13 @@ class Records(SphinxDirective):
 
 def records_table(records: Any) -> str:
     """Write records as a table of Markdown; the column that names them is set as code."""
-    named = records.columns.index(type(records).__name__.lower().removesuffix("s"))
-    rows = [records.cells(record) for record in records]
+    titles, *rows = records.rows()
+    named = titles.index(type(records).__name__.lower().removesuffix("s"))
     for row in rows:
         names = row[named].split(" = ")
         row[:] = map(_escaped, row)
         row[named] = " = ".join(f"`{name}`" for name in names)
-    return markdown_table(records.columns, rows)
+    return markdown_table(titles, rows)
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,7 +1,5 @@
 """How fast arrays are summed that lie otherwise or elsewhere than flat on the GPU."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any

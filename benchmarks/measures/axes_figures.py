@@ -4,8 +4,6 @@ Device times, all measured alike: gred's goes into `out=`, what others allocate 
 Nothing is checked here: the tests do that.
 """
 
-from __future__ import annotations
-
 import itertools
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """What a call costs on a GPU, beside an empty kernel's launch and beside other libraries' calls."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Iterator

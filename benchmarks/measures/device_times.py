@@ -5,8 +5,6 @@ each call other memory is read, so that the caches hold nothing of the array; we
 would write it back while the call is measured.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Iterator

@@ -7,8 +7,6 @@ host's are whole calls, of `exact_on_host.py`. CUB's reproducible sums are there
 that have them (`reproducible_cub.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cached_property, partial

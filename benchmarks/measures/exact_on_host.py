@@ -1,7 +1,5 @@
 """Exact sums on the host, beside gred's fast ones, NumPy's, Python's math.fsum and packages'."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from functools import partial

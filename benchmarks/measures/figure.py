@@ -1,7 +1,5 @@
 """One row of the figures, with its target."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ A ratio is NumPy's time over gred's, or another library's. Times are medians of 
 each library by turns.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

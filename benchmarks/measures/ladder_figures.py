@@ -1,7 +1,5 @@
 """How fast every rung of the ladder is, the best ones on 4 GiB, and what the device can read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How long it takes to import, to build and to test the project."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What the reductions beside the ladder's cost, and what two GPUs give."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any

@@ -5,8 +5,6 @@ They came with CCCL 3.1, after CUDA 13.0. Newer headers than a toolkit's are the
 is measured.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import site

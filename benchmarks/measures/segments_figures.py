@@ -4,8 +4,6 @@ Device times, measured as those along axes are. CUB's is that of a program of on
 compiles where there is one.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What times calls: once, by turns, in several threads together, on some of the cores."""
 
-from __future__ import annotations
-
 import os
 import random
 import threading

@@ -4,8 +4,6 @@ What speaks of the limit is device time; what speaks of other libraries is whole
 answer is on the host, in turns. Nothing is checked here: `python -m gred versus` does that.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence

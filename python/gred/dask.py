@@ -103,31 +103,27 @@ def _dask() -> Any:
     return needed("dask.array", "dask")
 
 
-def _nothing(
+def _reduction(
     x: Any, result: np.dtype[Any], axis: _Axis = None, keepdims: bool = False, **options: Any
 ) -> Any:
-    """Make the empty array that tells Dask of what type and how many dimensions results are."""
+    """Tell Dask by an empty array of what type and how many dimensions results are."""
     dimensions = x.ndim if keepdims else x.ndim - len(_axes(axis, x.ndim))
-    return np.empty((0,) * dimensions, result)
-
-
-def _reduction(x: Any, result: np.dtype[Any], steps: dict[str, Any], **options: Any) -> Any:
-    meta = _nothing(x, result, **options)
-    return _dask().reduction(x, **steps, dtype=result, meta=meta, **options)
+    options |= {"axis": axis, "keepdims": keepdims, "dtype": result}
+    return _dask().reduction(x, meta=np.empty((0,) * dimensions, result), **options)
 
 
 def _reduced(
     x: Any, chunk: Callable[..., Any], result: np.dtype[Any], divided: bool, **options: Any
 ) -> Any:
+    options |= {"chunk": chunk, "combine": _combine, "concatenate": False}
     finish = partial(_finish, result=result, divided=divided)
-    steps = {"chunk": chunk, "combine": _combine, "aggregate": finish, "concatenate": False}
-    return _reduction(x, result, steps, **options)
+    return _reduction(x, result, aggregate=finish, **options)
 
 
 def _wrapping(x: Any, result: np.dtype[Any], **options: Any) -> Any:
     wrap = partial(_wrap, result=result)
-    steps = {"chunk": wrap, "combine": wrap, "aggregate": partial(wrap, is_last=True)}
-    return _reduction(x, result, steps, **options)
+    last = partial(wrap, is_last=True)
+    return _reduction(x, result, chunk=wrap, combine=wrap, aggregate=last, **options)
 
 
 def _array(x: Any, name: str) -> Any:
@@ -308,18 +304,8 @@ def dot(a: Any, b: Any, *, split_every: int | None = None) -> Any:
     result = np.asarray(_core.dot(np.empty(0, a.dtype), np.empty(0, b.dtype))).dtype
     wraps = _is_integer(result)
     multiply = partial(_integer_products if wraps else _products, result=result)
-    sums = _dask().blockwise(
-        multiply,
-        "i",
-        a,
-        "i",
-        b,
-        "i",
-        dtype=result,
-        adjust_chunks={"i": 1},
-        align_arrays=known,
-        meta=np.empty(0, result),
-    )
+    options = {"dtype": result, "meta": np.empty(0, result), "align_arrays": known}
+    sums = _dask().blockwise(multiply, *("i", a, "i", b, "i"), adjust_chunks={"i": 1}, **options)
     if wraps:
         return _wrapping(sums, result, split_every=split_every)
     return _reduced(sums, _as_it_is, result, divided=False, split_every=split_every)

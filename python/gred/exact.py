@@ -33,11 +33,10 @@ def _from_core(words: bytes) -> _Words:
     return np.frombuffer(words, np.int64)
 
 
-def _check_of(parts: int, words: _Words) -> int:
+def _check_of(parts: int, words: _Words) -> np.int64:
     """Make the checksum: a sum, modulo 2**64, of the words, each times a factor of its own."""
-    of_words = int((words.view(np.uint64) * _WEIGHTS[1:]).sum(dtype=np.uint64))
-    of_parts = parts * int(_WEIGHTS[0])
-    return (of_words + of_parts + 2**63) % 2**64 - 2**63
+    all_words = np.concatenate([[np.int64(parts)], words]).view(np.uint64)
+    return (all_words * _WEIGHTS).sum(dtype=np.uint64).view(np.int64)
 
 
 def _opened(sealed: _Words) -> _Words:
@@ -235,8 +234,7 @@ class ExactSum:
         return self._sealed()
 
     def _sealed(self) -> _Words:
-        words = self._words
-        return np.concatenate([np.array([1, _check_of(1, words)], np.int64), words])
+        return np.concatenate([[np.int64(1), _check_of(1, self._words)], self._words])
 
     @classmethod
     def from_words(cls, words: ArrayLike) -> ExactSum:

@@ -26,17 +26,13 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def _mpi() -> Any:
-    return needed("mpi4py.MPI", "mpi")
-
-
-def _communicator(mpi: Any, comm: Any) -> Any:
-    """Take the default only where none is given: MPI.COMM_NULL is false, too."""
-    if comm is None:
-        return mpi.COMM_WORLD
+def _mpi_with(comm: Any) -> tuple[Any, Any]:
+    """Import MPI, and take its default where no communicator is given: COMM_NULL is false, too."""
+    mpi: Any = needed("mpi4py.MPI", "mpi")
+    comm = mpi.COMM_WORLD if comm is None else comm
     if comm == mpi.COMM_NULL:
         raise ValueError("comm must be a communicator; got MPI.COMM_NULL")
-    return comm
+    return mpi, comm
 
 
 def _rank(comm: Any, root: Any) -> int:
@@ -100,8 +96,7 @@ def allreduce(part: ExactSum, comm: Any = None) -> ExactSum:
     Eng. 23, 2021.
 
     """
-    mpi = _mpi()
-    comm = _communicator(mpi, comm)
+    mpi, comm = _mpi_with(comm)
     words = _agreed_words(mpi, comm, part)
     comm.Allreduce(mpi.IN_PLACE, words, op=mpi.SUM)
     return ExactSum.from_words(words)
@@ -128,8 +123,7 @@ def reduce(part: ExactSum, comm: Any = None, root: int = 0) -> ExactSum | None:
         As `allreduce`; and on every rank, if root is no rank, or not the same on all.
 
     """
-    mpi = _mpi()
-    comm = _communicator(mpi, comm)
+    mpi, comm = _mpi_with(comm)
     words = _agreed_words(mpi, comm, part, root)
     at_root = comm.Get_rank() == root
     comm.Reduce(mpi.IN_PLACE if at_root else words, words if at_root else None, mpi.SUM, root)

@@ -6,10 +6,11 @@ What `gred.sum` and `gred.mean` do with a list or a tuple whose first element is
 from __future__ import annotations
 
 import contextvars
-import importlib
+import functools
+import importlib.util
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any
 
@@ -23,32 +24,23 @@ from gred.explanation import explain
 _THREADS_MOST = 32
 
 
-class _Threads:
-    """Threads that wait for devices; they are kept, since starting some takes as long as a sum."""
-
-    def __init__(self) -> None:
-        self._pool: ThreadPoolExecutor | None = None
-        os.register_at_fork(after_in_child=self._forget)
-
-    def _forget(self) -> None:
-        self._pool = None
-
-    def submit(self, function: Callable[[Any], Any], array: Any) -> Future[Any]:
-        """Call it in one of them, with the settings of the caller."""
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(_THREADS_MOST, "gred-several")
-        return self._pool.submit(contextvars.copy_context().run, function, array)
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    """Make threads that wait for devices; kept, since starting some takes as long as a sum."""
+    return ThreadPoolExecutor(_THREADS_MOST, "gred-several")
 
 
-_threads = _Threads()
+os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _on_each(function: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]:
-    """Call it for all arrays at once: threads wait for their devices without holding Python up.
+    """Call it for all arrays at once, with the settings of the caller.
 
     Where one call raises, nothing reads any array any more when the caller hears of it.
     """
-    others = [_threads.submit(function, array) for array in arrays[1:]]
+    others = [
+        _pool().submit(contextvars.copy_context().run, function, array) for array in arrays[1:]
+    ]
     try:
         return [function(arrays[0]), *(one.result() for one in others)]
     except BaseException:
@@ -65,20 +57,12 @@ def _elements(arrays: Sequence[Any]) -> np.dtype[Any]:
 
 def _common(names: Sequence[str]) -> np.dtype[Any]:
     """Promote bfloat16, which NumPy does not know, as float32, but where there is nothing else."""
-    if set(names) == {"bfloat16"}:
-        only: np.dtype[Any] = np.dtype(_bfloat16())
+    if set(names) == {"bfloat16"} and importlib.util.find_spec("ml_dtypes"):
+        only: np.dtype[Any] = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
         return only
-    common: np.dtype[Any] = np.result_type(
-        *("float32" if name == "bfloat16" else name for name in names)
-    )
+    known = ["float32" if name == "bfloat16" else name for name in names]
+    common: np.dtype[Any] = np.result_type(*known)
     return common
-
-
-def _bfloat16() -> Any:
-    try:
-        return importlib.import_module("ml_dtypes").bfloat16
-    except ImportError:
-        return np.float32
 
 
 def _total(arrays: Sequence[Any]) -> ExactSum:

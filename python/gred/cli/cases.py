@@ -4,8 +4,6 @@ All of it is data. `python -m gred versus` and the benchmarks under pytest take 
 here.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 import math
@@ -45,7 +43,6 @@ class Type(NamedTuple):
         return self.name != "bfloat16" or importlib.util.find_spec("ml_dtypes") is not None
 
     def dtype(self) -> np.dtype[Any]:
-        """Make NumPy's type of it."""
         if self.name == "bfloat16":
             import ml_dtypes
 
@@ -92,7 +89,6 @@ class Case(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the viewed array."""
         return self.size * self.type.itemsize
 
     @property
@@ -103,7 +99,6 @@ class Case(NamedTuple):
 
     @property
     def masked(self) -> bool:
-        """Whether there is a mask."""
         return self.layout.option == "where"
 
     def view(self, flat: Any) -> Any:

@@ -44,12 +44,10 @@ class Stream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write `text`, if there is still where to."""
         self._attempt(self._stream.write, text)
         return len(text)
 
     def flush(self) -> None:
-        """Pass on what is kept back."""
         self._attempt(self._stream.flush)
 
     def columns(self) -> int:
@@ -115,13 +113,11 @@ class Table:
         self.rows = [[Cell(one) if isinstance(one, str) else one for one in row] for row in rows]
 
     def widths(self) -> list[int]:
-        """Measure the widest entry of each column."""
         texts = ([cell.text for cell in row] for row in self.rows)
         entries = zip([column.title for column in self.columns], *texts, strict=True)
         return [max(map(len, column)) for column in entries]
 
     def width(self) -> int:
-        """Measure a line."""
         return sum(self.widths()) + len(_GAP) * (len(self.columns) - 1)
 
     def fitted(self, width: int) -> Table | None:
@@ -131,16 +127,13 @@ class Table:
         return next((one for one in tables if len(_INDENT) + one.width() <= width), None)
 
     def ranked(self, rank: int) -> Table:
-        """Keep the columns up to a rank; those of rank 0 are never left out."""
         return self.where([column.rank <= rank for column in self.columns])
 
     def where(self, kept: Sequence[bool]) -> Table:
-        """Keep some of the columns."""
         rows = [list(itertools.compress(row, kept)) for row in self.rows]
         return Table(list(itertools.compress(self.columns, kept)), rows, self.notes)
 
     def without(self, titles: Sequence[str]) -> Table:
-        """Leave out the columns of these titles."""
         return self.where([column.title not in titles for column in self.columns])
 
     def beside(self, other: Table) -> Table:
@@ -149,7 +142,6 @@ class Table:
         return Table([*self.columns, *other.columns], rows, other.notes)
 
     def with_notes(self) -> Iterator[tuple[list[Cell], str]]:
-        """Give each row with what is written below it."""
         return zip(self.rows, itertools.chain(self.notes, itertools.repeat("")), strict=False)
 
     def legend(self) -> str:
@@ -202,11 +194,9 @@ class Console:
         self._write(*parts)
 
     def line(self, text: str = "", style: str = "") -> None:
-        """Write a line among the results."""
         self.parts([Cell(text, style)])
 
     def title(self, text: str) -> None:
-        """Write the first line."""
         self._write()
         self._write(Cell(text, "bold"))
         self._write()
@@ -230,7 +220,6 @@ class Console:
         self.line()
 
     def note(self, text: str, style: str = "yellow") -> None:
-        """Write a line beside the results."""
         print(text, file=self.stderr, flush=True)
 
     # ---- tables ----
@@ -326,7 +315,6 @@ class RichConsole(Console):
         self._out.print(Text.assemble(*parts), soft_wrap=True)
 
     def note(self, text: str, style: str = "yellow") -> None:
-        """Write a line beside the results."""
         self._err.print(text, style=style, markup=False, soft_wrap=True)
 
 

@@ -6,8 +6,6 @@ number of copies would do there is one, which lies in the cache as it would in u
 which it was.
 """
 
-from __future__ import annotations
-
 import functools
 import gc
 import itertools
@@ -64,7 +62,6 @@ class Stage:
         self._turns: dict[str, Iterator[int]] = {}
 
     def close(self) -> None:
-        """Give the memory back."""
         self._placed.clear()
         for library in self._libraries:
             library.release()
@@ -75,7 +72,6 @@ class Stage:
         return read_limit(self._device.name, self.flat.nbytes, _LIMIT_SAMPLES)
 
     def mask(self, case: Case) -> Any:
-        """Draw the mask, if the case has one."""
         if case.masked and self._mask is None:
             self._mask = random_mask(case.size, self.seed)
         return self._mask if case.masked else None
@@ -103,12 +99,10 @@ class Stage:
         return [library.given(case, *pair) for pair in zip(flats, masks, strict=True)]
 
     def turns(self, library: Library) -> Iterator[int]:
-        """Count the calls on the library's kind of arrays, by whichever library."""
         return self._turns.setdefault(library.pool, itertools.count())
 
 
 def stage_key(case: Case) -> tuple[Any, ...]:
-    """Name the stage that a case needs."""
     return case.data, case.type, case.size
 
 
@@ -193,7 +187,6 @@ class Contest:
         self._copies, self._cold = stage.copies(self._nbytes)
 
     def runner(self, library: Library) -> Runner:
-        """Have a library prepare."""
         runner = Runner(library)
         runner.attempt(runner.prepare, self._case, self._stage, self._copies)
         return runner

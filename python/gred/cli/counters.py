@@ -1,7 +1,5 @@
 """The job `counters`: what every rung does to memory, counted on the simulated device."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -60,12 +58,10 @@ class Settings(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the array."""
         return self.size * np.dtype(self.dtype).itemsize
 
     @property
     def array(self) -> tuple[str, str]:
-        """What to show of the array."""
         return "array", f"{units.array_text(self.size, self.dtype)}, summed in {self.dtype}"
 
 
@@ -77,7 +73,6 @@ class Row(NamedTuple):
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    """Count, print, write; the exit status."""
     files = output.one_file_each(given, console, FIGURE)
     settings = settings_of(given, given.methods)
     machine = record.describe_machine(options.resolve_device("simulated"))
@@ -128,12 +123,10 @@ def count(settings: Settings, console: Console) -> list[Row]:
 
 
 def load_requests(total: gred.Counts) -> int:
-    """Count the requests that load, bulk copies too."""
     return total.global_load_requests + total.bulk_copy_requests
 
 
 def load_sectors(total: gred.Counts) -> int:
-    """Count the sectors that these move."""
     return total.global_load_sectors + total.bulk_copy_sectors
 
 
@@ -144,32 +137,26 @@ def used(total: gred.Counts) -> float | None:
 
 
 def traffic(total: gred.Counts) -> int:
-    """Count the bytes that global memory moves."""
     return SECTOR_NBYTES * (load_sectors(total) + total.global_store_sectors)
 
 
 def wavefronts(total: gred.Counts) -> int:
-    """Count the wavefronts of shared memory."""
     return total.shared_load_wavefronts + total.shared_store_wavefronts
 
 
 def conflicts(total: gred.Counts) -> int:
-    """Count those that are bank conflicts."""
     return total.shared_load_conflicts + total.shared_store_conflicts
 
 
 def figure(total: gred.Counts, named: Any) -> Any:
-    """Find what is named, or work it out."""
     return getattr(total, named) if isinstance(named, str) else named(total)
 
 
 def used_text(total: gred.Counts) -> str:
-    """Write the share that is asked for."""
     return units.optional(units.percent_text, used(total))
 
 
 def lanes_text(total: gred.Counts) -> str:
-    """Write how many lanes are active on average."""
     return units.optional("{:.1f}".format, total.active_lanes)
 
 

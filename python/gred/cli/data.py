@@ -4,8 +4,6 @@ An array is drawn for an op: for one that others can share it with, or for one t
 How far a float may be off comes from its type, the length of the array and the data.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -154,7 +152,6 @@ class Answer(NamedTuple):
         return self.scale * (ours + relative_bound(terms, 2.0**-53))
 
     def accepts(self, result: Any, grid: int = 0, block_size: int | None = None) -> bool:
-        """Tell whether `result` is equal, or for a rounded answer near enough."""
         if not self.unit_roundoff:
             return bool(result == self.value)
         return bool(abs(float(result) - self.value) <= self.bound(grid, block_size))
@@ -221,7 +218,6 @@ class Value(NamedTuple):
     modulus: int
 
     def accepts(self, answer: Any) -> bool:
-        """Tell whether `answer` is this number."""
         if isinstance(self.number, int):
             return complex(answer).imag == 0 and (int(answer) - self.number) % self.modulus == 0
         return bool(abs(complex(answer) - complex(self.number)) <= self.bound)
@@ -247,7 +243,6 @@ class Truth:
 
     @property
     def count(self) -> int:
-        """How many elements the view has."""
         return int(self._view.size)
 
     def accepts(self, answers: tuple[Any, ...]) -> bool:
@@ -273,7 +268,6 @@ class Truth:
 
 
 def _number(scalar: Any) -> Any:
-    """Turn NumPy's scalar into Python's."""
     if scalar.dtype.kind in "biu":
         return int(scalar)
     return complex(scalar) if scalar.dtype.kind == "c" else float(scalar)
@@ -329,12 +323,10 @@ class Totals:
 
     @property
     def mean(self) -> Any:
-        """The mean, of nothing 0."""
         return self.sum / max(1, self.count)
 
     @property
     def square(self) -> float:
-        """The mean square."""
         return float(self.squares / max(1, self.count))
 
     @property

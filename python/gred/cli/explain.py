@@ -1,7 +1,5 @@
 """The job `explain`: a rung's source with its counts, what limits it, and how its neighbours do."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Iterator, Sequence
@@ -92,7 +90,6 @@ OPTIONS = (
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    """Count the rung, the one before and the one after it, print, write; the exit status."""
     method = given.method
     settings = counters.settings_of(given, (method,), "explained")
     files = output.one_file_each(given, console)
@@ -139,7 +136,6 @@ def limits(counted: gred.Counters) -> Iterator[str]:
 
 
 def limit(counted: gred.Counters, predicted: gred.Roofline) -> str:
-    """Say in a sentence what limits a rung."""
     cause = next(limits(counted), FREE)
     if predicted.limit == "launches":
         launches = len(counted.passes)

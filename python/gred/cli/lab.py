@@ -1,7 +1,5 @@
 """The job `lab`: a rung of the user's own, checked, counted, timed, and beside the ladder's."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -58,7 +56,6 @@ OPTIONS = (
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    """Give an exercise, or check and show a rung; the exit status."""
     if given.exercise is not None and given.file is not None:
         raise options.UsageError("give a FILE of your own, or --exercise, and not both")
     if given.out is not None and given.exercise is None:
@@ -130,7 +127,6 @@ def _like(rung: gred.lab.Rung) -> Any:
 
 
 def _with_own(rows: Sequence[Any], own: Any, rung: gred.lab.Rung) -> list[Any]:
-    """Put your own after the one that it is launched like."""
     place = sum(row.number <= _like(rung).number for row in rows)
     return [*rows[:place], own, *rows[place:]]
 

@@ -3,8 +3,6 @@
 Where nothing is timed it shows what each rung does to memory, and its time on an H200.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -90,7 +88,6 @@ class Settings(NamedTuple):
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    """Climb, print, write; the exit status."""
     files = output.one_file_each(given, console, FIGURE)
     settings, taught = _settings(given)
     machine = record.describe_machine(settings.device)
@@ -320,11 +317,9 @@ class Lesson(NamedTuple):
     measured: float | None
 
     def note(self) -> str:
-        """Say what the rung's idea is, and what limits it."""
         return f"{self.method.title}; {explain.limit(self.counted, self.predicted)}"
 
     def cells(self, nbytes: int, console: Console) -> list[str]:
-        """Write a row of the table."""
         total, pace = self.counted.total, self.measured and nbytes / self.measured
         drawn = "-" if pace is None else bar(pace / H200.bandwidth, 8, console.bar_characters)
         return [

@@ -5,8 +5,6 @@ function of them that returns when the answer is in the host's memory. What a li
 by raising, whatever it raises.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import os
@@ -52,7 +50,6 @@ class Library:
 
     @property
     def version(self) -> str:
-        """The version that is installed."""
         return str(self.module.__version__)
 
     def place(self, array: Array) -> Any:
@@ -80,8 +77,6 @@ class Library:
 
 
 class NumPy(Library):
-    """NumPy."""
-
     key, title, package = "numpy", "NumPy", "numpy"
     kinds = ("host",)
 
@@ -155,7 +150,6 @@ class Bottleneck(NumPy):
     key, title, package, pool = "bottleneck", "bottleneck", "bottleneck", "numpy"
 
     def function(self, case: Case) -> Callable[..., Any]:
-        """Call its function of that name."""
         return _with_options(case, _found(self.module, case.reduction.name))
 
 
@@ -165,7 +159,6 @@ class NumExpr(NumPy):
     key, title, package, pool = "numexpr", "NumExpr", "numexpr", "numpy"
 
     def function(self, case: Case) -> Callable[..., Any]:
-        """Evaluate an expression; a mask chooses between element and identity."""
         name = case.reduction.name
         if name not in ("sum", "prod", "min", "max"):
             raise LackingError("no such reduction")
@@ -196,11 +189,9 @@ class CuPy(Library):
         self._accelerators = list(asked[0]), list(asked[1])
 
     def place(self, array: Array) -> Any:
-        """Copy it to the GPU."""
         return self.module.asarray(array)
 
     def function(self, case: Case) -> Callable[..., Any]:
-        """Call NumPy's name of it, and fetch the answer."""
         function = _numpy_function(self.module, case.reduction.name)
         if case.masked:
             return _brought(_fill_or_select(case, self.module, function))
@@ -212,7 +203,6 @@ class CuPy(Library):
         self.module._core.set_routine_accelerators(self._accelerators[1])
 
     def release(self) -> None:
-        """Empty the pool."""
         self.module.get_default_memory_pool().free_all_blocks()
 
 
@@ -247,11 +237,9 @@ class PyTorch(Library):
         return self.module.from_numpy(array).to(self._place, copy=True)
 
     def copy(self, placed: Any) -> Any:
-        """Copy a tensor."""
         return placed.clone()
 
     def function(self, case: Case) -> Callable[..., Any]:
-        """Call PyTorch's function, and fetch the answer."""
         torch, name, dtype = self.module, case.reduction.name, case.layout.dtype
         others: dict[str, Callable[..., Any]] = {
             "var": functools.partial(torch.var, correction=0),
@@ -275,7 +263,6 @@ class PyTorch(Library):
         return _brought(function)
 
     def release(self) -> None:
-        """Empty the cache of GPU memory."""
         if self.device != "host":
             self.module.cuda.empty_cache()
 
@@ -292,7 +279,6 @@ class Jax(Library):
         self._place = self.module.devices("cpu" if device == "host" else "gpu")[self.index]
 
     def place(self, array: Array) -> Any:
-        """Copy it to JAX's device."""
         return self.module.device_put(array.copy(), self._place).block_until_ready()
 
     def given(self, case: Case, flat: Any, mask: Any) -> tuple[Any, ...]:
@@ -300,7 +286,6 @@ class Jax(Library):
         return (flat,) if mask is None else (flat, mask)
 
     def function(self, case: Case) -> Callable[..., Any]:
-        """Compile view and reduction together, and fetch the answer."""
         reduce = _with_options(case, _numpy_function(self.module.numpy, case.reduction.name))
         return _brought(self.module.jit(lambda flat, *mask: reduce(case.view(flat), *mask)))
 
@@ -320,19 +305,15 @@ class Gred(Library):
         self.pool = carrier.pool
 
     def place(self, array: Array) -> Any:
-        """Have the other library place it."""
         return self.carrier.place(array)
 
     def copy(self, placed: Any) -> Any:
-        """Have the other library copy it."""
         return self.carrier.copy(placed)
 
     def function(self, case: Case) -> Callable[..., Any]:
-        """Call gred's function."""
         return _with_options(case, getattr(gred, case.reduction.name))
 
     def release(self) -> None:
-        """Have the other library release it."""
         self.carrier.release()
 
 
@@ -344,7 +325,6 @@ class Cub(Gred):
     ours = False
 
     def function(self, case: Case) -> Callable[..., Any]:
-        """Call gred's, told to use CUB."""
         name, kind = case.reduction.name, case.type.name
         if name not in ("sum", "prod", "min", "max"):
             raise LackingError("no such reduction")
@@ -402,7 +382,6 @@ def _kind(device: str) -> str:
 
 
 def _imported(device: str, keys: Sequence[str]) -> tuple[dict[str, Library], dict[str, str]]:
-    """Import libraries: those that are here, and why the others are not."""
     here: dict[str, Library] = {}
     absent: dict[str, str] = {}
     for key in keys:

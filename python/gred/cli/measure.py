@@ -1,7 +1,5 @@
 """One method timed and checked on one array: the row that the ladder and the sweep are made of."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator
@@ -53,7 +51,6 @@ class Row(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """The median over the samples, all passes."""
         return float(np.median(self.samples)) * 1e-9
 
     @property
@@ -70,7 +67,6 @@ class Row(NamedTuple):
 
     @property
     def bandwidth(self) -> float:
-        """Bytes of the array over the median time, per second."""
         return self.nbytes / self.seconds
 
     def summary(self) -> Record:

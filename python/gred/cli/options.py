@@ -3,8 +3,6 @@
 Whatever is wrong raises UsageError with one line that says what was given and what is accepted.
 """
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import functools
@@ -183,7 +181,6 @@ def check_name(name: str, known: Collection[str], noun: str, where: str) -> None
 
 
 def names(known: Collection[str], noun: str) -> Callable[[str], tuple[str, ...]]:
-    """Make the reader of a comma list of such names."""
     return lambda text: parse_names(text, known, noun, f"there are {', '.join(known)}")
 
 
@@ -203,7 +200,6 @@ class Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, formatter_class=_help_format, **settings)
 
     def error(self, message: str) -> NoReturn:
-        """Leave with one line instead of argparse's several."""
         raise UsageError(f"{message} ({self.prog} --help lists the options)")
 
 
@@ -296,7 +292,6 @@ PLACES = (
 
 
 def parser(prog: str, job: Any) -> Parser:
-    """Make the parser of a job, which is a module with a description, an epilog and options."""
     made = Parser(prog=prog, description=job.DESCRIPTION, epilog=job.EPILOG)
     for names, settings in job.OPTIONS:
         made.add_argument(*names, **settings)

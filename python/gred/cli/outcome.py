@@ -4,8 +4,6 @@ A row is a library's in a case, as gred.cli.contest records it. The outcomes are
 and in words: what is missing, what is wrong, who is ahead.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -28,12 +26,10 @@ class Outcome(NamedTuple):
 
     @property
     def case(self) -> Record:
-        """A row to ask for what all rows of the case share."""
         return self.rows[0]
 
     @property
     def wrong(self) -> bool:
-        """Whether an answer of gred's is wrong."""
         return self.gred is not None and not self.gred["right"]
 
     @property
@@ -45,11 +41,9 @@ class Outcome(NamedTuple):
 
     @property
     def share(self) -> float | None:
-        """How much of the device's read limit gred reached."""
         return self.gred["gb_per_s"] / self.gred["limit_gb_per_s"] if self.gred else None
 
     def row(self, library: str) -> Record | None:
-        """Find a library's row."""
         return next((row for row in self.rows if row["library"] == library), None)
 
     def __str__(self) -> str:
@@ -65,7 +59,6 @@ def series(row: Record) -> Series:
 
 
 def series_text(name: Series) -> str:
-    """Write it as people do."""
     reduction, dtype, layout = name
     return f"{reduction} {dtype}" + ("" if layout == "flat" else f" {LAYOUTS[layout].text}")
 
@@ -105,7 +98,6 @@ def time_text(row: Record | None) -> str:
 
 
 def show(console: Console, kept: Record, found: Sequence[Outcome]) -> None:
-    """Show a kept comparison, and the outcomes of its rows."""
     titles = {key: library["title"] for key, library in kept["run"]["libraries"].items()}
     others = [key for key in titles if key != "gred"]
     columns = [

@@ -4,8 +4,6 @@ Files and folders are refused before any work if it would be lost; what was meas
 before it is shown, whatever happens to the screen.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import importlib
@@ -52,7 +50,6 @@ class Output:
         return self._console.files_first(self._any)
 
     def write(self, kept: record.Record) -> None:
-        """Write a record everywhere."""
         if self._json:
             self.write_text(self._json, lambda: record.json_text(kept))
         if self._csv:
@@ -61,7 +58,6 @@ class Output:
             self._attempt(path, functools.partial(draw, path, function, kept))
 
     def write_text(self, path: Path, text: Callable[[], str]) -> None:
-        """Write what `text` returns."""
 
         def write() -> None:
             if path == STANDARD_OUTPUT:
@@ -72,7 +68,6 @@ class Output:
         self._attempt(path, write)
 
     def _attempt(self, path: Path, write: Callable[[], Any]) -> None:
-        """Write a file, if all before it could be written."""
         if self._failure:
             return
         try:
@@ -183,7 +178,6 @@ def check_folder(option: str, path: Path | None) -> None:
 
 
 def make_folder(option: str, path: Path) -> None:
-    """Make the folder and those above it, unless it is there."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -218,7 +212,6 @@ def require_matplotlib(option: str) -> None:
 
 
 def introduce(console: Console, machine: record.Record, what: str) -> None:
-    """Name the machine and its devices."""
     named = {name: machine[name.lower()] for name in ("gred", "Python", "NumPy", "CUDA", "driver")}
     versions = [f"{name} {version}" for name, version in named.items() if version]
     cores = f"{machine['cores']} core{'s' * (machine['cores'] != 1)}"

@@ -3,8 +3,6 @@
 Each says in its file's metadata which data it shows. Needs matplotlib; no display.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -62,7 +60,6 @@ def save(figure: Figure, path: Path, data: Any) -> None:
 
 
 def styled(draw: Callable[Drawn, Figure]) -> Callable[Drawn, Figure]:
-    """Draw in the one style."""
 
     @functools.wraps(draw)
     def drawn(*record: Drawn.args, **options: Drawn.kwargs) -> Figure:
@@ -84,7 +81,6 @@ def shortened(text: str) -> str:
 
 
 def bandwidth_ticks() -> FuncFormatter:
-    """Make the ticks of gigabytes per second."""
     return ticks(lambda gigabytes: units.bandwidth_text(gigabytes * 1e9))
 
 
@@ -94,7 +90,6 @@ def time_ticks(unit: float = 1e-9) -> FuncFormatter:
 
 
 def grid(axes: Axes, axis: Any = "both") -> None:
-    """Draw lines behind everything."""
     axes.grid(axis=axis, color=GRID, linewidth=0.6)
     axes.set_axisbelow(True)
 
@@ -107,13 +102,11 @@ def name_rows(axes: Axes, rows: Sequence[Record]) -> None:
 
 
 def label(row: Record) -> str:
-    """Name a method with its number, if it has one."""
     number = "" if row["number"] is None else f"{row['number']} "
     return f"{number}{row['method']}"
 
 
 def name_cells(axes: Axes, names: Sequence[str], columns: Sequence[str], **how: Any) -> None:
-    """Name the rows and columns of a heat map, which has no ticks and no frame."""
     axes.set_xticks(range(len(columns)), columns, **how)
     axes.set_yticks(range(len(names)), names)
     axes.tick_params(length=0)

@@ -1,7 +1,5 @@
 """What is written down: the machine, and the rows of a run as JSON and CSV."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import hashlib
@@ -79,13 +77,11 @@ def title(machine: Record) -> str:
 
 
 def slug(machine: Record) -> str:
-    """Name a folder for the machine: what `title` says in small letters and dashes."""
     words: list[str] = re.findall(r"[a-z0-9]+", title(machine).lower())
     return "-".join(words) or "machine"
 
 
 def make(kind: str, machine: Record, run: Record, rows: Sequence[Any], **more: Any) -> Record:
-    """Make a file: one object a row."""
     return {"kind": kind, "machine": machine, "run": run, **more, "rows": list(rows)}
 
 
@@ -111,12 +107,10 @@ def json_text(record: Record) -> str:
 
 
 def write_json(path: Path, record: Record) -> None:
-    """Keep a record in a file."""
     path.write_text(json_text(record), encoding="utf-8")
 
 
 def read_json(path: Path) -> Record:
-    """Read a record as it was written."""
     record: Record = json.loads(path.read_text(encoding="utf-8"))
     return record
 

@@ -1,7 +1,5 @@
 """The job `roofline`: every rung's predicted time on a GPU, beside the measured one."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
@@ -48,7 +46,6 @@ OPTIONS = (
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    """Predict, print, write; the exit status."""
     files = output.one_file_each(given, console, FIGURE)
     if given.measured and given.device:
         raise options.UsageError("--measured and --device both say what was measured; give one")
@@ -140,7 +137,6 @@ def _cells(told: gred.Roofline) -> list[str]:
 
 
 def total(told: gred.Roofline, name: str) -> float:
-    """Sum a term over all passes."""
     return float(sum(getattr(one.terms, name) for one in told.passes))
 
 

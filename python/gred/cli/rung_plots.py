@@ -6,8 +6,6 @@ byte of memory. The roof is what memory and the adders allow; how far a point li
 a rung does beside adding: requests, barriers, waiting.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -82,7 +80,6 @@ def counters_figure(record: Record) -> Figure:
 
 
 def _draw_parts(axes: Axes, title: str, parts: _Parts) -> None:
-    """Draw the parts of each bar one after the other."""
     before = np.zeros(len(parts[0][2]))
     for label, colour, lengths in parts:
         axes.barh(range(len(lengths)), lengths, left=before, label=label, color=colour, height=0.74)

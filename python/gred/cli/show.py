@@ -1,7 +1,5 @@
 """The job `show`: a rung's steps, drawn from a run: who touches what, who idles, what is wasted."""
 
-from __future__ import annotations
-
 import argparse
 import functools
 import itertools
@@ -12,16 +10,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import gred
-from gred import showing
 from gred.cli import counters, options, output
 from gred.cli.console import Cell, Console
 from gred.cli.options import option
 from gred.counting import WARP
+from gred.drawing import showing
 from gred.drawing.hero import hero
 from gred.drawing.picture import drawn
+from gred.drawing.showing import Boundary
 from gred.drawing.steps import Block, Node, Step, blocks
 from gred.recording import Launch
-from gred.showing import Boundary
 
 DESCRIPTION = """\
 Shows a rung of the ladder step by step: which thread touches which element, which lanes idle, which
@@ -85,7 +83,6 @@ OPTIONS = (
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    """Record, draw, print; the exit status."""
     if given.all:
         return _draw_all(given, console)
     if given.method is None:
@@ -217,7 +214,6 @@ class _Screen:
                 self._marks(f"{memory} {showing.told_span(elements)}", marks)
 
     def _marks(self, label: str, marks: Sequence[int]) -> None:
-        """Write marks, equal neighbours together."""
         for first in range(0, len(marks), self.lanes):
             parts = [Cell(f"{'' if first else label:>{_LABEL - 2}}  ", "dim")]
             for mark, run in itertools.groupby(marks[first : first + self.lanes]):

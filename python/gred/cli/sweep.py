@@ -4,8 +4,6 @@ One array and one NumPy answer a size; results as JSON, CSV and plots. Where not
 shows what an H200 is predicted to take.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -85,7 +83,6 @@ class Plan(NamedTuple):
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    """Measure, print, write; the exit status."""
     device = options.resolve_device(given.device)
     named = any((given.out, given.json, given.csv, given.plots))
     if not ladder.is_timed(given, device, named):

@@ -4,8 +4,6 @@ Whole calls on arrays that are there already, until the answer is on the host, i
 answer checked.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -97,7 +95,6 @@ class Plan(NamedTuple):
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    """Compare, print, write; the exit status."""
     seconds = given.seconds or (_QUICK_SECONDS if given.quick else None)
     clock = Clock(seconds and seconds - min(_APART_SECONDS, _APART_SHARE * seconds))
     plan = _plan(given)

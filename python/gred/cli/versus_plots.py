@@ -3,8 +3,6 @@
 Every case that was measured is in the heat map, also where nobody else, or gred not, could do it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -4,15 +4,13 @@ It is drawn of blocks that are too wide for a column a thread. Of each step it s
 that costs most; every row of a stack is a wavefront.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from gred.counting import WARP
 from gred.drawing.sheet import Sheet
+from gred.drawing.showing import told_notes
 from gred.drawing.steps import BANKS, Request, Step
 from gred.recording import Launch
-from gred.showing import told_notes
 
 _LEFT, _RIGHT, _COLUMN, _CHIP, _LINE = 100, 276, 26, 17, 14
 _INTRODUCTION = (

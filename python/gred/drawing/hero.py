@@ -1,16 +1,14 @@
 """One picture of the climb: the same sum on three rungs, level by level, beside each other."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gred.counting import WARP, counters
 from gred.drawing.sheet import Sheet
+from gred.drawing.showing import shown, told_rung
 from gred.drawing.steps import Step, blocks
 from gred.recording import accesses
-from gred.showing import shown, told_rung
 
 _RUNGS = {
     "neighbored": "neighbours fold, in global memory",
@@ -47,7 +45,6 @@ def hero() -> str:
 
 
 def _facts(rung: str) -> tuple[str, ...]:
-    """Count what differs between the rungs."""
     counted = counters(np.ones(_SIZE, np.float32), method=rung, block_size=_BLOCK_SIZE).passes[0]
     barriers = counted.block_barriers // counted.blocks
     return (
@@ -58,8 +55,6 @@ def _facts(rung: str) -> tuple[str, ...]:
 
 
 class _Tree(NamedTuple):
-    """A rung's column."""
-
     sheet: Sheet
     left: float
 

@@ -5,8 +5,6 @@ a bar below what the step below does; between them are the threads, each with li
 reads and to what it writes. Blocks that fit beside each other are drawn so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 from xml.etree import ElementTree
@@ -14,9 +12,7 @@ from xml.etree import ElementTree
 from gred.counting import WARP
 from gred.drawing.banks import draw_banks
 from gred.drawing.sheet import READABLE, WIDTH, Page, Sheet
-from gred.drawing.steps import ACROSS_BLOCKS, Block, Element, Node, Step, blocks
-from gred.recording import Accesses, Launch
-from gred.showing import (
+from gred.drawing.showing import (
     MEMORIES,
     Boundary,
     boundaries,
@@ -34,6 +30,8 @@ from gred.showing import (
     told_ticket,
     told_value,
 )
+from gred.drawing.steps import ACROSS_BLOCKS, Block, Element, Node, Step, blocks
+from gred.recording import Accesses, Launch
 
 _LEFT, _RIGHT = 142, 276
 _CELL, _FLAT, _GAP, _ROW, _LINE = 18, 6, 28, 20, 14

@@ -5,8 +5,6 @@ interval in which somebody reads or merges; what is stored after a barrier witho
 anything belongs to the step before it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -41,7 +39,6 @@ class Element(NamedTuple):
 
     @property
     def cell(self) -> tuple[str, int, int]:
-        """Where it is."""
         return self.memory, self.number, self.owner
 
 
@@ -111,8 +108,6 @@ class Step(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A block's steps, one after the other."""
-
     number: int
     steps: tuple[Step, ...]
 
@@ -129,8 +124,6 @@ def blocks(launch: Launch, chosen: Container[int] | None = None) -> tuple[Block,
 
 
 class _Builder:
-    """Makes the steps of one block."""
-
     def __init__(self, launch: Launch, block: int) -> None:
         self.launch, self.block = launch, block
         self.now: dict[int, Node] = {}  # what each thread has done last

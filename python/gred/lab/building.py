@@ -1,7 +1,5 @@
 """Compiling a rung for the simulated device and a GPU, in bounds: a source may be hostile, too."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

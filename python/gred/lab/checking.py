@@ -1,7 +1,5 @@
 """Checks of a rung: at every edge, in every order of threads, each access looked at."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import PurePath

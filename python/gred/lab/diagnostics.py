@@ -4,8 +4,6 @@ g++, clang++ and nvcc tell of a mistake in a template once for each of its insta
 led there, in files that are not the user's.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from itertools import takewhile

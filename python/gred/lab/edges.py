@@ -1,7 +1,5 @@
 """The edges that a rung is checked at: lengths around warps, blocks and what a block takes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -11,8 +11,6 @@ what they are. Either way the kernel becomes a __device__ function that a kernel
 form calls. Lines stay where they are, so messages are of the user's own.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import NamedTuple

@@ -4,8 +4,6 @@ A kernel may never end, take all memory, write anywhere, fork or leave. So answe
 one line a job, each within its time; whatever else happens is told as the end of the process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -111,7 +111,9 @@ class Rung:
         """
         said = self._counted(a, dtype, block_size, multiprocessors, room=0)
         with self._reading():
-            return counting.counters_from("sum", *said)
+            told, multiprocessors, result, launches = said
+            counts = map(counting.counts_of_launch, launches)
+            return counting.counters_of("sum", told, multiprocessors, result, counts)
 
     def accesses(
         self,
@@ -131,7 +133,7 @@ class Rung:
         with self._reading():
             for launch in said[-1]:
                 launch[3] = [(*row[:8], bytes.fromhex(row[8]), *row[9:]) for row in launch[3]]
-            return recording.accesses_from("sum", *said)
+            return recording.accesses_of("sum", *said)
 
     def kernel_time(
         self,

@@ -1,7 +1,5 @@
 """The exercise sheet: rungs with a hole each, and what a right one has to do besides."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from importlib import resources

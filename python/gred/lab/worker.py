@@ -6,8 +6,6 @@ it watches one that runs nothing of the user's, and ends whatever it leaves behi
 the other by a fork, so it imports nothing of gred's: a simulated device and CUDA do not survive it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import json

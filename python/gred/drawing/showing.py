@@ -1,7 +1,5 @@
 """What is shown of a run's steps, in a picture and in a terminal alike, and in which words."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -28,11 +26,9 @@ class Shape(NamedTuple):
     packed: int
 
     def column(self, number: int) -> int:
-        """Tell in which column an element is."""
         return number // self.packed % self.columns
 
     def row(self, number: int) -> int:
-        """Tell in which row an element is."""
         return number // (self.packed * self.columns) * self.packed + number % self.packed
 
     def elements(self, row: int, end: int) -> range:
@@ -69,19 +65,16 @@ class Boundary(NamedTuple):
     after: Step | None
 
     def rows(self, memory: str, shape: Shape) -> list[int]:
-        """List the rows of a memory that are read or written."""
         both = (*self.written(memory), *self.read(memory))
         return sorted({shape.row(e.number) for e in both})
 
     def written(self, memory: str) -> list[Element]:
-        """List the elements that the step before leaves."""
         nodes = list(nodes_of(self.before))
         here = [e for n in nodes for e in n.writes if not is_elsewhere(n, e)]
         found = [*here, *(to for n in nodes for _, to in n.copies)]
         return [e for e in found if e.memory == memory]
 
     def read(self, memory: str) -> list[Element]:
-        """List the elements that the step after asks for."""
         nodes = nodes_of(self.after)
         found = [e for n in nodes for e in (*n.reads, *(at for at, _ in n.copies))]
         return [e for e in found if e.memory == memory]
@@ -98,18 +91,15 @@ class Boundary(NamedTuple):
 
 
 def boundaries(block: Block) -> list[Boundary]:
-    """List what lies before, between and after the steps of a block."""
     steps: list[Step | None] = [None, *block.steps, None]
     return [Boundary(*pair) for pair in pairwise(steps)]
 
 
 def is_elsewhere(node: Node, element: Element) -> bool:
-    """Tell whether an element is in another block's shared memory."""
     return element.owner not in (-1, node.block)
 
 
 def nodes_of(step: Step | None) -> Iterable[Node]:
-    """Give what the threads do, if there is a step."""
     return step.nodes.values() if step else ()
 
 
@@ -122,7 +112,6 @@ def _asked(step: Step | None, memory: str, events: Sequence[str]) -> list[Reques
 
 
 def told_block(launch: Launch, block: Block, number: int, passes: int) -> str:
-    """Say which block of which pass it is."""
     in_pass = f"pass {number} of {passes}, " if passes > 1 else ""
     of_grid = "the only block" if launch.blocks == 1 else f"block {block.number}"
     return f"{in_pass}{of_grid}".capitalize()
@@ -146,7 +135,6 @@ def told_span(elements: range) -> str:
 
 
 def told_value(value: Any) -> str:
-    """Give a value in a few characters."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
