@@ -199,8 +199,7 @@ class _Screen:
         after = f" after {', '.join(step.barriers)}" if step.barriers else ""
         head = f"step {number}{after}: {showing.told_threads(step, self.threads)}"
         self.console.line(head)
-        notes = showing.told_lanes(step) + showing.told_requests(step.requests)
-        told = [Cell(text, _TOLD[kind]) for kind, text in notes]
+        told = [Cell(text, _TOLD[kind]) for kind, text in showing.told_costs(step)]
         if told:
             joined = itertools.chain(*((Cell("; "), cell) for cell in told))
             self.console.parts([Cell(" " * (_LABEL // 2)), *itertools.islice(joined, 1, None)])

@@ -102,11 +102,10 @@ def _draw_pass(page: Page, told: Accesses, number: int, made: Sequence[Block]) -
         sheet.y += 16
 
 
-def _at_first(made: Iterable[Block]) -> dict[tuple[str, int, int], Any]:
+def _at_first(made: Sequence[Block]) -> dict[tuple[str, int, int], Any]:
     """Tell what memory holds before the launch, as far as anybody reads it."""
     values: dict[tuple[str, int, int], Any] = {}
-    nodes = (node for block in made for step in block.steps for node in step.nodes.values())
-    for element in (e for node in nodes for e in (*node.reads, *(at for at, _ in node.copies))):
+    for element in (e for block in made for node in block.nodes for e in node.takes):
         if element.memory == "array":
             values.setdefault(element.cell, element.value)
     return values
@@ -124,9 +123,6 @@ class _Track:
         self.shapes = shapes(block, launch.block_size)
         self.cells: dict[tuple[str, int, int], tuple[float, float]] = {}  # their tops and bottoms
         self.held: dict[Node, float] = {}  # the bottom of what shows a thread's register
-
-    def at(self, number: int) -> Boundary | None:
-        return self.boundaries[number] if number < len(self.boundaries) else None
 
 
 class _Panel:
@@ -155,7 +151,7 @@ class _Panel:
         skipped: list[int] = []
         left = 0
         for number in range(max(len(track.boundaries) for track in self.tracks)):
-            here = [(t, b) for t in self.tracks if (b := t.at(number))]
+            here = [(t, t.boundaries[number]) for t in self.tracks if number < len(t.boundaries)]
             steps = [boundary.after for _, boundary in here if boundary.after]
             if steps and all(n.changes_nothing for s in steps for n in _useful(s)):
                 skipped.append(number + 1)
@@ -275,7 +271,9 @@ class _Panel:
                 track.cells[memory, number, owner] = y, y + height
             sheet.y += height + (3 if height == _CELL or row == rows[-1] else 0)
         if memory == "tickets":
-            self._draw_ticket(track, written.values())
+            (atomic,) = written.values()
+            text, x = told_ticket(atomic.value, self.launch.blocks), self.page.x(track.left + 2)
+            sheet.write("note soft", x, sheet.y - _CELL + 10, text)
 
     def _remember(self, boundary: Boundary, elements: Iterable[Element]) -> None:
         """Keep what elements hold, but for what is used by nobody."""
@@ -283,11 +281,6 @@ class _Panel:
         discarded = {element.cell for node in unused for element in node.writes}
         for element in elements:
             self.memory[element.cell] = None if element.cell in discarded else element.value
-
-    def _draw_ticket(self, track: _Track, written: Iterable[Element]) -> None:
-        text = told_ticket([element.value for element in written], self.launch.blocks)
-        sheet = self.sheet
-        sheet.write("note soft", self.page.x(track.left + 2), sheet.y - _CELL + 10, text)
 
     def _draw_cell(self, kind: str, x: float, y: float, height: float = _CELL) -> None:
         width, flat = self.page.column, "" if height == _CELL else " flat"
