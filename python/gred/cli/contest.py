@@ -14,6 +14,7 @@ import multiprocessing
 import random
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -59,7 +60,8 @@ class Stage:
         self.flat = repeated_array(case.size, case.type.dtype(), case.data, seed)
         self._mask: Any = None
         self._placed: dict[tuple[str, bool], list[Any]] = {}
-        self._turns: dict[str, Iterator[int]] = {}
+        # Calls on a kind of arrays, by whichever library.
+        self.turns: dict[str, Iterator[int]] = defaultdict(itertools.count)
 
     def close(self) -> None:
         self._placed.clear()
@@ -98,9 +100,6 @@ class Stage:
         masks = [None] * copies if mask is None else copied(mask)
         return [library.given(case, *pair) for pair in zip(flats, masks, strict=True)]
 
-    def turns(self, library: Library) -> Iterator[int]:
-        return self._turns.setdefault(library.pool, itertools.count())
-
 
 def stage_key(case: Case) -> tuple[Any, ...]:
     return case.data, case.type, case.size
@@ -130,7 +129,7 @@ class Runner:
         """Find the library's function, and make what it is called with."""
         self._function = self.contestant.function(case)
         self._given = stage.given(self.contestant, case, copies)
-        self._turns = stage.turns(self.contestant)
+        self._turns = stage.turns[self.contestant.pool]
         self.contestant.start()
 
     def warm_up(self, sampling: Sampling, deadline: float) -> None:
@@ -198,9 +197,10 @@ class Contest:
         tells whether the array had to come from memory; samples are in the order taken.
         """
         case, library = self._case, runner.contestant
-        samples = [] if runner.failure else runner.samples
+        samples: list[int] = []
         told: Record = {"right": False, "answer": "", "expected": ""}
         if not runner.failure:
+            samples = runner.samples
             answers = runner.answer if isinstance(runner.answer, tuple) else (runner.answer,)
             # gred.describe has a count and a count of NaN before what others are asked for.
             right = self._truth.accepts(answers[-len(self._truth.values) :])

@@ -1,10 +1,10 @@
 """The job `show`: a rung's steps, drawn from a run: who touches what, who idles, what is wasted."""
 
 import argparse
-import functools
 import itertools
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -92,11 +92,10 @@ def run(given: argparse.Namespace, console: Console) -> int:
     if out and out != options.STANDARD_OUTPUT and out.suffix.lower() != ".svg":
         raise options.UsageError(f"--out {out}: the name has to end in .svg")
     output.check_file("--out", out)
-    files = output.Output(console, text=out)
+    files = output.Output(console, {out: _picture} if out else {}, {})
     with files.first():
         told = _record(given, given.method)
-        if out:
-            files.write_text(out, functools.partial(drawn, told, small=True))
+        files.write(told)
     _show(console, given.method, told)
     files.tell()
     return 0
@@ -108,13 +107,18 @@ def _draw_all(given: argparse.Namespace, console: Console) -> int:
         raise options.UsageError("--all draws every rung, in the directory that --out names")
     output.check_folder("--out", given.out)
     output.make_folder("--out", given.out)
-    files = output.Output(console)
-    told = {m.name: _record(_settled(given, m), m) for m in counters.countable(None)}
-    files.write_text(given.out / "hero.svg", hero)
-    for name, one in told.items():
-        files.write_text(given.out / f"{name}.svg", functools.partial(drawn, one, small=True))
+    texts: dict[Path, Callable[[Any], str]] = {given.out / "hero.svg": lambda told: hero()}
+    for method in counters.countable(None):
+        name = method.name
+        texts[given.out / f"{name}.svg"] = lambda told, name=name: _picture(told[name])
+    files = output.Output(console, texts, {})
+    files.write({m.name: _record(_settled(given, m), m) for m in counters.countable(None)})
     files.tell()
     return 0
+
+
+def _picture(told: gred.Accesses) -> str:
+    return drawn(told, small=True)
 
 
 def _settled(given: argparse.Namespace, method: Any) -> argparse.Namespace:
