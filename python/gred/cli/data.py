@@ -96,12 +96,11 @@ def _replaced(generator: np.random.Generator, drawn: Array, op: str) -> Array:
 
 def _integers(generator: np.random.Generator, count: int, dtype: np.dtype[Any], op: str) -> Array:
     low = 0 if dtype.kind == "u" else -100
-    if op == "sum":
-        return generator.integers(low, 100, count, dtype.type, endpoint=True)
     if op == "prod":
         return generator.integers(low // 2, 50, count, dtype.type) * 2 + 1
     limits = np.iinfo(dtype)
-    return generator.integers(limits.min, limits.max, count, dtype.type, endpoint=True)
+    ends = (low, 100) if op == "sum" else (limits.min, limits.max)
+    return generator.integers(*ends, count, dtype.type, endpoint=True)
 
 
 def _floats(

@@ -9,7 +9,7 @@ import functools
 import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import gred
 from gred.cli.cases import Extent
@@ -25,7 +25,7 @@ _BYTES = {"TiB": 1 << 40, "GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "B": 1
 _Value = TypeVar("_Value")
 
 
-class UsageError(Exception):
+class UsageError(argparse.ArgumentTypeError):
     """The command cannot do what was asked; the message is the one line the user sees."""
 
 
@@ -72,10 +72,6 @@ def parse_size(text: str) -> int:
     return size
 
 
-def _elements(text: str) -> Extent:
-    return Extent(parse_size(text), in_bytes=False)
-
-
 def _extent(text: str) -> Extent:
     given = text.strip()
     unit = re.sub(r".*[^A-Za-z]", "", given)
@@ -84,9 +80,7 @@ def _extent(text: str) -> Extent:
         raise UsageError(
             f"{text!r} is not a size; write bytes with {units}, as in 64KiB, or elements: 2**20"
         )
-    if not unit:
-        return _elements(given)
-    return Extent(parse_size(given.removesuffix(unit)) * _BYTES[unit], in_bytes=True)
+    return Extent(parse_size(given.removesuffix(unit)) * _BYTES.get(unit, 1), in_bytes=unit != "")
 
 
 def _items(text: str) -> list[str]:
@@ -100,18 +94,18 @@ def _extents(text: str, parse: Callable[[str], Extent], example: str) -> tuple[E
         ends = [parse(end) for end in item.split(":", 1)]
         if ends[0].in_bytes != ends[-1].in_bytes:
             raise UsageError(f"{item!r} is a range from elements to bytes; 1KiB:1GiB is not")
-        counts = [end.number for end in ends]
-        counts = _powers(item, *counts) if len(counts) == 2 else counts
-        found.update(dict.fromkeys(Extent(count, ends[0].in_bytes) for count in counts))
+        first, last = ends[0].number, ends[-1].number
+        counts = [first]
+        if len(ends) == 2:
+            if first & (first - 1) or last & (last - 1) or first > last:
+                raise UsageError(
+                    f"{item!r} is not a range of powers of two, low to high: 2**10:2**20"
+                )
+            counts = [1 << k for k in range(first.bit_length() - 1, last.bit_length())]
+        found |= dict.fromkeys(Extent(count, ends[0].in_bytes) for count in counts)
     if not found:
         raise UsageError(f"{text!r} names no size; write {example}")
     return tuple(found)
-
-
-def _powers(item: str, first: int, last: int) -> list[int]:
-    if first & (first - 1) or last & (last - 1) or first > last:
-        raise UsageError(f"{item!r} is not a range of powers of two, low to high: 2**10:2**20")
-    return [1 << k for k in range(first.bit_length() - 1, last.bit_length())]
 
 
 def parse_extents(text: str) -> tuple[Extent, ...]:
@@ -121,7 +115,7 @@ def parse_extents(text: str) -> tuple[Extent, ...]:
 
 def parse_sizes(text: str) -> tuple[int, ...]:
     """Read sizes in elements, in order."""
-    found = _extents(text, _elements, "2**10:2**20, or 1000,2**16")
+    found = _extents(text, lambda one: Extent(parse_size(one), False), "2**10:2**20, or 1000,2**16")
     return tuple(sorted(extent.number for extent in found))
 
 
@@ -172,7 +166,6 @@ def parse_names(text: str, known: Collection[str], noun: str, where: str) -> tup
 
 
 def check_name(name: str, known: Collection[str], noun: str, where: str) -> None:
-    """Refuse a name that is not `known`; `where` says where those are listed."""
     if name not in known:
         near = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]!r}?" if near else where
@@ -197,26 +190,17 @@ class Parser(argparse.ArgumentParser):
     """argparse without abbreviations, whose errors are UsageErrors."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(allow_abbrev=False, formatter_class=_help_format, **settings)
+        form = functools.partial(
+            argparse.RawDescriptionHelpFormatter, max_help_position=26, width=96
+        )
+        super().__init__(allow_abbrev=False, formatter_class=form, **settings)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} ({self.prog} --help lists the options)")
 
 
-def _help_format(prog: str) -> argparse.HelpFormatter:
-    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=96)
-
-
-class Option(NamedTuple):
-    """An option's names, and what argparse is told of it."""
-
-    names: tuple[str, ...]
-    settings: dict[str, Any]
-
-
-def _choice(metavar: str, known: Collection[str], default: str, what: str = "") -> dict[str, Any]:
-    said = f"{what}{', '.join(known)} (default: {default})"
-    return {"choices": known, "default": default, "metavar": metavar, "help": said}
+# An option's names, and what argparse is told of it.
+Option: TypeAlias = tuple[list[str], dict[str, Any]]
 
 
 # What several commands have; `{}` in the help is what it says of the default.
@@ -237,8 +221,13 @@ _SHARED: dict[str, dict[str, Any]] = {
         type=_single(parse_block_sizes, "block size"),
         help="threads in a block (default: {})",
     ),
-    "--dtype": _choice("TYPE", ELEMENT_TYPES, "int32", "element type: "),
-    "--op": _choice("OP", OPS, "sum"),
+    "--dtype": dict(
+        metavar="TYPE",
+        choices=ELEMENT_TYPES,
+        default="int32",
+        help=f"element type: {', '.join(ELEMENT_TYPES)} (default: int32)",
+    ),
+    "--op": dict(metavar="OP", choices=OPS, default="sum", help=f"{', '.join(OPS)} (default: sum)"),
     "--seed": dict(
         metavar="N",
         type=whole(0, 2**64 - 1, "2**64 - 1"),
@@ -266,20 +255,7 @@ def option(names: str, said: str = "", **settings: Any) -> Option:
     """
     made = {**_SHARED.get(names, {}), **settings}
     made["help"] = made["help"].replace("{}", said)
-    if "type" in made:
-        made["type"] = _argument(made["type"])
-    return Option(tuple(names.split()), made)
-
-
-def _argument(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
-    @functools.wraps(parse)
-    def convert(text: str) -> _Value:
-        try:
-            return parse(text)
-        except UsageError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return convert
+    return names.split(), made
 
 
 # Where a command with many rows writes: with no place named, to a folder of its own.
@@ -319,8 +295,7 @@ def check_memory(device: Any, size: int, dtype: str) -> None:
     """Refuse an array that fits neither the machine nor, with a working copy, its GPU."""
     nbytes = size * (8 if dtype.endswith("64") else 4)
     copies = 2 if device.name.startswith("cuda") else 1
-    check_room(f"{size} elements of {dtype}", {"host": nbytes})
-    check_room(f"{size} elements of {dtype}", {device.name: copies * nbytes})
+    check_room(f"{size} elements of {dtype}", {"host": nbytes, device.name: copies * nbytes})
 
 
 def check_room(what: str, needed: Mapping[str, int]) -> None:

@@ -45,9 +45,7 @@ def describe_machine(device: Any) -> Record:
 
 def usable_cores() -> int:
     """Count the cores that this process may run on; the machine can have more."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0))
 
 
 def driver_version() -> str | None:
