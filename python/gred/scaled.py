@@ -77,16 +77,14 @@ class Launch(NamedTuple):
         return _first_pass(self, size, multiprocessors or self.multiprocessors)
 
 
-def _count_first_pass(launch: Launch, size: int, multiprocessors: int) -> Counts:
+# Arrays of all lengths are counted by the same few short ones.
+@functools.lru_cache(maxsize=256)
+def _first_pass(launch: Launch, size: int, multiprocessors: int) -> Counts:
     method, block_size, dtype, _ = launch
     options: dict[str, Any] = {"method": method.name, "block_size": block_size, "dtype": dtype}
     counted = counters(np.ones(size, dtype), **options, multiprocessors=multiprocessors)
     first: Counts = counted.passes[0]
     return first
-
-
-# Arrays of all lengths are counted by the same few short ones.
-_first_pass = functools.lru_cache(maxsize=256)(_count_first_pass)
 
 
 def passes(launch: Launch, size: int) -> list[tuple[int, Counts]]:
@@ -134,14 +132,12 @@ def _of_share(launch: Launch, share: int, period: int, least: int, unit: int) ->
 def _of_grid(launch: Launch, share: int, unit: int) -> Counts:
     """Count a short share of each; their partials are taken in by whole warps."""
 
-    def count(units: int) -> Counts:
-        return launch.first_pass(units * share, units * unit)
+    def count(more: int) -> Counts:
+        return launch.first_pass((1 + more) * share, (1 + more) * unit)
 
-    partials = count(2).atomic_lanes // 2  # of a unit; a single block draws no ticket
+    partials = count(1).atomic_lanes // 2  # of a unit; a single block draws no ticket
     period = WARP // math.gcd(WARP, partials)
-    return _extrapolated(
-        lambda more: count(1 + more), launch.multiprocessors // unit - 1, period, 0
-    )
+    return _extrapolated(count, launch.multiprocessors // unit - 1, period, 0)
 
 
 def _extrapolated(count: Callable[[int], Counts], size: int, period: int, least: int) -> Counts:

@@ -73,13 +73,12 @@ class Finding(NamedTuple):
 class Report(Records):
     """What a check has found: nothing, if the rung is right, and then it is true in a condition."""
 
-    __slots__ = ()
-
-    columns = ("where", "what", "", "seen with")
-
-    def cells(self, record: Finding) -> list[str]:
-        """Give the line, the kind of mistake, what happens, and the run."""
-        return [record.where, KINDS[record.kind], record.text, record.case]
+    columns = (
+        ("where", "where"),
+        ("what", lambda f: KINDS[f.kind]),
+        ("", "text"),
+        ("seen with", "case"),
+    )
 
     @property
     def right(self) -> bool:
@@ -87,9 +86,7 @@ class Report(Records):
         return len(self) == 0
 
     def __repr__(self) -> str:
-        if self.right:
-            return "nothing is wrong"
-        return "\n".join(map(str, self))
+        return "\n".join(map(str, self)) or "nothing is wrong"
 
     def _repr_html_(self) -> str:
         return "<p>nothing is wrong</p>" if self.right else super()._repr_html_()
@@ -123,15 +120,16 @@ def _answers(build: Build, jobs: list[dict[str, Any]]) -> Iterator[processes.Ans
 
 def _heard(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:
     """Take an answer with care: a kernel may have written it."""
+    case = job["size"], job["block_size"], job["order"]
     try:
-        return _finding(build, job, answer)
+        return _finding(build, job, case, answer)
     except processes.UNREADABLE_ERRORS:
-        case = job["size"], job["block_size"], job["order"]
         return Finding("crash", processes.UNREADABLE, None, None, *case)
 
 
-def _finding(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:
-    case = job["size"], job["block_size"], job["order"]
+def _finding(
+    build: Build, job: dict[str, Any], case: tuple[int, int, str], answer: processes.Answer
+) -> Finding | None:
     if answer.failure:
         file, line = build.line_at(answer.frames) or (None, None)
         return Finding(_kind(answer), answer.text, file, line, *case)

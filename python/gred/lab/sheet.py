@@ -53,13 +53,7 @@ class Exercise(NamedTuple):
 class Exercises(Records):
     """What `exercises` returns."""
 
-    __slots__ = ()
-
-    columns = ("#", "kernel", "what it is about")
-
-    def cells(self, record: Exercise) -> list[str]:
-        """Give number, name and title."""
-        return [str(record.number), record.name, record.title]
+    columns = (("#", "number"), ("kernel", "name"), ("what it is about", "title"))
 
 
 # ---- what is asked for besides the right answer ----
