@@ -158,8 +158,6 @@ def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-# ---- from what C counted ----
-
 # In the order of what is counted of them.
 _EVENTS = [
     name.removesuffix("_requests").removesuffix("s")

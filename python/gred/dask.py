@@ -96,9 +96,6 @@ def _as_it_is(block: Any, axis: _Axis, keepdims: bool) -> Any:
     return block
 
 
-# ---- graphs ----
-
-
 def _dask() -> Any:
     return needed("dask.array", "dask")
 

@@ -104,8 +104,6 @@ class ExactSum:
         for array in arrays:
             self.add(array)
 
-    # ---- adding ----
-
     def add(self, a: ArrayLike | Any, /) -> None:
         """Add all elements of an array, of any shape, as they are.
 
@@ -166,8 +164,6 @@ class ExactSum:
         """Make a new one, of what this one has been given and the other one has not."""
         return _of_words(self._words).__isub__(other)
 
-    # ---- what it is ----
-
     @property
     def count(self) -> int:
         """How many elements, or products, were added, less those taken away."""
@@ -209,8 +205,6 @@ class ExactSum:
         return bool(np.array_equal(self._words, other._words))
 
     __hash__ = None  # type: ignore[assignment]
-
-    # ---- on its way elsewhere ----
 
     @property
     def words(self) -> _Words:

@@ -148,9 +148,6 @@ class Roofline(NamedTuple):
         return f"<p>{self._fact()}; microseconds:</p>{self.passes._repr_html_()}"
 
 
-# ---- a pass ----
-
-
 def pass_time(gpu: Gpu, counts: Counts, read: int, number: int) -> PassTime:
     """Predict a pass, the `number`-th from 0, over elements of `read` bytes."""
     block = _Block(counts, read)
@@ -225,9 +222,6 @@ class _Block:
         if not self.counts.atomic_requests or not alone:
             return 0
         return 1 + sum(math.ceil(requests / self.warps) for requests in alone)
-
-
-# ---- a call ----
 
 
 def predict(launch: scaled.Launch, size: int, gpu: Gpu) -> Roofline:

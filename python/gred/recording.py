@@ -120,9 +120,6 @@ class Accesses(NamedTuple):
         return self.svg()
 
 
-# ---- from what C recorded ----
-
-
 def _values(event: str, nbytes: int, kind: str, raw: bytes) -> tuple[Any, ...]:
     if event.endswith(("barrier", "wait")):
         return ()

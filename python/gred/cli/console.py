@@ -87,17 +87,26 @@ class Cell(NamedTuple):
     style: str = ""
 
 
-class Column(NamedTuple):
-    """A table's column. `style` is rich's; plain text has none. `about` is told below the table.
+RIGHT = Cell("right", "green")
 
-    Where there is no room, the columns of the highest rank are left out, and those of rank 0 never.
+
+class Column(NamedTuple):
+    """A table's column: a title, and what it has of a record, None where there is nothing.
+
+    `style` is rich's; plain text has none. `about` is told below the table. Where there is no room,
+    the columns of the highest rank are left out, and those of rank 0 never.
     """
 
     title: str
+    of: Callable[[Any], object] = str
     right: bool = True
     style: str = ""
     rank: int = 0
     about: str = ""
+
+
+def _cell(entry: object) -> Cell:
+    return entry if isinstance(entry, Cell) else Cell("-" if entry is None else str(entry))
 
 
 class Table:
@@ -106,11 +115,15 @@ class Table:
     def __init__(
         self,
         columns: Sequence[Column],
-        rows: Iterable[Sequence[str | Cell]],
+        rows: Iterable[Sequence[object]],
         notes: Sequence[str] = (),
     ) -> None:
         self.columns, self.notes = columns, notes
-        self.rows = [[Cell(one) if isinstance(one, str) else one for one in row] for row in rows]
+        self.rows = [list(map(_cell, row)) for row in rows]
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], records: Iterable[Any]) -> Table:
+        return cls(columns, [[column.of(one) for column in columns] for one in records])
 
     def widths(self) -> list[int]:
         texts = ([cell.text for cell in row] for row in self.rows)
@@ -180,8 +193,6 @@ class Console:
             self.stdout.patient = False
         self.stdout.flush()
 
-    # ---- lines ----
-
     def _write(self, *parts: Cell) -> None:
         print("".join(part.text for part in parts), file=self._shown)
 
@@ -222,8 +233,6 @@ class Console:
     def note(self, text: str, style: str = "yellow") -> None:
         print(text, file=self.stderr, flush=True)
 
-    # ---- tables ----
-
     def table(self, table: Table) -> None:
         """Write rows under a head, columns as wide as they need to be, and what the columns are."""
         fitted = table.fitted(self.width)
@@ -260,8 +269,6 @@ class Console:
                     self.line(f"{_INDENT}{column.title} {cell.text}", cell.style)
             self.text(note, "dim", _INDENT)
 
-    # ---- progress ----
-
     @contextmanager
     def progress(self, total: int) -> Iterator[Step]:
         """Yield a function to call with what is done next; a terminal shows it in one line."""
@@ -276,13 +283,20 @@ class Console:
             nonlocal done
             left = (time.monotonic() - start) / done * (total - done) if done else None
             text = f"{done:>4}/{total} {label}" + (f", {_clock(left)} left" if left else "")
-            draw(f"[{bar(done / total, 24, self.bar_characters)}] {text:<52.52}")
+            draw(f"[{self.bar(done / total, 24)}] {text:<52.52}")
             done += 1
 
         try:
             yield step
         finally:
             draw("")
+
+    def bar(self, share: float, width: int) -> str:
+        """Draw a bar of `width` columns, `share` of it filled."""
+        *_, full = self.bar_characters
+        steps = len(self.bar_characters) - 1
+        whole, rest = divmod(round(max(0.0, min(share, 1.0)) * width * steps), steps)
+        return (full * whole + (self.bar_characters[rest] if rest else "")).ljust(width)
 
     def each(self, methods: Sequence[Any], act: Callable[[Any], _Result]) -> list[_Result]:
         """Do it for each method, which is named as it is done; what comes of each."""
@@ -341,14 +355,6 @@ def make_console() -> Console:
     except ImportError:
         return Console()
     return RichConsole()
-
-
-def bar(share: float, width: int, characters: str) -> str:
-    """Draw a bar of `width` columns, `share` of it filled; the last character is a full column."""
-    steps = len(characters) - 1
-    filled = round(max(0.0, min(share, 1.0)) * width * steps)
-    whole, rest = divmod(filled, steps)
-    return (characters[-1] * whole + (characters[rest] if rest else "")).ljust(width)
 
 
 def _clock(seconds: float) -> str:

@@ -119,9 +119,6 @@ def count(settings: Settings, console: Console) -> list[Row]:
     )
 
 
-# ---- what follows from counts ----
-
-
 def load_requests(total: gred.Counts) -> int:
     return total.global_load_requests + total.bulk_copy_requests
 
@@ -158,9 +155,6 @@ def used_text(total: gred.Counts) -> str:
 
 def lanes_text(total: gred.Counts) -> str:
     return units.optional("{:.1f}".format, total.active_lanes)
-
-
-# ---- shown ----
 
 
 _HEAD = (
@@ -205,9 +199,6 @@ def show(
     table = Table(columns, cells)
     console.table(table.beside(more) if more else table)
     console.line()
-
-
-# ---- written ----
 
 
 def record_of(machine: record.Record, settings: Settings, rows: Sequence[Row]) -> record.Record:

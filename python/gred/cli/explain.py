@@ -104,9 +104,6 @@ def run(given: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-# ---- what limits it ----
-
-
 def limits(counted: gred.Counters) -> Iterator[str]:
     """Say what keeps a rung from running at the memory's bandwidth, the worst first."""
     total, launches = counted.total, len(counted.passes)
@@ -141,9 +138,6 @@ def limit(counted: gred.Counters, predicted: gred.Roofline) -> str:
         launches = len(counted.passes)
         cause = "a short array" if launches == 1 else f"{launches} dependent launches"
     return f"limited by {predicted.why()}: {cause}"
-
-
-# ---- shown ----
 
 
 def _show(console: Console, settings: Settings, method: Any, counted: list[gred.Counters]) -> None:

@@ -131,9 +131,6 @@ def _with_own(rows: Sequence[Any], own: Any, rung: gred.lab.Rung) -> list[Any]:
     return [*rows[:place], own, *rows[place:]]
 
 
-# ---- counted ----
-
-
 def _show_counts(
     given: argparse.Namespace, rung: gred.lab.Rung, near: tuple[Any, ...], console: Console
 ) -> _Recorded:
@@ -157,9 +154,6 @@ def _show_counts(
     counters.show(console, settings, rows, Table([predicted], times, notes))
     machine = options.resolve_device("simulated")
     return lambda: counters.record_of(record.describe_machine(machine), settings, rows)
-
-
-# ---- timed ----
 
 
 def _show_climb(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import gred
 from gred import prediction
 from gred.cli import counters, explain, options, output, record, roofline, units
-from gred.cli.console import Cell, Column, Console, Table, bar
+from gred.cli.console import RIGHT, Cell, Column, Console, Table
 from gred.cli.data import numpy_answer, random_array
 from gred.cli.measure import Row, Sampling, device_for, measure, read_limit
 from gred.cli.options import option
@@ -222,8 +222,8 @@ def show(console: Console, settings: Settings, limit: float, rows: Sequence[Row]
         ]
     )
     first = next((row for row in rows if row.number is not None), rows[0])
-    cells = [_entries(console, row, first, peak, device) for row in rows]
-    console.table(Table(_COLUMNS, cells).without(OF_A_GPU if simulated else ()))
+    table = Table.of(_columns(console, first, peak, device), rows)
+    console.table(table.without(OF_A_GPU if simulated else ()))
     few, many = min(len(r.samples) for r in rows), max(len(r.samples) for r in rows)
     samples = str(few) if few == many else f"{few} to {many}"
     console.text(
@@ -234,35 +234,29 @@ def show(console: Console, settings: Settings, limit: float, rows: Sequence[Row]
     _show_answers(console, rows)
 
 
-_COLUMNS = (
-    Column("#", style="dim", rank=5),
-    Column("method", right=False, style="bold"),
-    Column("block", style="dim", rank=6),
-    Column("time"),
-    Column("±", style="dim", rank=4),
-    Column("GB/s", style="bold", rank=1),
-    Column("share", rank=2),
-    Column("", right=False, style="cyan", rank=7),
-    Column("speed-up", rank=3),
-    Column("answer", right=False),
-)
+def _columns(console: Console, first: Row, peak: float, device: Any) -> list[Column]:
+    """Make the columns; what another device ran, the host, has no share."""
 
+    def share(r: Row) -> float | None:
+        return r.bandwidth / peak if r.device == device.name else None
 
-def _entries(console: Console, row: Row, first: Row, peak: float, device: Any) -> list[str | Cell]:
-    """Write a row. One that another device ran, the host's, has no share."""
-    here = row.device == device.name
-    share = row.bandwidth / peak
+    def faster(r: Row) -> str | None:
+        return units.speedup_text(first.seconds / r.seconds) if r.device == device.name else None
+
+    def name(r: Row) -> str:
+        return r.method if r.device == device.name else f"{r.method} ({r.device})"
+
     return [
-        units.optional(str, row.number),
-        row.method if here else f"{row.method} ({row.device})",
-        units.optional(str, row.block_size),
-        units.time_text(row.seconds),
-        units.percent_text(row.noise),
-        units.gigabytes_text(row.bandwidth),
-        units.percent_text(share) if here else "-",
-        bar(share if here else 0, 18, console.bar_characters),
-        units.speedup_text(first.seconds / row.seconds) if here else "-",
-        Cell("right", "green") if row.right else Cell("WRONG", "bold red"),
+        Column("#", lambda r: r.number, style="dim", rank=5),
+        Column("method", name, right=False, style="bold"),
+        Column("block", lambda r: r.block_size, style="dim", rank=6),
+        Column("time", lambda r: units.time_text(r.seconds)),
+        Column("±", lambda r: units.percent_text(r.noise), style="dim", rank=4),
+        Column("GB/s", lambda r: units.gigabytes_text(r.bandwidth), style="bold", rank=1),
+        Column("share", lambda r: units.optional(units.percent_text, share(r)), rank=2),
+        Column("", lambda r: console.bar(share(r) or 0, 18), right=False, style="cyan", rank=7),
+        Column("speed-up", faster, rank=3),
+        Column("answer", lambda r: RIGHT if r.right else Cell("WRONG", "bold red"), right=False),
     ]
 
 
@@ -321,7 +315,7 @@ class Lesson(NamedTuple):
 
     def cells(self, nbytes: int, console: Console) -> list[str]:
         total, pace = self.counted.total, self.measured and nbytes / self.measured
-        drawn = "-" if pace is None else bar(pace / H200.bandwidth, 8, console.bar_characters)
+        drawn = "-" if pace is None else console.bar(pace / H200.bandwidth, 8)
         return [
             str(self.method.number),
             self.method.name,

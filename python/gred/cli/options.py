@@ -29,9 +29,6 @@ class UsageError(argparse.ArgumentTypeError):
     """The command cannot do what was asked; the message is the one line the user sees."""
 
 
-# ---- what is given, read ----
-
-
 def whole(least: int, most: int, said: str = "", noun: str = "") -> Callable[[str], int]:
     """Make the reader of a whole number in a range, whose end is `said` so."""
 
@@ -183,9 +180,6 @@ def parse_place(text: str) -> Path:
     return path.absolute() if path == STANDARD_OUTPUT and text != "-" else path
 
 
-# ---- options ----
-
-
 class Parser(argparse.ArgumentParser):
     """argparse without abbreviations, whose errors are UsageErrors."""
 
@@ -272,9 +266,6 @@ def parser(prog: str, job: Any) -> Parser:
     for names, settings in job.OPTIONS:
         made.add_argument(*names, **settings)
     return made
-
-
-# ---- devices ----
 
 
 def resolve_device(name: str | None) -> Any:

@@ -94,26 +94,26 @@ def time_text(row: Record | None) -> str:
     return units.time_text(row["median_ns"] * 1e-9) + ("" if row["right"] else ", wrong")
 
 
-# ---- shown ----
-
-
 def show(console: Console, kept: Record, found: Sequence[Outcome]) -> None:
     titles = {key: library["title"] for key, library in kept["run"]["libraries"].items()}
     others = [key for key in titles if key != "gred"]
     columns = [
-        Column("reduction", right=False, style="bold"),
-        Column("type", right=False),
-        Column("layout", right=False),
-        Column("size"),
-        Column("gred"),
-        Column("best peer", right=False),
-        Column("time"),
-        Column("ratio"),
-        Column("GB/s", rank=2),
-        Column("of limit", rank=1),
-        *(Column(titles[key], style="dim", rank=3 + k) for k, key in enumerate(others)),
+        Column("reduction", lambda o: o.case["reduction"], right=False, style="bold"),
+        Column("type", lambda o: o.case["dtype"], right=False),
+        Column("layout", lambda o: LAYOUTS[o.case["layout"]].text, right=False),
+        Column("size", lambda o: o.case["extent"]),
+        Column("gred", lambda o: time_text(o.gred)),
+        Column("best peer", lambda o: o.peer and titles[o.peer["library"]], right=False),
+        Column("time", lambda o: time_text(o.peer)),
+        Column("ratio", _ratio),
+        Column("GB/s", lambda o: o.gred and units.gigabytes_text(o.gred["gb_per_s"] * 1e9), rank=2),
+        Column("of limit", _share, rank=1),
+        *(
+            Column(titles[key], lambda o, key=key: time_text(o.row(key)), style="dim", rank=3 + k)
+            for k, key in enumerate(others)
+        ),
     ]
-    console.table(Table(columns, [_cells(one, titles, others) for one in found]))
+    console.table(Table.of(columns, found))
     run = kept["run"]
     latency = f"{units.time_text(run['floor_ns'] * 1e-9)}: " if run["floor_ns"] else ""
     for text in (
@@ -127,26 +127,17 @@ def show(console: Console, kept: Record, found: Sequence[Outcome]) -> None:
     _show_verdict(console, titles, found)
 
 
-def _cells(one: Outcome, titles: dict[str, str], others: Sequence[str]) -> list[str | Cell]:
-    case, gred, peer = one.case, one.gred, one.peer
-    ratio = Cell("alone" if gred else "missing", "dim")
+def _ratio(one: Outcome) -> Cell:
     if one.wrong:
-        ratio = Cell("WRONG", "bold red")
-    elif one.ratio is not None:
-        ratio = Cell(units.speedup_text(one.ratio), "green" if one.ratio >= 1 else "red")
-    return [
-        case["reduction"],
-        case["dtype"],
-        LAYOUTS[case["layout"]].text,
-        case["extent"],
-        time_text(gred),
-        titles[peer["library"]] if peer else "-",
-        time_text(peer),
-        ratio,
-        units.gigabytes_text(gred["gb_per_s"] * 1e9) if gred else "-",
-        units.percent_text(one.share) if one.share is not None and case["cold"] else "cached",
-        *(time_text(one.row(key)) for key in others),
-    ]
+        return Cell("WRONG", "bold red")
+    if one.ratio is None:
+        return Cell("alone" if one.gred else "missing", "dim")
+    return Cell(units.speedup_text(one.ratio), "green" if one.ratio >= 1 else "red")
+
+
+def _share(one: Outcome) -> str:
+    has_share = one.share is not None and one.case["cold"]
+    return units.percent_text(one.share or 0) if has_share else "cached"
 
 
 def _show_lacking_and_wrong(

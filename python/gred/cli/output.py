@@ -187,9 +187,6 @@ def require_matplotlib(option: str) -> None:
         raise UsageError(f"{option} draws with matplotlib, which is not installed: {EXTRA}")
 
 
-# ---- the machine ----
-
-
 def introduce(console: Console, machine: record.Record, what: str) -> None:
     named = {name: machine[name.lower()] for name in ("gred", "Python", "NumPy", "CUDA", "driver")}
     versions = [f"{name} {version}" for name, version in named.items() if version]

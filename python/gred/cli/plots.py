@@ -56,9 +56,6 @@ def save(figure: Figure, path: Path, data: Any) -> None:
     path.write_text(text.replace("</style>", f"{DARK}</style>", 1), encoding="utf-8")
 
 
-# ---- what drawings share ----
-
-
 def styled(draw: Callable[Drawn, Figure]) -> Callable[Drawn, Figure]:
 
     @functools.wraps(draw)
@@ -141,9 +138,6 @@ def _colour(number: int | None) -> Any:
     return matplotlib.colormaps[colours](0.5 + 0.45 * min(place, 1.0))
 
 
-# ---- the ladder ----
-
-
 @styled
 def ladder_figure(record: Record) -> Figure:
     """Draw a bar a method in climbing order, the device's read limit as a line."""
@@ -189,9 +183,6 @@ def _name_bar(axes: Axes, place: int, row: Record, limit: float, colour: Any) ->
         va="center", ha="right" if inside else "left",
         color="white" if inside and not pale else "black",
     )  # fmt: skip
-
-
-# ---- the sweep ----
 
 
 def bandwidth_figure(record: Record) -> Figure:

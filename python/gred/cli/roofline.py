@@ -106,47 +106,49 @@ def _measured(path: Path, settings: Settings) -> dict[str, float]:
     return taken
 
 
-# ---- shown ----
+def _us(seconds: float) -> str:
+    return f"{1e6 * seconds:,.1f}"
+
+
+def _launches(told: gred.Roofline) -> float:
+    return told.seconds - sum(max(one.terms) for one in told.passes)
+
 
 _COLUMNS = (
-    Column("method", right=False, style="bold"),
-    Column("block", style="dim", rank=6, about="threads in a block"),
-    Column("memory", rank=2, about="if bound by its bandwidth alone"),
-    Column("blocks", rank=5, about="if bound by starting them alone"),
-    Column("work", rank=1, about="if bound by the multiprocessors' pipelines alone"),
-    Column("waiting", rank=3, about="if bound by the latency of loads and barriers alone"),
-    Column("launches", rank=4, about="of passes, and what one block does alone"),
-    Column("predicted", style="bold", about="launches, and the longest of the other times"),
-    Column("measured"),
-    Column("error"),
-    Column("bound by", right=False),
+    Column("method", lambda t: t.method, right=False, style="bold"),
+    Column("block", lambda t: t.block_size, style="dim", rank=6, about="threads in a block"),
+    *(
+        Column(name, lambda t, name=name: _us(total(t, name)), rank=rank, about=f"if bound by {by}")
+        for name, rank, by in (
+            ("memory", 2, "its bandwidth alone"),
+            ("blocks", 5, "starting them alone"),
+            ("work", 1, "the multiprocessors' pipelines alone"),
+            ("waiting", 3, "the latency of loads and barriers alone"),
+        )
+    ),
+    Column(
+        *("launches", lambda t: _us(_launches(t))),
+        rank=4,
+        about="of passes, and what one block does alone",
+    ),
+    Column(
+        *("predicted", lambda t: _us(t.seconds)),
+        style="bold",
+        about="launches, and the longest of the other times",
+    ),
+    Column("measured", lambda t: units.optional(_us, t.measured)),
+    Column("error", lambda t: units.optional("{:+.0%}".format, t.error).replace("%", " %")),
+    Column("bound by", lambda t: t.limit, right=False),
 )
-
-
-def _cells(told: gred.Roofline) -> list[str]:
-    launches = told.seconds - sum(max(one.terms) for one in told.passes)
-    terms = [total(told, name) for name in ("memory", "blocks", "work", "waiting")]
-    return [
-        told.method,
-        str(told.block_size),
-        *map(_microseconds, (*terms, launches, told.seconds)),
-        units.optional(_microseconds, told.measured),
-        units.optional(lambda error: f"{100 * error:+.0f} %", told.error),
-        told.limit,
-    ]
 
 
 def total(told: gred.Roofline, name: str) -> float:
     return float(sum(getattr(one.terms, name) for one in told.passes))
 
 
-def _microseconds(seconds: float) -> str:
-    return f"{1e6 * seconds:,.1f}"
-
-
 def _show(console: Console, settings: Settings, told: Sequence[gred.Roofline]) -> None:
     console.pairs([settings.array, ("predicted for", gpu_text(told[0].gpu))])
-    console.table(Table(_COLUMNS, [_cells(one) for one in told]))
+    console.table(Table.of(_COLUMNS, told))
     console.text("times: us, over all passes", "dim")
     errors = [abs(one.error) for one in told if one.error is not None]
     if errors:
@@ -159,9 +161,6 @@ def gpu_text(gpu: Gpu) -> str:
     """Name a GPU, and say what the prediction takes it for."""
     bandwidth = units.bandwidth_text(gpu.bandwidth)
     return f"one {gpu.title}: {gpu.multiprocessors} multiprocessors, reads {bandwidth}"
-
-
-# ---- written ----
 
 
 def record_of(

@@ -38,9 +38,6 @@ def _array_text(record: Record) -> str:
     return f"{run['op']} of {units.size_text(run['size'])} {run['dtype']}"
 
 
-# ---- counters ----
-
-
 @styled
 def counters_figure(record: Record) -> Figure:
     """Draw three bars a rung, in climbing order, in a panel each."""
@@ -89,9 +86,6 @@ def _draw_parts(axes: Axes, title: str, parts: _Parts) -> None:
     axes.tick_params(axis="y", length=0)
     if len(parts) > 1:
         axes.legend(frameon=False, fontsize=8, loc="lower right")
-
-
-# ---- the roofline ----
 
 
 @styled

@@ -147,9 +147,6 @@ def _record(given: argparse.Namespace, method: Any) -> gred.Accesses:
     )
 
 
-# ---- shown ----
-
-
 def _show(console: Console, method: Any, told: gred.Accesses) -> None:
     console.title(f"{method.number} {method.name}: {method.title}")
     console.pairs(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from gred import prediction
 from gred.cli import counters, ladder, options, output, record, roofline, units
-from gred.cli.console import Cell, Column, Console, Step, Table
+from gred.cli.console import RIGHT, Cell, Column, Console, Step, Table
 from gred.cli.data import numpy_answer, random_array
 from gred.cli.measure import Clock, Row, Sampling, device_for, measure, read_limit
 from gred.cli.options import option
@@ -202,38 +202,30 @@ def _show_plan(console: Console, plan: Plan) -> None:
 def _show_best(console: Console, plan: Plan, rows: Sequence[Row]) -> None:
     """Show each method's best block size at the largest array that it was measured on."""
     columns = [
-        Column("#", style="dim", rank=7),
-        Column("method", right=False, style="bold"),
-        Column("elements", rank=5),
-        Column("best block", rank=3),
-        Column("time"),
-        Column("±", style="dim", rank=6),
-        Column("GB/s", style="bold", rank=1),
-        Column("read limit", rank=4),
-        Column("share", rank=2),
-        Column("answers", right=False),
+        Column("#", lambda b: b.row.number, style="dim", rank=7),
+        Column("method", lambda b: b.row.method, right=False, style="bold"),
+        Column("elements", lambda b: units.size_text(b.row.size), rank=5),
+        Column("best block", lambda b: b.row.block_size, rank=3),
+        Column("time", lambda b: units.time_text(b.row.seconds)),
+        Column("±", lambda b: units.percent_text(b.row.noise), style="dim", rank=6),
+        Column("GB/s", lambda b: units.gigabytes_text(b.row.bandwidth), style="bold", rank=1),
+        Column("read limit", lambda b: units.gigabytes_text(b.row.limit), rank=4),
+        Column("share", lambda b: units.percent_text(b.row.bandwidth / b.row.limit), rank=2),
+        Column("answers", lambda b: b.answers, right=False),
     ]
     mine = ([row for row in rows if row.method == method.name] for method in plan.methods)
-    table = Table(columns, [_best(some) for some in mine if some])
+    table = Table.of(columns, [_Best(some) for some in mine if some])
     console.table(table.without(ladder.OF_A_GPU if plan.device.name == "simulated" else ()))
 
 
-def _best(rows: Sequence[Row]) -> list[str | Cell]:
-    size = max(row.size for row in rows)
-    best = min((row for row in rows if row.size == size), key=lambda row: row.seconds)
-    wrong = sum(not row.right for row in rows)
-    return [
-        units.optional(str, best.number),
-        best.method,
-        units.size_text(size),
-        units.optional(str, best.block_size),
-        units.time_text(best.seconds),
-        units.percent_text(best.noise),
-        units.gigabytes_text(best.bandwidth),
-        units.gigabytes_text(best.limit),
-        units.percent_text(best.bandwidth / best.limit),
-        Cell(f"{wrong} of {len(rows)} WRONG", "bold red") if wrong else Cell("right", "green"),
-    ]
+class _Best:
+    """The quickest of a method's rows at the largest size, and whether all are right."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        size = max(row.size for row in rows)
+        self.row = min((row for row in rows if row.size == size), key=lambda row: row.seconds)
+        wrong = sum(not row.right for row in rows)
+        self.answers = Cell(f"{wrong} of {len(rows)} WRONG", "bold red") if wrong else RIGHT
 
 
 # ---- where nothing is timed ----

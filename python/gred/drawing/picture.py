@@ -79,9 +79,6 @@ def _columns(launch: Launch, made: Sequence[Block]) -> int:
     return beside if beside * READABLE <= WIDTH else launch.block_size
 
 
-# ---- a pass ----
-
-
 def _draw_pass(page: Page, told: Accesses, number: int, made: Sequence[Block]) -> None:
     launch, sheet = told.passes[number], page.sheet
     memory, ends = _at_first(made), lengths(launch, made)

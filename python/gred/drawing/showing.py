@@ -100,9 +100,6 @@ def _asked(step: Step | None, memory: str, events: Sequence[str]) -> list[Reques
     return [r for r in requests if r.memory == memory and r.event in events]
 
 
-# ---- in words ----
-
-
 def told_block(launch: Launch, block: Block, number: int, passes: int) -> str:
     in_pass = f"pass {number} of {passes}, " if passes > 1 else ""
     of_grid = "the only block" if launch.blocks == 1 else f"block {block.number}"

@@ -174,9 +174,6 @@ def printable(text: str) -> str:
     )
 
 
-# ---- no answer ----
-
-
 def _silence(
     child: subprocess.Popen[bytes], words: Any, until: float
 ) -> tuple[str, str, tuple[int, ...]]:

@@ -152,9 +152,6 @@ def _done(job: dict[str, Any]) -> dict[str, Any]:
         return {"error": type(error).__name__, "text": str(error)}
 
 
-# ---- the jobs ----
-
-
 def _options(job: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: job[name] for name in names}
 
