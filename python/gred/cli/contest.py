@@ -53,10 +53,8 @@ class Stage:
     """The arrays that cases with the same data, type and size share, at every library's hand."""
 
     def __init__(self, case: Case, libraries: Sequence[Library], device: Any, seed: int) -> None:
-        self.key = stage_key(case)
-        self.seed = seed
-        self._libraries = libraries
-        self._device = device
+        self.key, self.seed = stage_key(case), seed
+        self._libraries, self._device = libraries, device
         self.flat = repeated_array(case.size, case.type.dtype(), case.data, seed)
         self._mask: Any = None
         self._placed: dict[tuple[str, bool], list[Any]] = {}
@@ -183,12 +181,7 @@ class Contest:
         self._truth = Truth(case, stage.flat, mask)
         elements = self._truth.count * case.type.itemsize
         self._nbytes = elements + (0 if mask is None else mask.nbytes)
-        self._copies, self._cold = stage.copies(self._nbytes)
-
-    def runner(self, library: Library) -> Runner:
-        runner = Runner(library)
-        runner.attempt(runner.prepare, self._case, self._stage, self._copies)
-        return runner
+        self.copies, self._cold = stage.copies(self._nbytes)
 
     def record(self, runner: Runner) -> Record:
         """Say what became of a library: the row that is kept.
@@ -222,7 +215,7 @@ class Contest:
             "high_ns": high,
             "gb_per_s": median and digits(self._nbytes / median),
             "limit_gb_per_s": digits(self._stage.limit * 1e-9),
-            "copies": self._copies,
+            "copies": self.copies,
             "cold": self._cold,
             **told,
             "missing": runner.failure,
@@ -243,7 +236,9 @@ def compete(
     """
     contest, order = Contest(case, stage), random.Random(0)
     with _undisturbed():
-        runners = [contest.runner(library) for library in libraries]
+        runners = list(map(Runner, libraries))
+        for runner in runners:
+            runner.attempt(runner.prepare, case, stage, contest.copies)
         for runner in runners:
             if not runner.failure:
                 runner.attempt(runner.warm_up, sampling, deadline)

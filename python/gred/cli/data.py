@@ -72,8 +72,10 @@ def _draw(
         return generator.integers(0, 1, count, np.bool_, endpoint=True)
     if dtype.kind in "iu":
         return _integers(generator, count, dtype, op)
+    if dtype.kind == "c" and op == "prod":
+        return np.array([1, 1j, -1, -1j], dtype)[generator.integers(0, 4, count)]
     if dtype.kind == "c":
-        return _complexes(generator, count, op).astype(dtype)
+        return (generator.random(count) + 1j * generator.random(count)).astype(dtype)
     if dtype.itemsize == 2:
         return _halves(generator, count, op).astype(dtype)
     return _floats(generator, count, dtype, op, size)
@@ -121,12 +123,6 @@ def _halves(generator: np.random.Generator, count: int, op: str) -> Array:
     if op == "sum":
         return 2 * generator.random(count, np.float32) - 1
     return generator.standard_normal(count, np.float32)
-
-
-def _complexes(generator: np.random.Generator, count: int, op: str) -> Array:
-    if op == "prod":
-        return np.array([1, 1j, -1, -1j])[generator.integers(0, 4, count)]
-    return generator.random(count) + 1j * generator.random(count)
 
 
 # ---- NumPy's answer in the array's own type ----
@@ -251,16 +247,12 @@ class Truth:
         """
         try:
             if self._case.reduction.name in ("argmin", "argmax"):
-                answers = tuple(self._element(place) for place in answers)
+                places = (np.unravel_index(int(place), self._view.shape) for place in answers)
+                answers = tuple(_number(self._view[place]) for place in places)
             pairs = zip(self.values, answers, strict=True)
             return all(value.accepts(answer) for value, answer in pairs)
-        except (ValueError, OverflowError, TypeError):  # NaN is no integer, None no number
+        except (ValueError, OverflowError, TypeError):  # NaN is no integer, a place is not there
             return False
-
-    def _element(self, place: Any) -> Any:
-        if not 0 <= int(place) < self._view.size:
-            return None
-        return _number(self._view[np.unravel_index(int(place), self._view.shape)])
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.values))
@@ -334,13 +326,8 @@ class Totals:
         return float(max(0.0, self.square - abs(self.mean) ** 2))
 
 
-def _magnitude(piece: Array) -> float:
-    return float(np.abs(piece, dtype=None if piece.dtype.kind == "c" else np.float64).sum())
-
-
-def _squares(piece: Array) -> float:
-    wide = np.abs(piece) if piece.dtype.kind == "c" else piece.astype(np.float64)
-    return float(np.dot(wide, wide))
+def _magnitudes(piece: Array) -> Array:
+    return np.abs(piece if piece.dtype.kind == "c" else piece.astype(np.float64))
 
 
 def _lexical(number: Any) -> Any:
@@ -352,8 +339,8 @@ def _lexical(number: Any) -> Any:
 _PARTS: dict[str, tuple[Callable[[Array], Any], Callable[[Iterable[Any]], Any]]] = {
     "count": (len, sum),
     "sum": (lambda piece: _number(piece.sum()), sum),
-    "magnitude": (_magnitude, math.fsum),
-    "squares": (_squares, math.fsum),
+    "magnitude": (lambda piece: float(_magnitudes(piece).sum()), math.fsum),
+    "squares": (lambda piece: float(np.square(_magnitudes(piece)).sum()), math.fsum),
     "product": (lambda piece: _number(piece.prod()), math.prod),
     "minimum": (lambda piece: _number(piece.min()), functools.partial(min, key=_lexical)),
     "maximum": (lambda piece: _number(piece.max()), functools.partial(max, key=_lexical)),

@@ -113,15 +113,14 @@ def _with_options(case: Case, function: Callable[..., Any]) -> Callable[..., Any
 def _identity(case: Case) -> Any:
     """Find what may stand where a mask lets nothing through; None if nothing may."""
     name, kind = case.reduction.name, case.type.kind
-    if name in ("sum", "prod"):
-        return int(name == "prod")
     if name not in ("min", "max"):
-        return None
+        return {"sum": 0, "prod": 1}.get(name)
     if kind in "fc":
         infinity = float("inf" if name == "min" else "-inf")
         return complex(infinity, infinity) if kind == "c" else infinity
-    limits = (0, 1) if kind == "b" else (np.iinfo(case.type.name).min, np.iinfo(case.type.name).max)
-    return limits[name == "min"]
+    limits = np.iinfo(case.type.name) if kind != "b" else None
+    ends = (limits.min, limits.max) if limits else (0, 1)
+    return ends[name == "min"]
 
 
 def _fill_or_select(case: Case, xp: Any, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -137,9 +136,7 @@ def _brought(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def run(*given: Any) -> Any:
         answer = function(*given)
-        if isinstance(answer, tuple):
-            return tuple(part.item() for part in answer)
-        return answer.item()
+        return tuple(x.item() for x in answer) if isinstance(answer, tuple) else answer.item()
 
     return run
 
@@ -185,8 +182,10 @@ class CuPy(Library):
         super().__init__(device)
         self.module.cuda.Device(self.index).use()
         core = self.module._core
-        asked = core.get_reduction_accelerators(), core.get_routine_accelerators()
-        self._accelerators = list(asked[0]), list(asked[1])
+        self._accelerators = (
+            [*core.get_reduction_accelerators()],
+            [*core.get_routine_accelerators()],
+        )
 
     def place(self, array: Array) -> Any:
         return self.module.asarray(array)
@@ -216,7 +215,7 @@ class CuPyCub(CuPy):
         cub = [self.module._core._accelerator.ACCELERATOR_CUB]
         if self._accelerators == (cub, cub):
             raise LackingError("CuPy uses CUB by itself here")
-        self._accelerators = (cub, cub)
+        self._accelerators = cub, cub
 
 
 class PyTorch(Library):
@@ -303,18 +302,11 @@ class Gred(Library):
             self.title = f"gred of {carrier.title}"
         self.carrier = carrier
         self.pool = carrier.pool
-
-    def place(self, array: Array) -> Any:
-        return self.carrier.place(array)
-
-    def copy(self, placed: Any) -> Any:
-        return self.carrier.copy(placed)
+        self.place, self.copy = carrier.place, carrier.copy  # type: ignore[method-assign]
+        self.release = carrier.release  # type: ignore[method-assign]
 
     def function(self, case: Case) -> Callable[..., Any]:
         return _with_options(case, getattr(gred, case.reduction.name))
-
-    def release(self) -> None:
-        self.carrier.release()
 
 
 class Cub(Gred):
