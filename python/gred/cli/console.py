@@ -207,6 +207,11 @@ class Console:
     def line(self, text: str = "", style: str = "") -> None:
         self.parts([Cell(text, style)])
 
+    def lines(self, text: str) -> None:
+        """Write lines as they are."""
+        for line in text.splitlines():
+            self.line(line)
+
     def title(self, text: str) -> None:
         self._write()
         self._write(Cell(text, "bold"))

@@ -1,7 +1,7 @@
 """The job `counters`: what every rung does to memory, counted on the simulated device."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -157,11 +157,6 @@ def lanes_text(total: gred.Counts) -> str:
     return units.optional("{:.1f}".format, total.active_lanes)
 
 
-_HEAD = (
-    Column("#", style="dim", rank=2),
-    Column("method", right=False, style="bold"),
-    Column("passes", style="dim", rank=9),
-)
 # Columns of what follows from all passes together: a count, by its name, or a text.
 _TOTALS: tuple[tuple[str, int, Any, str], ...] = (
     ("loads", 5, load_requests, "warp-level global load requests, and bulk copies"),
@@ -178,6 +173,25 @@ _TOTALS: tuple[tuple[str, int, Any, str], ...] = (
 )
 
 
+def _total(named: Any) -> Callable[[Row], str]:
+    def write(row: Row) -> str:
+        found = figure(row.counters.total, named)
+        return found if isinstance(found, str) else f"{found:,}"
+
+    return write
+
+
+_COLUMNS = (
+    Column("#", lambda row: row.number, style="dim", rank=2),
+    Column("method", lambda row: row.counters.method, right=False, style="bold"),
+    Column("passes", lambda row: len(row.counters.passes), style="dim", rank=9),
+    *(
+        Column(title, _total(named), style="" if rank else "bold", rank=rank, about=about)
+        for title, rank, named, about in _TOTALS
+    ),
+)
+
+
 def show(
     console: Console, settings: Settings, rows: Sequence[Row], more: Table | None = None
 ) -> None:
@@ -189,27 +203,15 @@ def show(
             ("grids", f"as on {settings.multiprocessors} multiprocessors"),
         ]
     )
-    columns, cells = list(_HEAD), []
-    for title, rank, _, about in _TOTALS:
-        columns.append(Column(title, style="" if rank else "bold", rank=rank, about=about))
-    for number, counted in rows:
-        head = [str(number), counted.method, str(len(counted.passes))]
-        totals = (figure(counted.total, of_total) for _, _, of_total, _ in _TOTALS)
-        cells.append(head + [one if isinstance(one, str) else f"{one:,}" for one in totals])
-    table = Table(columns, cells)
+    table = Table.of(_COLUMNS, rows)
     console.table(table.beside(more) if more else table)
     console.line()
 
 
 def record_of(machine: record.Record, settings: Settings, rows: Sequence[Row]) -> record.Record:
     """Make the file: one object a rung, with each pass, their total, and its lines."""
-    run = {
-        "size": settings.size,
-        "dtype": settings.dtype,
-        "op": "sum",
-        "block_size": settings.block_size,
-        "multiprocessors": settings.multiprocessors,
-    }
+    names = ("size", "dtype", "block_size", "multiprocessors")
+    run = {"op": "sum", **{name: getattr(settings, name) for name in names}}
     return record.make("counters", machine, run, [_row_record(row) for row in rows])
 
 

@@ -143,17 +143,18 @@ def limit(counted: gred.Counters, predicted: gred.Roofline) -> str:
 def _show(console: Console, settings: Settings, method: Any, counted: list[gred.Counters]) -> None:
     own = next(one for one in counted if one.method == method.name)
     console.title(f"{method.number} {method.name}: {method.title}")
-    reasons = list(limits(own)) or [f"memory bandwidth: {FREE}"]
-    block_size, dtype = settings.block_size, settings.dtype
-    long = gred.roofline(PREDICTED, method=method.name, block_size=block_size, dtype=dtype)
+    first, *others = list(limits(own)) or [f"memory bandwidth: {FREE}"]
+    how: dict[str, Any] = {"block_size": settings.block_size, "dtype": settings.dtype}
+    long = gred.roofline(PREDICTED, method=method.name, **how)
     elements = f"{units.size_text(PREDICTED)} elements on one {long.gpu.title}"
     predicted = f"{units.time_text(long.seconds)} for {elements}, bound by {long.why()}"
     console.pairs(
         [
             ("idea", method.idea),
             settings.array,
-            ("blocks", f"of {block_size} threads"),
-            *(("limits" if k == 0 else "", text) for k, text in enumerate(reasons)),
+            ("blocks", f"of {settings.block_size} threads"),
+            ("limits", first),
+            *(("", text) for text in others),
             ("predicted", predicted),
         ]
     )

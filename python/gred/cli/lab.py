@@ -1,7 +1,7 @@
 """The job `lab`: a rung of the user's own, checked, counted, timed, and beside the ladder's."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,6 @@ The exercise sheet: python -m gred lab --exercise 1 --out mine.cuh; python -m gr
 _SIZE, _TIMED_SIZE = 1 << 20, 1 << 26
 _DRAWN_BLOCK = 32
 _WRONG = 1
-# Makes what a plot shows.
-_Recorded = Callable[[], record.Record]
 
 OPTIONS = (
     option("file", metavar="FILE", type=Path, nargs="?", help="your rung's file"),
@@ -66,10 +64,10 @@ def run(given: argparse.Namespace, console: Console) -> int:
     output.check_file("--plot", given.plot)
     if given.exercise is not None:
         exercise = gred.lab.exercise(given.exercise)
+        said = exercise.source
         if given.out:
-            console.line(f"wrote {exercise.save(given.out)}: {exercise.title}")
-        for line in exercise.source.splitlines() if not given.out else ():
-            console.line(line)
+            said = f"wrote {exercise.save(given.out)}: {exercise.title}"
+        console.lines(said)
         return 0
     if given.file is None:
         console.line("no FILE is given; there are these exercises:")
@@ -81,8 +79,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
         rung = gred.lab.compile(given.file, **compiled_as)
     except gred.lab.CompileError as refused:
         console.line("it does not compile:", "red")
-        for line in str(refused).splitlines():
-            console.line(line)
+        console.lines(str(refused))
         return 2
     given.dtype = rung.dtype or given.dtype
     given.block_size = rung.block_size or given.block_size
@@ -111,7 +108,7 @@ def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> i
     elif given.time:
         _show_simulated_times(given, rung, console)
     if given.plot:
-        output.draw(given.plot, figure, recorded())
+        output.draw(given.plot, figure, recorded)
     if given.picture:  # of one small block's steps, on digits that are easy to add up
         size = _DRAWN_BLOCK * rung.data_blocks
         digits = np.random.default_rng(0).integers(1, 10, size).astype(given.dtype)
@@ -133,7 +130,7 @@ def _with_own(rows: Sequence[Any], own: Any, rung: gred.lab.Rung) -> list[Any]:
 
 def _show_counts(
     given: argparse.Namespace, rung: gred.lab.Rung, near: tuple[Any, ...], console: Console
-) -> _Recorded:
+) -> record.Record:
     """Count your own and the others, predict their times, and say what limits each."""
     counted = argparse.Namespace(**vars(given) | {"size": given.size or _SIZE})
     settings = counters.settings_of(counted, near)
@@ -152,13 +149,13 @@ def _show_counts(
         notes.append(", ".join([*explain.limits(one)][:2]) or explain.FREE)
     predicted = Column("predicted", style="bold", about="for an H200")
     counters.show(console, settings, rows, Table([predicted], times, notes))
-    machine = options.resolve_device("simulated")
-    return lambda: counters.record_of(record.describe_machine(machine), settings, rows)
+    machine = record.describe_machine(options.resolve_device("simulated"))
+    return counters.record_of(machine, settings, rows)
 
 
 def _show_climb(
     given: argparse.Namespace, rung: gred.lab.Rung, near: tuple[Any, ...], console: Console
-) -> _Recorded:
+) -> record.Record:
     """Time it on the GPU as the ladder is, each on the same random array."""
     settings = ladder.Settings(
         device=options.resolve_device(rung.gpu),
@@ -183,8 +180,7 @@ def _show_climb(
     own = measure.row_of(timed, named, array, numpy_answer(array, settings.op), limit)
     rows = _with_own(others, own, rung)
     ladder.show(console, settings, limit, rows)
-    machine = settings.device
-    return lambda: ladder.record_of(record.describe_machine(machine), settings, limit, rows)
+    return ladder.record_of(record.describe_machine(settings.device), settings, limit, rows)
 
 
 def _show_simulated_times(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> None:

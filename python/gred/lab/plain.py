@@ -116,7 +116,7 @@ def plain_of(code: str, kernel: re.Match[str]) -> Plain | None:
 def _template(text: str | None) -> tuple[list[str] | None, str | None]:
     """Give what the template is called with, and the name of its type; None, None if unknown."""
     arguments, dtype = [], None
-    for one in (text or "").split(",") if text else []:
+    for one in text.split(",") if text else []:
         words = one.split()
         if words[:1] in (["class"], ["typename"]) and dtype is None and len(words) == 2:
             dtype = words[1]
@@ -179,12 +179,11 @@ def _number(code: str, text: str) -> int | None:
 def unit(source: str, path: str, plain: Plain) -> str:
     """Write what is compiled: the source with its kernel as a function, and a kernel around it."""
     name = path.replace("\\", "\\\\").replace('"', '\\"')
-    includes = []
-    for found in _INCLUDE.finditer(source):
-        if found[1] not in _OF_CUDA:
-            includes.append(
-                f'#line {line_of(source, found.start())} "{name}"\n#include {found[1]}\n'
-            )
+    includes = [
+        f'#line {line_of(source, found.start())} "{name}"\n#include {found[1]}\n'
+        for found in _INCLUDE.finditer(source)
+        if found[1] not in _OF_CUDA
+    ]
     text = _INCLUDE.sub("", source)
     on_host = _on_host(text)
     template = "template <class T, unsigned Block>" if plain.has_block else "template <class T>"

@@ -75,10 +75,10 @@ class Rung:
         MemoryError is raised if this machine cannot run processes, never for what the kernel does.
         """
         report = checking.check(self._build)
-        exercise = sheet.named(self.name)
-        return self._reached(exercise) if report.right and exercise else report
+        goals = sheet.goals()
+        return self._reached(goals[self.name]) if report.right and self.name in goals else report
 
-    def _reached(self, exercise: sheet.Exercise) -> Report:
+    def _reached(self, goal: sheet.Goal | None) -> Report:
         """Say what of an exercise's goal is missed."""
         size = 8 * 256 * self.data_blocks
         case = size, 256, "forwards"
@@ -86,13 +86,11 @@ class Rung:
             total = self.counters(np.ones(size, np.float32), block_size=256).total
         except RuntimeError as error:
             return Report([Finding("failed", str(error), None, None, *case)])
-        own_lines = tuple(line for line in total.lines if Path(line.file) == self.path)
-        missed = exercise.missed(total._replace(lines=own_lines))
-        if missed is None:
-            return Report([])
-        text, line = missed
+        if goal is None or goal.is_reached(total):
+            return Report()
+        line = goal.line([line for line in total.lines if Path(line.file) == self.path])
         file, number = (line.file, line.number) if line else (None, None)
-        return Report([Finding("goal", text, file, number, *case)])
+        return Report([Finding("goal", goal.text(total), file, number, *case)])
 
     def counters(
         self,
@@ -280,28 +278,19 @@ def compile(
     nothing is wrong
 
     """
-    gpu = _gpu_for(device)
+    gpu = nvcc.gpu_that_is_here() if device is None else None
+    if device not in (None, "simulated"):
+        gpu = nvcc.gpu(device)
     file = Path(path).absolute()
     source = form.read(file)
     build = Build(file, source, form.form_of(source, like, data_blocks), gpu)
     build.compiled("counting")
-    if gpu:
-        _compile_for(build, asked=device is not None)
-    return Rung(file, build)
-
-
-def _compile_for(build: Build, *, asked: bool) -> None:
-    """Have nvcc compile it; where nobody asked for that, an error says what does without."""
     try:
-        build.compiled("cuda")
+        if gpu:
+            build.compiled("cuda")
     except CompileError as error:
-        if asked:
+        if device:
             raise
         hint = "nvcc refuses what the host's compiler takes; device='simulated' does without nvcc"
         raise CompileError(f"{error}\n{hint}") from None
-
-
-def _gpu_for(device: str | None) -> nvcc.Gpu | None:
-    if device is None:
-        return nvcc.gpu_that_is_here()
-    return None if device == "simulated" else nvcc.gpu(device)
+    return Rung(file, build)

@@ -39,7 +39,9 @@ def main() -> None:
         _exit_without_handlers()
         for number, job in enumerate(asked["jobs"]):
             signal.setitimer(signal.ITIMER_REAL, asked["limit"])  # the kernel's library says where
-            _say(pipe, number, _done(job) | {"forks": _end_children()})
+            done = _done(job) | {"forks": _end_children()}
+            said = {"process": os.getppid(), "number": number, **done}  # whichever came back
+            pipe.write(json.dumps(said, default=bytes.hex).encode() + b"\n")
 
 
 def _inherit_orphans(end: int) -> None:
@@ -113,12 +115,6 @@ def _exit_without_handlers() -> None:
 def _address(path: str | None, name: str) -> int:
     function = getattr(ctypes.CDLL(path), name, None) if path else None
     return ctypes.cast(function, ctypes.c_void_p).value or 0 if function else 0
-
-
-def _say(pipe: Any, number: int, answer: Any) -> None:
-    said = {"process": os.getppid(), "number": number, **answer}
-    text = json.dumps(said, default=bytes.hex)
-    pipe.write(text.encode() + b"\n")
 
 
 def _end_children() -> int:
