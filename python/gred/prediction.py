@@ -334,13 +334,11 @@ def roofline(
     gpu = H200 if device is None else gpu_here(device)
     launch = make_launch(method, block_size, dtype, gpu)
     found = predict(launch, checked_size(size), gpu)
-    return found if device is None else _measured(found, device)
-
-
-def _measured(found: Roofline, device: str) -> Roofline:
-    x = np.ones(found.size, found.dtype)
+    if device is None:
+        return found
     options: dict[str, Any] = {"method": found.method, "block_size": found.block_size}
-    timed = kernel_time(x, **options, dtype=x.dtype, device=device)
+    ones = np.ones(found.size, found.dtype)
+    timed = kernel_time(ones, **options, dtype=found.dtype, device=device)
     return found._replace(measured=float(np.median(timed.seconds)))
 
 

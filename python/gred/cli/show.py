@@ -3,7 +3,7 @@
 import argparse
 import itertools
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -193,7 +193,11 @@ class _Screen:
             self._memory(Boundary(None, step), _READ)
             self._marks("threads", [_work(step.nodes.get(t)) for t in range(self.threads)])
             self._memory(Boundary(step, None), _WRITTEN)
-            self._values(n for n in step.nodes.values() if n.useful and not n.copies)
+            holding = (n for n in step.nodes.values() if n.useful and not n.copies)
+            text = " ".join(showing.told_value(node.value) for node in holding)
+            for k, line in enumerate(textwrap.wrap(text, self.lanes)):
+                label = "" if k else "values"
+                self.console.parts([Cell(f"{label:>{_LABEL - 2}}  ", "dim"), Cell(line, "bold")])
             self.console.line()
 
     def _head(self, number: int, step: Step) -> None:
@@ -220,12 +224,6 @@ class _Screen:
                 drawn_marks = self.console.lane_characters[mark] * len(list(run))
                 parts.append(Cell(drawn_marks, _STYLES[mark]))
             self.console.parts(parts)
-
-    def _values(self, nodes: Iterable[Node]) -> None:
-        text = " ".join(showing.told_value(node.value) for node in nodes)
-        for number, line in enumerate(textwrap.wrap(text, self.lanes)):
-            label = "" if number else "values"
-            self.console.parts([Cell(f"{label:>{_LABEL - 2}}  ", "dim"), Cell(line, "bold")])
 
 
 def _work(node: Node | None) -> int:

@@ -36,15 +36,15 @@ def draw_banks(sheet: Sheet, launch: Launch, steps: Sequence[Step]) -> float:
         shared = [r for r in step.requests if r.memory == "shared"]
         if shared:
             sheet.group("step", data={"step": number})
-            _draw_step(sheet, launch, number, step, max(shared, key=_cost))
-    _draw_numbers(sheet)
+            costly = max(shared, key=lambda r: (r.transfers, -min(r.words.values())))
+            _draw_step(sheet, launch, number, step, costly)
+    sheet.group("banks")
+    sheet.write("label", _LEFT - 8, sheet.y + 4, "bank")
+    for bank in range(BANKS):
+        sheet.write("note soft middle", _LEFT + (bank + 0.5) * _COLUMN, sheet.y + 4, str(bank))
+    sheet.y += 20
     sheet.legend(_LEGEND)
     return right + _RIGHT
-
-
-def _cost(request: Request) -> tuple[int, int]:
-    """Order requests: of those that take as long, the one of the first words is the last."""
-    return request.transfers, -min(request.words.values())
 
 
 def _draw_step(sheet: Sheet, launch: Launch, number: int, step: Step, request: Request) -> None:
@@ -81,11 +81,3 @@ def _stacks(request: Request) -> dict[int, list[int]]:
     for word, thread in words.items():
         stacks.setdefault(word % BANKS, []).append(thread)
     return stacks
-
-
-def _draw_numbers(sheet: Sheet) -> None:
-    sheet.group("banks")
-    sheet.write("label", _LEFT - 8, sheet.y + 4, "bank")
-    for bank in range(BANKS):
-        sheet.write("note soft middle", _LEFT + (bank + 0.5) * _COLUMN, sheet.y + 4, str(bank))
-    sheet.y += 20

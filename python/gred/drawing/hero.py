@@ -71,7 +71,8 @@ class _Tree(NamedTuple):
             sheet.add("rect", "cell", x=x, y=_TOP - 10, width=_COLUMN, height=10)
         launch = accesses(np.arange(WARP), method=rung, block_size=WARP).passes[0]
         (block,) = blocks(launch, shown(launch))
-        levels = [step for step in block.steps if _folds(step)][:_LEVELS]
+        folding = {n for n in block.nodes if n.useful and n.terms > 1 and not n.changes_nothing}
+        levels = [s for s in block.steps if not folding.isdisjoint(s.nodes.values())][:_LEVELS]
         for draw in (self._draw_lines, self._draw_lanes):
             sheet.group("levels")
             for level, step in enumerate(levels):
@@ -97,7 +98,3 @@ class _Tree(NamedTuple):
                 kind = "active" if step.nodes[lane].useful else "active unused"
                 radius = 4.2
             self.sheet.add("circle", kind, cx=self.x(lane), cy=top + _LEVEL, r=radius)
-
-
-def _folds(step: Step) -> bool:
-    return any(n.useful and n.terms > 1 and not n.changes_nothing for n in step.nodes.values())

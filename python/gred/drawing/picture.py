@@ -81,7 +81,10 @@ def _columns(launch: Launch, made: Sequence[Block]) -> int:
 
 def _draw_pass(page: Page, told: Accesses, number: int, made: Sequence[Block]) -> None:
     launch, sheet = told.passes[number], page.sheet
-    memory, ends = _at_first(made), lengths(launch, made)
+    memory, ends = {}, lengths(launch, made)
+    for element in (e for block in made for node in block.nodes for e in node.takes):
+        if element.memory == "array":
+            memory.setdefault(element.cell, element.value)  # what is there at first
     beside = _columns(launch, made) > launch.block_size
     for together in [made] if beside else [[block] for block in made]:
         sheet.group("head")
@@ -97,15 +100,6 @@ def _draw_pass(page: Page, told: Accesses, number: int, made: Sequence[Block]) -
         sheet.group("more")
         sheet.write("note soft", 16, sheet.y, f"{left_out:,} blocks between these are not drawn")
         sheet.y += 16
-
-
-def _at_first(made: Sequence[Block]) -> dict[tuple[str, int, int], Any]:
-    """Tell what memory holds before the launch, as far as anybody reads it."""
-    values: dict[tuple[str, int, int], Any] = {}
-    for element in (e for block in made for node in block.nodes for e in node.takes):
-        if element.memory == "array":
-            values.setdefault(element.cell, element.value)
-    return values
 
 
 class _Track:
@@ -153,8 +147,9 @@ class _Panel:
             if steps and all(n.changes_nothing for s in steps for n in _useful(s)):
                 skipped.append(number + 1)
                 left = min(track.left for track, _ in here)
-                for track, boundary in here:
-                    _pass_on(track, boundary.after)
+                for track, boundary in here:  # what it leaves is where registers were before
+                    nodes = [n for n in nodes_of(boundary.after) if n.own in track.held]
+                    track.held |= {node: track.held[node.own] for node in nodes if node.own}
                 continue
             self._draw_skipped(skipped, left)
             self._draw_boundary(number, here, beneath)
@@ -197,7 +192,10 @@ class _Panel:
             sheet.group("threads", data=track.place)
             self._draw_threads(track, step)
         sheet.write("head label", _LEFT - 8, self.row + 4, f"step {number + 1}")
-        self._draw_notes([step for _, step in working])
+        notes = told_notes([step for _, step in working], self.launch.block_size)
+        for line, (kind, text) in enumerate(notes):
+            self.noted = self.row - 4 + _LINE * line
+            sheet.write(f"note {kind}", self.page.right + 14, self.noted, text)
         sheet.y += _ROW + _GAP - 6
 
     def _draw_barriers(self, here: Sequence[Boundary], top: float) -> None:
@@ -222,13 +220,12 @@ class _Panel:
             if boundary.rows(memory, track.shapes[memory]):
                 self._draw_strips(track, memory, boundary)
         self._link_writes(track, boundary)
-        self._link_copies(track, boundary)
         if self.sheet.y > top:
             self.sheet.y += _GAP - 3
 
     def _draw_registers(self, track: _Track, boundary: Boundary) -> None:
         """Show what is new in threads' registers, is used and cannot be seen in memory."""
-        useful = (n for n in _useful(boundary.before) if not _in_memory(n) and not n.copies)
+        useful = (n for n in _useful(boundary.before) if not n.leaves)
         alone = [n for n in useful if not n.own or n.terms > n.own.terms]
         size = self._size(node.value for node in alone)
         for node in alone:
@@ -246,7 +243,10 @@ class _Panel:
         arrived = [e for e in self.arrived if (e.memory, e.owner) == (memory, owner)]
         written = {e.number: e for e in (*boundary.written(memory), *arrived)}
         read = {e.number: e for e in boundary.read(memory)}
-        self._remember(boundary, (*written.values(), *read.values()))
+        unused = [node for node in nodes_of(boundary.before) if not node.useful]
+        discarded = {element.cell for node in unused for element in node.writes}
+        for element in (*written.values(), *read.values()):
+            self.memory[element.cell] = None if element.cell in discarded else element.value
         writes = dict.fromkeys((e.number for e in arrived), "asked") | boundary.told_writes(memory)
         bars = (writes, "written"), (boundary.told_reads(memory), "read")
         rows = boundary.rows(memory, shape)
@@ -271,13 +271,6 @@ class _Panel:
             (atomic,) = written.values()
             text, x = told_ticket(atomic.value, self.launch.blocks), self.page.x(track.left + 2)
             sheet.write("note soft", x, sheet.y - _CELL + 10, text)
-
-    def _remember(self, boundary: Boundary, elements: Iterable[Element]) -> None:
-        """Keep what elements hold, but for what is used by nobody."""
-        unused = [node for node in nodes_of(boundary.before) if not node.useful]
-        discarded = {element.cell for node in unused for element in node.writes}
-        for element in elements:
-            self.memory[element.cell] = None if element.cell in discarded else element.value
 
     def _draw_cell(self, kind: str, x: float, y: float, height: float = _CELL) -> None:
         width, flat = self.page.column, "" if height == _CELL else " flat"
@@ -312,24 +305,18 @@ class _Panel:
         clashing = _clashing(boundary.before)
         for node in _useful(boundary.before):
             start = self.page.x(track.left + node.thread), self.row
-            for element in node.writes:
-                owner, kind = self._owner(track, element), "line store"
+            for element in node.writes:  # to the own block's memory, or another's of its cluster
+                of_block = (t for t in self.tracks if t.block.number == element.owner)
+                owner, kind = next(of_block, track), "line store"
                 if element.cell in owner.cells:
                     x, (y, _) = self._column(owner, element), owner.cells[element.cell]
                     kind += " clash" if element.cell[:2] in clashing else ""
                     self._link(track, kind, node, (*start, x, y), element)
 
-    def _link_copies(self, track: _Track, boundary: Boundary) -> None:
-        """Link the columns of what a bulk copy reads with those that it writes."""
-        for node in nodes_of(boundary.before):
+        for node in nodes_of(boundary.before):  # columns of what bulk copies read, and write
             for x, y, element in self._lowest(track, [at for at, _ in node.copies]):
                 top = min(track.cells[to.cell][0] for _, to in node.copies)
                 self._link(track, "line copy", node, (x, y, x, top), element)
-
-    def _owner(self, track: _Track, element: Element) -> _Track:
-        """Tell in whose columns an element is: of the own block, or another of its cluster."""
-        of_block = (t for t in self.tracks if t.block.number == element.owner)
-        return next(of_block, track)
 
     def _column(self, track: _Track, element: Element) -> float:
         return self.page.x(track.left + track.shapes[element.memory].column(element.number))
@@ -397,28 +384,12 @@ class _Panel:
             sheet.write("thread", x, y + size * 0.36, str(node.thread), font_size=size)
         track.held[node] = y + radius
 
-    def _draw_notes(self, steps: Sequence[Step]) -> None:
-        for line, (kind, text) in enumerate(told_notes(steps, self.launch.block_size)):
-            self.noted = self.row - 4 + _LINE * line
-            self.sheet.write(f"note {kind}", self.page.right + 14, self.noted, text)
-
 
 def _useful(step: Step | None) -> list[Node]:
     return [node for node in nodes_of(step) if node.useful]
-
-
-def _pass_on(track: _Track, step: Step | None) -> None:
-    """Let what a step that is not drawn leaves be where its threads' registers were before."""
-    for node in nodes_of(step):
-        if node.own in track.held:
-            track.held[node] = track.held[node.own]
 
 
 def _clashing(step: Step | None) -> set[tuple[str, int]]:
     """List the elements at which lanes meet in a bank."""
     requests = step.requests if step else []
     return {(r.memory, number) for r in requests if r.conflicts for number in r.elements}
-
-
-def _in_memory(node: Node) -> bool:
-    return any(element.memory in MEMORIES for element in node.writes)

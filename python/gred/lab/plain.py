@@ -92,7 +92,9 @@ def plain_of(code: str, kernel: re.Match[str]) -> Plain | None:
         return None
     _refuse_host_code(code)
     data = next((one for one in pointers if one.startswith("const ")), pointers[0])
-    types = {_pointed_to(one) for one in pointers}
+    skipped = {"const", "volatile", "int"}
+    words = [[w for w in one.partition("*")[0].split() if w not in skipped] for one in pointers]
+    types = {" ".join(of_one) or "int" for of_one in words}
     if len(types) != 1 or (dtype is None and not types <= set(_ELEMENTS)):
         raise ValueError(
             f"{kernel['name']} takes {' and '.join(pointers)}; both are to be pointers to one of "
@@ -130,12 +132,6 @@ def _template(text: str | None) -> tuple[list[str] | None, str | None]:
         else:
             return None, None
     return arguments, dtype
-
-
-def _pointed_to(parameter: str) -> str:
-    before = parameter.partition("*")[0]
-    words = [word for word in before.split() if word not in ("const", "volatile", "int")]
-    return " ".join(words) or "int"
 
 
 def _refuse_host_code(code: str) -> None:
