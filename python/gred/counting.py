@@ -218,7 +218,7 @@ def counters_of(
     passes = Passes(counts)
     rows = [Counts()[:-1], *(one[:-1] for one in passes)]
     lines = merged(line for one in passes for line in one.lines)
-    total = Counts(*map(sum, zip(*rows, strict=True)), lines)
+    total = Counts._make([*map(sum, zip(*rows, strict=True)), lines])
     return Counters._make([op, *told, multiprocessors, passes, total, result])
 
 

@@ -33,7 +33,7 @@ def _from_core(words: bytes) -> _Words:
     return np.frombuffer(words, np.int64)
 
 
-def _check_of(parts: int, words: _Words) -> np.int64:
+def _check_of(parts: int, words: _Words) -> Any:
     """Make the checksum: a sum, modulo 2**64, of the words, each times a factor of its own."""
     all_words = np.concatenate([[np.int64(parts)], words]).view(np.uint64)
     return (all_words * _WEIGHTS).sum(dtype=np.uint64).view(np.int64)

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from gred import _core
 
@@ -44,6 +44,9 @@ class Device(NamedTuple):
     compute_capability: str | None
 
 
+Columns: TypeAlias = tuple[tuple[str, str | Callable[[Any], object]], ...]
+
+
 class Records(tuple[Any, ...]):
     """A tuple of records that shows itself as a table, at a prompt and in a notebook.
 
@@ -51,7 +54,7 @@ class Records(tuple[Any, ...]):
     more than `printed` records the first are shown.
     """
 
-    columns: ClassVar[Sequence[tuple[str, str | Callable[[Any], object]]]] = ()
+    columns: ClassVar[Columns] = ()
     printed: ClassVar[int] = sys.maxsize
 
     def rows(self) -> list[list[str]]:

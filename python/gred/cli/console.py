@@ -298,8 +298,7 @@ class Console:
 
     def bar(self, share: float, width: int) -> str:
         """Draw a bar of `width` columns, `share` of it filled."""
-        *_, full = self.bar_characters
-        steps = len(self.bar_characters) - 1
+        full, steps = self.bar_characters[-1], len(self.bar_characters) - 1
         whole, rest = divmod(round(max(0.0, min(share, 1.0)) * width * steps), steps)
         return (full * whole + (self.bar_characters[rest] if rest else "")).ljust(width)
 

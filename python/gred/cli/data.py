@@ -326,7 +326,7 @@ class Totals:
         return float(max(0.0, self.square - abs(self.mean) ** 2))
 
 
-def _magnitudes(piece: Array) -> Array:
+def _magnitudes(piece: Array) -> Any:
     return np.abs(piece if piece.dtype.kind == "c" else piece.astype(np.float64))
 
 

@@ -6,6 +6,7 @@ and in words: what is missing, what is wrong, who is ahead.
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from gred.cli import units
@@ -109,7 +110,7 @@ def show(console: Console, kept: Record, found: Sequence[Outcome]) -> None:
         Column("GB/s", lambda o: o.gred and units.gigabytes_text(o.gred["gb_per_s"] * 1e9), rank=2),
         Column("of limit", _share, rank=1),
         *(
-            Column(titles[key], lambda o, key=key: time_text(o.row(key)), style="dim", rank=3 + k)
+            Column(titles[key], partial(_times_of, key), style="dim", rank=3 + k)
             for k, key in enumerate(others)
         ),
     ]
@@ -125,6 +126,10 @@ def show(console: Console, kept: Record, found: Sequence[Outcome]) -> None:
     console.line()
     _show_lacking_and_wrong(console, titles, [row for one in found for row in one.rows])
     _show_verdict(console, titles, found)
+
+
+def _times_of(library: str, one: Outcome) -> str:
+    return time_text(one.row(library))
 
 
 def _ratio(one: Outcome) -> Cell:

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -110,15 +111,20 @@ def _us(seconds: float) -> str:
     return f"{1e6 * seconds:,.1f}"
 
 
-def _launches(told: gred.Roofline) -> float:
-    return told.seconds - sum(max(one.terms) for one in told.passes)
+def _term(name: str, told: gred.Roofline) -> str:
+    return _us(total(told, name))
 
 
+def _launches(told: gred.Roofline) -> str:
+    return _us(told.seconds - sum(max(one.terms) for one in told.passes))
+
+
+_PREDICTED = "launches, and the longest of the other times"
 _COLUMNS = (
     Column("method", lambda t: t.method, right=False, style="bold"),
     Column("block", lambda t: t.block_size, style="dim", rank=6, about="threads in a block"),
     *(
-        Column(name, lambda t, name=name: _us(total(t, name)), rank=rank, about=f"if bound by {by}")
+        Column(name, partial(_term, name), rank=rank, about=f"if bound by {by}")
         for name, rank, by in (
             ("memory", 2, "its bandwidth alone"),
             ("blocks", 5, "starting them alone"),
@@ -126,16 +132,8 @@ _COLUMNS = (
             ("waiting", 3, "the latency of loads and barriers alone"),
         )
     ),
-    Column(
-        *("launches", lambda t: _us(_launches(t))),
-        rank=4,
-        about="of passes, and what one block does alone",
-    ),
-    Column(
-        *("predicted", lambda t: _us(t.seconds)),
-        style="bold",
-        about="launches, and the longest of the other times",
-    ),
+    Column("launches", _launches, rank=4, about="of passes, and what one block does alone"),
+    Column("predicted", lambda t: _us(t.seconds), style="bold", about=_PREDICTED),
     Column("measured", lambda t: units.optional(_us, t.measured)),
     Column("error", lambda t: units.optional("{:+.0%}".format, t.error).replace("%", " %")),
     Column("bound by", lambda t: t.limit, right=False),

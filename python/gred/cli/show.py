@@ -1,6 +1,7 @@
 """The job `show`: a rung's steps, drawn from a run: who touches what, who idles, what is wasted."""
 
 import argparse
+import functools
 import itertools
 import textwrap
 from collections.abc import Callable, Sequence
@@ -109,15 +110,15 @@ def _draw_all(given: argparse.Namespace, console: Console) -> int:
     output.make_folder("--out", given.out)
     texts: dict[Path, Callable[[Any], str]] = {given.out / "hero.svg": lambda told: hero()}
     for method in counters.countable(None):
-        name = method.name
-        texts[given.out / f"{name}.svg"] = lambda told, name=name: _picture(told[name])
+        told = _record(_settled(given, method), method)
+        texts[given.out / f"{method.name}.svg"] = functools.partial(_picture, told)
     files = output.Output(console, texts, {})
-    files.write({m.name: _record(_settled(given, m), m) for m in counters.countable(None)})
+    files.write(None)
     files.tell()
     return 0
 
 
-def _picture(told: gred.Accesses) -> str:
+def _picture(told: gred.Accesses, kept: object = None) -> str:
     return drawn(told, small=True)
 
 

@@ -81,7 +81,8 @@ def _columns(launch: Launch, made: Sequence[Block]) -> int:
 
 def _draw_pass(page: Page, told: Accesses, number: int, made: Sequence[Block]) -> None:
     launch, sheet = told.passes[number], page.sheet
-    memory, ends = {}, lengths(launch, made)
+    ends = lengths(launch, made)
+    memory: dict[tuple[str, int, int], Any] = {}
     for element in (e for block in made for node in block.nodes for e in node.takes):
         if element.memory == "array":
             memory.setdefault(element.cell, element.value)  # what is there at first

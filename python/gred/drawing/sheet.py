@@ -231,7 +231,7 @@ def _numbers(one: ElementTree.Element, *names: str) -> list[float]:
 
 
 def _lines(kind: str, ones: list[ElementTree.Element]) -> list[ElementTree.Element]:
-    steps = {}
+    steps: dict[str, None] = {}
     for one in ones:
         x1, y1, x2, y2 = _numbers(one, "x1", "y1", "x2", "y2")
         to = f"l{number(x2 - x1)} {number(y2 - y1)}"

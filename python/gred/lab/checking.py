@@ -13,7 +13,6 @@ FINDINGS_MAX = 4
 _SECONDS_OF_A_FAULT = 3  # so long more is looked for once something is found
 _COUNTED_EXACTLY = 4096  # the sum of so many numbers is below 2**24
 _FRAMES_MAX = 16  # more than its thread is said to have been in
-_WITHOUT_A_LINE = {"missing"}
 _SAID_BY_CUDA = {
     "cudaErrorIllegalAddress": "bounds",
     "cudaErrorInvalidAddressSpace": "bounds",
@@ -140,12 +139,13 @@ def _finding(
     fault = answer.answer.get("fault")
     if fault:
         kind, file, line, text, frames = _fault(*fault)
-        if kind in _WITHOUT_A_LINE:
-            return Finding(kind, text, None, None, *case)
         own = build.users_line(frames)
-        if own is None or own[0] == file:
-            return Finding(kind, text, file, line, *case)
-        return Finding(kind, f"{text}, in {PurePath(file).name}:{line}", *own, *case)
+        if kind == "missing":
+            file = line = None
+        elif own and own[0] != file:
+            text = f"{text}, in {PurePath(file).name}:{line}"
+            file, line = own
+        return Finding(kind, text, file, line, *case)
     expected, got = edges.truth(job), _result(answer)
     if got == expected:
         return None

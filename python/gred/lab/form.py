@@ -93,8 +93,8 @@ def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
 
 def _rung(name: str, is_told: bool) -> str:
     method = _rungs().get(name)
-    if method and method.number <= LATEST:
-        return str(method.name)
+    if method and (method.number or 0) <= LATEST:
+        return method.name
     if method:
         raise ValueError(f"{name!r} cannot be checked; rungs 0 to {LATEST} can")
     if is_told:

@@ -22,8 +22,8 @@ SECONDS = 10  # that a job may take
 MEMORY = 4 << 30  # bytes of address space on no GPU; a core's stacks alone take 64 MiB of it
 UNREADABLE = "what its process said cannot be read"
 # What comes of reading what is not of the form that a worker gives it.
-UNREADABLE_ERRORS = (AttributeError, LookupError, OverflowError, RecursionError)
-UNREADABLE_ERRORS += (TypeError, ValueError)
+UNREADABLE_ERRORS: tuple[type[Exception], ...] = (AttributeError, LookupError, OverflowError)
+UNREADABLE_ERRORS += (RecursionError, TypeError, ValueError)
 _CPU_SECONDS = 600
 _END_SECONDS = 5
 _GRACE_SECONDS = 2  # to tell where it is

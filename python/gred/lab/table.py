@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 import gred
 from gred.lab.form import LATEST
 from gred.lab.rung import Rung
-from gred.records import Records
+from gred.records import Columns, Records
 
 _SAMPLES = 20
 _LEAST_READ = 1024  # bytes; gred.read_limit reads no less
@@ -44,7 +44,7 @@ class LadderRow(NamedTuple):
 class Ladder(Records):
     """What `ladder` returns: what rungs differ most in."""
 
-    columns = (
+    columns: ClassVar[Columns] = (
         ("#", lambda r: "*" if r.number is None else r.number),
         ("method", "name"),
         ("passes", lambda r: len(r.counters.passes)),
