@@ -1,8 +1,4 @@
-"""What gred is compared with other libraries in: reductions, element types, layouts and sizes.
-
-All of it is data. `python -m gred versus` and the benchmarks under pytest take their cases from
-here.
-"""
+"""What gred is compared with other libraries in: reductions, element types, layouts and sizes."""
 
 import importlib.util
 import itertools
@@ -58,17 +54,14 @@ class Reduction(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How an array lies, or is asked for: a view of a matrix, a mask, or another `dtype`.
-
-    `types` are those that it makes sense for, by default all.
-    """
+    """How an array lies, or is asked for: a view of a matrix, a mask, or another `dtype`."""
 
     name: str
     text: str
     view: Callable[[Any], Any] | None = None
     option: str | None = None
     dtype: str | None = None
-    types: _Names = ()
+    types: _Names = ()  # that it makes sense for, by default all
 
 
 class Case(NamedTuple):

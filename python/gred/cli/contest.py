@@ -1,9 +1,8 @@
 """One case, reduced by every library in turn: whole calls, until the answer is on the host.
 
 Libraries with the same kind of arrays go round the same copies, enough of them that the cache has
-long forgotten one when its turn comes again, whoever had it before. Of what is so small that no
-number of copies would do there is one, which lies in the cache as it would in use; the result says
-which it was.
+forgotten one when its turn comes again. Of what is too small for that there is one, which stays in
+the cache as it would in use; the result says which it was.
 """
 
 import functools
@@ -230,7 +229,7 @@ def compete(
     sampling: Sampling,
     deadline: float = math.inf,
 ) -> list[Record]:
-    """Measure all libraries in one case, in rounds each in another order; a row each, in theirs.
+    """Measure all libraries in one case, in rounds of random order; a row each.
 
     After the `deadline`, by time.monotonic, only samples are taken that would be too few without.
     """

@@ -88,10 +88,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
 def settings_of(
     given: argparse.Namespace, wanted: tuple[Any, ...] | None, done: str = "counted"
 ) -> Settings:
-    """Check what is to be counted: the methods that are wanted, by default all that can be.
-
-    `done` is what the user asked for.
-    """
+    """Check what is to be counted, or `done`: methods that are wanted, by default all there are."""
     methods = countable(wanted, done)
     options.check_memory(options.resolve_device("simulated"), given.size, given.dtype)
     return Settings(methods, given.size, given.dtype, given.block_size, given.multiprocessors)

@@ -1,6 +1,5 @@
 """Random arrays, the same ones for a seed, and what has to come of them, by NumPy.
 
-An array is drawn for an op: for one that others can share it with, or for one that needs its own.
 How far a float may be off comes from its type, the length of the array and the data.
 """
 
@@ -47,10 +46,7 @@ def random_array(size: int, dtype: str, op: str = "sum", seed: int = 0) -> Array
 
 
 def repeated_array(size: int, dtype: np.dtype[Any], op: str, seed: int = 0) -> Array:
-    """Draw `size` elements of any element type for `op`, the first 2^22 over and over.
-
-    To a memory they are as random as others, and they are there sooner.
-    """
+    """Draw `size` elements of any element type for `op`, the first 2^22 over and over."""
     drawn = _draw(np.random.default_rng(seed), min(size, PERIOD), dtype, op, size)
     return np.resize(drawn, size)
 
@@ -155,9 +151,8 @@ class Answer(NamedTuple):
 def tree_height(size: int, grid: int, block_size: int | None) -> int:
     """Count the most operations that one element's value can pass through.
 
-    A thread's share of the array (twice an even one, plus a vector's worth, because shares need not
-    be even), the tree of a block, and the partials, in the worst case one after the other. Without
-    a grid nothing is known but that there are size - 1 operations.
+    A thread's share of the array (twice an even one, plus a vector), the tree of a block, and the
+    partials, one after the other; without a grid size - 1.
     """
     if size < 2:
         return 0
@@ -227,8 +222,8 @@ class Value(NamedTuple):
 class Truth:
     """The answer to `case` over `array` in its layout, of which `mask` lets some through.
 
-    It is worked out in wide types, a piece at a time; what many pieces of an array that repeats
-    itself hold is worked out once. Integers have to be equal, in 64 bits or their type's.
+    It is worked out in wide types, once for pieces that hold the same elements. Integers have to be
+    equal, in 64 bits or their type's.
     """
 
     def __init__(self, case: Case, array: Array, mask: Array | None) -> None:

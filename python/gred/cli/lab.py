@@ -157,16 +157,9 @@ def _show_climb(
     given: argparse.Namespace, rung: gred.lab.Rung, near: tuple[Any, ...], console: Console
 ) -> record.Record:
     """Time it on the GPU as the ladder is, each on the same random array."""
-    settings = ladder.Settings(
-        device=options.resolve_device(rung.gpu),
-        methods=near,
-        size=given.size or _TIMED_SIZE,
-        dtype=given.dtype,
-        op="sum",
-        block_size=given.block_size,
-        seed=given.seed,
-        sampling=Sampling(20, 2),
-    )
+    array_and_op = given.size or _TIMED_SIZE, given.dtype, "sum", given.block_size, given.seed
+    device = options.resolve_device(rung.gpu)
+    settings = ladder.Settings(device, near, *array_and_op, Sampling(20, 2))
     options.check_memory(settings.device, settings.size, settings.dtype)
     limit, others = ladder.climb(settings, console)
     array = random_array(settings.size, settings.dtype, settings.op, settings.seed)

@@ -154,17 +154,10 @@ def _settings(given: argparse.Namespace) -> tuple[Settings, counters.Settings | 
     rungs = tuple(method for method in methods if method.number is not None)
     counted = given.size or _COUNTED
     taught = counters.Settings(rungs, counted, given.dtype, given.block_size)
-    settings = Settings(
-        device=device,
-        methods=methods,
-        size=size if timed else min(counted, _CHECKED),
-        dtype=given.dtype,
-        op=given.op,
-        block_size=given.block_size,
-        seed=given.seed,
-        sampling=Sampling(20, 2, None if fast else 0.5) if timed else Sampling(1, 0),
-    )
-    return settings, None if timed or not rungs else taught
+    size = size if timed else min(counted, _CHECKED)
+    array = (size, given.dtype, given.op, given.block_size, given.seed)
+    sampling = Sampling(20, 2, None if fast else 0.5) if timed else Sampling(1, 0)
+    return Settings(device, methods, *array, sampling), None if timed or not rungs else taught
 
 
 def climb(settings: Settings, console: Console) -> tuple[float, list[Row]]:
@@ -178,17 +171,8 @@ def climb(settings: Settings, console: Console) -> tuple[float, list[Row]]:
         limit = read_limit(settings.device.name, array.nbytes, settings.sampling.samples)
         for method in settings.methods:
             step(method.name)
-            rows.append(
-                measure(
-                    method,
-                    array,
-                    answer,
-                    device=device_for(method, settings.device.name),
-                    block_size=settings.block_size,
-                    sampling=settings.sampling,
-                    limit=limit,
-                )
-            )
+            where = settings.block_size, device_for(method, settings.device.name)
+            rows.append(measure(method, *where, array, answer, settings.sampling, limit))
     return limit, rows
 
 

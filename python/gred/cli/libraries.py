@@ -1,8 +1,7 @@
 """gred and the libraries that a user could pick instead, each by its best way to reduce an array.
 
-A library is asked in two steps: what can be made beforehand, arrays and views on its device, and a
-function of them that returns when the answer is in the host's memory. What a library lacks it says
-by raising, whatever it raises.
+A library makes beforehand what it can, arrays and views on its device, and a function of them that
+returns when the answer is in the host's memory. What it lacks it says by raising, whatever it is.
 """
 
 import functools
@@ -28,22 +27,16 @@ class LackingError(Exception):
 
 
 class Library:
-    """A library on a device; `device` is one of gred's names for it.
+    """A library on a device, by gred's name for it; what is said here is what NumPy does."""
 
-    What is said here is what NumPy does, whose answers are on the host when its functions return.
-    """
-
-    key = title = package = pool = ""
-    # Kinds of devices that it has.
-    kinds: tuple[str, ...] = ("host", "cuda")
-    # Whether this is gred itself.
-    ours = False
-    # Whether it compiles on the way what other processes then find on disk.
-    compiles = False
+    key = title = package = ""
+    pool = ""  # libraries that take the same arrays share them, under the name of one
+    kinds: tuple[str, ...] = ("host", "cuda")  # of devices that it has
+    ours = False  # whether this is gred itself
+    compiles = False  # whether it compiles on the way what other processes then find on disk
 
     def __init__(self, device: str) -> None:
         self.device = device
-        # Libraries that take the same arrays share them, under the name of one.
         self.pool = self.pool or self.key
         self.index = int(device.partition(":")[2] or 0)
         self.module: Any = importlib.import_module(self.package)

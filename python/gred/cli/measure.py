@@ -96,24 +96,18 @@ def device_for(method: Any, device: str) -> str:
 
 def measure(
     method: Any,
+    block_size: int | None,
+    device: str,
     array: Array,
     answer: Answer,
-    *,
-    device: str,
-    block_size: int | None,
     sampling: Sampling,
     limit: float,
 ) -> Row:
     """Run `method` on `array`, compare its last result with `answer`, and keep every sample."""
-    timed = _time(
-        array,
-        answer.op,
-        sampling,
-        method=method.name,
-        block_size=block_size if method.block_sizes else None,
-        dtype=accumulator(answer.op, array.dtype.name),
-        device=device,
-    )
+    how: dict[str, Any] = {"method": method.name, "device": device}
+    how["block_size"] = block_size if method.block_sizes else None
+    how["dtype"] = accumulator(answer.op, array.dtype.name)
+    timed = _time(array, answer.op, sampling, **how)
     return row_of(timed, method, array, answer, limit)
 
 

@@ -1,7 +1,6 @@
 """What came of a comparison, from its kept rows: by case, who was best and how gred did beside it.
 
-A row is a library's in a case, as gred.cli.contest records it. The outcomes are shown as a table,
-and in words: what is missing, what is wrong, who is ahead.
+A row is a library's in a case, as gred.cli.contest records it.
 """
 
 import math

@@ -1,9 +1,7 @@
-"""Drawings of what rungs do to memory, and of what they should take.
+"""Drawings of what rungs do to memory, and of what they should take: the classical roofline.
 
-The first has bytes moved, shared memory's wavefronts and active lanes. The second is the classical
-roofline, with each rung's time beside its measured one: a rung's point lies at its additions for a
-byte of memory. The roof is what memory and the adders allow; how far a point lies below it is what
-a rung does beside adding: requests, barriers, waiting.
+A rung's point lies at its additions for a byte of memory. The roof is what memory and the adders
+allow; how far a point lies below it is what a rung does beside adding: requests, barriers, waiting.
 """
 
 from collections.abc import Sequence

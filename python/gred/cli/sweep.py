@@ -1,7 +1,6 @@
 """The job `sweep`: methods over array sizes and block sizes, each row beside the read limit.
 
-One array and one NumPy answer a size; results as JSON, CSV and plots. Where nothing is timed it
-shows what an H200 is predicted to take.
+Where nothing is timed it shows what an H200 is predicted to take.
 """
 
 import argparse
@@ -122,17 +121,11 @@ def _plan(given: argparse.Namespace, device: Any) -> Plan:
     sizes_text, blocks_text, samples = _SCALES[fast, given.quick]
     sizes = given.sizes or options.parse_sizes(sizes_text)
     options.check_memory(device, max(sizes), given.dtype)
-    return Plan(
-        device=device,
-        methods=ladder.choose_methods(given.methods, device, host_too=False),
-        sizes=sizes,
-        block_sizes=given.block_sizes or options.parse_block_sizes(blocks_text),
-        dtype=given.dtype,
-        op=given.op,
-        seed=given.seed,
-        sampling=Sampling(given.samples or samples, 2 if fast else 1),
-        seconds=_QUICK_SECONDS if given.quick else None,
-    )
+    methods = ladder.choose_methods(given.methods, device, host_too=False)
+    blocks = given.block_sizes or options.parse_block_sizes(blocks_text)
+    sampling = Sampling(given.samples or samples, 2 if fast else 1)
+    how = (given.dtype, given.op, given.seed, sampling, _QUICK_SECONDS if given.quick else None)
+    return Plan(device, methods, sizes, blocks, *how)
 
 
 def _measure_all(plan: Plan, console: Console) -> tuple[list[Row], str]:
@@ -171,15 +164,8 @@ def _measure_size(plan: Plan, size: int, clock: Clock, step: Step) -> Iterator[R
             continue
         device = device_for(method, plan.device.name)
         with clock.timing(what, size):
-            row = measure(
-                method,
-                array,
-                answer,
-                device=device,
-                block_size=block,
-                sampling=plan.sampling,
-                limit=limits[device],
-            )
+            limit = limits[device]
+            row = measure(method, block, device, array, answer, plan.sampling, limit)
         yield row
 
 

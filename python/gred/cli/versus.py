@@ -1,8 +1,4 @@
-"""The job `versus`: gred beside every library that a user could pick instead.
-
-Whole calls on arrays that are there already, until the answer is on the host, in turns; every
-answer checked.
-"""
+"""The job `versus`: gred beside every library that a user could pick instead."""
 
 import argparse
 from collections.abc import Sequence
@@ -133,14 +129,9 @@ def _plan(given: argparse.Namespace) -> Plan:
         why = "bfloat16 needs ml_dtypes" if crossed else "no reduction takes such arrays"
         raise options.UsageError(f"there is nothing to compare: {why}")
     sampling = _SAMPLINGS[kind, given.quick]
-    return Plan(
-        device=device,
-        cases=tuple(known),
-        peers=given.peers or there,
-        seed=given.seed,
-        sampling=sampling._replace(samples=given.samples or sampling.samples),
-        left_out=() if len(known) == len(crossed) else ("bfloat16, which needs ml_dtypes",),
-    )
+    sampling = sampling._replace(samples=given.samples or sampling.samples)
+    left_out = () if len(known) == len(crossed) else ("bfloat16, which needs ml_dtypes",)
+    return Plan(device, tuple(known), given.peers or there, given.seed, sampling, left_out)
 
 
 def _field(plan: Plan, asked: Sequence[str] | None) -> Field:

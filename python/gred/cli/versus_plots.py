@@ -1,7 +1,4 @@
-"""Drawings of a comparison: time over size, and how far gred is ahead or behind as a heat map.
-
-Every case that was measured is in the heat map, also where nobody else, or gred not, could do it.
-"""
+"""Drawings of a comparison: time over size, and how far gred is ahead or behind as a heat map."""
 
 import math
 from collections.abc import Sequence

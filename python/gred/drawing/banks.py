@@ -1,7 +1,6 @@
 """The picture of bank conflicts: lanes of a warp, stacked on the bank of shared memory they ask.
 
-It is drawn of blocks that are too wide for a column a thread. Of each step it shows the request
-that costs most; every row of a stack is a wavefront.
+Of each step it shows the request that costs most; every row of a stack is a wavefront.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 Time goes down. Strips of cells are memory, a bar on top of a cell is what the step above did to it,
 a bar below what the step below does; between them are the threads, each with lines from what it
-reads and to what it writes. Blocks that fit beside each other are drawn so.
+reads and to what it writes.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,8 +1,7 @@
 """An SVG document that grows downwards, in colours for light and dark schemes.
 
-What is drawn is kept one by one, with its data and with texts for a mouse; or, for files, all of
-one kind in a group is put together in one path, which looks the same and takes a fraction of the
-bytes.
+What is drawn is kept one by one, with data and texts for a mouse; or, for files, all of one kind in
+a group is put together in one path, which looks the same and takes a fraction of the bytes.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,8 +1,7 @@
 """The steps of a run: what every thread reads, merges and writes from one barrier to the next.
 
-They are made of the accesses that were recorded, and are what a picture shows. A step is a barrier
-interval in which somebody reads or merges; what is stored after a barrier without having read
-anything belongs to the step before it.
+A step is a barrier interval in which somebody reads or merges; what is stored after a barrier
+without having read anything belongs to the step before it.
 """
 
 from collections.abc import Container, Iterable, Iterator, Sequence

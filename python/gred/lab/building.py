@@ -48,8 +48,7 @@ def compiler() -> list[str]:
 class Build:
     """A rung's libraries, in a folder that lives as long as this object.
 
-    There are kernels that count, "counting", for the simulated device, and others, "plain"; and
-    those for a GPU, "cuda".
+    They are of three kinds: "counting" and "plain" for the simulated device, "cuda" for a GPU.
     """
 
     def __init__(self, path: Path, source: str, form: Form, gpu: Gpu | None = None) -> None:
@@ -139,10 +138,7 @@ def _defines(form: Form, source: str) -> list[str]:
 
 
 def _run_bounded(command: list[str], folder: Path) -> tuple[int, str]:
-    """Run a compiler in a session of its own, which is ended as a whole; its status and words.
-
-    What it has not taken away itself by then is in the folder.
-    """
+    """Run a compiler in a session of its own, which is ended as a whole; its status and words."""
     bounds = f"ulimit -v {_MEMORY_KIB} && ulimit -f {_FILE_NBYTES // 512}"
     with (
         TemporaryFile(dir=folder) as words,

@@ -33,7 +33,7 @@ _TEMPLATES = [
 def first_error(text: str, path: str) -> str:
     """Keep of a compiler's text its first error, at the line of the file that is to blame.
 
-    All of it, in bounds, where there is no error, or none that has to do with the file.
+    All of it, in bounds, where no error has to do with the file.
     """
     lines = text.splitlines()
     led_here: str | None = None  # the last line of the file's on the way to what is said next

@@ -95,10 +95,7 @@ def _started(theirs: int, words: Any) -> subprocess.Popen[bytes]:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the process and whatever it has started.
-
-    The one that watches over it does so; of what takes longer to end, all that is of its session.
-    """
+    """End the process and whatever it has started: its watcher does, or else its session ends."""
     child.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(_END_SECONDS)
@@ -124,10 +121,7 @@ def _heard(
 
 
 def _line(pipe: Any, rest: bytes, until: float) -> tuple[bytes | None, bytes]:
-    """Read up to the end of a line, or of what one may have at most, and some of what follows.
-
-    None if it does not come in time, or at all.
-    """
+    """Read a line, of bounded length, and some of what follows; None if none comes in time."""
     pieces, nbytes = [rest], len(rest)
     while b"\n" not in pieces[-1] and nbytes <= _ANSWER_NBYTES:
         left = max(0, until - time.monotonic())

@@ -104,8 +104,7 @@ def _load(asked: dict[str, Any]) -> None:
 def _exit_without_handlers() -> None:
     """Let whichever thread exits first end the process: exit handlers are not for two at once.
 
-    A kernel's own calls of exit are _exit; this is for those within libraries. Each thread that
-    exits takes one handler off the list, and none comes back from _exit.
+    This is for libraries' calls of exit; each thread takes one handler off the list.
     """
     libc = ctypes.CDLL(None)
     for _ in range(_THREADS_MAX):
