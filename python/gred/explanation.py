@@ -27,13 +27,7 @@ _FORMS = {
 
 _LEFT = {"out": "to out, on the device", "array": "to an array on the device"}
 
-_TIMES = {
-    "begin": "",
-    "piece": "each piece: ",
-    "last piece": "last piece: ",
-    "results": "pieces' results: ",
-    "end": "",
-}
+_TIMES = {"piece": "each piece: ", "last piece": "last piece: ", "results": "pieces' results: "}
 
 
 class Step(NamedTuple):
@@ -141,7 +135,7 @@ def _steps(rows: tuple[tuple[Any, ...], ...], pieces: int) -> Steps:
         passes = (passes if when == before else 0) + (work == "pass")
         before = when
         name = f"pass {passes}" if work == "pass" else work
-        time = _TIMES[when] if pieces > 1 else ""
+        time = _TIMES.get(when, "") if pieces > 1 else ""
         steps.append(Step(time, name, grid or None, block or None, *rest))
     return Steps(steps)
 

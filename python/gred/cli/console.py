@@ -226,7 +226,7 @@ class Console:
         room = max(self.width - len(_INDENT) - taken, _LEAST_ROOM)
         return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
 
-    def pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
+    def pairs(self, *pairs: tuple[str, str]) -> None:
         """Write names and what they are, in two columns."""
         width = max(len(name) for name, _ in pairs)
         for name, value in pairs:

@@ -194,11 +194,9 @@ def show(
 ) -> None:
     """Show what was counted, and of which array; `more` is to stand beside it."""
     console.pairs(
-        [
-            settings.array,
-            ("blocks", f"of {settings.block_size} threads"),
-            ("grids", f"as on {settings.multiprocessors} multiprocessors"),
-        ]
+        settings.array,
+        ("blocks", f"of {settings.block_size} threads"),
+        ("grids", f"as on {settings.multiprocessors} multiprocessors"),
     )
     table = Table.of(_COLUMNS, rows)
     console.table(table.beside(more) if more else table)

@@ -359,11 +359,7 @@ _NUMBERS: dict[str, Callable[[Totals], tuple[Any, float]]] = {
 }
 # Reductions whose answers are those of others: of what is not NaN, at a place, or several at once.
 _ANSWERED_AS = {
-    "nansum": ("sum",),
-    "nanprod": ("prod",),
-    "nanmin": ("min",),
-    "nanmax": ("max",),
-    "nanmean": ("mean",),
+    **{f"nan{name}": (name,) for name in ("sum", "prod", "min", "max", "mean")},
     "argmin": ("min",),
     "argmax": ("max",),
     "minmax": ("min", "max"),

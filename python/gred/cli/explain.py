@@ -57,25 +57,22 @@ _EVENTS = {
     "cluster_barrier": ("arrivals of warps at a cluster barrier", ""),
 }
 
+
+def _spelt(*names: str) -> dict[str, str]:
+    return {name: name.replace("_", " ") for name in names}
+
+
 # What is compared between rungs beside launches, and what it is called.
 _COMPARED: dict[Any, str] = {
-    "blocks": "blocks",
-    "global_load_requests": "global load requests",
-    "global_load_sectors": "global load sectors",
-    "dependent_global_loads": "dependent global loads",
-    "global_store_sectors": "global store sectors",
-    "shared_load_wavefronts": "shared load wavefronts",
-    "shared_store_wavefronts": "shared store wavefronts",
+    **_spelt("blocks", "global_load_requests", "global_load_sectors", "dependent_global_loads"),
+    **_spelt("global_store_sectors", "shared_load_wavefronts", "shared_store_wavefronts"),
     counters.conflicts: "bank conflicts",
     "merge_requests": "warp-level additions",
     "active_lanes": "active lanes in these",
     "shuffle_requests": "shuffles",
     "atomic_requests": "atomics",
-    "block_barriers": "block barriers",
-    "warp_barriers": "warp barriers",
-    "bulk_copy_sectors": "bulk copy sectors",
-    "mbarrier_waits": "mbarrier waits",
-    "cluster_barriers": "cluster barriers",
+    **_spelt("block_barriers", "warp_barriers", "bulk_copy_sectors"),
+    **_spelt("mbarrier_waits", "cluster_barriers"),
 }
 
 
@@ -149,14 +146,12 @@ def _show(console: Console, settings: Settings, method: Any, counted: list[gred.
     elements = f"{units.size_text(PREDICTED)} elements on one {long.gpu.title}"
     predicted = f"{units.time_text(long.seconds)} for {elements}, bound by {long.why()}"
     console.pairs(
-        [
-            ("idea", method.idea),
-            settings.array,
-            ("blocks", f"of {settings.block_size} threads"),
-            ("limits", first),
-            *(("", text) for text in others),
-            ("predicted", predicted),
-        ]
+        ("idea", method.idea),
+        settings.array,
+        ("blocks", f"of {settings.block_size} threads"),
+        ("limits", first),
+        *(("", text) for text in others),
+        ("predicted", predicted),
     )
     for file, lines in listings(method.name, own.total.lines):
         console.line(f"kernels/{file}", "bold")

@@ -183,4 +183,4 @@ def _show_simulated_times(given: argparse.Namespace, rung: gred.lab.Rung, consol
     own = rung.kernel_time(array, **settings)
     other = gred.kernel_time(array, method=rung.like, device="simulated", **settings)
     mine, theirs = (units.time_text(float(np.median(one.seconds))) for one in (own, other))
-    console.pairs([("simulated", f"{mine}; {rung.like} takes {theirs}"), *ladder.SIMULATED_TIMES])
+    console.pairs(("simulated", f"{mine}; {rung.like} takes {theirs}"), *ladder.SIMULATED_TIMES)

@@ -198,12 +198,10 @@ def show(console: Console, settings: Settings, limit: float, rows: Sequence[Row]
         published = ", as in the published ladders" if settings.dtype == "int32" else ""
         op += f", accumulated in {settings.dtype}{published}"
     console.pairs(
-        [
-            ("array", random),
-            ("op", op),
-            ("device", device.name),
-            *(SIMULATED_TIMES if simulated else limits),
-        ]
+        ("array", random),
+        ("op", op),
+        ("device", device.name),
+        *(SIMULATED_TIMES if simulated else limits),
     )
     first = next((row for row in rows if row.number is not None), rows[0])
     table = Table.of(_columns(console, first, peak, device), rows)
@@ -274,13 +272,8 @@ def record_of(
 
 
 def _row_record(row: Row) -> record.Record:
-    return {
-        **row.summary(),
-        "result": row.result,
-        "expected": row.expected,
-        "samples_ns": list(row.samples),
-        "first_pass_samples_ns": list(row.first_pass),
-    }
+    samples = {"samples_ns": list(row.samples), "first_pass_samples_ns": list(row.first_pass)}
+    return {**row.summary(), "result": row.result, "expected": row.expected, **samples}
 
 
 # ---- where nothing is timed ----
@@ -357,7 +350,7 @@ def _show_lessons(console: Console, settings: counters.Settings, lessons: Sequen
         ends = (f"{units.bandwidth_text(nbytes / t)} by {m}" for t, m in (times[-1], times[0]))
         climbed = units.speedup_text(times[-1][0] / times[0][0])
         pairs.append(("climb", f"from {' to '.join(ends)}: {climbed}, measured"))
-    console.pairs(pairs)
+    console.pairs(*pairs)
     rows = [lesson.cells(nbytes, console) for lesson in lessons]
     table = Table(_LESSON_COLUMNS, rows, [lesson.note() for lesson in lessons])
     console.table(table.where([{*column} != {"-"} for column in zip(*rows, strict=True)]))

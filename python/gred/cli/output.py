@@ -199,7 +199,7 @@ def introduce(console: Console, machine: record.Record, what: str) -> None:
     for device in gred.devices():
         pairs.append(("" if len(pairs) > 2 else "devices", _device_text(device)))
     console.title(f"gred: {what}")
-    console.pairs(pairs)
+    console.pairs(*pairs)
 
 
 def _device_text(device: Any) -> str:

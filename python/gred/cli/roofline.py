@@ -145,7 +145,7 @@ def total(told: gred.Roofline, name: str) -> float:
 
 
 def _show(console: Console, settings: Settings, told: Sequence[gred.Roofline]) -> None:
-    console.pairs([settings.array, ("predicted for", gpu_text(told[0].gpu))])
+    console.pairs(settings.array, ("predicted for", gpu_text(told[0].gpu)))
     console.table(Table.of(_COLUMNS, told))
     console.text("times: us, over all passes", "dim")
     errors = [abs(one.error) for one in told if one.error is not None]

@@ -151,11 +151,9 @@ def _record(given: argparse.Namespace, method: Any) -> gred.Accesses:
 def _show(console: Console, method: Any, told: gred.Accesses) -> None:
     console.title(f"{method.number} {method.name}: {method.title}")
     console.pairs(
-        [
-            ("idea", method.idea),
-            ("array", f"{told.size:,} {told.dtype}, summed in {told.accumulator}: {told.result}"),
-            ("blocks", f"of {told.block_size} threads"),
-        ]
+        ("idea", method.idea),
+        ("array", f"{told.size:,} {told.dtype}, summed in {told.accumulator}: {told.result}"),
+        ("blocks", f"of {told.block_size} threads"),
     )
     for number, launch in enumerate(told.passes, 1):
         made = blocks(launch, showing.shown(launch))

@@ -176,12 +176,10 @@ def _show_plan(console: Console, plan: Plan) -> None:
     blocks = ", ".join(map(str, plan.block_sizes))
     quick = f", none begun after {plan.seconds:.0f} s" if plan.seconds else ""
     console.pairs(
-        [
-            ("arrays", f"{span}; random {plan.dtype}, seed {plan.seed}"),
-            ("op", f"{plan.op} on {plan.device.name}, block sizes {blocks}"),
-            ("rows", f"{rows} of {plan.sampling.samples} samples after warm-up{quick}"),
-            *(ladder.SIMULATED_TIMES if plan.device.name == "simulated" else ()),
-        ]
+        ("arrays", f"{span}; random {plan.dtype}, seed {plan.seed}"),
+        ("op", f"{plan.op} on {plan.device.name}, block sizes {blocks}"),
+        ("rows", f"{rows} of {plan.sampling.samples} samples after warm-up{quick}"),
+        *(ladder.SIMULATED_TIMES if plan.device.name == "simulated" else ()),
     )
 
 
@@ -226,12 +224,10 @@ def _forecast(given: argparse.Namespace, device: Any, console: Console) -> int:
     output.introduce(console, record.describe_machine(device), what)
     rows = console.each(methods, lambda method: _forecast_cells(method, sizes, blocks, given.dtype))
     console.pairs(
-        [
-            ("arrays", f"{given.dtype}, summed in {given.dtype}"),
-            ("blocks", ", ".join(map(str, blocks))),
-            ("GPU", f"{roofline.gpu_text(H200)}; predicted, not measured"),
-            ("shown", "GB/s by array size, each in the block size that is best for it"),
-        ]
+        ("arrays", f"{given.dtype}, summed in {given.dtype}"),
+        ("blocks", ", ".join(map(str, blocks))),
+        ("GPU", f"{roofline.gpu_text(H200)}; predicted, not measured"),
+        ("shown", "GB/s by array size, each in the block size that is best for it"),
     )
     texts, order = [units.size_text(size) for size in sizes], len(sizes)
     columns = [

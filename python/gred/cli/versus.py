@@ -217,4 +217,4 @@ def _show_plan(console: Console, plan: Plan, field: Field) -> None:
         pairs.insert(2, ("not here", "; ".join(absent)))
     if plan.left_out:
         pairs.append(("left out", ", ".join(plan.left_out)))
-    console.pairs(pairs)
+    console.pairs(*pairs)

@@ -51,53 +51,25 @@ _SHAPES = """
 .gred path.dot { stroke-linecap: round; fill: none; }
 """
 
-# What has which colour: of its text or area, or of its lines.
-_FILLS = {
-    "paper": "paper",
-    "label": "soft",
-    "soft": "soft",
-    "mono": "soft",
-    "warning": "warning",
-    "bad": "bad",
-    "cell": "paper",
-    "held": "held",
-    "value": "faint",
-    "fresh": "fresh",
-    "asked": "ink",
-    "read": "read",
-    "written": "written",
-    "wasted": "wasted",
-    "conflict": "bad",
-    "active": "active",
-    "active.unused": "paper",
-    "idle": "rule",
-    "thread": "on_active",
-    "chip": "paper",
-}
-_STROKES = {
-    "cell": "rule",
-    "held": "held_rim",
-    "load": "read",
-    "store": "written",
-    "clash": "bad",
-    "own": "faint",
-    "shuffle": "shuffle",
-    "copy": "copy",
-    "active.unused": "unused",
-    "rule": "rule",
-    "barrier": "bad",
-    "dot.active": "active",
-    "dot.idle": "rule",
-    "dot.rim": "unused",
-    "dot.hole": "paper",
-}
+# What has which colour, if not one of its own name: of its text or area, or of its lines.
+_FILLS = """
+paper label=soft soft mono=soft warning bad cell=paper held value=faint fresh asked=ink
+read written wasted conflict=bad active active.unused=paper idle=rule thread=on_active
+chip=paper
+"""
+_STROKES = """
+cell=rule held=held_rim load=read store=written clash=bad own=faint shuffle copy
+active.unused=unused rule barrier=bad dot.active=active dot.idle=rule dot.rim=unused
+dot.hole=paper
+"""
 
 
 def _colours(scheme: int) -> str:
     of_scheme = {name: colours[scheme] for name, colours in _COLOURS.items()}
     rules = [f".gred text {{ fill: {of_scheme['ink']}; }}"]
-    rules += [f".gred .{kind} {{ fill: {of_scheme[name]}; }}" for kind, name in _FILLS.items()]
-    rules += [f".gred .{kind} {{ stroke: {of_scheme[name]}; }}" for kind, name in _STROKES.items()]
+    for what, coloured in (("fill", _FILLS), ("stroke", _STROKES)):
+        for kind, _, name in (entry.partition("=") for entry in coloured.split()):
+            rules.append(f".gred .{kind} {{ {what}: {of_scheme[name or kind]}; }}")
     return "\n".join(rules)
 
 

@@ -49,17 +49,9 @@ def case(
     offset: int = 0,
 ) -> dict[str, Any]:
     """Describe one check; `offset` elements lie between a boundary of 256 bytes and the array."""
-    return {
-        "kind": "check",
-        "like": form.like,
-        "size": size,
-        "block_size": block_size,
-        "order": order,
-        "dtype": dtype or form.dtype or "int32",
-        "values": values,
-        "offset": offset,
-        "multiprocessors": _MULTIPROCESSORS,
-    }
+    job = {"kind": "check", "like": form.like, "multiprocessors": _MULTIPROCESSORS}
+    job |= {"size": size, "block_size": block_size, "order": order, "values": values}
+    return job | {"dtype": dtype or form.dtype or "int32", "offset": offset}
 
 
 def sizes(block_size: int, data_blocks: int) -> list[int]:

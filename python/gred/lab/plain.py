@@ -16,15 +16,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 _ELEMENTS = {
-    "int": "int32",
-    "int32_t": "int32",
-    "long": "int64",
-    "long long": "int64",
-    "int64_t": "int64",
-    "unsigned long long": "uint64",
-    "unsigned long": "uint64",
-    "uint64_t": "uint64",
-    "size_t": "uint64",
+    **dict.fromkeys(("int", "int32_t"), "int32"),
+    **dict.fromkeys(("long", "long long", "int64_t"), "int64"),
+    **dict.fromkeys(("unsigned long long", "unsigned long", "uint64_t", "size_t"), "uint64"),
     "float": "float32",
     "double": "float64",
 }
