@@ -12,7 +12,7 @@ scheduler, and every number of workers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -109,9 +109,7 @@ def _reduction(
     return _dask().reduction(x, meta=np.empty((0,) * dimensions, result), **options)
 
 
-def _reduced(
-    x: Any, chunk: Callable[..., Any], result: np.dtype[Any], divided: bool, **options: Any
-) -> Any:
+def _reduced(x: Any, chunk: Any, result: np.dtype[Any], divided: bool, **options: Any) -> Any:
     options |= {"chunk": chunk, "combine": _combine, "concatenate": False}
     finish = partial(_finish, result=result, divided=divided)
     return _reduction(x, result, aggregate=finish, **options)
@@ -254,9 +252,8 @@ def _are_vectors(a: Any, b: Any) -> bool:
     """Refuse what are no vectors of one length; whether lengths of all chunks are known."""
     known = not np.isnan([*a.shape, *b.shape]).any()
     if a.ndim != 1 or b.ndim != 1 or (known and len(a) != len(b)):
-        raise ValueError(
-            f"a and b must be vectors of one length; got shapes {a.shape} and {b.shape}"
-        )
+        shapes = f"{a.shape} and {b.shape}"
+        raise ValueError(f"a and b must be vectors of one length; got shapes {shapes}")
     if not known and a.numblocks != b.numblocks:
         raise ValueError(
             "a and b must have as many chunks where their lengths are unknown; got "

@@ -238,9 +238,8 @@ class ExactSum:
         """
         given = np.asarray(words)
         if given.shape != (_HEAD + WORDS,) or given.dtype != np.int64:
-            raise ValueError(
-                f"words must be {_HEAD + WORDS} of int64; got shape {given.shape} of {given.dtype}"
-            )
+            got = f"shape {given.shape} of {given.dtype}"
+            raise ValueError(f"words must be {_HEAD + WORDS} of int64; got {got}")
         return _of_words(_opened(given))
 
     def to_bytes(self) -> bytes:
@@ -261,9 +260,8 @@ class ExactSum:
         if data[: len(_MAGIC) - 1] != _MAGIC[:-1] or len(data) < len(_MAGIC):
             raise ValueError("these are not the bytes of an ExactSum")
         if data[len(_MAGIC) - 1] != _MAGIC[-1]:
-            raise ValueError(
-                f"an ExactSum of version {data[len(_MAGIC) - 1]}; this gred reads version 1"
-            )
+            version = data[len(_MAGIC) - 1]
+            raise ValueError(f"an ExactSum of version {version}; this gred reads version 1")
         if len(data) != _BYTES:
             raise ValueError(f"an ExactSum is {_BYTES} bytes; got {len(data)}")
         words = np.frombuffer(data, "<i8", offset=len(_MAGIC)).astype(np.int64)

@@ -226,6 +226,5 @@ def explain(
     """
     options: dict[str, Any] = {"axis": axis, "keepdims": keepdims, "dtype": dtype, "device": device}
     options |= {"method": method, "block_size": block_size}
-    return _explained(
-        _core.explain(a, op, initial=initial, where=where, out=out, **options), out is not None
-    )
+    row = _core.explain(a, op, initial=initial, where=where, out=out, **options)
+    return _explained(row, out is not None)

@@ -165,9 +165,7 @@ def accesses_of(
 ) -> Accesses:
     """Make the record of what C has told and recorded."""
     dtype, accumulator = told[2], told[4]
-    passes = tuple(
-        _launch(launch, number == 0, dtype, accumulator) for number, launch in enumerate(launches)
-    )
+    passes = tuple(_launch(one, k == 0, dtype, accumulator) for k, one in enumerate(launches))
     return Accesses._make([op, *told, multiprocessors, passes, result])
 
 

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from gred import _core
@@ -61,9 +62,8 @@ class Records(tuple[Any, ...]):
         """Give the texts of the table: the titles, and a row for each record that is shown."""
         rows = [[title for title, _ in self.columns]]
         for record in self[: self.printed]:
-            cells = (
-                getattr(record, of) if isinstance(of, str) else of(record) for _, of in self.columns
-            )
+            getters = (attrgetter(of) if isinstance(of, str) else of for _, of in self.columns)
+            cells = [of(record) for of in getters]
             rows.append(["" if cell is None else str(cell) for cell in cells])
         return rows
 

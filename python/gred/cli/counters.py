@@ -189,9 +189,7 @@ _COLUMNS = (
 )
 
 
-def show(
-    console: Console, settings: Settings, rows: Sequence[Row], more: Table | None = None
-) -> None:
+def show(console: Console, settings: Settings, rows: list[Row], more: Table | None = None) -> None:
     """Show what was counted, and of which array; `more` is to stand beside it."""
     console.pairs(
         settings.array,

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from gred.cli.cases import Case
 from gred.cli.record import usable_cores
@@ -56,9 +57,7 @@ def random_mask(size: int, seed: int = 0) -> Array:
     return repeated_array(size, np.dtype(bool), "sum", seed + 1)
 
 
-def _draw(
-    generator: np.random.Generator, count: int, dtype: np.dtype[Any], op: str, size: int
-) -> Array:
+def _draw(generator: Generator, count: int, dtype: np.dtype[Any], op: str, size: int) -> Array:
     """Draw `count` of `size` elements. What can stop early gets data that it has to read whole."""
     if op == "any":
         return np.zeros(count, dtype)
@@ -81,7 +80,7 @@ def _draw(
 _DRAWN_AS = {"all": "sum", "count_nonzero": "sum", "nansum": "sum", "nanprod": "prod"}
 
 
-def _replaced(generator: np.random.Generator, drawn: Array, op: str) -> Array:
+def _replaced(generator: Generator, drawn: Array, op: str) -> Array:
     """Put in what `op` is about: no zero, zeros in half of the places, NaN in an eighth of them."""
     if op == "all":
         drawn[drawn == 0] = 1
@@ -92,7 +91,7 @@ def _replaced(generator: np.random.Generator, drawn: Array, op: str) -> Array:
     return drawn
 
 
-def _integers(generator: np.random.Generator, count: int, dtype: np.dtype[Any], op: str) -> Array:
+def _integers(generator: Generator, count: int, dtype: np.dtype[Any], op: str) -> Array:
     low = 0 if dtype.kind == "u" else -100
     if op == "prod":
         return generator.integers(low // 2, 50, count, dtype.type) * 2 + 1
@@ -101,9 +100,7 @@ def _integers(generator: np.random.Generator, count: int, dtype: np.dtype[Any], 
     return generator.integers(*ends, count, dtype.type, endpoint=True)
 
 
-def _floats(
-    generator: np.random.Generator, count: int, dtype: np.dtype[Any], op: str, size: int
-) -> Array:
+def _floats(generator: Generator, count: int, dtype: np.dtype[Any], op: str, size: int) -> Array:
     if op == "sum":
         return generator.random(count, dtype.type)
     if op == "prod":
@@ -112,7 +109,7 @@ def _floats(
     return generator.standard_normal(count, dtype.type)
 
 
-def _halves(generator: np.random.Generator, count: int, op: str) -> Array:
+def _halves(generator: Generator, count: int, op: str) -> Array:
     """Draw what a float of 16 bits holds: sums that stay in range, products that are exact."""
     if op == "prod":
         return 1 - 2 * generator.integers(0, 1, count, np.int8, endpoint=True)

@@ -14,6 +14,7 @@ from gred.cli.console import RIGHT, Cell, Column, Console, Table
 from gred.cli.data import numpy_answer, random_array
 from gred.cli.measure import Row, Sampling, device_for, measure, read_limit
 from gred.cli.options import option
+from gred.cli.record import Record
 from gred.gpus import H200
 
 DESCRIPTION = """\
@@ -251,14 +252,11 @@ def _show_answers(console: Console, rows: Sequence[Row], how: str = "") -> None:
         console.text(verdict + how, "green")
     for row in wrong:
         within = f" within {row.bound:.3g}" if row.bound else ""
-        console.line(
-            f"{row.method}: {row.result}, where NumPy has {row.expected}{within}", "bold red"
-        )
+        told = f"{row.result}, where NumPy has {row.expected}{within}"
+        console.line(f"{row.method}: {told}", "bold red")
 
 
-def record_of(
-    machine: record.Record, settings: Settings, limit: float, rows: Sequence[Row]
-) -> record.Record:
+def record_of(machine: Record, settings: Settings, limit: float, rows: Sequence[Row]) -> Record:
     """Make the ladder's file, which its picture is drawn from: every sample of every row."""
     peak, meaning = peak_of(settings.device, limit)
     run = {
@@ -271,7 +269,7 @@ def record_of(
     return record.make("ladder", machine, run, [_row_record(row) for row in rows])
 
 
-def _row_record(row: Row) -> record.Record:
+def _row_record(row: Row) -> Record:
     samples = {"samples_ns": list(row.samples), "first_pass_samples_ns": list(row.first_pass)}
     return {**row.summary(), "result": row.result, "expected": row.expected, **samples}
 

@@ -159,9 +159,8 @@ class NumExpr(NumPy):
             return lambda view: evaluate(f"{name}(x)", {"x": view}, {})
         identity = case.type.dtype().type(_identity(case))
         expression = f"{name}(where(mask, x, identity))"
-        return lambda view, mask: evaluate(
-            expression, {"x": view, "mask": mask, "identity": identity}, {}
-        )
+        given = {"identity": identity}
+        return lambda view, mask: evaluate(expression, {"x": view, "mask": mask, **given}, {})
 
 
 class CuPy(Library):

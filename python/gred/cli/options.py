@@ -74,9 +74,8 @@ def _extent(text: str) -> Extent:
     unit = re.sub(r".*[^A-Za-z]", "", given)
     if unit not in ("", *_BYTES) or unit == given != "":
         units = ", ".join(reversed(_BYTES))
-        raise UsageError(
-            f"{text!r} is not a size; write bytes with {units}, as in 64KiB, or elements: 2**20"
-        )
+        write = f"write bytes with {units}, as in 64KiB, or elements: 2**20"
+        raise UsageError(f"{text!r} is not a size; {write}")
     return Extent(parse_size(given.removesuffix(unit)) * _BYTES.get(unit, 1), in_bytes=unit != "")
 
 
@@ -132,9 +131,8 @@ def parse_methods(text: str) -> tuple[Any, ...]:
     numbered = {str(m.number): m for m in gred.methods() if m.number is not None}
     for number in _items(text):
         if number.isdecimal() and number not in numbered:
-            raise UsageError(
-                f"{number!r} is not a method; rungs have numbers from 0 to {len(numbered) - 1}"
-            )
+            known_as = f"rungs have numbers from 0 to {len(numbered) - 1}"
+            raise UsageError(f"{number!r} is not a method; {known_as}")
     wanted = parse_names(text, known | numbered, "method", "`gred.methods()` lists them")
     chosen = {(known | numbered)[name].name for name in wanted}
     return tuple(method for method in gred.methods() if method.name in chosen)
@@ -184,9 +182,8 @@ class Parser(argparse.ArgumentParser):
     """argparse without abbreviations, whose errors are UsageErrors."""
 
     def __init__(self, **settings: Any) -> None:
-        form = functools.partial(
-            argparse.RawDescriptionHelpFormatter, max_help_position=26, width=96
-        )
+        raw = argparse.RawDescriptionHelpFormatter
+        form = functools.partial(raw, max_help_position=26, width=96)
         super().__init__(allow_abbrev=False, formatter_class=form, **settings)
 
     def error(self, message: str) -> NoReturn:

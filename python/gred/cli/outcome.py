@@ -144,9 +144,7 @@ def _share(one: Outcome) -> str:
     return units.percent_text(one.share or 0) if has_share else "cached"
 
 
-def _show_lacking_and_wrong(
-    console: Console, titles: dict[str, str], rows: Sequence[Record]
-) -> None:
+def _show_lacking_and_wrong(console: Console, titles: dict[str, str], rows: list[Record]) -> None:
     """Say what libraries lack, once for each reason, and every wrong answer, gred's in capitals."""
     reasons: dict[tuple[str, str], list[Record]] = {}
     for row in rows:

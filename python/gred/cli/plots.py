@@ -244,9 +244,7 @@ def block_size_figure(record: Record) -> Figure:
     return figure
 
 
-def _over_size(
-    what: str, record: Record, key: str, limits: dict[int, float]
-) -> tuple[Figure, Axes]:
+def _over_size(what: str, record: Record, key: str, limits: dict[int, Any]) -> tuple[Figure, Axes]:
     """Draw a line a method, and the limit's; leave room for their names on the right."""
     figure = Figure(figsize=(10, 6.8))
     figure.subplots_adjust(left=0.085, right=0.8, top=0.87, bottom=0.08)

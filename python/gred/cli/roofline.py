@@ -13,6 +13,7 @@ from gred.cli import counters, options, output, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.counters import Settings
 from gred.cli.options import option
+from gred.cli.record import Record
 from gred.gpus import Gpu
 from gred.prediction import Terms, checked_size
 
@@ -161,16 +162,14 @@ def gpu_text(gpu: Gpu) -> str:
     return f"one {gpu.title}: {gpu.multiprocessors} multiprocessors, reads {bandwidth}"
 
 
-def record_of(
-    machine: record.Record, settings: Settings, told: Sequence[gred.Roofline]
-) -> record.Record:
+def record_of(machine: Record, settings: Settings, told: Sequence[gred.Roofline]) -> Record:
     """Make the file: one object a rung, with its terms, and the GPU's numbers."""
     run = {"size": settings.size, "dtype": settings.dtype, "op": "sum"}
     rows = [row_record(one) for one in told]
     return record.make("roofline", machine, run, rows, gpu=told[0].gpu._asdict())
 
 
-def row_record(told: gred.Roofline) -> record.Record:
+def row_record(told: gred.Roofline) -> Record:
     """Make a rung's object; times are in nanoseconds."""
     number = next(m.number for m in gred.methods() if m.name == told.method)
     return {

@@ -118,9 +118,8 @@ def _draw_roof(axes: Axes, record: Record) -> None:
     axes.set_yscale("log")
     axes.set_xlabel("additions for a byte of memory, each read or written once")
     axes.set_ylabel("additions a second")
-    axes.xaxis.set_major_formatter(
-        FuncFormatter(lambda x, _: f"{x:g}" if x >= 1 else f"1/{1 / x:.0f}")
-    )
+    shares = FuncFormatter(lambda x, _: f"{x:g}" if x >= 1 else f"1/{1 / x:.0f}")
+    axes.xaxis.set_major_formatter(shares)
     plots.grid(axes)
     text = f"{units.bandwidth_text(bandwidth)} of memory"
     axes.annotate(text, (0.9, bandwidth), color=LIMIT, ha="right")

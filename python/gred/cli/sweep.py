@@ -58,6 +58,9 @@ OPTIONS = (
 )
 
 
+Ints = Sequence[int]
+
+
 class Plan(NamedTuple):
     """What to measure. `seconds` is the time after which a quick sweep starts nothing new."""
 
@@ -244,9 +247,7 @@ def _forecast(given: argparse.Namespace, device: Any, console: Console) -> int:
     return 0
 
 
-def _forecast_cells(
-    method: Any, sizes: Sequence[int], block_sizes: Sequence[int], dtype: str
-) -> list[str]:
+def _forecast_cells(method: Any, sizes: Ints, block_sizes: Ints, dtype: str) -> list[str]:
     """Predict a rung over sizes, each in its best block, and in all blocks at the largest size."""
     head = [str(method.number), method.name]
     blocks = [block for block in block_sizes if block in method.block_sizes]

@@ -84,9 +84,8 @@ def _draw_times(axes: Axes, name: str, points: Sequence[Outcome], record: Record
                 zorder=3 if library["ours"] else 2,
             )  # fmt: skip
     limits = [one.case["nbytes"] / one.case["limit_gb_per_s"] for one in points]
-    axes.plot(
-        sizes, limits, color=LIMIT, linestyle="--", linewidth=1.2, label="read limit, from memory"
-    )
+    label = "read limit, from memory"
+    axes.plot(sizes, limits, color=LIMIT, linestyle="--", linewidth=1.2, label=label)
     if record["run"]["floor_ns"]:
         axes.axhline(
             record["run"]["floor_ns"], color=LIMIT, linestyle=":", linewidth=1.2,

@@ -376,9 +376,8 @@ class _Panel:
         sheet, page, y = self.sheet, self.page, self.row
         faint = "" if node.useful else " unused"
         x, radius = page.x(track.left + node.thread), min(_ROW / 2, page.column * 0.42)
-        circle = sheet.add(
-            "circle", "active" + faint, cx=x, cy=y, r=radius, data_thread=node.thread
-        )
+        places = {"cx": x, "cy": y, "r": radius, "data_thread": node.thread}
+        circle = sheet.add("circle", "active" + faint, **places)
         ElementTree.SubElement(circle, "title").text = told_node(node)
         if page.is_readable and node.useful:
             size = min(10.0, 1.25 * radius * 2 / max(2, len(str(node.thread))))

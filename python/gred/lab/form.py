@@ -66,9 +66,8 @@ def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
     kernels = list(plain.KERNEL.finditer(code))
     if len(kernels) != 1:
         found = ", ".join(one["name"] for one in kernels) or "none"
-        raise ValueError(
-            f"a rung's file has one kernel, of one of the forms{_FORMS}; found {found}"
-        )
+        forms = f"of one of the forms{_FORMS}"
+        raise ValueError(f"a rung's file has one kernel, {forms}; found {found}")
     (kernel,) = kernels
     ordinary = plain.plain_of(code, kernel)
     name = kernel["name"]
@@ -121,9 +120,8 @@ def _instance(name: str, parameters: str) -> str:
         ("class", "class", "unsigned"): ", global<const In>, Block",
     }
     if tuple(kinds) not in known:
-        raise ValueError(
-            f"{name} is a template of <{parameters.strip()}>; its form is one of{_FORMS}"
-        )
+        given = parameters.strip()
+        raise ValueError(f"{name} is a template of <{given}>; its form is one of{_FORMS}")
     return f"{name}<counted<sum<Acc>>{known[tuple(kinds)]}>"
 
 

@@ -243,9 +243,8 @@ def _on_host(source: str) -> str:
         for scalar in scalars:
             rest = _elsewhere(rest, rf"\b{scalar}\b", f"{scalar}[0]")
         text = f"{text[: found.start()]}{texts}{lines}{rest}"
-    types = _TYPE.format(
-        "".join(f"|{name}" for name in re.findall(r"(?:class|typename)\s+(\w+)", code))
-    )
+    named = re.findall(r"(?:class|typename)\s+(\w+)", code)
+    types = _TYPE.format("".join(f"|{name}" for name in named))
     pointers = (
         rf"({_QUALIFIERS})\b({types})\s*({_QUALIFIERS})\*\s*"
         r"(?:(?:const|__restrict__|__restrict)\b\s*)*(\w+)(?=\s*[,)=;])"

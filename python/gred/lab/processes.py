@@ -150,9 +150,8 @@ def _read(line: bytes, process: int, number: int) -> Answer:
 
 def printable(text: str) -> str:
     """Put a mark in the place of what a terminal would not show but obey."""
-    return "".join(
-        c if c.isprintable() or c in "\t\n" else "\N{REPLACEMENT CHARACTER}" for c in text
-    )
+    mark = "\N{REPLACEMENT CHARACTER}"
+    return "".join(c if c.isprintable() or c in "\t\n" else mark for c in text)
 
 
 def _silence(

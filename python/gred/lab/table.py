@@ -107,9 +107,7 @@ def _counted(rung: Rung, a: ArrayLike, block_size: int) -> Iterator[LadderRow]:
             yield own
 
 
-def _timed(
-    rung: Rung, rows: list[LadderRow], a: np.ndarray[Any, Any], block_size: int
-) -> Iterator[LadderRow]:
+def _timed(rung: Rung, rows: list[LadderRow], a: Any, block_size: int) -> Iterator[LadderRow]:
     """Time each on the rung's GPU, beside what that reads at best of so many bytes."""
     options: dict[str, Any] = {"block_size": block_size, "samples": _SAMPLES, "device": rung.gpu}
     read = gred.read_limit(rung.gpu, max(a.nbytes, _LEAST_READ))
