@@ -13,7 +13,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TextIO, TypeVar
 
 _INDENT = "  "
@@ -55,10 +55,9 @@ class Stream:
         given = os.environ.get("COLUMNS", "")
         if given.isdecimal() and int(given[:9]) > 0:
             return int(given[:9])
-        try:
+        with suppress(OSError, ValueError):
             return os.get_terminal_size(self.fileno()).columns or _WIDTH
-        except (OSError, ValueError):
-            return _WIDTH
+        return _WIDTH
 
     def _attempt(self, act: Any, *arguments: Any) -> None:
         if self._error is None:
@@ -66,18 +65,11 @@ class Stream:
                 act(*arguments)
             except OSError as error:
                 self._error = error
-                self._divert()
+                # What is still kept back goes nowhere, so that the interpreter's end is quiet, too.
+                with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
+                    os.dup2(nowhere.fileno(), self._stream.fileno())
         if self._error is not None and not self.patient:
             raise OutputError from self._error
-
-    def _divert(self) -> None:
-        """Have what is still kept back go nowhere, so that the interpreter's end is quiet, too."""
-        try:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self._stream.fileno())
-            os.close(nowhere)
-        except (OSError, ValueError):
-            pass
 
 
 class Cell(NamedTuple):
@@ -122,8 +114,8 @@ class Table:
         self.rows = [list(map(_cell, row)) for row in rows]
 
     @classmethod
-    def of(cls, columns: Sequence[Column], records: Iterable[Any]) -> Table:
-        return cls(columns, [[column.of(one) for column in columns] for one in records])
+    def of(cls, columns: Sequence[Column], records: Iterable[Any], notes: Any = ()) -> Table:
+        return cls(columns, [[column.of(one) for column in columns] for one in records], notes)
 
     def widths(self) -> list[int]:
         texts = ([cell.text for cell in row] for row in self.rows)
@@ -145,14 +137,6 @@ class Table:
     def where(self, kept: Sequence[bool]) -> Table:
         rows = [list(itertools.compress(row, kept)) for row in self.rows]
         return Table(list(itertools.compress(self.columns, kept)), rows, self.notes)
-
-    def without(self, titles: Sequence[str]) -> Table:
-        return self.where([column.title not in titles for column in self.columns])
-
-    def beside(self, other: Table) -> Table:
-        """Put another table's columns after these, row by row, and take its notes."""
-        rows = [[*mine, *theirs] for mine, theirs in zip(self.rows, other.rows, strict=True)]
-        return Table([*self.columns, *other.columns], rows, other.notes)
 
     def with_notes(self) -> Iterator[tuple[list[Cell], str]]:
         return zip(self.rows, itertools.chain(self.notes, itertools.repeat("")), strict=False)
@@ -269,8 +253,8 @@ class Console:
         first = next((place for place, column in enumerate(table.columns) if not column.right), 0)
         for row, note in table.with_notes():
             self.line(row[first].text, table.columns[first].style)
-            for place, (column, cell) in enumerate(zip(table.columns, row, strict=True)):
-                if place != first:
+            for column, cell in zip(table.columns, row, strict=True):
+                if column is not table.columns[first]:
                     self.line(f"{_INDENT}{column.title} {cell.text}", cell.style)
             self.text(note, "dim", _INDENT)
 
@@ -286,8 +270,9 @@ class Console:
 
         def step(label: str) -> None:
             nonlocal done
-            left = (time.monotonic() - start) / done * (total - done) if done else None
-            text = f"{done:>4}/{total} {label}" + (f", {_clock(left)} left" if left else "")
+            left = (time.monotonic() - start) / done * (total - done) if done else 0
+            minutes, seconds = divmod(round(left), 60)
+            text = f"{done:>4}/{total} {label}" + (f", {minutes}:{seconds:02} left" if left else "")
             draw(f"[{self.bar(done / total, 24)}] {text:<52.52}")
             done += 1
 
@@ -359,8 +344,3 @@ def make_console() -> Console:
     except ImportError:
         return Console()
     return RichConsole()
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02}"

@@ -189,15 +189,16 @@ _COLUMNS = (
 )
 
 
-def show(console: Console, settings: Settings, rows: list[Row], more: Table | None = None) -> None:
-    """Show what was counted, and of which array; `more` is to stand beside it."""
+def show(
+    console: Console, settings: Settings, rows: Sequence[Row], *more: Column, notes: Any = ()
+) -> None:
+    """Show what was counted, and of which array; more columns are to stand beside it."""
     console.pairs(
         settings.array,
         ("blocks", f"of {settings.block_size} threads"),
         ("grids", f"as on {settings.multiprocessors} multiprocessors"),
     )
-    table = Table.of(_COLUMNS, rows)
-    console.table(table.beside(more) if more else table)
+    console.table(Table.of((*_COLUMNS, *more), rows, notes))
     console.line()
 
 

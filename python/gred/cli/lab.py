@@ -9,7 +9,7 @@ import numpy as np
 
 import gred
 from gred.cli import counters, explain, ladder, measure, options, output, record, units
-from gred.cli.console import Column, Console, Table
+from gred.cli.console import Column, Console
 from gred.cli.data import numpy_answer, random_array
 from gred.cli.measure import Sampling
 from gred.cli.options import option
@@ -141,14 +141,15 @@ def _show_counts(
         multiprocessors=settings.multiprocessors,
     )
     rows = _with_own(counters.count(settings, console), counters.Row("*", own), rung)
-    times, notes = [], []
-    for number, one in rows:
-        launched = one._replace(method=rung.like) if number == "*" else one
-        gpu = H200._replace(multiprocessors=one.multiprocessors)
-        times.append([units.time_text(predict_counted(launched, gpu).seconds)])
-        notes.append(", ".join([*explain.limits(one)][:2]) or explain.FREE)
-    predicted = Column("predicted", style="bold", about="for an H200")
-    counters.show(console, settings, rows, Table([predicted], times, notes))
+
+    def predicted(row: counters.Row) -> str:
+        like = rung.like if row.number == "*" else row.counters.method
+        gpu = H200._replace(multiprocessors=row.counters.multiprocessors)
+        return units.time_text(predict_counted(row.counters._replace(method=like), gpu).seconds)
+
+    notes = [", ".join([*explain.limits(one)][:2]) or explain.FREE for _, one in rows]
+    column = Column("predicted", predicted, style="bold", about="for an H200")
+    counters.show(console, settings, rows, column, notes=notes)
     machine = record.describe_machine(options.resolve_device("simulated"))
     return counters.record_of(machine, settings, rows)
 

@@ -45,7 +45,7 @@ _CHECKED, _COUNTED = 1 << 16, 1 << 28
 
 # What is said of the simulated device's times, and the columns that they do not have.
 SIMULATED_TIMES = (("times", "this processor's, which simulates the GPU's threads: no GPU's"),)
-OF_A_GPU = ("GB/s", "share", "", "speed-up", "read limit")
+_OF_A_GPU = ("GB/s", "share", "", "speed-up", "read limit")
 FIGURE = "gred.cli.plots.ladder_figure"
 
 # What the ladder and the sweep share.
@@ -205,8 +205,8 @@ def show(console: Console, settings: Settings, limit: float, rows: Sequence[Row]
         *(SIMULATED_TIMES if simulated else limits),
     )
     first = next((row for row in rows if row.number is not None), rows[0])
-    table = Table.of(_columns(console, first, peak, device), rows)
-    console.table(table.without(OF_A_GPU if simulated else ()))
+    columns = _columns(console, first, peak, device)
+    console.table(Table.of(shown_of(columns, device), rows))
     few, many = min(len(r.samples) for r in rows), max(len(r.samples) for r in rows)
     samples = str(few) if few == many else f"{few} to {many}"
     console.text(
@@ -215,6 +215,11 @@ def show(console: Console, settings: Settings, limit: float, rows: Sequence[Row]
         "dim",
     )
     _show_answers(console, rows)
+
+
+def shown_of(columns: Sequence[Column], device: Any) -> list[Column]:
+    """Leave out what there is of a GPU alone."""
+    return [c for c in columns if device.name != "simulated" or c.title not in _OF_A_GPU]
 
 
 def _columns(console: Console, first: Row, peak: float, device: Any) -> list[Column]:

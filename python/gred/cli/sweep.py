@@ -201,8 +201,8 @@ def _show_best(console: Console, plan: Plan, rows: Sequence[Row]) -> None:
         Column("answers", lambda b: b.answers, right=False),
     ]
     mine = ([row for row in rows if row.method == method.name] for method in plan.methods)
-    table = Table.of(columns, [_Best(some) for some in mine if some])
-    console.table(table.without(ladder.OF_A_GPU if plan.device.name == "simulated" else ()))
+    best = [_Best(some) for some in mine if some]
+    console.table(Table.of(ladder.shown_of(columns, plan.device), best))
 
 
 class _Best:

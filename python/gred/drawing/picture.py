@@ -376,7 +376,7 @@ class _Panel:
         sheet, page, y = self.sheet, self.page, self.row
         faint = "" if node.useful else " unused"
         x, radius = page.x(track.left + node.thread), min(_ROW / 2, page.column * 0.42)
-        places = {"cx": x, "cy": y, "r": radius, "data_thread": node.thread}
+        places: dict[str, Any] = {"cx": x, "cy": y, "r": radius, "data_thread": node.thread}
         circle = sheet.add("circle", "active" + faint, **places)
         ElementTree.SubElement(circle, "title").text = told_node(node)
         if page.is_readable and node.useful:
