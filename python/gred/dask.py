@@ -12,9 +12,7 @@ scheduler, and every number of workers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -47,15 +45,15 @@ def _add(block: Any, axis: _Axis, keepdims: bool, computing_meta: bool = False) 
     return block if computing_meta else sums_of(block, _axes(axis, block.ndim))
 
 
-def _flat(blocks: Any) -> Iterator[Partials]:
+def _flat(blocks: Any) -> list[Partials]:
     """Dask nests lists as deep as there are axes."""
-    if not isinstance(blocks, list):
-        return iter([blocks])
-    return chain.from_iterable(map(_flat, blocks))
+    return (
+        [one for block in blocks for one in _flat(block)] if isinstance(blocks, list) else [blocks]
+    )
 
 
 def _combine(blocks: Any, axis: _Axis, keepdims: bool) -> Partials:
-    return merged(list(_flat(blocks)))
+    return merged(_flat(blocks))
 
 
 def _finish(blocks: Any, axis: _Axis, keepdims: bool, result: DTypeLike, divided: bool) -> Any:
@@ -74,18 +72,15 @@ def _wrap(block: Any, axis: _Axis, keepdims: bool, result: DTypeLike, is_last: b
 
 def _products(a: Any, b: Any, result: np.dtype[Any]) -> Partials:
     """Products are added as real numbers; where it is subtracted, a factor changes its sign."""
-    if "c" not in (a.dtype.kind, b.dtype.kind):
-        return of_sums([_dot([(a, b)])])
-    a, b = a.astype(result), b.astype(result)
-    real = [(a.real, b.real), (a.imag, -b.imag)]
-    return of_sums([_dot(real), _dot([(a.real, b.imag), (a.imag, b.real)])])
-
-
-def _dot(pairs: list[tuple[Any, Any]]) -> ExactSum:
-    total = ExactSum()
-    for a, b in pairs:
-        total.add_products(a, b)
-    return total
+    parts = [[(a, b)]]
+    if "c" in (a.dtype.kind, b.dtype.kind):
+        a, b = a.astype(result), b.astype(result)
+        parts = [[(a.real, b.real), (a.imag, -b.imag)], [(a.real, b.imag), (a.imag, b.real)]]
+    sums = [ExactSum() for _ in parts]
+    for total, pairs in zip(sums, parts, strict=True):
+        for pair in pairs:
+            total.add_products(*pair)
+    return of_sums(sums)
 
 
 def _integer_products(a: Any, b: Any, result: DTypeLike) -> Any:
@@ -129,11 +124,6 @@ def _array(x: Any, name: str) -> Any:
 
 def _is_integer(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "biu"
-
-
-def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Find what integers are added in."""
-    return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
 
 
 def _checked(dtype: DTypeLike | None, default: np.dtype[Any], is_complex: bool) -> np.dtype[Any]:
@@ -199,9 +189,10 @@ def sum(
     """
     options = {"axis": axis, "keepdims": keepdims, "split_every": split_every}
     if _is_integer(_array(x, "x").dtype):
-        if dtype is not None and np.dtype(dtype) != _wide(x.dtype):
-            raise TypeError(f"sums of {x.dtype} are {_wide(x.dtype)}; leave dtype out")
-        return _wrapping(x, _wide(x.dtype), **options)
+        wide = np.dtype(np.uint64 if x.dtype.kind == "u" else np.int64)
+        if dtype is not None and np.dtype(dtype) != wide:
+            raise TypeError(f"sums of {x.dtype} are {wide}; leave dtype out")
+        return _wrapping(x, wide, **options)
     result = _checked(dtype, x.dtype, x.dtype.kind == "c")
     return _reduced(x, _add, result, divided=False, **options)
 

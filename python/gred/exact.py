@@ -29,8 +29,8 @@ _BYTES = len(_MAGIC) + 8 * (_HEAD + WORDS)
 _Words = npt.NDArray[np.int64]
 
 
-def _from_core(words: bytes) -> _Words:
-    return np.frombuffer(words, np.int64)
+def _normalised(words: _Words) -> _Words:
+    return np.frombuffer(_core.exact_normalised(words), np.int64)
 
 
 def _check_of(parts: int, words: _Words) -> Any:
@@ -47,7 +47,7 @@ def _opened(sealed: _Words) -> _Words:
             "these are not the words of an ExactSum, or not the sum of those of at most "
             f"{_PARTS_MOST}: something has changed them"
         )
-    return _from_core(_core.exact_normalised(np.ascontiguousarray(words)))
+    return _normalised(np.ascontiguousarray(words))
 
 
 class ExactSum:
@@ -111,7 +111,7 @@ class ExactSum:
         ones raise TypeError, as their real and imaginary parts are two sums; OverflowError is
         raised if `count` would be 2**63.
         """
-        self._merge(_from_core(_core.exact_sum(a)), 1)
+        self._merge(_core.exact_sum(a))
 
     def add_products(self, a: ArrayLike | Any, b: ArrayLike | Any, /) -> None:
         """Add the products of two arrays' elements, each exactly: their dot product.
@@ -129,20 +129,21 @@ class ExactSum:
         3.0
 
         """
-        self._merge(_from_core(_core.exact_products(a, b)), 1)
+        self._merge(_core.exact_products(a, b))
 
-    def _merge(self, words: _Words, sign: int) -> None:
+    def _merge(self, normalised: bytes | _Words, sign: int = 1) -> None:
         """Add normalised words, or take them away. Words are replaced, never written."""
+        words = np.frombuffer(normalised, np.int64)
         with self._lock:
             counts = zip(self._words[:COUNTS].tolist(), words[:COUNTS].tolist(), strict=True)
             if not all(-(2**63) < mine + sign * theirs < 2**63 for mine, theirs in counts):
                 raise OverflowError("more than 2**63 elements")
-            self._words = _from_core(_core.exact_normalised(self._words + sign * words))
+            self._words = _normalised(self._words + sign * words)
 
     def __iadd__(self, other: ExactSum | int) -> ExactSum:
         """Add in place what another one has been given; 0, by which `sum` begins, is nothing."""
         if isinstance(other, ExactSum):
-            self._merge(other._words, 1)
+            self._merge(other._words)
         elif type(other) is not int or other != 0:
             return NotImplemented
         return self
@@ -189,9 +190,8 @@ class ExactSum:
         if words[1:COUNTS].any():
             return Fraction(float(_core.exact_rounded(words, 1, np.float64)))
         digits = words[COUNTS:]
-        negative = bool((digits < 0).any())
         magnitude = int.from_bytes(np.abs(digits).astype("<u4").tobytes(), "little")
-        return Fraction(-magnitude if negative else magnitude, 2**_POINT)
+        return Fraction(-magnitude if (digits < 0).any() else magnitude, 2**_POINT)
 
     def __float__(self) -> float:
         return float(self.value())

@@ -35,24 +35,18 @@ def _mpi_with(comm: Any) -> tuple[Any, Any]:
     return mpi, comm
 
 
-def _rank(comm: Any, root: Any) -> int:
-    ranks = comm.Get_size()
-    try:
-        rank = operator.index(root)
-    except TypeError:
-        raise TypeError(f"root must be a rank, an integer; got {root!r}") from None
-    if not 0 <= rank < ranks:
-        raise ValueError(f"root must be a rank from 0 to {ranks - 1}; got {rank}")
-    return rank
-
-
 def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> npt.NDArray[np.int64]:
     """Give this rank's words, once all have some, and one root; otherwise every rank raises."""
     words, error, rank = np.empty(0, np.int64), None, 0
     try:
         if not isinstance(part, ExactSum):
             raise TypeError(f"part must be an ExactSum; got {type(part).__name__}")
-        rank = _rank(comm, root)
+        try:
+            rank = operator.index(root)
+        except TypeError:
+            raise TypeError(f"root must be a rank, an integer; got {root!r}") from None
+        if not 0 <= rank < comm.Get_size():
+            raise ValueError(f"root must be a rank from 0 to {comm.Get_size() - 1}; got {rank}")
         words = part.words
     except Exception as raised:
         error = raised

@@ -73,19 +73,12 @@ def _total(arrays: Sequence[Any]) -> ExactSum:
     return total
 
 
-def _merged(parts: Sequence[Any], dtype: DTypeLike | None) -> Any:
-    """Add results up in the widest type of their kind, in order."""
-    result = _type_of(parts) if dtype is None else np.dtype(dtype)
-    wide = result if result.kind in "biu" else _wide(result)
-    return result.type(_core.sum(np.array(parts, wide), dtype=wide))
-
-
-def _type_of(parts: Sequence[Any]) -> np.dtype[Any]:
-    return _common([part.dtype.name for part in parts])
-
-
-def _wide(floats: np.dtype[Any]) -> np.dtype[Any]:
-    return np.dtype(np.complex128 if floats.kind == "c" else np.float64)
+def _merged(parts: Sequence[Any], dtype: DTypeLike | None, shares: Any = 1) -> Any:
+    """Add results up, each so often, in the widest type of their kind, in order."""
+    result = _common([part.dtype.name for part in parts]) if dtype is None else np.dtype(dtype)
+    floats = np.dtype(np.complex128 if result.kind == "c" else np.float64)
+    wide = result if result.kind in "biu" else floats
+    return result.type(_core.sum(np.array(parts, wide) * shares, dtype=wide))
 
 
 def _refuse(name: str, options: dict[str, Any]) -> None:
@@ -137,6 +130,5 @@ def mean(
     lengths = [explain(array).size for array in arrays]
     counted = [array for array, n in zip(arrays, lengths, strict=True) if n] or arrays[:1]
     means = _on_each(average, counted)
-    result = _type_of(means)
     shares = np.array([n for n in lengths if n] or [0]) / max(_core.sum(lengths), 1)
-    return means[0] if len(means) == 1 else _merged(np.array(means, _wide(result)) * shares, result)
+    return means[0] if len(means) == 1 else _merged(means, None, shares)
