@@ -48,6 +48,7 @@ _LEGEND = {
     ("rect", "conflict"): "bank conflict",
 }
 _Ends = tuple[float, float, float, float]
+_Memory = dict[tuple[str, int, int], Any]  # what elements hold
 _ROWS = 8  # more of one memory are drawn flat, without values
 
 
@@ -81,8 +82,7 @@ def _columns(launch: Launch, made: Sequence[Block]) -> int:
 
 def _draw_pass(page: Page, told: Accesses, number: int, made: Sequence[Block]) -> None:
     launch, sheet = told.passes[number], page.sheet
-    ends = lengths(launch, made)
-    memory: dict[tuple[str, int, int], Any] = {}
+    memory: _Memory = {}
     for element in (e for block in made for node in block.nodes for e in node.takes):
         if element.memory == "array":
             memory.setdefault(element.cell, element.value)  # what is there at first
@@ -95,7 +95,7 @@ def _draw_pass(page: Page, told: Accesses, number: int, made: Sequence[Block]) -
             text = told_block(launch, block, number + 1, len(told.passes))
             sheet.write("head", x, sheet.y + 18, text)
         sheet.y += 30
-        _Panel(page, launch, number + 1, together, memory, ends).draw()
+        _Panel(page, launch, number + 1, together, memory).draw(lengths(launch, made))
     if launch.blocks > len(made):
         left_out = launch.blocks - len(made)
         sheet.group("more")
@@ -121,16 +121,10 @@ class _Panel:
     """The steps of blocks that are beside each other."""
 
     def __init__(
-        self,
-        page: Page,
-        launch: Launch,
-        number: int,
-        together: Sequence[Block],
-        memory: dict[tuple[str, int, int], Any],
-        ends: dict[str, int],
+        self, page: Page, launch: Launch, number: int, together: Sequence[Block], memory: _Memory
     ) -> None:
         self.page, self.sheet = page, page.sheet
-        self.launch, self.number, self.memory, self.ends = launch, number, memory, ends
+        self.launch, self.number, self.memory = launch, number, memory
         wide = launch.block_size + 1
         self.tracks = [_Track(launch, block, k * wide) for k, block in enumerate(together)]
         self.arrived: list[Element] = []  # what other blocks of a cluster have stored
@@ -138,7 +132,8 @@ class _Panel:
         self.noted: float = 0  # where the last note is
         self.row: float = 0  # where the last threads are
 
-    def draw(self) -> None:
+    def draw(self, ends: dict[str, int]) -> None:
+        self.ends = ends
         beneath = self.sheet.group("beneath")
         skipped: list[int] = []
         left = 0

@@ -107,11 +107,11 @@ class Rung:
         are of the user's file and of those that it includes. RuntimeError is raised if the kernel
         is at fault: it crashes, never ends, or waits forever; `check` says more.
         """
-        said = self._counted(a, dtype, block_size, multiprocessors, room=0)
+        how = {"block_size": block_size, "dtype": dtype, "multiprocessors": multiprocessors}
+        told, number, result, launches = self._counted(a, how, 0)
         with self._reading():
-            told, multiprocessors, result, launches = said
             counts = map(counting.counts_of_launch, launches)
-            return counting.counters_of("sum", told, multiprocessors, result, counts)
+            return counting.counters_of("sum", told, number, result, counts)
 
     def accesses(
         self,
@@ -127,11 +127,12 @@ class Rung:
         The array, of at most 2**14 elements, is on the host; the rest and errors are as there, and
         RuntimeError is raised if the kernel is at fault. Its ``svg()`` is the rung's picture.
         """
-        said = self._counted(a, dtype, block_size, multiprocessors, room=recording.ROOM)
+        how = {"block_size": block_size, "dtype": dtype, "multiprocessors": multiprocessors}
+        told, number, result, launches = self._counted(a, how, recording.ROOM)
         with self._reading():
-            for launch in said[-1]:
+            for launch in launches:
                 launch[3] = [(*row[:8], bytes.fromhex(row[8]), *row[9:]) for row in launch[3]]
-            return recording.accesses_of("sum", *said)
+            return recording.accesses_of("sum", told, number, result, launches)
 
     def kernel_time(
         self,
@@ -151,61 +152,42 @@ class Rung:
         how much work there is, and nothing of a GPU's memory. ValueError is raised if the rung is
         not compiled for the device, RuntimeError if the kernel is at fault.
         """
-        where = self._where(device)
-        options = {"block_size": block_size, "samples": samples, "device": where}
-        said = self._one("time", a, dtype, options, "plain" if where == "simulated" else "cuda")
+        there = {None: self.gpu or "simulated", "simulated": "simulated"}
+        there |= {self.gpu: self.gpu, "cuda": self.gpu} if self.gpu else {}
+        if device not in there:
+            also = f" and {self.gpu}" if self.gpu else ""
+            raise ValueError(f"{self.name} is compiled for simulated{also}; got device={device!r}")
+        how = {"block_size": block_size, "dtype": dtype, "samples": samples}
+        kind = "plain" if there[device] == "simulated" else "cuda"
+        said = self._one("time", a, how | {"device": there[device]}, kind)
         with self._reading():
             times = {name: np.array(said[name]) for name in ("seconds", "first_pass")}
             return KernelTime(**{**said, **times, "method": self.name})
 
-    def _where(self, device: str | None) -> str:
-        """Name one of the two devices that it may run on."""
-        if device is None:
-            return self.gpu or "simulated"
-        if self.gpu and device in ("cuda", self.gpu):
-            return self.gpu
-        if device == "simulated":
-            return device
-        also = f" and {self.gpu}" if self.gpu else ""
-        raise ValueError(f"{self.name} is compiled for simulated{also}; got device={device!r}")
-
-    def _counted(
-        self,
-        a: ArrayLike,
-        dtype: DTypeLike | None,
-        block_size: int | None,
-        multiprocessors: int,
-        *,
-        room: int,
-    ) -> tuple[list[Any], int, Any, Any]:
+    def _counted(self, a: Any, how: dict[str, Any], room: int) -> tuple[Any, ...]:
         """Run it where accesses are counted, and recorded if there is room for some."""
-        number = number_from(multiprocessors, "multiprocessors", 1024)
-        options = {"block_size": block_size, "multiprocessors": number, "room": room}
-        said = self._one("counters", a, dtype, options, "counting")
+        number = number_from(how["multiprocessors"], "multiprocessors", 1024)
+        said = self._one("counters", a, how | {"multiprocessors": number, "room": room}, "counting")
         with self._reading():
-            return [self.name, *said["told"][1:]], number, said["result"], said["launches"]
+            told = [self.name, *said["told"][1:]]
+            return told, number, said["result"], said["launches"]
 
-    def _one(
-        self,
-        what: str,
-        a: ArrayLike,
-        dtype: DTypeLike | None,
-        options: dict[str, Any],
-        kind: str,
-    ) -> Any:
+    def _one(self, what: str, a: Any, options: dict[str, Any], kind: str) -> Any:
         """Have one job done, by kernels of one of the build's libraries."""
         asked = self._build.asked(kind)
         a = np.asarray(a)
         if self.dtype and a.dtype != self.dtype:
             raise ValueError(f"{self.name} sums {self.dtype}; got an array of {a.dtype}")
-        if self._build.form.plain and dtype is None:
-            dtype = a.dtype
-        options["block_size"] = options["block_size"] or self.block_size
+        job = {**options, "kind": what, "method": self.like}
+        job["block_size"] = job["block_size"] or self.block_size
+        if self._build.form.plain and job["dtype"] is None:
+            job["dtype"] = a.dtype
+        if job["dtype"] is not None:
+            job["dtype"] = np.dtype(job["dtype"]).str
         with TemporaryDirectory(dir=self._build.folder) as folder:
             array = Path(folder) / "array.npy"
             np.save(array, a, allow_pickle=False)
-            job = {"kind": what, "method": self.like, "array": str(array), **options}
-            job["dtype"] = None if dtype is None else np.dtype(dtype).str
+            job["array"] = str(array)
             (answer,) = processes.answers({**asked, "jobs": [job]}, _SECONDS)
         if answer.failure == "failed":
             name, _, text = answer.text.partition(": ")
