@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 import steps
 from docutils import nodes
@@ -227,7 +227,7 @@ def without_last_blank_lines(app: Sphinx, page: nodes.document) -> None:
         block.children = [nodes.Text(block.rawsource)]
 
 
-def setup(app: Sphinx) -> dict[str, ClassVar[bool] | bool]:
+def setup(app: Sphinx) -> dict[str, bool]:
     """Tell Sphinx of the directives."""
     app.add_directive("records", Records)
     app.add_directive("command", Command)

@@ -105,6 +105,7 @@ class Counts(NamedTuple):
 class Passes(Records):
     """The counts of a call's launches, as a profiler's table of a launch begins."""
 
+    __slots__ = ()
     columns = (
         ("blocks", lambda c: f"{c.blocks:,}"),
         ("global loads: requests, sectors, efficiency", lambda c: _global(c, "load")),

@@ -62,6 +62,7 @@ def _launched_how(step: Step) -> str:
 class Steps(Records):
     """The steps of a call."""
 
+    __slots__ = ()
     columns = (
         ("step", lambda s: s.when + s.work + _launched_how(s)),
         ("reads", "reads"),
@@ -76,6 +77,7 @@ class Steps(Records):
 class Parts(Records):
     """The parts of a call's workspace."""
 
+    __slots__ = ()
     columns = (
         ("workspace", "name"),
         ("at", lambda p: f"{p.offset:,}"),

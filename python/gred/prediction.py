@@ -88,6 +88,7 @@ def _microseconds(seconds: float) -> str:
 class PassTimes(Records):
     """The predicted times of a call's launches, in microseconds."""
 
+    __slots__ = ()
     columns = (
         ("blocks", lambda p: f"{p.blocks:,}"),
         ("time", lambda p: _microseconds(p.seconds)),

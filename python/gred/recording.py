@@ -52,6 +52,7 @@ class Access(NamedTuple):
 class Recorded(Records):
     """The accesses of a launch, by block, interval and thread."""
 
+    __slots__ = ()
     columns = (
         ("block", "block"),
         ("thread", "thread"),

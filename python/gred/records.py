@@ -55,6 +55,8 @@ class Records(tuple[Any, ...]):
     more than `printed` records the first are shown.
     """
 
+    __slots__ = ()
+
     columns: ClassVar[Columns] = ()
     printed: ClassVar[int] = sys.maxsize
 
@@ -103,6 +105,7 @@ def facts_html(facts: Sequence[tuple[str, str]]) -> str:
 class Methods(Records):
     """What `methods` returns."""
 
+    __slots__ = ()
     columns = (
         ("#", "number"),
         ("method", lambda m: " = ".join((m.name, *m.aliases))),
@@ -115,6 +118,7 @@ class Methods(Records):
 class Reductions(Records):
     """What `reductions` returns."""
 
+    __slots__ = ()
     columns = (
         ("reduction", "name"),
         ("every rung", lambda r: "yes" if r.on_ladder else None),
@@ -125,6 +129,7 @@ class Reductions(Records):
 class Devices(Records):
     """What `devices` returns."""
 
+    __slots__ = ()
     columns = (
         ("device", "name"),
         ("what", "title"),

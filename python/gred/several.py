@@ -24,12 +24,8 @@ from gred.explanation import explain
 _THREADS_MOST = 32
 
 
-@functools.cache
-def _pool() -> ThreadPoolExecutor:
-    """Make threads that wait for devices; kept, since starting some takes as long as a sum."""
-    return ThreadPoolExecutor(_THREADS_MOST, "gred-several")
-
-
+# Threads that wait for devices; kept, since starting some takes as long as a sum.
+_pool = functools.cache(lambda: ThreadPoolExecutor(_THREADS_MOST, "gred-several"))
 os.register_at_fork(after_in_child=_pool.cache_clear)
 
 

@@ -72,6 +72,7 @@ class Finding(NamedTuple):
 class Report(Records):
     """What a check has found: nothing, if the rung is right, and then it is true in a condition."""
 
+    __slots__ = ()
     columns = (
         ("where", "where"),
         ("what", lambda f: KINDS[f.kind]),
@@ -131,11 +132,7 @@ def _finding(
 ) -> Finding | None:
     if answer.failure:
         file, line = build.line_at(answer.frames) or (None, None)
-        kind = answer.failure
-        if answer.text.startswith("CudaError: "):  # a GPU says of most only that it has stopped
-            named = (one for name, one in _SAID_BY_CUDA.items() if f"({name})" in answer.text)
-            kind = next(named, "crash")
-        return Finding(kind, answer.text, file, line, *case)
+        return Finding(_kind(answer), answer.text, file, line, *case)
     fault = answer.answer.get("fault")
     if fault:
         kind, file, line, text, frames = _fault(*fault)
@@ -150,6 +147,14 @@ def _finding(
     if got == expected:
         return None
     return Finding("answer", f"{got} instead of {expected}", None, None, *case)
+
+
+def _kind(answer: processes.Answer) -> str:
+    """Tell which mistake a failure is; a GPU says of most no more than that it has stopped."""
+    if not answer.text.startswith("CudaError: "):
+        return answer.failure
+    named = (kind for name, kind in _SAID_BY_CUDA.items() if f"({name})" in answer.text)
+    return next(named, "crash")
 
 
 def _fault(kind: str, file: str | None, line: int, text: str, frames: list[Any]) -> tuple[Any, ...]:

@@ -152,17 +152,23 @@ class Rung:
         how much work there is, and nothing of a GPU's memory. ValueError is raised if the rung is
         not compiled for the device, RuntimeError if the kernel is at fault.
         """
-        there = {None: self.gpu or "simulated", "simulated": "simulated"}
-        there |= {self.gpu: self.gpu, "cuda": self.gpu} if self.gpu else {}
-        if device not in there:
-            also = f" and {self.gpu}" if self.gpu else ""
-            raise ValueError(f"{self.name} is compiled for simulated{also}; got device={device!r}")
-        how = {"block_size": block_size, "dtype": dtype, "samples": samples}
-        kind = "plain" if there[device] == "simulated" else "cuda"
-        said = self._one("time", a, how | {"device": there[device]}, kind)
+        where = self._where(device)
+        how = {"block_size": block_size, "dtype": dtype, "samples": samples, "device": where}
+        said = self._one("time", a, how, "plain" if where == "simulated" else "cuda")
         with self._reading():
             times = {name: np.array(said[name]) for name in ("seconds", "first_pass")}
             return KernelTime(**{**said, **times, "method": self.name})
+
+    def _where(self, device: str | None) -> str:
+        """Name one of the two devices that it may run on."""
+        if device is None:
+            return self.gpu or "simulated"
+        if self.gpu and device in ("cuda", self.gpu):
+            return self.gpu
+        if device == "simulated":
+            return device
+        also = f" and {self.gpu}" if self.gpu else ""
+        raise ValueError(f"{self.name} is compiled for simulated{also}; got device={device!r}")
 
     def _counted(self, a: Any, how: dict[str, Any], room: int) -> tuple[Any, ...]:
         """Run it where accesses are counted, and recorded if there is room for some."""

@@ -47,6 +47,7 @@ class Exercise(NamedTuple):
 class Exercises(Records):
     """What `exercises` returns."""
 
+    __slots__ = ()
     columns = (("#", "number"), ("kernel", "name"), ("what it is about", "title"))
 
 

@@ -44,6 +44,7 @@ class LadderRow(NamedTuple):
 class Ladder(Records):
     """What `ladder` returns: what rungs differ most in."""
 
+    __slots__ = ()
     columns: ClassVar[Columns] = (
         ("#", lambda r: "*" if r.number is None else r.number),
         ("method", "name"),
@@ -62,6 +63,7 @@ class Ladder(Records):
 class TimedLadder(Ladder):
     """The same where there is a GPU: with medians of times there, of all passes."""
 
+    __slots__ = ()
     columns = (
         *Ladder.columns,
         ("us on the GPU", lambda r: f"{1e6 * r.seconds:,.1f}"),
