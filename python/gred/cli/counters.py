@@ -204,8 +204,8 @@ def show(
 
 def record_of(machine: record.Record, settings: Settings, rows: Sequence[Row]) -> record.Record:
     """Make the file: one object a rung, with each pass, their total, and its lines."""
-    names = ("size", "dtype", "block_size", "multiprocessors")
-    run = {"op": "sum", **{name: getattr(settings, name) for name in names}}
+    run = {"size": settings.size, "dtype": settings.dtype, "op": "sum"}
+    run |= {"block_size": settings.block_size, "multiprocessors": settings.multiprocessors}
     return record.make("counters", machine, run, [_row_record(row) for row in rows])
 
 

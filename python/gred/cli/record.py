@@ -8,9 +8,9 @@ import json
 import os
 import platform
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,20 +50,15 @@ def usable_cores() -> int:
 
 def driver_version() -> str | None:
     """Find the NVIDIA driver's version, if there is a driver."""
-    try:
+    with suppress(OSError):
         text = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        text = ""
-    if found := re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", text):
-        return found[1]
-    if not (program := shutil.which("nvidia-smi")):
-        return None
-    query = [program, "--query-gpu=driver_version", "--format=csv,noheader"]
-    try:
+        if found := re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", text):
+            return found[1]
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    with suppress(OSError, subprocess.SubprocessError):
         answer = subprocess.run(query, capture_output=True, text=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return answer.stdout.split("\n")[0].strip() or None
+        return answer.stdout.split("\n")[0].strip() or None
+    return None
 
 
 def title(machine: Record) -> str:

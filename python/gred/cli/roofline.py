@@ -165,7 +165,7 @@ def gpu_text(gpu: Gpu) -> str:
 def record_of(machine: Record, settings: Settings, told: Sequence[gred.Roofline]) -> Record:
     """Make the file: one object a rung, with its terms, and the GPU's numbers."""
     run = {"size": settings.size, "dtype": settings.dtype, "op": "sum"}
-    rows = [row_record(one) for one in told]
+    rows = list(map(row_record, told))
     return record.make("roofline", machine, run, rows, gpu=told[0].gpu._asdict())
 
 
