@@ -61,7 +61,6 @@ class Case(NamedTuple):
 
 
 def rungs() -> list[str]:
-    """List the rungs that have counters, in climbing order."""
     return [m.name for m in gred.methods() if m.number is not None and m.number <= LATEST]
 
 

@@ -80,7 +80,6 @@ def pace(name: str, element: str) -> int:
 
 
 def measured() -> str:
-    """Write a row for each fold."""
     rows = ""
     for name in FOLDS:
         numbers = ", ".join(str(pace(name, element)) for element in ELEMENTS)
@@ -110,7 +109,6 @@ def shared_times(count: int, pause: float) -> str:
 
 
 def main() -> int:
-    """Measure, print, keep."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--write", action="store_true", help="keep what was found")
     parser.add_argument("--shared", action="store_true", help="see what sharing brings instead")

@@ -99,7 +99,6 @@ def keep(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> int:
-    """Try the defects that are asked for; 1 if one is not found."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", nargs="+", metavar="NAME", help="defects; by default all")
     parser.add_argument("--workers", default="auto", help="processes of pytest, as for its -n")

@@ -60,7 +60,6 @@ def is_fitted(row: Record) -> bool:
 
 
 def counted(row: Record) -> Point:
-    """Count what a row measured."""
     made = prediction.make_launch(row["method"], row["block_size"], np.int32, H200)
     return Point(row, prediction.counted(made, row["size"]))
 
@@ -73,9 +72,6 @@ def points(rows: Sequence[Record]) -> Iterator[Point]:
         point = counted(row)
         if point.counted.passes[0].blocks == row["grid"]:
             yield point
-
-
-# ---- fitting ----
 
 
 def fitted(seen: Sequence[Point], gpu: Gpu) -> Gpu:
@@ -98,18 +94,13 @@ def _nudged(gpu: Gpu, name: str, share: float) -> Gpu:
     return gpu._replace(**{name: getattr(gpu, name) * np.exp(share)})
 
 
-# ---- kept ----
-
-
 def summed_up(errors: Sequence[float]) -> Record:
-    """Tell how good predictions are."""
     sizes = np.abs(errors)
     median, most = (record.digits(float(f(sizes))) for f in (np.median, np.max))
     return {"points": len(errors), "median": median, "most": most}
 
 
 def predicted(point: Point) -> Record:
-    """Set a prediction beside its measurement."""
     row = point.row
     told = gred.roofline(
         row["size"], method=row["method"], block_size=row["block_size"], dtype=np.int32

@@ -30,8 +30,6 @@ def field():
 
 
 class Stages:
-    """The one stage that is set."""
-
     current: contest.Stage | None = None
 
     @classmethod

@@ -42,7 +42,6 @@ def measure_calls() -> Iterator[Figure]:
 
 
 def peers() -> tuple[Any, Any]:
-    """Import what gred is measured beside."""
     try:
         import cupy
         import torch

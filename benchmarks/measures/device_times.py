@@ -51,7 +51,6 @@ class DeviceTimes:
             yield
 
     def seconds(self, call: Call) -> float:
-        """Measure a call once."""
         before, after = self._cupy.cuda.Event(), self._cupy.cuda.Event()
         self._delay((1,), (1,), (np.uint64(DELAY_NS),))
         self._other.max(out=self._greatest)

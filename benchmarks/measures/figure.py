@@ -45,5 +45,4 @@ def figure(
 
 
 def terabytes(timed: Any, seconds: Any) -> list[float]:
-    """Turn samples into TB/s."""
     return [float(timed.nbytes / second * 1e-12) for second in seconds]

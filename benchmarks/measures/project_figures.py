@@ -77,7 +77,6 @@ def build(architectures: str) -> tuple[float, int]:
 
 
 def measure_tests() -> Iterator[Figure]:
-    """Run all tests on two cores."""
     with cores(2):
         start = time.perf_counter()
         subprocess.run([sys.executable, "-m", "pytest", "-q"], cwd=ROOT, check=True)

@@ -48,7 +48,6 @@ def measure_reductions() -> Iterator[Figure]:
 
 
 def on_gpu(array: Any) -> Any:
-    """Copy an array to the GPU, with CuPy."""
     try:
         import cupy
     except ImportError:

@@ -126,7 +126,6 @@ def candidates() -> Iterator[Path]:
 
 
 def headers() -> Path | None:
-    """Find headers of which CUB has such sums."""
     return next((folder for folder in candidates() if has_such_sums(folder)), None)
 
 
@@ -143,7 +142,6 @@ def compiled_sums() -> Any:
 
 
 def checked(error: int) -> None:
-    """Raise what CUDA says."""
     if error:
         raise RuntimeError(f"CUB fails with {error}")
 

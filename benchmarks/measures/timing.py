@@ -28,7 +28,6 @@ def environment() -> dict[str, str]:
 
 
 def once(call: Call) -> float:
-    """Call, and return the seconds that it took."""
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
