@@ -192,6 +192,7 @@ argmin: _Position
 argmax: _Position
 ptp: _Range
 norm: _Norm
+describe: Any  # gred.describe has its types
 
 def minmax(
     a: ArrayLike | Any,
@@ -205,20 +206,6 @@ def minmax(
     device: str | None = None,
     stream: Any = None,
 ) -> tuple[Any, Any]: ...
-def describe(
-    a: ArrayLike | Any,
-    /,
-    ddof: float = 0,
-    *,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    keepdims: SupportsIndex = False,
-    method: str = "auto",
-    block_size: int | None = None,
-    dtype: DTypeLike | None = None,
-    device: str | None = None,
-    where: ArrayLike = True,
-    stream: Any = None,
-) -> tuple[Any, ...]: ...
 def parse(a: Any, /) -> None: ...
 def nothing(*arguments: Any) -> None: ...
 def threads(most: int, /) -> int: ...
@@ -243,17 +230,7 @@ def read_limit(
     device: str | None = None, nbytes: int = ..., /, **options: Any
 ) -> tuple[Any, ...]: ...
 def launch_limit(device: str | None = None, /, **options: Any) -> tuple[Any, ...]: ...
-def reduceat(
-    op: str,
-    values: Any,
-    offsets: Any,
-    dtype: Any,
-    out: Any,
-    may_be_empty: bool,
-    device: Any,
-    stream: Any,
-    /,
-) -> Any: ...
+def reduceat(op: str, values: Any, offsets: Any, /, *others: Any) -> Any: ...
 def counters(a: Any, op: str = "sum", /, **options: Any) -> tuple[Any, ...]: ...
 def substitute(
     device: str, method: str, data_blocks: int, plain: int, counting: int, shared_bytes: int, /
