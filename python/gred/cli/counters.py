@@ -27,10 +27,10 @@ FIGURE = "gred.cli.rung_plots.counters_figure"
 
 MULTIPROCESSORS = option(
     "--multiprocessors",
-    metavar="N",
-    type=options.whole(1, 1024),
+    "of the GPU that is counted for (default: 132, an H200's)",
+    options.whole(1, 1024),
+    "N",
     default=132,
-    help="of the GPU that is counted for (default: 132, an H200's)",
 )
 COMMON = (
     option("--size", "2**20", default=SIZE),

@@ -35,11 +35,9 @@ _DRAWN_BLOCK = 32
 _WRONG = 1
 
 OPTIONS = (
-    option("file", metavar="FILE", type=Path, nargs="?", help="your rung's file"),
-    option("--like", metavar="METHOD", help="the rung that it is launched like"),
-    option(
-        "--data-blocks", metavar="N", type=int, help="elements that a thread should get at least"
-    ),
+    option("file", "your rung's file", Path, "FILE", nargs="?"),
+    option("--like", "the rung that it is launched like", None, "METHOD"),
+    option("--data-blocks", "elements that a thread should get at least", int, "N"),
     option("--methods", "the one that it is launched like, and around"),
     option("--size", "2**20, and on a GPU, to be timed, 2**26"),
     *counters.COMMON[1:],
@@ -47,9 +45,9 @@ OPTIONS = (
     option("--time"),
     option("--device", "cuda, cuda:1 or simulated (default: a GPU too, if there is one, and nvcc)"),
     option("--plot", "times on the GPU, or else what is counted (.svg, ...)"),
-    option("--picture", metavar="FILE", type=Path, help="draw the steps of a few blocks (.svg)"),
-    option("--exercise", metavar="K", type=int, help="give this exercise, from 1 to 7"),
-    option("--out", metavar="FILE", type=Path, help="write the exercise to a new file"),
+    option("--picture", "draw the steps of a few blocks (.svg)", Path, "FILE"),
+    option("--exercise", "give this exercise, from 1 to 7", int, "K"),
+    option("--out", "write the exercise to a new file", Path, "FILE"),
 )
 
 

@@ -68,9 +68,9 @@ OPTIONS = (
     option("--plot", "it (.svg, .png, .pdf)"),
     option(
         "--version",
+        "show gred's version and leave",
         action="version",
         version=f"gred {gred.__version__}",
-        help="show gred's version and leave",
     ),
 )
 

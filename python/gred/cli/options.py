@@ -49,6 +49,7 @@ def _whole(text: str) -> int:
 
 parse_samples = whole(1, MOST_SAMPLES)
 parse_seconds = whole(1, 1_000_000, noun=" of seconds")
+parse_seed = whole(0, 2**64 - 1, "2**64 - 1")
 
 
 def parse_size(text: str) -> int:
@@ -150,6 +151,10 @@ def _single(parse: Callable[[str], tuple[_Value, ...]], noun: str) -> Callable[[
     return parse_one
 
 
+parse_method = _single(parse_methods, "method; this is about one at a time")
+parse_block_size = _single(parse_block_sizes, "block size")
+
+
 def parse_names(text: str, known: Collection[str], noun: str, where: str) -> tuple[str, ...]:
     """Read a comma list of names that are `known`; `where` says where else they are listed."""
     wanted = _items(text)
@@ -194,67 +199,55 @@ class Parser(argparse.ArgumentParser):
 Option: TypeAlias = tuple[list[str], dict[str, Any]]
 
 
-# What several commands have; `{}` in the help is what it says of the default.
-_SHARED: dict[str, dict[str, Any]] = {
-    "method": dict(
-        metavar="METHOD",
-        type=_single(parse_methods, "method; this is about one at a time"),
-        help="name, alias or number of a rung",
+# What several commands have: the help, in which `{}` is what it says of the default, what reads the
+# argument, what stands for it in the help, and more that argparse is told.
+_SHARED: dict[str, tuple[str, Callable[[str], Any] | None, str | None, dict[str, Any]]] = {
+    "method": ("name, alias or number of a rung", parse_method, "METHOD", {}),
+    "--methods": ("names, aliases or rung numbers (default: {})", parse_methods, "A,B,C", {}),
+    "--size": ("elements: 1000000, 1e6, 2**20, 2^20 (default: {})", parse_size, "N", {}),
+    "--block-size": ("threads in a block (default: {})", parse_block_size, "N", {}),
+    "--dtype": (
+        f"element type: {', '.join(ELEMENT_TYPES)} (default: int32)",
+        *(None, "TYPE", {"choices": ELEMENT_TYPES, "default": "int32"}),
     ),
-    "--methods": dict(
-        metavar="A,B,C", type=parse_methods, help="names, aliases or rung numbers (default: {})"
+    "--op": (f"{', '.join(OPS)} (default: sum)", None, "OP", {"choices": OPS, "default": "sum"}),
+    "--seed": ("for the random data (default: 0)", parse_seed, "N", {"default": 0}),
+    "--samples": ("{}", parse_samples, "N", {}),
+    "--device": ("{}", None, "NAME", {}),
+    "--time": (
+        "time the simulated device itself, as files do: this processor's seconds, no GPU's",
+        *(None, None, {"action": "store_true"}),
     ),
-    "--size": dict(
-        metavar="N", type=parse_size, help="elements: 1000000, 1e6, 2**20, 2^20 (default: {})"
-    ),
-    "--block-size": dict(
-        metavar="N",
-        type=_single(parse_block_sizes, "block size"),
-        help="threads in a block (default: {})",
-    ),
-    "--dtype": dict(
-        metavar="TYPE",
-        choices=ELEMENT_TYPES,
-        default="int32",
-        help=f"element type: {', '.join(ELEMENT_TYPES)} (default: int32)",
-    ),
-    "--op": dict(metavar="OP", choices=OPS, default="sum", help=f"{', '.join(OPS)} (default: sum)"),
-    "--seed": dict(
-        metavar="N",
-        type=whole(0, 2**64 - 1, "2**64 - 1"),
-        default=0,
-        help="for the random data (default: 0)",
-    ),
-    "--samples": dict(metavar="N", type=parse_samples, help="{}"),
-    "--device": dict(metavar="NAME", help="{}"),
-    "--time": dict(
-        action="store_true",
-        help="time the simulated device itself, as files do: this processor's seconds, no GPU's",
-    ),
-    "--json": dict(metavar="FILE", type=parse_place, help="{}; - is standard output"),
-    "--csv": dict(
-        metavar="FILE", type=parse_place, help="write a line a row; - is standard output"
-    ),
-    "--plot": dict(metavar="FILE", type=parse_place, help="draw {}"),
+    "--json": ("{}; - is standard output", parse_place, "FILE", {}),
+    "--csv": ("write a line a row; - is standard output", parse_place, "FILE", {}),
+    "--plot": ("draw {}", parse_place, "FILE", {}),
 }
 
 
-def option(names: str, said: str = "", **settings: Any) -> Option:
-    """Declare an option: one that several commands have, or one of `settings` alone.
+def option(
+    names: str,
+    said: str = "",
+    reads: Callable[[str], Any] | None = None,
+    metavar: str | None = None,
+    **settings: Any,
+) -> Option:
+    """Declare an option: one that several commands have, whose help is completed, or another one.
 
-    `said` completes the help. What reads the argument raises UsageError, whose words are kept.
+    What reads the argument raises UsageError, whose words are kept.
     """
-    made = {**_SHARED.get(names, {}), **settings}
-    made["help"] = made["help"].replace("{}", said)
+    text, reads, metavar, more = _SHARED.get(names, ("{}", reads, metavar, {}))
+    made = {"help": text.replace("{}", said), **more, **settings}
+    made |= {"type": reads} if reads else {}
+    made |= {"metavar": metavar} if metavar else {}
     return names.split(), made
 
 
 # Where a command with many rows writes: with no place named, to a folder of its own.
 PLACES = (
-    option("--out", metavar="DIR", type=parse_place, help="write JSON, CSV and plots here"),
+    option("--out", "write JSON, CSV and plots here", parse_place, "DIR"),
     option("--json", "write every sample"),
     option("--csv"),
-    option("--plots --plot", metavar="DIR", type=parse_place, help="draw here (SVG)"),
+    option("--plots --plot", "draw here (SVG)", parse_place, "DIR"),
 )
 
 

@@ -41,7 +41,7 @@ OPTIONS = (
     option("--dtype"),
     option("--block-size", "each method's own"),
     option("--device", "a GPU that is here: cuda, cuda:1"),
-    option("--measured", metavar="FILE", type=Path, help="of `python -m gred --json`"),
+    option("--measured", "of `python -m gred --json`", Path, "FILE"),
     option("--json", "write everything predicted"),
     option("--plot", "it (.svg, .png, .pdf)"),
 )

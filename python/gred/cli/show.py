@@ -63,8 +63,8 @@ OPTIONS = (
     option("method", nargs="?"),
     option(
         "--all",
+        "draw every rung, and hero.svg, which has three of them, in the directory --out",
         action="store_true",
-        help="draw every rung, and hero.svg, which has three of them, in the directory --out",
     ),
     option(
         "--size",
@@ -74,12 +74,7 @@ OPTIONS = (
     option("--block-size", f"{_BLOCK_SIZE}; 256 for shared_strided"),
     counters.MULTIPROCESSORS,
     option("--seed"),
-    option(
-        "--out",
-        metavar="FILE",
-        type=options.parse_place,
-        help="draw it (.svg); - is standard output",
-    ),
+    option("--out", "draw it (.svg); - is standard output", options.parse_place, "FILE"),
 )
 
 

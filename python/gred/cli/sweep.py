@@ -38,21 +38,21 @@ FIGURES = {name: f"gred.cli.plots.{name}_figure" for name in ("bandwidth", "bloc
 OPTIONS = (
     option(
         "--sizes",
-        metavar="A:B",
-        type=options.parse_sizes,
-        help="array sizes, 2**10:2**28 or 1000,2**20 (default: to 2**28, or 2**20 where the "
+        "array sizes, 2**10:2**28 or 1000,2**20 (default: to 2**28, or 2**20 where the "
         "simulated device is timed)",
+        options.parse_sizes,
+        "A:B",
     ),
     option(
         "--block-sizes",
-        metavar="A:B",
-        type=options.parse_block_sizes,
-        help="threads in a block, 128,256 or 32:1024 (default: 32:1024, or 64,256,1024 where "
+        "threads in a block, 128,256 or 32:1024 (default: 32:1024, or 64,256,1024 where "
         "nothing is timed)",
+        options.parse_block_sizes,
+        "A:B",
     ),
     *ladder.COMMON,
     option("--samples", "runs of each kept, after warm-up (default: 20 on a GPU, else 7)"),
-    option("--quick", action="store_true", help="few sizes and blocks, and an end within a minute"),
+    option("--quick", "few sizes and blocks, and an end within a minute", action="store_true"),
     option("--time"),
     *options.PLACES,
 )

@@ -47,14 +47,9 @@ FIGURES = {
 }
 OPTIONS = (
     option("--device", "cuda, cuda:1 or host (default: a GPU if there is one, else host)"),
-    option(
-        "--sizes",
-        metavar="A,B:C",
-        type=options.parse_extents,
-        help="array sizes: 4B,64KiB:1GiB or 1000,2**20",
-    ),
+    option("--sizes", "array sizes: 4B,64KiB:1GiB or 1000,2**20", options.parse_extents, "A,B:C"),
     *(
-        option(name, metavar="A,B", type=options.names(known, noun), help=f"of {', '.join(known)}")
+        option(name, f"of {', '.join(known)}", options.names(known, noun), "A,B")
         for name, known, noun in (
             ("--types", cases.TYPES, "element type"),
             ("--reductions", cases.REDUCTIONS, "reduction"),
@@ -67,13 +62,13 @@ OPTIONS = (
         "samples of each library, fewer of what takes long (default: 25 on a GPU, else 15)",
     ),
     option("--seed"),
-    option("--quick", action="store_true", help="few cases, and an end in a minute"),
+    option("--quick", "few cases, and an end in a minute", action="store_true"),
     option(
         "--seconds",
-        metavar="N",
-        type=options.parse_seconds,
-        help="time to end in, files included: each case has its share of it, for fewer samples; "
+        "time to end in, files included: each case has its share of it, for fewer samples; "
         "if that is not enough, cases are left out, evenly",
+        options.parse_seconds,
+        "N",
     ),
     *options.PLACES,
 )
