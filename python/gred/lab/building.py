@@ -117,7 +117,7 @@ class Build:
         if not offsets or not shutil.which("addr2line"):
             return None
         command = ["addr2line", "-i", "-e", str(self.folder / "counting.so"), *offsets]
-        said = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=_SECONDS)
+        said = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
         for line in said.stdout.splitlines():
             file, _, number = line.partition(" ")[0].rpartition(":")
             if file == str(self._user) and number.isdecimal():
