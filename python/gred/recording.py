@@ -192,16 +192,8 @@ def accesses(
     ----------
     a : array_like of any shape
         At most 2**14 elements, otherwise as for `gred.counters`.
-    op : {'sum', 'mean'}
-        What to reduce by.
-    method : str, default 'auto'
-        Any rung, as for `gred.sum`.
-    block_size : int, optional
-        As for `gred.sum`: a power of two from 32, a warp, to 1024.
-    dtype : dtype, optional
+    op, method, block_size, dtype, multiprocessors
         As for `gred.counters`.
-    multiprocessors : int, default 132
-        Of the GPU that grids are made for, an H200 by default.
 
     Returns
     -------
