@@ -14,6 +14,7 @@ from gred.cli.console import Column, Console, Table
 from gred.cli.counters import Settings
 from gred.cli.options import option
 from gred.counting import Line
+from gred.drawing.showing import REQUESTS
 
 DESCRIPTION = """\
 Shows a rung of the ladder: its source, with what every line does to memory, what limits the rung,
@@ -39,22 +40,17 @@ FREE = "every byte is read once"
 # Elements that the prediction is for: enough that launching does not count.
 PREDICTED = 1 << 28
 
-# What requests are of, and what they are made in.
+# What requests are of; those of memory are made in sectors or wavefronts.
 _EVENTS = {
-    "global_load": ("loads", "sectors"),
-    "global_store": ("stores", "sectors"),
-    "shared_load": ("shared loads", "wavefronts"),
-    "shared_store": ("shared stores", "wavefronts"),
-    "atomic": ("atomics", "sectors"),
-    "shuffle": ("shuffles", ""),
-    "merge": ("additions", ""),
-    "block_barrier": ("arrivals of warps at a block barrier", ""),
-    "warp_barrier": ("warp barriers", ""),
-    "grid_barrier": ("arrivals of warps at a grid barrier", ""),
-    "dependent_global_load": ("dependent global loads", ""),
-    "bulk_copy": ("bulk copies", "sectors"),
-    "mbarrier_wait": ("waits of warps at an mbarrier", ""),
-    "cluster_barrier": ("arrivals of warps at a cluster barrier", ""),
+    **REQUESTS,
+    "shuffle": "shuffles",
+    "merge": "additions",
+    "block_barrier": "arrivals of warps at a block barrier",
+    "warp_barrier": "warp barriers",
+    "grid_barrier": "arrivals of warps at a grid barrier",
+    "dependent_global_load": "dependent global loads",
+    "mbarrier_wait": "waits of warps at an mbarrier",
+    "cluster_barrier": "arrivals of warps at a cluster barrier",
 }
 
 
@@ -193,9 +189,9 @@ def _functions(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def told(line: Line) -> str:
     """Say what a line does: 4,096 shared loads in 8,192 wavefronts, 4,096 conflicts; 32.0 lanes."""
-    event, transfers = _EVENTS[line.event]
-    text = f"{line.requests:,} {event}"
-    if transfers:
+    text = f"{line.requests:,} {_EVENTS[line.event]}"
+    if line.event in REQUESTS:
+        transfers = "wavefronts" if line.event.startswith("shared") else "sectors"
         text += f" in {line.transfers:,} {transfers}"
     if line.conflicts:
         text += f", {line.conflicts:,} of them conflicts"

@@ -207,8 +207,6 @@ class _Panel:
             sheet.add("line", "barrier", x1=_LEFT, x2=self.page.right, y1=y, y2=y)
             sheet.write("label", _LEFT - 8, y + 4, next(n for n in names[0] if n in ACROSS_BLOCKS))
 
-    # memory
-
     def _draw_memory(self, track: _Track, boundary: Boundary) -> None:
         top = self.sheet.y
         self._draw_registers(track, boundary)
@@ -245,6 +243,7 @@ class _Panel:
             self.memory[element.cell] = None if element.cell in discarded else element.value
         writes = dict.fromkeys((e.number for e in arrived), "asked") | boundary.told_writes(memory)
         bars = (writes, "written"), (boundary.told_reads(memory), "read")
+        wide = self.page.column - (1.5 if self.page.is_readable else 0.4)
         rows = boundary.rows(memory, shape)
         height = _CELL if len(rows) <= _ROWS else _FLAT
         for row in rows:
@@ -260,7 +259,9 @@ class _Panel:
                 if height == _CELL:
                     self._write_value(f"value {kind}".strip(), x, y, value, size)
                 for (told, asked), at in zip(bars, (y, y + height - 4), strict=True):
-                    self._draw_bar(x, at, told.get(number), asked)
+                    if bar := told.get(number):
+                        bar = asked if bar == "asked" else bar
+                        sheet.add("rect", bar, x=x - wide / 2, y=at, width=wide, height=4)
                 track.cells[memory, number, owner] = y, y + height
             sheet.y += height + (3 if height == _CELL or row == rows[-1] else 0)
         if memory == "tickets":
@@ -282,20 +283,12 @@ class _Panel:
             at = y + _CELL / 2 + size * 0.36
             self.sheet.write(kind, x, at, told_value(value), font_size=size)
 
-    def _draw_bar(self, x: float, y: float, told: str | None, asked: str) -> None:
-        if told:
-            width = self.page.column - (1.5 if self.page.is_readable else 0.4)
-            kind = asked if told == "asked" else told
-            self.sheet.add("rect", kind, x=x - width / 2, y=y, width=width, height=4)
-
     def _label(self, text: str) -> None:
         """Name what is to the right; of several blocks the memory alone."""
         text = text if len(self.tracks) == 1 else text.split()[0]
         if self.sheet.y not in self.labelled:
             self.labelled.add(self.sheet.y)
             self.sheet.write("label", _LEFT - 8, self.sheet.y + 13, text)
-
-    # links
 
     def _link_writes(self, track: _Track, boundary: Boundary) -> None:
         clashing = _clashing(boundary.before)
@@ -337,8 +330,6 @@ class _Panel:
             data |= {"data_memory": element.memory, "data_element": element.number}
         places = dict(zip(("x1", "y1", "x2", "y2"), ends, strict=True))
         self.sheet.add("line", kind, track.links, **places, **data)
-
-    # threads
 
     def _draw_threads(self, track: _Track, step: Step) -> None:
         sheet, page, y = self.sheet, self.page, self.row

@@ -190,7 +190,7 @@ def told_picture(told: Accesses, idea: str, made: Sequence[Sequence[Block]]) -> 
     return " ".join([*texts, f"The result is {told.result}."])
 
 
-_WORDS = {
+REQUESTS = {
     "global_load": "loads",
     "global_store": "stores",
     "shared_load": "shared loads",
@@ -201,7 +201,7 @@ _WORDS = {
 
 
 def _told_requests(requests: Sequence[Request]) -> Iterator[tuple[str, str]]:
-    for event, words in _WORDS.items():
+    for event, words in REQUESTS.items():
         of_event = [r for r in requests if r.event == event]
         if not of_event:
             continue
