@@ -22,6 +22,9 @@ _LONGEST_REASON = 120
 _CUB_TYPES = ("int32", "int64", "uint64", "float32", "float64")
 
 
+Function = Callable[..., Any]
+
+
 class LackingError(Exception):
     """The library lacks what is asked for; the message says what."""
 
@@ -58,7 +61,7 @@ class Library:
         view = case.view(flat)
         return (view,) if mask is None else (view, mask)
 
-    def function(self, case: Case) -> Callable[..., Any]:
+    def function(self, case: Case) -> Function:
         """Make the function that is timed: the library's, or those that together do the same."""
         return _with_options(case, _numpy_function(self.module, case.reduction.name))
 
@@ -74,7 +77,7 @@ class NumPy(Library):
     kinds = ("host",)
 
 
-def _numpy_function(xp: Any, name: str) -> Callable[..., Any]:
+def _numpy_function(xp: Any, name: str) -> Function:
     """Find a reduction in NumPy or in a library with its names."""
     if name in _TOGETHER:
         functions = [getattr(xp, part) for part in _TOGETHER[name]]
@@ -82,8 +85,8 @@ def _numpy_function(xp: Any, name: str) -> Callable[..., Any]:
     return _found(xp.linalg if name == "norm" else xp, name)
 
 
-def _found(module: Any, name: str) -> Callable[..., Any]:
-    function: Callable[..., Any] | None = getattr(module, name, None)
+def _found(module: Any, name: str) -> Function:
+    function: Function | None = getattr(module, name, None)
     if function is None:
         raise LackingError("no such reduction")
     return function
@@ -93,7 +96,7 @@ def _found(module: Any, name: str) -> Callable[..., Any]:
 _TOGETHER = {"minmax": ("min", "max"), "describe": DESCRIBED}
 
 
-def _with_options(case: Case, function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_options(case: Case, function: Function) -> Function:
     """Pass the mask and the type on by NumPy's keywords."""
     if case.layout.dtype:
         return functools.partial(function, dtype=case.layout.dtype)
@@ -116,7 +119,7 @@ def _identity(case: Case) -> Any:
     return ends[name == "min"]
 
 
-def _fill_or_select(case: Case, xp: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+def _fill_or_select(case: Case, xp: Any, function: Function) -> Function:
     """Have a library that takes no mask put the identity in its places, or select the others."""
     identity = _identity(case)
     if identity is None:
@@ -124,7 +127,7 @@ def _fill_or_select(case: Case, xp: Any, function: Callable[..., Any]) -> Callab
     return lambda view, mask: function(xp.where(mask, view, identity))
 
 
-def _brought(function: Callable[..., Any]) -> Callable[..., Any]:
+def _brought(function: Function) -> Function:
     """Bring the answer to the host, which waits for it."""
 
     def run(*given: Any) -> Any:
@@ -139,7 +142,7 @@ class Bottleneck(NumPy):
 
     key, title, package, pool = "bottleneck", "bottleneck", "bottleneck", "numpy"
 
-    def function(self, case: Case) -> Callable[..., Any]:
+    def function(self, case: Case) -> Function:
         return _with_options(case, _found(self.module, case.reduction.name))
 
 
@@ -148,19 +151,17 @@ class NumExpr(NumPy):
 
     key, title, package, pool = "numexpr", "NumExpr", "numexpr", "numpy"
 
-    def function(self, case: Case) -> Callable[..., Any]:
+    def function(self, case: Case) -> Function:
         name = case.reduction.name
         if name not in ("sum", "prod", "min", "max"):
             raise LackingError("no such reduction")
         if case.layout.dtype:
             raise LackingError("no dtype=")
-        evaluate = self.module.evaluate
+        evaluate, identity = self.module.evaluate, case.type.dtype().type(_identity(case))
         if not case.masked:
             return lambda view: evaluate(f"{name}(x)", {"x": view}, {})
-        identity = case.type.dtype().type(_identity(case))
-        expression = f"{name}(where(mask, x, identity))"
-        given = {"identity": identity}
-        return lambda view, mask: evaluate(expression, {"x": view, "mask": mask, **given}, {})
+        text = f"{name}(where(mask, x, identity))"
+        return lambda x, mask: evaluate(text, {"x": x, "mask": mask, "identity": identity}, {})
 
 
 class CuPy(Library):
@@ -182,7 +183,7 @@ class CuPy(Library):
     def place(self, array: Array) -> Any:
         return self.module.asarray(array)
 
-    def function(self, case: Case) -> Callable[..., Any]:
+    def function(self, case: Case) -> Function:
         function = _numpy_function(self.module, case.reduction.name)
         if case.masked:
             return _brought(_fill_or_select(case, self.module, function))
@@ -230,9 +231,9 @@ class PyTorch(Library):
     def copy(self, placed: Any) -> Any:
         return placed.clone()
 
-    def function(self, case: Case) -> Callable[..., Any]:
+    def function(self, case: Case) -> Function:
         torch, name, dtype = self.module, case.reduction.name, case.layout.dtype
-        others: dict[str, Callable[..., Any]] = {
+        others: dict[str, Function] = {
             "var": functools.partial(torch.var, correction=0),
             "std": functools.partial(torch.std, correction=0),
             "ptp": lambda x: torch.sub(*reversed(torch.aminmax(x))),
@@ -276,7 +277,7 @@ class Jax(Library):
         """Leave the view to the compiler, since JAX's own views are copies."""
         return (flat,) if mask is None else (flat, mask)
 
-    def function(self, case: Case) -> Callable[..., Any]:
+    def function(self, case: Case) -> Function:
         reduce = _with_options(case, _numpy_function(self.module.numpy, case.reduction.name))
         return _brought(self.module.jit(lambda flat, *mask: reduce(case.view(flat), *mask)))
 
@@ -297,7 +298,7 @@ class Gred(Library):
         self.place, self.copy = carrier.place, carrier.copy  # type: ignore[method-assign]
         self.release = carrier.release  # type: ignore[method-assign]
 
-    def function(self, case: Case) -> Callable[..., Any]:
+    def function(self, case: Case) -> Function:
         return _with_options(case, getattr(gred, case.reduction.name))
 
 
@@ -308,7 +309,7 @@ class Cub(Gred):
     kinds = ("cuda",)
     ours = False
 
-    def function(self, case: Case) -> Callable[..., Any]:
+    def function(self, case: Case) -> Function:
         name, kind = case.reduction.name, case.type.name
         if name not in ("sum", "prod", "min", "max"):
             raise LackingError("no such reduction")

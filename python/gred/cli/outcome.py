@@ -158,12 +158,10 @@ def _show_lacking_and_wrong(console: Console, titles: dict[str, str], rows: list
         console.text(f"{titles[library]} lacks {what}: {reason}", "dim")
     for row in rows:
         if row["median_ns"] and not row["right"]:
-            console.line(
-                f"{'WRONG' if row['ours'] else 'wrong'}: {titles[row['library']]}, "
-                f"{series_text(series(row))}, {row['extent']}: {row['answer']}, "
-                f"where NumPy has {row['expected']}",
-                "bold red" if row["ours"] else "yellow",
-            )
+            case = f"{titles[row['library']]}, {series_text(series(row))}, {row['extent']}"
+            told = f"{case}: {row['answer']}, where NumPy has {row['expected']}"
+            mark, style = ("WRONG", "bold red") if row["ours"] else ("wrong", "yellow")
+            console.line(f"{mark}: {told}", style)
 
 
 def _show_verdict(console: Console, titles: dict[str, str], found: Sequence[Outcome]) -> None:

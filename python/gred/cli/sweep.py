@@ -98,23 +98,16 @@ def run(given: argparse.Namespace, console: Console) -> int:
         rows, left_out = _measure_all(plan, console)
         full = [{**row.summary(), "samples_ns": list(row.samples)} for row in rows]
         asked = ("sizes", "block_sizes", "dtype", "op", "seed")
-        run_record = {
-            **{name: getattr(plan, name) for name in asked},
-            "samples": plan.sampling.samples,
-            "warmup": plan.sampling.warmup,
-            "left_out": left_out,
-        }
-        files.write(record.in_columns("sweep", machine, run_record, full))
+        how = {name: getattr(plan, name) for name in asked}
+        how |= {"samples": plan.sampling.samples, "warmup": plan.sampling.warmup}
+        files.write(record.in_columns("sweep", machine, how | {"left_out": left_out}, full))
     _show_best(console, plan, rows)
     if left_out:
         console.text(f"left out to end in time: {left_out}", "yellow")
     for row in (row for row in rows if not row.right):
         block = f", block {row.block_size}" if row.block_size else ""
-        console.line(
-            f"WRONG: {row.method}, {row.size} elements{block}: {row.result}, "
-            f"where NumPy has {row.expected}",
-            "bold red",
-        )
+        what, told = f"{row.method}, {row.size} elements{block}", f"NumPy has {row.expected}"
+        console.line(f"WRONG: {what}: {row.result}, where {told}", "bold red")
     files.tell()
     return 0 if all(row.right for row in rows) else 1
 
