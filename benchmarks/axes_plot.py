@@ -1,7 +1,5 @@
 """Reductions along axes as a heat map: colour tells of the best peer, the number of the limit."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any, NamedTuple
@@ -78,7 +76,6 @@ def _order(column: tuple[str, str, str]) -> tuple[bool, int, int]:
 
 
 def _write(axes: Any, x: int, y: int, cell: Cell | None) -> None:
-    """Write a cell's share, in white where the colour is dark."""
     if cell and not math.isnan(cell.share):
         ahead = 0.5 if math.isnan(cell.ratio) else float(NORM(cell.ratio))
         ink = "black" if 0.12 < ahead < 0.88 else "white"

@@ -3,8 +3,6 @@
 python benchmarks/block_sizes.py
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from typing import Any

@@ -9,8 +9,6 @@ which tests compare the simulated device with; those of other rungs stay there. 
 nothing differs but what has a name, 1 something does.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import itertools
@@ -63,7 +61,6 @@ class Case(NamedTuple):
 
 
 def rungs() -> list[str]:
-    """List the rungs that have counters, in climbing order."""
     return [m.name for m in gred.methods() if m.number is not None and m.number <= LATEST]
 
 

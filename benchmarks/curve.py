@@ -7,8 +7,6 @@ round so many parts of one array that the cache has forgotten one when its turn 
 is too small for that lies in the cache, as it would in use. Device times are of memory.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import math
@@ -50,7 +48,6 @@ class Fit(NamedTuple):
     bandwidth: float
 
     def seconds(self, nbytes: Any) -> Any:
-        """Say what reducing so many bytes should take."""
         return self.latency + nbytes / self.bandwidth
 
 
@@ -119,7 +116,6 @@ def _calls(parts: Sequence[Any]) -> list[float]:
 
 
 def fits_of(rows: Sequence[record.Record]) -> dict[str, Fit]:
-    """Fit each kind of time."""
     sizes = [row["nbytes"] for row in rows]
     return {kind: fitted(sizes, [row[kind] * 1e-9 for row in rows]) for kind in KINDS}
 
@@ -166,12 +162,10 @@ def cost_figure(kept: record.Record) -> Any:
 
 
 def formula(fit: Fit) -> str:
-    """Write a fit as people do."""
     return f"{units.time_text(fit.latency)} + bytes / {units.bandwidth_text(fit.bandwidth)}"
 
 
 def main() -> int:
-    """Measure, fit, write."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--largest", type=options.parse_size, default=LARGEST, help="elements")
     parser.add_argument("--device", help="as of gred.sum; the first GPU, if there is one")

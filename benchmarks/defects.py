@@ -3,8 +3,6 @@
 All of them compile. The tests named are those in which a defect is looked for first.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 KINDS = ("edge", "type", "race", "leak", "error path")

@@ -1,7 +1,5 @@
 """How fast exact sums are over size, beside fast ones and other libraries' sums."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -32,7 +30,6 @@ def points(kept: Record) -> dict[str, dict[str, dict[float, float]]]:
 
 @plots.styled
 def speed_figure(kept: Record) -> Figure:
-    """Draw a panel a type."""
     figure = Figure(figsize=(10, 4.6), layout="constrained")
     where = title(kept["machine"])
     what = f"A sum's whole call, until the answer is on the host, {where}"
@@ -49,7 +46,6 @@ def speed_figure(kept: Record) -> Figure:
 
 
 def _draw(axes: Any, dtype: str, lines: dict[str, dict[float, float]]) -> None:
-    """Draw a line for everybody who adds."""
     for who, colour in COLOURS.items():
         rates = lines.get(who)
         if not rates:

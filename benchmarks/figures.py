@@ -8,8 +8,6 @@ otherwise), where parts measured earlier on the same machine stay. Exit status 1
 not met, or if a rung is slower than in the results that are kept.
 """
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys
@@ -51,7 +49,6 @@ GROUPS = {
 
 
 def pieces(part: str, measured: Pieces) -> Pieces:
-    """Name the pieces of a part."""
     return {f"{part}/{piece}": measure for piece, measure in measured.items()}
 
 
@@ -74,12 +71,10 @@ PARTS: Pieces = {
 
 
 def has_gpu() -> bool:
-    """Tell whether there is a GPU here."""
     return any(device.name.startswith("cuda") for device in gred.devices())
 
 
 def whole(part: str) -> str:
-    """Name the part that a piece belongs to."""
     return part.partition("/")[0]
 
 
@@ -110,7 +105,6 @@ def kept_rungs(machine: record.Record) -> dict[str, float]:
 
 
 def slower_rungs(before: dict[str, float], rows: Sequence[Figure]) -> Iterator[str]:
-    """Say which rungs are slower than before."""
     for row in rows:
         was = before.get(row["what"], 0) if row["part"] == "gpu" else 0
         if row["value"] < NO_SLOWER_THAN * was:
@@ -145,14 +139,12 @@ def measured(part: str) -> Iterator[Figure]:
 
 
 def shown(row: Figure) -> str:
-    """Write a row: what was measured, and its target."""
     target = row["at_least"] or row["at_most"]
     beside = f"  target {target:g}" if target else ""
     return f"{row['what']:<62} {row['value']:>9.4g} {row['unit']}{beside}"
 
 
 def main() -> int:
-    """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--part", type=parse_parts, help=f"from: {', '.join(NAMES)}")
     parser.add_argument("--out", type=Path, default=RESULTS, help="results folder")

@@ -7,8 +7,6 @@ A ratio is the better library's time over gred's. Times are medians of calls, on
 turns; a case takes a few calls or a few hundredths of a second.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import itertools
@@ -90,14 +88,12 @@ def by(shape: tuple[int, ...]) -> Callable[[Any], Any]:
 
 
 def flat(dtype: str, nbytes: int) -> Any:
-    """Draw an array; a large one repeats what was drawn."""
     n, kind = nbytes // KINDS[dtype].itemsize, KINDS[dtype].kind
     values = np.random.default_rng(0).random(min(n, PERIOD), np.float32)
     return np.resize((values > 0.5 if kind == "b" else values * 100).astype(dtype), n)
 
 
 def calls(op: str, x: Any, axis: Any) -> dict[str, Call]:
-    """List each library's call."""
     name = op.removeprefix(MASKED)
     ours, numpys = getattr(gred, name), getattr(np.linalg if name == "norm" else np, name)
     given = {} if name == op else {"where": mask_for(x)}
@@ -116,7 +112,6 @@ def calls(op: str, x: Any, axis: Any) -> dict[str, Call]:
 
 
 def mask_for(x: Any) -> Any:
-    """Draw a mask that shows two of three."""
     drawn = np.random.default_rng(1).random(min(x.size, PERIOD), np.float32) < 2 / 3
     return np.resize(drawn, x.shape)
 
@@ -224,12 +219,10 @@ def measure(
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """Split at commas."""
     return tuple(text.split(","))
 
 
 def main() -> None:
-    """Measure what is asked for, and print it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--mib", type=lambda text: tuple(map(int, text.split(","))), default=SIZES)
     parser.add_argument("--types", type=listed, default=TYPES)

@@ -8,8 +8,6 @@ arrays of two lengths, so that what a call costs by itself is left out. Then how
 be for threads to pay, awake and asleep: what the limits in csrc/cpu/tiles.c rest on.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import re
@@ -82,7 +80,6 @@ def pace(name: str, element: str) -> int:
 
 
 def measured() -> str:
-    """Write a row for each fold."""
     rows = ""
     for name in FOLDS:
         numbers = ", ".join(str(pace(name, element)) for element in ELEMENTS)
@@ -112,7 +109,6 @@ def shared_times(count: int, pause: float) -> str:
 
 
 def main() -> int:
-    """Measure, print, keep."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--write", action="store_true", help="keep what was found")
     parser.add_argument("--shared", action="store_true", help="see what sharing brings instead")

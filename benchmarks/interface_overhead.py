@@ -8,8 +8,6 @@ calls, the two functions turn about. Where no library has a GPU, the simulated d
 shows what an interface costs.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json
@@ -37,27 +35,22 @@ class Overhead(NamedTuple):
 
     @property
     def median(self) -> float:
-        """The median, in microseconds."""
         return float(np.median(self.seconds)) * 1e6
 
 
 def of_cupy() -> Any:
-    """Make an array of CuPy's."""
     return importlib.import_module("cupy").ones((4, 5), "float32")
 
 
 def of_torch() -> Any:
-    """Make a tensor of PyTorch's."""
     return importlib.import_module("torch").ones(4, 5, device="cuda")
 
 
 def of_numba() -> Any:
-    """Make an array of Numba's."""
     return importlib.import_module("numba.cuda").to_device(np.ones((4, 5), np.float32))
 
 
 def of_jax() -> Any:
-    """Make an array of JAX's, on its GPU."""
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     jax = importlib.import_module("jax")
     if jax.default_backend() != "gpu":
@@ -66,7 +59,6 @@ def of_jax() -> Any:
 
 
 def of_numpy() -> Any:
-    """Make an array of NumPy's."""
     return np.ones((4, 5), np.float32)
 
 
@@ -133,7 +125,6 @@ def measure_all() -> tuple[list[Overhead], dict[str, str]]:
 
 
 def show(rows: list[Overhead], missing: dict[str, str]) -> None:
-    """Print a table."""
     from rich.console import Console
     from rich.table import Table
 
@@ -152,7 +143,6 @@ def show(rows: list[Overhead], missing: dict[str, str]) -> None:
 
 
 def main() -> int:
-    """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--json", type=Path, help="write every sample there")
     given = parser.parse_args()

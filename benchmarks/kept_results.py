@@ -3,8 +3,6 @@
 A plot holds the digest of the data it shows, so a check needs no drawing.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -46,8 +44,6 @@ CAPTIONS = {
 
 
 class Results:
-    """The kept results: a folder a machine."""
-
     def __init__(self, folder: Path, page: Path) -> None:
         self.page = page
         self.folders = sorted(path for path in folder.glob("*") if path.is_dir())
@@ -74,20 +70,14 @@ class Results:
         return found[0][1] if found else None
 
     def link(self, path: Path) -> str:
-        """Name `path` as a link on the page does."""
         return Path(os.path.relpath(path, self.page.parent)).as_posix()
 
 
 def part_of(row: Record) -> str:
-    """Name the part of the figures that a row is of."""
     return str(row["part"]).partition("/")[0]
 
 
-# ---- plots ----
-
-
 def plots_of(results: Results, folder: Path, source: str) -> str:
-    """Show the plots of a file of results."""
     lines = [
         f"![{CAPTIONS[name]}]({results.link(folder / 'plots' / f'{name}.svg')})"
         for name in PLOTS[source]
@@ -107,9 +97,6 @@ def stale_plots(results: Results) -> Iterator[tuple[Path, str, Record]]:
                     yield path, function, kept
 
 
-# ---- texts ----
-
-
 def markdown_table(head: Sequence[str], aligned: str, rows: Sequence[Sequence[str]]) -> str:
     """Write a table; `aligned` has a letter a column, l or r."""
     rule = ["---:" if side == "r" else "---" for side in aligned]
@@ -118,7 +105,6 @@ def markdown_table(head: Sequence[str], aligned: str, rows: Sequence[Sequence[st
 
 
 def sentence(text: str) -> str:
-    """Begin with a capital letter."""
     return text[:1].upper() + text[1:]
 
 

@@ -3,8 +3,6 @@
 python benchmarks/ladder_times.py      write python/gred/cli/h200.json from the kept results
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from gred.cli import record

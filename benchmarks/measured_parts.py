@@ -1,7 +1,5 @@
 """The report of the ladder, of gred beside other libraries, of predictions, and of a sum's cost."""
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
 from collections.abc import Sequence
@@ -68,22 +66,17 @@ def _measured(row: Record | None, first: Record | None, limit: float) -> list[st
 
 
 def machine_part(results: Results) -> str:
-    """Describe the machine that the ladder was climbed on."""
     folder = results.shown()
     kept = results.read(folder, "ladder.json") if folder else None
     return machine_text(kept["machine"]) if kept else NOTHING
 
 
 def plots_part(results: Results) -> str:
-    """Show the plots of the machine whose ladder is shown."""
     folder = results.shown()
     if not folder:
         return NOTHING
     sources = [name for name in ("ladder.json", "sweep.json") if (folder / name).exists()]
     return "\n\n".join(plots_of(results, folder, source) for source in sources)
-
-
-# ---- other libraries ----
 
 
 def versus_part(results: Results) -> str:
@@ -127,9 +120,6 @@ def _summed_up(found: Sequence[Outcome]) -> str:
     ahead = sum(ratio >= 1 for ratio in ratios)
     average = units.speedup_text(mean_ratio(found) or 0)
     return f"Of {len(ratios)} cases with a peer, gred is ahead in {ahead}: {average} on average."
-
-
-# ---- predictions ----
 
 
 def roofline_part(results: Results) -> str:

@@ -7,8 +7,6 @@ run in which it is expected, then all. In the end, without any defect, what fail
     python benchmarks/mutations.py --only "tile of 32"    some; results of others stay
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -101,7 +99,6 @@ def keep(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> int:
-    """Try the defects that are asked for; 1 if one is not found."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", nargs="+", metavar="NAME", help="defects; by default all")
     parser.add_argument("--workers", default="auto", help="processes of pytest, as for its -n")

@@ -6,8 +6,6 @@
 A part of a page stands between `<!-- generated: NAME -->` and `<!-- end: NAME -->`.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys
@@ -45,7 +43,6 @@ PARTS = {
 
 
 def filled(text: str, results: Results) -> str:
-    """Renew every generated part of a page's text."""
     return MARKED.sub(
         lambda match: f"{match[1]}{PARTS[match[2]](results)}\n{match[4]}",
         text,
@@ -64,7 +61,6 @@ def check_parts(pages: Sequence[Path]) -> None:
 
 
 def main() -> int:
-    """Write or check."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--check", action="store_true", help="change nothing, only compare")
     parser.add_argument("--pages", type=Path, nargs="+", default=[ROOT / page for page in PAGES])

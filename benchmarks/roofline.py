@@ -8,8 +8,6 @@ blocks of 256, and last_block at 2^24 in blocks of 32, the only one where one bl
 All else checks it: other block sizes, other sizes, and ladder.json, which was measured later.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import gred
-from gred import prediction, scaled
+from gred import prediction
 from gred.cli import record
 from gred.cli.record import Record
 from gred.cli.roofline import row_record
-from gred.counting import Counts
+from gred.counting import Counters
 from gred.gpus import H200, Gpu
 
 RESULTS = Path(__file__).resolve().parent / "results" / "nvidia-h200"
@@ -45,16 +43,12 @@ class Point(NamedTuple):
     """One measured time, and what was counted of it."""
 
     row: Record
-    passes: list[tuple[int, Counts]]
-
-    def seconds(self, gpu: Gpu) -> float:
-        """Predict the time of all passes; the elements are int32."""
-        times = prediction.pass_times(self.passes, 4, gpu)
-        return gpu.start + sum(one.seconds for one in times)
+    counted: Counters
 
     def error(self, gpu: Gpu) -> float:
         """Give how far the prediction is from the measured time, as a share of that."""
-        return self.seconds(gpu) / (1e-9 * self.row["median_ns"]) - 1
+        predicted = prediction.predict_counted(self.counted, gpu).seconds
+        return predicted / (1e-9 * self.row["median_ns"]) - 1
 
 
 def is_fitted(row: Record) -> bool:
@@ -66,9 +60,8 @@ def is_fitted(row: Record) -> bool:
 
 
 def counted(row: Record) -> Point:
-    """Count what a row measured."""
     made = prediction.make_launch(row["method"], row["block_size"], np.int32, H200)
-    return Point(row, scaled.passes(made, row["size"]))
+    return Point(row, prediction.counted(made, row["size"]))
 
 
 def points(rows: Sequence[Record]) -> Iterator[Point]:
@@ -77,11 +70,8 @@ def points(rows: Sequence[Record]) -> Iterator[Point]:
         if row["number"] is None or row["size"] not in SIZES:
             continue
         point = counted(row)
-        if point.passes[0][1].blocks == row["grid"]:
+        if point.counted.passes[0].blocks == row["grid"]:
             yield point
-
-
-# ---- fitting ----
 
 
 def fitted(seen: Sequence[Point], gpu: Gpu) -> Gpu:
@@ -104,18 +94,13 @@ def _nudged(gpu: Gpu, name: str, share: float) -> Gpu:
     return gpu._replace(**{name: getattr(gpu, name) * np.exp(share)})
 
 
-# ---- kept ----
-
-
 def summed_up(errors: Sequence[float]) -> Record:
-    """Tell how good predictions are."""
     sizes = np.abs(errors)
     median, most = (record.digits(float(f(sizes))) for f in (np.median, np.max))
     return {"points": len(errors), "median": median, "most": most}
 
 
 def predicted(point: Point) -> Record:
-    """Set a prediction beside its measurement."""
     row = point.row
     told = gred.roofline(
         row["size"], method=row["method"], block_size=row["block_size"], dtype=np.int32

@@ -1,7 +1,5 @@
 """The report of targets and what was measured, along axes and of exact sums, too."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +11,6 @@ from gred.cli.record import Record
 
 
 def figures_part(results: Results) -> str:
-    """List targets and what was measured, machine by machine."""
     parts = []
     for _, kept in results.each("figures.json"):
         machine = next(iter(kept["machines"].values()))
@@ -37,12 +34,10 @@ def _figures(rows: Sequence[Record]) -> str:
 
 
 def shown_value(row: Record) -> str:
-    """Write what was measured."""
     return f"{row['value']:.3g} {row['unit']}"
 
 
 def shown_target(row: Record) -> str:
-    """Write the target."""
     if row["at_least"] is not None:
         return f"at least {row['at_least']:.3g}"
     return "-" if row["at_most"] is None else f"at most {row['at_most']:.3g}"
@@ -74,9 +69,6 @@ def groups_table(rows: Sequence[Record]) -> str:
     return markdown_table(["what", "cases", "target", "worst", "met"], "lrrll", table)
 
 
-# ---- along axes ----
-
-
 def axes_part(results: Results) -> str:
     """Show reductions along axes beside the limit and other libraries, if they are measured."""
     parts = []
@@ -93,9 +85,6 @@ def axes_part(results: Results) -> str:
         grouped = [row for row in rows if row["group"]]
         parts += [said, groups_table(grouped), plots_of(results, folder, "figures.json/axes")]
     return "\n\n".join(["## Along axes", *parts]) if parts else ""
-
-
-# ---- exact sums ----
 
 
 def exact_part(results: Results) -> str:

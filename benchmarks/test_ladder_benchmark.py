@@ -5,8 +5,6 @@
 The times are the kernels' own, from gred.kernel_time; each case also says its GB/s and read limit.
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

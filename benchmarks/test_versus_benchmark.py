@@ -6,8 +6,6 @@ Whole calls, until the answer is on the host; a group a case. Each case also say
 read limit. What a library lacks is skipped, and says why.
 """
 
-from __future__ import annotations
-
 import functools
 
 import pytest
@@ -32,8 +30,6 @@ def field():
 
 
 class Stages:
-    """The one stage that is set."""
-
     current: contest.Stage | None = None
 
     @classmethod

@@ -4,8 +4,6 @@ An index has none of the repository's files. Where the repository has an address
 begin with it; otherwise they become plain text, and pictures are left out.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

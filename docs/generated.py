@@ -5,8 +5,6 @@ prints, `commands` the help of all of them, `step` a rung with its figures, `gal
 of all rungs, and `members` the reference of names.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import shlex
@@ -14,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 import steps
 from docutils import nodes
@@ -48,13 +46,13 @@ class Records(SphinxDirective):
 
 def records_table(records: Any) -> str:
     """Write records as a table of Markdown; the column that names them is set as code."""
-    named = records.columns.index(type(records).__name__.lower().removesuffix("s"))
-    rows = [records.cells(record) for record in records]
+    titles, *rows = records.rows()
+    named = titles.index(type(records).__name__.lower().removesuffix("s"))
     for row in rows:
         names = row[named].split(" = ")
         row[:] = map(_escaped, row)
         row[named] = " = ".join(f"`{name}`" for name in names)
-    return markdown_table(records.columns, rows)
+    return markdown_table(titles, rows)
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -229,7 +227,7 @@ def without_last_blank_lines(app: Sphinx, page: nodes.document) -> None:
         block.children = [nodes.Text(block.rawsource)]
 
 
-def setup(app: Sphinx) -> dict[str, ClassVar[bool] | bool]:
+def setup(app: Sphinx) -> dict[str, bool]:
     """Tell Sphinx of the directives."""
     app.add_directive("records", Records)
     app.add_directive("command", Command)

@@ -1,7 +1,5 @@
 """The figures of the tutorial's steps, as text and SVG: what was measured and what is counted."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

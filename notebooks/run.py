@@ -4,8 +4,6 @@
 are compared by their kinds, and cells that are tagged `times` by nothing, for they show times.
 """
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import sys

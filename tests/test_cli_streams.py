@@ -306,7 +306,7 @@ def test_counts_fit_into_the_columns_and_are_all_explained(width, shown_in, monk
 
 
 def test_the_least_important_columns_go_first(monkeypatch):
-    columns = ladder._COLUMNS
+    columns = ladder._columns(None, None, 1.0, None)
     rows = [["12", "shared", "512", "1.00 ms", "1 %", "5", "9 %", "#", "1x", "right"]]
     table, seen = console.Table(columns, rows), []
     for width in range(200, 20, -1):

@@ -1,7 +1,5 @@
 """How fast arrays are summed that lie otherwise or elsewhere than flat on the GPU."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -73,7 +71,6 @@ def measure_layouts(cupy: Any) -> Iterator[Figure]:
 
 
 def measure_five_billion(cupy: Any) -> Iterator[Figure]:
-    """Sum 5 * 10^9 int8."""
     pattern = np.random.default_rng(0).integers(-100, 100, PATTERN_SIZE, np.int8)
     repeats = FIVE_BILLION // PATTERN_SIZE
     array = cupy.tile(cupy.asarray(pattern), repeats)
@@ -95,7 +92,6 @@ def measure_overhead() -> Iterator[Figure]:
 
 
 def host_matrix(rows: int) -> Any:
-    """Draw a random matrix on the host."""
     return np.random.default_rng(0).random((rows, rows), np.float32)
 
 

@@ -4,8 +4,6 @@ Device times, all measured alike: gred's goes into `out=`, what others allocate 
 Nothing is checked here: the tests do that.
 """
 
-from __future__ import annotations
-
 import itertools
 import multiprocessing
 import os
@@ -72,7 +70,6 @@ def shapes(elements: int) -> Iterator[Shape]:
 
 
 def plain(kind: str, shape: tuple[int, ...], axis: Axis) -> Shape:
-    """Take a shape as it is."""
     return Shape(f"{named(shape)} axis {axis}", kind, by(shape), axis)
 
 
@@ -93,12 +90,10 @@ def sliced(shape: tuple[int, int], axis: int) -> Iterator[Shape]:
 
 
 def viewed(shaped: Callable[[Any], Any], view: Callable[[Any], Any], flat: Any) -> Any:
-    """Take a view of a shaped array."""
     return view(shaped(flat))
 
 
 def named(shape: tuple[int, ...]) -> str:
-    """Spell a shape."""
     powers = {n: f"2^{n.bit_length() - 1}" for n in LENGTHS if n >= 1 << 16}
     return f"({', '.join('n' if n < 0 else powers.get(n, str(n)) for n in shape)})"
 
@@ -109,21 +104,16 @@ def by(shape: tuple[int, ...]) -> Callable[[Any], Any]:
 
 
 def cut(shape: tuple[int, ...], known: int, flat: Any) -> Any:
-    """Cut and shape."""
     return flat[: flat.size // known * known].reshape(shape)
 
 
 def cases(elements: int) -> Iterator[tuple[Shape, str]]:
-    """List shapes and their reductions."""
     return ((shape, op) for shape in shapes(elements) for op in ops_of(shape))
 
 
 def ops_of(shape: Shape) -> list[str]:
     """List the reductions of a shape; NumPy's argmax takes one axis."""
     return [op for op in OPS if op != "argmax" or isinstance(shape.axis, int)]
-
-
-# ---- libraries ----
 
 
 class Gpu:
@@ -136,7 +126,6 @@ class Gpu:
 
     @cached_property
     def jax(self) -> Any:
-        """JAX, or None."""
         return jax_here()
 
     def limit(self, nbytes: int) -> float:
@@ -148,13 +137,11 @@ class Gpu:
         return self._limits[near]
 
     def array(self, dtype: str, nbytes: int) -> Any:
-        """Draw numbers of either sign."""
         size = nbytes // np.dtype(dtype).itemsize
         drawn = np.random.default_rng(0).integers(-100, 100, min(size, DRAWN)).astype(dtype)
         return self.cupy.tile(self.cupy.asarray(drawn), -(-size // drawn.size))[:size]
 
     def calls(self, op: str, view: Any, axis: Axis) -> dict[str, Call]:
-        """List the calls that are queued on the stream."""
         of_cupy = getattr(self.cupy, op)
         tensor = self.torch.as_tensor(view, device="cuda")
         return {
@@ -211,13 +198,11 @@ def torch_reduces(torch: Any, op: str, tensor: Any, axis: Axis) -> Any:
 
 
 def shape_left(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
-    """Name the results' shape."""
     reduced = (axis,) if isinstance(axis, int) else axis
     return tuple(n for place, n in enumerate(shape) if place not in reduced)
 
 
 def result_type(op: str, dtype: Any) -> Any:
-    """Ask NumPy for the results' type."""
     return getattr(np, op)(np.zeros((1, 1), dtype), axis=1).dtype
 
 
@@ -234,12 +219,8 @@ def bytes_read(view: Any) -> int:
 
 
 def bytes_moved(op: str, view: Any, axis: Axis) -> int:
-    """Count what is read and what is written."""
     results = int(np.prod(shape_left(view.shape, axis)))
     return bytes_read(view) + results * int(result_type(op, view.dtype).itemsize)
-
-
-# ---- rows ----
 
 
 def measure(dtype: str, nbytes: int, gpu: Gpu | None = None) -> Iterator[Figure]:

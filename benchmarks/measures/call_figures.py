@@ -1,7 +1,5 @@
 """What a call costs on a GPU, beside an empty kernel's launch and beside other libraries' calls."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Iterator
@@ -44,7 +42,6 @@ def measure_calls() -> Iterator[Figure]:
 
 
 def peers() -> tuple[Any, Any]:
-    """Import what gred is measured beside."""
     try:
         import cupy
         import torch

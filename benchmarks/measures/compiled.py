@@ -1,7 +1,5 @@
 """Libraries of a few lines that nvcc compiles where it is measured."""
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 import subprocess

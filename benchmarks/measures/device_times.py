@@ -5,8 +5,6 @@ each call other memory is read, so that the caches hold nothing of the array; we
 would write it back while the call is measured.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -53,7 +51,6 @@ class DeviceTimes:
             yield
 
     def seconds(self, call: Call) -> float:
-        """Measure a call once."""
         before, after = self._cupy.cuda.Event(), self._cupy.cuda.Event()
         self._delay((1,), (1,), (np.uint64(DELAY_NS),))
         self._other.max(out=self._greatest)

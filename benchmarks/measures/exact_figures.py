@@ -7,8 +7,6 @@ host's are whole calls, of `exact_on_host.py`. CUB's reproducible sums are there
 that have them (`reproducible_cub.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cached_property, partial
@@ -73,7 +71,6 @@ DATA: dict[str, Draw] = {
 
 
 def drawn(draw: Draw, dtype: str, size: int) -> Any:
-    """Draw some elements, as any part of the data has them."""
     return draw(np.random.default_rng(0), min(size, DRAWN)).astype(dtype)
 
 
@@ -90,7 +87,6 @@ class Bench(Gpu):
 
     @cached_property
     def cub(self) -> Any:
-        """CUB's reproducible sums, or None."""
         return reproducible_cub.compiled_sums()
 
     def has_cub(self, array: Any) -> bool:
@@ -106,7 +102,6 @@ class Bench(Gpu):
         return calls
 
     def queued(self, array: Any) -> dict[str, Call]:
-        """List the sums that stay on the GPU."""
         if isinstance(array, self.torch.Tensor):
             out = self.torch.zeros((), dtype=array.dtype, device="cuda")
         else:
@@ -123,7 +118,6 @@ class Bench(Gpu):
         return calls
 
     def answered(self, array: Any) -> dict[str, Call]:
-        """List the sums whose answer comes to the host."""
         others: dict[str, Call] = {
             name: partial(brought, call) for name, call in self.others(array).items()
         }
@@ -137,11 +131,7 @@ class Bench(Gpu):
 
 
 def brought(call: Call) -> Any:
-    """Bring an answer to the host."""
     return call().item()
-
-
-# ---- rows ----
 
 
 def measure_large(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:

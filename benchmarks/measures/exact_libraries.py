@@ -4,8 +4,6 @@ None of them is needed: https://pypi.org/project/xsum/ is Neal's superaccumulato
 K-fold precision or by math.fsum, and crick's summary has a sum, which is a rounded one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module

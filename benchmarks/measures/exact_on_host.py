@@ -1,7 +1,5 @@
 """Exact sums on the host, beside gred's fast ones, NumPy's, Python's math.fsum and packages'."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -43,7 +41,6 @@ def normal(dtype: str, nbytes: int) -> Any:
 
 
 def measure(typical: Typical) -> Iterator[Figure]:
-    """Measure on two cores."""
     for dtype in TYPES:
         for nbytes, bound in TINY.items():
             yield beside_numpy_when_small(typical, dtype, nbytes, bound)
@@ -55,7 +52,6 @@ def measure(typical: Typical) -> Iterator[Figure]:
 
 
 def measure_many_cores(typical: Typical) -> Iterator[Figure]:
-    """Measure on 16 cores."""
     for dtype in TYPES:
         for nbytes in MANY_CORES_SIZES:
             yield from beside_others(
@@ -64,7 +60,6 @@ def measure_many_cores(typical: Typical) -> Iterator[Figure]:
 
 
 def measure_axes(typical: Typical) -> Iterator[Figure]:
-    """Measure results along axes on two cores."""
     for dtype in TYPES:
         flat = normal(dtype, AXES_SIZE)
         for n in ALONG:
@@ -81,7 +76,6 @@ def measure_axes(typical: Typical) -> Iterator[Figure]:
 
 
 def seconds_of(typical: Typical, array: Any, axis: int | None = None) -> dict[str, float]:
-    """Measure an array's sums."""
     return typical(
         {
             "exact": lambda: gred.sum(array, axis, method="exact"),
@@ -130,7 +124,6 @@ def beside_fsum(typical: Typical) -> Figure:
 
 
 def beside_libraries(typical: Typical) -> Iterator[Figure]:
-    """Compare with the packages that are here."""
     libraries = exact_libraries.sums()
     for n in LIBRARIES_SIZES if libraries else ():
         array = normal("float64", 8 * n)

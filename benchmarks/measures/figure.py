@@ -1,7 +1,5 @@
 """One row of the figures, with its target."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,5 +45,4 @@ def figure(
 
 
 def terabytes(timed: Any, seconds: Any) -> list[float]:
-    """Turn samples into TB/s."""
     return [float(timed.nbytes / second * 1e-12) for second in seconds]

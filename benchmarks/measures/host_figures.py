@@ -4,8 +4,6 @@ A ratio is NumPy's time over gred's, or another library's. Times are medians of 
 each library by turns.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -121,7 +119,6 @@ def array_of(dtype: str, nbytes: int, op: str) -> Any:
 
 
 def drawn(n: int, kind: str, op: str) -> Any:
-    """Draw what `array_of` repeats."""
     if op in ("any", "all"):
         return np.full(n, op == "all")
     if kind == "b":
@@ -136,7 +133,6 @@ def numpy_call(op: str) -> Callable[[Any], Any]:
 
 
 def ratio(array: Any, op: str) -> tuple[float, float]:
-    """Compare with NumPy: its time over gred's, and gred's."""
     ours, numpys = getattr(gred, op), numpy_call(op)
     with np.errstate(all="ignore"):
         least = typical({"gred": lambda: ours(array), "NumPy": lambda: numpys(array)})
@@ -144,13 +140,9 @@ def ratio(array: Any, op: str) -> tuple[float, float]:
 
 
 def shown(nbytes: int) -> str:
-    """Spell a size."""
     if nbytes < KIB:
         return f"{nbytes} B"
     return f"{nbytes // MIB} MiB" if nbytes >= MIB else f"{nbytes // KIB} KiB"
-
-
-# ---- rows ----
 
 
 def measure(name: str) -> Iterator[Figure]:
@@ -297,7 +289,6 @@ def bottleneck_call(array: Any, op: str) -> Call:
 
 
 def numexpr_call(array: Any, op: str) -> Call:
-    """Have NumExpr evaluate an expression."""
     import numexpr
 
     expression = f"{op}(array)"
@@ -323,7 +314,6 @@ def measure_busy(op: str, nbytes: int) -> Iterator[Figure]:
 def pieces(
     name: str, sizes: tuple[int, ...], measure: Callable[[str, int], Iterator[Figure]]
 ) -> Iterator[tuple[str, Work]]:
-    """Divide work by reduction and size."""
     for op in REDUCTIONS:
         for nbytes in sizes:
             piece = f"{name}/{op}/{shown(nbytes).replace(' ', '')}"

@@ -1,7 +1,5 @@
 """How fast every rung of the ladder is, the best ones on 4 GiB, and what the device can read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,7 +38,6 @@ LARGE_TARGET = 4.2
 
 
 def measure_gpu() -> Iterator[Figure]:
-    """Measure every rung, the best on 4 GiB, and what the device can read."""
     device = options.resolve_device("cuda").name
     for nbytes, published in READ_LIMITS.items():
         limit = gred.read_limit(device, nbytes)

@@ -1,7 +1,5 @@
 """How long it takes to import, to build and to test the project."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -79,7 +77,6 @@ def build(architectures: str) -> tuple[float, int]:
 
 
 def measure_tests() -> Iterator[Figure]:
-    """Run all tests on two cores."""
     with cores(2):
         start = time.perf_counter()
         subprocess.run([sys.executable, "-m", "pytest", "-q"], cwd=ROOT, check=True)

@@ -1,7 +1,5 @@
 """What the reductions beside the ladder's cost, and what two GPUs give."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -50,7 +48,6 @@ def measure_reductions() -> Iterator[Figure]:
 
 
 def on_gpu(array: Any) -> Any:
-    """Copy an array to the GPU, with CuPy."""
     try:
         import cupy
     except ImportError:

@@ -5,8 +5,6 @@ They came with CCCL 3.1, after CUDA 13.0. Newer headers than a toolkit's are the
 is measured.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import site
@@ -128,7 +126,6 @@ def candidates() -> Iterator[Path]:
 
 
 def headers() -> Path | None:
-    """Find headers of which CUB has such sums."""
     return next((folder for folder in candidates() if has_such_sums(folder)), None)
 
 
@@ -145,7 +142,6 @@ def compiled_sums() -> Any:
 
 
 def checked(error: int) -> None:
-    """Raise what CUDA says."""
     if error:
         raise RuntimeError(f"CUB fails with {error}")
 

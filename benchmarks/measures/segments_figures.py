@@ -4,8 +4,6 @@ Device times, measured as those along axes are. CUB's is that of a program of on
 compiles where there is one.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -36,7 +34,6 @@ extern "C" int segmented_sum(void *workspace, size_t *bytes, const float *values
 
 
 def equal(segments: int) -> np.ndarray[Any, Any]:
-    """Have all segments of one length."""
     return np.full(segments, MEAN)
 
 
@@ -66,14 +63,12 @@ class Segments(NamedTuple):
 
     @property
     def moved(self) -> int:
-        """Count the bytes that are read and written."""
         count = self.offsets.size - 1
         size = int(self.values.dtype.itemsize)
         return int(self.values.size) * size + count * (8 + size)
 
 
 def draw(gpu: Gpu, lengths: np.ndarray[Any, Any]) -> Segments:
-    """Draw an array of segments of some lengths."""
     ends = np.concatenate([[0], np.cumsum(lengths)])
     values = gpu.array(TYPE, int(ends[-1]) * np.dtype(TYPE).itemsize)
     return Segments(values, gpu.cupy.asarray(ends))
@@ -111,7 +106,6 @@ def call_of_cub(gpu: Gpu, library: Any, segments: Segments) -> Call:
 
 
 def calls(gpu: Gpu, segments: Segments, cub: Any) -> dict[str, Call]:
-    """List the calls that are queued on the stream."""
     torch, stream = gpu.torch, gpu.times.stream
     values, offsets = segments.values, segments.offsets
     begins, out = offsets[:-1], gpu.cupy.empty(offsets.size - 1, TYPE)
@@ -126,9 +120,6 @@ def calls(gpu: Gpu, segments: Segments, cub: Any) -> dict[str, Call]:
     if cub:
         listed["CUB"] = call_of_cub(gpu, cub, segments)
     return listed
-
-
-# ---- rows ----
 
 
 def measure(

@@ -3,8 +3,6 @@
 Run as a program it is the worker that is held to them: the seconds go to standard output.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -4,8 +4,6 @@ A ratio is the time of the quickest other way to write the call over gred's. Of 
 each library, the quickest counts: other processes make times longer and never shorter.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """What times calls: once, by turns, in several threads together, on some of the cores."""
 
-from __future__ import annotations
-
 import os
 import random
 import threading
@@ -30,7 +28,6 @@ def environment() -> dict[str, str]:
 
 
 def once(call: Call) -> float:
-    """Call, and return the seconds that it took."""
     start = time.perf_counter()
     call()
     return time.perf_counter() - start

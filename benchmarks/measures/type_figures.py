@@ -4,8 +4,6 @@ What speaks of the limit is device time; what speaks of other libraries is whole
 answer is on the host, in turns. Nothing is checked here: `python -m gred versus` does that.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -132,7 +130,6 @@ class Bench:
         return self._limits[nbytes]
 
     def forget(self) -> None:
-        """Give back what the last stage had."""
         self._limits.clear()
         for library in self.peers.values():
             library.release()
@@ -156,7 +153,6 @@ class Stage:
             self.masks = [tile(mask, repeats)[: case.size] for _ in range(2)]
 
     def given(self, library: Library, case: Case) -> list[tuple[Any, ...]]:
-        """Make what the library's function is called with, a tuple a copy."""
         flats = self.arrays
         if library.key == "torch" or (library.ours and case.type.name == "bfloat16"):
             flats = [self._tensor(array, case) for array in flats]
@@ -170,7 +166,6 @@ class Stage:
 
 
 def measure_types(bench: Bench | None = None, nbytes: int = GIB) -> Iterator[Figure]:
-    """Measure all cases that have a target, then CUB's."""
     bench = bench or _on_gpu()
     asked = cases_with_targets(nbytes)
     for library in bench.peers.values():
@@ -206,7 +201,6 @@ def cases_with_targets(nbytes: int) -> list[Case]:
 
 
 def target_of(case: Case) -> Target:
-    """Find the target of a case."""
     reduction, kind, layout = case.series
     return next(
         p for p in TARGETS if reduction in p.reductions and kind in p.types and layout in p.layouts

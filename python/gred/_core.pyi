@@ -1,9 +1,9 @@
 import sys
 from contextvars import ContextVar
-from typing import Any, Protocol, SupportsIndex, TypeAlias, TypedDict, TypeVar, final, overload
+from typing import Any, Protocol, SupportsIndex, TypeAlias, TypedDict, final
 
 from numpy.typing import ArrayLike, DTypeLike
-from typing_extensions import Unpack
+from typing_extensions import TypeVar, Unpack
 
 cuda: str
 architectures: str
@@ -12,7 +12,7 @@ workspace_limit: ContextVar[int]
 
 _Array: TypeAlias = ArrayLike | Any
 _Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | None
-_Out = TypeVar("_Out")
+_Out = TypeVar("_Out", default=Any)
 
 class CudaError(RuntimeError):
     call: str
@@ -46,8 +46,8 @@ class DeviceMemory:
         self, shape: tuple[int, ...], type_name: str, stream: int, versioned: bool, /
     ) -> Any: ...
 
-# Reductions, by their parameters. What is given as `out` is what is returned; where it is left out,
-# the first of two overloads matches. Every reduction takes these keywords besides its own.
+# Reductions, by their parameters. What is given as `out` is what is returned. Every reduction takes
+# these keywords besides its own.
 class _Launch(TypedDict, total=False):
     method: str
     block_size: int | None
@@ -55,25 +55,12 @@ class _Launch(TypedDict, total=False):
     stream: Any
 
 class _Sum(Protocol):
-    @overload
     def __call__(
         self,
         a: _Array,
         axis: _Axes = None,
         dtype: DTypeLike | None = None,
-        out: None = None,
-        keepdims: SupportsIndex = False,
-        initial: Any = ...,
-        where: ArrayLike = True,
-        **options: Unpack[_Launch],
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self,
-        a: _Array,
-        axis: _Axes = None,
-        dtype: DTypeLike | None = None,
-        out: _Out = ...,
+        out: _Out | None = None,
         keepdims: SupportsIndex = False,
         initial: Any = ...,
         where: ArrayLike = True,
@@ -81,25 +68,11 @@ class _Sum(Protocol):
     ) -> _Out: ...
 
 class _Extreme(Protocol):
-    @overload
     def __call__(
         self,
         a: _Array,
         axis: _Axes = None,
-        out: None = None,
-        keepdims: SupportsIndex = False,
-        initial: Any = ...,
-        where: ArrayLike = True,
-        *,
-        dtype: DTypeLike | None = None,
-        **options: Unpack[_Launch],
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self,
-        a: _Array,
-        axis: _Axes = None,
-        out: _Out = ...,
+        out: _Out | None = None,
         keepdims: SupportsIndex = False,
         initial: Any = ...,
         where: ArrayLike = True,
@@ -109,25 +82,12 @@ class _Extreme(Protocol):
     ) -> _Out: ...
 
 class _Mean(Protocol):
-    @overload
     def __call__(
         self,
         a: _Array,
         axis: _Axes = None,
         dtype: DTypeLike | None = None,
-        out: None = None,
-        keepdims: SupportsIndex = False,
-        *,
-        where: ArrayLike = True,
-        **options: Unpack[_Launch],
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self,
-        a: _Array,
-        axis: _Axes = None,
-        dtype: DTypeLike | None = None,
-        out: _Out = ...,
+        out: _Out | None = None,
         keepdims: SupportsIndex = False,
         *,
         where: ArrayLike = True,
@@ -135,28 +95,12 @@ class _Mean(Protocol):
     ) -> _Out: ...
 
 class _Variance(Protocol):
-    @overload
     def __call__(
         self,
         a: _Array,
         axis: _Axes = None,
         dtype: DTypeLike | None = None,
-        out: None = None,
-        ddof: float = 0,
-        keepdims: SupportsIndex = False,
-        *,
-        where: ArrayLike = True,
-        mean: Any = ...,
-        correction: float = ...,
-        **options: Unpack[_Launch],
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self,
-        a: _Array,
-        axis: _Axes = None,
-        dtype: DTypeLike | None = None,
-        out: _Out = ...,
+        out: _Out | None = None,
         ddof: float = 0,
         keepdims: SupportsIndex = False,
         *,
@@ -167,23 +111,11 @@ class _Variance(Protocol):
     ) -> _Out: ...
 
 class _Logical(Protocol):
-    @overload
     def __call__(
         self,
         a: _Array,
         axis: _Axes = None,
-        out: None = None,
-        keepdims: SupportsIndex = False,
-        *,
-        where: ArrayLike = True,
-        **options: Unpack[_Launch],
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self,
-        a: _Array,
-        axis: _Axes = None,
-        out: _Out = ...,
+        out: _Out | None = None,
         keepdims: SupportsIndex = False,
         *,
         where: ArrayLike = True,
@@ -191,47 +123,23 @@ class _Logical(Protocol):
     ) -> _Out: ...
 
 class _Count(Protocol):
-    @overload
     def __call__(
         self,
         a: _Array,
         axis: _Axes = None,
         *,
         keepdims: SupportsIndex = False,
-        out: None = None,
-        where: ArrayLike = True,
-        **options: Unpack[_Launch],
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self,
-        a: _Array,
-        axis: _Axes = None,
-        *,
-        keepdims: SupportsIndex = False,
-        out: _Out = ...,
+        out: _Out | None = None,
         where: ArrayLike = True,
         **options: Unpack[_Launch],
     ) -> _Out: ...
 
 class _Position(Protocol):
-    @overload
     def __call__(
         self,
         a: _Array,
         axis: SupportsIndex | None = None,
-        out: None = None,
-        *,
-        keepdims: SupportsIndex = False,
-        where: ArrayLike = True,
-        **options: Unpack[_Launch],
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self,
-        a: _Array,
-        axis: SupportsIndex | None = None,
-        out: _Out = ...,
+        out: _Out | None = None,
         *,
         keepdims: SupportsIndex = False,
         where: ArrayLike = True,
@@ -239,24 +147,11 @@ class _Position(Protocol):
     ) -> _Out: ...
 
 class _Range(Protocol):
-    @overload
     def __call__(
         self,
         a: _Array,
         axis: _Axes = None,
-        out: None = None,
-        keepdims: SupportsIndex = False,
-        *,
-        dtype: DTypeLike | None = None,
-        where: ArrayLike = True,
-        **options: Unpack[_Launch],
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self,
-        a: _Array,
-        axis: _Axes = None,
-        out: _Out = ...,
+        out: _Out | None = None,
         keepdims: SupportsIndex = False,
         *,
         dtype: DTypeLike | None = None,
@@ -265,7 +160,6 @@ class _Range(Protocol):
     ) -> _Out: ...
 
 class _Norm(Protocol):
-    @overload
     def __call__(
         self,
         x: _Array,
@@ -274,20 +168,7 @@ class _Norm(Protocol):
         keepdims: SupportsIndex = False,
         *,
         dtype: DTypeLike | None = None,
-        out: None = None,
-        where: ArrayLike = True,
-        **options: Unpack[_Launch],
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self,
-        x: _Array,
-        ord: float | None = None,
-        axis: _Axes = None,
-        keepdims: SupportsIndex = False,
-        *,
-        dtype: DTypeLike | None = None,
-        out: _Out = ...,
+        out: _Out | None = None,
         where: ArrayLike = True,
         **options: Unpack[_Launch],
     ) -> _Out: ...
@@ -311,6 +192,7 @@ argmin: _Position
 argmax: _Position
 ptp: _Range
 norm: _Norm
+describe: Any  # gred.describe has its types
 
 def minmax(
     a: ArrayLike | Any,
@@ -324,20 +206,6 @@ def minmax(
     device: str | None = None,
     stream: Any = None,
 ) -> tuple[Any, Any]: ...
-def describe(
-    a: ArrayLike | Any,
-    /,
-    ddof: float = 0,
-    *,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    keepdims: SupportsIndex = False,
-    method: str = "auto",
-    block_size: int | None = None,
-    dtype: DTypeLike | None = None,
-    device: str | None = None,
-    where: ArrayLike = True,
-    stream: Any = None,
-) -> tuple[Any, ...]: ...
 def parse(a: Any, /) -> None: ...
 def nothing(*arguments: Any) -> None: ...
 def threads(most: int, /) -> int: ...
@@ -362,17 +230,7 @@ def read_limit(
     device: str | None = None, nbytes: int = ..., /, **options: Any
 ) -> tuple[Any, ...]: ...
 def launch_limit(device: str | None = None, /, **options: Any) -> tuple[Any, ...]: ...
-def reduceat(
-    op: str,
-    values: Any,
-    offsets: Any,
-    dtype: Any,
-    out: Any,
-    may_be_empty: bool,
-    device: Any,
-    stream: Any,
-    /,
-) -> Any: ...
+def reduceat(op: str, values: Any, offsets: Any, /, *others: Any) -> Any: ...
 def counters(a: Any, op: str = "sum", /, **options: Any) -> tuple[Any, ...]: ...
 def substitute(
     device: str, method: str, data_blocks: int, plain: int, counting: int, shared_bytes: int, /

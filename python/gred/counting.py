@@ -103,31 +103,30 @@ class Counts(NamedTuple):
 
 
 class Passes(Records):
-    """The counts of a call's launches."""
+    """The counts of a call's launches, as a profiler's table of a launch begins."""
 
     __slots__ = ()
-
     columns = (
-        "blocks",
-        "global loads: requests, sectors, efficiency",
-        "stores",
-        "shared loads: wavefronts, conflicts",
-        "stores",
-        "lanes",
+        ("blocks", lambda c: f"{c.blocks:,}"),
+        ("global loads: requests, sectors, efficiency", lambda c: _global(c, "load")),
+        ("stores", lambda c: _global(c, "store")),
+        ("shared loads: wavefronts, conflicts", lambda c: _shared(c, "load")),
+        ("stores", lambda c: _shared(c, "store")),
+        ("lanes", lambda c: None if c.active_lanes is None else f"{c.active_lanes:.1f}"),
     )
 
-    def cells(self, record: Counts) -> list[str]:
-        """Give what a profiler's table of a launch begins with."""
-        return [
-            f"{record.blocks:,}",
-            _global(record.global_load_requests, record.global_load_sectors)
-            + _percent(record.global_load_efficiency),
-            _global(record.global_store_requests, record.global_store_sectors)
-            + _percent(record.global_store_efficiency),
-            f"{record.shared_load_wavefronts:,}, {record.shared_load_conflicts:,}",
-            f"{record.shared_store_wavefronts:,}, {record.shared_store_conflicts:,}",
-            "" if record.active_lanes is None else f"{record.active_lanes:.1f}",
-        ]
+
+def _global(counts: Counts, what: str) -> str:
+    requests, sectors, efficiency = (
+        getattr(counts, f"global_{what}_{name}") for name in ("requests", "sectors", "efficiency")
+    )
+    share = "" if efficiency is None else f", {efficiency:.0%}"
+    return f"{requests:,}, {sectors:,}{share}"
+
+
+def _shared(counts: Counts, what: str) -> str:
+    names = (f"shared_{what}_wavefronts", f"shared_{what}_conflicts")
+    return ", ".join(f"{getattr(counts, name):,}" for name in names)
 
 
 class Counters(NamedTuple):
@@ -160,41 +159,12 @@ def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def _percent(share: float | None) -> str:
-    return "" if share is None else f", {share:.0%}"
-
-
-def _global(requests: int, sectors: int) -> str:
-    return f"{requests:,}, {sectors:,}"
-
-
-# ---- from what C counted ----
-
-_EVENTS = (
-    "global_load",
-    "global_store",
-    "shared_load",
-    "shared_store",
-    "atomic",
-    "shuffle",
-    "merge",
-    "block_barrier",
-    "warp_barrier",
-    "grid_barrier",
-    "dependent_global_load",
-    "bulk_copy",
-    "mbarrier_wait",
-    "cluster_barrier",
-)
-# Of these the requests alone are told.
-_ALONE = {e for e in _EVENTS if e.endswith(("barrier", "wait")) or e.startswith("dependent")}
-_TRANSFERS = {
-    "global_load": "sectors",
-    "global_store": "sectors",
-    "shared_load": "wavefronts",
-    "shared_store": "wavefronts",
-    "bulk_copy": "sectors",
-}
+# In the order of what is counted of them.
+_EVENTS = [
+    name.removesuffix("_requests").removesuffix("s")
+    for name in Counts._fields
+    if name.endswith(("_requests", "_barriers", "_waits", "_loads"))
+]
 
 
 def place_of(path: str) -> str:
@@ -202,68 +172,44 @@ def place_of(path: str) -> str:
     return normpath(path).rpartition("kernels/")[2]
 
 
-def _line(tally: tuple[Any, ...]) -> Line:
-    path, number, event, of_lane, requests, lanes, transfers, conflicts = tally
-    nbytes = lanes * of_lane
-    return Line(place_of(path), number, event, requests, lanes, nbytes, transfers, conflicts)
-
-
 def merged(lines: Iterable[Line]) -> tuple[Line, ...]:
     """Add up what is of one line and one event, in the order of the source."""
     totals: dict[tuple[str, int, int], Line] = {}
     for line in lines:
         key = (line.file, line.number, _EVENTS.index(line.event))
-        other = totals.get(key)
-        more = line if other is None else map(operator.add, line[3:], other[3:])
-        totals[key] = line if other is None else Line(*line[:3], *more)
+        if key in totals:
+            line = Line(*line[:3], *map(operator.add, line[3:], totals[key][3:]))
+        totals[key] = line
     return tuple(totals[key] for key in sorted(totals))
 
 
 def counts_of(blocks: int, block_size: int, lines: tuple[Line, ...]) -> Counts:
-    """Sum the lines up, event by event."""
-    sums: dict[str, int] = dict.fromkeys(Counts._fields[2:-1], 0)
-    for line in lines:
-        if line.event in _ALONE:
-            sums[line.event + "s"] += line.requests
-            continue
-        sums[f"{line.event}_requests"] += line.requests
-        sums[f"{line.event}_lanes"] += line.lanes
-        if line.event in _TRANSFERS:
-            sums[f"{line.event}_{_TRANSFERS[line.event]}"] += line.transfers
-            sums[f"{line.event}_nbytes"] += line.nbytes
-        if line.event.startswith("shared"):
-            sums[f"{line.event}_conflicts"] += line.conflicts
-    counts = Counts._make([blocks, blocks * block_size, *sums.values(), lines])
-    return _barriers_of_all(counts, block_size)
+    """Sum the lines up, event by event, as far as `Counts` tells.
+
+    Warps come to a barrier one by one; it counts once for a block, or a grid.
+    """
+    warps = block_size // WARP
+    sums = dict.fromkeys(Counts._fields[2:-1], 0)
+    for _, _, event, requests, lanes, nbytes, transfers, conflicts in lines:
+        told = {"s": requests, "_requests": requests, "_lanes": lanes, "_nbytes": nbytes}
+        told |= {"_sectors": transfers, "_wavefronts": transfers, "_conflicts": conflicts}
+        for what, count in told.items():
+            if event + what in sums:
+                sums[event + what] += count
+    for name in ("block_barriers", "mbarrier_waits", "cluster_barriers"):
+        sums[name] //= warps
+    sums["grid_barriers"] //= blocks * warps
+    return Counts(blocks, blocks * block_size, **sums, lines=lines)
 
 
-def _barriers_of_all(counts: Counts, block_size: int) -> Counts:
-    """Count a barrier once for all warps of a block, or of a grid, which come to it one by one."""
-    warps = counts.threads // WARP
-    return counts._replace(
-        block_barriers=counts.block_barriers // (block_size // WARP),
-        mbarrier_waits=counts.mbarrier_waits // (block_size // WARP),
-        cluster_barriers=counts.cluster_barriers // (block_size // WARP),
-        grid_barriers=counts.grid_barriers // warps,
-    )
-
-
-def _pass(launch: tuple[Any, ...]) -> Counts:
+def counts_of_launch(launch: Sequence[Any]) -> Counts:
+    """Make the counts of what C has counted of a launch."""
     grid, block_size, tallies, *_ = launch
-    return counts_of(grid, block_size, merged(map(_line, tallies)))
-
-
-def _total(passes: Iterable[Counts]) -> Counts:
-    rows = [Counts()[:-1], *(one[:-1] for one in passes)]
-    lines = merged(line for one in passes for line in one.lines)
-    return Counts._make([*map(sum, zip(*rows, strict=True)), lines])
-
-
-def counters_from(
-    op: str, told: Sequence[Any], multiprocessors: int, result: Any, launches: Iterable[Any]
-) -> Counters:
-    """Make the record of what C has told and counted."""
-    return counters_of(op, told, multiprocessors, result, map(_pass, launches))
+    lines = [
+        Line(place_of(path), number, event, requests, lanes, lanes * nbytes, transfers, conflicts)
+        for path, number, event, nbytes, requests, lanes, transfers, conflicts in tallies
+    ]
+    return counts_of(grid, block_size, merged(lines))
 
 
 def counters_of(
@@ -271,7 +217,10 @@ def counters_of(
 ) -> Counters:
     """Make the record of what each launch counts."""
     passes = Passes(counts)
-    return Counters._make([op, *told, multiprocessors, passes, _total(passes), result])
+    rows = [Counts()[:-1], *(one[:-1] for one in passes)]
+    lines = merged(line for one in passes for line in one.lines)
+    total = Counts._make([*map(sum, zip(*rows, strict=True)), lines])
+    return Counters._make([op, *told, multiprocessors, passes, total, result])
 
 
 def counters(
@@ -331,4 +280,4 @@ def counters(
     number = number_from(multiprocessors, "multiprocessors", 1024)
     row = _core.counters(a, op, **options, device="simulated", multiprocessors=number, room=0)
     *told, result, launches = row
-    return counters_from(op, told, number, result, launches)
+    return counters_of(op, told, number, result, map(counts_of_launch, launches))

@@ -12,9 +12,7 @@ scheduler, and every number of workers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -47,15 +45,15 @@ def _add(block: Any, axis: _Axis, keepdims: bool, computing_meta: bool = False) 
     return block if computing_meta else sums_of(block, _axes(axis, block.ndim))
 
 
-def _flat(blocks: Any) -> Iterator[Partials]:
+def _flat(blocks: Any) -> list[Partials]:
     """Dask nests lists as deep as there are axes."""
-    if not isinstance(blocks, list):
-        return iter([blocks])
-    return chain.from_iterable(map(_flat, blocks))
+    return (
+        [one for block in blocks for one in _flat(block)] if isinstance(blocks, list) else [blocks]
+    )
 
 
 def _combine(blocks: Any, axis: _Axis, keepdims: bool) -> Partials:
-    return merged(list(_flat(blocks)))
+    return merged(_flat(blocks))
 
 
 def _finish(blocks: Any, axis: _Axis, keepdims: bool, result: DTypeLike, divided: bool) -> Any:
@@ -74,18 +72,15 @@ def _wrap(block: Any, axis: _Axis, keepdims: bool, result: DTypeLike, is_last: b
 
 def _products(a: Any, b: Any, result: np.dtype[Any]) -> Partials:
     """Products are added as real numbers; where it is subtracted, a factor changes its sign."""
-    if "c" not in (a.dtype.kind, b.dtype.kind):
-        return of_sums([_dot([(a, b)])])
-    a, b = a.astype(result), b.astype(result)
-    real = [(a.real, b.real), (a.imag, -b.imag)]
-    return of_sums([_dot(real), _dot([(a.real, b.imag), (a.imag, b.real)])])
-
-
-def _dot(pairs: list[tuple[Any, Any]]) -> ExactSum:
-    total = ExactSum()
-    for a, b in pairs:
-        total.add_products(a, b)
-    return total
+    parts = [[(a, b)]]
+    if "c" in (a.dtype.kind, b.dtype.kind):
+        a, b = a.astype(result), b.astype(result)
+        parts = [[(a.real, b.real), (a.imag, -b.imag)], [(a.real, b.imag), (a.imag, b.real)]]
+    sums = [ExactSum() for _ in parts]
+    for total, pairs in zip(sums, parts, strict=True):
+        for pair in pairs:
+            total.add_products(*pair)
+    return of_sums(sums)
 
 
 def _integer_products(a: Any, b: Any, result: DTypeLike) -> Any:
@@ -96,38 +91,29 @@ def _as_it_is(block: Any, axis: _Axis, keepdims: bool) -> Any:
     return block
 
 
-# ---- graphs ----
-
-
 def _dask() -> Any:
     return needed("dask.array", "dask")
 
 
-def _nothing(
+def _reduction(
     x: Any, result: np.dtype[Any], axis: _Axis = None, keepdims: bool = False, **options: Any
 ) -> Any:
-    """Make the empty array that tells Dask of what type and how many dimensions results are."""
+    """Tell Dask by an empty array of what type and how many dimensions results are."""
     dimensions = x.ndim if keepdims else x.ndim - len(_axes(axis, x.ndim))
-    return np.empty((0,) * dimensions, result)
+    options |= {"axis": axis, "keepdims": keepdims, "dtype": result}
+    return _dask().reduction(x, meta=np.empty((0,) * dimensions, result), **options)
 
 
-def _reduction(x: Any, result: np.dtype[Any], steps: dict[str, Any], **options: Any) -> Any:
-    meta = _nothing(x, result, **options)
-    return _dask().reduction(x, **steps, dtype=result, meta=meta, **options)
-
-
-def _reduced(
-    x: Any, chunk: Callable[..., Any], result: np.dtype[Any], divided: bool, **options: Any
-) -> Any:
+def _reduced(x: Any, chunk: Any, result: np.dtype[Any], divided: bool, **options: Any) -> Any:
+    options |= {"chunk": chunk, "combine": _combine, "concatenate": False}
     finish = partial(_finish, result=result, divided=divided)
-    steps = {"chunk": chunk, "combine": _combine, "aggregate": finish, "concatenate": False}
-    return _reduction(x, result, steps, **options)
+    return _reduction(x, result, aggregate=finish, **options)
 
 
 def _wrapping(x: Any, result: np.dtype[Any], **options: Any) -> Any:
     wrap = partial(_wrap, result=result)
-    steps = {"chunk": wrap, "combine": wrap, "aggregate": partial(wrap, is_last=True)}
-    return _reduction(x, result, steps, **options)
+    last = partial(wrap, is_last=True)
+    return _reduction(x, result, chunk=wrap, combine=wrap, aggregate=last, **options)
 
 
 def _array(x: Any, name: str) -> Any:
@@ -138,11 +124,6 @@ def _array(x: Any, name: str) -> Any:
 
 def _is_integer(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "biu"
-
-
-def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Find what integers are added in."""
-    return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
 
 
 def _checked(dtype: DTypeLike | None, default: np.dtype[Any], is_complex: bool) -> np.dtype[Any]:
@@ -208,9 +189,10 @@ def sum(
     """
     options = {"axis": axis, "keepdims": keepdims, "split_every": split_every}
     if _is_integer(_array(x, "x").dtype):
-        if dtype is not None and np.dtype(dtype) != _wide(x.dtype):
-            raise TypeError(f"sums of {x.dtype} are {_wide(x.dtype)}; leave dtype out")
-        return _wrapping(x, _wide(x.dtype), **options)
+        wide = np.dtype(np.uint64 if x.dtype.kind == "u" else np.int64)
+        if dtype is not None and np.dtype(dtype) != wide:
+            raise TypeError(f"sums of {x.dtype} are {wide}; leave dtype out")
+        return _wrapping(x, wide, **options)
     result = _checked(dtype, x.dtype, x.dtype.kind == "c")
     return _reduced(x, _add, result, divided=False, **options)
 
@@ -261,9 +243,8 @@ def _are_vectors(a: Any, b: Any) -> bool:
     """Refuse what are no vectors of one length; whether lengths of all chunks are known."""
     known = not np.isnan([*a.shape, *b.shape]).any()
     if a.ndim != 1 or b.ndim != 1 or (known and len(a) != len(b)):
-        raise ValueError(
-            f"a and b must be vectors of one length; got shapes {a.shape} and {b.shape}"
-        )
+        shapes = f"{a.shape} and {b.shape}"
+        raise ValueError(f"a and b must be vectors of one length; got shapes {shapes}")
     if not known and a.numblocks != b.numblocks:
         raise ValueError(
             "a and b must have as many chunks where their lengths are unknown; got "
@@ -308,18 +289,8 @@ def dot(a: Any, b: Any, *, split_every: int | None = None) -> Any:
     result = np.asarray(_core.dot(np.empty(0, a.dtype), np.empty(0, b.dtype))).dtype
     wraps = _is_integer(result)
     multiply = partial(_integer_products if wraps else _products, result=result)
-    sums = _dask().blockwise(
-        multiply,
-        "i",
-        a,
-        "i",
-        b,
-        "i",
-        dtype=result,
-        adjust_chunks={"i": 1},
-        align_arrays=known,
-        meta=np.empty(0, result),
-    )
+    options = {"dtype": result, "meta": np.empty(0, result), "align_arrays": known}
+    sums = _dask().blockwise(multiply, *("i", a, "i", b, "i"), adjust_chunks={"i": 1}, **options)
     if wraps:
         return _wrapping(sums, result, split_every=split_every)
     return _reduced(sums, _as_it_is, result, divided=False, split_every=split_every)

@@ -11,6 +11,7 @@ import numpy as np
 __all__ = ["DeviceArray"]
 
 _VERSION = 3  # of the CUDA Array Interface
+_Shape = tuple[int, ...]
 
 
 # Looking one up takes a third of the time that NumPy takes to understand its name.
@@ -158,9 +159,7 @@ def _cupys(like: Any, shape: tuple[int, ...], dtype: np.dtype[Any], device: int)
     return array, array.data.ptr
 
 
-def _numbas(
-    like: Any, shape: tuple[int, ...], dtype: np.dtype[Any], device: int
-) -> tuple[Any, int]:
+def _numbas(like: Any, shape: _Shape, dtype: np.dtype[Any], device: int) -> tuple[Any, int]:
     cuda = importlib.import_module("numba.cuda")
     with cuda.gpus[device]:
         array = cuda.device_array(shape, dtype, stream=like.stream)
@@ -177,9 +176,7 @@ def _library(array: Any) -> str:
     return next((name for name in names if name in _LIBRARIES), names[0])
 
 
-def made_like(
-    like: Any, shape: tuple[int, ...], type_name: str, device: int
-) -> tuple[Any, int] | None:
+def made_like(like: Any, shape: _Shape, type_name: str, device: int) -> tuple[Any, int] | None:
     """Make an array of the library that another is of, not filled; and tell its address."""
     make = _MAKERS.get(_library(like))
     return make and make(like, shape, _dtype(type_name), device)

@@ -29,15 +29,14 @@ _BYTES = len(_MAGIC) + 8 * (_HEAD + WORDS)
 _Words = npt.NDArray[np.int64]
 
 
-def _from_core(words: bytes) -> _Words:
-    return np.frombuffer(words, np.int64)
+def _normalised(words: _Words) -> _Words:
+    return np.frombuffer(_core.exact_normalised(words), np.int64)
 
 
-def _check_of(parts: int, words: _Words) -> int:
+def _check_of(parts: int, words: _Words) -> Any:
     """Make the checksum: a sum, modulo 2**64, of the words, each times a factor of its own."""
-    of_words = int((words.view(np.uint64) * _WEIGHTS[1:]).sum(dtype=np.uint64))
-    of_parts = parts * int(_WEIGHTS[0])
-    return (of_words + of_parts + 2**63) % 2**64 - 2**63
+    all_words = np.concatenate([[np.int64(parts)], words]).view(np.uint64)
+    return (all_words * _WEIGHTS).sum(dtype=np.uint64).view(np.int64)
 
 
 def _opened(sealed: _Words) -> _Words:
@@ -48,7 +47,7 @@ def _opened(sealed: _Words) -> _Words:
             "these are not the words of an ExactSum, or not the sum of those of at most "
             f"{_PARTS_MOST}: something has changed them"
         )
-    return _from_core(_core.exact_normalised(np.ascontiguousarray(words)))
+    return _normalised(np.ascontiguousarray(words))
 
 
 class ExactSum:
@@ -105,8 +104,6 @@ class ExactSum:
         for array in arrays:
             self.add(array)
 
-    # ---- adding ----
-
     def add(self, a: ArrayLike | Any, /) -> None:
         """Add all elements of an array, of any shape, as they are.
 
@@ -114,7 +111,7 @@ class ExactSum:
         ones raise TypeError, as their real and imaginary parts are two sums; OverflowError is
         raised if `count` would be 2**63.
         """
-        self._merge(_from_core(_core.exact_sum(a)), 1)
+        self._merge(_core.exact_sum(a))
 
     def add_products(self, a: ArrayLike | Any, b: ArrayLike | Any, /) -> None:
         """Add the products of two arrays' elements, each exactly: their dot product.
@@ -132,20 +129,21 @@ class ExactSum:
         3.0
 
         """
-        self._merge(_from_core(_core.exact_products(a, b)), 1)
+        self._merge(_core.exact_products(a, b))
 
-    def _merge(self, words: _Words, sign: int) -> None:
+    def _merge(self, normalised: bytes | _Words, sign: int = 1) -> None:
         """Add normalised words, or take them away. Words are replaced, never written."""
+        words = np.frombuffer(normalised, np.int64)
         with self._lock:
             counts = zip(self._words[:COUNTS].tolist(), words[:COUNTS].tolist(), strict=True)
             if not all(-(2**63) < mine + sign * theirs < 2**63 for mine, theirs in counts):
                 raise OverflowError("more than 2**63 elements")
-            self._words = _from_core(_core.exact_normalised(self._words + sign * words))
+            self._words = _normalised(self._words + sign * words)
 
     def __iadd__(self, other: ExactSum | int) -> ExactSum:
         """Add in place what another one has been given; 0, by which `sum` begins, is nothing."""
         if isinstance(other, ExactSum):
-            self._merge(other._words, 1)
+            self._merge(other._words)
         elif type(other) is not int or other != 0:
             return NotImplemented
         return self
@@ -166,8 +164,6 @@ class ExactSum:
     def __sub__(self, other: ExactSum) -> ExactSum:
         """Make a new one, of what this one has been given and the other one has not."""
         return _of_words(self._words).__isub__(other)
-
-    # ---- what it is ----
 
     @property
     def count(self) -> int:
@@ -194,9 +190,8 @@ class ExactSum:
         if words[1:COUNTS].any():
             return Fraction(float(_core.exact_rounded(words, 1, np.float64)))
         digits = words[COUNTS:]
-        negative = bool((digits < 0).any())
         magnitude = int.from_bytes(np.abs(digits).astype("<u4").tobytes(), "little")
-        return Fraction(-magnitude if negative else magnitude, 2**_POINT)
+        return Fraction(-magnitude if (digits < 0).any() else magnitude, 2**_POINT)
 
     def __float__(self) -> float:
         return float(self.value())
@@ -210,8 +205,6 @@ class ExactSum:
         return bool(np.array_equal(self._words, other._words))
 
     __hash__ = None  # type: ignore[assignment]
-
-    # ---- on its way elsewhere ----
 
     @property
     def words(self) -> _Words:
@@ -235,8 +228,7 @@ class ExactSum:
         return self._sealed()
 
     def _sealed(self) -> _Words:
-        words = self._words
-        return np.concatenate([np.array([1, _check_of(1, words)], np.int64), words])
+        return np.concatenate([[np.int64(1), _check_of(1, self._words)], self._words])
 
     @classmethod
     def from_words(cls, words: ArrayLike) -> ExactSum:
@@ -246,9 +238,8 @@ class ExactSum:
         """
         given = np.asarray(words)
         if given.shape != (_HEAD + WORDS,) or given.dtype != np.int64:
-            raise ValueError(
-                f"words must be {_HEAD + WORDS} of int64; got shape {given.shape} of {given.dtype}"
-            )
+            got = f"shape {given.shape} of {given.dtype}"
+            raise ValueError(f"words must be {_HEAD + WORDS} of int64; got {got}")
         return _of_words(_opened(given))
 
     def to_bytes(self) -> bytes:
@@ -269,9 +260,8 @@ class ExactSum:
         if data[: len(_MAGIC) - 1] != _MAGIC[:-1] or len(data) < len(_MAGIC):
             raise ValueError("these are not the bytes of an ExactSum")
         if data[len(_MAGIC) - 1] != _MAGIC[-1]:
-            raise ValueError(
-                f"an ExactSum of version {data[len(_MAGIC) - 1]}; this gred reads version 1"
-            )
+            version = data[len(_MAGIC) - 1]
+            raise ValueError(f"an ExactSum of version {version}; this gred reads version 1")
         if len(data) != _BYTES:
             raise ValueError(f"an ExactSum is {_BYTES} bytes; got {len(data)}")
         words = np.frombuffer(data, "<i8", offset=len(_MAGIC)).astype(np.int64)

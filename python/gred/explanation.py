@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
-from gred.records import Records
+from gred.records import Records, facts_html, facts_text
 
 _REASONS = {
     "array": "the array lies there",
@@ -28,13 +27,7 @@ _FORMS = {
 
 _LEFT = {"out": "to out, on the device", "array": "to an array on the device"}
 
-_TIMES = {
-    "begin": "",
-    "piece": "each piece: ",
-    "last piece": "last piece: ",
-    "results": "pieces' results: ",
-    "end": "",
-}
+_TIMES = {"piece": "each piece: ", "last piece": "last piece: ", "results": "pieces' results: "}
 
 
 class Step(NamedTuple):
@@ -70,32 +63,26 @@ class Steps(Records):
     """The steps of a call."""
 
     __slots__ = ()
-
-    columns = ("step", "reads", "elements", "grid", "block", "shared", "writes")
-
-    def cells(self, record: Step) -> list[str]:
-        """Give when and what, what it reads and how much of it, the launch, and what it writes."""
-        return [
-            record.when + record.work + _launched_how(record),
-            record.reads,
-            f"{record.size:,}",
-            f"{record.grid:,}" if record.grid else "",
-            str(record.block_size or ""),
-            f"{record.shared_nbytes:,} B" if record.shared_nbytes else "",
-            record.writes,
-        ]
+    columns = (
+        ("step", lambda s: s.when + s.work + _launched_how(s)),
+        ("reads", "reads"),
+        ("elements", lambda s: f"{s.size:,}"),
+        ("grid", lambda s: s.grid and f"{s.grid:,}"),
+        ("block", "block_size"),
+        ("shared", lambda s: f"{s.shared_nbytes:,} B" if s.shared_nbytes else None),
+        ("writes", "writes"),
+    )
 
 
 class Parts(Records):
     """The parts of a call's workspace."""
 
     __slots__ = ()
-
-    columns = ("workspace", "at", "bytes")
-
-    def cells(self, record: Part) -> list[str]:
-        """Give name, offset and length."""
-        return [record.name, f"{record.offset:,}", f"{record.nbytes:,}"]
+    columns = (
+        ("workspace", "name"),
+        ("at", lambda p: f"{p.offset:,}"),
+        ("bytes", lambda p: f"{p.nbytes:,}"),
+    )
 
 
 class Explanation(NamedTuple):
@@ -119,45 +106,38 @@ class Explanation(NamedTuple):
     workspace_nbytes: int
     result: str
 
-    def _made(self) -> str:
-        each = self.size // max(self.results, 1)
-        made = f"{self.results:,} of {each:,} each"
-        return made + (f", {self.at_once:,} at a time" if self.at_once < self.results else "")
-
     def _facts(self) -> list[tuple[str, str]]:
         pieces = "" if self.pieces < 2 else f", in {self.pieces:,} pieces of {self.piece:,}"
+        at_once = f", {self.at_once:,} at a time" if self.at_once < self.results else ""
+        each = self.size // max(self.results, 1)
         facts = [
             ("call", f"{self.reduction} of {self.size:,} {self.dtype}, as {self.accumulator}"),
+            ("results", f"{self.results:,} of {each:,} each{at_once}"),
             ("runs on", f"{self.device}: {self.why}"),
             ("method", self.method + (f", blocks of {self.block_size}" if self.block_size else "")),
             ("array", self.array + pieces),
             ("workspace", f"{self.workspace_nbytes:,} bytes"),
             ("result", self.result),
         ]
-        if self.results != 1:
-            facts.insert(1, ("results", self._made()))
-        return facts
+        return facts if self.results != 1 else [facts[0], *facts[2:]]
 
     def __repr__(self) -> str:
-        lines = [f"{name:<9}  {text}" for name, text in self._facts()]
         tables = [repr(table) for table in (self.steps, self.workspace) if table]
-        return "\n\n".join(["\n".join(lines), *tables])
+        return "\n\n".join([facts_text(self._facts()), *tables])
 
     def _repr_html_(self) -> str:
-        rows = (f"<tr><th>{n}</th><td>{escape(t)}</td></tr>" for n, t in self._facts())
-        tables = (table._repr_html_() for table in (self.steps, self.workspace) if table)
-        return f"<table><tbody>{''.join(rows)}</tbody></table>{''.join(tables)}"
+        tables = [table._repr_html_() for table in (self.steps, self.workspace) if table]
+        return "".join([facts_html(self._facts()), *tables])
 
 
 def _steps(rows: tuple[tuple[Any, ...], ...], pieces: int) -> Steps:
     """Name the steps, and number the passes of each time."""
     steps, passes, before = [], 0, None
     for when, work, grid, block, *rest in rows:
-        passes = 0 if when != before else passes
-        passes += work == "pass"
+        passes = (passes if when == before else 0) + (work == "pass")
         before = when
         name = f"pass {passes}" if work == "pass" else work
-        time = _TIMES[when] if pieces > 1 else ""
+        time = _TIMES.get(when, "") if pieces > 1 else ""
         steps.append(Step(time, name, grid or None, block or None, *rest))
     return Steps(steps)
 
@@ -177,11 +157,11 @@ def _looped(row: tuple[Any, ...], size: int) -> tuple[Any, ...]:
     nothing = (Steps(), Parts(), copied, "to the host")
     if way is None:
         return "empty: nothing is run", 0, 0, *nothing
-    shared = f", on up to {threads} threads" if threads > 1 else ""
-    chunks = f", in chunks of {chunk:,}" if chunk else ""
-    made = f", by {instructions} instructions" if instructions else ""
-    order = f"{results}, " if results else ""
-    return order + way + chunks + shared + made, 1, size, *nothing
+    way = f"{results}, {way}" if results else way
+    way += f", in chunks of {chunk:,}" if chunk else ""
+    way += f", on up to {threads} threads" if threads > 1 else ""
+    way += f", by {instructions} instructions" if instructions else ""
+    return way, 1, size, *nothing
 
 
 def _explained(row: tuple[Any, ...], given: bool) -> Explanation:
@@ -246,7 +226,7 @@ def explain(
     [('pass 1', 245, 512), ('pass 2', 1, 512)]
 
     """
-    options: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
-    options |= {"method": method, "block_size": block_size, "dtype": dtype}
-    options |= {"device": device, "initial": initial, "where": where, "out": out}
-    return _explained(_core.explain(a, op, **options), out is not None)
+    options: dict[str, Any] = {"axis": axis, "keepdims": keepdims, "dtype": dtype, "device": device}
+    options |= {"method": method, "block_size": block_size}
+    row = _core.explain(a, op, initial=initial, where=where, out=out, **options)
+    return _explained(row, out is not None)

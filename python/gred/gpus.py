@@ -6,10 +6,7 @@ from typing import NamedTuple
 
 
 class Gpu(NamedTuple):
-    """One GPU; seconds, bytes a second, cycles of a multiprocessor's clock.
-
-    The first ten are published or measured, the last eight fitted: see `benchmarks/roofline.py`.
-    """
+    """One GPU; seconds, bytes a second, cycles of a multiprocessor's clock."""
 
     title: str
     # ---- by the vendor ----
@@ -23,7 +20,7 @@ class Gpu(NamedTuple):
     atomic_cycles: float  # one a cycle, all on one address
     # ---- by gred.read_limit ----
     bandwidth: float  # of the memory, read by a kernel that does nothing else
-    # ---- fitted ----
+    # ---- fitted by benchmarks/roofline.py ----
     start: float  # of the measurement: its events, once
     launch: float  # of a pass, in a row of passes
     block_interval: float  # from the start of a block to the next one's, on the whole GPU

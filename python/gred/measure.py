@@ -87,17 +87,9 @@ def kernel_time(
         As `gred.sum`; ValueError for an empty array, too.
 
     """
-    seconds, first_pass, *rest = _core.kernel_time(
-        a,
-        op,
-        method=method,
-        block_size=block_size,
-        dtype=dtype,
-        device=device,
-        samples=samples,
-        warmup=warmup,
-        cold=cold,
-    )
+    options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
+    options |= {"device": device, "samples": samples, "warmup": warmup, "cold": cold}
+    seconds, first_pass, *rest = _core.kernel_time(a, op, **options)
     return KernelTime(np.array(seconds), np.array(first_pass), *rest)
 
 

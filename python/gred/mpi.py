@@ -26,28 +26,13 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def _mpi() -> Any:
-    return needed("mpi4py.MPI", "mpi")
-
-
-def _communicator(mpi: Any, comm: Any) -> Any:
-    """Take the default only where none is given: MPI.COMM_NULL is false, too."""
-    if comm is None:
-        return mpi.COMM_WORLD
+def _mpi_with(comm: Any) -> tuple[Any, Any]:
+    """Import MPI, and take its default where no communicator is given: COMM_NULL is false, too."""
+    mpi: Any = needed("mpi4py.MPI", "mpi")
+    comm = mpi.COMM_WORLD if comm is None else comm
     if comm == mpi.COMM_NULL:
         raise ValueError("comm must be a communicator; got MPI.COMM_NULL")
-    return comm
-
-
-def _rank(comm: Any, root: Any) -> int:
-    ranks = comm.Get_size()
-    try:
-        rank = operator.index(root)
-    except TypeError:
-        raise TypeError(f"root must be a rank, an integer; got {root!r}") from None
-    if not 0 <= rank < ranks:
-        raise ValueError(f"root must be a rank from 0 to {ranks - 1}; got {rank}")
-    return rank
+    return mpi, comm
 
 
 def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> npt.NDArray[np.int64]:
@@ -56,7 +41,12 @@ def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> npt.NDArray[
     try:
         if not isinstance(part, ExactSum):
             raise TypeError(f"part must be an ExactSum; got {type(part).__name__}")
-        rank = _rank(comm, root)
+        try:
+            rank = operator.index(root)
+        except TypeError:
+            raise TypeError(f"root must be a rank, an integer; got {root!r}") from None
+        if not 0 <= rank < comm.Get_size():
+            raise ValueError(f"root must be a rank from 0 to {comm.Get_size() - 1}; got {rank}")
         words = part.words
     except Exception as raised:
         error = raised
@@ -100,8 +90,7 @@ def allreduce(part: ExactSum, comm: Any = None) -> ExactSum:
     Eng. 23, 2021.
 
     """
-    mpi = _mpi()
-    comm = _communicator(mpi, comm)
+    mpi, comm = _mpi_with(comm)
     words = _agreed_words(mpi, comm, part)
     comm.Allreduce(mpi.IN_PLACE, words, op=mpi.SUM)
     return ExactSum.from_words(words)
@@ -128,8 +117,7 @@ def reduce(part: ExactSum, comm: Any = None, root: int = 0) -> ExactSum | None:
         As `allreduce`; and on every rank, if root is no rank, or not the same on all.
 
     """
-    mpi = _mpi()
-    comm = _communicator(mpi, comm)
+    mpi, comm = _mpi_with(comm)
     words = _agreed_words(mpi, comm, part, root)
     at_root = comm.Get_rank() == root
     comm.Reduce(mpi.IN_PLACE if at_root else words, words if at_root else None, mpi.SUM, root)

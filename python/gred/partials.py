@@ -55,13 +55,10 @@ def sums_of(array: Any, axes: tuple[int, ...]) -> Partials:
     results = range(math.prod(lengths))
     for tile in (results[k : k + _AT_ONCE] for k in results[::_AT_ONCE]):
         places = [np.unravel_index(k, lengths) for k in tile]
-        words = [[_words_of(row[place]) for place in places] for row in rows]
+        sums = [[_core.exact_sum(row[place]) for place in places] for row in rows]
+        words = [[np.frombuffer(one, np.int64) for one in of_row] for of_row in sums]
         tiles.append(_of_words((len(tile),), np.array(words)))
     return _concatenated(tiles, shape, len(rows))
-
-
-def _words_of(array: Any) -> npt.NDArray[np.int64]:
-    return np.frombuffer(_core.exact_sum(array), np.int64)
 
 
 def of_sums(sums: Sequence[ExactSum]) -> Partials:

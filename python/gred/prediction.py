@@ -8,7 +8,6 @@ its launch, and what one block does alone when all others have ended.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,6 @@ from gred.counting import (
     WARP,
     Counters,
     Counts,
-    Line,
     counters,
     counters_of,
 )
@@ -83,17 +81,22 @@ class PassTime(NamedTuple):
         return self.launch + max(self.terms) + self.alone
 
 
+def _microseconds(seconds: float) -> str:
+    return f"{1e6 * seconds:,.1f}"
+
+
 class PassTimes(Records):
-    """The predicted times of a call's launches."""
+    """The predicted times of a call's launches, in microseconds."""
 
     __slots__ = ()
-
-    columns = ("blocks", "time", *Terms._fields, "launch", "alone", "limit")
-
-    def cells(self, record: PassTime) -> list[str]:
-        """Give microseconds, all of them."""
-        seconds = (record.seconds, *record.terms, record.launch, record.alone)
-        return [f"{record.blocks:,}", *map(_microseconds, seconds), record.limit]
+    columns = (
+        ("blocks", lambda p: f"{p.blocks:,}"),
+        ("time", lambda p: _microseconds(p.seconds)),
+        *((name, lambda p, k=k: _microseconds(p.terms[k])) for k, name in enumerate(Terms._fields)),
+        ("launch", lambda p: _microseconds(p.launch)),
+        ("alone", lambda p: _microseconds(p.alone)),
+        ("limit", "limit"),
+    )
 
 
 class Roofline(NamedTuple):
@@ -146,25 +149,18 @@ class Roofline(NamedTuple):
         return f"<p>{self._fact()}; microseconds:</p>{self.passes._repr_html_()}"
 
 
-def _microseconds(seconds: float) -> str:
-    return f"{1e6 * seconds:,.1f}"
-
-
-# ---- a pass ----
-
-
 def pass_time(gpu: Gpu, counts: Counts, read: int, number: int) -> PassTime:
     """Predict a pass, the `number`-th from 0, over elements of `read` bytes."""
-    block = _Block(counts)
-    memory = _bytes_moved(counts, read) / gpu.bandwidth
-    starting = counts.blocks * gpu.block_interval
+    block = _Block(counts, read)
     busiest = max(1.0, counts.blocks / gpu.multiprocessors)
-    work = busiest * block.cycles(gpu) / gpu.clock
-    waiting = block.rounds(gpu) * block.waits(gpu, read, number)
-    atomics = counts.atomic_lanes * gpu.atomic_cycles / gpu.clock
-    terms = Terms(memory, starting, work, waiting, atomics)
-    alone = block.last_block_loads() * gpu.cache_latency
-    return PassTime(counts.blocks, terms, gpu.launch, alone)
+    terms = Terms(
+        memory=_bytes_moved(counts, read) / gpu.bandwidth,
+        blocks=counts.blocks * gpu.block_interval,
+        work=busiest * block.cycles(gpu) / gpu.clock,
+        waiting=block.rounds(gpu) * block.waits(gpu, number),
+        atomics=counts.atomic_lanes * gpu.atomic_cycles / gpu.clock,
+    )
+    return PassTime(counts.blocks, terms, gpu.launch, block.last_loads() * gpu.cache_latency)
 
 
 def _bytes_moved(counts: Counts, read: int) -> float:
@@ -178,24 +174,21 @@ def _bytes_moved(counts: Counts, read: int) -> float:
 class _Block:
     """What a block of a pass does, on average."""
 
-    def __init__(self, counts: Counts) -> None:
-        self.counts = counts
+    def __init__(self, counts: Counts, read: int) -> None:
+        self.counts, self.read = counts, read
         self.threads = counts.threads // counts.blocks
         self.warps = self.threads // WARP
         barriers = counts.block_barriers + counts.cluster_barriers
         self.arrivals = self.warps * barriers / counts.blocks
+        self.dependent = [x for x in counts.lines if x.event == "dependent_global_load"]
 
     def cycles(self, gpu: Gpu) -> float:
         """Sum up how long the block occupies a multiprocessor's pipelines."""
         counts = self.counts
-        requests = counts.global_load_requests + counts.global_store_requests
-        sectors = counts.global_load_sectors + counts.global_store_sectors
+        of_all = gpu.request_cycles * (counts.global_load_requests + counts.global_store_requests)
+        of_all += gpu.sector_cycles * (counts.global_load_sectors + counts.global_store_sectors)
         wavefronts = counts.shared_load_wavefronts + counts.shared_store_wavefronts
-        of_all = (
-            gpu.request_cycles * requests
-            + gpu.sector_cycles * sectors
-            + gpu.wavefront_cycles * wavefronts
-        )
+        of_all += gpu.wavefront_cycles * wavefronts
         return of_all / counts.blocks + gpu.barrier_cycles * self.arrivals
 
     def rounds(self, gpu: Gpu) -> float:
@@ -203,42 +196,33 @@ class _Block:
         resident = min(gpu.blocks, gpu.threads // self.threads)
         return max(1.0, self.counts.blocks / (gpu.multiprocessors * resident))
 
-    def waits(self, gpu: Gpu, read: int, number: int) -> float:
+    def waits(self, gpu: Gpu, number: int) -> float:
         """Sum up what the block waits for; only a first pass reads from memory itself."""
         latency = gpu.cache_latency if number else gpu.memory_latency
-        return gpu.block_life + self._dependent_loads(read) * latency + self.arrivals * gpu.arrival
+        return gpu.block_life + self._loads() * latency + self.arrivals * gpu.arrival
 
-    def _dependent_loads(self, read: int) -> float:
+    def _loads(self) -> float:
         """Count a warp's dependent loads of the array's elements: by the line that loads most.
 
         Of bulk copies a block has several in flight at any time.
         """
-        if self.counts.bulk_copy_requests:
-            return max(1.0, self.counts.mbarrier_waits / self.counts.blocks / _STAGES)
-        loads = {line[:2]: line for line in self.counts.lines if line.event == "global_load"}
+        counts = self.counts
+        if counts.bulk_copy_requests:
+            return max(1.0, counts.mbarrier_waits / counts.blocks / _STAGES)
+        loads = {line[:2]: line for line in counts.lines if line.event == "global_load"}
         if not loads:
             return 1.0
         most = max(loads.values(), key=lambda line: line.transfers)
-        fresh = min(1.0, read / SECTOR_NBYTES / most.transfers)
-        dependent = sum(line.requests for line in self._dependent_lines() if line[:2] == most[:2])
-        return max(1.0, dependent * fresh / (self.warps * self.counts.blocks))
+        fresh = min(1.0, self.read / SECTOR_NBYTES / most.transfers)
+        dependent = sum(line.requests for line in self.dependent if line[:2] == most[:2])
+        return max(1.0, dependent * fresh / (self.warps * counts.blocks))
 
-    def _dependent_lines(self) -> list[Line]:
-        return [line for line in self.counts.lines if line.event == "dependent_global_load"]
-
-    def last_block_loads(self) -> int:
+    def last_loads(self) -> int:
         """Count the dependent loads of the block that drew the last ticket, and the ticket."""
-        if not self.counts.atomic_requests:
+        alone = [x.requests for x in self.dependent if x.requests * _ALONE <= self.counts.blocks]
+        if not self.counts.atomic_requests or not alone:
             return 0
-        alone = [
-            math.ceil(line.requests / self.warps)
-            for line in self._dependent_lines()
-            if line.requests * _ALONE <= self.counts.blocks
-        ]
-        return 1 + sum(alone) if alone else 0
-
-
-# ---- a call ----
+        return 1 + sum(math.ceil(requests / self.warps) for requests in alone)
 
 
 def predict(launch: scaled.Launch, size: int, gpu: Gpu) -> Roofline:
@@ -254,17 +238,12 @@ def predict_counted(counted: Counters, gpu: Gpu) -> Roofline:
             f"{method} of {size} elements in blocks of {block} needs more blocks than a grid can "
             "have; choose a larger block_size"
         )
-    passes = pass_times(list(_sized(counted)), np.dtype(counted.dtype).itemsize, gpu)
-    seconds = gpu.start + sum(one.seconds for one in passes)
-    return Roofline(method, block, counted.dtype, size, gpu, passes, seconds, None)
-
-
-def _sized(counted: Counters) -> Iterator[tuple[int, Counts]]:
-    """Yield how many elements each pass takes in, and its counts."""
-    size = counted.size
-    for counts in counted.passes:
-        yield size, counts
-        size = size - size // 2 if counted.method == "halving" else counts.blocks
+    times, left, itemsize = [], size, np.dtype(counted.dtype).itemsize
+    for number, counts in enumerate(counted.passes):
+        times.append(pass_time(gpu, counts, left * itemsize, number))
+        left = left - left // 2 if method == "halving" else counts.blocks
+    seconds = gpu.start + sum(one.seconds for one in times)
+    return Roofline(method, block, counted.dtype, size, gpu, PassTimes(times), seconds, None)
 
 
 def counted(launch: scaled.Launch, size: int) -> Counters:
@@ -273,14 +252,6 @@ def counted(launch: scaled.Launch, size: int) -> Counters:
     dtype = launch.dtype.name
     call = (launch.method.name, launch.block_size, dtype, size, dtype)
     return counters_of("sum", call, launch.multiprocessors, None, passes)
-
-
-def pass_times(counted: list[tuple[int, Counts]], itemsize: int, gpu: Gpu) -> PassTimes:
-    """Predict every pass, of which the sizes and the counts are given."""
-    return PassTimes(
-        pass_time(gpu, counts, size * itemsize, number)
-        for number, (size, counts) in enumerate(counted)
-    )
 
 
 def gpu_here(device: str) -> Gpu:
@@ -364,13 +335,11 @@ def roofline(
     gpu = H200 if device is None else gpu_here(device)
     launch = make_launch(method, block_size, dtype, gpu)
     found = predict(launch, checked_size(size), gpu)
-    return found if device is None else _measured(found, device)
-
-
-def _measured(found: Roofline, device: str) -> Roofline:
-    x = np.ones(found.size, found.dtype)
+    if device is None:
+        return found
     options: dict[str, Any] = {"method": found.method, "block_size": found.block_size}
-    timed = kernel_time(x, **options, dtype=x.dtype, device=device)
+    ones = np.ones(found.size, found.dtype)
+    timed = kernel_time(ones, **options, dtype=found.dtype, device=device)
     return found._replace(measured=float(np.median(timed.seconds)))
 
 

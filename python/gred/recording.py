@@ -16,8 +16,6 @@ from gred.records import Records
 
 # Of accesses; more elements than take so many are refused.
 ROOM = 1 << 20
-# Of so many as a launch can have, only the first are printed.
-_PRINTED = 100
 # Elements of the array that are taken at once; in shared memory too, where bulk copies put them.
 PACK_NBYTES = 16
 _FORMATS = {"int32": "i", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}
@@ -55,33 +53,16 @@ class Recorded(Records):
     """The accesses of a launch, by block, interval and thread."""
 
     __slots__ = ()
-
-    columns = ("block", "thread", "interval", "event", "element", "values", "line")
-
-    def cells(self, record: Access) -> list[str]:
-        """Give the texts of one row."""
-        return [
-            str(record.block),
-            str(record.thread),
-            str(record.interval),
-            record.event,
-            "" if record.memory is None else f"{record.memory}[{record.element}]",
-            ", ".join(map(str, record.values)),
-            f"{record.file}:{record.number}",
-        ]
-
-    def __repr__(self) -> str:
-        if len(self) <= _PRINTED:
-            return super().__repr__()
-        return f"{Recorded(self[:_PRINTED])!r}\n{self._more()}"
-
-    def _repr_html_(self) -> str:
-        if len(self) <= _PRINTED:
-            return super()._repr_html_()
-        return f"{Recorded(self[:_PRINTED])._repr_html_()}<p>{self._more()}</p>"
-
-    def _more(self) -> str:
-        return f"and {len(self) - _PRINTED:,} more"
+    columns = (
+        ("block", "block"),
+        ("thread", "thread"),
+        ("interval", "interval"),
+        ("event", "event"),
+        ("element", lambda a: a.memory and f"{a.memory}[{a.element}]"),
+        ("values", lambda a: ", ".join(map(str, a.values))),
+        ("line", lambda a: f"{a.file}:{a.number}"),
+    )
+    printed = 100
 
 
 class Launch(NamedTuple):
@@ -140,16 +121,6 @@ class Accesses(NamedTuple):
         return self.svg()
 
 
-# ---- from what C recorded ----
-
-
-def _array_type(rows: Sequence[tuple[Any, ...]], first: bool, dtype: str, accumulator: str) -> str:
-    """Tell the type of a launch's array: a rung that works in place has one of accumulators."""
-    widths = {row[6] for row in rows if row[4] == "array"}
-    whole = not first or np.dtype(accumulator).itemsize in widths
-    return accumulator if whole else dtype
-
-
 def _values(event: str, nbytes: int, kind: str, raw: bytes) -> tuple[Any, ...]:
     if event.endswith(("barrier", "wait")):
         return ()
@@ -158,50 +129,44 @@ def _values(event: str, nbytes: int, kind: str, raw: bytes) -> tuple[Any, ...]:
 
 
 def _access(row: tuple[Any, ...], kinds: dict[str, str], *, unordered: bool) -> Access:
-    block, thread, interval, event, memory, offset, nbytes, _, raw, path, number = row
+    block, thread, interval, event, memory, offset, nbytes, source, raw, path, number = row
     kind = kinds["array" if memory == "shared" and nbytes == PACK_NBYTES else memory]
+    itemsize = struct.calcsize(kind)
+    if event == "bulk_copy":
+        source //= itemsize
+    elif event != "shuffle" and (source == block or not event.startswith("shared")):
+        source = None
     return Access(
-        block,
-        thread,
-        interval,
-        event,
-        memory or None,
-        offset // struct.calcsize(kind) if memory else None,
-        () if unordered and memory == "tickets" else _values(event, nbytes, kind, raw),
-        nbytes,
-        _source(row, kind),
-        place_of(path),
-        number,
+        *(block, thread, interval, event, memory or None),
+        element=offset // itemsize if memory else None,
+        values=() if unordered and memory == "tickets" else _values(event, nbytes, kind, raw),
+        nbytes=nbytes,
+        source=source,
+        file=place_of(path),
+        number=number,
     )
 
 
-def _source(row: tuple[Any, ...], kind: str) -> int | None:
-    block, event, source = row[0], row[3], int(row[7])
-    if event == "bulk_copy":
-        return source // struct.calcsize(kind)
-    elsewhere = event.startswith("shared") and source != block
-    return source if event == "shuffle" or elsewhere else None
-
-
 def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) -> Launch:
+    """Make a launch's record; the array of a rung that works in place is one of accumulators."""
     grid, block_size, _, rows, array_offset = launch
+    widths = {row[6] for row in rows if row[4] == "array"}
+    in_place = not first or np.dtype(accumulator).itemsize in widths
     own = _FORMATS[accumulator]
+    kinds = {"array": own if in_place else _FORMATS[dtype]}
+    kinds |= {"partials": own, "shared": own, "tickets": "I", "": own}
     together = any(row[3] == "grid_barrier" for row in rows)  # in no order that counts
-    array = _FORMATS[_array_type(rows, first, dtype, accumulator)]
-    kinds = {"array": array, "partials": own, "shared": own, "tickets": "I", "": own}
     in_order = sorted(rows, key=lambda row: (row[0], row[2], row[1]))
     told = Recorded(_access(row, kinds, unordered=together) for row in in_order)
     return Launch(grid, block_size, array_offset, told)
 
 
-def accesses_from(
+def accesses_of(
     op: str, told: Sequence[Any], multiprocessors: int, result: Any, launches: Iterable[Any]
 ) -> Accesses:
     """Make the record of what C has told and recorded."""
     dtype, accumulator = told[2], told[4]
-    passes = tuple(
-        _launch(launch, number == 0, dtype, accumulator) for number, launch in enumerate(launches)
-    )
+    passes = tuple(_launch(one, k == 0, dtype, accumulator) for k, one in enumerate(launches))
     return Accesses._make([op, *told, multiprocessors, passes, result])
 
 
@@ -227,16 +192,8 @@ def accesses(
     ----------
     a : array_like of any shape
         At most 2**14 elements, otherwise as for `gred.counters`.
-    op : {'sum', 'mean'}
-        What to reduce by.
-    method : str, default 'auto'
-        Any rung, as for `gred.sum`.
-    block_size : int, optional
-        As for `gred.sum`: a power of two from 32, a warp, to 1024.
-    dtype : dtype, optional
+    op, method, block_size, dtype, multiprocessors
         As for `gred.counters`.
-    multiprocessors : int, default 132
-        Of the GPU that grids are made for, an H200 by default.
 
     Returns
     -------
@@ -270,4 +227,4 @@ def accesses(
     count = number_from(multiprocessors, "multiprocessors", 1024)
     row = _core.counters(a, op, **options, device="simulated", multiprocessors=count, room=ROOM)
     *told, result, launches = row
-    return accesses_from(op, told, count, result, launches)
+    return accesses_of(op, told, count, result, launches)

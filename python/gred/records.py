@@ -1,8 +1,10 @@
 """What there is to choose from: methods and devices, as records that print as a table."""
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from gred import _core
 
@@ -43,78 +45,99 @@ class Device(NamedTuple):
     compute_capability: str | None
 
 
+Columns: TypeAlias = tuple[tuple[str, str | Callable[[Any], object]], ...]
+
+
 class Records(tuple[Any, ...]):
-    """A tuple of records that shows itself as a table, at a prompt and in a notebook."""
+    """A tuple of records that shows itself as a table, at a prompt and in a notebook.
+
+    A column is a title, and a record's attribute or a function of it; None is an empty cell. Of
+    more than `printed` records the first are shown.
+    """
 
     __slots__ = ()
 
-    columns: tuple[str, ...] = ()
+    columns: ClassVar[Columns] = ()
+    printed: ClassVar[int] = sys.maxsize
 
-    def cells(self, record: Any) -> list[str]:
-        """Give the texts of one row."""
-        raise NotImplementedError
+    def rows(self) -> list[list[str]]:
+        """Give the texts of the table: the titles, and a row for each record that is shown."""
+        rows = [[title for title, _ in self.columns]]
+        for record in self[: self.printed]:
+            getters = (attrgetter(of) if isinstance(of, str) else of for _, of in self.columns)
+            cells = [of(record) for of in getters]
+            rows.append(["" if cell is None else str(cell) for cell in cells])
+        return rows
 
     def __repr__(self) -> str:
-        rows = [list(self.columns), *(self.cells(record) for record in self)]
+        rows = self.rows()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._more()])
 
     def _repr_html_(self) -> str:
-        def row(tag: str, texts: Iterable[str]) -> str:
-            return "<tr>" + "".join(f"<{tag}>{escape(t)}</{tag}>" for t in texts) + "</tr>"
+        head, *rows = self.rows()
+        body = "".join(_html("td", row) for row in rows)
+        table = f"<table><thead>{_html('th', head)}</thead><tbody>{body}</tbody></table>"
+        return table + "".join(f"<p>{more}</p>" for more in self._more())
 
-        body = "".join(row("td", self.cells(record)) for record in self)
-        return f"<table><thead>{row('th', self.columns)}</thead><tbody>{body}</tbody></table>"
+    def _more(self) -> list[str]:
+        left = len(self) - self.printed
+        return [f"and {left:,} more"] if left > 0 else []
+
+
+def _html(tag: str, texts: Iterable[str]) -> str:
+    return "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts) + "</tr>"
+
+
+def facts_text(facts: Sequence[tuple[str, str]]) -> str:
+    """Write names and what they are, a line each."""
+    width = max(len(name) for name, _ in facts)
+    return "\n".join(f"{name:<{width}}  {text}" for name, text in facts)
+
+
+def facts_html(facts: Sequence[tuple[str, str]]) -> str:
+    """Write the same as HTML."""
+    rows = (f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in facts)
+    return f"<table><tbody>{''.join(rows)}</tbody></table>"
 
 
 class Methods(Records):
     """What `methods` returns."""
 
     __slots__ = ()
-
-    columns = ("#", "method", "runs on", "block", "idea")
-
-    def cells(self, record: Method) -> list[str]:
-        """Give number, name with aliases, devices, default block size and idea."""
-        return [
-            "" if record.number is None else str(record.number),
-            " = ".join((record.name, *record.aliases)),
-            ", ".join(record.devices),
-            str(record.default_block_size or ""),
-            f"{record.title}: {record.idea}",
-        ]
+    columns = (
+        ("#", "number"),
+        ("method", lambda m: " = ".join((m.name, *m.aliases))),
+        ("runs on", lambda m: ", ".join(m.devices)),
+        ("block", lambda m: m.default_block_size or None),
+        ("idea", lambda m: f"{m.title}: {m.idea}"),
+    )
 
 
 class Reductions(Records):
     """What `reductions` returns."""
 
     __slots__ = ()
-
-    columns = ("reduction", "every rung", "what it is")
-
-    def cells(self, record: Reduction) -> list[str]:
-        """Give name, whether all methods take it, and the one line on it."""
-        return [record.name, "yes" if record.on_ladder else "", record.summary]
+    columns = (
+        ("reduction", "name"),
+        ("every rung", lambda r: "yes" if r.on_ladder else None),
+        ("what it is", "summary"),
+    )
 
 
 class Devices(Records):
     """What `devices` returns."""
 
     __slots__ = ()
-
-    columns = ("device", "what", "units", "memory", "bandwidth", "capability")
-
-    def cells(self, record: Device) -> list[str]:
-        """Give name, title, cores or multiprocessors, GiB, TB/s and compute capability."""
-        return [
-            record.name,
-            record.title,
-            str(record.units),
-            f"{record.memory / 2**30:.0f} GiB",
-            f"{record.bandwidth / 1e12:.2f} TB/s" if record.bandwidth else "",
-            record.compute_capability or "",
-        ]
+    columns = (
+        ("device", "name"),
+        ("what", "title"),
+        ("units", "units"),
+        ("memory", lambda d: f"{d.memory / 2**30:.0f} GiB"),
+        ("bandwidth", lambda d: d.bandwidth and f"{d.bandwidth / 1e12:.2f} TB/s"),
+        ("capability", "compute_capability"),
+    )
 
 
 def methods() -> Methods:
@@ -183,7 +206,4 @@ def build_info() -> dict[str, object]:
         driver compiles them as they are first called.
 
     """
-    return {
-        "cuda": _core.cuda or None,
-        "architectures": tuple(_core.architectures.split()),
-    }
+    return {"cuda": _core.cuda or None, "architectures": tuple(_core.architectures.split())}

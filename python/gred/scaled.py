@@ -134,14 +134,12 @@ def _of_share(launch: Launch, share: int, period: int, least: int, unit: int) ->
 def _of_grid(launch: Launch, share: int, unit: int) -> Counts:
     """Count a short share of each; their partials are taken in by whole warps."""
 
-    def count(units: int) -> Counts:
-        return launch.first_pass(units * share, units * unit)
+    def count(more: int) -> Counts:
+        return launch.first_pass((1 + more) * share, (1 + more) * unit)
 
-    partials = count(2).atomic_lanes // 2  # of a unit; a single block draws no ticket
+    partials = count(1).atomic_lanes // 2  # of a unit; a single block draws no ticket
     period = WARP // math.gcd(WARP, partials)
-    return _extrapolated(
-        lambda more: count(1 + more), launch.multiprocessors // unit - 1, period, 0
-    )
+    return _extrapolated(count, launch.multiprocessors // unit - 1, period, 0)
 
 
 def _extrapolated(count: Callable[[int], Counts], size: int, period: int, least: int) -> Counts:
@@ -156,11 +154,11 @@ def _extrapolated(count: Callable[[int], Counts], size: int, period: int, least:
 
 def _mixed(parts: list[tuple[int, Counts]]) -> Counts:
     """Add counts up, each so many times."""
-    totals: dict[tuple[Any, ...], list[int]] = {}
-    for factor, counts in parts:
-        for line in counts.lines:
-            numbers = totals.setdefault(line[:3], [0] * len(line[3:]))
-            numbers[:] = [a + factor * b for a, b in zip(numbers, line[3:], strict=True)]
-    lines = (Line(*place, *numbers) for place, numbers in totals.items() if any(numbers))
+    lines = merged(
+        Line(*line[:3], *(factor * number for number in line[3:]))
+        for factor, counts in parts
+        for line in counts.lines
+    )
     blocks = sum(factor * counts.blocks for factor, counts in parts)
-    return counts_of(blocks, parts[0][1].threads // parts[0][1].blocks, merged(lines))
+    block_size = parts[0][1].threads // parts[0][1].blocks
+    return counts_of(blocks, block_size, tuple(line for line in lines if any(line[3:])))

@@ -38,16 +38,12 @@ def _reduction(op: Any) -> str:
 _OF_CUDA = ((2,), (13,))
 
 
-def _lies_on_a_device(array: Any) -> bool:
-    if hasattr(array, "__cuda_array_interface__"):
-        return True
-    where = getattr(array, "__dlpack_device__", None)
-    return where is not None and tuple(where() or ())[:1] in _OF_CUDA
-
-
 def _offsets(offsets: Any) -> Any:
     """Make what NumPy takes for indices int64, one after the other; a device does it itself."""
-    if _lies_on_a_device(offsets):
+    if hasattr(offsets, "__cuda_array_interface__"):
+        return offsets
+    where = getattr(offsets, "__dlpack_device__", None)
+    if where is not None and tuple(where() or ())[:1] in _OF_CUDA:
         return offsets
     array = np.asarray(offsets)
     if array.size == 0 and not hasattr(offsets, "dtype"):
@@ -55,12 +51,6 @@ def _offsets(offsets: Any) -> Any:
     if array.ndim != 1:
         raise ValueError(f"offsets must have one dimension; they have {array.ndim}")
     return np.ascontiguousarray(array.astype(np.int64, casting="safe", copy=False))
-
-
-def _may_be_empty(empty: str) -> bool:
-    if empty not in ("element", "identity"):
-        raise ValueError(f"empty must be 'element' or 'identity'; got {empty!r}")
-    return empty == "identity"
 
 
 def reduceat(
@@ -122,5 +112,7 @@ def reduceat(
     array([6, 1, 4, 1])
 
     """
-    may_be_empty, name, starts = _may_be_empty(empty), _reduction(op), _offsets(offsets)
-    return _core.reduceat(name, values, starts, dtype, out, may_be_empty, device, stream)
+    if empty not in ("element", "identity"):
+        raise ValueError(f"empty must be 'element' or 'identity'; got {empty!r}")
+    name, starts = _reduction(op), _offsets(offsets)
+    return _core.reduceat(name, values, starts, dtype, out, empty == "identity", device, stream)

@@ -59,10 +59,8 @@ def threads(n: SupportsIndex | None = None, /) -> int:
     True
 
     """
-    if n is None:
-        return _core.threads(0)
-    wanted = integer_from(n, "n")
-    if wanted < 1:
+    wanted = 0 if n is None else integer_from(n, "n")
+    if n is not None and wanted < 1:
         raise ValueError(f"n must be at least 1; got {n!r}")
     return _core.threads(min(wanted, 2**31 - 1))
 

@@ -6,10 +6,11 @@ What `gred.sum` and `gred.mean` do with a list or a tuple whose first element is
 from __future__ import annotations
 
 import contextvars
-import importlib
+import functools
+import importlib.util
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any
 
@@ -23,32 +24,19 @@ from gred.explanation import explain
 _THREADS_MOST = 32
 
 
-class _Threads:
-    """Threads that wait for devices; they are kept, since starting some takes as long as a sum."""
-
-    def __init__(self) -> None:
-        self._pool: ThreadPoolExecutor | None = None
-        os.register_at_fork(after_in_child=self._forget)
-
-    def _forget(self) -> None:
-        self._pool = None
-
-    def submit(self, function: Callable[[Any], Any], array: Any) -> Future[Any]:
-        """Call it in one of them, with the settings of the caller."""
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(_THREADS_MOST, "gred-several")
-        return self._pool.submit(contextvars.copy_context().run, function, array)
-
-
-_threads = _Threads()
+# Threads that wait for devices; kept, since starting some takes as long as a sum.
+_pool = functools.cache(lambda: ThreadPoolExecutor(_THREADS_MOST, "gred-several"))
+os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _on_each(function: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]:
-    """Call it for all arrays at once: threads wait for their devices without holding Python up.
+    """Call it for all arrays at once, with the settings of the caller.
 
     Where one call raises, nothing reads any array any more when the caller hears of it.
     """
-    others = [_threads.submit(function, array) for array in arrays[1:]]
+    others = [
+        _pool().submit(contextvars.copy_context().run, function, array) for array in arrays[1:]
+    ]
     try:
         return [function(arrays[0]), *(one.result() for one in others)]
     except BaseException:
@@ -65,20 +53,12 @@ def _elements(arrays: Sequence[Any]) -> np.dtype[Any]:
 
 def _common(names: Sequence[str]) -> np.dtype[Any]:
     """Promote bfloat16, which NumPy does not know, as float32, but where there is nothing else."""
-    if set(names) == {"bfloat16"}:
-        only: np.dtype[Any] = np.dtype(_bfloat16())
+    if set(names) == {"bfloat16"} and importlib.util.find_spec("ml_dtypes"):
+        only: np.dtype[Any] = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
         return only
-    common: np.dtype[Any] = np.result_type(
-        *("float32" if name == "bfloat16" else name for name in names)
-    )
+    known = ["float32" if name == "bfloat16" else name for name in names]
+    common: np.dtype[Any] = np.result_type(*known)
     return common
-
-
-def _bfloat16() -> Any:
-    try:
-        return importlib.import_module("ml_dtypes").bfloat16
-    except ImportError:
-        return np.float32
 
 
 def _total(arrays: Sequence[Any]) -> ExactSum:
@@ -89,19 +69,12 @@ def _total(arrays: Sequence[Any]) -> ExactSum:
     return total
 
 
-def _merged(parts: Sequence[Any], dtype: DTypeLike | None) -> Any:
-    """Add results up in the widest type of their kind, in order."""
-    result = _type_of(parts) if dtype is None else np.dtype(dtype)
-    wide = result if result.kind in "biu" else _wide(result)
-    return result.type(_core.sum(np.array(parts, wide), dtype=wide))
-
-
-def _type_of(parts: Sequence[Any]) -> np.dtype[Any]:
-    return _common([part.dtype.name for part in parts])
-
-
-def _wide(floats: np.dtype[Any]) -> np.dtype[Any]:
-    return np.dtype(np.complex128 if floats.kind == "c" else np.float64)
+def _merged(parts: Sequence[Any], dtype: DTypeLike | None, shares: Any = 1) -> Any:
+    """Add results up, each so often, in the widest type of their kind, in order."""
+    result = _common([part.dtype.name for part in parts]) if dtype is None else np.dtype(dtype)
+    floats = np.dtype(np.complex128 if result.kind == "c" else np.float64)
+    wide = result if result.kind in "biu" else floats
+    return result.type(_core.sum(np.array(parts, wide) * shares, dtype=wide))
 
 
 def _refuse(name: str, options: dict[str, Any]) -> None:
@@ -153,6 +126,5 @@ def mean(
     lengths = [explain(array).size for array in arrays]
     counted = [array for array, n in zip(arrays, lengths, strict=True) if n] or arrays[:1]
     means = _on_each(average, counted)
-    result = _type_of(means)
     shares = np.array([n for n in lengths if n] or [0]) / max(_core.sum(lengths), 1)
-    return means[0] if len(means) == 1 else _merged(np.array(means, _wide(result)) * shares, result)
+    return means[0] if len(means) == 1 else _merged(means, None, shares)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from html import escape
 from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
+from gred.records import facts_html, facts_text
 
 
 class Summary(NamedTuple):
@@ -42,18 +42,15 @@ class Summary(NamedTuple):
         here = getattr(self.var, "to_numpy", None) or self.var.copy_to_host
         return np.sqrt(here())
 
-    def _rows(self) -> list[tuple[str, str]]:
+    def _facts(self) -> list[tuple[str, str]]:
         fields = ("count", "nans", "min", "max", "mean", "var", "std", "sum")
         return [(field, str(getattr(self, field))) for field in fields]
 
     def __repr__(self) -> str:
-        return "\n".join(f"{field:<5}  {value}" for field, value in self._rows())
+        return facts_text(self._facts())
 
     def _repr_html_(self) -> str:
-        rows = (
-            f"<tr><th>{field}</th><td>{escape(value)}</td></tr>" for field, value in self._rows()
-        )
-        return f"<table><tbody>{''.join(rows)}</tbody></table>"
+        return facts_html(self._facts())
 
 
 def describe(
@@ -114,5 +111,4 @@ def describe(
     """
     options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
     options |= {"device": device, "where": where, "stream": stream}
-    options |= {"axis": axis, "keepdims": keepdims}
-    return Summary(*_core.describe(a, ddof, **options))
+    return Summary(*_core.describe(a, ddof, axis=axis, keepdims=keepdims, **options))

@@ -1,4 +1,1 @@
-"""What `python -m gred` is made of. One noun a module; `command` is where a call comes in.
-
-Nothing here is imported by `import gred`, and rich and matplotlib are only imported when used.
-"""
+"""What `python -m gred` is made of: `command` is where a call comes in, and a module is a job."""

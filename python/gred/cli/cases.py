@@ -1,10 +1,4 @@
-"""What gred is compared with other libraries in: reductions, element types, layouts and sizes.
-
-All of it is data. `python -m gred versus` and the benchmarks under pytest take their cases from
-here.
-"""
-
-from __future__ import annotations
+"""What gred is compared with other libraries in: reductions, element types, layouts and sizes."""
 
 import importlib.util
 import itertools
@@ -45,11 +39,8 @@ class Type(NamedTuple):
         return self.name != "bfloat16" or importlib.util.find_spec("ml_dtypes") is not None
 
     def dtype(self) -> np.dtype[Any]:
-        """Make NumPy's type of it."""
         if self.name == "bfloat16":
-            import ml_dtypes
-
-            return np.dtype(ml_dtypes.bfloat16)  # type: ignore[no-any-return]
+            return np.dtype(importlib.import_module("ml_dtypes").bfloat16)  # type: ignore[no-any-return]
         return np.dtype(self.name)
 
 
@@ -63,17 +54,14 @@ class Reduction(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How an array lies, or is asked for: a view of a matrix, a mask, or another `dtype`.
-
-    `types` are those that it makes sense for, by default all.
-    """
+    """How an array lies, or is asked for: a view of a matrix, a mask, or another `dtype`."""
 
     name: str
     text: str
     view: Callable[[Any], Any] | None = None
     option: str | None = None
     dtype: str | None = None
-    types: _Names = ()
+    types: _Names = ()  # that it makes sense for, by default all
 
 
 class Case(NamedTuple):
@@ -92,7 +80,6 @@ class Case(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the viewed array."""
         return self.size * self.type.itemsize
 
     @property
@@ -103,7 +90,6 @@ class Case(NamedTuple):
 
     @property
     def masked(self) -> bool:
-        """Whether there is a mask."""
         return self.layout.option == "where"
 
     def view(self, flat: Any) -> Any:
@@ -129,24 +115,12 @@ def _by_name(records: Iterable[Any]) -> dict[str, Any]:
     return {record.name: record for record in records}
 
 
+def _numpys(codes: str) -> list[Type]:
+    return [Type(one.name, one.kind, one.itemsize) for one in map(np.dtype, codes)]
+
+
 TYPES: dict[str, Type] = _by_name(
-    (
-        Type("bool", "b", 1),
-        Type("int8", "i", 1),
-        Type("uint8", "u", 1),
-        Type("int16", "i", 2),
-        Type("uint16", "u", 2),
-        Type("int32", "i", 4),
-        Type("uint32", "u", 4),
-        Type("int64", "i", 8),
-        Type("uint64", "u", 8),
-        Type("float16", "f", 2),
-        Type("bfloat16", "f", 2),
-        Type("float32", "f", 4),
-        Type("float64", "f", 8),
-        Type("complex64", "c", 8),
-        Type("complex128", "c", 16),
-    )
+    (*_numpys("?bBhHiIlLe"), Type("bfloat16", "f", 2), *_numpys("fdFD"))
 )
 
 _TYPE_PLACES = {name: place for place, name in enumerate(TYPES)}
@@ -274,11 +248,9 @@ def cases(
     What is given takes that side's place in every block, and a case that does not make sense, such
     as the variance of bool, is none.
     """
-    given = {"reductions": reductions, "types": types, "layouts": layouts, "extents": extents}
-    instead: dict[str, Any] = {side: names for side, names in given.items() if names}
-    found: dict[Case, None] = {}
-    for block in grid:
-        found.update(dict.fromkeys(_crossed(block._replace(**instead))))
+    given = zip(Block._fields, (reductions, types, layouts, extents), strict=True)
+    instead: dict[str, Any] = {side: names for side, names in given if names}
+    found = dict.fromkeys(case for block in grid for case in _crossed(block._replace(**instead)))
     places = {r.data: place for place, r in enumerate(REDUCTIONS.values())}
     return sorted(
         found, key=lambda c: (c.nbytes, _TYPE_PLACES[c.type.name], places[c.data], c.size)
@@ -286,20 +258,17 @@ def cases(
 
 
 def _crossed(block: Block) -> Iterator[Case]:
-    for names in itertools.product(block.reductions, block.types, block.layouts):
+    for *names, extent in itertools.product(*block):
         reduction, kind, layout = REDUCTIONS[names[0]], TYPES[names[1]], LAYOUTS[names[2]]
+        size = extent.elements(kind.itemsize)
         if (
-            kind.kind not in reduction.kinds
-            or layout.option not in (None, *reduction.options)
-            or (layout.types and kind.name not in layout.types)
+            kind.kind in reduction.kinds
+            and layout.option in (None, *reduction.options)
+            and (not layout.types or kind.name in layout.types)
+            and (layout.view is None or size >= LEAST_VIEWED)
         ):
-            continue
-        for extent in block.extents:
-            size = extent.elements(kind.itemsize)
-            if layout.view is None:
-                yield Case(reduction, kind, layout, size, extent)
-            elif size >= LEAST_VIEWED:
-                yield Case(reduction, kind, layout, math.prod(_shape(size)), extent)
+            whole = math.prod(_shape(size)) if layout.view else size
+            yield Case(reduction, kind, layout, whole, extent)
 
 
 def table_order(case: Case) -> tuple[int, ...]:

@@ -4,8 +4,6 @@
 reader of standard output has gone, which ends the command as SIGPIPE ends others: without a word.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import sys

@@ -13,7 +13,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TextIO, TypeVar
 
 _INDENT = "  "
@@ -44,12 +44,10 @@ class Stream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write `text`, if there is still where to."""
         self._attempt(self._stream.write, text)
         return len(text)
 
     def flush(self) -> None:
-        """Pass on what is kept back."""
         self._attempt(self._stream.flush)
 
     def columns(self) -> int:
@@ -57,10 +55,9 @@ class Stream:
         given = os.environ.get("COLUMNS", "")
         if given.isdecimal() and int(given[:9]) > 0:
             return int(given[:9])
-        try:
+        with suppress(OSError, ValueError):
             return os.get_terminal_size(self.fileno()).columns or _WIDTH
-        except (OSError, ValueError):
-            return _WIDTH
+        return _WIDTH
 
     def _attempt(self, act: Any, *arguments: Any) -> None:
         if self._error is None:
@@ -68,18 +65,11 @@ class Stream:
                 act(*arguments)
             except OSError as error:
                 self._error = error
-                self._divert()
+                # What is still kept back goes nowhere, so that the interpreter's end is quiet, too.
+                with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
+                    os.dup2(nowhere.fileno(), self._stream.fileno())
         if self._error is not None and not self.patient:
             raise OutputError from self._error
-
-    def _divert(self) -> None:
-        """Have what is still kept back go nowhere, so that the interpreter's end is quiet, too."""
-        try:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self._stream.fileno())
-            os.close(nowhere)
-        except (OSError, ValueError):
-            pass
 
 
 class Cell(NamedTuple):
@@ -89,17 +79,26 @@ class Cell(NamedTuple):
     style: str = ""
 
 
-class Column(NamedTuple):
-    """A table's column. `style` is rich's; plain text has none. `about` is told below the table.
+RIGHT = Cell("right", "green")
 
-    Where there is no room, the columns of the highest rank are left out, and those of rank 0 never.
+
+class Column(NamedTuple):
+    """A table's column: a title, and what it has of a record, None where there is nothing.
+
+    `style` is rich's; plain text has none. `about` is told below the table. Where there is no room,
+    the columns of the highest rank are left out, and those of rank 0 never.
     """
 
     title: str
+    of: Callable[[Any], object] = str
     right: bool = True
     style: str = ""
     rank: int = 0
     about: str = ""
+
+
+def _cell(entry: object) -> Cell:
+    return entry if isinstance(entry, Cell) else Cell("-" if entry is None else str(entry))
 
 
 class Table:
@@ -108,20 +107,22 @@ class Table:
     def __init__(
         self,
         columns: Sequence[Column],
-        rows: Iterable[Sequence[str | Cell]],
+        rows: Iterable[Sequence[object]],
         notes: Sequence[str] = (),
     ) -> None:
         self.columns, self.notes = columns, notes
-        self.rows = [[Cell(one) if isinstance(one, str) else one for one in row] for row in rows]
+        self.rows = [list(map(_cell, row)) for row in rows]
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], records: Iterable[Any], notes: Any = ()) -> Table:
+        return cls(columns, [[column.of(one) for column in columns] for one in records], notes)
 
     def widths(self) -> list[int]:
-        """Measure the widest entry of each column."""
         texts = ([cell.text for cell in row] for row in self.rows)
         entries = zip([column.title for column in self.columns], *texts, strict=True)
         return [max(map(len, column)) for column in entries]
 
     def width(self) -> int:
-        """Measure a line."""
         return sum(self.widths()) + len(_GAP) * (len(self.columns) - 1)
 
     def fitted(self, width: int) -> Table | None:
@@ -131,25 +132,13 @@ class Table:
         return next((one for one in tables if len(_INDENT) + one.width() <= width), None)
 
     def ranked(self, rank: int) -> Table:
-        """Keep the columns up to a rank; those of rank 0 are never left out."""
         return self.where([column.rank <= rank for column in self.columns])
 
     def where(self, kept: Sequence[bool]) -> Table:
-        """Keep some of the columns."""
         rows = [list(itertools.compress(row, kept)) for row in self.rows]
         return Table(list(itertools.compress(self.columns, kept)), rows, self.notes)
 
-    def without(self, titles: Sequence[str]) -> Table:
-        """Leave out the columns of these titles."""
-        return self.where([column.title not in titles for column in self.columns])
-
-    def beside(self, other: Table) -> Table:
-        """Put another table's columns after these, row by row, and take its notes."""
-        rows = [[*mine, *theirs] for mine, theirs in zip(self.rows, other.rows, strict=True)]
-        return Table([*self.columns, *other.columns], rows, other.notes)
-
     def with_notes(self) -> Iterator[tuple[list[Cell], str]]:
-        """Give each row with what is written below it."""
         return zip(self.rows, itertools.chain(self.notes, itertools.repeat("")), strict=False)
 
     def legend(self) -> str:
@@ -188,8 +177,6 @@ class Console:
             self.stdout.patient = False
         self.stdout.flush()
 
-    # ---- lines ----
-
     def _write(self, *parts: Cell) -> None:
         print("".join(part.text for part in parts), file=self._shown)
 
@@ -202,11 +189,14 @@ class Console:
         self._write(*parts)
 
     def line(self, text: str = "", style: str = "") -> None:
-        """Write a line among the results."""
         self.parts([Cell(text, style)])
 
+    def lines(self, text: str) -> None:
+        """Write lines as they are."""
+        for line in text.splitlines():
+            self.line(line)
+
     def title(self, text: str) -> None:
-        """Write the first line."""
         self._write()
         self._write(Cell(text, "bold"))
         self._write()
@@ -220,7 +210,7 @@ class Console:
         room = max(self.width - len(_INDENT) - taken, _LEAST_ROOM)
         return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
 
-    def pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
+    def pairs(self, *pairs: tuple[str, str]) -> None:
         """Write names and what they are, in two columns."""
         width = max(len(name) for name, _ in pairs)
         for name, value in pairs:
@@ -230,10 +220,7 @@ class Console:
         self.line()
 
     def note(self, text: str, style: str = "yellow") -> None:
-        """Write a line beside the results."""
         print(text, file=self.stderr, flush=True)
-
-    # ---- tables ----
 
     def table(self, table: Table) -> None:
         """Write rows under a head, columns as wide as they need to be, and what the columns are."""
@@ -266,12 +253,10 @@ class Console:
         first = next((place for place, column in enumerate(table.columns) if not column.right), 0)
         for row, note in table.with_notes():
             self.line(row[first].text, table.columns[first].style)
-            for place, (column, cell) in enumerate(zip(table.columns, row, strict=True)):
-                if place != first:
+            for column, cell in zip(table.columns, row, strict=True):
+                if column is not table.columns[first]:
                     self.line(f"{_INDENT}{column.title} {cell.text}", cell.style)
             self.text(note, "dim", _INDENT)
-
-    # ---- progress ----
 
     @contextmanager
     def progress(self, total: int) -> Iterator[Step]:
@@ -285,15 +270,22 @@ class Console:
 
         def step(label: str) -> None:
             nonlocal done
-            left = (time.monotonic() - start) / done * (total - done) if done else None
-            text = f"{done:>4}/{total} {label}" + (f", {_clock(left)} left" if left else "")
-            draw(f"[{bar(done / total, 24, self.bar_characters)}] {text:<52.52}")
+            left = (time.monotonic() - start) / done * (total - done) if done else 0
+            minutes, seconds = divmod(round(left), 60)
+            text = f"{done:>4}/{total} {label}" + (f", {minutes}:{seconds:02} left" if left else "")
+            draw(f"[{self.bar(done / total, 24)}] {text:<52.52}")
             done += 1
 
         try:
             yield step
         finally:
             draw("")
+
+    def bar(self, share: float, width: int) -> str:
+        """Draw a bar of `width` columns, `share` of it filled."""
+        full, steps = self.bar_characters[-1], len(self.bar_characters) - 1
+        whole, rest = divmod(round(max(0.0, min(share, 1.0)) * width * steps), steps)
+        return (full * whole + (self.bar_characters[rest] if rest else "")).ljust(width)
 
     def each(self, methods: Sequence[Any], act: Callable[[Any], _Result]) -> list[_Result]:
         """Do it for each method, which is named as it is done; what comes of each."""
@@ -326,7 +318,6 @@ class RichConsole(Console):
         self._out.print(Text.assemble(*parts), soft_wrap=True)
 
     def note(self, text: str, style: str = "yellow") -> None:
-        """Write a line beside the results."""
         self._err.print(text, style=style, markup=False, soft_wrap=True)
 
 
@@ -353,16 +344,3 @@ def make_console() -> Console:
     except ImportError:
         return Console()
     return RichConsole()
-
-
-def bar(share: float, width: int, characters: str) -> str:
-    """Draw a bar of `width` columns, `share` of it filled; the last character is a full column."""
-    steps = len(characters) - 1
-    filled = round(max(0.0, min(share, 1.0)) * width * steps)
-    whole, rest = divmod(filled, steps)
-    return (characters[-1] * whole + (characters[rest] if rest else "")).ljust(width)
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02}"

@@ -1,12 +1,9 @@
 """One case, reduced by every library in turn: whole calls, until the answer is on the host.
 
 Libraries with the same kind of arrays go round the same copies, enough of them that the cache has
-long forgotten one when its turn comes again, whoever had it before. Of what is so small that no
-number of copies would do there is one, which lies in the cache as it would in use; the result says
-which it was.
+forgotten one when its turn comes again. Of what is too small for that there is one, which stays in
+the cache as it would in use; the result says which it was.
 """
-
-from __future__ import annotations
 
 import functools
 import gc
@@ -16,6 +13,7 @@ import multiprocessing
 import random
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -54,17 +52,15 @@ class Stage:
     """The arrays that cases with the same data, type and size share, at every library's hand."""
 
     def __init__(self, case: Case, libraries: Sequence[Library], device: Any, seed: int) -> None:
-        self.key = stage_key(case)
-        self.seed = seed
-        self._libraries = libraries
-        self._device = device
+        self.key, self.seed = stage_key(case), seed
+        self._libraries, self._device = libraries, device
         self.flat = repeated_array(case.size, case.type.dtype(), case.data, seed)
         self._mask: Any = None
         self._placed: dict[tuple[str, bool], list[Any]] = {}
-        self._turns: dict[str, Iterator[int]] = {}
+        # Calls on a kind of arrays, by whichever library.
+        self.turns: dict[str, Iterator[int]] = defaultdict(itertools.count)
 
     def close(self) -> None:
-        """Give the memory back."""
         self._placed.clear()
         for library in self._libraries:
             library.release()
@@ -75,7 +71,6 @@ class Stage:
         return read_limit(self._device.name, self.flat.nbytes, _LIMIT_SAMPLES)
 
     def mask(self, case: Case) -> Any:
-        """Draw the mask, if the case has one."""
         if case.masked and self._mask is None:
             self._mask = random_mask(case.size, self.seed)
         return self._mask if case.masked else None
@@ -102,13 +97,8 @@ class Stage:
         masks = [None] * copies if mask is None else copied(mask)
         return [library.given(case, *pair) for pair in zip(flats, masks, strict=True)]
 
-    def turns(self, library: Library) -> Iterator[int]:
-        """Count the calls on the library's kind of arrays, by whichever library."""
-        return self._turns.setdefault(library.pool, itertools.count())
-
 
 def stage_key(case: Case) -> tuple[Any, ...]:
-    """Name the stage that a case needs."""
     return case.data, case.type, case.size
 
 
@@ -136,7 +126,7 @@ class Runner:
         """Find the library's function, and make what it is called with."""
         self._function = self.contestant.function(case)
         self._given = stage.given(self.contestant, case, copies)
-        self._turns = stage.turns(self.contestant)
+        self._turns = stage.turns[self.contestant.pool]
         self.contestant.start()
 
     def warm_up(self, sampling: Sampling, deadline: float) -> None:
@@ -190,13 +180,7 @@ class Contest:
         self._truth = Truth(case, stage.flat, mask)
         elements = self._truth.count * case.type.itemsize
         self._nbytes = elements + (0 if mask is None else mask.nbytes)
-        self._copies, self._cold = stage.copies(self._nbytes)
-
-    def runner(self, library: Library) -> Runner:
-        """Have a library prepare."""
-        runner = Runner(library)
-        runner.attempt(runner.prepare, self._case, self._stage, self._copies)
-        return runner
+        self.copies, self._cold = stage.copies(self._nbytes)
 
     def record(self, runner: Runner) -> Record:
         """Say what became of a library: the row that is kept.
@@ -205,9 +189,10 @@ class Contest:
         tells whether the array had to come from memory; samples are in the order taken.
         """
         case, library = self._case, runner.contestant
-        samples = [] if runner.failure else runner.samples
+        samples: list[int] = []
         told: Record = {"right": False, "answer": "", "expected": ""}
         if not runner.failure:
+            samples = runner.samples
             answers = runner.answer if isinstance(runner.answer, tuple) else (runner.answer,)
             # gred.describe has a count and a count of NaN before what others are asked for.
             right = self._truth.accepts(answers[-len(self._truth.values) :])
@@ -229,7 +214,7 @@ class Contest:
             "high_ns": high,
             "gb_per_s": median and digits(self._nbytes / median),
             "limit_gb_per_s": digits(self._stage.limit * 1e-9),
-            "copies": self._copies,
+            "copies": self.copies,
             "cold": self._cold,
             **told,
             "missing": runner.failure,
@@ -244,13 +229,15 @@ def compete(
     sampling: Sampling,
     deadline: float = math.inf,
 ) -> list[Record]:
-    """Measure all libraries in one case, in rounds each in another order; a row each, in theirs.
+    """Measure all libraries in one case, in rounds of random order; a row each.
 
     After the `deadline`, by time.monotonic, only samples are taken that would be too few without.
     """
     contest, order = Contest(case, stage), random.Random(0)
     with _undisturbed():
-        runners = [contest.runner(library) for library in libraries]
+        runners = list(map(Runner, libraries))
+        for runner in runners:
+            runner.attempt(runner.prepare, case, stage, contest.copies)
         for runner in runners:
             if not runner.failure:
                 runner.attempt(runner.warm_up, sampling, deadline)

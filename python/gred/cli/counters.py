@@ -1,9 +1,7 @@
 """The job `counters`: what every rung does to memory, counted on the simulated device."""
 
-from __future__ import annotations
-
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,10 +27,10 @@ FIGURE = "gred.cli.rung_plots.counters_figure"
 
 MULTIPROCESSORS = option(
     "--multiprocessors",
-    metavar="N",
-    type=options.whole(1, 1024),
+    "of the GPU that is counted for (default: 132, an H200's)",
+    options.whole(1, 1024),
+    "N",
     default=132,
-    help="of the GPU that is counted for (default: 132, an H200's)",
 )
 COMMON = (
     option("--size", "2**20", default=SIZE),
@@ -60,12 +58,10 @@ class Settings(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the array."""
         return self.size * np.dtype(self.dtype).itemsize
 
     @property
     def array(self) -> tuple[str, str]:
-        """What to show of the array."""
         return "array", f"{units.array_text(self.size, self.dtype)}, summed in {self.dtype}"
 
 
@@ -77,7 +73,6 @@ class Row(NamedTuple):
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    """Count, print, write; the exit status."""
     files = output.one_file_each(given, console, FIGURE)
     settings = settings_of(given, given.methods)
     machine = record.describe_machine(options.resolve_device("simulated"))
@@ -93,10 +88,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
 def settings_of(
     given: argparse.Namespace, wanted: tuple[Any, ...] | None, done: str = "counted"
 ) -> Settings:
-    """Check what is to be counted: the methods that are wanted, by default all that can be.
-
-    `done` is what the user asked for.
-    """
+    """Check what is to be counted, or `done`: methods that are wanted, by default all there are."""
     methods = countable(wanted, done)
     options.check_memory(options.resolve_device("simulated"), given.size, given.dtype)
     return Settings(methods, given.size, given.dtype, given.block_size, given.multiprocessors)
@@ -124,16 +116,11 @@ def count(settings: Settings, console: Console) -> list[Row]:
     )
 
 
-# ---- what follows from counts ----
-
-
 def load_requests(total: gred.Counts) -> int:
-    """Count the requests that load, bulk copies too."""
     return total.global_load_requests + total.bulk_copy_requests
 
 
 def load_sectors(total: gred.Counts) -> int:
-    """Count the sectors that these move."""
     return total.global_load_sectors + total.bulk_copy_sectors
 
 
@@ -144,43 +131,29 @@ def used(total: gred.Counts) -> float | None:
 
 
 def traffic(total: gred.Counts) -> int:
-    """Count the bytes that global memory moves."""
     return SECTOR_NBYTES * (load_sectors(total) + total.global_store_sectors)
 
 
 def wavefronts(total: gred.Counts) -> int:
-    """Count the wavefronts of shared memory."""
     return total.shared_load_wavefronts + total.shared_store_wavefronts
 
 
 def conflicts(total: gred.Counts) -> int:
-    """Count those that are bank conflicts."""
     return total.shared_load_conflicts + total.shared_store_conflicts
 
 
 def figure(total: gred.Counts, named: Any) -> Any:
-    """Find what is named, or work it out."""
     return getattr(total, named) if isinstance(named, str) else named(total)
 
 
 def used_text(total: gred.Counts) -> str:
-    """Write the share that is asked for."""
     return units.optional(units.percent_text, used(total))
 
 
 def lanes_text(total: gred.Counts) -> str:
-    """Write how many lanes are active on average."""
     return units.optional("{:.1f}".format, total.active_lanes)
 
 
-# ---- shown ----
-
-
-_HEAD = (
-    Column("#", style="dim", rank=2),
-    Column("method", right=False, style="bold"),
-    Column("passes", style="dim", rank=9),
-)
 # Columns of what follows from all passes together: a count, by its name, or a text.
 _TOTALS: tuple[tuple[str, int, Any, str], ...] = (
     ("loads", 5, load_requests, "warp-level global load requests, and bulk copies"),
@@ -197,41 +170,42 @@ _TOTALS: tuple[tuple[str, int, Any, str], ...] = (
 )
 
 
+def _total(named: Any) -> Callable[[Row], str]:
+    def write(row: Row) -> str:
+        found = figure(row.counters.total, named)
+        return found if isinstance(found, str) else f"{found:,}"
+
+    return write
+
+
+_COLUMNS = (
+    Column("#", lambda row: row.number, style="dim", rank=2),
+    Column("method", lambda row: row.counters.method, right=False, style="bold"),
+    Column("passes", lambda row: len(row.counters.passes), style="dim", rank=9),
+    *(
+        Column(title, _total(named), style="" if rank else "bold", rank=rank, about=about)
+        for title, rank, named, about in _TOTALS
+    ),
+)
+
+
 def show(
-    console: Console, settings: Settings, rows: Sequence[Row], more: Table | None = None
+    console: Console, settings: Settings, rows: Sequence[Row], *more: Column, notes: Any = ()
 ) -> None:
-    """Show what was counted, and of which array; `more` is to stand beside it."""
+    """Show what was counted, and of which array; more columns are to stand beside it."""
     console.pairs(
-        [
-            settings.array,
-            ("blocks", f"of {settings.block_size} threads"),
-            ("grids", f"as on {settings.multiprocessors} multiprocessors"),
-        ]
+        settings.array,
+        ("blocks", f"of {settings.block_size} threads"),
+        ("grids", f"as on {settings.multiprocessors} multiprocessors"),
     )
-    columns, cells = list(_HEAD), []
-    for title, rank, _, about in _TOTALS:
-        columns.append(Column(title, style="" if rank else "bold", rank=rank, about=about))
-    for number, counted in rows:
-        head = [str(number), counted.method, str(len(counted.passes))]
-        totals = (figure(counted.total, of_total) for _, _, of_total, _ in _TOTALS)
-        cells.append(head + [one if isinstance(one, str) else f"{one:,}" for one in totals])
-    table = Table(columns, cells)
-    console.table(table.beside(more) if more else table)
+    console.table(Table.of((*_COLUMNS, *more), rows, notes))
     console.line()
-
-
-# ---- written ----
 
 
 def record_of(machine: record.Record, settings: Settings, rows: Sequence[Row]) -> record.Record:
     """Make the file: one object a rung, with each pass, their total, and its lines."""
-    run = {
-        "size": settings.size,
-        "dtype": settings.dtype,
-        "op": "sum",
-        "block_size": settings.block_size,
-        "multiprocessors": settings.multiprocessors,
-    }
+    run = {"size": settings.size, "dtype": settings.dtype, "op": "sum"}
+    run |= {"block_size": settings.block_size, "multiprocessors": settings.multiprocessors}
     return record.make("counters", machine, run, [_row_record(row) for row in rows])
 
 

@@ -1,10 +1,7 @@
 """Random arrays, the same ones for a seed, and what has to come of them, by NumPy.
 
-An array is drawn for an op: for one that others can share it with, or for one that needs its own.
 How far a float may be off comes from its type, the length of the array and the data.
 """
-
-from __future__ import annotations
 
 import functools
 import math
@@ -13,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from gred.cli.cases import Case
 from gred.cli.record import usable_cores
@@ -49,10 +47,7 @@ def random_array(size: int, dtype: str, op: str = "sum", seed: int = 0) -> Array
 
 
 def repeated_array(size: int, dtype: np.dtype[Any], op: str, seed: int = 0) -> Array:
-    """Draw `size` elements of any element type for `op`, the first 2^22 over and over.
-
-    To a memory they are as random as others, and they are there sooner.
-    """
+    """Draw `size` elements of any element type for `op`, the first 2^22 over and over."""
     drawn = _draw(np.random.default_rng(seed), min(size, PERIOD), dtype, op, size)
     return np.resize(drawn, size)
 
@@ -62,9 +57,7 @@ def random_mask(size: int, seed: int = 0) -> Array:
     return repeated_array(size, np.dtype(bool), "sum", seed + 1)
 
 
-def _draw(
-    generator: np.random.Generator, count: int, dtype: np.dtype[Any], op: str, size: int
-) -> Array:
+def _draw(generator: Generator, count: int, dtype: np.dtype[Any], op: str, size: int) -> Array:
     """Draw `count` of `size` elements. What can stop early gets data that it has to read whole."""
     if op == "any":
         return np.zeros(count, dtype)
@@ -74,8 +67,10 @@ def _draw(
         return generator.integers(0, 1, count, np.bool_, endpoint=True)
     if dtype.kind in "iu":
         return _integers(generator, count, dtype, op)
+    if dtype.kind == "c" and op == "prod":
+        return np.array([1, 1j, -1, -1j], dtype)[generator.integers(0, 4, count)]
     if dtype.kind == "c":
-        return _complexes(generator, count, op).astype(dtype)
+        return (generator.random(count) + 1j * generator.random(count)).astype(dtype)
     if dtype.itemsize == 2:
         return _halves(generator, count, op).astype(dtype)
     return _floats(generator, count, dtype, op, size)
@@ -85,7 +80,7 @@ def _draw(
 _DRAWN_AS = {"all": "sum", "count_nonzero": "sum", "nansum": "sum", "nanprod": "prod"}
 
 
-def _replaced(generator: np.random.Generator, drawn: Array, op: str) -> Array:
+def _replaced(generator: Generator, drawn: Array, op: str) -> Array:
     """Put in what `op` is about: no zero, zeros in half of the places, NaN in an eighth of them."""
     if op == "all":
         drawn[drawn == 0] = 1
@@ -96,19 +91,16 @@ def _replaced(generator: np.random.Generator, drawn: Array, op: str) -> Array:
     return drawn
 
 
-def _integers(generator: np.random.Generator, count: int, dtype: np.dtype[Any], op: str) -> Array:
+def _integers(generator: Generator, count: int, dtype: np.dtype[Any], op: str) -> Array:
     low = 0 if dtype.kind == "u" else -100
-    if op == "sum":
-        return generator.integers(low, 100, count, dtype.type, endpoint=True)
     if op == "prod":
         return generator.integers(low // 2, 50, count, dtype.type) * 2 + 1
     limits = np.iinfo(dtype)
-    return generator.integers(limits.min, limits.max, count, dtype.type, endpoint=True)
+    ends = (low, 100) if op == "sum" else (limits.min, limits.max)
+    return generator.integers(*ends, count, dtype.type, endpoint=True)
 
 
-def _floats(
-    generator: np.random.Generator, count: int, dtype: np.dtype[Any], op: str, size: int
-) -> Array:
+def _floats(generator: Generator, count: int, dtype: np.dtype[Any], op: str, size: int) -> Array:
     if op == "sum":
         return generator.random(count, dtype.type)
     if op == "prod":
@@ -117,19 +109,13 @@ def _floats(
     return generator.standard_normal(count, dtype.type)
 
 
-def _halves(generator: np.random.Generator, count: int, op: str) -> Array:
+def _halves(generator: Generator, count: int, op: str) -> Array:
     """Draw what a float of 16 bits holds: sums that stay in range, products that are exact."""
     if op == "prod":
         return 1 - 2 * generator.integers(0, 1, count, np.int8, endpoint=True)
     if op == "sum":
         return 2 * generator.random(count, np.float32) - 1
     return generator.standard_normal(count, np.float32)
-
-
-def _complexes(generator: np.random.Generator, count: int, op: str) -> Array:
-    if op == "prod":
-        return np.array([1, 1j, -1, -1j])[generator.integers(0, 4, count)]
-    return generator.random(count) + 1j * generator.random(count)
 
 
 # ---- NumPy's answer in the array's own type ----
@@ -154,7 +140,6 @@ class Answer(NamedTuple):
         return self.scale * (ours + relative_bound(terms, 2.0**-53))
 
     def accepts(self, result: Any, grid: int = 0, block_size: int | None = None) -> bool:
-        """Tell whether `result` is equal, or for a rounded answer near enough."""
         if not self.unit_roundoff:
             return bool(result == self.value)
         return bool(abs(float(result) - self.value) <= self.bound(grid, block_size))
@@ -163,9 +148,8 @@ class Answer(NamedTuple):
 def tree_height(size: int, grid: int, block_size: int | None) -> int:
     """Count the most operations that one element's value can pass through.
 
-    A thread's share of the array (twice an even one, plus a vector's worth, because shares need not
-    be even), the tree of a block, and the partials, in the worst case one after the other. Without
-    a grid nothing is known but that there are size - 1 operations.
+    A thread's share of the array (twice an even one, plus a vector), the tree of a block, and the
+    partials, one after the other; without a grid size - 1.
     """
     if size < 2:
         return 0
@@ -221,7 +205,6 @@ class Value(NamedTuple):
     modulus: int
 
     def accepts(self, answer: Any) -> bool:
-        """Tell whether `answer` is this number."""
         if isinstance(self.number, int):
             return complex(answer).imag == 0 and (int(answer) - self.number) % self.modulus == 0
         return bool(abs(complex(answer) - complex(self.number)) <= self.bound)
@@ -236,8 +219,8 @@ class Value(NamedTuple):
 class Truth:
     """The answer to `case` over `array` in its layout, of which `mask` lets some through.
 
-    It is worked out in wide types, a piece at a time; what many pieces of an array that repeats
-    itself hold is worked out once. Integers have to be equal, in 64 bits or their type's.
+    It is worked out in wide types, once for pieces that hold the same elements. Integers have to be
+    equal, in 64 bits or their type's.
     """
 
     def __init__(self, case: Case, array: Array, mask: Array | None) -> None:
@@ -247,7 +230,6 @@ class Truth:
 
     @property
     def count(self) -> int:
-        """How many elements the view has."""
         return int(self._view.size)
 
     def accepts(self, answers: tuple[Any, ...]) -> bool:
@@ -257,23 +239,18 @@ class Truth:
         """
         try:
             if self._case.reduction.name in ("argmin", "argmax"):
-                answers = tuple(self._element(place) for place in answers)
+                places = (np.unravel_index(int(place), self._view.shape) for place in answers)
+                answers = tuple(_number(self._view[place]) for place in places)
             pairs = zip(self.values, answers, strict=True)
             return all(value.accepts(answer) for value, answer in pairs)
-        except (ValueError, OverflowError, TypeError):  # NaN is no integer, None no number
+        except (ValueError, OverflowError, TypeError):  # NaN is no integer, a place is not there
             return False
-
-    def _element(self, place: Any) -> Any:
-        if not 0 <= int(place) < self._view.size:
-            return None
-        return _number(self._view[np.unravel_index(int(place), self._view.shape)])
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.values))
 
 
 def _number(scalar: Any) -> Any:
-    """Turn NumPy's scalar into Python's."""
     if scalar.dtype.kind in "biu":
         return int(scalar)
     return complex(scalar) if scalar.dtype.kind == "c" else float(scalar)
@@ -329,12 +306,10 @@ class Totals:
 
     @property
     def mean(self) -> Any:
-        """The mean, of nothing 0."""
         return self.sum / max(1, self.count)
 
     @property
     def square(self) -> float:
-        """The mean square."""
         return float(self.squares / max(1, self.count))
 
     @property
@@ -343,13 +318,8 @@ class Totals:
         return float(max(0.0, self.square - abs(self.mean) ** 2))
 
 
-def _magnitude(piece: Array) -> float:
-    return float(np.abs(piece, dtype=None if piece.dtype.kind == "c" else np.float64).sum())
-
-
-def _squares(piece: Array) -> float:
-    wide = np.abs(piece) if piece.dtype.kind == "c" else piece.astype(np.float64)
-    return float(np.dot(wide, wide))
+def _magnitudes(piece: Array) -> Any:
+    return np.abs(piece if piece.dtype.kind == "c" else piece.astype(np.float64))
 
 
 def _lexical(number: Any) -> Any:
@@ -361,8 +331,8 @@ def _lexical(number: Any) -> Any:
 _PARTS: dict[str, tuple[Callable[[Array], Any], Callable[[Iterable[Any]], Any]]] = {
     "count": (len, sum),
     "sum": (lambda piece: _number(piece.sum()), sum),
-    "magnitude": (_magnitude, math.fsum),
-    "squares": (_squares, math.fsum),
+    "magnitude": (lambda piece: float(_magnitudes(piece).sum()), math.fsum),
+    "squares": (lambda piece: float(np.square(_magnitudes(piece)).sum()), math.fsum),
     "product": (lambda piece: _number(piece.prod()), math.prod),
     "minimum": (lambda piece: _number(piece.min()), functools.partial(min, key=_lexical)),
     "maximum": (lambda piece: _number(piece.max()), functools.partial(max, key=_lexical)),
@@ -386,11 +356,7 @@ _NUMBERS: dict[str, Callable[[Totals], tuple[Any, float]]] = {
 }
 # Reductions whose answers are those of others: of what is not NaN, at a place, or several at once.
 _ANSWERED_AS = {
-    "nansum": ("sum",),
-    "nanprod": ("prod",),
-    "nanmin": ("min",),
-    "nanmax": ("max",),
-    "nanmean": ("mean",),
+    **{f"nan{name}": (name,) for name in ("sum", "prod", "min", "max", "mean")},
     "argmin": ("min",),
     "argmax": ("max",),
     "minmax": ("min", "max"),

@@ -1,7 +1,5 @@
 """The job `explain`: a rung's source with its counts, what limits it, and how its neighbours do."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Iterator, Sequence
@@ -16,6 +14,7 @@ from gred.cli.console import Column, Console, Table
 from gred.cli.counters import Settings
 from gred.cli.options import option
 from gred.counting import Line
+from gred.drawing.showing import REQUESTS
 
 DESCRIPTION = """\
 Shows a rung of the ladder: its source, with what every line does to memory, what limits the rung,
@@ -41,43 +40,35 @@ FREE = "every byte is read once"
 # Elements that the prediction is for: enough that launching does not count.
 PREDICTED = 1 << 28
 
-# What requests are of, and what they are made in.
+# What requests are of; those of memory are made in sectors or wavefronts.
 _EVENTS = {
-    "global_load": ("loads", "sectors"),
-    "global_store": ("stores", "sectors"),
-    "shared_load": ("shared loads", "wavefronts"),
-    "shared_store": ("shared stores", "wavefronts"),
-    "atomic": ("atomics", "sectors"),
-    "shuffle": ("shuffles", ""),
-    "merge": ("additions", ""),
-    "block_barrier": ("arrivals of warps at a block barrier", ""),
-    "warp_barrier": ("warp barriers", ""),
-    "grid_barrier": ("arrivals of warps at a grid barrier", ""),
-    "dependent_global_load": ("dependent global loads", ""),
-    "bulk_copy": ("bulk copies", "sectors"),
-    "mbarrier_wait": ("waits of warps at an mbarrier", ""),
-    "cluster_barrier": ("arrivals of warps at a cluster barrier", ""),
+    **REQUESTS,
+    "shuffle": "shuffles",
+    "merge": "additions",
+    "block_barrier": "arrivals of warps at a block barrier",
+    "warp_barrier": "warp barriers",
+    "grid_barrier": "arrivals of warps at a grid barrier",
+    "dependent_global_load": "dependent global loads",
+    "mbarrier_wait": "waits of warps at an mbarrier",
+    "cluster_barrier": "arrivals of warps at a cluster barrier",
 }
+
+
+def _spelt(*names: str) -> dict[str, str]:
+    return {name: name.replace("_", " ") for name in names}
+
 
 # What is compared between rungs beside launches, and what it is called.
 _COMPARED: dict[Any, str] = {
-    "blocks": "blocks",
-    "global_load_requests": "global load requests",
-    "global_load_sectors": "global load sectors",
-    "dependent_global_loads": "dependent global loads",
-    "global_store_sectors": "global store sectors",
-    "shared_load_wavefronts": "shared load wavefronts",
-    "shared_store_wavefronts": "shared store wavefronts",
+    **_spelt("blocks", "global_load_requests", "global_load_sectors", "dependent_global_loads"),
+    **_spelt("global_store_sectors", "shared_load_wavefronts", "shared_store_wavefronts"),
     counters.conflicts: "bank conflicts",
     "merge_requests": "warp-level additions",
     "active_lanes": "active lanes in these",
     "shuffle_requests": "shuffles",
     "atomic_requests": "atomics",
-    "block_barriers": "block barriers",
-    "warp_barriers": "warp barriers",
-    "bulk_copy_sectors": "bulk copy sectors",
-    "mbarrier_waits": "mbarrier waits",
-    "cluster_barriers": "cluster barriers",
+    **_spelt("block_barriers", "warp_barriers", "bulk_copy_sectors"),
+    **_spelt("mbarrier_waits", "cluster_barriers"),
 }
 
 
@@ -92,7 +83,6 @@ OPTIONS = (
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    """Count the rung, the one before and the one after it, print, write; the exit status."""
     method = given.method
     settings = counters.settings_of(given, (method,), "explained")
     files = output.one_file_each(given, console)
@@ -105,9 +95,6 @@ def run(given: argparse.Namespace, console: Console) -> int:
     _show(console, settings, method, [row.counters for row in rows])
     files.tell()
     return 0
-
-
-# ---- what limits it ----
 
 
 def limits(counted: gred.Counters) -> Iterator[str]:
@@ -139,7 +126,6 @@ def limits(counted: gred.Counters) -> Iterator[str]:
 
 
 def limit(counted: gred.Counters, predicted: gred.Roofline) -> str:
-    """Say in a sentence what limits a rung."""
     cause = next(limits(counted), FREE)
     if predicted.limit == "launches":
         launches = len(counted.passes)
@@ -147,25 +133,21 @@ def limit(counted: gred.Counters, predicted: gred.Roofline) -> str:
     return f"limited by {predicted.why()}: {cause}"
 
 
-# ---- shown ----
-
-
 def _show(console: Console, settings: Settings, method: Any, counted: list[gred.Counters]) -> None:
     own = next(one for one in counted if one.method == method.name)
     console.title(f"{method.number} {method.name}: {method.title}")
-    reasons = list(limits(own)) or [f"memory bandwidth: {FREE}"]
-    block_size, dtype = settings.block_size, settings.dtype
-    long = gred.roofline(PREDICTED, method=method.name, block_size=block_size, dtype=dtype)
+    first, *others = list(limits(own)) or [f"memory bandwidth: {FREE}"]
+    how: dict[str, Any] = {"block_size": settings.block_size, "dtype": settings.dtype}
+    long = gred.roofline(PREDICTED, method=method.name, **how)
     elements = f"{units.size_text(PREDICTED)} elements on one {long.gpu.title}"
     predicted = f"{units.time_text(long.seconds)} for {elements}, bound by {long.why()}"
     console.pairs(
-        [
-            ("idea", method.idea),
-            settings.array,
-            ("blocks", f"of {block_size} threads"),
-            *(("limits" if k == 0 else "", text) for k, text in enumerate(reasons)),
-            ("predicted", predicted),
-        ]
+        ("idea", method.idea),
+        settings.array,
+        ("blocks", f"of {settings.block_size} threads"),
+        ("limits", first),
+        *(("", text) for text in others),
+        ("predicted", predicted),
     )
     for file, lines in listings(method.name, own.total.lines):
         console.line(f"kernels/{file}", "bold")
@@ -207,9 +189,9 @@ def _functions(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def told(line: Line) -> str:
     """Say what a line does: 4,096 shared loads in 8,192 wavefronts, 4,096 conflicts; 32.0 lanes."""
-    event, transfers = _EVENTS[line.event]
-    text = f"{line.requests:,} {event}"
-    if transfers:
+    text = f"{line.requests:,} {_EVENTS[line.event]}"
+    if line.event in REQUESTS:
+        transfers = "wavefronts" if line.event.startswith("shared") else "sectors"
         text += f" in {line.transfers:,} {transfers}"
     if line.conflicts:
         text += f", {line.conflicts:,} of them conflicts"

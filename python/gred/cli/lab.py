@@ -1,9 +1,7 @@
 """The job `lab`: a rung of the user's own, checked, counted, timed, and beside the ladder's."""
 
-from __future__ import annotations
-
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,7 @@ import numpy as np
 
 import gred
 from gred.cli import counters, explain, ladder, measure, options, output, record, units
-from gred.cli.console import Column, Console, Table
+from gred.cli.console import Column, Console
 from gred.cli.data import numpy_answer, random_array
 from gred.cli.measure import Sampling
 from gred.cli.options import option
@@ -35,15 +33,11 @@ The exercise sheet: python -m gred lab --exercise 1 --out mine.cuh; python -m gr
 _SIZE, _TIMED_SIZE = 1 << 20, 1 << 26
 _DRAWN_BLOCK = 32
 _WRONG = 1
-# Makes what a plot shows.
-_Recorded = Callable[[], record.Record]
 
 OPTIONS = (
-    option("file", metavar="FILE", type=Path, nargs="?", help="your rung's file"),
-    option("--like", metavar="METHOD", help="the rung that it is launched like"),
-    option(
-        "--data-blocks", metavar="N", type=int, help="elements that a thread should get at least"
-    ),
+    option("file", "your rung's file", Path, "FILE", nargs="?"),
+    option("--like", "the rung that it is launched like", None, "METHOD"),
+    option("--data-blocks", "elements that a thread should get at least", int, "N"),
     option("--methods", "the one that it is launched like, and around"),
     option("--size", "2**20, and on a GPU, to be timed, 2**26"),
     *counters.COMMON[1:],
@@ -51,14 +45,13 @@ OPTIONS = (
     option("--time"),
     option("--device", "cuda, cuda:1 or simulated (default: a GPU too, if there is one, and nvcc)"),
     option("--plot", "times on the GPU, or else what is counted (.svg, ...)"),
-    option("--picture", metavar="FILE", type=Path, help="draw the steps of a few blocks (.svg)"),
-    option("--exercise", metavar="K", type=int, help="give this exercise, from 1 to 7"),
-    option("--out", metavar="FILE", type=Path, help="write the exercise to a new file"),
+    option("--picture", "draw the steps of a few blocks (.svg)", Path, "FILE"),
+    option("--exercise", "give this exercise, from 1 to 7", int, "K"),
+    option("--out", "write the exercise to a new file", Path, "FILE"),
 )
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    """Give an exercise, or check and show a rung; the exit status."""
     if given.exercise is not None and given.file is not None:
         raise options.UsageError("give a FILE of your own, or --exercise, and not both")
     if given.out is not None and given.exercise is None:
@@ -69,10 +62,10 @@ def run(given: argparse.Namespace, console: Console) -> int:
     output.check_file("--plot", given.plot)
     if given.exercise is not None:
         exercise = gred.lab.exercise(given.exercise)
+        said = exercise.source
         if given.out:
-            console.line(f"wrote {exercise.save(given.out)}: {exercise.title}")
-        for line in exercise.source.splitlines() if not given.out else ():
-            console.line(line)
+            said = f"wrote {exercise.save(given.out)}: {exercise.title}"
+        console.lines(said)
         return 0
     if given.file is None:
         console.line("no FILE is given; there are these exercises:")
@@ -84,8 +77,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
         rung = gred.lab.compile(given.file, **compiled_as)
     except gred.lab.CompileError as refused:
         console.line("it does not compile:", "red")
-        for line in str(refused).splitlines():
-            console.line(line)
+        console.lines(str(refused))
         return 2
     given.dtype = rung.dtype or given.dtype
     given.block_size = rung.block_size or given.block_size
@@ -114,7 +106,7 @@ def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> i
     elif given.time:
         _show_simulated_times(given, rung, console)
     if given.plot:
-        output.draw(given.plot, figure, recorded())
+        output.draw(given.plot, figure, recorded)
     if given.picture:  # of one small block's steps, on digits that are easy to add up
         size = _DRAWN_BLOCK * rung.data_blocks
         digits = np.random.default_rng(0).integers(1, 10, size).astype(given.dtype)
@@ -130,17 +122,13 @@ def _like(rung: gred.lab.Rung) -> Any:
 
 
 def _with_own(rows: Sequence[Any], own: Any, rung: gred.lab.Rung) -> list[Any]:
-    """Put your own after the one that it is launched like."""
     place = sum(row.number <= _like(rung).number for row in rows)
     return [*rows[:place], own, *rows[place:]]
 
 
-# ---- counted ----
-
-
 def _show_counts(
     given: argparse.Namespace, rung: gred.lab.Rung, near: tuple[Any, ...], console: Console
-) -> _Recorded:
+) -> record.Record:
     """Count your own and the others, predict their times, and say what limits each."""
     counted = argparse.Namespace(**vars(given) | {"size": given.size or _SIZE})
     settings = counters.settings_of(counted, near)
@@ -151,35 +139,26 @@ def _show_counts(
         multiprocessors=settings.multiprocessors,
     )
     rows = _with_own(counters.count(settings, console), counters.Row("*", own), rung)
-    times, notes = [], []
-    for number, one in rows:
-        launched = one._replace(method=rung.like) if number == "*" else one
-        gpu = H200._replace(multiprocessors=one.multiprocessors)
-        times.append([units.time_text(predict_counted(launched, gpu).seconds)])
-        notes.append(", ".join([*explain.limits(one)][:2]) or explain.FREE)
-    predicted = Column("predicted", style="bold", about="for an H200")
-    counters.show(console, settings, rows, Table([predicted], times, notes))
-    machine = options.resolve_device("simulated")
-    return lambda: counters.record_of(record.describe_machine(machine), settings, rows)
 
+    def predicted(row: counters.Row) -> str:
+        like = rung.like if row.number == "*" else row.counters.method
+        gpu = H200._replace(multiprocessors=row.counters.multiprocessors)
+        return units.time_text(predict_counted(row.counters._replace(method=like), gpu).seconds)
 
-# ---- timed ----
+    notes = [", ".join([*explain.limits(one)][:2]) or explain.FREE for _, one in rows]
+    column = Column("predicted", predicted, style="bold", about="for an H200")
+    counters.show(console, settings, rows, column, notes=notes)
+    machine = record.describe_machine(options.resolve_device("simulated"))
+    return counters.record_of(machine, settings, rows)
 
 
 def _show_climb(
     given: argparse.Namespace, rung: gred.lab.Rung, near: tuple[Any, ...], console: Console
-) -> _Recorded:
+) -> record.Record:
     """Time it on the GPU as the ladder is, each on the same random array."""
-    settings = ladder.Settings(
-        device=options.resolve_device(rung.gpu),
-        methods=near,
-        size=given.size or _TIMED_SIZE,
-        dtype=given.dtype,
-        op="sum",
-        block_size=given.block_size,
-        seed=given.seed,
-        sampling=Sampling(20, 2),
-    )
+    array_and_op = given.size or _TIMED_SIZE, given.dtype, "sum", given.block_size, given.seed
+    device = options.resolve_device(rung.gpu)
+    settings = ladder.Settings(device, near, *array_and_op, Sampling(20, 2))
     options.check_memory(settings.device, settings.size, settings.dtype)
     limit, others = ladder.climb(settings, console)
     array = random_array(settings.size, settings.dtype, settings.op, settings.seed)
@@ -193,8 +172,7 @@ def _show_climb(
     own = measure.row_of(timed, named, array, numpy_answer(array, settings.op), limit)
     rows = _with_own(others, own, rung)
     ladder.show(console, settings, limit, rows)
-    machine = settings.device
-    return lambda: ladder.record_of(record.describe_machine(machine), settings, limit, rows)
+    return ladder.record_of(record.describe_machine(settings.device), settings, limit, rows)
 
 
 def _show_simulated_times(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> None:
@@ -204,4 +182,4 @@ def _show_simulated_times(given: argparse.Namespace, rung: gred.lab.Rung, consol
     own = rung.kernel_time(array, **settings)
     other = gred.kernel_time(array, method=rung.like, device="simulated", **settings)
     mine, theirs = (units.time_text(float(np.median(one.seconds))) for one in (own, other))
-    console.pairs([("simulated", f"{mine}; {rung.like} takes {theirs}"), *ladder.SIMULATED_TIMES])
+    console.pairs(("simulated", f"{mine}; {rung.like} takes {theirs}"), *ladder.SIMULATED_TIMES)

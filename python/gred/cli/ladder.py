@@ -3,8 +3,6 @@
 Where nothing is timed it shows what each rung does to memory, and its time on an H200.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,10 +10,11 @@ from typing import Any, NamedTuple
 import gred
 from gred import prediction
 from gred.cli import counters, explain, options, output, record, roofline, units
-from gred.cli.console import Cell, Column, Console, Table, bar
+from gred.cli.console import RIGHT, Cell, Column, Console, Table
 from gred.cli.data import numpy_answer, random_array
 from gred.cli.measure import Row, Sampling, device_for, measure, read_limit
 from gred.cli.options import option
+from gred.cli.record import Record
 from gred.gpus import H200
 
 DESCRIPTION = """\
@@ -46,7 +45,7 @@ _CHECKED, _COUNTED = 1 << 16, 1 << 28
 
 # What is said of the simulated device's times, and the columns that they do not have.
 SIMULATED_TIMES = (("times", "this processor's, which simulates the GPU's threads: no GPU's"),)
-OF_A_GPU = ("GB/s", "share", "", "speed-up", "read limit")
+_OF_A_GPU = ("GB/s", "share", "", "speed-up", "read limit")
 FIGURE = "gred.cli.plots.ladder_figure"
 
 # What the ladder and the sweep share.
@@ -69,9 +68,9 @@ OPTIONS = (
     option("--plot", "it (.svg, .png, .pdf)"),
     option(
         "--version",
+        "show gred's version and leave",
         action="version",
         version=f"gred {gred.__version__}",
-        help="show gred's version and leave",
     ),
 )
 
@@ -90,7 +89,6 @@ class Settings(NamedTuple):
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    """Climb, print, write; the exit status."""
     files = output.one_file_each(given, console, FIGURE)
     settings, taught = _settings(given)
     machine = record.describe_machine(settings.device)
@@ -157,17 +155,10 @@ def _settings(given: argparse.Namespace) -> tuple[Settings, counters.Settings | 
     rungs = tuple(method for method in methods if method.number is not None)
     counted = given.size or _COUNTED
     taught = counters.Settings(rungs, counted, given.dtype, given.block_size)
-    settings = Settings(
-        device=device,
-        methods=methods,
-        size=size if timed else min(counted, _CHECKED),
-        dtype=given.dtype,
-        op=given.op,
-        block_size=given.block_size,
-        seed=given.seed,
-        sampling=Sampling(20, 2, None if fast else 0.5) if timed else Sampling(1, 0),
-    )
-    return settings, None if timed or not rungs else taught
+    size = size if timed else min(counted, _CHECKED)
+    array = (size, given.dtype, given.op, given.block_size, given.seed)
+    sampling = Sampling(20, 2, None if fast else 0.5) if timed else Sampling(1, 0)
+    return Settings(device, methods, *array, sampling), None if timed or not rungs else taught
 
 
 def climb(settings: Settings, console: Console) -> tuple[float, list[Row]]:
@@ -181,17 +172,8 @@ def climb(settings: Settings, console: Console) -> tuple[float, list[Row]]:
         limit = read_limit(settings.device.name, array.nbytes, settings.sampling.samples)
         for method in settings.methods:
             step(method.name)
-            rows.append(
-                measure(
-                    method,
-                    array,
-                    answer,
-                    device=device_for(method, settings.device.name),
-                    block_size=settings.block_size,
-                    sampling=settings.sampling,
-                    limit=limit,
-                )
-            )
+            where = settings.block_size, device_for(method, settings.device.name)
+            rows.append(measure(method, *where, array, answer, settings.sampling, limit))
     return limit, rows
 
 
@@ -217,16 +199,14 @@ def show(console: Console, settings: Settings, limit: float, rows: Sequence[Row]
         published = ", as in the published ladders" if settings.dtype == "int32" else ""
         op += f", accumulated in {settings.dtype}{published}"
     console.pairs(
-        [
-            ("array", random),
-            ("op", op),
-            ("device", device.name),
-            *(SIMULATED_TIMES if simulated else limits),
-        ]
+        ("array", random),
+        ("op", op),
+        ("device", device.name),
+        *(SIMULATED_TIMES if simulated else limits),
     )
     first = next((row for row in rows if row.number is not None), rows[0])
-    cells = [_entries(console, row, first, peak, device) for row in rows]
-    console.table(Table(_COLUMNS, cells).without(OF_A_GPU if simulated else ()))
+    columns = _columns(console, first, peak, device)
+    console.table(Table.of(shown_of(columns, device), rows))
     few, many = min(len(r.samples) for r in rows), max(len(r.samples) for r in rows)
     samples = str(few) if few == many else f"{few} to {many}"
     console.text(
@@ -237,35 +217,34 @@ def show(console: Console, settings: Settings, limit: float, rows: Sequence[Row]
     _show_answers(console, rows)
 
 
-_COLUMNS = (
-    Column("#", style="dim", rank=5),
-    Column("method", right=False, style="bold"),
-    Column("block", style="dim", rank=6),
-    Column("time"),
-    Column("±", style="dim", rank=4),
-    Column("GB/s", style="bold", rank=1),
-    Column("share", rank=2),
-    Column("", right=False, style="cyan", rank=7),
-    Column("speed-up", rank=3),
-    Column("answer", right=False),
-)
+def shown_of(columns: Sequence[Column], device: Any) -> list[Column]:
+    """Leave out what there is of a GPU alone."""
+    return [c for c in columns if device.name != "simulated" or c.title not in _OF_A_GPU]
 
 
-def _entries(console: Console, row: Row, first: Row, peak: float, device: Any) -> list[str | Cell]:
-    """Write a row. One that another device ran, the host's, has no share."""
-    here = row.device == device.name
-    share = row.bandwidth / peak
+def _columns(console: Console, first: Row, peak: float, device: Any) -> list[Column]:
+    """Make the columns; what another device ran, the host, has no share."""
+
+    def share(r: Row) -> float | None:
+        return r.bandwidth / peak if r.device == device.name else None
+
+    def faster(r: Row) -> str | None:
+        return units.speedup_text(first.seconds / r.seconds) if r.device == device.name else None
+
+    def name(r: Row) -> str:
+        return r.method if r.device == device.name else f"{r.method} ({r.device})"
+
     return [
-        units.optional(str, row.number),
-        row.method if here else f"{row.method} ({row.device})",
-        units.optional(str, row.block_size),
-        units.time_text(row.seconds),
-        units.percent_text(row.noise),
-        units.gigabytes_text(row.bandwidth),
-        units.percent_text(share) if here else "-",
-        bar(share if here else 0, 18, console.bar_characters),
-        units.speedup_text(first.seconds / row.seconds) if here else "-",
-        Cell("right", "green") if row.right else Cell("WRONG", "bold red"),
+        Column("#", lambda r: r.number, style="dim", rank=5),
+        Column("method", name, right=False, style="bold"),
+        Column("block", lambda r: r.block_size, style="dim", rank=6),
+        Column("time", lambda r: units.time_text(r.seconds)),
+        Column("±", lambda r: units.percent_text(r.noise), style="dim", rank=4),
+        Column("GB/s", lambda r: units.gigabytes_text(r.bandwidth), style="bold", rank=1),
+        Column("share", lambda r: units.optional(units.percent_text, share(r)), rank=2),
+        Column("", lambda r: console.bar(share(r) or 0, 18), right=False, style="cyan", rank=7),
+        Column("speed-up", faster, rank=3),
+        Column("answer", lambda r: RIGHT if r.right else Cell("WRONG", "bold red"), right=False),
     ]
 
 
@@ -278,14 +257,11 @@ def _show_answers(console: Console, rows: Sequence[Row], how: str = "") -> None:
         console.text(verdict + how, "green")
     for row in wrong:
         within = f" within {row.bound:.3g}" if row.bound else ""
-        console.line(
-            f"{row.method}: {row.result}, where NumPy has {row.expected}{within}", "bold red"
-        )
+        told = f"{row.result}, where NumPy has {row.expected}{within}"
+        console.line(f"{row.method}: {told}", "bold red")
 
 
-def record_of(
-    machine: record.Record, settings: Settings, limit: float, rows: Sequence[Row]
-) -> record.Record:
+def record_of(machine: Record, settings: Settings, limit: float, rows: Sequence[Row]) -> Record:
     """Make the ladder's file, which its picture is drawn from: every sample of every row."""
     peak, meaning = peak_of(settings.device, limit)
     run = {
@@ -298,14 +274,9 @@ def record_of(
     return record.make("ladder", machine, run, [_row_record(row) for row in rows])
 
 
-def _row_record(row: Row) -> record.Record:
-    return {
-        **row.summary(),
-        "result": row.result,
-        "expected": row.expected,
-        "samples_ns": list(row.samples),
-        "first_pass_samples_ns": list(row.first_pass),
-    }
+def _row_record(row: Row) -> Record:
+    samples = {"samples_ns": list(row.samples), "first_pass_samples_ns": list(row.first_pass)}
+    return {**row.summary(), "result": row.result, "expected": row.expected, **samples}
 
 
 # ---- where nothing is timed ----
@@ -320,13 +291,11 @@ class Lesson(NamedTuple):
     measured: float | None
 
     def note(self) -> str:
-        """Say what the rung's idea is, and what limits it."""
         return f"{self.method.title}; {explain.limit(self.counted, self.predicted)}"
 
     def cells(self, nbytes: int, console: Console) -> list[str]:
-        """Write a row of the table."""
         total, pace = self.counted.total, self.measured and nbytes / self.measured
-        drawn = "-" if pace is None else bar(pace / H200.bandwidth, 8, console.bar_characters)
+        drawn = "-" if pace is None else console.bar(pace / H200.bandwidth, 8)
         return [
             str(self.method.number),
             self.method.name,
@@ -384,7 +353,7 @@ def _show_lessons(console: Console, settings: counters.Settings, lessons: Sequen
         ends = (f"{units.bandwidth_text(nbytes / t)} by {m}" for t, m in (times[-1], times[0]))
         climbed = units.speedup_text(times[-1][0] / times[0][0])
         pairs.append(("climb", f"from {' to '.join(ends)}: {climbed}, measured"))
-    console.pairs(pairs)
+    console.pairs(*pairs)
     rows = [lesson.cells(nbytes, console) for lesson in lessons]
     table = Table(_LESSON_COLUMNS, rows, [lesson.note() for lesson in lessons])
     console.table(table.where([{*column} != {"-"} for column in zip(*rows, strict=True)]))

@@ -1,11 +1,8 @@
 """gred and the libraries that a user could pick instead, each by its best way to reduce an array.
 
-A library is asked in two steps: what can be made beforehand, arrays and views on its device, and a
-function of them that returns when the answer is in the host's memory. What a library lacks it says
-by raising, whatever it raises.
+A library makes beforehand what it can, arrays and views on its device, and a function of them that
+returns when the answer is in the host's memory. What it lacks it says by raising, whatever it is.
 """
-
-from __future__ import annotations
 
 import functools
 import importlib
@@ -25,34 +22,30 @@ _LONGEST_REASON = 120
 _CUB_TYPES = ("int32", "int64", "uint64", "float32", "float64")
 
 
+Function = Callable[..., Any]
+
+
 class LackingError(Exception):
     """The library lacks what is asked for; the message says what."""
 
 
 class Library:
-    """A library on a device; `device` is one of gred's names for it.
+    """A library on a device, by gred's name for it; what is said here is what NumPy does."""
 
-    What is said here is what NumPy does, whose answers are on the host when its functions return.
-    """
-
-    key = title = package = pool = ""
-    # Kinds of devices that it has.
-    kinds: tuple[str, ...] = ("host", "cuda")
-    # Whether this is gred itself.
-    ours = False
-    # Whether it compiles on the way what other processes then find on disk.
-    compiles = False
+    key = title = package = ""
+    pool = ""  # libraries that take the same arrays share them, under the name of one
+    kinds: tuple[str, ...] = ("host", "cuda")  # of devices that it has
+    ours = False  # whether this is gred itself
+    compiles = False  # whether it compiles on the way what other processes then find on disk
 
     def __init__(self, device: str) -> None:
         self.device = device
-        # Libraries that take the same arrays share them, under the name of one.
         self.pool = self.pool or self.key
         self.index = int(device.partition(":")[2] or 0)
         self.module: Any = importlib.import_module(self.package)
 
     @property
     def version(self) -> str:
-        """The version that is installed."""
         return str(self.module.__version__)
 
     def place(self, array: Array) -> Any:
@@ -68,7 +61,7 @@ class Library:
         view = case.view(flat)
         return (view,) if mask is None else (view, mask)
 
-    def function(self, case: Case) -> Callable[..., Any]:
+    def function(self, case: Case) -> Function:
         """Make the function that is timed: the library's, or those that together do the same."""
         return _with_options(case, _numpy_function(self.module, case.reduction.name))
 
@@ -80,13 +73,11 @@ class Library:
 
 
 class NumPy(Library):
-    """NumPy."""
-
     key, title, package = "numpy", "NumPy", "numpy"
     kinds = ("host",)
 
 
-def _numpy_function(xp: Any, name: str) -> Callable[..., Any]:
+def _numpy_function(xp: Any, name: str) -> Function:
     """Find a reduction in NumPy or in a library with its names."""
     if name in _TOGETHER:
         functions = [getattr(xp, part) for part in _TOGETHER[name]]
@@ -94,8 +85,8 @@ def _numpy_function(xp: Any, name: str) -> Callable[..., Any]:
     return _found(xp.linalg if name == "norm" else xp, name)
 
 
-def _found(module: Any, name: str) -> Callable[..., Any]:
-    function: Callable[..., Any] | None = getattr(module, name, None)
+def _found(module: Any, name: str) -> Function:
+    function: Function | None = getattr(module, name, None)
     if function is None:
         raise LackingError("no such reduction")
     return function
@@ -105,7 +96,7 @@ def _found(module: Any, name: str) -> Callable[..., Any]:
 _TOGETHER = {"minmax": ("min", "max"), "describe": DESCRIBED}
 
 
-def _with_options(case: Case, function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_options(case: Case, function: Function) -> Function:
     """Pass the mask and the type on by NumPy's keywords."""
     if case.layout.dtype:
         return functools.partial(function, dtype=case.layout.dtype)
@@ -118,18 +109,17 @@ def _with_options(case: Case, function: Callable[..., Any]) -> Callable[..., Any
 def _identity(case: Case) -> Any:
     """Find what may stand where a mask lets nothing through; None if nothing may."""
     name, kind = case.reduction.name, case.type.kind
-    if name in ("sum", "prod"):
-        return int(name == "prod")
     if name not in ("min", "max"):
-        return None
+        return {"sum": 0, "prod": 1}.get(name)
     if kind in "fc":
         infinity = float("inf" if name == "min" else "-inf")
         return complex(infinity, infinity) if kind == "c" else infinity
-    limits = (0, 1) if kind == "b" else (np.iinfo(case.type.name).min, np.iinfo(case.type.name).max)
-    return limits[name == "min"]
+    limits = np.iinfo(case.type.name) if kind != "b" else None
+    ends = (limits.min, limits.max) if limits else (0, 1)
+    return ends[name == "min"]
 
 
-def _fill_or_select(case: Case, xp: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+def _fill_or_select(case: Case, xp: Any, function: Function) -> Function:
     """Have a library that takes no mask put the identity in its places, or select the others."""
     identity = _identity(case)
     if identity is None:
@@ -137,14 +127,12 @@ def _fill_or_select(case: Case, xp: Any, function: Callable[..., Any]) -> Callab
     return lambda view, mask: function(xp.where(mask, view, identity))
 
 
-def _brought(function: Callable[..., Any]) -> Callable[..., Any]:
+def _brought(function: Function) -> Function:
     """Bring the answer to the host, which waits for it."""
 
     def run(*given: Any) -> Any:
         answer = function(*given)
-        if isinstance(answer, tuple):
-            return tuple(part.item() for part in answer)
-        return answer.item()
+        return tuple(x.item() for x in answer) if isinstance(answer, tuple) else answer.item()
 
     return run
 
@@ -154,8 +142,7 @@ class Bottleneck(NumPy):
 
     key, title, package, pool = "bottleneck", "bottleneck", "bottleneck", "numpy"
 
-    def function(self, case: Case) -> Callable[..., Any]:
-        """Call its function of that name."""
+    def function(self, case: Case) -> Function:
         return _with_options(case, _found(self.module, case.reduction.name))
 
 
@@ -164,21 +151,17 @@ class NumExpr(NumPy):
 
     key, title, package, pool = "numexpr", "NumExpr", "numexpr", "numpy"
 
-    def function(self, case: Case) -> Callable[..., Any]:
-        """Evaluate an expression; a mask chooses between element and identity."""
+    def function(self, case: Case) -> Function:
         name = case.reduction.name
         if name not in ("sum", "prod", "min", "max"):
             raise LackingError("no such reduction")
         if case.layout.dtype:
             raise LackingError("no dtype=")
-        evaluate = self.module.evaluate
+        evaluate, identity = self.module.evaluate, case.type.dtype().type(_identity(case))
         if not case.masked:
             return lambda view: evaluate(f"{name}(x)", {"x": view}, {})
-        identity = case.type.dtype().type(_identity(case))
-        expression = f"{name}(where(mask, x, identity))"
-        return lambda view, mask: evaluate(
-            expression, {"x": view, "mask": mask, "identity": identity}, {}
-        )
+        text = f"{name}(where(mask, x, identity))"
+        return lambda x, mask: evaluate(text, {"x": x, "mask": mask, "identity": identity}, {})
 
 
 class CuPy(Library):
@@ -192,15 +175,15 @@ class CuPy(Library):
         super().__init__(device)
         self.module.cuda.Device(self.index).use()
         core = self.module._core
-        asked = core.get_reduction_accelerators(), core.get_routine_accelerators()
-        self._accelerators = list(asked[0]), list(asked[1])
+        self._accelerators = (
+            [*core.get_reduction_accelerators()],
+            [*core.get_routine_accelerators()],
+        )
 
     def place(self, array: Array) -> Any:
-        """Copy it to the GPU."""
         return self.module.asarray(array)
 
-    def function(self, case: Case) -> Callable[..., Any]:
-        """Call NumPy's name of it, and fetch the answer."""
+    def function(self, case: Case) -> Function:
         function = _numpy_function(self.module, case.reduction.name)
         if case.masked:
             return _brought(_fill_or_select(case, self.module, function))
@@ -212,7 +195,6 @@ class CuPy(Library):
         self.module._core.set_routine_accelerators(self._accelerators[1])
 
     def release(self) -> None:
-        """Empty the pool."""
         self.module.get_default_memory_pool().free_all_blocks()
 
 
@@ -226,7 +208,7 @@ class CuPyCub(CuPy):
         cub = [self.module._core._accelerator.ACCELERATOR_CUB]
         if self._accelerators == (cub, cub):
             raise LackingError("CuPy uses CUB by itself here")
-        self._accelerators = (cub, cub)
+        self._accelerators = cub, cub
 
 
 class PyTorch(Library):
@@ -247,13 +229,11 @@ class PyTorch(Library):
         return self.module.from_numpy(array).to(self._place, copy=True)
 
     def copy(self, placed: Any) -> Any:
-        """Copy a tensor."""
         return placed.clone()
 
-    def function(self, case: Case) -> Callable[..., Any]:
-        """Call PyTorch's function, and fetch the answer."""
+    def function(self, case: Case) -> Function:
         torch, name, dtype = self.module, case.reduction.name, case.layout.dtype
-        others: dict[str, Callable[..., Any]] = {
+        others: dict[str, Function] = {
             "var": functools.partial(torch.var, correction=0),
             "std": functools.partial(torch.std, correction=0),
             "ptp": lambda x: torch.sub(*reversed(torch.aminmax(x))),
@@ -275,7 +255,6 @@ class PyTorch(Library):
         return _brought(function)
 
     def release(self) -> None:
-        """Empty the cache of GPU memory."""
         if self.device != "host":
             self.module.cuda.empty_cache()
 
@@ -292,15 +271,13 @@ class Jax(Library):
         self._place = self.module.devices("cpu" if device == "host" else "gpu")[self.index]
 
     def place(self, array: Array) -> Any:
-        """Copy it to JAX's device."""
         return self.module.device_put(array.copy(), self._place).block_until_ready()
 
     def given(self, case: Case, flat: Any, mask: Any) -> tuple[Any, ...]:
         """Leave the view to the compiler, since JAX's own views are copies."""
         return (flat,) if mask is None else (flat, mask)
 
-    def function(self, case: Case) -> Callable[..., Any]:
-        """Compile view and reduction together, and fetch the answer."""
+    def function(self, case: Case) -> Function:
         reduce = _with_options(case, _numpy_function(self.module.numpy, case.reduction.name))
         return _brought(self.module.jit(lambda flat, *mask: reduce(case.view(flat), *mask)))
 
@@ -318,22 +295,11 @@ class Gred(Library):
             self.title = f"gred of {carrier.title}"
         self.carrier = carrier
         self.pool = carrier.pool
+        self.place, self.copy = carrier.place, carrier.copy  # type: ignore[method-assign]
+        self.release = carrier.release  # type: ignore[method-assign]
 
-    def place(self, array: Array) -> Any:
-        """Have the other library place it."""
-        return self.carrier.place(array)
-
-    def copy(self, placed: Any) -> Any:
-        """Have the other library copy it."""
-        return self.carrier.copy(placed)
-
-    def function(self, case: Case) -> Callable[..., Any]:
-        """Call gred's function."""
+    def function(self, case: Case) -> Function:
         return _with_options(case, getattr(gred, case.reduction.name))
-
-    def release(self) -> None:
-        """Have the other library release it."""
-        self.carrier.release()
 
 
 class Cub(Gred):
@@ -343,8 +309,7 @@ class Cub(Gred):
     kinds = ("cuda",)
     ours = False
 
-    def function(self, case: Case) -> Callable[..., Any]:
-        """Call gred's, told to use CUB."""
+    def function(self, case: Case) -> Function:
         name, kind = case.reduction.name, case.type.name
         if name not in ("sum", "prod", "min", "max"):
             raise LackingError("no such reduction")
@@ -402,7 +367,6 @@ def _kind(device: str) -> str:
 
 
 def _imported(device: str, keys: Sequence[str]) -> tuple[dict[str, Library], dict[str, str]]:
-    """Import libraries: those that are here, and why the others are not."""
     here: dict[str, Library] = {}
     absent: dict[str, str] = {}
     for key in keys:

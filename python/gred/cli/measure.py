@@ -1,7 +1,5 @@
 """One method timed and checked on one array: the row that the ladder and the sweep are made of."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator
@@ -53,7 +51,6 @@ class Row(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """The median over the samples, all passes."""
         return float(np.median(self.samples)) * 1e-9
 
     @property
@@ -70,7 +67,6 @@ class Row(NamedTuple):
 
     @property
     def bandwidth(self) -> float:
-        """Bytes of the array over the median time, per second."""
         return self.nbytes / self.seconds
 
     def summary(self) -> Record:
@@ -100,24 +96,18 @@ def device_for(method: Any, device: str) -> str:
 
 def measure(
     method: Any,
+    block_size: int | None,
+    device: str,
     array: Array,
     answer: Answer,
-    *,
-    device: str,
-    block_size: int | None,
     sampling: Sampling,
     limit: float,
 ) -> Row:
     """Run `method` on `array`, compare its last result with `answer`, and keep every sample."""
-    timed = _time(
-        array,
-        answer.op,
-        sampling,
-        method=method.name,
-        block_size=block_size if method.block_sizes else None,
-        dtype=accumulator(answer.op, array.dtype.name),
-        device=device,
-    )
+    how: dict[str, Any] = {"method": method.name, "device": device}
+    how["block_size"] = block_size if method.block_sizes else None
+    how["dtype"] = accumulator(answer.op, array.dtype.name)
+    timed = _time(array, answer.op, sampling, **how)
     return row_of(timed, method, array, answer, limit)
 
 

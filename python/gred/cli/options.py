@@ -3,15 +3,13 @@
 Whatever is wrong raises UsageError with one line that says what was given and what is accepted.
 """
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import functools
 import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import gred
 from gred.cli.cases import Extent
@@ -27,11 +25,8 @@ _BYTES = {"TiB": 1 << 40, "GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "B": 1
 _Value = TypeVar("_Value")
 
 
-class UsageError(Exception):
+class UsageError(argparse.ArgumentTypeError):
     """The command cannot do what was asked; the message is the one line the user sees."""
-
-
-# ---- what is given, read ----
 
 
 def whole(least: int, most: int, said: str = "", noun: str = "") -> Callable[[str], int]:
@@ -54,6 +49,7 @@ def _whole(text: str) -> int:
 
 parse_samples = whole(1, MOST_SAMPLES)
 parse_seconds = whole(1, 1_000_000, noun=" of seconds")
+parse_seed = whole(0, 2**64 - 1, "2**64 - 1")
 
 
 def parse_size(text: str) -> int:
@@ -74,21 +70,14 @@ def parse_size(text: str) -> int:
     return size
 
 
-def _elements(text: str) -> Extent:
-    return Extent(parse_size(text), in_bytes=False)
-
-
 def _extent(text: str) -> Extent:
     given = text.strip()
     unit = re.sub(r".*[^A-Za-z]", "", given)
     if unit not in ("", *_BYTES) or unit == given != "":
         units = ", ".join(reversed(_BYTES))
-        raise UsageError(
-            f"{text!r} is not a size; write bytes with {units}, as in 64KiB, or elements: 2**20"
-        )
-    if not unit:
-        return _elements(given)
-    return Extent(parse_size(given.removesuffix(unit)) * _BYTES[unit], in_bytes=True)
+        write = f"write bytes with {units}, as in 64KiB, or elements: 2**20"
+        raise UsageError(f"{text!r} is not a size; {write}")
+    return Extent(parse_size(given.removesuffix(unit)) * _BYTES.get(unit, 1), in_bytes=unit != "")
 
 
 def _items(text: str) -> list[str]:
@@ -102,18 +91,18 @@ def _extents(text: str, parse: Callable[[str], Extent], example: str) -> tuple[E
         ends = [parse(end) for end in item.split(":", 1)]
         if ends[0].in_bytes != ends[-1].in_bytes:
             raise UsageError(f"{item!r} is a range from elements to bytes; 1KiB:1GiB is not")
-        counts = [end.number for end in ends]
-        counts = _powers(item, *counts) if len(counts) == 2 else counts
-        found.update(dict.fromkeys(Extent(count, ends[0].in_bytes) for count in counts))
+        first, last = ends[0].number, ends[-1].number
+        counts = [first]
+        if len(ends) == 2:
+            if first & (first - 1) or last & (last - 1) or first > last:
+                raise UsageError(
+                    f"{item!r} is not a range of powers of two, low to high: 2**10:2**20"
+                )
+            counts = [1 << k for k in range(first.bit_length() - 1, last.bit_length())]
+        found |= dict.fromkeys(Extent(count, ends[0].in_bytes) for count in counts)
     if not found:
         raise UsageError(f"{text!r} names no size; write {example}")
     return tuple(found)
-
-
-def _powers(item: str, first: int, last: int) -> list[int]:
-    if first & (first - 1) or last & (last - 1) or first > last:
-        raise UsageError(f"{item!r} is not a range of powers of two, low to high: 2**10:2**20")
-    return [1 << k for k in range(first.bit_length() - 1, last.bit_length())]
 
 
 def parse_extents(text: str) -> tuple[Extent, ...]:
@@ -123,7 +112,7 @@ def parse_extents(text: str) -> tuple[Extent, ...]:
 
 def parse_sizes(text: str) -> tuple[int, ...]:
     """Read sizes in elements, in order."""
-    found = _extents(text, _elements, "2**10:2**20, or 1000,2**16")
+    found = _extents(text, lambda one: Extent(parse_size(one), False), "2**10:2**20, or 1000,2**16")
     return tuple(sorted(extent.number for extent in found))
 
 
@@ -143,9 +132,8 @@ def parse_methods(text: str) -> tuple[Any, ...]:
     numbered = {str(m.number): m for m in gred.methods() if m.number is not None}
     for number in _items(text):
         if number.isdecimal() and number not in numbered:
-            raise UsageError(
-                f"{number!r} is not a method; rungs have numbers from 0 to {len(numbered) - 1}"
-            )
+            known_as = f"rungs have numbers from 0 to {len(numbered) - 1}"
+            raise UsageError(f"{number!r} is not a method; {known_as}")
     wanted = parse_names(text, known | numbered, "method", "`gred.methods()` lists them")
     chosen = {(known | numbered)[name].name for name in wanted}
     return tuple(method for method in gred.methods() if method.name in chosen)
@@ -163,6 +151,10 @@ def _single(parse: Callable[[str], tuple[_Value, ...]], noun: str) -> Callable[[
     return parse_one
 
 
+parse_method = _single(parse_methods, "method; this is about one at a time")
+parse_block_size = _single(parse_block_sizes, "block size")
+
+
 def parse_names(text: str, known: Collection[str], noun: str, where: str) -> tuple[str, ...]:
     """Read a comma list of names that are `known`; `where` says where else they are listed."""
     wanted = _items(text)
@@ -174,7 +166,6 @@ def parse_names(text: str, known: Collection[str], noun: str, where: str) -> tup
 
 
 def check_name(name: str, known: Collection[str], noun: str, where: str) -> None:
-    """Refuse a name that is not `known`; `where` says where those are listed."""
     if name not in known:
         near = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]!r}?" if near else where
@@ -183,7 +174,6 @@ def check_name(name: str, known: Collection[str], noun: str, where: str) -> None
 
 
 def names(known: Collection[str], noun: str) -> Callable[[str], tuple[str, ...]]:
-    """Make the reader of a comma list of such names."""
     return lambda text: parse_names(text, known, noun, f"there are {', '.join(known)}")
 
 
@@ -193,117 +183,79 @@ def parse_place(text: str) -> Path:
     return path.absolute() if path == STANDARD_OUTPUT and text != "-" else path
 
 
-# ---- options ----
-
-
 class Parser(argparse.ArgumentParser):
     """argparse without abbreviations, whose errors are UsageErrors."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(allow_abbrev=False, formatter_class=_help_format, **settings)
+        raw = argparse.RawDescriptionHelpFormatter
+        form = functools.partial(raw, max_help_position=26, width=96)
+        super().__init__(allow_abbrev=False, formatter_class=form, **settings)
 
     def error(self, message: str) -> NoReturn:
-        """Leave with one line instead of argparse's several."""
         raise UsageError(f"{message} ({self.prog} --help lists the options)")
 
 
-def _help_format(prog: str) -> argparse.HelpFormatter:
-    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=96)
+# An option's names, and what argparse is told of it.
+Option: TypeAlias = tuple[list[str], dict[str, Any]]
 
 
-class Option(NamedTuple):
-    """An option's names, and what argparse is told of it."""
-
-    names: tuple[str, ...]
-    settings: dict[str, Any]
-
-
-def _choice(metavar: str, known: Collection[str], default: str, what: str = "") -> dict[str, Any]:
-    said = f"{what}{', '.join(known)} (default: {default})"
-    return {"choices": known, "default": default, "metavar": metavar, "help": said}
-
-
-# What several commands have; `{}` in the help is what it says of the default.
-_SHARED: dict[str, dict[str, Any]] = {
-    "method": dict(
-        metavar="METHOD",
-        type=_single(parse_methods, "method; this is about one at a time"),
-        help="name, alias or number of a rung",
+# What several commands have: the help, in which `{}` is what it says of the default, what reads the
+# argument, what stands for it in the help, and more that argparse is told.
+_SHARED: dict[str, tuple[str, Callable[[str], Any] | None, str | None, dict[str, Any]]] = {
+    "method": ("name, alias or number of a rung", parse_method, "METHOD", {}),
+    "--methods": ("names, aliases or rung numbers (default: {})", parse_methods, "A,B,C", {}),
+    "--size": ("elements: 1000000, 1e6, 2**20, 2^20 (default: {})", parse_size, "N", {}),
+    "--block-size": ("threads in a block (default: {})", parse_block_size, "N", {}),
+    "--dtype": (
+        f"element type: {', '.join(ELEMENT_TYPES)} (default: int32)",
+        *(None, "TYPE", {"choices": ELEMENT_TYPES, "default": "int32"}),
     ),
-    "--methods": dict(
-        metavar="A,B,C", type=parse_methods, help="names, aliases or rung numbers (default: {})"
+    "--op": (f"{', '.join(OPS)} (default: sum)", None, "OP", {"choices": OPS, "default": "sum"}),
+    "--seed": ("for the random data (default: 0)", parse_seed, "N", {"default": 0}),
+    "--samples": ("{}", parse_samples, "N", {}),
+    "--device": ("{}", None, "NAME", {}),
+    "--time": (
+        "time the simulated device itself, as files do: this processor's seconds, no GPU's",
+        *(None, None, {"action": "store_true"}),
     ),
-    "--size": dict(
-        metavar="N", type=parse_size, help="elements: 1000000, 1e6, 2**20, 2^20 (default: {})"
-    ),
-    "--block-size": dict(
-        metavar="N",
-        type=_single(parse_block_sizes, "block size"),
-        help="threads in a block (default: {})",
-    ),
-    "--dtype": _choice("TYPE", ELEMENT_TYPES, "int32", "element type: "),
-    "--op": _choice("OP", OPS, "sum"),
-    "--seed": dict(
-        metavar="N",
-        type=whole(0, 2**64 - 1, "2**64 - 1"),
-        default=0,
-        help="for the random data (default: 0)",
-    ),
-    "--samples": dict(metavar="N", type=parse_samples, help="{}"),
-    "--device": dict(metavar="NAME", help="{}"),
-    "--time": dict(
-        action="store_true",
-        help="time the simulated device itself, as files do: this processor's seconds, no GPU's",
-    ),
-    "--json": dict(metavar="FILE", type=parse_place, help="{}; - is standard output"),
-    "--csv": dict(
-        metavar="FILE", type=parse_place, help="write a line a row; - is standard output"
-    ),
-    "--plot": dict(metavar="FILE", type=parse_place, help="draw {}"),
+    "--json": ("{}; - is standard output", parse_place, "FILE", {}),
+    "--csv": ("write a line a row; - is standard output", parse_place, "FILE", {}),
+    "--plot": ("draw {}", parse_place, "FILE", {}),
 }
 
 
-def option(names: str, said: str = "", **settings: Any) -> Option:
-    """Declare an option: one that several commands have, or one of `settings` alone.
+def option(
+    names: str,
+    said: str = "",
+    reads: Callable[[str], Any] | None = None,
+    metavar: str | None = None,
+    **settings: Any,
+) -> Option:
+    """Declare an option: one that several commands have, whose help is completed, or another one.
 
-    `said` completes the help. What reads the argument raises UsageError, whose words are kept.
+    What reads the argument raises UsageError, whose words are kept.
     """
-    made = {**_SHARED.get(names, {}), **settings}
-    made["help"] = made["help"].replace("{}", said)
-    if "type" in made:
-        made["type"] = _argument(made["type"])
-    return Option(tuple(names.split()), made)
-
-
-def _argument(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
-    @functools.wraps(parse)
-    def convert(text: str) -> _Value:
-        try:
-            return parse(text)
-        except UsageError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return convert
+    text, reads, metavar, more = _SHARED.get(names, ("{}", reads, metavar, {}))
+    made = {"help": text.replace("{}", said), **more, **settings}
+    made |= {"type": reads} if reads else {}
+    made |= {"metavar": metavar} if metavar else {}
+    return names.split(), made
 
 
 # Where a command with many rows writes: with no place named, to a folder of its own.
 PLACES = (
-    option("--out", metavar="DIR", type=parse_place, help="write JSON, CSV and plots here"),
+    option("--out", "write JSON, CSV and plots here", parse_place, "DIR"),
     option("--json", "write every sample"),
     option("--csv"),
-    option("--plots --plot", metavar="DIR", type=parse_place, help="draw here (SVG)"),
+    option("--plots --plot", "draw here (SVG)", parse_place, "DIR"),
 )
 
 
 def parser(prog: str, job: Any) -> Parser:
-    """Make the parser of a job, which is a module with a description, an epilog and options."""
     made = Parser(prog=prog, description=job.DESCRIPTION, epilog=job.EPILOG)
     for names, settings in job.OPTIONS:
         made.add_argument(*names, **settings)
     return made
-
-
-# ---- devices ----
 
 
 def resolve_device(name: str | None) -> Any:
@@ -324,8 +276,7 @@ def check_memory(device: Any, size: int, dtype: str) -> None:
     """Refuse an array that fits neither the machine nor, with a working copy, its GPU."""
     nbytes = size * (8 if dtype.endswith("64") else 4)
     copies = 2 if device.name.startswith("cuda") else 1
-    check_room(f"{size} elements of {dtype}", {"host": nbytes})
-    check_room(f"{size} elements of {dtype}", {device.name: copies * nbytes})
+    check_room(f"{size} elements of {dtype}", {"host": nbytes, device.name: copies * nbytes})
 
 
 def check_room(what: str, needed: Mapping[str, int]) -> None:

@@ -1,13 +1,11 @@
 """What came of a comparison, from its kept rows: by case, who was best and how gred did beside it.
 
-A row is a library's in a case, as gred.cli.contest records it. The outcomes are shown as a table,
-and in words: what is missing, what is wrong, who is ahead.
+A row is a library's in a case, as gred.cli.contest records it.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from gred.cli import units
@@ -28,12 +26,10 @@ class Outcome(NamedTuple):
 
     @property
     def case(self) -> Record:
-        """A row to ask for what all rows of the case share."""
         return self.rows[0]
 
     @property
     def wrong(self) -> bool:
-        """Whether an answer of gred's is wrong."""
         return self.gred is not None and not self.gred["right"]
 
     @property
@@ -45,11 +41,9 @@ class Outcome(NamedTuple):
 
     @property
     def share(self) -> float | None:
-        """How much of the device's read limit gred reached."""
         return self.gred["gb_per_s"] / self.gred["limit_gb_per_s"] if self.gred else None
 
     def row(self, library: str) -> Record | None:
-        """Find a library's row."""
         return next((row for row in self.rows if row["library"] == library), None)
 
     def __str__(self) -> str:
@@ -65,7 +59,6 @@ def series(row: Record) -> Series:
 
 
 def series_text(name: Series) -> str:
-    """Write it as people do."""
     reduction, dtype, layout = name
     return f"{reduction} {dtype}" + ("" if layout == "flat" else f" {LAYOUTS[layout].text}")
 
@@ -101,27 +94,26 @@ def time_text(row: Record | None) -> str:
     return units.time_text(row["median_ns"] * 1e-9) + ("" if row["right"] else ", wrong")
 
 
-# ---- shown ----
-
-
 def show(console: Console, kept: Record, found: Sequence[Outcome]) -> None:
-    """Show a kept comparison, and the outcomes of its rows."""
     titles = {key: library["title"] for key, library in kept["run"]["libraries"].items()}
     others = [key for key in titles if key != "gred"]
     columns = [
-        Column("reduction", right=False, style="bold"),
-        Column("type", right=False),
-        Column("layout", right=False),
-        Column("size"),
-        Column("gred"),
-        Column("best peer", right=False),
-        Column("time"),
-        Column("ratio"),
-        Column("GB/s", rank=2),
-        Column("of limit", rank=1),
-        *(Column(titles[key], style="dim", rank=3 + k) for k, key in enumerate(others)),
+        Column("reduction", lambda o: o.case["reduction"], right=False, style="bold"),
+        Column("type", lambda o: o.case["dtype"], right=False),
+        Column("layout", lambda o: LAYOUTS[o.case["layout"]].text, right=False),
+        Column("size", lambda o: o.case["extent"]),
+        Column("gred", lambda o: time_text(o.gred)),
+        Column("best peer", lambda o: o.peer and titles[o.peer["library"]], right=False),
+        Column("time", lambda o: time_text(o.peer)),
+        Column("ratio", _ratio),
+        Column("GB/s", lambda o: o.gred and units.gigabytes_text(o.gred["gb_per_s"] * 1e9), rank=2),
+        Column("of limit", _share, rank=1),
+        *(
+            Column(titles[key], partial(_times_of, key), style="dim", rank=3 + k)
+            for k, key in enumerate(others)
+        ),
     ]
-    console.table(Table(columns, [_cells(one, titles, others) for one in found]))
+    console.table(Table.of(columns, found))
     run = kept["run"]
     latency = f"{units.time_text(run['floor_ns'] * 1e-9)}: " if run["floor_ns"] else ""
     for text in (
@@ -135,31 +127,24 @@ def show(console: Console, kept: Record, found: Sequence[Outcome]) -> None:
     _show_verdict(console, titles, found)
 
 
-def _cells(one: Outcome, titles: dict[str, str], others: Sequence[str]) -> list[str | Cell]:
-    case, gred, peer = one.case, one.gred, one.peer
-    ratio = Cell("alone" if gred else "missing", "dim")
+def _times_of(library: str, one: Outcome) -> str:
+    return time_text(one.row(library))
+
+
+def _ratio(one: Outcome) -> Cell:
     if one.wrong:
-        ratio = Cell("WRONG", "bold red")
-    elif one.ratio is not None:
-        ratio = Cell(units.speedup_text(one.ratio), "green" if one.ratio >= 1 else "red")
-    return [
-        case["reduction"],
-        case["dtype"],
-        LAYOUTS[case["layout"]].text,
-        case["extent"],
-        time_text(gred),
-        titles[peer["library"]] if peer else "-",
-        time_text(peer),
-        ratio,
-        units.gigabytes_text(gred["gb_per_s"] * 1e9) if gred else "-",
-        units.percent_text(one.share) if one.share is not None and case["cold"] else "cached",
-        *(time_text(one.row(key)) for key in others),
-    ]
+        return Cell("WRONG", "bold red")
+    if one.ratio is None:
+        return Cell("alone" if one.gred else "missing", "dim")
+    return Cell(units.speedup_text(one.ratio), "green" if one.ratio >= 1 else "red")
 
 
-def _show_lacking_and_wrong(
-    console: Console, titles: dict[str, str], rows: Sequence[Record]
-) -> None:
+def _share(one: Outcome) -> str:
+    has_share = one.share is not None and one.case["cold"]
+    return units.percent_text(one.share or 0) if has_share else "cached"
+
+
+def _show_lacking_and_wrong(console: Console, titles: dict[str, str], rows: list[Record]) -> None:
     """Say what libraries lack, once for each reason, and every wrong answer, gred's in capitals."""
     reasons: dict[tuple[str, str], list[Record]] = {}
     for row in rows:
@@ -173,12 +158,10 @@ def _show_lacking_and_wrong(
         console.text(f"{titles[library]} lacks {what}: {reason}", "dim")
     for row in rows:
         if row["median_ns"] and not row["right"]:
-            console.line(
-                f"{'WRONG' if row['ours'] else 'wrong'}: {titles[row['library']]}, "
-                f"{series_text(series(row))}, {row['extent']}: {row['answer']}, "
-                f"where NumPy has {row['expected']}",
-                "bold red" if row["ours"] else "yellow",
-            )
+            case = f"{titles[row['library']]}, {series_text(series(row))}, {row['extent']}"
+            told = f"{case}: {row['answer']}, where NumPy has {row['expected']}"
+            mark, style = ("WRONG", "bold red") if row["ours"] else ("wrong", "yellow")
+            console.line(f"{mark}: {told}", style)
 
 
 def _show_verdict(console: Console, titles: dict[str, str], found: Sequence[Outcome]) -> None:

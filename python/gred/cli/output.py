@@ -4,10 +4,7 @@ Files and folders are refused before any work if it would be lost; what was meas
 before it is shown, whatever happens to the screen.
 """
 
-from __future__ import annotations
-
 import argparse
-import functools
 import importlib
 import importlib.util
 import os
@@ -25,61 +22,37 @@ EXTRA = "pip install 'gred[cli]'"
 
 
 class Output:
-    """The files of a job: JSON, CSV, and drawings by the names of the functions that make them.
-
-    `text` is one that the job writes itself.
-    """
+    """The files of a job: texts by what makes them of a record, drawings by functions' names."""
 
     def __init__(
         self,
         console: Console,
-        *,
-        json: Path | None = None,
-        csv: Path | None = None,
-        text: Path | None = None,
-        drawings: Mapping[Path, str] | None = None,
+        texts: Mapping[Path, Callable[[Any], str]],
+        drawings: Mapping[Path, str],
     ) -> None:
-        self._console = console
-        self._json, self._csv, self._drawings = json, csv, drawings or {}
-        self._any = bool(json or csv or text or drawings)
+        self._console, self._texts, self._drawings = console, texts, drawings
         self._written: list[Path] = []
         self._failure: OSError | None = None
-        if STANDARD_OUTPUT in (json, csv, text):
+        if STANDARD_OUTPUT in texts:
             console.leave_stdout()
 
     def first(self) -> AbstractContextManager[None]:
         """Have files written inside even if nobody reads what is shown."""
-        return self._console.files_first(self._any)
+        return self._console.files_first(bool(self._texts or self._drawings))
 
-    def write(self, kept: record.Record) -> None:
-        """Write a record everywhere."""
-        if self._json:
-            self.write_text(self._json, lambda: record.json_text(kept))
-        if self._csv:
-            self.write_text(self._csv, lambda: record.csv_text(kept))
-        for path, function in self._drawings.items():
-            self._attempt(path, functools.partial(draw, path, function, kept))
-
-    def write_text(self, path: Path, text: Callable[[], str]) -> None:
-        """Write what `text` returns."""
-
-        def write() -> None:
-            if path == STANDARD_OUTPUT:
-                self._console.stdout.write(text())
-            else:
-                path.write_text(text(), encoding="utf-8", newline="")
-
-        self._attempt(path, write)
-
-    def _attempt(self, path: Path, write: Callable[[], Any]) -> None:
-        """Write a file, if all before it could be written."""
-        if self._failure:
-            return
-        try:
-            write()
-        except OSError as error:
-            self._failure = OSError(f"{path}: {error.strerror or error}")
-        else:
+    def write(self, kept: Any) -> None:
+        """Write a record everywhere, or until that fails."""
+        for path in (*self._texts, *self._drawings):
+            try:
+                if path in self._drawings:
+                    draw(path, self._drawings[path], kept)
+                elif path == STANDARD_OUTPUT:
+                    self._console.stdout.write(self._texts[path](kept))
+                else:
+                    path.write_text(self._texts[path](kept), encoding="utf-8", newline="")
+            except OSError as error:
+                self._failure = OSError(f"{path}: {error.strerror or error}")
+                break
             self._written.append(path)
 
     def tell(self) -> None:
@@ -109,7 +82,8 @@ def one_file_each(given: argparse.Namespace, console: Console, figure: str = "")
     check_plot("--plot", plot)
     check_file("--json", given.json)
     check_file("--plot", plot)
-    return Output(console, json=given.json, drawings={plot: figure} if plot else None)
+    texts = {given.json: record.json_text} if given.json else {}
+    return Output(console, texts, {plot: figure} if plot else {})
 
 
 def all_in_folders(
@@ -117,30 +91,30 @@ def all_in_folders(
 ) -> Output:
     """Write where `options.PLACES` say, by default to a folder of the command's; make folders."""
     check_apart({"--json": given.json, "--csv": given.csv})
-    for option, path in (("--out", given.out), ("--plots", given.plots)):
-        check_folder(option, path)
-    out = given.out
-    if not (out or given.json or given.csv or given.plots):
-        out = Path(f"gred-{command}")
-        check_folder("--out", out)
+    named = given.out or given.json or given.csv or given.plots
+    out = given.out if named else Path(f"gred-{command}")
     plots, of_plots = given.plots or (out and out / "plots"), "--plots" if given.plots else "--out"
+    check_folder("--out", out)
+    check_folder("--plots", given.plots)
     if plots:
         require_matplotlib(of_plots)
-    for option, path in (("--json", given.json), ("--csv", given.csv)):
-        check_file(option, path)
+    check_file("--json", given.json)
+    check_file("--csv", given.csv)
     for option, folder in (("--out", out), (of_plots, plots)):
         if folder:
             make_folder(option, folder)
-    json = given.json or (out and out / f"{command}.json")
-    csv = given.csv or (out and out / f"{command}.csv")
+    texts = {
+        given.json or (out and out / f"{command}.json"): record.json_text,
+        given.csv or (out and out / f"{command}.csv"): record.csv_text,
+    }
+    texts.pop(None, None)
     drawings = {plots / f"{name}.svg": function for name, function in figures.items() if plots}
-    for option, path in (
-        ("--json" if given.json else "--out", json),
-        ("--csv" if given.csv else "--out", csv),
-        *((of_plots, path) for path in drawings),
-    ):
-        check_file(option, path)
-    return Output(console, json=json, csv=csv, drawings=drawings)
+    for path in texts:
+        if path not in (given.json, given.csv):
+            check_file("--out", path)
+    for path in drawings:
+        check_file(of_plots, path)
+    return Output(console, texts, drawings)
 
 
 def check_apart(places: Mapping[str, Path | None]) -> None:
@@ -183,7 +157,6 @@ def check_folder(option: str, path: Path | None) -> None:
 
 
 def make_folder(option: str, path: Path) -> None:
-    """Make the folder and those above it, unless it is there."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -214,11 +187,7 @@ def require_matplotlib(option: str) -> None:
         raise UsageError(f"{option} draws with matplotlib, which is not installed: {EXTRA}")
 
 
-# ---- the machine ----
-
-
 def introduce(console: Console, machine: record.Record, what: str) -> None:
-    """Name the machine and its devices."""
     named = {name: machine[name.lower()] for name in ("gred", "Python", "NumPy", "CUDA", "driver")}
     versions = [f"{name} {version}" for name, version in named.items() if version]
     cores = f"{machine['cores']} core{'s' * (machine['cores'] != 1)}"
@@ -230,7 +199,7 @@ def introduce(console: Console, machine: record.Record, what: str) -> None:
     for device in gred.devices():
         pairs.append(("" if len(pairs) > 2 else "devices", _device_text(device)))
     console.title(f"gred: {what}")
-    console.pairs(pairs)
+    console.pairs(*pairs)
 
 
 def _device_text(device: Any) -> str:

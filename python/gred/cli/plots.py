@@ -3,8 +3,6 @@
 Each says in its file's metadata which data it shows. Needs matplotlib; no display.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -42,27 +40,23 @@ DARK = "@media (prefers-color-scheme: dark) {svg{filter: invert(1) hue-rotate(18
 
 def save(figure: Figure, path: Path, data: Any) -> None:
     """Write `figure`, in the format that the name's ending says, with the digest of `data`."""
-    ending = path.suffix.lower()
-    mark = digest(data)
+    ending, mark = path.suffix.lower(), digest(data)
     metadata: dict[str, dict[str, Any]] = {
         ".svg": {"Description": mark, "Date": None, "Creator": "gred"},
         ".png": {"Description": mark, "Software": "gred"},
         ".pdf": {"Subject": mark, "CreationDate": None},
     }
+    paper: dict[str, Any] = {"dpi": 144, "facecolor": "white"}
+    if ending == ".svg":
+        paper = {"transparent": True}
     with matplotlib.rc_context(STYLE):
-        if ending != ".svg":
-            figure.savefig(path, metadata=metadata.get(ending), dpi=144, facecolor="white")
-            return
-        figure.savefig(path, metadata=metadata[ending], transparent=True)
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("</style>", f"{DARK}</style>", 1), encoding="utf-8")
-
-
-# ---- what drawings share ----
+        figure.savefig(path, metadata=metadata.get(ending), **paper)
+    if ending == ".svg":
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace("</style>", f"{DARK}</style>", 1), encoding="utf-8")
 
 
 def styled(draw: Callable[Drawn, Figure]) -> Callable[Drawn, Figure]:
-    """Draw in the one style."""
 
     @functools.wraps(draw)
     def drawn(*record: Drawn.args, **options: Drawn.kwargs) -> Figure:
@@ -73,18 +67,16 @@ def styled(draw: Callable[Drawn, Figure]) -> Callable[Drawn, Figure]:
 
 
 def ticks(write: Callable[[float], str]) -> FuncFormatter:
-    """Make the ticks of an axis, without the zeros that end a figure."""
-    return FuncFormatter(lambda value, _: shortened(write(value)))
+    """Make the ticks of an axis, without the zeros that end a figure: 2 TB/s."""
 
+    def shortened(value: float, _: object) -> str:
+        number, _, unit = write(value).partition(" ")
+        return f"{float(number):g} {unit}" if float(number) else "0"
 
-def shortened(text: str) -> str:
-    """Strip the zeros that end a figure on an axis: 2 TB/s."""
-    number, _, unit = text.partition(" ")
-    return f"{float(number):g} {unit}" if float(number) else "0"
+    return FuncFormatter(shortened)
 
 
 def bandwidth_ticks() -> FuncFormatter:
-    """Make the ticks of gigabytes per second."""
     return ticks(lambda gigabytes: units.bandwidth_text(gigabytes * 1e9))
 
 
@@ -94,7 +86,6 @@ def time_ticks(unit: float = 1e-9) -> FuncFormatter:
 
 
 def grid(axes: Axes, axis: Any = "both") -> None:
-    """Draw lines behind everything."""
     axes.grid(axis=axis, color=GRID, linewidth=0.6)
     axes.set_axisbelow(True)
 
@@ -107,13 +98,11 @@ def name_rows(axes: Axes, rows: Sequence[Record]) -> None:
 
 
 def label(row: Record) -> str:
-    """Name a method with its number, if it has one."""
     number = "" if row["number"] is None else f"{row['number']} "
     return f"{number}{row['method']}"
 
 
 def name_cells(axes: Axes, names: Sequence[str], columns: Sequence[str], **how: Any) -> None:
-    """Name the rows and columns of a heat map, which has no ticks and no frame."""
     axes.set_xticks(range(len(columns)), columns, **how)
     axes.set_yticks(range(len(names)), names)
     axes.tick_params(length=0)
@@ -146,9 +135,6 @@ def _colour(number: int | None) -> Any:
     first, last, colours = next((s for s in _SHADES if number <= s[1]), _SHADES[-1])
     place = (number - first) / (last - first)
     return matplotlib.colormaps[colours](0.5 + 0.45 * min(place, 1.0))
-
-
-# ---- the ladder ----
 
 
 @styled
@@ -198,32 +184,29 @@ def _name_bar(axes: Axes, place: int, row: Record, limit: float, colour: Any) ->
     )  # fmt: skip
 
 
-# ---- the sweep ----
-
-
+@styled
 def bandwidth_figure(record: Record) -> Figure:
     """Draw GB/s over array size: a line a method at its best block size, and the read limit."""
     limits = {row["size"]: row["limit_gb_per_s"] for row in _on_device(record)}
-    figure = _over_size("Bandwidth over array size", record, "gb_per_s", limits, bandwidth_ticks())
-    axes = figure.axes[0]
+    figure, axes = _over_size("Bandwidth over array size", record, "gb_per_s", limits)
     ends = [rows[-1]["gb_per_s"] for rows in _best_rows(record)]
     if _spans_scales([limits[max(limits)], *ends]):
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(bandwidth_ticks())
     else:
         axes.set_ylim(bottom=0)
-    _name_lines(axes)
+    axes.yaxis.set_major_formatter(bandwidth_ticks())
+    _name_lines(figure, axes)
     return figure
 
 
+@styled
 def time_figure(record: Record) -> Figure:
     """Draw kernel time over array size: each method at its best block size, and the limit."""
     limits = {row["size"]: row["nbytes"] / row["limit_gb_per_s"] for row in _on_device(record)}
-    what = "Kernel time over array size"
-    figure = _over_size(what, record, "median_ns", limits, time_ticks())
-    figure.axes[0].set_yscale("log")
-    figure.axes[0].yaxis.set_major_formatter(time_ticks())
-    _name_lines(figure.axes[0])
+    figure, axes = _over_size("Kernel time over array size", record, "median_ns", limits)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(time_ticks())
+    _name_lines(figure, axes)
     return figure
 
 
@@ -261,32 +244,28 @@ def block_size_figure(record: Record) -> Figure:
     return figure
 
 
-def _over_size(
-    what: str, record: Record, key: str, limits: dict[int, float], formatter: FuncFormatter
-) -> Figure:
+def _over_size(what: str, record: Record, key: str, limits: dict[int, Any]) -> tuple[Figure, Axes]:
     """Draw a line a method, and the limit's; leave room for their names on the right."""
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(10, 6.8))
-        figure.subplots_adjust(left=0.085, right=0.8, top=0.87, bottom=0.08)
-        axes = figure.add_subplot()
-        axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.size_text(round(x))))
-        axes.yaxis.set_major_formatter(formatter)
-        axes.set_xlabel("array size, elements")
-        grid(axes)
-        for rows in _best_rows(record):
-            number = rows[0]["number"]
-            axes.plot(
-                [row["size"] for row in rows], [row[key] for row in rows], label=label(rows[0]),
-                color=_colour(number), marker="D" if number is None else "osv^<>P"[number % 7],
-                linestyle="-." if number is None else "-", markersize=3.5, linewidth=1.2,
-            )  # fmt: skip
+    figure = Figure(figsize=(10, 6.8))
+    figure.subplots_adjust(left=0.085, right=0.8, top=0.87, bottom=0.08)
+    axes = figure.add_subplot()
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.size_text(round(x))))
+    axes.set_xlabel("array size, elements")
+    grid(axes)
+    for rows in _best_rows(record):
+        number = rows[0]["number"]
         axes.plot(
-            sorted(limits), [limits[size] for size in sorted(limits)], label="read limit",
-            color=LIMIT, linewidth=1.6, linestyle="--",
+            [row["size"] for row in rows], [row[key] for row in rows], label=label(rows[0]),
+            color=_colour(number), marker="D" if number is None else "osv^<>P"[number % 7],
+            linestyle="-." if number is None else "-", markersize=3.5, linewidth=1.2,
         )  # fmt: skip
-        axes.set_title(_title(what, record, "each method at its best block size"))
-    return figure
+    axes.plot(
+        sorted(limits), [limits[size] for size in sorted(limits)], label="read limit",
+        color=LIMIT, linewidth=1.6, linestyle="--",
+    )  # fmt: skip
+    axes.set_title(_title(what, record, "each method at its best block size"))
+    return figure, axes
 
 
 def _best_rows(record: Record) -> list[list[Record]]:
@@ -300,24 +279,22 @@ def _best_rows(record: Record) -> list[list[Record]]:
     return [[points[size] for size in sorted(points)] for points in best.values()]
 
 
-def _name_lines(axes: Axes) -> None:
+def _name_lines(figure: Figure, axes: Axes) -> None:
     """Write each line's label beside its end, pushed apart where ends crowd, with a thin leader."""
-    figure: Any = axes.figure
     figure.draw_without_rendering()
     lines = axes.get_lines()
     ends = [tuple(np.asarray(line.get_data(), float)[:, -1]) for line in lines]
     to_axes = axes.transData + axes.transAxes.inverted()
     heights = [float(to_axes.transform(end)[1]) for end in ends]
     points = axes.get_window_extent().height / figure.dpi * 72
-    with matplotlib.rc_context(STYLE):
-        for line, end, place in zip(lines, ends, spread_apart(heights, 9.2 / points), strict=True):
-            colour = line.get_color()
-            axes.annotate(
-                str(line.get_label()), end, (1.045, place), textcoords="axes fraction", va="center",
-                fontsize=7.5, color=colour, annotation_clip=False,
-                arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5, "alpha": 0.7,
-                            "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 2},
-            )  # fmt: skip
+    for line, end, place in zip(lines, ends, spread_apart(heights, 9.2 / points), strict=True):
+        colour = line.get_color()
+        axes.annotate(
+            str(line.get_label()), end, (1.045, place), textcoords="axes fraction", va="center",
+            fontsize=7.5, color=colour, annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5, "alpha": 0.7,
+                        "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 2},
+        )  # fmt: skip
 
 
 def spread_apart(wanted: Sequence[float], gap: float) -> list[float]:

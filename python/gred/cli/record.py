@@ -1,7 +1,5 @@
 """What is written down: the machine, and the rows of a run as JSON and CSV."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import hashlib
@@ -10,9 +8,9 @@ import json
 import os
 import platform
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,27 +45,20 @@ def describe_machine(device: Any) -> Record:
 
 def usable_cores() -> int:
     """Count the cores that this process may run on; the machine can have more."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0))
 
 
 def driver_version() -> str | None:
     """Find the NVIDIA driver's version, if there is a driver."""
-    try:
+    with suppress(OSError):
         text = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        text = ""
-    if found := re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", text):
-        return found[1]
-    if not (program := shutil.which("nvidia-smi")):
-        return None
-    query = [program, "--query-gpu=driver_version", "--format=csv,noheader"]
-    try:
+        if found := re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", text):
+            return found[1]
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    with suppress(OSError, subprocess.SubprocessError):
         answer = subprocess.run(query, capture_output=True, text=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return answer.stdout.split("\n")[0].strip() or None
+        return answer.stdout.split("\n")[0].strip() or None
+    return None
 
 
 def title(machine: Record) -> str:
@@ -79,13 +70,11 @@ def title(machine: Record) -> str:
 
 
 def slug(machine: Record) -> str:
-    """Name a folder for the machine: what `title` says in small letters and dashes."""
     words: list[str] = re.findall(r"[a-z0-9]+", title(machine).lower())
     return "-".join(words) or "machine"
 
 
 def make(kind: str, machine: Record, run: Record, rows: Sequence[Any], **more: Any) -> Record:
-    """Make a file: one object a row."""
     return {"kind": kind, "machine": machine, "run": run, **more, "rows": list(rows)}
 
 
@@ -111,12 +100,10 @@ def json_text(record: Record) -> str:
 
 
 def write_json(path: Path, record: Record) -> None:
-    """Keep a record in a file."""
     path.write_text(json_text(record), encoding="utf-8")
 
 
 def read_json(path: Path) -> Record:
-    """Read a record as it was written."""
     record: Record = json.loads(path.read_text(encoding="utf-8"))
     return record
 

@@ -1,9 +1,8 @@
 """The job `roofline`: every rung's predicted time on a GPU, beside the measured one."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from gred.cli import counters, options, output, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.counters import Settings
 from gred.cli.options import option
+from gred.cli.record import Record
 from gred.gpus import Gpu
 from gred.prediction import Terms, checked_size
 
@@ -41,14 +41,13 @@ OPTIONS = (
     option("--dtype"),
     option("--block-size", "each method's own"),
     option("--device", "a GPU that is here: cuda, cuda:1"),
-    option("--measured", metavar="FILE", type=Path, help="of `python -m gred --json`"),
+    option("--measured", "of `python -m gred --json`", Path, "FILE"),
     option("--json", "write everything predicted"),
     option("--plot", "it (.svg, .png, .pdf)"),
 )
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    """Predict, print, write; the exit status."""
     files = output.one_file_each(given, console, FIGURE)
     if given.measured and given.device:
         raise options.UsageError("--measured and --device both say what was measured; give one")
@@ -109,48 +108,46 @@ def _measured(path: Path, settings: Settings) -> dict[str, float]:
     return taken
 
 
-# ---- shown ----
-
-_COLUMNS = (
-    Column("method", right=False, style="bold"),
-    Column("block", style="dim", rank=6, about="threads in a block"),
-    Column("memory", rank=2, about="if bound by its bandwidth alone"),
-    Column("blocks", rank=5, about="if bound by starting them alone"),
-    Column("work", rank=1, about="if bound by the multiprocessors' pipelines alone"),
-    Column("waiting", rank=3, about="if bound by the latency of loads and barriers alone"),
-    Column("launches", rank=4, about="of passes, and what one block does alone"),
-    Column("predicted", style="bold", about="launches, and the longest of the other times"),
-    Column("measured"),
-    Column("error"),
-    Column("bound by", right=False),
-)
-
-
-def _cells(told: gred.Roofline) -> list[str]:
-    launches = told.seconds - sum(max(one.terms) for one in told.passes)
-    terms = [total(told, name) for name in ("memory", "blocks", "work", "waiting")]
-    return [
-        told.method,
-        str(told.block_size),
-        *map(_microseconds, (*terms, launches, told.seconds)),
-        units.optional(_microseconds, told.measured),
-        units.optional(lambda error: f"{100 * error:+.0f} %", told.error),
-        told.limit,
-    ]
-
-
-def total(told: gred.Roofline, name: str) -> float:
-    """Sum a term over all passes."""
-    return float(sum(getattr(one.terms, name) for one in told.passes))
-
-
-def _microseconds(seconds: float) -> str:
+def _us(seconds: float) -> str:
     return f"{1e6 * seconds:,.1f}"
 
 
+def _term(name: str, told: gred.Roofline) -> str:
+    return _us(total(told, name))
+
+
+def _launches(told: gred.Roofline) -> str:
+    return _us(told.seconds - sum(max(one.terms) for one in told.passes))
+
+
+_PREDICTED = "launches, and the longest of the other times"
+_COLUMNS = (
+    Column("method", lambda t: t.method, right=False, style="bold"),
+    Column("block", lambda t: t.block_size, style="dim", rank=6, about="threads in a block"),
+    *(
+        Column(name, partial(_term, name), rank=rank, about=f"if bound by {by}")
+        for name, rank, by in (
+            ("memory", 2, "its bandwidth alone"),
+            ("blocks", 5, "starting them alone"),
+            ("work", 1, "the multiprocessors' pipelines alone"),
+            ("waiting", 3, "the latency of loads and barriers alone"),
+        )
+    ),
+    Column("launches", _launches, rank=4, about="of passes, and what one block does alone"),
+    Column("predicted", lambda t: _us(t.seconds), style="bold", about=_PREDICTED),
+    Column("measured", lambda t: units.optional(_us, t.measured)),
+    Column("error", lambda t: units.optional("{:+.0%}".format, t.error).replace("%", " %")),
+    Column("bound by", lambda t: t.limit, right=False),
+)
+
+
+def total(told: gred.Roofline, name: str) -> float:
+    return float(sum(getattr(one.terms, name) for one in told.passes))
+
+
 def _show(console: Console, settings: Settings, told: Sequence[gred.Roofline]) -> None:
-    console.pairs([settings.array, ("predicted for", gpu_text(told[0].gpu))])
-    console.table(Table(_COLUMNS, [_cells(one) for one in told]))
+    console.pairs(settings.array, ("predicted for", gpu_text(told[0].gpu)))
+    console.table(Table.of(_COLUMNS, told))
     console.text("times: us, over all passes", "dim")
     errors = [abs(one.error) for one in told if one.error is not None]
     if errors:
@@ -165,19 +162,14 @@ def gpu_text(gpu: Gpu) -> str:
     return f"one {gpu.title}: {gpu.multiprocessors} multiprocessors, reads {bandwidth}"
 
 
-# ---- written ----
-
-
-def record_of(
-    machine: record.Record, settings: Settings, told: Sequence[gred.Roofline]
-) -> record.Record:
+def record_of(machine: Record, settings: Settings, told: Sequence[gred.Roofline]) -> Record:
     """Make the file: one object a rung, with its terms, and the GPU's numbers."""
     run = {"size": settings.size, "dtype": settings.dtype, "op": "sum"}
-    rows = [row_record(one) for one in told]
+    rows = list(map(row_record, told))
     return record.make("roofline", machine, run, rows, gpu=told[0].gpu._asdict())
 
 
-def row_record(told: gred.Roofline) -> record.Record:
+def row_record(told: gred.Roofline) -> Record:
     """Make a rung's object; times are in nanoseconds."""
     number = next(m.number for m in gred.methods() if m.name == told.method)
     return {

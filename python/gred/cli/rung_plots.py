@@ -1,12 +1,8 @@
-"""Drawings of what rungs do to memory, and of what they should take.
+"""Drawings of what rungs do to memory, and of what they should take: the classical roofline.
 
-The first has bytes moved, shared memory's wavefronts and active lanes. The second is the classical
-roofline, with each rung's time beside its measured one: a rung's point lies at its additions for a
-byte of memory. The roof is what memory and the adders allow; how far a point lies below it is what
-a rung does beside adding: requests, barriers, waiting.
+A rung's point lies at its additions for a byte of memory. The roof is what memory and the adders
+allow; how far a point lies below it is what a rung does beside adding: requests, barriers, waiting.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
@@ -38,9 +34,6 @@ _Parts = Sequence[tuple[str, str, Any]]
 def _array_text(record: Record) -> str:
     run = record["run"]
     return f"{run['op']} of {units.size_text(run['size'])} {run['dtype']}"
-
-
-# ---- counters ----
 
 
 @styled
@@ -82,7 +75,6 @@ def counters_figure(record: Record) -> Figure:
 
 
 def _draw_parts(axes: Axes, title: str, parts: _Parts) -> None:
-    """Draw the parts of each bar one after the other."""
     before = np.zeros(len(parts[0][2]))
     for label, colour, lengths in parts:
         axes.barh(range(len(lengths)), lengths, left=before, label=label, color=colour, height=0.74)
@@ -92,9 +84,6 @@ def _draw_parts(axes: Axes, title: str, parts: _Parts) -> None:
     axes.tick_params(axis="y", length=0)
     if len(parts) > 1:
         axes.legend(frameon=False, fontsize=8, loc="lower right")
-
-
-# ---- the roofline ----
 
 
 @styled
@@ -129,9 +118,8 @@ def _draw_roof(axes: Axes, record: Record) -> None:
     axes.set_yscale("log")
     axes.set_xlabel("additions for a byte of memory, each read or written once")
     axes.set_ylabel("additions a second")
-    axes.xaxis.set_major_formatter(
-        FuncFormatter(lambda x, _: f"{x:g}" if x >= 1 else f"1/{1 / x:.0f}")
-    )
+    shares = FuncFormatter(lambda x, _: f"{x:g}" if x >= 1 else f"1/{1 / x:.0f}")
+    axes.xaxis.set_major_formatter(shares)
     plots.grid(axes)
     text = f"{units.bandwidth_text(bandwidth)} of memory"
     axes.annotate(text, (0.9, bandwidth), color=LIMIT, ha="right")

@@ -1,27 +1,26 @@
 """The job `show`: a rung's steps, drawn from a run: who touches what, who idles, what is wasted."""
 
-from __future__ import annotations
-
 import argparse
 import functools
 import itertools
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 import gred
-from gred import showing
 from gred.cli import counters, options, output
 from gred.cli.console import Cell, Console
 from gred.cli.options import option
 from gred.counting import WARP
+from gred.drawing import showing
 from gred.drawing.hero import hero
 from gred.drawing.picture import drawn
+from gred.drawing.showing import Boundary
 from gred.drawing.steps import Block, Node, Step, blocks
 from gred.recording import Launch
-from gred.showing import Boundary
 
 DESCRIPTION = """\
 Shows a rung of the ladder step by step: which thread touches which element, which lanes idle, which
@@ -64,8 +63,8 @@ OPTIONS = (
     option("method", nargs="?"),
     option(
         "--all",
+        "draw every rung, and hero.svg, which has three of them, in the directory --out",
         action="store_true",
-        help="draw every rung, and hero.svg, which has three of them, in the directory --out",
     ),
     option(
         "--size",
@@ -75,17 +74,11 @@ OPTIONS = (
     option("--block-size", f"{_BLOCK_SIZE}; 256 for shared_strided"),
     counters.MULTIPROCESSORS,
     option("--seed"),
-    option(
-        "--out",
-        metavar="FILE",
-        type=options.parse_place,
-        help="draw it (.svg); - is standard output",
-    ),
+    option("--out", "draw it (.svg); - is standard output", options.parse_place, "FILE"),
 )
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    """Record, draw, print; the exit status."""
     if given.all:
         return _draw_all(given, console)
     if given.method is None:
@@ -95,11 +88,10 @@ def run(given: argparse.Namespace, console: Console) -> int:
     if out and out != options.STANDARD_OUTPUT and out.suffix.lower() != ".svg":
         raise options.UsageError(f"--out {out}: the name has to end in .svg")
     output.check_file("--out", out)
-    files = output.Output(console, text=out)
+    files = output.Output(console, {out: _picture} if out else {}, {})
     with files.first():
         told = _record(given, given.method)
-        if out:
-            files.write_text(out, functools.partial(drawn, told, small=True))
+        files.write(told)
     _show(console, given.method, told)
     files.tell()
     return 0
@@ -111,13 +103,18 @@ def _draw_all(given: argparse.Namespace, console: Console) -> int:
         raise options.UsageError("--all draws every rung, in the directory that --out names")
     output.check_folder("--out", given.out)
     output.make_folder("--out", given.out)
-    files = output.Output(console)
-    told = {m.name: _record(_settled(given, m), m) for m in counters.countable(None)}
-    files.write_text(given.out / "hero.svg", hero)
-    for name, one in told.items():
-        files.write_text(given.out / f"{name}.svg", functools.partial(drawn, one, small=True))
+    texts: dict[Path, Callable[[Any], str]] = {given.out / "hero.svg": lambda told: hero()}
+    for method in counters.countable(None):
+        told = _record(_settled(given, method), method)
+        texts[given.out / f"{method.name}.svg"] = functools.partial(_picture, told)
+    files = output.Output(console, texts, {})
+    files.write(None)
     files.tell()
     return 0
+
+
+def _picture(told: gred.Accesses, kept: object = None) -> str:
+    return drawn(told, small=True)
 
 
 def _settled(given: argparse.Namespace, method: Any) -> argparse.Namespace:
@@ -146,17 +143,12 @@ def _record(given: argparse.Namespace, method: Any) -> gred.Accesses:
     )
 
 
-# ---- shown ----
-
-
 def _show(console: Console, method: Any, told: gred.Accesses) -> None:
     console.title(f"{method.number} {method.name}: {method.title}")
     console.pairs(
-        [
-            ("idea", method.idea),
-            ("array", f"{told.size:,} {told.dtype}, summed in {told.accumulator}: {told.result}"),
-            ("blocks", f"of {told.block_size} threads"),
-        ]
+        ("idea", method.idea),
+        ("array", f"{told.size:,} {told.dtype}, summed in {told.accumulator}: {told.result}"),
+        ("blocks", f"of {told.block_size} threads"),
     )
     for number, launch in enumerate(told.passes, 1):
         made = blocks(launch, showing.shown(launch))
@@ -195,15 +187,18 @@ class _Screen:
             self._memory(Boundary(None, step), _READ)
             self._marks("threads", [_work(step.nodes.get(t)) for t in range(self.threads)])
             self._memory(Boundary(step, None), _WRITTEN)
-            self._values(n for n in step.nodes.values() if n.useful and not n.copies)
+            holding = (n for n in step.nodes.values() if n.useful and not n.copies)
+            text = " ".join(showing.told_value(node.value) for node in holding)
+            for k, line in enumerate(textwrap.wrap(text, self.lanes)):
+                label = "" if k else "values"
+                self.console.parts([Cell(f"{label:>{_LABEL - 2}}  ", "dim"), Cell(line, "bold")])
             self.console.line()
 
     def _head(self, number: int, step: Step) -> None:
         after = f" after {', '.join(step.barriers)}" if step.barriers else ""
         head = f"step {number}{after}: {showing.told_threads(step, self.threads)}"
         self.console.line(head)
-        notes = showing.told_lanes(step) + showing.told_requests(step.requests)
-        told = [Cell(text, _TOLD[kind]) for kind, text in notes]
+        told = [Cell(text, _TOLD[kind]) for kind, text in showing.told_costs(step)]
         if told:
             joined = itertools.chain(*((Cell("; "), cell) for cell in told))
             self.console.parts([Cell(" " * (_LABEL // 2)), *itertools.islice(joined, 1, None)])
@@ -217,19 +212,12 @@ class _Screen:
                 self._marks(f"{memory} {showing.told_span(elements)}", marks)
 
     def _marks(self, label: str, marks: Sequence[int]) -> None:
-        """Write marks, equal neighbours together."""
         for first in range(0, len(marks), self.lanes):
             parts = [Cell(f"{'' if first else label:>{_LABEL - 2}}  ", "dim")]
             for mark, run in itertools.groupby(marks[first : first + self.lanes]):
                 drawn_marks = self.console.lane_characters[mark] * len(list(run))
                 parts.append(Cell(drawn_marks, _STYLES[mark]))
             self.console.parts(parts)
-
-    def _values(self, nodes: Iterable[Node]) -> None:
-        text = " ".join(showing.told_value(node.value) for node in nodes)
-        for number, line in enumerate(textwrap.wrap(text, self.lanes)):
-            label = "" if number else "values"
-            self.console.parts([Cell(f"{label:>{_LABEL - 2}}  ", "dim"), Cell(line, "bold")])
 
 
 def _work(node: Node | None) -> int:

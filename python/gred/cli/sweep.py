@@ -1,10 +1,7 @@
 """The job `sweep`: methods over array sizes and block sizes, each row beside the read limit.
 
-One array and one NumPy answer a size; results as JSON, CSV and plots. Where nothing is timed it
-shows what an H200 is predicted to take.
+Where nothing is timed it shows what an H200 is predicted to take.
 """
-
-from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -12,7 +9,7 @@ from typing import Any, NamedTuple
 
 from gred import prediction
 from gred.cli import counters, ladder, options, output, record, roofline, units
-from gred.cli.console import Cell, Column, Console, Step, Table
+from gred.cli.console import RIGHT, Cell, Column, Console, Step, Table
 from gred.cli.data import numpy_answer, random_array
 from gred.cli.measure import Clock, Row, Sampling, device_for, measure, read_limit
 from gred.cli.options import option
@@ -41,24 +38,27 @@ FIGURES = {name: f"gred.cli.plots.{name}_figure" for name in ("bandwidth", "bloc
 OPTIONS = (
     option(
         "--sizes",
-        metavar="A:B",
-        type=options.parse_sizes,
-        help="array sizes, 2**10:2**28 or 1000,2**20 (default: to 2**28, or 2**20 where the "
+        "array sizes, 2**10:2**28 or 1000,2**20 (default: to 2**28, or 2**20 where the "
         "simulated device is timed)",
+        options.parse_sizes,
+        "A:B",
     ),
     option(
         "--block-sizes",
-        metavar="A:B",
-        type=options.parse_block_sizes,
-        help="threads in a block, 128,256 or 32:1024 (default: 32:1024, or 64,256,1024 where "
+        "threads in a block, 128,256 or 32:1024 (default: 32:1024, or 64,256,1024 where "
         "nothing is timed)",
+        options.parse_block_sizes,
+        "A:B",
     ),
     *ladder.COMMON,
     option("--samples", "runs of each kept, after warm-up (default: 20 on a GPU, else 7)"),
-    option("--quick", action="store_true", help="few sizes and blocks, and an end within a minute"),
+    option("--quick", "few sizes and blocks, and an end within a minute", action="store_true"),
     option("--time"),
     *options.PLACES,
 )
+
+
+Ints = Sequence[int]
 
 
 class Plan(NamedTuple):
@@ -85,7 +85,6 @@ class Plan(NamedTuple):
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    """Measure, print, write; the exit status."""
     device = options.resolve_device(given.device)
     named = any((given.out, given.json, given.csv, given.plots))
     if not ladder.is_timed(given, device, named):
@@ -99,23 +98,16 @@ def run(given: argparse.Namespace, console: Console) -> int:
         rows, left_out = _measure_all(plan, console)
         full = [{**row.summary(), "samples_ns": list(row.samples)} for row in rows]
         asked = ("sizes", "block_sizes", "dtype", "op", "seed")
-        run_record = {
-            **{name: getattr(plan, name) for name in asked},
-            "samples": plan.sampling.samples,
-            "warmup": plan.sampling.warmup,
-            "left_out": left_out,
-        }
-        files.write(record.in_columns("sweep", machine, run_record, full))
+        how = {name: getattr(plan, name) for name in asked}
+        how |= {"samples": plan.sampling.samples, "warmup": plan.sampling.warmup}
+        files.write(record.in_columns("sweep", machine, how | {"left_out": left_out}, full))
     _show_best(console, plan, rows)
     if left_out:
         console.text(f"left out to end in time: {left_out}", "yellow")
     for row in (row for row in rows if not row.right):
         block = f", block {row.block_size}" if row.block_size else ""
-        console.line(
-            f"WRONG: {row.method}, {row.size} elements{block}: {row.result}, "
-            f"where NumPy has {row.expected}",
-            "bold red",
-        )
+        what, told = f"{row.method}, {row.size} elements{block}", f"NumPy has {row.expected}"
+        console.line(f"WRONG: {what}: {row.result}, where {told}", "bold red")
     files.tell()
     return 0 if all(row.right for row in rows) else 1
 
@@ -125,17 +117,11 @@ def _plan(given: argparse.Namespace, device: Any) -> Plan:
     sizes_text, blocks_text, samples = _SCALES[fast, given.quick]
     sizes = given.sizes or options.parse_sizes(sizes_text)
     options.check_memory(device, max(sizes), given.dtype)
-    return Plan(
-        device=device,
-        methods=ladder.choose_methods(given.methods, device, host_too=False),
-        sizes=sizes,
-        block_sizes=given.block_sizes or options.parse_block_sizes(blocks_text),
-        dtype=given.dtype,
-        op=given.op,
-        seed=given.seed,
-        sampling=Sampling(given.samples or samples, 2 if fast else 1),
-        seconds=_QUICK_SECONDS if given.quick else None,
-    )
+    methods = ladder.choose_methods(given.methods, device, host_too=False)
+    blocks = given.block_sizes or options.parse_block_sizes(blocks_text)
+    sampling = Sampling(given.samples or samples, 2 if fast else 1)
+    how = (given.dtype, given.op, given.seed, sampling, _QUICK_SECONDS if given.quick else None)
+    return Plan(device, methods, sizes, blocks, *how)
 
 
 def _measure_all(plan: Plan, console: Console) -> tuple[list[Row], str]:
@@ -174,15 +160,8 @@ def _measure_size(plan: Plan, size: int, clock: Clock, step: Step) -> Iterator[R
             continue
         device = device_for(method, plan.device.name)
         with clock.timing(what, size):
-            row = measure(
-                method,
-                array,
-                answer,
-                device=device,
-                block_size=block,
-                sampling=plan.sampling,
-                limit=limits[device],
-            )
+            limit = limits[device]
+            row = measure(method, block, device, array, answer, plan.sampling, limit)
         yield row
 
 
@@ -193,50 +172,40 @@ def _show_plan(console: Console, plan: Plan) -> None:
     blocks = ", ".join(map(str, plan.block_sizes))
     quick = f", none begun after {plan.seconds:.0f} s" if plan.seconds else ""
     console.pairs(
-        [
-            ("arrays", f"{span}; random {plan.dtype}, seed {plan.seed}"),
-            ("op", f"{plan.op} on {plan.device.name}, block sizes {blocks}"),
-            ("rows", f"{rows} of {plan.sampling.samples} samples after warm-up{quick}"),
-            *(ladder.SIMULATED_TIMES if plan.device.name == "simulated" else ()),
-        ]
+        ("arrays", f"{span}; random {plan.dtype}, seed {plan.seed}"),
+        ("op", f"{plan.op} on {plan.device.name}, block sizes {blocks}"),
+        ("rows", f"{rows} of {plan.sampling.samples} samples after warm-up{quick}"),
+        *(ladder.SIMULATED_TIMES if plan.device.name == "simulated" else ()),
     )
 
 
 def _show_best(console: Console, plan: Plan, rows: Sequence[Row]) -> None:
     """Show each method's best block size at the largest array that it was measured on."""
     columns = [
-        Column("#", style="dim", rank=7),
-        Column("method", right=False, style="bold"),
-        Column("elements", rank=5),
-        Column("best block", rank=3),
-        Column("time"),
-        Column("±", style="dim", rank=6),
-        Column("GB/s", style="bold", rank=1),
-        Column("read limit", rank=4),
-        Column("share", rank=2),
-        Column("answers", right=False),
+        Column("#", lambda b: b.row.number, style="dim", rank=7),
+        Column("method", lambda b: b.row.method, right=False, style="bold"),
+        Column("elements", lambda b: units.size_text(b.row.size), rank=5),
+        Column("best block", lambda b: b.row.block_size, rank=3),
+        Column("time", lambda b: units.time_text(b.row.seconds)),
+        Column("±", lambda b: units.percent_text(b.row.noise), style="dim", rank=6),
+        Column("GB/s", lambda b: units.gigabytes_text(b.row.bandwidth), style="bold", rank=1),
+        Column("read limit", lambda b: units.gigabytes_text(b.row.limit), rank=4),
+        Column("share", lambda b: units.percent_text(b.row.bandwidth / b.row.limit), rank=2),
+        Column("answers", lambda b: b.answers, right=False),
     ]
     mine = ([row for row in rows if row.method == method.name] for method in plan.methods)
-    table = Table(columns, [_best(some) for some in mine if some])
-    console.table(table.without(ladder.OF_A_GPU if plan.device.name == "simulated" else ()))
+    best = [_Best(some) for some in mine if some]
+    console.table(Table.of(ladder.shown_of(columns, plan.device), best))
 
 
-def _best(rows: Sequence[Row]) -> list[str | Cell]:
-    size = max(row.size for row in rows)
-    best = min((row for row in rows if row.size == size), key=lambda row: row.seconds)
-    wrong = sum(not row.right for row in rows)
-    return [
-        units.optional(str, best.number),
-        best.method,
-        units.size_text(size),
-        units.optional(str, best.block_size),
-        units.time_text(best.seconds),
-        units.percent_text(best.noise),
-        units.gigabytes_text(best.bandwidth),
-        units.gigabytes_text(best.limit),
-        units.percent_text(best.bandwidth / best.limit),
-        Cell(f"{wrong} of {len(rows)} WRONG", "bold red") if wrong else Cell("right", "green"),
-    ]
+class _Best:
+    """The quickest of a method's rows at the largest size, and whether all are right."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        size = max(row.size for row in rows)
+        self.row = min((row for row in rows if row.size == size), key=lambda row: row.seconds)
+        wrong = sum(not row.right for row in rows)
+        self.answers = Cell(f"{wrong} of {len(rows)} WRONG", "bold red") if wrong else RIGHT
 
 
 # ---- where nothing is timed ----
@@ -251,12 +220,10 @@ def _forecast(given: argparse.Namespace, device: Any, console: Console) -> int:
     output.introduce(console, record.describe_machine(device), what)
     rows = console.each(methods, lambda method: _forecast_cells(method, sizes, blocks, given.dtype))
     console.pairs(
-        [
-            ("arrays", f"{given.dtype}, summed in {given.dtype}"),
-            ("blocks", ", ".join(map(str, blocks))),
-            ("GPU", f"{roofline.gpu_text(H200)}; predicted, not measured"),
-            ("shown", "GB/s by array size, each in the block size that is best for it"),
-        ]
+        ("arrays", f"{given.dtype}, summed in {given.dtype}"),
+        ("blocks", ", ".join(map(str, blocks))),
+        ("GPU", f"{roofline.gpu_text(H200)}; predicted, not measured"),
+        ("shown", "GB/s by array size, each in the block size that is best for it"),
     )
     texts, order = [units.size_text(size) for size in sizes], len(sizes)
     columns = [
@@ -273,9 +240,7 @@ def _forecast(given: argparse.Namespace, device: Any, console: Console) -> int:
     return 0
 
 
-def _forecast_cells(
-    method: Any, sizes: Sequence[int], block_sizes: Sequence[int], dtype: str
-) -> list[str]:
+def _forecast_cells(method: Any, sizes: Ints, block_sizes: Ints, dtype: str) -> list[str]:
     """Predict a rung over sizes, each in its best block, and in all blocks at the largest size."""
     head = [str(method.number), method.name]
     blocks = [block for block in block_sizes if block in method.block_sizes]

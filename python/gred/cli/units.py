@@ -1,7 +1,5 @@
 """Numbers as people read them: times, bytes and bandwidths with a unit and few digits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -75,10 +73,8 @@ def optional(write: Callable[[Any], str], value: Any) -> str:
 
 
 def speedup_text(ratio: float) -> str:
-    """12.3x; 0.012x."""
     return f"{_short(ratio)}x" if ratio >= 0.0995 else f"{ratio:.2g}x"
 
 
 def percent_text(share: float) -> str:
-    """83 %."""
     return f"{share * 100:.1f} %" if share < 0.0995 else f"{share * 100:.0f} %"

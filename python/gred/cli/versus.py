@@ -1,10 +1,4 @@
-"""The job `versus`: gred beside every library that a user could pick instead.
-
-Whole calls on arrays that are there already, until the answer is on the host, in turns; every
-answer checked.
-"""
-
-from __future__ import annotations
+"""The job `versus`: gred beside every library that a user could pick instead."""
 
 import argparse
 from collections.abc import Sequence
@@ -53,14 +47,9 @@ FIGURES = {
 }
 OPTIONS = (
     option("--device", "cuda, cuda:1 or host (default: a GPU if there is one, else host)"),
-    option(
-        "--sizes",
-        metavar="A,B:C",
-        type=options.parse_extents,
-        help="array sizes: 4B,64KiB:1GiB or 1000,2**20",
-    ),
+    option("--sizes", "array sizes: 4B,64KiB:1GiB or 1000,2**20", options.parse_extents, "A,B:C"),
     *(
-        option(name, metavar="A,B", type=options.names(known, noun), help=f"of {', '.join(known)}")
+        option(name, f"of {', '.join(known)}", options.names(known, noun), "A,B")
         for name, known, noun in (
             ("--types", cases.TYPES, "element type"),
             ("--reductions", cases.REDUCTIONS, "reduction"),
@@ -73,13 +62,13 @@ OPTIONS = (
         "samples of each library, fewer of what takes long (default: 25 on a GPU, else 15)",
     ),
     option("--seed"),
-    option("--quick", action="store_true", help="few cases, and an end in a minute"),
+    option("--quick", "few cases, and an end in a minute", action="store_true"),
     option(
         "--seconds",
-        metavar="N",
-        type=options.parse_seconds,
-        help="time to end in, files included: each case has its share of it, for fewer samples; "
+        "time to end in, files included: each case has its share of it, for fewer samples; "
         "if that is not enough, cases are left out, evenly",
+        options.parse_seconds,
+        "N",
     ),
     *options.PLACES,
 )
@@ -97,7 +86,6 @@ class Plan(NamedTuple):
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
-    """Compare, print, write; the exit status."""
     seconds = given.seconds or (_QUICK_SECONDS if given.quick else None)
     clock = Clock(seconds and seconds - min(_APART_SECONDS, _APART_SHARE * seconds))
     plan = _plan(given)
@@ -136,14 +124,9 @@ def _plan(given: argparse.Namespace) -> Plan:
         why = "bfloat16 needs ml_dtypes" if crossed else "no reduction takes such arrays"
         raise options.UsageError(f"there is nothing to compare: {why}")
     sampling = _SAMPLINGS[kind, given.quick]
-    return Plan(
-        device=device,
-        cases=tuple(known),
-        peers=given.peers or there,
-        seed=given.seed,
-        sampling=sampling._replace(samples=given.samples or sampling.samples),
-        left_out=() if len(known) == len(crossed) else ("bfloat16, which needs ml_dtypes",),
-    )
+    sampling = sampling._replace(samples=given.samples or sampling.samples)
+    left_out = () if len(known) == len(crossed) else ("bfloat16, which needs ml_dtypes",)
+    return Plan(device, tuple(known), given.peers or there, given.seed, sampling, left_out)
 
 
 def _field(plan: Plan, asked: Sequence[str] | None) -> Field:
@@ -229,4 +212,4 @@ def _show_plan(console: Console, plan: Plan, field: Field) -> None:
         pairs.insert(2, ("not here", "; ".join(absent)))
     if plan.left_out:
         pairs.append(("left out", ", ".join(plan.left_out)))
-    console.pairs(pairs)
+    console.pairs(*pairs)

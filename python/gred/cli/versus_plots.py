@@ -1,9 +1,4 @@
-"""Drawings of a comparison: time over size, and how far gred is ahead or behind as a heat map.
-
-Every case that was measured is in the heat map, also where nobody else, or gred not, could do it.
-"""
-
-from __future__ import annotations
+"""Drawings of a comparison: time over size, and how far gred is ahead or behind as a heat map."""
 
 import math
 from collections.abc import Sequence
@@ -89,9 +84,8 @@ def _draw_times(axes: Axes, name: str, points: Sequence[Outcome], record: Record
                 zorder=3 if library["ours"] else 2,
             )  # fmt: skip
     limits = [one.case["nbytes"] / one.case["limit_gb_per_s"] for one in points]
-    axes.plot(
-        sizes, limits, color=LIMIT, linestyle="--", linewidth=1.2, label="read limit, from memory"
-    )
+    label = "read limit, from memory"
+    axes.plot(sizes, limits, color=LIMIT, linestyle="--", linewidth=1.2, label=label)
     if record["run"]["floor_ns"]:
         axes.axhline(
             record["run"]["floor_ns"], color=LIMIT, linestyle=":", linewidth=1.2,

@@ -1,18 +1,15 @@
 """The picture of bank conflicts: lanes of a warp, stacked on the bank of shared memory they ask.
 
-It is drawn of blocks that are too wide for a column a thread. Of each step it shows the request
-that costs most; every row of a stack is a wavefront.
+Of each step it shows the request that costs most; every row of a stack is a wavefront.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 
 from gred.counting import WARP
 from gred.drawing.sheet import Sheet
+from gred.drawing.showing import told_notes
 from gred.drawing.steps import BANKS, Request, Step
 from gred.recording import Launch
-from gred.showing import told_notes
 
 _LEFT, _RIGHT, _COLUMN, _CHIP, _LINE = 100, 276, 26, 17, 14
 _INTRODUCTION = (
@@ -38,15 +35,15 @@ def draw_banks(sheet: Sheet, launch: Launch, steps: Sequence[Step]) -> float:
         shared = [r for r in step.requests if r.memory == "shared"]
         if shared:
             sheet.group("step", data={"step": number})
-            _draw_step(sheet, launch, number, step, max(shared, key=_cost))
-    _draw_numbers(sheet)
+            costly = max(shared, key=lambda r: (r.transfers, -min(r.words.values())))
+            _draw_step(sheet, launch, number, step, costly)
+    sheet.group("banks")
+    sheet.write("label", _LEFT - 8, sheet.y + 4, "bank")
+    for bank in range(BANKS):
+        sheet.write("note soft middle", _LEFT + (bank + 0.5) * _COLUMN, sheet.y + 4, str(bank))
+    sheet.y += 20
     sheet.legend(_LEGEND)
     return right + _RIGHT
-
-
-def _cost(request: Request) -> tuple[int, int]:
-    """Order requests: of those that take as long, the one of the first words is the last."""
-    return request.transfers, -min(request.words.values())
 
 
 def _draw_step(sheet: Sheet, launch: Launch, number: int, step: Step, request: Request) -> None:
@@ -83,11 +80,3 @@ def _stacks(request: Request) -> dict[int, list[int]]:
     for word, thread in words.items():
         stacks.setdefault(word % BANKS, []).append(thread)
     return stacks
-
-
-def _draw_numbers(sheet: Sheet) -> None:
-    sheet.group("banks")
-    sheet.write("label", _LEFT - 8, sheet.y + 4, "bank")
-    for bank in range(BANKS):
-        sheet.write("note soft middle", _LEFT + (bank + 0.5) * _COLUMN, sheet.y + 4, str(bank))
-    sheet.y += 20

@@ -1,16 +1,14 @@
 """One picture of the climb: the same sum on three rungs, level by level, beside each other."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gred.counting import WARP, counters
 from gred.drawing.sheet import Sheet
+from gred.drawing.showing import shown, told_rung
 from gred.drawing.steps import Step, blocks
 from gred.recording import accesses
-from gred.showing import shown, told_rung
 
 _RUNGS = {
     "neighbored": "neighbours fold, in global memory",
@@ -47,7 +45,6 @@ def hero() -> str:
 
 
 def _facts(rung: str) -> tuple[str, ...]:
-    """Count what differs between the rungs."""
     counted = counters(np.ones(_SIZE, np.float32), method=rung, block_size=_BLOCK_SIZE).passes[0]
     barriers = counted.block_barriers // counted.blocks
     return (
@@ -58,8 +55,6 @@ def _facts(rung: str) -> tuple[str, ...]:
 
 
 class _Tree(NamedTuple):
-    """A rung's column."""
-
     sheet: Sheet
     left: float
 
@@ -76,7 +71,8 @@ class _Tree(NamedTuple):
             sheet.add("rect", "cell", x=x, y=_TOP - 10, width=_COLUMN, height=10)
         launch = accesses(np.arange(WARP), method=rung, block_size=WARP).passes[0]
         (block,) = blocks(launch, shown(launch))
-        levels = [step for step in block.steps if _folds(step)][:_LEVELS]
+        folding = {n for n in block.nodes if n.useful and n.terms > 1 and not n.changes_nothing}
+        levels = [s for s in block.steps if not folding.isdisjoint(s.nodes.values())][:_LEVELS]
         for draw in (self._draw_lines, self._draw_lanes):
             sheet.group("levels")
             for level, step in enumerate(levels):
@@ -102,7 +98,3 @@ class _Tree(NamedTuple):
                 kind = "active" if step.nodes[lane].useful else "active unused"
                 radius = 4.2
             self.sheet.add("circle", kind, cx=self.x(lane), cy=top + _LEVEL, r=radius)
-
-
-def _folds(step: Step) -> bool:
-    return any(n.useful and n.terms > 1 and not n.changes_nothing for n in step.nodes.values())

@@ -2,10 +2,8 @@
 
 Time goes down. Strips of cells are memory, a bar on top of a cell is what the step above did to it,
 a bar below what the step below does; between them are the threads, each with lines from what it
-reads and to what it writes. Blocks that fit beside each other are drawn so.
+reads and to what it writes.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -14,9 +12,7 @@ from xml.etree import ElementTree
 from gred.counting import WARP
 from gred.drawing.banks import draw_banks
 from gred.drawing.sheet import READABLE, WIDTH, Page, Sheet
-from gred.drawing.steps import ACROSS_BLOCKS, Block, Element, Node, Step, blocks
-from gred.recording import Accesses, Launch
-from gred.showing import (
+from gred.drawing.showing import (
     MEMORIES,
     Boundary,
     boundaries,
@@ -34,6 +30,8 @@ from gred.showing import (
     told_ticket,
     told_value,
 )
+from gred.drawing.steps import ACROSS_BLOCKS, Block, Element, Node, Step, blocks
+from gred.recording import Accesses, Launch
 
 _LEFT, _RIGHT = 142, 276
 _CELL, _FLAT, _GAP, _ROW, _LINE = 18, 6, 28, 20, 14
@@ -50,6 +48,7 @@ _LEGEND = {
     ("rect", "conflict"): "bank conflict",
 }
 _Ends = tuple[float, float, float, float]
+_Memory = dict[tuple[str, int, int], Any]  # what elements hold
 _ROWS = 8  # more of one memory are drawn flat, without values
 
 
@@ -81,12 +80,12 @@ def _columns(launch: Launch, made: Sequence[Block]) -> int:
     return beside if beside * READABLE <= WIDTH else launch.block_size
 
 
-# ---- a pass ----
-
-
 def _draw_pass(page: Page, told: Accesses, number: int, made: Sequence[Block]) -> None:
     launch, sheet = told.passes[number], page.sheet
-    memory, ends = _at_first(made), lengths(launch, made)
+    memory: _Memory = {}
+    for element in (e for block in made for node in block.nodes for e in node.takes):
+        if element.memory == "array":
+            memory.setdefault(element.cell, element.value)  # what is there at first
     beside = _columns(launch, made) > launch.block_size
     for together in [made] if beside else [[block] for block in made]:
         sheet.group("head")
@@ -96,22 +95,12 @@ def _draw_pass(page: Page, told: Accesses, number: int, made: Sequence[Block]) -
             text = told_block(launch, block, number + 1, len(told.passes))
             sheet.write("head", x, sheet.y + 18, text)
         sheet.y += 30
-        _Panel(page, launch, number + 1, together, memory, ends).draw()
+        _Panel(page, launch, number + 1, together, memory).draw(lengths(launch, made))
     if launch.blocks > len(made):
         left_out = launch.blocks - len(made)
         sheet.group("more")
         sheet.write("note soft", 16, sheet.y, f"{left_out:,} blocks between these are not drawn")
         sheet.y += 16
-
-
-def _at_first(made: Iterable[Block]) -> dict[tuple[str, int, int], Any]:
-    """Tell what memory holds before the launch, as far as anybody reads it."""
-    values: dict[tuple[str, int, int], Any] = {}
-    nodes = (node for block in made for step in block.steps for node in step.nodes.values())
-    for element in (e for node in nodes for e in (*node.reads, *(at for at, _ in node.copies))):
-        if element.memory == "array":
-            values.setdefault(element.cell, element.value)
-    return values
 
 
 class _Track:
@@ -127,24 +116,15 @@ class _Track:
         self.cells: dict[tuple[str, int, int], tuple[float, float]] = {}  # their tops and bottoms
         self.held: dict[Node, float] = {}  # the bottom of what shows a thread's register
 
-    def at(self, number: int) -> Boundary | None:
-        return self.boundaries[number] if number < len(self.boundaries) else None
-
 
 class _Panel:
     """The steps of blocks that are beside each other."""
 
     def __init__(
-        self,
-        page: Page,
-        launch: Launch,
-        number: int,
-        together: Sequence[Block],
-        memory: dict[tuple[str, int, int], Any],
-        ends: dict[str, int],
+        self, page: Page, launch: Launch, number: int, together: Sequence[Block], memory: _Memory
     ) -> None:
         self.page, self.sheet = page, page.sheet
-        self.launch, self.number, self.memory, self.ends = launch, number, memory, ends
+        self.launch, self.number, self.memory = launch, number, memory
         wide = launch.block_size + 1
         self.tracks = [_Track(launch, block, k * wide) for k, block in enumerate(together)]
         self.arrived: list[Element] = []  # what other blocks of a cluster have stored
@@ -152,18 +132,20 @@ class _Panel:
         self.noted: float = 0  # where the last note is
         self.row: float = 0  # where the last threads are
 
-    def draw(self) -> None:
+    def draw(self, ends: dict[str, int]) -> None:
+        self.ends = ends
         beneath = self.sheet.group("beneath")
         skipped: list[int] = []
         left = 0
         for number in range(max(len(track.boundaries) for track in self.tracks)):
-            here = [(t, b) for t in self.tracks if (b := t.at(number))]
+            here = [(t, t.boundaries[number]) for t in self.tracks if number < len(t.boundaries)]
             steps = [boundary.after for _, boundary in here if boundary.after]
             if steps and all(n.changes_nothing for s in steps for n in _useful(s)):
                 skipped.append(number + 1)
                 left = min(track.left for track, _ in here)
-                for track, boundary in here:
-                    _pass_on(track, boundary.after)
+                for track, boundary in here:  # what it leaves is where registers were before
+                    nodes = [n for n in nodes_of(boundary.after) if n.own in track.held]
+                    track.held |= {node: track.held[node.own] for node in nodes if node.own}
                 continue
             self._draw_skipped(skipped, left)
             self._draw_boundary(number, here, beneath)
@@ -206,7 +188,10 @@ class _Panel:
             sheet.group("threads", data=track.place)
             self._draw_threads(track, step)
         sheet.write("head label", _LEFT - 8, self.row + 4, f"step {number + 1}")
-        self._draw_notes([step for _, step in working])
+        notes = told_notes([step for _, step in working], self.launch.block_size)
+        for line, (kind, text) in enumerate(notes):
+            self.noted = self.row - 4 + _LINE * line
+            sheet.write(f"note {kind}", self.page.right + 14, self.noted, text)
         sheet.y += _ROW + _GAP - 6
 
     def _draw_barriers(self, here: Sequence[Boundary], top: float) -> None:
@@ -222,8 +207,6 @@ class _Panel:
             sheet.add("line", "barrier", x1=_LEFT, x2=self.page.right, y1=y, y2=y)
             sheet.write("label", _LEFT - 8, y + 4, next(n for n in names[0] if n in ACROSS_BLOCKS))
 
-    # memory
-
     def _draw_memory(self, track: _Track, boundary: Boundary) -> None:
         top = self.sheet.y
         self._draw_registers(track, boundary)
@@ -231,13 +214,12 @@ class _Panel:
             if boundary.rows(memory, track.shapes[memory]):
                 self._draw_strips(track, memory, boundary)
         self._link_writes(track, boundary)
-        self._link_copies(track, boundary)
         if self.sheet.y > top:
             self.sheet.y += _GAP - 3
 
     def _draw_registers(self, track: _Track, boundary: Boundary) -> None:
         """Show what is new in threads' registers, is used and cannot be seen in memory."""
-        useful = (n for n in _useful(boundary.before) if not _in_memory(n) and not n.copies)
+        useful = (n for n in _useful(boundary.before) if not n.leaves)
         alone = [n for n in useful if not n.own or n.terms > n.own.terms]
         size = self._size(node.value for node in alone)
         for node in alone:
@@ -255,9 +237,13 @@ class _Panel:
         arrived = [e for e in self.arrived if (e.memory, e.owner) == (memory, owner)]
         written = {e.number: e for e in (*boundary.written(memory), *arrived)}
         read = {e.number: e for e in boundary.read(memory)}
-        self._remember(boundary, (*written.values(), *read.values()))
+        unused = [node for node in nodes_of(boundary.before) if not node.useful]
+        discarded = {element.cell for node in unused for element in node.writes}
+        for element in (*written.values(), *read.values()):
+            self.memory[element.cell] = None if element.cell in discarded else element.value
         writes = dict.fromkeys((e.number for e in arrived), "asked") | boundary.told_writes(memory)
         bars = (writes, "written"), (boundary.told_reads(memory), "read")
+        wide = self.page.column - (1.5 if self.page.is_readable else 0.4)
         rows = boundary.rows(memory, shape)
         height = _CELL if len(rows) <= _ROWS else _FLAT
         for row in rows:
@@ -273,23 +259,15 @@ class _Panel:
                 if height == _CELL:
                     self._write_value(f"value {kind}".strip(), x, y, value, size)
                 for (told, asked), at in zip(bars, (y, y + height - 4), strict=True):
-                    self._draw_bar(x, at, told.get(number), asked)
+                    if bar := told.get(number):
+                        bar = asked if bar == "asked" else bar
+                        sheet.add("rect", bar, x=x - wide / 2, y=at, width=wide, height=4)
                 track.cells[memory, number, owner] = y, y + height
             sheet.y += height + (3 if height == _CELL or row == rows[-1] else 0)
         if memory == "tickets":
-            self._draw_ticket(track, written.values())
-
-    def _remember(self, boundary: Boundary, elements: Iterable[Element]) -> None:
-        """Keep what elements hold, but for what is used by nobody."""
-        unused = [node for node in nodes_of(boundary.before) if not node.useful]
-        discarded = {element.cell for node in unused for element in node.writes}
-        for element in elements:
-            self.memory[element.cell] = None if element.cell in discarded else element.value
-
-    def _draw_ticket(self, track: _Track, written: Iterable[Element]) -> None:
-        text = told_ticket([element.value for element in written], self.launch.blocks)
-        sheet = self.sheet
-        sheet.write("note soft", self.page.x(track.left + 2), sheet.y - _CELL + 10, text)
+            (atomic,) = written.values()
+            text, x = told_ticket(atomic.value, self.launch.blocks), self.page.x(track.left + 2)
+            sheet.write("note soft", x, sheet.y - _CELL + 10, text)
 
     def _draw_cell(self, kind: str, x: float, y: float, height: float = _CELL) -> None:
         width, flat = self.page.column, "" if height == _CELL else " flat"
@@ -305,12 +283,6 @@ class _Panel:
             at = y + _CELL / 2 + size * 0.36
             self.sheet.write(kind, x, at, told_value(value), font_size=size)
 
-    def _draw_bar(self, x: float, y: float, told: str | None, asked: str) -> None:
-        if told:
-            width = self.page.column - (1.5 if self.page.is_readable else 0.4)
-            kind = asked if told == "asked" else told
-            self.sheet.add("rect", kind, x=x - width / 2, y=y, width=width, height=4)
-
     def _label(self, text: str) -> None:
         """Name what is to the right; of several blocks the memory alone."""
         text = text if len(self.tracks) == 1 else text.split()[0]
@@ -318,30 +290,22 @@ class _Panel:
             self.labelled.add(self.sheet.y)
             self.sheet.write("label", _LEFT - 8, self.sheet.y + 13, text)
 
-    # links
-
     def _link_writes(self, track: _Track, boundary: Boundary) -> None:
         clashing = _clashing(boundary.before)
         for node in _useful(boundary.before):
             start = self.page.x(track.left + node.thread), self.row
-            for element in node.writes:
-                owner, kind = self._owner(track, element), "line store"
+            for element in node.writes:  # to the own block's memory, or another's of its cluster
+                of_block = (t for t in self.tracks if t.block.number == element.owner)
+                owner, kind = next(of_block, track), "line store"
                 if element.cell in owner.cells:
                     x, (y, _) = self._column(owner, element), owner.cells[element.cell]
                     kind += " clash" if element.cell[:2] in clashing else ""
                     self._link(track, kind, node, (*start, x, y), element)
 
-    def _link_copies(self, track: _Track, boundary: Boundary) -> None:
-        """Link the columns of what a bulk copy reads with those that it writes."""
-        for node in nodes_of(boundary.before):
+        for node in nodes_of(boundary.before):  # columns of what bulk copies read, and write
             for x, y, element in self._lowest(track, [at for at, _ in node.copies]):
                 top = min(track.cells[to.cell][0] for _, to in node.copies)
                 self._link(track, "line copy", node, (x, y, x, top), element)
-
-    def _owner(self, track: _Track, element: Element) -> _Track:
-        """Tell in whose columns an element is: of the own block, or another of its cluster."""
-        of_block = (t for t in self.tracks if t.block.number == element.owner)
-        return next(of_block, track)
 
     def _column(self, track: _Track, element: Element) -> float:
         return self.page.x(track.left + track.shapes[element.memory].column(element.number))
@@ -366,8 +330,6 @@ class _Panel:
             data |= {"data_memory": element.memory, "data_element": element.number}
         places = dict(zip(("x1", "y1", "x2", "y2"), ends, strict=True))
         self.sheet.add("line", kind, track.links, **places, **data)
-
-    # threads
 
     def _draw_threads(self, track: _Track, step: Step) -> None:
         sheet, page, y = self.sheet, self.page, self.row
@@ -400,37 +362,20 @@ class _Panel:
         sheet, page, y = self.sheet, self.page, self.row
         faint = "" if node.useful else " unused"
         x, radius = page.x(track.left + node.thread), min(_ROW / 2, page.column * 0.42)
-        circle = sheet.add(
-            "circle", "active" + faint, cx=x, cy=y, r=radius, data_thread=node.thread
-        )
+        places: dict[str, Any] = {"cx": x, "cy": y, "r": radius, "data_thread": node.thread}
+        circle = sheet.add("circle", "active" + faint, **places)
         ElementTree.SubElement(circle, "title").text = told_node(node)
         if page.is_readable and node.useful:
             size = min(10.0, 1.25 * radius * 2 / max(2, len(str(node.thread))))
             sheet.write("thread", x, y + size * 0.36, str(node.thread), font_size=size)
         track.held[node] = y + radius
 
-    def _draw_notes(self, steps: Sequence[Step]) -> None:
-        for line, (kind, text) in enumerate(told_notes(steps, self.launch.block_size)):
-            self.noted = self.row - 4 + _LINE * line
-            self.sheet.write(f"note {kind}", self.page.right + 14, self.noted, text)
-
 
 def _useful(step: Step | None) -> list[Node]:
     return [node for node in nodes_of(step) if node.useful]
-
-
-def _pass_on(track: _Track, step: Step | None) -> None:
-    """Let what a step that is not drawn leaves be where its threads' registers were before."""
-    for node in nodes_of(step):
-        if node.own in track.held:
-            track.held[node] = track.held[node.own]
 
 
 def _clashing(step: Step | None) -> set[tuple[str, int]]:
     """List the elements at which lanes meet in a bank."""
     requests = step.requests if step else []
     return {(r.memory, number) for r in requests if r.conflicts for number in r.elements}
-
-
-def _in_memory(node: Node) -> bool:
-    return any(element.memory in MEMORIES for element in node.writes)

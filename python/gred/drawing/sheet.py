@@ -1,11 +1,8 @@
 """An SVG document that grows downwards, in colours for light and dark schemes.
 
-What is drawn is kept one by one, with its data and with texts for a mouse; or, for files, all of
-one kind in a group is put together in one path, which looks the same and takes a fraction of the
-bytes.
+What is drawn is kept one by one, with data and texts for a mouse; or, for files, all of one kind in
+a group is put together in one path, which looks the same and takes a fraction of the bytes.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby, pairwise
@@ -54,53 +51,25 @@ _SHAPES = """
 .gred path.dot { stroke-linecap: round; fill: none; }
 """
 
-# What has which colour: of its text or area, or of its lines.
-_FILLS = {
-    "paper": "paper",
-    "label": "soft",
-    "soft": "soft",
-    "mono": "soft",
-    "warning": "warning",
-    "bad": "bad",
-    "cell": "paper",
-    "held": "held",
-    "value": "faint",
-    "fresh": "fresh",
-    "asked": "ink",
-    "read": "read",
-    "written": "written",
-    "wasted": "wasted",
-    "conflict": "bad",
-    "active": "active",
-    "active.unused": "paper",
-    "idle": "rule",
-    "thread": "on_active",
-    "chip": "paper",
-}
-_STROKES = {
-    "cell": "rule",
-    "held": "held_rim",
-    "load": "read",
-    "store": "written",
-    "clash": "bad",
-    "own": "faint",
-    "shuffle": "shuffle",
-    "copy": "copy",
-    "active.unused": "unused",
-    "rule": "rule",
-    "barrier": "bad",
-    "dot.active": "active",
-    "dot.idle": "rule",
-    "dot.rim": "unused",
-    "dot.hole": "paper",
-}
+# What has which colour, if not one of its own name: of its text or area, or of its lines.
+_FILLS = """
+paper label=soft soft mono=soft warning bad cell=paper held value=faint fresh asked=ink
+read written wasted conflict=bad active active.unused=paper idle=rule thread=on_active
+chip=paper
+"""
+_STROKES = """
+cell=rule held=held_rim load=read store=written clash=bad own=faint shuffle copy
+active.unused=unused rule barrier=bad dot.active=active dot.idle=rule dot.rim=unused
+dot.hole=paper
+"""
 
 
 def _colours(scheme: int) -> str:
     of_scheme = {name: colours[scheme] for name, colours in _COLOURS.items()}
     rules = [f".gred text {{ fill: {of_scheme['ink']}; }}"]
-    rules += [f".gred .{kind} {{ fill: {of_scheme[name]}; }}" for kind, name in _FILLS.items()]
-    rules += [f".gred .{kind} {{ stroke: {of_scheme[name]}; }}" for kind, name in _STROKES.items()]
+    for what, coloured in (("fill", _FILLS), ("stroke", _STROKES)):
+        for kind, _, name in (entry.partition("=") for entry in coloured.split()):
+            rules.append(f".gred .{kind} {{ {what}: {of_scheme[name or kind]}; }}")
     return "\n".join(rules)
 
 
@@ -141,18 +110,15 @@ class Sheet:
     def add(
         self, tag: str, kind: str, on: ElementTree.Element | None = None, **attributes: Any
     ) -> ElementTree.Element:
-        """Draw one thing."""
         self.kinds.add(kind)
         texts = {name.replace("_", "-"): number(value) for name, value in attributes.items()}
         parent = self.parent if on is None else on
         return ElementTree.SubElement(parent, tag, {"class": kind, **texts})
 
     def write(self, kind: str, x: float, y: float, text: str, **attributes: Any) -> None:
-        """Write a text, whose line is at `y`."""
         self.add("text", kind, x=x, y=y, **attributes).text = text
 
     def head(self, title: str, *lines: str) -> None:
-        """Write the title, and under it what is shown."""
         self.group("titles")
         self.write("title", 16, 28, title)
         for k, line in enumerate(lines):
@@ -203,11 +169,9 @@ class Page:
 
     @property
     def is_readable(self) -> bool:
-        """Whether columns have room for text."""
         return self.column >= READABLE
 
     def x(self, column: int) -> float:
-        """Tell where the middle of a column is."""
         return self.left + (column + 0.5) * self.column
 
 
@@ -217,74 +181,68 @@ class Page:
 def _put_together(group: ElementTree.Element) -> None:
     for name in [name for name in group.attrib if name.startswith("data-")]:
         del group.attrib[name]
-    for inner in group.findall("g"):
-        _put_together(inner)
-    own = [element for element in group if element.tag != "g"]
-    for element in own:
-        group.remove(element)
     drawn: dict[tuple[str, str, str], list[ElementTree.Element]] = {}
-    for element in own:
+    for element in list(group):
+        if element.tag == "g":
+            _put_together(element)
+            continue
+        group.remove(element)
         how = element.get("r", "") if element.tag == "circle" else ""
         drawn.setdefault((element.tag, element.get("class", ""), how), []).append(element)
-    texts = [key for key in drawn if key[0] == "text"]
-    for key in (key for key in drawn if key[0] != "text"):
-        group.extend(_PATHS[key[0]](key[1], drawn[key]))
-    for key in texts:
-        group.extend(_lines_of_text(key[1], drawn[key]))
+    for tag, kind, how in sorted(drawn, key=lambda key: key[0] == "text"):
+        group.extend(_TOGETHER[tag](kind, drawn[tag, kind, how]))
 
 
 def _path(kind: str, steps: Iterable[str], **more: str) -> ElementTree.Element:
     return ElementTree.Element("path", {"class": kind, "d": "".join(steps), **more})
 
 
-def _of_lines(kind: str, lines: list[ElementTree.Element]) -> list[ElementTree.Element]:
-    def step(line: ElementTree.Element) -> str:
-        x1, y1, x2, y2 = (float(line.get(name, 0)) for name in ("x1", "y1", "x2", "y2"))
-        if x1 == x2:
-            return f"M{number(x1)} {number(y1)}v{number(y2 - y1)}"
-        if y1 == y2:
-            return f"M{number(x1)} {number(y1)}h{number(x2 - x1)}"
-        return f"M{number(x1)} {number(y1)}l{number(x2 - x1)} {number(y2 - y1)}"
-
-    return [_path(kind, dict.fromkeys(map(step, lines)))]
+def _numbers(one: ElementTree.Element, *names: str) -> list[float]:
+    return [float(one.get(name, 0)) for name in names]
 
 
-def _of_rectangles(kind: str, ones: list[ElementTree.Element]) -> list[ElementTree.Element]:
+def _lines(kind: str, ones: list[ElementTree.Element]) -> list[ElementTree.Element]:
+    steps: dict[str, None] = {}
+    for one in ones:
+        x1, y1, x2, y2 = _numbers(one, "x1", "y1", "x2", "y2")
+        to = f"l{number(x2 - x1)} {number(y2 - y1)}"
+        if x1 == x2 or y1 == y2:
+            to = f"v{number(y2 - y1)}" if x1 == x2 else f"h{number(x2 - x1)}"
+        steps[f"M{number(x1)} {number(y1)}{to}"] = None
+    return [_path(kind, steps)]
+
+
+def _rectangles(kind: str, ones: list[ElementTree.Element]) -> list[ElementTree.Element]:
     """Put neighbours of one height together; what had a rim keeps lines in between."""
-    boxes = [tuple(float(one.get(n, 0)) for n in ("x", "y", "width", "height")) for one in ones]
+    boxes = [_numbers(one, "x", "y", "width", "height") for one in ones]
     steps = []
     while boxes:
         run = [boxes.pop(0)]
         while boxes and boxes[0][1] == run[0][1] and abs(boxes[0][0] - sum(run[-1][::2])) < 2:
             run.append(boxes.pop(0))
         (x, y, _, height), right = run[0], run[-1][0] + run[-1][2]
-        wide = number(right - x)
-        steps.append(f"M{number(x)} {number(y)}h{wide}v{number(height)}h-{wide}z")
+        wide, tall = number(right - x), number(height)
+        steps.append(f"M{number(x)} {number(y)}h{wide}v{tall}h-{wide}z")
         if kind in ("cell", "held"):
-            tall = number(height)
             steps.append(f"M{number(x)} {number(y + height)}")
             steps += [f"m{number(b[0] - a[0])}-{tall}v{tall}" for a, b in pairwise(run)]
     return [_path(kind, steps)]
 
 
-def _of_circles(kind: str, ones: list[ElementTree.Element]) -> list[ElementTree.Element]:
+def _circles(kind: str, ones: list[ElementTree.Element]) -> list[ElementTree.Element]:
     """Draw dots: lines of no length with round ends."""
-    radius = float(ones[0].get("r", 0))
+    diameter = 2 * float(ones[0].get("r", 0))
     steps: list[str] = []
     for y, row in groupby(ones, key=lambda one: one.get("cy", "0")):
         places = [float(one.get("cx", 0)) for one in row]
         steps.append(f"M{number(places[0])} {y}h0")
         steps += [f"m{number(b - a)} 0h0" for a, b in pairwise(places)]
-    if "unused" not in kind:
-        return [_path(f"dot {kind}", steps, **{"stroke-width": number(2 * radius)})]
-    widths = {"rim": 2 * radius + 1, "hole": 2 * radius - 1}
+    unused = {"rim": diameter + 1, "hole": diameter - 1}
+    widths = unused if "unused" in kind else {kind: diameter}
     return [_path(f"dot {k}", steps, **{"stroke-width": number(w)}) for k, w in widths.items()]
 
 
-_PATHS = {"line": _of_lines, "rect": _of_rectangles, "circle": _of_circles}
-
-
-def _lines_of_text(kind: str, ones: list[ElementTree.Element]) -> list[ElementTree.Element]:
+def _texts(kind: str, ones: list[ElementTree.Element]) -> list[ElementTree.Element]:
     """Put what is written at one height together, and single characters in one text."""
     written = []
 
@@ -292,9 +250,8 @@ def _lines_of_text(kind: str, ones: list[ElementTree.Element]) -> list[ElementTr
         return one.get("y", ""), one.get("font-size", ""), len(one.text or "") == 1
 
     for (y, size, single), row in groupby(ones, key=how):
-        line = ElementTree.Element("text", {"class": kind, "y": y})
-        if size:
-            line.set("font-size", size)
+        sized = {"font-size": size} if size else {}
+        line = ElementTree.Element("text", {"class": kind, "y": y, **sized})
         texts = list(row)
         if single or len(texts) == 1:
             line.set("x", " ".join(one.get("x", "") for one in texts))
@@ -304,3 +261,6 @@ def _lines_of_text(kind: str, ones: list[ElementTree.Element]) -> list[ElementTr
                 ElementTree.SubElement(line, "tspan", {"x": one.get("x", "")}).text = one.text
         written.append(line)
     return written
+
+
+_TOGETHER = {"line": _lines, "rect": _rectangles, "circle": _circles, "text": _texts}

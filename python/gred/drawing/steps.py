@@ -1,11 +1,8 @@
 """The steps of a run: what every thread reads, merges and writes from one barrier to the next.
 
-They are made of the accesses that were recorded, and are what a picture shows. A step is a barrier
-interval in which somebody reads or merges; what is stored after a barrier without having read
-anything belongs to the step before it.
+A step is a barrier interval in which somebody reads or merges; what is stored after a barrier
+without having read anything belongs to the step before it.
 """
-
-from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import groupby
@@ -41,7 +38,6 @@ class Element(NamedTuple):
 
     @property
     def cell(self) -> tuple[str, int, int]:
-        """Where it is."""
         return self.memory, self.number, self.owner
 
 
@@ -56,13 +52,8 @@ class Node:
     leaves.
     """
 
-    __slots__ = (
-        *("block", "copies", "first", "lane", "merges", "own", "packs", "reads", "step", "terms"),
-        *("thread", "useful", "value", "writes"),
-    )
-
-    def __init__(self, block: int, thread: int, step: int) -> None:
-        self.block, self.thread, self.step = block, thread, step
+    def __init__(self, block: int, thread: int) -> None:
+        self.block, self.thread = block, thread
         self.reads: list[Element] = []
         self.writes: list[Element] = []
         self.copies: list[tuple[Element, Element]] = []
@@ -72,6 +63,16 @@ class Node:
         self.merges, self.terms, self.useful = 0, 0, False
         self.first: Any = None
         self.value: Any = None
+
+    @property
+    def takes(self) -> list[Element]:
+        """What it reads and copies."""
+        return [*self.reads, *(at for at, _ in self.copies)]
+
+    @property
+    def leaves(self) -> list[Element]:
+        """What it writes and copies to."""
+        return [*self.writes, *(to for _, to in self.copies)]
 
     @property
     def changes_nothing(self) -> bool:
@@ -90,7 +91,6 @@ class Request(NamedTuple):
     event: str
     memory: str
     elements: frozenset[int]
-    lanes: int
     nbytes: int
     transfers: int
     conflicts: int
@@ -111,10 +111,12 @@ class Step(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A block's steps, one after the other."""
-
     number: int
     steps: tuple[Step, ...]
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [node for step in self.steps for node in step.nodes.values()]
 
 
 def blocks(launch: Launch, chosen: Container[int] | None = None) -> tuple[Block, ...]:
@@ -129,8 +131,6 @@ def blocks(launch: Launch, chosen: Container[int] | None = None) -> tuple[Block,
 
 
 class _Builder:
-    """Makes the steps of one block."""
-
     def __init__(self, launch: Launch, block: int) -> None:
         self.launch, self.block = launch, block
         self.now: dict[int, Node] = {}  # what each thread has done last
@@ -138,13 +138,14 @@ class _Builder:
     def steps(self, accesses: Sequence[Access]) -> Iterator[Step]:
         """Yield steps when nothing can be added to them any more."""
         step: Step | None = None
-        number = 0
         barriers: tuple[str, ...] = ()
         for _, interval in groupby(accesses, key=lambda access: access.interval):
             of_interval = list(interval)
             late, others = self._late_stores(of_interval)
             if step:
-                self._store(late)
+                for access in late:
+                    if access.event in _STORES:
+                        self.now[access.thread].writes.extend(_elements(access))
                 step.requests.extend(_requests(late, self.launch))
             names = {access.event for access in of_interval if access.event in BARRIERS}
             barriers += tuple(BARRIERS[name] for name in sorted(names))
@@ -154,8 +155,8 @@ class _Builder:
                 yield step
             shuffling = {a.thread // WARP for a in others if a.event == "shuffle"}
             step = Step(tuple(dict.fromkeys(barriers)), len(shuffling), {}, [])
-            self._run(step, number, others)
-            number, barriers = number + 1, ()
+            self._run(step, others)
+            barriers = ()
         if step:
             yield step
 
@@ -173,16 +174,11 @@ class _Builder:
                 (others if begun else late).append(access)
         return late, others
 
-    def _store(self, accesses: Iterable[Access]) -> None:
-        for access in accesses:
-            if access.event in _STORES:
-                self.now[access.thread].writes.extend(_elements(access))
-
-    def _run(self, step: Step, number: int, accesses: list[Access]) -> None:
+    def _run(self, step: Step, accesses: list[Access]) -> None:
         before = dict(self.now)
         given = {a.thread: a.values[0] for a in accesses if a.event == "shuffle"}
         for thread, of_thread in groupby(accesses, key=lambda access: access.thread):
-            node = Node(self.block, thread, number)
+            node = Node(self.block, thread)
             previous = before.get(thread)
             node.value = previous.value if previous else None
             for access in of_thread:
@@ -266,20 +262,17 @@ def _mark_useful(made: Sequence[Block]) -> None:
             left.extend(parents[node])
 
 
-def _in_time(made: Sequence[Block]) -> Iterator[Step]:
-    """Yield first what blocks do before one waits for others, block by block, and then the rest."""
+def _in_time(made: Sequence[Block]) -> list[Step]:
+    """List first what blocks do before one waits for others, block by block, and then the rest."""
     first: list[Step] = []
     later: list[Step] = []
     for block in made:
-        passed = False
+        waited = False
         for step in block.steps:
-            passed = passed or any(barrier in ACROSS_BLOCKS for barrier in step.barriers)
-            passed = passed or any(
-                e.memory == "partials" for n in step.nodes.values() for e in n.reads
-            )
-            (later if passed else first).append(step)
-    yield from first
-    yield from later
+            read = {element.memory for node in step.nodes.values() for element in node.reads}
+            waited = waited or "partials" in read or not {*ACROSS_BLOCKS}.isdisjoint(step.barriers)
+            (later if waited else first).append(step)
+    return first + later
 
 
 # ---- what warps ask for ----
@@ -303,26 +296,32 @@ def _request(lanes: list[Access], launch: Launch) -> Request:
     one = lanes[0]
     each = max(1, len(one.values))
     itemsize = one.nbytes // each
-    at = {a.thread % WARP: (a.element or 0) * itemsize for a in lanes}
+    at = {a.thread: (a.element or 0) * itemsize for a in lanes}
     asked = frozenset((a.element or 0) + k for a in lanes for k in range(each))
-    transfers, conflicts, moved = 0, 0, frozenset[int]()
+    conflicts, moved = 0, frozenset[int]()
     if one.memory == "shared":
-        transfers, conflicts = _wavefronts(at, one.nbytes, loads=one.event == "shared_load")
+        of_lanes = {thread % WARP: place for thread, place in at.items()}
+        loads = one.event == "shared_load"
+        transfers, conflicts = _wavefronts(of_lanes, one.nbytes, loads=loads)
     else:
         offset = launch.array_offset if one.memory == "array" else 0
-        places = ((a.element or 0) * itemsize for a in lanes)
-        sectors = {(offset + place) // SECTOR_NBYTES for place in places}
+        places = [(a.element or 0) * itemsize + offset for a in lanes]
+        sectors = {place // SECTOR_NBYTES for place in places}
         transfers = len(sectors)
         moved = frozenset(
             (sector * SECTOR_NBYTES - offset + byte) // itemsize
             for sector in sectors
             for byte in range(0, SECTOR_NBYTES, itemsize)
         )
-    nbytes = one.nbytes * len(lanes)
     return Request(
-        *(one.event, one.memory or "", asked, len(lanes), nbytes, transfers, conflicts),
-        moved - asked,
-        {a.thread: (a.element or 0) * itemsize // _BANK_NBYTES for a in lanes},
+        event=one.event,
+        memory=one.memory or "",
+        elements=asked,
+        nbytes=one.nbytes * len(lanes),
+        transfers=transfers,
+        conflicts=conflicts,
+        moved=moved - asked,
+        words={thread: place // _BANK_NBYTES for thread, place in at.items()},
     )
 
 

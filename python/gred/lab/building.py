@@ -1,7 +1,5 @@
 """Compiling a rung for the simulated device and a GPU, in bounds: a source may be hostile, too."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -42,19 +40,15 @@ def compiler() -> list[str]:
     for words in [said] if said else [["c++"], ["g++"], ["clang++"]]:
         if shutil.which(words[0]):
             return words
-    what = (
-        f"CXX is {' '.join(said)!r}, which is not there"
-        if said
-        else "there is no c++, g++ or clang++"
-    )
+    what = f"CXX is {' '.join(said)!r}, which is not there"
+    what = what if said else "there is no c++, g++ or clang++"
     raise RuntimeError(f"a rung is compiled by the host's C++ compiler, and {what}; install g++")
 
 
 class Build:
     """A rung's libraries, in a folder that lives as long as this object.
 
-    There are kernels that count, "counting", for the simulated device, and others, "plain"; and
-    those for a GPU, "cuda".
+    They are of three kinds: "counting" and "plain" for the simulated device, "cuda" for a GPU.
     """
 
     def __init__(self, path: Path, source: str, form: Form, gpu: Gpu | None = None) -> None:
@@ -78,22 +72,24 @@ class Build:
 
     def asked(self, kind: str) -> dict[str, Any]:
         """Tell a process which kernels it is to run, and where."""
-        here = "counting" if kind == "counting" else "plain"
-        asked = {
-            "like": self.form.like,
-            "data_blocks": self.form.data_blocks,
-            "device": "simulated",
-        }
+        asked: dict[str, Any] = {"plain": None, "counting": None, "device": "simulated"}
+        asked |= {"like": self.form.like, "data_blocks": self.form.data_blocks}
         if kind == "cuda" and self.gpu:
             asked |= {"device": self.gpu.name, "start": _GPU_START_SECONDS}
-        return {"plain": None, "counting": None, **asked, here: str(self.compiled(kind))}
+        here = "counting" if kind == "counting" else "plain"
+        return asked | {here: str(self.compiled(kind))}
 
     def compiled(self, kind: str) -> Path:
         """Compile, once: one of the libraries."""
         made = self.folder / f"{kind}.so"
         if not made.exists():
-            self._compile(made.with_suffix(".part"), self._command(kind))
-            made.with_suffix(".part").rename(made)
+            part = made.with_suffix(".part")
+            command = [*self._command(kind), str(self._unit), "-o", str(part)]
+            status, text = _run_bounded(command, self.folder)
+            if status:
+                said = first_error(text, str(self._user))
+                raise CompileError(said or f"the compiler ended with {status}")
+            part.rename(made)
         return made
 
     def _command(self, kind: str) -> list[str]:
@@ -106,32 +102,22 @@ class Build:
         folders = package / "kernels/ladder", package / "kernels", package / "headers", beside
         return [*words, *(f"-I{folder}" for folder in folders)]
 
-    def _compile(self, target: Path, command: list[str]) -> None:
-        status, text = _run_bounded([*command, str(self._unit), "-o", str(target)], self.folder)
-        if status:
-            raise CompileError(
-                first_error(text, str(self._user)) or f"the compiler ended with {status}"
-            )
-
     def users_line(self, frames: Sequence[Sequence[Any]]) -> tuple[str, int] | None:
-        """Find the innermost line of the user's file among the frames of a thread.
-
-        Functions that are called may have been inlined; binutils' addr2line, which comes with the
-        compiler, knows them. None where it is not there, or there is no such line.
-        """
+        """Find the innermost line of the user's file among the frames of a thread."""
         library = str(self.folder / "counting.so")
         return self.line_at([offset for file, offset in frames if file == library])
 
     def line_at(self, frames: Sequence[int]) -> tuple[str, int] | None:
-        """Find the same for addresses within the library of kernels that count."""
-        library = str(self.folder / "counting.so")
+        """Find the same for addresses within the library of kernels that count.
+
+        Functions that are called may have been inlined; binutils' addr2line, which comes with the
+        compiler, knows them. None where it is not there, or there is no such line.
+        """
         offsets = [f"{offset - 1:x}" for offset in frames]
         if not offsets or not shutil.which("addr2line"):
             return None
-        command = ["addr2line", "-i", "-e", library, *offsets]
-        said = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_SECONDS
-        )
+        command = ["addr2line", "-i", "-e", str(self.folder / "counting.so"), *offsets]
+        said = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
         for line in said.stdout.splitlines():
             file, _, number = line.partition(" ")[0].rpartition(":")
             if file == str(self._user) and number.isdecimal():
@@ -152,10 +138,7 @@ def _defines(form: Form, source: str) -> list[str]:
 
 
 def _run_bounded(command: list[str], folder: Path) -> tuple[int, str]:
-    """Run a compiler in a session of its own, which is ended as a whole; its status and words.
-
-    What it has not taken away itself by then is in the folder.
-    """
+    """Run a compiler in a session of its own, which is ended as a whole; its status and words."""
     bounds = f"ulimit -v {_MEMORY_KIB} && ulimit -f {_FILE_NBYTES // 512}"
     with (
         TemporaryFile(dir=folder) as words,
@@ -173,11 +156,7 @@ def _run_bounded(command: list[str], folder: Path) -> tuple[int, str]:
         except subprocess.TimeoutExpired:
             raise CompileError(f"the compiler was not done in {_SECONDS} seconds") from None
         finally:
-            _end_all(child)
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
         words.seek(0)
         return status, printable(words.read(_WORDS_NBYTES).decode(errors="replace"))
-
-
-def _end_all(child: subprocess.Popen[bytes]) -> None:
-    if child.poll() is None:
-        os.killpg(child.pid, signal.SIGKILL)

@@ -1,7 +1,5 @@
 """Checks of a rung: at every edge, in every order of threads, each access looked at."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import PurePath
@@ -15,7 +13,6 @@ FINDINGS_MAX = 4
 _SECONDS_OF_A_FAULT = 3  # so long more is looked for once something is found
 _COUNTED_EXACTLY = 4096  # the sum of so many numbers is below 2**24
 _FRAMES_MAX = 16  # more than its thread is said to have been in
-_WITHOUT_A_LINE = {"missing"}
 _SAID_BY_CUDA = {
     "cudaErrorIllegalAddress": "bounds",
     "cudaErrorInvalidAddressSpace": "bounds",
@@ -76,12 +73,12 @@ class Report(Records):
     """What a check has found: nothing, if the rung is right, and then it is true in a condition."""
 
     __slots__ = ()
-
-    columns = ("where", "what", "", "seen with")
-
-    def cells(self, record: Finding) -> list[str]:
-        """Give the line, the kind of mistake, what happens, and the run."""
-        return [record.where, KINDS[record.kind], record.text, record.case]
+    columns = (
+        ("where", "where"),
+        ("what", lambda f: KINDS[f.kind]),
+        ("", "text"),
+        ("seen with", "case"),
+    )
 
     @property
     def right(self) -> bool:
@@ -89,9 +86,7 @@ class Report(Records):
         return len(self) == 0
 
     def __repr__(self) -> str:
-        if self.right:
-            return "nothing is wrong"
-        return "\n".join(map(str, self))
+        return "\n".join(map(str, self)) or "nothing is wrong"
 
     def _repr_html_(self) -> str:
         return "<p>nothing is wrong</p>" if self.right else super()._repr_html_()
@@ -125,27 +120,29 @@ def _answers(build: Build, jobs: list[dict[str, Any]]) -> Iterator[processes.Ans
 
 def _heard(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:
     """Take an answer with care: a kernel may have written it."""
+    case = job["size"], job["block_size"], job["order"]
     try:
-        return _finding(build, job, answer)
+        return _finding(build, job, case, answer)
     except processes.UNREADABLE_ERRORS:
-        case = job["size"], job["block_size"], job["order"]
         return Finding("crash", processes.UNREADABLE, None, None, *case)
 
 
-def _finding(build: Build, job: dict[str, Any], answer: processes.Answer) -> Finding | None:
-    case = job["size"], job["block_size"], job["order"]
+def _finding(
+    build: Build, job: dict[str, Any], case: tuple[int, int, str], answer: processes.Answer
+) -> Finding | None:
     if answer.failure:
         file, line = build.line_at(answer.frames) or (None, None)
         return Finding(_kind(answer), answer.text, file, line, *case)
     fault = answer.answer.get("fault")
     if fault:
         kind, file, line, text, frames = _fault(*fault)
-        if kind in _WITHOUT_A_LINE:
-            return Finding(kind, text, None, None, *case)
         own = build.users_line(frames)
-        if own is None or own[0] == file:
-            return Finding(kind, text, file, line, *case)
-        return Finding(kind, f"{text}, in {PurePath(file).name}:{line}", *own, *case)
+        if kind == "missing":
+            file = line = None
+        elif own and own[0] != file:
+            text = f"{text}, in {PurePath(file).name}:{line}"
+            file, line = own
+        return Finding(kind, text, file, line, *case)
     expected, got = edges.truth(job), _result(answer)
     if got == expected:
         return None

@@ -4,8 +4,6 @@ g++, clang++ and nvcc tell of a mistake in a template once for each of its insta
 led there, in files that are not the user's.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from itertools import takewhile
@@ -19,6 +17,7 @@ _PLACE = re.compile(
 )
 _ERROR = re.compile(r"(?:fatal )?error(?: #\d+(?:-D)?)?: ")
 _LED_HERE = re.compile(r" *required (?:from|by)|note: in instantiation of")
+_IS_SHOWN = re.compile(r" (?!.*detected during)")
 _TEMPLATES = [
     (r" \[with [^\]]*\]", ""),
     (r" \{aka '[^']*'\}", ""),
@@ -34,7 +33,7 @@ _TEMPLATES = [
 def first_error(text: str, path: str) -> str:
     """Keep of a compiler's text its first error, at the line of the file that is to blame.
 
-    All of it, in bounds, where there is no error, or none that has to do with the file.
+    All of it, in bounds, where no error has to do with the file.
     """
     lines = text.splitlines()
     led_here: str | None = None  # the last line of the file's on the way to what is said next
@@ -48,9 +47,9 @@ def first_error(text: str, path: str) -> str:
         if _LED_HERE.match(place[5]):
             led_here = _where(place) if is_own else led_here
         elif _ERROR.match(place[5]):
-            excerpt = _excerpt(lines[number + 1 :])
-            if is_own:
-                return _plain("\n".join([f"{_where(place)}: {place[5]}", *excerpt]))
+            if is_own:  # with the source and the caret below it
+                below = takewhile(_IS_SHOWN.match, lines[number + 1 : number + 4])
+                return _plain("\n".join([f"{_where(place)}: {place[5]}", *below]))
             led_here = led_here or _asked_for(lines[number + 1 :], path)
             if led_here:
                 return _plain(f"{led_here}: {place[5]}{_source(led_here, path)}")
@@ -59,15 +58,6 @@ def first_error(text: str, path: str) -> str:
 
 def _where(place: re.Match[str]) -> str:
     return ":".join(filter(None, [place[1], place[2] or place[4], place[3]]))
-
-
-def _excerpt(following: Iterable[str]) -> list[str]:
-    """Take the source and the caret below it."""
-
-    def is_shown(line: str) -> bool:
-        return line.startswith(" ") and "detected during" not in line
-
-    return list(takewhile(is_shown, following))[:3]
 
 
 def _asked_for(following: Iterable[str], path: str) -> str | None:

@@ -1,7 +1,5 @@
 """The edges that a rung is checked at: lengths around warps, blocks and what a block takes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,28 +38,11 @@ def cases_on(gpu: str, form: Form) -> Iterator[dict[str, Any]]:
                 yield one | {"kind": "answer", "device": gpu}
 
 
-def case(
-    form: Form,
-    size: int,
-    block_size: int,
-    *,
-    order: str = "forwards",
-    dtype: str | None = None,
-    values: str = "random",
-    offset: int = 0,
-) -> dict[str, Any]:
+def case(form: Form, size: int, block_size: int, **unusual: Any) -> dict[str, Any]:
     """Describe one check; `offset` elements lie between a boundary of 256 bytes and the array."""
-    return {
-        "kind": "check",
-        "like": form.like,
-        "size": size,
-        "block_size": block_size,
-        "order": order,
-        "dtype": dtype or form.dtype or "int32",
-        "values": values,
-        "offset": offset,
-        "multiprocessors": _MULTIPROCESSORS,
-    }
+    job = {"kind": "check", "like": form.like, "multiprocessors": _MULTIPROCESSORS}
+    job |= {"size": size, "block_size": block_size, "dtype": form.dtype or "int32"}
+    return job | {"order": "forwards", "values": "random", "offset": 0} | unusual
 
 
 def sizes(block_size: int, data_blocks: int) -> list[int]:

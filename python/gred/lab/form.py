@@ -66,16 +66,15 @@ def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
     kernels = list(plain.KERNEL.finditer(code))
     if len(kernels) != 1:
         found = ", ".join(one["name"] for one in kernels) or "none"
-        raise ValueError(
-            f"a rung's file has one kernel, of one of the forms{_FORMS}; found {found}"
-        )
+        forms = f"of one of the forms{_FORMS}"
+        raise ValueError(f"a rung's file has one kernel, {forms}; found {found}")
     (kernel,) = kernels
     ordinary = plain.plain_of(code, kernel)
     name = kernel["name"]
     instance = plain.instance(ordinary) if ordinary else _instance(name, kernel["template"] or "")
     said = _LAUNCHED.search(source)
     rung = like or (said and said[1]) or name
-    if ordinary and not like and not said and not _is_rung(name):
+    if ordinary and not like and not said and name not in _rungs():
         rung = "atomic" if ordinary.adds_to_one else "shared_sequential"
         data_blocks = data_blocks or 1
     method = _rung(rung, is_told=rung != name)
@@ -84,32 +83,30 @@ def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
         data_blocks = int(told) if told else _data_blocks(method)
     number = number_from(data_blocks, "data_blocks", DATA_BLOCKS_MAX)
     sizes = ordinary.block_sizes if ordinary else BLOCK_SIZES
-    sizes = (_block_size(int(said[3])),) if said and said[3] else sizes
+    if said and said[3]:
+        sizes = (int(said[3]),)
+        if sizes[0] not in (32, 64, 128, 256, 512, 1024):
+            raise ValueError(f"blocks are of 32, 64, 128, 256, 512 or 1024 threads; got {said[3]}")
     return Form(name, instance, method, number, sizes, ordinary)
 
 
-def _block_size(size: int) -> int:
-    if not 32 <= size <= 1024 or size & (size - 1):
-        raise ValueError(f"blocks are of 32, 64, 128, 256, 512 or 1024 threads; got {size}")
-    return size
-
-
-def _is_rung(name: str) -> bool:
-    return any(name in (one.name, *one.aliases) for one in gred.methods() if one.number is not None)
-
-
 def _rung(name: str, is_told: bool) -> str:
-    for method in gred.methods():
-        if name in (method.name, *method.aliases) and method.number is not None:
-            if method.number <= LATEST:
-                return str(method.name)
-            raise ValueError(f"{name!r} cannot be checked; rungs 0 to {LATEST} can")
+    method = _rungs().get(name)
+    if method and (method.number or 0) <= LATEST:
+        return method.name
+    if method:
+        raise ValueError(f"{name!r} cannot be checked; rungs 0 to {LATEST} can")
     if is_told:
         raise ValueError(f"{name!r} is no rung of the ladder; gred.methods() lists them")
     raise ValueError(
         f"how is {name} launched? Give like=, a rung of the ladder, or say in the file, in a "
         "comment: launched like unroll8"
     )
+
+
+def _rungs() -> dict[str, gred.Method]:
+    rungs = [method for method in gred.methods() if method.number is not None]
+    return {name: method for method in rungs for name in (method.name, *method.aliases)}
 
 
 def _instance(name: str, parameters: str) -> str:
@@ -123,20 +120,15 @@ def _instance(name: str, parameters: str) -> str:
         ("class", "class", "unsigned"): ", global<const In>, Block",
     }
     if tuple(kinds) not in known:
-        raise ValueError(
-            f"{name} is a template of <{parameters.strip()}>; its form is one of{_FORMS}"
-        )
+        given = parameters.strip()
+        raise ValueError(f"{name} is a template of <{given}>; its form is one of{_FORMS}")
     return f"{name}<counted<sum<Acc>>{known[tuple(kinds)]}>"
 
 
 def _data_blocks(rung: str) -> int:
     """Look the rung's own number up in the ladder's table."""
-    row = re.search(rf"^RUNG\(\d+, {rung}, [^,]*, \w+, \w+, (\d+),", _table(), re.MULTILINE)
+    table = resources.files("gred").joinpath("headers/common/ladder.def").read_text("utf-8")
+    row = re.search(rf"^RUNG\(\d+, {rung}, [^,]*, \w+, \w+, (\d+),", table, re.MULTILINE)
     if row is None:
         raise ValueError(f"the ladder's table has no row for {rung!r}")
     return int(row[1])
-
-
-def _table() -> str:
-    path = resources.files("gred").joinpath("headers/common/ladder.def")
-    return path.read_text(encoding="utf-8")

@@ -1,7 +1,5 @@
 """nvcc, which compiles a rung for a GPU: where it is, and what it is called with."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

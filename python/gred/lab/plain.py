@@ -11,22 +11,14 @@ what they are. Either way the kernel becomes a __device__ function that a kernel
 form calls. Lines stay where they are, so messages are of the user's own.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import NamedTuple
 
 _ELEMENTS = {
-    "int": "int32",
-    "int32_t": "int32",
-    "long": "int64",
-    "long long": "int64",
-    "int64_t": "int64",
-    "unsigned long long": "uint64",
-    "unsigned long": "uint64",
-    "uint64_t": "uint64",
-    "size_t": "uint64",
+    **dict.fromkeys(("int", "int32_t"), "int32"),
+    **dict.fromkeys(("long", "long long", "int64_t"), "int64"),
+    **dict.fromkeys(("unsigned long long", "unsigned long", "uint64_t", "size_t"), "uint64"),
     "float": "float32",
     "double": "float64",
 }
@@ -92,9 +84,16 @@ def plain_of(code: str, kernel: re.Match[str]) -> Plain | None:
     others = [one for one in parameters if "*" not in one]
     if arguments is None or len(pointers) != 2 or len(others) != 1:
         return None
-    _refuse_host_code(code)
+    for what in (r"<<<", r"\bint\s+main\s*\("):
+        if found := re.search(what, code):
+            raise ValueError(
+                f"line {line_of(code, found.start())} is host code ({found[0]}): gred launches the "
+                "kernel; leave it out"
+            )
     data = next((one for one in pointers if one.startswith("const ")), pointers[0])
-    types = {_pointed_to(one) for one in pointers}
+    skipped = {"const", "volatile", "int"}
+    words = [[w for w in one.partition("*")[0].split() if w not in skipped] for one in pointers]
+    types = {" ".join(of_one) or "int" for of_one in words}
     if len(types) != 1 or (dtype is None and not types <= set(_ELEMENTS)):
         raise ValueError(
             f"{kernel['name']} takes {' and '.join(pointers)}; both are to be pointers to one of "
@@ -118,7 +117,7 @@ def plain_of(code: str, kernel: re.Match[str]) -> Plain | None:
 def _template(text: str | None) -> tuple[list[str] | None, str | None]:
     """Give what the template is called with, and the name of its type; None, None if unknown."""
     arguments, dtype = [], None
-    for one in (text or "").split(",") if text else []:
+    for one in text.split(",") if text else []:
         words = one.split()
         if words[:1] in (["class"], ["typename"]) and dtype is None and len(words) == 2:
             dtype = words[1]
@@ -134,32 +133,15 @@ def _template(text: str | None) -> tuple[list[str] | None, str | None]:
     return arguments, dtype
 
 
-def _pointed_to(parameter: str) -> str:
-    before = parameter.partition("*")[0]
-    words = [word for word in before.split() if word not in ("const", "volatile", "int")]
-    return " ".join(words) or "int"
-
-
-def _refuse_host_code(code: str) -> None:
-    for what in (r"<<<", r"\bint\s+main\s*\("):
-        if found := re.search(what, code):
-            raise ValueError(
-                f"line {line_of(code, found.start())} is host code ({found[0]}): gred launches the "
-                "kernel; leave it out"
-            )
-
-
 def _block_sizes(code: str, bounds: str | None) -> tuple[int, ...]:
     """Tell which blocks it is for: of __launch_bounds__, or as long as its shared arrays.
 
     An array of a warp's length or less is of one value a warp.
     """
-    lengths = {
-        _number(code, size) for size in re.findall(r"__shared__[^;\[]*\[([^\[\];]+)\]", code)
-    }
-    whole = sorted(length for length in lengths if length in _BLOCKS[1:])
+    sizes = re.findall(r"__shared__[^;\[]*\[([^\[\];]+)\]", code)
+    whole = [length for size in sizes if (length := _number(code, size)) in _BLOCKS[1:]]
     if whole:
-        return (whole[0],)
+        return (min(whole),)
     most = _number(code, (bounds or "").partition(",")[0])
     return tuple(size for size in (32, 64, 256, 1024) if most is None or size <= most)
 
@@ -181,13 +163,12 @@ def _number(code: str, text: str) -> int | None:
 def unit(source: str, path: str, plain: Plain) -> str:
     """Write what is compiled: the source with its kernel as a function, and a kernel around it."""
     name = path.replace("\\", "\\\\").replace('"', '\\"')
-    includes = []
-    for found in _INCLUDE.finditer(source):
-        if found[1] not in _OF_CUDA:
-            includes.append(
-                f'#line {line_of(source, found.start())} "{name}"\n#include {found[1]}\n'
-            )
-    text = _INCLUDE.sub("", source)
+    includes = [
+        f'#line {line_of(source, found.start())} "{name}"\n#include {found[1]}\n'
+        for found in _INCLUDE.finditer(source)
+        if found[1] not in _OF_CUDA
+    ]
+    text = _as_function(_INCLUDE.sub("", source))
     on_host = _on_host(text)
     template = "template <class T, unsigned Block>" if plain.has_block else "template <class T>"
     return f"""{"".join(includes)}
@@ -231,9 +212,8 @@ def _as_function(source: str) -> str:
     return f"{source[:start]}__device__ void {lines}{source[end:]}"
 
 
-def _on_gpu(source: str) -> str:
+def _on_gpu(text: str) -> str:
     """Leave all as it is, but for extern arrays: of one name they cannot be of several types."""
-    text = _as_function(source)
     for found in reversed(list(_SHARED.finditer(masked(text)))):
         if found["extern"]:
             kind, name = " ".join(found["type"].split()), found["names"].partition("[")[0].strip()
@@ -243,12 +223,16 @@ def _on_gpu(source: str) -> str:
     return text
 
 
-def _on_host(source: str) -> str:
+def _on_host(text: str) -> str:
     """Rewrite shared memory and pointers, from the end on, so that positions stay true."""
-    text = _as_function(source)
     code = masked(text)
     declared = list(_SHARED.finditer(code))
-    _refuse_others(code, declared)
+    for found in re.finditer(r"\b__shared__\b", code):
+        if not any(one.start() <= found.start() < one.end() for one in declared):
+            raise ValueError(
+                f"line {line_of(code, found.start())}: of shared memory, __shared__ T name[N], "
+                "__shared__ T name and extern __shared__ T name[] are understood"
+            )
     for number, found in reversed(list(enumerate(declared))):
         texts, scalars = _declarations(found, number)
         lines = "\n" * found[0].count("\n")
@@ -256,9 +240,8 @@ def _on_host(source: str) -> str:
         for scalar in scalars:
             rest = _elsewhere(rest, rf"\b{scalar}\b", f"{scalar}[0]")
         text = f"{text[: found.start()]}{texts}{lines}{rest}"
-    types = _TYPE.format(
-        "".join(f"|{name}" for name in re.findall(r"(?:class|typename)\s+(\w+)", code))
-    )
+    named = re.findall(r"(?:class|typename)\s+(\w+)", code)
+    types = _TYPE.format("".join(f"|{name}" for name in named))
     pointers = (
         rf"({_QUALIFIERS})\b({types})\s*({_QUALIFIERS})\*\s*"
         r"(?:(?:const|__restrict__|__restrict)\b\s*)*(\w+)(?=\s*[,)=;])"
@@ -271,29 +254,16 @@ def _on_host(source: str) -> str:
     return _elsewhere(_elsewhere(text, pointers, memory), _INDIRECTION, r"\1here() *")
 
 
-def _refuse_others(code: str, declared: list[re.Match[str]]) -> None:
-    for found in re.finditer(r"\b__shared__\b", code):
-        if not any(one.start() <= found.start() < one.end() for one in declared):
-            raise ValueError(
-                f"line {line_of(code, found.start())}: of shared memory, __shared__ T name[N], "
-                "__shared__ T name and extern __shared__ T name[] are understood"
-            )
-
-
 def _declarations(found: re.Match[str], number: int) -> tuple[str, list[str]]:
     """Write a declaration's names as pieces of the block's memory; and which are no arrays."""
     kind = " ".join(found["type"].split())
     texts, scalars = [], []
     for place, one in enumerate(found["names"].split(",")):
-        name, _, size = one.strip().removesuffix("]").partition("[")
-        name = name.strip()
-        if found["extern"]:
-            made = f"dynamic_shared<{kind}>()"
-        else:
-            made = f"static_shared<{number * 4 + place}, {kind}, ({size or 1})>()"
-        if "[" not in one:
-            scalars.append(name)
-        texts.append(f"memory<{kind}> {name} = {made};")
+        name, is_array, size = one.strip().removesuffix("]").partition("[")
+        made = f"static_shared<{number * 4 + place}, {kind}, ({size or 1})>()"
+        made = f"dynamic_shared<{kind}>()" if found["extern"] else made
+        scalars += [] if is_array else [name.strip()]
+        texts.append(f"memory<{kind}> {name.strip()} = {made};")
     return " ".join(texts), scalars
 
 

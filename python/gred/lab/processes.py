@@ -4,8 +4,6 @@ A kernel may never end, take all memory, write anywhere, fork or leave. So answe
 one line a job, each within its time; whatever else happens is told as the end of the process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -24,15 +22,8 @@ SECONDS = 10  # that a job may take
 MEMORY = 4 << 30  # bytes of address space on no GPU; a core's stacks alone take 64 MiB of it
 UNREADABLE = "what its process said cannot be read"
 # What comes of reading what is not of the form that a worker gives it.
-UNREADABLE_ERRORS = (
-    AttributeError,
-    IndexError,
-    KeyError,
-    OverflowError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
+UNREADABLE_ERRORS: tuple[type[Exception], ...] = (AttributeError, LookupError, OverflowError)
+UNREADABLE_ERRORS += (RecursionError, TypeError, ValueError)
 _CPU_SECONDS = 600
 _END_SECONDS = 5
 _GRACE_SECONDS = 2  # to tell where it is
@@ -76,7 +67,9 @@ def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Ans
     ):
         try:
             os.close(theirs)
-            _ask(child, request)
+            assert child.stdin is not None
+            with contextlib.suppress(BrokenPipeError), child.stdin:
+                child.stdin.write(json.dumps(request).encode())
             for answer in _heard(child, pipe, words, limits):
                 is_late = answer.failure == "time"
                 text = f"it was not done in {seconds:g} seconds" if is_late else answer.text
@@ -101,17 +94,8 @@ def _started(theirs: int, words: Any) -> subprocess.Popen[bytes]:
     )
 
 
-def _ask(child: subprocess.Popen[bytes], request: dict[str, Any]) -> None:
-    assert child.stdin is not None
-    with contextlib.suppress(BrokenPipeError), child.stdin:
-        child.stdin.write(json.dumps(request).encode())
-
-
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the process and whatever it has started.
-
-    The one that watches over it does so; of what takes longer to end, all that is of its session.
-    """
+    """End the process and whatever it has started: its watcher does, or else its session ends."""
     child.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(_END_SECONDS)
@@ -137,16 +121,11 @@ def _heard(
 
 
 def _line(pipe: Any, rest: bytes, until: float) -> tuple[bytes | None, bytes]:
-    """Read up to the end of a line, or of what one may have at most, and some of what follows.
-
-    None if it does not come in time, or at all.
-    """
+    """Read a line, of bounded length, and some of what follows; None if none comes in time."""
     pieces, nbytes = [rest], len(rest)
     while b"\n" not in pieces[-1] and nbytes <= _ANSWER_NBYTES:
-        left = until - time.monotonic()
-        if left <= 0 or not select.select([pipe], [], [], left)[0]:
-            return None, b""
-        more = pipe.read(1 << 16)
+        left = max(0, until - time.monotonic())
+        more = pipe.read(1 << 16) if select.select([pipe], [], [], left)[0] else b""
         if not more:
             return None, b""
         pieces.append(more)
@@ -171,12 +150,8 @@ def _read(line: bytes, process: int, number: int) -> Answer:
 
 def printable(text: str) -> str:
     """Put a mark in the place of what a terminal would not show but obey."""
-    return "".join(
-        c if c.isprintable() or c in "\t\n" else "\N{REPLACEMENT CHARACTER}" for c in text
-    )
-
-
-# ---- no answer ----
+    mark = "\N{REPLACEMENT CHARACTER}"
+    return "".join(c if c.isprintable() or c in "\t\n" else mark for c in text)
 
 
 def _silence(
@@ -186,15 +161,19 @@ def _silence(
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(max(0.5, until - time.monotonic()))
     status = child.poll()
-    said, frames = _frames(_last_words(words))
+    words.seek(max(0, words.seek(0, os.SEEK_END) - _WORDS))
+    said, frames = _frames(printable(" ".join(words.read().decode(errors="replace").split())))
     if status is None or status == -signal.SIGALRM:
         return "time", "", frames
     if any(words in said for words in _WANTING_MEMORY):
         return "memory", f"it wants more than {MEMORY >> 30} GiB of memory", frames
-    if status < 0:
-        text = f"its process was ended by {_signal_name(-status)}{_after(said)}"
-        return "crash", text, frames
-    return "exit", f"it has left its process, with status {status}{_after(said)}", frames
+    after = f": {said}" if said else ""
+    if status >= 0:
+        return "exit", f"it has left its process, with status {status}{after}", frames
+    name = f"signal {-status}"
+    with contextlib.suppress(ValueError):
+        name = f"{signal.Signals(-status).name} ({signal.strsignal(-status)})"
+    return "crash", f"its process was ended by {name}{after}", frames
 
 
 def _frames(said: str) -> tuple[str, tuple[int, ...]]:
@@ -203,21 +182,3 @@ def _frames(said: str) -> tuple[str, tuple[int, ...]]:
     if not mark or not _OFFSETS.fullmatch(frames):
         return said, ()
     return before.rstrip(), tuple(int(offset, 16) for offset in frames.split())
-
-
-def _signal_name(number: int) -> str:
-    try:
-        named = signal.Signals(number)
-    except ValueError:
-        return f"signal {number}"
-    return f"{named.name} ({signal.strsignal(number)})"
-
-
-def _last_words(words: Any) -> str:
-    words.seek(0, os.SEEK_END)
-    words.seek(max(0, words.tell() - _WORDS))
-    return printable(" ".join(words.read().decode(errors="replace").split()))
-
-
-def _after(said: str) -> str:
-    return f": {said}" if said else ""

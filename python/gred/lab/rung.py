@@ -75,10 +75,10 @@ class Rung:
         MemoryError is raised if this machine cannot run processes, never for what the kernel does.
         """
         report = checking.check(self._build)
-        exercise = sheet.named(self.name)
-        return self._reached(exercise) if report.right and exercise else report
+        goals = sheet.goals()
+        return self._reached(goals[self.name]) if report.right and self.name in goals else report
 
-    def _reached(self, exercise: sheet.Exercise) -> Report:
+    def _reached(self, goal: sheet.Goal | None) -> Report:
         """Say what of an exercise's goal is missed."""
         size = 8 * 256 * self.data_blocks
         case = size, 256, "forwards"
@@ -86,13 +86,11 @@ class Rung:
             total = self.counters(np.ones(size, np.float32), block_size=256).total
         except RuntimeError as error:
             return Report([Finding("failed", str(error), None, None, *case)])
-        own_lines = tuple(line for line in total.lines if Path(line.file) == self.path)
-        missed = exercise.missed(total._replace(lines=own_lines))
-        if missed is None:
-            return Report([])
-        text, line = missed
+        if goal is None or goal.is_reached(total):
+            return Report()
+        line = goal.line([line for line in total.lines if Path(line.file) == self.path])
         file, number = (line.file, line.number) if line else (None, None)
-        return Report([Finding("goal", text, file, number, *case)])
+        return Report([Finding("goal", goal.text(total), file, number, *case)])
 
     def counters(
         self,
@@ -109,9 +107,11 @@ class Rung:
         are of the user's file and of those that it includes. RuntimeError is raised if the kernel
         is at fault: it crashes, never ends, or waits forever; `check` says more.
         """
-        said = self._counted(a, dtype, block_size, multiprocessors, room=0)
+        how = {"block_size": block_size, "dtype": dtype, "multiprocessors": multiprocessors}
+        told, number, result, launches = self._counted(a, how, 0)
         with self._reading():
-            return counting.counters_from("sum", *said)
+            counts = map(counting.counts_of_launch, launches)
+            return counting.counters_of("sum", told, number, result, counts)
 
     def accesses(
         self,
@@ -127,11 +127,12 @@ class Rung:
         The array, of at most 2**14 elements, is on the host; the rest and errors are as there, and
         RuntimeError is raised if the kernel is at fault. Its ``svg()`` is the rung's picture.
         """
-        said = self._counted(a, dtype, block_size, multiprocessors, room=recording.ROOM)
+        how = {"block_size": block_size, "dtype": dtype, "multiprocessors": multiprocessors}
+        told, number, result, launches = self._counted(a, how, recording.ROOM)
         with self._reading():
-            for launch in said[-1]:
+            for launch in launches:
                 launch[3] = [(*row[:8], bytes.fromhex(row[8]), *row[9:]) for row in launch[3]]
-            return recording.accesses_from("sum", *said)
+            return recording.accesses_of("sum", told, number, result, launches)
 
     def kernel_time(
         self,
@@ -152,8 +153,8 @@ class Rung:
         not compiled for the device, RuntimeError if the kernel is at fault.
         """
         where = self._where(device)
-        options = {"block_size": block_size, "samples": samples, "device": where}
-        said = self._one("time", a, dtype, options, "plain" if where == "simulated" else "cuda")
+        how = {"block_size": block_size, "dtype": dtype, "samples": samples, "device": where}
+        said = self._one("time", a, how, "plain" if where == "simulated" else "cuda")
         with self._reading():
             times = {name: np.array(said[name]) for name in ("seconds", "first_pass")}
             return KernelTime(**{**said, **times, "method": self.name})
@@ -169,43 +170,30 @@ class Rung:
         also = f" and {self.gpu}" if self.gpu else ""
         raise ValueError(f"{self.name} is compiled for simulated{also}; got device={device!r}")
 
-    def _counted(
-        self,
-        a: ArrayLike,
-        dtype: DTypeLike | None,
-        block_size: int | None,
-        multiprocessors: int,
-        *,
-        room: int,
-    ) -> tuple[list[Any], int, Any, Any]:
+    def _counted(self, a: Any, how: dict[str, Any], room: int) -> tuple[Any, ...]:
         """Run it where accesses are counted, and recorded if there is room for some."""
-        number = number_from(multiprocessors, "multiprocessors", 1024)
-        options = {"block_size": block_size, "multiprocessors": number, "room": room}
-        said = self._one("counters", a, dtype, options, "counting")
+        number = number_from(how["multiprocessors"], "multiprocessors", 1024)
+        said = self._one("counters", a, how | {"multiprocessors": number, "room": room}, "counting")
         with self._reading():
-            return [self.name, *said["told"][1:]], number, said["result"], said["launches"]
+            told = [self.name, *said["told"][1:]]
+            return told, number, said["result"], said["launches"]
 
-    def _one(
-        self,
-        what: str,
-        a: ArrayLike,
-        dtype: DTypeLike | None,
-        options: dict[str, Any],
-        kind: str,
-    ) -> Any:
+    def _one(self, what: str, a: Any, options: dict[str, Any], kind: str) -> Any:
         """Have one job done, by kernels of one of the build's libraries."""
         asked = self._build.asked(kind)
         a = np.asarray(a)
         if self.dtype and a.dtype != self.dtype:
             raise ValueError(f"{self.name} sums {self.dtype}; got an array of {a.dtype}")
-        if self._build.form.plain and dtype is None:
-            dtype = a.dtype
-        options["block_size"] = options["block_size"] or self.block_size
+        job = {**options, "kind": what, "method": self.like}
+        job["block_size"] = job["block_size"] or self.block_size
+        if self._build.form.plain and job["dtype"] is None:
+            job["dtype"] = a.dtype
+        if job["dtype"] is not None:
+            job["dtype"] = np.dtype(job["dtype"]).str
         with TemporaryDirectory(dir=self._build.folder) as folder:
             array = Path(folder) / "array.npy"
             np.save(array, a, allow_pickle=False)
-            job = {"kind": what, "method": self.like, "array": str(array), **options}
-            job["dtype"] = None if dtype is None else np.dtype(dtype).str
+            job["array"] = str(array)
             (answer,) = processes.answers({**asked, "jobs": [job]}, _SECONDS)
         if answer.failure == "failed":
             name, _, text = answer.text.partition(": ")
@@ -278,28 +266,19 @@ def compile(
     nothing is wrong
 
     """
-    gpu = _gpu_for(device)
+    gpu = nvcc.gpu_that_is_here() if device is None else None
+    if device not in (None, "simulated"):
+        gpu = nvcc.gpu(device)
     file = Path(path).absolute()
     source = form.read(file)
     build = Build(file, source, form.form_of(source, like, data_blocks), gpu)
     build.compiled("counting")
-    if gpu:
-        _compile_for(build, asked=device is not None)
-    return Rung(file, build)
-
-
-def _compile_for(build: Build, *, asked: bool) -> None:
-    """Have nvcc compile it; where nobody asked for that, an error says what does without."""
     try:
-        build.compiled("cuda")
+        if gpu:
+            build.compiled("cuda")
     except CompileError as error:
-        if asked:
+        if device:
             raise
         hint = "nvcc refuses what the host's compiler takes; device='simulated' does without nvcc"
         raise CompileError(f"{error}\n{hint}") from None
-
-
-def _gpu_for(device: str | None) -> nvcc.Gpu | None:
-    if device is None:
-        return nvcc.gpu_that_is_here()
-    return None if device == "simulated" else nvcc.gpu(device)
+    return Rung(file, build)

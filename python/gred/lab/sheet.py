@@ -1,9 +1,7 @@
 """The exercise sheet: rungs with a hole each, and what a right one has to do besides."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
@@ -20,12 +18,10 @@ class Goal(NamedTuple):
     events: tuple[str, ...]
     cost: Callable[[Line], int]
 
-    def missed(self, total: Counts) -> tuple[str, Line | None] | None:
-        """Say what is missed, and the line that costs most; None where it is reached."""
-        if self.is_reached(total):
-            return None
-        lines = (line for line in total.lines if line.event in self.events)
-        return self.text(total), max(lines, key=self.cost, default=None)
+    def line(self, lines: Iterable[Line]) -> Line | None:
+        """Find the line that costs most."""
+        of_events = (line for line in lines if line.event in self.events)
+        return max(of_events, key=self.cost, default=None)
 
 
 class Exercise(NamedTuple):
@@ -36,10 +32,6 @@ class Exercise(NamedTuple):
     title: str
     source: str
     goal: Goal | None
-
-    def missed(self, total: Counts) -> tuple[str, Line | None] | None:
-        """Say what of the goal is missed, and the line that it is most missed in."""
-        return self.goal.missed(total) if self.goal else None
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the file, which is to be completed, unless there is one.
@@ -56,12 +48,7 @@ class Exercises(Records):
     """What `exercises` returns."""
 
     __slots__ = ()
-
-    columns = ("#", "kernel", "what it is about")
-
-    def cells(self, record: Exercise) -> list[str]:
-        """Give number, name and title."""
-        return [str(record.number), record.name, record.title]
+    columns = (("#", "number"), ("kernel", "name"), ("what it is about", "title"))
 
 
 # ---- what is asked for besides the right answer ----
@@ -131,6 +118,6 @@ def exercise(number: int) -> Exercise:
     return Exercise(number, name, title, path.read_text(encoding="utf-8"), goal)
 
 
-def named(name: str) -> Exercise | None:
-    """Find the exercise of a kernel, by its name."""
-    return next((one for one in exercises() if one.name == name), None)
+def goals() -> dict[str, Goal | None]:
+    """Tell what is asked for of kernels of the exercises' names."""
+    return {name: goal for name, _, goal in _SHEET}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 import gred
 from gred.lab.form import LATEST
 from gred.lab.rung import Rung
-from gred.records import Records
+from gred.records import Columns, Records
 
 _SAMPLES = 20
 _LEAST_READ = 1024  # bytes; gred.read_limit reads no less
@@ -29,52 +29,51 @@ class LadderRow(NamedTuple):
     time: gred.KernelTime | None = None
     share: float | None = None
 
+    @property
+    def total(self) -> gred.Counts:
+        """What was counted of all passes."""
+        return self.counters.total
+
+    @property
+    def seconds(self) -> float:
+        """The median time of all passes."""
+        assert self.time is not None
+        return float(np.median(self.time.seconds))
+
 
 class Ladder(Records):
-    """What `ladder` returns."""
+    """What `ladder` returns: what rungs differ most in."""
 
     __slots__ = ()
-
-    columns: tuple[str, ...] = (
-        "#",
-        "method",
-        "passes",
-        "sectors loaded",
-        "used",
-        "conflicts",
-        "barriers",
-        "lanes",
+    columns: ClassVar[Columns] = (
+        ("#", lambda r: "*" if r.number is None else r.number),
+        ("method", "name"),
+        ("passes", lambda r: len(r.counters.passes)),
+        ("sectors loaded", lambda r: f"{r.total.global_load_sectors:,}"),
+        ("used", lambda r: _text(".0%", r.total.global_load_efficiency)),
+        (
+            "conflicts",
+            lambda r: f"{r.total.shared_load_conflicts + r.total.shared_store_conflicts:,}",
+        ),
+        ("barriers", lambda r: f"{r.total.block_barriers:,}"),
+        ("lanes", lambda r: _text(".1f", r.total.active_lanes)),
     )
-
-    def cells(self, record: LadderRow) -> list[str]:
-        """Give what rungs differ most in."""
-        total = record.counters.total
-        used, lanes = total.global_load_efficiency, total.active_lanes
-        return [
-            "*" if record.number is None else str(record.number),
-            record.name,
-            str(len(record.counters.passes)),
-            f"{total.global_load_sectors:,}",
-            "" if used is None else f"{used:.0%}",
-            f"{total.shared_load_conflicts + total.shared_store_conflicts:,}",
-            f"{total.block_barriers:,}",
-            "" if lanes is None else f"{lanes:.1f}",
-        ]
 
 
 class TimedLadder(Ladder):
-    """The same where there is a GPU: with times there, medians, of all passes."""
+    """The same where there is a GPU: with medians of times there, of all passes."""
 
     __slots__ = ()
+    columns = (
+        *Ladder.columns,
+        ("us on the GPU", lambda r: f"{1e6 * r.seconds:,.1f}"),
+        ("GB/s", lambda r: f"{r.time.nbytes / r.seconds * 1e-9:,.1f}"),
+        ("of limit", lambda r: f"{r.share:.1%}"),
+    )
 
-    columns = (*Ladder.columns, "us on the GPU", "GB/s", "of limit")
 
-    def cells(self, record: LadderRow) -> list[str]:
-        """Give the time, too, and how much of what the GPU can read a second that is."""
-        assert record.time is not None
-        seconds = float(np.median(record.time.seconds))
-        bandwidth = f"{record.time.nbytes / seconds * 1e-9:,.1f}"
-        return [*super().cells(record), f"{seconds * 1e6:,.1f}", bandwidth, f"{record.share:.1%}"]
+def _text(form: str, value: float | None) -> str | None:
+    return None if value is None else format(value, form)
 
 
 def ladder(
@@ -110,9 +109,7 @@ def _counted(rung: Rung, a: ArrayLike, block_size: int) -> Iterator[LadderRow]:
             yield own
 
 
-def _timed(
-    rung: Rung, rows: list[LadderRow], a: np.ndarray[Any, Any], block_size: int
-) -> Iterator[LadderRow]:
+def _timed(rung: Rung, rows: list[LadderRow], a: Any, block_size: int) -> Iterator[LadderRow]:
     """Time each on the rung's GPU, beside what that reads at best of so many bytes."""
     options: dict[str, Any] = {"block_size": block_size, "samples": _SAMPLES, "device": rung.gpu}
     read = gred.read_limit(rung.gpu, max(a.nbytes, _LEAST_READ))

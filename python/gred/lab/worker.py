@@ -6,8 +6,6 @@ it watches one that runs nothing of the user's, and ends whatever it leaves behi
 the other by a fork, so it imports nothing of gred's: a simulated device and CUDA do not survive it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import json
@@ -41,7 +39,9 @@ def main() -> None:
         _exit_without_handlers()
         for number, job in enumerate(asked["jobs"]):
             signal.setitimer(signal.ITIMER_REAL, asked["limit"])  # the kernel's library says where
-            _say(pipe, number, _done(job) | {"forks": _end_children()})
+            done = _done(job) | {"forks": _end_children()}
+            said = {"process": os.getppid(), "number": number, **done}  # whichever came back
+            pipe.write(json.dumps(said, default=bytes.hex).encode() + b"\n")
 
 
 def _inherit_orphans(end: int) -> None:
@@ -104,8 +104,7 @@ def _load(asked: dict[str, Any]) -> None:
 def _exit_without_handlers() -> None:
     """Let whichever thread exits first end the process: exit handlers are not for two at once.
 
-    A kernel's own calls of exit are _exit; this is for those within libraries. Each thread that
-    exits takes one handler off the list, and none comes back from _exit.
+    This is for libraries' calls of exit; each thread takes one handler off the list.
     """
     libc = ctypes.CDLL(None)
     for _ in range(_THREADS_MAX):
@@ -115,12 +114,6 @@ def _exit_without_handlers() -> None:
 def _address(path: str | None, name: str) -> int:
     function = getattr(ctypes.CDLL(path), name, None) if path else None
     return ctypes.cast(function, ctypes.c_void_p).value or 0 if function else 0
-
-
-def _say(pipe: Any, number: int, answer: Any) -> None:
-    said = {"process": os.getppid(), "number": number, **answer}
-    text = json.dumps(said, default=bytes.hex)
-    pipe.write(text.encode() + b"\n")
 
 
 def _end_children() -> int:
@@ -152,9 +145,6 @@ def _done(job: dict[str, Any]) -> dict[str, Any]:
         return {"answer": _JOBS[job["kind"]](job)}
     except (ValueError, TypeError, RuntimeError, MemoryError) as error:
         return {"error": type(error).__name__, "text": str(error)}
-
-
-# ---- the jobs ----
 
 
 def _options(job: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -1,9 +1,6 @@
 """What is shown of a run's steps, in a picture and in a terminal alike, and in which words."""
 
-from __future__ import annotations
-
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -28,11 +25,9 @@ class Shape(NamedTuple):
     packed: int
 
     def column(self, number: int) -> int:
-        """Tell in which column an element is."""
         return number // self.packed % self.columns
 
     def row(self, number: int) -> int:
-        """Tell in which row an element is."""
         return number // (self.packed * self.columns) * self.packed + number % self.packed
 
     def elements(self, row: int, end: int) -> range:
@@ -44,20 +39,17 @@ class Shape(NamedTuple):
 
 def shapes(block: Block, columns: int) -> dict[str, Shape]:
     """Tell how each memory is shown that a block uses."""
-    nodes = [node for step in block.steps for node in step.nodes.values()]
-    packed = {m: max((node.packs.get(m, 1) for node in nodes), default=1) for m in MEMORIES}
-    return {memory: Shape(columns, packed[memory]) for memory in MEMORIES}
+    return {
+        m: Shape(columns, max([1, *(n.packs.get(m, 1) for n in block.nodes)])) for m in MEMORIES
+    }
 
 
-def lengths(launch: Launch, made: Iterable[Block]) -> dict[str, int]:
+def lengths(launch: Launch, made: Sequence[Block]) -> dict[str, int]:
     """Tell how long each memory is, as far as the blocks use it."""
-    used_by = list(made)
-    steps = [step for block in used_by for step in block.steps]
-    nodes = [node for step in steps for node in step.nodes.values()]
     used = dict.fromkeys(MEMORIES, 0)
-    for element in (e for n in nodes for e in (*n.reads, *n.writes, *itertools.chain(*n.copies))):
+    for element in (e for b in made for n in b.nodes for e in (*n.takes, *n.leaves)):
         used[element.memory] = max(used[element.memory], element.number + 1)
-    if launch.blocks > len(used_by):
+    if launch.blocks > len(made):
         used["partials"] = launch.blocks
     return used
 
@@ -69,22 +61,15 @@ class Boundary(NamedTuple):
     after: Step | None
 
     def rows(self, memory: str, shape: Shape) -> list[int]:
-        """List the rows of a memory that are read or written."""
-        both = (*self.written(memory), *self.read(memory))
+        both = self.written(memory) + self.read(memory)
         return sorted({shape.row(e.number) for e in both})
 
     def written(self, memory: str) -> list[Element]:
-        """List the elements that the step before leaves."""
-        nodes = list(nodes_of(self.before))
-        here = [e for n in nodes for e in n.writes if not is_elsewhere(n, e)]
-        found = [*here, *(to for n in nodes for _, to in n.copies)]
-        return [e for e in found if e.memory == memory]
+        left = ((n, e) for n in nodes_of(self.before) for e in n.leaves)
+        return [e for n, e in left if e.memory == memory and not is_elsewhere(n, e)]
 
     def read(self, memory: str) -> list[Element]:
-        """List the elements that the step after asks for."""
-        nodes = nodes_of(self.after)
-        found = [e for n in nodes for e in (*n.reads, *(at for at, _ in n.copies))]
-        return [e for e in found if e.memory == memory]
+        return [e for n in nodes_of(self.after) for e in n.takes if e.memory == memory]
 
     def told_writes(self, memory: str) -> dict[int, str]:
         """Say what warps, and bulk copies, have done to elements by writing."""
@@ -98,18 +83,15 @@ class Boundary(NamedTuple):
 
 
 def boundaries(block: Block) -> list[Boundary]:
-    """List what lies before, between and after the steps of a block."""
     steps: list[Step | None] = [None, *block.steps, None]
     return [Boundary(*pair) for pair in pairwise(steps)]
 
 
 def is_elsewhere(node: Node, element: Element) -> bool:
-    """Tell whether an element is in another block's shared memory."""
     return element.owner not in (-1, node.block)
 
 
 def nodes_of(step: Step | None) -> Iterable[Node]:
-    """Give what the threads do, if there is a step."""
     return step.nodes.values() if step else ()
 
 
@@ -118,11 +100,7 @@ def _asked(step: Step | None, memory: str, events: Sequence[str]) -> list[Reques
     return [r for r in requests if r.memory == memory and r.event in events]
 
 
-# ---- in words ----
-
-
 def told_block(launch: Launch, block: Block, number: int, passes: int) -> str:
-    """Say which block of which pass it is."""
     in_pass = f"pass {number} of {passes}, " if passes > 1 else ""
     of_grid = "the only block" if launch.blocks == 1 else f"block {block.number}"
     return f"{in_pass}{of_grid}".capitalize()
@@ -146,20 +124,18 @@ def told_span(elements: range) -> str:
 
 
 def told_value(value: Any) -> str:
-    """Give a value in a few characters."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def told_node(node: Node) -> str:
     """Say what a thread does in a step: thread 4: array[4] + array[6] = 12."""
+    if node.copies:
+        elements = _count(len(node.copies), "element")
+        return f"thread {node.thread}: copies {elements} to shared memory"
     operands = ["its own value"] if node.own else []
     operands += [f"thread {node.lane.thread}'s value"] if node.lane else []
     operands += [f"{element.memory}[{element.number}]" for element in node.reads]
     left = " + ".join(operands)
-    if node.copies:
-        return (
-            f"thread {node.thread}: copies {_count(len(node.copies), 'element')} to shared memory"
-        )
     return f"thread {node.thread}: {left} = {told_value(node.value)}" if left else "identity"
 
 
@@ -180,34 +156,22 @@ def told_threads(step: Step, block_size: int) -> str:
     return f"{len(step.nodes)} of {block_size} threads{where}"
 
 
-def told_lanes(step: Step) -> list[tuple[str, str]]:
-    """Say how many threads' results are discarded, and how many warps shuffle, if any."""
+def told_costs(step: Step) -> list[tuple[str, str]]:
+    """Say what is discarded, shuffled, and asked of memory, each with how it is to be taken."""
     unused = sum(not node.useful for node in step.nodes.values())
     texts = [f"{_count(unused, 'result')} discarded"] if unused else []
     texts += [f"shuffles: {step.shuffles}"] if step.shuffles else []
-    return [("soft", "; ".join(texts))] if texts else []
-
-
-_WORDS = {
-    "global_load": "loads",
-    "global_store": "stores",
-    "shared_load": "shared loads",
-    "shared_store": "shared stores",
-    "atomic": "atomics",
-    "bulk_copy": "bulk copies",
-}
+    return [*([("soft", "; ".join(texts))] if texts else ()), *_told_requests(step.requests)]
 
 
 def told_notes(steps: Sequence[Step], block_size: int) -> list[tuple[str, str]]:
     """Say what the first of the blocks that are at a step does there, and that the others do so."""
     of_each = " a block" if len(steps) > 1 else ""
-    head = ("head", told_threads(steps[0], block_size) + of_each)
-    return [head, *told_lanes(steps[0]), *told_requests(steps[0].requests)]
+    return [("head", told_threads(steps[0], block_size) + of_each), *told_costs(steps[0])]
 
 
-def told_ticket(values: Sequence[int | None], blocks: int) -> str:
+def told_ticket(left: int | None, blocks: int) -> str:
     """Say which ticket a block draws, whose atomic leaves a value, if that is known."""
-    (left,) = values
     if left is None:
         return "arrives"
     return f"draws ticket {left - 1}" if left else f"draws ticket {blocks - 1}: the last block"
@@ -226,10 +190,18 @@ def told_picture(told: Accesses, idea: str, made: Sequence[Sequence[Block]]) -> 
     return " ".join([*texts, f"The result is {told.result}."])
 
 
-def told_requests(requests: Sequence[Request]) -> list[tuple[str, str]]:
-    """Say what a step asks of memory, each a line with how it is to be taken."""
-    told = []
-    for event, words in _WORDS.items():
+REQUESTS = {
+    "global_load": "loads",
+    "global_store": "stores",
+    "shared_load": "shared loads",
+    "shared_store": "shared stores",
+    "atomic": "atomics",
+    "bulk_copy": "bulk copies",
+}
+
+
+def _told_requests(requests: Sequence[Request]) -> Iterator[tuple[str, str]]:
+    for event, words in REQUESTS.items():
         of_event = [r for r in requests if r.event == event]
         if not of_event:
             continue
@@ -238,14 +210,13 @@ def told_requests(requests: Sequence[Request]) -> list[tuple[str, str]]:
         used = sum(r.nbytes for r in of_event) / (SECTOR_NBYTES * max(1, transfers))
         if event.startswith("shared"):
             more = f", {_count(conflicts, 'conflict')}" if conflicts else ""
-            kind = "bad" if conflicts else "soft"
-            told.append((kind, f"{words}: {_count(transfers, 'wavefront')}{more}"))
+            wavefronts = _count(transfers, "wavefront")
+            yield "bad" if conflicts else "soft", f"{words}: {wavefronts}{more}"
         elif event == "atomic":
-            told.append(("soft", f"{words}: {len(of_event)}"))
+            yield "soft", f"{words}: {len(of_event)}"
         else:
-            kind = "soft" if used >= 1 else "warning"
-            told.append((kind, f"{words}: {_count(transfers, 'sector')}, {used:.0%} used"))
-    return told
+            sectors = _count(transfers, "sector")
+            yield "soft" if used >= 1 else "warning", f"{words}: {sectors}, {used:.0%} used"
 
 
 def _count(number: int, noun: str) -> str:
