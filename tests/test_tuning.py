@@ -14,7 +14,7 @@ LENGTHS = (1, 31, 1025, 4099, 40_001)
 @pytest.fixture(params=CONFIGURATIONS["tuning"])
 def shape(request):
     with forced("tuning", request.param):
-        yield CONFIGURATIONS["tuning"][request.param]["tuning"]
+        yield CONFIGURATIONS["tuning"][request.param]["shape"]
 
 
 @everywhere
