@@ -193,7 +193,7 @@ HOST = [
         "A thread that helps keeps the rounding mode of the job before.",
         "    fesetenv(&job->arithmetic);\n",
         "",
-        "test_thread_pool.py",
+        "test_native.py",
     ),
     Defect(
         "warp's barriers",

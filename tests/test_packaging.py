@@ -114,39 +114,6 @@ def test_the_core_may_be_loaded_again():
     )
 
 
-@pytest.mark.parametrize(
-    ("where", "n"), [("device='host'", 300_000), ("method='unroll2', device='simulated'", 30_000)]
-)
-def test_a_forked_process_can_reduce(where, n):
-    """Threads do not survive a fork; whoever counts on them would wait for ever."""
-    out = printed(
-        f"""
-        import os, signal, warnings, numpy as np, gred
-        warnings.simplefilter("ignore")
-        array = np.arange({n})
-        expected = array.sum()
-        assert gred.sum(array, {where}) == expected
-        child = os.fork()
-        if not child:
-            signal.alarm(300)
-            os._exit(0 if gred.sum(array, {where}) == expected else 1)
-        assert os.waitpid(child, 0)[1] == 0
-        assert gred.sum(array, {where}) == expected
-        print("both")
-        """
-    )
-    assert out == "both\n"
-
-
-def test_the_hosts_bits_do_not_depend_on_the_number_of_threads():
-    code = """
-        import numpy as np, gred
-        array = np.random.default_rng(5).normal(size=1_000_003).astype(np.float32)
-        print(gred.sum(array).tobytes().hex(), gred.prod(array[:9]).tobytes().hex())
-        """
-    assert len({printed(code, OMP_NUM_THREADS=str(threads)) for threads in (1, 2, 3, 8)}) == 1
-
-
 def test_the_simulated_device_follows_the_cores_that_it_may_use():
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("there is one core here, not two")
