@@ -143,12 +143,6 @@ def test_simulated_arrays_are_never_written(method):
     np.testing.assert_array_equal(array.get(), x)
 
 
-def test_results_are_numpys_scalars():
-    for dtype in EVERY_TYPE:
-        got = gred.max(SimulatedArray(np.ones(3, dtype)))
-        assert type(got) is dtype.type
-
-
 def test_initial_where_and_dtype_go_with_simulated_arrays():
     array = SimulatedArray(X)
     mask = X % 3 == 0
