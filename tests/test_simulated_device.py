@@ -9,7 +9,6 @@ import threading
 
 import numpy as np
 import pytest
-from processes import printed
 from toy_kernels import toy_kernels
 
 import gred
@@ -260,21 +259,3 @@ def test_the_warning_may_be_an_error():
 def test_a_short_run_does_not_warn(recwarn):
     gred.sum(range(10_000), method="neighbored", device="simulated")
     assert not recwarn.list
-
-
-def test_another_signal_does_not_end_a_run():
-    """A handler that returns lets the run go on to its end."""
-    code = """
-    import signal, numpy as np, gred
-    seen = []
-    signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
-    signal.setitimer(signal.ITIMER_REAL, 0.06, 0.06)
-    before, x = 0, np.ones(2**20, np.int32)
-    while len(seen) - before < 5 and x.size < 2**26:  # some may have come beside the run
-        x = np.concatenate((x, x))
-        before = len(seen)
-        assert gred.sum(x, method="neighbored", device="simulated") == x.size
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    assert len(seen) - before >= 5
-    """
-    printed(code)
