@@ -177,3 +177,9 @@ def options_of(name: str) -> tuple[dict, ...]:
     if name == "norm":
         return tuple({"ord": order} for order in ORDERS if order is not None)
     return ({}, {"ddof": 1}) if name in SPREADS else ({},)
+
+
+def all_right(findings):
+    """Fail with what was found wrong, the first few of it."""
+    found = [finding for finding in findings if finding]
+    assert not found, f"{len(found)} wrong:\n" + "\n".join(found[:10])

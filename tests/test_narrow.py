@@ -6,9 +6,8 @@ the grid; the simulated device has 2,048 of them, so 131,072 bytes are the first
 
 import numpy as np
 import pytest
-from findings import all_right
 from inputs import OPS
-from samples import there, wrong
+from samples import all_right, there, wrong
 from thin import chosen
 from truths import NAMES
 

@@ -5,8 +5,7 @@ Positions count from the array's beginning, and states of pieces are merged in t
 
 import numpy as np
 import pytest
-from findings import all_right
-from samples import wrong
+from samples import all_right, wrong
 from truths import NAMES
 
 import gred

@@ -11,10 +11,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from findings import all_right
 from inputs import shown
 from reference import BFLOAT16, COMPLEX, agrees
-from samples import there, wrong
+from samples import all_right, there, wrong
 from truths import SPREADS, answer, exact_square_sum, exact_sum, root
 
 import gred

@@ -14,9 +14,8 @@ import warnings
 import numpy as np
 import pytest
 from drawn import values
-from findings import all_right
 from reference import BFLOAT16, EVERY_TYPE, INTEGERS
-from samples import there, wrong
+from samples import all_right, there, wrong
 from truths import FIELDS
 
 import gred

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from devices import PLACES as DEVICES
 from devices import parameter
-from findings import all_right
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS
-from samples import options_of, quietly, sample, takes, there, wrong
+from samples import all_right, options_of, quietly, sample, takes, there, wrong
 from thin import chosen
 from truths import COUNTS, NAMES, PLACES, SPREADS, WITHOUT_NAN, type_of
 

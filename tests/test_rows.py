@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from devices import everywhere, laid_out
 from drawn import misaligned
-from findings import all_right
 from inputs import OPS, Kind, exact
 from reference import BFLOAT16, EVERY_TYPE, INTEGERS, agrees, truth
-from samples import quietly, sample, takes, there, wrong
+from samples import all_right, quietly, sample, takes, there, wrong
 from thin import chosen
 from truths import NAMES, PLACES
 
