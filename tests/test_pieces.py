@@ -3,9 +3,15 @@
 Positions count from the array's beginning, and states of pieces are merged in their order.
 """
 
+import itertools
+
 import numpy as np
 import pytest
+from inputs import reduce, shown
+from reference import agrees, truth
 from samples import all_right, wrong
+from test_simulated_arrays import RUNGS
+from thin import chosen
 from truths import NAMES
 
 import gred
@@ -111,6 +117,42 @@ def test_a_result_of_pieces_may_stay_on_the_device():
         with gred.workspace_limit(limit):
             gred.argmax(x, out=out)
         assert out.get()[0] == x.argmax()
+
+
+# ---- little room ----
+
+
+@pytest.mark.parametrize("limit", [1, 100, 1024, 4096, 2**20])
+def test_with_little_workspace_arrays_go_in_pieces(limit):
+    x = np.random.default_rng(7).integers(-100, 100, (60, 211)).astype(np.int16)
+    pairs = ((x, x), (x.T[::2], x.T[::2]), (SimulatedArray(x)[:, ::3], x[:, ::3]))
+    every = itertools.product(chosen(RUNGS, limit), pairs, ("sum", "min"))
+    with gred.workspace_limit(limit):
+        for method, (mine, theirs), op in every:
+            got = reduce(op, mine, method=method, device="simulated")
+            assert agrees(got, truth(op, theirs)), f"{op} by {method}"
+
+
+def test_the_workspace_limit_ends_with_its_with_block():
+    with gred.workspace_limit(4096), gred.workspace_limit(2**20):
+        assert gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
+    with pytest.raises(ZeroDivisionError), gred.workspace_limit(4096):
+        raise ZeroDivisionError
+    assert gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
+
+
+@pytest.mark.parametrize("integer", [np.int16, np.uint64, np.int64, np.array])
+def test_a_workspace_limit_may_be_an_integer_of_numpys(integer):
+    with gred.workspace_limit(integer(4096)):
+        assert gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
+
+
+@pytest.mark.parametrize(
+    "limit", [0, -1, "x", 1.5, None, 2**70, True, np.True_, np.int8(-1), np.ones(2)], ids=shown
+)
+def test_what_is_no_workspace_limit_is_refused(limit):
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        gred.workspace_limit(limit)
 
 
 # ---- along axes ----

@@ -5,7 +5,7 @@ length, and held against what the hardware and the kernels ask for.
 """
 
 import itertools
-from typing import NamedTuple
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -49,30 +49,12 @@ every_rung = pytest.mark.parametrize("method", RUNGS)
 FOLDED_BY_ONE_METHOD = ("any", "argmin", "argmax", "var", "ptp", "nansum", "norm", "describe")
 
 
-class Step(NamedTuple):
-    when: str
-    work: str
-    grid: int
-    block: int
-    shared: int
-    cluster: int
-    cooperative: bool
-    n: int
-    reads: str
-    writes: str
+STEP = "when work grid block shared cluster cooperative n reads writes"
+Step = namedtuple("Step", STEP)
+Row = namedtuple("Row", "form accumulator state_bytes pieces piece steps parts total result")
 
 
-class Schedule(NamedTuple):
-    form: str
-    accumulator: str
-    state_bytes: int
-    pieces: int
-    piece: int
-    steps: list[Step]
-    parts: dict[str, tuple[int, int]]
-    total: int
-    result: str
-
+class Schedule(Row):
     def holds(self, part):
         return self.parts[part][1]
 
@@ -86,10 +68,9 @@ class Schedule(NamedTuple):
 def schedule(method, n, kind=KINDS[0], reduction="sum", **options):
     options = {"multiprocessors": MULTIPROCESSORS, "resident": RESIDENT, **options}
     options |= dict(zip(("input", "accumulator", "direct"), kind, strict=True))
-    row = _testing.schedule(reduction=reduction, method=method, n=n, **options)
-    *front, steps, parts, total, result = row
-    steps = [Step(*step) for step in steps]
-    return Schedule(*front, steps, {name: (at, n) for name, at, n in parts}, total, result)
+    row = Row(*_testing.schedule(reduction=reduction, method=method, n=n, **options))
+    parts = {name: (at, n) for name, at, n in row.parts}
+    return Schedule(*row._replace(steps=[Step(*step) for step in row.steps], parts=parts))
 
 
 def left_by(step, method):
@@ -164,13 +145,13 @@ def check_pieces(plan, n, given):
     assert plan.pieces * plan.piece >= n > (plan.pieces - 1) * plan.piece
     if plan.pieces > 1:
         assert plan.holds("results of pieces") >= plan.pieces * plan.state_bytes
-    if "uploaded piece" in plan.parts:
-        brought = 2 * plan.piece if plan.pieces > 1 else plan.piece
-        assert plan.holds("uploaded piece") >= brought * np.dtype(given).itemsize
-    if "working copy" in plan.parts:
-        assert plan.holds("working copy") >= plan.piece * np.dtype(plan.accumulator).itemsize
-    if "working copy's mask" in plan.parts:
-        assert plan.holds("working copy's mask") >= plan.piece
+    least = {
+        "uploaded piece": min(2, plan.pieces) * plan.piece * np.dtype(given).itemsize,
+        "working copy": plan.piece * np.dtype(plan.accumulator).itemsize,
+        "working copy's mask": plan.piece,
+    }
+    for part in least.keys() & plan.parts.keys():
+        assert plan.holds(part) >= least[part]
 
 
 def check_limit(plan, limit, method):
@@ -277,37 +258,36 @@ def test_a_long_host_array_comes_in_pieces_whatever_memory_there_is(method, kind
 
 
 WIDE = ("float16", "float32", True)
-
-
-def test_gathered_elements_become_the_widest_of_their_kind():
-    assert schedule("shuffle", 1000, WIDE, layout="masked").accumulator == "float64"
-    assert schedule("shuffle", 1000, ("float32", "float32", True)).accumulator == "float32"
-
-
-@pytest.mark.parametrize("layout", ["strided", "masked"])
-@pytest.mark.parametrize(
-    ("given", "accumulator", "folded"),
-    [
-        ("int8", "int32", "int64"),
-        ("uint64", "uint64", "uint64"),
-        ("float16", "float32", "float32"),
-        ("int16", "float64", "float64"),
-        ("complex64", "complex64", "complex128"),
+FORMS = [  # gathered elements become the widest of their kind, and so do those of rows, or float32
+    ("shuffle", WIDE, "sum", "masked", "gathered", "float64"),
+    ("shuffle", ("float32", "float32", True), "sum", "flat", "flat", "float32"),
+    *[
+        ("last_block", (given, accumulator, True), "sum", layout, "strided", folded)
+        for layout in ("strided", "masked")
+        for given, accumulator, folded in (
+            ("int8", "int32", "int64"),
+            ("uint64", "uint64", "uint64"),
+            ("float16", "float32", "float32"),
+            ("int16", "float64", "float64"),
+            ("complex64", "complex64", "complex128"),
+        )
     ],
-)
-def test_rows_are_folded_in_the_widest_of_their_kind_and_in_float32(
-    given, accumulator, folded, layout
+    # In a wider accumulator elements that a conversion cuts would keep what they are to lose.
+    *[
+        ("last_block", (given, accumulator, True), reduction, "strided", "gathered", None)
+        for given, accumulator in (("int64", "int32"), ("uint32", "int32"), ("float64", "float32"))
+        for reduction in ("min", "sum")
+    ],
+]
+
+
+@pytest.mark.parametrize(("method", "kind", "reduction", "layout", "form", "accumulator"), FORMS)
+def test_elements_are_folded_as_they_lie_or_gathered(
+    method, kind, reduction, layout, form, accumulator
 ):
-    plan = schedule("last_block", 1000, (given, accumulator, True), layout=layout)
-    assert (plan.form, plan.accumulator) == ("strided", folded)
-
-
-def test_elements_that_a_conversion_cuts_are_gathered():
-    """In a wider accumulator they would keep what they are to lose."""
-    for given, accumulator in (("int64", "int32"), ("uint32", "int32"), ("float64", "float32")):
-        for reduction in ("min", "sum"):
-            kind = (given, accumulator, True)
-            assert schedule("last_block", 99, kind, reduction, layout="strided").form == "gathered"
+    plan = schedule(method, 1000, kind, reduction, layout=layout)
+    assert plan.form == form
+    assert accumulator in (None, plan.accumulator)
 
 
 @pytest.mark.parametrize("reduction", ["sum", "prod", *FOLDED_BY_ONE_METHOD])
@@ -362,30 +342,32 @@ def test_a_hosts_mask_of_a_devices_array_is_unpacked_once():
         assert "unpack" not in plan.works("piece")
 
 
-def test_what_a_mask_shows_is_counted_only_where_the_reduction_asks():
-    """By the pass that sees the mask; by one more where the mask was left behind in copying."""
-    for method, reduction, on_device, counts, apart in (
-        ("last_block", "mean", True, True, []),
-        ("last_block", "sum", True, False, []),
-        ("last_block", "mean", False, False, []),
-        ("unroll8", "mean", True, True, ["count"]),
-    ):
-        plan = schedule(method, 1000, DOUBLES, reduction, layout="masked", on_device=on_device)
-        assert plan.works("end") == apart, (method, reduction)
-        assert ("count" in plan.parts) == counts, (method, reduction)
+MASKED, OUT = {"layout": "masked"}, {"out": True}
 
 
-def test_a_result_that_stays_is_finished_on_the_device():
-    for method, reduction, n in (
-        ("last_block", "sum", 0),
-        ("last_block", "var", 1000),
-        ("last_block", "prod", 1000),
-        ("unroll8", "sum", 1000),
-    ):
-        plan = schedule(method, n, DOUBLES, reduction, out=True)
-        assert plan.works("end") == ["finish"]
-        assert plan.result == "out"
-        assert schedule(method, n, DOUBLES, reduction).chain("end") == []
+@pytest.mark.parametrize(
+    ("method", "reduction", "n", "options", "end", "counts"),
+    [
+        # What a mask shows is counted only where the reduction asks, by the pass that sees the
+        # mask; by one more where the mask was left behind in copying.
+        ("last_block", "mean", 1000, MASKED | {"on_device": True}, [], True),
+        ("last_block", "sum", 1000, MASKED | {"on_device": True}, [], False),
+        ("last_block", "mean", 1000, MASKED | {"on_device": False}, [], False),
+        ("unroll8", "mean", 1000, MASKED | {"on_device": True}, ["count"], True),
+        # A result that stays is finished on the device.
+        ("last_block", "sum", 0, OUT, ["finish"], False),
+        ("last_block", "var", 1000, OUT, ["finish"], False),
+        ("last_block", "prod", 1000, OUT, ["finish"], False),
+        ("unroll8", "sum", 1000, OUT, ["finish"], False),
+        *[(method, "sum", 1000, {}, [], False) for method in ("last_block", "unroll8")],
+        *[("last_block", name, 1000, {}, [], False) for name in ("var", "prod")],
+    ],
+)
+def test_a_run_ends_with_what_the_reduction_asks_for(method, reduction, n, options, end, counts):
+    plan = schedule(method, n, DOUBLES, reduction, **options)
+    assert plan.works("end") == end
+    assert ("count" in plan.parts) == counts
+    assert plan.result == "out" or "out" not in options
 
 
 @pytest.mark.parametrize("limit", [NO_LIMIT, 2**20])
@@ -399,100 +381,6 @@ def test_a_result_that_is_the_state_is_stored_by_the_last_block(reduction, limit
     narrow = ("float32", "float32", False)
     plan = schedule("last_block", 1000, narrow, reduction, out=True)
     assert plan.works("end") == ["finish"]
-
-
-@pytest.mark.parametrize("method", ["bulk", "cluster"])
-@pytest.mark.parametrize("n", [0, 1000])
-def test_what_older_gpus_lack_is_refused_by_name(method, n):
-    for capability, shown in ((75, "7.5"), (80, "8.0"), (89, "8.9")):
-        needed = f"method '{method}' needs a GPU of compute capability 9.0 or later"
-        with pytest.raises(RuntimeError) as raised:
-            schedule(method, n, capability=capability)
-        assert str(raised.value) == f"{needed}; this one has {shown}"
-        schedule("last_block", n, capability=capability)
-    for capability in (0, 90, 100, 121):
-        schedule(method, n, capability=capability)
-
-
-@pytest.mark.parametrize("method", ["bulk", "cluster"])
-def test_a_build_for_older_gpus_says_that_it_is_one(method):
-    with pytest.raises(RuntimeError, match=r"9\.0 or later, and gred was built for earlier"):
-        schedule(method, 1000, capability=90, compiled=False)
-
-
-def test_few_blocks_are_one_cluster_and_many_are_pairs():
-    def clusters(n, multiprocessors=MULTIPROCESSORS, **options):
-        plan = schedule("cluster", n, multiprocessors=multiprocessors, block_size=512, **options)
-        (step,) = plan.chain("piece")
-        return step.grid, step.cluster
-
-    a_block = 512 * 8
-    assert clusters(1) == (1, 1)
-    assert clusters(3 * a_block) == (3, 3)
-    assert clusters(8 * a_block) == clusters(64 * a_block) == clusters(64 * a_block, 1) == (8, 8)
-    assert clusters(64 * a_block + 1) == (66, 2)
-    assert clusters(2**40) == (264, 2)
-    assert clusters(2**40, 1) == (2, 2)
-    assert clusters(2**40, 17) == (34, 2)
-
-
-def chosen(nbytes, kind=("float32", "float32", True), **options):
-    """Name the rung that takes the default's place: one has a ring, which is large."""
-    n = nbytes // np.dtype(kind[0]).itemsize
-    options = {"automatic": True, "capability": 90, **options}
-    step, *_ = (s for s in schedule("last_block", n, kind, **options).steps if s.work == "pass")
-    return "bulk" if step.shared > STAGES else "last_block"
-
-
-def test_the_default_is_the_rung_that_is_fastest_on_the_device():
-    for kind in (("float32", "float32", True), ("int32", "int64", True)):
-        assert [chosen(n, kind) for n in (2**16, 2**29, 2**32)] == ["last_block"] * 2 + ["bulk"]
-    n = 2**32
-    assert chosen(n, capability=80) == chosen(n, capability=0) == "last_block"
-    assert chosen(n, automatic=False) == "last_block"
-    for given, accumulator in (("int8", "int64"), ("int32", "float64"), ("complex64",) * 2):
-        assert chosen(n, (given, accumulator, True)) == "last_block"
-    for other in ({"layout": "strided"}, {"reduction": "argmax"}, {"on_device": False}):
-        assert chosen(n, **other) == "last_block"
-    assert schedule("last_block", 0, automatic=True, capability=90).steps == []
-
-
-KIB = 1 << 10
-WIDTHS = {"int8": 1, "int16": 2, "float32": 4, "float64": 8, "complex128": 16}
-
-
-def launched(dtype, nbytes, capability=90):
-    """Give threads a block and blocks of the default's only launch, or of its first."""
-    kind = (dtype, "int64" if dtype.startswith("int") else dtype, True)
-    options = {"automatic": True, "capability": capability}
-    plan = schedule("last_block", nbytes // WIDTHS[dtype], kind, **options)
-    step = next(s for s in plan.steps if s.work == "pass")
-    return step.block, step.grid
-
-
-@pytest.mark.parametrize("dtype", WIDTHS)
-def test_the_defaults_shape_grows_with_the_bytes(dtype):
-    """One block as long as that is quicker on every GPU, then several, as one of 9.0 wants them."""
-    width = WIDTHS[dtype]
-    alone = 16 * KIB if width == 1 else 64 * KIB if width == 2 else 128 * KIB
-    for capability in (0, 75, 90):
-        assert launched(dtype, 16, capability) == (256, 1)
-        assert launched(dtype, 16 * KIB, capability) == (256, 1)
-        assert launched(dtype, alone, capability)[1] == 1
-    blocks = [launched(dtype, size * KIB)[1] for size in (1, 512, 1024, 4096, 64 * KIB)]
-    assert blocks == sorted(blocks)
-    assert blocks[1] >= 32
-
-
-def test_where_nothing_was_measured_the_default_has_its_methods_shape():
-    assert launched("float32", 1024 * KIB, capability=80) == (512, 16)
-    assert launched("float32", 1024 * KIB, capability=90) == (256, 64)
-
-
-def test_the_ring_of_bulk_copies_fits_what_every_block_may_have():
-    for block in (32, 256, 1024):
-        (step,) = schedule("bulk", 2**40, block_size=block).chain("piece")
-        assert STAGES < step.shared <= SHARED_MAX
 
 
 def test_nothing_needs_one_state():

@@ -18,7 +18,6 @@ from inputs import EVERY_KIND, OPS, block_sizes, exact, methods_on, reduce, show
 from level import fails, stays_level
 from numpy.lib.stride_tricks import sliding_window_view
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, agrees, truth
-from thin import chosen
 
 import gred
 from gred import _core
@@ -445,42 +444,6 @@ def test_any_view_is_right(views, method):
     assert agrees(gred.sum(mine, method=method), truth("sum", x))
     if x.size:
         assert agrees(gred.max(mine, method=method), truth("max", x))
-
-
-# ---- little room ----
-
-
-@pytest.mark.parametrize("limit", [1, 100, 1024, 4096, 2**20])
-def test_with_little_workspace_arrays_go_in_pieces(limit):
-    x = np.random.default_rng(7).integers(-100, 100, (60, 211)).astype(np.int16)
-    pairs = ((x, x), (x.T[::2], x.T[::2]), (SimulatedArray(x)[:, ::3], x[:, ::3]))
-    every = itertools.product(chosen(RUNGS, limit), pairs, ("sum", "min"))
-    with gred.workspace_limit(limit):
-        for method, (mine, theirs), op in every:
-            got = reduce(op, mine, method=method, device="simulated")
-            assert agrees(got, truth(op, theirs)), f"{op} by {method}"
-
-
-def test_the_workspace_limit_ends_with_its_with_block():
-    with gred.workspace_limit(4096), gred.workspace_limit(2**20):
-        assert gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
-    with pytest.raises(ZeroDivisionError), gred.workspace_limit(4096):
-        raise ZeroDivisionError
-    assert gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
-
-
-@pytest.mark.parametrize("integer", [np.int16, np.uint64, np.int64, np.array])
-def test_a_workspace_limit_may_be_an_integer_of_numpys(integer):
-    with gred.workspace_limit(integer(4096)):
-        assert gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
-
-
-@pytest.mark.parametrize(
-    "limit", [0, -1, "x", 1.5, None, 2**70, True, np.True_, np.int8(-1), np.ones(2)], ids=shown
-)
-def test_what_is_no_workspace_limit_is_refused(limit):
-    with pytest.raises((TypeError, ValueError, OverflowError)):
-        gred.workspace_limit(limit)
 
 
 def test_complex_arrays_lie_on_the_simulated_device_too():
