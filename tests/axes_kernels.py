@@ -201,18 +201,15 @@ def rows_anywhere(draw):
 
 
 def reduced(name, x, place, axis, seed=0, **options):
-    """Reduce an array that lies there, by threads in some order."""
     with gred.thread_order("shuffled", seed):
         return to_host(quietly(name, laid_out(x, place), axis=axis, **options))
 
 
 def takes(name, axis):
-    """Tell whether there is such a reduction along these axes."""
     return name not in PLACES or not isinstance(axis, tuple)
 
 
 def wrong(name, view, axis, place, seed=0, **options):
-    """Reduce a view where it lies on a device; say what is wrong with it."""
     options = {"axis": axis, "keepdims": False, **options}
     with np.errstate(all="ignore"), gred.thread_order("shuffled", seed):
         got = to_host(quietly(name, laid_out(view, place), **options))
@@ -249,11 +246,9 @@ class Kernels:
             yield request.param
 
     def drawn(self, dtype, shape, turn):
-        """Draw an array, as the family is to meet it."""
         return integers(dtype, shape)
 
     def viewed(self, view, dtype, shape, turn):
-        """Draw an array in a layout."""
         return self.views[view](integers(dtype, shape))
 
     @everywhere
@@ -268,7 +263,6 @@ class Kernels:
         )
 
     def some(self, every, *of):
-        """Choose some, where there are many."""
         return chosen(every, *of) if len(every) > 100 else every
 
     @everywhere

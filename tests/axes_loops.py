@@ -244,7 +244,6 @@ def pages() -> None:
 
 
 def alignments() -> None:
-    """Every offset in bytes."""
     for dtype in EVERY_TYPE:
         memory = np.zeros(700 * dtype.itemsize + 64, np.uint8)
         for offset in chosen(range(0, 64, 1 if dtype.itemsize <= 4 else 3), dtype):
@@ -255,7 +254,6 @@ def alignments() -> None:
 
 
 def bits() -> None:
-    """What threads might share otherwise."""
     random = np.random.default_rng(9)
     for shape in ((70_000, 9), (9, 70_000), (3000, 300), (60, 4000, 7), (200_000, 2), (12, 30_000)):
         x = random.normal(size=shape).astype(np.float32)

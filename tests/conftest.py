@@ -209,7 +209,6 @@ def library(request):
 
 @pytest.fixture
 def writing(library):
-    """Give each whose arrays can be written."""
     if not library.writes:
         pytest.skip(f"{library.module}'s arrays are never written")
     return library

@@ -47,7 +47,6 @@ def _whole_axes(block, *, large=0, alone=0, **fields) -> dict[str, int]:
 
 @contextlib.contextmanager
 def forced(kernels: str, name) -> Iterator[None]:
-    """Have work shared so for a while."""
     force(CONFIGURATIONS[kernels][name])
     try:
         yield

@@ -113,7 +113,6 @@ def check_mean(x: np.ndarray) -> None:
 
 
 def check(name: str, x: np.ndarray, **options) -> None:
-    """Hold a result against the truth, and note it."""
     got = quietly(name, x, **options)
     for value in got if isinstance(got, tuple) else (got,):
         note(value)
@@ -402,7 +401,6 @@ CHECKS: dict[str, Callable[[], None]] = {
 
 
 def report(checks: dict[str, Callable[[], None]], names: Sequence[str]) -> None:
-    """Run some checks, or all."""
     print(gred.explain(np.ones(3)).array.split(" by ")[1].split()[0])
     for name in names or checks:
         checks[name]()

@@ -203,7 +203,6 @@ def alone(value: np.ndarray, place: int, to: np.dtype) -> np.generic:
 
 
 def values_of(dtype: np.dtype) -> np.ndarray:
-    """Numbers of all magnitudes, and the ends."""
     if dtype in INTEGERS:
         random = whole_numbers(dtype, 40, 9)
         return random if dtype.kind == "b" else np.append(random, [np.iinfo(dtype).min, 0])

@@ -74,7 +74,6 @@ def hostile(examples):
 
 
 def mostly(good, *others):
-    """Draw from the first most of the time."""
     return st.one_of(*[good] * 6 * len(others), *others)
 
 

@@ -23,7 +23,6 @@ def about(name, x, mean, axis, ddof=0, shown=None):
 
 
 def turned(*shape):
-    """Yield an array and its mask, as they lie, transposed, and backwards."""
     x, mask = RANDOM.normal(size=shape), RANDOM.random(shape) > 0.4
     yield from ((x, mask), (x.T, mask.T), (x[::-1, :, ::-2], mask[::-1, :, ::-2]))
 

@@ -64,7 +64,6 @@ def is_right(name, got, x, axis) -> bool:
 
 
 def layouts(dtype):
-    """List shapes with strides, and the axis along which they are reduced."""
     size = dtype.itemsize
     for (count, length), step, gap in itertools.product(ROWS, STEPS, (0, 1, 3)):
         n = max(1, length // size)

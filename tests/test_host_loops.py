@@ -23,7 +23,6 @@ BEST = gred.explain(np.ones(3)).array.split(" by ")[1].split()[0]
 
 
 def run(program: Path, *checks: str, options=(), **environment: str) -> list[str]:
-    """Run checks in a process of their own; return the instructions, and a digest a check."""
     done = subprocess.run(
         [sys.executable, *options, program, *checks],
         env={**os.environ, **environment},

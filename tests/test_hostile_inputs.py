@@ -43,7 +43,6 @@ class Anything:
 
 
 def returned():
-    """Draw what a method returns."""
     capsule = st.sampled_from((OLD, NEW)).map(lambda name: Offering(capsule_of(X, name)))
     pairs = st.tuples(numbers | junk, numbers | junk)
     return st.one_of(capsule, capsule, st.just((CPU, 0)), pairs, junk)
@@ -167,8 +166,6 @@ def test_recursion_through_an_argument_is_a_recursion_error(methods, call):
 
 
 class Resizes:
-    """Resizes an array when it is asked for what it is."""
-
     def __init__(self, array, shape=()):
         self.array = array
         self.shape = shape

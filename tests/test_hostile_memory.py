@@ -236,8 +236,6 @@ sound, entries = st.fixed_dictionaries(sound_entries), st.fixed_dictionaries(any
 
 
 class Offer:
-    """An object with an interface."""
-
     def __init__(self, interface):
         self.__cuda_array_interface__ = interface
 

@@ -63,7 +63,6 @@ NUMBERS = range(1, 8)
 
 
 def hole_above(number, line):
-    """Give the exercise's few lines before one that it is at fault in."""
     return gred.lab.exercise(number).source.splitlines()[max(0, line - 9) : line]
 
 

@@ -73,7 +73,6 @@ __global__ void total(const int *in, int *out, size_t n)
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
-    """Compile each of the sources once."""
     folder = tmp_path_factory.mktemp("plain")
     sources = {"tree": TREE, "types": TYPES, "atomic": ATOMIC}
     paths = {name: saved(folder, source, f"{name}.cu") for name, source in sources.items()}

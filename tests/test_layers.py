@@ -34,7 +34,6 @@ BELOW = {  # what each directory may include beside itself
 
 
 def sources():
-    """Read every file of csrc/ and kernels/, by its path from there."""
     return {
         path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
         for folder in ("csrc", "kernels")
@@ -44,7 +43,6 @@ def sources():
 
 
 def place(path):
-    """Tell what a path lies in: a directory of csrc/, or kernels."""
     return path.removeprefix("csrc/").split("/")[0]
 
 

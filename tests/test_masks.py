@@ -22,7 +22,6 @@ def initial(name, value=1):
 
 
 def numbers(dtype, shape, *, nan=False):
-    """Fill an array with a few values, some of them equal, some NaN."""
     x = (np.arange(np.prod(shape)) ** 2 % 13 - 3).astype(dtype).reshape(shape)
     if nan and dtype.kind in "fc":
         x.reshape(-1)[5::11] = np.nan

@@ -137,7 +137,6 @@ def test_every_type_becomes_every_other_as_in_numpy(place, way, op):
 
 
 def every_position(device, method, op, filler, special):
-    """Put one special element at positions of 257, and reduce by the smallest blocks."""
     for position in chosen(range(257), method, op, filler):
         array = np.full(257, filler)
         array[position] = special

@@ -22,7 +22,6 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 def ranks(n, program=(PROGRAM,)):
-    """Run a program with so many ranks, on this machine."""
     return subprocess.run(
         [MPIEXEC, "-n", str(n), sys.executable, *map(str, program)],
         capture_output=True,

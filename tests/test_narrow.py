@@ -20,12 +20,10 @@ every_type = pytest.mark.parametrize("dtype", NARROW, ids=str)
 
 
 def ends(dtype):
-    """Give the least and the greatest value of a type."""
     return (0, 1) if dtype == np.bool_ else (np.iinfo(dtype).min, np.iinfo(dtype).max)
 
 
 def drawn(dtype, n, seed):
-    """Draw n values of a type's whole range."""
     least, greatest = ends(dtype)
     values = np.random.default_rng(seed).integers(least, greatest, n, endpoint=True)
     return values.astype(dtype)

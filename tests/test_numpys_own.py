@@ -72,7 +72,6 @@ there = pytest.mark.skipif(
 
 
 def run(arguments, plugin, folder):
-    """Run pytest on NumPy's tests, and return its report."""
     command = [sys.executable, "-m", "pytest", "-q", "-rf", "-p", "no:cacheprovider", "--tb=short"]
     command += ["--assert=plain"]  # which compiles no test anew
     command += ["-c", os.devnull, "--rootdir", str(NUMPY), *(["-p", plugin] if plugin else [])]
@@ -94,7 +93,6 @@ def run(arguments, plugin, folder):
 
 
 def failed(report):
-    """Name the tests that failed, as pytest takes them in the same folder."""
     return re.findall(r"^(?:FAILED|ERROR) (\S+::.*?)(?: - |$)", report, re.MULTILINE)
 
 

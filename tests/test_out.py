@@ -26,7 +26,6 @@ def plain(name, dtype, n):
 
 
 def right_of(name, x, **options):
-    """Give the truth, whichever reduction it is."""
     return (truth if name in OPS else answer)(name, x, **options)
 
 

@@ -23,13 +23,10 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture
 def command(command):
-    """Run `python -m gred show`, as the fixture of all commands does."""
     return functools.partial(command, "show")
 
 
 class Picture:
-    """An SVG document, read again."""
-
     def __init__(self, rung, n=32, block=32, x=None, small=False):
         x = np.arange(1, n + 1, dtype=np.int64) if x is None else x
         self.told = gred.accesses(x, method=rung, block_size=block)

@@ -22,8 +22,6 @@ PARTS = ("machine", "ladder", "plots", "figures", "axes", "exact", "versus", "ro
 
 @pytest.fixture
 def report(benchmarks, monkeypatch, capsys):
-    """Run the report: its status, and what it says."""
-
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["report.py", *map(str, arguments)])
         try:

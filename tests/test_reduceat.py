@@ -34,7 +34,6 @@ WAYS = [
 
 @pytest.fixture(params=WAYS)
 def place(request):
-    """Give a device, on which work is shared in one of its ways."""
     device, sharing = request.param
     with forced("segments", sharing):
         yield device
@@ -52,7 +51,6 @@ def numpys(op, x, offsets, **options):
 
 
 def check(place, op, x, offsets, **options):
-    """Reduce an array of the host's on a device, and compare with NumPy."""
     same(gred.reduceat(op, x, offsets, **on(place), **options), numpys(op, x, offsets, **options))
 
 

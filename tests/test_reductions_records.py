@@ -24,7 +24,6 @@ X = np.array([[3.0, np.nan, 1.0], [9.0, -8.0, np.nan]])
 
 
 def described(a, *arguments, **options):
-    """Describe, and look at no warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return gred.describe(a, *arguments, **options)

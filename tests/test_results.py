@@ -29,7 +29,6 @@ X = np.arange(1, 61, dtype=np.float32).reshape(3, 4, 5) % 23
 
 
 def check(result, expected):
-    """Hold a result on the device against NumPy's: kind, shape, type and values."""
     assert isinstance(result, gred.DeviceArray)
     assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
     np.testing.assert_array_equal(to_host(result), expected)

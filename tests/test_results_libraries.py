@@ -62,7 +62,6 @@ def allocate(prototype, out, context, set_error):
 
 @ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.py_object))
 def take(address, out):
-    """Make the tensor an object of the library's."""
     if "untaken" in plan:
         return -1
     made = Library(tensors.pop(address))
@@ -160,7 +159,6 @@ entered: list = []  # devices that were made current, and None where that ended
 
 @contextlib.contextmanager
 def current(number):
-    """Make a library's device current."""
     entered.append(number)
     yield
     entered.append(None)

@@ -101,7 +101,6 @@ def test_the_first_of_equals_is_found_in_every_layout(place, name, layout):
 
 
 def filled(dtype, shape, *, nan=False) -> np.ndarray:
-    """Fill an array with a few values, some of them equal, and perhaps some NaN."""
     x = (np.arange(np.prod(shape)) ** 2 % 13 - 3).astype(dtype).reshape(shape)
     if nan and x.dtype not in INTEGERS:
         x.reshape(-1)[5::11] = np.nan

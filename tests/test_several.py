@@ -19,7 +19,6 @@ typed = pytest.mark.parametrize("dtype", REALS, ids=str)
 
 
 def on_devices(parts):
-    """Lay arrays on the simulated device."""
     return [SimulatedArray(part) for part in parts]
 
 

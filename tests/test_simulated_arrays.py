@@ -18,6 +18,7 @@ from inputs import EVERY_KIND, OPS, block_sizes, exact, methods_on, reduce, show
 from level import fails, stays_level
 from numpy.lib.stride_tricks import sliding_window_view
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, agrees, truth
+from test_rows import OF_CUBES
 
 import gred
 from gred import _core
@@ -38,8 +39,6 @@ def the_next_call_is_right():
 
 
 class Offer:
-    """An object with an interface and nothing more."""
-
     def __init__(self, interface, memory=None):
         self.__cuda_array_interface__ = interface
         self.memory = memory
@@ -82,17 +81,7 @@ def test_memory_of_no_size_is_refused(nbytes):
 
 # ---- types, layouts, methods ----
 
-LAYOUTS = {
-    "C order": lambda x: x,
-    "transposed": lambda x: x.T,
-    "every other": lambda x: x[::2, ::3, ::2],
-    "an inner part": lambda x: x[1:3, 2:4, 1:],
-    "backwards": lambda x: x[::-1, :, ::-1],
-    "backwards, every other": lambda x: x[::-2, ::-1, ::-3],
-    "one column": lambda x: x[:, 3, 2],
-    "one element": lambda x: x[1:2, 2:3, 3:4],
-}
-every_layout = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
+every_layout = pytest.mark.parametrize("layout", OF_CUBES.values(), ids=OF_CUBES.keys())
 
 
 @every_type
@@ -173,7 +162,6 @@ FLOAT = "<f4"
 
 
 def at(*shape, strides=None, **more):
-    """Give a shape, with no strides unless there are some, and other entries."""
     return {"shape": shape, "strides": strides, **more}
 
 
@@ -423,7 +411,6 @@ def test_simulated_arrays_leave_references_and_memory_flat():
 
 @st.composite
 def views(draw):
-    """Draw a view of a simulated array together with NumPy's."""
     shape = draw(st.lists(st.integers(1, 7), max_size=4).map(tuple))
     dtype = draw(st.sampled_from(EVERY_TYPE))
     x = (np.arange(np.prod(shape, dtype=int)) % 11).astype(dtype).reshape(shape)

@@ -11,8 +11,6 @@ import gred
 
 
 class CudaStream:
-    """An object of the CUDA stream protocol."""
-
     def __init__(self, answer):
         self.answer = answer
 

@@ -241,7 +241,6 @@ several = pytest.mark.skipif(gred.threads() < 2, reason="one thread is all there
 
 @pytest.fixture
 def threads():
-    """gred.threads, and what it was at the end."""
     before = gred.threads()
     yield gred.threads
     assert gred.threads(before) == before

@@ -80,7 +80,6 @@ def test_few_blocks_are_one_cluster_and_many_are_pairs(n, multiprocessors, expec
 
 
 def chosen(nbytes, kind=("float32", "float32", True), **options):
-    """Name the rung that takes the default's place: one has a ring, which is large."""
     n = nbytes // np.dtype(kind[0]).itemsize
     options = {"automatic": True, "capability": 90, **options}
     step, *_ = (s for s in schedule("last_block", n, kind, **options).steps if s.work == "pass")

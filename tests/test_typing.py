@@ -110,7 +110,6 @@ def stubbed_reductions():
 
 
 def named(arguments):
-    """Map parameters to their defaults, or to `...`."""
     given = [*arguments.args[1:], *arguments.kwonlyargs]
     defaults = [..., *map(ast.literal_eval, (*arguments.defaults, *arguments.kw_defaults))]
     return dict(zip([one.arg for one in given], defaults, strict=True))

@@ -24,7 +24,6 @@ def build(target: Path, *words, compiler=C_COMPILER, standard="c11") -> str:
 
 
 def library(target: Path, *words, **options) -> ctypes.CDLL:
-    """Compile a library, and load it."""
     problem = build(target, "-O2", "-fPIC", "-shared", *words, "-lpthread", **options)
     assert not problem, problem
     return ctypes.CDLL(str(target))
