@@ -179,17 +179,14 @@ def guards() -> None:
                 (memory[:nbytes], bits[:length]),
                 (memory[memory.size - nbytes :], bits[bits.size - length :]),
             ):
-                view, mask = x.view(dtype)[::stride], shown.view(bool)[::mask_stride]
-                view[:] = whole_numbers(dtype, n, n)
+                mask = shown.view(bool)[::mask_stride]
                 mask[:] = np.arange(n) % 3 > 0
-                check(view)
-                check(view, mask)
-                check(view[::-1], mask[::-1])
-                if dtype.kind != "V":
-                    turned = view.view(dtype.newbyteorder())
-                    turned[:] = whole_numbers(dtype, n, n)
-                    check(turned)
-                    check(turned, mask)
+                for order in (dtype, dtype.newbyteorder())[: 1 + (dtype.kind != "V")]:
+                    view = x.view(order)[::stride]
+                    view[:] = whole_numbers(dtype, n, n)
+                    check(view)
+                    check(view, mask)
+                    check(view[::-1], mask[::-1])
 
 
 # ---- conversions ----

@@ -55,10 +55,8 @@ def test_every_place_in_a_batch_counts(dtype, device):
     for at in chosen(map(int, places), dtype):
         x[at], y[at] = greatest, least
         on_device, other = there(x, device), there(y, device)
-        assert gred.argmax(on_device) == at
-        assert gred.argmin(other) == at
-        assert gred.max(on_device) == greatest
-        assert gred.min(other) == least
+        assert gred.argmax(on_device) == gred.argmin(other) == at
+        assert (gred.max(on_device), gred.min(other)) == (greatest, least)
         assert gred.minmax(on_device) == (least, greatest)
         assert gred.count_nonzero(on_device) == (1 if least == 0 else n)
         assert gred.sum(on_device) == least * (n - 1) + greatest
