@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from inputs import EVERY_KIND, OPS, block_sizes, exact, methods_on, reduce, shown, takes
 from level import fails, stays_level
 from numpy.lib.stride_tricks import sliding_window_view
-from reference import BFLOAT16, COMPLEX, EVERY_TYPE, agrees, truth
+from reference import BFLOAT16, EVERY_TYPE, agrees, truth
 from test_rows import OF_CUBES
 
 import gred
@@ -129,19 +129,6 @@ def test_simulated_arrays_are_never_written(method):
             reduce(op, view, method=method)
             gred.kernel_time(view, op, method=method, samples=1, warmup=0, cold=False)
     np.testing.assert_array_equal(array.get(), x)
-
-
-def test_initial_where_and_dtype_go_with_simulated_arrays():
-    array = SimulatedArray(X)
-    mask = X % 3 == 0
-    assert gred.sum(array, initial=5) == X.sum() + 5
-    assert gred.sum(array, where=mask) == X[mask].sum()
-    assert gred.mean(array.T, where=mask.T) == X[mask].mean()
-    assert gred.max(array, where=mask, initial=-1) == 60
-    assert gred.sum(array, dtype=np.int8) == np.sum(X, dtype=np.int8)
-    assert gred.sum(SimulatedArray(X[:0])) == 0
-    with pytest.raises(ValueError, match="empty"):
-        gred.max(SimulatedArray(X[:0]))
 
 
 def test_a_simulated_array_is_reduced_on_its_device():
@@ -324,20 +311,14 @@ def test_freed_memory_is_refused():
 
 def test_memory_that_vanishes_while_it_is_described_is_refused_or_kept():
     class Vanishing:
-        def __init__(self):
-            self.array = SimulatedArray(np.ones(1000))
+        array = SimulatedArray(np.ones(1000))
 
         @property
         def __cuda_array_interface__(self):
-            return self.array.__cuda_array_interface__ | {"version": Index(self)}
-
-    class Index(int):
-        def __new__(cls, owner):
-            return int.__new__(cls, 3)
-
-        def __init__(self, owner):
-            del owner.array
+            interface = Vanishing.array.__cuda_array_interface__
+            del Vanishing.array
             gc.collect()
+            return interface
 
     with pytest.raises(REFUSED):
         gred.sum(Vanishing())
@@ -349,30 +330,27 @@ def test_memory_stays_while_it_is_reduced():
     Where that comes too early the array is refused, and it is dropped a little later.
     """
     x, pause, kept = np.ones(600_000, np.int32), 0.0, 0
-    for _ in range(300):
-        arrays, results = [SimulatedArray(x)], []
-        offer = Offer(arrays[0].__cuda_array_interface__)
-        began = threading.Event()
 
-        def work(offer=offer, results=results, began=began):
-            began.set()
-            try:
-                results.append(gred.sum(offer, method="neighbored"))
-            except REFUSED:
-                results.append(None)
+    def work(offer, began):
+        began.set()
+        try:
+            return gred.sum(offer, method="neighbored")
+        except REFUSED:
+            return None
 
-        thread = threading.Thread(target=work)
-        thread.start()
-        began.wait()
-        time.sleep(pause)
-        in_time = not results
-        arrays.clear()
-        thread.join()
-        assert results in ([600_000], [None])
-        kept += results == [600_000] and in_time
-        if kept == 3:
-            break
-        pause = pause + 1e-3 if results == [None] else pause / 2
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(300):
+            array, began = SimulatedArray(x), threading.Event()
+            running = pool.submit(work, Offer(array.__cuda_array_interface__), began)
+            began.wait()
+            time.sleep(pause)
+            in_time = not running.done()
+            del array
+            assert running.result() in (600_000, None)
+            kept += running.result() is not None and in_time
+            if kept == 3:
+                break
+            pause = pause + 1e-3 if running.result() is None else pause / 2
     assert kept
 
 
@@ -431,11 +409,3 @@ def test_any_view_is_right(views, method):
     assert agrees(gred.sum(mine, method=method), truth("sum", x))
     if x.size:
         assert agrees(gred.max(mine, method=method), truth("max", x))
-
-
-def test_complex_arrays_lie_on_the_simulated_device_too():
-    for dtype in COMPLEX:
-        z = (X + 1j * X[::-1]).astype(dtype)
-        assert gred.sum(SimulatedArray(z).T) == z.sum()
-        with pytest.raises(TypeError, match="complex"):
-            gred.sum(SimulatedArray(z), method="unroll8")
