@@ -52,8 +52,7 @@ def test_the_tail_beyond_the_last_whole_data_block_counts(device, rung):
             assert got == tail, f"block_size {block_size}"
 
 
-BIG = 2**32 + 12345
-PERIOD = 1_000_003
+BIG, PERIOD = 2**32 + 12345, 1_000_003
 GIANT_METHODS = ("halving", "interleaved", "unroll8", "shared_modulo", "shared_grid_stride")
 GIANT_METHODS += ("shuffle_vector", "atomic", "last_block", "cooperative", "cub")
 
@@ -139,13 +138,12 @@ def test_the_input_is_never_written(device, method, op):
     for given, itself in chosen(every, op, method, device):
         dtype = given if itself else None
         array = np.arange(1, 3001).astype(given)
-        before = array.tobytes()
-        reduce(op, array, method=method, device=device, dtype=dtype)
-        options = {"method": method, "device": device, "dtype": dtype}
+        before, options = array.tobytes(), {"method": method, "device": device, "dtype": dtype}
+        reduce(op, array, **options)
         gred.kernel_time(array, op, samples=2, warmup=0, cold=False, **options)
         assert array.tobytes() == before
         array.setflags(write=False)
-        reduce(op, array, method=method, device=device, dtype=dtype)
+        reduce(op, array, **options)
         assert array.tobytes() == before
 
 
