@@ -196,8 +196,8 @@ def test_the_parts_of_the_compiler_are_of_one_version_that_the_least_driver_runs
     versions = dict(wheel.split("==") for wheel in wheels.WHEELS)
     least = "{}.{}.".format(*wheels.VERSION)
     assert all(version.startswith(least) for version in versions.values())
-    of_compiler = ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt")
-    assert len({versions[name] for name in of_compiler}) == 1
+    names = ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt")
+    assert len({versions[name] for name in names}) == 1
     assert str(wheels.FOLDER) == f"nvidia/cu{wheels.VERSION[0]}"
 
 
@@ -237,34 +237,19 @@ def test_a_build_without_nvcc_says_why(building, environment, driver, why):
     assert re.fullmatch(why, building("toolkit").without_nvcc(environment, driver))
 
 
-@pytest.fixture
-def fake_nvcc(tmp_path):
-    nvcc = tmp_path / "home" / "bin" / "nvcc"
-    nvcc.parent.mkdir(parents=True)
-    nvcc.touch(mode=0o755)
-    return nvcc
-
-
-@pytest.mark.parametrize("name", ["CUDA_HOME", "CUDA_PATH", "PATH"])
-def test_a_toolkit_is_found_where_it_is_named(building, fake_nvcc, name):
-    folder = fake_nvcc.parent if name == "PATH" else fake_nvcc.parent.parent
-    named, find = {name: str(folder)}, building("toolkit").find_nvcc
-    assert find(named) == fake_nvcc
-    assert find(named | {"GRED_CUDA_ARCHS": "none"}) is None
-    assert find(named | {"GRED_SANITIZE": "1"}) is None
-
-
 @pytest.mark.parametrize("names", [["CUDA_HOME"], ["CUDA_PATH"], ["PATH"], ["CUDA_PATH", "PATH"]])
-def test_the_laboratory_takes_the_nvcc_that_a_build_takes(building, tmp_path, names):
+def test_a_toolkit_is_found_where_it_is_named_and_by_the_laboratory_too(building, tmp_path, names):
     environment = {"PATH": str(tmp_path)}
     for name in names:
         program = tmp_path / name / "bin" / "nvcc"
         program.parent.mkdir(parents=True)
         program.touch(0o755)
         environment[name] = str(program.parent if name == "PATH" else program.parent.parent)
-    found = lab_nvcc.find(environment, [])
-    assert found == building("toolkit").toolkit_nvcc(environment)
-    assert found == tmp_path / names[0] / "bin" / "nvcc"
+    toolkit, expected = building("toolkit"), tmp_path / names[0] / "bin" / "nvcc"
+    assert lab_nvcc.find(environment, []) == toolkit.toolkit_nvcc(environment) == expected
+    assert toolkit.find_nvcc(environment) == expected
+    for left_out in ({"GRED_CUDA_ARCHS": "none"}, {"GRED_SANITIZE": "1"}):
+        assert toolkit.find_nvcc(environment | left_out) is None
 
 
 def test_the_laboratory_takes_nvcc_of_wheels_last(building, tmp_path, monkeypatch):
