@@ -12,7 +12,7 @@ from reference import agrees, truth
 from samples import all_right, wrong
 from test_simulated_arrays import RUNGS
 from thin import chosen
-from truths import NAMES
+from truths import NAMES, PLACES
 
 import gred
 from gred.testing import SimulatedArray
@@ -26,13 +26,12 @@ def drawn(n, dtype):
     return np.random.default_rng(n).integers(-100, 100, n).astype(dtype)
 
 
-@every_limit
-@pytest.mark.parametrize("dtype", ["f8", ">f8", "i2", "c8"])
-@pytest.mark.parametrize("name", NAMES)
-def test_places_and_states_are_the_arrays_and_not_the_pieces(name, dtype, limit):
-    """However it lies, and whatever a mask hides."""
+every_type = pytest.mark.parametrize("dtype", ["f8", ">f8", "i2", "c8"])
+
+
+def check_pieces(name, dtype, limit, lengths):
+    """Reduce arrays however they lie, and whatever a mask hides."""
     more = {"initial": 1} if name in ("nanmin", "nanmax") else {}
-    lengths = LENGTHS if name.startswith("arg") else LENGTHS[1::2]
     with gred.workspace_limit(limit):
         for n in lengths:
             x, shown = drawn(n, dtype), np.random.default_rng(n + 1).random(n) < 0.4
@@ -40,6 +39,20 @@ def test_places_and_states_are_the_arrays_and_not_the_pieces(name, dtype, limit)
             found = [wrong(name, view, view, device="simulated") for view in (x, x[::-1], x[::2])]
             found.append(wrong(name, x, x, device="simulated", where=shown, **more))
             all_right(found)
+
+
+@every_limit
+@every_type
+@pytest.mark.parametrize("name", PLACES)
+def test_positions_are_the_arrays_and_not_the_pieces(name, dtype, limit):
+    check_pieces(name, dtype, limit, LENGTHS)
+
+
+@every_limit
+@every_type
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in PLACES])
+def test_states_of_pieces_are_merged(name, dtype, limit):
+    check_pieces(name, dtype, limit, LENGTHS[1::2])
 
 
 @every_limit

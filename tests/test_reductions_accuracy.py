@@ -83,8 +83,11 @@ DATA = {
 }
 
 
-@pytest.mark.parametrize("dtypes", [FLOATS, COMPLEX], ids=["real", "complex"])
-@pytest.mark.parametrize("data", DATA.values(), ids=DATA.keys())
+@pytest.mark.parametrize(
+    ("data", "dtypes"),
+    itertools.product(DATA.values(), (FLOATS, COMPLEX)),
+    ids=[f"{data}, {kind}" for data in DATA for kind in ("real", "complex")],
+)
 def test_variances_are_within_chans_bound(data, dtypes, device):
     """The variance of complex numbers is that of both parts together, and real."""
     lengths = LENGTHS[:-1] if device == "simulated" else LENGTHS

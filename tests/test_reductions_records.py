@@ -101,7 +101,7 @@ PLACES = (
 )
 
 
-@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf], ids=["nan", "inf", "minus inf"])
 def test_nan_is_left_out_and_infinities_are_not_wherever_they_are(special, device):
     """One infinity is the sum and the mean, however far the elements are apart."""
     for dtype in (np.float64, np.float32, np.float16):
