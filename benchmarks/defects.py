@@ -115,7 +115,7 @@ KERNELS = [
         "Many results are rounded to float16 with ties up, not to even.",
         "(magnitude + odd + 0xfff - (112u << 23)) >> 13",
         "(magnitude + (odd | 1) + 0xfff - (112u << 23)) >> 13",
-        "test_host_loops.py test_host_axes.py test_results.py test_along_axes.py",
+        "test_host_loops.py test_host.py test_results.py test_along_axes.py",
     ),
     Defect(
         "every second element",
@@ -191,7 +191,7 @@ HOST = [
         "A thread that helps keeps the rounding mode of the job before.",
         "    fesetenv(&job->arithmetic);\n",
         "",
-        "test_thread_pool.py",
+        "test_native.py",
     ),
     Defect(
         "warp's barriers",

@@ -54,7 +54,6 @@ def unit(dtype) -> float:
 
 
 def result_of(name: str, dtype, asked=None) -> np.dtype:
-    """Name the type of a reduction's results."""
     return (result_type if name in LADDER else type_of)(name, dtype, asked)
 
 
@@ -112,7 +111,6 @@ def right_along(name, x, axis, *, additions=None, where=True, initial=None, orde
 
 
 def _whole(values) -> bool:
-    """Tell whether all that is finite is integers."""
     finite = np.where(np.isfinite(values), values, 0)
     return bool((finite.real == np.rint(finite.real)).all() and (finite.imag == 0).all())
 
@@ -148,13 +146,11 @@ def wrong_along(name: str, got, x: np.ndarray, axis, *, dtype=None, **options) -
 
 
 def numpys(name):
-    """Give NumPy's function of that name."""
     return np.linalg.norm if name == "norm" else getattr(np, name)
 
 
 @st.composite
 def calls(draw):
-    """Draw a reduction, an array, axes and arguments."""
     name = draw(st.sampled_from(NAMES))
     array = draw(arrays().filter(lambda x: takes(name, x.dtype)))
     options = {"axis": draw(axes_of(array.ndim, name)), "keepdims": draw(st.booleans())}
@@ -196,7 +192,6 @@ def types_for(name, given):
 
 
 def normal(axis, dimensions):
-    """List the axes that are meant."""
     if axis is None:
         return list(range(dimensions))
     axes = axis if isinstance(axis, tuple) else (axis,)
@@ -212,7 +207,6 @@ def rows_of(x, axes):
 
 
 def shape_of(x, axes, keepdims):
-    """Give the results' shape."""
     return tuple(
         1 if k in axes else length for k, length in enumerate(x.shape) if k not in axes or keepdims
     )

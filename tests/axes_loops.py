@@ -20,6 +20,7 @@ from host_loops import (
     ORDERS,
     Guarded,
     additions,
+    at_every_offset,
     expect,
     note,
     random_elements,
@@ -219,10 +220,9 @@ def check_ties(x: np.ndarray) -> None:
     for first in {0, 1, rows // 3, rows - 2}:
         ties = np.full_like(x, 1)
         for value in (2, 0, *((np.nan,) if x.dtype in FLOATS else ())):
-            ties[first:, :] = value
-            ties[first + 1 :: 3, -1] = 1
-            check("argmax", ties, 0)
-            check("argmin", ties, 0)
+            ties[first:], ties[first + 1 :: 3, -1] = value, 1
+            for name in PLACES:
+                check(name, ties, 0)
 
 
 def pages() -> None:
@@ -244,18 +244,12 @@ def pages() -> None:
 
 
 def alignments() -> None:
-    """Every offset in bytes."""
-    for dtype in EVERY_TYPE:
-        memory = np.zeros(700 * dtype.itemsize + 64, np.uint8)
-        for offset in chosen(range(0, 64, 1 if dtype.itemsize <= 4 else 3), dtype):
-            x = memory[offset : offset + 660 * dtype.itemsize].view(dtype).reshape(20, 33)
-            x[:] = elements(dtype, (20, 33), offset)
-            for name, axis in itertools.product(("sum", "max", "argmin", "var"), (0, 1)):
-                check(name, x, axis)
+    for x in at_every_offset(660):
+        for name, axis in itertools.product(("sum", "max", "argmin", "var"), (0, 1)):
+            check(name, x.reshape(20, 33), axis)
 
 
 def bits() -> None:
-    """What threads might share otherwise."""
     random = np.random.default_rng(9)
     for shape in ((70_000, 9), (9, 70_000), (3000, 300), (60, 4000, 7), (200_000, 2), (12, 30_000)):
         x = random.normal(size=shape).astype(np.float32)
@@ -373,11 +367,10 @@ def runs() -> None:
     """Few results, each in parts for several threads: rows, and what lies between others'."""
     for dtype in chosen(EVERY_TYPE, "runs"):
         x = elements(dtype, (3, 2 * (PARTED + 65)), 7)
-        for name in ("sum", "max", "argmin", "var"):
-            for length in (PARTED, PARTED + 1, 2 * PARTED + 65):
-                check(name, x[:, :length], 1)
-            check(name, x[:, ::2], 1)
-            check(name, x[:, ::-1], 1)
+        views = [x[:, :length] for length in (PARTED, PARTED + 1, 2 * PARTED + 65)]
+        for view in (*views, x[:, ::2], x[:, ::-1]):
+            for name in ("sum", "max", "argmin", "var"):
+                check(name, view, 1)
         for shape in ((80, 5, 130), (1100, 18, 8)):
             y = elements(dtype, shape, 8)
             shown = np.arange(y.size).reshape(shape) % 3 > 0

@@ -1,20 +1,7 @@
-"""Parameters that tests share: each device that may be here, and each method on its devices.
-
-A test that takes `device` runs once a device; with `method`, once for every method of every
-device; with `rung`, once for every method that has block sizes. Without a GPU, of a test's cases
-for it one skips, and says so; the others would only say it again, and are left out.
-
-Of a test's cases run so many that every two values of its parameters meet in one, and once there
-are 60, that every value is in one; a hash chooses them, the same in every run. Of Hypothesis's
-examples, and of what tests and their programs go through, a sixth is tried. `pytest --thorough`
-runs everything. `pytest --sanitized`, for a build with sanitizers, has each value in one, but at
-most 8 cases of a test, a 24th of the rest, and nothing marked `unsanitized`.
+"""Parameters that tests share, and which of their cases run; CONTRIBUTING.md tells of both.
 
 A test marked `gpu_alone` has the GPU's memory to itself: a readers-writer lock among workers keeps
 other tests off it.
-
-Examples of Hypothesis's are the same in every run, too, and may take as long as they like; others
-are drawn by `pytest --hypothesis-profile default`.
 """
 
 import contextlib
@@ -40,14 +27,8 @@ def pytest_addoption(parser):
         ("thorough", "run every case of each test"),
         ("sanitized", "run few cases, and nothing that sanitizers disturb"),
     ):
-        group.addoption(
-            f"--{selection}",
-            action="store_const",
-            const=selection,
-            default="usual",
-            dest="selection",
-            help=text,
-        )
+        options = {"dest": "selection", "default": "usual", "const": selection, "help": text}
+        group.addoption(f"--{selection}", action="store_const", **options)
 
 
 @pytest.hookimpl(trylast=True)
@@ -91,15 +72,12 @@ def runs_here(item):
 
 
 def without_gpu(items):
-    """Keep what runs without a GPU, and of each test's other cases the first."""
-    said = set()
-    kept = []
+    """Keep what runs without a GPU, and of each test's other cases the first, which says so."""
+    first = {}
     for item in items:
-        if runs_here(item) or parametrised(item) not in said:
-            kept.append(item)
         if not runs_here(item):
-            said.add(parametrised(item))
-    return kept
+            first.setdefault(parametrised(item), item)
+    return [item for item in items if runs_here(item) or first[parametrised(item)] is item]
 
 
 def thinned(items):
@@ -231,7 +209,6 @@ def library(request):
 
 @pytest.fixture
 def writing(library):
-    """Give each whose arrays can be written."""
     if not library.writes:
         pytest.skip(f"{library.module}'s arrays are never written")
     return library

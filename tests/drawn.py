@@ -67,7 +67,6 @@ def misaligned(x: np.ndarray) -> np.ndarray:
 
 @st.composite
 def slices(draw, length: int):
-    """Draw any slice of an axis."""
     bounds = st.integers(-length - 1, length + 1) | st.none()
     return slice(draw(bounds), draw(bounds), draw(st.sampled_from([None, 1, 2, 3, -1, -2])))
 
@@ -100,7 +99,6 @@ real_types = st.sampled_from(REAL_TYPES)
 
 @st.composite
 def arrays(draw, types=every_type, **options):
-    """Draw an array of any type, shape, values and layout."""
     dtype, flavour = draw(types), draw(st.sampled_from(FLAVOURS))
     shape = draw(shapes)
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -110,7 +108,6 @@ def arrays(draw, types=every_type, **options):
 
 @st.composite
 def masks(draw, shape: tuple):
-    """Draw a bool array, of any layout, that broadcasts to a shape; or a plain bool."""
     if draw(st.integers(0, 5)) == 0:
         return draw(st.sampled_from([False, np.True_, [True], np.zeros((), bool)]))
     own = [draw(st.sampled_from([1, length])) for length in shape]

@@ -1,9 +1,9 @@
-"""Kernels and launch configurations that tests force.
+"""Kernels and launch configurations that tests force through gred._testing.
 
-A configuration is the numbers of
-each hook that it takes; the C that reads them says what each number means. They are such that
-arrays which the simulated device is quick with meet teams of any size, blocks that split what they
-reduce and blocks that do not, and whatever is left over by each.
+A configuration gives each family that it forces its numbers, in the order of FIELDS; the C that
+reads them says what each means. They are such that arrays which the simulated device is quick with
+meet teams of any size, blocks that split what they reduce and blocks that do not, and whatever is
+left over by each.
 """
 
 from __future__ import annotations
@@ -11,28 +11,42 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-import hooks
+from gred import _testing
 
-MEASURED = {
-    "axes": (0,) * 6,
-    "short_rows": (0,) * 5,
-    "long_rows": (0,) * 10,
-    "segments": (0,) * 7,
-    "tuning": (0,) * 2,
+FIELDS = {
+    "shape": "block data_blocks",
+    "axes": "block threads share blocks staged columns windows large across typed lone alone small",
+    "short_rows": "several staging staged turns threads",
+    "long_rows": "elements bytes block least threads packs waves rounds stacked few",
+    "segments": "block tiling tile share rounds blocks few",
 }
 NO_ROW = 2**32 - 1  # is so long
 NONE = 1 << 31
+LONGEST_SHORT_ROW = 48_000
 
 
-def force(configuration: dict[str, tuple]) -> None:
+def force(configuration: dict[str, tuple[int, ...]]) -> None:
     """Have work shared so from now on; where it says nothing, as measured."""
-    for hook, numbers in (MEASURED | configuration).items():
-        getattr(hooks, f"forced_{hook}")(*numbers)
+    for family, names in FIELDS.items():
+        numbers = configuration.get(family, ())
+        fields = dict(zip(names.split(), numbers, strict=False))
+        if numbers and family == "axes":
+            fields = _whole_axes(**fields)
+        elif numbers and family == "short_rows":
+            fields["longest"] = LONGEST_SHORT_ROW
+        _testing.force(family, fields)
+
+
+def _whole_axes(block, *, large=0, alone=0, **fields) -> dict[str, int]:
+    """Add what tests do not say: blocks of a kind are as large as others, all columns are typed."""
+    large, alone = large or block, alone or block
+    usual = {"block": block, "windows": 2, "across": 7, "typed": NO_ROW, "staging": block}
+    usual |= {"small_block": block, "large": large, "small_large": large, "alone": alone}
+    return usual | fields
 
 
 @contextlib.contextmanager
 def forced(kernels: str, name) -> Iterator[None]:
-    """Have work shared so for a while."""
     force(CONFIGURATIONS[kernels][name])
     try:
         yield
@@ -82,7 +96,7 @@ _SHARED = (5, 1, 0, 0, 0, 1, 2, 5, 5, 0)
 _UNSPLIT = {"shared": _SHARED, **{f"{loads} loads": (*_SHARED, loads) for loads in (1, 2, 4)}}
 
 _SHORT_ROWS = {
-    "measured": MEASURED["short_rows"],
+    "measured": (),
     "a row a thread": (5, 5, 40_000, 1, 1),
     "not swizzled": (0, 6, 40_000, 0, 1),
     "teams": (0, 5, 4000, 1, 1),
@@ -92,7 +106,7 @@ _SHORT_ROWS = {
 }
 
 _LONG_ROWS = {
-    "measured": MEASURED["long_rows"],
+    "measured": (),
     "a thread each": (1, 1, 5, 0, 1, 16, 1, 1, NONE, 99),
     "four threads": (1, 1, 6, 2, 1, 16, 1, 3, 16, 0),
     "a warp": (1, 1, 5, 5, 1, 16, 1, 1, 16, 0),
@@ -106,7 +120,7 @@ _LONG_ROWS = {
 
 # Segments one by one, and tiles of them; the last number is what is too little for tiles.
 _SEGMENTS = {
-    "measured": MEASURED["segments"],
+    "measured": (),
     "least tiles": (5, 5, 64, 0, 1, 1, 0),
     "little tiles": (6, 6, 256, 3, 1, 4, 0),
     "tiles": (8, 7, 16 << 10, 3, 4, 2, 0),
@@ -116,7 +130,7 @@ _SEGMENTS = {
     "by a thread": (5, 5, 64, 16, 1 << 16, 1, 1 << 60),
 }
 _SCANS = {
-    "measured": MEASURED["segments"],
+    "measured": (),
     "a warp": (8, 5, 32 << 10, 4, 16, 8, 0),
     "least tiles": _SEGMENTS["least tiles"],
     "large blocks": (8, 8, 32 << 10, 4, 16, 8, 0),
@@ -145,5 +159,5 @@ CONFIGURATIONS = {
     "scans": _of("segments", _SCANS),
     "tiles": _of("segments", _TILES),
     "guarded": _of("axes", _GUARDED),
-    "tuning": _of("tuning", _TUNING),
+    "tuning": _of("shape", _TUNING),
 }

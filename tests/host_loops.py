@@ -13,7 +13,7 @@ import itertools
 import math
 import mmap
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from along import home
@@ -113,7 +113,6 @@ def check_mean(x: np.ndarray) -> None:
 
 
 def check(name: str, x: np.ndarray, **options) -> None:
-    """Hold a result against the truth, and note it."""
     got = quietly(name, x, **options)
     for value in got if isinstance(got, tuple) else (got,):
         note(value)
@@ -126,10 +125,15 @@ def check_all(x: np.ndarray, *names: str) -> None:
     numbers = () if x.dtype in INTEGERS else ("nanmin", "nanmax")
     for name in names or (*EXTREMES, "minmax", *COUNTS, *numbers, "var", "describe"):
         check(name, x)
-    for order in () if names else ORDERS:
-        check("norm", x, ord=order)
+    if not names:
+        check_norms(x)
     if not names and x.dtype not in INTEGERS:
         check_sum(x, "nansum")
+
+
+def check_norms(x: np.ndarray) -> None:
+    for order in ORDERS:
+        check("norm", x, ord=order)
 
 
 def check_each(x: np.ndarray) -> None:
@@ -147,14 +151,19 @@ def lengths() -> None:
         check_each(random_elements(dtype, n, n))
 
 
-def alignments() -> None:
-    """Every offset of a register, in elements; and in bytes."""
+def at_every_offset(n: int) -> Iterator[np.ndarray]:
+    """Lay n elements of each type at every offset of a register, in bytes."""
     for dtype in EVERY_TYPE:
-        memory = np.zeros(700 * dtype.itemsize + 64, np.uint8)
+        memory = np.zeros(n * dtype.itemsize + 64, np.uint8)
         for offset in chosen(range(0, 64, 1 if dtype.itemsize <= 4 else 3), dtype):
-            view = memory[offset : offset + 300 * dtype.itemsize].view(dtype)
-            view[:] = random_elements(dtype, 300, offset)
-            check_each(view)
+            x = memory[offset : offset + n * dtype.itemsize].view(dtype)
+            x[:] = random_elements(dtype, n, offset)
+            yield x
+
+
+def alignments() -> None:
+    for x in at_every_offset(300):
+        check_each(x)
 
 
 class Guarded:
@@ -218,20 +227,17 @@ def complex_specials() -> None:
 
 def scales() -> None:
     """Norms of numbers whose squares are not in float64's range, alone and beside others."""
-    lengths = (1, 40, CHUNK, CHUNK + 41)
-    many = (0.0, 1.0, 1e-300, 1e300)
-    one = (1e-320, 1e-200, 1e-145, 1.0, 1e140, 1e150, 1e290)
+    many, one = (0.0, 1.0, 1e-300, 1e300), (1e-320, 1e-200, 1e-145, 1.0, 1e140, 1e150, 1e290)
+    every = list(itertools.product((1, 40, CHUNK, CHUNK + 41), many, one))
     for dtype in (FLOATS[3], COMPLEX[1]):
-        for n, usual, special in chosen(itertools.product(lengths, many, one), dtype):
+        for n, usual, special in chosen(every, dtype):
             for place in {0, n // 2, n - 1}:
                 x = np.full(n, usual, dtype)
                 x[place] = special
-                for order in ORDERS:
-                    check("norm", x, ord=order)
+                check_norms(x)
                 if dtype in COMPLEX:
                     x.imag[place] = -special / 3
-                    for order in ORDERS:
-                        check("norm", x, ord=order)
+                    check_norms(x)
 
 
 def ends() -> None:
@@ -239,11 +245,9 @@ def ends() -> None:
     for dtype in INTEGERS[1:]:
         info = np.iinfo(dtype)
         for n in chosen((1, 127, 128, CHUNK - 1, CHUNK, 3 * CHUNK + 5), dtype):
-            mixed = np.full(n, info.max, dtype)
-            mixed[::2] = info.min
             for value in (info.min, info.max, info.max // 2 + 1):
                 check_each(np.full(n, value, dtype))
-            check_each(mixed)
+            check_each(np.where(np.arange(n) % 2, info.max, info.min).astype(dtype))
     for n, byte in itertools.product((CHUNK, 9 * CHUNK + 1), (1, 2, 255)):
         true = np.full(n, byte, np.uint8).view(np.bool_)
         for name, right in (("sum", n), ("count_nonzero", n), ("var", 0), ("min", 1), ("max", 1)):
@@ -275,15 +279,14 @@ def settled() -> None:
         zeros, ones = np.zeros(n, dtype), np.ones(n, dtype)
         for place in places:
             zeros[place], ones[place] = 1, 0
-            expect(gred.any(zeros), True, dtype, place)
-            expect(gred.all(ones), False, dtype, place)
+            rights = [("any", zeros, True), ("all", ones, False)]
             if dtype == np.bool_:
-                expect(gred.max(zeros), True)
-                expect(gred.min(ones), False)
-                expect(gred.argmax(zeros), place)
-                expect(gred.argmin(ones), place)
+                rights += [("max", zeros, True), ("min", ones, False)]
+                rights += [("argmax", zeros, place), ("argmin", ones, place)]
                 expect(gred.sum(zeros, dtype=bool), True)
                 expect(gred.prod(ones, dtype=bool), False)
+            for name, x, right in rights:
+                expect(quietly(name, x), right, dtype, place)
             zeros[place], ones[place] = 0, 1
         expect(gred.any(zeros), False)
         expect(gred.all(ones), True)
@@ -317,15 +320,10 @@ def accuracy() -> None:
     for dtype in (np.dtype(np.float32), np.dtype(np.float64)):
         step = 2 * UNIT[dtype]
         for n in chosen((100, CHUNK, 2**17 + 5, 2**19), dtype):
-            for x in (
-                np.full(n, 0.1, dtype),
-                np.full(n, 1 + step, dtype),
-                np.full(n, 1 / 3, dtype),
-                np.where(np.arange(n) % 2, 1, step / 2).astype(dtype),
-                np.geomspace(1, 1e6, n).astype(dtype),
-                np.geomspace(1e6, 1, n).astype(dtype),
-            ):
-                check_sum(x)
+            rises = np.geomspace(1, 1e6, n)
+            many = (np.full(n, value) for value in (0.1, 1 + step, 1 / 3))
+            for x in (*many, np.where(np.arange(n) % 2, 1, step / 2), rises, rises[::-1]):
+                check_sum(x.astype(dtype))
 
 
 def pairwise() -> None:
@@ -358,9 +356,9 @@ def products() -> None:
             exact = np.prod(home(x), dtype=complex if dtype in COMPLEX else float).astype(dtype)
             expect(gred.prod(x), exact, dtype, n)
             hidden = np.flatnonzero(x == 1)[::5]
-            x[hidden] = complex(np.nan, 1) if dtype in COMPLEX else np.nan
+            x[hidden] = np.nan
             if dtype in COMPLEX:
-                x[hidden[::2]] = complex(1, np.nan)
+                x[hidden], x[hidden[::2]] = complex(np.nan, 1), complex(1, np.nan)
             expect(gred.nanprod(x), exact, dtype, n)
         expect(gred.nanprod(np.full(50, np.nan, dtype)), 1)
     for dtype in INTEGERS[1:]:
@@ -402,7 +400,6 @@ CHECKS: dict[str, Callable[[], None]] = {
 
 
 def report(checks: dict[str, Callable[[], None]], names: Sequence[str]) -> None:
-    """Run some checks, or all."""
     print(gred.explain(np.ones(3)).array.split(" by ")[1].split()[0])
     for name in names or checks:
         checks[name]()

@@ -179,17 +179,14 @@ def guards() -> None:
                 (memory[:nbytes], bits[:length]),
                 (memory[memory.size - nbytes :], bits[bits.size - length :]),
             ):
-                view, mask = x.view(dtype)[::stride], shown.view(bool)[::mask_stride]
-                view[:] = whole_numbers(dtype, n, n)
+                mask = shown.view(bool)[::mask_stride]
                 mask[:] = np.arange(n) % 3 > 0
-                check(view)
-                check(view, mask)
-                check(view[::-1], mask[::-1])
-                if dtype.kind != "V":
-                    turned = view.view(dtype.newbyteorder())
-                    turned[:] = whole_numbers(dtype, n, n)
-                    check(turned)
-                    check(turned, mask)
+                for order in (dtype, dtype.newbyteorder())[: 1 + (dtype.kind != "V")]:
+                    view = x.view(order)[::stride]
+                    view[:] = whole_numbers(dtype, n, n)
+                    check(view)
+                    check(view, mask)
+                    check(view[::-1], mask[::-1])
 
 
 # ---- conversions ----
@@ -203,7 +200,6 @@ def alone(value: np.ndarray, place: int, to: np.dtype) -> np.generic:
 
 
 def values_of(dtype: np.dtype) -> np.ndarray:
-    """Numbers of all magnitudes, and the ends."""
     if dtype in INTEGERS:
         random = whole_numbers(dtype, 40, 9)
         return random if dtype.kind == "b" else np.append(random, [np.iinfo(dtype).min, 0])

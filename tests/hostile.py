@@ -1,26 +1,139 @@
-"""Values that harm whoever looks, and how they may be refused."""
+"""Values that harm whoever looks, memory that hostile descriptions are of, and right answers."""
+
+import math
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+
+import gred
+from gred.testing import SimulatedArray
 
 REFUSALS = (TypeError, ValueError, RuntimeError, BufferError, OverflowError, MemoryError)
+NBYTES = 4096
+MEMORY = SimulatedArray((np.arange(NBYTES) * 37 % 251).astype(np.uint8))
+START = MEMORY.__cuda_array_interface__["data"][0]
+BYTES = MEMORY.get()
 
 
 class Refuses:
     """A value all of whose methods raise, but for those that Hypothesis itself needs."""
 
-    def __index__(self):
+    def __index__(self, *_, **__):
         raise ZeroDivisionError
 
-    __bool__ = __len__ = __iter__ = __str__ = __int__ = __float__ = __index__
+    __bool__ = __len__ = __iter__ = __str__ = __int__ = __float__ = __eq__ = __array__ = __index__
     __hash__ = None
-
-    def __eq__(self, other):
-        raise ZeroDivisionError
-
-    def __array__(self, *_, **__):
-        raise ZeroDivisionError
 
 
 class Nameless(Refuses):
     """A value that cannot even be shown in a message."""
 
-    def __repr__(self):
-        raise ZeroDivisionError
+    __repr__ = Refuses.__index__
+
+
+class Index:
+    """An integer in all but type."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        return self.value
+
+
+class Text(str):
+    """A kind of text that is equal to nothing."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return False
+
+    __hash__ = str.__hash__
+
+
+# ---- what is drawn ----
+
+NUMBERS = (0, 1, 2, 3, 4, 7, 8, 60, -1, -4, 2**31, 2**32, 2**40, 2**62, 2**63 - 1, 2**63, -(2**63))
+NUMBERS += (2**64 - 1, 2**64, -(2**64))
+JUNK = (None, True, 1.5, "", "x", b"<f4", [], [3], (), (1,), {}, object(), Refuses(), Index(3), 1j)
+JUNK += (Index(-1), Index(2**70), np.int64(4), np.float32(2), range(3), Text("<f4"), float("nan"))
+numbers, junk = st.sampled_from(NUMBERS), st.sampled_from(JUNK)
+small = st.sampled_from((0, 1, 1, 2, 3, 5, 8, 16))
+
+
+def hostile(examples):
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def mostly(good, *others):
+    return st.one_of(*[good] * 6 * len(others), *others)
+
+
+def crossed(one, other):
+    """Give two that were drawn, and the first with each of what the second has otherwise.
+
+    Drawing costs Hypothesis many times what a call costs.
+    """
+    yield one
+    yield other
+    for key in one:
+        if repr(one[key]) != repr(other[key]):
+            yield one | {key: other[key]}
+
+
+# ---- what is right ----
+
+
+def elements_at(first, shape, steps, dtype):
+    """Give the array that is described, if all of it lies in the memory; else None."""
+    if math.prod(shape) == 0:
+        return np.empty(0, dtype)
+    if steps is None:
+        steps = [dtype.itemsize * math.prod(shape[k + 1 :]) for k in range(len(shape))]
+    reach = [(n - 1) * step for n, step in zip(shape, steps, strict=True)]
+    low, high = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0) + dtype.itemsize
+    if first + low < 0 or first + high > NBYTES:
+        return None
+    steps = [step if n > 1 else 0 for n, step in zip(shape, steps, strict=True)]
+    return np.ndarray(shape, dtype, BYTES, first, steps)
+
+
+def right(got, op, elements):
+    """Hold an answer against NumPy's: exact for integers, close or as infinite for floats."""
+    with np.errstate(all="ignore"):
+        dtype = {"e": np.float32}.get(elements.dtype.char)
+        expected = getattr(np, op)(elements.astype(dtype or elements.dtype))
+        expected = expected.astype(elements.dtype) if dtype else expected
+        if got.dtype.kind not in "fc":
+            return got == expected
+        huge = np.abs(elements[np.isfinite(elements)].astype(complex)).max(initial=0)
+        limit = float(np.finfo(expected.dtype).max) / 4 / max(elements.size, 1)
+        if not np.isfinite(elements).all() or huge >= limit:
+            return True
+        magnitude = np.abs(elements.astype(complex)).sum()
+        error = magnitude * elements.size * float(np.finfo(got.dtype).eps)
+        return bool(abs(complex(got) - complex(expected)) <= error) or got == expected
+
+
+def check(op, offer, elements_of):
+    """Reduce: what comes back must be right, and what is raised a refusal."""
+    try:
+        got = getattr(gred, op)(offer)
+    except RuntimeError as error:
+        if "GPU" not in str(error):
+            raise
+        return False
+    except (*REFUSALS, ZeroDivisionError):
+        return False
+    elements = elements_of()
+    assert elements is not None, f"{got!r}, of memory that is not there"
+    assert right(got, op, elements), f"{got!r}, not of {elements!r}"
+    return True

@@ -105,7 +105,6 @@ def shown(value) -> str:
 
 
 def reduce(op: str, a, **options):
-    """Call the reduction of that name."""
     return getattr(gred, op)(a, **options)
 
 

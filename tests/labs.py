@@ -30,21 +30,18 @@ def found(rung, *jobs, seconds=600.0):
 
 
 def saved(folder, text, name="mine.cuh"):
-    """Write a source."""
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def compile_error(path, **options):
-    """Compile what is wrong, and give the error's text."""
     with pytest.raises(gred.lab.CompileError) as caught:
         gred.lab.compile(path, **options)
     return str(caught.value)
 
 
 def line_of(path, text):
-    """Find the line of a source that ends with a remark."""
     lines = path.read_text(encoding="utf-8").splitlines()
     (number,) = (k for k, line in enumerate(lines, 1) if line.endswith(f"// {text}"))
     return number

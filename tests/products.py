@@ -33,5 +33,4 @@ def norm(x, **options):
 
 
 def root(x, dtype=np.float64):
-    """Give the norm that is right."""
     return nearest_root(exact_square(x), dtype)

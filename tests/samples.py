@@ -75,7 +75,6 @@ def there(x: np.ndarray, device: str, layout=lambda x: x):
 
 
 def element_there(dtype, device: str):
-    """Make one element, 0, to reduce into."""
     zero = np.zeros((), dtype)
     if device == "host":
         return zero
@@ -107,7 +106,6 @@ def remembered(function, name: str, x: np.ndarray, options):
 
 
 def quietly(name: str, a, **options):
-    """Reduce, and look at no warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return getattr(gred, name)(a, **options)
@@ -135,7 +133,6 @@ def wrong_result(name: str, got, x: np.ndarray, **options) -> str:
 
 
 def wrong_record(name: str, got, x: np.ndarray, **options) -> str:
-    """Say what is wrong with a record's fields."""
     if name == "minmax":
         if not isinstance(got, tuple) or len(got) != 2:
             return f"{got!r} is no pair"
@@ -155,7 +152,6 @@ def wrong_record(name: str, got, x: np.ndarray, **options) -> str:
 
 
 def numpys_extreme(op: str, x: np.ndarray, where=True, dtype=None):
-    """Take the truth of a minimum or maximum."""
     return truth(op, x, dtype, where=where)
 
 
@@ -177,3 +173,9 @@ def options_of(name: str) -> tuple[dict, ...]:
     if name == "norm":
         return tuple({"ord": order} for order in ORDERS if order is not None)
     return ({}, {"ddof": 1}) if name in SPREADS else ({},)
+
+
+def all_right(findings):
+    """Fail with what was found wrong, the first few of it."""
+    found = [finding for finding in findings if finding]
+    assert not found, f"{len(found)} wrong:\n" + "\n".join(found[:10])

@@ -8,7 +8,7 @@ meet each kernel's vector loads and conversions. The default method meets every 
 out and masked in every way that has a kernel of its own, and gives its result to the host or to the
 GPU; the reductions that are not on the ladder are tried in the same ways, and all along axes, in
 every way in which threads share that. So are segments, exact sums, and sums of products. Answers
-are checked, too.
+are checked, too: each part yields what is wrong with every run, or nothing.
 Exit status 1: one was wrong. pytest does not collect this file; `--device simulated` tries it
 without a GPU.
 """
@@ -24,7 +24,7 @@ from axes_kernels import NAMES as OF_LONG_ROWS
 from axes_kernels import wrong_long_rows
 from exact_truths import exact_products, nearest, nearest_root, same
 from exact_truths import truth as sum_or_mean
-from forcing import CONFIGURATIONS, force
+from forcing import CONFIGURATIONS, forced
 from gpu_arrays import GpuArray
 from inputs import EVERY_KIND, KINDS, OPS, Kind, block_sizes, exact, methods_on, reduce
 from reference import COMPLEX, EVERY_TYPE, REALS, agrees, truth
@@ -55,22 +55,17 @@ SEGMENTS_OF = ("int8", "float32", "float64", "complex64")
 GATHERED = (("uint16", None), ("float32", "int32"), ("float16", "bool"))
 
 
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--methods", default="", help="names, with commas; all by default")
-    parser.add_argument("--part", choices=PARTS, help="of what is run by the default method alone")
-    parser.add_argument("--quick", action="store_true", help="fewer types, lengths and block sizes")
-    parser.add_argument("--device", default="cuda", choices=["cuda", "simulated"])
-    return parser.parse_args()
+def there(view, device):
+    """Copy a host array to the device as it lies; the simulated one takes it in C order."""
+    return GpuArray.laid_out(view) if device == "cuda" else SimulatedArray(view)
 
 
-def cases(op, quick):
-    """List the element types and lengths of an op; quick ones still have a tail and a vector."""
-    for kind in KINDS:
-        if quick and kind.name not in QUICK_KINDS:
-            continue
-        for n in QUICK_LENGTHS if quick else LENGTHS:
-            yield kind, exact(op, kind, n)
+def unless(right, what):
+    """Say what is wrong, if it is."""
+    return "" if right else what
+
+
+# ---- the ladder ----
 
 
 def arrays(case, device):
@@ -83,29 +78,40 @@ def arrays(case, device):
         yield "GPU array", GpuArray.of(around)[MARGIN:-MARGIN]
 
 
-def wrong_answers(method, options):
-    """Run one method every way there is; tell how many runs there were, and which went wrong."""
-    runs, wrong = 0, []
+def of_method(method, device, quick):
+    """Run one method every way there is; quick lengths still have a tail and a vector."""
     sizes = [size for size in BLOCK_SIZES if size is None or size in block_sizes(method)]
-    for op in OPS:
-        for kind, case in cases(op, options.quick):
-            for block_size in sizes[1:] or sizes:
-                for name, array in arrays(case, options.device):
-                    wanted = {"method": method, "block_size": block_size, "dtype": kind.dtype}
-                    got = reduce(op, array, device=options.device, **wanted)
-                    runs += 1
-                    if not agrees(got, case.truth):
-                        what = f"{op} of {case.array.size} {kind.name}, a {name}, by {wanted}"
-                        wrong.append(f"{what}: {got!r}, not {case.truth.value!r}")
-    return runs, wrong
+    kinds = [kind for kind in KINDS if not quick or kind.name in QUICK_KINDS]
+    lengths = QUICK_LENGTHS if quick else LENGTHS
+    for op, kind, n, block_size in itertools.product(OPS, kinds, lengths, sizes[1:] or sizes):
+        case = exact(op, kind, n)
+        wanted = {"method": method, "block_size": block_size, "dtype": kind.dtype}
+        for name, array in arrays(case, device):
+            got = reduce(op, array, device=device, **wanted)
+            what = f"{op} of {n} {kind.name}, a {name}, by {wanted}: {got!r}"
+            yield unless(agrees(got, case.truth), f"{what}, not {case.truth.value!r}")
+    options = {"method": method, "device": device, "samples": 2, "warmup": 0}
+    timed = gred.kernel_time(np.ones(9001, np.float32), **options)
+    yield unless(timed.result == 9001, f"kernel_time: {timed.result!r}")
+    yield from gathered(method, device)
 
 
-# ---- the default method ----
+def gathered(method, device):
+    """Run a rung on elements that have to be gathered, and on an array in pieces."""
+    for given, dtype in GATHERED:
+        x = exact("sum", Kind(given, np.dtype(given)), ROWS * COLUMNS).array.reshape(ROWS, COLUMNS)
+        for view in (x[:, ::2], x.T[::3]):
+            got = gred.sum(there(view, device), method=method, dtype=dtype)
+            right = agrees(got, truth("sum", view, dtype))
+            yield unless(right, f"{given} into {dtype}, gathered: {got!r}")
+    host = np.arange(-4000, 6001, dtype=np.int32)
+    for view in (host, host[::-2]):
+        with gred.workspace_limit(FEW_BYTES):
+            got = gred.sum(view, method=method, device=device)
+        yield unless(got == view.sum(), f"{view.size} in pieces: {got!r}")
 
 
-def there(view, device):
-    """Copy a host array to the device as it lies; the simulated one takes it in C order."""
-    return GpuArray.laid_out(view) if device == "cuda" else SimulatedArray(view)
+# ---- the default method, and the reductions that are not on the ladder ----
 
 
 def masks(view, device):
@@ -114,7 +120,7 @@ def masks(view, device):
     return {}, {"where": mask, "mask": there(mask, device)}, {"where": mask}
 
 
-def wrong_results(name, view, more, device, *, into_element):
+def wrong_result(name, view, more, device, *, into_element):
     """Reduce what lies on the device to a number or to an element there; say what is wrong."""
     a = there(view, device)
     if not into_element:
@@ -124,97 +130,91 @@ def wrong_results(name, view, more, device, *, into_element):
     out = element_there(right.dtype, device)
     getattr(gred, name)(a, out=out, **given | ({"where": more["mask"]} if "mask" in more else {}))
     got = fetched(out, device)
-    return "" if agrees(got, right) else f"{name} into {right.dtype}: {got!r}"
+    return unless(agrees(got, right), f"{name} into {right.dtype}: {got!r}")
 
 
-def default_cases(quick):
-    """List op, its options, layout and array, for every kernel of the default method."""
-    for kind in EVERY_KIND:
-        if not quick or kind.name in QUICK_KINDS:
-            options = {} if kind.dtype is None else {"dtype": kind.dtype}
-            for op in OPS:
-                x = exact(op, kind, ROWS * COLUMNS).array.reshape(ROWS, COLUMNS)
-                for layout, take in LAYOUTS.items():
-                    yield op, options, layout, take(x)
+def laid_out(x):
+    """Give each layout of an array of rows."""
+    return ((layout, take(x.reshape(ROWS, COLUMNS))) for layout, take in LAYOUTS.items())
 
 
-def wrong_defaults(options):
+def by_default(device, quick):
     """Run the default method on every type, layout and kind of mask."""
-    runs, found, device = 0, [], options.device
-    for number, (op, more, layout, view) in enumerate(default_cases(options.quick)):
-        all_masks = masks(view, device)
-        for turn, where in enumerate(all_masks if layout != "flat" else all_masks[:1]):
-            begin = {"initial": 3} if op in ("min", "max") and where else {}
-            given = {**more, **where, **begin}
-            into = (number + turn) % 2 > 0
-            one = wrong_results(op, view, given, device, into_element=into)
-            runs, found = runs + 1, [*found, *([f"{layout}: {one}"] if one else [])]
-    return runs, found
+    kinds = [kind for kind in EVERY_KIND if not quick or kind.name in QUICK_KINDS]
+    number = 0
+    for kind, op in itertools.product(kinds, OPS):
+        given = {} if kind.dtype is None else {"dtype": kind.dtype}
+        for layout, view in laid_out(exact(op, kind, ROWS * COLUMNS).array):
+            all_masks = masks(view, device)
+            for turn, where in enumerate(all_masks if layout != "flat" else all_masks[:1]):
+                begin = {"initial": 3} if op in ("min", "max") and where else {}
+                into = (number + turn) % 2 > 0
+                options = {**given, **where, **begin}
+                yield wrong_result(op, view, options, device, into_element=into)
+            number += 1
 
 
-# ---- the reductions that are not on the ladder ----
-
-
-def cases_off_the_ladder(quick):
-    """List reduction, its options, and an array as it lies, for every type and layout."""
-    for dtype in EVERY_TYPE:
-        if quick and dtype.name not in QUICK_KINDS:
-            continue
-        for name in NAMES:
-            if not takes(name, dtype):
-                continue
-            x = sample(name, dtype, ROWS * COLUMNS).reshape(ROWS, COLUMNS)
-            for turn, options in enumerate(options_of(name)):
-                for layout in list(LAYOUTS)[turn % 2 :: 2] if turn else LAYOUTS:
-                    yield name, options, layout, LAYOUTS[layout](x)
-
-
-def wrong_off_the_ladder(options):
+def off_the_ladder(device, quick):
     """Run each reduction on every type and layout; with and without a mask, to host and device."""
-    runs, found, device = 0, [], options.device
-    for number, (name, more, layout, view) in enumerate(cases_off_the_ladder(options.quick)):
+    types = [dtype for dtype in EVERY_TYPE if not quick or dtype.name in QUICK_KINDS]
+    every = [
+        (name, options, view)
+        for dtype, name in itertools.product(types, NAMES)
+        if takes(name, dtype)
+        for turn, options in enumerate(options_of(name))
+        for k, (_, view) in enumerate(laid_out(sample(name, dtype, ROWS * COLUMNS)))
+        if not turn or k % 2 == turn % 2
+    ]
+    for number, (name, more, view) in enumerate(every):
         _, on_device, on_host = masks(view, device)
         where = {} if number // 4 % 2 == 0 else on_device if number % 2 else on_host
         begin = {"initial": 1} if name in ("nanmin", "nanmax") and where else {}
         for into in (False, *[True] * (number % 3 == 0 and name not in RECORDS)):
             given = more if into else {**more, **where, **begin}
-            one = wrong_results(name, view, given, device, into_element=into)
-            runs, found = runs + 1, [*found, *([f"{layout}: {one}"] if one else [])]
-    return runs, found
+            yield wrong_result(name, view, given, device, into_element=into)
 
 
-def wrong_pieces(options):
+def in_pieces(device, _quick):
     """Run each reduction on an array from the host that goes to the device in pieces."""
-    host = np.arange(-4000, 6001, dtype=np.float32)
-    with gred.workspace_limit(FEW_BYTES):
-        found = [wrong(name, host[::-1], host[::-1], device=options.device) for name in NAMES]
-    return len(found), [one for one in found if one]
+    x = np.arange(-4000, 6001, dtype=np.float32)[::-1]
+    for name in NAMES:
+        with gred.workspace_limit(FEW_BYTES):
+            yield wrong(name, x, x, device=device)
 
 
-# ---- along axes, and exactly ----
+# ---- along axes, segments, and exactly ----
 
 
-def wrong_along(options):
+def along_axes(device, quick):
     """Run each reduction along axes; views have rows, columns, boundaries and distances."""
-    views = ("as it is",) if options.quick else ("as it is", "off a boundary", "every second")
-    found = [
-        one
-        for name in ALONG_AXES
-        for view in views
-        for one in wrong_on_device(name, view, options.device)
-    ]
+    views = ("as it is",) if quick else ("as it is", "off a boundary", "every second")
+    for name, view in itertools.product(ALONG_AXES, views):
+        yield from wrong_on_device(name, view, device)
     host = np.arange(-4000, 6000, dtype=np.float32).reshape(20, 500)
     for axis in (0, 1):
         with gred.workspace_limit(FEW_BYTES):
-            got = gred.sum(host, axis=axis, device=options.device)
-        found.append("" if np.array_equal(got, host.sum(axis)) else f"axis {axis} in parts: {got}")
-    return len(found), [one for one in found if one]
+            got = gred.sum(host, axis=axis, device=device)
+        yield unless(np.array_equal(got, host.sum(axis)), f"axis {axis} in parts: {got}")
 
 
-def wrong_long(options):
+def long_rows(device, _quick):
     """Run the reductions that know the type of long rows, shared in every way."""
-    found = [one for name in OF_LONG_ROWS for one in wrong_long_rows(name, options.device)]
-    return len(found), [one for one in found if one]
+    for name in OF_LONG_ROWS:
+        yield from wrong_long_rows(name, device)
+
+
+def segments(device, _quick):
+    """Reduce segments in every way in which they are shared, with offsets here and there."""
+    rises, random = np.sort(np.arange(300) ** 2 % 997), np.random.default_rng(3)
+    given = ((rises, 1), (rises[::-1], 1), (np.array([0, 2**40, 5]), 4))
+    for op, sharing, dtype in itertools.product(UFUNCS, CONFIGURATIONS["segments"], SEGMENTS_OF):
+        x = random.integers(0, 2, 3997).astype(dtype)
+        for offsets, step in given:
+            view = x[3::step]
+            with forced("segments", sharing):
+                got = gred.reduceat(op, there(view, device), there(offsets, device)).to_numpy()
+            right = np.array_equal(got, by_one(op, view, offsets)[0])
+            yield unless(right, f"{op} of {dtype} segments, {sharing}")
 
 
 def exact_views():
@@ -229,9 +229,8 @@ def exact_views():
                 yield f"{dtype} of 2^-{spread} to 2^{spread}", view
 
 
-def wrong_exact(options):
+def exactly(device, _quick):
     """Add exactly, with and without a mask, to a number and to an element of the device's."""
-    runs, wrong, device = 0, [], options.device
     for (what, view), name in itertools.product(exact_views(), EXACTLY):
         mask = np.arange(view.size).reshape(view.shape) % 5 != 1
         for shown, begin in itertools.product((None, mask), (None, 0)):
@@ -243,30 +242,7 @@ def wrong_exact(options):
             add(out=out)
             right = sum_or_mean(name, view if shown is None else view[shown])
             for got in (add(), fetched(out, device)):
-                runs += 1
-                wrong += [] if same(got, right) else [f"{name} of {what}: {got!r}, not {right!r}"]
-    return runs, wrong
-
-
-# ---- segments ----
-
-
-def wrong_segments(options):
-    """Reduce segments in every way in which they are shared, with offsets here and there."""
-    runs, wrong, device = 0, [], options.device
-    rises, random = np.sort(np.arange(300) ** 2 % 997), np.random.default_rng(3)
-    for op, sharing, dtype in itertools.product(UFUNCS, CONFIGURATIONS["segments"], SEGMENTS_OF):
-        x = random.integers(0, 2, 3997).astype(dtype)
-        force(CONFIGURATIONS["segments"][sharing])
-        for offsets, step in ((rises, 1), (rises[::-1], 1), (np.array([0, 2**40, 5]), 4)):
-            view = x[3::step]
-            expected, _ = by_one(op, view, offsets)
-            got = gred.reduceat(op, there(view, device), there(offsets, device)).to_numpy()
-            runs += 1
-            right = np.array_equal(got, expected)
-            wrong += [] if right else [f"{op} of {dtype} segments, {sharing}"]
-        force({})
-    return runs, wrong
+                yield unless(same(got, right), f"{name} of {what}: {got!r}, not {right!r}")
 
 
 # ---- products ----
@@ -285,9 +261,8 @@ def factors():
                 yield (x.clip(0) if dtype.kind == "u" else x).astype(dtype)
 
 
-def wrong_products(options):
+def products(device, _quick):
     """Multiply and add, fast and exactly, arrays that are aligned alike, not alike, or not flat."""
-    runs, wrong, device = 0, [], options.device
     for x in factors():
         a = there(x, device)
         for first, second, step in ((0, 0, 1), (1, 1, 1), (0, 3, 1), (2, 1, 3)):
@@ -297,20 +272,18 @@ def wrong_products(options):
             real = exact_products(x[i].real, x[j].real) - exact_products(x[i].imag, x[j].imag)
             for method in ("auto", "exact"):
                 got = gred.dot(b, y, method=method)
-                runs += 1
-                wrong += [] if is_product(got, real, method) else [f"dot of {x.dtype}: {got!r}"]
+                yield unless(is_product(got, real, method), f"dot of {x.dtype}: {got!r}")
         squares = exact_products(x.real, x.real) + exact_products(x.imag, x.imag)
         got = gred.norm(a, method="exact")
-        runs += 1
-        wrong += [] if same(got, nearest_root(squares, got.dtype)) else [f"norm: {got!r}"]
+        yield unless(same(got, nearest_root(squares, got.dtype)), f"norm: {got!r}")
         out = element_there(np.float64, device)
         gred.norm(x[::-1], method="exact", out=out)
-        right = nearest_root(squares, np.float64)
-        wrong += [] if same(fetched(out, device), right) else [f"norm of {x.dtype} into float64"]
+        right = same(fetched(out, device), nearest_root(squares, np.float64))
+        yield unless(right, f"norm of {x.dtype} into float64")
+    x = np.arange(-4000.0, 6001)
     with gred.workspace_limit(FEW_BYTES):
-        got = gred.dot(x := np.arange(-4000.0, 6001), x[::-1], method="exact", device=device)
-    wrong += [] if same(got, nearest(exact_products(x, x[::-1]), np.float64)) else [f"{got!r}"]
-    return runs + 1, wrong
+        got = gred.dot(x, x[::-1], method="exact", device=device)
+    yield unless(same(got, nearest(exact_products(x, x[::-1]), np.float64)), f"{got!r}")
 
 
 def is_product(got, real, method):
@@ -322,65 +295,42 @@ def is_product(got, real, method):
     return abs(float(got.real) - float(real)) <= 1e-2 * abs(float(real)) + 1
 
 
-# ---- arrays that are not flat, and pieces ----
+PARTS = {
+    "default": by_default,
+    "off the ladder": off_the_ladder,
+    "in pieces": in_pieces,
+    "along axes": along_axes,
+    "long rows": long_rows,
+    "segments": segments,
+    "exactly": exactly,
+    "products": products,
+}
 
 
-def wrong_gathered(method, options):
-    """Run a rung on elements that have to be gathered, and on an array in pieces."""
-    runs, wrong, device = 0, [], options.device
-    for given, dtype in GATHERED:
-        kind = Kind(given, np.dtype(given))
-        x = exact("sum", kind, ROWS * COLUMNS).array.reshape(ROWS, COLUMNS)
-        for view in (x[:, ::2], x.T[::3]):
-            expected = truth("sum", view, dtype)
-            got = gred.sum(there(view, device), method=method, dtype=dtype)
-            runs += 1
-            wrong += [] if agrees(got, expected) else [f"{given} into {dtype}, gathered: {got!r}"]
-    host = np.arange(-4000, 6001, dtype=np.int32)
-    with gred.workspace_limit(FEW_BYTES):
-        for view in (host, host[::-2]):
-            got = gred.sum(view, method=method, device=device)
-            runs += 1
-            wrong += [] if got == view.sum() else [f"{view.size} in pieces: {got!r}"]
-    return runs, wrong
-
-
-def told(what, runs, wrong):
+def told(what, findings):
     """Print a line, and one for every wrong answer; tell whether there was one."""
-    print(f"{what:20} {runs} runs, {len(wrong)} wrong", flush=True)
+    findings = list(findings)
+    wrong = [finding for finding in findings if finding]
+    print(f"{what:20} {len(findings)} runs, {len(wrong)} wrong", flush=True)
     for line in wrong:
         print(f"    {line}", flush=True)
     return bool(wrong)
 
 
-PARTS = {
-    "default": wrong_defaults,
-    "off the ladder": wrong_off_the_ladder,
-    "in pieces": wrong_pieces,
-    "along axes": wrong_along,
-    "long rows": wrong_long,
-    "segments": wrong_segments,
-    "exactly": wrong_exact,
-    "products": wrong_products,
-}
-
-
 def main():
-    options = arguments()
-    chosen = options.methods.split(",") if options.methods else methods_on(options.device)
-    parts = [options.part] if options.part else [] if options.methods else PARTS
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--methods", default="", help="names, with commas; all by default")
+    parser.add_argument("--part", choices=PARTS, help="of what is run by the default method alone")
+    parser.add_argument("--quick", action="store_true", help="fewer types, lengths and block sizes")
+    parser.add_argument("--device", default="cuda", choices=["cuda", "simulated"])
+    given = parser.parse_args()
+    methods = given.methods.split(",") if given.methods else methods_on(given.device)
     failed = False
-    for part in parts:
-        failed |= told(part, *PARTS[part](options))
-    for method in [] if options.part else chosen:
-        runs, wrong = wrong_answers(method, options)
-        timed = gred.kernel_time(
-            np.ones(9001, np.float32), method=method, device=options.device, samples=2, warmup=0
-        )
-        wrong += [] if timed.result == 9001 else [f"kernel_time: {timed.result!r}"]
-        more_runs, more_wrong = wrong_gathered(method, options)
-        failed |= told(method, runs + more_runs, wrong + more_wrong)
-    gred.read_limit(options.device, 2**20, samples=1)
+    for part in [given.part] if given.part else [] if given.methods else PARTS:
+        failed |= told(part, PARTS[part](given.device, given.quick))
+    for method in [] if given.part else methods:
+        failed |= told(method, of_method(method, given.device, given.quick))
+    gred.read_limit(given.device, 2**20, samples=1)
     sys.exit(failed)
 
 

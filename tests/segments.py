@@ -15,7 +15,6 @@ every_op = pytest.mark.parametrize("op", UFUNCS)
 
 
 def same(result, expected):
-    """Compare with what NumPy makes: type, shape and every element."""
     assert type(result) is np.ndarray
     assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
     np.testing.assert_array_equal(result, expected)
@@ -34,7 +33,6 @@ def power_law(segments, seed=3):
 
 
 def of_none(op, dtype):
-    """Tell what an op's results of no elements are."""
     if op not in ("min", "max"):
         return UFUNCS[op].identity
     if dtype.kind == "b":

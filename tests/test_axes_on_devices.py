@@ -11,12 +11,11 @@ import pytest
 from along import NAMES, calls, is_decided, is_refused, normal, wrong_results
 from devices import everywhere, laid_out, on, to_host
 from drawn import often
-from findings import all_right
 from forcing import CONFIGURATIONS, forced
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from reference import BFLOAT16, EVERY_TYPE
-from samples import quietly, takes
+from samples import all_right, quietly, takes
 from thin import chosen
 from truths import PLACES
 

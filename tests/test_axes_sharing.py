@@ -5,7 +5,6 @@ Asked of arrays and of devices that are not there.
 
 from typing import NamedTuple
 
-import hooks
 import numpy as np
 import pytest
 from drawn import examples
@@ -56,7 +55,8 @@ def asked(shape, strides, size, axes, state, multiprocessors, **known) -> Sharin
     options = {"size": size, "axes": axes, "state": state, "multiprocessors": multiprocessors}
     found = _testing.columns(shape, strides, **options, **known)
     typed = tuple(found[f"typed.{name}"] for name in Typed._fields)
-    return hooks.chosen(Sharing, found, typed=typed)
+    fields = {name: found[name] for name in Sharing._fields if name != "typed"}
+    return Sharing(**fields, typed=typed)
 
 
 def sharing(shape, axis, size=4, accumulator=4, multiprocessors=H200, strides=None) -> Sharing:
@@ -66,11 +66,6 @@ def sharing(shape, axis, size=4, accumulator=4, multiprocessors=H200, strides=No
         )
     axes = sum(1 << k for k in (axis if isinstance(axis, tuple) else (axis,)))
     return asked(shape, strides, size, axes, accumulator, multiprocessors)
-
-
-@pytest.fixture(autouse=True)
-def as_measured():
-    hooks.forced_axes(0, 0, 0, 0, 0, 0)
 
 
 @settings(max_examples=examples(300), deadline=None)

@@ -8,13 +8,12 @@ import math
 import numpy as np
 import pytest
 from gpu_arrays import GpuArray, Memory, Offer, call, free_bytes
-from hostile import REFUSALS
-from hostile_memory import BYTES, NBYTES, START, check
+from hostile import BYTES, NBYTES, REFUSALS, START, check
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from inputs import methods_on
 from processes import printed
-from test_hostile_dictionaries import entries, integers, model, sound, without_absent
+from test_hostile_memory import entries, integers, model, sound, without_absent
 
 import gred
 

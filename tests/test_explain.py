@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-import hooks
+import forcing
 import numpy as np
 import pytest
 from inputs import methods_on
@@ -199,13 +199,13 @@ def test_how_results_are_made_on_a_device_is_told():
 
 @pytest.mark.parametrize(("lone", "work"), [(4, "unsplit columns"), (0, "columns")])
 def test_columns_that_a_thread_makes_alone_are_told(lone, work):
-    hooks.forced_axes(5, 1, 0, 0, 0, 1, 2, 5, 5, 0, lone)
+    forcing.force({"axes": (5, 1, 0, 0, 0, 1, 2, 5, 5, 0, lone)})
     try:
         x = SimulatedArray(np.ones((3, 1000), np.float32))
         steps = gred.explain(x, axis=0).steps
         every_second = gred.explain(x[:, ::2], axis=0).steps
     finally:
-        hooks.forced_axes(0, 0, 0, 0, 0, 0)
+        forcing.force({})
     assert [step.work for step in steps] == [work]
     assert [step.work for step in every_second] == ["columns"]
 
@@ -220,21 +220,21 @@ def test_columns_that_a_thread_makes_alone_are_told(lone, work):
     ],
 )
 def test_what_few_elements_go_to_is_told(name, shape, axis, work):
-    hooks.forced_axes(5, 1, 0, 0, 0, 1, 2, 5, 5, 0, 4)
+    forcing.force({"axes": (5, 1, 0, 0, 0, 1, 2, 5, 5, 0, 4)})
     try:
         x = SimulatedArray(np.ones(shape, np.float32))
         assert [step.work for step in gred.explain(x, name, axis=axis).steps] == [work]
     finally:
-        hooks.forced_axes(0, 0, 0, 0, 0, 0)
+        forcing.force({})
 
 
 def test_batches_of_short_rows_have_blocks_of_their_own():
     """Where threads would be idle otherwise; of many batches a thread has a load's columns."""
-    hooks.forced_axes(6, 1 << 20, 0, 1 << 16, 0, 1, 2, 6, 5, 0, 4)
+    forcing.force({"axes": (6, 1 << 20, 0, 1 << 16, 0, 1, 2, 6, 5, 0, 4)})
     try:
         few = gred.explain(SimulatedArray(np.ones((3, 1000, 8), np.int8)), axis=1).steps
     finally:
-        hooks.forced_axes(0, 0, 0, 0, 0, 0)
+        forcing.force({})
     assert [step.work for step in few] == ["columns"]
     assert few[0].grid % 3 == 0
 

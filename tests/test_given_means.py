@@ -22,6 +22,11 @@ def about(name, x, mean, axis, ddof=0, shown=None):
     return np.sqrt(var) if name == "std" else var
 
 
+def turned(*shape):
+    x, mask = RANDOM.normal(size=shape), RANDOM.random(shape) > 0.4
+    yield from ((x, mask), (x.T, mask.T), (x[::-1, :, ::-2], mask[::-1, :, ::-2]))
+
+
 @both
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i1", "u4", "?"])
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 2), (1, 2), (0, 1, 2), -1])
@@ -37,8 +42,7 @@ def test_deviations_are_from_the_mean_that_is_given(name, dtype, axis):
 
 @both
 def test_a_mean_is_given_with_a_mask_and_where_results_are_turned(name):
-    x, mask = RANDOM.normal(size=(40, 9, 300)), RANDOM.random((40, 9, 300)) > 0.4
-    for view, shown in ((x, mask), (x.T, mask.T), (x[::-1, :, ::-2], mask[::-1, :, ::-2])):
+    for view, shown in turned(40, 9, 300):
         for axis in (0, 1, 2, (0, 2), None):
             mean = np.asarray(view.mean(axis=axis, keepdims=True)) + RANDOM.normal()
             got = getattr(gred, name)(view, axis, mean=mean, where=shown)
@@ -50,25 +54,34 @@ def test_a_mean_is_given_with_a_mask_and_where_results_are_turned(name):
 
 @both
 def test_no_mean_is_as_none_given(name):
-    x = RANDOM.normal(size=(5, 6))
-    function = getattr(gred, name)
-    assert function(x, mean=np._NoValue) == function(x)
-    np.testing.assert_array_equal(function(x, 0, mean=np._NoValue), function(x, 0))
+    x, function = RANDOM.normal(size=(5, 6)), getattr(gred, name)
+    for axis in (None, 0):
+        given = function(x, axis, mean=np._NoValue)
+        np.testing.assert_array_equal(given, function(x, axis))
+
+
+HOST, THERE = np.ones((3, 4)), SimulatedArray(np.ones((3, 4)))
 
 
 @both
-def test_a_mean_that_does_not_fit_is_refused(name):
-    x, function = np.ones((3, 4)), getattr(gred, name)
-    with pytest.raises(ValueError, match="broadcast"):
-        function(x, 0, mean=np.ones((3, 1)))
-    with pytest.raises(ValueError, match="broadcast"):
-        function(x, mean=np.ones(4))
-    with pytest.raises(TypeError, match="complex"):
-        function(x, 0, mean=1j)
-    with pytest.raises(TypeError, match="mean must be a number or an array of numbers, not of <U1"):
-        function(x, 0, mean="x")
-    with pytest.raises(ValueError, match="mean cannot be broadcast"):
-        function(x, 0, mean=np.ones((2, 1, 4)))
+@pytest.mark.parametrize(
+    ("x", "axis", "mean", "error", "words"),
+    [
+        (HOST, 0, np.ones((3, 1)), ValueError, "broadcast"),
+        (HOST, None, np.ones(4), ValueError, "broadcast"),
+        (HOST, 0, 1j, TypeError, "complex"),
+        (HOST, 0, "x", TypeError, "mean must be a number or an array of numbers, not of <U1"),
+        (HOST, 0, np.ones((2, 1, 4)), ValueError, "mean cannot be broadcast"),
+        (HOST, 0, SimulatedArray(np.ones(4)), ValueError, "bring both"),
+        (THERE, None, SimulatedArray(np.ones(1)), NotImplementedError, "keepdims"),
+        (THERE, 0, SimulatedArray(np.ones((3, 1))), ValueError, "broadcast"),
+        (THERE, 0, SimulatedArray(np.ones((2, 1, 4))), ValueError, "broadcast"),
+        (THERE, 0, SimulatedArray(np.ones(4, complex)), TypeError, "complex"),
+    ],
+)
+def test_a_mean_that_does_not_fit_is_refused(name, x, axis, mean, error, words):
+    with pytest.raises(error, match=words):
+        getattr(gred, name)(x, axis, mean=mean)
 
 
 @both
@@ -102,9 +115,8 @@ def test_a_mean_is_given_on_a_device(name, dtype, axis):
 @both
 def test_means_on_a_device_are_where_their_results_are(name):
     """Turned, masked, backwards, kept, into out, and in as little memory as can be."""
-    x, mask = RANDOM.normal(size=(12, 9, 30)), RANDOM.random((12, 9, 30)) > 0.4
     function = getattr(gred, name)
-    for view, shown in ((x, mask), (x.T, mask.T), (x[::-1, :, ::-2], mask[::-1, :, ::-2])):
+    for view, shown in turned(7, 5, 30):
         for axis in (0, 1, 2, (0, 2)):
             mean = np.asarray(view.mean(axis=axis, keepdims=True)) + RANDOM.normal()
             exact = np.asarray(about(name, view, mean, axis, shown=shown))
@@ -136,21 +148,6 @@ def test_a_mean_of_a_whole_array_goes_to_an_out_on_the_device(name):
     np.testing.assert_allclose(to_host(out), about(name, x, 0.5, None))
     got = getattr(gred, name)(SimulatedArray(x), mean=SimulatedArray(np.ones(1)), keepdims=True)
     np.testing.assert_allclose(got.to_numpy(), [about(name, x, 1, None)])
-
-
-@both
-def test_a_mean_on_a_device_that_cannot_be_is_refused(name):
-    x, function = SimulatedArray(np.ones((3, 4))), getattr(gred, name)
-    with pytest.raises(NotImplementedError, match="keepdims"):
-        function(x, mean=SimulatedArray(np.ones(1)))
-    with pytest.raises(ValueError, match="bring both"):
-        function(np.ones((3, 4)), 0, mean=SimulatedArray(np.ones(4)))
-    with pytest.raises(ValueError, match="broadcast"):
-        function(x, 0, mean=SimulatedArray(np.ones((3, 1))))
-    with pytest.raises(ValueError, match="broadcast"):
-        function(x, 0, mean=SimulatedArray(np.ones((2, 1, 4))))
-    with pytest.raises(TypeError, match="complex"):
-        function(x, 0, mean=SimulatedArray(np.ones(4, complex)))
 
 
 @pytest.mark.gpu

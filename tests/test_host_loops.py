@@ -23,14 +23,9 @@ BEST = gred.explain(np.ones(3)).array.split(" by ")[1].split()[0]
 
 
 def run(program: Path, *checks: str, options=(), **environment: str) -> list[str]:
-    """Run checks in a process of their own; return the instructions, and a digest a check."""
-    done = subprocess.run(
-        [sys.executable, *options, program, *checks],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, *options, program, *checks]
+    environment = {**os.environ, **environment}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr[-2000:])
     return done.stdout.splitlines()
 
@@ -72,14 +67,9 @@ def test_instructions_that_are_not_there_are_not_asked_for(asked):
 @pytest.mark.unsanitized
 @pytest.mark.parametrize("asked", ["avx9", "AVX2", "", *SETS])
 def test_the_name_of_no_instructions_is_warned_of(asked):
-    code = "import gred; print(gred.sum([1, 2]))"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "GRED_INSTRUCTIONS": asked},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = [sys.executable, "-c", "import gred; print(gred.sum([1, 2]))"]
+    environment = {**os.environ, "GRED_INSTRUCTIONS": asked}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     known = asked in ("", *SETS)
     warning = f"RuntimeWarning: GRED_INSTRUCTIONS={asked} names no set of instructions"
     assert done.stdout == "3\n"

@@ -9,7 +9,8 @@ import contextlib
 import numpy as np
 import pytest
 from along import NAMES as ALONG
-from hostile import REFUSALS, Refuses
+from devices import to_host
+from hostile import REFUSALS, Index, Refuses
 from inputs import OPS as LADDER
 from level import stays_level
 from samples import quietly
@@ -28,16 +29,6 @@ ERRORS = (*REFUSALS, np.exceptions.AxisError, ZeroDivisionError, NotImplementedE
 GUARD = 7
 
 
-class Indexed:
-    """An integer of somebody's own."""
-
-    def __init__(self, value):
-        self.value = value
-
-    def __index__(self):
-        return self.value
-
-
 class Shrinking(tuple):
     """A tuple that tells another length than it has."""
 
@@ -49,34 +40,10 @@ def some_axis(rng, ndim):
     """Draw an axis: right, out of range, repeated, or nothing of the kind."""
     near = int(rng.integers(-ndim - 1, ndim + 2))
     several = tuple(int(k) for k in rng.integers(-ndim, ndim + 1, rng.integers(0, 4)))
-    kinds = (
-        *[near] * 6,
-        *[several] * 6,
-        list(several),
-        None,
-        np.int8(near),
-        Indexed(near),
-        (Indexed(near),),
-        Shrinking(several),
-        np.array(near),
-        np.array(several),
-        True,
-        1.0,
-        "0",
-        2**31,
-        -(2**63),
-        2**80,
-        (2**70, 0),
-        (None,),
-        ((0,),),
-        (0,) * 70,
-        Refuses(),
-        (0, Refuses()),
-        ...,
-        slice(None),
-        {0},
-        b"\0",
-    )
+    kinds = [*[near] * 6, *[several] * 6, list(several), None, np.int8(near), Index(near), True]
+    kinds += [(Index(near),), Shrinking(several), np.array(near), np.array(several), 1.0, "0", {0}]
+    kinds += [2**31, -(2**63), 2**80, (2**70, 0), (None,), ((0,),), (0,) * 70, Refuses(), ...]
+    kinds += [(0, Refuses()), slice(None), b"\0"]
     return kinds[rng.integers(len(kinds))]
 
 
@@ -94,7 +61,7 @@ class Guarded:
         self.out = self.memory[self.index]
 
     def is_whole(self):
-        held = self.memory.get() if isinstance(self.memory, SimulatedArray) else self.memory
+        held = to_host(self.memory)
         rest = np.ones(held.shape, bool)
         rest[self.index] = False
         return bool((held[rest] == held.dtype.type(GUARD)).all())
@@ -127,13 +94,6 @@ def numpys(op, x, axis, keepdims):
         return None
 
 
-def host(result):
-    result = result[0] if isinstance(result, tuple) else result
-    if isinstance(result, gred.DeviceArray):
-        return result.to_numpy()
-    return result.get() if isinstance(result, SimulatedArray) else np.asarray(result)
-
-
 def agrees(got, expected, op):
     """Compare, where the types can be; a norm of a whole array has its own idea of matrices."""
     if got.dtype.kind != expected.dtype.kind or (op == "norm" and got.shape != expected.shape):
@@ -163,7 +123,12 @@ def test_any_axis_and_out_end_in_numpys_answer_or_an_exception(seed):
         else:
             answers += 1
             if expected is not None and out is None and options["keepdims"] is keepdims:
-                assert agrees(host(got), expected, op), (op, x, axis, keepdims)
+                assert agrees(to_host(got[0] if op == "minmax" else got), expected, op), (
+                    op,
+                    x,
+                    axis,
+                    keepdims,
+                )
         assert not isinstance(out, Guarded) or out.is_whole(), (op, x, axis, options)
     assert answers > CALLS / 10
     assert refusals > CALLS / 10
@@ -173,21 +138,15 @@ def test_references_and_memory_stay_level():
     """Of what goes well and of what does not."""
     x, out, axes = np.ones((3, 4)), np.zeros(4), (0,)
     a, there = SimulatedArray(x), SimulatedArray(out)
-    calls = [
-        lambda: gred.sum(x, axes, out=out),
-        lambda: gred.sum(a, axes, out=there),
-        lambda: gred.sum(a, axes),
-        lambda: gred.sum(x, (0, 0)),
-        lambda: gred.sum(a, 7),
-        lambda: gred.sum(a, axes, out=x),
-        lambda: gred.sum(a, axes, out=3),
-        lambda: gred.argmax(a, 1, out=there),
-    ]
+    calls = [(x, axes, out), (a, axes, there), (a, axes, None), (x, (0, 0), None), (a, 7, None)]
+    calls += [(a, axes, x), (a, axes, 3)]
 
     def work():
-        for call in calls:
+        for reduced, axis, into in calls:
             with contextlib.suppress(ERRORS):
-                call()
+                gred.sum(reduced, axis, out=into)
+        with contextlib.suppress(ERRORS):
+            gred.argmax(a, 1, out=there)
 
     objects = (x, out, a, there, a.memory, there.memory, axes)
     stays_level(work, objects, rounds=300)

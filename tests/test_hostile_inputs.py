@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from capsules import CPU, NEW, OLD, Producer, capsule_of
 from drawn import examples
-from hostile import REFUSALS, Nameless
-from hostile_memory import hostile, junk, numbers
+from hostile import REFUSALS, Nameless, hostile, junk, numbers
 from hypothesis import given
 from hypothesis import strategies as st
 from processes import printed
@@ -17,15 +16,8 @@ from gred.testing import SimulatedArray
 
 # ---- producers ----
 
-ERRORS = (
-    ZeroDivisionError,
-    TypeError,
-    BufferError,
-    AttributeError,
-    KeyError,
-    RuntimeError,
-    MemoryError,
-)
+ERRORS = (ZeroDivisionError, TypeError, BufferError, AttributeError, KeyError, RuntimeError)
+ERRORS += (MemoryError,)
 X = np.arange(24.0).reshape(4, 6)
 
 
@@ -51,9 +43,8 @@ class Anything:
 
 
 def returned():
-    """Draw what a method returns."""
     capsule = st.sampled_from((OLD, NEW)).map(lambda name: Offering(capsule_of(X, name)))
-    pairs = st.tuples(st.one_of(numbers, junk), st.one_of(numbers, junk))
+    pairs = st.tuples(numbers | junk, numbers | junk)
     return st.one_of(capsule, capsule, st.just((CPU, 0)), pairs, junk)
 
 
@@ -71,20 +62,11 @@ deeds = st.one_of(
     st.tuples(st.just("return"), returned()),
     st.tuples(st.just("return"), returned()),
 )
-NAMES = (
-    "__dlpack__",
-    "__dlpack_device__",
-    "__cuda_array_interface__",
-    "__array_interface__",
-    "__array__",
-)
-NAMES += ("__array_struct__", "dtype", "shape", "mask", "__len__", "__cuda_stream__")
+OPTIONAL = ("__cuda_array_interface__", "__array_interface__", "__array__", "__array_struct__")
+OPTIONAL += ("dtype", "shape", "mask", "__len__", "__cuda_stream__")
 objects = st.fixed_dictionaries(
-    {
-        "__dlpack__": deeds,
-        "__dlpack_device__": st.one_of(deeds, st.just(("return", (CPU, 0)))),
-    },
-    optional={name: deeds for name in NAMES[2:]},
+    {"__dlpack__": deeds, "__dlpack_device__": deeds | st.just(("return", (CPU, 0)))},
+    optional=dict.fromkeys(OPTIONAL, deeds),
 )
 
 
@@ -158,78 +140,71 @@ def test_an_array_that_was_deleted_is_said_to_be(error):
 # ---- arguments whose code calls again, or frees what was viewed ----
 
 RECURSIVE = {
-    "__array__ of sum": "class R: __array__ = lambda s, *a, **k: gred.sum(R())\ngred.sum(R())",
-    "__index__": "class R: __index__ = lambda s: gred.sum([1], axis=R())\ngred.sum([1], axis=R())",
-    "__dlpack__": "class R:\n    __dlpack_device__ = lambda s: (1, 0)\n"
-    "    __dlpack__ = lambda s, **k: gred.sum(R())\ngred.sum(R())",
-    "__array__ of explain": "class R: __array__ = lambda s, *a, **k: gred.explain(R())\n"
-    "gred.explain(R())",
-    "__array__ of dot": "class R: __array__ = lambda s, *a, **k: gred.dot(R(), [1])\n"
-    "gred.dot(R(), [1])",
+    "__array__ of sum": ("__array__ = lambda s, *a, **k: gred.sum(R())", "sum(R())"),
+    "__index__": ("__index__ = lambda s: gred.sum([1], axis=R())", "sum([1], axis=R())"),
+    "__dlpack__": (
+        "__dlpack_device__ = lambda s: (1, 0); __dlpack__ = lambda s, **k: gred.sum(R())",
+        "sum(R())",
+    ),
+    "__array__ of explain": ("__array__ = lambda s, *a, **k: gred.explain(R())", "explain(R())"),
+    "__array__ of dot": ("__array__ = lambda s, *a, **k: gred.dot(R(), [1])", "dot(R(), [1])"),
 }
 
 
-@pytest.mark.parametrize("calls", RECURSIVE.values(), ids=RECURSIVE.keys())
-def test_recursion_through_an_argument_is_a_recursion_error(calls):
+@pytest.mark.parametrize(("methods", "call"), RECURSIVE.values(), ids=RECURSIVE.keys())
+def test_recursion_through_an_argument_is_a_recursion_error(methods, call):
     """In a process of its own, which a stack overflow would end."""
-    code = (
-        "import gred\ndef recurse():\n"
-        + "".join(
-            f"    {line}\n" for line in calls.replace("class R", "global R\nclass R").split("\n")
-        )
-        + "try:\n    recurse()\nexcept RecursionError:\n    print('RecursionError')"
-    )
+    code = f"""
+        import gred
+        class R: {methods}
+        try:
+            gred.{call}
+        except RecursionError:
+            print("RecursionError")
+    """
     assert printed(code) == "RecursionError\n"
 
 
-ELEMENTS = 1 << 16
-
-
 class Resizes:
-    """Resizes an array when it is asked for what it is."""
-
     def __init__(self, array, shape=()):
         self.array = array
         self.shape = shape
 
-    def __index__(self):
+    def answer(self, value):
         self.array.resize(3, refcheck=False)
-        return 0
+        return value
+
+    def __index__(self):
+        return self.answer(0)
 
     def __array__(self, *_, **__):
-        self.array.resize(3, refcheck=False)
-        return np.ones(self.shape, bool)
+        return self.answer(np.ones(self.shape, bool))
 
     @property
     def dtype(self):
-        self.array.resize(3, refcheck=False)
-        return np.dtype(float)
+        return self.answer(np.dtype(float))
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda a, resizes: gred.sum(a, axis=resizes),
-        lambda a, resizes: gred.sum(a, keepdims=resizes),
-        lambda a, resizes: gred.sum(a, where=resizes),
-        lambda a, resizes: gred.sum(a, dtype=resizes),
-        lambda a, resizes: gred.var(a, mean=resizes),
-        lambda a, resizes: gred.dot(a, Resizes(a, a.shape)),
-        lambda a, resizes: gred.sum(np.ones((2, a.size)), axis=resizes, out=a),
-        lambda a, resizes: gred.explain(a, axis=resizes),
-        lambda a, resizes: gred.explain(a, dtype=resizes),
-        lambda a, resizes: gred.counters(a, dtype=resizes),
-        lambda a, resizes: gred.kernel_time(a, dtype=resizes, device="simulated", samples=1),
-        lambda a, resizes: gred.ExactSum().add_products(a, Resizes(a, a.shape)),
-        lambda a, resizes: gred.reduceat("add", a, [0], dtype=resizes),
-    ],
-    ids=[
-        *("axis", "keepdims", "where", "dtype", "mean", "dot", "out", "explain", "explain dtype"),
-        *("counters", "kernel_time", "add_products", "reduceat"),
-    ],
-)
+RESIZED = {
+    "axis": lambda a, resizes: gred.sum(a, axis=resizes),
+    "keepdims": lambda a, resizes: gred.sum(a, keepdims=resizes),
+    "where": lambda a, resizes: gred.sum(a, where=resizes),
+    "dtype": lambda a, resizes: gred.sum(a, dtype=resizes),
+    "mean": lambda a, resizes: gred.var(a, mean=resizes),
+    "dot": lambda a, resizes: gred.dot(a, Resizes(a, a.shape)),
+    "out": lambda a, resizes: gred.sum(np.ones((2, a.size)), axis=resizes, out=a),
+    "explain": lambda a, resizes: gred.explain(a, axis=resizes),
+    "explain dtype": lambda a, resizes: gred.explain(a, dtype=resizes),
+    "counters": lambda a, resizes: gred.counters(a, dtype=resizes),
+    "kernel_time": lambda a, resizes: gred.kernel_time(a, dtype=resizes, device="simulated"),
+    "add_products": lambda a, resizes: gred.ExactSum().add_products(a, Resizes(a, a.shape)),
+    "reduceat": lambda a, resizes: gred.reduceat("add", a, [0], dtype=resizes),
+}
+
+
+@pytest.mark.parametrize("call", RESIZED.values(), ids=RESIZED.keys())
 def test_an_array_that_another_argument_resizes_is_refused(call):
-    array = np.ones(ELEMENTS)
+    array = np.ones(1 << 16)
     with pytest.raises(ValueError, match="was resized by the code of another argument"):
         call(array, Resizes(array))
 

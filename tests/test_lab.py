@@ -40,11 +40,7 @@ def findings(faults):
 # By length: the kind, the remark at the line that is named, and what is said.
 NAMED = {
     101: ("race", "race", r"thread \d+ of block 0 stores shared element \d+, which thread"),
-    102: (
-        "bounds",
-        "store out of bounds",
-        r"thread 0 of block 0 stores shared element 64, of which there are 64",
-    ),
+    102: ("bounds", "store out of bounds", r"0 of block 0 stores shared element 64, of .* are 64"),
     103: ("bounds", "load out of bounds", r"loads element 103, of which there are 103"),
     104: ("barrier", "and another", r"faults.cuh:\d+"),
     105: ("race", "race of blocks", r"partial 0, which thread 0 of block 0 .* nothing orders"),
@@ -137,14 +133,10 @@ def environments():
 
 
 LIES = [
-    5,
-    {"result": [5]},
-    {"fault": ["no kind", None, 1, "text", []]},
-    {"fault": ["race", 5, 1, "text", []]},
-    {"fault": ["race", "mine.cuh", {}, "text", []]},
-    {"fault": ["race", "mine.cuh", 1, ["text"], []]},
-    {"fault": ["race", "mine.cuh", 1, "text", [[1]]]},
-    {"fault": ["race", "mine.cuh", 1, "text", {}]},
+    *(5, {"result": [5]}, {"fault": ["no kind", None, 1, "text", []]}),
+    *({"fault": ["race", 5, 1, "text", []]}, {"fault": ["race", "mine.cuh", {}, "text", []]}),
+    *({"fault": ["race", "mine.cuh", 1, text, []]} for text in (["text"],)),
+    *({"fault": ["race", "mine.cuh", 1, "text", stack]} for stack in ([[1]], {})),
 ]
 
 
@@ -243,9 +235,8 @@ def test_counts_are_those_of_the_ladder(shipped):
     assert own.result == theirs.result
     assert own.total[:-1] == theirs.total[:-1]
     assert own[:6] == theirs[:6]
-    assert {Path(line.file).name for line in own.total.lines} == {
-        Path(line.file).name for line in theirs.total.lines
-    }
+    files = ({Path(line.file).name for line in one.total.lines} for one in (own, theirs))
+    assert next(files) == next(files)
 
 
 def test_a_picture_is_drawn_from_the_same_accesses(shipped):

@@ -30,19 +30,13 @@ ANSWERS = {
         ("x[tid + stride]);\n", "x[tid + stride]);\n        __syncthreads();\n"),
     ],
     3: [
-        (
-            "if (tid % (2 * stride) == 0)",
-            "const unsigned i = 2 * stride * tid;\nif (i < blockDim.x)",
-        ),
-        (
-            "x[tid] = Fold::merge(x[tid], x[tid + stride]);",
-            "x[i] = Fold::merge(x[i], x[i + stride]);",
-        ),
+        ("if (tid % (2 * stride) == 0)", "unsigned i = 2 * stride * tid;\nif (i < blockDim.x)"),
+        ("x[tid] = Fold::merge(x[tid], x[tid + ", "x[i] = Fold::merge(x[i], x[i + "),
     ],
     4: [
         (
-            "unsigned stride = 1; stride < blockDim.x; stride *= 2",
-            "unsigned stride = blockDim.x / 2; stride > 0; stride /= 2",
+            "stride = 1; stride < blockDim.x; stride *=",
+            "stride = blockDim.x / 2; stride; stride /=",
         ),
         ("i = 2 * stride * threadIdx.x", "i = threadIdx.x"),
         ("i < blockDim.x", "i < stride"),
@@ -55,16 +49,13 @@ ANSWERS = {
     ],
     6: [
         ("x[tid] = value;\n", "x[tid] = value;\n            __syncwarp();\n"),
-        (
-            "value = Fold::merge(value, x[tid + stride]);\n",
-            "value = Fold::merge(value, x[tid + stride]);\n            __syncwarp();\n",
-        ),
+        ("x[tid + stride]);\n", "x[tid + stride]);\n            __syncwarp();\n"),
     ],
     7: [
         ("of_warps[warp] = value;", "if (lane == 0)\nof_warps[warp] = value;\n__syncthreads();"),
         (
-            "warp_fold<Fold>(of_warps[lane])",
-            "warp_fold<Fold>(lane < blockDim.x / warp_size ? of_warps[lane] : Fold::identity())",
+            "(of_warps[lane])",
+            "(lane < blockDim.x / warp_size ? of_warps[lane] : Fold::identity())",
         ),
     ],
 }
@@ -72,7 +63,6 @@ NUMBERS = range(1, 8)
 
 
 def hole_above(number, line):
-    """Give the exercise's few lines before one that it is at fault in."""
     return gred.lab.exercise(number).source.splitlines()[max(0, line - 9) : line]
 
 

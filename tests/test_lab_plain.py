@@ -73,7 +73,6 @@ __global__ void total(const int *in, int *out, size_t n)
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
-    """Compile each of the sources once."""
     folder = tmp_path_factory.mktemp("plain")
     sources = {"tree": TREE, "types": TYPES, "atomic": ATOMIC}
     paths = {name: saved(folder, source, f"{name}.cu") for name, source in sources.items()}
@@ -98,9 +97,8 @@ def test_its_barriers_shuffles_and_atomics_are_counted(compiled, name):
     dtype, barriers, shuffles, atomics = COUNTED[name]
     counted = compiled[name].counters(np.ones(1000, dtype), block_size=256)
     total = counted.total
-    assert counted.result == 1000
-    assert (total.block_barriers, total.shuffle_requests) == (barriers, shuffles)
-    assert total.atomic_requests == atomics
+    found = (total.block_barriers, total.shuffle_requests, total.atomic_requests)
+    assert (counted.result, *found) == (1000, barriers, shuffles, atomics)
     assert {Path(line.file).name for line in total.lines} == {f"{name}.cu"}
 
 

@@ -3,17 +3,18 @@
 What they share with all rungs is tested with these; here is what they alone can get wrong.
 """
 
+import itertools
+
 import numpy as np
 import pytest
-from conftest import needs_gpu
+from devices import everywhere
 from gpu_arrays import GpuArray, call
 from inputs import methods_on
 
 import gred
 
 STAGE_BYTES = 2**14  # of the ring
-PLACES = ["simulated", pytest.param("cuda", marks=needs_gpu)]
-ORDERS = ("forwards", "backwards", "shuffled")
+ORDERS = [("forwards", 0), ("backwards", 0), *(("shuffled", seed) for seed in range(5))]
 
 
 def skip_where_refused(place, method):
@@ -27,28 +28,29 @@ def numbers(n, dtype, first=0):
     return whole[first:]
 
 
-@pytest.mark.parametrize("place", PLACES)
+@everywhere
 @pytest.mark.parametrize("dtype", [np.int32, np.float64])
 def test_a_ring_is_filled_to_the_last_byte(place, dtype):
     skip_where_refused(place, "bulk")
     stage = STAGE_BYTES // np.dtype(dtype).itemsize
-    for stages in (1, 2, 3, 5):
-        for more in (-5, -1, 0, 1, 5):
-            for first in (0, 1, 3):
-                x = numbers(stages * stage + more, dtype, first)
-                for block_size in (32, 1024):
-                    got = gred.sum(x, method="bulk", block_size=block_size, device=place)
-                    assert got == x.sum(), (stages, more, first, block_size)
+    for stages, more, first in itertools.product((1, 2, 3, 5), (-5, -1, 0, 1, 5), (0, 1, 3)):
+        x = numbers(stages * stage + more, dtype, first)
+        for block_size in (32, 1024):
+            got = gred.sum(x, method="bulk", block_size=block_size, device=place)
+            assert got == x.sum(), (stages, more, first, block_size)
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_a_stage_is_awaited_and_not_filled_before_it_was_read(order):
-    """Blocks go round the ring many times, in whatever time copies take."""
-    x = numbers(2**20 + 7, np.float64, 1)
-    for seed in range(3 if order == "shuffled" else 1):
-        for block_size in (256, 1024):
-            with gred.thread_order(order, seed=seed):
-                got = gred.sum(x, method="bulk", block_size=block_size, device="simulated")
+@pytest.mark.parametrize(("order", "seed"), ORDERS)
+@pytest.mark.parametrize(
+    ("method", "n", "dtype", "sizes"),
+    [("bulk", 2**20 + 7, np.float64, (256, 1024)), ("cluster", 2**16 + 7, np.int64, (32, 512))],
+)
+def test_blocks_wait_for_one_another_and_for_copies(method, n, dtype, sizes, order, seed):
+    """They go round the ring many times, in whatever time copies take."""
+    x = numbers(n, dtype, 1)
+    with gred.thread_order(order, seed):
+        for block_size in sizes:
+            got = gred.sum(x, method=method, block_size=block_size, device="simulated")
             assert got == x.sum()
 
 
@@ -62,7 +64,7 @@ def test_a_stage_is_awaited_and_not_filled_before_it_was_read_on_a_gpu():
             assert got == x.sum(dtype=np.int64)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@everywhere
 def test_clusters_of_every_size_are_right(place):
     """One cluster of up to 8 blocks, and then pairs; of the last, one block may have no work."""
     skip_where_refused(place, "cluster")
@@ -78,16 +80,6 @@ def test_clusters_of_every_size_are_right(place):
             seen.add((step.grid, step.cluster_size))
     assert {(size, size) for size in range(1, 9)} <= seen
     assert any(size == 2 < grid for grid, size in seen)
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_the_blocks_of_a_cluster_wait_for_one_another(order):
-    x = numbers(2**16 + 7, np.int64)
-    for seed in range(5 if order == "shuffled" else 1):
-        for block_size in (32, 512):
-            with gred.thread_order(order, seed=seed):
-                got = gred.sum(x, method="cluster", block_size=block_size, device="simulated")
-            assert got == x.sum()
 
 
 @pytest.mark.gpu

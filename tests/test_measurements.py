@@ -1,13 +1,11 @@
 """Kernel times and read limits say what was measured, and refuse what cannot be."""
 
-import re
 import warnings
 
 import numpy as np
 import pytest
-from inputs import KINDS, OPS, block_sizes, exact, shown
+from inputs import shown
 from processes import printed
-from reference import agrees
 
 import gred
 
@@ -42,9 +40,7 @@ def test_auto_says_what_it_was(device):
 @pytest.mark.parametrize("method", ["auto", "recursive"])
 def test_the_host_has_no_blocks(method):
     timed = quickly(ARRAY, method=method, device="host")
-    assert timed.block_size is None
-    assert timed.device == "host"
-    assert timed.method == method
+    assert (timed.block_size, timed.device, timed.method) == (None, "host", method)
     np.testing.assert_array_equal(timed.seconds, timed.first_pass)
 
 
@@ -55,22 +51,11 @@ def test_what_was_run_can_be_asked_for_again(device, method):
     assert again.block_size == timed.block_size
 
 
-@pytest.mark.parametrize("op", OPS)
-def test_every_op_can_be_measured(device, method, op):
-    for kind in KINDS:
-        case = exact(op, kind, 1000)
-        for block_size in block_sizes(method)[:1]:
-            options = {"method": method, "device": device, "block_size": block_size}
-            timed = quickly(case.array, op, dtype=kind.dtype, **options)
-            assert agrees(timed.result, case.truth), kind.name
-
-
 def test_the_default_is_twenty_samples_of_a_sum():
     timed = gred.kernel_time(ARRAY, cold=False)
     assert len(timed.seconds) == len(timed.first_pass) == 20
     assert timed.result == 500500
     assert isinstance(timed, gred.KernelTime)
-    assert isinstance(timed, tuple)
 
 
 def test_a_read_limit_says_what_was_read(device):
@@ -130,65 +115,56 @@ def test_any_number_of_bytes_can_be_read(device, nbytes):
     assert gred.read_limit(device, nbytes, samples=1, cold=False).nbytes == nbytes
 
 
-@pytest.mark.parametrize(
-    ("error", "words", "arguments", "options"),
-    [
-        (ValueError, ("op", "'sum'", "reductions()", "'median'"), (ARRAY, "median"), {}),
-        (ValueError, ("op",), (ARRAY, "\ud800"), {}),
-        (TypeError, ("op", "3"), (ARRAY, 3), {}),
-        (TypeError, ("op", "None"), (ARRAY, None), {}),
-        (ValueError, ("samples", "0"), (ARRAY,), {"samples": 0}),
-        (ValueError, ("samples", "-1"), (ARRAY,), {"samples": -1}),
-        (ValueError, ("samples",), (ARRAY,), {"samples": 10**30}),
-        (TypeError, ("samples", "2.5"), (ARRAY,), {"samples": 2.5}),
-        (TypeError, ("samples", "True"), (ARRAY,), {"samples": True}),
-        (ValueError, ("warmup", "-1"), (ARRAY,), {"warmup": -1}),
-        (TypeError, ("warmup", "'x'"), (ARRAY,), {"warmup": "x"}),
-        (ValueError, ("a", "empty"), ([],), {}),
-        (ValueError, ("method", "unroll8"), (ARRAY,), {"method": "unrol8"}),
-        (ValueError, ("device",), (ARRAY,), {"device": "tpu"}),
-        (ValueError, ("block_size",), (ARRAY,), {"method": "shuffle", "block_size": 48}),
-        (TypeError, ("dtype",), (ARRAY,), {"dtype": object}),
-        (TypeError, ("a:", "not supported"), (np.ones(3, np.longdouble),), {}),
-        (TypeError, ("axis",), (ARRAY,), {"axis": 0}),
-        (TypeError, (), (), {}),
-        (TypeError, (), (ARRAY, "sum", "unroll8"), {}),
-    ],
-    ids=shown,
-)
-def test_a_measurement_checks_its_arguments(error, words, arguments, options):
-    with pytest.raises(error) as caught:
-        gred.kernel_time(*arguments, **options)
-    assert caught.type is error
-    for word in words:
-        assert word in str(caught.value)
+REFUSED = [
+    (ValueError, ("op", "'sum'", "reductions()", "'median'"), (ARRAY, "median"), {}),
+    (ValueError, ("op",), (ARRAY, "\ud800"), {}),
+    (TypeError, ("op", "3"), (ARRAY, 3), {}),
+    (TypeError, ("op", "None"), (ARRAY, None), {}),
+    (ValueError, ("samples", "0"), (ARRAY,), {"samples": 0}),
+    (ValueError, ("samples", "-1"), (ARRAY,), {"samples": -1}),
+    (ValueError, ("samples",), (ARRAY,), {"samples": 10**30}),
+    (TypeError, ("samples", "2.5"), (ARRAY,), {"samples": 2.5}),
+    (TypeError, ("samples", "True"), (ARRAY,), {"samples": True}),
+    (ValueError, ("warmup", "-1"), (ARRAY,), {"warmup": -1}),
+    (TypeError, ("warmup", "'x'"), (ARRAY,), {"warmup": "x"}),
+    (ValueError, ("a", "empty"), ([],), {}),
+    (ValueError, ("method", "unroll8"), (ARRAY,), {"method": "unrol8"}),
+    (ValueError, ("device",), (ARRAY,), {"device": "tpu"}),
+    (ValueError, ("block_size",), (ARRAY,), {"method": "shuffle", "block_size": 48}),
+    (TypeError, ("dtype",), (ARRAY,), {"dtype": object}),
+    (TypeError, ("a:", "not supported"), (np.ones(3, np.longdouble),), {}),
+    (TypeError, ("axis",), (ARRAY,), {"axis": 0}),
+    (TypeError, (), (), {}),
+    (TypeError, (), (ARRAY, "sum", "unroll8"), {}),
+]
+REFUSED_LIMITS = [
+    (ValueError, DEVICES, ("tpu",), {}),
+    (TypeError, DEVICES, (3,), {}),
+    (ValueError, ("nbytes", "0"), ("host", 0), {}),
+    (ValueError, ("nbytes", "-1"), ("host", -1), {}),
+    (ValueError, ("nbytes", "from 1024 to", str(2**64)), ("host", 2**64), {}),
+    (ValueError, ("nbytes", str(2**63 - 1), str(2**63)), ("host", 2**63), {}),
+    (ValueError, ("nbytes", str(-(2**63) - 1)), ("host", -(2**63) - 1), {}),
+    (ValueError, ("nbytes",), ("simulated", 10**30), {}),
+    (MemoryError, ("memory",), ("host", 2**63 - 1), {}),
+    (MemoryError, ("memory",), ("host", 2**62), {}),
+    (TypeError, ("nbytes", "1000000.0"), ("host", 1e6), {}),
+    (ValueError, ("samples", "0"), ("host", 2**16), {"samples": 0}),
+    (TypeError, ("samples",), ("host", 2**16), {"samples": "many"}),
+]
 
 
 @pytest.mark.parametrize(
-    ("error", "words", "arguments", "options"),
-    [
-        (ValueError, DEVICES, ("tpu",), {}),
-        (TypeError, DEVICES, (3,), {}),
-        (ValueError, ("nbytes", "0"), ("host", 0), {}),
-        (ValueError, ("nbytes", "-1"), ("host", -1), {}),
-        (ValueError, ("nbytes", "from 1024 to", str(2**64)), ("host", 2**64), {}),
-        (ValueError, ("nbytes", str(2**63 - 1), str(2**63)), ("host", 2**63), {}),
-        (ValueError, ("nbytes", str(-(2**63) - 1)), ("host", -(2**63) - 1), {}),
-        (ValueError, ("nbytes",), ("simulated", 10**30), {}),
-        (MemoryError, ("memory",), ("host", 2**63 - 1), {}),
-        (MemoryError, ("memory",), ("host", 2**62), {}),
-        (TypeError, ("nbytes", "1e6"), ("host", 1e6), {}),
-        (ValueError, ("samples", "0"), ("host", 2**16), {"samples": 0}),
-        (TypeError, ("samples",), ("host", 2**16), {"samples": "many"}),
-    ],
+    ("call", "error", "words", "arguments", "options"),
+    [(gred.kernel_time, *row) for row in REFUSED]
+    + [(gred.read_limit, *row) for row in REFUSED_LIMITS],
     ids=shown,
 )
-def test_a_read_limit_checks_its_arguments(error, words, arguments, options):
+def test_a_measurement_checks_its_arguments(call, error, words, arguments, options):
     with pytest.raises(error) as caught:
-        gred.read_limit(*arguments, **options)
+        call(*arguments, **options)
     assert caught.type is error
-    for word in words:
-        assert re.search(re.escape(word).replace("1e6", "1e6|1000000.0"), str(caught.value))
+    assert all(word in str(caught.value) for word in words), str(caught.value)
 
 
 class Unready:
@@ -205,7 +181,7 @@ def test_an_integers_own_error_is_the_callers():
         gred.kernel_time(ARRAY, samples=Unready())
 
 
-@pytest.mark.parametrize("integer", [np.int16, np.uint64, lambda n: np.array(n)])
+@pytest.mark.parametrize("integer", [np.int16, np.uint64, np.array])
 def test_counts_may_be_integers_of_numpys(integer):
     timed = gred.kernel_time(ARRAY, samples=integer(3), warmup=integer(0), cold=False)
     assert len(timed.seconds) == 3

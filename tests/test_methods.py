@@ -136,26 +136,34 @@ def test_every_type_becomes_every_other_as_in_numpy(place, way, op):
             check(mixed(op, given, dtype, n), op, method=way, device=place, dtype=dtype)
 
 
-def every_position(device, method, op, filler, special):
+NAN = float("nan")
+
+
+def check_every_position(device, method, op, filler, special):
     """Put one special element at positions of 257, and reduce by the smallest blocks."""
     for position in chosen(range(257), method, op, filler):
         array = np.full(257, filler)
         array[position] = special
         got = reduce(op, array, method=method, device=device, block_size=block_sizes(method)[0])
-        yield position, got
+        assert np.array_equal(got, special, equal_nan=True), f"lost at {position} of 257"
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("op", ["min", "max"])
 def test_nan_wins_wherever_it_lies(device, method, op, dtype):
-    for position, got in every_position(device, method, op, dtype(1), dtype("nan")):
-        assert np.isnan(got), f"NaN at {position} of 257 is lost"
+    check_every_position(device, method, op, dtype(1), dtype(NAN))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.float64])
+@pytest.mark.parametrize(("op", "special"), [("min", 2), ("max", 9)])
+def test_the_extreme_is_found_wherever_it_lies(device, method, op, special, dtype):
+    check_every_position(device, method, op, dtype(5), dtype(special))
 
 
 @pytest.mark.parametrize("op", ["min", "max"])
 def test_nan_wins_in_the_other_floats(device, method, op):
-    nans = [(np.float16, np.nan), (BFLOAT16, np.nan), (np.complex64, complex(9, np.nan))]
-    nans += [(np.complex128, complex(np.nan, -9)), (np.complex128, complex(0, np.nan))]
+    nans = [(np.float16, NAN), (BFLOAT16, NAN), (np.complex64, complex(9, NAN))]
+    nans += [(np.complex128, complex(NAN, -9)), (np.complex128, complex(0, NAN))]
     for dtype, nan in nans:
         for position in (0, 1, 31, 128, 255, 256) if takes(method, dtype) else ():
             array = np.ones(257, dtype)
@@ -164,26 +172,16 @@ def test_nan_wins_in_the_other_floats(device, method, op):
             assert np.isnan(got), f"{nan} at {position} of 257 is lost"
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.float64])
-@pytest.mark.parametrize(("op", "special"), [("min", 2), ("max", 9)])
-def test_the_extreme_is_found_wherever_it_lies(device, method, op, special, dtype):
-    for position, got in every_position(device, method, op, dtype(5), dtype(special)):
-        assert got == special, f"{special} at {position} of 257 is lost"
-
-
 SPECIAL_ARRAYS = {
     "nan": [1, np.nan, 2],
     "nan first, then infinities": [np.nan, np.inf, -np.inf],
     "infinities around nan": [np.inf, np.nan, -np.inf],
-    "infinity": [1, np.inf, 2],
-    "negative infinity": [1, -np.inf, 2],
     "both infinities": [np.inf, 1, -np.inf],
     "infinity and zero": [np.inf, 0, 3],
-    "nothing but infinity": [np.inf] * 3,
-    "nothing but negative infinity": [-np.inf] * 3,
-    "one negative zero": [-0.0],
-    "negative zeros": [-0.0] * 3,
     "negative zero and a number": [-0.0, 2, 3],
+    **{f"{value} among numbers": [1, value, 2] for value in (np.inf, -np.inf)},
+    **{f"nothing but {value}": [value] * 3 for value in (np.inf, -np.inf, -0.0)},
+    "one negative zero": [-0.0],
 }
 
 
@@ -215,12 +213,9 @@ def test_special_values_are_numpys(device, method, op, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_floats_overflow_to_infinity(device, method, dtype):
-    greatest = np.finfo(dtype).max
-    for sign in (1, -1):
-        array = np.full(100, sign * greatest)
-        assert reduce("sum", array, method=method, device=device) == sign * np.inf
-        assert reduce("mean", array, method=method, device=device) == sign * np.inf
-        assert reduce("prod", array[:99], method=method, device=device) == sign * np.inf
+    for sign, (op, n) in itertools.product((1, -1), (("sum", 100), ("mean", 100), ("prod", 99))):
+        array = np.full(n, sign * np.finfo(dtype).max)
+        assert reduce(op, array, method=method, device=device) == sign * np.inf
 
 
 def test_subnormal_floats_are_not_flushed_to_zero(device, method):
@@ -231,29 +226,16 @@ def test_subnormal_floats_are_not_flushed_to_zero(device, method):
         assert reduce("max", array, method=method, device=device) == least
 
 
-def types_of(method):
-    return [dtype for dtype in EVERY_TYPE if takes(method, dtype)]
-
-
-def test_nothing_has_a_sum_and_a_product(device, method):
-    for given in types_of(method):
-        nothing = np.empty((3, 0), given)
+def test_nothing_has_a_sum_and_a_product_and_no_extreme_and_its_mean_is_nan(device, method):
+    for given in (dtype for dtype in EVERY_TYPE if takes(method, dtype)):
+        options = {"method": method, "device": device}
         for op, value in (("sum", 0), ("prod", 1)):
-            got = reduce(op, nothing, method=method, device=device)
-            assert got == value
-            assert got.dtype == result_type(op, given)
-
-
-def test_nothing_has_no_least_or_greatest_element(device, method):
-    for given in types_of(method):
+            got = reduce(op, np.empty((3, 0), given), **options)
+            assert (got, got.dtype) == (value, result_type(op, given))
         for op in ("min", "max"):
             with pytest.raises(ValueError, match=f"{op}.*empty"):
-                reduce(op, np.empty(0, given), method=method, device=device)
-
-
-def test_the_mean_of_nothing_is_nan_with_a_warning(device, method):
-    for given in types_of(method):
+                reduce(op, np.empty(0, given), **options)
         with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
-            got = reduce("mean", np.empty(0, given), method=method, device=device)
+            got = reduce("mean", np.empty(0, given), **options)
         assert np.isnan(got)
         assert got.dtype == result_type("mean", given)

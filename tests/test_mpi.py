@@ -1,15 +1,24 @@
-"""Exact sums over MPI's ranks: the same bits for every number of them."""
+"""Exact sums over MPI's ranks: the same bits for every number of them.
 
+    mpiexec -n 4 python tests/test_mpi.py
+
+is what the first test has every rank do: the first prints a digest of the total, once all ranks
+have found all ways to make the same.
+"""
+
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-MPI = pytest.importorskip("mpi4py", reason="mpi4py is not installed")
-PROGRAM = Path(__file__).parent / "mpi_ranks.py"
+import gred
+
+pytest.importorskip("mpi4py", reason="mpi4py is not installed")
 MPIEXEC = shutil.which("mpiexec", path=Path(sys.executable).parent) or shutil.which("mpiexec")
 pytestmark = [
     pytest.mark.unsanitized,
@@ -17,20 +26,54 @@ pytestmark = [
 ]
 
 
+def rank():
+    """Check all, and print what was made."""
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    random = np.random.default_rng(7)
+    x = random.normal(size=10_001) * np.exp2(random.integers(-500, 500, 10_001))
+    whole = gred.ExactSum(x)
+    part = gred.ExactSum(x[comm.rank :: comm.size])
+    before = part.to_bytes()
+    words = np.empty(140, np.int64)
+    comm.Allreduce(part.words, words, op=MPI.SUM)
+    assert gred.ExactSum.from_words(words) == whole
+    assert gred.mpi.allreduce(part) == gred.mpi.allreduce(part, comm) == whole
+    assert comm.allreduce(part) == whole  # pickled, and added by Python
+    assert comm.allreduce(part, op=MPI.SUM) == whole
+    last = comm.size - 1
+    reduced = gred.mpi.reduce(part, root=last)
+    assert (reduced == whole) if comm.rank == last else (reduced is None)
+    assert (gred.mpi.reduce(part) is None) == (comm.rank != 0)
+    halves = comm.Split(comm.rank % 2)
+    mine = gred.mpi.allreduce(part, halves)
+    assert comm.allreduce(mine if halves.rank == 0 else gred.ExactSum()) == whole
+    assert part.to_bytes() == before
+    hostile = part.words
+    hostile[comm.rank] += 1
+    comm.Allreduce(MPI.IN_PLACE, hostile, op=MPI.SUM)
+    try:
+        gred.ExactSum.from_words(hostile)
+    except ValueError:
+        pass
+    else:
+        sys.exit("words that somebody has changed were taken")
+    if comm.rank == 0:
+        digest = hashlib.sha256(gred.mpi.allreduce(part, MPI.COMM_SELF).to_bytes())
+        assert digest.digest() == hashlib.sha256(before).digest()
+        print(comm.size, hashlib.sha256(whole.to_bytes()).hexdigest(), flush=True)
+
+
 # Open MPI starts nothing for root unless it is told twice.
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
-def ranks(n, program=(PROGRAM,)):
-    """Run a program with so many ranks, on this machine."""
-    return subprocess.run(
-        [MPIEXEC, "-n", str(n), sys.executable, *map(str, program)],
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **AS_ROOT},
-    )
+def ranks(n, program=(__file__,)):
+    command = [MPIEXEC, "-n", str(n), sys.executable, *program]
+    options = {"capture_output": True, "text": True, "timeout": 900}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **AS_ROOT}
+    return subprocess.run(command, check=False, env=environment, **options)
 
 
 def test_any_number_of_ranks_makes_the_same_bits():
@@ -74,3 +117,7 @@ def test_what_one_rank_cannot_do_raises_on_all():
     done = ranks(2, ("-c", code))
     assert done.stdout.count("refused:") == 10, done.stdout + done.stderr
     assert done.stdout.count("root must be the same on all ranks; got 0 to 1") == 2
+
+
+if __name__ == "__main__":
+    rank()

@@ -6,9 +6,8 @@ the grid; the simulated device has 2,048 of them, so 131,072 bytes are the first
 
 import numpy as np
 import pytest
-from findings import all_right
 from inputs import OPS
-from samples import there, wrong
+from samples import all_right, there, wrong
 from thin import chosen
 from truths import NAMES
 
@@ -21,12 +20,10 @@ every_type = pytest.mark.parametrize("dtype", NARROW, ids=str)
 
 
 def ends(dtype):
-    """Give the least and the greatest value of a type."""
     return (0, 1) if dtype == np.bool_ else (np.iinfo(dtype).min, np.iinfo(dtype).max)
 
 
 def drawn(dtype, n, seed):
-    """Draw n values of a type's whole range."""
     least, greatest = ends(dtype)
     values = np.random.default_rng(seed).integers(least, greatest, n, endpoint=True)
     return values.astype(dtype)
@@ -58,10 +55,8 @@ def test_every_place_in_a_batch_counts(dtype, device):
     for at in chosen(map(int, places), dtype):
         x[at], y[at] = greatest, least
         on_device, other = there(x, device), there(y, device)
-        assert gred.argmax(on_device) == at
-        assert gred.argmin(other) == at
-        assert gred.max(on_device) == greatest
-        assert gred.min(other) == least
+        assert gred.argmax(on_device) == gred.argmin(other) == at
+        assert (gred.max(on_device), gred.min(other)) == (greatest, least)
         assert gred.minmax(on_device) == (least, greatest)
         assert gred.count_nonzero(on_device) == (1 if least == 0 else n)
         assert gred.sum(on_device) == least * (n - 1) + greatest

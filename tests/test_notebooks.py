@@ -23,10 +23,9 @@ TOY = {
         {"cell_type": "code", "id": "a", "metadata": {}, "source": "print(1)\nprint(2)"},
         {"cell_type": "code", "id": "b", "metadata": {"tags": ["times"]}, "source": "id(object())"},
     ],
-    "metadata": {},
-    "nbformat": 4,
-    "nbformat_minor": 5,
+    **{"metadata": {}, "nbformat": 4, "nbformat_minor": 5},
 }
+every_notebook = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 
 
 def code_cells(path):
@@ -55,7 +54,7 @@ def notebook(run, *sources):
     return run.nbformat.from_dict(toy)
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+@every_notebook
 def test_every_cell_was_run_in_order_without_an_error(path):
     cells = code_cells(path)
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
@@ -65,22 +64,17 @@ def test_every_cell_was_run_in_order_without_an_error(path):
         assert all(output.get("name") != "stderr" for output in cell["outputs"])
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_a_notebook_is_kept_without_noise(path):
+@every_notebook
+def test_a_notebook_begins_with_what_it_is_about_and_is_kept_without_noise(path):
     kept, text = read(path), path.read_text(encoding="utf-8")
+    assert kept["cells"][0]["cell_type"] == "markdown"
+    assert "".join(kept["cells"][0]["source"]).startswith("# ")
     assert text == json.dumps(kept, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     assert len(text) < LARGEST
     assert set(kept["metadata"]) == {"kernelspec", "language_info"}
     assert all(cell["metadata"] in ({}, {"tags": ["times"]}) for cell in kept["cells"])
     for cell in code_cells(path):
         assert all(output.get("metadata", {}) == {} for output in cell["outputs"])
-
-
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_a_notebook_begins_with_what_it_is_about(path):
-    first = read(path)["cells"][0]
-    assert first["cell_type"] == "markdown"
-    assert "".join(first["source"]).startswith("# ")
 
 
 def test_what_is_kept_is_what_is_shown(run):

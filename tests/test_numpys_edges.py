@@ -7,18 +7,11 @@ import pytest
 
 import gred
 
+UP, DOWN = complex(0.0, -0.0), complex(-0.0, 0.0)
 COMPLEX_CASES = [
-    [0 + 1j, -0.0 + 1j],
-    [-0.0 + 1j, 0 + 1j],
-    [1e200, 1e200],
-    [np.inf + 0j],
-    [np.inf + 0j, 1],
-    [1, np.inf + 0j],
-    [complex(-0.0, -0.0)],
-    [complex(-0.0, 0.0), 2],
-    [complex(0.0, -0.0), 3 + 0j, 1j],
-    [complex(np.nan, 1), complex(1, np.nan)],
-    [complex(1, np.nan), complex(np.nan, 1)],
+    *([1j, -0.0 + 1j], [-0.0 + 1j, 1j], [1e200, 1e200], [np.inf + 0j], [np.inf + 0j, 1]),
+    *([1, np.inf + 0j], [complex(-0.0, -0.0)], [DOWN, 2], [UP, 3 + 0j, 1j]),
+    *([complex(np.nan, 1), complex(1, np.nan)], [complex(1, np.nan), complex(np.nan, 1)]),
     [1e300 + 1e300j, 1e300 - 1e300j],
 ]
 
@@ -73,19 +66,14 @@ def test_positions_go_to_any_integers_that_int64_holds(name, dtype):
     assert out.tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("dtype", ["u8", "f4", "f8", "c16"])
-def test_positions_go_to_nothing_else(dtype):
+@pytest.mark.parametrize(
+    ("name", "a", "dtype"),
+    [(name, np.array([1.5, 2, 4]), t) for name in ("ptp", "nanmean") for t in ("i8", "u1")],
+)
+def test_an_out_that_would_cut_off_is_refused(name, a, dtype):
     for library in (np, gred):
         with pytest.raises(TypeError):
-            library.argmax(INTEGERS, out=np.zeros((), dtype))
-
-
-@pytest.mark.parametrize("name", ["ptp", "nanmean"])
-@pytest.mark.parametrize("dtype", ["i8", "u1"])
-def test_floats_are_not_cut_off_in_an_integer_out(name, dtype):
-    for library in (np, gred):
-        with pytest.raises(TypeError):
-            getattr(library, name)(np.array([1.5, 2, 4]), out=np.zeros((), dtype))
+            getattr(library, name)(a, out=np.zeros((), dtype))
 
 
 @pytest.mark.parametrize("name", ["sum", "argmax", "var"])
@@ -113,16 +101,12 @@ def test_a_mask_that_hides_one_slice_warns(name, device):
 
 @pytest.mark.parametrize("op", ["minimum", "maximum", "add"])
 def test_reduceat_of_no_values(op):
-    for offsets in ([], [0]):
-        for values in (np.array([]), np.array([], int)):
-            if offsets:
-                with pytest.raises(IndexError):
-                    gred.reduceat(op, values, offsets)
-            else:
-                expected = getattr(np, op).reduceat(values, np.array([], int))
-                got = gred.reduceat(op, values, offsets)
-                assert got.dtype == expected.dtype
-                assert got.shape == (0,)
+    for values in (np.array([]), np.array([], int)):
+        with pytest.raises(IndexError):
+            gred.reduceat(op, values, [0])
+        expected = getattr(np, op).reduceat(values, np.array([], int))
+        got = gred.reduceat(op, values, [])
+        assert (got.dtype, got.shape) == (expected.dtype, (0,))
     assert gred.reduceat("min", np.array([]), [0, 0], empty="identity").tolist() == [np.inf] * 2
     least = np.iinfo("i2").min
     assert gred.reduceat("max", np.array([], "i2"), [0], empty="identity").tolist() == [least]
@@ -142,12 +126,6 @@ def test_broadcast_elements_are_looked_at_once(name, device):
                 continue
             expected = getattr(np, name)(few, axis=axis)
             assert np.array_equal(getattr(gred, name)(many, axis=axis, device=device), expected)
-
-
-@pytest.mark.parametrize("name", ["sum", "mean", "max", "argmax", "count_nonzero"])
-def test_none_is_no_mask(name):
-    with pytest.raises(TypeError, match="where must be an array of bool or a bool; got None"):
-        getattr(gred, name)(INTEGERS, where=None)
 
 
 @pytest.mark.parametrize("name", ["var", "std", "norm"])

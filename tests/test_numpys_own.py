@@ -14,9 +14,12 @@ import pytest
 
 HERE = Path(__file__).parent
 NUMPY = Path(np.__file__).parent
+# By words, or, where collecting the whole file takes longer than running these, by names.
 FILES = {
-    "_core/tests/test_multiarray.py": "TestStats or TestMinMax or TestBool or TestClip"
-    " or TestNonzero or (TestMethods and (prod or sum or fuzz)) or TestArgmax or TestArgmin",
+    "_core/tests/test_multiarray.py": (
+        *("TestStats", "TestMinMax", "TestBool", "TestClip", "TestArgmaxArgminCommon"),
+        *("TestArgmax", "TestArgmin", "TestMethods::test_prod", "TestMethods::test_partition_fuzz"),
+    ),
     "_core/tests/test_numeric.py": "TestNonarrayArgs or TestStdVar or TestClip or TestBoolScalar"
     " or TestNonzero or TestIsclose or TestAllclose",
     "_core/tests/test_ufunc.py": "reduc or sum or TestUfunc or negative_zero or where",
@@ -52,17 +55,8 @@ DESELECTED = {
 # What these files make of gred at least; less means that NumPy does not come by.
 CALLS = {
     "_core/tests/test_multiarray.py": {"prod": 8, "min": 500, "max": 500, "mean": 30, "var": 5},
-    "_core/tests/test_numeric.py": {
-        "sum": 20,
-        "prod": 100,
-        "min": 20,
-        "max": 20,
-        "any": 20,
-        "all": 20,
-        "count_nonzero": 20,
-        "var": 5,
-        "std": 5,
-    },
+    "_core/tests/test_numeric.py": dict.fromkeys(("sum", "min", "max", "any", "all"), 20)
+    | {"prod": 100, "count_nonzero": 20, "var": 5, "std": 5},
     "_core/tests/test_ufunc.py": {"sum": 100, "prod": 100},
     "_core/tests/test_umath.py": {"min": 1000, "max": 1000},
     "lib/tests/test_function_base.py": {"sum": 80, "mean": 30, "ptp": 2},
@@ -78,7 +72,6 @@ there = pytest.mark.skipif(
 
 
 def run(arguments, plugin, folder):
-    """Run pytest on NumPy's tests, and return its report."""
     command = [sys.executable, "-m", "pytest", "-q", "-rf", "-p", "no:cacheprovider", "--tb=short"]
     command += ["--assert=plain"]  # which compiles no test anew
     command += ["-c", os.devnull, "--rootdir", str(NUMPY), *(["-p", plugin] if plugin else [])]
@@ -100,7 +93,6 @@ def run(arguments, plugin, folder):
 
 
 def failed(report):
-    """Name the tests that failed, as pytest takes them in the same folder."""
     return re.findall(r"^(?:FAILED|ERROR) (\S+::.*?)(?: - |$)", report, re.MULTILINE)
 
 
@@ -110,7 +102,10 @@ def test_numpys_own_tests_pass_with_gred_in_its_place(file, tmp_path):
     """No test fails that passes without gred; and gred is asked often enough for that to count."""
     skipped = [name for name in DESELECTED if name.startswith(file)]
     options = [f"--deselect={name}" for name in skipped]
-    report = run([str(NUMPY / file), "-k", FILES[file], *options], "numpy_with_gred", tmp_path)
+    path, chosen = NUMPY / file, FILES[file]
+    whole = [str(path), "-k", chosen] if isinstance(chosen, str) else None
+    tests = whole or [f"{path}::{name}" for name in chosen]
+    report = run([*tests, *options], "numpy_with_gred", tmp_path)
     assert re.search(r"\d+ passed", report), report[-3000:]
     suspects = failed(report)
     if suspects:

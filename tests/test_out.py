@@ -20,13 +20,12 @@ INITIAL = {name: {"initial": 1} for name in ("min", "max", "nanmin", "nanmax")}
 every_name = pytest.mark.parametrize("name", EVERY)
 
 
-def plain(dtype, shape):
-    """Fill an array with a few values and no NaN."""
-    return (np.arange(np.prod(shape)) ** 2 % 13 - 3).astype(dtype).reshape(shape)
+def plain(name, dtype, n):
+    """Fill an array with a few values and no NaN; with ones, for a product."""
+    return (np.arange(n) ** 2 % 13 - 3 if name != "prod" else np.ones(n)).astype(dtype)
 
 
 def right_of(name, x, **options):
-    """Give the truth, whichever reduction it is."""
     return (truth if name in OPS else answer)(name, x, **options)
 
 
@@ -36,23 +35,18 @@ def test_results_go_where_out_is(name, device):
         if not takes(name, dtype):
             continue
         for n in (5, 1027):
-            x = plain(dtype, (n,))
-            if name == "prod":
-                x = np.ones_like(x)
+            x = plain(name, dtype, n)
             for options in options_of(name):
                 right = right_of(name, x, **options)
                 out = element_there(right.dtype, device)
-                a = there(x, device)
-                assert getattr(gred, name)(a, out=out, **options) is out
+                assert getattr(gred, name)(there(x, device), out=out, **options) is out
                 got = fetched(out, device)
                 assert agrees(got, right), f"{name} of {n} {dtype}, {options}: {got!r}, not {right}"
 
 
 @every_name
 def test_out_on_the_host_takes_what_a_device_makes(name, device):
-    x = plain(np.dtype(np.float32), (1027,))
-    if name == "prod":
-        x = np.ones_like(x)
+    x = plain(name, np.float32, 1027)
     right = right_of(name, x)
     for shape in ((), (1,), (1, 1)):
         out = np.zeros(shape, right.dtype)
@@ -150,7 +144,7 @@ def test_out_may_be_part_of_the_array():
 
 def test_out_may_be_among_the_elements(device):
     for name in SCALARS:
-        x = plain(type_of(name, np.float64), (300,))
+        x = plain(name, type_of(name, np.float64), 300)
         if not takes(name, x.dtype):
             continue
         right = answer(name, x.copy())

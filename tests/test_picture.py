@@ -23,13 +23,10 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture
 def command(command):
-    """Run `python -m gred show`, as the fixture of all commands does."""
     return functools.partial(command, "show")
 
 
 class Picture:
-    """An SVG document, read again."""
-
     def __init__(self, rung, n=32, block=32, x=None, small=False):
         x = np.arange(1, n + 1, dtype=np.int64) if x is None else x
         self.told = gred.accesses(x, method=rung, block_size=block)
@@ -45,6 +42,9 @@ class Picture:
 
     def count(self, tag, *kinds, **place):
         return len(self.of(tag, *kinds, **place))
+
+    def texts(self, *kinds, **place):
+        return [one.text for one in self.of("text", *kinds, **place)]
 
 
 def place(step, number=1, block=0):
@@ -87,7 +87,7 @@ def test_lines_end_where_the_elements_are():
 
 
 def fresh(picture, **at):
-    return [int(text.text) for text in picture.of("text", "fresh", **at)]
+    return [int(text) for text in picture.texts("fresh", **at)]
 
 
 def test_values_are_numpys_partial_sums():
@@ -118,7 +118,7 @@ def test_every_element_is_drawn_and_read(rung):
     picture = Picture(rung, 62)
     read = sum(picture.count("rect", "read", **place(0, 1, block)) for block in (0, 1))
     assert read == 62
-    assert str(picture.told.result) in [text.text for text in picture.of("text", "fresh")]
+    assert str(picture.told.result) in picture.texts("fresh")
 
 
 def test_the_loads_of_a_vector_lie_in_one_column():
@@ -132,16 +132,16 @@ def test_the_loads_of_a_vector_lie_in_one_column():
 @pytest.mark.parametrize("level", range(5))
 def test_bytes_that_are_moved_in_vain_are_marked(level):
     """int64: a sector of 32 bytes has four elements, of which a stride of 2 leaves out half."""
-    picture = Picture("neighbored_less")
-    stride = 2 << level
-    written = set(range(0, 32, stride))
-    touched = {k for k in range(32) if k // 4 * 4 in {w // 4 * 4 for w in written}}
-    below = picture.count("rect", "written", **place(level + 1))
-    assert below == len(written)
-    read_next = {k for k in range(0, 32, stride)} if level < 4 else {0}
-    moved = {k for k in range(32) if k // 4 * 4 in {r // 4 * 4 for r in read_next}}
-    wasted = picture.count("rect", "wasted", **place(level + 1))
-    assert wasted == len(touched - written) + len(moved - read_next)
+
+    def in_sectors(elements):
+        return {k for k in range(32) if k // 4 in {element // 4 for element in elements}}
+
+    picture, at = Picture("neighbored_less"), place(level + 1)
+    written = set(range(0, 32, 2 << level))
+    read_next = written if level < 4 else {0}
+    assert picture.count("rect", "written", **at) == len(written)
+    wasted = len(in_sectors(written) - written) + len(in_sectors(read_next) - read_next)
+    assert picture.count("rect", "wasted", **at) == wasted
 
 
 def test_bank_conflicts_are_marked():
@@ -154,11 +154,9 @@ def test_bank_conflicts_are_marked():
         active = 32 >> level
         assert picture.count("line", "load", "clash", **place(level + 1)) == 2 * active
         assert picture.count("line", "store", "clash", **place(level + 2)) == active
-        texts = [text.text for text in picture.of("text", "bad", **place(level + 1))]
-        assert texts == [
-            "shared loads: 4 wavefronts, 2 conflicts",
-            "shared stores: 2 wavefronts, 1 conflict",
-        ]
+        loads, stores = picture.texts("bad", **place(level + 1))
+        assert loads == "shared loads: 4 wavefronts, 2 conflicts"
+        assert stores == "shared stores: 2 wavefronts, 1 conflict"
     assert picture.count("line", "clash", **place(6)) == 1 * 2
     calm = gred.accesses(x, method="shared_sequential", block_size=64, dtype=np.int32)
     assert "clash" not in calm.svg().partition("</style>")[2]
@@ -166,17 +164,13 @@ def test_bank_conflicts_are_marked():
 
 def test_passes_come_one_under_another():
     picture = Picture("neighbored", 32 * 40)
-    heads = [text.text for text in picture.of("text", "head")]
-    heads = [text for text in heads if "pass" in text.lower()]
-    first = [f"Pass 1 of 3, block {k}" for k in (0, 1, 2, 39)]
-    assert heads == [
-        *first,
-        *(f"Pass 2 of 3, block {k}" for k in (0, 1)),
-        "Pass 3 of 3, the only block",
-    ]
-    (more,) = [text.text for text in picture.of("text") if "blocks between" in text.text]
+    passes = [text for text in picture.of("text", "head") if "pass" in text.text.lower()]
+    shown = [*(f"Pass 1 of 3, block {k}" for k in (0, 1, 2, 39))]
+    shown += [*(f"Pass 2 of 3, block {k}" for k in (0, 1)), "Pass 3 of 3, the only block"]
+    assert [text.text for text in passes] == shown
+    (more,) = [text for text in picture.texts() if "blocks between" in text]
     assert more.startswith("36 blocks")
-    tops = [float(text.get("y")) for text in picture.of("text", "head") if "ass" in text.text]
+    tops = [float(text.get("y")) for text in passes]
     assert tops == sorted(tops)
 
 
@@ -185,19 +179,15 @@ def test_passes_come_one_under_another():
     [("halving", 1, 32), ("unroll8", 5, 1024), ("cooperative", 3000, 32), ("atomic", 33, 64)],
 )
 def test_odd_sizes_are_drawn(rung, n, block):
-    picture = Picture(rung, n, block)
-    assert float(picture.root.get("width")) > 0
-    boxes = [float(picture.root.get(name)) for name in ("width", "height")]
-    for one in picture.root.iter(f"{SVG}circle"):
-        assert 0 < float(one.get("cx")) < boxes[0]
-        assert 0 < float(one.get("cy")) < boxes[1]
+    root = Picture(rung, n, block).root
+    width, height = (float(root.get(name)) for name in ("width", "height"))
+    assert width > 0
+    for one in root.iter(f"{SVG}circle"):
+        assert 0 < float(one.get("cx")) < width
+        assert 0 < float(one.get("cy")) < height
 
 
 # ---- blocks that work together ----
-
-
-def texts_of(picture, tag="text", *kinds):
-    return [one.text for one in picture.of(tag, *kinds)]
 
 
 @pytest.mark.parametrize("rung", ["shuffle", "atomic", "last_block", "cooperative", "cluster"])
@@ -214,27 +204,25 @@ def test_blocks_that_work_together_are_drawn_beside_each_other(command, rung):
 
 
 def test_tickets_are_drawn_and_the_last_block_is_named():
-    told = texts_of(Picture("last_block", 1280), "text", "note")
-    assert [text for text in told if "ticket" in text] == [
-        "draws ticket 0",
-        "draws ticket 1: the last block",
-    ]
-    assert [text for text in texts_of(Picture("cooperative", 1280)) if text == "arrives"] * 2
-    for rung, barrier in (("cooperative", "grid barrier"), ("cluster", "cluster barrier")):
-        picture = Picture(rung, 1280 if rung == "cooperative" else 512)
+    tickets = [text for text in Picture("last_block", 1280).texts("note") if "ticket" in text]
+    assert tickets == ["draws ticket 0", "draws ticket 1: the last block"]
+    assert "arrives" in Picture("cooperative", 1280).texts()
+    for rung, n, barrier in (("cooperative", 1280, "grid"), ("cluster", 512, "cluster")):
+        picture = Picture(rung, n)
         assert picture.count("line", "barrier") == 1
-        assert barrier in texts_of(picture, "text", "label")
+        assert f"{barrier} barrier" in picture.texts("label")
 
 
 def test_a_store_to_another_blocks_shared_memory_ends_there():
     """Block 1 stores its value in the second word of block 0's shared memory."""
     picture = Picture("cluster", 512)
+    groups = [g for g in picture.root.iter(f"{SVG}g") if g.get("class") == "links"]
     (step,) = {
-        int(line.get("data-step"))
-        for line in picture.root.iter(f"{SVG}g")
-        if line.get("class") == "links" and line.get("data-block") == "1" and len(line)
-        for link in line
-        if link.get("data-memory") == "shared" and link.get("data-element") == "1"
+        int(group.get("data-step"))
+        for group in groups
+        if group.get("data-block") == "1"
+        for link in group
+        if (link.get("data-memory"), link.get("data-element")) == ("shared", "1")
     }
     (link,) = picture.of("line", "store", **place(step, 1, 1))
     cells = sorted(float(c.get("x")) for c in picture.of("rect", "cell", **place(step, 1, 0)))
@@ -254,7 +242,7 @@ def test_bulk_copies_are_drawn_from_the_array_to_shared_memory():
 def test_steps_that_change_no_value_are_told_in_one_line():
     """A lone warp's value is shuffled five times more; after the last it is stored."""
     picture = Picture("shuffle")
-    assert "steps 8 to 11" in texts_of(picture, "text", "head")
+    assert "steps 8 to 11" in picture.texts("head")
     assert not picture.count("circle", **place(8))
     assert picture.count("circle", **place(11)) == 32
 
@@ -265,9 +253,8 @@ def test_steps_that_change_no_value_are_told_in_one_line():
 def test_lanes_are_stacked_on_their_banks(command):
     """Their words lie 2 * stride apart: so many lanes of a warp meet in a bank, if there are."""
     _, out, _ = command("shared_strided")
-    told = gred.accesses(
-        np.ones(256, np.int32), method="shared_strided", block_size=256, dtype="i4"
-    )
+    x = np.ones(256, np.int32)
+    told = gred.accesses(x, method="shared_strided", block_size=256, dtype="i4")
     root = ElementTree.fromstring(told.svg())
     for level in range(8):
         (step,) = (g for g in root.iter(f"{SVG}g") if g.get("data-step") == str(level + 2))

@@ -3,42 +3,71 @@
 Positions count from the array's beginning, and states of pieces are merged in their order.
 """
 
+import itertools
+
 import numpy as np
 import pytest
+from inputs import reduce, shown
+from reference import agrees, truth
+from samples import all_right, wrong
+from test_simulated_arrays import RUNGS
+from thin import chosen
+from truths import NAMES, PLACES
 
 import gred
 from gred.testing import SimulatedArray
 
-LIMITS = (1, 2**16, 2**30)
+LIMITS = (1, 256, 2**16, 2**30)
 LENGTHS = (1, 4096, 4097, 50_003)
-MERGED = ("var", "std", "ptp", "any", "all", "count_nonzero", "nansum", "nanmax")
+every_limit = pytest.mark.parametrize("limit", LIMITS)
 
 
 def drawn(n, dtype):
     return np.random.default_rng(n).integers(-100, 100, n).astype(dtype)
 
 
-@pytest.mark.parametrize("limit", LIMITS)
-@pytest.mark.parametrize("dtype", ["f8", ">f8", "i2", "c8"])
-@pytest.mark.parametrize("name", ["argmin", "argmax"])
+every_type = pytest.mark.parametrize("dtype", ["f8", ">f8", "i2", "c8"])
+
+
+def check_pieces(name, dtype, limit, lengths):
+    """Reduce arrays however they lie, and whatever a mask hides."""
+    more = {"initial": 1} if name in ("nanmin", "nanmax") else {}
+    with gred.workspace_limit(limit):
+        for n in lengths:
+            x, shown = drawn(n, dtype), np.random.default_rng(n + 1).random(n) < 0.4
+            shown[0] = True
+            found = [wrong(name, view, view, device="simulated") for view in (x, x[::-1], x[::2])]
+            found.append(wrong(name, x, x, device="simulated", where=shown, **more))
+            all_right(found)
+
+
+@every_limit
+@every_type
+@pytest.mark.parametrize("name", PLACES)
 def test_positions_are_the_arrays_and_not_the_pieces(name, dtype, limit):
-    for n in LENGTHS:
-        x = drawn(n, dtype)
-        with gred.workspace_limit(limit):
-            for view in (x, x[::-1], x[::2]):
-                got = getattr(gred, name)(view, device="simulated")
-                assert got == getattr(np, name)(view), f"{n} elements"
+    check_pieces(name, dtype, limit, LENGTHS)
 
 
-@pytest.mark.parametrize("limit", LIMITS)
-@pytest.mark.parametrize("dtype", ["f8", ">f8", "i2"])
-def test_what_a_mask_hides_keeps_its_position(dtype, limit):
-    for n in LENGTHS[1:]:
-        x = drawn(n, dtype)
-        shown = np.random.default_rng(n + 1).random(n) < 0.4
-        expected = np.flatnonzero(shown)[np.argmax(x[shown])]
-        with gred.workspace_limit(limit):
-            assert gred.argmax(x, where=shown, device="simulated") == expected
+@every_limit
+@every_type
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in PLACES])
+def test_states_of_pieces_are_merged(name, dtype, limit):
+    check_pieces(name, dtype, limit, LENGTHS[1::2])
+
+
+@every_limit
+@pytest.mark.parametrize("name", NAMES)
+def test_arrays_of_several_dimensions_go_in_pieces(name, limit):
+    x = (np.arange(60 * 211) ** 2 % 13 - 3).astype(np.int16).reshape(60, 211)
+    x[41, 100], x[50, 3] = -300, 400
+    mask = np.arange(x.size).reshape(x.shape) % 3 != 1
+    more = {"initial": 1} if name in ("nanmin", "nanmax") else {}
+    with gred.workspace_limit(limit):
+        found = [wrong(name, y, y, device="simulated") for y in (x, x.T[::2], x[::-1, ::3])]
+        found.append(wrong(name, SimulatedArray(x), x))
+        for y, shown in ((x, mask), (x.T, mask.T)):
+            found.append(wrong(name, y, y, device="simulated", where=shown, **more))
+    all_right(found)
 
 
 MASKS = {
@@ -83,7 +112,7 @@ def test_a_piece_that_a_mask_hides_wholly_takes_no_part():
             assert gred.sum(x, where=shown, method=method, device="simulated") == x[shown].sum()
 
 
-@pytest.mark.parametrize("limit", LIMITS)
+@every_limit
 @pytest.mark.parametrize("n", [900, 50_003])
 def test_of_what_a_mask_hides_wholly_out_gets_the_sum_of_nothing(n, limit):
     x, hidden = drawn(n, "f8"), np.zeros(n, bool)
@@ -94,16 +123,6 @@ def test_of_what_a_mask_hides_wholly_out_gets_the_sum_of_nothing(n, limit):
         assert out.get() == 0
 
 
-@pytest.mark.parametrize("limit", LIMITS)
-@pytest.mark.parametrize("name", MERGED)
-def test_states_of_pieces_are_merged(name, limit):
-    for n in LENGTHS:
-        x = drawn(n, "f8")
-        with gred.workspace_limit(limit):
-            got = getattr(gred, name)(x, device="simulated")
-        assert got == pytest.approx(getattr(np, name)(x), rel=1e-12)
-
-
 def test_a_result_of_pieces_may_stay_on_the_device():
     x = drawn(50_003, "f8")
     out = SimulatedArray(np.zeros(1, np.int64))
@@ -111,6 +130,42 @@ def test_a_result_of_pieces_may_stay_on_the_device():
         with gred.workspace_limit(limit):
             gred.argmax(x, out=out)
         assert out.get()[0] == x.argmax()
+
+
+# ---- little room ----
+
+
+@pytest.mark.parametrize("limit", [1, 100, 1024, 4096, 2**20])
+def test_with_little_workspace_arrays_go_in_pieces(limit):
+    x = np.random.default_rng(7).integers(-100, 100, (60, 211)).astype(np.int16)
+    pairs = ((x, x), (x.T[::2], x.T[::2]), (SimulatedArray(x)[:, ::3], x[:, ::3]))
+    every = itertools.product(chosen(RUNGS, limit), pairs, ("sum", "min"))
+    with gred.workspace_limit(limit):
+        for method, (mine, theirs), op in every:
+            got = reduce(op, mine, method=method, device="simulated")
+            assert agrees(got, truth(op, theirs)), f"{op} by {method}"
+
+
+def test_the_workspace_limit_ends_with_its_with_block():
+    with gred.workspace_limit(4096), gred.workspace_limit(2**20):
+        assert gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
+    with pytest.raises(ZeroDivisionError), gred.workspace_limit(4096):
+        raise ZeroDivisionError
+    assert gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
+
+
+@pytest.mark.parametrize("integer", [np.int16, np.uint64, np.int64, np.array])
+def test_a_workspace_limit_may_be_an_integer_of_numpys(integer):
+    with gred.workspace_limit(integer(4096)):
+        assert gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
+
+
+@pytest.mark.parametrize(
+    "limit", [0, -1, "x", 1.5, None, 2**70, True, np.True_, np.int8(-1), np.ones(2)], ids=shown
+)
+def test_what_is_no_workspace_limit_is_refused(limit):
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        gred.workspace_limit(limit)
 
 
 # ---- along axes ----

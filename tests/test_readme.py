@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from scripts import benchmarks as benchmarks
 
 import gred
 from gred.cli import record
@@ -17,13 +17,20 @@ from gred.cli.command import main
 pytestmark = pytest.mark.unsanitized
 
 ROOT = Path(__file__).resolve().parent.parent
-REPORT = ROOT / "benchmarks" / "report.py"
 PARTS = ("machine", "ladder", "plots", "figures", "axes", "exact", "versus", "roofline", "curve")
 
 
-def report(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(REPORT), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
+@pytest.fixture
+def report(benchmarks, monkeypatch, capsys):
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["report.py", *map(str, arguments)])
+        try:
+            status = benchmarks.report.main()
+        except SystemExit as error:
+            return 1, str(error)
+        return status, capsys.readouterr().out
+
+    return run
 
 
 @pytest.fixture
@@ -35,6 +42,11 @@ def marked_readme(tmp_path):
 
 
 @pytest.fixture
+def places(marked_readme, results):
+    return "--pages", marked_readme, "--results", results
+
+
+@pytest.fixture
 def results(tmp_path):
     folder = tmp_path / "results" / "some-machine"
     folder.mkdir(parents=True)
@@ -43,9 +55,9 @@ def results(tmp_path):
     return folder.parent
 
 
-def test_readme_and_plots_agree_with_the_kept_results():
-    checked = report("--check")
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+def test_readme_and_plots_agree_with_the_kept_results(report):
+    status, said = report("--check")
+    assert status == 0, said
 
 
 @pytest.mark.parametrize(
@@ -55,12 +67,10 @@ def test_readme_holds_the_command(command):
     assert command in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_report_writes_what_its_check_accepts(marked_readme, results):
+def test_report_writes_what_its_check_accepts(report, marked_readme, places):
     pytest.importorskip("matplotlib")
-    places = ("--pages", marked_readme, "--results", results)
-    assert report("--check", *places).returncode == 1
-    assert report(*places).returncode == 0
-    assert report("--check", *places).returncode == 0
+    assert report("--check", *places)[0] == 1
+    assert report(*places)[0] == report("--check", *places)[0] == 0
     text = marked_readme.read_text(encoding="utf-8")
     assert "(results/some-machine/plots/ladder.svg)" in text
     assert text.count("between") == len(PARTS) - 1
@@ -68,15 +78,13 @@ def test_report_writes_what_its_check_accepts(marked_readme, results):
         assert f"`{method.name}`" in text
 
 
-def test_a_comparison_that_is_kept_is_shown(marked_readme, results):
+def test_a_comparison_that_is_kept_is_shown(report, marked_readme, results, places):
     pytest.importorskip("matplotlib")
     options = ["--device", "host", "--peers", "numpy", "--samples", "1", "--types", "float32"]
     options += ["--sizes", "16,1KiB", "--reductions", "sum", "--layouts", "flat,rows"]
     kept = results / "some-machine" / "versus.json"
     assert main(["versus", *options, "--json", str(kept)]) == 0
-    places = ("--pages", marked_readme, "--results", results)
-    assert report(*places).returncode == 0
-    assert report("--check", *places).returncode == 0
+    assert report(*places)[0] == report("--check", *places)[0] == 0
     text = marked_readme.read_text(encoding="utf-8")
     assert "| sum float32 | gred | NumPy | best peer over gred |" in text
     assert re.search(r"\| 1 KiB \| [\d.]+ [nu]s \| [\d.]+ [nu]s \| [\d.]+x \|", text)
@@ -84,15 +92,32 @@ def test_a_comparison_that_is_kept_is_shown(marked_readme, results):
     assert "(results/some-machine/plots/versus_ratio.svg)" in text
 
 
-def test_check_finds_a_typed_figure(marked_readme, results):
+def test_check_finds_a_typed_figure_and_a_plot_of_other_data(
+    report, marked_readme, results, places
+):
     pytest.importorskip("matplotlib")
-    places = ("--pages", marked_readme, "--results", results)
     report(*places)
     text = marked_readme.read_text(encoding="utf-8")
     marked_readme.write_text(text.replace("1.00x", "9.99x", 1), encoding="utf-8")
-    checked = report("--check", *places)
-    assert checked.returncode == 1
-    assert "README.md disagrees" in checked.stdout
+    status, said = report("--check", *places)
+    assert status == 1
+    assert "README.md disagrees" in said
+    assert "ladder.svg disagrees" not in said
+    path = results / "some-machine" / "ladder.json"
+    kept = record.read_json(path)
+    kept["rows"][0]["samples_ns"][0] += 1
+    record.write_json(path, kept)
+    status, said = report("--check", *places)
+    assert status == 1
+    assert "ladder.svg disagrees" in said
+
+
+def test_check_names_a_part_that_no_page_has(report, marked_readme, places):
+    text = marked_readme.read_text(encoding="utf-8")
+    marked_readme.write_text(text.replace("generated: plots", "generated:"), encoding="utf-8")
+    status, said = report("--check", *places)
+    assert status == 1
+    assert "no part 'plots'" in said
 
 
 def test_every_rung_takes_the_reductions_on_the_ladder_and_no_other():
@@ -144,24 +169,3 @@ def test_the_long_description_has_no_relative_link(monkeypatch, address):
     assert all(link.startswith("https://") for link in links)
     assert bool(links) == bool(address)
     assert "pip install '.[test]' && pytest" in text
-
-
-def test_check_finds_a_plot_of_other_data(marked_readme, results):
-    pytest.importorskip("matplotlib")
-    places = ("--pages", marked_readme, "--results", results)
-    report(*places)
-    path = results / "some-machine" / "ladder.json"
-    kept = record.read_json(path)
-    kept["rows"][0]["samples_ns"][0] += 1
-    record.write_json(path, kept)
-    checked = report("--check", *places)
-    assert checked.returncode == 1
-    assert "ladder.svg disagrees" in checked.stdout
-
-
-def test_check_names_a_part_that_no_page_has(marked_readme, results):
-    text = marked_readme.read_text(encoding="utf-8")
-    marked_readme.write_text(text.replace("generated: plots", "generated:"), encoding="utf-8")
-    checked = report("--check", "--pages", marked_readme, "--results", results)
-    assert checked.returncode == 1
-    assert "no part 'plots'" in checked.stderr

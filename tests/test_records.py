@@ -11,24 +11,17 @@ from inputs import OPS
 
 import gred
 
-GLOBAL_RUNGS = ["halving", "neighbored", "neighbored_less", "interleaved"]
-GLOBAL_RUNGS += ["unroll2", "unroll4", "unroll8", "unroll_warps2", "unroll_warps8"]
-GLOBAL_RUNGS += ["complete_unroll8", "template_unroll8"]
-SHARED_RUNGS = ["shared_modulo", "shared_strided", "shared_sequential", "shared_first_add"]
-SHARED_RUNGS += ["shared_last_warp", "shared_complete", "shared_grid_stride"]
-BEYOND = ["shuffle", "shuffle_vector", "atomic", "last_block", "cooperative", "bulk", "cluster"]
-LADDER = [*GLOBAL_RUNGS, *SHARED_RUNGS, *BEYOND]
-ALIASES = {
-    "global": "interleaved",
-    "shared": "shared_sequential",
-    "reduce5": "shared_grid_stride",
-}
+LADDER = """recursive halving neighbored neighbored_less interleaved unroll2 unroll4 unroll8
+unroll_warps2 unroll_warps8 complete_unroll8 template_unroll8 shared_modulo shared_strided
+shared_sequential shared_first_add shared_last_warp shared_complete shared_grid_stride shuffle
+shuffle_vector atomic last_block cooperative bulk cluster cub"""
+ALIASES = {"global": "interleaved", "shared": "shared_sequential", "reduce5": "shared_grid_stride"}
 
 
 def test_methods_come_in_climbing_order():
     methods = gred.methods()
     assert isinstance(methods, tuple)
-    assert [m.name for m in methods] == ["recursive", *LADDER, "cub"]
+    assert " ".join(m.name for m in methods) == " ".join(LADDER.split())
     assert [m.number for m in methods] == [None, *range(25), None]
 
 
@@ -103,6 +96,11 @@ def test_a_device_is_described(described):
         assert described.units == len(os.sched_getaffinity(0))
 
 
+every_table = pytest.mark.parametrize(
+    "records", [gred.methods(), gred.devices()], ids=["methods", "devices"]
+)
+
+
 class Table(HTMLParser):
     """Reads a table's rows, and checks that every tag is closed in turn."""
 
@@ -127,7 +125,7 @@ class Table(HTMLParser):
             self.rows[-1][-1] += data
 
 
-@pytest.mark.parametrize("records", [gred.methods(), gred.devices()], ids=["methods", "devices"])
+@every_table
 def test_records_print_as_a_table(records):
     lines = repr(records).splitlines()
     assert len(lines) == 1 + len(records)
@@ -142,7 +140,7 @@ def test_records_print_as_a_table(records):
         assert any(record.title in cell for cell in row)
 
 
-@pytest.mark.parametrize("records", [gred.methods(), gred.devices()], ids=["methods", "devices"])
+@every_table
 def test_records_are_plain_tuples_otherwise(records):
     assert records == tuple(records)
     assert hash(records) == hash(tuple(records))
@@ -164,16 +162,8 @@ def test_build_info_says_how_it_was_built():
 
 # ---- names and documents ----
 
-FUNCTIONS = (
-    *OPS,
-    "methods",
-    "devices",
-    "build_info",
-    "kernel_time",
-    "read_limit",
-    "launch_limit",
-    "thread_order",
-)
+FUNCTIONS = (*OPS, "methods", "devices", "build_info")
+FUNCTIONS += ("kernel_time", "read_limit", "launch_limit", "thread_order")
 
 
 def test_all_names_are_there():
@@ -181,16 +171,6 @@ def test_all_names_are_there():
     assert sorted(gred.__all__) == sorted(set(gred.__all__))
     for name in gred.__all__:
         assert hasattr(gred, name)
-
-
-@pytest.mark.parametrize("name", OPS)
-def test_a_reduction_has_a_signature(name):
-    common = "(a, axis=None, "
-    rest = "method='auto', block_size=None, device=None, stream=None)"
-    shown = str(inspect.signature(getattr(gred, name)))
-    assert shown.startswith(common)
-    assert shown.endswith(rest)
-    assert ("initial=" in shown) == (name != "mean")
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -34,7 +34,6 @@ WAYS = [
 
 @pytest.fixture(params=WAYS)
 def place(request):
-    """Give a device, on which work is shared in one of its ways."""
     device, sharing = request.param
     with forced("segments", sharing):
         yield device
@@ -52,7 +51,6 @@ def numpys(op, x, offsets, **options):
 
 
 def check(place, op, x, offsets, **options):
-    """Reduce an array of the host's on a device, and compare with NumPy."""
     same(gred.reduceat(op, x, offsets, **on(place), **options), numpys(op, x, offsets, **options))
 
 
@@ -123,12 +121,6 @@ def test_skewed_lengths_are_right(place, op, dtype):
     same(gred.reduceat(op, x, ends[:-1], empty="identity", **on(place)), expected)
 
 
-def test_rows_of_a_sparse_matrix(place):
-    indptr, data = np.array([0, 2, 2, 5, 5]), np.array([1.0, 2, 3, 4, 5])
-    result = gred.reduceat("sum", data, indptr[:-1], empty="identity", **on(place))
-    same(result, np.array([3.0, 0, 12, 0]))
-
-
 @pytest.mark.parametrize("dtype", EVERY_TYPE, ids=str)
 def test_extremes_of_nothing_are_the_types_own(place, dtype):
     x = np.ones(3).astype(dtype)
@@ -142,19 +134,25 @@ def test_extremes_of_nothing_are_the_types_own(place, dtype):
             assert got.real.tolist() == [of_none if none else 1 for none in nothing]
 
 
-def test_what_goes_backwards_is_empty_or_an_element(place):
-    x = np.arange(10)
-    same(gred.reduceat("sum", x, [5, 2], **on(place)), np.array([5, x[2:].sum()]))
-    got = gred.reduceat("sum", x, [5, 2], empty="identity", **on(place))
-    same(got, np.array([0, x[2:].sum()]))
+EMPTY = [
+    ("sum", [1.0, 2, 3, 4, 5], [0, 2, 2, 5], "identity", [3.0, 0, 12, 0]),
+    ("sum", range(10), [5, 2], "element", [5, 44]),
+    ("sum", range(10), [5, 2], "identity", [0, 44]),
+    ("sum", [1.0, 2], [], "element", np.zeros(0)),
+    ("sum", [], [], "identity", np.zeros(0)),
+    ("prod", [], [0, 0], "identity", [1.0, 1]),
+]
 
 
-def test_no_segments_and_no_elements(place):
-    same(gred.reduceat("sum", [1.0, 2], [], **on(place)), np.array([]))
-    same(gred.reduceat("sum", [], [], empty="identity", **on(place)), np.array([]))
-    same(gred.reduceat("prod", [], [0, 0], empty="identity", **on(place)), np.ones(2))
-    none = np.array([], np.int64)
-    got = gred.reduceat("sum", laid_out(np.ones(3), place), none)
+def test_empty_segments_are_of_nothing_or_an_element(place):
+    """As rows of a sparse matrix are, what goes backwards, and what has no elements."""
+    for op, values, offsets, empty, expected in EMPTY:
+        got = gred.reduceat(op, values, offsets, empty=empty, **on(place))
+        same(got, np.asarray(expected))
+
+
+def test_no_segments_of_an_array_that_is_there(place):
+    got = gred.reduceat("sum", laid_out(np.ones(3), place), np.array([], np.int64))
     same(to_host(got), np.array([]))
 
 
@@ -167,11 +165,10 @@ def test_special_values_are_numpys(place):
 
 def test_integers_wrap_and_are_exact(place):
     x = np.random.default_rng(8).integers(-(2**63), 2**63, 700)
-    offsets = [0, 1, 90, 90, 400]
     parts = [x[0:1], x[1:90], x[90:91], x[90:400], x[400:]]
     for op, all_of in (("sum", sum), ("prod", math.prod)):
         expected = [(all_of(map(int, part)) + 2**63) % 2**64 - 2**63 for part in parts]
-        same(gred.reduceat(op, x, offsets, **on(place)), np.array(expected))
+        same(gred.reduceat(op, x, [0, 1, 90, 90, 400], **on(place)), np.array(expected))
 
 
 def test_sums_of_floats_are_close_to_the_true_ones(place):

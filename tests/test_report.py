@@ -24,8 +24,6 @@ def test_pieces_are_found_by_the_beginning_of_their_names(benchmarks):
 
 @pytest.fixture
 def kept(benchmarks, tmp_path):
-    """Results of pieces of both parts."""
-
     def axes():
         for what, value in (("of the limit", 0.9), ("CuPy's time over gred's, 70.0 us", 1.0)):
             yield benchmarks.figure.figure(

@@ -3,6 +3,7 @@
 The simulated device's memory stands for a GPU's, and pretended libraries for those of GPU arrays.
 """
 
+import contextlib
 import ctypes
 import sys
 import types
@@ -11,9 +12,10 @@ import weakref
 import numpy as np
 import pytest
 from capsules import CODES, CUDA, Tensor, capsule_of
-from device_results import X, check, host
+from devices import to_host
 from exchanges import exchange, lender, offer
 from reference import BFLOAT16, EVERY_TYPE
+from test_results import X, check
 
 import gred
 from gred.testing import SimulatedArray
@@ -27,13 +29,18 @@ SET_ERROR = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_ch
 KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
 
 
-@ctypes.PYFUNCTYPE(
-    ctypes.c_int,
-    ctypes.POINTER(Tensor),
-    ctypes.POINTER(ctypes.c_void_p),
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-)
+POINTER = ctypes.c_void_p
+
+
+def lent(x, view=lambda x: x):
+    """Give a capsule of an array in the simulated device's memory, which it keeps."""
+    array = SimulatedArray(x)
+    capsule = capsule_of(view(array._view), device_type=CUDA)
+    capsule.array = array
+    return capsule
+
+
+@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.POINTER(Tensor), ctypes.POINTER(POINTER), POINTER, POINTER)
 def allocate(prototype, out, context, set_error):
     """Make a tensor in the simulated device's memory, or what the test wants to go wrong."""
     tensor = prototype[0]
@@ -47,10 +54,7 @@ def allocate(prototype, out, context, set_error):
         return 0
     shape = plan.get("shape", shape)
     dtype = "?" if tensor.code == 6 else f"{KINDS[tensor.code]}{tensor.bits // 8}"
-    array = SimulatedArray(np.zeros(shape, dtype))
-    view = array._view.T if "transposed" in plan else array._view
-    capsule = capsule_of(view, device_type=CUDA)
-    capsule.array = array
+    capsule = lent(np.zeros(shape, dtype), np.transpose if "transposed" in plan else lambda x: x)
     tensors[capsule.address] = capsule
     out[0] = capsule.address
     return 0
@@ -58,7 +62,6 @@ def allocate(prototype, out, context, set_error):
 
 @ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.py_object))
 def take(address, out):
-    """Make the tensor an object of the library's."""
     if "untaken" in plan:
         return -1
     made = Library(tensors.pop(address))
@@ -75,18 +78,14 @@ Library = lender(offer(table))
 
 @pytest.fixture
 def library():
-    allocations.clear()
-    tensors.clear()
+    for kept in (allocations, tensors, plan):
+        kept.clear()
+    yield lambda x: Library(lent(x), (CUDA, 0))
     plan.clear()
 
-    def of(x):
-        array = SimulatedArray(x)
-        capsule = capsule_of(array._view, device_type=CUDA)
-        capsule.array = array
-        return Library(capsule, (CUDA, 0))
 
-    yield of
-    plan.clear()
+def holds(result, expected):
+    np.testing.assert_array_equal(result.capsule.array.get(), expected)
 
 
 @pytest.mark.parametrize("dtype", [d for d in EVERY_TYPE if d != BFLOAT16], ids=str)
@@ -94,7 +93,7 @@ def test_a_library_with_an_exchange_makes_its_own(library, dtype):
     x = (X % 2).astype(dtype)
     result = gred.max(library(x), 1)
     assert type(result) is Library
-    np.testing.assert_array_equal(result.capsule.array.get(), x.max(1))
+    holds(result, x.max(1))
     assert allocations == [((3, 5), CODES[x.dtype.kind], 8 * x.itemsize, CUDA, 0)]
 
 
@@ -110,14 +109,14 @@ def test_a_library_gets_its_tensors_once_the_launch_is_made(library):
 
 def test_its_records_are_two_of_its_arrays(library):
     least, greatest = gred.minmax(library(X), 1, keepdims=True)
-    np.testing.assert_array_equal(least.capsule.array.get(), X.min(1, keepdims=True))
-    np.testing.assert_array_equal(greatest.capsule.array.get(), X.max(1, keepdims=True))
+    holds(least, X.min(1, keepdims=True))
+    holds(greatest, X.max(1, keepdims=True))
 
 
 def test_its_out_is_written_and_nothing_is_made(library):
     out = library(np.zeros((3, 5)))
     assert gred.sum(library(X), 1, out=out) is out
-    np.testing.assert_array_equal(out.capsule.array.get(), X.sum(1))
+    holds(out, X.sum(1))
     assert not allocations
 
 
@@ -143,21 +142,14 @@ def test_an_allocator_that_fails_is_heard(library, wrong, error, words):
     made = [capsule for capsule in tensors.values() if "untaken" not in wrong]
     assert all(capsule.deletions == 1 for capsule in made)
     plan.clear()
-    np.testing.assert_array_equal(gred.sum(array, 1).capsule.array.get(), X.sum(1))
+    holds(gred.sum(array, 1), X.sum(1))
 
 
-@pytest.mark.parametrize(
-    "missing", ["managed_tensor_allocator", "managed_tensor_to_py_object_no_sync"]
-)
+@pytest.mark.parametrize("missing", ["allocator", "to_py_object_no_sync"])
 def test_one_that_makes_none_leaves_it_to_gred(missing):
-    functions = {
-        "managed_tensor_allocator": allocate,
-        "managed_tensor_to_py_object_no_sync": take,
-        missing: None,
-    }
-    array = SimulatedArray(X)
-    capsule = capsule_of(array._view, device_type=CUDA)
-    check(gred.sum(lender(offer(exchange(**functions)))(capsule, (CUDA, 0)), 1), X.sum(1))
+    functions = {"allocator": allocate, "to_py_object_no_sync": take, missing: None}
+    named = {f"managed_tensor_{name}": function for name, function in functions.items()}
+    check(gred.sum(lender(offer(exchange(**named)))(lent(X), (CUDA, 0)), 1), X.sum(1))
 
 
 # ---- libraries by name ----
@@ -165,17 +157,11 @@ def test_one_that_makes_none_leaves_it_to_gred(missing):
 entered: list = []  # devices that were made current, and None where that ended
 
 
-class Current:
-    """A library's device, made current."""
-
-    def __init__(self, number):
-        self.number = number
-
-    def __enter__(self):
-        entered.append(self.number)
-
-    def __exit__(self, *_error):
-        entered.append(None)
+@contextlib.contextmanager
+def current(number):
+    entered.append(number)
+    yield
+    entered.append(None)
 
 
 def pretended(name, monkeypatch, **content):
@@ -192,21 +178,21 @@ def pretended(name, monkeypatch, **content):
     return module
 
 
-def pretended_cupy(monkeypatch, make, current=0):
+def pretended_cupy(monkeypatch, make, number=0):
     """CuPy's names that gred uses; `make` stands for its class."""
 
     def alloc(nbytes):
         memory = SimulatedArray(np.zeros(nbytes, np.uint8))
         address = memory.__cuda_array_interface__["data"][0]
-        return types.SimpleNamespace(memory=memory, ptr=address, device_id=current)
+        return types.SimpleNamespace(memory=memory, ptr=address, device_id=number)
 
-    runtime = types.SimpleNamespace(getDevice=lambda: current)
-    cuda = types.SimpleNamespace(Device=Current, alloc=alloc, runtime=runtime)
+    runtime = types.SimpleNamespace(getDevice=lambda: number)
+    cuda = types.SimpleNamespace(Device=current, alloc=alloc, runtime=runtime)
     return pretended("cupy", monkeypatch, ndarray=make, cuda=cuda)
 
 
-@pytest.mark.parametrize("current", [0, 1])
-def test_cupys_arrays_come_back_on_their_own_device(monkeypatch, current):
+@pytest.mark.parametrize("number", [0, 1])
+def test_cupys_arrays_come_back_on_their_own_device(monkeypatch, number):
     entered.clear()
     made = []
 
@@ -217,15 +203,15 @@ def test_cupys_arrays_come_back_on_their_own_device(monkeypatch, current):
         made.append(array)
         return array
 
-    cupy = pretended_cupy(monkeypatch, make, current)
+    cupy = pretended_cupy(monkeypatch, make, number)
     result = gred.sum(cupy.array(X), 1)
     assert result is made.pop()
     np.testing.assert_array_equal(result.get(), X.sum(1))
     assert result.dtype == np.float32
-    assert entered == [0, None] * current
+    assert entered == [0, None] * number
 
 
-def pretended_cupys_class(monkeypatch, current, seen=lambda memory: None):
+def pretended_cupys_class(monkeypatch, number, seen=lambda memory: None):
     """Put a class in the place of CuPy's; all that are made of a shape and a type are listed."""
     made = []
 
@@ -239,7 +225,7 @@ def pretended_cupys_class(monkeypatch, current, seen=lambda memory: None):
             made.append(self)
 
     Ndarray.__module__ = "cupy"
-    cupy = pretended_cupy(monkeypatch, Ndarray, current)
+    cupy = pretended_cupy(monkeypatch, Ndarray, number)
     array = type("derived", (Ndarray,), {"__init__": SimulatedArray.__init__})
     return made, array, cupy
 
@@ -275,29 +261,33 @@ def test_cupys_class_is_called_on_the_arrays_device(monkeypatch):
     assert entered == [0, None]
 
 
-def test_memory_that_another_device_lacks_is_taken_from_the_arrays_own(monkeypatch):
+@pytest.mark.parametrize("lacking", [True, False])
+def test_memory_that_another_device_lacks_or_of_no_number_is_not_taken(monkeypatch, lacking):
+    """The first is then taken from the array's own device."""
     entered.clear()
-    made, array, cupy = pretended_cupys_class(monkeypatch, 1)
+    made, array, cupy = pretended_cupys_class(monkeypatch, int(lacking))
     allocate = cupy.cuda.alloc
 
     def alloc(nbytes):
-        if entered[-1:] != [0]:
+        if lacking and entered[-1:] != [0]:
             raise MemoryError("none of the current GPU's is left")
-        return allocate(nbytes)
+        pointer = allocate(nbytes)
+        pointer.device_id = pointer.device_id if lacking else -1
+        return pointer
 
     cupy.cuda.alloc = alloc
     result = gred.sum(array(X), 1)
     assert result is made.pop()
     np.testing.assert_array_equal(result.get(), X.sum(1))
-    assert entered == [0, None]
+    assert not lacking or entered == [0, None]
 
 
 @pytest.mark.parametrize(
-    ("current", "known", "error"),
+    ("number", "known", "error"),
     [(0, True, MemoryError), (1, False, MemoryError), (1, True, KeyboardInterrupt)],
 )
 def test_an_allocators_error_is_raised_unless_the_array_is_elsewhere(
-    monkeypatch, current, known, error
+    monkeypatch, number, known, error
 ):
     asked = []
 
@@ -308,28 +298,13 @@ def test_an_allocators_error_is_raised_unless_the_array_is_elsewhere(
     def unknown():
         raise ArithmeticError("no device")
 
-    _, array, cupy = pretended_cupys_class(monkeypatch, current)
+    _, array, cupy = pretended_cupys_class(monkeypatch, number)
     cupy.cuda.alloc = fail
     if not known:
         cupy.cuda.runtime.getDevice = unknown
     with pytest.raises(error, match="GPU's"):
         gred.sum(array(X), 1)
     assert asked == [X.sum(1).nbytes]
-
-
-def test_memory_of_a_device_without_a_number_is_not_taken(monkeypatch):
-    made, array, cupy = pretended_cupys_class(monkeypatch, 0)
-    allocate = cupy.cuda.alloc
-
-    def alloc(nbytes):
-        pointer = allocate(nbytes)
-        pointer.device_id = -1
-        return pointer
-
-    cupy.cuda.alloc = alloc
-    result = gred.sum(array(X), 1)
-    assert result is made.pop()
-    np.testing.assert_array_equal(result.get(), X.sum(1))
 
 
 @pytest.mark.parametrize("broken", ["alloc", "device_id", "ptr", "ndarray"])
@@ -367,7 +342,7 @@ def test_numbas_arrays_come_back_on_the_same_stream(monkeypatch):
         return array
 
     numba = pretended("numba", monkeypatch)
-    cuda = pretended("numba.cuda", monkeypatch, device_array=device_array, gpus=[Current(0)])
+    cuda = pretended("numba.cuda", monkeypatch, device_array=device_array, gpus=[current(0)])
     numba.cuda = cuda
     array = numba.array(X)
     array.stream = object()
@@ -383,7 +358,7 @@ def test_others_take_greds_array_by_dlpack_once_it_is_made(name, monkeypatch):
     seen = []
 
     def from_dlpack(array):
-        seen.append(host(array))
+        seen.append(to_host(array))
         return ("taken", array)
 
     holder = types.SimpleNamespace(from_dlpack=from_dlpack)

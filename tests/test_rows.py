@@ -1,19 +1,19 @@
-"""Arrays whose elements do not lie one after the other, and masks, are read as they lie.
+"""Arrays of every layout, alignment and byte order, and masks, are read where they lie.
 
-
-Every reduction of every type goes through layouts of long and short rows, and lengths and
-alignments around all that a group of threads takes at a time: windows of 64 bytes of values a
-thread, by loads of 16 bytes where elements touch, masks by 4.
+Lengths and alignments are around all that a group of threads takes at a time: windows of 64 bytes
+of values a thread, by loads of 16 bytes where elements touch, masks by 4.
 """
 
 import itertools
 
+import ml_dtypes
 import numpy as np
 import pytest
 from devices import everywhere, laid_out
+from drawn import misaligned
 from inputs import OPS, Kind, exact
-from reference import BFLOAT16, EVERY_TYPE, agrees, truth
-from samples import sample, takes, wrong
+from reference import BFLOAT16, EVERY_TYPE, INTEGERS, agrees, truth
+from samples import all_right, quietly, sample, takes, there, wrong
 from thin import chosen
 from truths import NAMES, PLACES
 
@@ -33,6 +33,19 @@ LAYOUTS = {
     "a row again and again": lambda x: np.broadcast_to(x[0], (3, x.shape[1])),
 }
 ROWS, COLUMNS = 7, 613
+OF_CUBES = {
+    "C order": lambda x: x,
+    "transposed": lambda x: x.T,
+    "every other": lambda x: x[::2, ::3, ::2],
+    "an inner part": lambda x: x[1:3, 2:4, 1:],
+    "backwards": lambda x: x[::-1, :, ::-1],
+    "backwards, every other": lambda x: x[::-2, ::-1, ::-3],
+    "one column": lambda x: x[:, 3, 2],
+    "one element": lambda x: x[1:2, 2:3, 3:4],
+    "no dimensions": lambda x: x[1, 2, 4, ...],
+}
+TYPES = tuple(map(np.dtype, (np.bool_, np.int8, np.uint64, np.float16, np.float32, np.complex128)))
+every_name = pytest.mark.parametrize("name", NAMES)
 
 
 def some_mask(shape, seed=0) -> np.ndarray:
@@ -87,6 +100,52 @@ def test_the_first_of_equals_is_found_in_every_layout(place, name, layout):
             assert got == getattr(np, name)(visible)
 
 
+def filled(dtype, shape, *, nan=False) -> np.ndarray:
+    x = (np.arange(np.prod(shape)) ** 2 % 13 - 3).astype(dtype).reshape(shape)
+    if nan and x.dtype not in INTEGERS:
+        x.reshape(-1)[5::11] = np.nan
+    return x
+
+
+@every_name
+def test_every_view_is_read_where_it_lies(name, device):
+    """Places are those in the order of the array's own indices, however it lies."""
+    all_right(
+        wrong(name, there(x, device, layout), layout(x))
+        for dtype in TYPES
+        if takes(name, dtype)
+        for nan in (True, False)
+        for x in [filled(dtype, (3, 4, 37), nan=nan)]
+        for layout in OF_CUBES.values()
+    )
+
+
+@every_name
+def test_host_arrays_of_every_layout_type_and_byte_order_reach_the_device(name, device):
+    x, z = filled("f4", (60, 70)), np.asfortranarray(filled("c8", (40, 50)))
+    views = [x.T, x[:, ::2], x[::-1], np.broadcast_to(x[:3], (5, 3, 70)), np.asfortranarray(x)]
+    views += [np.broadcast_to(np.float64(3), (4, 1000)), z, z[::3, ::-1]]
+    views += [np.lib.stride_tricks.sliding_window_view(np.arange(200.0), 7)]
+    for code in ("i2", "i4", "u8", "f2", "f4", "f8", "c8", "c16"):
+        y = filled(code, (5, 7, 9))
+        swapped, shifted = y.astype(y.dtype.newbyteorder()), misaligned(y)
+        views += [swapped, swapped.T[::2], shifted, shifted[:, ::-1]]
+    views += [[3, 1, 2], (1.5, 2.5), [[1, 2], [3, 4]], 7, 2.5, 3 + 4j, np.float32(2), np.int8(-3)]
+    views += [ml_dtypes.bfloat16(2.5), np.float16(2.5)]
+    all_right(wrong(name, view, np.asarray(view), device=device) for view in views)
+
+
+@every_name
+def test_inputs_are_never_written(name, device):
+    x = filled("f8", (3, 4, 37), nan=True)
+    before, a = x.tobytes(), there(x, device)
+    for layout in OF_CUBES.values():
+        quietly(name, layout(x) if device == "cuda" else layout(a))
+    assert x.tobytes() == before
+    x.setflags(write=False)
+    quietly(name, x, device=device)
+
+
 def around(*limits: int) -> list[int]:
     return sorted({n + more for n in limits for more in (-3, -1, 0, 1, 3) if n + more > 0})
 
@@ -104,10 +163,10 @@ def test_masks_and_arrays_of_any_alignment_and_length(place, dtype):
     for turn, n in enumerate(LENGTHS):
         first, mask_first = turn % 5, turn * 7 % 9
         x, where = values[first : first + n], shown[mask_first : mask_first + n]
-        options = {"where": laid_out(where, place)}
-        a = laid_out(x, place)
-        assert agrees(gred.sum(a, **options), truth("sum", x, where=where)), (n, first, mask_first)
-        assert gred.count_nonzero(a, **options) == np.count_nonzero(x[where])
+        a, shown_there = laid_out(x, place), laid_out(where, place)
+        right = truth("sum", x, where=where)
+        assert agrees(gred.sum(a, where=shown_there), right), (n, first, mask_first)
+        assert gred.count_nonzero(a, where=shown_there) == np.count_nonzero(x[where])
 
 
 @everywhere
@@ -129,9 +188,8 @@ def test_no_element_is_taken_twice_where_a_row_is_read_in_stretches(place, dtype
     whole = np.random.default_rng(3).integers(1, 4, (4, 9300)).astype(dtype)
     for first, length in itertools.product(range(6), (1100, 2310, 4620, 9240)):
         x = whole[:, first : first + length]
-        assert gred.sum(laid_out(x, place), dtype="int64" if dtype != "float16" else "f4") == x.sum(
-            dtype="int64"
-        )
+        got = gred.sum(laid_out(x, place), dtype="f4" if dtype == "float16" else "i8")
+        assert got == x.sum(dtype="i8")
 
 
 @everywhere
@@ -150,11 +208,8 @@ def test_nothing_is_copied_first(name):
     for dtype in EVERY_TYPE:
         if not takes(name, dtype) or dtype == BFLOAT16:
             continue
-        a = SimulatedArray(np.ones((4, 100), dtype))
-        mask = SimulatedArray(np.ones((4, 100), bool))
-        for plan in (
-            gred.explain(a[:, ::2], name),
-            gred.explain(a, name, where=mask, **initial_of(name, dtype)),
-        ):
+        a, mask = (SimulatedArray(np.ones((4, 100), t)) for t in (dtype, bool))
+        masked = {"where": mask, **initial_of(name, dtype)}
+        for plan in (gred.explain(a[:, ::2], name), gred.explain(a, name, **masked)):
             assert "rows" in plan.array, f"{name} of {dtype}: {plan.array}"
             assert plan.steps[0].work == "pass 1"

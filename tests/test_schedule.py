@@ -4,11 +4,12 @@ Schedules are made for arrays and devices that are not there, of every method, r
 length, and held against what the hardware and the kernels ask for.
 """
 
-from typing import NamedTuple
+import itertools
+from collections import namedtuple
 
 import numpy as np
 import pytest
-from inputs import methods_on
+from inputs import DATA_BLOCKS, methods_on
 
 from gred import _testing
 
@@ -22,19 +23,10 @@ UPLOADED_BYTES = 2**24
 NO_LIMIT = 2**64 - 1
 MULTIPROCESSORS, RESIDENT = 132, 2
 
-# How many elements a thread takes in, where the grid grows with the array.
-A_THREAD = {
-    **dict.fromkeys(("neighbored", "neighbored_less", "interleaved"), 1),
-    **dict.fromkeys(("unroll2", "unroll_warps2"), 2),
-    "unroll4": 4,
-    **dict.fromkeys(("unroll8", "unroll_warps8", "complete_unroll8", "template_unroll8"), 8),
-    **dict.fromkeys(("shared_modulo", "shared_strided", "shared_sequential"), 1),
-    **dict.fromkeys(("shared_first_add", "shared_last_warp", "shared_complete"), 2),
-}
 GRID_STRIDE = ("shared_grid_stride", "shuffle", "shuffle_vector")
 CLUSTER_MAX = 8  # of a cluster that every GPU takes
 ONE_LAUNCH = ("atomic", "last_block", "cooperative", "bulk", "cluster")
-GROWING = ("halving", *A_THREAD)
+GROWING = ("halving", *DATA_BLOCKS)
 RUNGS = (*GROWING, *GRID_STRIDE, *ONE_LAUNCH)
 THREADS = dict.fromkeys(("shared_grid_stride", "shuffle"), 2048)  # a multiprocessor; others 1024
 
@@ -52,48 +44,33 @@ LAYOUTS = {
     "the host's, strided": {"layout": "strided", "on_device": False},
     "the host's, masked": {"layout": "masked", "on_device": False, "mask_on_device": False},
 }
+every_layout = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
+every_rung = pytest.mark.parametrize("method", RUNGS)
 FOLDED_BY_ONE_METHOD = ("any", "argmin", "argmax", "var", "ptp", "nansum", "norm", "describe")
 
 
-class Step(NamedTuple):
-    when: str
-    work: str
-    grid: int
-    block: int
-    shared: int
-    cluster: int
-    cooperative: bool
-    n: int
-    reads: str
-    writes: str
+STEP = "when work grid block shared cluster cooperative n reads writes"
+Step = namedtuple("Step", STEP)
+Row = namedtuple("Row", "form accumulator state_bytes pieces piece steps parts total result")
 
 
-class Schedule(NamedTuple):
-    form: str
-    accumulator: str
-    state_bytes: int
-    pieces: int
-    piece: int
-    steps: list[Step]
-    parts: dict[str, tuple[int, int]]
-    total: int
-    result: str
-
+class Schedule(Row):
     def holds(self, part):
         return self.parts[part][1]
 
     def chain(self, when):
         return [step for step in self.steps if step.when == when]
 
+    def works(self, when):
+        return [step.work for step in self.chain(when)]
+
 
 def schedule(method, n, kind=KINDS[0], reduction="sum", **options):
-    given, accumulator, direct = kind
     options = {"multiprocessors": MULTIPROCESSORS, "resident": RESIDENT, **options}
-    options |= {"reduction": reduction, "method": method, "n": n}
-    row = _testing.schedule(input=given, accumulator=accumulator, direct=direct, **options)
-    *front, steps, parts, total, result = row
-    steps = [Step(*step) for step in steps]
-    return Schedule(*front, steps, {name: (at, n) for name, at, n in parts}, total, result)
+    options |= dict(zip(("input", "accumulator", "direct"), kind, strict=True))
+    row = Row(*_testing.schedule(reduction=reduction, method=method, n=n, **options))
+    parts = {name: (at, n) for name, at, n in row.parts}
+    return Schedule(*row._replace(steps=[Step(*step) for step in row.steps], parts=parts))
 
 
 def left_by(step, method):
@@ -107,30 +84,24 @@ def covers(step, method):
     """Whether every element has a thread; grids that stride have one for any number."""
     if method == "halving":
         return step.grid * step.block >= step.n // 2
-    return method not in A_THREAD or step.grid * step.block * A_THREAD[method] >= step.n
+    return method not in DATA_BLOCKS or step.grid * step.block * DATA_BLOCKS[method] >= step.n
 
 
 def check_launch(plan, step, method):
     if step.work == "library":
         return
+    a_pass = step.work == "pass"
     assert 1 <= step.grid <= GRID_MAX
     assert 1 <= step.block <= 1024
     assert step.shared <= SHARED_MAX
-    assert step.cooperative == (method == "cooperative" and step.work == "pass")
-    check_clusters(step, method)
-    if method not in GROWING and step.work == "pass":
-        a_multiprocessor = max(1, THREADS.get(method, 1024) // step.block)
-        if method == "cooperative":
-            a_multiprocessor = RESIDENT
-        assert step.grid <= MULTIPROCESSORS * a_multiprocessor
-
-
-def check_clusters(step, method):
-    if method != "cluster" or step.work != "pass":
-        assert step.cluster == 1
-        return
-    assert 1 <= step.cluster <= CLUSTER_MAX
+    assert step.cooperative == (method == "cooperative" and a_pass)
+    assert 1 <= step.cluster <= (CLUSTER_MAX if method == "cluster" and a_pass else 1)
     assert step.grid % step.cluster == 0
+    if method not in GROWING and a_pass:
+        a_multiprocessor = max(1, THREADS.get(method, 1024) // step.block)
+        assert step.grid <= MULTIPROCESSORS * (
+            RESIDENT if method == "cooperative" else a_multiprocessor
+        )
 
 
 def check_pass(plan, step, method):
@@ -147,8 +118,10 @@ def check_chain(plan, when, size, method):
     left = size
     for step in plan.chain(when):
         check_launch(plan, step, method)
-        if step.work == "unpack":
-            check_unpack(plan, step, size)
+        if step.work == "unpack":  # one piece's bits are brought while the last one's are unpacked
+            assert 8 * step.n >= size
+            assert plan.holds("mask's bits") >= (2 * step.n if plan.pieces > 1 else step.n)
+            assert plan.holds("mask") >= 8 * step.n
         elif step.work == "copy":
             assert step.n == size
         else:
@@ -156,13 +129,6 @@ def check_chain(plan, when, size, method):
             check_pass(plan, step, method)
             left = left_by(step, method)
     assert left == 1
-
-
-def check_unpack(plan, step, size):
-    """Bits of a piece are brought while those of the one before are unpacked."""
-    assert 8 * step.n >= size
-    assert plan.holds("mask's bits") >= (2 * step.n if plan.pieces > 1 else step.n)
-    assert plan.holds("mask") >= 8 * step.n
 
 
 def check_arena(plan):
@@ -179,18 +145,18 @@ def check_pieces(plan, n, given):
     assert plan.pieces * plan.piece >= n > (plan.pieces - 1) * plan.piece
     if plan.pieces > 1:
         assert plan.holds("results of pieces") >= plan.pieces * plan.state_bytes
-    if "uploaded piece" in plan.parts:
-        brought = 2 * plan.piece if plan.pieces > 1 else plan.piece
-        assert plan.holds("uploaded piece") >= brought * np.dtype(given).itemsize
-    if "working copy" in plan.parts:
-        assert plan.holds("working copy") >= plan.piece * np.dtype(plan.accumulator).itemsize
-    if "working copy's mask" in plan.parts:
-        assert plan.holds("working copy's mask") >= plan.piece
+    least = {
+        "uploaded piece": min(2, plan.pieces) * plan.piece * np.dtype(given).itemsize,
+        "working copy": plan.piece * np.dtype(plan.accumulator).itemsize,
+        "working copy's mask": plan.piece,
+    }
+    for part in least.keys() & plan.parts.keys():
+        assert plan.holds(part) >= least[part]
 
 
 def check_limit(plan, limit, method):
     grows = {"uploaded piece", "working copy"} & plan.parts.keys()
-    grows = grows or method in (*A_THREAD, *GRID_STRIDE)
+    grows = grows or method in (*DATA_BLOCKS, *GRID_STRIDE)
     assert plan.total <= limit or plan.piece <= LEAST_PIECE or not grows
 
 
@@ -206,69 +172,54 @@ def check(plan, n, method, given, limit=NO_LIMIT):
         check_chain(plan, "results", plan.pieces, method)
 
 
-def is_too_long(n, method, block):
-    return method in GROWING and n // (block * A_THREAD.get(method, 1)) >= GRID_MAX
+def cases(kinds, method):
+    """List lengths, kinds and options; no grid is too long that grows with the array."""
+    for n, (block, limit), kind in itertools.product(LENGTHS, BLOCKS_AND_LIMITS, kinds):
+        if method not in GROWING or n // (block * DATA_BLOCKS.get(method, 1)) < GRID_MAX:
+            yield n, kind, {"block_size": block, "limit": limit}
 
 
 def test_the_rungs_of_this_file_are_all_that_there_are():
     assert set(RUNGS) == set(methods_on("simulated"))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("method", RUNGS)
+@every_layout
+@every_rung
 def test_every_schedule_reduces_all_elements_in_memory_of_its_own(method, layout):
-    for n in LENGTHS:
-        for block, limit in BLOCKS_AND_LIMITS:
-            if is_too_long(n, method, block):
-                continue
-            for kind in KINDS:
-                options = {"block_size": block, "limit": limit, **LAYOUTS[layout]}
-                check(schedule(method, n, kind, **options), n, method, kind[0], limit)
+    for n, kind, options in cases(KINDS, method):
+        plan = schedule(method, n, kind, **options, **layout)
+        check(plan, n, method, kind[0], options["limit"])
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@every_layout
 @pytest.mark.parametrize("reduction", FOLDED_BY_ONE_METHOD)
 def test_states_of_any_size_fit_their_buffers(reduction, layout):
-    for n in LENGTHS:
-        for block, limit in BLOCKS_AND_LIMITS:
-            for kind in (DOUBLES, ("int8", "float64", False)):
-                options = {"block_size": block, "limit": limit, **LAYOUTS[layout]}
-                plan = schedule("last_block", n, kind, reduction, **options)
-                check(plan, n, "last_block", kind[0], limit)
-                passes = [step for step in plan.chain("piece") if step.work == "pass"]
-                assert all(step.shared >= WARPS_MAX * plan.state_bytes for step in passes)
+    for n, kind, options in cases((DOUBLES, ("int8", "float64", False)), "last_block"):
+        plan = schedule("last_block", n, kind, reduction, **options, **layout)
+        check(plan, n, "last_block", kind[0], options["limit"])
+        passes = [step for step in plan.chain("piece") if step.work == "pass"]
+        assert all(step.shared >= WARPS_MAX * plan.state_bytes for step in passes)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@every_layout
 def test_a_library_gets_what_it_takes(layout):
-    for n in LENGTHS:
-        for kind in KINDS:
-            for limit in LIMITS:
-                plan = schedule("cub", n, kind, limit=limit, **LAYOUTS[layout])
-                check(plan, n, "cub", kind[0], limit)
-                taken = kind[0] == kind[1] and plan.form == "flat"
-                assert ("working copy" in plan.parts) == (not taken)
+    for n, kind, limit in itertools.product(LENGTHS, KINDS, LIMITS):
+        plan = schedule("cub", n, kind, limit=limit, **layout)
+        check(plan, n, "cub", kind[0], limit)
+        taken = kind[0] == kind[1] and plan.form == "flat"
+        assert ("working copy" in plan.parts) == (not taken)
 
 
 def test_partials_suffice_where_a_later_kernel_has_more_blocks():
     """Two blocks of the kernel that merges pieces' results fit where one of the first did."""
-    plan = schedule(
-        "cooperative",
-        2**24,
-        ("int32", "int64", True),
-        on_device=False,
-        block_size=32,
-        multiprocessors=1,
-        resident=1,
-        resident_again=8,
-        limit=1,
-    )
+    few = {"block_size": 32, "multiprocessors": 1, "resident": 1, "resident_again": 8, "limit": 1}
+    plan = schedule("cooperative", 2**24, on_device=False, **few)
     (first,), (merging,) = plan.chain("piece"), plan.chain("results")
     assert first.grid < merging.grid
     assert plan.holds(merging.writes) >= merging.grid * plan.state_bytes
 
 
-@pytest.mark.parametrize("method", RUNGS)
+@every_rung
 def test_only_grids_that_grow_with_the_array_have_an_end(method):
     n, block = 2**46, 32
     if method not in GROWING:
@@ -280,14 +231,14 @@ def test_only_grids_that_grow_with_the_array_have_an_end(method):
 
 @pytest.mark.parametrize("method", GROWING)
 def test_the_longest_arrays_have_a_grid(method):
-    longest = GRID_MAX * 1024 * A_THREAD.get(method, 1)
+    longest = GRID_MAX * 1024 * DATA_BLOCKS.get(method, 1)
     plan = schedule(method, longest - 1, block_size=1024)
     check(plan, longest - 1, method, "int32")
     with pytest.raises(ValueError, match="larger block_size"):
         schedule(method, longest, block_size=1024)
 
 
-@pytest.mark.parametrize("method", RUNGS)
+@every_rung
 def test_a_measurement_is_of_the_whole(method):
     for n, limit in ((10**6, 1), (10**8, NO_LIMIT)):
         plan = schedule(method, n, on_device=False, limit=limit, whole=True)
@@ -295,7 +246,7 @@ def test_a_measurement_is_of_the_whole(method):
 
 
 @pytest.mark.parametrize("kind", [*KINDS, DOUBLES])
-@pytest.mark.parametrize("method", RUNGS)
+@every_rung
 def test_a_long_host_array_comes_in_pieces_whatever_memory_there_is(method, kind):
     """What the GPU holds of it, and so what a call has to allocate, does not grow with it."""
     piece = UPLOADED_BYTES // np.dtype(kind[0]).itemsize
@@ -306,33 +257,37 @@ def test_a_long_host_array_comes_in_pieces_whatever_memory_there_is(method, kind
         assert schedule(method, n, kind, block_size=1024).pieces == 1
 
 
-def test_gathered_elements_become_the_widest_of_their_kind():
-    narrow = ("float16", "float32", True)
-    assert schedule("shuffle", 1000, narrow, layout="masked").accumulator == "float64"
-    assert schedule("shuffle", 1000, ("float32", "float32", True)).accumulator == "float32"
+WIDE = ("float16", "float32", True)
+FORMS = [  # gathered elements become the widest of their kind, and so do those of rows, or float32
+    ("shuffle", WIDE, "sum", "masked", "gathered", "float64"),
+    ("shuffle", ("float32", "float32", True), "sum", "flat", "flat", "float32"),
+    *[
+        ("last_block", (given, accumulator, True), "sum", layout, "strided", folded)
+        for layout in ("strided", "masked")
+        for given, accumulator, folded in (
+            ("int8", "int32", "int64"),
+            ("uint64", "uint64", "uint64"),
+            ("float16", "float32", "float32"),
+            ("int16", "float64", "float64"),
+            ("complex64", "complex64", "complex128"),
+        )
+    ],
+    # In a wider accumulator elements that a conversion cuts would keep what they are to lose.
+    *[
+        ("last_block", (given, accumulator, True), reduction, "strided", "gathered", None)
+        for given, accumulator in (("int64", "int32"), ("uint32", "int32"), ("float64", "float32"))
+        for reduction in ("min", "sum")
+    ],
+]
 
 
-def test_rows_are_folded_in_the_widest_of_their_kind_and_in_float32():
-    for given, accumulator, folded in (
-        ("int8", "int32", "int64"),
-        ("uint64", "uint64", "uint64"),
-        ("float16", "float32", "float32"),
-        ("int16", "float64", "float64"),
-        ("complex64", "complex64", "complex128"),
-    ):
-        for layout in ("strided", "masked"):
-            plan = schedule("last_block", 1000, (given, accumulator, True), layout=layout)
-            assert (plan.form, plan.accumulator) == ("strided", folded)
-
-
-def test_elements_that_a_conversion_cuts_are_gathered():
-    """In a wider accumulator they would keep what they are to lose."""
-    for given, accumulator in (("int64", "int32"), ("uint32", "int32"), ("float64", "float32")):
-        for reduction in ("min", "sum"):
-            plan = schedule(
-                "last_block", 99, (given, accumulator, True), reduction, layout="strided"
-            )
-            assert plan.form == "gathered"
+@pytest.mark.parametrize(("method", "kind", "reduction", "layout", "form", "accumulator"), FORMS)
+def test_elements_are_folded_as_they_lie_or_gathered(
+    method, kind, reduction, layout, form, accumulator
+):
+    plan = schedule(method, 1000, kind, reduction, layout=layout)
+    assert plan.form == form
+    assert accumulator in (None, plan.accumulator)
 
 
 @pytest.mark.parametrize("reduction", ["sum", "prod", *FOLDED_BY_ONE_METHOD])
@@ -346,22 +301,19 @@ def test_a_thread_has_fewer_elements_of_rows_than_of_a_flat_array(reduction):
         assert first.grid == min(-(-n // (512 * 32)), MULTIPROCESSORS * 2)
 
 
-def test_what_is_gathered_is_copied_first():
-    narrow = ("float16", "float32", True)
+@pytest.mark.parametrize("layout", ["strided", "masked", "the host's, masked"])
+def test_what_is_gathered_is_copied_first(layout):
     for method, reduction in (("shuffle", "sum"), ("last_block", "max"), ("last_block", "argmax")):
-        for layout in ("strided", "masked", "the host's, masked"):
-            plan = schedule(method, 1000, narrow, reduction, **LAYOUTS[layout])
-            works = [step.work for step in plan.chain("piece") if step.work != "unpack"]
-            assert (
-                (works[0] == "copy") == (plan.form == "gathered") == ("working copy" in plan.parts)
-            )
+        plan = schedule(method, 1000, WIDE, reduction, **LAYOUTS[layout])
+        first = next(work for work in plan.works("piece") if work != "unpack")
+        assert (first == "copy") == (plan.form == "gathered") == ("working copy" in plan.parts)
 
 
 def test_a_mask_goes_with_the_copy_where_the_method_sees_it():
     """Other methods find the identity where it hides an element."""
     for method, reduction in (("last_block", "prod"), ("last_block", "var"), ("shuffle", "prod")):
         for layout in ("strided", "masked", "masked by the host"):
-            plan = schedule(method, 1000, ("int8", "float64", False), reduction, **LAYOUTS[layout])
+            plan = schedule(method, 1000, KINDS[2], reduction, **LAYOUTS[layout])
             sees = method == "last_block" and layout != "strided"
             assert plan.form == "gathered"
             assert ("working copy's mask" in plan.parts) == sees
@@ -387,33 +339,35 @@ def test_a_hosts_mask_of_a_devices_array_is_unpacked_once():
         assert (unpack.work, unpack.n) == ("unpack", -(-n // 8))
         assert plan.holds("mask's bits") == unpack.n
         assert plan.holds("mask") == 8 * unpack.n
-        assert "unpack" not in [step.work for step in plan.chain("piece")]
+        assert "unpack" not in plan.works("piece")
 
 
-def test_what_a_mask_shows_is_counted_only_where_the_reduction_asks():
-    """By the pass that sees the mask; by one more where the mask was left behind in copying."""
-    for method, reduction, on_device, counts, apart in (
-        ("last_block", "mean", True, True, []),
-        ("last_block", "sum", True, False, []),
-        ("last_block", "mean", False, False, []),
-        ("unroll8", "mean", True, True, ["count"]),
-    ):
-        plan = schedule(method, 1000, DOUBLES, reduction, layout="masked", on_device=on_device)
-        assert [step.work for step in plan.chain("end")] == apart, (method, reduction)
-        assert ("count" in plan.parts) == counts, (method, reduction)
+MASKED, OUT = {"layout": "masked"}, {"out": True}
 
 
-def test_a_result_that_stays_is_finished_on_the_device():
-    for method, reduction, n in (
-        ("last_block", "sum", 0),
-        ("last_block", "var", 1000),
-        ("last_block", "prod", 1000),
-        ("unroll8", "sum", 1000),
-    ):
-        plan = schedule(method, n, DOUBLES, reduction, out=True)
-        assert [step.work for step in plan.chain("end")] == ["finish"]
-        assert plan.result == "out"
-        assert schedule(method, n, DOUBLES, reduction).chain("end") == []
+@pytest.mark.parametrize(
+    ("method", "reduction", "n", "options", "end", "counts"),
+    [
+        # What a mask shows is counted only where the reduction asks, by the pass that sees the
+        # mask; by one more where the mask was left behind in copying.
+        ("last_block", "mean", 1000, MASKED | {"on_device": True}, [], True),
+        ("last_block", "sum", 1000, MASKED | {"on_device": True}, [], False),
+        ("last_block", "mean", 1000, MASKED | {"on_device": False}, [], False),
+        ("unroll8", "mean", 1000, MASKED | {"on_device": True}, ["count"], True),
+        # A result that stays is finished on the device.
+        ("last_block", "sum", 0, OUT, ["finish"], False),
+        ("last_block", "var", 1000, OUT, ["finish"], False),
+        ("last_block", "prod", 1000, OUT, ["finish"], False),
+        ("unroll8", "sum", 1000, OUT, ["finish"], False),
+        *[(method, "sum", 1000, {}, [], False) for method in ("last_block", "unroll8")],
+        *[("last_block", name, 1000, {}, [], False) for name in ("var", "prod")],
+    ],
+)
+def test_a_run_ends_with_what_the_reduction_asks_for(method, reduction, n, options, end, counts):
+    plan = schedule(method, n, DOUBLES, reduction, **options)
+    assert plan.works("end") == end
+    assert ("count" in plan.parts) == counts
+    assert plan.result == "out" or "out" not in options
 
 
 @pytest.mark.parametrize("limit", [NO_LIMIT, 2**20])
@@ -426,101 +380,7 @@ def test_a_result_that_is_the_state_is_stored_by_the_last_block(reduction, limit
         assert plan.result == "out"
     narrow = ("float32", "float32", False)
     plan = schedule("last_block", 1000, narrow, reduction, out=True)
-    assert [step.work for step in plan.chain("end")] == ["finish"]
-
-
-@pytest.mark.parametrize("method", ["bulk", "cluster"])
-def test_what_older_gpus_lack_is_refused_by_name(method):
-    for n in (0, 1000):
-        for capability, shown in ((75, "7.5"), (80, "8.0"), (89, "8.9")):
-            with pytest.raises(RuntimeError) as raised:
-                schedule(method, n, capability=capability)
-            needed = f"method '{method}' needs a GPU of compute capability 9.0 or later"
-            assert str(raised.value) == f"{needed}; this one has {shown}"
-            schedule("last_block", n, capability=capability)
-        for capability in (0, 90, 100, 121):
-            schedule(method, n, capability=capability)
-
-
-@pytest.mark.parametrize("method", ["bulk", "cluster"])
-def test_a_build_for_older_gpus_says_that_it_is_one(method):
-    with pytest.raises(RuntimeError, match=r"9\.0 or later, and gred was built for earlier"):
-        schedule(method, 1000, capability=90, compiled=False)
-
-
-def test_few_blocks_are_one_cluster_and_many_are_pairs():
-    def clusters(n, multiprocessors=MULTIPROCESSORS, **options):
-        plan = schedule("cluster", n, multiprocessors=multiprocessors, block_size=512, **options)
-        (step,) = plan.chain("piece")
-        return step.grid, step.cluster
-
-    a_block = 512 * 8
-    assert clusters(1) == (1, 1)
-    assert clusters(3 * a_block) == (3, 3)
-    assert clusters(8 * a_block) == clusters(64 * a_block) == clusters(64 * a_block, 1) == (8, 8)
-    assert clusters(64 * a_block + 1) == (66, 2)
-    assert clusters(2**40) == (264, 2)
-    assert clusters(2**40, 1) == (2, 2)
-    assert clusters(2**40, 17) == (34, 2)
-
-
-def chosen(nbytes, kind=("float32", "float32", True), **options):
-    """Name the rung that takes the default's place: one has a ring, which is large."""
-    n = nbytes // np.dtype(kind[0]).itemsize
-    options = {"automatic": True, "capability": 90, **options}
-    step, *_ = (s for s in schedule("last_block", n, kind, **options).steps if s.work == "pass")
-    return "bulk" if step.shared > STAGES else "last_block"
-
-
-def test_the_default_is_the_rung_that_is_fastest_on_the_device():
-    for kind in (("float32", "float32", True), ("int32", "int64", True)):
-        assert [chosen(n, kind) for n in (2**16, 2**29, 2**32)] == ["last_block"] * 2 + ["bulk"]
-    n = 2**32
-    assert chosen(n, capability=80) == chosen(n, capability=0) == "last_block"
-    assert chosen(n, automatic=False) == "last_block"
-    for given, accumulator in (("int8", "int64"), ("int32", "float64"), ("complex64",) * 2):
-        assert chosen(n, (given, accumulator, True)) == "last_block"
-    for other in ({"layout": "strided"}, {"reduction": "argmax"}, {"on_device": False}):
-        assert chosen(n, **other) == "last_block"
-    assert schedule("last_block", 0, automatic=True, capability=90).steps == []
-
-
-KIB = 1 << 10
-WIDTHS = {"int8": 1, "int16": 2, "float32": 4, "float64": 8, "complex128": 16}
-
-
-def launched(dtype, nbytes, capability=90):
-    """Give threads a block and blocks of the default's only launch, or of its first."""
-    accumulator = {"int8": "int64", "int16": "int64"}.get(dtype, dtype)
-    kind, n = (dtype, accumulator, True), nbytes // WIDTHS[dtype]
-    plan = schedule("last_block", n, kind, automatic=True, capability=capability)
-    step = next(s for s in plan.steps if s.work == "pass")
-    return step.block, step.grid
-
-
-@pytest.mark.parametrize("dtype", WIDTHS)
-def test_the_defaults_shape_grows_with_the_bytes(dtype):
-    """One block as long as that is quicker on every GPU, then several, as one of 9.0 wants them."""
-    width = WIDTHS[dtype]
-    alone = 16 * KIB if width == 1 else 64 * KIB if width == 2 else 128 * KIB
-    for capability in (0, 75, 90):
-        assert launched(dtype, 16, capability) == (256, 1)
-        assert launched(dtype, 16 * KIB, capability) == (256, 1)
-        assert launched(dtype, alone, capability)[1] == 1
-    blocks = [launched(dtype, size * KIB)[1] for size in (1, 512, 1024, 4096, 64 * KIB)]
-    assert blocks == sorted(blocks)
-    assert blocks[1] >= 32
-
-
-def test_where_nothing_was_measured_the_default_has_its_methods_shape():
-    assert launched("float32", 1024 * KIB, capability=80) == (512, 16)
-    assert launched("float32", 1024 * KIB, capability=90) == (256, 64)
-
-
-def test_the_ring_of_bulk_copies_fits_what_every_block_may_have():
-    for block in (32, 256, 1024):
-        (step,) = schedule("bulk", 2**40, block_size=block).chain("piece")
-        assert STAGES < step.shared <= SHARED_MAX
+    assert plan.works("end") == ["finish"]
 
 
 def test_nothing_needs_one_state():
@@ -542,12 +402,12 @@ BLOCK_MOST = 2**29  # elements of a block, so that no word of its sum overflows
 CARRYING_BYTES = 2**12
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@every_layout
 @pytest.mark.parametrize("block", [32, 64, 128, 256, 512])
 @pytest.mark.parametrize("kind", EXACT_KINDS)
 def test_exact_sums_are_of_no_more_elements_than_words_hold(kind, block, layout):
     for n in LENGTHS:
-        options = {"block_size": block, "exact": True, **LAYOUTS[layout]}
+        options = {"block_size": block, "exact": True, **layout}
         plan = schedule("last_block", n, kind, **options)
         check_pieces(plan, n, kind[0])
         check_arena(plan)

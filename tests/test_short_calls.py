@@ -5,8 +5,8 @@
 
 import itertools
 import sys
-import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -117,16 +117,11 @@ def test_a_short_call_keeps_no_reference(name):
 
 
 def test_short_calls_of_many_threads_do_not_mix():
-    wrong, arrays = [], [np.full(7, k, np.int32) for k in range(8)]
+    def are_right(k):
+        a = np.full(7, k, np.int32)
+        return all(
+            (_core.sum(a), _core.mean(a), _core.max(a)) == (7 * k, k, k) for _ in range(3000)
+        )
 
-    def call(k):
-        for _ in range(3000):
-            if (_core.sum(arrays[k]), _core.mean(arrays[k]), _core.max(arrays[k])) != (7 * k, k, k):
-                wrong.append(k)
-
-    threads = [threading.Thread(target=call, args=(k,)) for k in range(len(arrays))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(are_right, range(8)))

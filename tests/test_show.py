@@ -1,22 +1,16 @@
 """`python -m gred show METHOD` shows a rung's steps in the terminal, and writes its picture."""
 
-import functools
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from test_picture import SVG, Picture, every_rung, place
+from test_picture import command as command
 
 import gred
 from gred.cli import console as consoles
 
 pytestmark = pytest.mark.unsanitized
-
-
-@pytest.fixture
-def command(command):
-    """Run `python -m gred show`, as the fixture of all commands does."""
-    return functools.partial(command, "show")
 
 
 @every_rung
@@ -34,13 +28,10 @@ def test_every_rung_is_shown(command, rung):
 def test_the_terminal_shows_lanes_elements_and_values(command):
     _, out, _ = command("neighbored", "--seed", "3")
     x = np.random.default_rng(3).integers(1, 10, 32)
-    lines = [line.split(maxsplit=1) for line in out.splitlines() if line.strip()]
-    values = [text for name, text in (line for line in lines if len(line) == 2) if name == "values"]
+    lines = [line.split(maxsplit=1) for line in out.splitlines() if len(line.split()) > 1]
+    values, threads = ([text for name, text in lines if name == n] for n in ("values", "threads"))
     for level in range(5):
         assert values[level] == " ".join(map(str, x.reshape(-1, 2 << level).sum(1)))
-    threads = [
-        text for name, text in (line for line in lines if len(line) == 2) if name == "threads"
-    ]
     works, _, idle = consoles.make_console().lane_characters[:3]
     assert threads[2] == (works + 7 * idle) * 4
     assert "step 3 after __syncthreads(): 4 of 32 threads" in out
@@ -53,8 +44,7 @@ def test_shuffles_are_told_in_the_terminal_and_beside_the_picture(command):
     assert ["shuffles: 2" in step for step in steps] == [False, *[True] * 5, *[False] * 6]
     assert ["shuffles: 1" in step for step in steps] == [False] * 7 + [True] * 5
     picture = Picture("shuffle", x=np.arange(64), block=64)
-    texts = [text.text for text in picture.of("text", "soft", **place(1))]
-    assert texts == ["32 results discarded; shuffles: 2"]
+    assert picture.texts("soft", **place(1)) == ["32 results discarded; shuffles: 2"]
 
 
 @pytest.mark.parametrize("rung", ["shared_sequential", "shuffle", "last_block", "cooperative"])

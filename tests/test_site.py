@@ -116,12 +116,6 @@ def test_every_step_of_the_tutorial_is_as_fast_as_its_title_says_and_faster_than
         assert generated.steps.bars(step).count('<rect class="done"') == place
 
 
-def test_every_rung_has_a_picture_for_the_gallery(generated):
-    for method in gred.methods():
-        if method.number is not None:
-            assert (generated.PICTURES / f"{method.name}.svg").exists()
-
-
 def test_every_plot_has_a_dark_scheme_and_no_background_of_its_own(generated):
     plots = [
         path.read_text(encoding="utf-8") for path in ROOT.glob("benchmarks/results/*/plots/*.svg")

@@ -11,8 +11,6 @@ import gred
 
 
 class CudaStream:
-    """An object of the CUDA stream protocol."""
-
     def __init__(self, answer):
         self.answer = answer
 
@@ -40,23 +38,10 @@ def test_a_stream_is_taken_and_means_nothing_without_a_gpu(stream, where):
 
 
 NO_STREAMS = [
-    (0, ValueError),
-    (-1, ValueError),
-    (2**64, ValueError),
-    (-(2**70), ValueError),
-    (True, TypeError),
-    (1.0, TypeError),
-    ("1", TypeError),
-    ([1], TypeError),
-    (object(), TypeError),
-    (CudaStream(None), TypeError),
-    (CudaStream(1), TypeError),
-    (CudaStream(()), TypeError),
-    (CudaStream((0,)), TypeError),
-    (CudaStream((0, 1, 2)), TypeError),
-    (CudaStream((0, "1")), TypeError),
-    (CudaStream((0, -1)), ValueError),
-    (CudaStream((0, 2**64)), ValueError),
+    *[(number, ValueError) for number in (0, -1, 2**64, -(2**70))],
+    *[(value, TypeError) for value in (True, 1.0, "1", [1], object())],
+    *[(CudaStream(answer), TypeError) for answer in (None, 1, (), (0,), (0, 1, 2), (0, "1"))],
+    *[(CudaStream((0, number)), ValueError) for number in (-1, 2**64)],
     (with_attribute("cuda_stream", -5), ValueError),
     (with_attribute("ptr", 2**65), ValueError),
     (with_attribute("ptr", "x"), TypeError),
@@ -73,19 +58,11 @@ def test_what_is_no_stream_is_refused(stream, error, where):
 
 
 def test_a_stream_that_raises_is_heard():
-    class Raising:
-        def __cuda_stream__(self):
-            raise ZeroDivisionError("no stream today")
+    def raising(_):
+        raise ZeroDivisionError("no stream today")
 
-    class Broken:
-        @property
-        def cuda_stream(self):
-            raise ZeroDivisionError("no stream today")
-
-    class Index:
-        def __index__(self):
-            raise ZeroDivisionError("no stream today")
-
-    for stream in (Raising(), Broken(), Index(), CudaStream((0, Index()))):
+    index = with_attribute("__index__", raising)
+    methods = (with_attribute("__cuda_stream__", raising), index, CudaStream((0, index)))
+    for stream in (*methods, with_attribute("cuda_stream", property(raising))):
         with pytest.raises(ZeroDivisionError, match="no stream today"):
             gred.sum(A, stream=stream)

@@ -46,6 +46,8 @@ def test_many_shuffles_give_one_answer(rung):
         assert agrees(got, case.truth), f"seed {seed}"
 
 
+# Blocks run strictly one after the other, on a device of one multiprocessor: `atomic` adds block
+# by block, so a float sum's last bits betray the order that blocks ran in.
 ON_ONE_CORE = """
 import os
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -63,26 +65,20 @@ def bits_in(order, seed=0):
 """
 
 
-def on_one_core(code: str):
-    """Run code where blocks run strictly one after the other: on a device of one multiprocessor.
-
-    `atomic` adds block by block, so a float sum's last bits betray the order that blocks ran in.
-    """
-    printed(ON_ONE_CORE, code)
-
-
 def test_the_order_reaches_the_device():
-    on_one_core(
+    printed(
+        ON_ONE_CORE,
         """
         shuffles = [bits_in("shuffled", seed) for seed in range(8)]
         assert shuffles == [bits_in("shuffled", seed) for seed in range(8)], "a seed is an order"
         assert len({*shuffles, bits_in("forwards"), bits_in("backwards")}) > 3
-        """
+        """,
     )
 
 
 def test_the_order_ends_with_its_with_block():
-    on_one_core(
+    printed(
+        ON_ONE_CORE,
         """
         usual, backwards = bits(), bits_in("backwards")
         assert usual != backwards
@@ -97,34 +93,26 @@ def test_the_order_ends_with_its_with_block():
         except ZeroDivisionError:
             pass
         assert bits() == usual
-        """
+        """,
     )
 
 
-def test_an_unknown_order_is_refused():
-    with pytest.raises(ValueError, match=r"order.*'forwards'.*'shuffled'.*'sideways'"):
-        gred.thread_order("sideways")
+@pytest.mark.parametrize(
+    ("order", "seed", "error", "words"),
+    [
+        ("sideways", 0, ValueError, r"order.*'forwards'.*'shuffled'.*'sideways'"),
+        *[(order, 0, (TypeError, ValueError), "order") for order in (None, 3, ["forwards"])],
+        *[("shuffled", seed, ValueError, rf"seed.*{seed}") for seed in (-1, 2**64)],
+        *[("shuffled", seed, TypeError, "seed") for seed in ("7", 1.5, None, np.float64(7))],
+        *[("shuffled", seed, TypeError, "seed") for seed in (np.True_, np.arange(2))],
+    ],
+)
+def test_what_is_no_order_or_seed_is_refused(order, seed, error, words):
+    with pytest.raises(error, match=words):
+        gred.thread_order(order, seed)
 
 
-@pytest.mark.parametrize("order", [None, 3, ["forwards"]])
-def test_an_order_that_is_no_text_is_refused(order):
-    with pytest.raises((TypeError, ValueError), match="order"):
-        gred.thread_order(order)
-
-
-@pytest.mark.parametrize("seed", [-1, 2**64])
-def test_a_seed_out_of_range_is_refused(seed):
-    with pytest.raises(ValueError, match=rf"seed.*{seed}"):
-        gred.thread_order("shuffled", seed)
-
-
-@pytest.mark.parametrize("seed", ["7", 1.5, None, np.float64(7), np.True_, np.arange(2)])
-def test_a_seed_that_is_no_integer_is_refused(seed):
-    with pytest.raises(TypeError, match="seed"):
-        gred.thread_order("shuffled", seed)
-
-
-@pytest.mark.parametrize("integer", [np.int8, np.uint64, np.int64, lambda n: np.array(n)])
+@pytest.mark.parametrize("integer", [np.int8, np.uint64, np.int64, np.array])
 def test_a_seed_may_be_an_integer_of_numpys(integer):
     with gred.thread_order("shuffled", integer(7)):
         assert gred.sum(range(1000), method="atomic", device="simulated") == 499500

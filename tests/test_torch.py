@@ -1,19 +1,49 @@
-"""Exact sums over torch.distributed's ranks: the same bits for every number of them."""
+"""Exact sums over torch.distributed's ranks: the same bits for every number of them.
 
+    torchrun --standalone --nproc-per-node 2 tests/test_torch.py nccl
+
+is what the tests have every rank do: the first prints a digest of the total, once all ranks have
+found all ways to make the same.
+"""
+
+import hashlib
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
-from pathlib import Path
 
+import numpy as np
 import pytest
 
-PROGRAM = Path(__file__).parent / "torch_ranks.py"
+import gred
+
 pytestmark = pytest.mark.unsanitized
-needs_torch = pytest.mark.skipif(
-    not find_spec("torch"),
-    reason="PyTorch is not installed: its wheel is larger than all the others that tests need",
-)
+
+
+def rank_of(backend, meeting_place="env://"):
+    """Check all, and print what was made."""
+    import torch
+    import torch.distributed as dist
+
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    if backend == "nccl":
+        torch.cuda.set_device(rank)
+    dist.init_process_group(backend, meeting_place, rank=rank, world_size=size)
+    random = np.random.default_rng(7)
+    x = random.normal(size=10_001) * np.exp2(random.integers(-500, 500, 10_001))
+    whole, shard = gred.ExactSum(x), torch.from_numpy(x[rank::size].copy())
+    part = gred.ExactSum(shard)
+    before = part.to_bytes()
+    assert gred.torch.all_reduce(part) == whole
+    evens = dist.new_group(range(0, size, 2))
+    if rank % 2 == 0:
+        expected = gred.ExactSum(*(x[k::size] for k in range(0, size, 2)))
+        assert gred.torch.all_reduce(part, evens) == expected
+    if backend == "nccl":
+        assert gred.torch.all_reduce(gred.ExactSum(shard.cuda())) == whole
+    assert part.to_bytes() == before
+    if rank == 0:
+        print(size, hashlib.sha256(whole.to_bytes()).hexdigest(), flush=True)
+    dist.destroy_process_group()
 
 
 def ranks(n, backend, folder):
@@ -21,15 +51,11 @@ def ranks(n, backend, folder):
 
     They meet in a file: a port that is free now may be somebody's when they want it.
     """
-    command = [sys.executable, PROGRAM, backend, f"file://{folder}/of_{n}"]
+    command = [sys.executable, __file__, backend, f"file://{folder}/of_{n}"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    environment = {**os.environ, "WORLD_SIZE": str(n), "OMP_NUM_THREADS": "1"}
     running = [
-        subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "WORLD_SIZE": str(n), "RANK": str(rank), "OMP_NUM_THREADS": "1"},
-        )
+        subprocess.Popen(command, **pipes, env={**environment, "RANK": str(rank)})
         for rank in range(n)
     ]
     done = [(rank, *rank.communicate(timeout=900)) for rank in running]
@@ -38,21 +64,18 @@ def ranks(n, backend, folder):
     return done[0][1].split()
 
 
-def same_bits(sizes, backend, folder):
-    made = [ranks(n, backend, folder) for n in sizes]
+@pytest.mark.parametrize(("backend", "sizes"), [("gloo", (1, 4)), ("nccl", (1, 2))])
+def test_any_number_of_ranks_makes_the_same_bits(backend, sizes, tmp_path):
+    torch = pytest.importorskip(
+        "torch",
+        reason="PyTorch is not installed: its wheel is larger than all the others that tests need",
+    )
+    if backend == "nccl" and torch.cuda.device_count() < 2:
+        pytest.skip("there are no two GPUs")
+    made = [ranks(n, backend, tmp_path) for n in sizes]
     assert [int(size) for size, _ in made] == list(sizes)
     assert len({digest for _, digest in made}) == 1
 
 
-@needs_torch
-def test_any_number_of_ranks_makes_the_same_bits_with_gloo(tmp_path):
-    same_bits((1, 4), "gloo", tmp_path)
-
-
-@needs_torch
-def test_any_number_of_gpus_makes_the_same_bits_with_nccl(tmp_path):
-    import torch
-
-    if torch.cuda.device_count() < 2:
-        pytest.skip("there are no two GPUs")
-    same_bits((1, 2), "nccl", tmp_path)
+if __name__ == "__main__":
+    rank_of(*sys.argv[1:])

@@ -90,14 +90,10 @@ def test_the_package_is_strictly_typed_its_stubs_are_true_and_users_types_are_ch
     (tmp_path / "user.py").write_text(USER, encoding="utf-8")
     paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
     command = ["mypy.stubtest", "gred", "user", "--mypy-config-file", "strict.ini"]
+    variables = {"PYTHONPATH": os.pathsep.join(paths), "MYPYPATH": str(tmp_path)}
+    options = {"capture_output": True, "text": True, "timeout": 3600, "cwd": tmp_path}
     done = subprocess.run(
-        [sys.executable, "-m", *command],
-        capture_output=True,
-        text=True,
-        timeout=3600,
-        check=False,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "MYPYPATH": str(tmp_path)},
+        [sys.executable, "-m", *command], check=False, env={**os.environ, **variables}, **options
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -114,7 +110,6 @@ def stubbed_reductions():
 
 
 def named(arguments):
-    """Map parameters to their defaults, or to `...`."""
     given = [*arguments.args[1:], *arguments.kwonlyargs]
     defaults = [..., *map(ast.literal_eval, (*arguments.defaults, *arguments.kw_defaults))]
     return dict(zip([one.arg for one in given], defaults, strict=True))
@@ -166,6 +161,8 @@ def test_reductions_document_every_argument(name):
 def test_signatures_can_be_read(name):
     """Also by people: help() shows every argument with its default."""
     parameters = inspect.signature(getattr(gred, name)).parameters
+    assert list(parameters)[:2] == ["a", "axis"]
+    assert ("initial" in parameters) == (name != "mean")
     own = [parameters[p] for p in ("method", "block_size", "device", "stream")]
     assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in own)
     assert parameters["where"].default is True

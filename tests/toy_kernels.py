@@ -1,4 +1,4 @@
-"""Kernels of tests/kernels, compiled against the simulator alone."""
+"""C and C++ that tests compile by themselves: kernels of tests/kernels with the simulator alone."""
 
 import ctypes
 import os
@@ -12,27 +12,31 @@ ROOT = Path(__file__).parent.parent
 C_COMPILER = os.environ.get("CC", "gcc").split()
 CXX_COMPILER = os.environ.get("CXX", "g++").split()
 SIMULATOR = ("block", "checker", "counter", "fiber", "recorder", "simulator", "words")
+has_compiler = shutil.which(C_COMPILER[-1])
+needs_compiler = pytest.mark.skipif(not has_compiler, reason="there is no C compiler here")
+
+
+def build(target: Path, *words, compiler=C_COMPILER, standard="c11") -> str:
+    """Compile and link, with csrc/ to include; return what the compiler says if it cannot."""
+    command = [*compiler, f"-I{ROOT / 'csrc'}", f"-std={standard}", *words, "-o", target]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stderr if done.returncode else ""
+
+
+def library(target: Path, *words, **options) -> ctypes.CDLL:
+    problem = build(target, "-O2", "-fPIC", "-shared", *words, "-lpthread", **options)
+    assert not problem, problem
+    return ctypes.CDLL(str(target))
 
 
 def toy_kernels(source: str, folder: Path) -> ctypes.CDLL:
-    """Compile the simulator and a file of kernels into a library of their own, and load it."""
-    if not shutil.which(C_COMPILER[0]) or not shutil.which(CXX_COMPILER[0]):
+    """Compile the simulator and a file of kernels into a library of their own."""
+    if not has_compiler or not shutil.which(CXX_COMPILER[0]):
         pytest.skip("there is no C++ compiler here")
-    objects = []
-    for noun in SIMULATOR:
-        objects.append(folder / f"{noun}.o")
-        flags = [f"-I{ROOT / 'csrc'}", "-std=c11", "-O2", "-fPIC", "-c", "-o", objects[-1]]
-        _compile(*C_COMPILER, *flags, ROOT / "csrc/simulated" / f"{noun}.c")
-    library = folder / "kernels.so"
-    flags = ["-std=c++17", "-O2", "-fPIC", "-shared", "-Wno-unknown-pragmas", "-o", library]
-    flags += [f"-I{ROOT / 'csrc'}", f"-I{ROOT / 'kernels'}", "-x", "c++"]
-    _compile(
-        *(*CXX_COMPILER, *flags, ROOT / "tests/kernels" / source),
-        *("-x", "none", *objects, "-lpthread"),
-    )
-    return ctypes.CDLL(str(library))
-
-
-def _compile(*command):
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    objects = [folder / f"{noun}.o" for noun in SIMULATOR]
+    for noun, target in zip(SIMULATOR, objects, strict=True):
+        problem = build(target, "-O2", "-fPIC", "-c", f"csrc/simulated/{noun}.c")
+        assert not problem, problem
+    words = ("-Ikernels", "-Wno-unknown-pragmas", "-x", "c++", f"tests/kernels/{source}")
+    options = {"compiler": CXX_COMPILER, "standard": "c++17"}
+    return library(folder / "kernels.so", *words, "-x", "none", *objects, **options)

@@ -68,7 +68,6 @@ ROOT_BITS = 160
 
 
 def type_of(name: str, given, dtype=None) -> np.dtype:
-    """Name the type of the result."""
     given = np.dtype(given).newbyteorder("=")
     if name in COUNTS:
         return INT64 if name == "count_nonzero" else BOOL
@@ -88,7 +87,6 @@ def depth(n: int) -> int:
 
 
 def answer(name: str, array: np.ndarray, *, where=True, dtype=None, **options) -> Truth:
-    """Reduce an array without any doubt."""
     if name in COUNTS:
         return _count(name, array, where)
     if name in PLACES:
@@ -134,7 +132,6 @@ def _nothing(dtype: np.dtype) -> Truth:
 
 
 def is_nan(x: np.ndarray) -> np.ndarray:
-    """Tell which elements are NaN, or have a part that is."""
     return np.zeros(x.shape, bool) if x.dtype in INTEGERS else np.isnan(x)
 
 

@@ -1,18 +1,19 @@
-"""The pool of threads and what folds with it, in small programs that a checker can watch.
+"""The pool of threads, the mailbox and the simulated memory's list, in small programs of their own.
 
-That takes a C compiler; without one there is nothing to see here.
+Without Python a checker can watch them. That takes a C compiler; without one there is nothing to
+see here.
 """
 
+import ctypes
 import os
-import shutil
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
 import pytest
+from toy_kernels import build, library, needs_compiler
 
-ROOT = Path(__file__).parent.parent
-COMPILER = os.environ.get("CC", "gcc").split()
 THREADS = ("csrc/threads/threads.c", "csrc/threads/pool.c", "csrc/threads/shared_job.c")
 POOL = (*THREADS, "csrc/common/process.c")
 FOLDING = ("csrc/cpu/chunk.c", "csrc/cpu/folding.c", "csrc/cpu/tiles.c")
@@ -28,17 +29,9 @@ NO_LIMIT = 2**32 - 1
 SKIPPED = 77  # as automake has it
 
 pytestmark = [
-    pytest.mark.skipif(not shutil.which(COMPILER[-1]), reason="there is no C compiler here"),
+    needs_compiler,
     pytest.mark.unsanitized,  # they are compiled with sanitizers, or without, by themselves
 ]
-
-
-def build(target: Path, flags: tuple[str, ...], sources: tuple[str | Path, ...]) -> str:
-    """Compile and link a program, and return what the compiler says if it cannot."""
-    words = ["-std=c11", "-g", "-O1", "-Icsrc", "-pthread", *flags, *sources]
-    command = [*COMPILER, *words, "-o", target, "-lm"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stderr if done.returncode else ""
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +44,10 @@ def compiled(tmp_path_factory):
             target = tmp_path_factory.mktemp("threads") / name
             nothing = target.with_suffix(".c")
             nothing.write_text("int main(void) { return 0; }\n")
-            sanitizers = tuple(flag for flag in flags if "sanitize" in flag)
-            if sanitizers and build(target, sanitizers, (nothing,)):
+            sanitizers = [flag for flag in flags if "sanitize" in flag]
+            if sanitizers and build(target, *sanitizers, nothing):
                 pytest.skip("this compiler has no such sanitizer")
-            problem = build(target, flags, SOURCES[name])
+            problem = build(target, "-g", "-O1", "-pthread", *flags, *SOURCES[name], "-lm")
             assert not problem, problem
             made[name, flags] = target
         return made[name, flags]
@@ -64,15 +57,10 @@ def compiled(tmp_path_factory):
 
 def run(*words, **variables: str) -> str:
     """Run a program that decides by itself how many threads there are."""
-    inherited = {name: text for name, text in os.environ.items() if name != "OMP_NUM_THREADS"}
-    done = subprocess.run(
-        words,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-        env={**inherited, **variables},
-    )
+    environment = {**os.environ, **variables}
+    environment.pop("OMP_NUM_THREADS", None)
+    options = {"capture_output": True, "text": True, "timeout": 1800, "env": environment}
+    done = subprocess.run(words, check=False, **options)
     if done.returncode == SKIPPED:
         pytest.skip(done.stdout.strip())
     assert done.returncode == 0, done.stderr + done.stdout
@@ -163,3 +151,106 @@ def test_the_quota_of_a_control_group_is_kept(compiled, tmp_path, lines, files, 
 
 def test_the_quota_here_can_be_read(compiled):
     assert int(run(compiled("quota"))) >= 1
+
+
+# ---- the mailbox ----
+
+WORDS = 556  # POSTED_BYTES_MAX in words of 4 bytes
+
+
+class Mailbox(ctypes.Structure):
+    _fields_ = (
+        ("words", ctypes.POINTER(ctypes.c_uint64)),
+        ("on_device", ctypes.POINTER(ctypes.c_uint64)),
+        ("tag", ctypes.c_uint32),
+        ("bytes", ctypes.c_size_t),
+        ("awaited", ctypes.c_bool),
+    )
+
+
+class Ending(ctypes.Structure):
+    _fields_ = (
+        ("mailbox", ctypes.POINTER(ctypes.c_uint64)),
+        ("tag", ctypes.c_uint32),
+        ("out", ctypes.c_void_p),
+        ("divisor", ctypes.c_double),
+    )
+
+
+@pytest.fixture(scope="module")
+def posts(tmp_path_factory):
+    made = library(tmp_path_factory.mktemp("mailbox") / "mailbox.so", "csrc/run/mailbox.c")
+    made.mailbox_next.restype = Ending
+    made.mailbox_next.argtypes = (ctypes.POINTER(Mailbox), ctypes.c_size_t)
+    made.mailbox_read.restype = made.mailbox_is_awaited.restype = ctypes.c_bool
+    return made
+
+
+@pytest.fixture
+def mailbox():
+    words = (ctypes.c_uint64 * WORDS)()
+    return Mailbox(words=words, on_device=words)
+
+
+def post(ending, k, half):
+    ending.mailbox[k] = ending.tag << 32 | half
+
+
+def read(posts, mailbox, count):
+    halves = (ctypes.c_uint32 * count)()
+    return list(halves) if posts.mailbox_read(ctypes.byref(mailbox), halves) else None
+
+
+def is_awaited(posts, mailbox):
+    return posts.mailbox_is_awaited(ctypes.byref(mailbox))
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_a_result_is_there_with_its_last_word_whichever_that_is(posts, mailbox, order):
+    assert not is_awaited(posts, mailbox)
+    for launch in range(3):
+        ending = posts.mailbox_next(mailbox, 12)
+        for k in order:
+            assert is_awaited(posts, mailbox)
+            assert read(posts, mailbox, 3) is None
+            post(ending, k, 10 * launch + k)
+        if launch != 1:
+            assert read(posts, mailbox, 3) == [10 * launch + k for k in range(3)]
+        assert not is_awaited(posts, mailbox)
+
+
+def test_what_an_earlier_launch_posts_late_is_not_the_next_ones(posts, mailbox):
+    earlier = posts.mailbox_next(mailbox, 4)
+    later = posts.mailbox_next(mailbox, 4)
+    post(earlier, 0, 1)
+    assert is_awaited(posts, mailbox)
+    post(later, 0, 2)
+    assert read(posts, mailbox, 1) == [2]
+
+
+def test_tags_that_begin_again_are_taken_for_no_older_ones(posts, mailbox):
+    first = posts.mailbox_next(mailbox, 8)
+    post(first, 0, 7), post(first, 1, 7)
+    mailbox.tag = 2**32 - 1
+    again = posts.mailbox_next(mailbox, 8)
+    assert again.tag == first.tag
+    assert read(posts, mailbox, 2) is None
+    post(again, 1, 8)
+    assert read(posts, mailbox, 2) is None
+
+
+def test_what_has_been_given_up_is_not_awaited(posts, mailbox):
+    posts.mailbox_next(mailbox, 4)
+    posts.mailbox_give_up(ctypes.byref(mailbox))
+    assert not is_awaited(posts, mailbox)
+
+
+# ---- the simulated memory's list of blocks ----
+
+
+def test_a_forked_childs_threads_make_one_lock_between_them(tmp_path):
+    """Without Python: its lock, where it has one, would keep the threads apart."""
+    files = ("tests/native/forked_memory.c", "csrc/simulated/memory.c", "csrc/common/process.c")
+    name = library(tmp_path / "memory.so", *files)._name
+    code = f"import ctypes; print(ctypes.CDLL({name!r}).fork_children(120))"
+    assert run(sys.executable, "-c", code) == "0\n"
