@@ -20,7 +20,6 @@ AT_ONCE, SHARED = 4, 48 << 10
 SECTOR, LOAD, BLOCK_ROWS, BLOCK = 32, 16, 1 << 16, 1024
 LOADS, WARP, LONE_BLOCK = 8, 32, 256
 SIZES = (1, 2, 4, 8)
-ANY = 1 << 62
 
 
 class Typed(NamedTuple):
@@ -55,7 +54,6 @@ class Sharing(NamedTuple):
 
     @property
     def across(self):
-        """Tell the logarithm of how many threads lie side by side."""
         return self.block - self.team
 
     @property
@@ -66,12 +64,8 @@ class Sharing(NamedTuple):
         return columns // self.inner
 
     @property
-    def blocks(self):
-        return self.groups * self.splits
-
-    @property
     def threads(self):
-        return self.blocks << self.block
+        return self.groups * self.splits << self.block
 
 
 def sharing(
@@ -109,11 +103,15 @@ def of(shape, axis, size=4, state=None, strides=None, **fields):
 
 
 def many(least):
-    return range(least, ANY)
+    return range(least, 1 << 62)
 
 
 def rows(length):
     return (1 << 26) // length, length
+
+
+def columns(length, odd=0):
+    return length, (1 << 26) // length // 4 * 4 - odd
 
 
 BUSY = many(H200 * 512)
@@ -128,45 +126,39 @@ CHOSEN = {
         for n in (4097, 1 << 16, 1 << 20, 1 << 26)
     ],
     "neighbouring threads read neighbouring columns": [
-        *[of((n, (1 << 26) // n // 4 * 4), 0, columns=True) for n in COUNTS],
-        *[
-            of((n, (1 << 26) // n // 4 * 4 - 1), 0, columns=True, abreast=True, load=0)
-            for n in COUNTS
-        ],
+        *[of(columns(n), 0, columns=True) for n in COUNTS],
+        *[of(columns(n, odd=1), 0, columns=True, abreast=True, load=0) for n in COUNTS],
     ],
     "one load takes neighbouring columns where rows begin at boundaries": [
         of(shape, 0, size, columns=True, load=load, inner=1)
         for shape, size, load in (((9, 8), 4, 2), ((9, 6), 4, 0), ((9, 4), 1, 2), ((9, 4), 8, 2))
     ],
     "a few neighbours of a result are columns of it": [
-        of((1 << 20, 8, 8), (0, 2), columns=True, inner=8),
-        of((999, 3, 16), (0, 2), columns=True, inner=16),
-        of((999, 8, 7), (0, 2), columns=False, inner=1),
-        of((64, 1024, 1024), (0, 2), columns=False, inner=1),
+        *[
+            of(shape, (0, 2), columns=True, inner=shape[2])
+            for shape in ((1 << 20, 8, 8), (999, 3, 16))
+        ],
+        *[of(shape, (0, 2), columns=False, inner=1) for shape in ((999, 8, 7), (64, 1024, 1024))],
     ],
     "columns that overlap do not begin at boundaries": [
         of((1000, 3, 4), (1, 2), strides=(16, 4, 4), columns=True, inner=4, load=0)
     ],
     "neighbouring threads read neighbouring loads of a row": [
-        of((1 << 20, 2), 1, load=1, team=0),
-        of((1 << 20, 3), 1, load=0, team=0),
-        of((1 << 20, 8), 1, load=2, team=1),
-        of((1 << 20, 31), 1, load=0, team=0),
-        of((1 << 20, 64), 1, load=2, team=3),
-        of((1 << 20, 6), 1, 8, load=1, team=0),
-        of((1 << 20, 8), 1, 1, load=1, team=0),
+        of((1 << 20, length), 1, size, load=load, team=team)
+        for length, size, load, team in (
+            *[(2, 4, 1, 0), (3, 4, 0, 0), (8, 4, 2, 1), (31, 4, 0, 0), (64, 4, 2, 3)],
+            *[(6, 8, 1, 0), (8, 1, 1, 0)],
+        )
     ],
     "the device is busy with few and with many results": [
-        *[of(rows(n), 1, threads=BUSY) for n in LONG],
-        *[of(rows(n)[::-1], 0, threads=BUSY) for n in LONG],
+        of(rows(n)[:: 2 * axis - 1], axis, threads=BUSY) for n in LONG for axis in (0, 1)
     ],
     "small arrays take few blocks": [
         of((32, 32), 1, groups=range(1, 5)),
         of((32, 32), 0, groups=1),
     ],
     "blocks are large only where they would share columns": [
-        of((128, 1 << 16), 0, block=8),
-        of((1 << 16, 1 << 10), 0, block=8),
+        of(shape, 0, block=8) for shape in ((128, 1 << 16), (1 << 16, 1 << 10))
     ],
     "the columns of a result are one block's": [
         of((1024, 8, 64), (0, 2), 1, 8, inner=TOGETHER << 4, across=4)
@@ -215,21 +207,22 @@ def test_small_columns_are_made_by_many_blocks_that_wait_for_no_other(state):
     for side in (128, 256, 512, 1000, 1024):
         got = sharing((side, side), 0, 4, state)
         assert got.columns
-        assert got.blocks >= min(side * side >> 12, H200 // 4)
+        assert got.groups * got.splits >= min(side * side >> 12, H200 // 4)
         assert got.splits == 1 or state > 4
 
 
-@pytest.mark.parametrize("shape", [(4096, 1024), (1000, 3000), (1 << 20, 64)])
-def test_blocks_that_share_columns_have_something_to_do_for_all_their_threads(shape):
-    got = sharing(shape, 0)
-    assert got.splits > 1
-    assert shape[0] >= 2 * got.splits * AT_ONCE << got.team
+def test_blocks_that_share_columns_have_something_to_do_for_all_their_threads():
+    for shape in ((4096, 1024), (1000, 3000), (1 << 20, 64)):
+        got = sharing(shape, 0)
+        assert got.splits > 1
+        assert shape[0] >= 2 * got.splits * AT_ONCE << got.team
 
 
 ROOM = 4 * H200
+LOADS_OF = {1: 4, 2: 4, 3: 2, 4: 2, 5: 1, 8: 1, 31: 1, 100: 1}  # by numbers of rows
 KNOWN = {
     "tall columns are split by as many small blocks as there is room for": [
-        of(rows(n), 0, block=8, blocks=range(math.ceil(0.89 * ROOM), ROOM + 1))
+        of(rows(n), 0, block=8, threads=range(math.ceil(0.89 * ROOM) << 8, (ROOM << 8) + 1))
         for n in (2, 64, 1000, 4096, 6400, 10000)
     ],
     "large blocks make columns that small ones would split": [
@@ -259,15 +252,14 @@ KNOWN = {
         of((1 << 20, 8, 8), 1, 1, 8, typed=None),
     ],
     "none is made alone": [
-        of((n, 1 << 25), 0, size, 8, lone=0) for n in (1, 2, 3, 4, 5, 8, 31, 100) for size in SIZES
+        of((n, 1 << 25), 0, size, 8, lone=0) for n in LOADS_OF for size in SIZES
     ],
 }
 LONE = {
     "columns are shared where few would be left over": [
         # As of bytes: 656 threads a multiprocessor, where 512 have room.
-        of((200, 1342177), 0, 1, 8, lone=0),
-        of((200, 1342177), 0, 1, 16, lone=1),
-        of((200, 1342177), 0, 2, 4, lone=1),
+        of((200, 1342177), 0, size, state, lone=lone)
+        for size, state, lone in ((1, 8, 0), (1, 16, 1), (2, 4, 1))
     ],
     "columns are shared where threads that can are kept busier": [
         # As of 2 GiB of float32: threads alone have 1.4 turns, or 2.1 with large states.
@@ -277,13 +269,12 @@ LONE = {
     ],
     "few rows are made alone of several loads": [
         of((n, (1 << 25) + more), 0, size, 8, lone=loads)
-        for n, loads in ((1, 4), (2, 4), (3, 2), (4, 2), (5, 1), (8, 1), (31, 1), (100, 1))
+        for n, loads in LOADS_OF.items()
         for size in SIZES
         for more in (0, 1)
     ],
     "few threads make less each": [
-        of((2, columns), 0, lone=lone)
-        for columns, lone in ((1 << 21, 4), (1 << 20, 2), (600_000, 1))
+        of((2, n), 0, lone=lone) for n, lone in ((1 << 21, 4), (1 << 20, 2), (600_000, 1))
     ],
     "blocks are small unless threads have two turns": [
         of((n, (1 << 28) // n // size), 0, size, state, block=block, lone=many(1))
@@ -300,13 +291,11 @@ LONE = {
         )
     ],
     "odd numbers of short rows are for other kernels": [
-        of((1 << 20, 7, 8), 1, 1, 8, typed=None),
-        of((1 << 20, 8, 4), 1, 1, 8, typed=None),
+        of((1 << 20, *rest), 1, 1, 8, typed=None) for rest in ((7, 8), (8, 4))
     ],
     "rows off boundaries of batches and tall columns are shared": [
-        of((1 << 10, 8, 1001), 1, lone=0),
-        of((1 << 20, 64), 0, lone=0),
-        of((1 << 17, 1 << 10), 0, lone=0),
+        *[of((1 << 10, 8, 1001), 1, lone=0)],
+        *[of(shape, 0, lone=0) for shape in ((1 << 20, 64), (1 << 17, 1 << 10))],
     ],
 }
 EVERY = [(cases, {}) for cases in CHOSEN.values()]
@@ -353,8 +342,7 @@ def test_types_of_columns_are_known_from_a_size_on(least, shape, size, state):
     ("size", "state", "abreast"), [(1, 16, 0), (2, 8, 1), (4, 16, 2), (8, 16, 2)]
 )
 def test_columns_of_a_known_type_go_to_many_blocks_where_they_are_few(size, state, abreast):
-    small, _ = typed((1024, 1024), 0, size, state)
-    large, _ = typed((1 << 16, 1024), 0, size, state)
+    small, large = (typed((n, 1024), 0, size, state)[0] for n in (1024, 1 << 16))
     assert (small.across, small.splits) == (abreast, 1)
     assert small.groups >= H200 // 4
     assert large.across > abreast
@@ -413,8 +401,8 @@ def test_short_rows_are_taken_for_one_that_begins_at_boundaries(size):
     rows = (1 << 28) // size // 64
     sharing, kind = typed((8, rows, 8), 1, size)
     assert kind.repeats * 8 * size == LOAD << sharing.across
-    busy = sharing.splits << sharing.block >= 32 * 256
-    assert (sharing.groups, busy, kind.paired) == (8, True, False)
+    assert (sharing.groups, kind.paired) == (8, False)
+    assert sharing.splits << sharing.block >= 32 * 256
     _, many = typed((rows, 8, 8), 1, size, lone=True)
     assert (many.repeats, many.paired) == (1, size == 1)
 
@@ -455,6 +443,6 @@ def test_every_second_column_is_left_to_threads_that_may_share(size):
         sharing, kind = typed((rows, 1 << 24), 0, size, 8, strides=strides, lone=True)
         assert (sharing.team, kind.lone, kind.paired, kind.shifted) == (0, 0, False, False)
     if size < 8:
-        shape, strides = (1 << 20, 8, 8 // size), (64, 8, 2 * size)
-        got = typed(shape, 1, size, 8, strides=strides, lone=True)
+        shape = (1 << 20, 8, 8 // size)
+        got = typed(shape, 1, size, 8, strides=(64, 8, 2 * size), lone=True)
         assert got is None or not got[1].lone
