@@ -7,6 +7,7 @@ their own last rounding; otherwise sums are off by what as many additions may be
 import warnings
 
 import numpy as np
+import pytest
 from drawn import arrays, converts, masks
 from hypothesis import strategies as st
 from reference import (
@@ -20,7 +21,7 @@ from reference import (
     result_type,
     truth,
 )
-from samples import shown, takes
+from samples import quietly, shown, takes
 from truths import COUNTS, ORDERS, PLACES, SPREADS, WITHOUT_NAN, answer, is_nan, is_true, type_of
 
 LADDER = ("sum", "prod", "min", "max", "mean")
@@ -145,6 +146,20 @@ def wrong_along(name: str, got, x: np.ndarray, axis, *, dtype=None, **options) -
 
 
 # ---- drawn calls, and each result held against the truth about its own elements ----
+
+
+def check_call(call, **where):
+    """Hold answers against the truth, or a refusal against NumPy's; the array stays as it was."""
+    name, x, options = call
+    axes, before = normal(options["axis"], x.ndim), x.tobytes()
+    with np.errstate(all="ignore"):
+        if is_refused(name, x, axes, options):
+            with pytest.raises(ValueError, match=f"{name}|where"):
+                quietly(name, x, **where, **options)
+        else:
+            got = quietly(name, x, **where, **options)
+            assert not is_decided(x, options) or not wrong_results(name, got, x, axes, options)
+    assert x.tobytes() == before
 
 
 def numpys(name):

@@ -238,6 +238,14 @@ def writing(library):
 
 
 @pytest.fixture
+def threads_as_before():
+    """Give back the number of threads that a test has changed."""
+    before = gred.threads()
+    yield
+    gred.threads(before)
+
+
+@pytest.fixture
 def shuffled(request):
     """Let the simulated device's threads run in another order for every test."""
     with gred.thread_order("shuffled", seed=sum(map(ord, request.node.name))):

@@ -5,6 +5,7 @@ are held against NumPy, values against the truth of reference.py and truths.py: 
 are rounded, too.
 """
 
+import contextlib
 import warnings
 
 import numpy as np
@@ -111,9 +112,6 @@ def taken(array, options):
     return array[np.broadcast_to(options.get("where", True), array.shape)]
 
 
-# ---- on the ladder ----
-
-
 def expected(op, array, options) -> Truth:
     """Ask the reference, unless C leaves open what the elements or the mean become."""
     kind = result_type(op, array.dtype, options.get("dtype"))
@@ -215,9 +213,6 @@ def test_out_holds_what_a_dtype_asks_for(place):
     check()
 
 
-# ---- off the ladder ----
-
-
 def is_refused(name, array, options) -> bool:
     """Tell whether NumPy refuses: the mask has more dimensions, or an extreme has no elements."""
     mask, x = options.get("where", True), None
@@ -238,20 +233,33 @@ def is_decided(array, options) -> bool:
     return dtype is None or converts(shown, dtype)
 
 
-@everywhere
-def test_answers_and_refusals_are_numpys(place):
+@pytest.mark.parametrize(
+    "way", [*(parameter(place) for place in DEVICES), "in its memory", "in little workspace"]
+)
+def test_answers_and_refusals_are_numpys(way):
+    """On each device, of arrays and masks that lie there, too, and in pieces."""
+    place = way if way in DEVICES else "simulated"
+
     @often(150)
-    @given(call=calls())
-    def check(call):
+    @given(call=calls(), limit=st.sampled_from([512, 2048, 2**16]), masked_there=st.booleans())
+    def check(call, limit, masked_there):
         name, array, options = call
+        a, there = array, {}
+        if way == "in its memory":
+            array = array.astype(array.dtype.newbyteorder("="))
+            a = SimulatedArray(array)
+            if masked_there and isinstance(options.get("where"), np.ndarray):
+                there = {"mask": SimulatedArray(options["where"])}
         before = array.tobytes()
-        if is_refused(name, array, options):
-            with pytest.raises(ValueError, match=f"{name}|where"):
-                getattr(gred, name)(array, device=place, **options)
-        elif is_decided(array, options):
-            assert not wrong(name, array, array, device=place, **options)
-        else:
-            getattr(gred, name)(array, device=place, **options)
+        little = gred.workspace_limit(limit) if "little" in way else contextlib.nullcontext()
+        with little:
+            if is_refused(name, array, options):
+                with pytest.raises(ValueError, match=f"{name}|where"):
+                    getattr(gred, name)(a, device=place, **options)
+            elif is_decided(array, options):
+                assert not wrong(name, a, array, device=place, **options, **there)
+            else:
+                getattr(gred, name)(a, device=place, **options)
         assert array.tobytes() == before
 
     check()
@@ -292,31 +300,6 @@ def numpys(name, array, options):
         return getattr(np, name)(array, **options)
     except Exception as error:
         return error
-
-
-@often(150)
-@given(call=calls(), data=st.data())
-def test_arrays_on_the_device_give_the_answers_of_the_host(call, data):
-    name, array, options = call
-    array = array.astype(array.dtype.newbyteorder("="))
-    if is_refused(name, array, options) or not is_decided(array, options):
-        return
-    mask = options.get("where", True)
-    if isinstance(mask, np.ndarray) and data.draw(st.booleans()):
-        options = {**options, "mask": SimulatedArray(mask)}
-    assert not wrong(name, SimulatedArray(array), array, **options)
-
-
-@often(150)
-@given(call=calls(), limit=st.sampled_from([512, 2048, 2**16]))
-def test_with_little_workspace_the_answers_are_the_same(call, limit):
-    name, array, options = call
-    if not is_refused(name, array, options) and is_decided(array, options):
-        with gred.workspace_limit(limit):
-            assert not wrong(name, array, array, device="simulated", **options)
-
-
-# ---- the examples and the checks themselves ----
 
 
 @pytest.mark.unsanitized
@@ -369,8 +352,6 @@ def test_the_checks_see_a_wrong_answer():
     assert not wrong_record("minmax", (np.float64(1), np.float64(4)), x)
 
 
-# ---- what is too long for a random array ----
-
 LONG_TYPES = (np.int8, np.float16, np.float32, np.complex64)
 
 
@@ -393,13 +374,3 @@ def test_long_arrays_of_every_layout_are_right(place, dtype, where):
         initial = {} if op == "mean" else {"initial": -3}
         got = reduce(op, view, device=place, where=mask, **initial)
         assert agrees(got, truth(op, view, where=mask, **initial)), f"{op}: {got!r}"
-
-
-def test_a_result_does_not_depend_on_the_layout():
-    """The same elements at other places: integers agree bit for bit, and floats within bounds."""
-    random = np.random.default_rng(5)
-    x = random.integers(-(2**60), 2**60, (30, 40, 50))
-    total = int(x.astype(object).sum())
-    for axes in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)):
-        for step in (1, -1):
-            assert gred.sum(x.transpose(axes)[::step, :, ::step]) == (total + 2**63) % 2**64 - 2**63
