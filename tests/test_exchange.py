@@ -14,6 +14,7 @@ from exchanges import (
     SET_ERROR,
     Lender,
     Untold,
+    do_nothing,
     exchange,
     fail,
     fail_stream,
