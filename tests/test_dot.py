@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from exact_truths import any_floats, bits_of, exact_parts, exact_products, nearest, same
+from exactly import EVERY, INTEGERS, added, drawn, norm, root
 from hypothesis import given, settings
-from products import EVERY, INTEGERS, added, drawn, norm, root
 from reference import BFLOAT16, COMPLEX, REALS
 from samples import element_there, fetched, there
 
@@ -22,9 +22,6 @@ typed = pytest.mark.parametrize("dtype", REALS, ids=str)
 both_methods = pytest.mark.parametrize("how", ["auto", "exact"])
 quiet = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 pytestmark = pytest.mark.usefixtures("shuffled")
-
-
-# ---- fast ----
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
@@ -74,18 +71,13 @@ def test_fast_complex_dot_products_are_numpys(device, dtype):
     assert abs(got - expected) < 1e-10 + abs(expected) * np.finfo(dtype).eps
 
 
-def test_no_number_of_threads_changes_a_bit():
+def test_no_number_of_threads_changes_a_bit(threads_as_before):
     random = np.random.default_rng(2)
     a, b = (random.normal(size=1_000_003) for _ in "ab")
-    apart = np.repeat(b, 2)[::2]  # which each thread brings together
-    before = gred.threads()
-    try:
-        made = set()
-        for threads in (1, 2, 3, 16):
-            gred.threads(threads)
-            made |= {float(gred.dot(a, x)) for x in (b, *[apart] * 10)}
-    finally:
-        gred.threads(before)
+    apart, made = np.repeat(b, 2)[::2], set()  # which each thread brings together
+    for threads in (1, 2, 3, 16):
+        gred.threads(threads)
+        made |= {float(gred.dot(a, x)) for x in (b, *[apart] * 10)}
     assert len(made) == 1
 
 
@@ -109,9 +101,6 @@ def test_what_is_not_finite_is_as_numpy_has_it(a, b):
         expected = (a * b).sum()
         assert same(gred.dot(a, b), expected) or not np.isfinite(gred.dot(a, b))
         assert math.isnan(gred.dot(a, b)) or not math.isnan(expected)
-
-
-# ---- arguments ----
 
 
 @both_methods
@@ -224,9 +213,6 @@ def test_inputs_are_never_written(device, how):
     for view in (x, y):
         whole = view.host() if device == "cuda" else view if device == "host" else view.get()
         assert np.array_equal(whole.ravel(), np.arange(5.0))
-
-
-# ---- what is refused ----
 
 
 def test_arrays_that_lie_apart_are_refused(device):

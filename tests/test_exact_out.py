@@ -3,22 +3,13 @@
 The truth is fractions, rounded once; nothing of it comes from gred.
 """
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact_truths import (
-    TINY,
-    as_floats,
-    edges,
-    exact_products,
-    nearest,
-    nearest_root,
-    same,
-    total,
-    truth,
-)
-from exactly import exact, stored
+from exact_truths import TINY, as_floats, edges, nearest, same, total, truth
+from exactly import exact, root, stored
 from reference import REALS
 from samples import there
 
@@ -90,25 +81,16 @@ def test_carries_go_through_all_digits(device, dtype):
                 assert same(stored("sum", x, device), total(x, x.dtype)), (high, low, signs)
 
 
-@pytest.mark.parametrize("n", [1, 31, 2049, 70_001])
-def test_one_block_or_many_round_alike(device, n):
-    random = np.random.default_rng(n)
-    for dtype in (np.float64, np.float32, np.float16):
-        limit = 3 if dtype == np.float16 else 100
-        x = np.ldexp(random.normal(size=n), random.integers(-limit, limit, n)).astype(dtype)
-        for name in ("sum", "mean"):
-            assert same(stored(name, x, device, WIDE), truth(name, x, WIDE))
-            assert same(stored(name, x, device), truth(name, x))
-
-
 @typed
 @pytest.mark.parametrize("n", [1, 31, 2049, 70_001])
-def test_norms_stay_on_the_device(device, dtype, n):
+def test_one_block_or_many_round_alike(device, dtype, n):
     random = np.random.default_rng(n)
     limit = 3 if dtype == np.float16 else 30
     x = np.ldexp(random.normal(size=n), random.integers(-limit, limit, n)).astype(dtype)
     with np.errstate(over="ignore"):
-        assert same(stored("norm", x, device), nearest_root(exact_products(x, x), dtype))
+        assert same(stored("norm", x, device), root(x, dtype))
+    for name, result in itertools.product(("sum", "mean"), (dtype, WIDE)):
+        assert same(stored(name, x, device, result), truth(name, x, result))
 
 
 def test_a_sum_may_begin_beyond_what_its_type_has_digits_for(device):
