@@ -27,9 +27,6 @@ def first_pass(rung, n, block, dtype=np.int32, **options):
     return gred.counters(x, method=rung, block_size=block, dtype=dtype, **options).passes[0]
 
 
-# ---- beside a profiler ----
-
-
 @pytest.fixture
 def script(monkeypatch):
     """Import the script that has a profiler count, which knows what may differ."""
@@ -75,9 +72,6 @@ def test_no_figure_of_a_profiler_differs_unseen(script):
             lines = list(script.differences([{**row, **more}], 132))
             excused = (row["dtype"], row["block_size"]) == ("float64", 1024)
             assert len(lines) == (0 if excused else 2)
-
-
-# ---- beside arithmetic by hand, of what a profiler's noise could hide or it does not tell ----
 
 
 def strides(block, last=1):
@@ -205,27 +199,26 @@ def test_clusters_do_what_arithmetic_says(block):
     assert (pairs.blocks, pairs.atomic_requests) == (66, 33)
 
 
+# Of a block and of a warp, in blocks of 256 threads.
 BARRIERS = {
-    "halving": 0,
-    "neighbored": 8,
-    "interleaved": 8,
-    "unroll8": 1 + 8,
-    "unroll_warps8": 1 + 2,
-    "complete_unroll8": 1 + 4,
-    "template_unroll8": 1 + 2,
-    "shared_sequential": 1 + 8,
-    "shared_last_warp": 1 + 2,
-    "shuffle": 1,
+    "halving": (0, 0),
+    "neighbored": (8, 0),
+    "interleaved": (8, 0),
+    "unroll8": (1 + 8, 0),
+    "unroll_warps8": (1 + 2, 6),
+    "complete_unroll8": (1 + 4, 6),
+    "template_unroll8": (1 + 2, 6),
+    "shared_sequential": (1 + 8, 0),
+    "shared_last_warp": (1 + 2, 10),
+    "shuffle": (1, 0),
 }
 
 
-@pytest.mark.parametrize(("rung", "barriers"), BARRIERS.items())
-def test_barriers_are_counted_once_a_block(rung, barriers):
+@pytest.mark.parametrize("rung", BARRIERS)
+def test_barriers_are_counted_once_a_block(rung):
     got = first_pass(rung, 2**14, 256)
-    assert got.block_barriers == barriers * got.blocks
-    last_warp = {"unroll_warps8": 6, "complete_unroll8": 6, "template_unroll8": 6}
-    last_warp["shared_last_warp"] = 10
-    assert got.warp_barriers == last_warp.get(rung, 0) * got.blocks
+    counted = (got.block_barriers, got.warp_barriers)
+    assert counted == tuple(n * got.blocks for n in BARRIERS[rung])
 
 
 # Elements of one block, and what its 8 warps do: loads of an element each, dependent ones.
@@ -241,26 +234,23 @@ DEPENDENT = {
 
 @pytest.mark.parametrize("rung", DEPENDENT)
 def test_loads_with_nothing_in_between_count_as_one_dependent_load(rung):
-    n, loads, dependent = DEPENDENT[rung]
+    n, *counts = DEPENDENT[rung]
     got = first_pass(rung, n, 256)
-    assert (got.blocks, got.global_load_requests, got.dependent_global_loads) == (
-        1,
-        loads,
-        dependent,
-    )
+    assert got.blocks == 1
+    assert [got.global_load_requests, got.dependent_global_loads] == counts
 
 
 def test_divergence_is_seen_in_the_lanes_that_are_active():
     """Of 32 lanes the modulo leaves 16 at the first level; packed threads come 32 at a time."""
-    modulo, packed = (first_pass(rung, 2**14, 256) for rung in ("neighbored", "neighbored_less"))
-    assert modulo.merge_lanes == packed.merge_lanes == 255 * modulo.blocks
-    assert modulo.merge_requests == modulo_warps(256) * modulo.blocks
-    assert packed.merge_requests == packed_warps(256) * packed.blocks
-    assert modulo.active_lanes == 255 / modulo_warps(256)
+    for rung, warps_of in (("neighbored", modulo_warps), ("neighbored_less", packed_warps)):
+        got = first_pass(rung, 2**14, 256)
+        assert (got.merge_lanes, got.merge_requests) == (
+            255 * got.blocks,
+            warps_of(256) * got.blocks,
+        )
+        assert got.active_lanes == 255 / warps_of(256)
     assert first_pass("halving", 2**14, 256).active_lanes == 32
 
-
-# ---- whatever the length ----
 
 LENGTHS = (1, 2, 31, 33, 255, 1000, 4097, 70_001)
 
@@ -313,9 +303,9 @@ def test_counts_do_not_depend_on_the_order_of_threads(rung):
 
 
 def test_an_array_in_pieces_counts_as_a_whole():
-    x = np.ones(2**20, np.int32)
+    x = np.ones(2**18, np.int32)
     want = gred.counters(x, method="unroll8")
-    with gred.workspace_limit(2**20):
+    with gred.workspace_limit(2**18):
         assert gred.counters(x, method="unroll8") == want
 
 
@@ -332,25 +322,13 @@ def test_a_misaligned_array_costs_a_sector_a_request_more():
 
 
 def test_grids_are_those_of_the_gpu_that_is_counted_for():
-    x = np.ones(2**20, np.int32)
-    blocks = [
-        gred.counters(x, method="shuffle_vector", block_size=256, multiprocessors=m)
-        .passes[0]
-        .blocks
-        for m in (1, 8, 132)
-    ]
-    assert blocks == [4, 32, 128]
-
-
-@pytest.mark.parametrize(
-    ("block", "resident"), [(32, 32), (128, 12), (256, 6), (512, 3), (1024, 1)]
-)
-def test_cooperative_grids_are_what_registers_have_room_for(block, resident):
     """A GPU's multiprocessor has 65,536 registers, a thread 40 of them, and 32 blocks at most."""
-    x = np.ones(2**20, np.int32)
-    got = gred.counters(x, method="cooperative", block_size=block, multiprocessors=2).passes[0]
-    assert got.blocks == 2 * resident
-    assert got.atomic_requests == got.blocks
+    for count, blocks in ((1, 4), (8, 32), (132, 128)):
+        got = first_pass("shuffle_vector", 2**20, 256, multiprocessors=count)
+        assert got.blocks == blocks
+    for block, resident in ((32, 32), (128, 12), (256, 6), (512, 3), (1024, 1)):
+        got = first_pass("cooperative", 2**20, block, multiprocessors=2)
+        assert got.blocks == got.atomic_requests == 2 * resident
 
 
 def test_lines_are_those_of_the_source():
