@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import importlib
+import itertools
 import json
 import re
 import subprocess
@@ -63,13 +64,15 @@ def wrong_shuffle(kernel_time):
     kernel_time(changed=off_by_one)
 
 
-def test_every_method_of_the_device_is_climbed(command):
+def test_every_method_of_the_device_is_climbed_on_a_machine_that_is_named(command):
     status, out, _ = command(*SMALL)
     assert status == 0
     names = [line.split()[1] for line in out.splitlines() if line.rstrip().endswith("right")]
     expected = [m.name for m in gred.methods() if {"simulated", "host"} & set(m.devices)]
     assert [name for name in names if name in expected] == expected
     assert f"all {len(expected)} answers right" in out
+    assert all(device.name in out for device in gred.devices())
+    assert f"NumPy {np.__version__}" in out
 
 
 def shown(out, method):
@@ -95,26 +98,37 @@ def test_the_first_screen_shows_what_each_rung_does_and_what_an_h200_takes(comma
         assert units.time_text(told.seconds) in cells
 
 
+# Of rungs: traffic, conflicts, and what is said below them.
+TOLD = {
+    "neighbored": (
+        *("12.0x", "0"),
+        "neighbours, in place; limited by multiprocessor throughput: global memory traffic is",
+    ),
+    "interleaved": (
+        *("3.1x", "0"),
+        "waiting for loads and barriers: global memory traffic is 3.1 times the array",
+    ),
+    "shared_strided": (
+        *("1.0x", "111M"),
+        "throughput: 70 % of shared-memory wavefronts are bank conflicts",
+    ),
+    "shared_sequential": (
+        *("1.0x", "0"),
+        "limited by waiting for loads and barriers: a block barrier every 28 elements",
+    ),
+    "atomic": ("1.0x", "0", "limited by memory bandwidth: every byte is read once"),
+}
+
+
 def test_the_first_screen_shows_ideas_pay_off_and_what_is_left(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
-    rungs = ("neighbored", "interleaved", "shared_strided", "shared_sequential", "atomic")
-    _, out, _ = command(*SIMULATED, "--methods", ",".join(rungs))
+    _, out, _ = command(*SIMULATED, "--methods", ",".join(TOLD))
     head = re.split("  +", next(line for line in out.splitlines() if " method " in line).strip())
-    rows = {rung: dict(zip(head, shown(out, rung)[0], strict=False)) for rung in rungs}
-    assert [rows[rung]["traffic"] for rung in rungs] == ["12.0x", "3.1x", "1.0x", "1.0x", "1.0x"]
-    assert [rows[rung]["conflicts"] for rung in rungs] == ["0", "0", "111M", "0", "0"]
-    for rung, words in zip(
-        rungs,
-        (
-            "neighbours, in place; limited by multiprocessor throughput: global memory traffic is",
-            "waiting for loads and barriers: global memory traffic is 3.1 times the array",
-            "throughput: 70 % of shared-memory wavefronts are bank conflicts",
-            "limited by waiting for loads and barriers: a block barrier every 28 elements",
-            "limited by memory bandwidth: every byte is read once",
-        ),
-        strict=True,
-    ):
-        assert words in shown(out, rung)[1]
+    for rung, (traffic, conflicts, words) in TOLD.items():
+        cells, below = shown(out, rung)
+        row = dict(zip(head, cells, strict=False))
+        assert (row["traffic"], row["conflicts"]) == (traffic, conflicts)
+        assert words in below
 
 
 @pytest.mark.parametrize("arguments", [SIMULATED, ("sweep", *SIMULATED, "--sizes", "2**12")])
@@ -179,13 +193,6 @@ def test_what_a_gpu_is_too_old_for_is_left_out_or_refused(
             ladder.choose_methods(late, gpu, host_too=True)
 
 
-def test_machine_and_its_devices_are_named(command):
-    _, out, _ = command(*FEW)
-    for device in gred.devices():
-        assert device.name in out
-    assert f"NumPy {np.__version__}" in out
-
-
 @pytest.mark.parametrize("more", [(), ("--time",), ("--size", "700", "--time")])
 @pytest.mark.parametrize("width", [80, 100, 120])
 def test_lines_fit_into_the_columns(command, monkeypatch, width, more):
@@ -235,19 +242,16 @@ def test_json_holds_the_machine_and_every_sample(command, tmp_path):
     path = tmp_path / "ladder.json"
     assert command(*FEW, "--block-size", "64", "--seed", "5", "--json", path)[0] == 0
     kept = json.loads(path.read_text(encoding="utf-8"))
-    assert kept["machine"]["device"]["name"] == "simulated"
-    assert kept["machine"]["gred"] == gred.__version__
-    assert {"processor", "cores", "driver", "cuda", "numpy", "python", "date"} <= set(
-        kept["machine"]
-    )
-    assert kept["run"]["size"] == 700
-    assert kept["run"]["seed"] == 5
-    assert kept["run"]["limit_gb_per_s"] > 0
+    machine, run = kept["machine"], kept["run"]
+    assert (machine["device"]["name"], machine["gred"]) == ("simulated", gred.__version__)
+    assert {"processor", "cores", "driver", "cuda", "numpy", "python", "date"} <= set(machine)
+    assert (run["size"], run["seed"]) == (700, 5)
+    assert run["limit_gb_per_s"] > 0
     assert [row["method"] for row in kept["rows"]] == ["recursive", "halving", "shuffle"]
     for row in kept["rows"]:
         assert row["right"]
-        assert row["block_size"] == (None if row["method"] == "recursive" else 64)
-        assert row["device"] == ("host" if row["method"] == "recursive" else "simulated")
+        place = (None, "host") if row["method"] == "recursive" else (64, "simulated")
+        assert (row["block_size"], row["device"]) == place
         assert len(row["samples_ns"]) == len(row["first_pass_samples_ns"]) >= 3
         median = np.median(row["samples_ns"])
         assert row["median_ns"] == pytest.approx(median, rel=1e-4)
@@ -268,12 +272,8 @@ def test_sweep_writes_json_csv_and_plots(command, tmp_path):
     assert status == 0
     rows = record.rows_of(record.read_json(tmp_path / "sweep.json"))
     cases = [(row["size"], row["method"], row["block_size"]) for row in rows]
-    assert cases == [
-        (size, method, block)
-        for size in (64, 128, 256, 512)
-        for method in ("neighbored", "atomic")
-        for block in (32, 64)
-    ]
+    expected = itertools.product((64, 128, 256, 512), ("neighbored", "atomic"), (32, 64))
+    assert cases == [*expected]
     assert all(len(row["samples_ns"]) == 2 and row["limit_gb_per_s"] > 0 for row in rows)
     with (tmp_path / "sweep.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
@@ -291,23 +291,25 @@ def test_a_sweep_that_times_nothing_shows_the_best_block_size_of_an_h200(command
     for rung in rungs:
         paces = []
         for size in sizes:
-            of_blocks = (
-                gred.roofline(size, method=rung, block_size=block, dtype="int32")
-                for block in blocks
-            )
-            best, worst = sorted(of_blocks, key=lambda told: told.seconds)
+            options = [{"method": rung, "block_size": block, "dtype": "int32"} for block in blocks]
+            told = [gred.roofline(size, **one) for one in options]
+            best, worst = sorted(told, key=lambda told: told.seconds)
             paces.append(units.gigabytes_text(4 * size / best.seconds))
         slower = units.speedup_text(worst.seconds / best.seconds)
-        cells, _ = shown(out, rung)
         ends = [str(best.block_size), f"{worst.block_size}, {slower}", best.why()]
-        assert cells[2:] == [*paces, *ends]
+        assert shown(out, rung)[0][2:] == [*paces, *ends]
 
 
-def test_sweep_without_plots_needs_no_matplotlib(command, monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    path = tmp_path / "sweep.csv"
-    assert command(*TINY_SWEEP, "--csv", path)[0] == 0
-    assert path.exists()
+@pytest.mark.parametrize("arguments", [FEW, (*TINY_SWEEP, "--csv", "sweep.csv")])
+def test_works_without_rich_and_matplotlib(command, monkeypatch, tmp_path, arguments):
+    monkeypatch.chdir(tmp_path)
+    for module in ("rich", "matplotlib"):
+        monkeypatch.setitem(sys.modules, module, None)
+    status, out, _ = command(*arguments)
+    assert status == 0
+    assert out.isascii() or "±" in out
+    assert "─" not in out
+    assert ("--csv" in arguments) == (tmp_path / "sweep.csv").exists()
 
 
 def test_quick_sweep_stops_in_time_and_says_what_it_left_out(command, monkeypatch, tmp_path):
@@ -318,16 +320,6 @@ def test_quick_sweep_stops_in_time_and_says_what_it_left_out(command, monkeypatc
     kept = record.read_json(tmp_path / "sweep.json")
     assert kept["rows"] == []
     assert kept["run"]["left_out"] == "64, 128, 256, 512"
-
-
-@pytest.mark.parametrize("arguments", [FEW, (*TINY_SWEEP, "--csv", "sweep.csv")])
-def test_works_without_rich(command, monkeypatch, tmp_path, arguments):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "rich", None)
-    status, out, _ = command(*arguments)
-    assert status == 0
-    assert out.isascii() or "±" in out
-    assert "─" not in out
 
 
 @pytest.mark.parametrize(
@@ -366,12 +358,12 @@ def test_warning_is_one_line_among_the_progress(command, kernel_time):
     assert "gred: this takes 20 s\n" in err
 
 
-def test_help_leads_to_every_job(command):
+def test_help_leads_to_every_job_and_tells_options_and_the_version(command):
     _, out, _ = command("--help")
     assert all(f"python -m gred {job} --help" in out for job in JOBS)
-
-
-def test_the_command_tells_its_version(command):
+    _, out, _ = command("versus", "--help")
+    options = ("--device", "--sizes", "--types", "--reductions", "--layouts", "--peers")
+    assert all(option in out for option in (*options, "cupy-cub"))
     assert command("--version")[:2] == (0, f"gred {gred.__version__}\n")
 
 

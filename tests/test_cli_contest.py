@@ -27,9 +27,6 @@ def limits(monkeypatch):
     monkeypatch.setattr(contest, "read_limit", MEASURED)
 
 
-# ---- turns ----
-
-
 class Pretended(libraries.Library):
     """A library of a test's own: `function` may be slow, wrong or absent."""
 
@@ -145,10 +142,8 @@ def test_copies_are_enough_for_the_cache_to_forget(pretended):
     some = pretended(gred=np.sum, a=np.sum)
     device = HOST._replace(l2_cache=1 << 16, memory=1 << 40)
     stage = contest.Stage(case_of(size=1 << 12), some, device, seed=0)
-    assert stage.copies(1 << 14) == (16, True)
-    assert stage.copies(1 << 17) == (2, True)
-    assert stage.copies(1 << 20) == (2, True)
-    assert stage.copies(1 << 10) == (1, False)
+    copies = {1 << 14: (16, True), 1 << 17: (2, True), 1 << 20: (2, True), 1 << 10: (1, False)}
+    assert {nbytes: stage.copies(nbytes) for nbytes in copies} == copies
     scarce = contest.Stage(case_of(size=1 << 12), some, device._replace(memory=3 << 16), seed=0)
     assert scarce.copies(1 << 14) == (3, False)
 
@@ -159,16 +154,10 @@ def seen():
     return []
 
 
-@pytest.fixture
-def remember(seen):
-    """Make sums that remember what they are given."""
-    return lambda view: seen.append(view) or view.sum()
-
-
 @pytest.mark.parametrize("names", [("gred",), ("gred", "a")])
-def test_every_copy_has_memory_of_its_own_and_its_turn(pretended, seen, remember, names):
+def test_every_copy_has_memory_of_its_own_and_its_turn(pretended, seen, names):
     """Libraries of the same arrays go round them together."""
-    some = pretended(**dict.fromkeys(names, remember))
+    some = pretended(**dict.fromkeys(names, lambda view: seen.append(view) or view.sum()))
     for library in some:
         library.pool = "shared"
     competed(case_of(size=1 << 12), some, device=HOST._replace(l2_cache=1 << 14))
@@ -182,8 +171,8 @@ def test_what_takes_numpys_arrays_shares_them():
     assert {library.pool for library in field.libraries} == {"numpy"}
 
 
-def test_peers_that_reuse_a_stage_see_their_own_layout(pretended, seen, remember):
-    some = pretended(gred=remember)
+def test_peers_that_reuse_a_stage_see_their_own_layout(pretended, seen):
+    some = pretended(gred=lambda view: seen.append(view) or view.sum())
     flat, rows = case_of(size=1 << 10), case_of(layout="rows", size=1 << 10)
     assert contest.stage_key(flat) == contest.stage_key(rows)
     stage = contest.Stage(flat, some, HOST, seed=0)
@@ -193,13 +182,10 @@ def test_peers_that_reuse_a_stage_see_their_own_layout(pretended, seen, remember
     assert {view.shape for view in seen} == {(1024,), (16, 32)}
 
 
-def test_there_is_no_latency_floor_on_the_host():
-    assert contest.latency_floor(HOST).seconds is None
-
-
-def test_the_floor_of_a_gpu_is_the_median_launch_of_nothing(monkeypatch):
+def test_the_floor_of_a_gpu_is_the_median_launch_of_nothing_and_the_host_has_none(monkeypatch):
     limit = gred.LaunchLimit(np.array([3e-6, 1e-6, 2e-6]), "cuda:1")
     monkeypatch.setattr(gred, "launch_limit", {"cuda:1": limit}.get)
     floor = contest.latency_floor(HOST._replace(name="cuda:1"))
     assert floor.seconds == 2e-6
     assert "does nothing" in floor.meaning
+    assert contest.latency_floor(HOST).seconds is None

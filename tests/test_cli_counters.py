@@ -17,13 +17,16 @@ def counted(rung, dtype=np.int32, **options):
     return gred.counters(x, method=rung, block_size=64, dtype=dtype, **options)
 
 
+def row_of(out, rung):
+    (line,) = (line for line in out.splitlines() if line.split()[1:2] == [rung])
+    return line.split()
+
+
 def test_every_rung_is_shown_with_its_counts(command):
     status, out, _ = command(*SMALL)
     assert status == 0
     for rung in RUNGS:
-        (line,) = (line for line in out.splitlines() if line.split()[1:2] == [rung])
-        total = counted(rung).total
-        shown = line.split()
+        total, shown = counted(rung).total, row_of(out, rung)
         assert f"{total.global_load_sectors + total.bulk_copy_sectors:,}" in shown
         assert f"{total.shared_load_conflicts + total.shared_store_conflicts:,}" in shown
         assert f"{total.active_lanes:.1f}" == shown[-1]
@@ -36,9 +39,8 @@ def test_options_are_those_of_the_counts(command):
     assert "5,000 float64" in out
     assert "as on 1 multiprocessors" in out
     for rung in ("neighbored", "shuffle"):
-        (line,) = (line for line in out.splitlines() if rung in line.split())
         total = counted(rung, np.float64, multiprocessors=1).total
-        assert f"{total.global_load_sectors:,}" in line.split()
+        assert f"{total.global_load_sectors:,}" in row_of(out, rung)
     assert "unroll8" not in out
 
 

@@ -52,9 +52,6 @@ def answers_of(library, case):
     return answer if isinstance(answer, tuple) else (answer,)
 
 
-# ---- cases ----
-
-
 def test_the_whole_grids_have_every_reduction_type_and_layout():
     for kind in ("host", "cuda"):
         found = cases.cases(cases.GRIDS[kind, False])
@@ -93,9 +90,9 @@ def test_a_view_is_what_its_text_says(layout):
 
 
 def test_bytes_are_turned_into_elements_of_each_type():
-    extents = options.parse_extents("64KiB")
-    sizes = {case.type.name: case.size for case in cases.cases(cases.GRIDS["host", False],
-             ("sum",), ("int8", "float32", "complex128"), ("flat",), extents)}  # fmt: skip
+    given = (("sum",), ("int8", "float32", "complex128"), ("flat",), options.parse_extents("64KiB"))
+    found = cases.cases(cases.GRIDS["host", False], *given)
+    sizes = {case.type.name: case.size for case in found}
     assert sizes == {"int8": 65536, "float32": 16384, "complex128": 4096}
 
 
@@ -110,9 +107,6 @@ def test_bytes_are_turned_into_elements_of_each_type():
 )
 def test_sizes_are_elements_or_bytes(text, shown):
     assert [str(extent) for extent in options.parse_extents(text)] == shown
-
-
-# ---- data ----
 
 
 @pytest.mark.parametrize("kind", [name for name, kind in cases.TYPES.items() if kind.known()])
@@ -146,9 +140,6 @@ def test_long_arrays_repeat(monkeypatch):
     assert np.array_equal(drawn[:100], drawn[100:200])
     assert np.array_equal(drawn[:50], drawn[200:])
     assert len(np.unique(drawn[:100])) == 100
-
-
-# ---- truth ----
 
 
 def exact(case, view, mask):
@@ -213,28 +204,20 @@ def test_an_answer_that_lost_an_element_is_not_accepted(name, kind):
 def test_a_place_is_right_by_what_is_there():
     case = case_of("argmax", "int8", "columns")
     array, _ = data_of(case)
-    view = case.view(array)
-    truth = Truth(case, array, None)
-    best = np.flatnonzero(view.ravel() == view.max())
-    assert len(best) > 1
-    assert all(truth.accepts((place,)) for place in best)
-    assert not truth.accepts((int(np.flatnonzero(view.ravel() != view.max())[0]),))
-    assert not truth.accepts((view.size,))
-    assert not truth.accepts((-1,))
+    view, truth = case.view(array), Truth(case, array, None)
+    is_best = view.ravel() == view.max()
+    assert is_best.sum() > 1
+    assert all(truth.accepts((place,)) for place in np.flatnonzero(is_best))
+    others = (int(np.flatnonzero(~is_best)[0]), view.size, -1)
+    assert not any(truth.accepts((place,)) for place in others)
 
 
 def test_integers_are_equal_in_64_bits():
     case = case_of("prod", "uint64")
     array, _ = data_of(case)
-    truth = Truth(case, array, None)
-    answer = int(np.prod(array))
-    assert truth.accepts((answer,))
-    assert truth.accepts((answer - 2**64,))
-    assert not truth.accepts((answer + 1,))
-    assert not truth.accepts((answer + 2**32,))
-
-
-# ---- libraries ----
+    truth, answer = Truth(case, array, None), int(np.prod(array))
+    assert all(truth.accepts((answer + more,)) for more in (0, -(2**64)))
+    assert not any(truth.accepts((answer + more,)) for more in (1, 2**32))
 
 
 @every_reduction
@@ -272,14 +255,17 @@ def test_a_peer_on_the_host_is_right_or_says_what_it_lacks(key):
         assert ("argmax", "no such reduction") in lacking
 
 
-class Item(np.float64):
-    """A scalar on a pretended device: it counts how often it is brought to the host."""
+def test_an_answer_is_brought_to_the_host(pretended_cupy):
+    brought = []
 
-    brought = 0
+    class Item(np.float64):
+        def item(self):
+            brought.append(self)
+            return super().item()
 
-    def item(self):
-        type(self).brought += 1
-        return super().item()
+    pretended_cupy.sum = lambda a: Item(a.sum())
+    answers_of(libraries.CuPy("cuda:0"), case_of("sum", "float64"))
+    assert len(brought) == 1
 
 
 @pytest.fixture
@@ -290,12 +276,10 @@ def pretended_cupy(monkeypatch):
     def without_mask(function):
         return lambda a, dtype=None: function(a, dtype=dtype)
 
-    fake = SimpleNamespace(
-        **{name: getattr(np, name) for name in dir(np) if not name.startswith("_")}
-    )
+    numpys = {name: getattr(np, name) for name in dir(np) if not name.startswith("_")}
+    changed = {name: without_mask(numpys[name]) for name in ("sum", "prod", "mean")}
+    fake = SimpleNamespace(**numpys | changed | {"asarray": np.array, "set_to": set_to})
     fake.__version__ = "14"
-    fake.sum, fake.prod, fake.mean = map(without_mask, (np.sum, np.prod, np.mean))
-    fake.asarray = np.array
     fake.cuda = SimpleNamespace(Device=lambda index: SimpleNamespace(use=lambda: None))
     fake._core = SimpleNamespace(
         _accelerator=SimpleNamespace(ACCELERATOR_CUB=1),
@@ -305,10 +289,8 @@ def pretended_cupy(monkeypatch):
         set_routine_accelerators=set_to.append,
     )
     fake.get_default_memory_pool = lambda: SimpleNamespace(free_all_blocks=lambda: None)
-    fake.set_to = set_to
-    monkeypatch.setitem(sys.modules, "cupy", fake)
-    monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.setitem(sys.modules, "jax", None)
+    for name, module in {"cupy": fake, "torch": None, "jax": None}.items():
+        monkeypatch.setitem(sys.modules, name, module)
     return fake
 
 
@@ -334,14 +316,6 @@ def test_cupy_is_told_its_accelerators_before_each_turn(pretended_cupy):
     pretended_cupy._core.get_routine_accelerators = lambda: [1]
     with pytest.raises(libraries.LackingError, match="by itself"):
         libraries.CuPyCub("cuda:0")
-
-
-def test_an_answer_is_brought_to_the_host(pretended_cupy):
-    pretended_cupy.sum = lambda a: Item(a.sum())
-    case = case_of("sum", "float64")
-    Item.brought = 0
-    answers_of(libraries.CuPy("cuda:0"), case)
-    assert Item.brought == 1
 
 
 def test_the_command_runs_on_a_pretended_gpu(pretended_cupy, command, monkeypatch, tmp_path):

@@ -75,9 +75,6 @@ def keeps_every_row(path, methods=("recursive", "halving", "shuffle")):
     return True
 
 
-# ---- closed from the start ----
-
-
 @either
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_change_neither_status_nor_files(program, closed, tmp_path):
@@ -89,16 +86,10 @@ def test_closed_streams_change_neither_status_nor_files(program, closed, tmp_pat
 
 
 @either
-def test_a_refusal_that_nobody_sees_is_still_status_two(program):
+def test_a_refusal_and_help_need_no_reader(program):
     assert run(program, "--size", "0", shell='exec "$@" 2>&-').returncode == 2
-
-
-def test_help_needs_no_reader():
-    done = run((sys.executable, "-m", "gred"), "--help", shell='exec "$@" >&-')
+    done = run(program, "--help", shell='exec "$@" >&-')
     assert (done.returncode, done.stderr) == (0, "")
-
-
-# ---- a reader that goes ----
 
 
 @either
@@ -146,15 +137,16 @@ def test_a_full_disk_is_said_in_one_line(program, tmp_path):
     assert keeps_every_row(tmp_path / "kept.json")
 
 
-# ---- files ----
-
-
-def test_a_file_that_fails_late_leaves_the_table_and_an_error(command):
+def test_a_file_that_fails_late_leaves_the_table_and_an_error(command, tmp_path):
     status, out, err = command(*FEW, "--json", "/dev/full")
     assert status == 2
     assert "all 3 answers right" in out
     assert "wrote" not in out
     assert err.splitlines()[-1] == "gred: /dev/full: No space left on device"
+    status, out, _ = command(*FEW, "--json", "./-")  # which is a file
+    assert status == 0
+    assert keeps_every_row(tmp_path / "-")
+    assert "3 answers right" in out
 
 
 def test_nothing_is_measured_for_a_file_that_cannot_be_written(monkeypatch, refused, tmp_path):
@@ -194,43 +186,29 @@ def test_a_named_pipe_is_opened_once(tmp_path):
     assert keeps_every_row(tmp_path / "kept.json")
 
 
-@either
-def test_json_to_standard_output_is_all_that_goes_there(program, tmp_path):
-    done = run(program, *FEW, "--json", "-")
-    assert done.returncode == 0
-    assert json.loads(done.stdout)["rows"][0]["method"] == "recursive"
-    assert "all 3 answers right" in done.stderr
-    assert not any(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize(
     ("arguments", "begin", "shown"),
     [
+        ((*FEW, "--json", "-"), "{", "all 3 answers right"),
         ((*SWEEP, "--json", "-"), "{", "neighbored"),
         ((*SWEEP, "--csv", "-"), "number,method,", "neighbored"),
         ((*VERSUS, "--csv", "-"), "reduction,dtype,", "gred is ahead"),
         ((*COUNTERS, "--json", "-"), "{", "lanes"),
     ],
 )
+@pytest.mark.parametrize("rich", [True, False], ids=["rich", "plain"])
 def test_a_file_on_standard_output_is_all_that_goes_there(
-    arguments, begin, shown, command, tmp_path
+    arguments, begin, shown, rich, command, tmp_path, monkeypatch
 ):
+    if not rich:
+        monkeypatch.setitem(sys.modules, "rich", None)
     status, out, err = command(*arguments)
     assert status == 0
     assert out.startswith(begin)
+    assert begin != "{" or json.loads(out)["rows"]
     assert shown in err
     assert "wrote" not in out + err
     assert not any(tmp_path.iterdir())
-
-
-def test_a_file_may_be_named_like_standard_output(command, tmp_path):
-    status, out, _ = command(*FEW, "--json", "./-")
-    assert status == 0
-    assert keeps_every_row(tmp_path / "-")
-    assert "3 answers right" in out
-
-
-# ---- arguments of any length ----
 
 
 @pytest.mark.parametrize(
@@ -248,9 +226,6 @@ def test_the_most_samples_are_those_that_a_measurement_takes():
     with pytest.raises(ValueError, match=str(options.MOST_SAMPLES)):
         gred.kernel_time([1], samples=options.MOST_SAMPLES + 1)
     assert options.parse_samples(str(options.MOST_SAMPLES)) == options.MOST_SAMPLES
-
-
-# ---- narrow terminals ----
 
 
 @pytest.fixture(params=[True, False], ids=["rich", "plain"])

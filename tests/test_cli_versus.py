@@ -12,15 +12,7 @@ import pytest
 from test_cli_contest import limits as limits
 
 import gred
-from gred.cli import (
-    cases,
-    contest,
-    libraries,
-    measure,
-    outcome,
-    record,
-    versus,
-)
+from gred.cli import cases, contest, libraries, measure, outcome, record, versus
 from gred.cli.measure import Clock
 
 pytestmark = pytest.mark.unsanitized
@@ -39,9 +31,6 @@ def command(command, monkeypatch, tmp_path):
     return command
 
 
-# ---- outcomes ----
-
-
 def row(library, nanoseconds, right=True, ours=False, **more):
     given = {"reduction": "sum", "dtype": "float32", "layout": "flat", "extent": "4 KiB"}
     given |= {"size": 1024, "nbytes": 4096, "limit_gb_per_s": 10.0, "cold": True, "missing": ""}
@@ -57,13 +46,9 @@ def test_the_ratio_is_of_the_best_right_peer_over_the_slower_gred():
     assert (one.gred["library"], one.peer["library"], one.ratio) == ("gred-torch", "torch", 1.5)
     assert one.share == pytest.approx(4096 / 20 / 10)
     assert str(one) == "sum float32, 4 KiB"
-
-
-def test_a_wrong_gred_has_no_ratio():
-    rows = [row("gred", 10, ours=True, right=False), row("gred-torch", 20, ours=True)]
-    [one] = outcome.outcomes([*rows, row("numpy", 50)])
-    assert one.wrong
-    assert one.ratio is None
+    [wrong] = outcome.outcomes([row("gred", 10, ours=True, right=False), *rows[1:]])
+    assert wrong.wrong
+    assert wrong.ratio is None
 
 
 def test_cases_are_kept_apart_and_summed_up_geometrically():
@@ -76,9 +61,6 @@ def test_cases_are_kept_apart_and_summed_up_geometrically():
     assert outcome.mean_ratio(found[2:]) is None
 
 
-# ---- the command ----
-
-
 def test_everything_measured_is_written_and_shown(command, tmp_path):
     status, out, _ = command(*TINY, "--json", "kept.json", "--csv", "kept.csv")
     assert status == 0
@@ -89,16 +71,13 @@ def test_everything_measured_is_written_and_shown(command, tmp_path):
     assert kept["run"]["floor_ns"] is None
     assert len(rows) == 2 * 2 * 2 * 2 * 2  # libraries, sizes, reductions, types, layouts
     for one in rows:
-        assert one["right"]
-        assert one["missing"] == ""
-        assert len(one["samples_ns"]) == 2
+        assert (one["right"], one["missing"], len(one["samples_ns"])) == (True, "", 2)
         assert one["median_ns"] == pytest.approx(np.median(one["samples_ns"]), rel=1e-3)
         assert one["gb_per_s"] == pytest.approx(one["nbytes"] / one["median_ns"], rel=1e-3)
         assert one["limit_gb_per_s"] > 0
     useful = {(one["dtype"], one["layout"], one["extent"]): one["nbytes"] for one in rows}
-    assert useful["float32", "flat", "64"] == 256
-    assert useful["int8", "flat", "64"] == 64
-    assert useful["float32", "columns", "4 KiB"] == 2048
+    wanted = {("float32", "flat", "64"): 256, ("int8", "flat", "64"): 64}
+    assert (wanted | {("float32", "columns", "4 KiB"): 2048}).items() <= useful.items()
     lines = list(csv.DictReader(io.StringIO((tmp_path / "kept.csv").read_text(encoding="utf-8"))))
     assert [line["library"] for line in lines] == [one["library"] for one in rows]
     assert "samples_ns" not in lines[0]
@@ -177,13 +156,9 @@ def test_the_latency_floor_is_a_line_of_the_times():
     assert "nothing was measured at two sizes" in lonely.axes[0].get_title(loc="left")
 
 
-@pytest.fixture
-def wrong_sum(monkeypatch):
+def test_a_wrong_answer_of_greds_ends_with_status_one(command, monkeypatch):
     true_sum = gred.sum
     monkeypatch.setattr(gred, "sum", lambda *given, **more: true_sum(*given, **more) + 5)
-
-
-def test_a_wrong_answer_of_greds_ends_with_status_one(command, wrong_sum):
     status, out, _ = command(*TINY, "--csv", "kept.csv")
     assert status == 1
     assert "WRONG: gred, sum float32, 64: " in out
@@ -276,11 +251,3 @@ def test_interrupt_ends_with_status_130(command, monkeypatch):
 
     monkeypatch.setattr(contest, "Truth", interrupted)
     assert command(*TINY, "--csv", "kept.csv")[0] == 130
-
-
-def test_help_lists_the_options(command):
-    status, out, _ = command("versus", "--help")
-    assert status == 0
-    for option in ("--device", "--sizes", "--types", "--reductions", "--layouts", "--peers"):
-        assert option in out
-    assert "cupy-cub" in out
