@@ -102,14 +102,11 @@ def test_every_run_and_every_order_gives_the_same_bits(place, sharing, name, dty
     """Means under a mask, so that what is counted is merged, too."""
     random = np.random.default_rng(4)
     for shape, axis in (((3, 5000), 1), ((5000, 3), 0), ((40, 8, 30), (0, 2))):
-        x = random.normal(size=shape).astype(dtype)
-        options = {"axis": axis, **on(place)}
-        if name == "mean":
-            options["where"] = x.real > -1
-        results = set()
+        x, results = random.normal(size=shape).astype(dtype), set()
+        options = {"where": x.real > -1} if name == "mean" else {}
         for seed in range(3):
             with gred.thread_order("shuffled", seed):
-                results.add(quietly(name, x, **options).tobytes())
+                results.add(quietly(name, x, axis=axis, **on(place), **options).tobytes())
         assert len(results) == 1
 
 
