@@ -14,7 +14,7 @@ import warnings
 
 import numpy as np
 import pytest
-from test_counters import BENCHMARKS
+from scripts import BENCHMARKS
 
 import gred
 from gred.cli import ladder, options, record, roofline, sweep, units
