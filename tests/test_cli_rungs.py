@@ -1,4 +1,4 @@
-"""`python -m gred counters`, `explain`, `roofline`: they show, keep and draw what is told of rungs."""
+"""`python -m gred counters`, `explain` and `roofline`: they show, keep and draw what is told."""
 
 import json
 from pathlib import Path
