@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+from along import calls, is_decided, is_refused
 from devices import PLACES as DEVICES
 from devices import parameter
 from drawn import arrays, converts, every_type, masks, often, values
@@ -22,15 +23,14 @@ from reference import (
     COMPLEX,
     EVERY_TYPE,
     INTEGERS,
-    REALS,
     UNDECIDED,
     Truth,
     agrees,
     result_type,
     truth,
 )
-from samples import takes, wrong, wrong_record
-from truths import NAMES, ORDERS, PLACES, RECORDS, SPREADS, WITHOUT_NAN, answer, type_of
+from samples import wrong, wrong_record
+from truths import NAMES, PLACES, RECORDS, SPREADS, WITHOUT_NAN, answer
 
 import gred
 from gred.testing import SimulatedArray
@@ -77,34 +77,6 @@ def ladder_calls(draw, place):
     if not runs(method, kind, array.dtype.newbyteorder("=")):
         method = "auto"
     return op, array, options, method
-
-
-@st.composite
-def calls(draw):
-    """Draw a reduction that is not on the ladder, an array, and arguments of its own."""
-    name = draw(st.sampled_from(NAMES))
-    array = draw(arrays().filter(lambda x: takes(name, x.dtype)))
-    options = {}
-    if name == "norm":
-        options["ord"] = draw(st.sampled_from(ORDERS))
-    if name in (*SPREADS, "describe") and draw(st.booleans()):
-        options["ddof"] = draw(st.sampled_from([0, 1, 2, 5, -1, 0.5, 1.5]))
-    if draw(st.booleans()):
-        options["where"] = draw(masks(array.shape))
-    if name in WITHOUT_NAN and name != "nanmean" and draw(st.booleans()):
-        kind = type_of(name, array.dtype)
-        options["initial"] = kind.type(draw(st.sampled_from([0, 1, 1 if kind == np.bool_ else 2])))
-    if name in ("nansum", "nanprod", "nanmean", *SPREADS) and draw(st.integers(0, 3)) == 0:
-        given_type = array.dtype.newbyteorder("=")
-        if name in ("nansum", "nanprod"):
-            # NaN has no value in an integer, and may be in the part that a real number lacks.
-            inexact = COMPLEX if given_type in COMPLEX else [*REALS, *COMPLEX]
-            whole = given_type in INTEGERS
-            options["dtype"] = draw(st.sampled_from(EVERY_TYPE if whole else inexact))
-        elif name == "nanmean" or given_type not in COMPLEX:
-            kinds = COMPLEX if given_type in COMPLEX else REALS
-            options["dtype"] = draw(st.sampled_from(kinds))
-    return name, array, options
 
 
 def taken(array, options):
@@ -199,26 +171,6 @@ def test_out_holds_what_numpys_would(place, asked):
     check()
 
 
-def is_refused(name, array, options) -> bool:
-    """Tell whether NumPy refuses: the mask has more dimensions, or an extreme has no elements."""
-    mask, x = options.get("where", True), None
-    if np.ndim(mask) > array.ndim:
-        return True
-    needs = name in ("nanmin", "nanmax") and "initial" not in options
-    if needs and mask is not True:
-        return True
-    x = taken(array, options)
-    needs |= name in (*PLACES, "ptp", "minmax") or (name == "norm" and options["ord"] == -np.inf)
-    return needs and x.size == 0
-
-
-def is_decided(array, options) -> bool:
-    """Tell whether the reference knows: C leaves open what great floats are as integers."""
-    dtype, x = options.get("dtype"), taken(array, options)
-    shown = x[~np.isnan(x)] if x.dtype.newbyteorder("=") not in INTEGERS else x
-    return dtype is None or converts(shown, dtype)
-
-
 @pytest.mark.parametrize(
     "way", [*(parameter(place) for place in DEVICES), "in its memory", "in little workspace"]
 )
@@ -227,7 +179,9 @@ def test_answers_and_refusals_are_numpys(way):
     place = way if way in DEVICES else "simulated"
 
     @often(150)
-    @given(call=calls(), limit=st.sampled_from([512, 2048, 2**16]), masked_there=st.booleans())
+    @given(
+        call=calls(flat=True), limit=st.sampled_from([512, 2048, 2**16]), masked_there=st.booleans()
+    )
     def check(call, limit, masked_there):
         name, array, options = call
         a, there = array, {}
@@ -239,7 +193,7 @@ def test_answers_and_refusals_are_numpys(way):
         before = array.tobytes()
         little = gred.workspace_limit(limit) if "little" in way else contextlib.nullcontext()
         with little:
-            if is_refused(name, array, options):
+            if is_refused(name, array, range(array.ndim), options):
                 with pytest.raises(ValueError, match=f"{name}|where"):
                     getattr(gred, name)(a, device=place, **options)
             elif is_decided(array, options):
@@ -252,7 +206,7 @@ def test_answers_and_refusals_are_numpys(way):
 
 
 @often(150)
-@given(call=calls())
+@given(call=calls(flat=True))
 def test_types_are_those_of_numpys_own_functions(call):
     """Where NumPy has the very function, its type and its kind of error."""
     name, array, options = call
@@ -265,8 +219,7 @@ def test_types_are_those_of_numpys_own_functions(call):
         return
     got = getattr(gred, name)(array, **options)
     assert got.dtype == np.asarray(theirs).dtype
-    if got.dtype in INTEGERS and is_decided(array, options):
-        assert got == theirs
+    assert got.dtype not in INTEGERS or not is_decided(array, options) or got == theirs
 
 
 def numpys(name, array, options):
@@ -294,15 +247,15 @@ def test_every_reduction_type_and_layout_is_met():
     seen = set()
     many = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
-    @settings(max_examples=600, derandomize=True, **many)
-    @given(call=calls())
+    @settings(max_examples=450, derandomize=True, **many)
+    @given(call=calls(flat=True))
     def look(call):
         name, array, options = call
-        refused = is_refused(name, array, options)
+        refused = is_refused(name, array, range(array.ndim), options)
         seen.update((name, array.dtype.newbyteorder("="), *options))
         seen.add("refused" if refused else f"answered {name}")
 
-    @settings(max_examples=400, **many)
+    @settings(max_examples=200, **many)
     @given(call=ladder_calls("simulated"))
     def look_at_the_ladder(call):
         op, array, options, method = call
