@@ -3,6 +3,7 @@
 The truth is fractions.
 """
 
+import functools
 import itertools
 
 import numpy as np
@@ -18,9 +19,6 @@ import gred
 from gred.testing import SimulatedArray
 
 pytestmark = pytest.mark.usefixtures("shuffled")
-
-
-# ---- out= ----
 
 
 def put(memory, device, layout):
@@ -61,15 +59,12 @@ def test_out_has_any_strides_and_type(device, dtype, out_type, out):
     x = (np.random.default_rng(8).normal(size=(3, 4, 140)) * 9).astype(dtype)
     rounded = out_type if out_type in REALS else np.float64
     for axis, name in chosen(itertools.product(range(3), ("sum", "mean")), dtype, out_type, out):
-        check_out(
-            device,
-            layout,
-            wanted(name, x, axis, rounded),
-            np.full(around(*np.delete(x.shape, axis)), 7, out_type),
-            lambda _, out, name=name, axis=axis: getattr(gred, name)(
-                there(x, device), axis=axis, method="exact", out=out
-            ),
-        )
+        like = np.full(around(*np.delete(x.shape, axis)), 7, out_type)
+
+        def made(_, out, name=name, axis=axis):
+            return getattr(gred, name)(there(x, device), axis=axis, method="exact", out=out)
+
+        check_out(device, layout, wanted(name, x, axis, rounded), like, made)
 
 
 @typed
@@ -85,21 +80,15 @@ def test_out_may_lie_where_elements_do(device, dtype, axis, part):
     """All are read before any is written over, of rows and of columns; and no others are."""
     x = np.random.default_rng(9).lognormal(0, 2, (40, 200)).astype(dtype)
     x[::3] = -x[::3]
-
-    def of_itself(name):
-        return lambda whole, out: getattr(gred, name)(
-            whole if device == "host" else whole.described(shape=x.shape),
-            axis=axis,
-            method="exact",
-            out=out,
-        )
-
     for name in ("sum", "mean"):
+
+        def made(whole, out, name=name):
+            array = whole if device == "host" else whole.described(shape=x.shape)
+            return getattr(gred, name)(array, axis=axis, method="exact", out=out)
+
         want = wanted(name, x, axis, dtype)
-        check_out(device, lambda memory: memory.ravel()[part], want, x, of_itself(name))
+        check_out(device, lambda memory: memory.ravel()[part], want, x, made)
 
-
-# ---- one by one ----
 
 # Results that blocks share, for which they need memory.
 SHARED = [((1300, 33), 0), ((3, 40_000), 1), ((2, 1300, 40), 1)]
@@ -138,16 +127,13 @@ def test_results_made_one_by_one_go_where_they_are_wanted(place, dtype, out_type
     """As they are, strided, of another type, and where elements lie."""
     x = np.random.default_rng(12).normal(size=(1300, 33)).astype(dtype)
     want, a = wanted("sum", x, 0, out_type), there(x, place)
+
+    def summed(whole, out, array=a):
+        return gred.sum(array or whole.described(shape=x.shape), 0, method="exact", out=out)
+
     with gred.workspace_limit(1):
-        for layout in (lambda a: a[1:34], lambda a: a[1::2], lambda a: a[64::-2]):
+        for part in (np.s_[1:34], np.s_[1::2], np.s_[64::-2]):
             memory = np.full(67, 7, out_type)
-            check_out(
-                place, layout, want, memory, lambda _, out: gred.sum(a, 0, method="exact", out=out)
-            )
-        check_out(
-            place,
-            lambda memory: memory[700],
-            wanted("sum", x, 0, dtype),
-            x,
-            lambda whole, out: gred.sum(whole.described(shape=x.shape), 0, method="exact", out=out),
-        )
+            check_out(place, lambda memory, part=part: memory[part], want, memory, summed)
+        own = functools.partial(summed, array=None)
+        check_out(place, lambda memory: memory[700], wanted("sum", x, 0, dtype), x, own)
