@@ -42,6 +42,19 @@ def drawn(dtype, n, spread, seed=1):
     )
 
 
+def steps(n, far, peak):
+    """Give exponents that change on the way: up, down, now and then, or by levels."""
+    now_and_then = np.arange(n) % 50_021 == 50_020
+    exponents = {
+        "up": np.linspace(-far, far, n),
+        "down": np.linspace(far, -far, n),
+        "a peak": now_and_then * peak,
+        "a hole": now_and_then * -peak,
+        "levels": np.repeat([0, 0.6, -0.6, 0, 1, -1], n // 6) * max(far, peak),
+    }
+    return {name: each.astype(int) for name, each in exponents.items()}
+
+
 def norm(x, **options):
     return gred.norm(x, method="exact", **options)
 

@@ -142,7 +142,7 @@ def test_any_layout_makes_the_same_bits_on_the_host(how):
 
 @both_methods
 def test_pieces_make_the_same_bits(device, how):
-    a, b = drawn(np.float32, 60_000, 30)
+    a, b = drawn(np.float32, 24_000, 30)
     expected = nearest(exact_products(a, b), np.float32)
 
     def is_right(got):
