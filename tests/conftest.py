@@ -188,6 +188,18 @@ def command(capsys, monkeypatch):
 
 
 @pytest.fixture
+def screen(command):
+    """Run the command where it is to end well; return its standard output."""
+
+    def run(*arguments):
+        status, out, err = command(*arguments)
+        assert status == 0, (out, err)
+        return out
+
+    return run
+
+
+@pytest.fixture
 def refused(command):
     """Run the command where it is to end with status 2 and one line; return that line."""
 

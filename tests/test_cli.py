@@ -64,9 +64,8 @@ def wrong_shuffle(kernel_time):
     kernel_time(changed=off_by_one)
 
 
-def test_every_method_of_the_device_is_climbed_on_a_machine_that_is_named(command):
-    status, out, _ = command(*SMALL)
-    assert status == 0
+def test_every_method_of_the_device_is_climbed_on_a_machine_that_is_named(screen):
+    out = screen(*SMALL)
     names = [line.split()[1] for line in out.splitlines() if line.rstrip().endswith("right")]
     expected = [m.name for m in gred.methods() if {"simulated", "host"} & set(m.devices)]
     assert [name for name in names if name in expected] == expected
@@ -82,10 +81,9 @@ def shown(out, method):
     return re.split("  +", lines[place].strip()), lines[place + 1]
 
 
-def test_the_first_screen_shows_what_each_rung_does_and_what_an_h200_takes(command, monkeypatch):
+def test_the_first_screen_shows_what_each_rung_does_and_what_an_h200_takes(screen, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
-    status, out, _ = command(*SIMULATED)
-    assert status == 0
+    out = screen(*SIMULATED)
     assert "all 25 answers right" in out
     kept = record.read_json(PACKAGED_FROM)
     measured = {row["method"]: row["median_ns"] * 1e-9 for row in kept["rows"]}
@@ -133,20 +131,18 @@ def test_the_first_screen_shows_ideas_pay_off_and_what_is_left(command, monkeypa
 
 @pytest.mark.parametrize("arguments", [SIMULATED, ("sweep", *SIMULATED, "--sizes", "2**12")])
 def test_the_simulators_seconds_are_shown_where_they_are_asked_for_and_named(
-    command, kernel_time, monkeypatch, tmp_path, arguments
+    screen, kernel_time, monkeypatch, tmp_path, arguments
 ):
     """All are let to be 777."""
     kernel_time(changed=lambda timed, _: timed._replace(seconds=0 * timed.seconds + 777))
     monkeypatch.chdir(tmp_path)
     few = (*arguments, "--methods", "shuffle", "--block-size" + "s" * (len(arguments) > 2), "64")
-    status, out, _ = command(*few)
-    assert status == 0
+    out = screen(*few)
     assert "777 s" not in out
     assert "H200" in out
     assert not any(tmp_path.iterdir())
     kept = ("--csv", "kept.csv") if "sweep" in few else ()
-    status, out, _ = command(*few, "--time", *kept)
-    assert status == 0
+    out = screen(*few, "--time", *kept)
     assert "777 s" in out
     assert "no GPU's" in out
     assert not {"GB/s", "share", "speed-up"} & set(out.split())
@@ -203,9 +199,8 @@ def test_lines_fit_into_the_columns(command, monkeypatch, width, more):
 
 @pytest.mark.parametrize("dtype", options.ELEMENT_TYPES)
 @pytest.mark.parametrize("op", options.OPS)
-def test_every_element_type_and_op_is_right(command, dtype, op):
-    status, out, _ = command(*FEW, "--dtype", dtype, "--op", op)
-    assert status == 0, out
+def test_every_element_type_and_op_is_right(screen, dtype, op):
+    screen(*FEW, "--dtype", dtype, "--op", op)
 
 
 @pytest.mark.parametrize("timed", [True, False])
@@ -266,10 +261,9 @@ def test_plot_makes_a_file_that_names_its_data(command, tmp_path, ending):
     assert record.digest(record.read_json(kept)).encode() in plot.read_bytes()
 
 
-def test_sweep_writes_json_csv_and_plots(command, tmp_path):
+def test_sweep_writes_json_csv_and_plots(screen, tmp_path):
     pytest.importorskip("matplotlib")
-    status, out, _ = command(*TINY_SWEEP, "--out", tmp_path)
-    assert status == 0
+    out = screen(*TINY_SWEEP, "--out", tmp_path)
     rows = record.rows_of(record.read_json(tmp_path / "sweep.json"))
     cases = [(row["size"], row["method"], row["block_size"]) for row in rows]
     expected = itertools.product((64, 128, 256, 512), ("neighbored", "atomic"), (32, 64))
@@ -283,11 +277,10 @@ def test_sweep_writes_json_csv_and_plots(command, tmp_path):
         assert f"{name}.svg" in out
 
 
-def test_a_sweep_that_times_nothing_shows_the_best_block_size_of_an_h200(command):
+def test_a_sweep_that_times_nothing_shows_the_best_block_size_of_an_h200(screen):
     rungs, sizes, blocks = ("neighbored_less", "shuffle"), (2**16, 2**26), (32, 1024)
     given = ("--sizes", "2**16,2**26", "--block-sizes", "32,1024", "--methods", ",".join(rungs))
-    status, out, _ = command("sweep", *SIMULATED, *given)
-    assert status == 0
+    out = screen("sweep", *SIMULATED, *given)
     for rung in rungs:
         paces = []
         for size in sizes:
@@ -301,21 +294,19 @@ def test_a_sweep_that_times_nothing_shows_the_best_block_size_of_an_h200(command
 
 
 @pytest.mark.parametrize("arguments", [FEW, (*TINY_SWEEP, "--csv", "sweep.csv")])
-def test_works_without_rich_and_matplotlib(command, monkeypatch, tmp_path, arguments):
+def test_works_without_rich_and_matplotlib(screen, monkeypatch, tmp_path, arguments):
     monkeypatch.chdir(tmp_path)
     for module in ("rich", "matplotlib"):
         monkeypatch.setitem(sys.modules, module, None)
-    status, out, _ = command(*arguments)
-    assert status == 0
+    out = screen(*arguments)
     assert out.isascii() or "±" in out
     assert "─" not in out
     assert ("--csv" in arguments) == (tmp_path / "sweep.csv").exists()
 
 
-def test_quick_sweep_stops_in_time_and_says_what_it_left_out(command, monkeypatch, tmp_path):
+def test_quick_sweep_stops_in_time_and_says_what_it_left_out(screen, monkeypatch, tmp_path):
     monkeypatch.setattr(sweep, "_QUICK_SECONDS", 0.0)
-    status, out, _ = command(*TINY_SWEEP, "--quick", "--json", tmp_path / "sweep.json")
-    assert status == 0
+    out = screen(*TINY_SWEEP, "--quick", "--json", tmp_path / "sweep.json")
     assert "left out to end in time: 64, 128, 256, 512" in out
     kept = record.read_json(tmp_path / "sweep.json")
     assert kept["rows"] == []

@@ -318,7 +318,7 @@ def test_cupy_is_told_its_accelerators_before_each_turn(pretended_cupy):
         libraries.CuPyCub("cuda:0")
 
 
-def test_the_command_runs_on_a_pretended_gpu(pretended_cupy, command, monkeypatch, tmp_path):
+def test_the_command_runs_on_a_pretended_gpu(pretended_cupy, screen, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     gpu = HOST._replace(name="cuda:0", title="a pretended GPU")
     monkeypatch.setattr(options, "resolve_device", lambda _: gpu)
@@ -326,11 +326,10 @@ def test_the_command_runs_on_a_pretended_gpu(pretended_cupy, command, monkeypatc
     monkeypatch.setattr(
         gred, "launch_limit", lambda _: gred.LaunchLimit(np.array([8e-6]), "cuda:0")
     )
-    status, out, _ = command(
+    out = screen(
         *("versus", "--device", "cuda:0", "--samples", "2", "--sizes", "4KiB", "--csv", "kept.csv"),
         *("--reductions", "sum", "--types", "float32", "--json", "kept.json"),
     )
-    assert status == 0
     kept = record.read_json(tmp_path / "kept.json")
     assert kept["run"]["floor_ns"] == 8000
     assert list(kept["run"]["libraries"]) == ["gred", "cupy", "cupy-cub", "cub"]

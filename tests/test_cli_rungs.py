@@ -37,14 +37,13 @@ def conflicts_of(total):
 
 
 @pytest.fixture
-def kept(command, tmp_path):
+def kept(screen, tmp_path):
     """Run a command that writes what it tells, and draws it if it can; give both."""
 
     def run(*arguments, drawn=True):
         told, picture = tmp_path / "told.json", tmp_path / "told.svg"
         more = ("--plot", picture) if drawn else ()
-        status, out, _ = command(*arguments, "--json", told, *more)
-        assert status == 0
+        out = screen(*arguments, "--json", told, *more)
         assert f"wrote {told}" in out
         data = record.read_json(told)
         assert not drawn or record.digest(data) in picture.read_text(encoding="utf-8")
@@ -56,9 +55,8 @@ def kept(command, tmp_path):
 # ---- counters ----
 
 
-def test_every_rung_is_shown_with_its_counts(command):
-    status, out, _ = command("counters", *SMALL)
-    assert status == 0
+def test_every_rung_is_shown_with_its_counts(screen):
+    out = screen("counters", *SMALL)
     for rung in RUNGS:
         total, shown = counted(rung).total, row_of(out, rung)
         assert f"{total.global_load_sectors + total.bulk_copy_sectors:,}" in shown
@@ -66,10 +64,9 @@ def test_every_rung_is_shown_with_its_counts(command):
         assert f"{total.active_lanes:.1f}" == shown[-1]
 
 
-def test_options_are_those_of_the_counts(command):
+def test_options_are_those_of_the_counts(screen):
     options = ("--methods", "neighbored,shuffle", "--dtype", "float64", "--multiprocessors", "1")
-    status, out, _ = command("counters", *SMALL, *options)
-    assert status == 0
+    out = screen("counters", *SMALL, *options)
     assert "5,000 float64" in out
     assert "as on 1 multiprocessors" in out
     for rung in ("neighbored", "shuffle"):
@@ -106,9 +103,8 @@ def test_counters_are_kept_with_every_pass_and_line_and_drawn_as_bars(kept):
 
 
 @pytest.mark.parametrize("rung", RUNGS)
-def test_the_source_is_shown_with_the_counts_of_its_lines(command, rung):
-    status, out, _ = command("explain", rung, *SMALL)
-    assert status == 0
+def test_the_source_is_shown_with_the_counts_of_its_lines(screen, rung):
+    out = screen("explain", rung, *SMALL)
     shown = out.splitlines()
     (own,) = KERNELS.glob(f"ladder/[0-9][0-9]_{rung}.cuh")
     for number, text in enumerate(own.read_text(encoding="utf-8").splitlines(), 1):
@@ -200,9 +196,8 @@ def test_the_sources_come_with_the_package():
 # ---- roofline ----
 
 
-def test_every_rung_is_shown_with_its_prediction(command):
-    status, out, _ = command("roofline", *SMALL)
-    assert status == 0
+def test_every_rung_is_shown_with_its_prediction(screen):
+    out = screen("roofline", *SMALL)
     for rung in RUNGS:
         told = predicted(rung)
         assert f"{1e6 * told.seconds:.1f}" in row_of(out, rung)

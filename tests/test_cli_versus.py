@@ -245,9 +245,8 @@ def test_cases_are_kept_apart_and_summed_up_geometrically():
     assert outcome.mean_ratio(found[2:]) is None
 
 
-def test_everything_measured_is_written_and_shown(command, tmp_path):
-    status, out, _ = command(*TINY, "--json", "kept.json", "--csv", "kept.csv")
-    assert status == 0
+def test_everything_measured_is_written_and_shown(screen, tmp_path):
+    out = screen(*TINY, "--json", "kept.json", "--csv", "kept.csv")
     kept = record.read_json(tmp_path / "kept.json")
     rows = record.rows_of(kept)
     assert kept["kind"] == "versus"
@@ -349,22 +348,20 @@ def test_a_wrong_answer_of_greds_ends_with_status_one(command, monkeypatch):
     assert "WRONG: gred, argmax" not in out
 
 
-def test_a_wrong_answer_of_a_peers_is_shown_and_no_failure(command, monkeypatch):
+def test_a_wrong_answer_of_a_peers_is_shown_and_no_failure(screen, monkeypatch):
     monkeypatch.setattr(libraries.NumPy, "function", lambda *_: lambda view: view.sum() * 3)
-    status, out, _ = command(*TINY, "--reductions", "sum", "--csv", "kept.csv")
-    assert status == 0
+    out = screen(*TINY, "--reductions", "sum", "--csv", "kept.csv")
     assert "wrong: NumPy, sum float32, 64: " in out
     assert "alone" in out
     assert "no case has both" in out
 
 
-def test_what_a_library_lacks_is_said_once(command, monkeypatch):
+def test_what_a_library_lacks_is_said_once(screen, monkeypatch):
     def lacks(self, case):
         raise libraries.LackingError("nothing of the kind")
 
     monkeypatch.setattr(libraries.NumPy, "function", lacks)
-    status, out, _ = command(*TINY, "--csv", "kept.csv")
-    assert status == 0
+    out = screen(*TINY, "--csv", "kept.csv")
     assert out.count("NumPy lacks") == 1
     assert "NumPy lacks sum, argmax in 16 cases: nothing of the kind" in out
 
@@ -376,24 +373,21 @@ def test_a_peer_asked_for_by_name_has_to_be_here(command, monkeypatch):
     assert "gred: --peers bottleneck: " in err
 
 
-def test_a_peer_that_is_not_here_is_named_with_the_reason(command, monkeypatch, tmp_path):
+def test_a_peer_that_is_not_here_is_named_with_the_reason(screen, monkeypatch, tmp_path):
     for name in ("bottleneck", "numexpr", "torch", "jax"):
         monkeypatch.setitem(sys.modules, name, None)
-    status, out, _ = command(
+    out = screen(
         *("versus", "--device", "host", "--samples", "1", "--sizes", "100", "--types", "int32"),
         *("--reductions", "sum", "--layouts", "flat", "--json", "kept.json"),
     )
-    assert status == 0
     assert "PyTorch (ModuleNotFoundError" in " ".join(out.split())
     kept = record.read_json(tmp_path / "kept.json")
     assert set(kept["run"]["absent"]) == {"bottleneck", "numexpr", "torch", "jax"}
 
 
-def test_quick_ends_in_time_and_says_what_it_left_out(command, monkeypatch, tmp_path):
+def test_quick_ends_in_time_and_says_what_it_left_out(screen, monkeypatch, tmp_path):
     monkeypatch.setattr(versus, "_QUICK_SECONDS", 0.0)
-    status, out, _ = command("versus", "--device", "host", "--peers", "numpy", "--quick",
-                             "--json", "kept.json")  # fmt: skip
-    assert status == 0
+    out = screen("versus", "--device", "host", "--peers", "numpy", "--quick", "--json", "kept.json")
     kept = record.read_json(tmp_path / "kept.json")
     assert kept["rows"] == []
     assert len(kept["run"]["left_out"]) == len(cases.cases(cases.GRIDS["host", True]))
@@ -416,13 +410,10 @@ def test_a_bounded_run_shares_its_time_among_all_cases(command, monkeypatch, tmp
     assert record.read_json(tmp_path / "kept.json")["run"]["left_out"] == []
 
 
-def test_a_type_that_numpy_lacks_is_left_out_and_said(command, monkeypatch):
+def test_a_type_that_numpy_lacks_is_left_out_and_said(screen, command, monkeypatch):
     monkeypatch.setattr(cases.Type, "known", lambda self: self.name != "bfloat16")
     given = ("versus", "--device", "host", "--peers", "numpy", "--samples", "1", "--sizes", "64")
-    status, out, _ = command(
-        *given, "--reductions", "sum", "--layouts", "flat", "--csv", "kept.csv"
-    )
-    assert status == 0
+    out = screen(*given, "--reductions", "sum", "--layouts", "flat", "--csv", "kept.csv")
     assert "bfloat16, which needs ml_dtypes" in out
     status, _, err = command(*given, "--types", "bfloat16")
     assert status == 2
