@@ -50,28 +50,27 @@ def test_counts_are_those_of_a_profiler(script, rung):
 def test_no_figure_of_a_profiler_differs_unseen(script):
     """A sector, a wavefront or a conflict more or less is named, but for noise and what waits."""
     first = [row for row in PROFILED_ROWS if (row["size"], row["pass"]) == (65539, 1)]
-    rows = {
-        row["method"]: row for row in first if (row["dtype"], row["block_size"]) == ("int32", 256)
-    }
+    usual = [row for row in first if (row["dtype"], row["block_size"]) == ("int32", 256)]
+    rows = {row["method"]: row for row in usual}
+
+    def named(row, **changed):
+        return list(script.differences([{**row, **changed}], 132))
+
     for rung in ("neighbored", "shared_strided", "last_block"):
         for name in script.METRICS:
-            wrong = {**rows[rung], name: rows[rung][name] - 1}
-            lines = list(script.differences([wrong], 132))
-            kind = name.rpartition("_")[0]
+            lines, kind = named(rows[rung], **{name: rows[rung][name] - 1}), name.rpartition("_")[0]
             assert lines
             assert all(kind in line for line in lines)
-    noisy = {**rows["shared_sequential"]}
-    for name in ("shared_load_wavefronts", "shared_load_conflicts"):
-        noisy[name] += noisy["shared_load_wavefronts"] // 20
-    assert len(list(script.differences([noisy], 132))) == 2
+    noisy = rows["shared_sequential"]
+    more = noisy["shared_load_wavefronts"] // 20
+    kinds = ("shared_load_wavefronts", "shared_load_conflicts")
+    assert len(named(noisy, **{name: noisy[name] + more for name in kinds})) == 2
     for row in first:
         if row["method"] == "shuffle" and row["block_size"] >= 512:
-            more = {
-                name: row[name] + 1 for name in script.METRICS if name.startswith("shared_store")
-            }
-            lines = list(script.differences([{**row, **more}], 132))
+            stores = [name for name in script.METRICS if name.startswith("shared_store")]
             excused = (row["dtype"], row["block_size"]) == ("float64", 1024)
-            assert len(lines) == (0 if excused else 2)
+            found = named(row, **{name: row[name] + 1 for name in stores})
+            assert len(found) == (0 if excused else 2)
 
 
 def strides(block, last=1):
@@ -268,29 +267,23 @@ def test_what_is_counted_is_a_whole_sum(rung, dtype):
 
 
 @every_rung
-def test_the_total_is_the_sum_of_the_passes_and_of_the_lines(rung):
-    got = gred.counters(np.ones(70_001, np.int32), method=rung, block_size=64)
-    names = [name for name in gred.Counts._fields if name != "lines"]
-    for name in names:
-        assert getattr(got.total, name) == sum(getattr(one, name) for one in got.passes)
+def test_passes_are_those_of_the_real_launches_and_the_total_is_their_sum_and_the_lines(rung):
+    x = np.ones(70_001, np.float32)
+    got = gred.counters(x, method=rung, multiprocessors=1)
+    steps = gred.explain(x, method=rung, device="simulated").steps
+    steps = [step for step in steps if step.work.startswith("pass")]
+    assert {got.block_size} == {step.block_size for step in steps}
+    assert len(got.passes) == len(steps)
+    if RUNGS.index(rung) < RUNGS.index("shared_grid_stride"):
+        assert [one.blocks for one in got.passes] == [step.grid for step in steps]
+    for name in gred.Counts._fields:
+        if name != "lines":
+            assert getattr(got.total, name) == sum(getattr(one, name) for one in got.passes)
     for event in ("global_load", "global_store", "shared_load", "shared_store", "shuffle"):
         for counts in (*got.passes, got.total):
             requests = [line.requests for line in counts.lines if line.event == event]
             assert sum(requests) == getattr(counts, f"{event}_requests")
     assert len({line[:3] for line in got.total.lines}) == len(got.total.lines)
-
-
-@every_rung
-def test_passes_are_those_of_the_real_launches(rung):
-    x = np.ones(70_001, np.float32)
-    got = gred.counters(x, method=rung, multiprocessors=1)
-    steps = gred.explain(x, method=rung, device="simulated").steps
-    blocks = [step.grid for step in steps if step.work.startswith("pass")]
-    sizes = {step.block_size for step in steps if step.work.startswith("pass")}
-    assert {got.block_size} == sizes
-    assert len(got.passes) == len(blocks)
-    if RUNGS.index(rung) < RUNGS.index("shared_grid_stride"):
-        assert [one.blocks for one in got.passes] == blocks
 
 
 @every_rung
