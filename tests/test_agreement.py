@@ -14,14 +14,13 @@ from along import calls, is_decided, is_refused
 from devices import PLACES as DEVICES
 from devices import parameter
 from drawn import arrays, converts, every_type, masks, often, values
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from inputs import OPS, methods_on, reduce
 from inputs import takes as runs
 from reference import (
     BFLOAT16,
     COMPLEX,
-    EVERY_TYPE,
     INTEGERS,
     UNDECIDED,
     Truth,
@@ -30,7 +29,7 @@ from reference import (
     truth,
 )
 from samples import wrong, wrong_record
-from truths import NAMES, PLACES, RECORDS, SPREADS, WITHOUT_NAN, answer
+from truths import PLACES, RECORDS, SPREADS, WITHOUT_NAN, answer
 
 import gred
 from gred.testing import SimulatedArray
@@ -239,44 +238,6 @@ def numpys(name, array, options):
         return getattr(np, name)(array, **options)
     except Exception as error:
         return error
-
-
-@pytest.mark.unsanitized
-def test_every_reduction_type_and_layout_is_met():
-    """The examples above are worth something only if they decide something."""
-    seen = set()
-    many = {"deadline": None, "suppress_health_check": list(HealthCheck)}
-
-    @settings(max_examples=450, derandomize=True, **many)
-    @given(call=calls(flat=True))
-    def look(call):
-        name, array, options = call
-        refused = is_refused(name, array, range(array.ndim), options)
-        seen.update((name, array.dtype.newbyteorder("="), *options))
-        seen.add("refused" if refused else f"answered {name}")
-
-    @settings(max_examples=200, **many)
-    @given(call=ladder_calls("simulated"))
-    def look_at_the_ladder(call):
-        op, array, options, method = call
-        right = numpys_on_ladder(op, array, options)[0]
-        seen.update((op, method, *options))
-        seen.add("error" if isinstance(right, Exception) else "value")
-        if not isinstance(right, Exception):
-            told = np.ravel(np.array(expected(op, array, options).value, object))
-            seen.add("undecided" if UNDECIDED in told else f"decided {op}")
-        seen.add("strided" if not array.flags.forc else "flat")
-        seen.add("swapped" if not array.dtype.isnative else "native")
-        seen.add("aligned" if array.flags.aligned else "misaligned")
-
-    look()
-    assert {*EVERY_TYPE, "where", "ddof", "ord", "initial", "dtype", "refused"} <= seen
-    assert {f"answered {name}" for name in NAMES} <= seen
-    seen.clear()
-    look_at_the_ladder()
-    wanted = {*OPS, "auto", "dtype", "where", "initial", "error", "value"}
-    wanted |= {"strided", "flat", "swapped", "misaligned", *(f"decided {op}" for op in OPS)}
-    assert wanted <= seen
 
 
 def test_the_checks_see_a_wrong_answer():

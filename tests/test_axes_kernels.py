@@ -8,8 +8,22 @@ import itertools
 import numpy as np
 import pytest
 from along import KNOWN_FLOATS, KNOWN_TYPES, drawn, integers, unit, wrong_along
-from axes_cases import APART, COLUMNS, NEIGHBOURS, OF_LONG_ROWS, SHORT_ROWS, UNSPLIT, rows_anywhere
-from axes_kernels import NAMES, Kernels, every_float, every_type, reduced, wrong, wrong_long_rows
+from axes_kernels import (
+    APART,
+    COLUMNS,
+    NAMES,
+    NEIGHBOURS,
+    OF_LONG_ROWS,
+    SHORT_ROWS,
+    UNSPLIT,
+    Kernels,
+    every_float,
+    every_type,
+    reduced,
+    rows_anywhere,
+    wrong,
+    wrong_long_rows,
+)
 from devices import everywhere
 from drawn import FLAVOURS, often, values
 from findings import all_right
