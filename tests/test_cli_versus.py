@@ -298,8 +298,8 @@ def test_plots_show_every_case(command, tmp_path):
 
 
 def kept_of(rows, floor=None):
-    names = {one["library"]: {"title": one["library"], "version": "1", "ours": one["ours"]}
-             for one in rows}  # fmt: skip
+    names = {one["library"]: one["ours"] for one in rows}
+    names = {name: {"title": name, "version": "1", "ours": ours} for name, ours in names.items()}
     machine = {"device": {"name": "host"}, "processor": "a processor"}
     return {"machine": machine, "run": {"libraries": names, "floor_ns": floor}, "rows": rows}
 
@@ -309,15 +309,15 @@ def test_the_map_is_green_ahead_and_red_behind_and_hides_nothing():
     from gred.cli import versus_plots
 
     rows = []
-    for extent, gred_ns, peer_ns in (("1 B", 10, 11), ("2 B", 10, 9), ("4 B", 10, 2000)):
-        rows += [row("gred", gred_ns, ours=True, extent=extent, size=len(rows) + 1)]
-        rows += [row("numpy", peer_ns, extent=extent, size=len(rows))]
+    for size, peer_ns in enumerate((11, 9, 2000)):
+        more = {"extent": f"{1 << size} B", "size": 1 + size}
+        rows += [row("gred", 10, ours=True, **more), row("numpy", peer_ns, **more)]
     rows += [row("gred", 10, ours=True, reduction="max")]
     rows += [row("gred", None, ours=True, reduction="min"), row("numpy", 7, reduction="min")]
     rows += [row("gred", 10, ours=True, right=False, reduction="any")]
     [axes] = versus_plots.ratio_figure(kept_of(rows)).axes
-    cells = {text.get_text().replace("\n", " "): patch.get_facecolor()[:3]
-             for text, patch in zip(axes.texts, axes.patches, strict=True)}  # fmt: skip
+    texts = [text.get_text().replace("\n", " ") for text in axes.texts]
+    cells = dict(zip(texts, (patch.get_facecolor()[:3] for patch in axes.patches), strict=True))
     assert set(cells) == {"1.10x numpy", "0.90x numpy", "200x numpy", "alone", "lacks", "WRONG"}
     for text in ("1.10x numpy", "200x numpy"):
         red, green, blue = cells[text]
@@ -387,22 +387,25 @@ def test_a_peer_that_is_not_here_is_named_with_the_reason(screen, monkeypatch, t
 
 def test_quick_ends_in_time_and_says_what_it_left_out(screen, monkeypatch, tmp_path):
     monkeypatch.setattr(versus, "_QUICK_SECONDS", 0.0)
-    out = screen("versus", "--device", "host", "--peers", "numpy", "--quick", "--json", "kept.json")
+    given = ("versus", "--device", "host", "--peers", "numpy", "--quick")
+    out = screen(*given, "--json", "kept.json")
     kept = record.read_json(tmp_path / "kept.json")
     assert kept["rows"] == []
     assert len(kept["run"]["left_out"]) == len(cases.cases(cases.GRIDS["host", True]))
     assert f"left out to end in time: {len(kept['run']['left_out'])} cases" in out
 
 
-def test_a_bounded_run_shares_its_time_among_all_cases(command, monkeypatch, tmp_path):
-    given, deadlines = [], []
+def test_a_bounded_run_shares_its_time_among_all_cases(screen, monkeypatch, tmp_path):
+    given, deadlines, compete = [], [], versus.compete
+
+    def competed(*arguments):
+        deadlines.append(arguments[-1] - 1000.0)
+        return compete(*arguments[:-1])
+
     monkeypatch.setattr(measure, "time", SimpleNamespace(monotonic=lambda: 1000.0))
     monkeypatch.setattr(versus, "Clock", lambda seconds: given.append(seconds) or Clock(seconds))
-    compete = versus.compete
-    monkeypatch.setattr(
-        versus, "compete", lambda *a: deadlines.append(a[-1] - 1000.0) or compete(*a[:-1])
-    )
-    assert command(*TINY, "--seconds", "300", "--json", "kept.json")[0] == 0
+    monkeypatch.setattr(versus, "compete", competed)
+    screen(*TINY, "--seconds", "300", "--json", "kept.json")
     assert given == [280.0]
     assert len(deadlines) == 16
     assert all(0 < seconds <= 280.0 for seconds in deadlines)
