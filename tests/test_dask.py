@@ -259,50 +259,31 @@ def test_partials_have_room_for_a_million_parts():
     assert bits_of(got) == bits_of([-sys.float_info.max / 2])
 
 
-FLOATS, WHOLE, COMPLEXES = da.ones(3), da.ones(3, dtype=int), da.ones(3, dtype=complex)
-NO_NUMBERS = ("U3", "M8[s]", "O", np.longdouble)
+FLOATS, WHOLE, SQUARE = da.ones(3), da.ones(3, dtype=int), da.ones((2, 2))
 REFUSED = [
-    *[
-        (f"{name} of {what}", (name, *given), TypeError, words)
-        for name in ("sum", "mean")
-        for what, given, words in (
-            ("NumPy's", (np.ones(3),), "x must be an array of Dask's, not ndarray"),
-            *[(f"floats as {np.dtype(t)}", (FLOATS, t), "") for t in NO_NUMBERS],
-            *[(np.dtype(t), (da.from_array(np.zeros(3, t), chunks=3),), "") for t in NO_NUMBERS],
-        )
-    ],
-    (
-        "dot of a list",
-        ("dot", FLOATS, [1, 2, 3]),
-        TypeError,
-        "b must be an array of Dask's, not list",
-    ),
-    *[
-        (f"dot of {a.shape}", ("dot", a, b), ValueError, "vectors of one length; got shapes")
-        for a, b in ((FLOATS, da.ones(4)), (da.ones((2, 2)), da.ones((2, 2))))
-    ],
-    *[
-        (f"{name} as {dtype.__name__}", (name, x, dtype), TypeError, "dtype must be a float's here")
-        for name, x in (("sum", FLOATS), ("mean", WHOLE))
-        for dtype in (int, complex)
-    ],
-    ("a part", ("sum", COMPLEXES, float), TypeError, "dtype must be a complex one here"),
-    ("int8", ("sum", WHOLE, np.int8), TypeError, "sums of int64 are int64"),
+    ("dot", (FLOATS, [1, 2, 3]), {}, TypeError, "b must be an array of Dask's, not list"),
+    ("dot", (FLOATS, da.ones(4)), {}, ValueError, "vectors of one length; got shapes"),
+    ("dot", (SQUARE, SQUARE), {}, ValueError, "vectors of one length; got shapes"),
+    ("sum", (WHOLE * 1j,), {"dtype": float}, TypeError, "dtype must be a complex one here"),
+    ("sum", (WHOLE,), {"dtype": np.int8}, TypeError, "sums of int64 are int64"),
+    ("sum", (FLOATS,), {"axis": 3}, np.exceptions.AxisError, "out of bounds"),
 ]
+for name, x in (("sum", FLOATS), ("mean", WHOLE)):
+    REFUSED += [(name, (np.ones(3),), {}, TypeError, "x must be an array of Dask's, not ndarray")]
+    REFUSED += [
+        (name, (x,), {"dtype": dtype}, TypeError, "dtype must be a float's here")
+        for dtype in (int, complex)
+    ]
+    for dtype in ("U3", "M8[s]", "O", np.longdouble):
+        elements = da.from_array(np.zeros(3, dtype), chunks=3)
+        REFUSED += [(name, (FLOATS,), {"dtype": dtype}, TypeError, None)]
+        REFUSED += [(name, (elements,), {}, TypeError, None)]
 
 
-@pytest.mark.parametrize(("call", "error", "words"), [case[1:] for case in REFUSED],
-                         ids=[case[0] for case in REFUSED])  # fmt: skip
-def test_what_cannot_be_is_refused_before_computing(call, error, words):
-    name, *given = call
-    options = {"dtype": given.pop()} if name != "dot" and len(given) > 1 else {}
-    with pytest.raises(error, match=words or None):
-        getattr(gred.dask, name)(*given, **options)
-
-
-def test_an_axis_that_is_not_there_is_refused():
-    with pytest.raises(np.exceptions.AxisError, match="out of bounds"):
-        gred.dask.sum(FLOATS, axis=3)
+@pytest.mark.parametrize(("name", "arguments", "options", "error", "words"), REFUSED)
+def test_what_cannot_be_is_refused_before_computing(name, arguments, options, error, words):
+    with pytest.raises(error, match=words):
+        getattr(gred.dask, name)(*arguments, **options)
 
 
 def test_parts_of_a_mean_do_not_touch_each_other():
