@@ -1,12 +1,12 @@
 """What gred.explain says of a call is what the call does, said without anything being run."""
 
-import subprocess
-import sys
+import itertools
 
 import hooks
 import numpy as np
 import pytest
 from inputs import methods_on
+from processes import printed
 
 import gred
 from gred import _core
@@ -37,14 +37,13 @@ def test_what_is_explained_is_what_a_measurement_finds(method, block):
 @pytest.mark.parametrize("method", RUNGS)
 def test_a_call_needs_no_more_than_the_explained_workspace(method):
     """With that as its limit an array is not cut, and with a byte less it is."""
-    whole = gred.explain(X, method=method, device="simulated")
+    options = {"method": method, "device": "simulated"}
+    whole = gred.explain(X, **options)
     with gred.workspace_limit(whole.workspace_nbytes):
-        assert gred.explain(X, method=method, device="simulated").pieces == 1
+        assert gred.explain(X, **options).pieces == 1
     with gred.workspace_limit(whole.workspace_nbytes - 1):
-        assert gred.explain(X, method=method, device="simulated").pieces > 1
-        assert gred.sum(X, method=method, device="simulated", dtype=np.float64) == X.sum(
-            dtype=float
-        )
+        assert gred.explain(X, **options).pieces > 1
+        assert gred.sum(X, dtype=np.float64, **options) == X.sum(dtype=float)
 
 
 def test_where_a_call_runs_has_a_reason():
@@ -153,14 +152,13 @@ def test_nothing_is_run():
 
 def test_no_gpu_is_looked_for_where_none_is_needed():
     """CUDA would leave its libraries' mark on the process."""
-    code = (
-        "import gred, numpy as np\n"
-        "gred.explain(np.ones(10))\n"
-        "gred.explain(np.ones(10), method='unroll8', device='simulated')\n"
-        "print('libcuda' in open('/proc/self/maps').read())"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+    code = """
+import gred, numpy as np
+gred.explain(np.ones(10))
+gred.explain(np.ones(10), method="unroll8", device="simulated")
+print("libcuda" in open("/proc/self/maps").read())
+"""
+    assert printed(code) == "False\n"
 
 
 def test_an_explanation_prints_as_text_and_tables():
@@ -260,22 +258,15 @@ def test_where_results_go_is_told():
 @pytest.mark.parametrize("axis", [0, 1])
 def test_results_need_no_more_than_the_explained_workspace(axis):
     """With that as its limit they are made at once, and with a byte less in parts."""
-    x = MATRIX.astype(np.int16)
-    options = {"axis": axis, "dtype": np.float32}
-    whole = gred.explain(SimulatedArray(x), **options)
+    x, options = SimulatedArray(MATRIX.astype(np.int16)), {"axis": axis, "dtype": np.float32}
+    whole = gred.explain(x, **options)
     with gred.workspace_limit(whole.workspace_nbytes):
-        assert gred.explain(SimulatedArray(x), **options).at_once == whole.results
+        assert gred.explain(x, **options).at_once == whole.results
     with gred.workspace_limit(whole.workspace_nbytes - 1):
-        part = gred.explain(SimulatedArray(x), **options)
-        made = gred.sum(SimulatedArray(x), **options)
+        part, made = gred.explain(x, **options), gred.sum(x, **options)
     assert 1 <= part.at_once < whole.results
     assert f"{part.at_once:,} at a time" in repr(part)
-    assert (made.to_numpy() == x.astype(np.float64).sum(axis=axis)).all()
-
-
-def test_the_hosts_memory_is_told():
-    assert gred.explain(X, method="recursive").workspace_nbytes == X.nbytes
-    assert "just added" not in gred.explain(MATRIX.astype(int), axis=0, method="exact").array
+    assert (made.to_numpy() == x.get().astype(np.float64).sum(axis=axis)).all()
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -283,12 +274,16 @@ def test_parts_of_what_lies_on_the_host_are_told(axis):
     x, options = MATRIX % 64, {"axis": axis, "device": "simulated"}
     whole = gred.explain(x, **options)
     with gred.workspace_limit(whole.workspace_nbytes // 2):
-        part = gred.explain(x, **options)
-        made = gred.sum(x, **options)
+        part, made = gred.explain(x, **options), gred.sum(x, **options)
     assert 1 < part.at_once < whole.results
     assert part.steps[-1].size == part.at_once * x.shape[axis]
     assert part.result == whole.result
     assert (made == x.astype(np.float64).sum(axis=axis)).all()
+
+
+def test_the_hosts_memory_is_told():
+    assert gred.explain(X, method="recursive").workspace_nbytes == X.nbytes
+    assert "just added" not in gred.explain(MATRIX.astype(int), axis=0, method="exact").array
 
 
 def test_results_are_explained_one_by_one_where_they_are_made_so():
@@ -297,20 +292,19 @@ def test_results_are_explained_one_by_one_where_they_are_made_so():
     with gred.workspace_limit(1 << 10):
         plan = gred.explain(MATRIX, axis=0, device="simulated")
     assert (plan.at_once, plan.steps[-1].size) == (1, 200)
-    long = gred.explain(np.ones((2, 1 << 19)), axis=1)
-    assert (long.results, long.at_once) == (2, 2)
-    huge = gred.explain(np.broadcast_to(1.0, (2, 1 << 26)), axis=1)
-    assert (huge.results, huge.at_once) == (2, 1)
-    exact = gred.explain(np.ones((2, 1 << 19)), axis=1, method="exact")
-    assert (exact.method, exact.results, exact.at_once) == ("exact", 2, 1)
+    for length, method, at_once in (
+        (1 << 19, "auto", 2),
+        (1 << 26, "auto", 1),
+        (1 << 19, "exact", 1),
+    ):
+        plan = gred.explain(np.broadcast_to(1.0, (2, length)), axis=1, method=method)
+        assert (plan.method, plan.results, plan.at_once) == (method, 2, at_once)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
 def test_no_results_and_results_of_nothing_are_explained(shape):
-    for x in (np.ones(shape), SimulatedArray(np.ones(shape))):
-        for axis in (0, 1):
-            plan = gred.explain(x, axis=axis)
-            assert plan.results == shape[1 - axis]
-            assert plan.size == 0
-            assert ("nothing is run" in plan.array) == (shape[1 - axis] == 0)
-            assert repr(plan)
+    for x, axis in itertools.product((np.ones(shape), SimulatedArray(np.ones(shape))), (0, 1)):
+        plan = gred.explain(x, axis=axis)
+        assert (plan.results, plan.size) == (shape[1 - axis], 0)
+        assert ("nothing is run" in plan.array) == (plan.results == 0)
+        assert repr(plan)
