@@ -1,6 +1,7 @@
 """`method="exact"` on the host: loops of any instructions and lanes, and what others do to them."""
 
 import ctypes
+import itertools
 import math
 import os
 import platform
@@ -39,11 +40,8 @@ def test_one_element_that_is_not_finite_is_seen_anywhere(value, place):
 
 def test_a_chunk_that_rises_above_the_last_one_is_exact():
     """Windows move up, down, and beyond what they can be moved to."""
-    for exponents in (
-        [0, 300, -300, 0],
-        [-1022, -1074, 900, 1013, 1014, 1023, -1074],
-        [1023, -1074],
-    ):
+    ends = [-1022, -1074, 900, 1013, 1014, 1023, -1074]
+    for exponents in ([0, 300, -300, 0], ends, [1023, -1074]):
         chunks = [np.ldexp(np.random.default_rng(1).random(4096) - 0.5, e) for e in exponents]
         x = np.concatenate(chunks)
         assert gred.ExactSum(x).fraction() == exact_sum(x)
@@ -52,12 +50,10 @@ def test_a_chunk_that_rises_above_the_last_one_is_exact():
 @pytest.mark.parametrize("n", [4096, 4095, 8192])
 def test_a_lane_that_is_full_to_its_limit_is_exact(n):
     """As many of the greatest number that a window takes, with as much left as can be, as fit."""
-    for exponent in (0, 5, 10):
-        for value in (2.0**exponent, 2.0**exponent - 2.0 ** (exponent - 43)):
-            for signs in (1, -1):
-                x = np.full(n, signs * value)
-                x[-1] = 2.0**10
-                assert gred.ExactSum(x).fraction() == exact_sum(x)
+    for exponent, bit, sign in itertools.product((0, 5, 10), (43, 2000), (1, -1)):
+        x = np.full(n, sign * (2.0**exponent - 2.0 ** (exponent - bit)))
+        x[-1] = 2.0**10
+        assert gred.ExactSum(x).fraction() == exact_sum(x)
 
 
 @typed
