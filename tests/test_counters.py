@@ -91,9 +91,9 @@ def modulo_warps(block):
     return sum(block // max(32, 2 * s) for s in strides(block))
 
 
-def packed_warps(block):
+def packed_warps(block, last=1):
     """Sum over the levels the warps of the first `stride` threads."""
-    return sum(warps(s) for s in strides(block))
+    return sum(warps(s) for s in strides(block, last))
 
 
 def strided_wavefronts(block):
@@ -107,15 +107,14 @@ def strided_wavefronts(block):
 
 def shared_words(rung, block):
     """Give wavefronts of loads and of stores of a whole block, of 4-byte elements."""
-    tile, upper = block // 32, sum(warps(s) for s in strides(block, 64))
-    if rung == "shared_modulo":
-        return 2 * modulo_warps(block) + 1, tile + modulo_warps(block)
-    if rung == "shared_strided":
-        return 2 * strided_wavefronts(block) + 1, tile + strided_wavefronts(block)
-    if rung in ("shared_sequential", "shared_first_add"):
-        return 2 * packed_warps(block) + 1, tile + packed_warps(block)
+    accesses = {"shared_modulo": modulo_warps, "shared_strided": strided_wavefronts}
+    accesses |= dict.fromkeys(("shared_sequential", "shared_first_add"), packed_warps)
+    tile = block // 32
+    if rung in accesses:
+        return 2 * accesses[rung](block) + 1, tile + accesses[rung](block)
     # The last warp: its first two words, or the one that a block of 32 has, five partners, and
     # the result; six stores.
+    upper = packed_warps(block, 64)
     return 2 * upper + (2 if block > 32 else 1) + 5 + 1, tile + upper + 6
 
 
@@ -127,19 +126,13 @@ def test_rungs_in_tiles_do_to_shared_memory_what_arithmetic_says(rung, block):
     elements = 8 if rung == "shared_grid_stride" else elements
     got = first_pass(rung, blocks * elements * block, block)
     wavefronts = got.shared_load_wavefronts, got.shared_store_wavefronts
-    assert got.blocks == blocks
     assert wavefronts == tuple(blocks * k for k in shared_words(rung, block))
-    assert got.global_load_requests == blocks * elements * whole
-    assert got.global_load_sectors == blocks * elements * whole * 4
-    assert got.global_load_efficiency == 1
-    assert (got.global_store_requests, got.global_store_sectors) == (blocks, blocks)
+    loads = got.global_load_requests, got.global_load_sectors, got.global_load_efficiency
+    assert loads == (blocks * elements * whole, blocks * elements * whole * 4, 1)
+    assert got.blocks == got.global_store_requests == got.global_store_sectors == blocks
+    strided = strided_wavefronts(block) - packed_warps(block) if rung == "shared_strided" else 0
     conflicts = got.shared_load_conflicts, got.shared_store_conflicts
-    if rung == "shared_strided":
-        free = packed_warps(block)
-        strided = strided_wavefronts(block) - free
-        assert conflicts == (blocks * 2 * strided, blocks * strided)
-    else:
-        assert conflicts == (0, 0)
+    assert conflicts == (blocks * 2 * strided, blocks * strided)
 
 
 @pytest.mark.parametrize("block", BLOCKS)
@@ -308,14 +301,12 @@ def test_an_array_in_pieces_counts_as_a_whole():
 
 def test_a_misaligned_array_costs_a_sector_a_request_more():
     """An array that lies on the device is counted where it lies."""
-    x = SimulatedArray(np.ones(2**12 + 1, np.float32))
-    aligned, shifted = (
-        gred.counters(part, method="shared_sequential").passes[0] for part in (x[:-1], x[1:])
-    )
-    assert aligned.global_load_requests == shifted.global_load_requests == 2**12 // 32
-    assert aligned.global_load_sectors == 4 * 2**12 // 32
-    assert shifted.global_load_sectors == 5 * 2**12 // 32
-    assert shifted.global_load_efficiency == 0.8
+    x, requests = SimulatedArray(np.ones(2**12 + 1, np.float32)), 2**12 // 32
+    for part, sectors in ((x[:-1], 4), (x[1:], 5)):
+        got = gred.counters(part, method="shared_sequential").passes[0]
+        assert got.global_load_requests == requests
+        assert got.global_load_sectors == sectors * requests
+        assert got.global_load_efficiency == 4 / sectors
 
 
 def test_grids_are_those_of_the_gpu_that_is_counted_for():
@@ -342,16 +333,11 @@ def test_lines_are_those_of_the_source():
     assert loads == got.total.global_load_requests
 
 
-def test_counting_leaves_plain_runs_what_they_are():
+def test_counting_leaves_plain_runs_what_they_are_and_prints_as_a_table():
     x = np.arange(10_007, dtype=np.int32)
-    before = gred.sum(x, method="shuffle")
     for rung in ("shuffle", "cooperative", "unroll8"):
         gred.counters(x, method=rung)
-        assert gred.sum(x, method="shuffle") == before
-    assert gred.sum(x, method="cooperative") == x.sum()
-
-
-def test_counters_print_as_a_table():
+        assert gred.sum(x, method="shuffle") == gred.sum(x, method="cooperative") == x.sum()
     shown = repr(gred.counters(np.ones(2**12, np.float32), method="shared_modulo"))
     assert "sum of 4,096 float32, as float32, by shared_modulo, blocks of 256" in shown
     assert "128, 512, 100%" in shown
