@@ -24,7 +24,15 @@ from wheels import driver_version
 
 CORE = "gred._core"
 LADDER_FOLDS = ("sum", "prod", "min", "max")
-FOLD_GROUPS = ("variances", "norms", "infinity_norms", "argmins", "argmaxs", "ranges", "nan_extremes")
+FOLD_GROUPS = (
+    "variances",
+    "norms",
+    "infinity_norms",
+    "argmins",
+    "argmaxs",
+    "ranges",
+    "nan_extremes",
+)
 FOLD_GROUPS += ("nan_sums", "nonzeros")
 TYPED_FOLDS = ("variance", "argmin", "argmax", "sum", "min", "max", "nonzero")
 LOOPS = "kernels/cpu/loops.cpp"

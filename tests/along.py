@@ -7,6 +7,7 @@ their own last rounding; otherwise sums are off by what as many additions may be
 import warnings
 
 import numpy as np
+import pytest
 from drawn import arrays, converts, masks
 from hypothesis import strategies as st
 from reference import (
@@ -20,13 +21,14 @@ from reference import (
     result_type,
     truth,
 )
-from samples import shown, takes
+from samples import quietly, shown, takes
 from truths import COUNTS, ORDERS, PLACES, SPREADS, WITHOUT_NAN, answer, is_nan, is_true, type_of
+from truths import NAMES as OFF_LADDER
 
 LADDER = ("sum", "prod", "min", "max", "mean")
 NAMES = (*LADDER, *COUNTS, *PLACES, *SPREADS, "ptp", *WITHOUT_NAN, "norm")
 INITIAL = ("sum", "prod", "min", "max", "nansum", "nanprod", "nanmin", "nanmax")
-NEEDS_SOME = ("min", "max", "nanmin", "nanmax", *PLACES, "ptp")
+NEEDS_SOME = ("min", "max", "nanmin", "nanmax", *PLACES, "ptp", "minmax")
 EXTREMES = ("min", "max", *PLACES)
 KNOWN_TYPES = [np.dtype(code) for code in ("f2", "f4", "f8", "i1")] + [BFLOAT16]
 KNOWN_FLOATS = [dtype for dtype in KNOWN_TYPES if dtype not in INTEGERS]
@@ -145,25 +147,42 @@ def wrong_along(name: str, got, x: np.ndarray, axis, *, dtype=None, **options) -
 # ---- drawn calls, and each result held against the truth about its own elements ----
 
 
+def check_call(call, **where):
+    """Hold answers against the truth, or a refusal against NumPy's; the array stays as it was."""
+    name, x, options = call
+    axes, before = normal(options["axis"], x.ndim), x.tobytes()
+    with np.errstate(all="ignore"):
+        if is_refused(name, x, axes, options):
+            with pytest.raises(ValueError, match=f"{name}|where"):
+                quietly(name, x, **where, **options)
+        else:
+            got = quietly(name, x, **where, **options)
+            assert not is_decided(x, options) or not wrong_results(name, got, x, axes, options)
+    assert x.tobytes() == before
+
+
 def numpys(name):
     return np.linalg.norm if name == "norm" else getattr(np, name)
 
 
 @st.composite
-def calls(draw):
-    name = draw(st.sampled_from(NAMES))
+def calls(draw, flat=False):
+    """Draw a reduction, an array, axes and arguments; or one off the ladder, of a whole array."""
+    name = draw(st.sampled_from(OFF_LADDER if flat else NAMES))
     array = draw(arrays().filter(lambda x: takes(name, x.dtype)))
-    options = {"axis": draw(axes_of(array.ndim, name)), "keepdims": draw(st.booleans())}
-    if name == "norm" and not isinstance(options["axis"], tuple):
+    options = {}
+    if not flat:
+        options |= {"axis": draw(axes_of(array.ndim, name)), "keepdims": draw(st.booleans())}
+    if name == "norm" and not isinstance(options.get("axis"), tuple):
         options["ord"] = draw(st.sampled_from(ORDERS))
-    if name in SPREADS and draw(st.booleans()):
-        options["ddof"] = draw(st.sampled_from([0, 1, 2, 0.5]))
+    if name in (*SPREADS, "describe") and draw(st.booleans()):
+        options["ddof"] = draw(st.sampled_from([0, 1, 2, 5, -1, 0.5, 1.5]))
     if draw(st.integers(0, 2)) == 0:
         options["where"] = draw(masks(array.shape))
     if name in INITIAL and draw(st.booleans()):
         kind = result_type(WITHOUT_NAN.get(name, name), array.dtype)
         options["initial"] = kind.type(draw(st.sampled_from([0, 1, 1 if kind == np.bool_ else 2])))
-    if name in (*LADDER, "nansum", "nanprod", *SPREADS) and draw(st.integers(0, 4)) == 0:
+    if name in (*LADDER, "nansum", "nanprod", "nanmean", *SPREADS) and draw(st.integers(0, 4)) == 0:
         options["dtype"] = draw(st.sampled_from(types_for(name, array.dtype.newbyteorder("="))))
         options.pop("initial", None)
     return name, array, options
@@ -184,7 +203,7 @@ def types_for(name, given):
     """List the types that elements can be converted to."""
     if given in COMPLEX:
         return COMPLEX
-    if name in SPREADS:
+    if name in (*SPREADS, "nanmean"):
         return REALS
     if name in WITHOUT_NAN and given not in INTEGERS:
         return [kind for kind in EVERY_TYPE if kind not in INTEGERS]
@@ -203,7 +222,7 @@ def rows_of(x, axes):
     kept = [k for k in range(x.ndim) if k not in axes]
     count = int(np.prod([x.shape[k] for k in kept], dtype=int))
     length = int(np.prod([x.shape[k] for k in axes], dtype=int))
-    return np.asarray(x).transpose(kept + axes).reshape(count, length)
+    return np.asarray(x).transpose([*kept, *axes]).reshape(count, length)
 
 
 def shape_of(x, axes, keepdims):

@@ -166,6 +166,18 @@ def command(capsys, monkeypatch):
 
 
 @pytest.fixture
+def screen(command):
+    """Run the command where it is to end well; return its standard output."""
+
+    def run(*arguments):
+        status, out, err = command(*arguments)
+        assert status == 0, (out, err)
+        return out
+
+    return run
+
+
+@pytest.fixture
 def refused(command):
     """Run the command where it is to end with status 2 and one line; return that line."""
 
@@ -212,6 +224,14 @@ def writing(library):
     if not library.writes:
         pytest.skip(f"{library.module}'s arrays are never written")
     return library
+
+
+@pytest.fixture
+def threads_as_before():
+    """Give back the number of threads that a test has changed."""
+    before = gred.threads()
+    yield
+    gred.threads(before)
 
 
 @pytest.fixture

@@ -1,9 +1,10 @@
-"""What test_host_loops.py checks of exact sums, in a process whose loops are of other instructions.
+"""What test_host_loops.py checks of exact sums and products, in a process of its own.
 
     GRED_INSTRUCTIONS=avx2 python tests/exact_loops.py
 
-Every sum is compared with what is exactly right, for several numbers of threads. Printed are the
-instructions and a digest of all sums' bytes, which is to be the same for all instructions.
+Every sum, every sum of products and every norm is compared with what is exactly right, for several
+numbers of threads. Printed are the instructions and a digest of all that was computed, of fast dot
+products too, which is to be the same for all instructions.
 """
 
 import hashlib
@@ -11,7 +12,7 @@ import itertools
 
 import ml_dtypes
 import numpy as np
-from exact_truths import exact_sum, nearest
+from exact_truths import exact_products, exact_sum, nearest, nearest_root, same
 from reference import REALS
 from thin import chosen
 
@@ -20,7 +21,8 @@ import gred
 CHUNK = 4096
 AROUND = (128, 256, 512, CHUNK, 2 * CHUNK, 16 * CHUNK)
 LENGTHS = (*range(1, 36), *(n + k for n in AROUND for k in (-1, 0, 1)), 37 * CHUNK + 17)
-THREADS = (1, 2, 3, 16)
+FACTORS = (*range(1, 5), *(n + k for n in (16, 64, CHUNK) for k in (-1, 0, 1)), 17 * CHUNK + 3)
+DIGEST = hashlib.sha256()
 
 
 def kinds(dtype, n, seed):
@@ -44,31 +46,72 @@ def kinds(dtype, n, seed):
     yield -np.zeros(n, dtype)
 
 
-def main():
-    """Check all, and print what was made."""
-    digest = hashlib.sha256()
+def factors():
+    """Pair every kind of numbers with itself, turned round, and with plain ones."""
+    for dtype, n in chosen(itertools.product(REALS, FACTORS)):
+        random = np.random.default_rng(n)
+        plain = random.normal(size=n).astype(dtype)
+        for x in kinds(dtype, n, n):
+            yield x, x[::-1].copy()
+            yield x, plain
+        yield np.where(random.random(n) < 0.5, plain, dtype.type(0)), plain
+        yield (plain * ml_dtypes.finfo(dtype).tiny).astype(dtype), plain
+    small = (1 + np.random.default_rng(1).random(FACTORS[-1])) * 2.0**-475
+    yield small, small  # products are just not too small
+
+
+def check(add, expected, *arrays, long):
+    """Compare what is added with what is right, and its bytes for any number of threads."""
+    n, made = arrays[0].size, set()
+    for threads in (1, 2, 3, 16) if n > long else (1,):
+        gred.threads(threads)
+        got, more = add(*arrays)
+        assert not __debug__ or got.fraction() == expected(*arrays), (arrays, threads)
+        assert got.count == n
+        made.add(got.to_bytes() + more)
+    assert len(made) == 1, arrays
+    DIGEST.update(*made)
+
+
+def check_sums():
     for dtype, n in chosen(itertools.product(REALS, LENGTHS)):
-        for kind, x in enumerate(kinds(dtype, n, n)):
-            sums = set()
-            expected = exact_sum(x) if __debug__ else None
-            for threads in THREADS if n > 16 * CHUNK else THREADS[:1]:
-                gred.threads(threads)
-                got = gred.ExactSum(x)
-                assert got.fraction() == expected, (dtype, n, kind, threads)
-                assert got.count == n
-                sums.add(got.to_bytes())
-            assert len(sums) == 1
-            digest.update(*sums)
+        for x in kinds(dtype, n, n):
+            check(lambda x: (gred.ExactSum(x), b""), exact_sum, x, long=16 * CHUNK)
     for dtype, (kind, axis) in itertools.product(REALS, enumerate((0, 1) * 5)):
         x = next(itertools.islice(kinds(dtype, 70 * 70, kind), kind, None)).reshape(70, 70)
         got = gred.sum(x, axis=axis, dtype=np.float64, method="exact")
         if __debug__:
             for k, row in enumerate(np.moveaxis(x, axis, -1)):
                 assert got[k] == nearest(exact_sum(row), np.float64), (dtype, kind, axis, k)
-        digest.update(got.tobytes())
-    array = gred.explain(np.ones(3), method="exact").array
-    print(array.split(" by ")[1].split()[0], digest.hexdigest(), sep="\n")
+        DIGEST.update(got.tobytes())
+
+
+def multiplied(a, b):
+    products = gred.ExactSum()
+    products.add_products(a, b)
+    return products, gred.dot(a, b).tobytes()
+
+
+def check_products():
+    for a, b in factors():
+        check(multiplied, exact_products, a, b, long=8 * CHUNK)
+        if __debug__ and a.size <= 64:
+            root = nearest_root(exact_products(a, a), a.dtype)
+            assert same(gred.norm(a, method="exact"), root), a
+    # Both sums of complex numbers, whose parts' products grow up to where windows end.
+    growing = np.where(np.arange(5 * CHUNK) < 2 * CHUNK, 1.0, 3.99)
+    random = np.random.default_rng(1)
+    for a, b in ((growing, growing), (random.normal(size=(2, 3 * CHUNK)))):
+        turned = b.reshape(-1, 2)[:, ::-1].ravel()
+        real = exact_products(a[::2], b[::2]) - exact_products(a[1::2], b[1::2])
+        got = gred.dot(a.view(complex), b.view(complex), method="exact")
+        assert same(got.real, nearest(real, np.float64))
+        assert same(got.imag, nearest(exact_products(a, turned), np.float64))
+        DIGEST.update(gred.dot(a.view(complex), b.view(complex)).tobytes())
 
 
 if __name__ == "__main__":
-    main()
+    check_sums()
+    check_products()
+    array = gred.explain(np.ones(3), method="exact").array
+    print(array.split(" by ")[1].split()[0], DIGEST.hexdigest(), sep="\n")

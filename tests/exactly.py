@@ -1,10 +1,18 @@
-"""Exact reductions as their tests call them: without a word about means of nothing."""
+"""Exact reductions as their tests call them, and numbers that they are made of."""
 
 import numpy as np
+from exact_truths import exact_square, nearest_root, of_exponents
+from reference import COMPLEX, REALS
 from samples import element_there, fetched, quietly, there
+
+import gred
+
+INTEGERS = [np.dtype(kind + str(size)) for kind in "iu" for size in (1, 2, 4, 8)]
+EVERY = [*REALS, *COMPLEX, *INTEGERS, np.dtype(bool)]
 
 
 def exact(name, x, **options):
+    """Reduce without a word about means of nothing."""
     return quietly(name, x, method="exact", **options)
 
 
@@ -15,3 +23,42 @@ def stored(name, x, device, dtype=None, **options):
         options["dtype"] = dtype
     assert exact(name, there(x, device), out=out, **options) is out
     return fetched(out, device)
+
+
+def added(device, a, b):
+    """Add the products of arrays on a device, without any rounding."""
+    products = gred.ExactSum()
+    products.add_products(there(a, device), there(b, device))
+    assert products.count == np.size(a)
+    return products.fraction()
+
+
+def drawn(dtype, n, spread, seed=1):
+    """Draw two factors whose products' exponents are spread so far, with all bits of their type."""
+    random = np.random.default_rng([n, seed])
+    return (
+        of_exponents(random.integers(-spread // 4, spread // 4 + 1, n), dtype, seed + k)
+        for k in range(2)
+    )
+
+
+def steps(n, far, peak):
+    """Give exponents that change on the way: up, down, now and then, or by levels."""
+    now_and_then = np.arange(n) % 50_021 == 50_020
+    exponents = {
+        "up": np.linspace(-far, far, n),
+        "down": np.linspace(far, -far, n),
+        "a peak": now_and_then * peak,
+        "a hole": now_and_then * -peak,
+        "levels": np.repeat([0, 0.6, -0.6, 0, 1, -1], n // 6) * max(far, peak),
+    }
+    return {name: each.astype(int) for name, each in exponents.items()}
+
+
+def norm(x, **options):
+    return gred.norm(x, method="exact", **options)
+
+
+def root(x, dtype=np.float64):
+    """Give the norm that is right."""
+    return nearest_root(exact_square(x), dtype)

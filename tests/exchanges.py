@@ -56,22 +56,11 @@ def current_stream(device_type, device, out):
     return 0
 
 
-@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-def fail(_object, _out):
-    """Fail, and do not say why."""
-    return -1
-
-
-@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p)
-def fail_stream(_device_type, _device, _out):
-    """Fail, and do not say why."""
-    return -1
-
-
-@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-def do_nothing(_object, _out):
-    """Succeed, but hand over nothing."""
-    return 0
+# They fail and do not say why; and succeed, but hand over nothing.
+_of_pointers = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+fail, do_nothing = _of_pointers(lambda *_: -1), _of_pointers(lambda *_: 0)
+_of_device = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p)
+fail_stream = _of_device(lambda *_: -1)
 
 
 FUNCTIONS = {

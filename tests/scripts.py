@@ -47,6 +47,17 @@ def benchmarks(monkeypatch):
     )
 
 
+@pytest.fixture
+def given(monkeypatch):
+    """Give a module, or what has attributes, other values for the time of a test."""
+
+    def change(module, **values):
+        for name, value in values.items():
+            monkeypatch.setattr(module, name, value)
+
+    return change
+
+
 class Stream(int):
     """A stream that is always done."""
 

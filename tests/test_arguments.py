@@ -7,12 +7,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hostile import Refuses
-from inputs import OPS, reduce, shown
-from level import stays_level
+from inputs import OPS, shown
 from numpys import FLOATS, SMALL, A, as_in_numpy, everywhere
-from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, REALS, agrees, result_type, truth
+from reference import BFLOAT16, COMPLEX, INTEGERS, REALS, agrees, truth
 from samples import quietly, takes, wrong
-from test_streams import CudaStream
 from truths import COUNTS, NAMES, SCALARS, SPREADS, WITHOUT_NAN, type_of
 from truths import PLACES as POSITIONS
 
@@ -20,6 +18,7 @@ import gred
 from gred.testing import SimulatedArray
 
 every_name = pytest.mark.parametrize("name", NAMES)
+NANS = ("nansum", "nanprod", "nanmin", "nanmax")
 
 
 @pytest.fixture(autouse=True)
@@ -33,31 +32,25 @@ def the_next_call_is_right():
 
 INITIALS = [5, -5, 2.5, True, np.float32(1.5), np.uint8(200), np.int64(-1), np.array(4), 10**9]
 INITIALS += ["2", "x", [1], [1, 2], (), {}, object(), b"3", 1j, np.complex64(2), 2**63, 2**70]
-INITIALS += [-(2**63)]
 INITIALS += [np.nan, np.inf, np.array([3]), np.array([1, 2]), 300, -129, np.bool_(False), 1e300]
+INITIALS += [-(2**63), None, np._NoValue]
 
 
 @everywhere
 @pytest.mark.parametrize("initial", INITIALS, ids=shown)
-@pytest.mark.parametrize("op", ["sum", "prod", "min", "max"])
-def test_initial_is_converted_as_numpys(op, initial, where):
-    for a in (A, FLOATS, SMALL, FLOATS.astype(np.float32), A > 2, A[:0]):
-        as_in_numpy(op, a, where, initial=initial)
-    if isinstance(initial, int | float):
-        if op != "prod" or math.isfinite(initial):
-            as_in_numpy(op, A * (1 + 2j), {}, initial=initial)
-        for dtype in (np.int8, np.float64, np.uint16, bool):
-            if op in ("sum", "prod"):
+def test_initial_is_converted_as_numpys(initial, where):
+    """None is no identity; NumPy passes its own mark on, for what its caller left out."""
+    for op in ("sum", "prod", "min", "max"):
+        for a in (A, FLOATS, SMALL, FLOATS.astype(np.float32), A > 2, A[:0]):
+            as_in_numpy(op, a, where, initial=initial)
+            if initial is None or initial is np._NoValue:
+                for mask in (a > 1, True, np._NoValue):
+                    as_in_numpy(op, a, where, initial=initial, where=mask)
+        if isinstance(initial, int | float):
+            if op != "prod" or math.isfinite(initial):
+                as_in_numpy(op, A * (1 + 2j), {}, initial=initial)
+            for dtype in (np.int8, np.float64, np.uint16, bool) if op in ("sum", "prod") else ():
                 as_in_numpy(op, A, where, initial=initial, dtype=dtype)
-
-
-@everywhere
-@pytest.mark.parametrize("op", ["sum", "prod", "min", "max"])
-def test_initial_none_is_no_identity(op, where):
-    for a in (A, A[:0], FLOATS, A > 1):
-        as_in_numpy(op, a, where, initial=None)
-        as_in_numpy(op, a, where, initial=None, where=a > 1)
-        as_in_numpy(op, a, where, initial=None, where=True)
 
 
 @everywhere
@@ -73,62 +66,10 @@ def test_initial_counts_once_whatever_the_length(where):
 @everywhere
 def test_a_sum_of_negative_zeros_has_the_sign_of_its_initial(where):
     for n in (0, 1, 5, 300):
-        a = np.full(n, -0.0)
-        for initial in (-0.0, 0.0):
-            got = gred.sum(a, initial=initial, **where)
+        for options in ({}, {"initial": -0.0}, {"initial": 0.0}):
+            got = gred.sum(np.full(n, -0.0), **where, **options)
             assert got == 0
-            assert np.signbit(got) == np.signbit(np.sum(a, initial=initial))
-        assert np.signbit(gred.sum(a, **where)) == np.signbit(np.sum(a))
-
-
-@everywhere
-@pytest.mark.parametrize("op", ["sum", "prod", "min", "max"])
-def test_an_initial_of_no_value_is_left_out(op, where):
-    """NumPy passes its own mark on, for what its caller left out."""
-    for a in (A, A[:0], FLOATS):
-        as_in_numpy(op, a, where, initial=np._NoValue)
-        as_in_numpy(op, a, where, initial=np._NoValue, where=np._NoValue)
-
-
-@everywhere
-def test_nan_as_initial_wins(where):
-    for op in ("min", "max", "sum", "prod"):
-        assert np.isnan(reduce(op, FLOATS, initial=np.nan, **where))
-
-
-def test_a_conversion_that_raises_is_heard():
-    class Hostile:
-        def __int__(self):
-            raise ZeroDivisionError("no number")
-
-        __float__ = __index__ = __int__
-
-    with pytest.raises(ZeroDivisionError, match="no number"):
-        gred.sum(A, initial=Hostile())
-
-
-def test_initial_takes_part_in_sums_and_extremes(device):
-    x = np.array([3.0, np.nan, 5.0])
-    assert gred.nansum(x, initial=10, device=device) == 18
-    assert gred.nanprod(x, initial=-2, device=device) == -30
-    assert gred.nanmin(x, initial=1, device=device) == 1
-    assert gred.nanmin(x, initial=4, device=device) == 3
-    assert gred.nanmax(x, initial=9, device=device) == 9
-    assert gred.nanmax(x[:0], initial=9, device=device) == 9
-    assert gred.nanmax(x[1:2], initial=9, device=device) == 9
-    assert gred.nanmin(np.array([2, 3], np.int8), initial=-7, device=device) == -7
-    for n in (1, 33, 257, 4097):
-        y = np.where(np.arange(n) % 2, np.nan, 1.0)
-        ones = (n + 1) // 2
-        assert gred.nansum(y, initial=7, device=device) == ones + 7
-        assert gred.nanprod(y, initial=7, device=device) == 7
-
-
-def test_initials_that_are_nan_are_numpys(device):
-    for op in ("nansum", "nanprod", "nanmin", "nanmax"):
-        for x in (np.array([3.0, np.nan]), np.array([np.nan]), np.array([2.0])):
-            right = quietly_numpys(op, x, initial=np.nan)
-            np.testing.assert_array_equal(quietly(op, x, initial=np.nan, device=device), right, op)
+            assert np.signbit(got) == np.signbit(np.sum(np.full(n, -0.0), **options))
 
 
 def quietly_numpys(op, x, **options):
@@ -137,41 +78,33 @@ def quietly_numpys(op, x, **options):
         return getattr(np, op)(x, **options)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["mean", *(name for name in NAMES if name not in ("nansum", "nanprod", "nanmin", "nanmax"))],
-)
-def test_the_others_have_no_initial(name):
-    with pytest.raises(TypeError, match="initial"):
-        getattr(gred, name)(A, initial=1)
+def test_initial_takes_part_in_what_leaves_nan_out(device):
+    x = np.array([3.0, np.nan, 5.0])
+    cases = [("nansum", x, 10), ("nanprod", x, -2), ("nanmin", x, 1), ("nanmin", x, 4)]
+    cases += [("nanmax", y, 9) for y in (x, x[:0], x[1:2])]
+    cases += [("nanmin", np.array([2, 3], np.int8), -7)]
+    cases += [(op, y, np.nan) for op in NANS for y in (x[:2], x[1:2], x[2:])]
+    for n in (1, 33, 257, 4097):
+        y = np.where(np.arange(n) % 2, np.nan, 1.0)
+        cases += [("nansum", y, 7), ("nanprod", y, 7)]
+    for op, y, initial in cases:
+        right = quietly_numpys(op, y, initial=initial)
+        np.testing.assert_array_equal(quietly(op, y, initial=initial, device=device), right, op)
 
 
 # ---- dtype ----
 
+DTYPES = [int, float, bool, complex, "f2", "i1", "bfloat16", ml_dtypes.bfloat16, np.uint16, "=i4"]
+DTYPES += [np.dtype("<f8"), np.half, np.intp, np.longlong, np.ulonglong, "|i1", ">i1", "int32"]
+DTYPES += ["f4", "<f8", np.int64, np.dtype("u8")]
+
 
 @everywhere
-def test_results_have_numpys_type(where):
-    for dtype in EVERY_TYPE:
-        place = {} if dtype in COMPLEX else where
-        for op in OPS:
-            a = np.ones(3, dtype)
-            got = reduce(op, a, **place)
-            assert got.dtype == result_type(op, dtype)
-            if dtype != BFLOAT16:
-                expected = getattr(np, op)(a)
-                assert type(got) is type(expected)
-                assert got == expected
-
-
-DTYPES = [int, float, bool, complex, "f2", "i1", "bfloat16", ml_dtypes.bfloat16, np.uint16, "=i4"]
-DTYPES += [np.dtype("<f8"), np.half, np.intp, np.longlong, np.ulonglong, "|i1", ">i1"]
-
-
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_any_name_of_a_type_is_a_dtype(dtype):
-    got = gred.sum(A, dtype=dtype)
-    assert got.dtype == np.dtype(dtype)
-    assert agrees(got, truth("sum", A, np.dtype(dtype)))
+def test_any_name_of_a_type_is_a_dtype(dtype, where):
+    dtype, place = np.dtype(dtype), where
+    got = gred.sum(A, dtype=dtype, **(place if dtype not in COMPLEX else {}))
+    assert agrees(got, truth("sum", A, dtype))
 
 
 @pytest.mark.parametrize("dtype", [">f8", ">i4", ">c16", ">u2", ">f2"])
@@ -218,19 +151,12 @@ def test_halves_are_rounded_once(where):
     assert np.isposinf(gred.sum(np.full(2, 60000, np.float16), **where))
 
 
-@pytest.mark.parametrize("name", [*COUNTS, *POSITIONS])
-def test_counts_and_places_have_no_dtype(name):
-    with pytest.raises(TypeError, match="dtype"):
-        getattr(gred, name)(A, dtype=np.float64)
-
-
-def test_nan_is_left_out_before_elements_are_converted(device):
+def test_elements_become_of_another_type_when_nan_is_left_out(device):
     """NaN that becomes an integer would be any number."""
     x = np.array([1.75, np.nan, 2.5, np.nan] * 100)
-    for name in ("nansum", "nanprod"):
-        for dtype in map(np.dtype, (np.float32, np.float16, BFLOAT16)):
-            y = x if name == "nansum" else x[:8]
-            assert not wrong(name, y, y, device=device, dtype=dtype), (name, dtype)
+    for dtype in map(np.dtype, (np.float32, np.float16, BFLOAT16)):
+        assert not wrong("nansum", x, x, device=device, dtype=dtype)
+        assert not wrong("nanprod", x[:8], x[:8], device=device, dtype=dtype)
     for x in (np.arange(100, dtype=np.int32), np.arange(100).astype(np.float16)):
         for dtype in map(np.dtype, (np.float32, np.float64, np.complex64)):
             assert not wrong("nansum", x, x, device=device, dtype=dtype)
@@ -261,40 +187,62 @@ def test_means_leave_nan_out_before_it_is_cut_off(device):
         gred.nanmean(x, dtype=int, device=device)
 
 
-@pytest.mark.parametrize("name", ["nansum", "nanprod"])
-def test_nan_is_not_cut_off_on_devices(name):
-    for dtype in (int, float):
-        x = SimulatedArray(np.array([1, complex(2, np.nan)]))
-        with pytest.raises(TypeError, match=r"dtype of .* must be a"):
-            getattr(gred, name)(x, dtype=dtype)
-
-
 def test_minmax_and_norms_have_a_dtype(device):
-    x = np.array([1.75, -2.5, 300.25])
+    x, whole = np.array([1.75, -2.5, 300.25]), np.arange(-50, 50, dtype=np.int16)
     for dtype in map(np.dtype, (np.float32, np.float16, np.int32)):
         assert not wrong("minmax", x, x, device=device, dtype=dtype)
     for dtype in map(np.dtype, (np.float32, np.float16, np.float64, BFLOAT16)):
         assert not wrong("norm", x, x, device=device, dtype=dtype)
-        whole = np.arange(-50, 50, dtype=np.int16)
         assert not wrong("norm", whole, whole, device=device, dtype=dtype)
 
 
-@pytest.mark.parametrize("name", [*SPREADS, *WITHOUT_NAN, "norm"])
-@pytest.mark.parametrize(
-    "dtype", ["O", "U3", "M8[s]", "V4", ">f8", "f16", "nonsense", 3, object()], ids=shown
-)
-def test_what_is_no_dtype_of_numbers_is_refused(name, dtype):
-    with pytest.raises((TypeError, ValueError)):
-        getattr(gred, name)(A, dtype=dtype)
+# ---- calls ----
+
+EITHER = (TypeError, ValueError)
+NO_DTYPES = ["O", "U3", "M8[s]", "V4", ">f8", "f16", "nonsense", 3, object()]
+NO_NUMBERS = [["x"], [None], [object()], np.zeros(2, "M8[s]"), np.zeros(2, "U2")]
+
+
+def refusals(name):
+    """List what is refused: arguments by position and by name, the error, and what it names."""
+    by_name = [({"nonsense": 3}, TypeError, "nonsense"), ({"where": Refuses()}, Exception, None)]
+    by_name += [
+        ({"method": 3}, EITHER, "method"),
+        ({"method": "last_block?"}, ValueError, "method"),
+    ]
+    by_name += [({"initial": 1}, TypeError, "initial")] * (name not in NANS)
+    by_name += [({"ddof": Refuses()}, Exception, None)] * (name == "var")
+    by_name += [({"ord": Refuses()}, Exception, None)] * (name == "norm")
+    by_name += [({"dtype": np.float64}, TypeError, "dtype")] * (name in (*COUNTS, *POSITIONS))
+    if name in (*SPREADS, *WITHOUT_NAN, "norm"):
+        by_name += [({"dtype": dtype}, EITHER, None) for dtype in NO_DTYPES]
+    for place in ("host", "simulated"):
+        by_name.append(({"block_size": 77, "device": place}, EITHER, "block_size"))
+        for method in (m.name for m in gred.methods()):  # last_block is the default on a device
+            if (method, place) != ("last_block", "simulated"):
+                words = rf"(?s)(?=.*method).*{method}"
+                by_name.append(({"method": method, "device": place}, ValueError, words))
+    for device in ("gpu", "cuda:99", "", "host:1", 3, b"host"):
+        by_name.append(({"device": device}, (*EITHER, RuntimeError), "device|GPU|CUDA"))
+    yield from (((A,), *refused) for refused in by_name)
+    yield from (((a,), {}, TypeError, None) for a in NO_NUMBERS)
+    yield from ((arguments, {}, TypeError, None) for arguments in ((), (A,) * 12))
+    yield (SimulatedArray(A),), {"device": "host"}, (ValueError, RuntimeError), "device"
+    if name in ("nansum", "nanprod"):  # NaN is not cut off there
+        x = SimulatedArray(np.array([1, complex(2, np.nan)]))
+        yield from (
+            ((x,), {"dtype": to}, TypeError, r"dtype of .* must be a") for to in (int, float)
+        )
 
 
 @every_name
-@pytest.mark.parametrize(
-    "a", [["x"], [None], [object()], np.zeros(2, "M8[s]"), np.zeros(2, "U2")], ids=shown
-)
-def test_what_are_no_numbers_is_refused(name, a):
-    with pytest.raises(TypeError):
-        getattr(gred, name)(a)
+def test_a_wrong_call_is_refused_and_names_what_is_wrong(name):
+    """No rung of the ladder takes these reductions, so that block sizes have no meaning."""
+    for arguments, options, error, words in refusals(name):
+        with pytest.raises(error, match=words):
+            getattr(gred, name)(*arguments, **options)
+    for place in ("host", "simulated"):
+        assert not wrong(name, A, A, method="auto", device=place)
 
 
 def test_bools_have_no_range(device):
@@ -303,16 +251,13 @@ def test_bools_have_no_range(device):
             gred.ptp(x, device=device)
 
 
-# ---- calls ----
-
-
 @pytest.mark.parametrize("op", OPS)
 def test_every_argument_has_a_name_and_only_one(op):
     function = getattr(gred, op)
     assert function(a=A) == function(A)
-    for name in ("a", "out_", "streams", "overwrite_input"):
+    for name in ("a", "out_", "streams", "overwrite_input", *(["initial"] if op == "mean" else [])):
         with pytest.raises(TypeError, match=name):
-            function(A, **{name: None})
+            function(A, **{name: None if name != "initial" else 1})
     for count in (2, 3, 9):
         with pytest.raises(TypeError):
             function(*[A] * count)
@@ -326,85 +271,21 @@ def test_all_arguments_go_together():
     assert out == A[A > 2].sum() + 0.5
 
 
-def test_arguments_keep_their_references():
-    mask, initial, out = A > 2, np.float64(1.5), np.zeros(())
-    stream = CudaStream((0, 1))
-
-    def work():
-        gred.sum(A, where=mask, initial=initial, out=out, stream=stream)
-
-    stays_level(work, (A, mask, initial, out, stream, out.dtype), slack=10)
-
-
 @every_name
-def test_they_are_not_on_the_ladder(name):
-    """last_block is what the default does on a device; no other rung takes them."""
-    for method in (m.name for m in gred.methods()):
-        for place in ("host", "simulated"):
-            if method == "last_block" and place == "simulated":
-                continue
-            with pytest.raises(ValueError, match="method") as caught:
-                getattr(gred, name)(A, method=method, device=place)
-            assert method in str(caught.value)
-        with pytest.raises(ValueError, match="method"):
-            getattr(gred, name)(A, method=method + "?")
-    with pytest.raises((TypeError, ValueError), match="method"):
-        getattr(gred, name)(A, method=3)
-    assert not wrong(name, A, A, method="auto")
-
-
-@every_name
-def test_a_block_size_has_no_meaning_there(name):
-    for place in ("host", "simulated"):
-        with pytest.raises((ValueError, TypeError), match="block_size"):
-            getattr(gred, name)(A, block_size=77, device=place)
-        assert not wrong(name, A, A, device=place)
-
-
-@every_name
-def test_a_device_that_is_not_there_is_refused(name):
-    for device in ("gpu", "cuda:99", "", "host:1", 3, None, b"host"):
-        if device is not None:
-            with pytest.raises((ValueError, TypeError, RuntimeError), match=r"device|GPU|CUDA"):
-                getattr(gred, name)(A, device=device)
-    with pytest.raises((ValueError, RuntimeError), match="device"):
-        getattr(gred, name)(SimulatedArray(A), device="host")
-
-
-# ---- whatever a caller may think of ----
-
-
-@every_name
-def test_arguments_are_passed_by_their_names(name):
+def test_the_array_is_passed_by_its_name(name):
     call = getattr(gred, name)
-    for arguments in ((), (A,) * 12):
-        with pytest.raises(TypeError):
-            call(*arguments)
     if name == "describe":
         with pytest.raises(TypeError):
             call(a=A)
     else:
         assert shown(call(**{"x" if name == "norm" else "a": A})) == shown(call(A))
-    with pytest.raises(TypeError, match="nonsense"):
-        call(A, nonsense=3)
-
-
-@every_name
-def test_an_exception_of_the_callers_is_heard(name):
-    for keyword in ("where", "ddof", "ord"):
-        if keyword == "where" or (keyword, name) in (("ddof", "var"), ("ord", "norm")):
-            with pytest.raises((ZeroDivisionError, TypeError, ValueError)):
-                getattr(gred, name)(A, **{keyword: Refuses()})
 
 
 def test_every_reduction_is_documented_and_listed():
     for name in NAMES:
         assert name in gred.__all__
         text = getattr(gred, name).__doc__
-        assert text
-        assert "where" in text
-        assert "Parameters" in text
-        assert "Examples" in text
+        assert all(word in text for word in ("where", "Parameters", "Examples"))
 
 
 def test_the_truth_takes_every_type():

@@ -5,6 +5,8 @@ which of them lie along which axes, and the form has to name the same, merged or
 """
 
 import itertools
+import math
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -17,46 +19,47 @@ from gred import _testing
 SIZES = (1, 2, 4, 8, 16)
 
 
-def bits(axes) -> int:
-    """Write axes as the form takes them."""
-    return sum(1 << axis for axis in axes)
+class Form(NamedTuple):
+    """The normal form: begin and mask_begin in bytes; kept, reduced: extents and strides."""
+
+    kind: str
+    aligned: bool
+    place: int
+    begin: int
+    mask_begin: int
+    kept: tuple
+    reduced: tuple
+
+
+def form(shape, strides, axes, size=1, mask=None, in_order=False) -> Form:
+    """Ask for the normal form."""
+    bits = sum(1 << axis for axis in axes)
+    return Form(*_testing.axes(shape, strides, mask, size=size, axes=bits, in_order=in_order))
 
 
 def offsets(shape, strides) -> np.ndarray:
     """Make the array of all elements' offsets."""
-    total = np.zeros(shape, np.int64)
-    for axis, (length, stride) in enumerate(zip(shape, strides, strict=True)):
-        steps = np.arange(length) * stride
-        total += steps.reshape([-1 if k == axis else 1 for k in range(len(shape))])
-    return total
+    places = np.indices(shape).reshape(len(shape), *shape)
+    return sum(
+        (k * stride for k, stride in zip(places, strides, strict=True)), np.zeros(shape, int)
+    )
 
 
 def numpys(shape, strides, axes) -> np.ndarray:
     """List the offsets of each result's elements: a row a result, in C order."""
     kept = [k for k in range(len(shape)) if k not in axes]
     moved = offsets(shape, strides).transpose(kept + sorted(axes))
-    return moved.reshape(
-        int(np.prod([shape[k] for k in kept], dtype=int)),
-        int(np.prod([shape[k] for k in axes], dtype=int)),
-    )
-
-
-def form(shape, strides, axes, size=1, mask=None, in_order=False):
-    """Ask for the normal form."""
-    return _testing.axes(shape, strides, mask, size=size, axes=bits(axes), in_order=in_order)
+    return moved.reshape(math.prod(moved.shape[: len(kept)]), math.prod(moved.shape[len(kept) :]))
 
 
 def described(shape, strides, axes, size, mask, in_order):
     """List the same offsets as the form has them: of elements, and of the mask."""
-    _, _, place, begin, mask_begin, kept, reduced = form(shape, strides, axes, size, mask, in_order)
-    places = (place + offsets(kept[0], kept[3])).reshape(-1)
+    told = form(shape, strides, axes, size, mask, in_order)
+    places = (told.place + offsets(told.kept[0], told.kept[3])).reshape(-1)
     rows = []
-    for start, kept_strides, own in (
-        (begin, kept[1], reduced[1]),
-        (mask_begin, kept[2], reduced[2]),
-    ):
-        firsts = offsets(kept[0], kept_strides).reshape(-1, 1)
-        rest = offsets(reduced[0], own).reshape(1, -1)
+    for start, of in ((told.begin, 1), (told.mask_begin, 2)):
+        firsts = offsets(told.kept[0], told.kept[of]).reshape(-1, 1)
+        rest = offsets(told.reduced[0], told.reduced[of]).reshape(1, -1)
         rows.append((start + firsts + rest)[np.argsort(places)])
     return np.sort(places), *rows
 
@@ -94,73 +97,56 @@ def test_each_element_belongs_to_the_result_that_numpy_has_it_in(layout, masked,
         assert ours == theirs if in_order else sorted(ours) == sorted(theirs)
 
 
-SHAPES = ((64, 1000), (8, 1024, 64), (2, 3, 4, 5))
-
-
 def contiguous(shape, size):
     """Give C order's strides."""
-    strides = [size]
-    for length in reversed(shape[1:]):
-        strides.append(strides[-1] * length)
-    return tuple(reversed(strides))
+    return tuple(size * math.prod(shape[k + 1 :]) for k in range(len(shape)))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [(64, 1000), (8, 1024, 64), (2, 3, 4, 5)])
 def test_the_last_axes_are_rows_and_the_first_columns(shape):
     strides = contiguous(shape, 4)
     for count in range(1, len(shape)):
-        last, first = range(len(shape) - count, len(shape)), range(count)
-        kind, aligned, _, _, _, kept, reduced = form(shape, strides, last, 4)
-        assert (kind, aligned) == ("rows", True)
-        assert reduced[:2] == ((np.prod(shape[-count:]),), (4,))
-        assert kept[0] == (np.prod(shape[:-count]),)
-        kind, _, _, _, _, kept, reduced = form(shape, strides, first, 4)
-        assert kind == "columns"
-        assert kept[:2] == ((np.prod(shape[count:]),), (4,))
-        assert len(reduced[0]) == 1
+        rows = form(shape, strides, range(len(shape) - count, len(shape)), 4)
+        assert (rows.kind, rows.aligned) == ("rows", True)
+        assert rows.reduced[:2] == ((math.prod(shape[-count:]),), (4,))
+        assert rows.kept[0] == (math.prod(shape[:-count]),)
+        columns = form(shape, strides, range(count), 4)
+        assert (columns.kind, len(columns.reduced[0])) == ("columns", 1)
+        assert columns.kept[:2] == ((math.prod(shape[count:]),), (4,))
 
 
 def test_an_axis_in_the_middle_is_columns_in_batches():
-    kind, _, _, _, _, kept, reduced = form((8, 1024, 64), contiguous((8, 1024, 64), 4), [1], 4)
-    assert kind == "columns"
-    assert kept[:2] == ((8, 64), (1024 * 64 * 4, 4))
-    assert reduced[:2] == ((1024,), (64 * 4,))
+    told = form((8, 1024, 64), contiguous((8, 1024, 64), 4), [1], 4)
+    assert told.kind == "columns"
+    assert told.kept[:2] == ((8, 64), (1024 * 64 * 4, 4))
+    assert told.reduced[:2] == ((1024,), (64 * 4,))
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 @pytest.mark.parametrize("signs", list(itertools.product([1, -1], repeat=3)))
 def test_a_transposed_or_reversed_array_has_the_form_of_the_plain_one(order, signs):
     shape, strides = (4, 5, 6), contiguous((4, 5, 6), 8)
+    turned = tuple(shape[k] for k in order), tuple(strides[k] * signs[k] for k in order)
     for axes in ([0], [1], [2], [0, 1], [1, 2], [0, 2]):
         plain = form(shape, strides, axes, 8)
-        turned = form(
-            tuple(shape[k] for k in order),
-            tuple(strides[k] * signs[k] for k in order),
-            [order.index(axis) for axis in axes],
-            8,
-        )
-        assert turned[0] == plain[0]
-        if plain[0] == "rows":
-            assert turned[6] == plain[6]
+        got = form(*turned, [order.index(axis) for axis in axes], 8)
+        assert got.kind == plain.kind
+        assert plain.kind != "rows" or got.reduced == plain.reduced
 
 
 def test_what_a_mask_tells_apart_is_not_merged():
-    shape, strides = (4, 5, 6), contiguous((4, 5, 6), 8)
-    assert form(shape, strides, [1, 2], 8)[6][0] == (30,)
-    assert form(shape, strides, [1, 2], 8, mask=(30, 6, 1))[6][0] == (30,)
-    assert form(shape, strides, [1, 2], 8, mask=(0, 0, 1))[6][0] == (5, 6)
-    assert form(shape, strides, [0], 8, mask=(1, 0, 1))[5][0] == (5, 6)
+    array = (4, 5, 6), contiguous((4, 5, 6), 8)
+    assert form(*array, [1, 2], 8).reduced[0] == (30,)
+    assert form(*array, [1, 2], 8, mask=(30, 6, 1)).reduced[0] == (30,)
+    assert form(*array, [1, 2], 8, mask=(0, 0, 1)).reduced[0] == (5, 6)
+    assert form(*array, [0], 8, mask=(1, 0, 1)).kept[0] == (5, 6)
 
 
-def test_no_results_and_no_elements_have_forms_too():
-    assert form((0, 3), (24, 8), [0], 8)[6][0] == (0,)
-    assert form((0, 3), (24, 8), [1], 8)[6][0] == (3,)
-    assert form((), (), [], 8)[5][0] == ()
+def test_no_results_and_no_elements_have_forms_too_and_misaligned_ones_are_seen():
+    assert form((0, 3), (24, 8), [0], 8).reduced[0] == (0,)
+    assert form((0, 3), (24, 8), [1], 8).reduced[0] == (3,)
+    assert form((), (), [], 8).kept[0] == ()
     shape = (2, 1, 2, 1) * 16
-    kept = form(shape, contiguous(shape, 1), range(0, 64, 4), 1)[5]
-    assert kept[0] == (2,) * 16
-
-
-def test_misaligned_elements_are_seen():
-    assert form((3, 4), (33, 8), [1], 8)[1] is False
-    assert form((3, 4), (32, 8), [1], 8)[1] is True
+    assert form(shape, contiguous(shape, 1), range(0, 64, 4), 1).kept[0] == (2,) * 16
+    assert form((3, 4), (33, 8), [1], 8).aligned is False
+    assert form((3, 4), (32, 8), [1], 8).aligned is True

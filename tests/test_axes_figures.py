@@ -12,19 +12,17 @@ import pytest
 from scripts import CuPy, PyTorch, machine, warning_free
 from scripts import benchmarks as benchmarks
 from scripts import cupy as cupy
+from scripts import given as given
 from scripts import gpu as gpu
 from scripts import pretended as pretended
 
 pytestmark = pytest.mark.unsanitized
 
 
-# ---- device times ----
-
-
-def test_device_time_is_a_calls_own_behind_a_delay_and_a_read(benchmarks, monkeypatch):
+def test_device_time_is_a_calls_own_behind_a_delay_and_a_read(benchmarks, given):
     now = [0.0]
     cupy = CuPy(clock=lambda: now[0])
-    monkeypatch.setattr(benchmarks.times, "OTHER_BYTES", 64)
+    given(benchmarks.times, OTHER_BYTES=64)
     times = benchmarks.times.DeviceTimes(cupy, PyTorch())
 
     def takes(name, seconds):
@@ -43,11 +41,10 @@ def test_device_time_is_a_calls_own_behind_a_delay_and_a_read(benchmarks, monkey
 
 
 @pytest.fixture
-def take(benchmarks, monkeypatch):
+def take(benchmarks, given):
     """Let time go by for those alone who measure."""
     now = [0.0]
-    pretended = SimpleNamespace(perf_counter=lambda: now[0])
-    monkeypatch.setattr(benchmarks.times, "time", pretended)
+    given(benchmarks.times, time=SimpleNamespace(perf_counter=lambda: now[0]))
 
     def take(seconds):
         now[0] += seconds
@@ -56,17 +53,7 @@ def take(benchmarks, monkeypatch):
 
 
 def test_peers_that_cannot_or_take_long_are_left_out_but_never_gred(gpu, take):
-    def fails():
-        raise NotImplementedError("not for this type")
-
-    calls = {"gred": partial(take, 0.02), "CuPy": fails, "PyTorch": partial(take, 0.005)}
-    assert [*gpu.times.able({**calls, "JAX": partial(take, 0.02)}, 0.01)] == ["gred", "PyTorch"]
-    for ours in ("gred", "exact"):
-        with pytest.raises(NotImplementedError):
-            gpu.times.able({ours: fails}, 0.01)
-
-
-def test_a_peer_that_takes_long_is_called_no_more(gpu, take):
+    """One that takes long is called no more; one that cannot may be able to do something else."""
     called, given_up = [], set()
 
     def slow():
@@ -77,13 +64,16 @@ def test_a_peer_that_takes_long_is_called_no_more(gpu, take):
         called.append("fails")
         raise NotImplementedError("not for this type")
 
+    calls = {"gred": slow, "CuPy": fails, "PyTorch": partial(take, 0.005), "JAX": slow}
+    assert [*gpu.times.able(calls, 0.01)] == ["gred", "PyTorch"]
+    for ours in ("gred", "exact"):
+        with pytest.raises(NotImplementedError):
+            gpu.times.able({ours: fails}, 0.01)
+    called.clear()
     for _ in range(2):
         assert gpu.times.able({"CuPy": slow, "PyTorch": fails}, 0.01, given_up) == {}
     assert called == ["slow", "slow", "fails", "fails"]
     assert given_up == {"CuPy"}
-
-
-# ---- along axes ----
 
 
 @pytest.mark.parametrize("elements", [1 << 12, 1 << 20])
@@ -133,11 +123,21 @@ def test_results_are_written_in_their_own_type(benchmarks):
     assert bytes_moved("argmax", view.astype(np.float16), 0) == 1024 + 8 * 64
 
 
-def test_a_case_is_held_against_the_limit_and_the_best_peer(benchmarks, gpu, pretended):
-    [shape] = [s for s in benchmarks.axes.shapes(1 << 12) if s.name == "(n, 8) axis 1"]
-    view = shape.shaped(np.zeros(1 << 12, np.float32))
-    calls = gpu.calls("sum", view, shape.axis)
-    share, ratio = benchmarks.axes.measure_case(gpu, shape, "sum", view, "16 KiB", calls)
+@pytest.fixture
+def measured(benchmarks, gpu, pretended):
+    """Measure a case of few elements: its share of the limit, and its ratio to a peer."""
+
+    def measure(op, dtype, name):
+        [shape] = [s for s in benchmarks.axes.shapes(1 << 12) if s.name == name]
+        view = shape.shaped(np.zeros(1 << 12, dtype))
+        calls = gpu.calls(op, view, shape.axis)
+        return benchmarks.axes.measure_case(gpu, shape, op, view, "16 KiB", calls)
+
+    return measure
+
+
+def test_a_case_is_held_against_the_limit_and_the_best_peer(measured):
+    share, ratio = measured("sum", "float32", "(n, 8) axis 1")
     moved = (4 << 12) + 4 * (1 << 9)
     assert share["what"] == "sum float32 (n, 8) axis 1, 16 KiB: of the limit"
     assert share["value"] == pytest.approx(moved / 4e9 / 1e-3, rel=1e-4)
@@ -157,14 +157,11 @@ def test_a_case_is_held_against_the_limit_and_the_best_peer(benchmarks, gpu, pre
     ],
 )
 def test_jax_takes_part_in_sums_of_rows_and_columns(
-    benchmarks, gpu, pretended, monkeypatch, op, dtype, name, best
+    measured, gpu, monkeypatch, op, dtype, name, best
 ):
     monkeypatch.setattr(gpu, "jax", SimpleNamespace(), raising=False)
     monkeypatch.setattr(gpu, "jax_seconds", lambda view, axis: 2e-3)
-    [shape] = [s for s in benchmarks.axes.shapes(1 << 12) if s.name == name]
-    view = shape.shaped(np.zeros(1 << 12, dtype))
-    calls = gpu.calls(op, view, shape.axis)
-    _, ratio = benchmarks.axes.measure_case(gpu, shape, op, view, "", calls)
+    _, ratio = measured(op, dtype, name)
     assert f": {best}'s time over gred's" in ratio["what"]
 
 
@@ -181,9 +178,9 @@ def test_calls_in_a_row_are_waited_for(benchmarks):
     assert waited
 
 
-def test_every_kernel_of_cupys_is_compiled_beforehand(benchmarks, cupy, monkeypatch):
+def test_every_kernel_of_cupys_is_compiled_beforehand(benchmarks, cupy, given, monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", cupy)
-    monkeypatch.setattr(benchmarks.axes, "LITTLE", 1 << 12)
+    given(benchmarks.axes, LITTLE=1 << 12)
     called = []
     cupy.argmax = lambda view, axis: called.append((view.shape, view.strides, axis))
     for first in range(benchmarks.axes.TASKS):
@@ -194,11 +191,10 @@ def test_every_kernel_of_cupys_is_compiled_beforehand(benchmarks, cupy, monkeypa
     assert sorted(called) == sorted((v.shape, v.strides, axis) for v, axis in views)
 
 
-def test_all_along_axes_is_measured_drawn_and_told(benchmarks, gpu, monkeypatch, tmp_path):
+def test_all_along_axes_is_measured_drawn_and_told(benchmarks, gpu, given):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(benchmarks.times, "SAMPLES", 1)
-    monkeypatch.setattr(benchmarks.axes, "MIDDLES", ((-1, 8, 8), (8, -1, 8)))
-    monkeypatch.setattr(benchmarks.axes, "SLICED", (8,))
+    given(benchmarks.times, SAMPLES=1)
+    given(benchmarks.axes, MIDDLES=((-1, 8, 8), (8, -1, 8)), SLICED=(8,))
     rows = warning_free(benchmarks.axes.measure("int8", 1 << 13, gpu))
     kept = {"machine": machine(), "rows": rows}
     cells = benchmarks.axes_plot.cells(kept)
@@ -206,24 +202,20 @@ def test_all_along_axes_is_measured_drawn_and_told(benchmarks, gpu, monkeypatch,
     assert {(shape, column[2]) for shape, column in cells} == {(s.name, op) for s, op in cases}
     assert len(rows) == 2 * len(cells) == 2 * len(cases)
     assert all(cell.share > 0 and cell.ratio > 0 for cell in cells.values())
-    figure = benchmarks.axes_plot.heat_figure(kept)
-    assert figure.axes[0].get_yticklabels()[0].get_text() == "(n, 2) axis 1"
-    assert len(figure.axes[0].texts) == len(cases)
+    axes = benchmarks.axes_plot.heat_figure(kept).axes[0]
+    assert axes.get_yticklabels()[0].get_text() == "(n, 2) axis 1"
+    assert len(axes.texts) == len(cases)
 
 
-def test_small_calls_along_axes_are_measured(benchmarks, gpu, monkeypatch):
-    monkeypatch.setattr(benchmarks.axes, "SIDES", (4, 8))
-    monkeypatch.setattr(benchmarks.axes, "SMALL_CALLS", 2)
+def test_small_calls_along_axes_are_measured(benchmarks, gpu, given):
+    given(benchmarks.axes, SIDES=(4, 8), SMALL_CALLS=2)
     rows = warning_free(benchmarks.axes.measure_small(gpu))
     assert len(rows) == 2 * 4 * 2 * 5 * 2
-    times = [row for row in rows if row["unit"] == "us"]
     assert all(row["value"] > 0 for row in rows)
-    assert [row["at_most"] for row in times if "(4, 4)" in row["what"]] == [9.0] * 40
-    assert [row["at_most"] for row in times if "(8, 8)" in row["what"]] == [None] * 40
+    for side, limit in (("(4, 4)", 9.0), ("(8, 8)", None)):
+        times = [row for row in rows if row["unit"] == "us" and side in row["what"]]
+        assert [row["at_most"] for row in times] == [limit] * 40
     assert not benchmarks.axes_plot.cells({"rows": rows})
-
-
-# ---- segments ----
 
 
 @pytest.mark.parametrize("kind", ["equal", "uniform", "power-law"])
@@ -246,6 +238,6 @@ def test_sums_of_segments_are_held_against_the_limit_and_the_best_peer(benchmark
     assert (ratio["value"], ratio["at_least"], ratio["met"]) == (3.0, 1.1, True)
 
 
-def test_a_compiler_that_is_not_there_leaves_cub_out(benchmarks, monkeypatch):
-    monkeypatch.setattr(benchmarks.compiled.shutil, "which", lambda *_, **__: None)
+def test_a_compiler_that_is_not_there_leaves_cub_out(benchmarks, given):
+    given(benchmarks.compiled.shutil, which=lambda *_, **__: None)
     assert benchmarks.segments.compiled_cub() is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import importlib
+import itertools
 import json
 import re
 import subprocess
@@ -13,7 +14,8 @@ import warnings
 
 import numpy as np
 import pytest
-from test_counters import BENCHMARKS
+from processes import printed
+from scripts import BENCHMARKS
 
 import gred
 from gred.cli import ladder, options, record, roofline, sweep, units
@@ -63,13 +65,14 @@ def wrong_shuffle(kernel_time):
     kernel_time(changed=off_by_one)
 
 
-def test_every_method_of_the_device_is_climbed(command):
-    status, out, _ = command(*SMALL)
-    assert status == 0
+def test_every_method_of_the_device_is_climbed_on_a_machine_that_is_named(screen):
+    out = screen(*SMALL)
     names = [line.split()[1] for line in out.splitlines() if line.rstrip().endswith("right")]
     expected = [m.name for m in gred.methods() if {"simulated", "host"} & set(m.devices)]
     assert [name for name in names if name in expected] == expected
     assert f"all {len(expected)} answers right" in out
+    assert all(device.name in out for device in gred.devices())
+    assert f"NumPy {np.__version__}" in out
 
 
 def shown(out, method):
@@ -79,10 +82,9 @@ def shown(out, method):
     return re.split("  +", lines[place].strip()), lines[place + 1]
 
 
-def test_the_first_screen_shows_what_each_rung_does_and_what_an_h200_takes(command, monkeypatch):
+def test_the_first_screen_shows_what_each_rung_does_and_what_an_h200_takes(screen, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
-    status, out, _ = command(*SIMULATED)
-    assert status == 0
+    out = screen(*SIMULATED)
     assert "all 25 answers right" in out
     kept = record.read_json(PACKAGED_FROM)
     measured = {row["method"]: row["median_ns"] * 1e-9 for row in kept["rows"]}
@@ -95,44 +97,53 @@ def test_the_first_screen_shows_what_each_rung_does_and_what_an_h200_takes(comma
         assert units.time_text(told.seconds) in cells
 
 
+# Of rungs: traffic, conflicts, and what is said below them.
+TOLD = {
+    "neighbored": (
+        *("12.0x", "0"),
+        "neighbours, in place; limited by multiprocessor throughput: global memory traffic is",
+    ),
+    "interleaved": (
+        *("3.1x", "0"),
+        "waiting for loads and barriers: global memory traffic is 3.1 times the array",
+    ),
+    "shared_strided": (
+        *("1.0x", "111M"),
+        "throughput: 70 % of shared-memory wavefronts are bank conflicts",
+    ),
+    "shared_sequential": (
+        *("1.0x", "0"),
+        "limited by waiting for loads and barriers: a block barrier every 28 elements",
+    ),
+    "atomic": ("1.0x", "0", "limited by memory bandwidth: every byte is read once"),
+}
+
+
 def test_the_first_screen_shows_ideas_pay_off_and_what_is_left(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
-    rungs = ("neighbored", "interleaved", "shared_strided", "shared_sequential", "atomic")
-    _, out, _ = command(*SIMULATED, "--methods", ",".join(rungs))
+    _, out, _ = command(*SIMULATED, "--methods", ",".join(TOLD))
     head = re.split("  +", next(line for line in out.splitlines() if " method " in line).strip())
-    rows = {rung: dict(zip(head, shown(out, rung)[0], strict=False)) for rung in rungs}
-    assert [rows[rung]["traffic"] for rung in rungs] == ["12.0x", "3.1x", "1.0x", "1.0x", "1.0x"]
-    assert [rows[rung]["conflicts"] for rung in rungs] == ["0", "0", "111M", "0", "0"]
-    for rung, words in zip(
-        rungs,
-        (
-            "neighbours, in place; limited by multiprocessor throughput: global memory traffic is",
-            "waiting for loads and barriers: global memory traffic is 3.1 times the array",
-            "throughput: 70 % of shared-memory wavefronts are bank conflicts",
-            "limited by waiting for loads and barriers: a block barrier every 28 elements",
-            "limited by memory bandwidth: every byte is read once",
-        ),
-        strict=True,
-    ):
-        assert words in shown(out, rung)[1]
+    for rung, (traffic, conflicts, words) in TOLD.items():
+        cells, below = shown(out, rung)
+        row = dict(zip(head, cells, strict=False))
+        assert (row["traffic"], row["conflicts"]) == (traffic, conflicts)
+        assert words in below
 
 
 @pytest.mark.parametrize("arguments", [SIMULATED, ("sweep", *SIMULATED, "--sizes", "2**12")])
 def test_the_simulators_seconds_are_shown_where_they_are_asked_for_and_named(
-    command, kernel_time, monkeypatch, tmp_path, arguments
+    screen, kernel_time, monkeypatch, tmp_path, arguments
 ):
     """All are let to be 777."""
     kernel_time(changed=lambda timed, _: timed._replace(seconds=0 * timed.seconds + 777))
     monkeypatch.chdir(tmp_path)
     few = (*arguments, "--methods", "shuffle", "--block-size" + "s" * (len(arguments) > 2), "64")
-    status, out, _ = command(*few)
-    assert status == 0
+    out = screen(*few)
     assert "777 s" not in out
     assert "H200" in out
     assert not any(tmp_path.iterdir())
     kept = ("--csv", "kept.csv") if "sweep" in few else ()
-    status, out, _ = command(*few, "--time", *kept)
-    assert status == 0
+    out = screen(*few, "--time", *kept)
     assert "777 s" in out
     assert "no GPU's" in out
     assert not {"GB/s", "share", "speed-up"} & set(out.split())
@@ -153,17 +164,17 @@ def test_nothing_is_shown_as_measured_that_was_not(command, more):
     assert "measured" not in out
 
 
-@pytest.mark.parametrize(
-    ("capability", "architectures", "able"),
-    [
-        ("8.0", ("75", "80", "90"), False),
-        ("9.0", ("80",), False),
-        ("9.0", ("90a",), True),
-        ("12.0", ("80", "90", "100f"), True),
-        ("9.0", ("ptx",), True),
-        ("8.0", ("ptx",), False),
-    ],
-)
+ABLE = [
+    ("8.0", ("75", "80", "90"), False),
+    ("9.0", ("80",), False),
+    ("9.0", ("90a",), True),
+    ("12.0", ("80", "90", "100f"), True),
+    ("9.0", ("ptx",), True),
+    ("8.0", ("ptx",), False),
+]
+
+
+@pytest.mark.parametrize(("capability", "architectures", "able"), ABLE)
 def test_what_a_gpu_is_too_old_for_is_left_out_or_refused(
     monkeypatch, capability, architectures, able
 ):
@@ -179,13 +190,6 @@ def test_what_a_gpu_is_too_old_for_is_left_out_or_refused(
             ladder.choose_methods(late, gpu, host_too=True)
 
 
-def test_machine_and_its_devices_are_named(command):
-    _, out, _ = command(*FEW)
-    for device in gred.devices():
-        assert device.name in out
-    assert f"NumPy {np.__version__}" in out
-
-
 @pytest.mark.parametrize("more", [(), ("--time",), ("--size", "700", "--time")])
 @pytest.mark.parametrize("width", [80, 100, 120])
 def test_lines_fit_into_the_columns(command, monkeypatch, width, more):
@@ -196,9 +200,8 @@ def test_lines_fit_into_the_columns(command, monkeypatch, width, more):
 
 @pytest.mark.parametrize("dtype", options.ELEMENT_TYPES)
 @pytest.mark.parametrize("op", options.OPS)
-def test_every_element_type_and_op_is_right(command, dtype, op):
-    status, out, _ = command(*FEW, "--dtype", dtype, "--op", op)
-    assert status == 0, out
+def test_every_element_type_and_op_is_right(screen, dtype, op):
+    screen(*FEW, "--dtype", dtype, "--op", op)
 
 
 @pytest.mark.parametrize("timed", [True, False])
@@ -211,10 +214,8 @@ def test_wrong_answer_ends_with_status_one(command, wrong_shuffle, timed):
 
 
 def test_wrong_answer_in_a_sweep_ends_with_status_one(command, wrong_shuffle, tmp_path):
-    arguments = ("--sizes", "100", "--samples", "1", "--json", tmp_path / "sweep.json")
-    status, out, _ = command(
-        "sweep", "--device", "simulated", "--methods", "shuffle,atomic", *arguments
-    )
+    given = ("sweep", *SIMULATED, "--methods", "shuffle,atomic", "--sizes", "100", "--samples", "1")
+    status, out, _ = command(*given, "--json", tmp_path / "sweep.json")
     assert status == 1
     assert "WRONG: shuffle, 100 elements" in out
     rows = record.rows_of(record.read_json(tmp_path / "sweep.json"))
@@ -235,19 +236,16 @@ def test_json_holds_the_machine_and_every_sample(command, tmp_path):
     path = tmp_path / "ladder.json"
     assert command(*FEW, "--block-size", "64", "--seed", "5", "--json", path)[0] == 0
     kept = json.loads(path.read_text(encoding="utf-8"))
-    assert kept["machine"]["device"]["name"] == "simulated"
-    assert kept["machine"]["gred"] == gred.__version__
-    assert {"processor", "cores", "driver", "cuda", "numpy", "python", "date"} <= set(
-        kept["machine"]
-    )
-    assert kept["run"]["size"] == 700
-    assert kept["run"]["seed"] == 5
-    assert kept["run"]["limit_gb_per_s"] > 0
+    machine, run = kept["machine"], kept["run"]
+    assert (machine["device"]["name"], machine["gred"]) == ("simulated", gred.__version__)
+    assert {"processor", "cores", "driver", "cuda", "numpy", "python", "date"} <= set(machine)
+    assert (run["size"], run["seed"]) == (700, 5)
+    assert run["limit_gb_per_s"] > 0
     assert [row["method"] for row in kept["rows"]] == ["recursive", "halving", "shuffle"]
     for row in kept["rows"]:
         assert row["right"]
-        assert row["block_size"] == (None if row["method"] == "recursive" else 64)
-        assert row["device"] == ("host" if row["method"] == "recursive" else "simulated")
+        place = (None, "host") if row["method"] == "recursive" else (64, "simulated")
+        assert (row["block_size"], row["device"]) == place
         assert len(row["samples_ns"]) == len(row["first_pass_samples_ns"]) >= 3
         median = np.median(row["samples_ns"])
         assert row["median_ns"] == pytest.approx(median, rel=1e-4)
@@ -262,18 +260,13 @@ def test_plot_makes_a_file_that_names_its_data(command, tmp_path, ending):
     assert record.digest(record.read_json(kept)).encode() in plot.read_bytes()
 
 
-def test_sweep_writes_json_csv_and_plots(command, tmp_path):
+def test_sweep_writes_json_csv_and_plots(screen, tmp_path):
     pytest.importorskip("matplotlib")
-    status, out, _ = command(*TINY_SWEEP, "--out", tmp_path)
-    assert status == 0
+    out = screen(*TINY_SWEEP, "--out", tmp_path)
     rows = record.rows_of(record.read_json(tmp_path / "sweep.json"))
     cases = [(row["size"], row["method"], row["block_size"]) for row in rows]
-    assert cases == [
-        (size, method, block)
-        for size in (64, 128, 256, 512)
-        for method in ("neighbored", "atomic")
-        for block in (32, 64)
-    ]
+    expected = itertools.product((64, 128, 256, 512), ("neighbored", "atomic"), (32, 64))
+    assert cases == [*expected]
     assert all(len(row["samples_ns"]) == 2 and row["limit_gb_per_s"] > 0 for row in rows)
     with (tmp_path / "sweep.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
@@ -283,70 +276,55 @@ def test_sweep_writes_json_csv_and_plots(command, tmp_path):
         assert f"{name}.svg" in out
 
 
-def test_a_sweep_that_times_nothing_shows_the_best_block_size_of_an_h200(command):
+def test_a_sweep_that_times_nothing_shows_the_best_block_size_of_an_h200(screen):
     rungs, sizes, blocks = ("neighbored_less", "shuffle"), (2**16, 2**26), (32, 1024)
     given = ("--sizes", "2**16,2**26", "--block-sizes", "32,1024", "--methods", ",".join(rungs))
-    status, out, _ = command("sweep", *SIMULATED, *given)
-    assert status == 0
+    out = screen("sweep", *SIMULATED, *given)
     for rung in rungs:
         paces = []
         for size in sizes:
-            of_blocks = (
-                gred.roofline(size, method=rung, block_size=block, dtype="int32")
-                for block in blocks
-            )
-            best, worst = sorted(of_blocks, key=lambda told: told.seconds)
+            options = [{"method": rung, "block_size": block, "dtype": "int32"} for block in blocks]
+            told = [gred.roofline(size, **one) for one in options]
+            best, worst = sorted(told, key=lambda told: told.seconds)
             paces.append(units.gigabytes_text(4 * size / best.seconds))
         slower = units.speedup_text(worst.seconds / best.seconds)
-        cells, _ = shown(out, rung)
         ends = [str(best.block_size), f"{worst.block_size}, {slower}", best.why()]
-        assert cells[2:] == [*paces, *ends]
+        assert shown(out, rung)[0][2:] == [*paces, *ends]
 
 
-def test_sweep_without_plots_needs_no_matplotlib(command, monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    path = tmp_path / "sweep.csv"
-    assert command(*TINY_SWEEP, "--csv", path)[0] == 0
-    assert path.exists()
+@pytest.mark.parametrize("arguments", [FEW, (*TINY_SWEEP, "--csv", "sweep.csv")])
+def test_works_without_rich_and_matplotlib(screen, monkeypatch, tmp_path, arguments):
+    monkeypatch.chdir(tmp_path)
+    for module in ("rich", "matplotlib"):
+        monkeypatch.setitem(sys.modules, module, None)
+    out = screen(*arguments)
+    assert out.isascii() or "±" in out
+    assert "─" not in out
+    assert ("--csv" in arguments) == (tmp_path / "sweep.csv").exists()
 
 
-def test_quick_sweep_stops_in_time_and_says_what_it_left_out(command, monkeypatch, tmp_path):
+def test_quick_sweep_stops_in_time_and_says_what_it_left_out(screen, monkeypatch, tmp_path):
     monkeypatch.setattr(sweep, "_QUICK_SECONDS", 0.0)
-    status, out, _ = command(*TINY_SWEEP, "--quick", "--json", tmp_path / "sweep.json")
-    assert status == 0
+    out = screen(*TINY_SWEEP, "--quick", "--json", tmp_path / "sweep.json")
     assert "left out to end in time: 64, 128, 256, 512" in out
     kept = record.read_json(tmp_path / "sweep.json")
     assert kept["rows"] == []
     assert kept["run"]["left_out"] == "64, 128, 256, 512"
 
 
-@pytest.mark.parametrize("arguments", [FEW, (*TINY_SWEEP, "--csv", "sweep.csv")])
-def test_works_without_rich(command, monkeypatch, tmp_path, arguments):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "rich", None)
-    status, out, _ = command(*arguments)
-    assert status == 0
-    assert out.isascii() or "±" in out
-    assert "─" not in out
-
-
 @pytest.mark.parametrize(
     "arguments", [(*FEW, "--plot", "ladder.png"), (*TINY_SWEEP, "--out", "new"), TINY_SWEEP]
 )
-def test_missing_matplotlib_names_the_extra(command, monkeypatch, tmp_path, arguments):
+def test_missing_matplotlib_names_the_extra(refused, monkeypatch, tmp_path, arguments):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    status, out, err = command(*arguments)
-    assert (status, out) == (2, "")
-    assert "pip install 'gred[cli]'" in err
+    assert "pip install 'gred[cli]'" in refused(*arguments)
     assert not any(tmp_path.iterdir())
 
 
-def test_plot_of_an_unknown_format_is_refused_before_any_work(command):
+def test_plot_of_an_unknown_format_is_refused_before_any_work(refused):
     pytest.importorskip("matplotlib")
-    status, out, err = command(*FEW, "--plot", "ladder.docx")
-    assert (status, out) == (2, "")
-    assert ".svg" in err
+    assert ".svg" in refused(*FEW, "--plot", "ladder.docx")
 
 
 def test_interrupt_ends_with_status_130(command, kernel_time):
@@ -366,24 +344,20 @@ def test_warning_is_one_line_among_the_progress(command, kernel_time):
     assert "gred: this takes 20 s\n" in err
 
 
-def test_help_leads_to_every_job(command):
+def test_help_leads_to_every_job_and_tells_options_and_the_version(command):
     _, out, _ = command("--help")
     assert all(f"python -m gred {job} --help" in out for job in JOBS)
-
-
-def test_the_command_tells_its_version(command):
+    _, out, _ = command("versus", "--help")
+    options = ("--device", "--sizes", "--types", "--reductions", "--layouts", "--peers")
+    assert all(option in out for option in (*options, "cupy-cub"))
     assert command("--version")[:2] == (0, f"gred {gred.__version__}\n")
 
 
-def test_module_runs_as_a_command():
+def test_module_runs_as_a_command_and_importing_gred_imports_nothing_of_it():
     line = [sys.executable, "-m", "gred", *SMALL, "--methods", "shared,7"]
     done = subprocess.run(line, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "shared_sequential" in done.stdout
     assert "unroll_warps2" in done.stdout
-
-
-def test_importing_gred_imports_nothing_of_the_command():
     code = "import gred, sys; print({'rich', 'matplotlib', 'gred.cli'} & sys.modules.keys())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
+    assert printed(code) == "set()\n"

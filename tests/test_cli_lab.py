@@ -31,11 +31,10 @@ def test_the_page_is_true(tmp_path, monkeypatch):
     assert results.failed == 0
 
 
-def test_a_right_rung_stands_beside_the_ladders(command):
+def test_a_right_rung_stands_beside_the_ladders(screen, command):
     path = Path(gred.__file__).parent / "kernels/ladder/03_interleaved.cuh"
     simulated = "--device", "simulated"
-    status, out, _ = command("lab", path, "--size", "4096", "--methods", "3,6", *simulated)
-    assert status == 0
+    out = screen("lab", path, "--size", "4096", "--methods", "3,6", *simulated)
     assert "nothing is wrong" in out
     rows = [line.split() for line in out.splitlines() if line.split()[:1] in (["3"], ["*"], ["6"])]
     assert [row[:2] for row in rows] == [
@@ -53,13 +52,12 @@ def test_a_right_rung_stands_beside_the_ladders(command):
     assert "no GPU's" in out
 
 
-def test_an_ordinary_kernel_stands_beside_the_ladders(command, tmp_path):
+def test_an_ordinary_kernel_stands_beside_the_ladders(screen, tmp_path):
     (source,) = re.findall(r"```cpp\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     path = tmp_path / "tree.cu"
     path.write_text(source, encoding="utf-8")
     simulated = "--size", "4096", "--methods", "13", "--device", "simulated"
-    status, out, _ = command("lab", path, *simulated)
-    assert status == 0
+    out = screen("lab", path, *simulated)
     rows = [line.split()[:2] for line in out.splitlines()]
     assert ["*", "reduce"] in rows
     assert ["13", "shared_sequential"] in rows

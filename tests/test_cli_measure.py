@@ -14,9 +14,15 @@ from gred.cli.data import random_array
 pytestmark = pytest.mark.unsanitized
 
 
-def test_clock_affords_only_what_will_end_in_time(monkeypatch):
-    now = [100.0]
+@pytest.fixture
+def now(monkeypatch):
+    """The time that measurements see."""
+    now = [0.0]
     monkeypatch.setattr(measure.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_clock_affords_only_what_will_end_in_time(now):
     timer = measure.Clock(10.0)
     assert timer.affords("shuffle", 1000)
     with timer.timing("shuffle", 1000):
@@ -26,54 +32,47 @@ def test_clock_affords_only_what_will_end_in_time(monkeypatch):
     assert measure.Clock(None).affords("shuffle", 1 << 40)
 
 
-def tasks_done(monkeypatch, seconds, taken, sizes=(1,) * 100):
+@pytest.fixture
+def tasks_done(now):
     """Run tasks against a clock: the places of those done, and when all were over."""
-    now, left = [0.0], sum(sizes)
-    monkeypatch.setattr(measure.time, "monotonic", lambda: now[0])
-    timer, done = measure.Clock(seconds), []
-    for place, size in enumerate(sizes):
-        if timer.affords("task", size) and timer.admits(left):
-            deadline = timer.deadline(size, left)
-            with timer.timing("task", size):
-                now[0] += taken(deadline - now[0])
-            done.append(place)
-        left -= size
-    return done, now[0]
+
+    def run(seconds, taken, sizes=(1,) * 100):
+        now[0], left = 0.0, sum(sizes)
+        timer, done = measure.Clock(seconds), []
+        for place, size in enumerate(sizes):
+            if timer.affords("task", size) and timer.admits(left):
+                deadline = timer.deadline(size, left)
+                with timer.timing("task", size):
+                    now[0] += taken(deadline - now[0])
+                done.append(place)
+            left -= size
+        return done, now[0]
+
+    return run
 
 
-def test_tasks_that_keep_to_their_deadlines_are_all_done_in_time(monkeypatch):
-    done, end = tasks_done(monkeypatch, 30.0, lambda deadline: deadline)
+def test_tasks_that_keep_to_their_deadlines_are_all_done_in_time_shared_out_by_size(tasks_done):
+    done, end = tasks_done(30.0, lambda deadline: deadline)
     assert len(done) == 100
     assert 20 < end <= 30
-    assert tasks_done(monkeypatch, None, lambda _: 5.0) == (list(range(100)), 500.0)
-
-
-def test_time_is_shared_out_by_size(monkeypatch):
-    shares = []
-    sizes = (1,) * 20 + (4,) * 20
-    tasks_done(monkeypatch, 100.0, lambda deadline: shares.append(deadline) or deadline, sizes)
+    assert tasks_done(None, lambda _: 5.0) == (list(range(100)), 500.0)
+    shares, sizes = [], (1,) * 20 + (4,) * 20
+    tasks_done(100.0, lambda deadline: shares.append(deadline) or deadline, sizes)
     assert shares[0] == pytest.approx(0.8)
     assert shares[20] / shares[19] == pytest.approx(4, rel=0.05)
 
 
-def test_tasks_that_cannot_be_shorter_are_left_out_evenly(monkeypatch):
-    done, end = tasks_done(monkeypatch, 30.0, lambda _: 1.0)
+def test_tasks_that_cannot_be_shorter_are_left_out_evenly(tasks_done):
+    done, end = tasks_done(30.0, lambda _: 1.0)
     assert 25 <= len(done) <= 30
     assert end <= 30
-    gaps = np.diff([place for place in done if place > 10])
-    assert set(gaps) <= {2, 3, 4, 5}
+    assert {*np.diff([place for place in done if place > 10])} <= {2, 3, 4, 5}
     assert done[-1] > 90
 
 
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [("1000000", 10**6), ("1e6", 10**6), ("2**20", 1 << 20), ("2^20", 1 << 20), ("1_000", 1000)],
-)
-def test_size_is_understood(text, size):
-    assert options.parse_size(text) == size
-
-
-def test_sizes_are_ranges_and_lists():
+def test_sizes_are_numbers_ranges_and_lists():
+    sizes = {"1000000": 10**6, "1e6": 10**6, "2**20": 1 << 20, "2^20": 1 << 20, "1_000": 1000}
+    assert {text: options.parse_size(text) for text in sizes} == sizes
     assert options.parse_sizes("2**3:2^6") == (8, 16, 32, 64)
     assert options.parse_sizes("7, 2**3:2**4,7,1e1") == (7, 8, 10, 16)
 

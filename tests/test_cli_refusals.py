@@ -3,7 +3,7 @@
 import shlex
 
 import pytest
-from test_counters import BENCHMARKS
+from scripts import BENCHMARKS
 
 import gred
 from gred.cli import contest, options, show

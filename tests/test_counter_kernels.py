@@ -43,28 +43,35 @@ def lanes(place):
     return [place(lane) for lane in range(32)]
 
 
-# ---- global memory ----
+def every(step, first=0):
+    return lanes(lambda k: first + step * k)
+
+
+def evenly(step, place=lambda k: k):
+    """Let one lane of so many take part."""
+    return lanes(lambda k: NOBODY if k % step else place(k))
+
 
 # Where the lanes' elements lie, their size, the first one's offset: sectors of 32 bytes.
 SECTORS = {
-    "neighbours": (lanes(lambda k: k), 4, 0, 4),
-    "reversed": (lanes(lambda k: 31 - k), 4, 0, 4),
-    "behind a boundary": (lanes(lambda k: k), 4, 4, 5),
-    "a sector behind": (lanes(lambda k: k), 4, 32, 4),
-    "every second": (lanes(lambda k: 2 * k), 4, 0, 8),
-    "every fourth": (lanes(lambda k: 4 * k), 4, 0, 16),
-    "every eighth": (lanes(lambda k: 8 * k), 4, 0, 32),
-    "every 32nd": (lanes(lambda k: 32 * k), 4, 0, 32),
-    "all the same": (lanes(lambda k: 5), 4, 0, 1),
+    "neighbours": (every(1), 4, 0, 4),
+    "reversed": (every(-1, 31), 4, 0, 4),
+    "behind a boundary": (every(1), 4, 4, 5),
+    "a sector behind": (every(1), 4, 32, 4),
+    "every second": (every(2), 4, 0, 8),
+    "every fourth": (every(4), 4, 0, 16),
+    "every eighth": (every(8), 4, 0, 32),
+    "every 32nd": (every(32), 4, 0, 32),
+    "all the same": (every(0, 5), 4, 0, 1),
     "one lane": (lanes(lambda k: 0 if k == 7 else NOBODY), 4, 0, 1),
-    "bytes": (lanes(lambda k: k), 1, 0, 1),
-    "bytes, shifted": (lanes(lambda k: k), 1, 1, 2),
-    "8 bytes": (lanes(lambda k: k), 8, 0, 8),
-    "8 bytes, shifted": (lanes(lambda k: k), 8, 8, 9),
-    "8 bytes, every second": (lanes(lambda k: 2 * k), 8, 0, 16),
-    "16 bytes": (lanes(lambda k: k), 16, 0, 16),
-    "16 bytes, shifted": (lanes(lambda k: k), 16, 16, 17),
-    "16 bytes, every second": (lanes(lambda k: 2 * k), 16, 0, 32),
+    "bytes": (every(1), 1, 0, 1),
+    "bytes, shifted": (every(1), 1, 1, 2),
+    "8 bytes": (every(1), 8, 0, 8),
+    "8 bytes, shifted": (every(1), 8, 8, 9),
+    "8 bytes, every second": (every(2), 8, 0, 16),
+    "16 bytes": (every(1), 16, 0, 16),
+    "16 bytes, shifted": (every(1), 16, 16, 17),
+    "16 bytes, every second": (every(2), 16, 0, 32),
 }
 
 
@@ -76,89 +83,63 @@ def test_sectors_are_those_that_lanes_touch(count, name, case):
     assert count(name, at, nbytes, offset=offset) == (1, active, sectors, 0)
 
 
-# ---- shared memory ----
-
-# Where the lanes' words lie, and their size: wavefronts, and conflicts among them.
+# Where the lanes' words lie, and their size: wavefronts and conflicts of loads, and of stores where
+# Nsight Compute counts others on an H200. Loads of 8 and 16 bytes are served a pair of lanes at a
+# time where it asks for one address.
 WAVEFRONTS = {
-    "neighbours": (lanes(lambda k: k), 4, 1, 0),
-    "reversed": (lanes(lambda k: 31 - k), 4, 1, 0),
-    "shifted": (lanes(lambda k: k + 1), 4, 1, 0),
-    "every second": (lanes(lambda k: 2 * k), 4, 2, 1),
-    "every fourth": (lanes(lambda k: 4 * k), 4, 4, 3),
-    "every eighth": (lanes(lambda k: 8 * k), 4, 8, 7),
-    "every 32nd": (lanes(lambda k: 32 * k), 4, 32, 31),
-    "every 33rd": (lanes(lambda k: 33 * k), 4, 1, 0),
-    "all the same": (lanes(lambda k: 5), 4, 1, 0),
-    "two words of a bank": (lanes(lambda k: 32 * (k % 2)), 4, 2, 1),
-    "one lane": (lanes(lambda k: 3 if k == 9 else NOBODY), 4, 1, 0),
-    "bytes": (lanes(lambda k: k), 1, 1, 0),
-    "8 bytes": (lanes(lambda k: k), 8, 2, 0),
-    "8 bytes, half a warp": (lanes(lambda k: k if k < 16 else NOBODY), 8, 1, 0),
-    "8 bytes, one lane": (lanes(lambda k: k if k == 0 else NOBODY), 8, 1, 0),
-    "8 bytes, every second": (lanes(lambda k: 2 * k), 8, 4, 2),
-    "8 bytes, every 16th": (lanes(lambda k: 16 * k), 8, 32, 30),
-    "16 bytes": (lanes(lambda k: k), 16, 4, 0),
-    "16 bytes, every second": (lanes(lambda k: 2 * k), 16, 8, 4),
-}
-
-
-@pytest.mark.parametrize("name", ["shared_load", "shared_store"])
-@pytest.mark.parametrize("case", WAVEFRONTS)
-def test_wavefronts_are_what_the_busiest_bank_takes(count, name, case):
-    at, nbytes, wavefronts, conflicts = WAVEFRONTS[case]
-    active = sum(place != NOBODY for place in at)
-    assert count(name, at, nbytes) == (1, active, wavefronts, conflicts)
-
-
-# What Nsight Compute counts on an H200 where loads and stores differ: wavefronts and conflicts of
-# loads, and of stores. Loads are served a pair of lanes at a time where it asks for one address.
-PAIRED = {
-    "8 bytes, all the same": (lanes(lambda k: 5), 8, (1, 0), (2, 0)),
+    "neighbours": (every(1), 4, (1, 0)),
+    "reversed": (every(-1, 31), 4, (1, 0)),
+    "shifted": (every(1, 1), 4, (1, 0)),
+    "every second": (every(2), 4, (2, 1)),
+    "every fourth": (every(4), 4, (4, 3)),
+    "every eighth": (every(8), 4, (8, 7)),
+    "every 32nd": (every(32), 4, (32, 31)),
+    "every 33rd": (every(33), 4, (1, 0)),
+    "all the same": (every(0, 5), 4, (1, 0)),
+    "two words of a bank": (lanes(lambda k: 32 * (k % 2)), 4, (2, 1)),
+    "one lane": (lanes(lambda k: 3 if k == 9 else NOBODY), 4, (1, 0)),
+    "bytes": (every(1), 1, (1, 0)),
+    "8 bytes": (every(1), 8, (2, 0)),
+    "8 bytes, half a warp": (lanes(lambda k: k if k < 16 else NOBODY), 8, (1, 0)),
+    "8 bytes, one lane": (evenly(32), 8, (1, 0)),
+    "8 bytes, every second": (every(2), 8, (4, 2)),
+    "8 bytes, every 16th": (every(16), 8, (32, 30)),
+    "16 bytes": (every(1), 16, (4, 0)),
+    "16 bytes, every second": (every(2), 16, (8, 4)),
+    "8 bytes, all the same": (every(0, 5), 8, (1, 0), (2, 0)),
     "8 bytes, pairs the same": (lanes(lambda k: k // 2), 8, (1, 0), (2, 0)),
     "8 bytes, halves the same": (lanes(lambda k: k % 16), 8, (2, 0), (2, 0)),
-    "8 bytes, even lanes": (lanes(lambda k: NOBODY if k % 2 else k), 8, (2, 1), (2, 0)),
-    "8 bytes, even lanes, packed": (
-        lanes(lambda k: NOBODY if k % 2 else k // 2),
-        8,
-        (1, 0),
-        (2, 0),
-    ),
-    "8 bytes, every 8th lane": (lanes(lambda k: NOBODY if k % 8 else k), 8, (2, 1), (2, 0)),
+    "8 bytes, even lanes": (evenly(2), 8, (2, 1), (2, 0)),
+    "8 bytes, even lanes, packed": (evenly(2, lambda k: k // 2), 8, (1, 0), (2, 0)),
+    "8 bytes, every 8th lane": (evenly(8), 8, (2, 1), (2, 0)),
     "8 bytes, 8 lanes of each half": (lanes(lambda k: NOBODY if k & 8 else k), 8, (2, 0), (2, 0)),
-    "8 bytes, two lanes, one bank": (
-        lanes(lambda k: NOBODY if k % 16 else 16 * k),
-        8,
-        (2, 1),
-        (2, 0),
-    ),
-    "16 bytes, all the same": (lanes(lambda k: 5), 16, (2, 0), (4, 0)),
+    "8 bytes, two lanes, one bank": (evenly(16, lambda k: 16 * k), 8, (2, 1), (2, 0)),
+    "16 bytes, all the same": (every(0, 5), 16, (2, 0), (4, 0)),
     "16 bytes, pairs the same": (lanes(lambda k: k // 2), 16, (2, 0), (4, 0)),
-    "16 bytes, even lanes": (lanes(lambda k: NOBODY if k % 2 else k), 16, (4, 2), (4, 0)),
-    "16 bytes, every 8th lane": (lanes(lambda k: NOBODY if k % 8 else k), 16, (4, 2), (4, 0)),
+    "16 bytes, even lanes": (evenly(2), 16, (4, 2), (4, 0)),
+    "16 bytes, every 8th lane": (evenly(8), 16, (4, 2), (4, 0)),
     "16 bytes, 8 lanes of each half": (lanes(lambda k: NOBODY if k & 8 else k), 16, (2, 0), (2, 0)),
 }
 
 
-@pytest.mark.parametrize("case", PAIRED)
-def test_wide_loads_are_served_in_pairs(count, case):
-    at, nbytes, load, store = PAIRED[case]
+@pytest.mark.parametrize("case", WAVEFRONTS)
+def test_wavefronts_are_what_the_busiest_bank_takes(count, case):
+    at, nbytes, load, *store = WAVEFRONTS[case]
     active = sum(place != NOBODY for place in at)
     assert count("shared_load", at, nbytes) == (1, active, *load)
-    assert count("shared_store", at, nbytes) == (1, active, *store)
+    assert count("shared_store", at, nbytes) == (1, active, *(store or [load])[0])
 
-
-# ---- what lanes do together ----
 
 # By what kernel, and where lanes' elements lie, or how often they come: requests, lanes, sectors.
 TOGETHER = {
     # Lane k comes k times, to the same element: turn t is of the lanes from t + 1 on.
-    "turns": (lanes(lambda k: k), (31, sum(range(32)), 7 * 4 + 8 * (3 + 2 + 1))),
+    "turns": (every(1), (31, sum(range(32)), 7 * 4 + 8 * (3 + 2 + 1))),
     # Each lane's first turn, but none before the same barrier as another's.
-    "after_barriers": (lanes(lambda k: 0), (32, 32, 32)),
+    "after_barriers": (every(0), (32, 32, 32)),
     # Turns are counted from the last barrier on.
-    "again": (lanes(lambda k: 0), (2, 16 + 32, 2 + 4)),
+    "again": (every(0), (2, 16 + 32, 2 + 4)),
     # Two loads of a line are two.
-    "one_line": (lanes(lambda k: 0), (2, 64, 8)),
+    "one_line": (every(0), (2, 64, 8)),
     # Warps do not meet.
     "global_load": (list(range(128)), (4, 128, 16)),
 }

@@ -1,5 +1,6 @@
 """gred.counters counts what arithmetic by hand and a profiler on a GPU count."""
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +28,6 @@ def first_pass(rung, n, block, dtype=np.int32, **options):
     return gred.counters(x, method=rung, block_size=block, dtype=dtype, **options).passes[0]
 
 
-# ---- beside a profiler ----
-
-
 @pytest.fixture
 def script(monkeypatch):
     """Import the script that has a profiler count, which knows what may differ."""
@@ -50,34 +48,33 @@ def test_counts_are_those_of_a_profiler(script, rung):
 
 
 @pytest.mark.unsanitized
-def test_no_figure_of_a_profiler_differs_unseen(script):
+def test_no_figure_of_a_profiler_differs_unseen(script, monkeypatch):
     """A sector, a wavefront or a conflict more or less is named, but for noise and what waits."""
+    count = gred.counters
+    counted = functools.cache(lambda n, **given: count(np.ones(n, given["dtype"]), **given))
+    monkeypatch.setattr(gred, "counters", lambda x, **given: counted(x.size, **given))
     first = [row for row in PROFILED_ROWS if (row["size"], row["pass"]) == (65539, 1)]
-    rows = {
-        row["method"]: row for row in first if (row["dtype"], row["block_size"]) == ("int32", 256)
-    }
+    usual = [row for row in first if (row["dtype"], row["block_size"]) == ("int32", 256)]
+    rows = {row["method"]: row for row in usual}
+
+    def named(row, **changed):
+        return list(script.differences([{**row, **changed}], 132))
+
     for rung in ("neighbored", "shared_strided", "last_block"):
         for name in script.METRICS:
-            wrong = {**rows[rung], name: rows[rung][name] - 1}
-            lines = list(script.differences([wrong], 132))
-            kind = name.rpartition("_")[0]
+            lines, kind = named(rows[rung], **{name: rows[rung][name] - 1}), name.rpartition("_")[0]
             assert lines
             assert all(kind in line for line in lines)
-    noisy = {**rows["shared_sequential"]}
-    for name in ("shared_load_wavefronts", "shared_load_conflicts"):
-        noisy[name] += noisy["shared_load_wavefronts"] // 20
-    assert len(list(script.differences([noisy], 132))) == 2
+    noisy = rows["shared_sequential"]
+    more = noisy["shared_load_wavefronts"] // 20
+    kinds = ("shared_load_wavefronts", "shared_load_conflicts")
+    assert len(named(noisy, **{name: noisy[name] + more for name in kinds})) == 2
     for row in first:
         if row["method"] == "shuffle" and row["block_size"] >= 512:
-            more = {
-                name: row[name] + 1 for name in script.METRICS if name.startswith("shared_store")
-            }
-            lines = list(script.differences([{**row, **more}], 132))
+            stores = [name for name in script.METRICS if name.startswith("shared_store")]
             excused = (row["dtype"], row["block_size"]) == ("float64", 1024)
-            assert len(lines) == (0 if excused else 2)
-
-
-# ---- beside arithmetic by hand, of what a profiler's noise could hide or it does not tell ----
+            found = named(row, **{name: row[name] + 1 for name in stores})
+            assert len(found) == (0 if excused else 2)
 
 
 def strides(block, last=1):
@@ -94,9 +91,9 @@ def modulo_warps(block):
     return sum(block // max(32, 2 * s) for s in strides(block))
 
 
-def packed_warps(block):
+def packed_warps(block, last=1):
     """Sum over the levels the warps of the first `stride` threads."""
-    return sum(warps(s) for s in strides(block))
+    return sum(warps(s) for s in strides(block, last))
 
 
 def strided_wavefronts(block):
@@ -110,15 +107,14 @@ def strided_wavefronts(block):
 
 def shared_words(rung, block):
     """Give wavefronts of loads and of stores of a whole block, of 4-byte elements."""
-    tile, upper = block // 32, sum(warps(s) for s in strides(block, 64))
-    if rung == "shared_modulo":
-        return 2 * modulo_warps(block) + 1, tile + modulo_warps(block)
-    if rung == "shared_strided":
-        return 2 * strided_wavefronts(block) + 1, tile + strided_wavefronts(block)
-    if rung in ("shared_sequential", "shared_first_add"):
-        return 2 * packed_warps(block) + 1, tile + packed_warps(block)
+    accesses = {"shared_modulo": modulo_warps, "shared_strided": strided_wavefronts}
+    accesses |= dict.fromkeys(("shared_sequential", "shared_first_add"), packed_warps)
+    tile = block // 32
+    if rung in accesses:
+        return 2 * accesses[rung](block) + 1, tile + accesses[rung](block)
     # The last warp: its first two words, or the one that a block of 32 has, five partners, and
     # the result; six stores.
+    upper = packed_warps(block, 64)
     return 2 * upper + (2 if block > 32 else 1) + 5 + 1, tile + upper + 6
 
 
@@ -130,19 +126,13 @@ def test_rungs_in_tiles_do_to_shared_memory_what_arithmetic_says(rung, block):
     elements = 8 if rung == "shared_grid_stride" else elements
     got = first_pass(rung, blocks * elements * block, block)
     wavefronts = got.shared_load_wavefronts, got.shared_store_wavefronts
-    assert got.blocks == blocks
     assert wavefronts == tuple(blocks * k for k in shared_words(rung, block))
-    assert got.global_load_requests == blocks * elements * whole
-    assert got.global_load_sectors == blocks * elements * whole * 4
-    assert got.global_load_efficiency == 1
-    assert (got.global_store_requests, got.global_store_sectors) == (blocks, blocks)
+    loads = got.global_load_requests, got.global_load_sectors, got.global_load_efficiency
+    assert loads == (blocks * elements * whole, blocks * elements * whole * 4, 1)
+    assert got.blocks == got.global_store_requests == got.global_store_sectors == blocks
+    strided = strided_wavefronts(block) - packed_warps(block) if rung == "shared_strided" else 0
     conflicts = got.shared_load_conflicts, got.shared_store_conflicts
-    if rung == "shared_strided":
-        free = packed_warps(block)
-        strided = strided_wavefronts(block) - free
-        assert conflicts == (blocks * 2 * strided, blocks * strided)
-    else:
-        assert conflicts == (0, 0)
+    assert conflicts == (blocks * 2 * strided, blocks * strided)
 
 
 @pytest.mark.parametrize("block", BLOCKS)
@@ -205,27 +195,26 @@ def test_clusters_do_what_arithmetic_says(block):
     assert (pairs.blocks, pairs.atomic_requests) == (66, 33)
 
 
+# Of a block and of a warp, in blocks of 256 threads.
 BARRIERS = {
-    "halving": 0,
-    "neighbored": 8,
-    "interleaved": 8,
-    "unroll8": 1 + 8,
-    "unroll_warps8": 1 + 2,
-    "complete_unroll8": 1 + 4,
-    "template_unroll8": 1 + 2,
-    "shared_sequential": 1 + 8,
-    "shared_last_warp": 1 + 2,
-    "shuffle": 1,
+    "halving": (0, 0),
+    "neighbored": (8, 0),
+    "interleaved": (8, 0),
+    "unroll8": (1 + 8, 0),
+    "unroll_warps8": (1 + 2, 6),
+    "complete_unroll8": (1 + 4, 6),
+    "template_unroll8": (1 + 2, 6),
+    "shared_sequential": (1 + 8, 0),
+    "shared_last_warp": (1 + 2, 10),
+    "shuffle": (1, 0),
 }
 
 
-@pytest.mark.parametrize(("rung", "barriers"), BARRIERS.items())
-def test_barriers_are_counted_once_a_block(rung, barriers):
+@pytest.mark.parametrize("rung", BARRIERS)
+def test_barriers_are_counted_once_a_block(rung):
     got = first_pass(rung, 2**14, 256)
-    assert got.block_barriers == barriers * got.blocks
-    last_warp = {"unroll_warps8": 6, "complete_unroll8": 6, "template_unroll8": 6}
-    last_warp["shared_last_warp"] = 10
-    assert got.warp_barriers == last_warp.get(rung, 0) * got.blocks
+    counted = (got.block_barriers, got.warp_barriers)
+    assert counted == tuple(n * got.blocks for n in BARRIERS[rung])
 
 
 # Elements of one block, and what its 8 warps do: loads of an element each, dependent ones.
@@ -241,26 +230,23 @@ DEPENDENT = {
 
 @pytest.mark.parametrize("rung", DEPENDENT)
 def test_loads_with_nothing_in_between_count_as_one_dependent_load(rung):
-    n, loads, dependent = DEPENDENT[rung]
+    n, *counts = DEPENDENT[rung]
     got = first_pass(rung, n, 256)
-    assert (got.blocks, got.global_load_requests, got.dependent_global_loads) == (
-        1,
-        loads,
-        dependent,
-    )
+    assert got.blocks == 1
+    assert [got.global_load_requests, got.dependent_global_loads] == counts
 
 
 def test_divergence_is_seen_in_the_lanes_that_are_active():
     """Of 32 lanes the modulo leaves 16 at the first level; packed threads come 32 at a time."""
-    modulo, packed = (first_pass(rung, 2**14, 256) for rung in ("neighbored", "neighbored_less"))
-    assert modulo.merge_lanes == packed.merge_lanes == 255 * modulo.blocks
-    assert modulo.merge_requests == modulo_warps(256) * modulo.blocks
-    assert packed.merge_requests == packed_warps(256) * packed.blocks
-    assert modulo.active_lanes == 255 / modulo_warps(256)
+    for rung, warps_of in (("neighbored", modulo_warps), ("neighbored_less", packed_warps)):
+        got = first_pass(rung, 2**14, 256)
+        assert (got.merge_lanes, got.merge_requests) == (
+            255 * got.blocks,
+            warps_of(256) * got.blocks,
+        )
+        assert got.active_lanes == 255 / warps_of(256)
     assert first_pass("halving", 2**14, 256).active_lanes == 32
 
-
-# ---- whatever the length ----
 
 LENGTHS = (1, 2, 31, 33, 255, 1000, 4097, 70_001)
 
@@ -278,29 +264,23 @@ def test_what_is_counted_is_a_whole_sum(rung, dtype):
 
 
 @every_rung
-def test_the_total_is_the_sum_of_the_passes_and_of_the_lines(rung):
-    got = gred.counters(np.ones(70_001, np.int32), method=rung, block_size=64)
-    names = [name for name in gred.Counts._fields if name != "lines"]
-    for name in names:
-        assert getattr(got.total, name) == sum(getattr(one, name) for one in got.passes)
+def test_passes_are_those_of_the_real_launches_and_the_total_is_their_sum_and_the_lines(rung):
+    x = np.ones(70_001, np.float32)
+    got = gred.counters(x, method=rung, multiprocessors=1)
+    steps = gred.explain(x, method=rung, device="simulated").steps
+    steps = [step for step in steps if step.work.startswith("pass")]
+    assert {got.block_size} == {step.block_size for step in steps}
+    assert len(got.passes) == len(steps)
+    if RUNGS.index(rung) < RUNGS.index("shared_grid_stride"):
+        assert [one.blocks for one in got.passes] == [step.grid for step in steps]
+    for name in gred.Counts._fields:
+        if name != "lines":
+            assert getattr(got.total, name) == sum(getattr(one, name) for one in got.passes)
     for event in ("global_load", "global_store", "shared_load", "shared_store", "shuffle"):
         for counts in (*got.passes, got.total):
             requests = [line.requests for line in counts.lines if line.event == event]
             assert sum(requests) == getattr(counts, f"{event}_requests")
     assert len({line[:3] for line in got.total.lines}) == len(got.total.lines)
-
-
-@every_rung
-def test_passes_are_those_of_the_real_launches(rung):
-    x = np.ones(70_001, np.float32)
-    got = gred.counters(x, method=rung, multiprocessors=1)
-    steps = gred.explain(x, method=rung, device="simulated").steps
-    blocks = [step.grid for step in steps if step.work.startswith("pass")]
-    sizes = {step.block_size for step in steps if step.work.startswith("pass")}
-    assert {got.block_size} == sizes
-    assert len(got.passes) == len(blocks)
-    if RUNGS.index(rung) < RUNGS.index("shared_grid_stride"):
-        assert [one.blocks for one in got.passes] == blocks
 
 
 @every_rung
@@ -313,44 +293,30 @@ def test_counts_do_not_depend_on_the_order_of_threads(rung):
 
 
 def test_an_array_in_pieces_counts_as_a_whole():
-    x = np.ones(2**20, np.int32)
+    x = np.ones(2**18, np.int32)
     want = gred.counters(x, method="unroll8")
-    with gred.workspace_limit(2**20):
+    with gred.workspace_limit(2**18):
         assert gred.counters(x, method="unroll8") == want
 
 
 def test_a_misaligned_array_costs_a_sector_a_request_more():
     """An array that lies on the device is counted where it lies."""
-    x = SimulatedArray(np.ones(2**12 + 1, np.float32))
-    aligned, shifted = (
-        gred.counters(part, method="shared_sequential").passes[0] for part in (x[:-1], x[1:])
-    )
-    assert aligned.global_load_requests == shifted.global_load_requests == 2**12 // 32
-    assert aligned.global_load_sectors == 4 * 2**12 // 32
-    assert shifted.global_load_sectors == 5 * 2**12 // 32
-    assert shifted.global_load_efficiency == 0.8
+    x, requests = SimulatedArray(np.ones(2**12 + 1, np.float32)), 2**12 // 32
+    for part, sectors in ((x[:-1], 4), (x[1:], 5)):
+        got = gred.counters(part, method="shared_sequential").passes[0]
+        assert got.global_load_requests == requests
+        assert got.global_load_sectors == sectors * requests
+        assert got.global_load_efficiency == 4 / sectors
 
 
 def test_grids_are_those_of_the_gpu_that_is_counted_for():
-    x = np.ones(2**20, np.int32)
-    blocks = [
-        gred.counters(x, method="shuffle_vector", block_size=256, multiprocessors=m)
-        .passes[0]
-        .blocks
-        for m in (1, 8, 132)
-    ]
-    assert blocks == [4, 32, 128]
-
-
-@pytest.mark.parametrize(
-    ("block", "resident"), [(32, 32), (128, 12), (256, 6), (512, 3), (1024, 1)]
-)
-def test_cooperative_grids_are_what_registers_have_room_for(block, resident):
     """A GPU's multiprocessor has 65,536 registers, a thread 40 of them, and 32 blocks at most."""
-    x = np.ones(2**20, np.int32)
-    got = gred.counters(x, method="cooperative", block_size=block, multiprocessors=2).passes[0]
-    assert got.blocks == 2 * resident
-    assert got.atomic_requests == got.blocks
+    for count, blocks in ((1, 4), (8, 32), (132, 128)):
+        got = first_pass("shuffle_vector", 2**20, 256, multiprocessors=count)
+        assert got.blocks == blocks
+    for block, resident in ((32, 32), (128, 12), (256, 6), (512, 3), (1024, 1)):
+        got = first_pass("cooperative", 2**20, block, multiprocessors=2)
+        assert got.blocks == got.atomic_requests == 2 * resident
 
 
 def test_lines_are_those_of_the_source():
@@ -367,16 +333,11 @@ def test_lines_are_those_of_the_source():
     assert loads == got.total.global_load_requests
 
 
-def test_counting_leaves_plain_runs_what_they_are():
+def test_counting_leaves_plain_runs_what_they_are_and_prints_as_a_table():
     x = np.arange(10_007, dtype=np.int32)
-    before = gred.sum(x, method="shuffle")
     for rung in ("shuffle", "cooperative", "unroll8"):
         gred.counters(x, method=rung)
-        assert gred.sum(x, method="shuffle") == before
-    assert gred.sum(x, method="cooperative") == x.sum()
-
-
-def test_counters_print_as_a_table():
+        assert gred.sum(x, method="shuffle") == gred.sum(x, method="cooperative") == x.sum()
     shown = repr(gred.counters(np.ones(2**12, np.float32), method="shared_modulo"))
     assert "sum of 4,096 float32, as float32, by shared_modulo, blocks of 256" in shown
     assert "128, 512, 100%" in shown

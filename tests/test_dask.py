@@ -16,7 +16,7 @@ from drawn import examples
 from exact_truths import any_floats, bits_of, dot, mixed, nearest, same, total
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import COMPLEX, REALS
+from reference import BFLOAT16, COMPLEX, REALS
 
 import gred
 
@@ -44,9 +44,6 @@ def bits(x):
 
 def computed(x, scheduler="synchronous"):
     return x.compute(scheduler=scheduler)
-
-
-# ---- values ----
 
 
 @typed
@@ -78,9 +75,15 @@ def test_every_chunking_makes_the_same_bits_along_axes(axis, keepdims):
         assert made == {bits(along(x, axis, keepdims, divided))}
 
 
-def test_no_axis_leaves_every_element_what_it_is():
+def test_elements_of_any_axis_order_and_kind_of_half_are_taken():
     x = numbers()[0]
     assert bits(computed(gred.dask.sum(da.from_array(x, chunks=5), axis=()))) == bits(x)
+    swapped = da.from_array(np.array([1.5, 2.5], ">f8"), chunks=1)
+    assert same(computed(gred.dask.sum(swapped)), np.float64(4.0))
+    assert same(computed(gred.dask.mean(swapped)), np.float64(2.0))
+    assert same(computed(gred.dask.dot(swapped, swapped)), np.float64(8.5))
+    half = da.from_array(np.array([1.5, 2.5], np.float16), chunks=1)
+    assert computed(gred.dask.dot(half, half.astype(BFLOAT16))) == 8.5
 
 
 def along(x, axis, keepdims, divided):
@@ -134,29 +137,30 @@ def test_integers_wrap_around_in_64_bits(dtype):
     x = random.integers(0, 2**63, (40, 30), np.uint64).astype(dtype)
     chunked = da.from_array(x, chunks=(7, 11))
     for axis in (None, 0, 1):
-        got = computed(gred.dask.sum(chunked, axis=axis))
-        expected = np.sum(x, axis=axis)
-        assert bits(got) == bits(expected)
+        got, expected = computed(gred.dask.sum(chunked, axis=axis)), np.sum(x, axis=axis)
+        assert (bits(got), type(got)) == (bits(expected), type(expected))
     whole = x.ravel()
     flat = da.from_array(whole, chunks=17)
-    got = computed(gred.dask.dot(flat, flat[::-1]))
-    assert bits(got) == bits(gred.dot(whole, whole[::-1]))
-    exact = sum(map(int, x.ravel().tolist()))
+    got, expected = computed(gred.dask.dot(flat, flat[::-1])), gred.dot(whole, whole[::-1])
+    assert (bits(got), type(got)) == (bits(expected), type(expected))
+    exact = sum(map(int, whole.tolist()))
     assert same(computed(gred.dask.mean(chunked)), nearest(Fraction(exact, x.size), FLOAT64))
 
 
-def test_chunks_of_unknown_and_of_no_length_are_added():
+def test_chunks_of_unknown_and_of_no_length_are_taken():
     x = da.from_array(mixed(500), chunks=100)
     some = x[x > 0]
     whole = computed(some)
     assert same(computed(gred.dask.sum(some)), total(whole, FLOAT64))
     assert same(computed(gred.dask.mean(some)), total(whole, FLOAT64, divisor=len(whole)))
-    none = da.zeros(0)
+    assert same(computed(gred.dask.dot(some, some)), dot(whole, whole))
+    with pytest.raises(ValueError, match="as many chunks"):
+        gred.dask.dot(some, x[:100])
+    none, empty = da.zeros(0), da.zeros((0, 3), chunks=2)
     assert same(computed(gred.dask.sum(none)), np.float64(0.0))
     assert math.isnan(computed(gred.dask.mean(none)))
-    empty = gred.dask.sum(da.zeros((0, 3), chunks=2), axis=0)
-    assert computed(empty).tolist() == [0.0] * 3
-    assert computed(gred.dask.sum(da.zeros((0, 3), chunks=2), axis=1)).shape == (0,)
+    assert computed(gred.dask.sum(empty, axis=0)).tolist() == [0.0] * 3
+    assert computed(gred.dask.sum(empty, axis=1)).shape == (0,)
 
 
 def test_results_are_lazy_and_go_on_as_any_others():
@@ -175,9 +179,6 @@ def test_threads_make_the_same_bits():
     for axis in (None, 1):
         lazy = gred.dask.sum(da.from_array(x, chunks=(2, 3, 4)), axis=axis)
         assert bits(computed(lazy, "threads")) == bits(computed(lazy))
-
-
-# ---- clusters ----
 
 
 @pytest.fixture
@@ -236,9 +237,6 @@ def sum_of(parts):
     return total
 
 
-# ---- what goes between workers ----
-
-
 def test_partials_leave_out_digits_that_nobody_has():
     made = partials.sums_of(np.ones((5, 100)), (1,))
     assert made.shape == (5, 1)
@@ -261,73 +259,31 @@ def test_partials_have_room_for_a_million_parts():
     assert bits_of(got) == bits_of([-sys.float_info.max / 2])
 
 
-# ---- what is refused ----
+FLOATS, WHOLE, SQUARE = da.ones(3), da.ones(3, dtype=int), da.ones((2, 2))
+REFUSED = [
+    ("dot", (FLOATS, [1, 2, 3]), {}, TypeError, "b must be an array of Dask's, not list"),
+    ("dot", (FLOATS, da.ones(4)), {}, ValueError, "vectors of one length; got shapes"),
+    ("dot", (SQUARE, SQUARE), {}, ValueError, "vectors of one length; got shapes"),
+    ("sum", (WHOLE * 1j,), {"dtype": float}, TypeError, "dtype must be a complex one here"),
+    ("sum", (WHOLE,), {"dtype": np.int8}, TypeError, "sums of int64 are int64"),
+    ("sum", (FLOATS,), {"axis": 3}, np.exceptions.AxisError, "out of bounds"),
+]
+for name, x in (("sum", FLOATS), ("mean", WHOLE)):
+    REFUSED += [(name, (np.ones(3),), {}, TypeError, "x must be an array of Dask's, not ndarray")]
+    REFUSED += [
+        (name, (x,), {"dtype": dtype}, TypeError, "dtype must be a float's here")
+        for dtype in (int, complex)
+    ]
+    for dtype in ("U3", "M8[s]", "O", np.longdouble):
+        elements = da.from_array(np.zeros(3, dtype), chunks=3)
+        REFUSED += [(name, (FLOATS,), {"dtype": dtype}, TypeError, None)]
+        REFUSED += [(name, (elements,), {}, TypeError, None)]
 
 
-def test_what_is_no_array_of_dasks_is_refused():
-    for call in (gred.dask.sum, gred.dask.mean):
-        with pytest.raises(TypeError, match="x must be an array of Dask's, not ndarray"):
-            call(np.ones(3))
-    lazy = da.ones(3, chunks=2)
-    with pytest.raises(TypeError, match="b must be an array of Dask's, not list"):
-        gred.dask.dot(lazy, [1, 2, 3])
-    for a, b in ((lazy, da.ones(4)), (da.ones((2, 2)), da.ones((2, 2)))):
-        with pytest.raises(ValueError, match="vectors of one length; got shapes"):
-            gred.dask.dot(a, b)
-
-
-def test_types_that_results_cannot_have_are_refused():
-    floats, integers = da.ones(3), da.ones(3, dtype=int)
-    for dtype in (int, complex):
-        with pytest.raises(TypeError, match="dtype must be a float's here"):
-            gred.dask.sum(floats, dtype=dtype)
-        with pytest.raises(TypeError, match="dtype must be a float's here"):
-            gred.dask.mean(integers, dtype=dtype)
-    with pytest.raises(TypeError, match="dtype must be a complex one here"):
-        gred.dask.sum(da.ones(3, dtype=complex), dtype=float)
-    with pytest.raises(TypeError, match="sums of int64 are int64"):
-        gred.dask.sum(integers, dtype=np.int8)
-    with pytest.raises(np.exceptions.AxisError, match="out of bounds"):
-        gred.dask.sum(floats, axis=3)
-
-
-def test_floats_of_any_byte_order_are_added():
-    x = da.from_array(np.array([1.5, 2.5], ">f8"), chunks=1)
-    for call, expected in ((gred.dask.sum, 4.0), (gred.dask.mean, 2.0)):
-        assert same(computed(call(x)), np.float64(expected))
-    assert same(computed(gred.dask.dot(x, x)), np.float64(8.5))
-
-
-def test_halves_of_two_kinds_are_multiplied():
-    a = da.from_array(np.array([1.5, 2.5], np.float16), chunks=1)
-    b = a.astype(pytest.importorskip("ml_dtypes").bfloat16)
-    assert computed(gred.dask.dot(a, b)) == 8.5
-
-
-def test_integers_of_a_whole_array_are_scalars():
-    x = da.arange(5, chunks=2)
-    for lazy, expected in ((gred.dask.sum(x), 10), (gred.dask.dot(x, x), 30)):
-        assert isinstance(computed(lazy), np.int64)
-        assert computed(lazy) == expected
-
-
-def test_vectors_of_unknown_length_are_multiplied():
-    x = da.from_array(mixed(500), chunks=100)
-    some = x[x > 0]
-    whole = computed(some)
-    assert same(computed(gred.dask.dot(some, some)), dot(whole, whole))
-    with pytest.raises(ValueError, match="as many chunks"):
-        gred.dask.dot(some, x[:100])
-
-
-@pytest.mark.parametrize("dtype", ["U3", "M8[s]", "O", np.longdouble], ids=str)
-def test_types_that_cannot_be_are_refused_before_computing(dtype):
-    x, elements = da.ones(3), da.from_array(np.zeros(3, dtype), chunks=3)
-    for call in (gred.dask.sum, gred.dask.mean):
-        with pytest.raises(TypeError):
-            call(x, dtype=dtype)
-        with pytest.raises(TypeError):
-            call(elements)
+@pytest.mark.parametrize(("name", "arguments", "options", "error", "words"), REFUSED)
+def test_what_cannot_be_is_refused_before_computing(name, arguments, options, error, words):
+    with pytest.raises(error, match=words):
+        getattr(gred.dask, name)(*arguments, **options)
 
 
 def test_parts_of_a_mean_do_not_touch_each_other():

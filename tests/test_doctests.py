@@ -1,16 +1,23 @@
-"""What the README and the docstrings show is what happens."""
+"""What the README, docstrings and docs/from-numpy.md show is what happens.
+
+Each row of that page's table is also called in every library that is here.
+"""
 
 import doctest
 import importlib
+import inspect
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gred
 
 pytestmark = pytest.mark.unsanitized
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs/from-numpy.md").read_text(encoding="utf-8")
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 # Modules that need libraries of their own; what gred.torch shows takes several processes.
 NEEDED = {"gred.dask": "dask.array", "gred.mpi": "mpi4py"}
@@ -19,16 +26,19 @@ MODULES = sorted(
     for path in Path(gred.__file__).parent.glob("*.py")
     if ">>> " in path.read_text(encoding="utf-8") and path.stem not in ("torch", "docstrings")
 )
+TEXTS = {"README.md": (ROOT / "README.md").read_text(encoding="utf-8"), "from-numpy.md": PAGE}
+TEXTS |= {
+    name: getattr(gred, name).__doc__ for name in ("sum", "prod", "min", "max", "mean", "dot")
+}
+LIBRARIES = {"np": (0, "numpy"), "cp": (1, "cupy"), "torch": (2, "torch")}
+A = np.array([[3.0, 1.0, -2.0, 0.0], [6.0, -5.0, 4.0, 1.0], [2.0, 2.0, 7.0, -1.0]])
 
 
-def run_examples(text, name):
-    examples = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
-    return doctest.DocTestRunner(optionflags=OPTIONS).run(examples)
-
-
-def test_the_readmes_examples_are_true():
-    results = run_examples(README.read_text(encoding="utf-8"), README.name)
-    assert results.attempted > 5
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_examples_of_pages_and_of_the_cores_docstrings_are_true(name):
+    examples = doctest.DocTestParser().get_doctest(TEXTS[name], {}, name, name, 0)
+    results = doctest.DocTestRunner(optionflags=OPTIONS).run(examples)
+    assert results.attempted > (3 if name.endswith(".md") else 0)
     assert results.failed == 0
 
 
@@ -40,8 +50,59 @@ def test_the_examples_of_python_docstrings_are_true(name):
     assert results.failed == 0
 
 
-@pytest.mark.parametrize("name", ["sum", "prod", "min", "max", "mean", "dot"])
-def test_the_examples_of_the_cores_docstrings_are_true(name):
-    results = run_examples(getattr(gred, name).__doc__, name)
-    assert results.attempted > 0
-    assert results.failed == 0
+# ---- docs/from-numpy.md ----
+
+
+def rows():
+    """List the calls of each row: NumPy's, CuPy's, PyTorch's and gred's."""
+    lines = [line for line in PAGE.splitlines() if re.search(r"`gred\.\w+\(", line[1:])]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [[cell.strip("`") for cell in row[:4]] for row in cells if len(row) == 5]
+
+
+def places(library, module):
+    """Make what the calls are about, as the library has it."""
+    values = {"bounds": np.array([0, 1, 3, 4]), "k": np.array([0, 1, 3]), "o": np.zeros(4)}
+    values |= {"a": A, "m": A > 0, "x": A[1]}
+    makes = {
+        "np": lambda value: value,
+        "cp": lambda value: module.asarray(value),
+        "torch": lambda value: module.from_numpy(value.copy()).cuda(),
+    }
+    return {name: makes[library](value) for name, value in values.items()}
+
+
+def host(value):
+    """Bring results to the host, whosever they are."""
+    if isinstance(value, tuple):
+        return [host(one) for one in value]
+    value = value.cpu() if hasattr(value, "cpu") else value
+    return value.get() if hasattr(value, "get") else np.asarray(value)
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row[3])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_each_call_is_what_it_stands_for(library, row):
+    place, name = LIBRARIES[library]
+    written, own = row[place], row[3]
+    if not written:
+        pytest.skip("the library has no such call")
+    module = pytest.importorskip(name)
+    if library == "torch" and not module.cuda.is_available():
+        pytest.skip("this PyTorch has no GPU")
+    names = {library: module, "gred": gred, "np": np}
+    expected = host(eval(written, names, places(library, module)))
+    got = host(eval(own, names, places(library, module)))
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+def test_the_table_has_every_reduction_and_nothing_that_is_not_there():
+    shown = set(re.findall(r"gred\.(\w+)\(", PAGE))
+    assert shown >= {one.name for one in gred.reductions()} - {"describe"}
+    assert all(hasattr(gred, name) for name in shown)
+    assert len(rows()) > 25
+    for numpys, _, _, own in rows():
+        assert re.match(r"\(?np\.", numpys)
+        assert inspect.isroutine(getattr(gred, re.match(r"gred\.(\w+)\(", own).group(1)))
+    assert "`gred.DeviceArray`" in PAGE
+    assert importlib.import_module("gred.device_array").DeviceArray is gred.DeviceArray

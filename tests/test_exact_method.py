@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from drawn import examples
-from exact_truths import any_floats, exact_sum, mixed, of_exponents, same, total, truth
-from exactly import exact, stored
+from exact_truths import any_floats, exact_sum, mixed, nearest, of_exponents, same, total, truth
+from exactly import exact, root, steps, stored
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import BFLOAT16, COMPLEX, REALS
@@ -24,8 +24,10 @@ import gred
 NAMES = ("sum", "mean", "nansum", "nanmean")
 WIDE = np.dtype(np.float64)
 NARROW = np.dtype(np.float32)
+ENDS = (math.inf, -math.inf)
 STRETCH = 1_000_000  # elements: more than all warps take before they choose windows anew
 typed = pytest.mark.parametrize("dtype", REALS, ids=str)
+narrow = pytest.mark.parametrize("dtype", [dtype for dtype in REALS if dtype != WIDE], ids=str)
 both_signs = pytest.mark.parametrize("sign", [1, -1])
 pytestmark = pytest.mark.usefixtures("shuffled")
 
@@ -40,9 +42,6 @@ def is_exact(device, x, **options):
     options = {} if device == "host" else options  # the host has no blocks
     got = exact("sum", a, dtype=np.float64, **lies, **options)
     return got == math.fsum(x.astype(np.float64).tolist())
-
-
-# ---- values ----
 
 
 @typed
@@ -83,16 +82,8 @@ def test_blocks_of_any_size_make_the_same_bits(device, block_size):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_windows_are_chosen_anew_where_numbers_have_changed(device, dtype):
     """Stretches that are greater, or less, than those before them, or both at once."""
-    steps = {
-        "up": np.linspace(-90, 90, 3 * STRETCH),
-        "down": np.linspace(90, -90, 3 * STRETCH),
-        "a peak": np.where(np.arange(3 * STRETCH) % 50_021 == 50_020, 100, 0),
-        "a hole": np.where(np.arange(3 * STRETCH) % 50_021 == 50_020, -100, 0),
-        "levels": np.repeat([0, 60, -60, 0, 100, -100], STRETCH // 2),
-    }
-    for name in chosen(steps, dtype):
-        x = of_exponents(steps[name].astype(int), dtype)
-        assert is_exact(device, x, block_size=32), name
+    for name, exponents in chosen(steps(3 * STRETCH, 90, 100).items(), dtype):
+        assert is_exact(device, of_exponents(exponents, dtype), block_size=32), name
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -116,12 +107,13 @@ def test_windows_that_are_full_to_their_limit_are_exact(device, dtype):
     assert is_exact(device, x, block_size=32)
 
 
-def test_lower_windows_that_are_full_to_their_limit_are_exact(device):
+@both_signs
+def test_lower_windows_that_are_full_to_their_limit_are_exact(device, sign):
     """The first window leaves as much of every number as it can, wherever it lies."""
     for bit in (26, 27, 28):
-        for sign in (1, -1):
-            x = np.full(2 * STRETCH, sign * (1 + 2.0**-bit - 2.0**-52))
-            assert is_exact(device, x, block_size=32)
+        x = np.full(2 * STRETCH, sign * (1 + 2.0**-bit - 2.0**-52))
+        got = exact("sum", there(x, device), **({} if device == "host" else {"block_size": 32}))
+        assert got == nearest(x.size * Fraction(x[0]), WIDE), bit
 
 
 def test_a_number_that_leads_out_of_a_window_and_back_is_seen(device):
@@ -134,20 +126,17 @@ def test_a_number_that_leads_out_of_a_window_and_back_is_seen(device):
         assert is_exact(device, x), exponent
 
 
-@pytest.mark.parametrize("dtype", [dtype for dtype in REALS if dtype != WIDE], ids=str)
+@narrow
 def test_no_bit_is_lost_of_narrow_numbers_that_reach_below_a_window(device, dtype):
     """All bits of a few are 1, and among numbers that cancel they begin ever farther below."""
-    ones = float(np.nextafter(dtype.type(2), dtype.type(0)))
-    for exponent in range(-40, -12):
-        for others in ([1.0, -1.0], [0.0, 0.0]):
-            x = np.tile(others, 8000)
-            x[np.arange(50) * 301 + 200] = 0
-            x[np.arange(50) * 301 + 201] = 0
-            x[np.arange(50) * 301 + 200] = ones * 2.0**exponent
-            assert is_exact(device, x.astype(dtype), block_size=32), exponent
+    ones, places = float(np.nextafter(dtype.type(2), dtype.type(0))), np.arange(50) * 301 + 200
+    for exponent, others in itertools.product(range(-40, -12), ([1.0, -1.0], [0.0, 0.0])):
+        x = np.tile(others, 8000)
+        x[places], x[places + 1] = ones * 2.0**exponent, 0
+        assert is_exact(device, x.astype(dtype), block_size=32), exponent
 
 
-@pytest.mark.parametrize("dtype", [dtype for dtype in REALS if dtype != WIDE], ids=str)
+@narrow
 @both_signs
 def test_narrow_numbers_that_grow_up_to_a_windows_end_are_exact(device, dtype, sign):
     """From some device on they are as great as a window takes, or somewhat greater, all alike."""
@@ -180,13 +169,9 @@ def test_few_elements_are_as_exact_as_many(device):
                 got = exact(name, there(x, device), **blocks)
                 assert same(got.real, truth(name, x.real)), (name, n)
             x[n // 2] = 3
-            for layout in (slice(None), slice(1, None)):
-                got = exact("sum", there(x, device)[layout] if n > 1 else there(x, device))
-                assert same(got.real, truth("sum", (x[layout] if n > 1 else x).real)), n
-        zeros = there(np.full(64, -0.0, dtype), device)
-        assert math.copysign(1, exact("sum", zeros).real) == math.copysign(
-            1, np.sum(np.full(64, -0.0, dtype)).real
-        )
+            for part in (slice(None), slice(n > 1, None)):
+                got = exact("sum", there(x, device)[part] if n > 1 else there(x, device))
+                assert same(got.real, truth("sum", x[part].real)), n
 
 
 def test_ties_are_decided_by_far_bits(device):
@@ -216,20 +201,17 @@ def test_subnormal_numbers_are_added(device):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_not_finite_is_seen_anywhere(device, name):
-    for dtype in (np.float64, np.float32, np.float16, np.complex64):
-        for value in (math.nan, math.inf, -math.inf):
-            for spot in chosen((0, 1, 4095, 40_000), name, dtype, value):
-                x = np.ones(40_001, dtype)
-                x[spot] = value
-                got, kept = exact(name, there(x, device)), x[~np.isnan(x)] if "nan" in name else x
-                with np.errstate(invalid="ignore"):
-                    expected = kept.astype(np.complex128).sum() / (
-                        len(kept) if "mean" in name else 1
-                    )
-                assert np.array_equal(got.real, expected.real, equal_nan=True)
-                x[-1 - spot] = -value
-                if "nan" not in name:
-                    assert math.isnan(exact(name, there(x, device)).real)
+    types, values = (np.float64, np.float32, np.float16, np.complex64), (math.nan, *ENDS)
+    for dtype, value in itertools.product(types, values):
+        for spot in chosen((0, 1, 4095, 40_000), name, dtype, value):
+            x = np.ones(40_001, dtype)
+            x[spot] = value
+            got, kept = exact(name, there(x, device)), x[~np.isnan(x)] if "nan" in name else x
+            with np.errstate(invalid="ignore"):
+                right = kept.astype(complex).sum() / (len(kept) if "mean" in name else 1)
+            assert np.array_equal(got.real, right.real, equal_nan=True)
+            x[-1 - spot] = -value
+            assert "nan" in name or math.isnan(exact(name, there(x, device)).real)
 
 
 def test_many_nans_are_left_out(device):
@@ -244,20 +226,16 @@ def test_many_nans_are_left_out(device):
 
 @pytest.mark.parametrize("dtype", COMPLEX, ids=str)
 def test_parts_of_complex_numbers_are_added_apart(device, dtype):
-    for spread, n in (
-        (0, 60_002),
-        (30, 60_002),
-        (100, 60_002),
-        (17, 4000),
-        (17, 2049),
-        (17, 2048),
-        (17, 5),
-        (17, 1),
-    ):
-        exponents = np.random.default_rng(3).integers(-spread, spread + 1, 2 * n)
-        x = of_exponents(exponents, np.float32).astype(f"f{dtype.itemsize // 2}").view(dtype)
-        x = (x.real + 1j * 2.0**-20 * x.imag).astype(dtype)
-        for name in ("sum", "mean"):
+    part, cases = np.dtype(f"f{dtype.itemsize // 2}"), [(spread, 60_002) for spread in (0, 30, 100)]
+    for spread, n in [*cases, *((17, n) for n in (4000, 2049, 2048, 5, 1)), (None, 4000)]:
+        if spread is None:  # any bits
+            x = np.array(mixed(9000)[: 2 * n]).view(part)[: 2 * n]
+            x = np.where(np.abs(x) < 2.0**100, x, part.type(3)).view(dtype)
+        else:
+            exponents = np.random.default_rng(3).integers(-spread, spread + 1, 2 * n)
+            x = of_exponents(exponents, np.float32).astype(part).view(dtype)
+            x = (x.real + 1j * 2.0**-20 * x.imag).astype(dtype)
+        for name in NAMES:
             for got in (exact(name, there(x, device)), stored(name, x, device)):
                 assert got.dtype == dtype
                 assert same(got.real, truth(name, x.real))
@@ -265,18 +243,6 @@ def test_parts_of_complex_numbers_are_added_apart(device, dtype):
     x = np.array([1 + 2j, math.nan + 8j, 16 + 1j * math.nan, 3 + 5j] * 3000, dtype)
     assert exact("nanmean", there(x, device)) == 2 + 3.5j
     assert exact("nansum", there(x, device)) == 3000 * (4 + 7j)
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
-def test_complex_numbers_have_two_exact_sums(device, name, dtype):
-    part = np.dtype(f"f{dtype.itemsize // 2}")
-    x = mixed(9000)[:8000].astype(part) if part == np.float64 else mixed(9000)[:8000].view("f4")
-    x = np.where(np.abs(x) < 2.0**100, x, part.type(3)).astype(part)
-    got = exact(name, there(x.view(dtype), device))
-    assert got.dtype == dtype
-    assert same(got.real, truth(name, x[::2]))
-    assert same(got.imag, truth(name, x[1::2]))
 
 
 def test_integers_are_added_exactly(device):
@@ -289,9 +255,6 @@ def test_integers_are_added_exactly(device):
             got = exact("mean", there(x, device), dtype=result)
             assert same(got, total([expected], result, divisor=len(x)))
             assert same(exact("sum", there(x, device), dtype=result), total([expected], result))
-
-
-# ---- arguments ----
 
 
 @typed
@@ -326,7 +289,7 @@ def test_where_chooses_what_is_added(device, name):
 
 
 def test_pieces_make_the_same_bits(device):
-    x = of_exponents(np.random.default_rng(1).integers(-80, 80, 60_000), NARROW)
+    x = of_exponents(np.random.default_rng(1).integers(-80, 80, 20_000), NARROW)
     strided = there(x, device, lambda x: x[::2])
     with gred.workspace_limit(1):
         assert is_exact(device, x)
@@ -370,23 +333,23 @@ def test_zeros_have_numpys_signs(device):
 
 
 @pytest.mark.parametrize("result", [np.float16, np.float32, np.float64, np.complex64, np.int32])
-@pytest.mark.parametrize("values", [[1.0, 2.0**-24, 2.0**-60], [1.0, 2.0**-30, 1000.0]], ids=str)
-def test_results_stay_on_the_device(device, values, result):
-    """A float32 is rounded to once; by way of float64 the first would be a tie."""
+@pytest.mark.parametrize(
+    "values", [[1.0, 2.0**-24, 2.0**-60], [1.0, 2.0**-30, 1000.0], [1.75, 2.75, 1.5]], ids=str
+)
+def test_results_are_rounded_once_to_an_element_of_the_device(device, values, result):
+    """By way of float64 the first would be a tie for a float32; integers are cut off at last."""
     parts = np.dtype(np.float32) if result == np.complex64 else np.dtype(result)
-    expected = total(values, WIDE if parts.kind == "i" else parts)
-    for name in ("sum", "nansum"):
+    x, wide = np.array(values), WIDE if parts.kind == "i" else parts
+    right = {"sum": total(values, wide), "mean": total(values, wide, divisor=3)}
+    right["nansum"] = right["sum"]
+    right |= {"norm": root(x, wide)} if result != np.complex64 else {}
+    for name, expected in right.items():
         out = element_there(result, device)
-        exact(name, there(np.array(values), device), out=out)
+        exact(name, there(x, device), out=out)
         assert fetched(out, device) == expected.astype(result)
-
-
-def test_results_of_zeros_and_of_nothing_stay_on_the_device(device):
-    out = element_there(WIDE, device)
-    gred.sum(there(np.full(5, -0.0), device), method="exact", initial=None, out=out)
-    assert same(fetched(out, device), WIDE.type(-0.0))
-    exact("mean", there(np.zeros(0), device), out=out)
-    assert math.isnan(fetched(out, device))
+    if result == np.complex64:
+        exact("sum", there(x * (1 + 1j), device), out=out)
+        assert fetched(out, device) == result(right["sum"] * (1 + 1j))
 
 
 def test_accumulators_take_arrays_of_devices(device):
@@ -398,10 +361,12 @@ def test_accumulators_take_arrays_of_devices(device):
         assert sum_of_x == gred.ExactSum(x)
 
 
-def test_it_is_told_and_measured(device):
+@pytest.mark.parametrize("op", ["sum", "norm"])
+def test_it_is_told_and_measured(device, op):
     x = there(np.ones(3000), device)
-    assert gred.explain(x, method="exact").method == "exact"
-    assert gred.kernel_time(x, method="exact", samples=2).method == "exact"
+    assert gred.explain(x, op, method="exact").method == "exact"
+    timed = gred.kernel_time(x, op, method="exact", samples=2, cold=False)
+    assert timed.method == "exact"
 
 
 @pytest.mark.parametrize(
@@ -413,22 +378,12 @@ def test_the_mean_of_nothing_is_nan_with_a_warning(device, name, x, options):
         assert math.isnan(getattr(gred, name)(x, method="exact", device=device, **options))
 
 
-@pytest.mark.parametrize(
-    "x",
-    [
-        [math.inf + 1j, 1],
-        [1 + 1j * math.inf, 2],
-        [math.nan + 1j, 2j],
-        [math.inf + 1j * math.nan, 1],
-        [complex(1, -math.inf), 3 + 4j],
-    ],
-)
-def test_what_is_not_finite_spoils_its_own_part_of_a_mean(device, x):
-    for dtype in COMPLEX:
-        x = np.array(x, dtype)
-        out = element_there(dtype, device)
-        exact("mean", there(x, device), out=out)
-        for got in (exact("mean", there(x, device)), fetched(out, device)):
+def test_what_is_not_finite_spoils_its_own_part_of_a_mean(device):
+    inf, nan = math.inf, math.nan
+    ends = [complex(inf, 1), complex(1, inf), complex(nan, 1), complex(inf, nan), complex(1, -inf)]
+    for dtype, end, other in itertools.product(COMPLEX, ends, (1, 2j, 3 + 4j)):
+        x = np.array([end, other], dtype)
+        for got in (exact("mean", there(x, device)), stored("mean", x, device)):
             assert same(got.real, np.mean(x.real))
             assert same(got.imag, np.mean(x.imag))
 

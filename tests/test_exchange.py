@@ -39,17 +39,6 @@ def nobody_was_asked_in_vain_and_the_next_call_is_right():
     yield from exchanges.observed()
 
 
-def falls_back(offered, **changes):
-    """Tell whether an array is taken by Python's protocol for what a type offers beside it."""
-    producer = lender(offered)(capsule_of(X, **changes))
-    got = gred.sum(producer)
-    assert got == X.sum()
-    return bool(producer.calls)
-
-
-# ---- what is right ----
-
-
 def test_masks_and_outputs_are_taken_without_asking_python():
     mask = ONLY_EXCHANGING(capsule_of(X > 5))
     memory = np.zeros(1)
@@ -63,7 +52,8 @@ def test_masks_and_outputs_are_taken_without_asking_python():
 
 
 def test_a_producer_that_only_gives_gets_each_tensor_back_once():
-    producer = lender(offer(exchange(**{SHOW: None})), Untold)(capsule_of(X))
+    kind = lender(offer(exchange(**{SHOW: None})), Untold)
+    producer = kind(capsule_of(X))
     for k in range(1, 5):
         assert gred.sum(producer) == X.sum()
         assert producer.capsule.deletions == k
@@ -71,12 +61,7 @@ def test_a_producer_that_only_gives_gets_each_tensor_back_once():
         gred.sum(producer, method="none")
     assert producer.functions == ["give"] * 5
     assert producer.capsule.deletions == 5
-
-
-def test_a_tensor_that_is_given_need_have_no_deleter():
-    offered = offer(exchange(**{SHOW: None}))
-    producer = lender(offered, Untold)(capsule_of(X, with_deleter=False))
-    assert gred.sum(producer) == X.sum()
+    assert gred.sum(kind(capsule_of(X, with_deleter=False))) == X.sum()
 
 
 def test_references_and_memory_stay_flat():
@@ -97,9 +82,6 @@ def test_references_and_memory_stay_flat():
     kinds = [type(producer) for producer in producers]
     offers = [getattr(kind, ATTRIBUTE) for kind in kinds]
     stays_level(use, [out, *producers, *kinds, *offers], rounds=300, slack=0)
-
-
-# ---- the type ----
 
 
 def test_a_class_with_a_protocol_of_its_own_means_that_one():
@@ -134,14 +116,49 @@ def test_only_the_type_is_asked():
     assert not producer.functions
 
 
-@pytest.mark.parametrize(
-    "offered",
-    [None, 3, "x", property(lambda self: offer()), offer(name=b"dlpack_exchange"), offer(name=b"")],
-    ids=shown,
-)
-def test_what_is_no_offer_leaves_it_to_python(offered):
-    assert falls_back(offered)
-    assert not falls_back(offer())
+def endless(*versions):
+    """Chain tables of versions, and the last one to the first."""
+    tables = [exchange(version) for version in versions]
+    for table, older in zip(tables, [*tables[1:], tables[0]], strict=True):
+        table.prev_api, table.kept = exchanges.ctypes.addressof(older), older
+    return offer(tables[0])
+
+
+BROKEN = {"fails": fail, "does nothing": do_nothing, "sets an error": SET_ERROR, "raises": RAISE}
+OLDEST, OLDER = exchange((0, 8)), exchange((1, 3), exchange((0, 8)))
+LEFT_TO_PYTHON = {
+    "a property": property(lambda self: offer()),
+    "an old one behind a new one": offer(exchange((2, 1), OLDEST)),
+    "a chain without an end": endless((3, 0), (2, 0)),
+    "a chain of one without an end": endless((3, 0)),
+    "no giving": offer(exchange(**{GIVE: None})),
+    "no stream": offer(exchange(**{STREAM: None})),
+}
+TAKEN = {
+    "an offer": offer(),
+    "no showing": offer(exchange(**{SHOW: None})),
+    "one behind others": offer(exchange((2, 1), exchange((2, 0), OLDER))),
+    "one before an old one": offer(OLDER),
+}
+LEFT_TO_PYTHON |= {f"no offer: {shown(value)}": value for value in (None, 3, "x")}
+for name in (b"dlpack_exchange", b""):
+    LEFT_TO_PYTHON[f"a capsule named {name!r}"] = offer(name=name)
+for version in ((0, 0), (0, 8), (2, 0), (99, 3), (2**32 - 1, 3)):
+    LEFT_TO_PYTHON[f"version {version}"] = offer(exchange(version))
+for version in ((1, 0), (1, 2), (1, 3), (1, 99), (1, 2**32 - 1)):
+    TAKEN[f"version {version}"] = offer(exchange(version))
+for how, broken in BROKEN.items():
+    LEFT_TO_PYTHON[f"showing {how}"] = offer(exchange(**{SHOW: broken}))
+    LEFT_TO_PYTHON[f"giving {how}"] = offer(exchange(**{GIVE: broken, SHOW: None}))
+OFFERS = [(offered, True) for offered in LEFT_TO_PYTHON.values()]
+OFFERS += [(offered, False) for offered in TAKEN.values()]
+
+
+@pytest.mark.parametrize(("offered", "is_left"), OFFERS, ids=[*LEFT_TO_PYTHON, *TAKEN])
+def test_what_is_not_understood_leaves_it_to_python(offered, is_left):
+    producer = lender(offered)(capsule_of(X))
+    assert gred.sum(producer) == X.sum()
+    assert bool(producer.calls) == is_left
 
 
 def test_an_offer_may_change_between_calls():
@@ -170,34 +187,6 @@ def test_types_that_come_where_others_went_are_not_taken_for_them():
         gc.collect()
 
 
-# ---- versions ----
-
-
-def test_versions_are_heeded():
-    for version in ((1, 0), (1, 2), (1, 3), (1, 99), (1, 2**32 - 1)):
-        assert not falls_back(offer(exchange(version)))
-    for version in ((0, 0), (0, 8), (2, 0), (99, 3), (2**32 - 1, 3)):
-        assert falls_back(offer(exchange(version)))
-
-
-def test_an_older_version_is_found_behind_newer_ones():
-    oldest = exchange((0, 8))
-    older = exchange((1, 3), oldest)
-    newer = exchange((2, 1), exchange((2, 0), older))
-    assert not falls_back(offer(newer))
-    assert not falls_back(offer(older))
-    assert falls_back(offer(oldest))
-    assert falls_back(offer(exchange((2, 1), oldest)))
-
-
-def test_a_chain_of_versions_without_an_end_is_left():
-    first, second = exchange((3, 0)), exchange((2, 0))
-    first.prev_api, second.prev_api = map(exchanges.ctypes.addressof, (second, first))
-    assert falls_back(offer(first))
-    first.prev_api = exchanges.ctypes.addressof(first)
-    assert falls_back(offer(first))
-
-
 class WithArray(Lender):
     """What NumPy knows how to read, and DLPack does not."""
 
@@ -214,29 +203,6 @@ def test_a_given_tensor_of_another_version_is_released(version):
     producer = lender(offered, WithArray)(capsule_of(X, version=version))
     assert gred.sum(producer) == 2 * X.sum()
     assert producer.capsule.deletions == 1
-
-
-# ---- functions ----
-
-BROKEN = {
-    "fails": fail,
-    "does nothing": do_nothing,
-    "sets an error": SET_ERROR,
-    "raises": RAISE,
-}
-
-
-@pytest.mark.parametrize("name", [GIVE, STREAM])
-def test_a_missing_function_leaves_it_to_python(name):
-    assert falls_back(offer(exchange(**{name: None})))
-    assert not falls_back(offer(exchange(**{SHOW: None})))
-
-
-@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN.keys())
-@pytest.mark.parametrize("only_given", [False, True])
-def test_a_function_that_fails_leaves_it_to_python(broken, only_given):
-    functions = {GIVE: broken, SHOW: None} if only_given else {SHOW: broken}
-    assert falls_back(offer(exchange(**functions)))
 
 
 class Raising(Lender):
@@ -265,9 +231,6 @@ def test_what_is_no_exception_is_heard(error, function):
     assert not producer.calls
 
 
-# ---- tensors ----
-
-
 @pytest.mark.parametrize("only_given", [False, True])
 @pytest.mark.parametrize("changes", [changes for changes, _ in WRONG.values()], ids=WRONG.keys())
 def test_a_wrong_tensor_is_not_read(changes, only_given):
@@ -287,9 +250,6 @@ def test_a_wrong_tensor_is_not_read(changes, only_given):
             assert gred.sum(producer) == 2 * X.sum()
         assert producer.functions == ["give" if only_given else "show"]
         assert producer.capsule.deletions == only_given
-
-
-# ---- devices ----
 
 
 def on_simulated(array, device_type, number=0, base=Untold, **functions):

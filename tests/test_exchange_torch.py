@@ -32,15 +32,17 @@ class Lazy(Lender):
     def is_conj(self):
         return self.conjugated
 
-    def resolve(self, array):
-        self.resolved = type(self)(capsule_of(array))  # has to outlive what it hands over
+    def resolve(self, is_lazy, seen):
+        if not is_lazy:
+            return self
+        self.resolved = type(self)(capsule_of(seen(self.capsule.array)))  # outlives what it gives
         return self.resolved
 
     def resolve_conj(self):
-        return self.resolve(self.capsule.array.conj()) if self.conjugated else self
+        return self.resolve(self.conjugated, np.conj)
 
     def resolve_neg(self):
-        return self.resolve(-self.capsule.array) if self.negated else self
+        return self.resolve(self.negated, np.negative)
 
 
 @pytest.fixture
@@ -55,14 +57,12 @@ def stand_in(monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.complex64])
 @pytest.mark.parametrize("state", ["plain", "negated", "conjugated"])
 def test_what_memory_does_not_tell_is_asked(stand_in, state, dtype):
-    x = X.astype(dtype) * (1 + 2j if dtype == np.complex64 else 1)
-    x = x.astype(dtype)
+    x = (X.astype(dtype) * dtype(1 + 2j if dtype == np.complex64 else 1)).astype(dtype)
     tensor, out = stand_in(capsule_of(x)), stand_in(capsule_of(np.zeros(1, dtype)))
-    setattr(tensor, state, True)
-    setattr(out, state, True)
+    for lazy in (tensor, out):
+        setattr(lazy, state, True)
     references = sys.getrefcount(tensor)
-    seen = {"plain": x, "negated": -x, "conjugated": x.conj()}[state]
-    assert gred.sum(tensor) == seen.sum()
+    assert gred.sum(tensor) == {"plain": x, "negated": -x, "conjugated": x.conj()}[state].sum()
     assert sys.getrefcount(tensor) == references
     if state == "plain" or (state == "conjugated" and dtype != np.complex64):
         assert gred.sum(X, out=out) is out
@@ -146,14 +146,9 @@ def test_pytorchs_gpu_tensors_come_after_the_work_of_their_stream(torch):
 def test_pytorchs_lazy_tensors_are_right_and_no_out():
     torch = pytest.importorskip("torch")
     z = torch.tensor([1 + 2j, 3 - 5j])
-    for tensor in (
-        z.conj(),
-        z.conj().imag,
-        z.conj().imag[0],
-        torch.as_strided(z.conj().imag, (2,), (1,)),
-        torch._neg_view(torch.arange(4)),
-        torch._neg_view(z.conj()),
-    ):
+    imaginary = z.conj().imag
+    some = [z.conj(), imaginary, imaginary[0], torch.as_strided(imaginary, (2,), (1,))]
+    for tensor in (*some, torch._neg_view(torch.arange(4)), torch._neg_view(z.conj())):
         assert gred.sum(tensor) == tensor.sum().item()
         with pytest.raises(ValueError, match="out is conjugated or negated"):
             gred.sum(X, out=tensor[..., :1] if tensor.ndim else tensor)
@@ -164,12 +159,8 @@ def test_pytorchs_tensors_that_are_no_plain_memory_are_refused():
     torch = pytest.importorskip("torch")
     with pytest.raises(RuntimeError, match="grad"):
         gred.sum(torch.ones(3, requires_grad=True))
-    for tensor in (
-        torch.eye(3).to_sparse(),
-        torch.ones(3, device="meta"),
-        torch.ones(3).to(torch.float8_e4m3fn),
-        torch._efficientzerotensor(3),
-    ):
+    some = [torch.eye(3).to_sparse(), torch.ones(3, device="meta"), torch._efficientzerotensor(3)]
+    for tensor in (*some, torch.ones(3).to(torch.float8_e4m3fn)):
         with pytest.raises((TypeError, ValueError, RuntimeError)):
             gred.sum(tensor)
 

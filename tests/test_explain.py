@@ -1,12 +1,12 @@
 """What gred.explain says of a call is what the call does, said without anything being run."""
 
-import subprocess
-import sys
+import itertools
 
 import forcing
 import numpy as np
 import pytest
 from inputs import methods_on
+from processes import printed
 
 import gred
 from gred import _core
@@ -37,54 +37,55 @@ def test_what_is_explained_is_what_a_measurement_finds(method, block):
 @pytest.mark.parametrize("method", RUNGS)
 def test_a_call_needs_no_more_than_the_explained_workspace(method):
     """With that as its limit an array is not cut, and with a byte less it is."""
-    whole = gred.explain(X, method=method, device="simulated")
+    options = {"method": method, "device": "simulated"}
+    whole = gred.explain(X, **options)
     with gred.workspace_limit(whole.workspace_nbytes):
-        assert gred.explain(X, method=method, device="simulated").pieces == 1
+        assert gred.explain(X, **options).pieces == 1
     with gred.workspace_limit(whole.workspace_nbytes - 1):
-        assert gred.explain(X, method=method, device="simulated").pieces > 1
-        assert gred.sum(X, method=method, device="simulated", dtype=np.float64) == X.sum(
-            dtype=float
-        )
+        assert gred.explain(X, **options).pieces > 1
+        assert gred.sum(X, dtype=np.float64, **options) == X.sum(dtype=float)
 
 
 def test_where_a_call_runs_has_a_reason():
-    there = SimulatedArray(X)
     out = SimulatedArray(np.zeros(1, np.float32))
-    for plan, device, why in (
-        (gred.explain(X), "host", "nothing else"),
-        (gred.explain(X, method="recursive"), "host", "the method"),
-        (gred.explain(X, device="host"), "host", "device="),
-        (gred.explain(X, device="simulated"), "simulated", "device="),
-        (gred.explain(there), "simulated", "the array lies there"),
-        (gred.explain(X, out=out), "simulated", "out lies there"),
+    for x, options, device, why in (
+        (X, {}, "host", "nothing else"),
+        (X, {"method": "recursive"}, "host", "the method"),
+        (X, {"device": "host"}, "host", "device="),
+        (X, {"device": "simulated"}, "simulated", "device="),
+        (SimulatedArray(X), {}, "simulated", "the array lies there"),
+        (X, {"out": out}, "simulated", "out lies there"),
     ):
+        plan = gred.explain(x, **options)
         assert plan.device == device
         assert why in plan.why
 
 
-def test_the_form_of_an_array_is_told():
-    grid = SimulatedArray(X[:100_000].reshape(100, 1000))
-    mask = np.arange(1000) % 3 > 0
-    for x, options, word in (
-        (grid, {}, "one after the other"),
-        (grid[:, ::2], {}, "rows"),
-        (grid[:, ::2], {"method": "unroll8"}, "one by one"),
-        (grid, {"where": mask, "method": "shuffle"}, "one by one"),
-        (grid, {"dtype": np.int8}, "one by one"),
-    ):
-        plan = gred.explain(x, "sum", **options)
-        assert word in plan.array
-    assert gred.explain(X, device="simulated").array.startswith("uploaded")
-    assert not gred.explain(grid).array.startswith("uploaded")
+GRID = SimulatedArray(X[:100_000].reshape(100, 1000))
+FORMS = [
+    (GRID, {}, "one after the other"),
+    (GRID[:, ::2], {}, "rows"),
+    (GRID[:, ::2], {"method": "unroll8"}, "one by one"),
+    (GRID, {"where": np.arange(1000) % 3 > 0, "method": "shuffle"}, "one by one"),
+    (GRID, {"dtype": np.int8}, "one by one"),
+    (X, {"device": "simulated"}, "uploaded"),
+    (X, {}, "as it lies, in chunks of 4,096"),
+    (X[::2], {}, "gathered"),
+    (X, {"dtype": np.int8}, "converted"),
+    (X, {"method": "recursive"}, "copied"),
+    (MATRIX, {"axis": 0}, "side by side, as they lie"),
+    (MATRIX, {"axis": 1}, "one after the other, as it lies"),
+    (MATRIX, {"axis": 1, "method": "exact"}, "one after the other, as it"),
+    (MATRIX, {"axis": 0, "method": "exact"}, "side by side, gathered"),
+    (MATRIX.T[:, ::2], {"axis": 1}, "side by side"),
+]
 
 
-def test_the_hosts_loops_are_told():
-    assert "as it lies, in chunks of 4,096" in gred.explain(X).array
-    assert "gathered" in gred.explain(X[::2]).array
-    assert "converted" in gred.explain(X, dtype=np.int8).array
-    plan = gred.explain(X, method="recursive")
-    assert "copied" in plan.array
-    assert plan.workspace_nbytes == X.nbytes
+@pytest.mark.parametrize(("x", "options", "word"), FORMS, ids=range(len(FORMS)))
+def test_the_form_of_an_array_and_the_hosts_loops_are_told(x, options, word):
+    told = gred.explain(x, "sum", **options).array
+    assert word in told
+    assert told.startswith("uploaded") == (options.get("device") == "simulated")
 
 
 @pytest.mark.parametrize("reduction", [name for name, *_ in _core.reductions()])
@@ -99,15 +100,27 @@ def test_every_reduction_is_explained(reduction):
                 assert plan._repr_html_()
 
 
+REFUSED = [
+    (X, "sum", {"method": "unroll9"}, ValueError, "'unroll9'"),
+    (X[:0], "max", {}, ValueError, "no value|empty"),
+    (np.array([None]), "sum", {}, TypeError, "object"),
+    (MATRIX, "sum", {"axis": 2}, np.exceptions.AxisError, "out of bounds"),
+    (MATRIX, "sum", {"axis": (0, 0)}, ValueError, "duplicate"),
+    (MATRIX, "sum", {"axis": 0, "method": "unroll8"}, ValueError, "whole arrays"),
+    (MATRIX, "sum", {"axis": 0, "out": np.zeros(200)}, ValueError, "shape of the results"),
+    (MATRIX, "sum", {"axis": 1.5}, TypeError, "axis must be"),
+    (MATRIX, "argmax", {"axis": (0, 1)}, TypeError, "axis must be None or an int"),
+]
+
+
 def test_what_a_call_refuses_an_explanation_refuses():
-    with pytest.raises(ValueError, match="'unroll9'"):
-        gred.explain(X, method="unroll9")
+    for x, op, options, error, words in REFUSED:
+        with pytest.raises(error, match=words):
+            gred.explain(x, op, **options)
+        with pytest.raises(error, match=words):
+            getattr(gred, op)(x, **options)
     with pytest.raises(ValueError, match="op must be"):
         gred.explain(X, "summ")
-    with pytest.raises(ValueError, match="no value"):
-        gred.explain(X[:0], "max")
-    with pytest.raises(TypeError, match="object"):
-        gred.explain(np.array([None]))
 
 
 def test_a_view_of_any_length_has_a_grid_where_grids_do_not_grow():
@@ -123,9 +136,12 @@ def test_a_view_of_any_length_has_a_grid_where_grids_do_not_grow():
 
 def test_nothing_is_run():
     """Memory that may not be read is explained all the same, and nothing is written."""
-    unread = np.lib.stride_tricks.as_strided(X, (2**40,), (0,))
-    assert gred.explain(unread).size == 2**40
-    assert gred.explain(unread, device="simulated").pieces > 1
+    unread = np.lib.stride_tricks.as_strided(X, (2**40, 3), (0, 4))
+    for options in ({}, {"device": "simulated"}):
+        for axis, results in ((0, 3), (1, 2**40), (None, 1)):
+            plan = gred.explain(unread, axis=axis, **options)
+            assert (plan.results, plan.size) == (results, 3 * 2**40)
+            assert axis is not None or not options or plan.pieces > 1
     out = SimulatedArray(np.full(1, -1.0, np.float32))
     for op, last in (("sum", "pass 1"), ("var", "finish")):
         plan = gred.explain(SimulatedArray(X), op, out=out)
@@ -136,14 +152,13 @@ def test_nothing_is_run():
 
 def test_no_gpu_is_looked_for_where_none_is_needed():
     """CUDA would leave its libraries' mark on the process."""
-    code = (
-        "import gred, numpy as np\n"
-        "gred.explain(np.ones(10))\n"
-        "gred.explain(np.ones(10), method='unroll8', device='simulated')\n"
-        "print('libcuda' in open('/proc/self/maps').read())"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+    code = """
+import gred, numpy as np
+gred.explain(np.ones(10))
+gred.explain(np.ones(10), method="unroll8", device="simulated")
+print("libcuda" in open("/proc/self/maps").read())
+"""
+    assert printed(code) == "False\n"
 
 
 def test_an_explanation_prints_as_text_and_tables():
@@ -155,15 +170,9 @@ def test_an_explanation_prints_as_text_and_tables():
     assert all(line == line.rstrip() for line in text.splitlines())
     with gred.workspace_limit(2**16):
         assert "each piece: pass 1" in repr(gred.explain(X, method="unroll8", device="simulated"))
-
-
-def test_nothing_of_an_empty_array_is_run():
-    plan = gred.explain(X[:0])
-    assert "nothing is run" in repr(plan)
-    assert plan.steps == ()
-
-
-# ---- along axes ----
+    nothing = gred.explain(X[:0])
+    assert "nothing is run" in repr(nothing)
+    assert nothing.steps == ()
 
 
 @pytest.mark.parametrize("axis", [0, 1, (0, 1), -1, ()], ids=str)
@@ -197,46 +206,37 @@ def test_how_results_are_made_on_a_device_is_told():
     assert "array on the device" in gred.explain(integers, axis=0).result
 
 
-@pytest.mark.parametrize(("lone", "work"), [(4, "unsplit columns"), (0, "columns")])
-def test_columns_that_a_thread_makes_alone_are_told(lone, work):
-    forcing.force({"axes": (5, 1, 0, 0, 0, 1, 2, 5, 5, 0, lone)})
-    try:
-        x = SimulatedArray(np.ones((3, 1000), np.float32))
-        steps = gred.explain(x, axis=0).steps
-        every_second = gred.explain(x[:, ::2], axis=0).steps
-    finally:
-        forcing.force({})
-    assert [step.work for step in steps] == [work]
-    assert [step.work for step in every_second] == ["columns"]
+@pytest.fixture
+def forced():
+    """Force how work is shared for this test."""
+    yield lambda *numbers: forcing.force({"axes": numbers})
+    forcing.force({})
 
 
 @pytest.mark.parametrize(
-    ("name", "shape", "axis", "work"),
+    ("name", "shape", "axis", "lone", "work"),
     [
-        ("argmax", (1, 5000), 0, "unsplit columns"),
-        ("max", (1, 5000), 0, "short rows"),
-        ("sum", (8, 500, 8), (0, 2), "unsplit columns"),
-        ("sum", (8, 500, 9), (0, 2), "rows"),
+        ("sum", (3, 1000), 0, 4, "unsplit columns"),
+        ("sum", (3, 1000), 0, 0, "columns"),
+        ("argmax", (1, 5000), 0, 4, "unsplit columns"),
+        ("max", (1, 5000), 0, 4, "short rows"),
+        ("sum", (8, 500, 8), (0, 2), 4, "unsplit columns"),
+        ("sum", (8, 500, 9), (0, 2), 4, "rows"),
     ],
 )
-def test_what_few_elements_go_to_is_told(name, shape, axis, work):
-    forcing.force({"axes": (5, 1, 0, 0, 0, 1, 2, 5, 5, 0, 4)})
-    try:
-        x = SimulatedArray(np.ones(shape, np.float32))
-        assert [step.work for step in gred.explain(x, name, axis=axis).steps] == [work]
-    finally:
-        forcing.force({})
+def test_what_few_elements_go_to_is_told(forced, name, shape, axis, lone, work):
+    forced(5, 1, 0, 0, 0, 1, 2, 5, 5, 0, lone)
+    x = SimulatedArray(np.ones(shape, np.float32))
+    assert [step.work for step in gred.explain(x, name, axis=axis).steps] == [work]
+    if shape == (3, 1000):
+        assert [step.work for step in gred.explain(x[:, ::2], axis=axis).steps] == ["columns"]
 
 
-def test_batches_of_short_rows_have_blocks_of_their_own():
+def test_batches_of_short_rows_have_blocks_of_their_own(forced):
     """Where threads would be idle otherwise; of many batches a thread has a load's columns."""
-    forcing.force({"axes": (6, 1 << 20, 0, 1 << 16, 0, 1, 2, 6, 5, 0, 4)})
-    try:
-        few = gred.explain(SimulatedArray(np.ones((3, 1000, 8), np.int8)), axis=1).steps
-    finally:
-        forcing.force({})
-    assert [step.work for step in few] == ["columns"]
-    assert few[0].grid % 3 == 0
+    forced(6, 1 << 20, 0, 1 << 16, 0, 1, 2, 6, 5, 0, 4)
+    (step,) = gred.explain(SimulatedArray(np.ones((3, 1000, 8), np.int8)), axis=1).steps
+    assert (step.work, step.grid % 3) == ("columns", 0)
 
 
 def test_where_results_go_is_told():
@@ -258,17 +258,15 @@ def test_where_results_go_is_told():
 @pytest.mark.parametrize("axis", [0, 1])
 def test_results_need_no_more_than_the_explained_workspace(axis):
     """With that as its limit they are made at once, and with a byte less in parts."""
-    x = MATRIX.astype(np.int16)
-    options = {"axis": axis, "dtype": np.float32}
-    whole = gred.explain(SimulatedArray(x), **options)
+    x, options = SimulatedArray(MATRIX.astype(np.int16)), {"axis": axis, "dtype": np.float32}
+    whole = gred.explain(x, **options)
     with gred.workspace_limit(whole.workspace_nbytes):
-        assert gred.explain(SimulatedArray(x), **options).at_once == whole.results
+        assert gred.explain(x, **options).at_once == whole.results
     with gred.workspace_limit(whole.workspace_nbytes - 1):
-        part = gred.explain(SimulatedArray(x), **options)
-        made = gred.sum(SimulatedArray(x), **options)
+        part, made = gred.explain(x, **options), gred.sum(x, **options)
     assert 1 <= part.at_once < whole.results
     assert f"{part.at_once:,} at a time" in repr(part)
-    assert (made.to_numpy() == x.astype(np.float64).sum(axis=axis)).all()
+    assert (made.to_numpy() == x.get().astype(np.float64).sum(axis=axis)).all()
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -276,12 +274,16 @@ def test_parts_of_what_lies_on_the_host_are_told(axis):
     x, options = MATRIX % 64, {"axis": axis, "device": "simulated"}
     whole = gred.explain(x, **options)
     with gred.workspace_limit(whole.workspace_nbytes // 2):
-        part = gred.explain(x, **options)
-        made = gred.sum(x, **options)
+        part, made = gred.explain(x, **options), gred.sum(x, **options)
     assert 1 < part.at_once < whole.results
     assert part.steps[-1].size == part.at_once * x.shape[axis]
     assert part.result == whole.result
     assert (made == x.astype(np.float64).sum(axis=axis)).all()
+
+
+def test_the_hosts_memory_is_told():
+    assert gred.explain(X, method="recursive").workspace_nbytes == X.nbytes
+    assert "just added" not in gred.explain(MATRIX.astype(int), axis=0, method="exact").array
 
 
 def test_results_are_explained_one_by_one_where_they_are_made_so():
@@ -290,52 +292,19 @@ def test_results_are_explained_one_by_one_where_they_are_made_so():
     with gred.workspace_limit(1 << 10):
         plan = gred.explain(MATRIX, axis=0, device="simulated")
     assert (plan.at_once, plan.steps[-1].size) == (1, 200)
-    long = gred.explain(np.ones((2, 1 << 19)), axis=1)
-    assert (long.results, long.at_once) == (2, 2)
-    huge = gred.explain(np.broadcast_to(1.0, (2, 1 << 26)), axis=1)
-    assert (huge.results, huge.at_once) == (2, 1)
-    exact = gred.explain(np.ones((2, 1 << 19)), axis=1, method="exact")
-    assert (exact.method, exact.results, exact.at_once) == ("exact", 2, 1)
-
-
-def test_the_hosts_loops_along_axes_are_told():
-    assert "side by side, as they lie" in gred.explain(MATRIX, axis=0).array
-    assert "one after the other, as it lies" in gred.explain(MATRIX, axis=1).array
-    assert "one after the other, as it" in gred.explain(MATRIX, axis=1, method="exact").array
-    assert "side by side, gathered" in gred.explain(MATRIX, axis=0, method="exact").array
-    assert "just added" not in gred.explain(MATRIX.astype(int), axis=0, method="exact").array
-    assert "side by side" in gred.explain(MATRIX.T[:, ::2], axis=1).array
-
-
-def test_what_a_call_along_axes_refuses_an_explanation_refuses():
-    for options, error, words in (
-        ({"axis": 2}, np.exceptions.AxisError, "out of bounds"),
-        ({"axis": (0, 0)}, ValueError, "duplicate"),
-        ({"axis": 0, "method": "unroll8"}, ValueError, "whole arrays"),
-        ({"axis": 0, "out": np.zeros(200)}, ValueError, "shape of the results"),
-        ({"axis": 1.5}, TypeError, "axis must be"),
+    for length, method, at_once in (
+        (1 << 19, "auto", 2),
+        (1 << 26, "auto", 1),
+        (1 << 19, "exact", 1),
     ):
-        for call in (gred.sum, gred.explain):
-            with pytest.raises(error, match=words):
-                call(MATRIX, **options)
-    with pytest.raises(TypeError, match="axis must be None or an int"):
-        gred.explain(MATRIX, "argmax", axis=(0, 1))
-
-
-def test_nothing_is_run_along_axes():
-    unread = np.lib.stride_tricks.as_strided(X, (2**40, 3), (0, 4))
-    for options in ({}, {"device": "simulated"}):
-        for axis, results in ((0, 3), (1, 2**40)):
-            plan = gred.explain(unread, axis=axis, **options)
-            assert (plan.results, plan.size) == (results, 3 * 2**40)
+        plan = gred.explain(np.broadcast_to(1.0, (2, length)), axis=1, method=method)
+        assert (plan.method, plan.results, plan.at_once) == (method, 2, at_once)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
 def test_no_results_and_results_of_nothing_are_explained(shape):
-    for x in (np.ones(shape), SimulatedArray(np.ones(shape))):
-        for axis in (0, 1):
-            plan = gred.explain(x, axis=axis)
-            assert plan.results == shape[1 - axis]
-            assert plan.size == 0
-            assert ("nothing is run" in plan.array) == (shape[1 - axis] == 0)
-            assert repr(plan)
+    for x, axis in itertools.product((np.ones(shape), SimulatedArray(np.ones(shape))), (0, 1)):
+        plan = gred.explain(x, axis=axis)
+        assert (plan.results, plan.size) == (shape[1 - axis], 0)
+        assert ("nothing is run" in plan.array) == (plan.results == 0)
+        assert repr(plan)

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scripts import Scripts
+from scripts import given as given
 
 import gred
 from gred.cli import record
@@ -54,28 +55,32 @@ def clock(benchmarks, monkeypatch):
     return pretended
 
 
-# ---- small calls ----
+@pytest.fixture
+def figures(benchmarks, given, tmp_path):
+    """Run figures.py for a part, and give its status and the rows that are kept."""
+
+    def run(part, status=0):
+        given(sys, argv=["figures.py", "--part", part, "--out", str(tmp_path)])
+        assert benchmarks.figures.main() == status
+        [path] = tmp_path.glob("*/figures.json")
+        return record.read_json(path)
+
+    return run
 
 
-def test_a_small_call_is_held_against_the_quickest_other_way_to_write_it(benchmarks, monkeypatch):
-    seconds = {"gred.sum(a)": 2.0, "np.sum(a)": 9.0, "a.sum()": 6.0}
-    monkeypatch.setattr(
-        benchmarks.small, "quickest", lambda written, _: {"t.sum()": 7.0, **seconds}
-    )
+def test_a_small_call_is_held_against_the_quickest_other_way_to_write_it(benchmarks, given):
+    seconds = {"gred.sum(a)": 2.0, "np.sum(a)": 9.0, "a.sum()": 6.0, "t.sum()": 7.0}
+    given(benchmarks.small, quickest=lambda written, _: seconds)
     assert benchmarks.small.compare("sum", 16, "float32") == (3.0, 2.0, "a.sum()")
     seconds["np.sum(a)"] = 1.0
     assert benchmarks.small.compare("sum", 16, "float32") == (0.5, 2.0, "np.sum(a)")
 
 
-def test_every_small_call_that_is_written_can_be_made(benchmarks, monkeypatch):
-    monkeypatch.setattr(benchmarks.small, "SECONDS", 0)
-    monkeypatch.setattr(benchmarks.small, "SIZES", (16,))
+def test_every_small_call_that_is_written_can_be_made(benchmarks, given):
+    given(benchmarks.small, SECONDS=0, SIZES=(16,))
     rows = list(benchmarks.small.measure(benchmarks.host.REDUCTIONS))
     assert len(rows) == len(benchmarks.host.REDUCTIONS)
     assert all(row["value"] > 0 for row in rows)
-
-
-# ---- the curve ----
 
 
 def test_a_fit_finds_latency_and_bandwidth_behind_single_points_far_off(benchmarks):
@@ -88,15 +93,15 @@ def test_a_fit_finds_latency_and_bandwidth_behind_single_points_far_off(benchmar
 
 
 def test_parts_are_enough_for_the_cache_to_forget_and_lie_apart(benchmarks):
-    device = SimpleNamespace(l2_cache=1 << 12)
-    array = np.zeros(1 << 16, np.float32)
-    parts, cold = benchmarks.curve._parts(device, array, 1 << 10)
-    assert (len(parts), cold) == (4, True)
-    assert not any(np.shares_memory(a, b) for a, b in itertools.combinations(parts, 2))
-    parts, cold = benchmarks.curve._parts(device, array, 2)
-    assert ([len(part) for part in parts], cold) == ([2], False)
-    parts, cold = benchmarks.curve._parts(device, array, 1 << 16)
-    assert ([len(part) for part in parts], cold) == ([1 << 16], True)
+    device, array = SimpleNamespace(l2_cache=1 << 12), np.zeros(1 << 16, np.float32)
+    for elements, lengths, cold in (
+        (1 << 10, [1 << 10] * 4, True),
+        (2, [2], False),
+        (1 << 16, [1 << 16], True),
+    ):
+        parts, is_cold = benchmarks.curve._parts(device, array, elements)
+        assert ([len(part) for part in parts], is_cold) == (lengths, cold)
+        assert not any(np.shares_memory(a, b) for a, b in itertools.combinations(parts, 2))
 
 
 def curve_rows(sizes, **changed):
@@ -130,26 +135,22 @@ def test_what_a_device_needs_beyond_reading_is_told_by_blocks(benchmarks):
     assert benchmarks.measured_parts._beyond_reading(rows).endswith(f"medians: {said}")
 
 
-def test_a_curve_is_measured_written_and_drawn(benchmarks, monkeypatch, tmp_path):
+def test_a_curve_is_measured_written_and_drawn(benchmarks, given, tmp_path):
     pytest.importorskip("matplotlib")
-    for count in ("SAMPLES", "LIMIT_SAMPLES"):
-        monkeypatch.setattr(benchmarks.curve, count, 1)
+    given(benchmarks.curve, SAMPLES=1, LIMIT_SAMPLES=1)
     arguments = ["--device", "host", "--largest", "2**3", "--out", str(tmp_path)]
-    monkeypatch.setattr(sys, "argv", ["curve.py", *arguments])
+    given(sys, argv=["curve.py", *arguments])
     assert benchmarks.curve.main() == 0
     [path] = tmp_path.glob("*/curve.json")
     kept = record.read_json(path)
     assert [row["n"] for row in record.rows_of(kept)] == [1, 2, 4, 8]
-    figure = benchmarks.curve.cost_figure(kept)
-    drawn = [line for line in figure.axes[0].get_lines() if line.get_label()[0] != "_"]
+    lines = benchmarks.curve.cost_figure(kept).axes[0].get_lines()
+    drawn = [line for line in lines if line.get_label()[0] != "_"]
     assert [len(line.get_xdata()) for line in drawn] == [4, 4, 4]
     results = benchmarks.kept_results.Results(tmp_path, tmp_path / "README.md")
     text = benchmarks.measured_parts.curve_part(results)
     assert "Sum of n float32, n = 1, 2, 4, ... 8: whole call " in text
     assert f"({path.parent.name}/plots/cost.svg)" in text
-
-
-# ---- groups ----
 
 
 def test_a_group_is_told_by_its_least_and_what_falls_short_is_listed(benchmarks):
@@ -171,20 +172,21 @@ def test_a_group_is_told_by_its_least_and_what_falls_short_is_listed(benchmarks)
     assert len(list(benchmarks.target_parts._groups(rows[1:2]))) == 1
 
 
-def test_parts_are_kept_though_one_fails(benchmarks, monkeypatch, tmp_path):
+def test_parts_are_kept_though_one_fails(benchmarks, figures, monkeypatch, tmp_path):
     def fails():
         yield benchmarks.figure.figure("something", [1.0], "s")
         raise RuntimeError("in the middle")
 
     monkeypatch.setitem(benchmarks.figures.PARTS, "import", fails)
-    monkeypatch.setattr(sys, "argv", ["figures.py", "--part", "import", "--out", str(tmp_path)])
     with pytest.raises(RuntimeError, match="in the middle"):
-        benchmarks.figures.main()
+        figures("import")
     [path] = tmp_path.glob("*/figures.json")
     assert [row["what"] for row in record.read_json(path)["rows"]] == ["something"]
 
 
-def test_a_rung_is_compared_with_what_was_kept_before(benchmarks, monkeypatch, tmp_path, capsys):
+def test_a_rung_is_compared_with_what_was_kept_before(
+    benchmarks, figures, given, monkeypatch, tmp_path, capsys
+):
     rates = iter((2.0, 1.0))
 
     def rung():
@@ -192,26 +194,20 @@ def test_a_rung_is_compared_with_what_was_kept_before(benchmarks, monkeypatch, t
 
     monkeypatch.setitem(benchmarks.figures.PARTS, "gpu", rung)
     monkeypatch.setitem(benchmarks.figures.GROUPS, "gpu", ("gpu",))
-    monkeypatch.setattr(benchmarks.figures, "RESULTS", tmp_path)
-    monkeypatch.setattr(sys, "argv", ["figures.py", "--part", "gpu", "--out", str(tmp_path)])
-    assert benchmarks.figures.main() == 0
-    assert benchmarks.figures.main() == 1
+    given(benchmarks.figures, RESULTS=tmp_path)
+    figures("gpu")
+    figures("gpu", status=1)
     assert "SLOWER  unroll8: 1 TB/s, and was 2" in capsys.readouterr().out
-
-
-# ---- the host ----
 
 
 def test_calls_on_the_host_are_told_by_the_median_without_the_first_of_a_row(benchmarks, clock):
     """Each takes a hundred times as long after the other, and every third time twice as long."""
-    calls, last, seconds = [], [], {"ours": 1e-4, "theirs": 3e-4}
+    calls, seconds = [], {"ours": 1e-4, "theirs": 3e-4}
 
     def call(name):
+        again = calls[-1:] == [name]
         calls.append(name)
-        clock.now += (
-            seconds[name] * (1 + calls.count(name) % 3 // 2) * (1 if last == [name] else 99)
-        )
-        last[:] = [name]
+        clock.now += seconds[name] * (1 + calls.count(name) % 3 // 2) * (1 if again else 99)
 
     found = benchmarks.host.typical({name: partial(call, name) for name in seconds})
     assert found == pytest.approx(seconds)
@@ -270,14 +266,10 @@ def test_a_call_that_takes_long_is_made_a_few_times(benchmarks, clock):
         assert counts == {"slow": turns}
 
 
-# ---- parts and their pieces ----
-
-
 def test_a_part_stands_for_its_pieces(benchmarks):
     parse = benchmarks.figures.parse_parts
-    sizes = [
-        f"host-types/sum/{size}" for size in ("4KiB", "64KiB", "1MiB", "16MiB", "256MiB", "1024MiB")
-    ]
+    nbytes = ("4KiB", "64KiB", "1MiB", "16MiB", "256MiB", "1024MiB")
+    sizes = [f"host-types/sum/{size}" for size in nbytes]
     assert parse("host-types/sum") == sizes
     assert parse("host-types/sum/1MiB,host-types/sum") == [sizes[2], *sizes[:2], *sizes[3:]]
     assert {*sizes, "host-many/large"} < {*parse("host-types,host-many")} < {*parse("host")}
@@ -285,32 +277,28 @@ def test_a_part_stands_for_its_pieces(benchmarks):
         parse("host-types/s")
 
 
-def test_pieces_measured_one_by_one_are_kept_together(benchmarks, monkeypatch, tmp_path):
+def test_pieces_measured_one_by_one_are_kept_together(benchmarks, figures, monkeypatch):
     def measure(name):
         yield benchmarks.figure.figure(name, [1.0], "x")
 
     names = ["host-types/sum/4KiB", "host-types/max/4KiB"]
     for name in (names[1], names[0], names[1]):
         monkeypatch.setitem(benchmarks.figures.PARTS, name, partial(measure, name))
-        arguments = ["--part", name, "--out", str(tmp_path)]
-        monkeypatch.setattr(sys, "argv", ["figures.py", *arguments])
-        assert benchmarks.figures.main() == 0
-    [path] = tmp_path.glob("*/figures.json")
-    kept = record.read_json(path)
+        kept = figures(name)
     assert [row["what"] for row in kept["rows"]] == names
     assert [*kept["machines"]] == ["host-types"]
 
 
-def test_rows_come_as_they_are_measured(benchmarks, monkeypatch, tmp_path):
+def test_rows_come_as_they_are_measured(benchmarks, given, tmp_path):
     """So those before an error, or before time is over, are not lost."""
     worker = tmp_path / "worker.py"
-    monkeypatch.setattr(benchmarks.host, "__file__", str(worker))
-    worker.write_text("import time\nprint('{\"what\": 1}', flush=True)\ntime.sleep(1000)")
-    rows = benchmarks.host.measure("layouts")
-    assert next(rows) == {"what": 1}
-    rows.close()
-    worker.write_text("print('{\"what\": 1}')\nraise SystemExit(3)")
-    rows = benchmarks.host.measure("layouts")
-    assert next(rows)["what"] == 1
-    with pytest.raises(subprocess.CalledProcessError):
-        next(rows)
+    given(benchmarks.host, __file__=str(worker))
+    for after, error in (("import time; time.sleep(1000)", None), ("raise SystemExit(3)", "")):
+        worker.write_text(f"print('{{\"what\": 1}}', flush=True)\n{after}")
+        rows = benchmarks.host.measure("layouts")
+        assert next(rows) == {"what": 1}
+        if error is None:
+            rows.close()
+        else:
+            with pytest.raises(subprocess.CalledProcessError):
+                next(rows)

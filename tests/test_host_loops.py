@@ -30,7 +30,7 @@ def run(program: Path, *checks: str, options=(), **environment: str) -> list[str
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("program", ["host", "host_moves", "axes", "exact", "dot"])
+@pytest.mark.parametrize("program", ["host", "host_moves", "axes", "exact"])
 def test_all_instructions_are_right_and_make_the_same_bits(program):
     """All checks are run with the first instructions; all others here are to make the same bits.
 

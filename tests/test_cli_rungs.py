@@ -1,0 +1,255 @@
+"""`python -m gred counters`, `explain` and `roofline`: they show, keep and draw what is told."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scripts import BENCHMARKS
+
+import gred
+from gred.cli import counters, explain, record, roofline, rung_plots, units
+
+pytestmark = pytest.mark.unsanitized
+
+KERNELS = BENCHMARKS.parent / "kernels"
+LADDER = BENCHMARKS / "results" / "nvidia-h200" / "ladder.json"
+RUNGS = [m.name for m in gred.methods() if m.number is not None]
+SMALL = ("--size", "5000", "--block-size", "64")
+
+
+def counted(rung, size=5000, block_size=64, dtype=np.int32, **options):
+    options |= {"method": rung, "block_size": block_size, "dtype": dtype}
+    return gred.counters(np.ones(size, dtype), **options)
+
+
+def predicted(rung, size=5000, block_size=64):
+    return gred.roofline(size, method=rung, block_size=block_size, dtype="int32")
+
+
+def row_of(out, rung):
+    (line,) = (line for line in out.splitlines() if rung in line.split()[:2])
+    return line.split()
+
+
+def conflicts_of(total):
+    return total.shared_load_conflicts + total.shared_store_conflicts
+
+
+@pytest.fixture
+def kept(screen, tmp_path):
+    """Run a command that writes what it tells, and draws it if it can; give both."""
+
+    def run(*arguments, drawn=True):
+        told, picture = tmp_path / "told.json", tmp_path / "told.svg"
+        more = ("--plot", picture) if drawn else ()
+        out = screen(*arguments, "--json", told, *more)
+        assert f"wrote {told}" in out
+        data = record.read_json(told)
+        assert not drawn or record.digest(data) in picture.read_text(encoding="utf-8")
+        return data
+
+    return run
+
+
+# ---- counters ----
+
+
+def test_every_rung_is_shown_with_its_counts(screen):
+    out = screen("counters", *SMALL)
+    for rung in RUNGS:
+        total, shown = counted(rung).total, row_of(out, rung)
+        assert f"{total.global_load_sectors + total.bulk_copy_sectors:,}" in shown
+        assert f"{conflicts_of(total):,}" in shown
+        assert f"{total.active_lanes:.1f}" == shown[-1]
+
+
+def test_options_are_those_of_the_counts(screen):
+    options = ("--methods", "neighbored,shuffle", "--dtype", "float64", "--multiprocessors", "1")
+    out = screen("counters", *SMALL, *options)
+    assert "5,000 float64" in out
+    assert "as on 1 multiprocessors" in out
+    for rung in ("neighbored", "shuffle"):
+        total = counted(rung, dtype=np.float64, multiprocessors=1).total
+        assert f"{total.global_load_sectors:,}" in row_of(out, rung)
+    assert "unroll8" not in out
+
+
+def test_counters_are_kept_with_every_pass_and_line_and_drawn_as_bars(kept):
+    data = kept("counters", *SMALL)
+    assert (data["kind"], data["run"]["block_size"]) == ("counters", 64)
+    assert data["machine"]["device"]["name"] == "simulated"
+    assert [row["method"] for row in data["rows"]] == RUNGS
+    for row in data["rows"]:
+        want = counted(row["method"])
+        assert len(row["passes"]) == len(want.passes)
+        for name in gred.Counts._fields[:-1]:
+            assert row["total"][name] == getattr(want.total, name)
+            assert [one[name] for one in row["passes"]] == [getattr(p, name) for p in want.passes]
+        assert row["lines"] == [line._asdict() for line in want.total.lines]
+    moved, wavefronts, lanes = rung_plots.counters_figure(data).axes
+    assert [text.get_text().split()[1] for text in moved.get_yticklabels()] == RUNGS
+    totals = [counted(rung).total for rung in RUNGS]
+    events = ("global_load", "global_store", "bulk_copy")
+    for event, bars in zip(events, moved.containers, strict=True):
+        shares = [getattr(total, f"{event}_sectors") * 32 / 20_000 for total in totals]
+        assert [bar.get_width() for bar in bars] == pytest.approx(shares)
+    _, conflicts = ([bar.get_width() for bar in bars] for bars in wavefronts.containers)
+    assert conflicts == pytest.approx([conflicts_of(t) / (5000 / 32) for t in totals])
+    assert [bar.get_width() for bar in lanes.containers[0]] == [t.active_lanes for t in totals]
+
+
+# ---- explain ----
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_the_source_is_shown_with_the_counts_of_its_lines(screen, rung):
+    out = screen("explain", rung, *SMALL)
+    shown = out.splitlines()
+    (own,) = KERNELS.glob(f"ladder/[0-9][0-9]_{rung}.cuh")
+    for number, text in enumerate(own.read_text(encoding="utf-8").splitlines(), 1):
+        assert f"  {number:>4}  {text}".rstrip() in shown
+    for line in counted(rung).total.lines:
+        text = (KERNELS / line.file).read_text(encoding="utf-8").splitlines()[line.number - 1]
+        place = shown.index(f"  {line.number:>4}  {text}", shown.index(f"  kernels/{line.file}"))
+        beneath = []
+        while shown[place + 1].startswith("     ->"):
+            place += 1
+            beneath.append(shown[place])
+        assert f"     ->  {explain.told(line)}" in beneath
+
+
+def test_what_a_line_does_is_told_in_words():
+    lines = counted("shared_strided", 2**10, 256).passes[0].lines
+    (load,) = (line for line in lines if line.event == "shared_load" and line.conflicts)
+    told = "96 shared loads in 376 wavefronts, 280 of them conflicts; 21.2 lanes"
+    assert explain.told(load) == told
+    by_event = {line.event: line for line in lines}
+    assert explain.told(by_event["global_load"]) == "32 loads in 128 sectors; 32.0 lanes"
+    assert explain.told(by_event["merge"]) == "48 additions; 21.2 lanes"
+
+
+LIMITS = {
+    "neighbored": ["12.0 times the array", "25 % of the loaded bytes", "5.4 of 32 lanes"],
+    "neighbored_less": ["12.0 times the array", "25 % of the loaded bytes"],
+    "shared_modulo": ["18.8 shared-memory wavefronts per", "5.4 of 32 lanes"],
+    "shared_strided": ["70 % of shared-memory wavefronts are bank conflicts"],
+    "halving": ["16 dependent launches"],
+    "shared_sequential": ["a block barrier every 28 elements", "128 bytes in flight per warp"],
+    "shuffle": ["256 bytes in flight per warp"],
+    "shuffle_vector": [],
+    "last_block": [],
+}
+
+
+@pytest.mark.parametrize("rung", LIMITS)
+def test_what_limits_a_rung_follows_from_its_counts(command, rung):
+    limits = list(explain.limits(counted(rung, 2**16, 256)))
+    for text in LIMITS[rung]:
+        assert any(text in limit for limit in limits)
+    assert bool(limits) == bool(LIMITS[rung])
+    _, out, _ = command("explain", rung, "--size", "2**16")
+    for limit in limits or [explain.FREE]:
+        assert limit in out
+
+
+@pytest.mark.parametrize("rung", ["neighbored", "shared_sequential"])
+def test_the_time_of_a_rung_is_predicted(command, rung):
+    _, out, _ = command("explain", rung, "--size", "5000", "--block-size", "32")
+    (line,) = (line for line in out.splitlines() if "  predicted " in line)
+    told = predicted(rung, 2**28, 32)
+    words = f"{units.time_text(told.seconds)} for 2^28 elements on one NVIDIA H200, bound by"
+    assert line.split("predicted")[1].strip() == f"{words} {told.why()}"
+
+
+NEAR = {
+    "halving": ["halving", "neighbored"],
+    "13": ["shared_strided", "shared_sequential", "shared_first_add"],
+    "cluster": ["bulk", "cluster"],
+}
+
+
+@pytest.mark.parametrize("rung", NEAR)
+def test_neighbours_stand_beside_it(command, kept, rung):
+    _, out, _ = command("explain", rung, *SMALL)
+    lines, near = out.splitlines(), NEAR[rung]
+    (head,) = (line for line in lines if line.split() == ["all", "passes", *near])
+    rows = lines[lines.index(head) + 2 :]
+    totals = [counted(name).total for name in near]
+    loads = [f"{total.global_load_sectors:,}" for total in totals]
+    assert any(row.split() == ["global", "load", "sectors", *loads] for row in rows)
+    conflicts = [conflicts_of(total) for total in totals]
+    shown = [row.split()[2:] for row in rows if "bank conflicts" in row]
+    assert shown == ([[f"{n:,}" for n in conflicts]] if any(conflicts) else [])
+    assert [row["method"] for row in kept("explain", rung, *SMALL, drawn=False)["rows"]] == near
+
+
+def test_the_sources_come_with_the_package():
+    """What a wheel takes along are the files themselves."""
+    package = Path(gred.__file__).parent
+    for file in {line.file for rung in RUNGS for line in counted(rung).total.lines}:
+        assert (package / "kernels" / file).read_bytes() == (KERNELS / file).read_bytes()
+        assert Path(file).suffix == ".cuh"
+        assert Path(file).parent.as_posix() in (".", "ladder")
+
+
+# ---- roofline ----
+
+
+def test_every_rung_is_shown_with_its_prediction(screen):
+    out = screen("roofline", *SMALL)
+    for rung in RUNGS:
+        told = predicted(rung)
+        assert f"{1e6 * told.seconds:.1f}" in row_of(out, rung)
+        assert row_of(out, rung)[-1] == told.limit
+    assert "NVIDIA H200" in out
+
+
+def test_json_holds_every_term(command):
+    _, out, err = command("roofline", *SMALL, "--methods", "shuffle", "--json", "-")
+    (row,), told = json.loads(out)["rows"], predicted("shuffle")
+    assert row["predicted_ns"] == record.digits(1e9 * told.seconds)
+    for name, value in row["terms_ns"].items():
+        assert value == record.digits(1e9 * sum(getattr(one.terms, name) for one in told.passes))
+    assert json.loads(out)["gpu"] == told.gpu._asdict()
+    assert "shuffle" in err
+
+
+def test_measured_times_stand_beside_predictions_of_the_same_call_and_are_drawn(command, kept):
+    _, out, _ = command("roofline", "--methods", "1,22", "--measured", LADDER)
+    assert max(map(len, out[out.index("method") :].splitlines())) <= 100
+    data = kept("roofline", "--methods", "0,11,21", "--measured", LADDER)
+    measured = {row["method"]: row["median_ns"] for row in record.rows_of(record.read_json(LADDER))}
+    times = [row["measured_ns"] for row in data["rows"]]
+    assert times == [measured[row["method"]] for row in data["rows"]]
+    roof, bars = rung_plots.roofline_figure(data).axes
+    widths = [bar.get_width() for bars_of in bars.containers for bar in bars_of]
+    assert sorted(widths) == sorted(row["predicted_ns"] * 1e-3 for row in data["rows"])
+    (lines,) = bars.collections
+    marks = [segment[0][0] for segment in lines.get_segments()]
+    assert marks == pytest.approx([time * 1e-3 for time in times])
+    line, *points = roof.lines
+    assert len(points) == 2 * len(data["rows"])
+    for point in points:
+        (intensity,), (additions,) = point.get_data()
+        assert additions <= 1.01 * intensity * data["gpu"]["bandwidth"]
+    assert max(line.get_ydata()) == 132 * 64 * 1.98e9
+
+
+@pytest.mark.parametrize(
+    ("dtype", "additions"),
+    [("int32", 64), ("int64", 32), ("uint64", 32), ("float32", 128), ("float64", 64)],
+)
+def test_the_roof_is_as_high_as_the_types_additions(dtype, additions):
+    """By NVIDIA's table of arithmetic throughput, compute capability 9.0; 64 bits are two adds."""
+    told = [gred.roofline(5000, method="shuffle", block_size=64, dtype=dtype)]
+    data = roofline.record_of({}, counters.Settings((), 5000, dtype, 64), told)
+    roof, _ = rung_plots.roofline_figure(data).axes
+    assert max(roof.lines[0].get_ydata()) == 132 * additions * 1.98e9
+    assert f"{additions} additions a cycle" in [text.get_text() for text in roof.texts]
+
+
+def test_what_no_grid_can_have_is_refused_before_anything_is_shown(command):
+    status, out, err = command("roofline", "--methods", "1", "--size", "2**40")
+    assert (status, out) == (2, "")
+    assert "choose a larger block_size" in err.splitlines()[-1]
