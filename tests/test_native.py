@@ -104,48 +104,35 @@ def test_the_pool_lets_go_of_its_memory(compiled, trial):
 
 # ---- the control group ----
 
-GROUPS = {
-    "none": ("", {}, NO_LIMIT),
-    "no limit": ("0::/a\n", {"a/cpu.max": "max 100000"}, NO_LIMIT),
-    "three cores": ("0::/a\n", {"a/cpu.max": "300000 100000"}, 3),
-    "three and a half": ("0::/a\n", {"a/cpu.max": "350000 100000"}, 3),
-    "half a core": ("0::/a\n", {"a/cpu.max": "50000 100000"}, 1),
-    "the group around it": (
-        "0::/a/b/c\n",
-        {
-            "a/cpu.max": "200000 100000",
-            "a/b/cpu.max": "max 100000",
-            "a/b/c/cpu.max": "900000 100000",
-        },
-        2,
-    ),
-    "a container's root": ("0::/\n", {"cpu.max": "400000 100000"}, 4),
-    "a path from outside": ("0::/docker/f00\n", {"cpu.max": "400000 100000"}, 4),
-    "version 1": (
-        "3:memory:/m\n2:cpuacct,cpu:/a\n",
-        {
-            "cpu/a/cpu.cfs_quota_us": "250000",
-            "cpu/a/cpu.cfs_period_us": "50000",
-            "cpu/cpu.cfs_quota_us": "-1",
-            "cpu/cpu.cfs_period_us": "100000",
-            "m/cpu.max": "100000 100000",
-        },
-        5,
-    ),
-    "another controller": ("2:cpuset:/a\n", {"cpu/a/cpu.max": "100000 100000"}, NO_LIMIT),
-    "nonsense": ("0::/a\n\n::\n:\nx\n", {"a/cpu.max": "1e999 nan"}, NO_LIMIT),
-    "a path too long": ("0::/" + "a/" * 5000 + "\n", {"cpu.max": "200000 100000"}, 2),
+OF_VERSION_1 = ("cpu/a/cpu.cfs_quota_us: 250000", "cpu/a/cpu.cfs_period_us: 50000")
+OF_VERSION_1 += ("cpu/cpu.cfs_quota_us: -1", "cpu/cpu.cfs_period_us: 100000")
+OF_VERSION_1 += ("m/cpu.max: 100000 100000",)
+NESTED = ("a/cpu.max: 200000 100000", "a/b/cpu.max: max 100000", "a/b/c/cpu.max: 900000 100000")
+GROUPS = {  # the process's groups, files with what is in them, and cores
+    "none": ("", (), NO_LIMIT),
+    "no limit": ("0::/a\n", ("a/cpu.max: max 100000",), NO_LIMIT),
+    "three cores": ("0::/a\n", ("a/cpu.max: 300000 100000",), 3),
+    "three and a half": ("0::/a\n", ("a/cpu.max: 350000 100000",), 3),
+    "half a core": ("0::/a\n", ("a/cpu.max: 50000 100000",), 1),
+    "the group around it": ("0::/a/b/c\n", NESTED, 2),
+    "a container's root": ("0::/\n", ("cpu.max: 400000 100000",), 4),
+    "a path from outside": ("0::/docker/f00\n", ("cpu.max: 400000 100000",), 4),
+    "version 1": ("3:memory:/m\n2:cpuacct,cpu:/a\n", OF_VERSION_1, 5),
+    "another controller": ("2:cpuset:/a\n", ("cpu/a/cpu.max: 100000 100000",), NO_LIMIT),
+    "nonsense": ("0::/a\n\n::\n:\nx\n", ("a/cpu.max: 1e999 nan",), NO_LIMIT),
+    "a path too long": ("0::/" + "a/" * 5000 + "\n", ("cpu.max: 200000 100000",), 2),
 }
 
 
 @pytest.mark.parametrize(("lines", "files", "cores"), GROUPS.values(), ids=GROUPS.keys())
 def test_the_quota_of_a_control_group_is_kept(compiled, tmp_path, lines, files, cores):
-    (tmp_path / "proc" / "self").mkdir(parents=True)
-    (tmp_path / "proc" / "self" / "cgroup").write_text(lines)
-    for name, text in files.items():
-        path = tmp_path / "sys" / "fs" / "cgroup" / name
+    texts = {"proc/self/cgroup": lines}
+    for name, text in (line.split(": ") for line in files):
+        texts[f"sys/fs/cgroup/{name}"] = f"{text}\n"
+    for name, text in texts.items():
+        path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text + "\n")
+        path.write_text(text)
     assert int(run(compiled("quota"), tmp_path)) == cores
 
 

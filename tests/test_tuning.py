@@ -1,4 +1,8 @@
-"""What the default is on a device, and whether every shape that tuning may choose is right."""
+"""What the default is on a device, whether every shape is right, and where constants come from."""
+
+import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -134,3 +138,44 @@ def test_the_ring_of_bulk_copies_fits_what_every_block_may_have():
     for block in (32, 256, 1024):
         (step,) = schedule("bulk", 2**40, block_size=block).chain("piece")
         assert STAGES < step.shared <= SHARED_MAX
+
+
+# ---- what constants follow from ----
+
+ROOT = Path(__file__).parent.parent
+MEASURED = ROOT / "benchmarks/tuning"
+OF_TABLES = {"whole_arrays"}  # of the rows in schedule/schedule.c and steps.c, not of constants
+
+
+def entries():
+    """List all measurements as file/entry, with what each has."""
+    return {
+        f"{path.stem}/{name}": entry
+        for path in sorted(MEASURED.glob("*.json"))
+        for name, entry in json.loads(path.read_text())["entries"].items()
+    }
+
+
+def constants():
+    """List (constant, entry) of the table of constants."""
+    text = (ROOT / "csrc/schedule/tuning.def").read_text()
+    return re.findall(r'^[A-Z_]+\((\w+), [^"]*, "([\w/]+)"\)', text, re.MULTILINE)
+
+
+def test_every_constant_names_a_measurement():
+    assert len(constants()) > 30
+    assert {entry for _, entry in constants()} <= entries().keys()
+
+
+def test_every_measurement_is_one_of_a_constant():
+    named = {entry for _, entry in constants()}
+    left = {entry for entry in entries().keys() - named if entry.split("/")[0] not in OF_TABLES}
+    assert left == set()
+
+
+def test_every_measurement_is_a_table():
+    for name, entry in entries().items():
+        assert entry["unit"] in ("us", "1"), name
+        assert entry["rows"], name
+        widths = {len(row) for row in entry["rows"].values()}
+        assert max(widths) == len(entry["columns"]), name

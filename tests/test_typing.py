@@ -28,22 +28,10 @@ needs_mypy = pytest.mark.skipif(
 
 
 # What `mypy --strict` turns on, as stubtest takes no such option.
-STRICT = """
-[mypy]
-check_untyped_defs = True
-disallow_any_generics = True
-disallow_incomplete_defs = True
-disallow_subclassing_any = True
-disallow_untyped_calls = True
-disallow_untyped_decorators = True
-disallow_untyped_defs = True
-extra_checks = True
-implicit_reexport = False
-strict_equality = True
-warn_redundant_casts = True
-warn_return_any = True
-warn_unused_ignores = True
-"""
+CHECKED = """check_untyped_defs disallow_any_generics disallow_incomplete_defs
+disallow_subclassing_any disallow_untyped_calls disallow_untyped_decorators disallow_untyped_defs
+extra_checks strict_equality warn_redundant_casts warn_return_any warn_unused_ignores"""
+STRICT = "".join(f"{name} = True\n" for name in CHECKED.split()) + "implicit_reexport = False\n"
 # Lines that are right, and lines that are wrong: an ignored error that is none is one.
 USER = """
 import numpy as np
@@ -86,7 +74,7 @@ def misuses() -> None:
 @needs_mypy
 def test_the_package_is_strictly_typed_its_stubs_are_true_and_users_types_are_checked(tmp_path):
     """In one run, most of which reads NumPy's types; in a folder without sources or tests."""
-    (tmp_path / "strict.ini").write_text(STRICT, encoding="utf-8")
+    (tmp_path / "strict.ini").write_text(f"[mypy]\n{STRICT}", encoding="utf-8")
     (tmp_path / "user.py").write_text(USER, encoding="utf-8")
     paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
     command = ["mypy.stubtest", "gred", "user", "--mypy-config-file", "strict.ini"]
