@@ -257,10 +257,10 @@ class ExactSum:
         Anything else raises ValueError, and so does a version that this gred does not know.
         """
         data = bytes(memoryview(data))
-        if data[: len(_MAGIC) - 1] != _MAGIC[:-1] or len(data) < len(_MAGIC):
+        *name, version = data[: len(_MAGIC)] or b"\0"
+        if bytes(name) != _MAGIC[:-1]:
             raise ValueError("these are not the bytes of an ExactSum")
-        if data[len(_MAGIC) - 1] != _MAGIC[-1]:
-            version = data[len(_MAGIC) - 1]
+        if version != _MAGIC[-1]:
             raise ValueError(f"an ExactSum of version {version}; this gred reads version 1")
         if len(data) != _BYTES:
             raise ValueError(f"an ExactSum is {_BYTES} bytes; got {len(data)}")

@@ -304,28 +304,18 @@ class RichConsole(Console):
     lane_characters = "●○·□■~✖"
     rule = "─"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._err = _terminal(self.stderr)
-
-    def _show_on(self, stream: Stream) -> None:
-        super()._show_on(stream)
-        self._out = _terminal(stream, self.width)
-
-    def _write(self, *parts: Cell) -> None:
+    def _print(self, stream: Any, *parts: Cell, width: int | None = None) -> None:
+        from rich.console import Console as Terminal
         from rich.text import Text
 
-        self._out.print(Text.assemble(*parts), soft_wrap=True)
+        terminal = Terminal(file=stream, width=width, highlight=False)
+        terminal.print(Text.assemble(*parts), soft_wrap=True)
+
+    def _write(self, *parts: Cell) -> None:
+        self._print(self._shown, *parts, width=self.width)
 
     def note(self, text: str, style: str = "yellow") -> None:
-        self._err.print(text, style=style, markup=False, soft_wrap=True)
-
-
-def _terminal(stream: Stream, width: int | None = None) -> Any:
-    from rich.console import Console as Terminal
-
-    file: Any = stream
-    return Terminal(file=file, width=width, highlight=False)
+        self._print(self.stderr, Cell(text, style))
 
 
 def make_console() -> Console:

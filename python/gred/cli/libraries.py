@@ -175,10 +175,8 @@ class CuPy(Library):
         super().__init__(device)
         self.module.cuda.Device(self.index).use()
         core = self.module._core
-        self._accelerators = (
-            [*core.get_reduction_accelerators()],
-            [*core.get_routine_accelerators()],
-        )
+        asked = core.get_reduction_accelerators(), core.get_routine_accelerators()
+        self._accelerators = [*asked[0]], [*asked[1]]
 
     def place(self, array: Array) -> Any:
         return self.module.asarray(array)

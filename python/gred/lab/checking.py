@@ -159,9 +159,8 @@ def _kind(answer: processes.Answer) -> str:
 
 def _fault(kind: str, file: str | None, line: int, text: str, frames: list[Any]) -> tuple[Any, ...]:
     """Pass on what is of these types, and of a kind that there is."""
-    if kind not in KINDS or not isinstance(text, str) or not isinstance(line, int):
-        raise TypeError
-    if file is not None and not isinstance(file, str):
+    is_text = isinstance(text, str) and isinstance(file, str | None)
+    if kind not in KINDS or not is_text or not isinstance(line, int):
         raise TypeError
     file = file and processes.printable(file)
     return kind, file, line, processes.printable(text), frames[:_FRAMES_MAX]
