@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 COMPILER = os.environ.get("CC", "gcc").split()
 THREADS = ("csrc/threads/threads.c", "csrc/threads/pool.c", "csrc/threads/shared_job.c")
-POOL = (*THREADS, "csrc/common/process.c")
+POOL = (*THREADS, "csrc/common/processor.c")
 FOLDING = ("csrc/cpu/chunk.c", "csrc/cpu/folding.c", "csrc/cpu/tiles.c")
 SOURCES = {
     "pool": ("tests/threads/pool.c", *POOL),

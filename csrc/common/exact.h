@@ -5,9 +5,8 @@
  *
  * The number is written in digits of 32 bits, each in a signed word of 64, whose upper half takes
  * up carries, so that many additions go by before any of them has to be passed on (R. M. Neal,
- * "Fast exact summation using small and large superaccumulators", arXiv:1505.05571, 2015). Words
- * are added element by element, and that is all that it takes to merge two of them. Beside the
- * digits, words count what was added and what is no number of finite size.
+ * "Fast exact summation using small and large superaccumulators", arXiv:1505.05571, 2015). To merge
+ * two, words are added. Other words count what was added and what is no number of finite size.
  *
  * Why no word overflows. Say that a superaccumulator has load L if no digit's word is more than
  * L * (2^32 - 1) in magnitude.
@@ -97,12 +96,6 @@ EXACT_FUNCTION struct exact_format exact_format_of(enum element element)
 EXACT_FUNCTION uint64_t exact_infinity(struct exact_format format)
 {
     return (((uint64_t)1 << (format.width - format.bits)) - 1) << (format.bits - 1);
-}
-
-/* The NaN that arithmetic makes. */
-EXACT_FUNCTION uint64_t exact_nan(struct exact_format format)
-{
-    return exact_infinity(format) | (uint64_t)1 << (format.bits - 2);
 }
 
 enum exact_kind { EXACT_FINITE, EXACT_INFINITE, EXACT_NAN };
@@ -275,4 +268,92 @@ EXACT_FUNCTION bool exact_is_zero(const struct exact *self)
     for (int k = EXACT_NANS; k < EXACT_COUNTS; k++)
         any = any || self->counts[k];
     return !any;
+}
+
+/* ---- the digits that decide how a sum is rounded ---- */
+
+/* From the first that is not 0 on, digits[0] being the last of them and worth 2^place, and whether
+ * anything lies after these. All digits are 0 where the number is. A divisor of 64 bits leaves two
+ * digits 0 at most, and takes 63 bits of the others away, so that of 129 bits there are 65: those
+ * of any float, of what lies half way between two, and more. */
+enum { EXACT_SHOWN = 5 };
+
+struct exact_leading {
+    uint32_t digits[EXACT_SHOWN];
+    int place;
+    bool rest, negative;
+};
+
+/* Of a normalised sum. */
+EXACT_FUNCTION struct exact_leading exact_lead(const struct exact *self)
+{
+    struct exact_leading leading;
+    int top = EXACT_DIGITS - 1;
+    while (top >= 0 && self->digits[top] == 0)
+        top--;
+    const int last = top - EXACT_SHOWN + 1;
+    leading.negative = top >= 0 && self->digits[top] < 0;
+    leading.place = last * EXACT_DIGIT_BITS - EXACT_POINT;
+    leading.rest = false;
+    for (int k = 0; k < EXACT_SHOWN; k++) {
+        const int64_t digit = last + k >= 0 ? self->digits[last + k] : 0;
+        leading.digits[k] = (uint32_t)(leading.negative ? -digit : digit);
+    }
+    for (int k = 0; k < last; k++)
+        leading.rest = leading.rest || self->digits[k];
+    return leading;
+}
+
+EXACT_FUNCTION bool exact_leads_nothing(const struct exact_leading *self)
+{
+    bool any = false;
+    for (int k = 0; k < EXACT_SHOWN; k++)
+        any = any || self->digits[k];
+    return !any;
+}
+
+/* How many bits lie above the first that is 1, of a number that is not 0. */
+#ifdef __CUDA_ARCH__
+#define EXACT_BITS_ABOVE(x) __clzll((long long)(x))
+#else
+#define EXACT_BITS_ABOVE(x) __builtin_clzll(x)
+#endif
+
+/* Divides by a divisor that is not 0, digit by digit from the top as one does on paper, and no
+ * further than any float can show. The divisor is multiplied by a power of two, so that its upper
+ * half alone tells a digit but for one or two (D. E. Knuth, "The Art of Computer Programming",
+ * volume 2, 4.3.1, algorithm D). */
+EXACT_FUNCTION void exact_divide(struct exact_leading *self, uint64_t divisor)
+{
+    const int shift = EXACT_BITS_ABOVE(divisor);
+    divisor <<= shift;
+    const uint64_t upper = divisor >> EXACT_DIGIT_BITS, lower = divisor & EXACT_DIGIT_MASK;
+    uint64_t left = 0;
+    EXACT_ROLLED
+    for (int digits = 0; digits < EXACT_SHOWN; digits++) {
+        const uint64_t next = self->digits[EXACT_SHOWN - 1];
+        uint64_t digit = left / upper, over = left - digit * upper;
+        while (over <= EXACT_DIGIT_MASK &&
+               (digit > EXACT_DIGIT_MASK || digit * lower > (over << EXACT_DIGIT_BITS | next))) {
+            digit--;
+            over += upper;
+        }
+        left = (left << EXACT_DIGIT_BITS | next) - digit * divisor;
+        /* The dividend's digits go, the quotient's come. */
+        for (int k = EXACT_SHOWN - 1; k > 0; k--)
+            self->digits[k] = self->digits[k - 1];
+        self->digits[0] = (uint32_t)digit;
+    }
+    self->place += shift;
+    self->rest = self->rest || left;
+}
+
+/* Moves the digits up by one where the first is 0. */
+EXACT_FUNCTION void exact_skip_zero(struct exact_leading *self)
+{
+    const bool moves = self->digits[EXACT_SHOWN - 1] == 0;
+    for (int k = EXACT_SHOWN - 1; k > 0; k--)
+        self->digits[k] = moves ? self->digits[k - 1] : self->digits[k];
+    self->digits[0] = moves ? 0 : self->digits[0];
+    self->place -= moves ? EXACT_DIGIT_BITS : 0;
 }

@@ -26,7 +26,7 @@ struct unrounded_floats {
  * for. */
 bool unrounded_is_due(struct unrounded_floats *);
 
-/* Columns that are due: see common/unrounded.h. */
+/* Columns that are due: see common/windows.h. */
 bool unrounded_add_columns(struct unrounded_floats *, const void *floats, size_t n, int64_t stride,
                            size_t columns, double (*sums)[2]);
 

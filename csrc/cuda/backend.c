@@ -4,7 +4,7 @@
 
 #include "cuda/backend.h"
 
-#include "common/process.h"
+#include "common/processor.h"
 #include "cuda/check.h"
 #include "cuda/gpus.h"
 #include "cuda/machine.h"

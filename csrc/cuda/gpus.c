@@ -2,7 +2,7 @@
 
 #include "cuda/gpus.h"
 
-#include "common/process.h"
+#include "common/processor.h"
 #include "cuda/check.h"
 
 bool cuda_gpus_lost_in_fork(struct cuda_gpus *self, struct failure *failure)

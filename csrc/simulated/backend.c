@@ -5,7 +5,6 @@
 #include "simulated/backend.h"
 
 #include "common/arithmetic.h"
-#include "common/process.h"
 #include "common/processor.h"
 #include "plan/axes.h"
 #include "run/counting.h"

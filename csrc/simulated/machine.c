@@ -2,7 +2,7 @@
 
 #include "simulated/machine.h"
 
-#include "common/process.h"
+#include "common/processor.h"
 #include "run/counting.h"
 #include "simulated/checker.h"
 #include "threads/gather.h"

@@ -2,7 +2,7 @@
 
 #include "simulated/memory.h"
 
-#include "common/process.h"
+#include "common/processor.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -4,7 +4,7 @@
 #include "../ending.cuh"
 #include "../reductions.cuh"
 
-#include "common/findings.h"
+#include "common/reduction.h"
 
 namespace KERNELS
 {
