@@ -18,7 +18,7 @@ CHILDREN = 120
 def test_a_forked_childs_threads_make_one_lock_between_them(tmp_path):
     """Without Python: its lock, where it has one, would keep the threads apart."""
     library = tmp_path / "memory.so"
-    files = ["tests/native/forked_memory.c", "csrc/simulated/memory.c", "csrc/common/processor.c"]
+    files = ["tests/native/forked_memory.c", "csrc/simulated/memory.c"]
     sources = [ROOT / file for file in files]
     flags = [f"-I{ROOT / 'csrc'}", "-std=c11", "-O2", "-fPIC", "-shared", "-o", library]
     subprocess.run([*C_COMPILER, *flags, *sources, "-lpthread"], check=True)

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 C_COMPILER = os.environ.get("CC", "gcc").split()
 CXX_COMPILER = os.environ.get("CXX", "g++").split()
-SIMULATOR = ("block", "checker", "counter", "fiber", "recorder", "simulator", "words")
+SIMULATOR = ("block", "checker", "counter", "fiber", "simulator", "words")
 
 
 def toy_kernels(source: str, folder: Path) -> ctypes.CDLL:

@@ -2,8 +2,6 @@
  * were. */
 #include "cuda/machine.h"
 
-#include "cuda/check.h"
-
 #include <string.h>
 
 static struct cuda_machine *cuda_of(struct machine *machine)
@@ -59,10 +57,10 @@ static bool refuse_capture(struct machine *machine)
 {
     if (!session_of(machine)->capturing)
         return false;
-    failure_note(machine->failure, FAILURE_RUNTIME,
-                 "the stream is being captured, and this call moves data between host and GPU, "
-                 "which a graph cannot do; array, mask and out have to lie on the GPU");
-    return true;
+    return !failure_note(
+        machine->failure, FAILURE_RUNTIME,
+        "the stream is being captured, and this call moves data between host and "
+        "GPU, which a graph cannot do; array, mask and out have to lie on the GPU");
 }
 
 static bool machine_clear(struct machine *machine, void *target, size_t bytes)
@@ -71,33 +69,33 @@ static bool machine_clear(struct machine *machine, void *target, size_t bytes)
                     session_of(machine)->stream);
 }
 
+static bool copy(struct machine *machine, void *target, const void *source, size_t bytes,
+                 enum cudaMemcpyKind kind, const char *call)
+{
+    const cudaStream_t stream = session_of(machine)->stream;
+    return cuda_check(machine->failure, cudaMemcpyAsync(target, source, bytes, kind, stream), call);
+}
+
 static bool machine_copy_in(struct machine *machine, void *target, const void *source, size_t bytes)
 {
-    return !refuse_capture(machine) &&
-           cuda_check(machine->failure,
-                      cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice,
-                                      session_of(machine)->stream),
-                      "cudaMemcpyAsync to the device");
+    return !refuse_capture(machine) && copy(machine, target, source, bytes, cudaMemcpyHostToDevice,
+                                            "cudaMemcpyAsync to the device");
 }
 
 static bool machine_copy_out(struct machine *machine, void *target, const void *source,
                              size_t bytes)
 {
-    struct cuda_session *self = session_of(machine);
     return !refuse_capture(machine) &&
-           cuda_check(machine->failure,
-                      cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, self->stream),
-                      "cudaMemcpyAsync from the device") &&
-           CUDA_TRY(machine->failure, cudaStreamSynchronize, self->stream);
+           copy(machine, target, source, bytes, cudaMemcpyDeviceToHost,
+                "cudaMemcpyAsync from the device") &&
+           CUDA_TRY(machine->failure, cudaStreamSynchronize, session_of(machine)->stream);
 }
 
 static bool machine_copy_within(struct machine *machine, void *target, const void *source,
                                 size_t bytes)
 {
-    return cuda_check(machine->failure,
-                      cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice,
-                                      session_of(machine)->stream),
-                      "cudaMemcpyAsync within the device");
+    return copy(machine, target, source, bytes, cudaMemcpyDeviceToDevice,
+                "cudaMemcpyAsync within the device");
 }
 
 /* Where a run needs much, the device is asked how much is free; a share of that is left to others.
@@ -191,9 +189,19 @@ static bool machine_run_ahead(struct machine *machine)
 
 /* ---- kernels ---- */
 
-static bool launch_as(struct machine *machine, const struct launch *launch,
-                      cudaLaunchAttribute attribute)
+/* With what only an attribute says: clusters, or that it is made ready to run while the launch
+ * before it still does. */
+static bool launch_with_attribute(struct machine *machine, const struct launch *launch)
 {
+    cudaLaunchAttribute attribute = {
+        .id = cudaLaunchAttributeProgrammaticStreamSerialization,
+        .val.programmaticStreamSerializationAllowed = 1,
+    };
+    if (launch->cluster > 1)
+        attribute = (cudaLaunchAttribute){
+            .id = cudaLaunchAttributeClusterDimension,
+            .val.clusterDim = {launch->cluster, 1, 1},
+        };
     const cudaLaunchConfig_t config = {
         .gridDim = {(unsigned)launch->grid, 1, 1},
         .blockDim = {launch->block, 1, 1},
@@ -206,33 +214,12 @@ static bool launch_as(struct machine *machine, const struct launch *launch,
                     launch->arguments);
 }
 
-static bool launch_clusters(struct machine *machine, const struct launch *launch)
-{
-    const cudaLaunchAttribute attribute = {
-        .id = cudaLaunchAttributeClusterDimension,
-        .val.clusterDim = {launch->cluster, 1, 1},
-    };
-    return launch_as(machine, launch, attribute);
-}
-
-/* What is made ready to run while the launch before it still does. */
-static bool launch_following(struct machine *machine, const struct launch *launch)
-{
-    const cudaLaunchAttribute attribute = {
-        .id = cudaLaunchAttributeProgrammaticStreamSerialization,
-        .val.programmaticStreamSerializationAllowed = 1,
-    };
-    return launch_as(machine, launch, attribute);
-}
-
 static bool machine_launch(struct machine *machine, const struct launch *launch)
 {
     const dim3 grid = {(unsigned)launch->grid, 1, 1}, block = {launch->block, 1, 1};
     const cudaStream_t stream = session_of(machine)->stream;
-    if (launch->cluster > 1)
-        return launch_clusters(machine, launch);
-    if (launch->follows)
-        return launch_following(machine, launch);
+    if (launch->cluster > 1 || launch->follows)
+        return launch_with_attribute(machine, launch);
     if (launch->cooperative)
         return CUDA_TRY(machine->failure, cudaLaunchCooperativeKernel, launch->kernel, grid, block,
                         launch->arguments, launch->shared_bytes, stream);
@@ -286,26 +273,20 @@ static enum progress machine_progress(struct machine *machine)
     return cuda_check(machine->failure, error, "cudaStreamQuery") ? PROGRESS_DONE : PROGRESS_FAILED;
 }
 
-/* Memory to flush the L2 cache with, larger than the cache. */
-static bool allocate_scratch(struct machine *machine)
-{
-    enum { ANY_BYTE = 0x5a };
-    struct cuda_session *self = session_of(machine);
-    return allocate_from_pool(machine, self->scratch.bytes, &self->scratch.at) &&
-           CUDA_TRY(machine->failure, cudaMemsetAsync, self->scratch.at, ANY_BYTE,
-                    self->scratch.bytes, self->stream);
-}
-
-/* Reads scratch memory, so that the cache is full of that. Overwriting it would do, too, but the
- * cache would then be busy writing it back while the next kernel is timed. */
+/* Reads scratch memory, which is larger than the L2 cache, so that this is full of that.
+ * Overwriting it would do, too, but the cache would then be busy writing it back while the next
+ * kernel is timed. */
 static bool machine_flush(struct machine *machine)
 {
-    enum { SHAPE = 1, BLOCK = 512, BLOCKS_A_MULTIPROCESSOR = 2, PACK_BYTES = 16 };
+    enum { SHAPE = 1, BLOCK = 512, BLOCKS_A_MULTIPROCESSOR = 2, PACK_BYTES = 16, ANY_BYTE = 0x5a };
     struct cuda_session *self = session_of(machine);
-    if (!self->scratch.at && !allocate_scratch(machine))
+    struct cuda_memory *scratch = &self->scratch;
+    if (!scratch->at && (!allocate_from_pool(machine, scratch->bytes, &scratch->at) ||
+                         !CUDA_TRY(machine->failure, cudaMemsetAsync, scratch->at, ANY_BYTE,
+                                   scratch->bytes, self->stream)))
         return false;
-    uint64_t packs = self->scratch.bytes / PACK_BYTES;
-    void *arguments[] = {&self->scratch.at, &packs, &self->scratch.at};
+    uint64_t packs = scratch->bytes / PACK_BYTES;
+    void *arguments[] = {&scratch->at, &packs, &scratch->at};
     const struct launch launch = {
         .kernel = kernel_that_reads(machine->kernels, SHAPE),
         .arguments = arguments,

@@ -8,7 +8,6 @@
 
 enum {
     WORD_BYTES = 4,
-    WARPS = SIMULATOR_BLOCK_MAX / SIMULATOR_WARP,
     LOADS_KEPT = 2,        /* of different threads, the last of a word */
     PATIENCE = 1 << 20,    /* accesses that any launch may make, */
     PATIENCE_A_WORD = 256, /* and so many more for each word that it is given */
@@ -56,25 +55,29 @@ static size_t words_in(size_t bytes)
 
 /* ---- opening and closing ---- */
 
-static bool open_region(struct checker *self, unsigned k)
+/* NULL when memory is short. */
+static struct word *make_words(size_t bytes, bool are_there)
 {
-    const struct region *region = &self->launch.regions[k];
-    const size_t count = words_in(region->bytes);
-    self->words[k] = calloc(count + 1, sizeof *self->words[k]);
-    for (size_t w = 0; self->words[k] && w < count; w++)
-        self->words[k][w].is_there = region->is_there;
-    self->left += PATIENCE_A_WORD * count;
-    return self->words[k];
+    struct word *words = calloc(words_in(bytes) + 1, sizeof *words);
+    for (size_t w = 0; words && w < words_in(bytes); w++)
+        words[w].is_there = are_there;
+    return words;
 }
 
-static bool open_blocks(struct checker *self)
+static bool make_all(struct checker *self)
 {
-    const size_t count = words_in(self->launch.shared_bytes);
-    self->blocks = calloc(self->launch.cores, sizeof *self->blocks);
-    for (unsigned k = 0; self->blocks && k < self->launch.cores; k++)
-        if (!(self->blocks[k].words = calloc(count + 1, sizeof(struct word))))
-            return false;
-    return self->blocks;
+    const struct checked_launch *launch = &self->launch;
+    self->latest = calloc(launch->grid, sizeof *self->latest);
+    self->blocks = calloc(launch->cores, sizeof *self->blocks);
+    bool made = self->latest && self->blocks;
+    for (unsigned k = 0; made && k < launch->cores; k++)
+        made = (self->blocks[k].words = make_words(launch->shared_bytes, false)) != NULL;
+    for (unsigned k = 0; made && k < launch->count; k++) {
+        const struct region *region = &launch->regions[k];
+        made = (self->words[k] = make_words(region->bytes, region->is_there)) != NULL;
+        self->left += PATIENCE_A_WORD * words_in(region->bytes);
+    }
+    return made;
 }
 
 struct checker *checker_open(const struct checked_launch *launch, struct fault *fault)
@@ -84,11 +87,7 @@ struct checker *checker_open(const struct checked_launch *launch, struct fault *
         return NULL;
     *self = (struct checker){.launch = *launch, .fault = fault, .left = PATIENCE};
     pthread_mutex_init(&self->lock, NULL);
-    self->latest = calloc(launch->grid, sizeof *self->latest);
-    bool opened = self->latest && open_blocks(self);
-    for (unsigned k = 0; opened && k < launch->count; k++)
-        opened = open_region(self, k);
-    if (opened)
+    if (make_all(self))
         return self;
     checker_close(self);
     return NULL;
@@ -147,11 +146,14 @@ static bool blame(struct checker *self, enum fault_kind kind, const char *file, 
     return false;
 }
 
+static bool is_load(enum simulator_event event)
+{
+    return event == SIMULATOR_GLOBAL_LOAD || event == SIMULATOR_SHARED_LOAD;
+}
+
 static const char *verb(enum simulator_event event)
 {
-    if (event == SIMULATOR_ATOMIC)
-        return "changes";
-    return event == SIMULATOR_GLOBAL_LOAD || event == SIMULATOR_SHARED_LOAD ? "loads" : "stores";
+    return event == SIMULATOR_ATOMIC ? "changes" : is_load(event) ? "loads" : "stores";
 }
 
 /* What an access is at, and who is there. */
@@ -165,30 +167,27 @@ struct target {
     size_t bytes; /* there are */
 };
 
-/* "thread 3 of block 0 loads element 33 of the array". */
-static int describe(const struct target *target, char *text, size_t bytes)
+static unsigned element_of(const struct target *target)
 {
-    const unsigned element = target->region ? target->region->element : target->access->bytes;
-    return snprintf(text, bytes, "thread %u of block %u %s %s %lld", target->tid,
-                    target->block->number, verb(target->access->event),
-                    target->region ? target->region->name : "shared element",
-                    (long long)target->offset / (long long)element);
+    return target->region ? target->region->element : target->access->bytes;
 }
 
+/* "thread 3 of block 0 loads element 33 of the array", and why it must not. */
 static bool blame_access(struct checker *self, enum fault_kind kind, const struct target *target,
                          const char *why)
 {
     char text[256];
-    const int length = describe(target, text, sizeof text);
-    snprintf(text + length, sizeof text - (size_t)length, "%s", why);
+    snprintf(text, sizeof text, "thread %u of block %u %s %s %lld%s", target->tid,
+             target->block->number, verb(target->access->event),
+             target->region ? target->region->name : "shared element",
+             (long long)target->offset / (long long)element_of(target), why);
     return blame(self, kind, target->access->file, target->access->line, text);
 }
 
 static bool blame_bounds(struct checker *self, const struct target *target)
 {
-    const unsigned element = target->region ? target->region->element : target->access->bytes;
     char why[64];
-    snprintf(why, sizeof why, ", of which there are %zu", target->bytes / element);
+    snprintf(why, sizeof why, ", of which there are %zu", target->bytes / element_of(target));
     return blame_access(self, FAULT_BOUNDS, target, why);
 }
 
@@ -204,16 +203,6 @@ static bool blame_race(struct checker *self, const struct target *target,
 }
 
 /* ---- races ---- */
-
-static bool is_atomic(enum simulator_event event)
-{
-    return event == SIMULATOR_ATOMIC;
-}
-
-static bool is_load(enum simulator_event event)
-{
-    return event == SIMULATOR_GLOBAL_LOAD || event == SIMULATOR_SHARED_LOAD;
-}
 
 static struct visit visit_of(const struct checker *self, const struct target *target)
 {
@@ -245,16 +234,8 @@ static bool is_ordered(const struct checker *self, const struct checked_block *h
 static bool may_follow(const struct checker *self, const struct checked_block *here,
                        const struct visit *before, const struct visit *now)
 {
-    const bool harmless = is_atomic(before->event) && is_atomic(now->event);
-    return !before->file || harmless || is_ordered(self, here, before, now);
-}
-
-static void keep_load(struct word *word, const struct visit *now)
-{
-    if (word->loads[0].file &&
-        (word->loads[0].thread != now->thread || word->loads[0].block != now->block))
-        word->loads[1] = word->loads[0];
-    word->loads[0] = *now;
+    const bool atomics = before->event == SIMULATOR_ATOMIC && now->event == SIMULATOR_ATOMIC;
+    return !before->file || atomics || is_ordered(self, here, before, now);
 }
 
 static bool visit_word(struct checker *self, const struct target *target, struct word *word)
@@ -265,7 +246,10 @@ static bool visit_word(struct checker *self, const struct target *target, struct
     if (is_load(now.event)) {
         if (!word->is_there)
             return blame_access(self, FAULT_UNWRITTEN, target, ", which is uninitialized");
-        keep_load(word, &now);
+        struct visit *loads = word->loads;
+        if (loads[0].file && (loads[0].thread != now.thread || loads[0].block != now.block))
+            loads[1] = loads[0];
+        loads[0] = now;
         return true;
     }
     for (unsigned k = 0; k < LOADS_KEPT; k++)
@@ -285,32 +269,27 @@ static size_t distance(const struct region *region, uintptr_t at)
     return at < region->at + region->bytes ? 0 : at - (region->at + region->bytes) + 1;
 }
 
-/* The region that it is in, or nearest to. */
-static void find_region(const struct checker *self, uintptr_t at, struct target *target)
-{
-    unsigned nearest = 0;
-    for (unsigned k = 1; k < self->launch.count; k++)
-        if (distance(&self->launch.regions[k], at) < distance(&self->launch.regions[nearest], at))
-            nearest = k;
-    target->region = &self->launch.regions[nearest];
-    target->words = self->words[nearest];
-    target->offset = (intptr_t)(at - target->region->at);
-    target->bytes = target->region->bytes;
-}
-
+/* Shared memory, or the region that it is in, or nearest to. */
 static void find_target(struct checker *self, struct target *target)
 {
     const enum simulator_event event = target->access->event;
-    const uintptr_t at = (uintptr_t)target->access->address;
-    const bool is_shared = event == SIMULATOR_SHARED_LOAD || event == SIMULATOR_SHARED_STORE;
-    const bool is_in_shared = at - target->block->shared < self->launch.shared_bytes;
-    if (!is_shared && !(is_atomic(event) && is_in_shared)) {
-        find_region(self, at, target);
+    const uintptr_t at = (uintptr_t)target->access->address, shared = target->block->shared;
+    const struct region *regions = self->launch.regions;
+    if (event == SIMULATOR_SHARED_LOAD || event == SIMULATOR_SHARED_STORE ||
+        (event == SIMULATOR_ATOMIC && at - shared < self->launch.shared_bytes)) {
+        target->words = target->block->words;
+        target->offset = (intptr_t)(at - shared);
+        target->bytes = self->launch.shared_bytes;
         return;
     }
-    target->words = target->block->words;
-    target->offset = (intptr_t)(at - target->block->shared);
-    target->bytes = self->launch.shared_bytes;
+    unsigned nearest = 0;
+    for (unsigned k = 1; k < self->launch.count; k++)
+        if (distance(&regions[k], at) < distance(&regions[nearest], at))
+            nearest = k;
+    target->region = &regions[nearest];
+    target->words = self->words[nearest];
+    target->offset = (intptr_t)(at - target->region->at);
+    target->bytes = target->region->bytes;
 }
 
 static bool check_access(struct checker *self, struct target *target)
@@ -346,7 +325,7 @@ static bool check(struct checker *self, struct target *target)
         return blame(self, FAULT_ENDLESS, access->file, access->line,
                      "a loop here seems never to end");
     self->left--;
-    if (is_atomic(access->event))
+    if (access->event == SIMULATOR_ATOMIC)
         self->latest[block->number] = ++self->atomics;
     return !access->address || check_access(self, target);
 }
@@ -410,29 +389,20 @@ void checker_pass_grid_barrier(struct checker *self, unsigned core)
 
 void checker_blame(struct checker *self, unsigned core, unsigned tid, const char *text)
 {
-    const struct simulator_access *last = &self->blocks[core].last[tid];
-    blame_barrier(self, last, text);
-}
-
-/* ---- the end ---- */
-
-static bool check_region(struct checker *self, unsigned k)
-{
-    const struct region *region = &self->launch.regions[k];
-    char text[256];
-    for (size_t w = 0; region->is_to_be_written && w < words_in(region->bytes); w++)
-        if (!self->words[k][w].is_there) {
-            snprintf(text, sizeof text, "no thread has stored %s %zu", region->name,
-                     w * WORD_BYTES / region->element);
-            return blame(self, FAULT_MISSING, NULL, 0, text);
-        }
-    return true;
+    blame_barrier(self, &self->blocks[core].last[tid], text);
 }
 
 bool checker_end(struct checker *self)
 {
-    for (unsigned k = 0; k < self->launch.count; k++)
-        if (!check_region(self, k))
-            return false;
+    for (unsigned k = 0; k < self->launch.count; k++) {
+        const struct region *region = &self->launch.regions[k];
+        for (size_t w = 0; region->is_to_be_written && w < words_in(region->bytes); w++)
+            if (!self->words[k][w].is_there) {
+                char text[256];
+                snprintf(text, sizeof text, "no thread has stored %s %zu", region->name,
+                         w * WORD_BYTES / region->element);
+                return blame(self, FAULT_MISSING, NULL, 0, text);
+            }
+    }
     return true;
 }

@@ -11,28 +11,6 @@
 
 enum { WATCH_MILLISECONDS = 50 };
 
-static void grid_open(struct grid *self, unsigned cores)
-{
-    self->cores = cores;
-    pthread_mutex_init(&self->lock, NULL);
-    pthread_cond_init(&self->changed, NULL);
-}
-
-static void grid_close(struct grid *self)
-{
-    pthread_mutex_destroy(&self->lock);
-    pthread_cond_destroy(&self->changed);
-}
-
-/* Before a launch of so many blocks. */
-static void grid_begin(struct grid *self, uint64_t blocks)
-{
-    pthread_mutex_lock(&self->lock);
-    self->blocks = blocks;
-    self->at_barrier = self->past_kernel = 0;
-    pthread_mutex_unlock(&self->lock);
-}
-
 void grid_stop(struct grid *self, enum simulator_status status, const char *message)
 {
     pthread_mutex_lock(&self->lock);
@@ -55,13 +33,6 @@ static long milliseconds_since(const struct timespec *then)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (now.tv_sec - then->tv_sec) * 1000 + (now.tv_nsec - then->tv_nsec) / 1000000;
-}
-
-/* For the launches that follow. */
-static void grid_watch(struct grid *self, const struct simulator_watch *watch)
-{
-    self->watch = watch;
-    clock_gettime(CLOCK_MONOTONIC, &self->looked);
 }
 
 void grid_look_at_watch(struct grid *self)
@@ -109,21 +80,6 @@ struct cluster {
     uint64_t random;
 };
 
-static void cluster_open(struct cluster *self, struct grid *grid, unsigned core)
-{
-    for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++) {
-        self->blocks[k].grid = grid;
-        self->blocks[k].cluster = self->blocks;
-        self->blocks[k].number = core;
-    }
-}
-
-static void cluster_close(struct cluster *self)
-{
-    for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++)
-        multiprocessor_release(&self->blocks[k]);
-}
-
 static bool cluster_prepare(struct cluster *self, const struct simulator_launch *launch,
                             enum thread_order ordering)
 {
@@ -133,14 +89,6 @@ static bool cluster_prepare(struct cluster *self, const struct simulator_launch 
             return false;
     }
     return true;
-}
-
-static bool cluster_take_counts(struct cluster *self, struct counted_launch *counts)
-{
-    bool taken = true;
-    for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++)
-        taken &= multiprocessor_take_counts(&self->blocks[k], counts);
-    return taken;
 }
 
 /* Every block gets its turn. One begins when it comes to the first: what others have put into its
@@ -156,7 +104,7 @@ static bool go_round(struct cluster *self, uint64_t first, uint64_t seed, bool b
         struct multiprocessor *block = &self->blocks[self->order[k]];
         if (begin)
             block_begin(block, first + self->order[k], seed);
-        again |= block_run(block) == BLOCK_AT_CLUSTER_BARRIER;
+        again |= block_run(block);
     }
     return again && !grid_stopped(any->grid);
 }
@@ -306,15 +254,9 @@ static void wait_for_cores(struct simulator *self)
 static void take_counts(struct simulator *self, struct counted_launch *counts)
 {
     for (unsigned m = 0; m < self->count; m++)
-        if (!cluster_take_counts(&self->cores[m].cluster, counts))
-            grid_stop(&self->grid, SIMULATOR_FAILED, "out of memory for what is counted");
-}
-
-/* Recorded, blocks come one after the other, and tickets and atomics in their order. */
-static bool takes_one_core(const struct simulator_launch *launch)
-{
-    const bool recorded = launch->counts && launch->counts->room;
-    return launch->grid == 1 || (recorded && !launch->cooperative);
+        for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++)
+            if (!multiprocessor_take_counts(&self->cores[m].cluster.blocks[k], counts))
+                grid_stop(&self->grid, SIMULATOR_FAILED, "out of memory for what is counted");
 }
 
 enum simulator_status simulator_launch(struct simulator *self,
@@ -322,7 +264,9 @@ enum simulator_status simulator_launch(struct simulator *self,
 {
     if (self->grid.status != SIMULATOR_DONE)
         return self->grid.status;
-    const bool shared = !takes_one_core(launch);
+    /* Recorded, blocks come one after the other, and tickets and atomics in their order. */
+    const bool recorded = launch->counts && launch->counts->room,
+               shared = launch->grid > 1 && (!recorded || launch->cooperative);
     if (shared)
         start_cores(self, launch->grid);
     if (launch->cooperative && launch->grid > 1 && launch->grid > self->running) {
@@ -330,7 +274,8 @@ enum simulator_status simulator_launch(struct simulator *self,
                   "a cooperative launch of more blocks than can run at once");
         return self->grid.status;
     }
-    grid_begin(&self->grid, launch->grid);
+    self->grid.blocks = launch->grid; /* cores have no part in it yet */
+    self->grid.at_barrier = self->grid.past_kernel = 0;
     pthread_mutex_lock(&self->lock);
     self->launch = launch;
     atomic_store(&self->next_cluster, 0);
@@ -368,9 +313,16 @@ struct simulator *simulator_open(unsigned multiprocessors)
     }
     for (unsigned m = 0; m < self->count; m++) {
         self->cores[m].simulator = self;
-        cluster_open(&self->cores[m].cluster, &self->grid, m);
+        struct multiprocessor *blocks = self->cores[m].cluster.blocks;
+        for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++) {
+            blocks[k].grid = &self->grid;
+            blocks[k].cluster = blocks;
+            blocks[k].number = m;
+        }
     }
-    grid_open(&self->grid, multiprocessors);
+    self->grid.cores = multiprocessors;
+    pthread_mutex_init(&self->grid.lock, NULL);
+    pthread_cond_init(&self->grid.changed, NULL);
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->changed, NULL);
     return self;
@@ -381,7 +333,8 @@ void simulator_set(struct simulator *self, enum thread_order order, uint64_t see
 {
     self->order = order;
     self->seed = seed;
-    grid_watch(&self->grid, watch);
+    self->grid.watch = watch;
+    clock_gettime(CLOCK_MONOTONIC, &self->grid.looked);
 }
 
 void simulator_close(struct simulator *self)
@@ -395,10 +348,12 @@ void simulator_close(struct simulator *self)
     for (unsigned m = 1; m < self->running; m++)
         pthread_join(self->cores[m].thread, NULL);
     for (unsigned m = 0; m < self->count; m++)
-        cluster_close(&self->cores[m].cluster);
+        for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++)
+            multiprocessor_release(&self->cores[m].cluster.blocks[k]);
     pthread_mutex_destroy(&self->lock);
     pthread_cond_destroy(&self->changed);
-    grid_close(&self->grid);
+    pthread_mutex_destroy(&self->grid.lock);
+    pthread_cond_destroy(&self->grid.changed);
     free(self->cores);
     free(self);
 }
