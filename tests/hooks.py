@@ -28,8 +28,8 @@ def forced_axes(
     """Force how reductions along axes are shared; a block of 0: as measured."""
     fields = {"block": block, "threads": threads, "share": share, "blocks": blocks}
     fields |= {"staged": staged, "columns": columns, "windows": windows, "across": across}
-    fields |= {"typed": typed, "lone": lone, "small": small, "staging": block}
-    fields |= {"large": large or block, "alone": alone or block}
+    fields |= {"typed": typed, "unsplit": lone, "small": small, "staging": block}
+    fields |= {"large": large or block, "unsplit_block": alone or block}
     _testing.force("axes", fields | {"small_block": block, "small_large": fields["large"]})
 
 
