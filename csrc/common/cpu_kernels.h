@@ -2,8 +2,8 @@
  * types that are known when a call is made; NULL: there is none of these. */
 #pragma once
 
+#include "common/exact.h"
 #include "common/slab.h"
-#include "common/windows.h"
 
 /* ---- moving elements ---- */
 

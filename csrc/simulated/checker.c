@@ -31,8 +31,8 @@ struct word {
 /* What a core knows of the block that it runs. */
 struct checked_block {
     unsigned number, barriers, grid_barriers;
-    uintptr_t shared;
-    struct word *words;                  /* of shared memory */
+    struct region shared;
+    struct word *words;                  /* of that */
     unsigned steps[SIMULATOR_BLOCK_MAX]; /* barriers of its warp that a thread came to */
     unsigned known[SIMULATOR_BLOCK_MAX][SIMULATOR_WARP]; /* how many steps of each lane are over */
     struct simulator_access last[SIMULATOR_BLOCK_MAX];
@@ -114,7 +114,8 @@ void checker_begin_block(struct checker *self, unsigned core, unsigned block, co
     memset(words, 0, words_in(self->launch.shared_bytes) * sizeof *words);
     memset(at, 0, sizeof *at);
     at->number = block;
-    at->shared = (uintptr_t)shared;
+    at->shared = (struct region){
+        .name = "shared element", .at = (uintptr_t)shared, .bytes = self->launch.shared_bytes};
     at->words = words;
 }
 
@@ -161,16 +162,11 @@ struct target {
     struct checked_block *block;
     const struct simulator_access *access;
     unsigned tid;
-    const struct region *region; /* NULL: shared memory */
-    struct word *words;          /* of it */
+    const struct region *region;
+    struct word *words; /* of it */
     intptr_t offset;
-    size_t bytes; /* there are */
+    unsigned element; /* bytes of one; of shared memory as many as are accessed */
 };
-
-static unsigned element_of(const struct target *target)
-{
-    return target->region ? target->region->element : target->access->bytes;
-}
 
 /* "thread 3 of block 0 loads element 33 of the array", and why it must not. */
 static bool blame_access(struct checker *self, enum fault_kind kind, const struct target *target,
@@ -178,17 +174,9 @@ static bool blame_access(struct checker *self, enum fault_kind kind, const struc
 {
     char text[256];
     snprintf(text, sizeof text, "thread %u of block %u %s %s %lld%s", target->tid,
-             target->block->number, verb(target->access->event),
-             target->region ? target->region->name : "shared element",
-             (long long)target->offset / (long long)element_of(target), why);
+             target->block->number, verb(target->access->event), target->region->name,
+             (long long)target->offset / (long long)target->element, why);
     return blame(self, kind, target->access->file, target->access->line, text);
-}
-
-static bool blame_bounds(struct checker *self, const struct target *target)
-{
-    char why[64];
-    snprintf(why, sizeof why, ", of which there are %zu", target->bytes / element_of(target));
-    return blame_access(self, FAULT_BOUNDS, target, why);
 }
 
 static bool blame_race(struct checker *self, const struct target *target,
@@ -204,44 +192,37 @@ static bool blame_race(struct checker *self, const struct target *target,
 
 /* ---- races ---- */
 
-static struct visit visit_of(const struct checker *self, const struct target *target)
+/* Whether something orders the two, or they are harmless. */
+static bool may_follow(const struct checker *self, const struct target *now,
+                       const struct visit *before)
 {
-    return (struct visit){.block = target->block->number,
-                          .thread = target->tid,
-                          .barriers = target->block->barriers,
-                          .steps = target->block->steps[target->tid],
-                          .atomics = self->atomics,
-                          .grid_barriers = target->block->grid_barriers,
-                          .event = target->access->event,
-                          .file = target->access->file,
-                          .line = target->access->line};
-}
-
-static bool is_ordered(const struct checker *self, const struct checked_block *here,
-                       const struct visit *before, const struct visit *now)
-{
-    if (before->grid_barriers != now->grid_barriers)
+    const struct checked_block *here = now->block;
+    if (!before->file || before->grid_barriers != here->grid_barriers ||
+        (before->event == SIMULATOR_ATOMIC && now->access->event == SIMULATOR_ATOMIC))
         return true;
-    if (before->block != now->block)
+    if (before->block != here->number)
         return self->latest[before->block] > before->atomics &&
-               self->latest[now->block] > before->atomics;
-    if (before->thread == now->thread || before->barriers != now->barriers)
+               self->latest[here->number] > before->atomics;
+    if (before->thread == now->tid || before->barriers != here->barriers)
         return true;
-    return before->thread / SIMULATOR_WARP == now->thread / SIMULATOR_WARP &&
-           here->known[now->thread][before->thread % SIMULATOR_WARP] > before->steps;
-}
-
-static bool may_follow(const struct checker *self, const struct checked_block *here,
-                       const struct visit *before, const struct visit *now)
-{
-    const bool atomics = before->event == SIMULATOR_ATOMIC && now->event == SIMULATOR_ATOMIC;
-    return !before->file || atomics || is_ordered(self, here, before, now);
+    return before->thread / SIMULATOR_WARP == now->tid / SIMULATOR_WARP &&
+           here->known[now->tid][before->thread % SIMULATOR_WARP] > before->steps;
 }
 
 static bool visit_word(struct checker *self, const struct target *target, struct word *word)
 {
-    const struct visit now = visit_of(self, target);
-    if (!may_follow(self, target->block, &word->store, &now))
+    const struct checked_block *block = target->block;
+    const struct simulator_access *access = target->access;
+    const struct visit now = {.block = block->number,
+                              .thread = target->tid,
+                              .barriers = block->barriers,
+                              .steps = block->steps[target->tid],
+                              .atomics = self->atomics,
+                              .grid_barriers = block->grid_barriers,
+                              .event = access->event,
+                              .file = access->file,
+                              .line = access->line};
+    if (!may_follow(self, target, &word->store))
         return blame_race(self, target, &word->store);
     if (is_load(now.event)) {
         if (!word->is_there)
@@ -253,7 +234,7 @@ static bool visit_word(struct checker *self, const struct target *target, struct
         return true;
     }
     for (unsigned k = 0; k < LOADS_KEPT; k++)
-        if (!may_follow(self, target->block, &word->loads[k], &now))
+        if (!may_follow(self, target, &word->loads[k]))
             return blame_race(self, target, &word->loads[k]);
     word->store = now;
     word->is_there = true;
@@ -273,23 +254,22 @@ static size_t distance(const struct region *region, uintptr_t at)
 static void find_target(struct checker *self, struct target *target)
 {
     const enum simulator_event event = target->access->event;
-    const uintptr_t at = (uintptr_t)target->access->address, shared = target->block->shared;
-    const struct region *regions = self->launch.regions;
+    const uintptr_t at = (uintptr_t)target->access->address;
+    const struct region *regions = self->launch.regions, *shared = &target->block->shared;
     if (event == SIMULATOR_SHARED_LOAD || event == SIMULATOR_SHARED_STORE ||
-        (event == SIMULATOR_ATOMIC && at - shared < self->launch.shared_bytes)) {
+        (event == SIMULATOR_ATOMIC && at - shared->at < shared->bytes)) {
+        target->region = shared;
         target->words = target->block->words;
-        target->offset = (intptr_t)(at - shared);
-        target->bytes = self->launch.shared_bytes;
-        return;
+    } else {
+        unsigned nearest = 0;
+        for (unsigned k = 1; k < self->launch.count; k++)
+            if (distance(&regions[k], at) < distance(&regions[nearest], at))
+                nearest = k;
+        target->region = &regions[nearest];
+        target->words = self->words[nearest];
     }
-    unsigned nearest = 0;
-    for (unsigned k = 1; k < self->launch.count; k++)
-        if (distance(&regions[k], at) < distance(&regions[nearest], at))
-            nearest = k;
-    target->region = &regions[nearest];
-    target->words = self->words[nearest];
     target->offset = (intptr_t)(at - target->region->at);
-    target->bytes = target->region->bytes;
+    target->element = target->region == shared ? target->access->bytes : target->region->element;
 }
 
 static bool check_access(struct checker *self, struct target *target)
@@ -297,16 +277,17 @@ static bool check_access(struct checker *self, struct target *target)
     const unsigned bytes = target->access->bytes;
     find_target(self, target);
     const struct region *region = target->region;
-    if (target->offset < 0 || (size_t)target->offset + bytes > target->bytes)
-        return blame_bounds(self, target);
+    if (target->offset < 0 || (size_t)target->offset + bytes > region->bytes) {
+        char why[64];
+        snprintf(why, sizeof why, ", of which there are %zu", region->bytes / target->element);
+        return blame_access(self, FAULT_BOUNDS, target, why);
+    }
     if ((uintptr_t)target->access->address % (bytes & -bytes))
         return blame_access(self, FAULT_ALIGNMENT, target,
                             ": its address is no multiple of the access's size");
-    if (region && region->is_for_loads && !is_load(target->access->event))
+    if (region->is_for_loads && !is_load(target->access->event))
         return blame_access(self, FAULT_BOUNDS, target, ", which is the caller's, to be read only");
-    if (region && region->is_shared)
-        return true;
-    for (unsigned w = 0; w < words_in(bytes); w++)
+    for (unsigned w = 0; w < words_in(bytes) && !region->is_shared; w++)
         if (!visit_word(self, target, &target->words[target->offset / WORD_BYTES + w]))
             return false;
     return true;

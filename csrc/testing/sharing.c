@@ -38,28 +38,19 @@ struct chosen {
 };
 
 /* clang-format off */
+#define LAUNCH(member, name) FIELD_NAMED(chosen, launch.member, name)
 static PyMemberDef chosen_fields[] = {
-    FIELD_NAMED(chosen, launch.block, "block"), FIELD(chosen, columns),
-    FIELD_NAMED(chosen, launch.across, "abreast"), FIELD_NAMED(chosen, launch.team, "team"),
-    FIELD_NAMED(chosen, launch.lanes, "lanes"), FIELD(chosen, few),
-    FIELD_NAMED(chosen, launch.row.bytes, "staged"), FIELD_NAMED(chosen, launch.rounds, "rounds"),
-    FIELD(chosen, load), FIELD_NAMED(chosen, launch.row.packing, "packing"),
-    FIELD_NAMED(chosen, launch.inner, "inner"), FIELD_NAMED(chosen, launch.windows, "windows"),
-    FIELD_NAMED(chosen, launch.splits, "splits"), FIELD_NAMED(chosen, launch.groups, "groups"),
-    FIELD_NAMED(chosen, launch.row.packed, "several"),
-    FIELD_NAMED(chosen, launch.row.swizzle_mask, "turned"),
-    FIELD_NAMED(chosen, launch.row.swizzle_shift, "turns"),
-    FIELD_NAMED(chosen, launch.row.unit, "unit"), FIELD_NAMED(chosen, launch.readers, "readers"),
-    FIELD_NAMED(chosen, launch.stacked, "stacked"),
-    FIELD_NAMED(chosen, launch.shared_bytes, "shared_bytes"),
-    FIELD_NAMED(chosen, typed_load, "typed.load"),
-    FIELD_NAMED(chosen, launch.column.coalesced, "typed.repeats"),
-    FIELD_NAMED(chosen, launch.column.leftover, "typed.leftover"),
-    FIELD_NAMED(chosen, launch.column.packs, "typed.packs"),
-    FIELD_NAMED(chosen, launch.column.shifted, "typed.shifted"),
-    FIELD_NAMED(chosen, launch.column.unsplit, "typed.lone"),
-    FIELD_NAMED(chosen, launch.column.paired, "typed.paired"),
-    FIELD_NAMED(chosen, launch.step, "step"), {0}};
+    FIELD(chosen, columns), FIELD(chosen, few), FIELD(chosen, load),
+    LAUNCH(block, "block"), LAUNCH(across, "abreast"), LAUNCH(team, "team"), LAUNCH(lanes, "lanes"),
+    LAUNCH(rounds, "rounds"), LAUNCH(inner, "inner"), LAUNCH(windows, "windows"),
+    LAUNCH(splits, "splits"), LAUNCH(groups, "groups"), LAUNCH(readers, "readers"),
+    LAUNCH(stacked, "stacked"), LAUNCH(shared_bytes, "shared_bytes"), LAUNCH(step, "step"),
+    LAUNCH(row.bytes, "staged"), LAUNCH(row.packing, "packing"), LAUNCH(row.packed, "several"),
+    LAUNCH(row.swizzle_mask, "turned"), LAUNCH(row.swizzle_shift, "turns"),
+    LAUNCH(row.unit, "unit"), FIELD_NAMED(chosen, typed_load, "typed.load"),
+    LAUNCH(column.coalesced, "typed.repeats"), LAUNCH(column.leftover, "typed.leftover"),
+    LAUNCH(column.packs, "typed.packs"), LAUNCH(column.shifted, "typed.shifted"),
+    LAUNCH(column.unsplit, "typed.lone"), LAUNCH(column.paired, "typed.paired"), {0}};
 
 static PyMemberDef segments_shape_fields[] = {
     FIELD(segments_shape, block), FIELD(segments_shape, tile_block), FIELD(segments_shape, team),
@@ -117,11 +108,9 @@ static PyObject *numbers(const void *from, unsigned count)
     PyObject *list = PyTuple_New(count);
     for (unsigned k = 0; list && k < count; k++) {
         PyObject *number = PyLong_FromLongLong(((const int64_t *)from)[k]);
-        if (!number) {
-            Py_DECREF(list);
-            return NULL;
-        }
         PyTuple_SET_ITEM(list, k, number);
+        if (!number)
+            Py_CLEAR(list);
     }
     return list;
 }
@@ -133,9 +122,9 @@ PyObject *testing_axes(PyObject *Py_UNUSED(module), PyObject *arguments, PyObjec
 {
     static const char *const kinds[] = {
         [AXES_ROWS] = "rows", [AXES_COLUMNS] = "columns", [AXES_GENERAL] = "general"};
-    struct question question;
+    struct question asked;
     struct axes axes;
-    if (!read_axes(arguments, names, &question, &axes))
+    if (!read_axes(arguments, names, &asked, &axes))
         return NULL;
     const struct layout *reduced = &axes.reduced;
     const int64_t mask = reduced->mask ? (int64_t)((uintptr_t)reduced->mask - somewhere_else) : 0;
@@ -178,24 +167,24 @@ static PyObject *answered(const struct axes *axes, uintptr_t data, const struct 
 /* By a kernel that takes columns. */
 PyObject *testing_columns(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
 {
-    struct question question;
+    struct question asked;
     struct axes axes;
-    if (!read_axes(arguments, names, &question, &axes))
+    if (!read_axes(arguments, names, &asked, &axes))
         return NULL;
     const unsigned kernels = 1u << KERNEL_COLUMNS | 1u << KERNEL_FEW |
-                             (unsigned)question.typed << KERNEL_TYPED_COLUMNS |
-                             (unsigned)question.lone << KERNEL_UNSPLIT_COLUMNS;
-    return answered(&axes, somewhere, &question, kernels, true);
+                             (unsigned)asked.typed << KERNEL_TYPED_COLUMNS |
+                             (unsigned)asked.lone << KERNEL_UNSPLIT_COLUMNS;
+    return answered(&axes, somewhere, &asked, kernels, true);
 }
 
 /* None: they are not long. */
 PyObject *testing_long_rows(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
 {
-    struct question question;
+    struct question asked;
     struct axes axes;
-    if (!read_axes(arguments, names, &question, &axes))
-        return NULL;
-    return answered(&axes, somewhere, &question, 1u << KERNEL_TYPED_ROWS, false);
+    return read_axes(arguments, names, &asked, &axes)
+               ? answered(&axes, somewhere, &asked, 1u << KERNEL_TYPED_ROWS, false)
+               : NULL;
 }
 
 /* None: they are not short. */

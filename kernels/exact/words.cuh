@@ -5,7 +5,6 @@
 #include "../vector.cuh"
 
 #include "common/exact_sums.h"
-#include "common/windows.h"
 
 namespace KERNELS
 {
