@@ -5,7 +5,7 @@
 #include "cuda/backend.h"
 
 #include "common/processor.h"
-#include "cuda/machine.h"
+#include "cuda/session.h"
 #include "run/substitute.h"
 
 #include <stdatomic.h>
@@ -213,11 +213,11 @@ static bool order(void *opaque, int device, uintptr_t earlier, uintptr_t later,
 
 /* ---- runs ---- */
 
-static bool run_plan(struct cuda_machine *on, const struct plan *plan, struct run *run)
+static bool run_plan(struct cuda_session *session, const struct plan *plan, struct run *run)
 {
-    return cuda_order_before(on->session, plan, &run->failure) &&
-           execute(&on->machine, plan, run) &&
-           (!plan_stays_on_device(plan) || cuda_order_after(on->session, plan, &run->failure));
+    return cuda_order_before(session, plan, &run->failure) &&
+           execute(&session->machine, plan, run) &&
+           (!plan_stays_on_device(plan) || cuda_order_after(session, plan, &run->failure));
 }
 
 /* What was launched may still be under way: nobody waits for a result that stays on the device, nor
@@ -242,6 +242,7 @@ static void settle(struct cuda_session *session, bool ran, const struct failure 
 static bool warn_of_compiling(struct state *state, const struct cuda_session *session,
                               struct run *run)
 {
+    const int capability = session->machine.capability;
     char text[320];
     if (session->machine_code || atomic_flag_test_and_set(&state->warned[session->device]))
         return true;
@@ -249,7 +250,7 @@ static bool warn_of_compiling(struct state *state, const struct cuda_session *se
              "gred was installed without machine code for this GPU (compute capability %d.%d): the "
              "driver compiles kernels from PTX as they are first called, which takes seconds, and "
              "keeps them in its cache; an installation with GRED_CUDA_ARCHS=%d has them at once",
-             session->capability / 10, session->capability % 10, session->capability);
+             capability / 10, capability % 10, capability);
     return run_warn(run, text);
 }
 
@@ -269,13 +270,14 @@ static bool run_on_current_device(struct state *state, int device, const struct 
         return false;
     session->stream = stream ? stream : session->own_stream;
     session->capturing = capturing;
-    struct cuda_machine on = cuda_machine_over(session, failure);
+    struct machine *machine = &session->machine;
+    cuda_session_begin(session, failure);
     if (substitute_is_for(&state->substitute, plan))
-        on.machine.kernels = &state->with_substitute;
+        machine->kernels = &state->with_substitute;
     const bool ran = warn_of_compiling(state, session, run) &&
-                     (plan    ? run_plan(&on, plan, run)
-                      : bytes ? machine_time_reading(&on.machine, bytes, run)
-                              : machine_time_launching(&on.machine, run));
+                     (plan    ? run_plan(session, plan, run)
+                      : bytes ? machine_time_reading(machine, bytes, run)
+                              : machine_time_launching(machine, run));
     settle(session, ran, failure);
     cuda_session_return(&state->sessions, session, failure);
     return ran && failure->kind == FAILURE_NONE;

@@ -1,17 +1,12 @@
 /* Memory comes from a pool of gred's own, in stream order: other libraries' pools stay as they
  * were. */
-#include "cuda/machine.h"
+#include "cuda/session.h"
 
 #include <string.h>
 
-static struct cuda_machine *cuda_of(struct machine *machine)
-{
-    return (struct cuda_machine *)machine;
-}
-
 static struct cuda_session *session_of(struct machine *machine)
 {
-    return cuda_of(machine)->session;
+    return (struct cuda_session *)machine;
 }
 
 static bool allocate_from_pool(struct machine *machine, size_t bytes, void **memory)
@@ -32,7 +27,7 @@ static void free_to_pool(struct machine *machine, void *memory)
 static bool machine_allocate(struct machine *machine, size_t bytes, void **memory)
 {
     struct cuda_session *self = session_of(machine);
-    cuda_of(machine)->ahead = false; /* copies come after this first */
+    self->ahead = false; /* copies come after this first */
     if (bytes > KEPT_BYTES || self->capturing)
         return allocate_from_pool(machine, bytes, memory);
     *memory = self->kept;
@@ -141,7 +136,7 @@ static bool feed_in_stages(struct machine *machine, struct cuda_feed *feed, uint
 {
     struct cuda_session *self = session_of(machine);
     feed->stream = self->stream;
-    feed->ahead = cuda_of(machine)->ahead;
+    feed->ahead = self->ahead;
     feed->threads = self->all->threads;
     feed->instructions = self->all->instructions;
     return make_staging(machine) && cuda_staging_feed(self->staging, feed, fed, machine->failure);
@@ -181,8 +176,8 @@ static bool machine_feed(struct machine *machine, void *target, const struct lay
 static bool machine_run_ahead(struct machine *machine)
 {
     struct cuda_session *self = session_of(machine);
-    const bool first = !cuda_of(machine)->ahead;
-    cuda_of(machine)->ahead = true;
+    const bool first = !self->ahead;
+    self->ahead = true;
     return !refuse_capture(machine) && make_staging(machine) &&
            cuda_staging_run_ahead(self->staging, self->stream, first, machine->failure);
 }
@@ -348,17 +343,14 @@ static const struct machine_work machine_work = {
     .elapsed = machine_elapsed,
 };
 
-struct cuda_machine cuda_machine_over(struct cuda_session *session, struct failure *failure)
+void cuda_session_begin(struct cuda_session *self, struct failure *failure)
 {
-    const struct machine machine = {
-        .memory = &machine_memory,
-        .work = &machine_work,
-        .multiprocessors = session->multiprocessors,
-        .capability = session->capability,
-        .kernels = &kernels_cuda,
-        .failure = failure,
-        .mailbox = session->capturing ? NULL : &session->mailbox,
-        .tickets = session->capturing ? NULL : session->kept + KEPT_BYTES,
-    };
-    return (struct cuda_machine){.machine = machine, .session = session};
+    struct machine *machine = &self->machine;
+    machine->memory = &machine_memory;
+    machine->work = &machine_work;
+    machine->kernels = &kernels_cuda;
+    machine->failure = failure;
+    machine->mailbox = self->capturing ? NULL : &self->mailbox;
+    machine->tickets = self->capturing ? NULL : self->kept + KEPT_BYTES;
+    self->ahead = false;
 }

@@ -23,11 +23,11 @@ struct cuda_memory {
 };
 
 struct cuda_session {
+    struct machine machine; /* first, so that a machine for the passes is one of these */
     struct cuda_session *next;
     int device;
-    unsigned multiprocessors;
-    int capability;    /* 90 for 9.0 */
     bool machine_code; /* kernels were compiled for it; else the driver does so */
+    bool ahead;        /* copies to the device run ahead of its launches */
     const struct cuda_sessions *all;
     cudaMemPool_t pool;
     char *kept; /* memory for small workspaces; after it, tickets, which are 0 between launches */
@@ -56,6 +56,10 @@ bool cuda_sessions_open(struct cuda_sessions *, struct cuda_pointers *);
 
 /* Frees what CUDA gave only if it still `works` in this process. */
 void cuda_sessions_close(struct cuda_sessions *, bool works);
+
+/* Makes the machine ready for a run; the session's device is current, and its stream is set. In
+ * machine.c. */
+void cuda_session_begin(struct cuda_session *, struct failure *);
 
 /* A device's pool, which is current. False with a failure noted. */
 bool cuda_sessions_pool(struct cuda_sessions *, int device, cudaMemPool_t *, struct failure *);

@@ -85,32 +85,22 @@ static bool out_of_memory(struct failure *failure)
 
 /* ---- runs ---- */
 
-/* On the heap: the caller's stack may be small. */
-struct job {
-    struct simulated_machine machine;
-    struct mailbox mailbox;
-    uint64_t words[MAILBOX_WORDS];
-};
-
 /* Runs a plan, or reads `bytes` where there is none. */
 static bool run_job(struct state *state, const struct plan *plan, size_t bytes, struct run *run)
 {
     struct simulator *simulator = simulator_for(state, plan, run->counting);
-    struct job *job = calloc(1, sizeof *job);
+    struct simulated_machine *on = calloc(1, sizeof *on); /* the caller's stack may be small */
     bool ran = false;
-    if (simulator && job) {
+    if (simulator && on) {
         const struct simulator_watch watch = {run->watch->interrupted, run->watch->context};
-        struct machine *machine = &job->machine.machine;
         simulator_set(simulator, run->order, run->seed, &watch);
-        job->mailbox = (struct mailbox){.words = job->words, .on_device = job->words};
-        simulated_machine_open(&job->machine, simulator, &job->mailbox, plan, &state->substitute,
-                               run);
-        ran = plan    ? execute(machine, plan, run)
-              : bytes ? machine_time_reading(machine, bytes, run)
-                      : machine_time_launching(machine, run);
+        simulated_machine_open(on, simulator, plan, &state->substitute, run);
+        ran = plan    ? execute(&on->machine, plan, run)
+              : bytes ? machine_time_reading(&on->machine, bytes, run)
+                      : machine_time_launching(&on->machine, run);
     } else
         out_of_memory(&run->failure);
-    free(job);
+    free(on);
     const bool usable = ran && simulator_multiprocessors(simulator) == processor_cores();
     simulator_close(usable ? exchange(state, simulator) : simulator);
     return ran;

@@ -71,12 +71,13 @@ static void thread_body(void *owner)
     }
 }
 
-/* Gives the first `block` threads a fiber each, where they have none yet. False when memory is
- * short. */
+/* Gives the first `block` threads a fiber each, where they have none yet. Cores share the costly
+ * guards of a simulator, several of which may be at work. False when memory is short. */
 static bool make_threads(struct multiprocessor *self, unsigned block)
 {
-    const unsigned sharers = self == self->cluster ? self->grid->cores : 0;
-    if (!self->stacks.memory && !stacks_open(&self->stacks, SIMULATOR_BLOCK_MAX, sharers))
+    enum { SPLITS_MAX = 1024 };
+    const unsigned splits = self == self->cluster ? SPLITS_MAX / self->grid->cores : 0;
+    if (!self->stacks.memory && !stacks_open(&self->stacks, SIMULATOR_BLOCK_MAX, splits))
         return false;
     if (!self->threads && !(self->threads = calloc(SIMULATOR_BLOCK_MAX, sizeof *self->threads)))
         return false;

@@ -57,19 +57,14 @@ void fiber_switch(struct fiber *from, struct fiber *to)
 #define MADV_GUARD_INSTALL 102
 #endif
 
-/* A guard by mprotect makes two mappings of one, and all of a process together may have 65,530
- * (vm.max_map_count). The stacks of all cores of a simulator take no more than this, since several
- * simulators may be at work. */
-enum { SPLITS_MAX = 1024 };
-
-bool stacks_open(struct stacks *self, unsigned count, unsigned sharers)
+bool stacks_open(struct stacks *self, unsigned count, unsigned splits)
 {
     const size_t bytes = ((size_t)count + 1) * STACK_BYTES; /* to find a multiple of the size */
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return false;
-    *self = (struct stacks){memory, bytes, sharers ? SPLITS_MAX / sharers : 0};
+    *self = (struct stacks){memory, bytes, splits};
     return true;
 }
 
@@ -81,9 +76,10 @@ void stacks_close(struct stacks *self)
     munmap(self->memory, self->bytes);
 }
 
-/* Newer kernels guard a page in the page table alone. Older ones split the mapping, so that there
- * only a block's first threads get a guard: what makes a kernel go too deep is its code, which they
- * run as well as the others. Returns the bytes that are guarded. */
+/* Newer kernels guard a page in the page table alone. Older ones split the mapping, of which a
+ * process may have 65,530 (vm.max_map_count), so that there only a block's first threads get a
+ * guard: what makes a kernel go too deep is its code, which they run as well as the others. Returns
+ * the bytes that are guarded. */
 static size_t guard(struct stacks *self, void *stack)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -35,9 +35,9 @@ struct stacks {
     unsigned splits; /* how many more guards of the costly kind there may be */
 };
 
-/* Room for so many stacks; so many of these share the costly guards of a simulator, 0: none of them
- * are for this one. False when memory is short. */
-bool stacks_open(struct stacks *, unsigned count, unsigned sharers);
+/* Room for so many stacks, of which so many may have costly guards, see fiber.c. False when memory
+ * is short. */
+bool stacks_open(struct stacks *, unsigned count, unsigned splits);
 void stacks_close(struct stacks *);
 
 /* Makes `self` run body(owner) on that stack when it is first switched to; body must never return.

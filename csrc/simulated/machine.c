@@ -241,21 +241,6 @@ static bool machine_elapsed(struct machine *machine, double *first_pass, double 
 
 /* ---- the whole ---- */
 
-/* Where it is counted, passes are those of the device that is counted for, by kernels that count.
- */
-static void choose_kernels(struct simulated_machine *self, const struct substitute *substitute)
-{
-    self->kernels = kernels_simulated;
-    if (self->counting) {
-        self->kernels.flat = counting_flat;
-        self->machine.multiprocessors = self->counting->multiprocessors;
-    }
-    if (substitute_is_for(substitute, self->plan)) {
-        self->kernels.flat = self->counting ? substitute->counting : substitute->plain;
-        self->shared_bytes = substitute->shared_bytes;
-    }
-}
-
 static const struct machine_memory machine_memory = {
     .allocate = machine_allocate,
     .release = machine_release,
@@ -282,23 +267,30 @@ static const struct machine_work machine_work = {
     .elapsed = machine_elapsed,
 };
 
+/* Where it is counted, passes are those of the device that is counted for, by kernels that count.
+ */
 void simulated_machine_open(struct simulated_machine *self, struct simulator *simulator,
-                            struct mailbox *mailbox, const struct plan *plan,
-                            const struct substitute *substitute, struct run *run)
+                            const struct plan *plan, const struct substitute *substitute,
+                            struct run *run)
 {
-    *self = (struct simulated_machine){
-        .machine =
-            {
-                .memory = &machine_memory,
-                .work = &machine_work,
-                .multiprocessors = simulator_multiprocessors(simulator),
-                .kernels = &self->kernels,
-                .failure = &run->failure,
-                .mailbox = mailbox,
-            },
-        .simulator = simulator,
-        .counting = run->counting,
-        .plan = plan,
-    };
-    choose_kernels(self, substitute);
+    const struct counting *counting = run->counting;
+    self->machine = (struct machine){.memory = &machine_memory,
+                                     .work = &machine_work,
+                                     .multiprocessors = simulator_multiprocessors(simulator),
+                                     .kernels = &self->kernels,
+                                     .failure = &run->failure,
+                                     .mailbox = &self->mailbox};
+    self->mailbox = (struct mailbox){.words = self->words, .on_device = self->words};
+    self->simulator = simulator;
+    self->counting = run->counting;
+    self->plan = plan;
+    self->kernels = kernels_simulated;
+    if (counting) {
+        self->kernels.flat = counting_flat;
+        self->machine.multiprocessors = counting->multiprocessors;
+    }
+    if (substitute_is_for(substitute, plan)) {
+        self->kernels.flat = counting ? substitute->counting : substitute->plain;
+        self->shared_bytes = substitute->shared_bytes;
+    }
 }
