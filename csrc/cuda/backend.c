@@ -114,21 +114,6 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
 
 /* ---- streams of gred's own ---- */
 
-static bool make_stream(struct state *state, int device, enum own_stream which,
-                        struct failure *failure)
-{
-    struct cuda_before before;
-    cudaStream_t made = NULL;
-    if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
-        return false;
-    pthread_mutex_lock(&state->making_stream);
-    if (!state->streams[device][which] &&
-        CUDA_TRY(failure, cudaStreamCreateWithFlags, &made, cudaStreamNonBlocking))
-        state->streams[device][which] = made;
-    pthread_mutex_unlock(&state->making_stream);
-    return cuda_gpu_leave(device, &before, failure) && state->streams[device][which];
-}
-
 static bool own_stream(struct state *state, int device, enum own_stream which, uintptr_t *stream,
                        struct failure *failure)
 {
@@ -138,10 +123,21 @@ static bool own_stream(struct state *state, int device, enum own_stream which, u
     if (device < 0 || device >= devices)
         return failure_note(failure, FAILURE_VALUE, "there is no GPU number %d; there are %d",
                             device, devices);
-    if (!state->streams[device][which] && !make_stream(state, device, which, failure))
-        return false;
-    *stream = (uintptr_t)state->streams[device][which];
-    return true;
+    _Atomic(cudaStream_t) *own = &state->streams[device][which];
+    if (!*own) {
+        struct cuda_before before;
+        cudaStream_t made = NULL;
+        if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
+            return false;
+        pthread_mutex_lock(&state->making_stream);
+        if (!*own && CUDA_TRY(failure, cudaStreamCreateWithFlags, &made, cudaStreamNonBlocking))
+            *own = made;
+        pthread_mutex_unlock(&state->making_stream);
+        if (!cuda_gpu_leave(device, &before, failure))
+            return false;
+    }
+    *stream = (uintptr_t)*own;
+    return *stream;
 }
 
 static bool handshake(void *state, int device, uintptr_t *stream, struct failure *failure)

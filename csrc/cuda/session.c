@@ -141,24 +141,23 @@ static unsigned long long number_of(cudaStream_t stream)
     return number;
 }
 
-static bool is_done(struct cuda_session *session)
-{
-    if (session->unfinished && cudaEventQuery(session->events[EVENT_DONE]) == cudaSuccess)
-        session->unfinished = false;
-    if (session->unfinished)
-        cudaGetLastError();
-    return !session->unfinished;
-}
-
 /* Whether nothing is left of what the session was left after with, or work on a stream would come
  * after that. While a stream is captured, neither it nor events may be asked about. */
 static bool is_free(struct cuda_session *session, cudaStream_t stream, bool capturing)
 {
     const bool awaited = mailbox_is_awaited(&session->mailbox);
-    if ((!awaited && !session->unfinished) || capturing)
-        return !awaited && !session->unfinished;
-    return (stream && number_of(stream) == session->stream_number) ||
-           (!awaited && is_done(session));
+    if (!awaited && !session->unfinished)
+        return true;
+    if (capturing)
+        return false;
+    if (stream && number_of(stream) == session->stream_number)
+        return true;
+    if (awaited)
+        return false;
+    session->unfinished = cudaEventQuery(session->events[EVENT_DONE]) != cudaSuccess;
+    if (session->unfinished)
+        cudaGetLastError();
+    return !session->unfinished;
 }
 
 /* Takes the first session that is free out of the list; NULL if there is none. */

@@ -9,12 +9,11 @@ struct pretence {
     const char *reduction, *method, *input, *accumulator;
     const char *layout; /* of one dimension: 'flat', 'strided' or 'masked' */
     unsigned long long n, limit;
-    unsigned block_size, multiprocessors;
-    unsigned resident, resident_again; /* blocks of the first kernel, and of others */
+    struct facts facts;
+    unsigned block_size, resident, resident_again; /* blocks of the first kernel, and of others */
     int direct, on_device, mask_on_device, out, whole, exact, initial;
     int automatic; /* a device's own choice may take the method's place */
-    int capability;
-    int compiled; /* there are kernels for the device */
+    int compiled;  /* there are kernels for the device */
 };
 
 static int pretended_reduce(void *workspace, size_t *workspace_bytes, const void *data,
@@ -107,19 +106,17 @@ static PyObject *schedule_of(struct pretence *self)
     kernels.reducer = pretended_reducer;
     if (!self->compiled)
         kernels.flat = no_kernel;
-    const struct facts facts = {.multiprocessors = self->multiprocessors,
-                                .capability = self->capability,
-                                .limit = self->limit,
-                                .whole = self->whole,
-                                .kernels = &kernels,
-                                .resident = pretended_residence,
-                                .device = self};
+    self->facts.limit = self->limit;
+    self->facts.whole = self->whole;
+    self->facts.kernels = &kernels;
+    self->facts.resident = pretended_residence;
+    self->facts.device = self;
     const struct layout layout = layout_of(self);
     struct plan plan = plan_of(self, method, reduction, &layout);
     struct schedule schedule;
     struct failure failure = {0};
-    hooks->fastest_choose(&facts, &plan);
-    if (hooks->schedule_make(&plan, &facts, &schedule, &failure))
+    hooks->fastest_choose(&self->facts, &plan);
+    if (hooks->schedule_make(&plan, &self->facts, &schedule, &failure))
         return hooks->explain_schedule(&schedule);
     PyErr_SetString(failure.kind == FAILURE_VALUE ? PyExc_ValueError : PyExc_RuntimeError,
                     failure.text);
@@ -151,7 +148,7 @@ PyObject *testing_schedule(PyObject *Py_UNUSED(module), PyObject *arguments, PyO
                                "mask_on_device",
                                NULL};
     struct pretence self = {.layout = "flat",
-                            .multiprocessors = 132,
+                            .facts = {.multiprocessors = 132},
                             .limit = UINT64_MAX,
                             .resident = 2,
                             .direct = true,
@@ -162,8 +159,8 @@ PyObject *testing_schedule(PyObject *Py_UNUSED(module), PyObject *arguments, PyO
                arguments, names, "ssss|$sKKIpppppIIIppipp:schedule", keywords, &self.reduction,
                &self.method, &self.input, &self.accumulator, &self.layout, &self.n, &self.limit,
                &self.block_size, &self.direct, &self.on_device, &self.out, &self.whole, &self.exact,
-               &self.multiprocessors, &self.resident, &self.resident_again, &self.automatic,
-               &self.initial, &self.capability, &self.compiled, &self.mask_on_device)
+               &self.facts.multiprocessors, &self.resident, &self.resident_again, &self.automatic,
+               &self.initial, &self.facts.capability, &self.compiled, &self.mask_on_device)
                ? schedule_of(&self)
                : NULL;
 }
