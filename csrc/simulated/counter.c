@@ -210,24 +210,16 @@ static void add_wavefronts(struct tally *tally, const struct request *request)
 
 static void add(struct tally *tally, const struct request *request)
 {
+    const enum simulator_event event = tally->event;
     tally->warps++;
     tally->lanes += (unsigned)__builtin_popcount(request->lanes);
-    switch (tally->event) {
-    case SIMULATOR_BULK_COPY:
+    if (event == SIMULATOR_BULK_COPY)
         tally->pieces += sectors_of_copies(request, tally->bytes);
-        return;
-    case SIMULATOR_GLOBAL_LOAD:
-    case SIMULATOR_GLOBAL_STORE:
-    case SIMULATOR_ATOMIC:
-        tally->pieces += sectors_of(request);
-        return;
-    case SIMULATOR_SHARED_LOAD:
-    case SIMULATOR_SHARED_STORE:
+    else if (event == SIMULATOR_SHARED_LOAD || event == SIMULATOR_SHARED_STORE)
         add_wavefronts(tally, request);
-        return;
-    default:
-        return;
-    }
+    else if (event == SIMULATOR_GLOBAL_LOAD || event == SIMULATOR_GLOBAL_STORE ||
+             event == SIMULATOR_ATOMIC)
+        tally->pieces += sectors_of(request);
 }
 
 void counter_pass_barrier(struct counter *self, unsigned warp)
