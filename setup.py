@@ -36,7 +36,7 @@ FOLD_GROUPS = (
 FOLD_GROUPS += ("nan_sums", "nonzeros")
 TYPED_FOLDS = ("variance", "argmin", "argmax", "sum", "min", "max", "nonzero")
 LOOPS = "kernels/cpu/loops.cpp"
-# As csrc/common/instructions.h has them.
+# As csrc/common/processor.h has them.
 INSTRUCTIONS = {"baseline": []}
 if platform.machine() in ("x86_64", "AMD64"):
     INSTRUCTIONS["baseline"] = ["-O1"]  # for the few processors that lack AVX2

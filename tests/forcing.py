@@ -15,7 +15,7 @@ from gred import _testing
 
 FIELDS = {
     "shape": "block data_blocks",
-    "axes": "block threads share blocks staged columns windows large across typed lone alone small",
+    "axes": "block threads share blocks staged columns windows large across typed unsplit unsplit_block small",
     "short_rows": "several staging staged turns threads",
     "long_rows": "elements bytes block least threads packs waves rounds stacked few",
     "segments": "block tiling tile share rounds blocks few",
@@ -37,11 +37,11 @@ def force(configuration: dict[str, tuple[int, ...]]) -> None:
         _testing.force(family, fields)
 
 
-def _whole_axes(block, *, large=0, alone=0, **fields) -> dict[str, int]:
+def _whole_axes(block, *, large=0, unsplit_block=0, **fields) -> dict[str, int]:
     """Add what tests do not say: blocks of a kind are as large as others, all columns are typed."""
-    large, alone = large or block, alone or block
+    large = large or block
     usual = {"block": block, "windows": 2, "across": 7, "typed": NO_ROW, "staging": block}
-    usual |= {"small_block": block, "large": large, "small_large": large, "alone": alone}
+    usual |= {"small_block": block, "large": large, "small_large": large, "unsplit_block": unsplit_block or block}
     return usual | fields
 
 

@@ -15,7 +15,7 @@ import pytest
 from toy_kernels import build, library, needs_compiler
 
 THREADS = ("csrc/threads/threads.c", "csrc/threads/pool.c", "csrc/threads/shared_job.c")
-POOL = (*THREADS, "csrc/common/process.c")
+POOL = (*THREADS, "csrc/common/processor.c")
 FOLDING = ("csrc/cpu/chunk.c", "csrc/cpu/folding.c", "csrc/cpu/tiles.c")
 SOURCES = {
     "pool": ("tests/threads/pool.c", *POOL),
@@ -24,6 +24,7 @@ SOURCES = {
 }
 # Loops and gathering are left out.
 LEFT_OUT = ("-no-pie", "-Wl,--unresolved-symbols=ignore-in-object-files")
+FIRST = "-Wl,-z,muldefs"  # a program's own processor_cores comes first
 PYTHON = f"-I{sysconfig.get_path('include')}"
 NO_LIMIT = 2**32 - 1
 SKIPPED = 77  # as automake has it
@@ -47,7 +48,7 @@ def compiled(tmp_path_factory):
             sanitizers = [flag for flag in flags if "sanitize" in flag]
             if sanitizers and build(target, *sanitizers, nothing):
                 pytest.skip("this compiler has no such sanitizer")
-            problem = build(target, "-g", "-O1", "-pthread", *flags, *SOURCES[name], "-lm")
+            problem = build(target, "-g", "-O1", "-pthread", *flags, *SOURCES[name], "-lm", FIRST)
             assert not problem, problem
             made[name, flags] = target
         return made[name, flags]
@@ -237,7 +238,7 @@ def test_what_has_been_given_up_is_not_awaited(posts, mailbox):
 
 def test_a_forked_childs_threads_make_one_lock_between_them(tmp_path):
     """Without Python: its lock, where it has one, would keep the threads apart."""
-    files = ("tests/native/forked_memory.c", "csrc/simulated/memory.c", "csrc/common/process.c")
+    files = ("tests/native/forked_memory.c", "csrc/simulated/memory.c")
     name = library(tmp_path / "memory.so", *files)._name
     code = f"import ctypes; print(ctypes.CDLL({name!r}).fork_children(120))"
     assert run(sys.executable, "-c", code) == "0\n"

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 C_COMPILER = os.environ.get("CC", "gcc").split()
 CXX_COMPILER = os.environ.get("CXX", "g++").split()
-SIMULATOR = ("block", "checker", "counter", "fiber", "recorder", "simulator", "words")
+SIMULATOR = ("block", "checker", "counter", "fiber", "simulator", "words")
 has_compiler = shutil.which(C_COMPILER[-1])
 needs_compiler = pytest.mark.skipif(not has_compiler, reason="there is no C compiler here")
 

@@ -2,11 +2,69 @@
  * types that are known when a call is made; NULL: there is none of these. */
 #pragma once
 
-#include "common/dots.h"
-#include "common/moves.h"
+#include "common/exact.h"
 #include "common/slab.h"
-#include "common/unrounded.h"
-#include "common/windows.h"
+
+/* ---- moving elements ---- */
+
+/* Rows of elements at equal distances. */
+struct tile {
+    const char *at;
+    const unsigned char *mask; /* NULL: all elements take part */
+    uint64_t rows, columns;
+    int64_t row_stride, column_stride, mask_row_stride, mask_column_stride;
+};
+
+/* Writes a tile's elements one after the other, in this machine's byte order, and returns how many;
+ * with a mask, there must be room for all of the tile. */
+typedef uint64_t move_tile(const struct tile *, char *target);
+
+/* Converts n elements that lie one after the other, of any alignment, at a distance from where they
+ * go. */
+typedef void convert_elements(const char *from, uint64_t n, char *to);
+
+enum { BYTES_AT_ONCE = 16 };
+
+/* Of so many bytes, a bit each, the first the lowest: whether it is not 0. */
+#ifdef __SSE2__
+
+#include <emmintrin.h>
+
+static inline unsigned bits_of_bytes(const unsigned char *bytes)
+{
+    const __m128i loaded = _mm_loadu_si128((const __m128i *)bytes);
+    const __m128i zeros = _mm_cmpeq_epi8(loaded, _mm_setzero_si128());
+    return ~(unsigned)_mm_movemask_epi8(zeros) & 0xffff;
+}
+
+#else
+
+static inline unsigned bits_of_bytes(const unsigned char *bytes)
+{
+    unsigned bits = 0;
+    for (unsigned k = 0; k < BYTES_AT_ONCE; k++)
+        bits |= (unsigned)(bytes[k] != 0) << k;
+    return bits;
+}
+
+#endif
+
+/* ---- dot products ---- */
+
+/* Sums of products. Of integers, modulo 2^64. Of floats, in float64: of complex numbers, whose
+ * parts lie in turn, of what is in the same places, real parts in even ones, and of what is in each
+ * other's, apart by where the first factor was; of real numbers the first is all. */
+union dotted {
+    uint64_t integer;
+    struct {
+        double same[2], crossed[2];
+    } parts;
+};
+
+/* Of 1 to LOOP_MOST elements. Floats are added as a tree. */
+typedef void dot_elements(const void *a, const void *b, size_t n, union dotted *);
+
+/* ---- the table ---- */
 
 struct cpu_kernels {
     /* Of elements that lie one after the other, folded in the accumulator. */
@@ -22,9 +80,7 @@ struct cpu_kernels {
 
     transpose_rows *(*transpose)(size_t size);
 
-    /* Of elements of so many bytes whose bytes are swapped in every `part` of them; 1: they are
-     * not.
-     */
+    /* Of elements of so many bytes whose bytes are swapped in every `part` of them; 1: not. */
     move_tile *(*move)(size_t size, size_t part, bool masked);
 
     /* To `type`, and then widened to its accumulator. */

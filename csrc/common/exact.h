@@ -5,9 +5,8 @@
  *
  * The number is written in digits of 32 bits, each in a signed word of 64, whose upper half takes
  * up carries, so that many additions go by before any of them has to be passed on (R. M. Neal,
- * "Fast exact summation using small and large superaccumulators", arXiv:1505.05571, 2015). Words
- * are added element by element, and that is all that it takes to merge two of them. Beside the
- * digits, words count what was added and what is no number of finite size.
+ * "Fast exact summation using small and large superaccumulators", arXiv:1505.05571, 2015). To merge
+ * two, words are added. Other words count what was added and what is no number of finite size.
  *
  * Why no word overflows. Say that a superaccumulator has load L if no digit's word is more than
  * L * (2^32 - 1) in magnitude.
@@ -23,7 +22,7 @@
  */
 #pragma once
 
-#include "common/scalar.h"
+#include "common/reduction.h"
 
 #ifdef __CUDACC__
 #define EXACT_FUNCTION static __host__ __device__ __forceinline__
@@ -97,12 +96,6 @@ EXACT_FUNCTION struct exact_format exact_format_of(enum element element)
 EXACT_FUNCTION uint64_t exact_infinity(struct exact_format format)
 {
     return (((uint64_t)1 << (format.width - format.bits)) - 1) << (format.bits - 1);
-}
-
-/* The NaN that arithmetic makes. */
-EXACT_FUNCTION uint64_t exact_nan(struct exact_format format)
-{
-    return exact_infinity(format) | (uint64_t)1 << (format.bits - 2);
 }
 
 enum exact_kind { EXACT_FINITE, EXACT_INFINITE, EXACT_NAN };
@@ -276,3 +269,173 @@ EXACT_FUNCTION bool exact_is_zero(const struct exact *self)
         any = any || self->counts[k];
     return !any;
 }
+
+/* ---- the digits that decide how a sum is rounded ---- */
+
+/* From the first that is not 0 on, digits[0] being the last of them and worth 2^place, and whether
+ * anything lies after these. All digits are 0 where the number is. A divisor of 64 bits leaves two
+ * digits 0 at most, and takes 63 bits of the others away, so that of 129 bits there are 65: those
+ * of any float, of what lies half way between two, and more. */
+enum { EXACT_SHOWN = 5 };
+
+struct exact_leading {
+    uint32_t digits[EXACT_SHOWN];
+    int place;
+    bool rest, negative;
+};
+
+/* Of a normalised sum. */
+EXACT_FUNCTION struct exact_leading exact_lead(const struct exact *self)
+{
+    struct exact_leading leading;
+    int top = EXACT_DIGITS - 1;
+    while (top >= 0 && self->digits[top] == 0)
+        top--;
+    const int last = top - EXACT_SHOWN + 1;
+    leading.negative = top >= 0 && self->digits[top] < 0;
+    leading.place = last * EXACT_DIGIT_BITS - EXACT_POINT;
+    leading.rest = false;
+    for (int k = 0; k < EXACT_SHOWN; k++) {
+        const int64_t digit = last + k >= 0 ? self->digits[last + k] : 0;
+        leading.digits[k] = (uint32_t)(leading.negative ? -digit : digit);
+    }
+    for (int k = 0; k < last; k++)
+        leading.rest = leading.rest || self->digits[k];
+    return leading;
+}
+
+EXACT_FUNCTION bool exact_leads_nothing(const struct exact_leading *self)
+{
+    bool any = false;
+    for (int k = 0; k < EXACT_SHOWN; k++)
+        any = any || self->digits[k];
+    return !any;
+}
+
+/* How many bits lie above the first that is 1, of a number that is not 0. */
+#ifdef __CUDA_ARCH__
+#define EXACT_BITS_ABOVE(x) __clzll((long long)(x))
+#else
+#define EXACT_BITS_ABOVE(x) __builtin_clzll(x)
+#endif
+
+/* Divides by a divisor that is not 0, digit by digit from the top as one does on paper, and no
+ * further than any float can show. The divisor is multiplied by a power of two, so that its upper
+ * half alone tells a digit but for one or two (D. E. Knuth, "The Art of Computer Programming",
+ * volume 2, 4.3.1, algorithm D). */
+EXACT_FUNCTION void exact_divide(struct exact_leading *self, uint64_t divisor)
+{
+    const int shift = EXACT_BITS_ABOVE(divisor);
+    divisor <<= shift;
+    const uint64_t upper = divisor >> EXACT_DIGIT_BITS, lower = divisor & EXACT_DIGIT_MASK;
+    uint64_t left = 0;
+    EXACT_ROLLED
+    for (int digits = 0; digits < EXACT_SHOWN; digits++) {
+        const uint64_t next = self->digits[EXACT_SHOWN - 1];
+        uint64_t digit = left / upper, over = left - digit * upper;
+        while (over <= EXACT_DIGIT_MASK &&
+               (digit > EXACT_DIGIT_MASK || digit * lower > (over << EXACT_DIGIT_BITS | next))) {
+            digit--;
+            over += upper;
+        }
+        left = (left << EXACT_DIGIT_BITS | next) - digit * divisor;
+        /* The dividend's digits go, the quotient's come. */
+        for (int k = EXACT_SHOWN - 1; k > 0; k--)
+            self->digits[k] = self->digits[k - 1];
+        self->digits[0] = (uint32_t)digit;
+    }
+    self->place += shift;
+    self->rest = self->rest || left;
+}
+
+/* Moves the digits up by one where the first is 0. */
+EXACT_FUNCTION void exact_skip_zero(struct exact_leading *self)
+{
+    const bool moves = self->digits[EXACT_SHOWN - 1] == 0;
+    for (int k = EXACT_SHOWN - 1; k > 0; k--)
+        self->digits[k] = moves ? self->digits[k - 1] : self->digits[k];
+    self->digits[0] = moves ? 0 : self->digits[0];
+    self->place -= moves ? EXACT_DIGIT_BITS : 0;
+}
+
+/* ---- windows ---- */
+
+/* Loops that add floats exactly while they lie within windows: in float64s, in vector registers.
+ *
+ * An accumulator that is kept near 1.5 * 2^k holds only multiples of 2^(k - 52), so that what it
+ * takes of a float when that is added to it is the float's upper part, rounded, and what is left of
+ * the float is a float, too: no bit is lost (S. M. Rump, T. Ogita, S. Oishi, "Accurate
+ * floating-point summation part I", SIAM J. Sci. Comput. 31, 2008; W. Ahrens, J. Demmel,
+ * H. D. Nguyen, "Algorithms for efficient reproducible floating point summation", ACM Trans. Math.
+ * Softw. 46, 2020). What is left goes to the next window, and what the last one leaves is handed
+ * out. Where that is much, the numbers did not fit, and somebody else has to add them.
+ *
+ * Why no accumulator rounds. One lane takes at most 2^9 numbers, WINDOW_LANES lanes being the
+ * fewest. Where none is more than 2^e in magnitude, and k = e + 10, the upper parts are not either,
+ * since 2^e is a multiple of the unit; so their sum is at most 2^(k - 1), and the accumulator stays
+ * between 2^k and 2^(k + 1), where its unit is 2^(k - 52) = 2^(e - 42). What is left is at most
+ * half a unit, 2^(e - 43): the e of the next window. A loop's sum, less than 2^51 units a lane of
+ * at most 2^6, is an integer of 64 bits. */
+
+enum {
+    WINDOWS_MOST = 3,
+    WINDOW_STEP = 43, /* exponents between a window's largest number and the next one's */
+    WINDOW_UNIT = 42, /* and between it and the unit of its sum */
+    WINDOW_HEAD = 10, /* and between the accumulator and it */
+    WINDOW_LANES = LOOP_MOST >> (WINDOW_HEAD - 1),
+    WINDOW_LEFT = 256, /* numbers, most of them 0, that a loop hands out */
+    /* The largest number of the first window, as an exponent: all accumulators are normal. */
+    WINDOW_HIGHEST = 1023 - WINDOW_HEAD,
+    WINDOW_LOWEST = -1022 - WINDOW_HEAD + (WINDOWS_MOST - 1) * WINDOW_STEP,
+    /* Of a product, what is lost when it is rounded; and the smallest of which that is a float. */
+    WINDOW_LOST = 53,
+    WINDOW_LEAST_PRODUCT = -960
+};
+
+/* What a loop makes of numbers. */
+struct windowed {
+    int64_t sums[WINDOWS_MOST][2]; /* of those in even places, and in odd ones, in units */
+    int64_t lost[WINDOWS_MOST][2]; /* the same of what products have lost */
+    double greatest;  /* of their magnitudes, or NaN; must be none beyond the first window */
+    bool too_small;   /* a product is, to know what it has lost */
+    uint64_t numbers; /* that are not NaN, where those are left out */
+    bool whole;       /* all that the windows have left is here: */
+    unsigned lefts;
+    double left[WINDOW_LEFT]; /* of those in even places, and in odd ones, in turn */
+};
+
+/* Adds 1 to LOOP_MOST floats that lie one after the other, the first window being for magnitudes up
+ * to 2^highest. Arithmetic has to round to nearest, and to keep subnormal numbers. */
+typedef void window_values(const void *floats, size_t n, int highest, struct windowed *);
+
+/* Adds the products of 1 to LOOP_MOST pairs of floats. A product of float64s is rounded, and what
+ * it loses is a float64 (T. J. Dekker, "A floating-point technique for extending the available
+ * precision", Numer. Math. 18, 1971), unless the product is too small: of magnitudes up to
+ * 2^(highest - WINDOW_LOST), and so it has windows of its own. Narrower floats' products are
+ * float64s. */
+typedef void window_products(const void *a, const void *b, size_t n, int highest,
+                             struct windowed *);
+
+/* ---- plain sums ---- */
+
+/* Loops that just add floats, in float64s, and then ask the processor whether it has rounded: the
+ * exception "inexact" of IEEE 754 is a flag that every operation that rounds sets, in vector
+ * registers too, and that stays set until it is cleared. Where it is not set, all sums are exact.
+ * Numbers that are near each other in magnitude, and not too many, leave it alone: float64s too,
+ * once they are cut in two (W. Kahan's and T. J. Dekker's "head" and "tail"), so that each half has
+ * half of an accumulator's bits to spare. */
+struct unrounded {
+    double sums[2][2]; /* of a float64's heads and tails, or of all of a narrower type, and then
+                          nothing: of those in even places, and in odd ones */
+    uint64_t numbers;  /* that are not NaN, where those are left out */
+};
+
+/* Adds 1 to LOOP_MOST floats that lie one after the other, and returns whether nothing was rounded
+ * and all is finite. Arithmetic has to keep subnormal numbers, and to trap nothing. */
+typedef bool unrounded_values(const void *floats, size_t n, struct unrounded *);
+
+/* So many sums side by side: the floats of each lie `stride` bytes apart, its neighbour's beside
+ * them. sums: of each, heads and tails. */
+enum { UNROUNDED_COLUMNS = 32, /* and multiples of that */ UNROUNDED_COLUMNS_MOST = 256 };
+typedef bool unrounded_columns(const void *floats, size_t n, int64_t stride, size_t columns,
+                               double (*sums)[2]);

@@ -1,8 +1,148 @@
-/* The exact sums of an array, and what they are rounded to: the same on every backend. */
+/* Exact sums of an array, and what they are rounded to, once: the same on every backend. And what a
+ * device's kernels leave of one. */
 #pragma once
 
-#include "common/exact_rounding.h"
+#include "common/exact.h"
 #include "common/reduction.h"
+
+/* ---- rounding ---- */
+
+/* bits * 2^place, and less than one unit more if there is a rest; the first bit is 1. */
+struct exact_bits {
+    uint64_t bits;
+    int place;
+    bool rest;
+};
+
+/* Of a number that is not 0, two of whose leading digits may be. */
+EXACT_FUNCTION struct exact_bits exact_first_bits(struct exact_leading leading)
+{
+    exact_skip_zero(&leading);
+    exact_skip_zero(&leading);
+    const uint64_t upper = leading.digits[4], middle = leading.digits[3], lower = leading.digits[2];
+    struct exact_bits first;
+    const int shift = EXACT_BITS_ABOVE(upper) - EXACT_DIGIT_BITS;
+    first.bits = (upper << EXACT_DIGIT_BITS | middle) << shift | lower << shift >> EXACT_DIGIT_BITS;
+    first.place = leading.place + 3 * EXACT_DIGIT_BITS - shift;
+    first.rest = leading.rest || (lower << shift & EXACT_DIGIT_MASK) || leading.digits[1] ||
+                 leading.digits[0];
+    return first;
+}
+
+/* The nearest float's bits, ties to even; beyond the largest is infinity. Where a significand's
+ * last bit lies decides the exponent, and adding the leading bit to that makes one of it. */
+EXACT_FUNCTION uint64_t exact_nearest(struct exact_bits x, struct exact_format format)
+{
+    const int significand = 64 - format.bits, least = format.lowest - x.place;
+    const int dropped = significand > least ? significand : least;
+    if (dropped > 64) /* less than half of the smallest float */
+        return 0;
+    const uint64_t half = (uint64_t)1 << (dropped - 1);
+    uint64_t kept = x.bits >> (dropped - 1) >> 1;
+    kept += (x.bits & half) && ((kept & 1) || (x.bits & (half - 1)) || x.rest);
+    const uint64_t exponent = (uint64_t)(x.place + dropped - format.lowest);
+    const uint64_t bits = (exponent << (format.bits - 1)) + kept;
+    const uint64_t infinity = exact_infinity(format);
+    return bits < infinity ? bits : infinity;
+}
+
+/* A sum, divided unless the divisor is 1, as a float's bits: rounded once. Of nothing, the quotient
+ * by 0 is NaN; a sum of 0 is positive. To take an infinity away is to add the other one. */
+EXACT_FUNCTION uint64_t exact_round_leading(struct exact_leading leading, const int64_t *counts,
+                                            int64_t divisor, struct exact_format format)
+{
+    const uint64_t infinity = exact_infinity(format), sign = (uint64_t)1 << (format.width - 1);
+    const int64_t up = counts[EXACT_INFINITIES], down = counts[EXACT_NEGATIVE_INFINITIES];
+    const bool rises = up > 0 || down < 0;
+    const bool falls = down > 0 || up < 0;
+    if (counts[EXACT_NANS] || (rises && falls) || divisor == 0)
+        return infinity | (uint64_t)1 << (format.bits - 2); /* the NaN that arithmetic makes */
+    if (rises || falls)
+        return infinity | (falls != (divisor < 0) ? sign : 0);
+    if (exact_leads_nothing(&leading))
+        return 0;
+    if (divisor != 1)
+        exact_divide(&leading, divisor < 0 ? -(uint64_t)divisor : (uint64_t)divisor);
+    return exact_nearest(exact_first_bits(leading), format) |
+           (leading.negative != (divisor < 0) ? sign : 0);
+}
+
+/* Why a root's first 64 bits, and whether anything is after them, are enough. Of a sum that is not
+ * 0, let N be its first 127 or 128 bits, the last of them at an even exponent, and f, less than 1,
+ * what is left of it after these. The root is that of N + f, times a power of two.
+ * r = floor(sqrt(N)) is floor(sqrt(N + f)), too, for N + f < (r + 1)^2 where N < (r + 1)^2, both
+ * being integers; and it has 64 bits, for N is at least 2^126. What comes after them is 0 if and
+ * only if N is r^2 and f is 0. All floats, and all that lies half way between two, have fewer bits.
+ */
+
+/* floor(sqrt(n)), bit by bit. */
+EXACT_FUNCTION uint64_t exact_integer_root(unsigned __int128 n)
+{
+    uint64_t root = 0;
+    for (uint64_t bit = (uint64_t)1 << 63; bit; bit >>= 1)
+        if ((unsigned __int128)(root | bit) * (root | bit) <= n)
+            root |= bit;
+    return root;
+}
+
+/* Of a sum that is not negative, as a float's bits. */
+EXACT_FUNCTION uint64_t exact_round_root(struct exact_leading square, const int64_t *counts,
+                                         struct exact_format format)
+{
+    const uint32_t *const digits = square.digits;
+    struct exact_bits root;
+    if (exact_leads_nothing(&square) || counts[EXACT_NANS] || counts[EXACT_INFINITIES])
+        return exact_round_leading(square, counts, 1, format);
+    const unsigned __int128 upper = (unsigned __int128)digits[4] << 96 |
+                                    (unsigned __int128)digits[3] << 64 | (uint64_t)digits[2] << 32 |
+                                    digits[1];
+    /* To the first bit, and one less where the last one's exponent is odd then. */
+    int shift = EXACT_BITS_ABOVE((uint64_t)digits[4]) - 32;
+    shift -= (square.place + EXACT_DIGIT_BITS - shift) & 1;
+    const int place = square.place + EXACT_DIGIT_BITS - shift;
+    const uint64_t below = (uint64_t)digits[0] << 32;
+    const unsigned __int128 bits =
+        shift < 0 ? upper >> 1 : upper << shift | (shift ? below >> (64 - shift) : 0);
+    const bool rest = square.rest || (shift < 0 ? (digits[1] & 1) || below : below << shift != 0);
+    root.bits = exact_integer_root(bits);
+    root.place = place / 2;
+    root.rest = (unsigned __int128)root.bits * root.bits != bits || rest;
+    return exact_nearest(root, format);
+}
+
+/* ---- values ---- */
+
+/* The float that has these bits. */
+EXACT_FUNCTION union scalar exact_scalar(uint64_t bits, struct exact_format format)
+{
+    union scalar value;
+    value.c128.real = value.c128.imag = 0;
+    if (format.width == 64)
+        value.u64 = bits;
+    else if (format.width == 32)
+        value.u32 = (uint32_t)bits;
+    else
+        value.u16 = (uint16_t)bits;
+    return value;
+}
+
+/* Of a normalised sum, divided, as a value of that type. */
+EXACT_FUNCTION union scalar exact_value(const struct exact *self, int64_t divisor,
+                                        enum element type)
+{
+    const struct exact_format format = exact_format_of(type);
+    return exact_scalar(exact_round_leading(exact_lead(self), self->counts, divisor, format),
+                        format);
+}
+
+/* Of a normalised sum. */
+EXACT_FUNCTION union scalar exact_root(const struct exact *self, enum element type)
+{
+    const struct exact_format format = exact_format_of(type);
+    return exact_scalar(exact_round_root(exact_lead(self), self->counts, format), format);
+}
+
+/* ---- the sums of an array ---- */
 
 enum { EXACT_REAL, EXACT_IMAGINARY, EXACT_PARTS };
 
@@ -13,8 +153,7 @@ struct exact_sums {
 
 EXACT_FUNCTION void exact_sums_clear(struct exact_sums *sums)
 {
-    for (int part = 0; part < EXACT_PARTS; part++)
-        exact_clear(&sums->parts[part]);
+    memset(sums, 0, sizeof *sums);
 }
 
 EXACT_FUNCTION bool exact_has_parts(enum element element)
@@ -29,32 +168,24 @@ EXACT_FUNCTION enum element exact_type_of_part(enum element element)
                                            : element;
 }
 
-EXACT_FUNCTION double exact_part(double real, double imag, int part)
-{
-    return part == EXACT_REAL ? real : imag;
-}
-
-/* What the caller wants a part to begin with. */
-EXACT_FUNCTION struct exact_number exact_initial(const struct finish *finish, int part)
-{
-    const struct scalar_wide initial = scalar_widen(finish->initial, finish->accumulator);
-    const double value = exact_part(initial.real, initial.imag, part);
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return exact_decode(bits, exact_format_of(ELEMENT_FLOAT64));
-}
-
-EXACT_FUNCTION void exact_sums_add_initial(const struct finish *finish, struct exact_sums *sums)
-{
-    for (int part = 0; part < EXACT_PARTS; part++) {
-        exact_reserve(&sums->parts[part], 1);
-        exact_add(&sums->parts[part], exact_initial(finish, part));
-    }
-}
-
 EXACT_FUNCTION struct exact_format exact_format_of_part(const struct finish *finish)
 {
     return exact_format_of(exact_type_of_part(finish->result));
+}
+
+/* What the caller wants a part to begin with. */
+EXACT_FUNCTION double exact_initial_part(const struct finish *finish, int part)
+{
+    const struct scalar_wide initial = scalar_widen(finish->initial, finish->accumulator);
+    return part == EXACT_REAL ? initial.real : initial.imag;
+}
+
+EXACT_FUNCTION struct exact_number exact_initial(const struct finish *finish, int part)
+{
+    const double value = exact_initial_part(finish, part);
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return exact_decode(bits, exact_format_of(ELEMENT_FLOAT64));
 }
 
 /* The answer's parts, rounded already, by their bits. */
@@ -101,10 +232,12 @@ EXACT_FUNCTION struct scalar_wide exact_sums_round(const struct finish *finish, 
 {
     const int parts = exact_has_parts(finish->result) ? EXACT_PARTS : 1;
     uint64_t bits[EXACT_PARTS] = {0, 0};
-    if (finish->has_initial)
-        exact_sums_add_initial(finish, sums);
     for (int part = 0; part < parts; part++) {
         struct exact *const sum = &sums->parts[part];
+        if (finish->has_initial) {
+            exact_reserve(sum, 1);
+            exact_add(sum, exact_initial(finish, part));
+        }
         exact_normalise(sum);
         const struct exact_leading leading = exact_lead(sum);
         bits[part] = exact_round_part(finish, mean, (uint64_t)count, sum->counts,
@@ -120,3 +253,168 @@ EXACT_FUNCTION struct scalar_wide exact_sums_root(const struct finish *finish,
     exact_normalise(&sums->parts[EXACT_REAL]);
     return scalar_widen(exact_root(&sums->parts[EXACT_REAL], finish->result), finish->result);
 }
+
+/* ---- what kernels make of an array ---- */
+
+/* What a device's kernels make of an array that is summed exactly: a superaccumulator, without the
+ * digits that no float of the type can reach, in words that are added one by one.
+ *
+ * Why no word overflows. A word of a block takes less than 2^32 from each number that is added by
+ * itself, since what a number's bits are put in lies in three words, a piece in each. From what a
+ * warp's windows have taken in a stretch it takes as much three times at most: windows are 43 bits
+ * apart, and each is put in three words, too. A stretch is hundreds of numbers a lane, and only a
+ * warp's last is shorter. Arrays are cut so that blocks have EXACT_BLOCK_MOST elements on average;
+ * by warps that take tiles in turn, none has more than a tile a warp beyond that. So a word takes
+ * up no more than 2^30 + 2^17 numbers' pieces, and stays below 2^62 + 2^50. It has 63 bits and a
+ * sign. Along axes a thread may empty its windows after two numbers, three pieces to a word; there
+ * blocks have half as many elements of a result, and a word stays below 2^62, too.
+ *
+ * A product that is added by itself lies in two halves of 64 bits, which may meet in a word: less
+ * than 2^33. A part takes two from each pair of complex numbers, so that a block that is given no
+ * more than EXACT_PRODUCTS_BLOCK_MOST pairs adds less than 2^61 to a word by them, and its windows'
+ * flushes add less than that.
+ *
+ * What a block leaves has passed its carries on once: a word is then less than 2^32 + 2^31 in
+ * magnitude. As many as 2^29 of these, of blocks or of pieces, can be added in one word, and what
+ * becomes of them has passed its carries on, too. A part's topmost word passes nothing on, and
+ * takes up what 2^63 numbers can carry there: it is worth 2^188 or 2^1084, and they are less than
+ * 2^191 or 2^1087. Nothing counts elements in 32 bits but a thread its own, of which there are
+ * fewer than its block has. */
+
+enum {
+    EXACT_BLOCK_MOST = 1 << 29,          /* elements, of which each may be two numbers */
+    EXACT_PRODUCTS_BLOCK_MOST = 1 << 27, /* pairs of elements */
+    EXACT_WORDS_LOAD = 2                 /* of what kernels leave; see exact.h */
+};
+
+/* Of a part, before its digits. Those that a superaccumulator has, too, are in the same place. */
+enum exact_note_word {
+    EXACT_NOTE_LEFT_OUT, /* how many NaNs were */
+    EXACT_NOTE_NANS = EXACT_NANS,
+    EXACT_NOTE_INFINITIES = EXACT_INFINITIES,
+    EXACT_NOTE_NEGATIVE_INFINITIES = EXACT_NEGATIVE_INFINITIES,
+    EXACT_NOTE_OTHERS, /* not 0: something else than -0 was added, if anybody wants to know */
+    EXACT_NOTES
+};
+
+/* Where a sum's digits lie among all that there are (see EXACT_POINT), and of how many parts it is.
+ * Those that a type of floats, or of integers, cannot reach are left out: of the ones that are
+ * there the lowest have 47 bits or 18 that stay 0, and the topmost takes up the carries of 2^63
+ * numbers.
+ */
+enum {
+    EXACT_NARROW_FIRST = 61,
+    EXACT_NARROW_DIGITS = 13,
+    EXACT_WIDE_FIRST = 33,
+    EXACT_WIDE_DIGITS = 69
+};
+
+struct exact_span {
+    int first, digits, parts;
+};
+
+/* The type whose digits the sum of such elements takes. */
+EXACT_FUNCTION enum element exact_accumulator(enum element input)
+{
+    return input == ELEMENT_FLOAT16 || input == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : input;
+}
+
+EXACT_FUNCTION struct exact_span exact_span_of(enum element accumulator)
+{
+    const bool narrow = accumulator == ELEMENT_FLOAT32 || accumulator == ELEMENT_COMPLEX64;
+    const struct exact_span span = {narrow ? EXACT_NARROW_FIRST : EXACT_WIDE_FIRST,
+                                    narrow ? EXACT_NARROW_DIGITS : EXACT_WIDE_DIGITS,
+                                    exact_has_parts(accumulator) ? EXACT_PARTS : 1};
+    return span;
+}
+
+/* The smallest product of two float64s lies as far below the point as the largest above it. The
+ * squares of both parts of complex numbers are one sum. */
+EXACT_FUNCTION struct exact_span exact_span_of_products(enum fold fold, enum element accumulator)
+{
+    const bool parts = fold != FOLD_norm2 && exact_has_parts(accumulator);
+    const struct exact_span span = {0, EXACT_DIGITS, parts ? EXACT_PARTS : 1};
+    return span;
+}
+
+EXACT_FUNCTION int exact_words_of_part(struct exact_span span)
+{
+    return EXACT_NOTES + span.digits;
+}
+
+EXACT_FUNCTION int exact_words_of(struct exact_span span)
+{
+    return exact_words_of_part(span) * span.parts;
+}
+
+/* Of any sum. */
+enum { EXACT_WORDS_MOST = EXACT_PARTS * (EXACT_NOTES + EXACT_DIGITS) };
+
+/* What blocks add together, 0 before and after a launch. */
+struct exact_together {
+    unsigned tickets;
+    unsigned long long words[EXACT_WORDS_MOST];
+};
+
+/* A part's words as a superaccumulator. */
+EXACT_FUNCTION void exact_of_words(const int64_t *words, struct exact_span span, struct exact *sum)
+{
+    sum->counts[EXACT_NANS] = words[EXACT_NOTE_NANS];
+    sum->counts[EXACT_INFINITIES] = words[EXACT_NOTE_INFINITIES];
+    sum->counts[EXACT_NEGATIVE_INFINITIES] = words[EXACT_NOTE_NEGATIVE_INFINITIES];
+    for (int k = 0; k < span.digits; k++)
+        sum->digits[span.first + k] = words[EXACT_NOTES + k];
+    sum->load = EXACT_WORDS_LOAD;
+}
+
+/* Whether a sum of 0 can be negative: if all that was added, and what it begins with, is. */
+EXACT_FUNCTION bool exact_asks_for_signs(const struct finish *finish)
+{
+    return !finish->from_nothing;
+}
+
+/* Whether what a part begins with leaves it negative, if all that is added is -0. */
+EXACT_FUNCTION bool exact_begins_negative(const struct finish *finish, int part)
+{
+    const double initial = exact_initial_part(finish, part);
+    return exact_asks_for_signs(finish) &&
+           (!finish->has_initial || (initial == 0 && 1 / initial < 0));
+}
+
+/* Adds what the caller wants a part to begin with to its words, whose digits are all that a
+ * superaccumulator has. */
+EXACT_FUNCTION void exact_words_begin(const struct finish *finish, int part, int64_t *words)
+{
+    const struct exact_number x = exact_initial(finish, part);
+    if (x.kind == EXACT_FINITE)
+        exact_put_at(words + EXACT_NOTES, x.significand, (unsigned)(x.exponent + EXACT_POINT),
+                     x.negative);
+    else
+        words[exact_count_of(x.kind, x.negative)] += 1;
+}
+
+/* The answer of the words that kernels have left: sums, or the root of one, of an array whose
+ * elements were `count` with those that were left out; *count becomes how many took part. */
+EXACT_FUNCTION struct scalar_wide exact_finish_words(const struct finish *finish, enum fold fold,
+                                                     bool mean, const int64_t *words,
+                                                     struct exact_span span, uint64_t *count,
+                                                     struct exact_sums *sums)
+{
+    bool negative_zeros[EXACT_PARTS] = {false, false};
+    exact_sums_clear(sums);
+    *count -= (uint64_t)words[EXACT_NOTE_LEFT_OUT];
+    for (int part = 0; part < span.parts; part++, words += exact_words_of_part(span)) {
+        exact_of_words(words, span, &sums->parts[part]);
+        negative_zeros[part] = exact_begins_negative(finish, part) && !words[EXACT_NOTE_OTHERS];
+    }
+    return fold == FOLD_norm2
+               ? exact_sums_root(finish, sums)
+               : exact_sums_round(finish, mean, (int64_t)*count, negative_zeros, sums);
+}
+
+#ifdef __cplusplus
+static_assert(int(EXACT_NOTE_NANS) == int(EXACT_NANS) &&
+                  int(EXACT_NOTE_INFINITIES) == int(EXACT_INFINITIES) &&
+                  int(EXACT_NOTE_NEGATIVE_INFINITIES) == int(EXACT_NEGATIVE_INFINITIES),
+              "they are counted in the same places");
+#endif

@@ -3,10 +3,14 @@
 #include "common/processor.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 unsigned processor_cores(void)
@@ -40,8 +44,7 @@ void processor_title(char *title, size_t bytes)
         const char *colon = strchr(line, ':');
         if (strncmp(line, "model name", 10) != 0 || !colon)
             continue;
-        line[strcspn(line, "\n")] = '\0';
-        snprintf(title, bytes, "%s", colon + 2);
+        snprintf(title, bytes, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
         break;
     }
     fclose(file);
@@ -97,33 +100,31 @@ static unsigned cores_up_to(char *group, size_t base)
     }
 }
 
-/* Whether a line's list of controllers, "cpu,cpuacct", has this one. */
-static bool has_controller(const char *list, size_t length, const char *name)
+/* Whether "cpu,cpuacct:/path" has this controller. */
+static bool has_controller(const char *list, const char *name)
 {
-    const size_t wanted = strlen(name);
-    for (const char *end = list + length; list < end;) {
-        const size_t here = strcspn(list, ",:");
-        if (here == wanted && memcmp(list, name, wanted) == 0)
+    for (;; list++) {
+        const size_t length = strcspn(list, ",:");
+        if (length == strlen(name) && memcmp(list, name, length) == 0)
             return true;
-        list += here + 1;
+        list += length;
+        if (*list != ',')
+            return false;
     }
-    return false;
 }
 
 static unsigned cores_of_line(const char *root, const char *line)
 {
     const char *controllers = strchr(line, ':');
     const char *path = controllers ? strchr(++controllers, ':') : NULL;
-    if (!path)
-        return UINT_MAX;
-    const size_t length = (size_t)(path++ - controllers);
-    if (length && !has_controller(controllers, length, "cpu"))
+    if (!path || (path != controllers && !has_controller(controllers, "cpu")))
         return UINT_MAX;
     char group[PATH_LENGTH];
-    const int base =
-        snprintf(group, sizeof group, "%s/sys/fs/cgroup%s", root, length ? "/cpu" : "");
+    const int base = snprintf(group, sizeof group, "%s/sys/fs/cgroup%s", root,
+                              path != controllers ? "/cpu" : "");
     if (base < 0 || (size_t)base >= sizeof group)
         return UINT_MAX;
+    path++;
     snprintf(group + base, sizeof group - (size_t)base, "%s", strcmp(path, "/") == 0 ? "" : path);
     return cores_up_to(group, (size_t)base);
 }
@@ -144,4 +145,109 @@ unsigned cgroup_cores(const char *root)
     }
     fclose(file);
     return cores;
+}
+
+/* ---- the process ---- */
+
+static _Atomic pid_t here;
+
+static void ask_again(void)
+{
+    atomic_store_explicit(&here, getpid(), memory_order_relaxed);
+}
+
+/* Without memory for the handler, nothing is kept. */
+__attribute__((constructor)) static void keep(void)
+{
+    if (pthread_atfork(NULL, NULL, ask_again) == 0)
+        ask_again();
+}
+
+pid_t process_here(void)
+{
+    const pid_t known = atomic_load_explicit(&here, memory_order_relaxed);
+    return known ? known : getpid();
+}
+
+double clock_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* xorshift64* (Vigna 2016). */
+void clock_random(void *memory, size_t bytes)
+{
+    uint64_t state = 0x9e3779b97f4a7c15;
+    for (size_t at = 0; at < bytes; at += sizeof state) {
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        const uint64_t word = state * 0x2545f4914f6cdd1d;
+        memcpy((char *)memory + at, &word, bytes - at < sizeof word ? bytes - at : sizeof word);
+    }
+}
+
+/* ---- instructions ---- */
+
+static const char *const instruction_names[] = {
+#define NAME(name) #name,
+    INSTRUCTION_SETS(NAME)
+#undef NAME
+};
+
+const char *instructions_name(enum instructions instructions)
+{
+    return instruction_names[instructions];
+}
+
+#ifdef __x86_64__
+
+#include <cpuid.h>
+
+/* f16c has no name that all compilers know. */
+static enum instructions best_here(void)
+{
+    unsigned a, b, c, d;
+    const bool f16c = __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+    if (!f16c || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+        return INSTRUCTIONS_baseline;
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")
+               ? INSTRUCTIONS_avx512
+               : INSTRUCTIONS_avx2;
+}
+
+#else
+
+static enum instructions best_here(void)
+{
+    return INSTRUCTIONS_baseline;
+}
+
+#endif
+
+/* What GRED_INSTRUCTIONS is, NULL: not set, and which set that names; INSTRUCTIONS: none. */
+static const char *asked(int *set)
+{
+    const char *const name = getenv("GRED_INSTRUCTIONS");
+    *set = 0;
+    while (name && *set < INSTRUCTIONS && strcmp(name, instruction_names[*set]) != 0)
+        ++*set;
+    return name && *name ? name : NULL;
+}
+
+const char *instructions_misnamed(void)
+{
+    int set;
+    const char *const name = asked(&set);
+    return name && set == INSTRUCTIONS ? name : NULL;
+}
+
+enum instructions instructions_here(void)
+{
+    int wanted;
+    const enum instructions best = best_here();
+    return asked(&wanted) && wanted < (int)best ? (enum instructions)wanted : best;
 }

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/element.h"
-#include "common/instructions.h"
+#include "common/processor.h"
 #include "common/scalar.h"
 
 enum fold {
@@ -166,3 +166,40 @@ fold_pairs *loop_of_pairs(enum fold, enum element accumulator);
 #ifdef __cplusplus
 }
 #endif
+
+/* ---- what is to be said of results that were made of too little ---- */
+
+enum {
+    FOUND_NOTHING = 1,    /* no element took part in one that needs some */
+    FOUND_NOT_ENOUGH = 2, /* a quotient's divisor was not positive */
+    FOUND_ALL_NAN = 4,    /* nothing but NaN took part in one that leaves NaN out */
+    FOUND_OUTSIDE = 8,    /* a segment does not lie in the array */
+};
+
+/* How many elements a quotient was made of. */
+SCALAR double answer_made_of(enum reduction reduction, double ddof, const struct answer *answer,
+                             uint64_t count)
+{
+    if (reduction == REDUCTION_var || reduction == REDUCTION_std)
+        return answer->values[1].real - ddof;
+    return reduction == REDUCTION_nanmean ? (double)answer->values[1].integer : (double)count;
+}
+
+/* Bits. `count` is how many elements took part, `nothing` what the reduction has of none; what is
+ * indexed tells by its position. */
+SCALAR unsigned findings_of(enum reduction reduction, enum fold fold, enum nothing nothing,
+                            double ddof, const struct answer *answer, uint64_t count)
+{
+    const struct scalar_wide *const first = &answer->values[0];
+    const bool indexed = fold == FOLD_argmin || fold == FOLD_argmax,
+               is_nan = first->kind == SCALAR_FLOAT &&
+                        (first->real != first->real || first->imag != first->imag);
+    unsigned found = 0;
+    if (nothing == NOTHING_error && (indexed ? first->integer < 0 : count == 0))
+        found |= FOUND_NOTHING;
+    if (nothing == NOTHING_nan && !(answer_made_of(reduction, ddof, answer, count) > 0))
+        found |= FOUND_NOT_ENOUGH;
+    if ((fold == FOLD_nanmin || fold == FOLD_nanmax) && is_nan)
+        found |= FOUND_ALL_NAN;
+    return found;
+}

@@ -54,7 +54,7 @@ struct columns {
     bool counted;                                /* how many elements the mask shows of each */
     size_t brought, unconverted, counts, states; /* where these begin in a workspace */
     size_t tile_bytes;                           /* of a tile's states */
-    atomic_uint findings;                        /* bits of common/findings.h */
+    atomic_uint findings;                        /* FOUND_ bits */
 };
 
 /* The neutral element, which a fold makes nothing of and masked elements become; false: there is

@@ -26,7 +26,7 @@ struct unrounded_floats {
  * for. */
 bool unrounded_is_due(struct unrounded_floats *);
 
-/* Columns that are due: see common/unrounded.h. */
+/* Columns that are due: see common/exact.h. */
 bool unrounded_add_columns(struct unrounded_floats *, const void *floats, size_t n, int64_t stride,
                            size_t columns, double (*sums)[2]);
 
@@ -40,7 +40,7 @@ struct windows {
     bool products;     /* of two floats are added */
     unsigned least;    /* windows that floats of this type need at all */
     unsigned count;    /* and those that the last ones needed */
-    int highest;       /* see common/windows.h */
+    int highest;       /* see common/exact.h */
 };
 
 /* What a loop adds to a load. */
@@ -105,7 +105,7 @@ void exact_adder_start(struct exact_adder *, const struct job *);
 void exact_adder_clear(struct exact_adder *);
 
 /* Adds n of the plan's elements, which lie one after the other. Arithmetic has to be plain: see
- * common/windows.h. */
+ * common/exact.h. */
 void exact_adder_add(struct exact_adder *, const struct plan *, const char *elements, size_t n);
 
 /* Adds n elements of which the sum is that of two floats. */

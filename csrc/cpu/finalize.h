@@ -13,7 +13,7 @@ struct finalize {
 };
 
 /* Fills the plan's results, which uses the states up, and returns what is to be said of them: bits
- * of common/findings.h. */
+ * of common/reduction.h. */
 unsigned finalize_run(const struct plan *, const struct finalize *);
 
 /* The latter alone, of states that are results. */

@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 
 #include "common/arithmetic.h"
-#include "common/process.h"
 #include "common/processor.h"
 #include "cpu/host.h"
 #include "run/explanation.h"

@@ -1,5 +1,5 @@
-/* Stands in for the rest of this room where gred is built without nvcc: a backend with no devices.
- */
+/* Stands in for the rest of this folder where gred is built without nvcc: a backend with no
+ * devices, so that nothing runs there. */
 #include "cuda/backend.h"
 
 static void *create(void)
@@ -20,17 +20,10 @@ static int count(void *state, struct failure *failure)
     return 0;
 }
 
-static bool describe(int index, struct device *device)
+static bool note_absence(struct failure *failure)
 {
-    (void)index;
-    (void)device;
-    return false;
-}
-
-static void note_absence(struct failure *failure)
-{
-    failure_note(failure, FAILURE_RUNTIME,
-                 "the array lies on a GPU, but gred was built without nvcc and uses no GPU");
+    return failure_note(failure, FAILURE_RUNTIME,
+                        "the array lies on a GPU, but gred was built without nvcc and uses no GPU");
 }
 
 static enum located locate(void *state, struct view *view, struct failure *failure)
@@ -46,23 +39,7 @@ static bool handshake(void *state, int device, uintptr_t *stream, struct failure
     (void)state;
     (void)device;
     (void)stream;
-    note_absence(failure);
-    return false;
-}
-
-static bool run(void *state, const struct plan *plan, struct run *run)
-{
-    (void)plan;
-    count(state, &run->failure);
-    return false;
-}
-
-static bool read_memory(void *state, int index, size_t bytes, struct run *run)
-{
-    (void)index;
-    (void)bytes;
-    count(state, &run->failure);
-    return false;
+    return note_absence(failure);
 }
 
 const struct backend backend_cuda = {
@@ -76,7 +53,4 @@ const struct backend backend_cuda = {
     .takes_workspace = true,
     .create = create,
     .destroy = destroy,
-    .describe = describe,
-    .run = run,
-    .read = read_memory,
 };

@@ -4,12 +4,7 @@
 
 #include "cuda/backend.h"
 
-#include "common/process.h"
-#include "cuda/check.h"
-#include "cuda/gpus.h"
-#include "cuda/machine.h"
-#include "cuda/order.h"
-#include "cuda/pointer.h"
+#include "common/processor.h"
 #include "cuda/session.h"
 #include "run/substitute.h"
 
@@ -113,26 +108,11 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
         return LOCATED_NOWHERE;
     view->platform = &backend_cuda.platform;
     view->device = 0;
-    return view->n == 0 || cuda_pointer_locate(&state->pointers, view, failure) ? LOCATED_HERE
-                                                                                : LOCATED_NOWHERE;
+    const bool here = view->n == 0 || cuda_pointer_locate(&state->pointers, view, failure);
+    return here ? LOCATED_HERE : LOCATED_NOWHERE;
 }
 
 /* ---- streams of gred's own ---- */
-
-static bool make_stream(struct state *state, int device, enum own_stream which,
-                        struct failure *failure)
-{
-    struct cuda_before before;
-    cudaStream_t made = NULL;
-    if (!cuda_gpu_enter(device, &before, failure))
-        return false;
-    pthread_mutex_lock(&state->making_stream);
-    if (!state->streams[device][which] &&
-        CUDA_TRY(failure, cudaStreamCreateWithFlags, &made, cudaStreamNonBlocking))
-        state->streams[device][which] = made;
-    pthread_mutex_unlock(&state->making_stream);
-    return cuda_gpu_leave(device, &before, failure) && state->streams[device][which];
-}
 
 static bool own_stream(struct state *state, int device, enum own_stream which, uintptr_t *stream,
                        struct failure *failure)
@@ -140,15 +120,24 @@ static bool own_stream(struct state *state, int device, enum own_stream which, u
     int devices;
     if (!cuda_gpus_find(&state->gpus, &devices, failure))
         return false;
-    if (device < 0 || device >= devices) {
-        failure_note(failure, FAILURE_VALUE, "there is no GPU number %d; there are %d", device,
-                     devices);
-        return false;
+    if (device < 0 || device >= devices)
+        return failure_note(failure, FAILURE_VALUE, "there is no GPU number %d; there are %d",
+                            device, devices);
+    _Atomic(cudaStream_t) *own = &state->streams[device][which];
+    if (!*own) {
+        struct cuda_before before;
+        cudaStream_t made = NULL;
+        if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
+            return false;
+        pthread_mutex_lock(&state->making_stream);
+        if (!*own && CUDA_TRY(failure, cudaStreamCreateWithFlags, &made, cudaStreamNonBlocking))
+            *own = made;
+        pthread_mutex_unlock(&state->making_stream);
+        if (!cuda_gpu_leave(device, &before, failure))
+            return false;
     }
-    if (!state->streams[device][which] && !make_stream(state, device, which, failure))
-        return false;
-    *stream = (uintptr_t)state->streams[device][which];
-    return true;
+    *stream = (uintptr_t)*own;
+    return *stream;
 }
 
 static bool handshake(void *state, int device, uintptr_t *stream, struct failure *failure)
@@ -158,71 +147,47 @@ static bool handshake(void *state, int device, uintptr_t *stream, struct failure
 
 /* ---- memory for results ---- */
 
-static bool allocate_here(struct state *state, struct device_memory *memory,
-                          struct failure *failure)
-{
-    cudaMemPool_t pool;
-    return cuda_sessions_pool(&state->sessions, memory->device, &pool, failure) &&
-           CUDA_TRY(failure, cudaMallocFromPoolAsync, &memory->at, memory->bytes, pool,
-                    (cudaStream_t)memory->stream.handle);
-}
-
 static bool allocate(void *opaque, struct device_memory *memory, struct failure *failure)
 {
     struct state *state = opaque;
     struct cuda_before before;
+    cudaMemPool_t pool;
     memory->stream.given = true;
-    if (cuda_gpus_lost_in_fork(&state->gpus, failure) ||
-        !own_stream(state, memory->device, FOR_MEMORY, &memory->stream.handle, failure) ||
-        !cuda_gpu_enter(memory->device, &before, failure))
+    if (!own_stream(state, memory->device, FOR_MEMORY, &memory->stream.handle, failure) ||
+        !cuda_gpu_enter(&state->gpus, memory->device, &before, failure))
         return false;
-    const bool allocated = allocate_here(state, memory, failure);
+    const bool allocated = cuda_sessions_pool(&state->sessions, memory->device, &pool, failure) &&
+                           CUDA_TRY(failure, cudaMallocFromPoolAsync, &memory->at, memory->bytes,
+                                    pool, (cudaStream_t)memory->stream.handle);
     return cuda_gpu_leave(memory->device, &before, failure) && allocated;
 }
 
 /* In a forked child there is nothing to give back. */
 static void release(void *opaque, const struct device_memory *memory)
 {
-    const struct state *state = opaque;
+    struct state *state = opaque;
     struct failure ignored = {0};
     struct cuda_before before;
-    if (state->gpus.user != process_here() || !cuda_gpu_enter(memory->device, &before, &ignored))
+    if (!cuda_gpu_enter(&state->gpus, memory->device, &before, &ignored))
         return;
     CUDA_TRY(&ignored, cudaFreeAsync, memory->at, (cudaStream_t)memory->stream.handle);
     cuda_gpu_leave(memory->device, &before, &ignored);
 }
 
-static bool read_here(const struct device_memory *memory, void *target, struct failure *failure)
-{
-    const cudaStream_t stream = (cudaStream_t)memory->stream.handle;
-    return cuda_check(
-               failure,
-               cudaMemcpyAsync(target, memory->at, memory->bytes, cudaMemcpyDeviceToHost, stream),
-               "cudaMemcpyAsync from the device") &&
-           CUDA_TRY(failure, cudaStreamSynchronize, stream);
-}
-
 static bool read_results(void *opaque, const struct device_memory *memory, void *target,
                          struct failure *failure)
 {
+    const cudaStream_t stream = (cudaStream_t)memory->stream.handle;
     struct state *state = opaque;
     struct cuda_before before;
-    if (cuda_gpus_lost_in_fork(&state->gpus, failure) ||
-        !cuda_gpu_enter(memory->device, &before, failure))
+    if (!cuda_gpu_enter(&state->gpus, memory->device, &before, failure))
         return false;
-    const bool done = read_here(memory, target, failure);
+    const bool done = cuda_check(failure,
+                                 cudaMemcpyAsync(target, memory->at, memory->bytes,
+                                                 cudaMemcpyDeviceToHost, stream),
+                                 "cudaMemcpyAsync from the device") &&
+                      CUDA_TRY(failure, cudaStreamSynchronize, stream);
     return cuda_gpu_leave(memory->device, &before, failure) && done;
-}
-
-static bool order_here(uintptr_t earlier, uintptr_t later, struct failure *failure)
-{
-    cudaEvent_t event;
-    if (!CUDA_TRY(failure, cudaEventCreateWithFlags, &event, cudaEventDisableTiming))
-        return false;
-    const bool ordered = CUDA_TRY(failure, cudaEventRecord, event, (cudaStream_t)earlier) &&
-                         CUDA_TRY(failure, cudaStreamWaitEvent, (cudaStream_t)later, event, 0);
-    cudaEventDestroy(event);
-    return ordered;
 }
 
 static bool order(void *opaque, int device, uintptr_t earlier, uintptr_t later,
@@ -230,27 +195,25 @@ static bool order(void *opaque, int device, uintptr_t earlier, uintptr_t later,
 {
     struct state *state = opaque;
     struct cuda_before before;
-    if (cuda_gpus_lost_in_fork(&state->gpus, failure) || !cuda_gpu_enter(device, &before, failure))
+    cudaEvent_t event = NULL;
+    if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
         return false;
-    const bool ordered = order_here(earlier, later, failure);
+    const bool ordered =
+        CUDA_TRY(failure, cudaEventCreateWithFlags, &event, cudaEventDisableTiming) &&
+        CUDA_TRY(failure, cudaEventRecord, event, (cudaStream_t)earlier) &&
+        CUDA_TRY(failure, cudaStreamWaitEvent, (cudaStream_t)later, event, 0);
+    if (event)
+        cudaEventDestroy(event);
     return cuda_gpu_leave(device, &before, failure) && ordered;
 }
 
 /* ---- runs ---- */
 
-struct job {
-    struct state *state;
-    int device;
-    const struct plan *plan; /* NULL: read `bytes`, or, if there are none, launch nothing */
-    size_t bytes;
-    struct run *run;
-};
-
-static bool run_plan(struct cuda_machine *on, const struct plan *plan, struct run *run)
+static bool run_plan(struct cuda_session *session, const struct plan *plan, struct run *run)
 {
-    return cuda_order_before(on->session, plan, &run->failure) &&
-           execute(&on->machine, plan, run) &&
-           (!plan_stays_on_device(plan) || cuda_order_after(on->session, plan, &run->failure));
+    return cuda_order_before(session, plan, &run->failure) &&
+           execute(&session->machine, plan, run) &&
+           (!plan_stays_on_device(plan) || cuda_order_after(session, plan, &run->failure));
 }
 
 /* What was launched may still be under way: nobody waits for a result that stays on the device, nor
@@ -275,6 +238,7 @@ static void settle(struct cuda_session *session, bool ran, const struct failure 
 static bool warn_of_compiling(struct state *state, const struct cuda_session *session,
                               struct run *run)
 {
+    const int capability = session->machine.capability;
     char text[320];
     if (session->machine_code || atomic_flag_test_and_set(&state->warned[session->device]))
         return true;
@@ -282,59 +246,58 @@ static bool warn_of_compiling(struct state *state, const struct cuda_session *se
              "gred was installed without machine code for this GPU (compute capability %d.%d): the "
              "driver compiles kernels from PTX as they are first called, which takes seconds, and "
              "keeps them in its cache; an installation with GRED_CUDA_ARCHS=%d has them at once",
-             session->capability / 10, session->capability % 10, session->capability);
+             capability / 10, capability % 10, capability);
     return run_warn(run, text);
 }
 
-static bool run_on_current_device(const struct job *job)
+/* A plan; NULL: reads `bytes`, or, if there are none, launches nothing. */
+static bool run_on_current_device(struct state *state, int device, const struct plan *plan,
+                                  size_t bytes, struct run *run)
 {
-    const struct plan *plan = job->plan;
-    struct failure *failure = &job->run->failure;
-    struct cuda_sessions *sessions = &job->state->sessions;
+    struct failure *failure = &run->failure;
     const cudaStream_t stream = plan ? cuda_order_stream(plan) : NULL;
     bool capturing = false;
-    if (plan && !cuda_order_capture(stream, plan, job->run, &capturing, failure))
+    if (plan && (!cuda_order_check(plan, failure) ||
+                 !cuda_order_capture(stream, plan, run, &capturing, failure)))
         return false;
     struct cuda_session *session =
-        cuda_session_borrow(sessions, job->device, stream, capturing, failure);
+        cuda_session_borrow(&state->sessions, device, stream, capturing, failure);
     if (!session)
         return false;
     session->stream = stream ? stream : session->own_stream;
     session->capturing = capturing;
-    struct cuda_machine on = cuda_machine_over(session, failure);
-    if (substitute_is_for(&job->state->substitute, plan))
-        on.machine.kernels = &job->state->with_substitute;
-    const bool ran = warn_of_compiling(job->state, session, job->run) &&
-                     (plan         ? run_plan(&on, plan, job->run)
-                      : job->bytes ? machine_time_reading(&on.machine, job->bytes, job->run)
-                                   : machine_time_launching(&on.machine, job->run));
+    struct machine *machine = &session->machine;
+    cuda_session_begin(session, failure);
+    if (substitute_is_for(&state->substitute, plan))
+        machine->kernels = &state->with_substitute;
+    const bool ran = warn_of_compiling(state, session, run) &&
+                     (plan    ? run_plan(session, plan, run)
+                      : bytes ? machine_time_reading(machine, bytes, run)
+                              : machine_time_launching(machine, run));
     settle(session, ran, failure);
-    cuda_session_return(sessions, session, failure);
+    cuda_session_return(&state->sessions, session, failure);
     return ran && failure->kind == FAILURE_NONE;
 }
 
-static bool run_job(const struct job *job)
+static bool run_on(struct state *state, int device, const struct plan *plan, size_t bytes,
+                   struct run *run)
 {
-    struct failure *failure = &job->run->failure;
+    struct failure *failure = &run->failure;
     struct cuda_before before;
-    if (cuda_gpus_lost_in_fork(&job->state->gpus, failure) ||
-        (job->plan && !cuda_order_check(job->plan, failure)) ||
-        !cuda_gpu_enter(job->device, &before, failure))
+    if (!cuda_gpu_enter(&state->gpus, device, &before, failure))
         return false;
-    const bool ran = run_on_current_device(job);
-    return cuda_gpu_leave(job->device, &before, failure) && ran;
+    const bool ran = run_on_current_device(state, device, plan, bytes, run);
+    return cuda_gpu_leave(device, &before, failure) && ran;
 }
 
 static bool run(void *opaque, const struct plan *plan, struct run *run)
 {
     struct state *state = opaque;
-    struct job job = {.state = state, .device = plan->device, .plan = plan, .run = run};
     if (!substitute_is_for(&state->substitute, plan))
-        return run_job(&job);
+        return run_on(state, plan->device, plan, 0, run);
     struct plan own = *plan;
     own.data_blocks = state->substitute.data_blocks;
-    job.plan = &own;
-    return run_job(&job);
+    return run_on(state, plan->device, &own, 0, run);
 }
 
 static void substitute(void *opaque, const struct substitute *own)
@@ -347,7 +310,7 @@ static void substitute(void *opaque, const struct substitute *own)
 
 static bool read_memory(void *state, int index, size_t bytes, struct run *run)
 {
-    return run_job(&(struct job){.state = state, .device = index, .bytes = bytes, .run = run});
+    return run_on(state, index, NULL, bytes, run);
 }
 
 const struct backend backend_cuda = {

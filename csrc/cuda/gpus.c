@@ -2,10 +2,25 @@
 
 #include "cuda/gpus.h"
 
-#include "common/process.h"
-#include "cuda/check.h"
+#include "common/processor.h"
 
-bool cuda_gpus_lost_in_fork(struct cuda_gpus *self, struct failure *failure)
+/* CUDA keeps the last error for whoever asks next, who shall not take it for their own. */
+bool cuda_check(struct failure *failure, cudaError_t error, const char *call)
+{
+    if (error == cudaSuccess)
+        return true;
+    cudaGetLastError();
+    if (error == cudaErrorMemoryAllocation)
+        failure_note(failure, FAILURE_MEMORY, "%s: %s (%s)", call, cudaGetErrorString(error),
+                     cudaGetErrorName(error));
+    else
+        failure_note_cuda(failure, call, cudaGetErrorName(error), cudaGetErrorString(error));
+    return false;
+}
+
+/* ---- how many there are ---- */
+
+static bool lost_in_fork(struct cuda_gpus *self, struct failure *failure)
 {
     const pid_t here = process_here();
     pid_t user = self->user;
@@ -18,38 +33,30 @@ bool cuda_gpus_lost_in_fork(struct cuda_gpus *self, struct failure *failure)
     return true;
 }
 
-static int none(struct cuda_gpus *self, const char *why, struct failure *failure)
-{
-    self->absence = why;
-    failure_note(failure, FAILURE_RUNTIME, "%s", why);
-    return 0;
-}
-
 /* The first call of all loads the driver, which can take a second. */
-static int ask(struct cuda_gpus *self, struct failure *failure)
-{
-    int devices = 0;
-    const cudaError_t error = cudaGetDeviceCount(&devices);
-    if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver) {
-        cudaGetLastError();
-        return none(self, cudaGetErrorString(error), failure);
-    }
-    if (!cuda_check(failure, error, "cudaGetDeviceCount"))
-        return -1;
-    if (devices == 0)
-        return none(self, "the driver sees none", failure);
-    return self->count = devices < CUDA_GPUS_MAX ? devices : CUDA_GPUS_MAX;
-}
-
 int cuda_gpus_count(struct cuda_gpus *self, struct failure *failure)
 {
+    int devices = self->count;
     const char *absence = self->absence;
-    if (absence)
-        return none(self, absence, failure);
-    if (cuda_gpus_lost_in_fork(self, failure))
-        return -1;
-    const int count = self->count;
-    return count ? count : ask(self, failure);
+    if (!absence) {
+        if (lost_in_fork(self, failure))
+            return -1;
+        if (devices)
+            return devices;
+        const cudaError_t error = cudaGetDeviceCount(&devices);
+        if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver) {
+            cudaGetLastError();
+            absence = cudaGetErrorString(error);
+        } else if (!cuda_check(failure, error, "cudaGetDeviceCount"))
+            return -1;
+        else if (devices == 0)
+            absence = "the driver sees none";
+        else
+            return self->count = devices < CUDA_GPUS_MAX ? devices : CUDA_GPUS_MAX;
+        self->absence = absence;
+    }
+    failure_note(failure, FAILURE_RUNTIME, "%s", absence);
+    return 0;
 }
 
 bool cuda_gpus_counted(const struct cuda_gpus *self)
@@ -69,23 +76,21 @@ bool cuda_gpus_find(struct cuda_gpus *self, int *count, struct failure *failure)
     return *count > 0;
 }
 
-static bool exchange_mode(enum cudaStreamCaptureMode *mode, struct failure *failure)
-{
-    return CUDA_TRY(failure, cudaThreadExchangeStreamCaptureMode, mode);
-}
+/* ---- the current one ---- */
 
-bool cuda_gpu_enter(int device, struct cuda_before *before, struct failure *failure)
+/* The runtime may name a device while the driver was told to make another one's context current. */
+bool cuda_gpu_enter(struct cuda_gpus *gpus, int device, struct cuda_before *before,
+                    struct failure *failure)
 {
     before->mode = cudaStreamCaptureModeRelaxed;
-    /* The runtime may name a device while the driver was told to make another one's context
-     * current. */
-    return CUDA_TRY(failure, cudaGetDevice, &before->device) &&
-           CUDA_TRY(failure, cudaSetDevice, device) && exchange_mode(&before->mode, failure);
+    return !lost_in_fork(gpus, failure) && CUDA_TRY(failure, cudaGetDevice, &before->device) &&
+           CUDA_TRY(failure, cudaSetDevice, device) &&
+           CUDA_TRY(failure, cudaThreadExchangeStreamCaptureMode, &before->mode);
 }
 
 bool cuda_gpu_leave(int device, const struct cuda_before *before, struct failure *failure)
 {
     enum cudaStreamCaptureMode mode = before->mode;
-    return exchange_mode(&mode, failure) &&
+    return CUDA_TRY(failure, cudaThreadExchangeStreamCaptureMode, &mode) &&
            (before->device == device || CUDA_TRY(failure, cudaSetDevice, before->device));
 }

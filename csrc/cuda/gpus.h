@@ -1,5 +1,5 @@
 /* Which GPUs this process may use: asked of CUDA once and kept, and never asked in a forked child.
- * And which of them is current. */
+ * Which of them is current. And errors of CUDA's, noted as failures. */
 #pragma once
 
 #include "common/failure.h"
@@ -9,6 +9,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/types.h>
+
+/* False, with the failure noted, unless `error` is cudaSuccess. `call` is the function that gave
+ * it. */
+bool cuda_check(struct failure *failure, cudaError_t error, const char *call);
+
+/* Calls a function of the runtime. */
+#define CUDA_TRY(failure, function, ...) cuda_check(failure, function(__VA_ARGS__), #function)
 
 enum { CUDA_GPUS_MAX = 64 };
 
@@ -27,10 +34,6 @@ bool cuda_gpus_counted(const struct cuda_gpus *);
 /* The same for work that needs one: false, with a failure noted, where there is none. */
 bool cuda_gpus_find(struct cuda_gpus *, int *count, struct failure *);
 
-/* CUDA does not survive a fork, and some of its calls hang in the child: true, with a failure
- * noted, in the child of a process that has used it. To be asked before anything of CUDA's is. */
-bool cuda_gpus_lost_in_fork(struct cuda_gpus *, struct failure *);
-
 /* What a thread's state was before. */
 struct cuda_before {
     int device;
@@ -38,6 +41,7 @@ struct cuda_before {
 };
 
 /* Makes a GPU current, and what is called from now on no obstacle to others' captures of streams;
- * afterwards all is as it was. */
-bool cuda_gpu_enter(int device, struct cuda_before *, struct failure *);
+ * afterwards all is as it was. CUDA does not survive a fork, and some of its calls hang in the
+ * child: there it is not entered, with a failure noted, if the process before has used it. */
+bool cuda_gpu_enter(struct cuda_gpus *, int device, struct cuda_before *, struct failure *);
 bool cuda_gpu_leave(int device, const struct cuda_before *, struct failure *);

@@ -1,19 +1,12 @@
 /* Memory comes from a pool of gred's own, in stream order: other libraries' pools stay as they
  * were. */
-#include "cuda/machine.h"
-
-#include "cuda/check.h"
+#include "cuda/session.h"
 
 #include <string.h>
 
-static struct cuda_machine *cuda_of(struct machine *machine)
-{
-    return (struct cuda_machine *)machine;
-}
-
 static struct cuda_session *session_of(struct machine *machine)
 {
-    return cuda_of(machine)->session;
+    return (struct cuda_session *)machine;
 }
 
 static bool allocate_from_pool(struct machine *machine, size_t bytes, void **memory)
@@ -34,7 +27,7 @@ static void free_to_pool(struct machine *machine, void *memory)
 static bool machine_allocate(struct machine *machine, size_t bytes, void **memory)
 {
     struct cuda_session *self = session_of(machine);
-    cuda_of(machine)->ahead = false; /* copies come after this first */
+    self->ahead = false; /* copies come after this first */
     if (bytes > KEPT_BYTES || self->capturing)
         return allocate_from_pool(machine, bytes, memory);
     *memory = self->kept;
@@ -59,10 +52,10 @@ static bool refuse_capture(struct machine *machine)
 {
     if (!session_of(machine)->capturing)
         return false;
-    failure_note(machine->failure, FAILURE_RUNTIME,
-                 "the stream is being captured, and this call moves data between host and GPU, "
-                 "which a graph cannot do; array, mask and out have to lie on the GPU");
-    return true;
+    return !failure_note(
+        machine->failure, FAILURE_RUNTIME,
+        "the stream is being captured, and this call moves data between host and "
+        "GPU, which a graph cannot do; array, mask and out have to lie on the GPU");
 }
 
 static bool machine_clear(struct machine *machine, void *target, size_t bytes)
@@ -71,33 +64,33 @@ static bool machine_clear(struct machine *machine, void *target, size_t bytes)
                     session_of(machine)->stream);
 }
 
+static bool copy(struct machine *machine, void *target, const void *source, size_t bytes,
+                 enum cudaMemcpyKind kind, const char *call)
+{
+    const cudaStream_t stream = session_of(machine)->stream;
+    return cuda_check(machine->failure, cudaMemcpyAsync(target, source, bytes, kind, stream), call);
+}
+
 static bool machine_copy_in(struct machine *machine, void *target, const void *source, size_t bytes)
 {
-    return !refuse_capture(machine) &&
-           cuda_check(machine->failure,
-                      cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice,
-                                      session_of(machine)->stream),
-                      "cudaMemcpyAsync to the device");
+    return !refuse_capture(machine) && copy(machine, target, source, bytes, cudaMemcpyHostToDevice,
+                                            "cudaMemcpyAsync to the device");
 }
 
 static bool machine_copy_out(struct machine *machine, void *target, const void *source,
                              size_t bytes)
 {
-    struct cuda_session *self = session_of(machine);
     return !refuse_capture(machine) &&
-           cuda_check(machine->failure,
-                      cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, self->stream),
-                      "cudaMemcpyAsync from the device") &&
-           CUDA_TRY(machine->failure, cudaStreamSynchronize, self->stream);
+           copy(machine, target, source, bytes, cudaMemcpyDeviceToHost,
+                "cudaMemcpyAsync from the device") &&
+           CUDA_TRY(machine->failure, cudaStreamSynchronize, session_of(machine)->stream);
 }
 
 static bool machine_copy_within(struct machine *machine, void *target, const void *source,
                                 size_t bytes)
 {
-    return cuda_check(machine->failure,
-                      cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice,
-                                      session_of(machine)->stream),
-                      "cudaMemcpyAsync within the device");
+    return copy(machine, target, source, bytes, cudaMemcpyDeviceToDevice,
+                "cudaMemcpyAsync within the device");
 }
 
 /* Where a run needs much, the device is asked how much is free; a share of that is left to others.
@@ -143,7 +136,7 @@ static bool feed_in_stages(struct machine *machine, struct cuda_feed *feed, uint
 {
     struct cuda_session *self = session_of(machine);
     feed->stream = self->stream;
-    feed->ahead = cuda_of(machine)->ahead;
+    feed->ahead = self->ahead;
     feed->threads = self->all->threads;
     feed->instructions = self->all->instructions;
     return make_staging(machine) && cuda_staging_feed(self->staging, feed, fed, machine->failure);
@@ -183,17 +176,27 @@ static bool machine_feed(struct machine *machine, void *target, const struct lay
 static bool machine_run_ahead(struct machine *machine)
 {
     struct cuda_session *self = session_of(machine);
-    const bool first = !cuda_of(machine)->ahead;
-    cuda_of(machine)->ahead = true;
+    const bool first = !self->ahead;
+    self->ahead = true;
     return !refuse_capture(machine) && make_staging(machine) &&
            cuda_staging_run_ahead(self->staging, self->stream, first, machine->failure);
 }
 
 /* ---- kernels ---- */
 
-static bool launch_as(struct machine *machine, const struct launch *launch,
-                      cudaLaunchAttribute attribute)
+/* With what only an attribute says: clusters, or that it is made ready to run while the launch
+ * before it still does. */
+static bool launch_with_attribute(struct machine *machine, const struct launch *launch)
 {
+    cudaLaunchAttribute attribute = {
+        .id = cudaLaunchAttributeProgrammaticStreamSerialization,
+        .val.programmaticStreamSerializationAllowed = 1,
+    };
+    if (launch->cluster > 1)
+        attribute = (cudaLaunchAttribute){
+            .id = cudaLaunchAttributeClusterDimension,
+            .val.clusterDim = {launch->cluster, 1, 1},
+        };
     const cudaLaunchConfig_t config = {
         .gridDim = {(unsigned)launch->grid, 1, 1},
         .blockDim = {launch->block, 1, 1},
@@ -206,33 +209,12 @@ static bool launch_as(struct machine *machine, const struct launch *launch,
                     launch->arguments);
 }
 
-static bool launch_clusters(struct machine *machine, const struct launch *launch)
-{
-    const cudaLaunchAttribute attribute = {
-        .id = cudaLaunchAttributeClusterDimension,
-        .val.clusterDim = {launch->cluster, 1, 1},
-    };
-    return launch_as(machine, launch, attribute);
-}
-
-/* What is made ready to run while the launch before it still does. */
-static bool launch_following(struct machine *machine, const struct launch *launch)
-{
-    const cudaLaunchAttribute attribute = {
-        .id = cudaLaunchAttributeProgrammaticStreamSerialization,
-        .val.programmaticStreamSerializationAllowed = 1,
-    };
-    return launch_as(machine, launch, attribute);
-}
-
 static bool machine_launch(struct machine *machine, const struct launch *launch)
 {
     const dim3 grid = {(unsigned)launch->grid, 1, 1}, block = {launch->block, 1, 1};
     const cudaStream_t stream = session_of(machine)->stream;
-    if (launch->cluster > 1)
-        return launch_clusters(machine, launch);
-    if (launch->follows)
-        return launch_following(machine, launch);
+    if (launch->cluster > 1 || launch->follows)
+        return launch_with_attribute(machine, launch);
     if (launch->cooperative)
         return CUDA_TRY(machine->failure, cudaLaunchCooperativeKernel, launch->kernel, grid, block,
                         launch->arguments, launch->shared_bytes, stream);
@@ -286,26 +268,20 @@ static enum progress machine_progress(struct machine *machine)
     return cuda_check(machine->failure, error, "cudaStreamQuery") ? PROGRESS_DONE : PROGRESS_FAILED;
 }
 
-/* Memory to flush the L2 cache with, larger than the cache. */
-static bool allocate_scratch(struct machine *machine)
-{
-    enum { ANY_BYTE = 0x5a };
-    struct cuda_session *self = session_of(machine);
-    return allocate_from_pool(machine, self->scratch.bytes, &self->scratch.at) &&
-           CUDA_TRY(machine->failure, cudaMemsetAsync, self->scratch.at, ANY_BYTE,
-                    self->scratch.bytes, self->stream);
-}
-
-/* Reads scratch memory, so that the cache is full of that. Overwriting it would do, too, but the
- * cache would then be busy writing it back while the next kernel is timed. */
+/* Reads scratch memory, which is larger than the L2 cache, so that this is full of that.
+ * Overwriting it would do, too, but the cache would then be busy writing it back while the next
+ * kernel is timed. */
 static bool machine_flush(struct machine *machine)
 {
-    enum { SHAPE = 1, BLOCK = 512, BLOCKS_A_MULTIPROCESSOR = 2, PACK_BYTES = 16 };
+    enum { SHAPE = 1, BLOCK = 512, BLOCKS_A_MULTIPROCESSOR = 2, PACK_BYTES = 16, ANY_BYTE = 0x5a };
     struct cuda_session *self = session_of(machine);
-    if (!self->scratch.at && !allocate_scratch(machine))
+    struct cuda_memory *scratch = &self->scratch;
+    if (!scratch->at && (!allocate_from_pool(machine, scratch->bytes, &scratch->at) ||
+                         !CUDA_TRY(machine->failure, cudaMemsetAsync, scratch->at, ANY_BYTE,
+                                   scratch->bytes, self->stream)))
         return false;
-    uint64_t packs = self->scratch.bytes / PACK_BYTES;
-    void *arguments[] = {&self->scratch.at, &packs, &self->scratch.at};
+    uint64_t packs = scratch->bytes / PACK_BYTES;
+    void *arguments[] = {&scratch->at, &packs, &scratch->at};
     const struct launch launch = {
         .kernel = kernel_that_reads(machine->kernels, SHAPE),
         .arguments = arguments,
@@ -367,17 +343,14 @@ static const struct machine_work machine_work = {
     .elapsed = machine_elapsed,
 };
 
-struct cuda_machine cuda_machine_over(struct cuda_session *session, struct failure *failure)
+void cuda_session_begin(struct cuda_session *self, struct failure *failure)
 {
-    const struct machine machine = {
-        .memory = &machine_memory,
-        .work = &machine_work,
-        .multiprocessors = session->multiprocessors,
-        .capability = session->capability,
-        .kernels = &kernels_cuda,
-        .failure = failure,
-        .mailbox = session->capturing ? NULL : &session->mailbox,
-        .tickets = session->capturing ? NULL : session->kept + KEPT_BYTES,
-    };
-    return (struct cuda_machine){.machine = machine, .session = session};
+    struct machine *machine = &self->machine;
+    machine->memory = &machine_memory;
+    machine->work = &machine_work;
+    machine->kernels = &kernels_cuda;
+    machine->failure = failure;
+    machine->mailbox = self->capturing ? NULL : &self->mailbox;
+    machine->tickets = self->capturing ? NULL : self->kept + KEPT_BYTES;
+    self->ahead = false;
 }

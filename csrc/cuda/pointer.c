@@ -3,7 +3,7 @@
  * nothing of another's memory. */
 #include "cuda/pointer.h"
 
-#include "cuda/check.h"
+#include "cuda/gpus.h"
 
 /* ---- the driver's functions ---- */
 
@@ -66,11 +66,12 @@ static uint64_t bytes_left(CUdeviceptr first, size_t bytes, CUdeviceptr address)
     return first <= address && address - first < bytes ? bytes - (address - first) : 0;
 }
 
+/* Where the driver cannot tell, it is `otherwise`. */
 static bool is_true(struct cuda_pointers *self, CUpointer_attribute attribute, CUdeviceptr address,
-                    bool unless_told)
+                    bool otherwise)
 {
     unsigned answer = 0;
-    return self->ask_one(&answer, attribute, address) == CUDA_SUCCESS ? answer != 0 : unless_told;
+    return self->ask_one(&answer, attribute, address) == CUDA_SUCCESS ? answer != 0 : otherwise;
 }
 
 /* How many bytes of memory there are from an address of a GPU's on; 0: none. A range may have been
@@ -128,36 +129,17 @@ static bool is_page_locked(const struct known *known, const void *on_gpu, const 
 
 /* ---- a view ---- */
 
-/* Makes the context of the thread's GPU, which a thread that has not used CUDA lacks. */
-static bool make_context(struct failure *failure)
-{
-    int device;
-    return CUDA_TRY(failure, cudaGetDevice, &device) && CUDA_TRY(failure, cudaSetDevice, device);
-}
-
 /* What the runtime knows of page-locked memory: the driver tells its address on a GPU only where
- * that one is current. NULL, perhaps with a failure noted: no GPU has one. */
+ * that one is current, so that the context of a thread that has not used CUDA is made. NULL,
+ * perhaps with a failure noted: no GPU has one. */
 static const void *address_on_gpu(const void *first, struct failure *failure)
 {
     struct cudaPointerAttributes attributes;
-    return make_context(failure) && CUDA_TRY(failure, cudaPointerGetAttributes, &attributes, first)
+    int device;
+    return CUDA_TRY(failure, cudaGetDevice, &device) && CUDA_TRY(failure, cudaSetDevice, device) &&
+                   CUDA_TRY(failure, cudaPointerGetAttributes, &attributes, first)
                ? attributes.devicePointer
                : NULL;
-}
-
-static bool refuse_pointer(const struct view *view, struct failure *failure)
-{
-    failure_note(failure, FAILURE_VALUE, "%p is not a pointer to memory that a GPU can read",
-                 view->layout.data);
-    return false;
-}
-
-static bool refuse_extent(const struct extent *extent, struct failure *failure)
-{
-    failure_note(failure, FAILURE_VALUE,
-                 "the %llu bytes from %p on are not all in memory that was allocated",
-                 (unsigned long long)extent->bytes, (const void *)extent->first);
-    return false;
 }
 
 bool cuda_pointer_locate(struct cuda_pointers *self, struct view *view, struct failure *failure)
@@ -170,10 +152,13 @@ bool cuda_pointer_locate(struct cuda_pointers *self, struct view *view, struct f
     if (known.type == CU_MEMORYTYPE_HOST)
         on_gpu = address_on_gpu(first, failure);
     if (!known.type || !on_gpu)
-        return refuse_pointer(view, failure);
+        return failure_note(failure, FAILURE_VALUE,
+                            "%p is not a pointer to memory that a GPU can read", view->layout.data);
     if (!is_allocated(self, &known, extent.first, extent.bytes) &&
         !is_page_locked(&known, on_gpu, first, extent.bytes))
-        return refuse_extent(&extent, failure);
+        return failure_note(failure, FAILURE_VALUE,
+                            "the %llu bytes from %p on are not all in memory that was allocated",
+                            (unsigned long long)extent.bytes, first);
     view->layout.data = (const char *)on_gpu + ((uintptr_t)view->layout.data - extent.first);
     view->device = known.device;
     /* Managed and page-locked memory may belong to no GPU: the current one can reach it. */

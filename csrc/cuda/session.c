@@ -1,47 +1,17 @@
 #include "cuda/session.h"
 
-#include "cuda/check.h"
+#include "arrays/stream.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { SCRATCH_L2_TIMES = 3 };
-
-/* Memory that the pool keeps between runs, so that small workspaces cost no call to the driver. */
-static const uint64_t pool_keeps_bytes = 64 << 20;
-
-bool cuda_sessions_open(struct cuda_sessions *self, struct cuda_pointers *pointers)
-{
-    pthread_mutex_init(&self->lock, NULL);
-    self->pointers = pointers;
-    self->threads = threads_create();
-    self->instructions = instructions_here();
-    return self->threads;
-}
-
-static bool make_pool(struct failure *failure, int device, cudaMemPool_t *pool)
-{
-    const struct cudaMemPoolProps properties = {
-        .allocType = cudaMemAllocationTypePinned,
-        .location = {.type = cudaMemLocationTypeDevice, .id = device},
-    };
-    uint64_t keeps = pool_keeps_bytes;
-    return CUDA_TRY(failure, cudaMemPoolCreate, pool, &properties) &&
-           CUDA_TRY(failure, cudaMemPoolSetAttribute, *pool, cudaMemPoolAttrReleaseThreshold,
-                    &keeps);
-}
 
 /* ---- one session ---- */
 
 static void session_free(struct cuda_session *self)
 {
-    for (int e = 0; e < MOMENTS; e++)
+    for (int e = 0; e < EVENTS; e++)
         if (self->events[e])
             cudaEventDestroy(self->events[e]);
-    if (self->order)
-        cudaEventDestroy(self->order);
-    if (self->done)
-        cudaEventDestroy(self->done);
     if (self->own_stream)
         cudaStreamDestroy(self->own_stream);
     cuda_staging_free(self->staging);
@@ -50,13 +20,14 @@ static void session_free(struct cuda_session *self)
     free(self);
 }
 
+/* Only moments are timed. */
 static bool make_events(struct cuda_session *self, struct failure *failure)
 {
-    for (int e = 0; e < MOMENTS; e++)
-        if (!CUDA_TRY(failure, cudaEventCreate, &self->events[e]))
+    for (int e = 0; e < EVENTS; e++)
+        if (!CUDA_TRY(failure, cudaEventCreateWithFlags, &self->events[e],
+                      e < MOMENTS ? cudaEventDefault : cudaEventDisableTiming))
             return false;
-    return CUDA_TRY(failure, cudaEventCreateWithFlags, &self->order, cudaEventDisableTiming) &&
-           CUDA_TRY(failure, cudaEventCreateWithFlags, &self->done, cudaEventDisableTiming);
+    return true;
 }
 
 /* Machine code runs on later minor versions, too; that of "90a" and "100f" is for their own. */
@@ -77,21 +48,20 @@ static bool has_machine_code(int capability)
 
 static bool ask_device(struct cuda_session *self, int device, struct failure *failure)
 {
-    enum { MULTIPROCESSORS, L2_BYTES, MAJOR, MINOR, ANSWERS };
-    static const enum cudaDeviceAttr asked[ANSWERS] = {
-        [MULTIPROCESSORS] = cudaDevAttrMultiProcessorCount,
-        [L2_BYTES] = cudaDevAttrL2CacheSize,
-        [MAJOR] = cudaDevAttrComputeCapabilityMajor,
-        [MINOR] = cudaDevAttrComputeCapabilityMinor,
-    };
-    int answers[ANSWERS] = {0};
-    for (int k = 0; k < ANSWERS; k++)
-        if (!CUDA_TRY(failure, cudaDeviceGetAttribute, &answers[k], asked[k], device))
-            return false;
-    self->multiprocessors = (unsigned)answers[MULTIPROCESSORS];
-    self->capability = answers[MAJOR] * 10 + answers[MINOR];
-    self->machine_code = has_machine_code(self->capability);
-    self->scratch.bytes = SCRATCH_L2_TIMES * (size_t)answers[L2_BYTES];
+    enum { SCRATCH_L2_TIMES = 3 };
+    int units = 0, l2_bytes = 0, major = 0, minor = 0;
+    if (!CUDA_TRY(failure, cudaDeviceGetAttribute, &units, cudaDevAttrMultiProcessorCount,
+                  device) ||
+        !CUDA_TRY(failure, cudaDeviceGetAttribute, &l2_bytes, cudaDevAttrL2CacheSize, device) ||
+        !CUDA_TRY(failure, cudaDeviceGetAttribute, &major, cudaDevAttrComputeCapabilityMajor,
+                  device) ||
+        !CUDA_TRY(failure, cudaDeviceGetAttribute, &minor, cudaDevAttrComputeCapabilityMinor,
+                  device))
+        return false;
+    self->machine.multiprocessors = (unsigned)units;
+    self->machine.capability = major * 10 + minor;
+    self->machine_code = has_machine_code(self->machine.capability);
+    self->scratch.bytes = SCRATCH_L2_TIMES * (size_t)l2_bytes;
     return true;
 }
 
@@ -136,6 +106,15 @@ static struct cuda_session *session_new(const struct cuda_sessions *sessions, in
 
 /* ---- all of them ---- */
 
+bool cuda_sessions_open(struct cuda_sessions *self, struct cuda_pointers *pointers)
+{
+    pthread_mutex_init(&self->lock, NULL);
+    self->pointers = pointers;
+    self->threads = threads_create();
+    self->instructions = instructions_here();
+    return self->threads;
+}
+
 /* At the interpreter's end the driver may be gone already: whatever these calls say then is of no
  * use to anybody. */
 void cuda_sessions_close(struct cuda_sessions *self, bool works)
@@ -162,24 +141,23 @@ static unsigned long long number_of(cudaStream_t stream)
     return number;
 }
 
-static bool is_done(struct cuda_session *session)
-{
-    if (session->unfinished && cudaEventQuery(session->done) == cudaSuccess)
-        session->unfinished = false;
-    if (session->unfinished)
-        cudaGetLastError();
-    return !session->unfinished;
-}
-
 /* Whether nothing is left of what the session was left after with, or work on a stream would come
  * after that. While a stream is captured, neither it nor events may be asked about. */
 static bool is_free(struct cuda_session *session, cudaStream_t stream, bool capturing)
 {
     const bool awaited = mailbox_is_awaited(&session->mailbox);
-    if ((!awaited && !session->unfinished) || capturing)
-        return !awaited && !session->unfinished;
-    return (stream && number_of(stream) == session->stream_number) ||
-           (!awaited && is_done(session));
+    if (!awaited && !session->unfinished)
+        return true;
+    if (capturing)
+        return false;
+    if (stream && number_of(stream) == session->stream_number)
+        return true;
+    if (awaited)
+        return false;
+    session->unfinished = cudaEventQuery(session->events[EVENT_DONE]) != cudaSuccess;
+    if (session->unfinished)
+        cudaGetLastError();
+    return !session->unfinished;
 }
 
 /* Takes the first session that is free out of the list; NULL if there is none. */
@@ -202,9 +180,22 @@ void cuda_session_leave_behind(struct cuda_session *self)
 
 bool cuda_session_leave_unfinished(struct cuda_session *self, struct failure *failure)
 {
-    self->unfinished = CUDA_TRY(failure, cudaEventRecord, self->done, self->stream);
+    self->unfinished = CUDA_TRY(failure, cudaEventRecord, self->events[EVENT_DONE], self->stream);
     cuda_session_leave_behind(self);
     return self->unfinished;
+}
+
+/* Small workspaces cost no call to the driver, as the pool keeps memory between runs. */
+static bool make_pool(struct failure *failure, int device, cudaMemPool_t *pool)
+{
+    const struct cudaMemPoolProps properties = {
+        .allocType = cudaMemAllocationTypePinned,
+        .location = {.type = cudaMemLocationTypeDevice, .id = device},
+    };
+    uint64_t keeps_bytes = 64 << 20;
+    return CUDA_TRY(failure, cudaMemPoolCreate, pool, &properties) &&
+           CUDA_TRY(failure, cudaMemPoolSetAttribute, *pool, cudaMemPoolAttrReleaseThreshold,
+                    &keeps_bytes);
 }
 
 bool cuda_sessions_pool(struct cuda_sessions *self, int device, cudaMemPool_t *pool,
@@ -231,10 +222,12 @@ struct cuda_session *cuda_session_borrow(struct cuda_sessions *self, int device,
                                                             : NULL;
 }
 
-static void free_behind(struct cuda_session *session, void *memory, struct failure *failure)
+static void free_behind(struct cuda_session *session, struct cuda_memory *memory,
+                        struct failure *failure)
 {
-    if (memory)
-        CUDA_TRY(failure, cudaFreeAsync, memory, session->stream);
+    if (memory->at)
+        CUDA_TRY(failure, cudaFreeAsync, memory->at, session->stream);
+    memory->at = NULL;
 }
 
 /* Scratch memory goes back to the pool, so that an idle session holds none of the device's; the
@@ -242,10 +235,9 @@ static void free_behind(struct cuda_session *session, void *memory, struct failu
 void cuda_session_return(struct cuda_sessions *self, struct cuda_session *session,
                          struct failure *failure)
 {
-    free_behind(session, session->scratch.at, failure);
-    free_behind(session, session->library.at, failure);
-    session->scratch.at = NULL;
-    session->library = (struct cuda_memory){NULL, 0};
+    free_behind(session, &session->scratch, failure);
+    free_behind(session, &session->library, failure);
+    session->library.bytes = 0;
     struct cuda_staging *surplus = NULL;
     pthread_mutex_lock(&self->lock);
     struct cuda_session *first = self->idle[session->device];
@@ -263,4 +255,119 @@ void cuda_session_return(struct cuda_sessions *self, struct cuda_session *sessio
     }
     pthread_mutex_unlock(&self->lock);
     cuda_staging_free(surplus);
+}
+
+/* ---- the order of streams ---- */
+
+enum { PRODUCERS = sizeof((struct plan *)0)->producers / sizeof(struct stream) };
+
+/* Most streams of a plan are one: it is asked about once. */
+bool cuda_order_check(const struct plan *plan, struct failure *failure)
+{
+    uintptr_t known = 0;
+    for (int k = 0; k <= PRODUCERS; k++) {
+        const struct stream *stream = k < PRODUCERS ? &plan->producers[k] : &plan->consumer;
+        if (!stream->given || stream->handle == known)
+            continue;
+        if (!stream_is_readable(stream->handle))
+            return failure_note(failure, FAILURE_VALUE, "stream %#llx is no handle of a stream",
+                                (unsigned long long)stream->handle);
+        known = stream->handle;
+    }
+    return true;
+}
+
+cudaStream_t cuda_order_stream(const struct plan *plan)
+{
+    if (plan->consumer.given)
+        return (cudaStream_t)plan->consumer.handle;
+    for (int k = 0; k < PRODUCERS; k++)
+        if (plan->producers[k].given && !plan->producers[k].passing)
+            return (cudaStream_t)plan->producers[k].handle;
+    return NULL;
+}
+
+/* The number of the capture that a stream is part of; 0: of none. Of the default stream nobody may
+ * ask while others are being captured, since it would have to wait for them. */
+static bool capture_of(cudaStream_t stream, unsigned long long *number, struct failure *failure)
+{
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    *number = 0;
+    if (stream == NULL || stream == cudaStreamLegacy)
+        return true;
+    if (!CUDA_TRY(failure, cudaStreamGetCaptureInfo, stream, &status, number, NULL, NULL, NULL,
+                  NULL))
+        return false;
+    stream_is_known((uintptr_t)stream);
+    return true;
+}
+
+/* Whether all streams of a plan are part of one capture, or none of any; which is `*number`. */
+static bool one_capture(cudaStream_t stream, const struct plan *plan, unsigned long long *number,
+                        struct failure *failure)
+{
+    if (!capture_of(stream, number, failure))
+        return false;
+    for (int k = 0; k < PRODUCERS; k++) {
+        const cudaStream_t producer = (cudaStream_t)plan->producers[k].handle;
+        unsigned long long other;
+        if (!plan->producers[k].given || producer == stream)
+            continue;
+        if (!capture_of(producer, &other, failure))
+            return false;
+        if (other != *number)
+            return failure_note(failure, FAILURE_RUNTIME,
+                                "one of the call's streams is being captured, and another is not: "
+                                "a graph has no place for what comes first there");
+    }
+    return true;
+}
+
+bool cuda_order_capture(cudaStream_t stream, const struct plan *plan, const struct run *run,
+                        bool *capturing, struct failure *failure)
+{
+    unsigned long long number;
+    if (!one_capture(stream, plan, &number, failure))
+        return false;
+    *capturing = number != 0;
+    if (!*capturing || (plan_stays_on_device(plan) && !run->timing))
+        return true;
+    return failure_note(
+        failure, FAILURE_RUNTIME,
+        "the stream is being captured, and a call that returns a number has to wait "
+        "for its work; give it an out= on the GPU");
+}
+
+/* Work on `later` from now on waits for what is on `earlier` now. */
+static bool put_behind(struct cuda_session *session, cudaStream_t earlier, cudaStream_t later,
+                       struct failure *failure)
+{
+    return earlier == later ||
+           (CUDA_TRY(failure, cudaEventRecord, session->events[EVENT_ORDER], earlier) &&
+            CUDA_TRY(failure, cudaStreamWaitEvent, later, session->events[EVENT_ORDER], 0));
+}
+
+bool cuda_order_before(struct cuda_session *session, const struct plan *plan,
+                       struct failure *failure)
+{
+    for (int k = 0; k < PRODUCERS; k++)
+        if (plan->producers[k].given &&
+            !put_behind(session, (cudaStream_t)plan->producers[k].handle, session->stream, failure))
+            return false;
+    return true;
+}
+
+/* A producer whose own stream is not known has to be waited for. */
+bool cuda_order_after(struct cuda_session *session, const struct plan *plan,
+                      struct failure *failure)
+{
+    bool ordered = true;
+    for (int k = 0; k < PRODUCERS && ordered; k++) {
+        const struct stream *producer = &plan->producers[k];
+        if (producer->passing)
+            ordered = CUDA_TRY(failure, cudaStreamSynchronize, session->stream);
+        else if (producer->given)
+            ordered = put_behind(session, session->stream, (cudaStream_t)producer->handle, failure);
+    }
+    return ordered;
 }

@@ -1,6 +1,7 @@
 /* What one run on a GPU needs: a stream with its events, memory to work in, a mailbox, and buffers
  * through which host memory is copied. Runs borrow a session and give it back. What it keeps is
- * enough for most runs, which so ask CUDA for nothing but a launch. */
+ * enough for most runs, which so ask CUDA for nothing but a launch. And the order of a run's work
+ * and what other streams do with the same memory. */
 #pragma once
 
 #include "cuda/gpus.h"
@@ -12,6 +13,9 @@
 
 enum { KEPT_BYTES = 512 << 10 };
 
+/* Events: moments of a run, what puts one stream after another, and the end of unfinished work. */
+enum { EVENT_ORDER = MOMENTS, EVENT_DONE, EVENTS };
+
 /* Of the pool. */
 struct cuda_memory {
     void *at;
@@ -19,22 +23,20 @@ struct cuda_memory {
 };
 
 struct cuda_session {
+    struct machine machine; /* first, so that a machine for the passes is one of these */
     struct cuda_session *next;
     int device;
-    unsigned multiprocessors;
-    int capability;    /* 90 for 9.0 */
     bool machine_code; /* kernels were compiled for it; else the driver does so */
+    bool ahead;        /* copies to the device run ahead of its launches */
     const struct cuda_sessions *all;
     cudaMemPool_t pool;
     char *kept; /* memory for small workspaces; after it, tickets, which are 0 between launches */
     struct mailbox mailbox;
     unsigned long long stream_number; /* where work is that nobody waits for, if there is any */
-    bool unfinished;                  /* there may be some until `done` */
+    bool unfinished;                  /* there may be some until EVENT_DONE */
     cudaStream_t own_stream, stream;  /* its own, and the one in use */
     bool capturing;                   /* what goes there is not done, but kept for a graph */
-    cudaEvent_t events[MOMENTS];
-    cudaEvent_t order; /* puts one stream after another */
-    cudaEvent_t done;
+    cudaEvent_t events[EVENTS];
     struct cuda_staging *staging;        /* NULL until something is fed */
     struct cuda_memory scratch, library; /* what a flush reads; a library's workspace */
 };
@@ -55,6 +57,10 @@ bool cuda_sessions_open(struct cuda_sessions *, struct cuda_pointers *);
 /* Frees what CUDA gave only if it still `works` in this process. */
 void cuda_sessions_close(struct cuda_sessions *, bool works);
 
+/* Makes the machine ready for a run; the session's device is current, and its stream is set. In
+ * machine.c. */
+void cuda_session_begin(struct cuda_session *, struct failure *);
+
 /* A device's pool, which is current. False with a failure noted. */
 bool cuda_sessions_pool(struct cuda_sessions *, int device, cudaMemPool_t *, struct failure *);
 
@@ -71,3 +77,24 @@ void cuda_session_leave_behind(struct cuda_session *);
 bool cuda_session_leave_unfinished(struct cuda_session *, struct failure *);
 
 void cuda_session_return(struct cuda_sessions *, struct cuda_session *, struct failure *);
+
+/* ---- order ---- */
+
+/* Whether the plan's streams can be handles of streams at all. */
+bool cuda_order_check(const struct plan *, struct failure *);
+
+/* The stream that a plan's work goes to: the caller's, or the first producer's that is known, after
+ * whose work it then comes without any event. NULL: any. */
+cudaStream_t cuda_order_stream(const struct plan *);
+
+/* Whether that stream, or NULL, is being captured. False with a failure noted, and the capture as
+ * it was, if the plan is nothing for a graph. */
+bool cuda_order_capture(cudaStream_t, const struct plan *, const struct run *, bool *capturing,
+                        struct failure *);
+
+/* Producers' work comes before what is put on the session's stream from now on. */
+bool cuda_order_before(struct cuda_session *, const struct plan *, struct failure *);
+
+/* Where nobody waits, what producers do next, such as freeing or filling their memory again, comes
+ * after what is under way here. */
+bool cuda_order_after(struct cuda_session *, const struct plan *, struct failure *);

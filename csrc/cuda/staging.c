@@ -1,7 +1,7 @@
 #include "cuda/staging.h"
 
 #include "common/arithmetic.h"
-#include "cuda/check.h"
+#include "cuda/gpus.h"
 #include "threads/gather.h"
 
 #include <stdlib.h>
@@ -32,15 +32,6 @@ static bool make_event(cudaEvent_t *event, struct failure *failure)
     return CUDA_TRY(failure, cudaEventCreateWithFlags, event, cudaEventDisableTiming);
 }
 
-static bool fill(struct cuda_staging *self, struct failure *failure)
-{
-    for (int k = 0; k < STAGES; k++)
-        if (!make_event(&self->stages[k].copied, failure))
-            return false;
-    return make_event(&self->launched[0], failure) && make_event(&self->launched[1], failure) &&
-           CUDA_TRY(failure, cudaStreamCreateWithFlags, &self->stream, cudaStreamNonBlocking);
-}
-
 struct cuda_staging *cuda_staging_new(struct failure *failure)
 {
     struct cuda_staging *self = calloc(1, sizeof *self);
@@ -48,11 +39,15 @@ struct cuda_staging *cuda_staging_new(struct failure *failure)
         failure_note(failure, FAILURE_MEMORY, "out of memory for buffers");
         return NULL;
     }
-    if (!fill(self, failure)) {
-        cuda_staging_free(self);
-        return NULL;
-    }
-    return self;
+    bool made = make_event(&self->launched[0], failure) &&
+                make_event(&self->launched[1], failure) &&
+                CUDA_TRY(failure, cudaStreamCreateWithFlags, &self->stream, cudaStreamNonBlocking);
+    for (int k = 0; k < STAGES && made; k++)
+        made = make_event(&self->stages[k].copied, failure);
+    if (made)
+        return self;
+    cuda_staging_free(self);
+    return NULL;
 }
 
 static void free_event(cudaEvent_t event)
@@ -109,7 +104,7 @@ struct gathering {
     const struct cuda_feed *feed;
     uint64_t stretch; /* elements */
     char *buffer;
-    uint64_t places[STRETCHES + 1]; /* elements before a stretch's; at first, in it */
+    uint64_t places[STRETCHES]; /* elements before a stretch's; at first, in it */
 };
 
 /* Where a stretch begins in the array, and how many elements there are to its end. */
@@ -143,48 +138,29 @@ static void gather_stretch(void *context, uint64_t index, unsigned thread)
         gather_unconverted(self->feed->instructions, layout, start, length, place);
 }
 
-/* From how many elements each stretch has to how many there are before it. */
-static void add_up(uint64_t *places, uint64_t stretches)
-{
-    uint64_t before = 0;
-    for (uint64_t k = 0; k <= stretches; k++) {
-        const uint64_t count = places[k];
-        places[k] = before;
-        before += count;
-    }
-}
-
-/* Under a mask nobody knows where a stretch's elements will go before those that come first have
- * been counted. */
-static void count_all(struct gathering *self, const struct crew *crew, uint64_t stretches)
-{
-    if (self->feed->layout->mask)
-        threads_run(crew, stretches, false, count_stretch, self);
-    else
-        for (uint64_t k = 0; k < stretches; k++)
-            count_stretch(self, k, 0);
-}
-
-/* Returns how many there are. */
+/* Returns how many there are. Under a mask nobody knows where a stretch's elements will go before
+ * those that come first have been counted. */
 static uint64_t gather_by_all(const struct cuda_feed *feed, void *buffer)
 {
     const uint64_t stretch = STRETCH_BYTES / element_size(feed->layout->input);
     const uint64_t stretches = divide_up(feed->length, stretch);
     struct gathering self = {.feed = feed, .stretch = stretch, .buffer = buffer};
     const struct crew crew = threads_crew(feed->threads);
-    count_all(&self, &crew, stretches);
-    add_up(self.places, stretches);
+    if (feed->layout->mask)
+        threads_run(&crew, stretches, false, count_stretch, &self);
+    uint64_t before = 0;
+    for (uint64_t k = 0; k < stretches; k++) {
+        if (!feed->layout->mask)
+            count_stretch(&self, k, 0);
+        const uint64_t count = self.places[k];
+        self.places[k] = before;
+        before += count;
+    }
     threads_run(&crew, stretches, false, gather_stretch, &self);
-    return self.places[stretches];
+    return before;
 }
 
 /* ---- feeding ---- */
-
-static bool make_buffer(struct stage *stage, struct failure *failure)
-{
-    return stage->buffer ||
-           CUDA_TRY(failure, cudaHostAlloc, &stage->buffer, STAGE_BYTES, cudaHostAllocPortable);
-}
 
 /* Where the elements can be copied from; NULL with a failure noted. */
 static const void *bring_together(struct stage *stage, const struct cuda_feed *feed, uint64_t *fed,
@@ -193,7 +169,8 @@ static const void *bring_together(struct stage *stage, const struct cuda_feed *f
     *fed = feed->length;
     if (feed->in_place)
         return (const char *)feed->layout->data + feed->start * element_size(feed->layout->input);
-    if (!make_buffer(stage, failure))
+    if (!stage->buffer &&
+        !CUDA_TRY(failure, cudaHostAlloc, &stage->buffer, STAGE_BYTES, cudaHostAllocPortable))
         return NULL;
     *fed = gather_by_all(feed, stage->buffer);
     return stage->buffer;
@@ -237,19 +214,16 @@ static bool feed_stages(struct cuda_staging *self, const struct cuda_feed *feed,
     return true;
 }
 
-/* Also after a failure: the memory that copies go to is freed on that stream. */
-static bool put_behind_copies(const struct cuda_staging *self, cudaStream_t stream,
-                              struct failure *failure)
-{
-    const unsigned latest = (self->next + STAGES - 1) % STAGES;
-    return CUDA_TRY(failure, cudaStreamWaitEvent, stream, self->stages[latest].copied, 0);
-}
-
+/* Memory that copies go to is freed on the feed's stream, which so comes after them, also after a
+ * failure. */
 bool cuda_staging_feed(struct cuda_staging *self, const struct cuda_feed *feed, uint64_t *fed,
                        struct failure *failure)
 {
     const bool all = feed_stages(self, feed, fed, failure);
-    return (!feed->ahead || put_behind_copies(self, feed->stream, failure)) && all;
+    const struct stage *latest = &self->stages[(self->next + STAGES - 1) % STAGES];
+    return (!feed->ahead ||
+            CUDA_TRY(failure, cudaStreamWaitEvent, feed->stream, latest->copied, 0)) &&
+           all;
 }
 
 bool cuda_staging_run_ahead(struct cuda_staging *self, cudaStream_t stream, bool first,

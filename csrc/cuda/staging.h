@@ -4,8 +4,8 @@
 #pragma once
 
 #include "common/failure.h"
-#include "common/instructions.h"
 #include "common/layout.h"
+#include "common/processor.h"
 #include "threads/threads.h"
 
 #include <cuda_runtime_api.h>

@@ -1,11 +1,11 @@
 /* Exact sums, as words that gred/exact.py makes objects of; gred.dot, which also adds products as
  * floats. */
+#include "common/exact.h"
 #include "arrays/array.h"
 #include "arrays/numpys.h"
 #include "arrays/objects.h"
 #include "arrays/stream.h"
 #include "common/arithmetic.h"
-#include "common/exact_rounding.h"
 #include "common/exact_sums.h"
 #include "cpu/dot.h"
 #include "plan/arguments.h"

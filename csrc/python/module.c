@@ -2,7 +2,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "common/instructions.h"
+#include "common/processor.h"
 #include "python/arguments.h"
 #include "python/functions.h"
 #include "python/hooks.h"

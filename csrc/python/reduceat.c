@@ -1,7 +1,7 @@
 /* Reductions of segments, for gred/segments.py. */
 #include "arrays/array.h"
 #include "arrays/stream.h"
-#include "common/findings.h"
+#include "common/reduction.h"
 #include "common/segments.h"
 #include "plan/axes.h"
 #include "python/arguments.h"

@@ -1,7 +1,7 @@
 #include "python/results.h"
 
 #include "arrays/numpys.h"
-#include "common/findings.h"
+#include "common/reduction.h"
 #include "plan/arguments.h"
 #include "plan/axes.h"
 #include "python/execute.h"

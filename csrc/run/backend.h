@@ -50,7 +50,7 @@ struct run {
     uint64_t workspace_limit; /* bytes of device memory; 0: what there is */
     struct exact *exact;      /* where an exact plan's sum goes, not rounded; NULL: nowhere */
     uint64_t count;           /* elements that took part, where the reduction counts */
-    unsigned findings;        /* bits of common/findings.h */
+    unsigned findings;        /* FOUND_ bits */
     struct answer answer; /* unless the plan has an `out`; from here on run_begin sets nothing */
     struct failure failure;
 };

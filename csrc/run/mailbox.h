@@ -3,7 +3,7 @@
  * that it is there, and neither a copy nor a synchronisation is needed. */
 #pragma once
 
-#include "common/exact_words.h"
+#include "common/exact_sums.h"
 #include "common/kernels.h"
 #include "common/reduction.h"
 

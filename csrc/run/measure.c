@@ -1,7 +1,7 @@
 /* Samples of whatever is launched, and the limits that every reduction is measured against: how
  * fast a machine reads its memory, and how soon a kernel that does nothing is launched and over. */
 #include "common/arithmetic.h"
-#include "common/process.h"
+#include "common/processor.h"
 #include "run/machine.h"
 #include "run/watch.h"
 

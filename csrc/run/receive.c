@@ -2,7 +2,7 @@
 
 #include "run/receive.h"
 
-#include "common/process.h"
+#include "common/processor.h"
 #include "run/watch.h"
 
 #include <sched.h>

@@ -1,7 +1,7 @@
 #include "run/result.h"
 
-#include "common/exact_words.h"
-#include "common/findings.h"
+#include "common/exact_sums.h"
+#include "common/reduction.h"
 #include "common/scalar.h"
 #include "common/segments.h"
 

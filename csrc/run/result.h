@@ -1,7 +1,7 @@
 /* From what the passes leave to the answer: the one place on the host where that is done. */
 #pragma once
 
-#include "common/exact_words.h"
+#include "common/exact_sums.h"
 #include "run/backend.h"
 
 /* Fills run->answer, run->count, which is how many elements took part, and adds to run->findings.
@@ -23,5 +23,5 @@ union scalar run_value_of_none(const struct plan *);
 /* Stores a value of the answer as the plan has it among its results. */
 void run_store(const struct run *, const struct plan *, unsigned value, void *to);
 
-/* What is to be said of an answer that so many elements took part in: bits of common/findings.h. */
+/* What is to be said of an answer that so many elements took part in: FOUND_ bits. */
 unsigned result_findings(const struct plan *, const struct answer *, uint64_t count);

@@ -2,7 +2,7 @@
  * asked by the thread that the run was started in. */
 #pragma once
 
-#include "common/process.h"
+#include "common/processor.h"
 #include "run/backend.h"
 
 static inline bool watch_interrupted(struct run *run)

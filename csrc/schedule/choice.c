@@ -1,6 +1,6 @@
 #include "schedule/choice.h"
 
-#include "common/exact_words.h"
+#include "common/exact_sums.h"
 #include "plan/widest.h"
 
 /* A key has what any kind asks for. */

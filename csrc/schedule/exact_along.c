@@ -2,7 +2,7 @@
 #include "schedule/axes_schedule.h"
 
 #include "common/arithmetic.h"
-#include "common/exact_words.h"
+#include "common/exact_sums.h"
 
 enum {
     WARP = 5,

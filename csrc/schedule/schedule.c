@@ -1,7 +1,7 @@
 #include "schedule/schedule.h"
 
 #include "common/arithmetic.h"
-#include "common/exact_words.h"
+#include "common/exact_sums.h"
 
 /* ---- grids ---- */
 

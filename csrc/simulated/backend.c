@@ -5,11 +5,9 @@
 #include "simulated/backend.h"
 
 #include "common/arithmetic.h"
-#include "common/process.h"
 #include "common/processor.h"
 #include "plan/axes.h"
 #include "run/counting.h"
-#include "run/substitute.h"
 #include "simulated/machine.h"
 #include "simulated/memory.h"
 
@@ -23,67 +21,51 @@
 struct state {
     pthread_mutex_t lock;
     struct simulator *idle;
-    struct simulated_memory *memory;
+    struct simulated_memory memory;
     struct substitute substitute;
     pid_t maker; /* a simulator's cores do not survive a fork, and a lock may never open again */
 };
 
-/* The idle simulator, if the process may still use the cores that it was made for, or a new one. */
-static struct simulator *borrow(struct state *state)
+/* Puts a simulator, or NULL, in the place of the idle one, which is returned. */
+static struct simulator *exchange(struct state *state, struct simulator *simulator)
 {
     if (state->maker != process_here())
-        return simulator_open(processor_cores());
+        return simulator;
     pthread_mutex_lock(&state->lock);
     struct simulator *idle = state->idle;
-    state->idle = NULL;
+    state->idle = simulator;
     pthread_mutex_unlock(&state->lock);
+    return idle;
+}
+
+/* The idle simulator, if the process may still use the cores that it was made for, or a new one. A
+ * cooperative launch takes a core a block; that of a larger device as many as it has room for, or
+ * as it takes. What is recorded shall be the same every time, so other blocks come in their order,
+ * on one core. */
+static struct simulator *simulator_for(struct state *state, const struct plan *plan,
+                                       const struct counting *counting)
+{
+    if (counting && plan->method->style == STYLE_cooperative) {
+        const uint64_t room = (uint64_t)counting->multiprocessors * counting_resident(plan->block);
+        const uint64_t blocks = divide_up(plan->n, (uint64_t)plan->block * plan->data_blocks);
+        return simulator_open((unsigned)least(room, blocks));
+    }
+    if (counting && counting->room)
+        return simulator_open(1);
+    struct simulator *idle = exchange(state, NULL);
     if (idle && simulator_multiprocessors(idle) == processor_cores())
         return idle;
     simulator_close(idle);
     return simulator_open(processor_cores());
 }
 
-/* A cooperative launch takes a core a block; that of a larger device as many as it has room for, or
- * as it takes. What is recorded shall be the same every time, so other blocks come in their order,
- * on one core. */
-static struct simulator *simulator_for(struct state *state, const struct plan *plan,
-                                       const struct run *run)
-{
-    const struct counting *counting = run->counting;
-    if (!counting || (plan->method->style != STYLE_cooperative && !counting->room))
-        return borrow(state);
-    if (plan->method->style != STYLE_cooperative)
-        return simulator_open(1);
-    const uint64_t room = (uint64_t)counting->multiprocessors * counting_resident(plan->block);
-    const uint64_t blocks = divide_up(plan->n, (uint64_t)plan->block * plan->data_blocks);
-    return simulator_open((unsigned)least(room, blocks));
-}
-
-/* Keeps the simulator for the next run, if it is in good order, in place of another. */
-static void give_back(struct state *state, struct simulator *simulator, bool usable)
-{
-    if (usable && state->maker == process_here()) {
-        pthread_mutex_lock(&state->lock);
-        struct simulator *other = state->idle;
-        state->idle = simulator;
-        simulator = other;
-        pthread_mutex_unlock(&state->lock);
-    }
-    simulator_close(simulator);
-}
-
 static void *create(void)
 {
     struct state *state = calloc(1, sizeof *state);
-    struct simulated_memory *memory = simulated_memory_create();
-    if (!state || !memory) {
-        free(state);
-        free(memory);
-        return NULL;
+    if (state) {
+        pthread_mutex_init(&state->lock, NULL);
+        state->maker = process_here();
     }
-    pthread_mutex_init(&state->lock, NULL);
-    state->memory = memory;
-    state->maker = process_here();
     return state;
 }
 
@@ -92,44 +74,35 @@ static void destroy(void *opaque)
     struct state *state = opaque;
     if (state->maker == process_here())
         simulator_close(state->idle);
-    simulated_memory_destroy(state->memory);
     pthread_mutex_destroy(&state->lock);
     free(state);
 }
 
-/* ---- runs ---- */
+static bool out_of_memory(struct failure *failure)
+{
+    return failure_note(failure, FAILURE_MEMORY, "out of memory for the simulated device");
+}
 
-/* On the heap: the caller's stack may be small. */
-struct job {
-    struct simulated_machine machine;
-    struct mailbox mailbox;
-    uint64_t words[MAILBOX_WORDS];
-};
+/* ---- runs ---- */
 
 /* Runs a plan, or reads `bytes` where there is none. */
 static bool run_job(struct state *state, const struct plan *plan, size_t bytes, struct run *run)
 {
-    struct simulator *simulator = simulator_for(state, plan, run);
-    if (!simulator)
-        return failure_note(&run->failure, FAILURE_MEMORY,
-                            "out of memory for the simulated device");
-    const struct simulator_watch watch = {run->watch->interrupted, run->watch->context};
-    simulator_set(simulator, run->order, run->seed, &watch);
-    struct job *job = calloc(1, sizeof *job);
-    bool ran = job;
-    if (job) {
-        struct machine *machine = &job->machine.machine;
-        job->mailbox = (struct mailbox){.words = job->words, .on_device = job->words};
-        simulated_machine_open(&job->machine, simulator, &job->mailbox, plan, &state->substitute,
-                               run);
-        ran = plan    ? execute(machine, plan, run)
-              : bytes ? machine_time_reading(machine, bytes, run)
-                      : machine_time_launching(machine, run);
+    struct simulator *simulator = simulator_for(state, plan, run->counting);
+    struct simulated_machine *on = calloc(1, sizeof *on); /* the caller's stack may be small */
+    bool ran = false;
+    if (simulator && on) {
+        const struct simulator_watch watch = {run->watch->interrupted, run->watch->context};
+        simulator_set(simulator, run->order, run->seed, &watch);
+        simulated_machine_open(on, simulator, plan, &state->substitute, run);
+        ran = plan    ? execute(&on->machine, plan, run)
+              : bytes ? machine_time_reading(&on->machine, bytes, run)
+                      : machine_time_launching(&on->machine, run);
     } else
-        failure_note(&run->failure, FAILURE_MEMORY, "out of memory for the simulated device");
-    free(job);
-    const bool ordinary = simulator_multiprocessors(simulator) == processor_cores();
-    give_back(state, simulator, ran && ordinary);
+        out_of_memory(&run->failure);
+    free(on);
+    const bool usable = ran && simulator_multiprocessors(simulator) == processor_cores();
+    simulator_close(usable ? exchange(state, simulator) : simulator);
     return ran;
 }
 
@@ -137,8 +110,8 @@ static bool run_job(struct state *state, const struct plan *plan, size_t bytes, 
 
 /* The work grows with the number of elements, so a run on a first part of them tells how long all
  * of it will take. Along axes it is the first results, as many as there is work for, and of a
- * single one the first of its elements: so the same kernel makes them. */
-/* It stays where it is: the plan refers to the rest. */
+ * single one the first of its elements: so the same kernel makes them. It stays where it is: the
+ * plan refers to the rest. */
 struct trial {
     struct plan plan;
     struct layout layout;
@@ -147,51 +120,40 @@ struct trial {
     void *results; /* memory for them; NULL: there are no axes */
 };
 
-static uint64_t product(const uint64_t *shape, unsigned dimensions)
+/* Leaves about so many, and returns how many these are. */
+static uint64_t cut(uint64_t *shape, unsigned dimensions, uint64_t length)
 {
-    uint64_t length = 1;
+    uint64_t all = 1;
     for (unsigned k = 0; k < dimensions; k++)
-        length *= shape[k];
-    return length;
-}
-
-/* Leaves no more than about so many. */
-static void cut(uint64_t *shape, unsigned dimensions, uint64_t length)
-{
+        all *= shape[k];
     for (unsigned k = 0; k < dimensions; k++) {
-        const uint64_t times = product(shape, dimensions) / length;
+        const uint64_t times = all / length, before = shape[k];
         if (times > 1)
-            shape[k] = shape[k] > times ? shape[k] / times : 1;
+            shape[k] = before > times ? before / times : 1;
+        all = all / before * shape[k];
     }
+    return all;
 }
 
-static double trial_elements(const struct plan *plan)
+/* Of which there are some. */
+static double elements_of(const struct plan *plan)
 {
     return (double)plan->n * (double)(plan->axes ? plan->axes->results : 1);
 }
 
-/* The results that are left are next to one another. */
-static void cut_results(struct axes *axes, uint64_t results)
-{
-    int64_t place = 1;
-    cut(axes->shape, axes->kept, results);
-    for (unsigned k = axes->kept; k-- > 0; place *= (int64_t)axes->shape[k])
-        axes->places[k] = place;
-    axes->results = (uint64_t)place;
-    axes->first = 0;
-}
-
-/* Not about given means, whose places are those of all results. */
-static bool begin_along(struct trial *self, uint64_t elements)
+/* Not about given means, whose places are those of all results; those that are left are next to one
+ * another. */
+static bool cut_along(struct trial *self, uint64_t elements)
 {
     struct plan *plan = &self->plan;
     struct results *results = &plan->results;
     struct axes *axes = &self->axes;
+    int64_t place = 1;
     axes_copy(plan->axes, axes);
-    if (plan->n < elements)
-        cut_results(axes, elements / plan->n);
-    else
-        cut_results(axes, 1);
+    axes->results = cut(axes->shape, axes->kept, plan->n < elements ? elements / plan->n : 1);
+    axes->first = 0;
+    for (unsigned k = axes->kept; k-- > 0; place *= (int64_t)axes->shape[k])
+        axes->places[k] = place;
     cut(axes->reduced.shape, axes->reduced.dimensions, divide_up(elements, axes->results));
     const size_t bytes = axes->results * results_widest(results);
     self->results = malloc(bytes * results->values);
@@ -204,16 +166,6 @@ static bool begin_along(struct trial *self, uint64_t elements)
     return self->results;
 }
 
-static bool begin_whole(struct trial *self, uint64_t elements)
-{
-    struct plan *plan = &self->plan;
-    layout_copy(plan->layout, &self->layout);
-    cut(self->layout.shape, self->layout.dimensions, elements);
-    plan->layout = &self->layout;
-    plan->out = plan->out ? &self->out : NULL;
-    return true;
-}
-
 static struct trial *trial_begin(const struct plan *plan, uint64_t elements)
 {
     struct trial *self = malloc(sizeof *self); /* threads' stacks may be small */
@@ -221,7 +173,12 @@ static struct trial *trial_begin(const struct plan *plan, uint64_t elements)
         return NULL;
     self->plan = *plan;
     self->results = NULL;
-    if (!(plan->axes ? begin_along(self, elements) : begin_whole(self, elements))) {
+    if (!plan->axes) {
+        layout_copy(plan->layout, &self->layout);
+        cut(self->layout.shape, self->layout.dimensions, elements);
+        self->plan.layout = &self->layout;
+        self->plan.out = plan->out ? &self->out : NULL;
+    } else if (!cut_along(self, elements)) {
         free(self);
         return NULL;
     }
@@ -229,16 +186,9 @@ static struct trial *trial_begin(const struct plan *plan, uint64_t elements)
     return self;
 }
 
-static void trial_end(struct trial *self)
-{
-    free(self->results);
-    free(self);
-}
-
-enum { SLOW_SECONDS = 10 };
-
 static bool warn_of(double seconds, struct run *run)
 {
+    enum { SLOW_SECONDS = 10 };
     char text[160];
     if (seconds < SLOW_SECONDS)
         return true;
@@ -250,56 +200,35 @@ static bool warn_of(double seconds, struct run *run)
 }
 
 /* By a trial of a part of it. */
-static bool warn_if_slow(struct state *state, const struct plan *plan, struct run *run)
+static bool warn_if_slow(struct state *state, const struct plan *plan, size_t bytes,
+                         struct run *run)
 {
-    const uint64_t trial_length = 1 << 20, short_enough = 1 << 23;
-    const unsigned runs = run->timing ? run->timing->warmup + run->timing->samples : 1;
-    const double elements = trial_elements(plan) * runs;
-    if (elements <= (double)short_enough)
+    enum { TRIAL = 1 << 20, SHORT_ENOUGH = 1 << 23 };
+    const double runs = run->timing ? run->timing->warmup + run->timing->samples : 1,
+                 all = (plan ? elements_of(plan) : (double)bytes) * runs;
+    if (plan ? all <= SHORT_ENOUGH : bytes <= TRIAL)
         return true;
+    double once, part = TRIAL;
+    struct timing timing = {.samples = 1, .seconds = &once};
     struct run tried = {.watch = run->watch,
                         .order = run->order,
                         .seed = run->seed,
+                        .timing = plan ? NULL : &timing,
                         .workspace_limit = run->workspace_limit};
-    struct trial *trial = trial_begin(plan, trial_length);
-    if (!trial)
-        return failure_note(&run->failure, FAILURE_MEMORY,
-                            "out of memory for the simulated device");
+    struct trial *trial = plan ? trial_begin(plan, TRIAL) : NULL;
+    if (plan && !trial)
+        return out_of_memory(&run->failure);
     const double began = clock_now();
-    const bool ran = run_job(state, &trial->plan, 0, &tried);
-    const double took = clock_now() - began, part = trial_elements(&trial->plan);
-    trial_end(trial);
-    if (!ran) {
+    const bool ran = run_job(state, plan ? &trial->plan : NULL, TRIAL, &tried);
+    const double took = clock_now() - began;
+    if (plan) {
+        part = elements_of(&trial->plan);
+        free(trial->results);
+        free(trial);
+    }
+    if (!ran)
         run->failure = tried.failure;
-        return false;
-    }
-    return warn_of(took * (elements / part), run);
-}
-
-/* The same for reading. */
-static bool warn_if_reading_is_slow(struct state *state, size_t bytes, struct run *run)
-{
-    const size_t trial_bytes = 1 << 20;
-    const unsigned runs = run->timing->warmup + run->timing->samples;
-    if (bytes <= trial_bytes)
-        return true;
-    double seconds;
-    struct timing once = {.samples = 1, .seconds = &seconds};
-    struct run trial = {.watch = run->watch, .timing = &once};
-    const double began = clock_now();
-    if (!run_job(state, NULL, trial_bytes, &trial)) {
-        run->failure = trial.failure;
-        return false;
-    }
-    return warn_of((clock_now() - began) * ((double)bytes / (double)trial_bytes) * runs, run);
-}
-
-static bool run_as_planned(struct state *state, const struct plan *plan, struct run *run)
-{
-    if (!plan->axes && !plan_fits(plan, &run->failure))
-        return false;
-    const bool tried = !run->explanation && !plan->segments; /* these may be of any lengths */
-    return (!tried || warn_if_slow(state, plan, run)) && run_job(state, plan, 0, run);
+    return ran && warn_of(took * (all / part), run);
 }
 
 static bool run(void *opaque, const struct plan *plan, struct run *run)
@@ -308,18 +237,21 @@ static bool run(void *opaque, const struct plan *plan, struct run *run)
     struct plan own = *plan;
     if (substitute_is_for(&state->substitute, plan))
         own.data_blocks = state->substitute.data_blocks;
-    return run_as_planned(state, &own, run);
-}
-
-static void substitute(void *opaque, const struct substitute *own)
-{
-    ((struct state *)opaque)->substitute = *own;
+    if (!plan->axes && !plan_fits(&own, &run->failure))
+        return false;
+    const bool tried = !run->explanation && !plan->segments; /* these may be of any lengths */
+    return (!tried || warn_if_slow(state, &own, 0, run)) && run_job(state, &own, 0, run);
 }
 
 static bool read_memory(void *state, int index, size_t bytes, struct run *run)
 {
     (void)index;
-    return warn_if_reading_is_slow(state, bytes, run) && run_job(state, NULL, bytes, run);
+    return warn_if_slow(state, NULL, bytes, run) && run_job(state, NULL, bytes, run);
+}
+
+static void substitute(void *opaque, const struct substitute *own)
+{
+    ((struct state *)opaque)->substitute = *own;
 }
 
 /* ---- the backend ---- */
@@ -334,9 +266,10 @@ static int count(void *state, struct failure *failure)
 static bool describe(int index, struct device *device)
 {
     (void)index;
-    *device = (struct device){.units = processor_cores(), .memory = processor_memory()};
-    snprintf(device->name, sizeof device->name, "simulated");
-    snprintf(device->title, sizeof device->title, "a GPU simulated on the CPU");
+    *device = (struct device){.name = "simulated",
+                              .title = "a GPU simulated on the CPU",
+                              .units = processor_cores(),
+                              .memory = processor_memory()};
     return true;
 }
 
@@ -348,7 +281,7 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
     (void)failure;
     if (extent.bytes == 0)
         return LOCATED_ELSEWHERE;
-    view->pin = simulated_allocation_find(state->memory, extent.first, extent.bytes);
+    view->pin = simulated_allocation_find(&state->memory, extent.first, extent.bytes);
     if (!view->pin)
         return LOCATED_ELSEWHERE;
     view->unpin = simulated_allocation_release;
@@ -362,8 +295,8 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
 static bool allocate(void *opaque, struct device_memory *memory, struct failure *failure)
 {
     enum { GARBAGE = 0xa5 };
-    const struct state *state = opaque;
-    struct simulated_allocation *block = simulated_allocation_new(state->memory, memory->bytes);
+    struct state *state = opaque;
+    struct simulated_allocation *block = simulated_allocation_new(&state->memory, memory->bytes);
     if (!block)
         return failure_note(failure, FAILURE_MEMORY,
                             "out of memory for %zu bytes on the simulated device", memory->bytes);

@@ -1,6 +1,5 @@
-/* A block on its core, from its beginning to its end: sweeps over its threads, between which
- * barriers that are complete let theirs go. Threads that wait for others which never come end the
- * run, with word of both. */
+/* Runs a block from its beginning to its end: sweeps over its threads, between which barriers that
+ * are complete let theirs go. Threads that wait for others which never come end the run. */
 #define _GNU_SOURCE
 
 #include "simulated/block.h"
@@ -13,31 +12,22 @@
 
 /* ---- threads ---- */
 
-/* The caller's core looks at the clock once in so many switches. */
-enum { SWITCHES_A_LOOK = 8 };
-
-/* A bulk copy takes as long as it takes: none if threads run forwards, until nobody can go on
- * without it if they run backwards, and anything else if they are shuffled. An answer that depends
- * on it betrays a wait that is missing. */
-static void end_copy_now_or_then(struct multiprocessor *self)
-{
-    enum { SWITCHES_A_COPY = 16 };
-    if (self->copies.count && self->sweep.ordering == ORDER_SHUFFLED &&
-        random_next(&self->copies.random) % SWITCHES_A_COPY == 0)
-        bulk_copies_end_any(&self->copies);
-}
-
 /* The next thread of this sweep that can run; NULL at the sweep's end, and when it is time to look
- * at the watch. */
+ * at the watch. A bulk copy takes as long as it takes: none if threads run forwards, until nobody
+ * can go on without it if they run backwards, and anything else if they are shuffled. An answer
+ * that depends on it betrays a wait that is missing. */
 static struct thread *next_ready(struct multiprocessor *self)
 {
-    end_copy_now_or_then(self);
-    if (self->number == 0 && ++self->sweep.switches % SWITCHES_A_LOOK == 0)
+    enum { SWITCHES_A_LOOK = 8, SWITCHES_A_COPY = 16 };
+    struct sweep *sweep = &self->sweep;
+    if (self->copies.count && sweep->ordering == ORDER_SHUFFLED &&
+        random_next(&self->copies.random) % SWITCHES_A_COPY == 0)
+        bulk_copies_end_any(&self->copies);
+    if (self->number == 0 && ++sweep->switches % SWITCHES_A_LOOK == 0)
         return NULL;
-    while (self->sweep.next < self->launch->block && self->at[READY]) {
-        struct thread *thread = &self->threads[self->sweep.order[self->sweep.next++]];
-        if (thread->state == READY &&
-            thread->place.thread.x / SIMULATOR_WARP != self->sweep.last_warp)
+    while (sweep->next < self->launch->block && self->at[READY]) {
+        struct thread *thread = &self->threads[sweep->order[sweep->next++]];
+        if (thread->state == READY && thread->place.thread.x / SIMULATOR_WARP != sweep->last_warp)
             return thread;
     }
     return NULL;
@@ -71,9 +61,9 @@ static void sweep(struct multiprocessor *self)
 }
 
 /* A fiber lives as long as its simulator and runs one block's kernel after the other. */
-static void thread_body(void *argument)
+static void thread_body(void *owner)
 {
-    struct thread *self = argument;
+    struct thread *self = owner;
     for (;;) {
         const struct simulator_launch *launch = self->home->launch;
         launch->kernel(launch->arguments);
@@ -81,28 +71,26 @@ static void thread_body(void *argument)
     }
 }
 
-/* Gives the first `block` threads a fiber each, where they have none yet. False when memory is
- * short. */
+/* Gives the first `block` threads a fiber each, where they have none yet. Cores share the costly
+ * guards of a simulator, several of which may be at work. False when memory is short. */
 static bool make_threads(struct multiprocessor *self, unsigned block)
 {
-    const unsigned sharers = self == self->cluster ? self->grid->cores : 0;
-    if (!self->stacks.memory && !stacks_open(&self->stacks, SIMULATOR_BLOCK_MAX, sharers))
+    enum { SPLITS_MAX = 1024 };
+    const unsigned splits = self == self->cluster ? SPLITS_MAX / self->grid->cores : 0;
+    if (!self->stacks.memory && !stacks_open(&self->stacks, SIMULATOR_BLOCK_MAX, splits))
         return false;
     if (!self->threads && !(self->threads = calloc(SIMULATOR_BLOCK_MAX, sizeof *self->threads)))
         return false;
     for (; self->made < block; self->made++) {
         struct thread *thread = &self->threads[self->made];
-        const struct stack stack = stacks_take(&self->stacks, self->made);
         thread->home = self;
-        thread->place.thread.x = self->made;
-        *stack_owner((uintptr_t)stack.memory) = thread;
-        fiber_make(&thread->fiber, &self->scheduler, stack.memory, stack.bytes, thread_body,
+        fiber_make(&thread->fiber, &self->scheduler, &self->stacks, self->made, thread_body,
                    thread);
     }
     return true;
 }
 
-/* False when memory is short. */
+/* A recorder is of one launch. False when memory is short. */
 static bool prepare_to_count(struct multiprocessor *self, const struct counted_launch *counts)
 {
     recorder_close(self->recorder);
@@ -132,7 +120,6 @@ void multiprocessor_release(struct multiprocessor *self)
     free(self->shared);
 }
 
-/* The recorder is of this launch alone, and has room for no more. */
 bool multiprocessor_take_counts(struct multiprocessor *self, struct counted_launch *counts)
 {
     return (!self->counter || counter_take(self->counter, counts)) &&
@@ -171,11 +158,12 @@ void block_begin(struct multiprocessor *self, uint64_t index, uint64_t seed)
         struct thread *thread = &self->threads[t];
         thread->state = READY;
         thread->source = 0;
-        thread->place.block.x = (unsigned)index;
-        thread->place.block_size = (struct simulator_index){launch->block, 1, 1};
-        thread->place.grid_size = (struct simulator_index){(unsigned)launch->grid, 1, 1};
-        thread->place.cluster_rank = (unsigned)index % launch->cluster;
-        thread->place.cluster_size = launch->cluster;
+        thread->place = (struct simulator_place){.thread = {.x = t},
+                                                 .block = {.x = (unsigned)index},
+                                                 .block_size = {launch->block, 1, 1},
+                                                 .grid_size = {(unsigned)launch->grid, 1, 1},
+                                                 .cluster_rank = (unsigned)index % launch->cluster,
+                                                 .cluster_size = launch->cluster};
         self->sweep.order[t] = self->sweep.ordering == ORDER_BACKWARDS ? launch->block - 1 - t : t;
     }
 }
@@ -200,20 +188,19 @@ static unsigned first_in(const struct multiprocessor *self, enum thread_state st
 static void describe_the_others(const struct multiprocessor *self, enum thread_state barrier,
                                 char *text, size_t bytes)
 {
-    for (enum thread_state s = AT_BLOCK_BARRIER; s < ENDED; s++)
-        if (s != barrier && self->at[s]) {
+    for (enum thread_state s = barrier + 1; s < ENDED; s++)
+        if (self->at[s]) {
             snprintf(text, bytes, "thread %u waits at %s", first_in(self, s), barrier_names[s]);
             return;
         }
     if (self->at[ENDED])
         snprintf(text, bytes, "%u have ended, thread %u among them", self->at[ENDED],
                  first_in(self, ENDED));
-    else if (barrier == AT_GRID_BARRIER)
-        snprintf(text, bytes, "the launch is not cooperative");
-    else if (barrier == AT_MBARRIER)
-        snprintf(text, bytes, "no copy is under way that could bring its bytes");
     else
-        snprintf(text, bytes, "the masks do not match");
+        snprintf(text, bytes, "%s",
+                 barrier == AT_GRID_BARRIER ? "the launch is not cooperative"
+                 : barrier == AT_MBARRIER   ? "no copy is under way that could bring its bytes"
+                                            : "the masks do not match");
 }
 
 /* Some threads wait at a barrier that the others will never reach. */
@@ -257,29 +244,23 @@ static void release(struct multiprocessor *self, struct thread *thread)
     thread->state = READY;
 }
 
-/* What its warp has stored is there for the thread from here on. */
-static void let_know(struct multiprocessor *self, const struct thread *thread)
-{
-    if (self->launch->checker)
-        checker_pass_warp_barrier(self->launch->checker, self->number, thread->place.thread.x,
-                                  thread->mask);
-}
-
 /* Lets those warp barriers go at which all lanes of their mask have arrived. A shuffle's words
  * change hands here, before any lane can go on to the next one. */
 static bool release_warps(struct multiprocessor *self)
 {
+    struct checker *checker = self->launch->checker;
     bool any = false;
     for (unsigned w = 0; w < self->launch->block / SIMULATOR_WARP; w++) {
         const unsigned waiting = self->warps[w].waiting;
         for (unsigned left = waiting; left; left &= left - 1) {
-            const unsigned lane = (unsigned)__builtin_ctz(left);
-            struct thread *thread = &self->threads[w * SIMULATOR_WARP + lane];
+            const unsigned lane = (unsigned)__builtin_ctz(left), tid = w * SIMULATOR_WARP + lane;
+            struct thread *thread = &self->threads[tid];
             if ((waiting & thread->mask) != thread->mask)
                 continue;
             self->warps[w].waiting &= ~(1u << lane);
             thread->received = self->warps[w].words[thread->source];
-            let_know(self, thread);
+            if (checker)
+                checker_pass_warp_barrier(checker, self->number, tid, thread->mask);
             release(self, thread);
             any = true;
         }
@@ -321,23 +302,15 @@ static bool await_copies(struct multiprocessor *self)
 
 static bool release_grid_barrier(struct multiprocessor *self)
 {
-    if (grid_meet(self->grid)) {
-        if (self->launch->checker)
-            checker_pass_grid_barrier(self->launch->checker, self->number);
-        release_at(self, AT_GRID_BARRIER);
-        return true;
-    }
-    grid_stop(self->grid, SIMULATOR_FAILED,
-              "some blocks wait at the grid's barrier that others never reach");
-    return false;
-}
-
-/* Shared memory is another block's soon, which would find there what nobody has asked for. */
-static void check_that_copies_have_ended(const struct multiprocessor *self)
-{
-    if (self->copies.count)
+    if (!grid_meet(self->grid)) {
         grid_stop(self->grid, SIMULATOR_FAILED,
-                  "a block has ended before a bulk copy to its shared memory");
+                  "some blocks wait at the grid's barrier that others never reach");
+        return false;
+    }
+    if (self->launch->checker)
+        checker_pass_grid_barrier(self->launch->checker, self->number);
+    release_at(self, AT_GRID_BARRIER);
+    return true;
 }
 
 static bool release_block_barrier(struct multiprocessor *self)
@@ -354,40 +327,45 @@ static bool release_block_barrier(struct multiprocessor *self)
     return true;
 }
 
+/* Shared memory is another block's soon, which would find there what nobody has asked for. */
+static void end_block(struct multiprocessor *self)
+{
+    if (self->copies.count)
+        grid_stop(self->grid, SIMULATOR_FAILED,
+                  "a block has ended before a bulk copy to its shared memory");
+    separate(self);
+}
+
 /* No thread of the block is ready, but for the last warp's: lets a complete barrier go, or that
  * warp. False when the block is over, for better or worse, or when it is other blocks' turn. */
 static bool release_barrier(struct multiprocessor *self)
 {
-    const unsigned block = self->launch->block;
-    if (self->at[AT_WARP_BARRIER] && release_warps(self))
+    const unsigned block = self->launch->block, *at = self->at;
+    if (at[AT_WARP_BARRIER] && release_warps(self))
         return true;
-    if (self->at[READY]) {
+    if (at[READY]) {
         self->sweep.last_warp = NO_WARP;
         return true;
     }
-    if (self->at[AT_MBARRIER] && await_copies(self))
+    if (at[AT_MBARRIER] && await_copies(self))
         return true;
-    if (self->at[ENDED] == block) {
-        check_that_copies_have_ended(self);
-        separate(self);
-        return false;
-    }
-    if (self->at[AT_CLUSTER_BARRIER] && self->at[AT_CLUSTER_BARRIER] + self->at[ENDED] == block)
-        return false;
-    if (self->at[AT_BLOCK_BARRIER] == block)
+    if (at[AT_BLOCK_BARRIER] == block)
         return release_block_barrier(self);
-    if (self->at[AT_GRID_BARRIER] == block && self->launch->cooperative)
+    if (at[AT_GRID_BARRIER] == block && self->launch->cooperative)
         return release_grid_barrier(self);
-    report_divergence(self);
+    if (at[ENDED] == block)
+        end_block(self);
+    else if (!at[AT_CLUSTER_BARRIER] || at[AT_CLUSTER_BARRIER] + at[ENDED] != block)
+        report_divergence(self);
     return false;
 }
 
-enum block_state block_run(struct multiprocessor *self)
+bool block_run(struct multiprocessor *self)
 {
     do
         sweep(self);
     while (!grid_stopped(self->grid) && release_barrier(self));
-    return self->at[AT_CLUSTER_BARRIER] ? BLOCK_AT_CLUSTER_BARRIER : BLOCK_ENDED;
+    return self->at[AT_CLUSTER_BARRIER];
 }
 
 void block_pass_cluster_barrier(struct multiprocessor *self)

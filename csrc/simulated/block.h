@@ -11,10 +11,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
-/* ---- random numbers for the shuffled order of blocks and threads: the same seed, the same order
- * ---- */
-
-/* splitmix64 (Steele, Lea, Flood 2014). */
+/* Random numbers for the shuffled order of blocks and threads: splitmix64 (Steele, Lea, Flood
+ * 2014). The same seed, the same order. */
 static inline uint64_t random_next(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15;
@@ -36,8 +34,8 @@ static inline void random_shuffle(unsigned *items, unsigned count, uint64_t *sta
 
 /* ---- the grid ---- */
 
-/* What its blocks, on whatever core, have in common: its barrier, and the end of the run, which may
- * come before its time. In simulator.c. */
+/* What its blocks, on whatever core, have in common: its barrier, and the end of the run. In
+ * simulator.c. */
 struct grid {
     unsigned cores;                      /* that blocks may run on */
     const struct simulator_watch *watch; /* NULL: nobody watches */
@@ -81,8 +79,6 @@ struct bulk_copies {
     unsigned count;
     uint64_t random;
 };
-
-void bulk_copies_add(struct bulk_copies *, const struct bulk_copy *);
 
 /* Does any one of them; false if there is none. */
 bool bulk_copies_end_any(struct bulk_copies *);
@@ -173,14 +169,11 @@ static inline struct thread *thread_running(void)
 /* Stops the running thread at a barrier and goes on with the next one. */
 void thread_wait_at(enum thread_state barrier);
 
-/* Where a block has come to when none of its threads can go on by itself. */
-enum block_state { BLOCK_ENDED, BLOCK_AT_CLUSTER_BARRIER };
-
 /* Threads of a block begin when it is first run. */
 void block_begin(struct multiprocessor *, uint64_t index, uint64_t seed);
 
-/* Runs a block up to its end or to the cluster's barrier. */
-enum block_state block_run(struct multiprocessor *);
+/* Runs a block up to its end, or to the cluster's barrier, and returns whether it is at that. */
+bool block_run(struct multiprocessor *);
 
 /* All blocks of the cluster are at its barrier, or have ended. */
 void block_pass_cluster_barrier(struct multiprocessor *);

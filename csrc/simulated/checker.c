@@ -8,7 +8,6 @@
 
 enum {
     WORD_BYTES = 4,
-    WARPS = SIMULATOR_BLOCK_MAX / SIMULATOR_WARP,
     LOADS_KEPT = 2,        /* of different threads, the last of a word */
     PATIENCE = 1 << 20,    /* accesses that any launch may make, */
     PATIENCE_A_WORD = 256, /* and so many more for each word that it is given */
@@ -32,8 +31,8 @@ struct word {
 /* What a core knows of the block that it runs. */
 struct checked_block {
     unsigned number, barriers, grid_barriers;
-    uintptr_t shared;
-    struct word *words;                  /* of shared memory */
+    struct region shared;
+    struct word *words;                  /* of that */
     unsigned steps[SIMULATOR_BLOCK_MAX]; /* barriers of its warp that a thread came to */
     unsigned known[SIMULATOR_BLOCK_MAX][SIMULATOR_WARP]; /* how many steps of each lane are over */
     struct simulator_access last[SIMULATOR_BLOCK_MAX];
@@ -56,25 +55,29 @@ static size_t words_in(size_t bytes)
 
 /* ---- opening and closing ---- */
 
-static bool open_region(struct checker *self, unsigned k)
+/* NULL when memory is short. */
+static struct word *make_words(size_t bytes, bool are_there)
 {
-    const struct region *region = &self->launch.regions[k];
-    const size_t count = words_in(region->bytes);
-    self->words[k] = calloc(count + 1, sizeof *self->words[k]);
-    for (size_t w = 0; self->words[k] && w < count; w++)
-        self->words[k][w].is_there = region->is_there;
-    self->left += PATIENCE_A_WORD * count;
-    return self->words[k];
+    struct word *words = calloc(words_in(bytes) + 1, sizeof *words);
+    for (size_t w = 0; words && w < words_in(bytes); w++)
+        words[w].is_there = are_there;
+    return words;
 }
 
-static bool open_blocks(struct checker *self)
+static bool make_all(struct checker *self)
 {
-    const size_t count = words_in(self->launch.shared_bytes);
-    self->blocks = calloc(self->launch.cores, sizeof *self->blocks);
-    for (unsigned k = 0; self->blocks && k < self->launch.cores; k++)
-        if (!(self->blocks[k].words = calloc(count + 1, sizeof(struct word))))
-            return false;
-    return self->blocks;
+    const struct checked_launch *launch = &self->launch;
+    self->latest = calloc(launch->grid, sizeof *self->latest);
+    self->blocks = calloc(launch->cores, sizeof *self->blocks);
+    bool made = self->latest && self->blocks;
+    for (unsigned k = 0; made && k < launch->cores; k++)
+        made = (self->blocks[k].words = make_words(launch->shared_bytes, false)) != NULL;
+    for (unsigned k = 0; made && k < launch->count; k++) {
+        const struct region *region = &launch->regions[k];
+        made = (self->words[k] = make_words(region->bytes, region->is_there)) != NULL;
+        self->left += PATIENCE_A_WORD * words_in(region->bytes);
+    }
+    return made;
 }
 
 struct checker *checker_open(const struct checked_launch *launch, struct fault *fault)
@@ -84,11 +87,7 @@ struct checker *checker_open(const struct checked_launch *launch, struct fault *
         return NULL;
     *self = (struct checker){.launch = *launch, .fault = fault, .left = PATIENCE};
     pthread_mutex_init(&self->lock, NULL);
-    self->latest = calloc(launch->grid, sizeof *self->latest);
-    bool opened = self->latest && open_blocks(self);
-    for (unsigned k = 0; opened && k < launch->count; k++)
-        opened = open_region(self, k);
-    if (opened)
+    if (make_all(self))
         return self;
     checker_close(self);
     return NULL;
@@ -115,7 +114,8 @@ void checker_begin_block(struct checker *self, unsigned core, unsigned block, co
     memset(words, 0, words_in(self->launch.shared_bytes) * sizeof *words);
     memset(at, 0, sizeof *at);
     at->number = block;
-    at->shared = (uintptr_t)shared;
+    at->shared = (struct region){
+        .name = "shared element", .at = (uintptr_t)shared, .bytes = self->launch.shared_bytes};
     at->words = words;
 }
 
@@ -147,11 +147,14 @@ static bool blame(struct checker *self, enum fault_kind kind, const char *file, 
     return false;
 }
 
+static bool is_load(enum simulator_event event)
+{
+    return event == SIMULATOR_GLOBAL_LOAD || event == SIMULATOR_SHARED_LOAD;
+}
+
 static const char *verb(enum simulator_event event)
 {
-    if (event == SIMULATOR_ATOMIC)
-        return "changes";
-    return event == SIMULATOR_GLOBAL_LOAD || event == SIMULATOR_SHARED_LOAD ? "loads" : "stores";
+    return event == SIMULATOR_ATOMIC ? "changes" : is_load(event) ? "loads" : "stores";
 }
 
 /* What an access is at, and who is there. */
@@ -159,37 +162,21 @@ struct target {
     struct checked_block *block;
     const struct simulator_access *access;
     unsigned tid;
-    const struct region *region; /* NULL: shared memory */
-    struct word *words;          /* of it */
+    const struct region *region;
+    struct word *words; /* of it */
     intptr_t offset;
-    size_t bytes; /* there are */
+    unsigned element; /* bytes of one; of shared memory as many as are accessed */
 };
 
-/* "thread 3 of block 0 loads element 33 of the array". */
-static int describe(const struct target *target, char *text, size_t bytes)
-{
-    const unsigned element = target->region ? target->region->element : target->access->bytes;
-    return snprintf(text, bytes, "thread %u of block %u %s %s %lld", target->tid,
-                    target->block->number, verb(target->access->event),
-                    target->region ? target->region->name : "shared element",
-                    (long long)target->offset / (long long)element);
-}
-
+/* "thread 3 of block 0 loads element 33 of the array", and why it must not. */
 static bool blame_access(struct checker *self, enum fault_kind kind, const struct target *target,
                          const char *why)
 {
     char text[256];
-    const int length = describe(target, text, sizeof text);
-    snprintf(text + length, sizeof text - (size_t)length, "%s", why);
+    snprintf(text, sizeof text, "thread %u of block %u %s %s %lld%s", target->tid,
+             target->block->number, verb(target->access->event), target->region->name,
+             (long long)target->offset / (long long)target->element, why);
     return blame(self, kind, target->access->file, target->access->line, text);
-}
-
-static bool blame_bounds(struct checker *self, const struct target *target)
-{
-    const unsigned element = target->region ? target->region->element : target->access->bytes;
-    char why[64];
-    snprintf(why, sizeof why, ", of which there are %zu", target->bytes / element);
-    return blame_access(self, FAULT_BOUNDS, target, why);
 }
 
 static bool blame_race(struct checker *self, const struct target *target,
@@ -205,71 +192,49 @@ static bool blame_race(struct checker *self, const struct target *target,
 
 /* ---- races ---- */
 
-static bool is_atomic(enum simulator_event event)
+/* Whether something orders the two, or they are harmless. */
+static bool may_follow(const struct checker *self, const struct target *now,
+                       const struct visit *before)
 {
-    return event == SIMULATOR_ATOMIC;
-}
-
-static bool is_load(enum simulator_event event)
-{
-    return event == SIMULATOR_GLOBAL_LOAD || event == SIMULATOR_SHARED_LOAD;
-}
-
-static struct visit visit_of(const struct checker *self, const struct target *target)
-{
-    return (struct visit){.block = target->block->number,
-                          .thread = target->tid,
-                          .barriers = target->block->barriers,
-                          .steps = target->block->steps[target->tid],
-                          .atomics = self->atomics,
-                          .grid_barriers = target->block->grid_barriers,
-                          .event = target->access->event,
-                          .file = target->access->file,
-                          .line = target->access->line};
-}
-
-static bool is_ordered(const struct checker *self, const struct checked_block *here,
-                       const struct visit *before, const struct visit *now)
-{
-    if (before->grid_barriers != now->grid_barriers)
+    const struct checked_block *here = now->block;
+    if (!before->file || before->grid_barriers != here->grid_barriers ||
+        (before->event == SIMULATOR_ATOMIC && now->access->event == SIMULATOR_ATOMIC))
         return true;
-    if (before->block != now->block)
+    if (before->block != here->number)
         return self->latest[before->block] > before->atomics &&
-               self->latest[now->block] > before->atomics;
-    if (before->thread == now->thread || before->barriers != now->barriers)
+               self->latest[here->number] > before->atomics;
+    if (before->thread == now->tid || before->barriers != here->barriers)
         return true;
-    return before->thread / SIMULATOR_WARP == now->thread / SIMULATOR_WARP &&
-           here->known[now->thread][before->thread % SIMULATOR_WARP] > before->steps;
-}
-
-static bool may_follow(const struct checker *self, const struct checked_block *here,
-                       const struct visit *before, const struct visit *now)
-{
-    const bool harmless = is_atomic(before->event) && is_atomic(now->event);
-    return !before->file || harmless || is_ordered(self, here, before, now);
-}
-
-static void keep_load(struct word *word, const struct visit *now)
-{
-    if (word->loads[0].file &&
-        (word->loads[0].thread != now->thread || word->loads[0].block != now->block))
-        word->loads[1] = word->loads[0];
-    word->loads[0] = *now;
+    return before->thread / SIMULATOR_WARP == now->tid / SIMULATOR_WARP &&
+           here->known[now->tid][before->thread % SIMULATOR_WARP] > before->steps;
 }
 
 static bool visit_word(struct checker *self, const struct target *target, struct word *word)
 {
-    const struct visit now = visit_of(self, target);
-    if (!may_follow(self, target->block, &word->store, &now))
+    const struct checked_block *block = target->block;
+    const struct simulator_access *access = target->access;
+    const struct visit now = {.block = block->number,
+                              .thread = target->tid,
+                              .barriers = block->barriers,
+                              .steps = block->steps[target->tid],
+                              .atomics = self->atomics,
+                              .grid_barriers = block->grid_barriers,
+                              .event = access->event,
+                              .file = access->file,
+                              .line = access->line};
+    if (!may_follow(self, target, &word->store))
         return blame_race(self, target, &word->store);
     if (is_load(now.event)) {
         if (!word->is_there)
             return blame_access(self, FAULT_UNWRITTEN, target, ", which is uninitialized");
-        keep_load(word, &now);
+        struct visit *loads = word->loads;
+        if (loads[0].file && (loads[0].thread != now.thread || loads[0].block != now.block))
+            loads[1] = loads[0];
+        loads[0] = now;
         return true;
     }
     for (unsigned k = 0; k < LOADS_KEPT; k++)
-        if (!may_follow(self, target->block, &word->loads[k], &now))
+        if (!may_follow(self, target, &word->loads[k]))
             return blame_race(self, target, &word->loads[k]);
     word->store = now;
     word->is_there = true;
@@ -285,32 +250,26 @@ static size_t distance(const struct region *region, uintptr_t at)
     return at < region->at + region->bytes ? 0 : at - (region->at + region->bytes) + 1;
 }
 
-/* The region that it is in, or nearest to. */
-static void find_region(const struct checker *self, uintptr_t at, struct target *target)
-{
-    unsigned nearest = 0;
-    for (unsigned k = 1; k < self->launch.count; k++)
-        if (distance(&self->launch.regions[k], at) < distance(&self->launch.regions[nearest], at))
-            nearest = k;
-    target->region = &self->launch.regions[nearest];
-    target->words = self->words[nearest];
-    target->offset = (intptr_t)(at - target->region->at);
-    target->bytes = target->region->bytes;
-}
-
+/* Shared memory, or the region that it is in, or nearest to. */
 static void find_target(struct checker *self, struct target *target)
 {
     const enum simulator_event event = target->access->event;
     const uintptr_t at = (uintptr_t)target->access->address;
-    const bool is_shared = event == SIMULATOR_SHARED_LOAD || event == SIMULATOR_SHARED_STORE;
-    const bool is_in_shared = at - target->block->shared < self->launch.shared_bytes;
-    if (!is_shared && !(is_atomic(event) && is_in_shared)) {
-        find_region(self, at, target);
-        return;
+    const struct region *regions = self->launch.regions, *shared = &target->block->shared;
+    if (event == SIMULATOR_SHARED_LOAD || event == SIMULATOR_SHARED_STORE ||
+        (event == SIMULATOR_ATOMIC && at - shared->at < shared->bytes)) {
+        target->region = shared;
+        target->words = target->block->words;
+    } else {
+        unsigned nearest = 0;
+        for (unsigned k = 1; k < self->launch.count; k++)
+            if (distance(&regions[k], at) < distance(&regions[nearest], at))
+                nearest = k;
+        target->region = &regions[nearest];
+        target->words = self->words[nearest];
     }
-    target->words = target->block->words;
-    target->offset = (intptr_t)(at - target->block->shared);
-    target->bytes = self->launch.shared_bytes;
+    target->offset = (intptr_t)(at - target->region->at);
+    target->element = target->region == shared ? target->access->bytes : target->region->element;
 }
 
 static bool check_access(struct checker *self, struct target *target)
@@ -318,16 +277,17 @@ static bool check_access(struct checker *self, struct target *target)
     const unsigned bytes = target->access->bytes;
     find_target(self, target);
     const struct region *region = target->region;
-    if (target->offset < 0 || (size_t)target->offset + bytes > target->bytes)
-        return blame_bounds(self, target);
+    if (target->offset < 0 || (size_t)target->offset + bytes > region->bytes) {
+        char why[64];
+        snprintf(why, sizeof why, ", of which there are %zu", region->bytes / target->element);
+        return blame_access(self, FAULT_BOUNDS, target, why);
+    }
     if ((uintptr_t)target->access->address % (bytes & -bytes))
         return blame_access(self, FAULT_ALIGNMENT, target,
                             ": its address is no multiple of the access's size");
-    if (region && region->is_for_loads && !is_load(target->access->event))
+    if (region->is_for_loads && !is_load(target->access->event))
         return blame_access(self, FAULT_BOUNDS, target, ", which is the caller's, to be read only");
-    if (region && region->is_shared)
-        return true;
-    for (unsigned w = 0; w < words_in(bytes); w++)
+    for (unsigned w = 0; w < words_in(bytes) && !region->is_shared; w++)
         if (!visit_word(self, target, &target->words[target->offset / WORD_BYTES + w]))
             return false;
     return true;
@@ -346,7 +306,7 @@ static bool check(struct checker *self, struct target *target)
         return blame(self, FAULT_ENDLESS, access->file, access->line,
                      "a loop here seems never to end");
     self->left--;
-    if (is_atomic(access->event))
+    if (access->event == SIMULATOR_ATOMIC)
         self->latest[block->number] = ++self->atomics;
     return !access->address || check_access(self, target);
 }
@@ -410,29 +370,20 @@ void checker_pass_grid_barrier(struct checker *self, unsigned core)
 
 void checker_blame(struct checker *self, unsigned core, unsigned tid, const char *text)
 {
-    const struct simulator_access *last = &self->blocks[core].last[tid];
-    blame_barrier(self, last, text);
-}
-
-/* ---- the end ---- */
-
-static bool check_region(struct checker *self, unsigned k)
-{
-    const struct region *region = &self->launch.regions[k];
-    char text[256];
-    for (size_t w = 0; region->is_to_be_written && w < words_in(region->bytes); w++)
-        if (!self->words[k][w].is_there) {
-            snprintf(text, sizeof text, "no thread has stored %s %zu", region->name,
-                     w * WORD_BYTES / region->element);
-            return blame(self, FAULT_MISSING, NULL, 0, text);
-        }
-    return true;
+    blame_barrier(self, &self->blocks[core].last[tid], text);
 }
 
 bool checker_end(struct checker *self)
 {
-    for (unsigned k = 0; k < self->launch.count; k++)
-        if (!check_region(self, k))
-            return false;
+    for (unsigned k = 0; k < self->launch.count; k++) {
+        const struct region *region = &self->launch.regions[k];
+        for (size_t w = 0; region->is_to_be_written && w < words_in(region->bytes); w++)
+            if (!self->words[k][w].is_there) {
+                char text[256];
+                snprintf(text, sizeof text, "no thread has stored %s %zu", region->name,
+                         w * WORD_BYTES / region->element);
+                return blame(self, FAULT_MISSING, NULL, 0, text);
+            }
+    }
     return true;
 }

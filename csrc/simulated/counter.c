@@ -57,33 +57,24 @@ static bool is_of(const struct tally *place, const struct simulator_access *acce
            (place->file == access->file || strcmp(place->file, access->file) == 0);
 }
 
-static unsigned hash(const struct simulator_access *access)
+/* Its number; PLACES_MAX if there are too many. */
+static unsigned place_of(struct counter *self, const struct simulator_access *access)
 {
-    return (access->line * 31 + access->event * 7 + access->bytes) % (2 * PLACES_MAX);
-}
-
-/* Looks at all places; PLACES_MAX if there are too many. */
-static unsigned search(struct counter *self, const struct simulator_access *access)
-{
+    unsigned char *const likely =
+        &self->found[(access->line * 31 + access->event * 7 + access->bytes) % (2 * PLACES_MAX)];
+    if (*likely < self->count && is_of(&self->places[*likely], access))
+        return *likely;
     unsigned p = 0;
     while (p < self->count && !is_of(&self->places[p], access))
         p++;
-    if (p == self->count && p < PLACES_MAX)
+    if (p == PLACES_MAX)
+        return p;
+    if (p == self->count)
         self->places[self->count++] = (struct tally){.event = access->event,
                                                      .file = access->file,
                                                      .line = access->line,
                                                      .bytes = access->bytes};
-    return p;
-}
-
-static unsigned place_of(struct counter *self, const struct simulator_access *access)
-{
-    unsigned char *const likely = &self->found[hash(access)];
-    if (*likely < self->count && is_of(&self->places[*likely], access))
-        return *likely;
-    const unsigned p = search(self, access);
-    if (p < PLACES_MAX)
-        *likely = (unsigned char)p;
+    *likely = (unsigned char)p;
     return p;
 }
 
@@ -108,12 +99,8 @@ static struct request *request_at(struct column *column, unsigned turn)
 static void note(struct counter *self, unsigned tid, const struct simulator_access *access)
 {
     const unsigned place = place_of(self, access), lane = tid % SIMULATOR_WARP;
-    if (place == PLACES_MAX) {
-        self->failed = true;
-        return;
-    }
-    struct column *column = &self->columns[tid / SIMULATOR_WARP][place];
-    struct request *request = request_at(column, column->turns[lane]);
+    struct column *column = place < PLACES_MAX ? &self->columns[tid / SIMULATOR_WARP][place] : NULL;
+    struct request *request = column ? request_at(column, column->turns[lane]) : NULL;
     if (!request) {
         self->failed = true;
         return;
@@ -124,9 +111,8 @@ static void note(struct counter *self, unsigned tid, const struct simulator_acce
 }
 
 /* A GPU waits for what it loads when it needs it, so loads one after the other are under way
- * together. */
-static void note_dependent_load(struct counter *self, unsigned tid,
-                                const struct simulator_access *access)
+ * together: of each lane the first is a dependent load. */
+void counter_note(struct counter *self, unsigned tid, const struct simulator_access *access)
 {
     uint32_t *under_way = &self->under_way[tid / SIMULATOR_WARP];
     const uint32_t lane = (uint32_t)1 << tid % SIMULATOR_WARP;
@@ -138,11 +124,6 @@ static void note_dependent_load(struct counter *self, unsigned tid,
         *under_way |= lane;
         note(self, tid, &dependent);
     }
-}
-
-void counter_note(struct counter *self, unsigned tid, const struct simulator_access *access)
-{
-    note_dependent_load(self, tid, access);
     note(self, tid, access);
 }
 
@@ -209,19 +190,13 @@ static bool pairs_agree(const struct request *self)
     return true;
 }
 
-/* How many neighbouring lanes are served at a time: as many as all banks have words for. Where
- * pairs agree, loads of 8 or 16 bytes are served twice as many: so an H200 does it, as a profiler
- * sees. */
-static unsigned lanes_together(const struct tally *tally, const struct request *request)
+/* So many neighbouring lanes are served at a time as all banks have words for. Where pairs agree,
+ * loads of 8 or 16 bytes are served twice as many: so an H200 does it, as a profiler sees. */
+static void add_wavefronts(struct tally *tally, const struct request *request)
 {
     const unsigned words = tally->bytes > BANK_BYTES ? tally->bytes / BANK_BYTES : 1;
     const bool pairs = words > 1 && tally->event == SIMULATOR_SHARED_LOAD && pairs_agree(request);
-    return SIMULATOR_WARP / words * (pairs ? 2 : 1);
-}
-
-static void add_wavefronts(struct tally *tally, const struct request *request)
-{
-    const unsigned together = lanes_together(tally, request);
+    const unsigned together = SIMULATOR_WARP / words * (pairs ? 2 : 1);
     const uint32_t group = (uint32_t)(((uint64_t)1 << together) - 1);
     for (unsigned first = 0; first < SIMULATOR_WARP; first += together) {
         const uint32_t lanes = request->lanes & group << first;
@@ -235,24 +210,16 @@ static void add_wavefronts(struct tally *tally, const struct request *request)
 
 static void add(struct tally *tally, const struct request *request)
 {
+    const enum simulator_event event = tally->event;
     tally->warps++;
     tally->lanes += (unsigned)__builtin_popcount(request->lanes);
-    switch (tally->event) {
-    case SIMULATOR_BULK_COPY:
+    if (event == SIMULATOR_BULK_COPY)
         tally->pieces += sectors_of_copies(request, tally->bytes);
-        return;
-    case SIMULATOR_GLOBAL_LOAD:
-    case SIMULATOR_GLOBAL_STORE:
-    case SIMULATOR_ATOMIC:
-        tally->pieces += sectors_of(request);
-        return;
-    case SIMULATOR_SHARED_LOAD:
-    case SIMULATOR_SHARED_STORE:
+    else if (event == SIMULATOR_SHARED_LOAD || event == SIMULATOR_SHARED_STORE)
         add_wavefronts(tally, request);
-        return;
-    default:
-        return;
-    }
+    else if (event == SIMULATOR_GLOBAL_LOAD || event == SIMULATOR_GLOBAL_STORE ||
+             event == SIMULATOR_ATOMIC)
+        tally->pieces += sectors_of(request);
 }
 
 void counter_pass_barrier(struct counter *self, unsigned warp)
@@ -271,6 +238,7 @@ void counter_pass_barrier(struct counter *self, unsigned warp)
 
 /* ---- the end of a launch ---- */
 
+/* NULL when memory is short. */
 static struct tally *tally_in(struct counted_launch *launch, const struct tally *like)
 {
     const struct simulator_access access = {
@@ -290,18 +258,129 @@ static struct tally *tally_in(struct counted_launch *launch, const struct tally 
 bool counter_take(struct counter *self, struct counted_launch *launch)
 {
     bool taken = !self->failed;
-    for (unsigned p = 0; taken && p < self->count; p++) {
-        const struct tally *own = &self->places[p];
+    for (const struct tally *own = self->places; taken && own < self->places + self->count; own++) {
         struct tally *total = tally_in(launch, own);
+        if (total) {
+            total->warps += own->warps;
+            total->lanes += own->lanes;
+            total->pieces += own->pieces;
+            total->conflicts += own->conflicts;
+        }
         taken = total;
-        if (!total)
-            break;
-        total->warps += own->warps;
-        total->lanes += own->lanes;
-        total->pieces += own->pieces;
-        total->conflicts += own->conflicts;
     }
     self->count = 0;
     self->failed = false;
+    return taken;
+}
+
+/* ---- recording ---- */
+
+struct recorder {
+    size_t room;
+    unsigned intervals[SIMULATOR_BLOCK_MAX]; /* of the block's threads */
+    struct recording recording;
+};
+
+struct recorder *recorder_open(size_t room)
+{
+    struct recorder *self = calloc(1, sizeof *self);
+    if (self)
+        self->room = room;
+    return self;
+}
+
+void recorder_close(struct recorder *self)
+{
+    if (!self)
+        return;
+    free(self->recording.accesses);
+    free(self);
+}
+
+void recorder_begin_block(struct recorder *self)
+{
+    memset(self->intervals, 0, sizeof self->intervals);
+}
+
+/* False when memory is short. */
+static bool append(struct recording *self, const struct recorded_access *accesses, size_t count)
+{
+    enum { AT_FIRST = 256 };
+    if (self->count + count > self->capacity) {
+        const size_t twice = self->capacity ? 2 * self->capacity : AT_FIRST;
+        const size_t capacity = self->count + count > twice ? self->count + count : twice;
+        struct recorded_access *more = realloc(self->accesses, capacity * sizeof *more);
+        if (!more)
+            return false;
+        self->accesses = more;
+        self->capacity = capacity;
+    }
+    if (count)
+        memcpy(self->accesses + self->count, accesses, count * sizeof *accesses);
+    self->count += count;
+    return true;
+}
+
+static bool waits(enum simulator_event event)
+{
+    return event == SIMULATOR_SHUFFLE || event == SIMULATOR_WARP_BARRIER ||
+           event == SIMULATOR_BLOCK_BARRIER || event == SIMULATOR_GRID_BARRIER ||
+           event == SIMULATOR_CLUSTER_BARRIER || event == SIMULATOR_MBARRIER_WAIT;
+}
+
+static bool record(struct recorder *self, const struct recorded_access *recorded)
+{
+    return self->recording.count < self->room && append(&self->recording, recorded, 1);
+}
+
+/* `recorded` is the first part. */
+static bool record_bulk_copy(struct recorder *self, struct recorded_access recorded, unsigned bytes)
+{
+    bool noted = true;
+    for (unsigned at = 0; noted && at < bytes; at += recorded.bytes) {
+        memcpy(recorded.value, (const void *)recorded.address, recorded.bytes);
+        noted = record(self, &recorded);
+        recorded.address += recorded.bytes;
+        recorded.source += recorded.bytes;
+    }
+    return noted;
+}
+
+bool recorder_note(struct recorder *self, const struct simulator_place *place, const void *shared,
+                   uint64_t owner, const struct simulator_access *access)
+{
+    const enum simulator_event event = access->event;
+    const bool in_shared = event == SIMULATOR_SHARED_LOAD || event == SIMULATOR_SHARED_STORE,
+               loads = event == SIMULATOR_GLOBAL_LOAD || event == SIMULATOR_SHARED_LOAD;
+    unsigned *interval = &self->intervals[place->thread.x];
+    *interval += waits(event);
+    struct recorded_access recorded = {
+        .block = place->block.x,
+        .thread = place->thread.x,
+        .interval = *interval,
+        .event = event,
+        .bytes = access->bytes,
+        .address = (uintptr_t)access->address - (in_shared ? (uintptr_t)shared : 0),
+        .source = in_shared ? (unsigned)owner : access->source,
+        .file = access->file,
+        .line = access->line,
+    };
+    if (event == SIMULATOR_BULK_COPY) {
+        recorded.bytes = SIMULATOR_BULK_ALIGNMENT;
+        recorded.source = (unsigned)((uintptr_t)access->value - (uintptr_t)shared);
+        return record_bulk_copy(self, recorded, access->bytes);
+    }
+    /* What is loaded is still where it is loaded from. */
+    const void *from = loads ? (const void *)access->address : access->value;
+    const size_t bytes = access->bytes * (event == SIMULATOR_MERGE ? 2 : 1);
+    if (from && bytes <= sizeof recorded.value)
+        memcpy(recorded.value, from, bytes);
+    return record(self, &recorded);
+}
+
+bool recorder_take(struct recorder *self, struct recording *recording)
+{
+    const bool taken = append(recording, self->recording.accesses, self->recording.count);
+    self->recording.count = 0;
     return taken;
 }

@@ -27,7 +27,7 @@ bool counter_take(struct counter *, struct counted_launch *launch);
 
 /* What the threads of a block access, one by one, in the order that they come in: each from barrier
  * to barrier. Sorted by block, thread and interval they are the same in every order of threads,
- * unless these race. In recorder.c. */
+ * unless these race. */
 struct recorder;
 
 /* For at most `room` accesses until they are taken. NULL when memory is short. */

@@ -3,10 +3,9 @@
  * mask that never changes. glibc's fortified longjmp takes a jump to another stack for an error,
  * hence the #undef.
  *
- * AddressSanitizer takes it for one, too, unless it is told before the jump and after it. That is
- * also where the bounds of a scheduler's stack become known, which nobody made here. Its own
- * longjmp would make a system call a switch and stop guarding the stack that is left, so that
- * the compiler's takes its place. */
+ * AddressSanitizer takes it for one, too, unless it is told before the jump and after it, where the
+ * bounds of a scheduler's stack become known, which nobody made here. Its own longjmp would make a
+ * system call and stop guarding the stack that is left, so that the compiler's takes its place. */
 #undef _FORTIFY_SOURCE
 #define _GNU_SOURCE
 
@@ -43,43 +42,6 @@ __attribute__((noipa, no_sanitize_address)) static void jump(struct fiber *to)
 #define FORGET(memory, bytes) ((void)(memory), (void)(bytes))
 #endif
 
-struct beginning {
-    struct fiber *self, *maker;
-    void (*body)(void *argument);
-    void *argument;
-};
-
-/* makecontext passes only ints, so the pointer travels in two halves. */
-static void begin(unsigned high, unsigned low)
-{
-    const struct beginning *shared = (const void *)(uintptr_t)((uint64_t)high << 32 | low);
-    const struct beginning own = *shared;
-    ARRIVE(own.self);
-    fiber_switch(own.self, own.maker);
-    own.body(own.argument);
-}
-
-void fiber_make(struct fiber *self, struct fiber *maker, void *stack, size_t stack_bytes,
-                void (*body)(void *argument), void *argument)
-{
-    struct beginning beginning = {self, maker, body, argument};
-    const uint64_t address = (uintptr_t)&beginning;
-    ucontext_t there;
-    getcontext(&there);
-    there.uc_stack.ss_sp = stack;
-    there.uc_stack.ss_size = stack_bytes;
-    there.uc_link = NULL;
-    makecontext(&there, (void (*)(void))begin, 2, (unsigned)(address >> 32), (unsigned)address);
-    self->stack = stack;
-    self->stack_bytes = stack_bytes;
-    self->fake_stack = NULL;
-    self->before = maker;
-    LEAVE(maker, self);
-    if (!SETJMP(maker))
-        setcontext(&there);
-    ARRIVE(maker);
-}
-
 void fiber_switch(struct fiber *from, struct fiber *to)
 {
     to->before = from;
@@ -95,27 +57,14 @@ void fiber_switch(struct fiber *from, struct fiber *to)
 #define MADV_GUARD_INSTALL 102
 #endif
 
-/* A guard by mprotect makes two mappings of one, and all of a process together may have 65,530
- * (vm.max_map_count). The stacks of all cores of a simulator take no more than this, since several
- * simulators may be at work. */
-enum { SPLITS_MAX = 1024 };
-
-static size_t reserved_bytes(const struct stacks *self)
+bool stacks_open(struct stacks *self, unsigned count, unsigned splits)
 {
-    return ((size_t)self->count + 1) * STACK_BYTES; /* one more, to find a multiple of the size */
-}
-
-bool stacks_open(struct stacks *self, unsigned count, unsigned sharers)
-{
-    self->count = count;
-    void *memory = mmap(NULL, reserved_bytes(self), PROT_READ | PROT_WRITE,
+    const size_t bytes = ((size_t)count + 1) * STACK_BYTES; /* to find a multiple of the size */
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return false;
-    const uintptr_t all_but_one = STACK_BYTES - 1;
-    self->memory = memory;
-    self->first = ((uintptr_t)memory + all_but_one) & ~all_but_one;
-    self->splits = sharers ? SPLITS_MAX / sharers : 0;
+    *self = (struct stacks){memory, bytes, splits};
     return true;
 }
 
@@ -123,13 +72,14 @@ void stacks_close(struct stacks *self)
 {
     if (!self->memory)
         return;
-    FORGET(self->memory, reserved_bytes(self)); /* where fibers that never ended have frames */
-    munmap(self->memory, reserved_bytes(self));
+    FORGET(self->memory, self->bytes); /* where fibers that never ended have frames */
+    munmap(self->memory, self->bytes);
 }
 
-/* Newer kernels guard a page in the page table alone. Older ones split the mapping, so that there
- * only a block's first threads get a guard: what makes a kernel go too deep is its code, which they
- * run as well as the others. */
+/* Newer kernels guard a page in the page table alone. Older ones split the mapping, of which a
+ * process may have 65,530 (vm.max_map_count), so that there only a block's first threads get a
+ * guard: what makes a kernel go too deep is its code, which they run as well as the others. Returns
+ * the bytes that are guarded. */
 static size_t guard(struct stacks *self, void *stack)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -143,9 +93,46 @@ static size_t guard(struct stacks *self, void *stack)
     return page;
 }
 
-struct stack stacks_take(struct stacks *self, unsigned number)
+/* ---- the beginning ---- */
+
+struct beginning {
+    struct fiber *self, *maker;
+    void (*body)(void *owner);
+    void *owner;
+};
+
+/* makecontext passes only ints, so the pointer travels in two halves. */
+static void begin(unsigned high, unsigned low)
 {
-    char *memory = (char *)(self->first + (uintptr_t)number * STACK_BYTES);
-    const size_t guarded = guard(self, memory);
-    return (struct stack){memory + guarded, STACK_BYTES - STACK_OWNER_BYTES - guarded};
+    const struct beginning *shared = (const void *)(uintptr_t)((uint64_t)high << 32 | low);
+    const struct beginning own = *shared;
+    ARRIVE(own.self);
+    fiber_switch(own.self, own.maker);
+    own.body(own.owner);
+}
+
+void fiber_make(struct fiber *self, struct fiber *maker, struct stacks *stacks, unsigned number,
+                void (*body)(void *owner), void *owner)
+{
+    const uintptr_t all_but_one = STACK_BYTES - 1,
+                    first = ((uintptr_t)stacks->memory + all_but_one) & ~all_but_one;
+    char *const stack = (char *)(first + (uintptr_t)number * STACK_BYTES);
+    const size_t guarded = guard(stacks, stack);
+    struct beginning beginning = {self, maker, body, owner};
+    const uint64_t address = (uintptr_t)&beginning;
+    ucontext_t there;
+    getcontext(&there);
+    there.uc_stack.ss_sp = stack + guarded;
+    there.uc_stack.ss_size = STACK_BYTES - STACK_OWNER_BYTES - guarded;
+    there.uc_link = NULL;
+    makecontext(&there, (void (*)(void))begin, 2, (unsigned)(address >> 32), (unsigned)address);
+    *stack_owner((uintptr_t)stack) = owner;
+    self->stack = there.uc_stack.ss_sp;
+    self->stack_bytes = there.uc_stack.ss_size;
+    self->fake_stack = NULL;
+    self->before = maker;
+    LEAVE(maker, self);
+    if (!SETJMP(maker))
+        setcontext(&there);
+    ARRIVE(maker);
 }

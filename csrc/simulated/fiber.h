@@ -16,11 +16,6 @@ struct fiber {
     struct fiber *before; /* who switched to this one */
 };
 
-/* Makes `self` run body(argument) on the given stack when it is first switched to. body must never
- * return. `maker` is any fiber struct that holds no state; it is used during the call. */
-void fiber_make(struct fiber *self, struct fiber *maker, void *stack, size_t stack_bytes,
-                void (*body)(void *argument), void *argument);
-
 /* Stops `from`, which is running, and goes on with `to`; returns when somebody switches back. */
 void fiber_switch(struct fiber *from, struct fiber *to);
 
@@ -35,24 +30,20 @@ enum {
 };
 
 struct stacks {
-    void *memory;
-    uintptr_t first;
-    unsigned count;
+    void *memory; /* NULL: they are not open */
+    size_t bytes;
     unsigned splits; /* how many more guards of the costly kind there may be */
 };
 
-/* Room for so many stacks; so many of these share the costly guards of a simulator, 0: none of them
- * are for this one. False when memory is short. */
-bool stacks_open(struct stacks *, unsigned count, unsigned sharers);
-void stacks_close(struct stacks *); /* fine if never opened */
+/* Room for so many stacks, of which so many may have costly guards, see fiber.c. False when memory
+ * is short. */
+bool stacks_open(struct stacks *, unsigned count, unsigned splits);
+void stacks_close(struct stacks *);
 
-/* What there is of a stack between its guard and its owner; makes the guard. */
-struct stack {
-    void *memory;
-    size_t bytes;
-};
-
-struct stack stacks_take(struct stacks *, unsigned number);
+/* Makes `self` run body(owner) on that stack when it is first switched to; body must never return.
+ * `maker` is any fiber that holds no state; it is used during the call. */
+void fiber_make(struct fiber *self, struct fiber *maker, struct stacks *, unsigned number,
+                void (*body)(void *owner), void *owner);
 
 /* Where the stack around an address keeps whom it belongs to: at its upper end, beside the first
  * frames. */

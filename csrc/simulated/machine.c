@@ -2,7 +2,7 @@
 
 #include "simulated/machine.h"
 
-#include "common/process.h"
+#include "common/processor.h"
 #include "run/counting.h"
 #include "simulated/checker.h"
 #include "threads/gather.h"
@@ -73,16 +73,7 @@ static bool machine_feed_bits(struct machine *machine, void *target, const struc
     return true;
 }
 
-/* ---- launches ---- */
-
-/* Kernels that do not count have nothing to add. */
-static bool keep_counts(struct simulated_machine *self, struct counted_launch *counts)
-{
-    if (counts->count == 0 || counting_add(self->counting, counts))
-        return true;
-    counted_launch_free(counts);
-    return failure_note(self->machine.failure, FAILURE_MEMORY, "out of memory for what is counted");
-}
+/* ---- what is checked ---- */
 
 /* Whether it is a pass, and not the making of a copy. */
 static bool is_pass(const struct simulated_machine *self, const struct launch *launch)
@@ -94,22 +85,8 @@ static bool is_pass(const struct simulated_machine *self, const struct launch *l
     return launch->kernel == kernel_find(&self->kernels, key);
 }
 
-/* ---- what is checked ---- */
-
-static void add_region(struct checked_launch *self, struct region region)
-{
-    self->regions[self->count++] = region;
-}
-
-/* A partial of every block, one result, or none beside the array. */
-static uint64_t states_left(const struct plan *plan, const struct launch *launch)
-{
-    if (plan->method->style == STYLE_levels)
-        return 0;
-    return plan->method->style == STYLE_one_atomic ? 1 : launch->grid;
-}
-
-/* The memory that a pass of a rung is given, from elements of the accumulator's own type. */
+/* The memory that a pass of a rung is given, from elements of the accumulator's own type: the
+ * array, a partial of every block, one result, or none beside the array, and tickets. */
 static void regions_of(const struct plan *plan, const struct launch *launch,
                        struct checked_launch *self)
 {
@@ -118,67 +95,70 @@ static void regions_of(const struct plan *plan, const struct launch *launch,
     const uintptr_t written = *(const uintptr_t *)launch->arguments[2];
     const uintptr_t tickets = *(const uintptr_t *)launch->arguments[3];
     const unsigned size = (unsigned)element_size(plan->accumulator);
-    const uint64_t states = states_left(plan, launch);
     const bool combines = plan->method->style == STYLE_one_atomic;
-    add_region(self, (struct region){.name = "element",
-                                     .at = (uintptr_t)array->at,
-                                     .bytes = n * size,
-                                     .element = size,
-                                     .is_there = true,
-                                     .is_for_loads = !method_works_in_place(plan->method)});
-    if (states)
-        add_region(self, (struct region){.name = combines ? "result" : "partial",
-                                         .at = written,
-                                         .bytes = states * size,
-                                         .element = size,
-                                         .is_there = combines,
-                                         .is_to_be_written = true});
+    self->regions[self->count++] =
+        (struct region){.name = "element",
+                        .at = (uintptr_t)array->at,
+                        .bytes = n * size,
+                        .element = size,
+                        .is_there = true,
+                        .is_for_loads = !method_works_in_place(plan->method)};
+    if (plan->method->style != STYLE_levels)
+        self->regions[self->count++] =
+            (struct region){.name = combines ? "result" : "partial",
+                            .at = written,
+                            .bytes = (combines ? 1 : launch->grid) * size,
+                            .element = size,
+                            .is_there = combines,
+                            .is_to_be_written = true};
     if (tickets)
-        add_region(self, (struct region){.name = "ticket",
-                                         .at = tickets,
-                                         .bytes = sizeof(unsigned),
-                                         .element = sizeof(unsigned),
-                                         .is_there = true,
-                                         .is_shared = true});
-}
-
-/* A kernel of a user's own may declare shared memory itself. */
-static size_t shared_bytes(const struct simulated_machine *self, const struct launch *launch)
-{
-    return self->shared_bytes ? self->shared_bytes(launch->shared_bytes) : launch->shared_bytes;
+        self->regions[self->count++] = (struct region){.name = "ticket",
+                                                       .at = tickets,
+                                                       .bytes = sizeof(unsigned),
+                                                       .element = sizeof(unsigned),
+                                                       .is_there = true,
+                                                       .is_shared = true};
 }
 
 /* *checker is NULL where nothing is to be checked. False when memory is short. */
 static bool make_checker(struct simulated_machine *self, const struct launch *launch,
-                         struct checker **checker)
+                         size_t shared_bytes, struct checker **checker)
 {
-    struct checked_launch checked = {.grid = launch->grid,
-                                     .block = launch->block,
-                                     .shared_bytes = shared_bytes(self, launch),
-                                     .cores = simulator_multiprocessors(self->simulator)};
     *checker = NULL;
     if (!self->counting || !self->counting->fault || !is_pass(self, launch))
         return true;
+    struct checked_launch checked = {.grid = launch->grid,
+                                     .block = launch->block,
+                                     .shared_bytes = shared_bytes,
+                                     .cores = simulator_multiprocessors(self->simulator)};
     regions_of(self->plan, launch, &checked);
     *checker = checker_open(&checked, self->counting->fault);
-    if (!*checker)
-        failure_note(self->machine.failure, FAILURE_MEMORY, "out of memory for what is checked");
-    return *checker;
+    return *checker ||
+           failure_note(self->machine.failure, FAILURE_MEMORY, "out of memory for what is checked");
 }
 
-/* Kernels that count are given the array, its length, what they write and a counter of blocks. */
-static void note_memory(struct counted_launch *counts, void **arguments)
+/* ---- launches ---- */
+
+/* Kernels that do not count have nothing to add; those that do are given the array, its length,
+ * what they write and a counter of blocks. */
+static bool keep_counts(struct simulated_machine *self, struct counted_launch *counts,
+                        void **arguments)
 {
-    if (!counts->recording.count)
-        return;
-    counts->array = *(const uintptr_t *)arguments[0];
-    counts->partials = *(const uintptr_t *)arguments[2];
-    counts->tickets = *(const uintptr_t *)arguments[3];
+    if (counts->recording.count) {
+        counts->array = *(const uintptr_t *)arguments[0];
+        counts->partials = *(const uintptr_t *)arguments[2];
+        counts->tickets = *(const uintptr_t *)arguments[3];
+    }
+    if (counts->count == 0 || counting_add(self->counting, counts))
+        return true;
+    counted_launch_free(counts);
+    return failure_note(self->machine.failure, FAILURE_MEMORY, "out of memory for what is counted");
 }
 
 static bool launch_checked(struct simulated_machine *self, const struct launch *launch,
-                           struct checker *checker)
+                           size_t shared_bytes, struct checker *checker)
 {
+    struct failure *failure = self->machine.failure;
     struct counted_launch counts = {.grid = launch->grid,
                                     .block = launch->block,
                                     .room = self->counting ? self->counting->room : 0};
@@ -187,37 +167,34 @@ static bool launch_checked(struct simulated_machine *self, const struct launch *
         .arguments = launch->arguments,
         .grid = launch->grid,
         .block = launch->block,
-        .shared_bytes = shared_bytes(self, launch),
+        .shared_bytes = shared_bytes,
         .cluster = launch->cluster,
         .cooperative = launch->cooperative,
         .counts = self->counting ? &counts : NULL,
         .checker = checker,
     };
-    switch (simulator_launch(self->simulator, &simulated)) {
-    case SIMULATOR_DONE:
-        note_memory(&counts, launch->arguments);
-        return keep_counts(self, &counts);
-    case SIMULATOR_INTERRUPTED:
-        counted_launch_free(&counts);
-        return failure_note(self->machine.failure, FAILURE_EXCEPTION, "interrupted");
-    default:
-        counted_launch_free(&counts);
-        return failure_note(self->machine.failure, FAILURE_RUNTIME, "simulated device: %s",
-                            simulator_message(self->simulator));
-    }
+    const enum simulator_status status = simulator_launch(self->simulator, &simulated);
+    if (status == SIMULATOR_DONE)
+        return keep_counts(self, &counts, launch->arguments);
+    counted_launch_free(&counts);
+    if (status == SIMULATOR_INTERRUPTED)
+        return failure_note(failure, FAILURE_EXCEPTION, "interrupted");
+    return failure_note(failure, FAILURE_RUNTIME, "simulated device: %s",
+                        simulator_message(self->simulator));
 }
 
+/* A kernel of a user's own may declare shared memory itself. */
 static bool machine_launch(struct machine *machine, const struct launch *launch)
 {
     struct simulated_machine *self = simulation_of(machine);
+    const size_t shared_bytes =
+        self->shared_bytes ? self->shared_bytes(launch->shared_bytes) : launch->shared_bytes;
     struct checker *checker;
-    if (!make_checker(self, launch, &checker))
+    if (!make_checker(self, launch, shared_bytes, &checker))
         return false;
-    bool done = launch_checked(self, launch, checker);
-    if (done && checker && !checker_end(checker)) {
-        failure_note(machine->failure, FAILURE_RUNTIME, "the kernel is at fault");
-        done = false;
-    }
+    bool done = launch_checked(self, launch, shared_bytes, checker);
+    if (done && checker && !checker_end(checker))
+        done = failure_note(machine->failure, FAILURE_RUNTIME, "the kernel is at fault");
     checker_close(checker);
     return done;
 }
@@ -264,21 +241,6 @@ static bool machine_elapsed(struct machine *machine, double *first_pass, double 
 
 /* ---- the whole ---- */
 
-/* Where it is counted, passes are those of the device that is counted for, by kernels that count.
- */
-static void choose_kernels(struct simulated_machine *self, const struct substitute *substitute)
-{
-    self->kernels = kernels_simulated;
-    if (self->counting) {
-        self->kernels.flat = counting_flat;
-        self->machine.multiprocessors = self->counting->multiprocessors;
-    }
-    if (substitute_is_for(substitute, self->plan)) {
-        self->kernels.flat = self->counting ? substitute->counting : substitute->plain;
-        self->shared_bytes = substitute->shared_bytes;
-    }
-}
-
 static const struct machine_memory machine_memory = {
     .allocate = machine_allocate,
     .release = machine_release,
@@ -305,23 +267,30 @@ static const struct machine_work machine_work = {
     .elapsed = machine_elapsed,
 };
 
+/* Where it is counted, passes are those of the device that is counted for, by kernels that count.
+ */
 void simulated_machine_open(struct simulated_machine *self, struct simulator *simulator,
-                            struct mailbox *mailbox, const struct plan *plan,
-                            const struct substitute *substitute, struct run *run)
+                            const struct plan *plan, const struct substitute *substitute,
+                            struct run *run)
 {
-    *self = (struct simulated_machine){
-        .machine =
-            {
-                .memory = &machine_memory,
-                .work = &machine_work,
-                .multiprocessors = simulator_multiprocessors(simulator),
-                .kernels = &self->kernels,
-                .failure = &run->failure,
-                .mailbox = mailbox,
-            },
-        .simulator = simulator,
-        .counting = run->counting,
-        .plan = plan,
-    };
-    choose_kernels(self, substitute);
+    const struct counting *counting = run->counting;
+    self->machine = (struct machine){.memory = &machine_memory,
+                                     .work = &machine_work,
+                                     .multiprocessors = simulator_multiprocessors(simulator),
+                                     .kernels = &self->kernels,
+                                     .failure = &run->failure,
+                                     .mailbox = &self->mailbox};
+    self->mailbox = (struct mailbox){.words = self->words, .on_device = self->words};
+    self->simulator = simulator;
+    self->counting = run->counting;
+    self->plan = plan;
+    self->kernels = kernels_simulated;
+    if (counting) {
+        self->kernels.flat = counting_flat;
+        self->machine.multiprocessors = counting->multiprocessors;
+    }
+    if (substitute_is_for(substitute, plan)) {
+        self->kernels.flat = counting ? substitute->counting : substitute->plain;
+        self->shared_bytes = substitute->shared_bytes;
+    }
 }

@@ -14,8 +14,10 @@ struct simulated_machine {
     struct kernels kernels;
     substitute_shared_bytes *shared_bytes; /* NULL: as many as a launch asks for */
     double moments[MOMENTS];
+    struct mailbox mailbox;
+    uint64_t words[MAILBOX_WORDS];
 };
 
 /* It stays where it is, and refers to all of these. */
-void simulated_machine_open(struct simulated_machine *, struct simulator *, struct mailbox *,
-                            const struct plan *, const struct substitute *, struct run *);
+void simulated_machine_open(struct simulated_machine *, struct simulator *, const struct plan *,
+                            const struct substitute *, struct run *);

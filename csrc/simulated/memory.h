@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Blocks of memory that live as long as somebody holds them. */
-struct simulated_memory;
-
-struct simulated_memory *simulated_memory_create(void);
-void simulated_memory_destroy(struct simulated_memory *);
+/* Blocks of memory that live as long as somebody holds them. All 0 at first; looked at without the
+ * lock, too. */
+struct simulated_memory {
+    struct simulated_allocation *blocks;
+};
 
 struct simulated_allocation {
     struct simulated_memory *memory;

@@ -11,28 +11,6 @@
 
 enum { WATCH_MILLISECONDS = 50 };
 
-static void grid_open(struct grid *self, unsigned cores)
-{
-    self->cores = cores;
-    pthread_mutex_init(&self->lock, NULL);
-    pthread_cond_init(&self->changed, NULL);
-}
-
-static void grid_close(struct grid *self)
-{
-    pthread_mutex_destroy(&self->lock);
-    pthread_cond_destroy(&self->changed);
-}
-
-/* Before a launch of so many blocks. */
-static void grid_begin(struct grid *self, uint64_t blocks)
-{
-    pthread_mutex_lock(&self->lock);
-    self->blocks = blocks;
-    self->at_barrier = self->past_kernel = 0;
-    pthread_mutex_unlock(&self->lock);
-}
-
 void grid_stop(struct grid *self, enum simulator_status status, const char *message)
 {
     pthread_mutex_lock(&self->lock);
@@ -50,26 +28,17 @@ bool grid_stopped(struct grid *self)
     return atomic_load_explicit(&self->stop, memory_order_relaxed);
 }
 
-static long milliseconds_since(const struct timespec *then)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (now.tv_sec - then->tv_sec) * 1000 + (now.tv_nsec - then->tv_nsec) / 1000000;
-}
-
-/* For the launches that follow. */
-static void grid_watch(struct grid *self, const struct simulator_watch *watch)
-{
-    self->watch = watch;
-    clock_gettime(CLOCK_MONOTONIC, &self->looked);
-}
-
 void grid_look_at_watch(struct grid *self)
 {
     const struct simulator_watch *watch = self->watch;
-    if (!watch || grid_stopped(self) || milliseconds_since(&self->looked) < WATCH_MILLISECONDS)
+    struct timespec now;
+    if (!watch || grid_stopped(self))
         return;
-    clock_gettime(CLOCK_MONOTONIC, &self->looked);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if ((now.tv_sec - self->looked.tv_sec) * 1000 + (now.tv_nsec - self->looked.tv_nsec) / 1000000 <
+        WATCH_MILLISECONDS)
+        return;
+    self->looked = now;
     if (watch->interrupted(watch->context))
         grid_stop(self, SIMULATOR_INTERRUPTED, "interrupted");
 }
@@ -99,86 +68,15 @@ static void grid_leave(struct grid *self)
     pthread_mutex_unlock(&self->lock);
 }
 
-/* ---- clusters ---- */
+/* ---- the simulator ---- */
 
-/* The blocks that a core is at, which take turns, from one barrier of the cluster to the next. A
- * block that is in no cluster is one by itself. */
-struct cluster {
+/* A multiprocessor, and its thread of the operating system. It is at the blocks of one cluster,
+ * which take turns, from one barrier of the cluster to the next. A block that is in no cluster is
+ * one by itself. */
+struct core {
     struct multiprocessor blocks[SIMULATOR_CLUSTER_MAX];
     unsigned order[SIMULATOR_CLUSTER_MAX];
     uint64_t random;
-};
-
-static void cluster_open(struct cluster *self, struct grid *grid, unsigned core)
-{
-    for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++) {
-        self->blocks[k].grid = grid;
-        self->blocks[k].cluster = self->blocks;
-        self->blocks[k].number = core;
-    }
-}
-
-static void cluster_close(struct cluster *self)
-{
-    for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++)
-        multiprocessor_release(&self->blocks[k]);
-}
-
-static bool cluster_prepare(struct cluster *self, const struct simulator_launch *launch,
-                            enum thread_order ordering)
-{
-    for (unsigned k = 0; k < launch->cluster; k++) {
-        self->order[k] = ordering == ORDER_BACKWARDS ? launch->cluster - 1 - k : k;
-        if (!multiprocessor_prepare(&self->blocks[k], launch, ordering))
-            return false;
-    }
-    return true;
-}
-
-static bool cluster_take_counts(struct cluster *self, struct counted_launch *counts)
-{
-    bool taken = true;
-    for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++)
-        taken &= multiprocessor_take_counts(&self->blocks[k], counts);
-    return taken;
-}
-
-/* Every block gets its turn. One begins when it comes to the first: what others have put into its
- * shared memory before is gone, as it may be on a GPU. True as long as a barrier brings another
- * round. */
-static bool go_round(struct cluster *self, uint64_t first, uint64_t seed, bool begin)
-{
-    const struct multiprocessor *any = self->blocks;
-    bool again = false;
-    if (any->sweep.ordering == ORDER_SHUFFLED)
-        random_shuffle(self->order, any->launch->cluster, &self->random);
-    for (unsigned k = 0; k < any->launch->cluster && !grid_stopped(any->grid); k++) {
-        struct multiprocessor *block = &self->blocks[self->order[k]];
-        if (begin)
-            block_begin(block, first + self->order[k], seed);
-        again |= block_run(block) == BLOCK_AT_CLUSTER_BARRIER;
-    }
-    return again && !grid_stopped(any->grid);
-}
-
-static void cluster_run(struct cluster *self, uint64_t index, uint64_t seed)
-{
-    const unsigned size = self->blocks->launch->cluster;
-    const uint64_t first = index * size;
-    self->random = seed ^ index;
-    bool begin = true;
-    while (go_round(self, first, seed, begin)) {
-        begin = false;
-        for (unsigned k = 0; k < size; k++)
-            block_pass_cluster_barrier(&self->blocks[k]);
-    }
-}
-
-/* ---- the simulator ---- */
-
-/* A multiprocessor, with the cluster that it is at, and its thread of the operating system. */
-struct core {
-    struct cluster cluster;
     struct simulator *simulator;
     pthread_t thread; /* but for the first, which is the caller's */
     uint64_t seen;    /* the last launch that it has, or need not have, run */
@@ -187,13 +85,10 @@ struct core {
 struct simulator {
     enum thread_order order;
     uint64_t seed;
-    struct grid grid;
-
     struct core *cores;
     unsigned count, running; /* cores, and those of them that have a thread */
 
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
+    struct grid grid; /* whose lock is that of what follows, too */
     const struct simulator_launch *launch;
     uint64_t generation; /* of the launch */
     unsigned busy;       /* cores still at work on it */
@@ -202,7 +97,36 @@ struct simulator {
     atomic_uint_fast64_t next_cluster;
 };
 
-/* ---- the order of clusters ---- */
+/* ---- clusters ---- */
+
+/* Every block gets its turn. One begins when it comes to the first: what others have put into its
+ * shared memory before is gone, as it may be on a GPU. True as long as a barrier brings another
+ * round. */
+static bool go_round(struct core *self, uint64_t first, bool begin)
+{
+    const struct simulator *simulator = self->simulator;
+    const unsigned size = simulator->launch->cluster;
+    struct grid *grid = self->blocks->grid;
+    bool again = false;
+    if (simulator->order == ORDER_SHUFFLED)
+        random_shuffle(self->order, size, &self->random);
+    for (unsigned k = 0; k < size && !grid_stopped(grid); k++) {
+        struct multiprocessor *block = &self->blocks[self->order[k]];
+        if (begin)
+            block_begin(block, first + self->order[k], simulator->seed);
+        again |= block_run(block);
+    }
+    return again && !grid_stopped(grid);
+}
+
+static void run_cluster(struct core *self, uint64_t index)
+{
+    const unsigned size = self->simulator->launch->cluster;
+    self->random = self->simulator->seed ^ index;
+    for (bool begin = true; go_round(self, index * size, begin); begin = false)
+        for (unsigned k = 0; k < size; k++)
+            block_pass_cluster_barrier(&self->blocks[k]);
+}
 
 static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
 {
@@ -230,21 +154,26 @@ static uint64_t cluster_in_order(const struct simulator *self, uint64_t i, uint6
 
 /* One core's part of a launch: clusters, one after the other, until none is left. Of a cooperative
  * launch every core takes at most one, so that all run at once. */
-static void run_clusters(struct core *core, const struct simulator_launch *launch)
+static void run_clusters(struct core *self)
 {
-    struct simulator *self = core->simulator;
+    struct simulator *simulator = self->simulator;
+    struct grid *grid = &simulator->grid;
+    const struct simulator_launch *launch = simulator->launch;
     const uint64_t clusters = launch->grid / launch->cluster;
-    if (!cluster_prepare(&core->cluster, launch, self->order)) {
-        grid_stop(&self->grid, SIMULATOR_FAILED, "out of memory for the threads of a block");
-        return;
+    for (unsigned k = 0; k < launch->cluster; k++) {
+        self->order[k] = simulator->order == ORDER_BACKWARDS ? launch->cluster - 1 - k : k;
+        if (!multiprocessor_prepare(&self->blocks[k], launch, simulator->order)) {
+            grid_stop(grid, SIMULATOR_FAILED, "out of memory for the threads of a block");
+            return;
+        }
     }
-    while (!grid_stopped(&self->grid)) {
-        const uint64_t i = atomic_fetch_add(&self->next_cluster, 1);
+    while (!grid_stopped(grid)) {
+        const uint64_t i = atomic_fetch_add(&simulator->next_cluster, 1);
         if (i >= clusters)
             return;
-        cluster_run(&core->cluster, cluster_in_order(self, i, clusters), self->seed);
+        run_cluster(self, cluster_in_order(simulator, i, clusters));
         if (launch->cooperative) {
-            grid_leave(&self->grid);
+            grid_leave(grid);
             return;
         }
     }
@@ -254,20 +183,21 @@ static void *core_body(void *argument)
 {
     struct core *core = argument;
     struct simulator *self = core->simulator;
-    pthread_mutex_lock(&self->lock);
+    struct grid *grid = &self->grid;
+    pthread_mutex_lock(&grid->lock);
     for (;;) {
         while (!self->closing && self->generation == core->seen)
-            pthread_cond_wait(&self->changed, &self->lock);
+            pthread_cond_wait(&grid->changed, &grid->lock);
         if (self->closing)
             break;
         core->seen = self->generation;
-        pthread_mutex_unlock(&self->lock);
-        run_clusters(core, self->launch);
-        pthread_mutex_lock(&self->lock);
+        pthread_mutex_unlock(&grid->lock);
+        run_clusters(core);
+        pthread_mutex_lock(&grid->lock);
         self->busy--;
-        pthread_cond_broadcast(&self->changed);
+        pthread_cond_broadcast(&grid->changed);
     }
-    pthread_mutex_unlock(&self->lock);
+    pthread_mutex_unlock(&grid->lock);
     return NULL;
 }
 
@@ -286,65 +216,69 @@ static void start_cores(struct simulator *self, uint64_t blocks)
 /* Looks up now and then: somebody may want the run to end. */
 static void wait_for_cores(struct simulator *self)
 {
-    enum { LOOK_NANOSECONDS = 50000000, SECOND = 1000000000 };
-    pthread_mutex_lock(&self->lock);
+    enum { SECOND = 1000000000 };
+    struct grid *grid = &self->grid;
+    pthread_mutex_lock(&grid->lock);
     while (self->busy) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += LOOK_NANOSECONDS;
+        until.tv_nsec += WATCH_MILLISECONDS * 1000000;
         until.tv_sec += until.tv_nsec / SECOND;
         until.tv_nsec %= SECOND;
-        pthread_cond_timedwait(&self->changed, &self->lock, &until);
-        pthread_mutex_unlock(&self->lock);
-        grid_look_at_watch(&self->grid);
-        pthread_mutex_lock(&self->lock);
+        pthread_cond_timedwait(&grid->changed, &grid->lock, &until);
+        pthread_mutex_unlock(&grid->lock);
+        grid_look_at_watch(grid);
+        pthread_mutex_lock(&grid->lock);
     }
-    pthread_mutex_unlock(&self->lock);
+    pthread_mutex_unlock(&grid->lock);
 }
 
 /* Adds up what all cores have counted. */
 static void take_counts(struct simulator *self, struct counted_launch *counts)
 {
     for (unsigned m = 0; m < self->count; m++)
-        if (!cluster_take_counts(&self->cores[m].cluster, counts))
-            grid_stop(&self->grid, SIMULATOR_FAILED, "out of memory for what is counted");
-}
-
-/* Recorded, blocks come one after the other, and tickets and atomics in their order. */
-static bool takes_one_core(const struct simulator_launch *launch)
-{
-    const bool recorded = launch->counts && launch->counts->room;
-    return launch->grid == 1 || (recorded && !launch->cooperative);
+        for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++)
+            if (!multiprocessor_take_counts(&self->cores[m].blocks[k], counts))
+                grid_stop(&self->grid, SIMULATOR_FAILED, "out of memory for what is counted");
 }
 
 enum simulator_status simulator_launch(struct simulator *self,
                                        const struct simulator_launch *launch)
 {
-    if (self->grid.status != SIMULATOR_DONE)
-        return self->grid.status;
-    const bool shared = !takes_one_core(launch);
+    struct grid *grid = &self->grid;
+    if (grid->status != SIMULATOR_DONE)
+        return grid->status;
+    /* Recorded, blocks come one after the other, and tickets and atomics in their order. */
+    const bool recorded = launch->counts && launch->counts->room,
+               shared = launch->grid > 1 && (!recorded || launch->cooperative);
     if (shared)
         start_cores(self, launch->grid);
     if (launch->cooperative && launch->grid > 1 && launch->grid > self->running) {
-        grid_stop(&self->grid, SIMULATOR_FAILED,
+        grid_stop(grid, SIMULATOR_FAILED,
                   "a cooperative launch of more blocks than can run at once");
-        return self->grid.status;
+        return grid->status;
     }
-    grid_begin(&self->grid, launch->grid);
-    pthread_mutex_lock(&self->lock);
+    pthread_mutex_lock(&grid->lock);
+    grid->blocks = launch->grid;
+    grid->at_barrier = grid->past_kernel = 0;
     self->launch = launch;
     atomic_store(&self->next_cluster, 0);
     if (shared) {
         self->busy = self->running - 1;
         self->generation++;
-        pthread_cond_broadcast(&self->changed);
+        pthread_cond_broadcast(&grid->changed);
     }
-    pthread_mutex_unlock(&self->lock);
-    run_clusters(&self->cores[0], launch);
+    pthread_mutex_unlock(&grid->lock);
+    run_clusters(&self->cores[0]);
     wait_for_cores(self);
     if (launch->counts)
         take_counts(self, launch->counts);
-    return self->grid.status;
+    return grid->status;
+}
+
+const char *simulator_message(const struct simulator *self)
+{
+    return self->grid.message;
 }
 
 /* ---- opening and closing ---- */
@@ -357,22 +291,25 @@ unsigned simulator_multiprocessors(const struct simulator *self)
 struct simulator *simulator_open(unsigned multiprocessors)
 {
     struct simulator *self = calloc(1, sizeof *self);
-    if (!self)
-        return NULL;
-    self->count = multiprocessors;
-    self->running = 1;
-    self->cores = calloc(self->count, sizeof *self->cores);
-    if (!self->cores) {
+    struct core *cores = calloc(multiprocessors, sizeof *cores);
+    if (!self || !cores) {
         free(self);
+        free(cores);
         return NULL;
     }
-    for (unsigned m = 0; m < self->count; m++) {
-        self->cores[m].simulator = self;
-        cluster_open(&self->cores[m].cluster, &self->grid, m);
+    self->cores = cores;
+    self->count = self->grid.cores = multiprocessors;
+    self->running = 1;
+    for (unsigned m = 0; m < multiprocessors; m++) {
+        cores[m].simulator = self;
+        for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++) {
+            cores[m].blocks[k].grid = &self->grid;
+            cores[m].blocks[k].cluster = cores[m].blocks;
+            cores[m].blocks[k].number = m;
+        }
     }
-    grid_open(&self->grid, multiprocessors);
-    pthread_mutex_init(&self->lock, NULL);
-    pthread_cond_init(&self->changed, NULL);
+    pthread_mutex_init(&self->grid.lock, NULL);
+    pthread_cond_init(&self->grid.changed, NULL);
     return self;
 }
 
@@ -381,29 +318,25 @@ void simulator_set(struct simulator *self, enum thread_order order, uint64_t see
 {
     self->order = order;
     self->seed = seed;
-    grid_watch(&self->grid, watch);
+    self->grid.watch = watch;
+    clock_gettime(CLOCK_MONOTONIC, &self->grid.looked);
 }
 
 void simulator_close(struct simulator *self)
 {
     if (!self)
         return;
-    pthread_mutex_lock(&self->lock);
+    pthread_mutex_lock(&self->grid.lock);
     self->closing = true;
-    pthread_cond_broadcast(&self->changed);
-    pthread_mutex_unlock(&self->lock);
+    pthread_cond_broadcast(&self->grid.changed);
+    pthread_mutex_unlock(&self->grid.lock);
     for (unsigned m = 1; m < self->running; m++)
         pthread_join(self->cores[m].thread, NULL);
     for (unsigned m = 0; m < self->count; m++)
-        cluster_close(&self->cores[m].cluster);
-    pthread_mutex_destroy(&self->lock);
-    pthread_cond_destroy(&self->changed);
-    grid_close(&self->grid);
+        for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++)
+            multiprocessor_release(&self->cores[m].blocks[k]);
+    pthread_mutex_destroy(&self->grid.lock);
+    pthread_cond_destroy(&self->grid.changed);
     free(self->cores);
     free(self);
-}
-
-const char *simulator_message(const struct simulator *self)
-{
-    return self->grid.message;
 }

@@ -33,20 +33,6 @@ bool mbarrier_has_ended(const struct simulator_mbarrier *self, unsigned parity)
     return self->parity != parity;
 }
 
-static void end(const struct bulk_copy *copy)
-{
-    memcpy(copy->to, copy->from, copy->bytes);
-    copy->barrier->bytes -= (int32_t)copy->bytes;
-    end_phase_if_complete(copy->barrier);
-}
-
-void bulk_copies_add(struct bulk_copies *self, const struct bulk_copy *copy)
-{
-    if (self->count == BULK_COPIES_MAX)
-        bulk_copies_end_any(self);
-    self->at[self->count++] = *copy;
-}
-
 bool bulk_copies_end_any(struct bulk_copies *self)
 {
     if (self->count == 0)
@@ -54,7 +40,9 @@ bool bulk_copies_end_any(struct bulk_copies *self)
     const uint64_t any = random_next(&self->random) % self->count;
     const struct bulk_copy copy = self->at[any];
     self->at[any] = self->at[--self->count];
-    end(&copy);
+    memcpy(copy.to, copy.from, copy.bytes);
+    copy.barrier->bytes -= (int32_t)copy.bytes;
+    end_phase_if_complete(copy.barrier);
     return true;
 }
 
@@ -118,45 +106,30 @@ void simulator_mbarrier_wait(struct simulator_mbarrier *barrier, unsigned parity
         thread_wait_at(AT_MBARRIER);
 }
 
-/* Whether a GPU would take it. */
-static bool is_aligned(const struct bulk_copy *copy)
-{
-    const uintptr_t all = (uintptr_t)copy->to | (uintptr_t)copy->from | copy->bytes;
-    return all % SIMULATOR_BULK_ALIGNMENT == 0;
-}
-
 void simulator_bulk_copy(void *to, const void *from, unsigned bytes,
                          struct simulator_mbarrier *barrier)
 {
     struct multiprocessor *home = thread_running()->home;
-    const struct bulk_copy copy = {to, from, bytes, barrier};
-    if (!is_aligned(&copy)) {
+    struct bulk_copies *copies = &home->copies;
+    if (((uintptr_t)to | (uintptr_t)from | bytes) % SIMULATOR_BULK_ALIGNMENT != 0) {
         grid_stop(home->grid, SIMULATOR_FAILED,
                   "a bulk copy of which addresses and length are no multiples of 16");
         return;
     }
-    bulk_copies_add(&home->copies, &copy);
+    if (copies->count == BULK_COPIES_MAX)
+        bulk_copies_end_any(copies);
+    copies->at[copies->count++] = (struct bulk_copy){to, from, bytes, barrier};
     if (home->sweep.ordering == ORDER_FORWARDS)
-        bulk_copies_end_any(&home->copies);
-}
-
-/* The running thread is not to do what it was about to: it never runs again. */
-static _Noreturn void go_no_further(struct grid *grid)
-{
-    grid_stop(grid, SIMULATOR_FAILED, "an access is at fault");
-    for (;;)
-        thread_wait_at(ENDED);
+        bulk_copies_end_any(copies);
 }
 
 /* The block of the cluster in whose shared memory an address is; the own one if it is in none. */
 static const struct multiprocessor *owner_of(const struct thread *self, const volatile void *at)
 {
     const struct multiprocessor *home = self->home;
-    for (unsigned k = 0; k < self->place.cluster_size; k++) {
-        const uintptr_t begin = (uintptr_t)home->cluster[k].shared;
-        if ((uintptr_t)at >= begin && (uintptr_t)at < begin + home->launch->shared_bytes)
+    for (unsigned k = 0; k < self->place.cluster_size; k++)
+        if ((uintptr_t)at - (uintptr_t)home->cluster[k].shared < home->launch->shared_bytes)
             return &home->cluster[k];
-    }
     return home;
 }
 
@@ -174,8 +147,11 @@ void simulator_count(const struct simulator_access *access)
     const struct thread *self = thread_running();
     const struct multiprocessor *home = self->home;
     struct checker *checker = home->launch->checker;
-    if (checker && !checker_note(checker, home->number, self->place.thread.x, access))
-        go_no_further(home->grid);
+    if (checker && !checker_note(checker, home->number, self->place.thread.x, access)) {
+        grid_stop(home->grid, SIMULATOR_FAILED, "an access is at fault");
+        for (;;) /* the access must not be made: the thread never runs again */
+            thread_wait_at(ENDED);
+    }
     if (home->recorder)
         record(self, access);
     counter_note(home->counter, self->place.thread.x, access);

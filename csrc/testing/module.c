@@ -1,18 +1,110 @@
 /* The extension module gred._testing, for gred's own tests: how work is shared among threads,
- * forced, or chosen for arrays and devices that are not there. Structs go in and out as dicts; what
- * a caller leaves out is 0. */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+ * forced, or chosen for arrays and devices that are not there. What a caller leaves out is 0. */
+#include "testing/testing.h"
 
-#include "testing/functions.h"
+#include <string.h>
 
 const struct hooks *hooks;
+
+PyObject *fields_dict(PyMemberDef *fields, const void *self)
+{
+    PyObject *dict = PyDict_New();
+    for (; dict && fields->name; fields++) {
+        PyObject *value = PyMember_GetOne(self, fields);
+        if (!value || PyDict_SetItemString(dict, fields->name, value) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(value);
+    }
+    return dict;
+}
+
+/* ---- how work is shared, forced ---- */
+
+union tuning {
+    struct shape shape;
+    struct axes_tuning axes;
+    struct long_rows_tuning long_rows;
+    struct short_rows_tuning short_rows;
+    struct segments_tuning segments;
+};
+
+#define FORCE(family, force)                                                                       \
+    static void force_##family(const union tuning *tuning)                                         \
+    {                                                                                              \
+        hooks->force(tuning->family);                                                              \
+    }
+FORCE(shape, fastest_force)
+FORCE(axes, axes_tuning_force)
+FORCE(long_rows, long_rows_tuning_force)
+FORCE(short_rows, short_rows_tuning_force)
+FORCE(segments, segments_tuning_force)
+#undef FORCE
+
+/* clang-format off */
+static struct family {
+    const char *name;
+    void (*force)(const union tuning *);
+    PyMemberDef fields[20];
+} families[] = {
+    {"shape", force_shape, {FIELD(shape, block), FIELD(shape, data_blocks)}},
+    {"axes", force_axes, {
+#define AXES(member, value, entry) FIELD(axes_tuning, member),
+#include "schedule/tuning.def"
+    }},
+    {"long_rows", force_long_rows, {
+#define LONG_ROWS(member, value, entry) FIELD(long_rows_tuning, member),
+#include "schedule/tuning.def"
+    }},
+    {"short_rows", force_short_rows, {
+#define SHORT_ROWS(member, value, entry) FIELD(short_rows_tuning, member),
+#include "schedule/tuning.def"
+    }},
+    {"segments", force_segments, {
+#define SEGMENTS(member, value, entry) FIELD(segments_tuning, member),
+#include "schedule/tuning.def"
+    }},
+};
+/* clang-format on */
+
+/* Those that the dict has, which must have no others. False with an exception set. */
+static bool fields_read(PyMemberDef *fields, PyObject *dict, void *self)
+{
+    Py_ssize_t found = 0;
+    for (; fields->name; fields++) {
+        PyObject *value = PyDict_GetItemString(dict, fields->name);
+        if (value && PyMember_SetOne(self, fields, value) < 0)
+            return false;
+        found += value != NULL;
+    }
+    return found == PyDict_GET_SIZE(dict) ||
+           PyErr_Format(PyExc_TypeError, "some of %R are no fields", dict);
+}
+
+/* force(family, fields): as measured again where they are all 0. */
+static PyObject *force(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    const char *name;
+    PyObject *fields;
+    union tuning tuning;
+    if (!PyArg_ParseTuple(arguments, "sO!:force", &name, &PyDict_Type, &fields))
+        return NULL;
+    for (size_t k = 0; k < sizeof families / sizeof *families; k++)
+        if (strcmp(families[k].name, name) == 0) {
+            memset(&tuning, 0, sizeof tuning);
+            if (!fields_read(families[k].fields, fields, &tuning))
+                return NULL;
+            families[k].force(&tuning);
+            Py_RETURN_NONE;
+        }
+    return PyErr_Format(PyExc_ValueError, "there is no %s to force", name);
+}
+
+/* ---- the module ---- */
 
 #define NAMED(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 
 static PyMethodDef functions[] = {
-    {"force", testing_force, METH_VARARGS,
-     "Forces how work is shared; as measured again, if by nothing."},
+    {"force", force, METH_VARARGS, "Forces how work is shared; as measured again, if by nothing."},
     {"axes", NAMED(testing_axes), "The normal form of axes."},
     {"columns", NAMED(testing_columns), "How threads share a reduction along axes."},
     {"long_rows", NAMED(testing_long_rows), "How threads share long rows."},

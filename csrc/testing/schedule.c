@@ -1,36 +1,20 @@
 /* The schedule of a plan for an array that is not there, on a device that is not, so that tests can
  * go through every method, layout and length. */
-#include "testing/fields.h"
-#include "testing/functions.h"
+#include "testing/testing.h"
 
 #include <string.h>
 
-/* A plan for an array that is not there, on a device that is not. The kernels are the simulated
- * device's, and a library is pretended. */
+/* The kernels are the simulated device's, and a library is pretended. */
 struct pretence {
     const char *reduction, *method, *input, *accumulator;
     const char *layout; /* of one dimension: 'flat', 'strided' or 'masked' */
-    uint64_t n;
+    unsigned long long n, limit;
     struct facts facts;
-    unsigned block_size;
-    unsigned resident, resident_again; /* blocks of the first kernel, and of others */
-    bool direct, on_device, mask_on_device, out, exact, initial;
-    bool automatic; /* a device's own choice may take the method's place */
-    bool compiled;  /* there are kernels for the device */
+    unsigned block_size, resident, resident_again; /* blocks of the first kernel, and of others */
+    int direct, on_device, mask_on_device, out, whole, exact, initial;
+    int automatic; /* a device's own choice may take the method's place */
+    int compiled;  /* there are kernels for the device */
 };
-
-/* clang-format off */
-static const struct field pretence_fields[] = {
-    FIELD(pretence, reduction), FIELD(pretence, method), FIELD(pretence, input),
-    FIELD(pretence, accumulator), FIELD(pretence, layout), FIELD(pretence, n),
-    FIELD_NAMED(pretence, facts.limit, "limit"), FIELD(pretence, block_size),
-    FIELD_NAMED(pretence, facts.multiprocessors, "multiprocessors"), FIELD(pretence, resident),
-    FIELD(pretence, resident_again), FIELD(pretence, direct), FIELD(pretence, on_device),
-    FIELD(pretence, mask_on_device), FIELD(pretence, out),
-    FIELD_NAMED(pretence, facts.whole, "whole"), FIELD(pretence, exact), FIELD(pretence, initial),
-    FIELD(pretence, automatic), FIELD_NAMED(pretence, facts.capability, "capability"),
-    FIELD(pretence, compiled), {0}};
-/* clang-format on */
 
 static int pretended_reduce(void *workspace, size_t *workspace_bytes, const void *data,
                             void *result, int64_t n, void *stream)
@@ -70,7 +54,6 @@ static enum element element_named(const char *name)
     return (enum element)element;
 }
 
-/* One dimension: 'flat', 'strided' or 'masked'. */
 static struct layout layout_of(const struct pretence *self)
 {
     static const unsigned char somewhere[16];
@@ -87,21 +70,10 @@ static struct layout layout_of(const struct pretence *self)
                            .mask_strides = {masked}};
 }
 
-static bool names_are_known(const struct pretence *self)
-{
-    enum reduction reduction;
-    if (hooks->method_find(self->method) && hooks->reduction_find(self->reduction, &reduction) &&
-        element_named(self->input) != ELEMENTS && element_named(self->accumulator) != ELEMENTS)
-        return true;
-    return PyErr_Format(PyExc_ValueError, "no such reduction, method or element type");
-}
-
-static struct plan plan_of(const struct pretence *self, const struct layout *layout)
+static struct plan plan_of(const struct pretence *self, const struct method *method,
+                           enum reduction reduction, const struct layout *layout)
 {
     static _Alignas(union scalar) unsigned char out[sizeof(union scalar)];
-    const struct method *method = hooks->method_find(self->method);
-    enum reduction reduction;
-    hooks->reduction_find(self->reduction, &reduction);
     return (struct plan){
         .method = method,
         .block = self->block_size ? self->block_size : method->block_size,
@@ -125,17 +97,22 @@ static struct plan plan_of(const struct pretence *self, const struct layout *lay
 
 static PyObject *schedule_of(struct pretence *self)
 {
-    if (!names_are_known(self))
-        return NULL;
+    const struct method *method = hooks->method_find(self->method);
+    enum reduction reduction;
+    if (!method || !hooks->reduction_find(self->reduction, &reduction) ||
+        element_named(self->input) == ELEMENTS || element_named(self->accumulator) == ELEMENTS)
+        return PyErr_Format(PyExc_ValueError, "no such reduction, method or element type");
     struct kernels kernels = *hooks->kernels_simulated;
     kernels.reducer = pretended_reducer;
     if (!self->compiled)
         kernels.flat = no_kernel;
-    const struct layout layout = layout_of(self);
-    struct plan plan = plan_of(self, &layout);
+    self->facts.limit = self->limit;
+    self->facts.whole = self->whole;
     self->facts.kernels = &kernels;
     self->facts.resident = pretended_residence;
     self->facts.device = self;
+    const struct layout layout = layout_of(self);
+    struct plan plan = plan_of(self, method, reduction, &layout);
     struct schedule schedule;
     struct failure failure = {0};
     hooks->fastest_choose(&self->facts, &plan);
@@ -146,15 +123,44 @@ static PyObject *schedule_of(struct pretence *self)
     return NULL;
 }
 
-PyObject *testing_schedule(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(arguments),
-                           PyObject *names)
+PyObject *testing_schedule(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
 {
+    static char *keywords[] = {"reduction",
+                               "method",
+                               "input",
+                               "accumulator",
+                               "layout",
+                               "n",
+                               "limit",
+                               "block_size",
+                               "direct",
+                               "on_device",
+                               "out",
+                               "whole",
+                               "exact",
+                               "multiprocessors",
+                               "resident",
+                               "resident_again",
+                               "automatic",
+                               "initial",
+                               "capability",
+                               "compiled",
+                               "mask_on_device",
+                               NULL};
     struct pretence self = {.layout = "flat",
-                            .facts = {.multiprocessors = 132, .limit = UINT64_MAX},
+                            .facts = {.multiprocessors = 132},
+                            .limit = UINT64_MAX,
                             .resident = 2,
                             .direct = true,
                             .on_device = true,
                             .mask_on_device = true,
                             .compiled = true};
-    return fields_read(pretence_fields, names, &self) ? schedule_of(&self) : NULL;
+    return PyArg_ParseTupleAndKeywords(
+               arguments, names, "ssss|$sKKIpppppIIIppipp:schedule", keywords, &self.reduction,
+               &self.method, &self.input, &self.accumulator, &self.layout, &self.n, &self.limit,
+               &self.block_size, &self.direct, &self.on_device, &self.out, &self.whole, &self.exact,
+               &self.facts.multiprocessors, &self.resident, &self.resident_again, &self.automatic,
+               &self.initial, &self.facts.capability, &self.compiled, &self.mask_on_device)
+               ? schedule_of(&self)
+               : NULL;
 }

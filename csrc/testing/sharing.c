@@ -1,7 +1,6 @@
 /* How threads of a device that is not there would share the reduction of an array that is not there
  * either. */
-#include "testing/fields.h"
-#include "testing/functions.h"
+#include "testing/testing.h"
 
 /* An array that is not there, in the middle of an address space, which nobody looks into. */
 static const uintptr_t somewhere = (uintptr_t)1 << 40, somewhere_else = (uintptr_t)1 << 41;
@@ -10,19 +9,26 @@ static const uintptr_t somewhere = (uintptr_t)1 << 40, somewhere_else = (uintptr
  * `stride` bytes apart, that begin `pitch` bytes apart at `data`. Elements are of a type of `size`
  * bytes, a power of two, and states of `state` bytes. */
 struct question {
+    PyObject *shape, *strides, *mask_strides; /* tuples; the last may be None */
     unsigned size, state, multiprocessors;
-    bool in_order, typed, lone;
-    uint64_t axes, results, n, data;
-    int64_t stride, pitch;
+    int in_order, typed, lone;
+    unsigned long long axes, results, n, data;
+    long long stride, pitch;
 };
 
-/* clang-format off */
-static const struct field question_fields[] = {
-    FIELD(question, size),   FIELD(question, state),           FIELD(question, axes),
-    FIELD(question, n),      FIELD(question, multiprocessors), FIELD(question, in_order),
-    FIELD(question, typed),  FIELD(question, lone),            FIELD(question, results),
-    FIELD(question, data),   FIELD(question, stride),          FIELD(question, pitch),
-    {0}};
+/* shape, strides and strides of the mask; the rest by name. False with an exception set. */
+static bool read_question(PyObject *arguments, PyObject *names, struct question *self)
+{
+    static char *keywords[] = {"",         "",       "",      "size", "state",   "multiprocessors",
+                               "in_order", "typed",  "lone",  "axes", "results", "n",
+                               "data",     "stride", "pitch", NULL};
+    *self = (struct question){.mask_strides = Py_None};
+    return PyArg_ParseTupleAndKeywords(
+        arguments, names, "|O!O!O$IIIpppKKKKLL", keywords, &PyTuple_Type, &self->shape,
+        &PyTuple_Type, &self->strides, &self->mask_strides, &self->size, &self->state,
+        &self->multiprocessors, &self->in_order, &self->typed, &self->lone, &self->axes,
+        &self->results, &self->n, &self->data, &self->stride, &self->pitch);
+}
 
 /* What is answered: a launch configuration, and what its kernel says. */
 struct chosen {
@@ -31,30 +37,22 @@ struct chosen {
     unsigned load, typed_load; /* an exponent where types are not known; else elements */
 };
 
-static const struct field chosen_fields[] = {
-    FIELD_NAMED(chosen, launch.block, "block"), FIELD(chosen, columns),
-    FIELD_NAMED(chosen, launch.across, "abreast"), FIELD_NAMED(chosen, launch.team, "team"),
-    FIELD_NAMED(chosen, launch.lanes, "lanes"), FIELD(chosen, few),
-    FIELD_NAMED(chosen, launch.row.bytes, "staged"), FIELD_NAMED(chosen, launch.rounds, "rounds"),
-    FIELD(chosen, load), FIELD_NAMED(chosen, launch.row.packing, "packing"),
-    FIELD_NAMED(chosen, launch.inner, "inner"), FIELD_NAMED(chosen, launch.windows, "windows"),
-    FIELD_NAMED(chosen, launch.splits, "splits"), FIELD_NAMED(chosen, launch.groups, "groups"),
-    FIELD_NAMED(chosen, launch.row.packed, "several"),
-    FIELD_NAMED(chosen, launch.row.swizzle_mask, "turned"),
-    FIELD_NAMED(chosen, launch.row.swizzle_shift, "turns"),
-    FIELD_NAMED(chosen, launch.row.unit, "unit"), FIELD_NAMED(chosen, launch.readers, "readers"),
-    FIELD_NAMED(chosen, launch.stacked, "stacked"),
-    FIELD_NAMED(chosen, launch.shared_bytes, "shared_bytes"),
-    FIELD_NAMED(chosen, typed_load, "typed.load"),
-    FIELD_NAMED(chosen, launch.column.coalesced, "typed.repeats"),
-    FIELD_NAMED(chosen, launch.column.leftover, "typed.leftover"),
-    FIELD_NAMED(chosen, launch.column.packs, "typed.packs"),
-    FIELD_NAMED(chosen, launch.column.shifted, "typed.shifted"),
-    FIELD_NAMED(chosen, launch.column.unsplit, "typed.lone"),
-    FIELD_NAMED(chosen, launch.column.paired, "typed.paired"),
-    FIELD_NAMED(chosen, launch.step, "step"), {0}};
+/* clang-format off */
+#define LAUNCH(member, name) FIELD_NAMED(chosen, launch.member, name)
+static PyMemberDef chosen_fields[] = {
+    FIELD(chosen, columns), FIELD(chosen, few), FIELD(chosen, load),
+    LAUNCH(block, "block"), LAUNCH(across, "abreast"), LAUNCH(team, "team"), LAUNCH(lanes, "lanes"),
+    LAUNCH(rounds, "rounds"), LAUNCH(inner, "inner"), LAUNCH(windows, "windows"),
+    LAUNCH(splits, "splits"), LAUNCH(groups, "groups"), LAUNCH(readers, "readers"),
+    LAUNCH(stacked, "stacked"), LAUNCH(shared_bytes, "shared_bytes"), LAUNCH(step, "step"),
+    LAUNCH(row.bytes, "staged"), LAUNCH(row.packing, "packing"), LAUNCH(row.packed, "several"),
+    LAUNCH(row.swizzle_mask, "turned"), LAUNCH(row.swizzle_shift, "turns"),
+    LAUNCH(row.unit, "unit"), FIELD_NAMED(chosen, typed_load, "typed.load"),
+    LAUNCH(column.coalesced, "typed.repeats"), LAUNCH(column.leftover, "typed.leftover"),
+    LAUNCH(column.packs, "typed.packs"), LAUNCH(column.shifted, "typed.shifted"),
+    LAUNCH(column.unsplit, "typed.lone"), LAUNCH(column.paired, "typed.paired"), {0}};
 
-static const struct field segments_shape_fields[] = {
+static PyMemberDef segments_shape_fields[] = {
     FIELD(segments_shape, block), FIELD(segments_shape, tile_block), FIELD(segments_shape, team),
     FIELD(segments_shape, alone), FIELD(segments_shape, tile),
     FIELD(segments_shape, tiles), FIELD(segments_shape, grid),
@@ -82,25 +80,24 @@ static bool read_numbers(PyObject *tuple, unsigned dimensions, int64_t *numbers)
     return !PyErr_Occurred();
 }
 
-/* Positional arguments: shape, strides, and strides of the mask or None; the rest by name. The axes
- * are made of them. False with an exception set. */
-static bool read_question(PyObject *arguments, PyObject *names, struct question *question,
-                          struct axes *axes)
+/* The axes that a shape makes. False with an exception set. */
+static bool read_axes(PyObject *arguments, PyObject *names, struct question *question,
+                      struct axes *axes)
 {
-    PyObject *shape, *strides, *mask_strides = Py_None;
-    struct layout layout = {.data = (const void *)somewhere};
-    if (!fields_read(question_fields, names, question) ||
-        !PyArg_ParseTuple(arguments, "O!O|O", &PyTuple_Type, &shape, &strides, &mask_strides))
+    if (!read_question(arguments, names, question))
         return false;
-    const bool masked = mask_strides != Py_None;
-    layout.mask = masked ? (const unsigned char *)somewhere_else : NULL;
-    layout.input = layout.type = element_of(question->size);
-    layout.dimensions = (unsigned)PyTuple_GET_SIZE(shape);
-    if (layout.dimensions > DIMENSIONS_MAX)
+    const bool masked = question->mask_strides != Py_None;
+    const Py_ssize_t dimensions = question->strides ? PyTuple_GET_SIZE(question->shape) : -1;
+    if (dimensions < 0 || dimensions > DIMENSIONS_MAX)
         return PyErr_Format(PyExc_ValueError, "an array has up to %d dimensions", DIMENSIONS_MAX);
-    if (!read_numbers(shape, layout.dimensions, (int64_t *)layout.shape) ||
-        !read_numbers(strides, layout.dimensions, layout.strides) ||
-        (masked && !read_numbers(mask_strides, layout.dimensions, layout.mask_strides)))
+    struct layout layout = {.data = (const void *)somewhere,
+                            .mask = masked ? (const unsigned char *)somewhere_else : NULL,
+                            .input = element_of(question->size),
+                            .type = element_of(question->size),
+                            .dimensions = (unsigned)dimensions};
+    if (!read_numbers(question->shape, layout.dimensions, (int64_t *)layout.shape) ||
+        !read_numbers(question->strides, layout.dimensions, layout.strides) ||
+        (masked && !read_numbers(question->mask_strides, layout.dimensions, layout.mask_strides)))
         return false;
     hooks->axes_make(&layout, question->axes, question->in_order, axes);
     return true;
@@ -111,11 +108,9 @@ static PyObject *numbers(const void *from, unsigned count)
     PyObject *list = PyTuple_New(count);
     for (unsigned k = 0; list && k < count; k++) {
         PyObject *number = PyLong_FromLongLong(((const int64_t *)from)[k]);
-        if (!number) {
-            Py_DECREF(list);
-            return NULL;
-        }
         PyTuple_SET_ITEM(list, k, number);
+        if (!number)
+            Py_CLEAR(list);
     }
     return list;
 }
@@ -127,9 +122,9 @@ PyObject *testing_axes(PyObject *Py_UNUSED(module), PyObject *arguments, PyObjec
 {
     static const char *const kinds[] = {
         [AXES_ROWS] = "rows", [AXES_COLUMNS] = "columns", [AXES_GENERAL] = "general"};
-    struct question question = {0};
+    struct question asked;
     struct axes axes;
-    if (!read_question(arguments, names, &question, &axes))
+    if (!read_axes(arguments, names, &asked, &axes))
         return NULL;
     const struct layout *reduced = &axes.reduced;
     const int64_t mask = reduced->mask ? (int64_t)((uintptr_t)reduced->mask - somewhere_else) : 0;
@@ -172,32 +167,31 @@ static PyObject *answered(const struct axes *axes, uintptr_t data, const struct 
 /* By a kernel that takes columns. */
 PyObject *testing_columns(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
 {
-    struct question question = {0};
+    struct question asked;
     struct axes axes;
-    if (!read_question(arguments, names, &question, &axes))
+    if (!read_axes(arguments, names, &asked, &axes))
         return NULL;
     const unsigned kernels = 1u << KERNEL_COLUMNS | 1u << KERNEL_FEW |
-                             (unsigned)question.typed << KERNEL_TYPED_COLUMNS |
-                             (unsigned)question.lone << KERNEL_UNSPLIT_COLUMNS;
-    return answered(&axes, somewhere, &question, kernels, true);
+                             (unsigned)asked.typed << KERNEL_TYPED_COLUMNS |
+                             (unsigned)asked.lone << KERNEL_UNSPLIT_COLUMNS;
+    return answered(&axes, somewhere, &asked, kernels, true);
 }
 
 /* None: they are not long. */
 PyObject *testing_long_rows(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
 {
-    struct question question = {0};
+    struct question asked;
     struct axes axes;
-    if (!read_question(arguments, names, &question, &axes))
-        return NULL;
-    return answered(&axes, somewhere, &question, 1u << KERNEL_TYPED_ROWS, false);
+    return read_axes(arguments, names, &asked, &axes)
+               ? answered(&axes, somewhere, &asked, 1u << KERNEL_TYPED_ROWS, false)
+               : NULL;
 }
 
 /* None: they are not short. */
-PyObject *testing_short_rows(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(arguments),
-                             PyObject *names)
+PyObject *testing_short_rows(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
 {
-    struct question asked = {0};
-    if (!fields_read(question_fields, names, &asked))
+    struct question asked;
+    if (!read_question(arguments, names, &asked))
         return NULL;
     const struct axes axes = {
         .results = asked.results,

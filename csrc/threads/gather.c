@@ -5,7 +5,6 @@
 #include "threads/gather.h"
 
 #include "common/arithmetic.h"
-#include "common/bits.h"
 #include "common/cpu_kernels.h"
 #include "threads/shown.h"
 #include "threads/walk.h"

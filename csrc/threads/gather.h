@@ -3,8 +3,8 @@
  * them, masked or not; any stretch can be gathered by itself, so threads can share the work. */
 #pragma once
 
-#include "common/instructions.h"
 #include "common/layout.h"
+#include "common/processor.h"
 
 /* Elements `start` to `start + length`, those that the mask lets through, converted to layout->type
  * and widened to its accumulator, at `target`. Returns how many there were. */

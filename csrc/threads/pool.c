@@ -5,7 +5,6 @@
 #include "threads/shared_job.h"
 
 #include "common/arithmetic.h"
-#include "common/process.h"
 #include "common/processor.h"
 
 #include <pthread.h>

@@ -3,7 +3,6 @@
 #include "threads/pool.h"
 
 #include "common/arithmetic.h"
-#include "common/process.h"
 #include "common/processor.h"
 
 #include <stdatomic.h>

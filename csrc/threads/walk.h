@@ -2,8 +2,8 @@
  * short rows do not cost a call each. */
 #pragma once
 
+#include "common/cpu_kernels.h"
 #include "common/layout.h"
-#include "common/moves.h"
 
 struct walk {
     const struct layout *layout;

@@ -5,8 +5,7 @@
 
 #include "registers.cuh"
 
-#include "common/bits.h"
-#include "common/moves.h"
+#include "common/cpu_kernels.h"
 
 namespace KERNELS
 {

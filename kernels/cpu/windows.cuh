@@ -1,10 +1,10 @@
-/* Windows in registers, and what goes through them; see common/windows.h. */
+/* Windows in registers, and what goes through them; see common/exact.h. */
 #pragma once
 
 #include "convert.cuh"
 #include "registers.cuh"
 
-#include "common/windows.h"
+#include "common/exact.h"
 
 namespace KERNELS
 {

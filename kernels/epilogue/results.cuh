@@ -4,7 +4,7 @@
 #include "../reductions.cuh"
 #include "mailbox.cuh"
 
-#include "common/findings.h"
+#include "common/reduction.h"
 
 namespace KERNELS
 {

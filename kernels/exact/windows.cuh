@@ -1,6 +1,6 @@
 /* A thread's windows: float64s that are kept near 1.5 * 2^k and so hold only multiples of
  * 2^(k - 52). What such a one takes of a number that is added to it is the number's upper part,
- * rounded, and what is left is a float, too, for the next window; see csrc/common/windows.h for
+ * rounded, and what is left is a float, too, for the next window; see csrc/common/exact.h for
  * where this is from.
  *
  * Why nothing is lost. While the first accumulator stays in [2^k, 2^(k + 1)), which is looked at

@@ -1,11 +1,10 @@
 /* A block's superaccumulator: words in shared memory, which any thread adds to at any time. That
- * none overflows is shown in csrc/common/exact_words.h. */
+ * none overflows is shown in csrc/common/exact_sums.h. */
 #pragma once
 
 #include "../vector.cuh"
 
-#include "common/exact_words.h"
-#include "common/windows.h"
+#include "common/exact_sums.h"
 
 namespace KERNELS
 {

@@ -13,7 +13,7 @@
 
 enum { THREADS = 4, BLOCKS = 20000, BLOCK_BYTES = 64, PATIENCE_SECONDS = 300 };
 
-static struct simulated_memory *memory;
+static struct simulated_memory memory;
 static struct simulated_allocation *blocks[BLOCKS];
 static uintptr_t addresses[THREADS];
 static atomic_uint ready;
@@ -42,7 +42,7 @@ static void be_a_child(void)
     for (int t = 0; t < THREADS; t++)
         pthread_join(threads[t], NULL);
     for (int t = 0; t < THREADS; t++)
-        if (simulated_allocation_find(memory, addresses[t], BLOCK_BYTES))
+        if (simulated_allocation_find(&memory, addresses[t], BLOCK_BYTES))
             _exit(1);
     _exit(0);
 }
@@ -51,7 +51,7 @@ static void be_a_child(void)
 static void *search(void *nothing)
 {
     while (!over)
-        simulated_allocation_find(memory, 1, 1);
+        simulated_allocation_find(&memory, 1, 1);
     return nothing;
 }
 
@@ -60,9 +60,8 @@ int fork_children(int children)
 {
     int lost = 0;
     pthread_t searching;
-    memory = simulated_memory_create();
     for (int k = 0; k < BLOCKS; k++)
-        blocks[k] = simulated_allocation_new(memory, BLOCK_BYTES);
+        blocks[k] = simulated_allocation_new(&memory, BLOCK_BYTES);
     pthread_create(&searching, NULL, search, NULL);
     for (int c = 0; c < children && !lost; c++) {
         int status = 0;
@@ -76,6 +75,5 @@ int fork_children(int children)
     pthread_join(searching, NULL);
     for (int k = 0; k < BLOCKS; k++)
         simulated_allocation_release(blocks[BLOCKS - 1 - k]);
-    simulated_memory_destroy(memory);
     return lost;
 }
