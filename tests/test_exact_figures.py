@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import math
 import sys
 from fractions import Fraction
@@ -255,8 +256,8 @@ def test_exact_sums_on_the_host_are_held_against_numpys_and_fast_ones(benchmarks
     assert [row["at_least"] for row in host.measure_many_cores(typical)] == [0.8, 8.0] * 4
 
 
-def test_exact_sums_are_held_against_the_packages_that_are_here(benchmarks, monkeypatch):
-    added = []
+def test_exact_sums_are_held_against_the_packages_that_are_here(benchmarks, given, monkeypatch):
+    added, host = [], benchmarks.host
     xsum = SimpleNamespace(
         xsum_small_accumulator=list,
         xsum_large_accumulator=list,
@@ -267,9 +268,8 @@ def test_exact_sums_are_held_against_the_packages_that_are_here(benchmarks, monk
     crick = SimpleNamespace(SummaryStats=lambda: summary)
     for name, package in (("xsum", xsum), ("crick", crick), ("accupy", None)):
         monkeypatch.setitem(sys.modules, name, package)
-    monkeypatch.setattr(benchmarks.host, "LIBRARIES_SIZES", (10, 100))
-    array = np.random.default_rng(0).standard_normal(100)
-    sums = benchmarks.libraries.sums()
+    given(host, LIBRARIES_SIZES=(10, 100))
+    array, sums = np.random.default_rng(0).standard_normal(100), benchmarks.libraries.sums()
     assert [*sums] == ["xsum, small", "xsum, large", "crick"]
     assert sums["xsum, small"](array) == sums["xsum, large"](array) == math.fsum(array)
     added.clear()
@@ -279,17 +279,15 @@ def test_exact_sums_are_held_against_the_packages_that_are_here(benchmarks, monk
             call()
         return {name: 1.0 if name == "gred" else 4.0 for name in calls}
 
-    rows = list(benchmarks.host.beside_libraries(typical))
-    assert [row["what"] for row in rows] == [
-        f"2 cores: exact sum, {n} float64: {name}'s time over gred's"
-        for n in (10, 100)
-        for name in sums
-    ]
+    rows = list(host.beside_libraries(typical))
+    cases = itertools.product((10, 100), sums)
+    told = [f"2 cores: exact sum, {n} float64: {name}'s time over gred's" for n, name in cases]
+    assert [row["what"] for row in rows] == told
     assert {(row["value"], row["at_least"], row["met"]) for row in rows} == {(4.0, 1.0, True)}
     assert added == ["xsum", "xsum", "crick"] * 2
     for name in ("xsum", "crick"):
         monkeypatch.setitem(sys.modules, name, None)
-    assert list(benchmarks.host.beside_libraries(typical)) == []
+    assert list(host.beside_libraries(typical)) == []
 
 
 def test_a_large_array_repeats_normal_data(benchmarks):

@@ -85,11 +85,10 @@ def test_every_small_call_that_is_written_can_be_made(benchmarks, given):
 
 def test_a_fit_finds_latency_and_bandwidth_behind_single_points_far_off(benchmarks):
     sizes = [4 << k for k in range(34)]
-    seconds = [7e-6 + size / 4.5e12 for size in sizes]
-    assert benchmarks.curve.fitted(sizes, seconds) == pytest.approx((7e-6, 4.5e12), rel=1e-6)
-    seconds[20] *= 3
-    seconds[33] *= 1.4
-    assert benchmarks.curve.fitted(sizes, seconds) == pytest.approx((7e-6, 4.5e12), rel=1e-3)
+    seconds = np.array([7e-6 + size / 4.5e12 for size in sizes])
+    assert benchmarks.curve.fitted(sizes, [*seconds]) == pytest.approx((7e-6, 4.5e12), rel=1e-6)
+    seconds[[20, 33]] *= 3, 1.4
+    assert benchmarks.curve.fitted(sizes, [*seconds]) == pytest.approx((7e-6, 4.5e12), rel=1e-3)
 
 
 def test_parts_are_enough_for_the_cache_to_forget_and_lie_apart(benchmarks):
@@ -115,20 +114,20 @@ def curve_rows(sizes, **changed):
     return rows
 
 
+SIZES = [4 << k for k in range(30)]
+
+
 def test_points_above_the_fit_are_listed_beside_what_reading_has_of_it(benchmarks):
-    sizes = [4 << k for k in range(30)]
-    rows = curve_rows(sizes, call_ns={25: 1.5, 3: 1.1}, limit_ns={25: 1.2})
-    text = benchmarks.measured_parts._above_the_fits({"rows": rows})
-    lines = text.splitlines()[4:]
-    assert len(lines) == 1
-    reading = 100 * 0.2 * (5000 + sizes[25] / 4500) / (0.5 * (8000 + sizes[25] / 4500))
-    assert lines[0] == f"| whole call, 128 MiB | 2 | 56.7 us | 50 % | {reading:.0f} % |"
-    flat = benchmarks.measured_parts._above_the_fits({"rows": curve_rows(sizes)})
+    rows = curve_rows(SIZES, call_ns={25: 1.5, 3: 1.1}, limit_ns={25: 1.2})
+    [line] = benchmarks.measured_parts._above_the_fits({"rows": rows}).splitlines()[4:]
+    reading = 100 * 0.2 * (5000 + SIZES[25] / 4500) / (0.5 * (8000 + SIZES[25] / 4500))
+    assert line == f"| whole call, 128 MiB | 2 | 56.7 us | 50 % | {reading:.0f} % |"
+    flat = benchmarks.measured_parts._above_the_fits({"rows": curve_rows(SIZES)})
     assert flat == "No point is more than 15 % above its fit."
 
 
 def test_what_a_device_needs_beyond_reading_is_told_by_blocks(benchmarks):
-    rows = curve_rows([4 << k for k in range(30)])
+    rows = curve_rows(SIZES)
     for row in rows[10:]:
         row["device_ns"] += 2500
     said = "1.00 us where there is one block, 3.50 us where there are several."
@@ -154,21 +153,19 @@ def test_a_curve_is_measured_written_and_drawn(benchmarks, given, tmp_path):
 
 
 def test_a_group_is_told_by_its_least_and_what_falls_short_is_listed(benchmarks):
-    rows = [
-        benchmarks.figure.figure(
-            f"sum {kind}, 1 GiB: of the read limit", [value], "x",
-            at_least=bound, group="sums: of the read limit"
-        )
-        for kind, value, bound in (("int8", 0.9, 0.95), ("bool", 0.97, 0.95), ("int4", 0.5, None))
-    ]  # fmt: skip
+    group = "sums: of the read limit"
+    told = (("int8", 0.9, 0.95), ("bool", 0.97, 0.95), ("int4", 0.5, None))
+    rows = []
+    for kind, value, bound in told:
+        what = f"sum {kind}, 1 GiB: of the read limit"
+        rows.append(benchmarks.figure.figure(what, [value], "x", at_least=bound, group=group))
     table, _, short = benchmarks.target_parts._groups(rows)
     assert table.splitlines()[2:] == [
-        "| sums: of the read limit | 2 | at least 0.95 | 0.9 x: sum int8, 1 GiB | **1 of 2** |",
-        "| sums: of the read limit | 1 | - | 0.5 x: sum int4, 1 GiB | - |",
+        f"| {group} | 2 | at least 0.95 | 0.9 x: sum int8, 1 GiB | **1 of 2** |",
+        f"| {group} | 1 | - | 0.5 x: sum int4, 1 GiB | - |",
     ]
-    assert short.splitlines()[2:] == [
-        "| sum int8, 1 GiB: of the read limit | 0.9 x | at least 0.95 |"
-    ]
+    [line] = short.splitlines()[2:]
+    assert line == "| sum int8, 1 GiB: of the read limit | 0.9 x | at least 0.95 |"
     assert len(list(benchmarks.target_parts._groups(rows[1:2]))) == 1
 
 
