@@ -250,8 +250,9 @@ EXACT_FUNCTION struct scalar_wide exact_sums_round(const struct finish *finish, 
 EXACT_FUNCTION struct scalar_wide exact_sums_root(const struct finish *finish,
                                                   struct exact_sums *sums)
 {
+    const enum element type = exact_type_of_part(finish->result);
     exact_normalise(&sums->parts[EXACT_REAL]);
-    return scalar_widen(exact_root(&sums->parts[EXACT_REAL], finish->result), finish->result);
+    return scalar_widen(exact_root(&sums->parts[EXACT_REAL], type), type);
 }
 
 /* ---- what kernels make of an array ---- */
