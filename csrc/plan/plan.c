@@ -7,39 +7,53 @@
 #include "arrays/operands.h"
 #include "plan/arguments.h"
 #include "plan/axes.h"
-#include "plan/place.h"
-#include "plan/types.h"
-#include "plan/widest.h"
 
 /* ---- where ---- */
+
+bool plan_stay(const struct request *request, const struct view *view, const char *name,
+               struct plan *plan)
+{
+    plan->platform = view->platform;
+    plan->device = view->device;
+    if (!argument_given(request->device))
+        return true;
+    if (!platforms_parse(request->platforms, request->device, &plan->platform, &plan->device))
+        return false;
+    if (view->n == 0 || (plan->platform == view->platform && plan->device == view->device))
+        return true;
+    PyObject *place = platform_name(view->platform, view->device);
+    if (place)
+        PyErr_Format(PyExc_ValueError,
+                     "device %R: %s lies on '%U' and the work is done there; leave device out",
+                     request->device, name, place);
+    Py_XDECREF(place);
+    return false;
+}
 
 /* Where arrays are decides, unless the caller does; a rung without a device goes to the best that
  * runs rungs. */
 static bool choose_device(const struct request *request, struct view *view, struct plan *plan)
 {
-    if (view->n == 0 && request->offsets && request->offsets->on_device)
-        return place_stay(request->offsets, "offsets", request, &plan->platform, &plan->device);
-    if (view->n == 0 && request->out && request->out->view.on_device)
-        return place_stay(&request->out->view, "out", request, &plan->platform, &plan->device);
-    if (view->on_device)
-        return request->platforms->where.locate(&request->platforms->where, view, "a") &&
-               place_stay(view, "a", request, &plan->platform, &plan->device);
-    if (request->offsets && request->offsets->on_device)
-        return place_stay(request->offsets, "offsets", request, &plan->platform, &plan->device);
-    if (request->out && request->out->view.on_device)
-        return place_stay(&request->out->view, "out", request, &plan->platform, &plan->device);
+    const struct platforms *platforms = request->platforms;
+    const bool offsets = request->offsets && request->offsets->on_device,
+               other = offsets || (request->out && request->out->view.on_device);
+    bool gpu;
+    if (view->on_device && (view->n > 0 || !other))
+        return platforms->where.locate(&platforms->where, view, "a") &&
+               plan_stay(request, view, "a", plan);
+    if (other)
+        return plan_stay(request, offsets ? request->offsets : &request->out->view,
+                         offsets ? "offsets" : "out", plan);
     if (argument_given(request->device))
-        return platforms_parse(request->platforms, request->device, &plan->platform, &plan->device);
+        return platforms_parse(platforms, request->device, &plan->platform, &plan->device);
     plan->device = 0;
-    plan->platform = platforms_on(request->platforms, METHOD_ON_HOST);
+    plan->platform = platforms_on(platforms, METHOD_ON_HOST);
     if (!plan->method || plan->method->places == METHOD_ON_HOST)
         return true;
-    bool gpu;
-    if (!platforms_find_gpu(request->platforms, &gpu))
+    if (!platforms_find_gpu(platforms, &gpu))
         return false;
-    const bool on_gpu = gpu || plan->method->places == METHOD_ON_CUDA;
-    plan->platform =
-        platforms_on(request->platforms, on_gpu ? METHOD_ON_CUDA : METHOD_ON_SIMULATED);
+    gpu = gpu || plan->method->places == METHOD_ON_CUDA;
+    plan->platform = platforms_on(platforms, gpu ? METHOD_ON_CUDA : METHOD_ON_SIMULATED);
     return true;
 }
 
@@ -253,31 +267,27 @@ static enum reduction resolved(const struct request *request, enum element input
 }
 
 /* NumPy's words for what cannot be converted do not say which argument that was. */
-static bool wrong_initial(PyObject *initial, enum element type)
-{
-    PyObject *const kinds[] = {PyExc_ValueError, PyExc_TypeError, PyExc_OverflowError};
-    for (int k = 0; k < 3; k++)
-        if (PyErr_ExceptionMatches(kinds[k])) {
-            PyErr_Format(kinds[k],
-                         "initial must be a number for results of %s; got %.200R (%.200s)",
-                         element_name(type), initial, Py_TYPE(initial)->tp_name);
-            break;
-        }
-    return false;
-}
-
 static bool choose_initial(const struct request *request, struct plan *plan)
 {
     struct finish *finish = &plan->finish;
+    PyObject *const kinds[] = {PyExc_ValueError, PyExc_TypeError, PyExc_OverflowError};
     union scalar initial;
     finish->from_nothing = !request->initial;
     finish->has_initial = argument_given(request->initial);
     if (!finish->has_initial)
         return true;
-    if (!numpys_value(request->initial, finish->type, &initial))
-        return wrong_initial(request->initial, finish->type);
-    finish->initial = scalar_convert(initial, finish->type, plan->accumulator);
-    return true;
+    if (numpys_value(request->initial, finish->type, &initial)) {
+        finish->initial = scalar_convert(initial, finish->type, plan->accumulator);
+        return true;
+    }
+    for (int k = 0; k < 3; k++)
+        if (PyErr_ExceptionMatches(kinds[k])) {
+            PyErr_Format(
+                kinds[k], "initial must be a number for results of %s; got %.200R (%.200s)",
+                element_name(finish->type), request->initial, Py_TYPE(request->initial)->tp_name);
+            break;
+        }
+    return false;
 }
 
 /* Whether the run has to count what takes part: the reduction may want to know, or nothing may. */
@@ -312,30 +322,18 @@ static bool choose_reduction(const struct request *request, struct layout *layou
            choose_exactness(request, layout, plan);
 }
 
-/* Whether an element may be taken in as often as one likes. */
-static bool is_idempotent(enum reduction reduction)
-{
-    switch (reduction) {
-    case REDUCTION_any:
-    case REDUCTION_all:
-    case REDUCTION_min:
-    case REDUCTION_max:
-    case REDUCTION_nanmin:
-    case REDUCTION_nanmax:
-    case REDUCTION_ptp:
-    case REDUCTION_minmax:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Of broadcast elements one is enough, then; but a method that is asked for shall see all. */
+/* Where an element may be taken in as often as one likes, one of those that are broadcast is
+ * enough; but a method that is asked for shall see all. */
 static void leave_out_repeats(const struct request *request, struct layout *layout,
                               struct plan *plan)
 {
+    static const bool idempotent[REDUCTIONS] = {
+        [REDUCTION_any] = true, [REDUCTION_all] = true,    [REDUCTION_min] = true,
+        [REDUCTION_max] = true, [REDUCTION_nanmin] = true, [REDUCTION_nanmax] = true,
+        [REDUCTION_ptp] = true, [REDUCTION_minmax] = true,
+    };
     const uint64_t reduced = request->axes ? request->reduced : UINT64_MAX;
-    if (!is_idempotent(plan->reduction) || layout->mask || plan->n == 0 ||
+    if (!idempotent[plan->reduction] || layout->mask || plan->n == 0 ||
         (plan->method && !plan->automatic))
         return;
     for (unsigned k = 0; k < layout->dimensions; k++)

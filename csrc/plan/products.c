@@ -1,11 +1,9 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "plan/products.h"
+#include "plan/plan.h"
 
 #include "plan/arguments.h"
-#include "plan/place.h"
-#include "plan/widest.h"
 
 /* ---- where ---- */
 
@@ -51,7 +49,7 @@ static bool choose_device(const struct request *request, struct view *a, struct 
     if (!lie_together(a, b))
         return refuse_places(a, b);
     if (a->on_device || b->on_device)
-        return place_stay(a->on_device ? a : b, "a", request, &plan->platform, &plan->device);
+        return plan_stay(request, a->on_device ? a : b, "a", plan);
     plan->platform = platforms_on(request->platforms, METHOD_ON_HOST);
     return !argument_given(request->device) ||
            platforms_parse(request->platforms, request->device, &plan->platform, &plan->device);

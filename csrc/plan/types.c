@@ -1,7 +1,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "plan/types.h"
+#include "plan/plan.h"
 
 #include "arrays/numpys.h"
 #include "arrays/operands.h"

@@ -1,7 +1,6 @@
 /* What a plan's results are made by, and where they go if kernels do not leave them there. */
 #include "run/execute.h"
 
-#include "plan/axes.h"
 #include "run/explanation.h"
 
 /* ---- whole arrays ---- */
@@ -24,23 +23,16 @@ static struct facts facts_of(struct machine *machine, const struct run *run)
                           .device = machine};
 }
 
-static bool schedule_within(struct machine *machine, const struct plan *plan, const struct run *run,
-                            uint64_t limit, struct schedule *schedule)
-{
-    struct facts facts = facts_of(machine, run);
-    facts.limit = limit;
-    return schedule_make(plan, &facts, schedule, machine->failure);
-}
-
 /* With memory for it, or in pieces that there is memory for. */
 static bool make_schedule(struct machine *machine, const struct plan *plan, const struct run *run,
                           struct schedule *schedule)
 {
-    const struct facts facts = facts_of(machine, run);
+    struct facts facts = facts_of(machine, run);
     if (!schedule_make(plan, &facts, schedule, machine->failure))
         return false;
-    const uint64_t room = machine->memory->room(machine, schedule->arena.total);
-    return room >= schedule->arena.total || schedule_within(machine, plan, run, room, schedule);
+    const uint64_t total = schedule->arena.total;
+    facts.limit = machine->memory->room(machine, total);
+    return facts.limit >= total || schedule_make(plan, &facts, schedule, machine->failure);
 }
 
 /* Another user of the device may have taken the memory that there was room for: then smaller pieces
@@ -48,11 +40,13 @@ static bool make_schedule(struct machine *machine, const struct plan *plan, cons
 static bool shrink(struct machine *machine, const struct run *run, struct schedule *schedule)
 {
     const uint64_t piece = schedule->piece;
-    if (machine->failure->kind != FAILURE_MEMORY)
-        return false;
     const struct failure failure = *machine->failure;
+    struct facts facts = facts_of(machine, run);
+    if (failure.kind != FAILURE_MEMORY)
+        return false;
     *machine->failure = (struct failure){0};
-    if (schedule_within(machine, schedule->course.plan, run, schedule->arena.total / 2, schedule) &&
+    facts.limit = schedule->arena.total / 2;
+    if (schedule_make(schedule->plan, &facts, schedule, machine->failure) &&
         schedule->piece < piece)
         return true;
     *machine->failure = failure;
@@ -66,7 +60,7 @@ static bool explain(struct machine *machine, const struct plan *plan, struct run
     explanation->plan = *plan;
     explanation->kernels = *machine->kernels;
     const bool made = make_schedule(machine, &explanation->plan, run, &explanation->schedule);
-    explanation->schedule.course.kernels = &explanation->kernels;
+    explanation->schedule.kernels = &explanation->kernels;
     return made;
 }
 
@@ -91,11 +85,9 @@ bool execute_array(struct machine *machine, const struct plan *asked, struct run
 
 static bool make(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    if (plan->segments)
-        return execute_segments(machine, plan, run);
-    if (plan->axes)
-        return execute_axes(machine, plan, run);
-    return execute_array(machine, plan, run);
+    return plan->segments ? execute_segments(machine, plan, run)
+           : plan->axes   ? execute_axes(machine, plan, run)
+                          : execute_array(machine, plan, run);
 }
 
 static bool store(struct machine *machine, const struct plan *plan)

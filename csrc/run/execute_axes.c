@@ -1,9 +1,7 @@
-/* What lies elsewhere is brought, what is of another type is copied, one launch makes all results,
- * and these go where they are to be. */
-#include "run/execute.h"
-
+/* Along axes: what lies elsewhere is brought, what is of another type is copied, one launch makes
+ * all results, and these go where they are to be. */
 #include "arrays/operands.h"
-#include "run/executor.h"
+#include "run/execute.h"
 
 struct axes_execution {
     struct executor on; /* first, so that an executor is one of these */
@@ -13,76 +11,49 @@ struct axes_execution {
 
 /* ---- elements ---- */
 
-static bool bring_array(struct axes_execution *self)
+static bool bring_means(const struct executor *on)
 {
-    struct axes_schedule *schedule = self->schedule;
-    struct layout *reduced = &schedule->axes.reduced;
-    if (!executor_upload(&self->on, &schedule->array, PART_UPLOADED))
-        return false;
-    reduced->data = schedule->array.data;
-    reduced->swapped = false;
-    return true;
-}
-
-static bool bring_mask(struct axes_execution *self)
-{
-    struct axes_schedule *schedule = self->schedule;
-    if (!executor_upload(&self->on, &schedule->mask, PART_MASK))
-        return false;
-    schedule->axes.reduced.mask = schedule->mask.data;
-    return true;
-}
-
-static bool make_copy(struct axes_execution *self)
-{
-    struct axes_schedule *schedule = self->schedule;
-    if (!executor_convert(&self->on, &schedule->array, schedule->accumulator, PART_COPY))
-        return false;
-    schedule->axes.reduced.data = schedule->array.data;
-    return true;
-}
-
-static bool bring_means(struct axes_execution *self)
-{
-    struct machine *machine = self->on.machine;
-    const struct means *means = self->on.plan->means;
-    void *to = executor_part(&self->on, PART_MEANS);
+    const struct means *means = on->plan->means;
+    void *to = executor_part(on, PART_MEANS);
     if (!means)
         return true;
-    return means->here ? machine->memory->copy_in(machine, to, means->here,
-                                                  means->count * sizeof *means->here)
-                       : executor_gather(&self->on, &means->there, ELEMENT_COMPLEX128, to);
+    return means->here ? on->machine->memory->copy_in(on->machine, to, means->here,
+                                                      means->count * sizeof *means->here)
+                       : executor_gather(on, &means->there, ELEMENT_COMPLEX128, to);
 }
 
 static bool bring_elements(struct axes_execution *self)
 {
-    const struct axes_schedule *schedule = self->schedule;
-    return (!schedule->uploads || bring_array(self)) &&
-           (!schedule->uploads_mask || bring_mask(self)) &&
-           (!schedule->copy.kernel || make_copy(self)) && bring_means(self);
+    const struct executor *on = &self->on;
+    struct axes_schedule *schedule = self->schedule;
+    struct layout *array = &schedule->array, *mask = &schedule->mask,
+                  *reduced = &schedule->axes.reduced;
+    const bool copies = schedule->copy.kernel;
+    if ((schedule->uploads && !executor_upload(on, array, PART_UPLOADED)) ||
+        (schedule->uploads_mask && !executor_upload(on, mask, PART_MASK)) ||
+        (copies && !executor_convert(on, array, schedule->accumulator, PART_COPY)))
+        return false;
+    if (schedule->uploads || copies)
+        reduced->data = array->data;
+    if (schedule->uploads)
+        reduced->swapped = false;
+    if (schedule->uploads_mask)
+        reduced->mask = mask->data;
+    return bring_means(on);
 }
 
 /* ---- results ---- */
 
-/* Those of the arena have to be cleared. */
-static void *tickets_of(const struct axes_execution *self)
-{
-    const bool suffice = launch_tickets(&self->schedule->launch) <= TICKETS;
-    return suffice && self->on.machine->tickets ? self->on.machine->tickets
-                                                : executor_part(&self->on, PART_TICKETS);
-}
-
-static bool make_results(struct axes_execution *self)
+static bool make_results(struct axes_execution *self, void *tickets)
 {
     const struct executor *on = &self->on;
     struct kernel_axes_of_any axes;
-    void *partials = executor_part(on, PART_PARTIALS), *counts = executor_part(on, PART_COUNTED),
-         *tickets = tickets_of(self);
+    void *partials = executor_part(on, PART_PARTIALS), *counts = executor_part(on, PART_COUNTED);
     void *arguments[] = {&axes, &partials, &counts, &tickets};
     const struct step step = axes_schedule_step(self->schedule);
     axes_schedule_argument(self->schedule, &axes);
     axes.of_few.result = executor_results(on, self->schedule->accumulator, self->findings);
-    return executor_launch(on, &step, arguments);
+    return machine_launch_step(on->machine, &step, arguments);
 }
 
 static bool make_exact_results(struct axes_execution *self)
@@ -95,19 +66,22 @@ static bool make_exact_results(struct axes_execution *self)
     axes.tickets = executor_part(on, PART_TICKETS);
     axes.words = executor_part(on, PART_PARTIALS);
     return executor_clear(on, PART_TICKETS) && executor_clear(on, PART_PARTIALS) &&
-           executor_launch(on, &step, arguments);
+           machine_launch_step(on->machine, &step, arguments);
 }
 
+/* The machine's own tickets are 0, and those of the arena have to be cleared. */
 static bool make_axes(struct executor *on)
 {
     struct axes_execution *self = (struct axes_execution *)on;
+    void *const own = on->machine->tickets;
     if (on->plan->exact)
         return make_exact_results(self);
     if (!self->findings)
         self->findings = executor_part(on, PART_FINDINGS);
-    const bool fresh = tickets_of(self) != executor_part(on, PART_TICKETS);
-    return (fresh || executor_clear(on, PART_TICKETS)) && executor_clear(on, PART_FINDINGS) &&
-           bring_elements(self) && make_results(self) &&
+    const bool suffice = own && launch_tickets(&self->schedule->launch) <= TICKETS;
+    return (suffice || executor_clear(on, PART_TICKETS)) && executor_clear(on, PART_FINDINGS) &&
+           bring_elements(self) &&
+           make_results(self, suffice ? own : executor_part(on, PART_TICKETS)) &&
            (on->plan->results.on_device ||
             executor_fetch(on, executor_part(on, PART_OUT), self->findings));
 }

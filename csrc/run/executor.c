@@ -1,6 +1,4 @@
-#include "run/executor.h"
-
-#include "plan/axes.h"
+#include "run/execute.h"
 
 /* ---- memory ---- */
 
@@ -63,7 +61,7 @@ bool executor_gather(const struct executor *self, const struct layout *layout, e
 {
     const struct machine *machine = self->machine;
     const struct step step =
-        step_gather(machine->kernels, machine->multiprocessors, layout_length(layout));
+        step_gather(machine->kernels, machine->multiprocessors, PART_ARRAY, layout_length(layout));
     return executor_copy(self, &step,
                          (struct copying){.array = layout, .type = type, .target = target});
 }
@@ -74,11 +72,6 @@ bool executor_copy(const struct executor *self, const struct step *step, struct 
     void *arguments[] = {
         (void *)copying.array, &n, &copying.target, &copying.type, &copying.fill, &copying.valid,
         &copying.first};
-    return executor_launch(self, step, arguments);
-}
-
-bool executor_launch(const struct executor *self, const struct step *step, void **arguments)
-{
     return machine_launch_step(self->machine, step, arguments);
 }
 

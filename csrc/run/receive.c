@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 
-#include "run/receive.h"
+#include "run/execute.h"
 
 #include "common/process.h"
 #include "run/watch.h"

@@ -2,45 +2,23 @@
 #include "schedule/axes_schedule.h"
 
 #include "arrays/operands.h"
-#include "plan/widest.h"
-#include "schedule/launch_problem.h"
-#include "schedule/rows.h"
 
 #include <string.h>
 
 /* ---- what lies elsewhere, or is of another type ---- */
 
-/* One of all dimensions, outer or reduced. */
+/* One of all dimensions, outer or reduced, and where the axes have the stride that is asked for. */
 struct dimension {
-    uint64_t length;
-    int64_t stride, mask_stride;
-    int64_t *own, *masks; /* where the axes have these */
+    uint64_t length, distance;
+    int64_t *stride;
 };
 
-static unsigned list_dimensions(struct axes *axes, struct dimension *all)
-{
-    struct layout *reduced = &axes->reduced;
-    unsigned count = 0;
-    for (unsigned k = 0; k < axes->kept; k++)
-        all[count++] = (struct dimension){axes->shape[k], axes->strides[k], axes->mask_strides[k],
-                                          &axes->strides[k], &axes->mask_strides[k]};
-    for (unsigned k = 0; k < reduced->dimensions; k++)
-        all[count++] =
-            (struct dimension){reduced->shape[k], reduced->strides[k], reduced->mask_strides[k],
-                               &reduced->strides[k], &reduced->mask_strides[k]};
-    return count;
-}
-
 /* The widest distance first, so that memory is read in its own order. */
-static void sort_dimensions(struct dimension *all, unsigned count)
+static void insert(struct dimension *all, unsigned count, struct dimension added)
 {
-    for (unsigned next = 1; next < count; next++) {
-        const struct dimension moved = all[next];
-        unsigned k = next;
-        for (; k > 0 && layout_distance(all[k - 1].stride) < layout_distance(moved.stride); k--)
-            all[k] = all[k - 1];
-        all[k] = moved;
-    }
+    for (; count > 0 && all[count - 1].distance < added.distance; count--)
+        all[count] = all[count - 1];
+    all[count] = added;
 }
 
 /* Elements that differ, or the mask's bytes, as a layout of their own without a mask, whose type it
@@ -48,30 +26,34 @@ static void sort_dimensions(struct dimension *all, unsigned count)
 static void compact(struct axes *axes, bool of_mask, size_t size, struct layout *to)
 {
     struct dimension all[2 * DIMENSIONS_MAX];
-    const unsigned count = list_dimensions(axes, all);
-    int64_t stride = (int64_t)size;
-    sort_dimensions(all, count);
+    struct layout *reduced = &axes->reduced;
+    int64_t *outer = of_mask ? axes->mask_strides : axes->strides,
+            *inner = of_mask ? reduced->mask_strides : reduced->strides, stride = (int64_t)size;
+    unsigned count = 0;
+    for (unsigned k = 0; k < axes->kept; k++)
+        insert(all, count++,
+               (struct dimension){axes->shape[k], layout_distance(axes->strides[k]), &outer[k]});
+    for (unsigned k = 0; k < reduced->dimensions; k++)
+        insert(
+            all, count++,
+            (struct dimension){reduced->shape[k], layout_distance(reduced->strides[k]), &inner[k]});
     to->mask = NULL;
     to->dimensions = 0;
-    for (unsigned k = 0; k < count; k++) {
-        const int64_t apart = of_mask ? all[k].mask_stride : all[k].stride;
-        if (apart) {
+    for (unsigned k = 0; k < count; k++)
+        if (*all[k].stride) {
             to->shape[to->dimensions] = all[k].length;
             to->mask_strides[to->dimensions] = 0;
-            to->strides[to->dimensions++] = apart;
+            to->strides[to->dimensions++] = *all[k].stride;
         }
-    }
-    for (unsigned k = count; k-- > 0;) {
-        int64_t *own = of_mask ? all[k].masks : all[k].own;
-        if (*own) {
-            *own = stride;
+    for (unsigned k = count; k-- > 0;)
+        if (*all[k].stride) {
+            *all[k].stride = stride;
             stride *= (int64_t)all[k].length;
         }
-    }
     layout_normalise(to, true);
 }
 
-/* ---- the schedule ---- */
+/* ---- the kernel, and its launch ---- */
 
 static const void *kernel_for(const struct kernels *kernels, enum kernel_kind kind,
                               const struct axes_schedule *self, enum element input,
@@ -92,20 +74,20 @@ static bool choose_kernel(const struct kernels *kernels, struct axes_schedule *s
     self->kernel = choice_takes_rows(plan)
                        ? kernel_for(kernels, KERNEL_ALONG, self, plan->layout->input, 0)
                        : NULL;
-    if (self->kernel)
-        return true;
-    *converts = true;
-    self->accumulator = accumulator_widest(plan->accumulator);
-    self->kernel = kernel_for(kernels, KERNEL_ALONG, self, self->accumulator, 0);
+    *converts = !self->kernel;
+    if (*converts) {
+        self->accumulator = accumulator_widest(plan->accumulator);
+        self->kernel = kernel_for(kernels, KERNEL_ALONG, self, self->accumulator, 0);
+    }
     return self->kernel;
 }
 
 /* Whether kernels take several narrow elements to a word; see `packs` in kernels/load/strided.cuh.
  */
-static bool takes_words(enum fold fold, enum element accumulator)
+static bool takes_words(const struct axes_schedule *self)
 {
-    return !fold_is_indexed(fold) && state_bytes(fold, accumulator) <= sizeof(uint64_t) &&
-           element_size(accumulator) <= sizeof(uint64_t);
+    return !fold_is_indexed(self->plan->fold) && self->state_bytes <= sizeof(uint64_t) &&
+           element_size(self->accumulator) <= sizeof(uint64_t);
 }
 
 /* Whether results are what the kernels of short rows make: of NumPy's type, and of elements and
@@ -115,6 +97,7 @@ static bool makes_usual_results(const struct plan *plan, enum element input,
 {
     const struct finish *finish = &plan->finish;
     const enum element result = finish->result;
+    const bool integers = element_is_integer(input);
     if (plan->results.values != 1)
         return false;
     switch (plan->fold) {
@@ -125,18 +108,17 @@ static bool makes_usual_results(const struct plan *plan, enum element input,
         return input == ELEMENT_BOOL && result == ELEMENT_BOOL;
     case FOLD_variance:
         return !plan->means && (double)plan->n > finish->ddof &&
-               result == (element_is_integer(input) ? accumulator : input);
+               result == (integers ? accumulator : input);
     case FOLD_sum:
-        if (element_is_integer(input) && result != accumulator)
-            return false;
-        if (element_is_integer(accumulator) && reduction_row(plan->reduction)->counts)
+        if ((integers && result != accumulator) ||
+            (element_is_integer(accumulator) && reduction_row(plan->reduction)->counts))
             return false;
         break;
     default:
         break;
     }
     return reduction_is_stored(plan->reduction) && !finish->has_initial && finish->from_nothing &&
-           (result == input || (plan->fold == FOLD_sum && element_is_integer(input)));
+           (result == input || (plan->fold == FOLD_sum && integers));
 }
 
 /* The kinds of kernels that there are, and that can make these results: a bit each. */
@@ -145,9 +127,9 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
     const struct axes *axes = &self->axes;
     const enum element input = axes->reduced.input;
     const bool masked = axes->reduced.mask;
+    unsigned asked = 1u << KERNEL_FEW | 1u << KERNEL_COLUMNS | 1u << KERNEL_TYPED_ROWS, there = 0;
     if (axes->kept > DIMENSIONS_FEW || axes->reduced.dimensions > DIMENSIONS_FEW)
         return 0;
-    unsigned asked = 1u << KERNEL_FEW | 1u << KERNEL_COLUMNS | 1u << KERNEL_TYPED_ROWS, there = 0;
     if (!masked)
         asked |= 1u << KERNEL_TYPED_COLUMNS;
     if (makes_usual_results(self->plan, input, self->accumulator))
@@ -162,7 +144,6 @@ static void choose_launch(const struct kernels *kernels, unsigned multiprocessor
                           struct axes_schedule *self)
 {
     const struct axes *axes = &self->axes;
-    const enum fold fold = self->plan->fold;
     const bool brought = self->uploads || self->copy.kernel;
     const struct launch_problem problem = {
         .axes = axes,
@@ -170,8 +151,8 @@ static void choose_launch(const struct kernels *kernels, unsigned multiprocessor
         .multiprocessors = multiprocessors,
         .accumulator = self->accumulator,
         .state = self->state_bytes,
-        .indexed = fold_is_indexed(fold),
-        .packs = takes_words(fold, self->accumulator),
+        .indexed = fold_is_indexed(self->plan->fold),
+        .packs = takes_words(self),
         .kernels = kernels_there(kernels, self),
     };
     launch_config_choose(&problem, &self->launch);
@@ -179,6 +160,8 @@ static void choose_launch(const struct kernels *kernels, unsigned multiprocessor
         self->kernel = kernel_for(kernels, self->launch.kernel, self, axes->reduced.input,
                                   launch_access(&self->launch));
 }
+
+/* ---- the schedule ---- */
 
 /* Whether kernels count what a mask lets through. */
 static bool counts_mask(const struct axes_schedule *self)
@@ -191,16 +174,15 @@ static void reserve_memory(struct axes_schedule *self)
     const struct plan *plan = self->plan;
     const struct results *results = &plan->results;
     const struct launch_config *launch = &self->launch;
+    const uint64_t length = layout_length(&self->array);
     struct arena *arena = &self->arena;
     *arena = (struct arena){.total = 0};
     if (self->uploads)
-        arena_reserve(arena, PART_UPLOADED, layout_length(&self->array),
-                      element_size(self->array.input));
+        arena_reserve(arena, PART_UPLOADED, length, element_size(self->array.input));
     if (self->uploads_mask)
         arena_reserve(arena, PART_MASK, layout_length(&self->mask), 1);
     if (self->copy.kernel)
-        arena_reserve(arena, PART_COPY, layout_length(&self->array),
-                      element_size(self->accumulator));
+        arena_reserve(arena, PART_COPY, length, element_size(self->accumulator));
     if (launch->splits > 1) {
         const uint64_t count = launch->splits * self->axes.results;
         arena_reserve(arena, PART_PARTIALS, count, self->state_bytes);
@@ -220,8 +202,8 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
                         unsigned multiprocessors, struct axes_schedule *self,
                         struct failure *failure)
 {
-    const bool some = plan->n > 0, masked = some && plan->layout->mask;
-    bool converts = false;
+    const bool some = plan->n > 0;
+    bool converts;
     if (plan->exact)
         return exact_along_schedule(plan, kernels, multiprocessors, self);
     self->plan = plan;
@@ -235,7 +217,7 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
     }
     self->state_bytes = state_bytes(plan->fold, self->accumulator);
     self->uploads = some && !plan->on_device;
-    self->uploads_mask = masked && !plan->mask_on_device;
+    self->uploads_mask = some && plan->layout->mask && !plan->mask_on_device;
     if (self->uploads_mask) {
         self->mask = (struct layout){
             .data = self->axes.reduced.mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};
@@ -246,17 +228,18 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
         compact(&self->axes, false, element_size(converts ? self->accumulator : self->array.input),
                 &self->array);
     }
-    if (some && converts) {
-        self->copy = step_gather(kernels, multiprocessors, layout_length(&self->array));
-        self->copy.reads = self->uploads ? PART_UPLOADED : PART_ARRAY;
-        self->copy.writes = PART_COPY;
-    }
+    if (some && converts)
+        self->copy =
+            step_gather(kernels, multiprocessors, self->uploads ? PART_UPLOADED : PART_ARRAY,
+                        layout_length(&self->array));
     if (converts)
         self->axes.reduced.input = self->axes.reduced.type = self->accumulator;
     choose_launch(kernels, multiprocessors, self);
     reserve_memory(self);
     return true;
 }
+
+/* ---- what is launched ---- */
 
 static void list_outer(const struct axes *axes, uint64_t *shape, int64_t *strides,
                        int64_t *mask_strides, int64_t *output_strides)
@@ -267,41 +250,29 @@ static void list_outer(const struct axes *axes, uint64_t *shape, int64_t *stride
     memcpy(output_strides, axes->places, axes->kept * sizeof *output_strides);
 }
 
-/* The outer dimensions come after those that are reduced. */
-static void list_any(const struct axes *axes, const struct layout *reduced,
-                     struct kernel_axes_of_any *argument)
-{
-    struct layout *from = &argument->from;
-    const unsigned behind = reduced->dimensions;
-    layout_copy(reduced, from);
-    list_outer(axes, from->shape + behind, from->strides + behind, from->mask_strides + behind,
-               argument->output_strides);
-}
-
-static void list_few(const struct axes *axes, const struct layout *reduced,
-                     struct kernel_axes *argument)
-{
-    struct outer_dimensions *outer = &argument->outer;
-    layout_copy_few(reduced, &argument->from);
-    list_outer(axes, outer->shape, outer->strides, outer->mask_strides, outer->output_strides);
-}
-
 void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes_of_any *of_any)
 {
     const struct axes *axes = &self->axes;
     struct kernel_axes *argument = &of_any->of_few;
+    struct outer_dimensions *outer = &argument->outer;
     struct kernel_rows rows;
     launch_rows(&self->launch, axes, self->accumulator, &rows);
     argument->launch = self->launch;
     argument->rows = rows.how;
     argument->results = axes->results;
     argument->counts = counts_mask(self);
-    argument->outer.count = axes->kept;
-    argument->outer.first = axes->first;
-    if (self->launch.kernel == KERNEL_ALONG)
-        list_any(axes, &rows.from, of_any);
-    else
-        list_few(axes, &rows.from, argument);
+    outer->count = axes->kept;
+    outer->first = axes->first;
+    if (self->launch.kernel == KERNEL_ALONG) {
+        struct layout *from = &of_any->from;
+        const unsigned behind = rows.from.dimensions;
+        layout_copy(&rows.from, from);
+        list_outer(axes, from->shape + behind, from->strides + behind, from->mask_strides + behind,
+                   of_any->output_strides);
+    } else {
+        layout_copy_few(&rows.from, &argument->from);
+        list_outer(axes, outer->shape, outer->strides, outer->mask_strides, outer->output_strides);
+    }
 }
 
 struct step axes_schedule_step(const struct axes_schedule *self)

@@ -2,13 +2,8 @@
  * functions of the plan and the device's size. */
 #pragma once
 
-#include "common/failure.h"
-#include "common/kernels.h"
-#include "plan/axes.h"
-#include "plan/plan.h"
-#include "schedule/arena.h"
 #include "schedule/launch_config.h"
-#include "schedule/steps.h"
+#include "schedule/schedule.h"
 
 /* How the elements come to the kernel: as they lie, or one after the other in the order in which
  * they lie. */

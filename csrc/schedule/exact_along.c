@@ -1,18 +1,13 @@
 /* How exact sums along axes are shared among a device's threads: all of them in one launch. */
+#include "common/exact_words.h"
 #include "schedule/axes_schedule.h"
 
-#include "common/arithmetic.h"
-#include "common/exact_words.h"
-
 enum {
-    WARP = 5,
     SHORT = 128,           /* elements of a row that a thread takes by itself */
     A_THREAD = 64,         /* elements that it should have at least */
     BLOCKS = 8,            /* of a multiprocessor, in all */
     BLOCK_LEAST = 1 << 14, /* elements that it should have of a result that blocks share */
 };
-
-/* ---- what can be done so ---- */
 
 static bool is_simple(const struct plan *plan)
 {
@@ -26,12 +21,9 @@ static bool is_simple(const struct plan *plan)
 static bool takes_rows(const struct plan *plan)
 {
     const struct layout *reduced = &plan->axes->reduced;
-    const bool watches = exact_asks_for_signs(&plan->finish);
-    return reduced->dimensions == 1 && (watches || plan->n > SHORT) &&
+    return reduced->dimensions == 1 && (exact_asks_for_signs(&plan->finish) || plan->n > SHORT) &&
            reduced->strides[0] == (int64_t)element_size(reduced->input);
 }
-
-/* ---- how ---- */
 
 /* Blocks that share a result or neighbours: as many as keep the device busy, but each with enough
  * to do, and none with more than its words can take. */
@@ -51,37 +43,28 @@ static unsigned block_for(uint64_t threads)
     return exponent < WARP ? WARP : exponent;
 }
 
-static void share_rows(const struct plan *plan, unsigned multiprocessors,
-                       struct launch_config *launch)
-{
-    launch->groups = plan->axes->results;
-    launch->block = block_for(plan->n / A_THREAD);
-    launch->splits = splits_for(launch->groups, plan->n, BLOCK_LEAST, multiprocessors);
-}
-
-static void share_columns(const struct plan *plan, unsigned multiprocessors,
-                          struct launch_config *launch)
-{
-    const unsigned lanes = exponent_up(least(plan->axes->results, 1 << WARP));
-    launch->groups = divide_up(plan->axes->results, (uint64_t)1 << lanes);
-    launch->lanes = lanes;
-    launch->block = block_for(plan->n <= SHORT ? 1 : divide_up(plan->n, A_THREAD) << lanes);
-    launch->splits = splits_for(launch->groups, plan->n,
-                                (uint64_t)A_THREAD << launch->block >> lanes, multiprocessors);
-}
-
+/* Rows are blocks', and columns threads'. */
 static bool choose_launch(const struct plan *plan, const struct kernels *kernels,
                           unsigned multiprocessors, struct axes_schedule *self)
 {
     const bool rows = takes_rows(plan);
+    const uint64_t n = plan->n, results = plan->axes->results;
+    const unsigned lanes = rows ? 0 : exponent_up(least(results, 1 << WARP)),
+                   block = block_for(rows         ? n / A_THREAD
+                                     : n <= SHORT ? 1
+                                                  : divide_up(n, A_THREAD) << lanes);
+    const uint64_t groups = divide_up(results, (uint64_t)1 << lanes),
+                   block_least = rows ? BLOCK_LEAST : (uint64_t)A_THREAD << block >> lanes;
     struct launch_config *launch = &self->launch;
-    *launch = (struct launch_config){.kernel = rows ? KERNEL_EXACT_ROWS : KERNEL_EXACT_COLUMNS};
+    *launch = (struct launch_config){.kernel = rows ? KERNEL_EXACT_ROWS : KERNEL_EXACT_COLUMNS,
+                                     .block = block,
+                                     .groups = groups,
+                                     .lanes = lanes,
+                                     .splits = splits_for(groups, n, block_least, multiprocessors)};
     self->kernel = kernel_find(
         kernels, (struct kernel_key){.kind = launch->kernel, .input = plan->layout->input});
-    if (!self->kernel || (!rows && exact_asks_for_signs(&plan->finish)))
-        return false;
-    (rows ? share_rows : share_columns)(plan, multiprocessors, launch);
-    return launch->groups <= INT32_MAX / launch->splits; /* blocks that a grid can have */
+    return self->kernel && (rows || !exact_asks_for_signs(&plan->finish)) &&
+           groups <= INT32_MAX / launch->splits; /* blocks that a grid can have */
 }
 
 bool exact_along_schedule(const struct plan *plan, const struct kernels *kernels,

@@ -1,53 +1,105 @@
+/* Memory and pieces: how a plan for a whole array is carried out in the workspace that there is. */
 #include "schedule/schedule.h"
 
 #include "common/arithmetic.h"
 #include "common/exact_words.h"
 
+/* ---- the arena ---- */
+
+const char *part_name(enum part part)
+{
+    static const char *const names[PARTS] = {
+        [PART_ARRAY] = "array",
+        [PART_UPLOADED] = "uploaded piece",
+        [PART_MASK_BITS] = "mask's bits",
+        [PART_MASK] = "mask",
+        [PART_COPY] = "working copy",
+        [PART_COPIED_MASK] = "working copy's mask",
+        [PART_UPLOADED_FACTORS] = "factors' uploaded piece",
+        [PART_COPIED_FACTORS] = "factors' working copy",
+        [PART_PARTIALS] = "partials",
+        [PART_OTHER_PARTIALS] = "other partials",
+        [PART_TICKETS] = "tickets",
+        [PART_RESULTS] = "results of pieces",
+        [PART_COUNTED] = "count",
+        [PART_MEANS] = "means",
+        [PART_FINDINGS] = "findings",
+        [PART_OFFSETS] = "offsets",
+        [PART_SPLITS] = "splits",
+        [PART_OUT] = "out",
+    };
+    return names[part];
+}
+
+/* Sizes that no memory holds stay at SIZE_MAX. */
+void arena_reserve(struct arena *self, enum part part, uint64_t count, size_t size)
+{
+    const size_t up = ARENA_ALIGNMENT - 1,
+                 at = self->total > SIZE_MAX - up ? SIZE_MAX : (self->total + up) & ~up;
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        bytes = SIZE_MAX;
+    self->at[part] = at;
+    self->bytes[part] = bytes;
+    if (__builtin_add_overflow(at, bytes, &self->total))
+        self->total = SIZE_MAX;
+}
+
 /* ---- grids ---- */
 
 /* How many blocks a kernel's grid may have. */
-static bool bound_grid(const struct course *course, const struct facts *facts, const void *kernel,
+static bool bound_grid(const struct schedule *self, const struct facts *facts, const void *kernel,
                        uint64_t *most)
 {
-    const struct plan *plan = course->plan;
-    unsigned a_multiprocessor = 0;
+    const struct plan *plan = self->plan;
+    unsigned a_multiprocessor = plan->block ? plan->method->threads / plan->block : 0;
     *most = UINT64_MAX;
     if (plan_grid_grows(plan) || plan->method->style == STYLE_library)
         return true;
-    if (plan->method->style == STYLE_cooperative) {
-        if (!facts->resident(facts->device, kernel, plan->block, course->shared_bytes,
-                             &a_multiprocessor))
-            return false;
-    } else {
-        a_multiprocessor = plan->method->threads / plan->block;
-    }
-    *most = (uint64_t)facts->multiprocessors * (a_multiprocessor ? a_multiprocessor : 1);
+    if (plan->method->style == STYLE_cooperative &&
+        !facts->resident(facts->device, kernel, plan->block, self->shared_bytes, &a_multiprocessor))
+        return false;
+    *most = self->multiprocessors * (a_multiprocessor ? a_multiprocessor : 1);
     return true;
 }
 
 /* States that are no single values are merged by one block. */
-static bool bound_again(struct course *course, const struct facts *facts)
+static bool bound_grids(struct schedule *self, const struct facts *facts)
 {
-    course->again_most = 1;
-    return course->plan->exact || !fold_is_on_ladder(course->plan->fold) ||
-           bound_grid(course, facts, course->choice.again, &course->again_most);
+    const bool one_block = self->plan->exact || !fold_is_on_ladder(self->plan->fold);
+    self->again_most = 1;
+    return bound_grid(self, facts, self->choice.first, &self->first_most) &&
+           (one_block || bound_grid(self, facts, self->choice.again, &self->again_most));
 }
 
 /* Trees take a value a thread; warps that shuffle leave a state each, of at most 32 warps, where a
  * ring was before. */
-static size_t shared_bytes(const struct course *course)
+static size_t shared_bytes(const struct schedule *self)
 {
     enum { WARPS_MAX = 32, RING_BYTES = RING_STAGES * (RING_STAGE_BYTES + RING_BARRIER_BYTES) };
-    const size_t values = course->plan->block * element_size(course->choice.accumulator);
-    const size_t states = WARPS_MAX * course->state_bytes;
-    if (course->plan->exact)
-        return course->state_bytes;
-    if (method_works_in_place(course->plan->method))
+    const struct plan *plan = self->plan;
+    const size_t values = plan->block * element_size(self->choice.accumulator),
+                 states = WARPS_MAX * self->state_bytes;
+    if (plan->exact)
+        return self->state_bytes;
+    if (method_works_in_place(plan->method))
         return 0;
-    if (course->plan->method->style == STYLE_bulk)
+    if (plan->method->style == STYLE_bulk)
         return RING_BYTES;
     return values > states ? values : states;
 }
+
+static size_t bytes_of_states(const struct plan *plan, enum element accumulator)
+{
+    if (!plan->exact)
+        return state_bytes(plan->fold, accumulator);
+    const struct exact_span span = plan_adds_products(plan)
+                                       ? exact_span_of_products(plan->fold, accumulator)
+                                       : exact_span_of(accumulator);
+    return (size_t)exact_words_of(span) * sizeof(int64_t);
+}
+
+/* ---- kernels ---- */
 
 /* Whether the device can run the method. */
 static bool check_capability(const struct plan *plan, const struct facts *facts,
@@ -77,29 +129,16 @@ static void note_missing_kernel(const struct plan *plan, enum element accumulato
                      element_name(plan->layout->input), element_name(accumulator));
 }
 
-static size_t bytes_of_states(const struct plan *plan, enum element accumulator)
+static bool choose_launches(struct schedule *self, const struct facts *facts,
+                            struct failure *failure)
 {
-    if (!plan->exact)
-        return state_bytes(plan->fold, accumulator);
-    const struct exact_span span = plan_adds_products(plan)
-                                       ? exact_span_of_products(plan->fold, accumulator)
-                                       : exact_span_of(accumulator);
-    return (size_t)exact_words_of(span) * sizeof(int64_t);
-}
-
-static bool set_course(const struct plan *plan, const struct facts *facts, struct course *course,
-                       struct failure *failure)
-{
-    *course = (struct course){
-        .plan = plan, .kernels = facts->kernels, .multiprocessors = facts->multiprocessors};
-    if (!choice_make(plan, facts->kernels, &course->choice)) {
-        note_missing_kernel(plan, course->choice.accumulator, failure);
+    if (!schedule_choose_kernels(self)) {
+        note_missing_kernel(self->plan, self->choice.accumulator, failure);
         return false;
     }
-    course->state_bytes = bytes_of_states(plan, course->choice.accumulator);
-    course->shared_bytes = shared_bytes(course);
-    if (bound_grid(course, facts, course->choice.first, &course->first_most) &&
-        bound_again(course, facts))
+    self->state_bytes = bytes_of_states(self->plan, self->choice.accumulator);
+    self->shared_bytes = shared_bytes(self);
+    if (bound_grids(self, facts))
         return true;
     failure_note(failure, FAILURE_RUNTIME, "the device does not say how many blocks it holds");
     return false;
@@ -107,60 +146,45 @@ static bool set_course(const struct plan *plan, const struct facts *facts, struc
 
 /* ---- memory ---- */
 
-/* How many states the passes leave in a part. */
-static uint64_t states_in(const struct passes *passes, enum part part)
-{
-    uint64_t most = 0;
-    for (unsigned k = 0; k < passes->count; k++)
-        if (passes->at[k].writes == part && passes->at[k].grid > most)
-            most = passes->at[k].grid;
-    return most;
-}
-
 /* Buffers that suffice for the passes over any piece and over what the pieces leave. One state
- * there must be, for a piece of which no element takes part. */
-static void reserve_partials(const struct schedule *self, struct arena *arena)
+ * there must be, for a piece of which no element takes part; blocks of exact sums add theirs
+ * together elsewhere. */
+static void reserve_partials(struct schedule *self)
 {
-    const struct course *course = &self->course;
-    const size_t size = course->state_bytes;
+    uint64_t states[] = {1, 0};
     struct passes passes;
-    if (course->plan->exact) {
-        arena_reserve(arena, PART_PARTIALS, 1, size); /* blocks add theirs together elsewhere */
-        return;
+    for (int results = 0; !self->plan->exact && results <= (self->pieces > 1); results++) {
+        schedule_passes(self, results, results ? self->pieces : self->piece, &passes);
+        for (unsigned k = 0; k < passes.count; k++) {
+            const struct step *step = &passes.at[k];
+            const bool other = step->writes == PART_OTHER_PARTIALS;
+            if ((other || step->writes == PART_PARTIALS) && step->grid > states[other])
+                states[other] = step->grid;
+        }
     }
-    course_over_piece(course, self->piece, &passes);
-    uint64_t first = states_in(&passes, PART_PARTIALS);
-    uint64_t other = states_in(&passes, PART_OTHER_PARTIALS);
-    if (self->pieces > 1) {
-        course_over_results(course, self->pieces, &passes);
-        const uint64_t more = states_in(&passes, PART_PARTIALS);
-        const uint64_t other_more = states_in(&passes, PART_OTHER_PARTIALS);
-        first = first > more ? first : more;
-        other = other > other_more ? other : other_more;
-    }
-    arena_reserve(arena, PART_PARTIALS, first ? first : 1, size);
-    if (other)
-        arena_reserve(arena, PART_OTHER_PARTIALS, other, size);
+    arena_reserve(&self->arena, PART_PARTIALS, states[0], self->state_bytes);
+    if (states[1])
+        arena_reserve(&self->arena, PART_OTHER_PARTIALS, states[1], self->state_bytes);
 }
 
 uint64_t schedule_mask_length(const struct schedule *self, uint64_t piece)
 {
-    const struct layout *layout = self->course.plan->layout;
-    if (self->course.choice.uploads)
-        return piece;
+    const struct layout *layout = self->plan->layout;
     uint64_t length = 1;
     for (unsigned k = 0; k < layout->dimensions; k++)
         length *= layout->mask_strides[k] ? layout->shape[k] : 1;
-    return length;
+    return self->choice.uploads ? piece : length;
 }
 
-static void reserve_input(const struct schedule *self, struct arena *arena)
+/* Buffers for what is brought, and working copies, of the array, its mask and its factors. */
+static void reserve_input(struct schedule *self)
 {
-    const struct choice *choice = &self->course.choice;
-    const struct layout *layout = self->course.plan->layout;
+    const struct choice *choice = &self->choice;
+    const struct layout *layout = self->plan->layout, *factors = self->plan->factors;
+    struct arena *arena = &self->arena;
+    const uint64_t brought = self->buffers * self->piece;
     if (choice->uploads)
-        arena_reserve(arena, PART_UPLOADED, self->buffers * self->piece,
-                      element_size(layout->input));
+        arena_reserve(arena, PART_UPLOADED, brought, element_size(layout->input));
     if (choice->uploads_mask) {
         const uint64_t bytes = divide_up(schedule_mask_length(self, self->piece), MASK_BITS);
         arena_reserve(arena, PART_MASK_BITS, self->buffers * bytes, 1);
@@ -170,97 +194,82 @@ static void reserve_input(const struct schedule *self, struct arena *arena)
         arena_reserve(arena, PART_COPY, self->piece, element_size(choice->accumulator));
     if (choice->copies_mask)
         arena_reserve(arena, PART_COPIED_MASK, self->piece, 1);
-}
-
-static void reserve_factors(const struct schedule *self, struct arena *arena)
-{
-    const struct choice *choice = &self->course.choice;
-    const struct layout *factors = self->course.plan->factors;
-    if (choice->uploads)
-        arena_reserve(arena, PART_UPLOADED_FACTORS, self->buffers * self->piece,
-                      element_size(factors->input));
-    if (choice->copy)
+    if (factors && choice->uploads)
+        arena_reserve(arena, PART_UPLOADED_FACTORS, brought, element_size(factors->input));
+    if (factors && choice->copy)
         arena_reserve(arena, PART_COPIED_FACTORS, self->piece, element_size(choice->factor));
-}
-
-static size_t tickets_bytes(const struct plan *plan)
-{
-    return plan->exact ? sizeof(struct exact_together) : sizeof(unsigned);
 }
 
 static void reserve_memory(struct schedule *self)
 {
+    const struct method *method = self->plan->method;
     struct arena *arena = &self->arena;
     *arena = (struct arena){.total = 0};
-    reserve_input(self, arena);
-    if (self->course.plan->factors)
-        reserve_factors(self, arena);
-    reserve_partials(self, arena);
-    if (course_needs_tickets(&self->course))
-        arena_reserve(arena, PART_TICKETS, 1, tickets_bytes(self->course.plan));
+    reserve_input(self);
+    reserve_partials(self);
+    if (method_has_last_block(method) || method->style == STYLE_cooperative)
+        arena_reserve(arena, PART_TICKETS, 1,
+                      self->plan->exact ? sizeof(struct exact_together) : sizeof(unsigned));
     if (self->pieces > 1)
-        arena_reserve(arena, PART_RESULTS, self->pieces, self->course.state_bytes);
+        arena_reserve(arena, PART_RESULTS, self->pieces, self->state_bytes);
     if (self->counts)
         arena_reserve(arena, PART_COUNTED, 1, sizeof(uint64_t));
 }
 
 /* ---- pieces ---- */
 
+/* However low the limit, a piece has so many elements, if the array does; and however much memory
+ * there is, a host's array is brought in pieces of so many bytes: one is on its way while the one
+ * before is reduced. */
+enum { LEAST_PIECE = 1 << 12, UPLOADED_BYTES = 16 << 20 };
+
 static void cut(struct schedule *self, uint64_t piece)
 {
-    const uint64_t n = self->course.plan->n;
-    self->piece = piece < n ? piece : n;
-    self->pieces = divide_up(n, self->piece);
-    self->buffers = self->course.choice.uploads && self->pieces > 1 ? 2 : 1;
+    self->piece = least(piece, self->plan->n);
+    self->pieces = divide_up(self->plan->n, self->piece);
+    self->buffers = self->choice.uploads && self->pieces > 1 ? 2 : 1;
     reserve_memory(self);
-}
-
-/* Whether smaller pieces need less memory. */
-static bool grows(const struct course *course)
-{
-    return course->choice.uploads || course->choice.copy || course_repeats(course);
 }
 
 /* The largest pieces that the limit lets there be, or the smallest. */
 static void cut_to_limit(struct schedule *self, uint64_t limit)
 {
-    uint64_t fits = 1, too_many = divide_up(self->course.plan->n, LEAST_PIECE);
+    uint64_t fits = 1, too_many = divide_up(self->plan->n, LEAST_PIECE);
     while (fits + 1 < too_many) {
         const uint64_t middle = fits + (too_many - fits) / 2;
         cut(self, middle * LEAST_PIECE);
-        if (self->arena.total <= limit)
-            fits = middle;
-        else
-            too_many = middle;
+        *(self->arena.total <= limit ? &fits : &too_many) = middle;
     }
     cut(self, fits * LEAST_PIECE);
 }
 
 /* How many elements a piece may have at all. */
-static uint64_t most_at_once(const struct course *course)
+static uint64_t most_at_once(const struct schedule *self)
 {
+    const struct plan *plan = self->plan;
     const uint64_t of_block =
-        plan_adds_products(course->plan) ? EXACT_PRODUCTS_BLOCK_MOST : EXACT_BLOCK_MOST;
+        plan_adds_products(plan) ? EXACT_PRODUCTS_BLOCK_MOST : EXACT_BLOCK_MOST;
     uint64_t most;
-    const bool bounded =
-        course->plan->exact && !__builtin_mul_overflow(course->first_most, of_block, &most);
-    return bounded ? least(course->plan->n, most) : course->plan->n;
+    const bool bounded = plan->exact && !__builtin_mul_overflow(self->first_most, of_block, &most);
+    return bounded ? least(plan->n, most) : plan->n;
 }
 
+/* Smaller pieces need less memory where the array is brought or copied, or passes repeat. */
 static void cut_at_all(struct schedule *self, const struct facts *facts)
 {
-    const struct plan *plan = self->course.plan;
-    const bool brought = self->course.choice.uploads && !facts->whole;
-    const uint64_t most = most_at_once(&self->course);
-    cut(self, brought ? UPLOADED_BYTES / element_size(plan->layout->input) : most);
-    if (self->arena.total > facts->limit && !facts->whole && grows(&self->course))
+    const struct choice *choice = &self->choice;
+    const bool whole = facts->whole,
+               shrinks = choice->uploads || choice->copy || schedule_repeats(self);
+    cut(self, choice->uploads && !whole ? UPLOADED_BYTES / element_size(self->plan->layout->input)
+                                        : most_at_once(self));
+    if (self->arena.total > facts->limit && !whole && shrinks)
         cut_to_limit(self, facts->limit);
 }
 
 /* A kernel that folds all in one launch knows which state is the last. Nor does it know a count. */
 static bool knows_the_end(const struct schedule *self)
 {
-    const struct plan *plan = self->course.plan;
+    const struct plan *plan = self->plan;
     return method_has_last_block(plan->method) && !self->counts &&
            (self->pieces == 1 || plan->exact || fold_is_on_ladder(plan->fold));
 }
@@ -269,9 +278,9 @@ static bool knows_the_end(const struct schedule *self)
  * by whoever leaves them, unless more digits than they have are needed. */
 static bool is_as_out(const struct schedule *self)
 {
-    const struct plan *plan = self->course.plan;
+    const struct plan *plan = self->plan;
     const struct finish *finish = &plan->finish;
-    const enum element type = self->course.choice.accumulator;
+    const enum element type = self->choice.accumulator;
     if (plan->exact)
         return !finish->has_initial && !plan_adds_products(plan);
     return reduction_is_stored(plan->reduction) && !finish->has_initial && finish->from_nothing &&
@@ -282,32 +291,28 @@ static bool is_as_out(const struct schedule *self)
 /* Whether the pass that sees the mask counts what it shows. */
 static bool counts_on_the_way(const struct schedule *self)
 {
-    const struct choice *choice = &self->course.choice;
-    return !self->course.plan->exact &&
-           fold_makes_means(self->course.plan->fold, choice->accumulator) &&
-           choice_reads_rows(choice);
+    return !self->plan->exact && fold_makes_means(self->plan->fold, self->choice.accumulator) &&
+           choice_reads_rows(&self->choice);
 }
 
 bool schedule_make(const struct plan *plan, const struct facts *facts, struct schedule *self,
                    struct failure *failure)
 {
+    *self = (struct schedule){
+        .plan = plan, .kernels = facts->kernels, .multiprocessors = facts->multiprocessors};
     if (!plan_fits(plan, failure) || !check_capability(plan, facts, failure) ||
-        !set_course(plan, facts, &self->course, failure))
+        !choose_launches(self, facts, failure))
         return false;
-    self->finishes_on_device = plan->out != NULL;
     self->counts = plan->on_device && plan->layout->mask && plan->n && plan->counts;
     self->counts_apart = self->counts && !counts_on_the_way(self);
     if (plan->n == 0) {
-        self->pieces = self->piece = self->buffers = 0;
-        self->posts = self->stores = false;
-        self->arena = (struct arena){.total = 0};
-        arena_reserve(&self->arena, PART_PARTIALS, 1, self->course.state_bytes);
-        return true;
+        arena_reserve(&self->arena, PART_PARTIALS, 1, self->state_bytes);
+    } else {
+        cut_at_all(self, facts);
+        const bool ends = knows_the_end(self);
+        self->posts = ends && !plan->out;
+        self->stores = ends && plan->out && is_as_out(self);
     }
-    cut_at_all(self, facts);
-    const bool ends = knows_the_end(self);
-    self->posts = ends && !plan->out;
-    self->stores = ends && plan->out && is_as_out(self);
     self->finishes_on_device = plan->out && !self->stores;
     return true;
 }

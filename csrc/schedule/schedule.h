@@ -1,10 +1,118 @@
-/* The schedule: all that a plan's run on a device will do, as data. It is made by a pure function
- * of the plan and of facts about the device, so that it can be tested and shown without one;
- * backends only carry it out. */
+/* The schedule: all that a plan's run on a device will do, as data. Pure functions of the plan and
+ * of facts about the device make it, so that it can be tested and shown without one; backends only
+ * carry it out. */
 #pragma once
 
 #include "common/failure.h"
-#include "schedule/steps.h"
+#include "common/kernels.h"
+#include "plan/plan.h"
+
+/* ---- memory ---- */
+
+/* What steps read and write. */
+enum part {
+    PART_ARRAY,            /* the caller's own, and so never a part of the arena */
+    PART_UPLOADED,         /* a piece of a host array */
+    PART_MASK_BITS,        /* a host's mask, eight elements a byte */
+    PART_MASK,             /* the same, a byte an element */
+    PART_COPY,             /* the working copy, in the accumulator's type */
+    PART_COPIED_MASK,      /* a byte for each of its values */
+    PART_UPLOADED_FACTORS, /* the same of what elements are multiplied with */
+    PART_COPIED_FACTORS,
+    PART_PARTIALS,       /* states, one a block; passes alternate between two buffers */
+    PART_OTHER_PARTIALS, /* the second of them */
+    PART_TICKETS,        /* a counter of blocks, 0 before and after a launch */
+    PART_RESULTS,        /* states, one a piece */
+    PART_COUNTED,        /* how many elements a mask lets through */
+    PART_MEANS,          /* what results along axes are about, where that is given */
+    PART_FINDINGS,       /* what is to be said of results along axes */
+    PART_OFFSETS,        /* where segments begin, if they were elsewhere or of another type */
+    PART_SPLITS,         /* of segments: where tiles begin, and last whether offsets rise */
+    PART_OUT,            /* where the result is to stay: the caller's; or results along axes */
+    PARTS
+};
+
+const char *part_name(enum part);
+
+enum { ARENA_ALIGNMENT = 256 };
+
+/* The one piece of device memory that a run works in: its parts, one after the other, each where
+ * the hardware likes memory to begin. Offsets only; nothing here allocates. */
+struct arena {
+    size_t at[PARTS], bytes[PARTS]; /* 0 bytes: there is no such part */
+    size_t total;                   /* SIZE_MAX: more than any memory holds */
+};
+
+/* Gives a part `count` times `size` bytes, after all that have some. */
+void arena_reserve(struct arena *, enum part, uint64_t count, size_t size);
+
+/* ---- which kernels ---- */
+
+/* How an array comes to the first kernel. */
+enum form {
+    FORM_FLAT,     /* its elements, one after the other */
+    FORM_STRIDED,  /* rows of elements that a kernel reads as they lie */
+    FORM_GATHERED, /* a layout of elements of any type, copied one by one */
+};
+
+struct choice {
+    enum form form;
+    enum element accumulator; /* the plan's, or one that holds more, where elements are gathered */
+    bool uploads;        /* the array lies on the host, and has to be brought, piece by piece */
+    bool uploads_mask;   /* a host's mask is brought, too, rather than applied on the way */
+    const void *copy;    /* makes the working copy; NULL: there is none */
+    enum element factor; /* what it has of the plan's factors, where there are some */
+    bool copies_mask;    /* a mask goes with it; else what is hidden is the fold's identity there */
+    const void *first;   /* reads the array, or the working copy if there is one */
+    const void *again;   /* reads states that lie one after the other */
+    library_reduce *reducer, *reducer_again; /* the same, where a library's function does it */
+};
+
+/* Whether kernels that read rows may take the elements as they lie: in a wider accumulator than the
+ * plan's only what that one holds, too. */
+bool choice_takes_rows(const struct plan *);
+
+/* Whether elements stay real, or complex, numbers. */
+bool choice_keeps_parts(const struct plan *);
+
+/* Whether the first kernel takes rows: what is not flat, or has a mask. */
+bool choice_reads_rows(const struct choice *);
+
+/* ---- steps ---- */
+
+enum step_kind {
+    STEP_PASS,    /* elements or states to fewer states */
+    STEP_LIBRARY, /* the same, by a library's function */
+    STEP_UNPACK,  /* makes bytes of a mask's bits */
+    STEP_COPY,    /* makes the working copy */
+    STEP_COUNT,   /* counts what a mask lets through */
+    STEP_FINISH,  /* makes the result of a state, on the device */
+};
+
+struct step {
+    enum step_kind kind;
+    enum part reads, writes;
+    const void *kernel;
+    library_reduce *reducer; /* of STEP_LIBRARY, which has no kernel */
+    uint64_t n;              /* what it reads: elements, or states */
+    uint64_t grid;
+    unsigned block;
+    size_t shared_bytes;
+    unsigned cluster; /* blocks a cluster */
+    bool cooperative;
+};
+
+/* Copies n elements, converted, to one after the other; and stores n results where they are to be.
+ */
+struct step step_gather(const struct kernels *, uint64_t multiprocessors, enum part reads,
+                        uint64_t n);
+struct step step_store(const void *kernel, uint64_t n);
+
+/* What an exact kernel makes of the words of so many elements. */
+struct exact_result step_exact_result(const struct plan *, void *out, enum element type,
+                                      uint64_t count);
+
+/* ---- the schedule ---- */
 
 /* What a schedule depends on, besides the plan. */
 struct facts {
@@ -21,15 +129,13 @@ struct facts {
     void *device;
 };
 
-/* However low the limit, a piece has so many elements, if the array does. */
-enum { LEAST_PIECE = 1 << 12 };
-
-/* However much memory there is, a host's array is brought in pieces of so many bytes: one is on its
- * way while the one before is reduced. */
-enum { UPLOADED_BYTES = 16 << 20 };
-
 struct schedule {
-    struct course course;
+    const struct plan *plan; /* has to outlast it, and so have the kernels */
+    const struct kernels *kernels;
+    uint64_t multiprocessors;
+    struct choice choice;
+    uint64_t first_most, again_most; /* blocks of a grid; UINT64_MAX: it grows with the array */
+    size_t state_bytes, shared_bytes;
     uint64_t pieces, piece; /* how many, and of how many elements; the last may have fewer */
     unsigned buffers;       /* for pieces that are brought: the next has to be another's */
     struct arena arena;
@@ -40,12 +146,44 @@ struct schedule {
     bool posts;              /* the last pass posts its state to the host, which is waiting */
 };
 
-/* False with the reason noted. The schedule points to the plan, which has to outlast it. */
+/* Chooses the kernels of a schedule that has a plan. False where none was compiled for this. */
+bool schedule_choose_kernels(struct schedule *);
+
+/* False with the reason noted. */
 bool schedule_make(const struct plan *, const struct facts *, struct schedule *, struct failure *);
 
 /* How many elements a mask has that is brought for a piece of the array: one of the device's own
  * arrays' is brought as a whole, without the dimensions that it is broadcast along. */
 uint64_t schedule_mask_length(const struct schedule *, uint64_t piece);
+
+/* Each pass divides what is left by 32 or more; only those of rung 0 halve it. */
+enum { PASSES_MAX = 64 };
+
+struct passes {
+    struct step at[PASSES_MAX];
+    unsigned count;
+    enum part leaves; /* which begins with the one state that is left */
+};
+
+/* Over n >= 1 elements of a piece, or over n >= 1 states that pieces have left. */
+void schedule_passes(const struct schedule *, bool of_results, uint64_t n, struct passes *);
+
+/* Whether a pass leaves states that take another one. */
+bool schedule_repeats(const struct schedule *);
+
+/* Whether all blocks combine into one state, which holds the identity beforehand. */
+bool schedule_begins_with_identity(const struct schedule *);
+
+/* What is done before the passes over n elements, where a mask of so many is brought, and where
+ * there is a working copy; and after all of them. */
+struct step schedule_unpack(const struct schedule *, uint64_t n);
+struct step schedule_copy(const struct schedule *, uint64_t n);
+struct step schedule_count(const struct schedule *);
+struct step schedule_finish(const struct schedule *, enum part state);
+
+/* What the working copy has where a mask hides an element, which kernels then need not see: it
+ * changes no result. */
+union scalar schedule_masked_fill(const struct schedule *);
 
 /* ---- the fastest method ---- */
 

@@ -3,8 +3,6 @@
 #include "schedule/segments_schedule.h"
 
 #include "common/arithmetic.h"
-#include "plan/widest.h"
-#include "schedule/choice.h"
 #include "schedule/tuning.h"
 
 enum {
@@ -12,32 +10,6 @@ enum {
     AT_ONCE = 4,  /* elements that a thread takes */
     ALONE_FOR = 2 /* times longer than in a tile is a segment for a block, which waits for it */
 };
-
-/* ---- threads ---- */
-
-/* As many as a segment of mean length has work for. */
-static unsigned team_for(uint64_t segments, uint64_t elements, unsigned share)
-{
-    const uint64_t mean = segments ? elements / segments : 0;
-    unsigned team = 0;
-    while (team < WARP && mean >> (team + 1 + share))
-        team++;
-    return team;
-}
-
-/* What warps of a block leave each other, and a bit for each team. */
-static size_t one_by_one_bytes(size_t state, unsigned block)
-{
-    const size_t of_warp = state > sizeof(uint64_t) ? state : sizeof(uint64_t);
-    return (of_warp + sizeof(uint32_t)) << block >> WARP;
-}
-
-/* Whether tiles have values as they lie: a state can be left in an element's place, and a thread's
- * own are few enough to be marked in a word. Else they have states of one element each. */
-static bool are_as_they_lie(size_t size, size_t state, bool own)
-{
-    return own && state <= size && size >= sizeof(uint32_t) && size <= sizeof(uint64_t);
-}
 
 /* Elements that threads scan are of so many bytes, and so many more are brought of each that they
  * are made of. Threads have room for them, wherever in a pack the tile begins; ends are of 2 bytes.
@@ -56,27 +28,34 @@ static void shape_tiles(uint64_t all, size_t scanned, size_t brought,
                                (size_t)BOUNDARIES * PACK;
 }
 
+/* A team is of as many threads as a segment of mean length has work for. Warps of a block leave
+ * each other a state, and there is a bit for each team. Tiles have values as they lie where a state
+ * can be left in an element's place, and a thread's own are few enough to be marked in a word; else
+ * they have states of one element each. */
 void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state, bool own,
                          unsigned multiprocessors, struct segments_shape *shape)
 {
     const struct segments_tuning *tuning = segments_tuning();
-    const unsigned team = team_for(segments, elements, tuning->share);
-    const uint64_t most = (uint64_t)multiprocessors * tuning->blocks;
+    const uint64_t mean = segments ? elements / segments : 0, all = segments + elements;
+    const size_t of_warp = (state > sizeof(uint64_t) ? state : sizeof(uint64_t)) + sizeof(uint32_t);
+    unsigned team = 0;
+    while (team < WARP && mean >> (team + 1 + tuning->share))
+        team++;
     *shape = (struct segments_shape){
         .block = tuning->block,
         .team = team,
-        .as_they_lie = are_as_they_lie(size, state, own),
+        .as_they_lie = own && state <= size && size >= sizeof(uint32_t) && size <= sizeof(uint64_t),
         .alone = AT_ONCE * ALONE_FOR * tuning->rounds << team,
-        .shared_bytes = one_by_one_bytes(state, tuning->block),
+        .shared_bytes = of_warp << tuning->block >> WARP,
     };
     uint64_t blocks = divide_up(segments, (uint64_t)1 << (tuning->block - team));
-    if (segments + elements > tuning->few) {
-        shape_tiles(segments + elements, shape->as_they_lie ? size : state,
-                    shape->as_they_lie ? 0 : size, tuning, shape);
+    if (all > tuning->few) {
+        shape_tiles(all, shape->as_they_lie ? size : state, shape->as_they_lie ? 0 : size, tuning,
+                    shape);
         const uint64_t of_tiles = divide_up(shape->tiles, (uint64_t)1 << (tuning->block - WARP));
         blocks = blocks > of_tiles ? blocks : of_tiles;
     }
-    shape->grid = least(blocks, most);
+    shape->grid = least(blocks, (uint64_t)multiprocessors * tuning->blocks);
 }
 
 /* ---- the schedule ---- */
@@ -108,29 +87,20 @@ static bool choose_kernels(const struct kernels *kernels, struct segments_schedu
     return self->each;
 }
 
-static bool is_flat_int64(const struct layout *layout)
-{
-    return layout->input == ELEMENT_INT64 && layout_is_flat(layout);
-}
-
 static void find_offsets(struct segments_schedule *self)
 {
     const struct plan *plan = self->plan;
     self->uploads_offsets = !plan->offsets;
-    if (plan->offsets) {
-        self->offsets = *plan->offsets;
-        layout_normalise(&self->offsets, true);
-        self->offsets.type = ELEMENT_INT64;
-    } else {
-        self->offsets = (struct layout){.data = plan->segments->offsets,
-                                        .input = ELEMENT_INT64,
-                                        .type = ELEMENT_INT64,
-                                        .dimensions = 1,
-                                        .shape = {plan->segments->count},
-                                        .strides = {sizeof(int64_t)}};
-        layout_normalise(&self->offsets, true);
-    }
-    self->copies_offsets = plan->offsets && !is_flat_int64(&self->offsets);
+    self->offsets = plan->offsets ? *plan->offsets
+                                  : (struct layout){.data = plan->segments->offsets,
+                                                    .input = ELEMENT_INT64,
+                                                    .dimensions = 1,
+                                                    .shape = {plan->segments->count},
+                                                    .strides = {sizeof(int64_t)}};
+    self->offsets.type = ELEMENT_INT64;
+    layout_normalise(&self->offsets, true);
+    self->copies_offsets =
+        plan->offsets && !(self->offsets.input == ELEMENT_INT64 && layout_is_flat(&self->offsets));
 }
 
 static void reserve_memory(struct segments_schedule *self)
@@ -178,20 +148,4 @@ bool segments_schedule_make(const struct plan *plan, const struct kernels *kerne
         kernel_for(kernels, self->shape.as_they_lie ? KERNEL_TILES : KERNEL_TILES_OF_STATES, self);
     reserve_memory(self);
     return true;
-}
-
-void segments_schedule_argument(const struct segments_schedule *self,
-                                struct kernel_segments *argument)
-{
-    const size_t size = element_size(self->input);
-    *argument = (struct kernel_segments){
-        .of = *self->plan->segments,
-        .data = self->array.data,
-        .input = self->input,
-        .bytes = (unsigned)__builtin_ctzll(size),
-        .team = self->shape.team,
-        .tiles = self->shape.tiles,
-        .tile = self->shape.tile,
-    };
-    argument->of.offsets = self->offsets.data;
 }
