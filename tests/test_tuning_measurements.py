@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 MEASURED = ROOT / "benchmarks/tuning"
-OF_TABLES = {"whole_arrays"}  # of the rows in schedule/schedule.c and steps.c, not of constants
+OF_TABLES = {"whole_arrays"}  # of the rows in schedule/schedule.c and passes.c, not of constants
 
 
 def entries():

@@ -18,11 +18,6 @@ uint64_t axes_length(const struct layout *layout, uint64_t axes)
     return length;
 }
 
-uint64_t axes_results(const struct layout *layout, uint64_t axes)
-{
-    return axes_length(layout, ~axes);
-}
-
 unsigned axes_left(const struct layout *layout, uint64_t axes, bool kept, uint64_t *shape)
 {
     unsigned left = 0;
@@ -143,13 +138,12 @@ static void merge(struct axes *self)
 static bool is_aligned(const struct axes *self)
 {
     const struct layout *reduced = &self->reduced;
-    const size_t size = element_size(reduced->input);
     uint64_t all = (uintptr_t)reduced->data;
     for (unsigned k = 0; k < reduced->dimensions; k++)
         all |= (uint64_t)reduced->strides[k];
     for (unsigned k = 0; k < self->kept; k++)
         all |= (uint64_t)self->strides[k];
-    return !reduced->swapped && all % size == 0;
+    return !reduced->swapped && all % element_size(reduced->input) == 0;
 }
 
 static enum axes_kind kind_of(const struct axes *self)
@@ -165,7 +159,7 @@ static enum axes_kind kind_of(const struct axes *self)
 
 void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct axes *self)
 {
-    self->results = axes_results(layout, axes);
+    self->results = axes_length(layout, ~axes);
     self->first = 0;
     self->kept = 0;
     take_reduced(&self->reduced, layout, axes);

@@ -8,6 +8,7 @@
 
 struct axes;
 struct cached_plans;
+struct exact_span;
 struct mask;
 struct means;
 struct output;
@@ -83,6 +84,16 @@ struct plan {
 static inline bool plan_adds_products(const struct plan *plan)
 {
     return plan->factors || (plan->exact && plan->fold == FOLD_norm2);
+}
+
+/* Of the words that its exact sums are. */
+struct exact_span plan_exact_span(const struct plan *, enum element accumulator);
+
+/* Whether a result is the state, or that divided, but for its type. */
+static inline bool plan_stores_states(const struct plan *plan)
+{
+    return reduction_is_stored(plan->reduction) && !plan->finish.has_initial &&
+           plan->finish.from_nothing;
 }
 
 /* Whether nobody waits for the results. */

@@ -1,16 +1,13 @@
-/* What kernels that count have accessed, launch by launch: what a backend adds to a run where it is
- * asked for that. */
+/* What kernels that count have accessed, launch by launch: what a backend adds to a run. */
 #pragma once
-
-#include <stdint.h>
 
 #include "common/simulated_words.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/* What is wrong with what a kernel accesses, as far as somebody has looked: the first fault of a
- * run, and where it is. */
+/* What is wrong with what a kernel accesses: the first fault of a run, and where it is. */
 enum fault_kind {
     FAULT_NONE,
     FAULT_RACE,      /* two threads at one word, one of them stores, and nothing orders them */

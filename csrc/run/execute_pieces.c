@@ -1,12 +1,17 @@
+#define _GNU_SOURCE
+
 /* The pieces of a whole array one after the other, each brought and passed over, and the result
  * where it is to go. What is done was decided when the schedule was made. */
 #include "common/arithmetic.h"
+#include "common/process.h"
 #include "run/pieces.h"
 #include "run/result.h"
 #include "run/watch.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- what a step reads ---- */
 
@@ -29,33 +34,25 @@ static struct kernel_array flat_array(const struct execution *self, const struct
                                  .base = reads_elements(step) ? start : 0};
 }
 
-/* The working copy, and the mask that goes with it. */
-static void describe_copy(const struct execution *self, uint64_t n, struct layout *layout)
-{
-    const enum element type = self->schedule->choice.accumulator;
-    layout->data = executor_part(&self->on, PART_COPY);
-    layout->mask = executor_part(&self->on, PART_COPIED_MASK);
-    layout->input = layout->type = type;
-    layout->swapped = false;
-    layout->dimensions = 1;
-    layout->shape[0] = n;
-    layout->strides[0] = (int64_t)element_size(type);
-    layout->mask_strides[0] = 1;
-}
-
-/* Only the first pass of a piece reads rows. */
+/* Only the first pass of a piece reads rows: of the array, or of the working copy and its mask. */
 static void read_array(struct execution *self, const struct step *step, uint64_t start)
 {
     struct kernel_rows *rows = &self->argument.rows;
+    struct layout *from = &rows->from;
     const struct choice *choice = &self->schedule->choice;
     if (!reads_elements(step) || !choice_reads_rows(choice)) {
         self->argument.flat = flat_array(self, step, start);
         return;
     }
-    if (reads_array(step))
-        layout_copy(&self->array.layout, &rows->from);
-    else
-        describe_copy(self, step->n, &rows->from);
+    if (reads_array(step)) {
+        layout_copy(&self->array.layout, from);
+    } else {
+        from->data = executor_part(&self->on, PART_COPY);
+        from->mask = executor_part(&self->on, PART_COPIED_MASK);
+        from->input = from->type = choice->accumulator;
+        from->swapped = false;
+        layout_make_flat(from, step->n);
+    }
     rows_describe(rows, start, choice->accumulator);
     rows->how.counted = executor_part(&self->on, PART_COUNTED);
 }
@@ -299,6 +296,66 @@ static bool measure(struct execution *self, enum part *leaves)
     return true;
 }
 
+/* ---- what is posted ---- */
+
+/* Most results are there while the host looks for them without doing anything else. Then it lets
+ * other threads go first, and later on it sleeps, each time for a small part of what it has waited.
+ */
+static const double spins_for = 50e-6, yields_for = 20e-3;
+
+enum { LOOKS = 256, SLEEPS_A_WAIT = 64 };
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static bool look(struct mailbox *mailbox, void *state)
+{
+    for (int k = 0; k < LOOKS; k++) {
+        if (mailbox_read(mailbox, state))
+            return true;
+        relax();
+    }
+    return false;
+}
+
+static void rest(double waited)
+{
+    if (waited < yields_for) {
+        sched_yield();
+        return;
+    }
+    const double seconds = waited / SLEEPS_A_WAIT < 1e-3 ? waited / SLEEPS_A_WAIT : 1e-3;
+    nanosleep(&(struct timespec){.tv_nsec = (long)(seconds * 1e9)}, NULL);
+}
+
+/* Waits until the mailbox holds what was posted last. False with a failure noted: the work failed,
+ * or the user has had enough; then it may still be under way. */
+static bool receive_state(struct machine *machine, struct run *run, void *state)
+{
+    const double began = clock_now();
+    double asked = began;
+    while (!look(machine->mailbox, state)) {
+        const double waited = clock_now() - began;
+        if (waited < spins_for)
+            continue;
+        if (watch_interrupted_lately(run, &asked))
+            return false;
+        const enum progress progress = machine->work->progress(machine);
+        if (progress == PROGRESS_DONE) /* the state came with the work's end, or never will */
+            return mailbox_read(machine->mailbox, state) ||
+                   failure_note(machine->failure, FAILURE_RUNTIME,
+                                "the kernel ended without a result");
+        if (progress == PROGRESS_FAILED)
+            return false;
+        rest(waited);
+    }
+    return true;
+}
+
 /* ---- runs ---- */
 
 static bool deliver(struct execution *self, enum part leaves)
@@ -332,9 +389,9 @@ static bool deliver(struct execution *self, enum part leaves)
 }
 
 /* Of nothing, there is a result to be left somewhere. */
-static bool reduce(struct executor *on)
+static bool reduce(struct execution *self)
 {
-    struct execution *self = (struct execution *)on;
+    const struct executor *on = &self->on;
     enum part leaves = PART_PARTIALS;
     if (self->schedule->pieces == 0)
         return store_identity(self) && deliver(self, leaves);
@@ -348,17 +405,15 @@ static bool reduce(struct executor *on)
 bool execute_pieces(struct machine *machine, const struct schedule *schedule, struct run *run)
 {
     struct execution *self = calloc(1, sizeof *self);
-    if (!self) {
-        failure_note(machine->failure, FAILURE_MEMORY, "out of memory for a call");
-        return false;
-    }
+    if (!self)
+        return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for a call");
     self->on = (struct executor){machine, run, schedule->plan, &schedule->arena, NULL};
     self->schedule = schedule;
     self->array.from = schedule->plan->layout;
     self->array.part = PART_UPLOADED;
     self->factors.from = schedule->plan->factors;
     self->factors.part = PART_UPLOADED_FACTORS;
-    const bool reduced = executor_run(&self->on, false, reduce);
+    const bool reduced = executor_begin(&self->on) && executor_end(&self->on, false, reduce(self));
     free(self);
     return reduced;
 }

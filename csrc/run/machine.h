@@ -1,5 +1,5 @@
-/* How a plan's schedule is carried out, the same on every machine that launches kernels. A machine
- * is what that needs of a device; cuda/machine.c and simulated/backend.c each fill one in. */
+/* What carrying a plan's schedule out needs of a device that launches kernels; cuda/machine.c and
+ * simulated/backend.c each fill one in. */
 #pragma once
 
 #include "run/backend.h"

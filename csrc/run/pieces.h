@@ -19,7 +19,7 @@ struct source {
 
 /* On the heap: the caller's stack may be small. */
 struct execution {
-    struct executor on; /* first, so that an executor is one of these */
+    struct executor on;
     const struct schedule *schedule;
     struct source array, factors;
     uint64_t piece;          /* which one is there, or on its way */

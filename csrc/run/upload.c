@@ -74,11 +74,8 @@ static bool feed_source(const struct execution *self, struct source *source, uin
     source->layout = (struct layout){.data = at,
                                      .mask = masked ? buffer(self, PART_MASK) : NULL,
                                      .input = from->input,
-                                     .type = from->type,
-                                     .dimensions = 1,
-                                     .shape = {*n},
-                                     .strides = {(int64_t)element_size(from->input)},
-                                     .mask_strides = {1}};
+                                     .type = from->type};
+    layout_make_flat(&source->layout, *n);
     return true;
 }
 

@@ -2,6 +2,7 @@
 #include "schedule/axes_schedule.h"
 
 #include "arrays/operands.h"
+#include "common/exact_words.h"
 
 #include <string.h>
 
@@ -55,41 +56,6 @@ static void compact(struct axes *axes, bool of_mask, size_t size, struct layout 
 
 /* ---- the kernel, and its launch ---- */
 
-static const void *kernel_for(const struct kernels *kernels, enum kernel_kind kind,
-                              const struct axes_schedule *self, enum element input,
-                              enum kernel_access access)
-{
-    return kernel_find(kernels, (struct kernel_key){.kind = kind,
-                                                    .fold = self->plan->fold,
-                                                    .input = input,
-                                                    .accumulator = self->accumulator,
-                                                    .variant = access});
-}
-
-/* Kernels take what becomes their accumulator directly; all else is copied, of the widest type. */
-static bool choose_kernel(const struct kernels *kernels, struct axes_schedule *self, bool *converts)
-{
-    const struct plan *plan = self->plan;
-    self->accumulator = accumulator_of_rows(plan->accumulator);
-    self->kernel = choice_takes_rows(plan)
-                       ? kernel_for(kernels, KERNEL_ALONG, self, plan->layout->input, 0)
-                       : NULL;
-    *converts = !self->kernel;
-    if (*converts) {
-        self->accumulator = accumulator_widest(plan->accumulator);
-        self->kernel = kernel_for(kernels, KERNEL_ALONG, self, self->accumulator, 0);
-    }
-    return self->kernel;
-}
-
-/* Whether kernels take several narrow elements to a word; see `packs` in kernels/load/strided.cuh.
- */
-static bool takes_words(const struct axes_schedule *self)
-{
-    return !fold_is_indexed(self->plan->fold) && self->state_bytes <= sizeof(uint64_t) &&
-           element_size(self->accumulator) <= sizeof(uint64_t);
-}
-
 /* Whether results are what the kernels of short rows make: of NumPy's type, and of elements and
  * nothing else. */
 static bool makes_usual_results(const struct plan *plan, enum element input,
@@ -117,8 +83,7 @@ static bool makes_usual_results(const struct plan *plan, enum element input,
     default:
         break;
     }
-    return reduction_is_stored(plan->reduction) && !finish->has_initial && finish->from_nothing &&
-           (result == input || (plan->fold == FOLD_sum && integers));
+    return plan_stores_states(plan) && (result == input || (plan->fold == FOLD_sum && integers));
 }
 
 /* The kinds of kernels that there are, and that can make these results: a bit each. */
@@ -135,30 +100,118 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
     if (makes_usual_results(self->plan, input, self->accumulator))
         asked |= 1u << KERNEL_TYPED_SHORT_ROWS | (unsigned)!masked << KERNEL_UNSPLIT_COLUMNS;
     for (unsigned kind = KERNEL_FEW; kind <= KERNEL_TYPED_SHORT_ROWS; kind++)
-        if (asked >> kind & 1 && kernel_for(kernels, kind, self, input, ACCESS_ALIGNED))
+        if (asked >> kind & 1 && kernel_of_fold(kernels, kind, self->plan->fold, input,
+                                                self->accumulator, ACCESS_ALIGNED))
             there |= 1u << kind;
     return there;
 }
 
+/* Kernels may take several narrow elements to a word; see `packs` in kernels/load/strided.cuh. */
 static void choose_launch(const struct kernels *kernels, unsigned multiprocessors,
                           struct axes_schedule *self)
 {
     const struct axes *axes = &self->axes;
-    const bool brought = self->uploads || self->copy.kernel;
+    const bool brought = self->uploads || self->copy.kernel,
+               indexed = fold_is_indexed(self->plan->fold);
     const struct launch_problem problem = {
         .axes = axes,
         .data = brought ? 0 : (uintptr_t)axes->reduced.data,
         .multiprocessors = multiprocessors,
         .accumulator = self->accumulator,
         .state = self->state_bytes,
-        .indexed = fold_is_indexed(self->plan->fold),
-        .packs = takes_words(self),
+        .indexed = indexed,
+        .packs = !indexed && self->state_bytes <= sizeof(uint64_t) &&
+                 element_size(self->accumulator) <= sizeof(uint64_t),
         .kernels = kernels_there(kernels, self),
     };
     launch_config_choose(&problem, &self->launch);
     if (self->launch.kernel != KERNEL_ALONG)
-        self->kernel = kernel_for(kernels, self->launch.kernel, self, axes->reduced.input,
-                                  launch_access(&self->launch));
+        self->kernel =
+            kernel_of_fold(kernels, self->launch.kernel, self->plan->fold, axes->reduced.input,
+                           self->accumulator, launch_access(&self->launch));
+}
+
+/* ---- exact sums, all of them in one launch ---- */
+
+enum {
+    SHORT = 128,           /* elements of a row that a thread takes by itself */
+    A_THREAD = 64,         /* elements that it should have at least */
+    BLOCKS = 8,            /* of a multiprocessor, in all */
+    BLOCK_LEAST = 1 << 14, /* elements that it should have of a result that blocks share */
+};
+
+static bool exact_in_one_launch(const struct plan *plan)
+{
+    const struct axes *axes = plan->axes;
+    return plan->on_device && plan->results.on_device && plan->results.values == 1 &&
+           !plan_adds_products(plan) && !plan->finish.has_initial && !axes->reduced.mask &&
+           plan->n > 0 && axes->results > 1 && axes->aligned && axes->kept >= 1 &&
+           axes->reduced.dimensions <= 1 && choice_keeps_parts(plan);
+}
+
+static bool exact_takes_rows(const struct plan *plan)
+{
+    const struct layout *reduced = &plan->axes->reduced;
+    return reduced->dimensions == 1 && (exact_asks_for_signs(&plan->finish) || plan->n > SHORT) &&
+           reduced->strides[0] == (int64_t)element_size(reduced->input);
+}
+
+/* Blocks that share a result or neighbours: as many as keep the device busy, but each with enough
+ * to do, and none with more than its words can take. */
+static unsigned exact_splits(uint64_t groups, uint64_t n, uint64_t rows_of_block,
+                             unsigned multiprocessors)
+{
+    const uint64_t busy = divide_up((uint64_t)multiprocessors * BLOCKS, groups),
+                   worth = n / rows_of_block, needed = divide_up(n, EXACT_BLOCK_MOST / 2),
+                   some = least(busy, worth);
+    return (unsigned)(some > needed ? some : needed);
+}
+
+/* Threads of a block, as an exponent. */
+static unsigned exact_block(uint64_t threads)
+{
+    const unsigned exponent = exponent_up(least(threads, EXACT_ALONG_THREADS));
+    return exponent < WARP ? WARP : exponent;
+}
+
+/* Rows are blocks', and columns threads'. */
+static bool choose_exact_launch(const struct plan *plan, const struct kernels *kernels,
+                                unsigned multiprocessors, struct axes_schedule *self)
+{
+    const bool rows = exact_takes_rows(plan);
+    const uint64_t n = plan->n, results = plan->axes->results;
+    const unsigned lanes = rows ? 0 : exponent_up(least(results, 1 << WARP)),
+                   block = exact_block(rows         ? n / A_THREAD
+                                       : n <= SHORT ? 1
+                                                    : divide_up(n, A_THREAD) << lanes);
+    const uint64_t groups = divide_up(results, (uint64_t)1 << lanes),
+                   block_least = rows ? BLOCK_LEAST : (uint64_t)A_THREAD << block >> lanes;
+    struct launch_config *launch = &self->launch;
+    *launch =
+        (struct launch_config){.kernel = rows ? KERNEL_EXACT_ROWS : KERNEL_EXACT_COLUMNS,
+                               .block = block,
+                               .groups = groups,
+                               .lanes = lanes,
+                               .splits = exact_splits(groups, n, block_least, multiprocessors)};
+    self->kernel = kernel_find(
+        kernels, (struct kernel_key){.kind = launch->kernel, .input = plan->layout->input});
+    return self->kernel && (rows || !exact_asks_for_signs(&plan->finish)) &&
+           groups <= INT32_MAX / launch->splits; /* blocks that a grid can have */
+}
+
+static bool make_exact(const struct plan *plan, const struct kernels *kernels,
+                       unsigned multiprocessors, struct axes_schedule *self)
+{
+    if (!exact_in_one_launch(plan) || !choose_exact_launch(plan, kernels, multiprocessors, self))
+        return false;
+    self->accumulator = exact_accumulator(plan->layout->input);
+    self->state_bytes = (size_t)exact_words_of(exact_span_of(self->accumulator)) * sizeof(int64_t);
+    self->launch.shared_bytes = self->state_bytes << self->launch.lanes;
+    if (self->launch.splits > 1) {
+        arena_reserve(&self->arena, PART_TICKETS, self->launch.groups, sizeof(unsigned));
+        arena_reserve(&self->arena, PART_PARTIALS, plan->axes->results, self->state_bytes);
+    }
+    return true;
 }
 
 /* ---- the schedule ---- */
@@ -172,11 +225,9 @@ static bool counts_mask(const struct axes_schedule *self)
 static void reserve_memory(struct axes_schedule *self)
 {
     const struct plan *plan = self->plan;
-    const struct results *results = &plan->results;
     const struct launch_config *launch = &self->launch;
     const uint64_t length = layout_length(&self->array);
     struct arena *arena = &self->arena;
-    *arena = (struct arena){.total = 0};
     if (self->uploads)
         arena_reserve(arena, PART_UPLOADED, length, element_size(self->array.input));
     if (self->uploads_mask)
@@ -192,10 +243,8 @@ static void reserve_memory(struct axes_schedule *self)
     }
     if (plan->means)
         arena_reserve(arena, PART_MEANS, plan->means->count, sizeof(struct complex128));
-    if (results->on_device)
-        return;
-    arena_reserve(arena, PART_FINDINGS, 1, sizeof(unsigned));
-    arena_reserve(arena, PART_OUT, self->axes.results, results->values * results_widest(results));
+    if (!plan->results.on_device)
+        arena_reserve_results(arena, plan, self->axes.results);
 }
 
 bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
@@ -204,17 +253,18 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
 {
     const bool some = plan->n > 0;
     bool converts;
-    if (plan->exact)
-        return exact_along_schedule(plan, kernels, multiprocessors, self);
     self->plan = plan;
     axes_copy(plan->axes, &self->axes);
+    self->uploads = self->uploads_mask = false;
     self->array.dimensions = self->mask.dimensions = 0;
     self->copy = (struct step){.kernel = NULL};
-    if (!choose_kernel(kernels, self, &converts)) {
-        failure_note(failure, FAILURE_VALUE, "there is no kernel along axes for %s",
-                     reduction_row(plan->reduction)->called);
-        return false;
-    }
+    self->arena = (struct arena){.total = 0};
+    if (plan->exact)
+        return make_exact(plan, kernels, multiprocessors, self);
+    self->kernel = choice_along(kernels, KERNEL_ALONG, plan, true, &self->accumulator, &converts);
+    if (!self->kernel)
+        return failure_note(failure, FAILURE_VALUE, "there is no kernel along axes for %s",
+                            reduction_row(plan->reduction)->called);
     self->state_bytes = state_bytes(plan->fold, self->accumulator);
     self->uploads = some && !plan->on_device;
     self->uploads_mask = some && plan->layout->mask && !plan->mask_on_device;
@@ -272,6 +322,31 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
     } else {
         layout_copy_few(&rows.from, &argument->from);
         list_outer(axes, outer->shape, outer->strides, outer->mask_strides, outer->output_strides);
+    }
+}
+
+void exact_along_argument(const struct axes_schedule *self, struct kernel_exact_along *argument)
+{
+    const struct plan *plan = self->plan;
+    const struct axes *axes = &self->axes;
+    const int64_t size = (int64_t)element_size(plan->results.types[0]);
+    *argument = (struct kernel_exact_along){
+        .data = axes->reduced.data,
+        .n = plan->n,
+        .results = axes->results,
+        .step = axes->reduced.dimensions ? axes->reduced.strides[0] : 0,
+        .splits = (unsigned)self->launch.splits,
+        .lanes = self->launch.lanes,
+        .leaves_out = plan->fold == FOLD_nansum,
+        .watches = exact_asks_for_signs(&plan->finish),
+        .output_offset = axes->first * size,
+        .outer = axes->kept,
+        .result = step_exact_result(plan, plan->results.at[0], plan->results.types[0], plan->n),
+    };
+    for (unsigned k = 0; k < axes->kept; k++) {
+        argument->shape[k] = axes->shape[k];
+        argument->strides[k] = axes->strides[k];
+        argument->output_strides[k] = axes->places[k] * size;
     }
 }
 

@@ -28,10 +28,27 @@ static bool takes_flat(const struct schedule *self)
             kernel_for(self, copies ? KERNEL_COPY_FLAT : KERNEL_FLAT, input, accumulator));
 }
 
-bool choice_takes_rows(const struct plan *plan)
+/* Whether kernels that read rows may take the elements as they lie: in a wider accumulator than the
+ * plan's only what that one holds, too. */
+static bool takes_rows(const struct plan *plan)
 {
     return plan->direct && (accumulator_of_rows(plan->accumulator) == plan->accumulator ||
                             element_accumulator(plan->layout->input) == plan->accumulator);
+}
+
+const void *choice_along(const struct kernels *kernels, enum kernel_kind kind,
+                         const struct plan *plan, bool as_they_lie, enum element *accumulator,
+                         bool *converts)
+{
+    const enum element input = plan->layout->input,
+                       of_rows = accumulator_of_rows(plan->accumulator),
+                       widest = accumulator_widest(plan->accumulator);
+    const void *kernel = as_they_lie && takes_rows(plan)
+                             ? kernel_of_fold(kernels, kind, plan->fold, input, of_rows, 0)
+                             : NULL;
+    *converts = !kernel;
+    *accumulator = kernel ? of_rows : widest;
+    return kernel ? kernel : kernel_of_fold(kernels, kind, plan->fold, widest, widest, 0);
 }
 
 bool choice_keeps_parts(const struct plan *plan)
@@ -55,7 +72,7 @@ static void choose_form(struct schedule *self)
     if (flat && takes_flat(self)) {
         choice->form = FORM_FLAT;
         choice->accumulator = plan->accumulator;
-    } else if (has_rows && choice_takes_rows(plan) &&
+    } else if (has_rows && takes_rows(plan) &&
                kernel_for(self, KERNEL_STRIDED, plan->layout->input, of_rows)) {
         choice->form = FORM_STRIDED;
         choice->accumulator = of_rows;

@@ -198,12 +198,8 @@ void launch_rows(const struct launch_config *self, const struct axes *axes,
     struct layout *from = &rows->from;
     const uint64_t n = elements_of_result(axes);
     layout_copy(&axes->reduced, from);
-    if (from->dimensions == 0) {
-        from->dimensions = 1;
-        from->shape[0] = 1;
-        from->strides[0] = (int64_t)element_size(from->input);
-        from->mask_strides[0] = 1;
-    }
+    if (from->dimensions == 0)
+        layout_make_flat(from, 1);
     if (n > 0)
         rows_in_lanes(from, 0, accumulator, self->lanes, self->windows, &rows->how);
     else

@@ -38,8 +38,7 @@ const char *launch_name(const struct launch_config *);
  * number `base` of the array; the kernel makes values of type `accumulator` of them. */
 void rows_describe(struct kernel_rows *rows, uint64_t base, enum element accumulator);
 
-/* How many threads, as an exponent, so many neighbours keep busy at least once and at most twice.
- */
+/* Threads, as an exponent, that so many neighbours keep busy at least once and at most twice. */
 unsigned rows_lanes(uint64_t length, enum element accumulator);
 
 /* The rows along axes, or stretches of long ones, that the threads of a launch share. */

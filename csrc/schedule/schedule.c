@@ -8,26 +8,9 @@
 
 const char *part_name(enum part part)
 {
-    static const char *const names[PARTS] = {
-        [PART_ARRAY] = "array",
-        [PART_UPLOADED] = "uploaded piece",
-        [PART_MASK_BITS] = "mask's bits",
-        [PART_MASK] = "mask",
-        [PART_COPY] = "working copy",
-        [PART_COPIED_MASK] = "working copy's mask",
-        [PART_UPLOADED_FACTORS] = "factors' uploaded piece",
-        [PART_COPIED_FACTORS] = "factors' working copy",
-        [PART_PARTIALS] = "partials",
-        [PART_OTHER_PARTIALS] = "other partials",
-        [PART_TICKETS] = "tickets",
-        [PART_RESULTS] = "results of pieces",
-        [PART_COUNTED] = "count",
-        [PART_MEANS] = "means",
-        [PART_FINDINGS] = "findings",
-        [PART_OFFSETS] = "offsets",
-        [PART_SPLITS] = "splits",
-        [PART_OUT] = "out",
-    };
+#define PART(name, called) called,
+    static const char *const names[] = {PART_NAMES(PART)};
+#undef PART
     return names[part];
 }
 
@@ -43,6 +26,12 @@ void arena_reserve(struct arena *self, enum part part, uint64_t count, size_t si
     self->bytes[part] = bytes;
     if (__builtin_add_overflow(at, bytes, &self->total))
         self->total = SIZE_MAX;
+}
+
+void arena_reserve_results(struct arena *self, const struct plan *plan, uint64_t count)
+{
+    arena_reserve(self, PART_FINDINGS, 1, sizeof(unsigned));
+    arena_reserve(self, PART_OUT, count, plan->results.values * results_widest(&plan->results));
 }
 
 /* ---- grids ---- */
@@ -63,15 +52,6 @@ static bool bound_grid(const struct schedule *self, const struct facts *facts, c
     return true;
 }
 
-/* States that are no single values are merged by one block. */
-static bool bound_grids(struct schedule *self, const struct facts *facts)
-{
-    const bool one_block = self->plan->exact || !fold_is_on_ladder(self->plan->fold);
-    self->again_most = 1;
-    return bound_grid(self, facts, self->choice.first, &self->first_most) &&
-           (one_block || bound_grid(self, facts, self->choice.again, &self->again_most));
-}
-
 /* Trees take a value a thread; warps that shuffle leave a state each, of at most 32 warps, where a
  * ring was before. */
 static size_t shared_bytes(const struct schedule *self)
@@ -89,16 +69,6 @@ static size_t shared_bytes(const struct schedule *self)
     return values > states ? values : states;
 }
 
-static size_t bytes_of_states(const struct plan *plan, enum element accumulator)
-{
-    if (!plan->exact)
-        return state_bytes(plan->fold, accumulator);
-    const struct exact_span span = plan_adds_products(plan)
-                                       ? exact_span_of_products(plan->fold, accumulator)
-                                       : exact_span_of(accumulator);
-    return (size_t)exact_words_of(span) * sizeof(int64_t);
-}
-
 /* ---- kernels ---- */
 
 /* Whether the device can run the method. */
@@ -108,10 +78,10 @@ static bool check_capability(const struct plan *plan, const struct facts *facts,
     const int least = method_capability(plan->method), here = facts->capability;
     if (here == 0 || here >= least)
         return true;
-    failure_note(failure, FAILURE_RUNTIME,
-                 "method '%s' needs a GPU of compute capability %d.%d or later; this one has %d.%d",
-                 plan->method->name, least / 10, least % 10, here / 10, here % 10);
-    return false;
+    return failure_note(
+        failure, FAILURE_RUNTIME,
+        "method '%s' needs a GPU of compute capability %d.%d or later; this one has %d.%d",
+        plan->method->name, least / 10, least % 10, here / 10, here % 10);
 }
 
 static void note_missing_kernel(const struct plan *plan, enum element accumulator,
@@ -129,19 +99,27 @@ static void note_missing_kernel(const struct plan *plan, enum element accumulato
                      element_name(plan->layout->input), element_name(accumulator));
 }
 
+/* States that are no single values are merged by one block. */
 static bool choose_launches(struct schedule *self, const struct facts *facts,
                             struct failure *failure)
 {
+    const struct plan *plan = self->plan;
+    const struct choice *choice = &self->choice;
+    const bool one_block = plan->exact || !fold_is_on_ladder(plan->fold);
     if (!schedule_choose_kernels(self)) {
-        note_missing_kernel(self->plan, self->choice.accumulator, failure);
+        note_missing_kernel(plan, choice->accumulator, failure);
         return false;
     }
-    self->state_bytes = bytes_of_states(self->plan, self->choice.accumulator);
+    self->state_bytes =
+        plan->exact
+            ? (size_t)exact_words_of(plan_exact_span(plan, choice->accumulator)) * sizeof(int64_t)
+            : state_bytes(plan->fold, choice->accumulator);
     self->shared_bytes = shared_bytes(self);
-    if (bound_grids(self, facts))
-        return true;
-    failure_note(failure, FAILURE_RUNTIME, "the device does not say how many blocks it holds");
-    return false;
+    self->again_most = 1;
+    return (bound_grid(self, facts, choice->first, &self->first_most) &&
+            (one_block || bound_grid(self, facts, choice->again, &self->again_most))) ||
+           failure_note(failure, FAILURE_RUNTIME,
+                        "the device does not say how many blocks it holds");
 }
 
 /* ---- memory ---- */
@@ -243,35 +221,23 @@ static void cut_to_limit(struct schedule *self, uint64_t limit)
     cut(self, fits * LEAST_PIECE);
 }
 
-/* How many elements a piece may have at all. */
-static uint64_t most_at_once(const struct schedule *self)
-{
-    const struct plan *plan = self->plan;
-    const uint64_t of_block =
-        plan_adds_products(plan) ? EXACT_PRODUCTS_BLOCK_MOST : EXACT_BLOCK_MOST;
-    uint64_t most;
-    const bool bounded = plan->exact && !__builtin_mul_overflow(self->first_most, of_block, &most);
-    return bounded ? least(plan->n, most) : plan->n;
-}
-
-/* Smaller pieces need less memory where the array is brought or copied, or passes repeat. */
+/* Smaller pieces need less memory where the array is brought or copied, or passes repeat; blocks of
+ * exact sums may not have too many elements. */
 static void cut_at_all(struct schedule *self, const struct facts *facts)
 {
     const struct choice *choice = &self->choice;
+    const struct plan *plan = self->plan;
+    const uint64_t of_block =
+        plan_adds_products(plan) ? EXACT_PRODUCTS_BLOCK_MOST : EXACT_BLOCK_MOST;
     const bool whole = facts->whole,
                shrinks = choice->uploads || choice->copy || schedule_repeats(self);
-    cut(self, choice->uploads && !whole ? UPLOADED_BYTES / element_size(self->plan->layout->input)
-                                        : most_at_once(self));
+    uint64_t most;
+    if (!plan->exact || __builtin_mul_overflow(self->first_most, of_block, &most))
+        most = plan->n;
+    cut(self,
+        choice->uploads && !whole ? UPLOADED_BYTES / element_size(plan->layout->input) : most);
     if (self->arena.total > facts->limit && !whole && shrinks)
         cut_to_limit(self, facts->limit);
-}
-
-/* A kernel that folds all in one launch knows which state is the last. Nor does it know a count. */
-static bool knows_the_end(const struct schedule *self)
-{
-    const struct plan *plan = self->plan;
-    return method_has_last_block(plan->method) && !self->counts &&
-           (self->pieces == 1 || plan->exact || fold_is_on_ladder(plan->fold));
 }
 
 /* Whether a state, or that divided, is the result as `out` is to have it. Words are rounded to it
@@ -279,22 +245,15 @@ static bool knows_the_end(const struct schedule *self)
 static bool is_as_out(const struct schedule *self)
 {
     const struct plan *plan = self->plan;
-    const struct finish *finish = &plan->finish;
     const enum element type = self->choice.accumulator;
     if (plan->exact)
-        return !finish->has_initial && !plan_adds_products(plan);
-    return reduction_is_stored(plan->reduction) && !finish->has_initial && finish->from_nothing &&
-           finish->result == type && plan->out_element == type && !element_is_complex(type) &&
-           (uintptr_t)plan->out % element_size(type) == 0;
+        return !plan->finish.has_initial && !plan_adds_products(plan);
+    return plan_stores_states(plan) && plan->finish.result == type && plan->out_element == type &&
+           !element_is_complex(type) && (uintptr_t)plan->out % element_size(type) == 0;
 }
 
-/* Whether the pass that sees the mask counts what it shows. */
-static bool counts_on_the_way(const struct schedule *self)
-{
-    return !self->plan->exact && fold_makes_means(self->plan->fold, self->choice.accumulator) &&
-           choice_reads_rows(&self->choice);
-}
-
+/* The pass that sees the mask may count what it shows. A kernel that folds all in one launch knows
+ * which state is the last, but not a count. */
 bool schedule_make(const struct plan *plan, const struct facts *facts, struct schedule *self,
                    struct failure *failure)
 {
@@ -303,13 +262,16 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
     if (!plan_fits(plan, failure) || !check_capability(plan, facts, failure) ||
         !choose_launches(self, facts, failure))
         return false;
+    const struct choice *choice = &self->choice;
     self->counts = plan->on_device && plan->layout->mask && plan->n && plan->counts;
-    self->counts_apart = self->counts && !counts_on_the_way(self);
+    self->counts_apart = self->counts && (plan->exact || !choice_reads_rows(choice) ||
+                                          !fold_makes_means(plan->fold, choice->accumulator));
     if (plan->n == 0) {
         arena_reserve(&self->arena, PART_PARTIALS, 1, self->state_bytes);
     } else {
         cut_at_all(self, facts);
-        const bool ends = knows_the_end(self);
+        const bool ends = method_has_last_block(plan->method) && !self->counts &&
+                          (self->pieces == 1 || plan->exact || fold_is_on_ladder(plan->fold));
         self->posts = ends && !plan->out;
         self->stores = ends && plan->out && is_as_out(self);
     }
@@ -371,27 +333,21 @@ static bool takes(const struct facts *facts, const struct plan *plan, enum metho
                                             method_at(method)->block_size}));
 }
 
-static void give_shape(struct plan *plan, struct shape shape)
-{
-    plan->block = shape.block;
-    plan->data_blocks = shape.data_blocks;
-}
-
 void fastest_choose(const struct facts *facts, struct plan *plan)
 {
+    struct shape shape = forced;
     if (!plan->automatic || plan->n == 0)
         return;
-    if (forced.block) {
-        give_shape(plan, forced);
-        return;
-    }
     const unsigned width = (unsigned)element_size(plan->layout->input);
-    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+    for (size_t k = 0; !shape.block && k < sizeof rows / sizeof *rows; k++)
         if (facts->capability >= rows[k].capability && width >= rows[k].least &&
             width <= rows[k].most && plan->n <= rows[k].bytes / width &&
             takes(facts, plan, rows[k].method)) {
             plan->method = method_at(rows[k].method);
-            give_shape(plan, (struct shape){rows[k].block, rows[k].thread_bytes / width});
-            return;
+            shape = (struct shape){rows[k].block, rows[k].thread_bytes / width};
         }
+    if (shape.block) {
+        plan->block = shape.block;
+        plan->data_blocks = shape.data_blocks;
+    }
 }

@@ -9,27 +9,34 @@
 
 /* ---- memory ---- */
 
-/* What steps read and write. */
+/* What steps read and write, and what gred.explain calls it. */
+/* clang-format off */
+#define PART_NAMES(PART)                                                                           \
+    PART(ARRAY, "array")                      /* the caller's own, and so never in the arena */    \
+    PART(UPLOADED, "uploaded piece")          /* of a host array */                                \
+    PART(MASK_BITS, "mask's bits")            /* a host's mask, eight elements a byte */           \
+    PART(MASK, "mask")                        /* the same, a byte an element */                    \
+    PART(COPY, "working copy")                /* in the accumulator's type */                      \
+    PART(COPIED_MASK, "working copy's mask")  /* a byte for each of its values */                  \
+    PART(UPLOADED_FACTORS, "factors' uploaded piece") /* of what elements are multiplied with */   \
+    PART(COPIED_FACTORS, "factors' working copy")                                                  \
+    PART(PARTIALS, "partials")                /* states, one a block; passes alternate */          \
+    PART(OTHER_PARTIALS, "other partials")    /* between these two */                              \
+    PART(TICKETS, "tickets")                  /* a counter of blocks, 0 between launches */        \
+    PART(RESULTS, "results of pieces")        /* states, one a piece */                            \
+    PART(COUNTED, "count")                    /* how many elements a mask lets through */          \
+    PART(MEANS, "means")                      /* what results along axes are about, if given */    \
+    PART(FINDINGS, "findings")                /* what is to be said of results along axes */       \
+    PART(OFFSETS, "offsets")                  /* of segments, if elsewhere or of another type */   \
+    PART(SPLITS, "splits")                    /* where tiles begin, and whether offsets rise */    \
+    PART(OUT, "out")                          /* where results are to stay: the caller's, or ours */
+/* clang-format on */
+
 enum part {
-    PART_ARRAY,            /* the caller's own, and so never a part of the arena */
-    PART_UPLOADED,         /* a piece of a host array */
-    PART_MASK_BITS,        /* a host's mask, eight elements a byte */
-    PART_MASK,             /* the same, a byte an element */
-    PART_COPY,             /* the working copy, in the accumulator's type */
-    PART_COPIED_MASK,      /* a byte for each of its values */
-    PART_UPLOADED_FACTORS, /* the same of what elements are multiplied with */
-    PART_COPIED_FACTORS,
-    PART_PARTIALS,       /* states, one a block; passes alternate between two buffers */
-    PART_OTHER_PARTIALS, /* the second of them */
-    PART_TICKETS,        /* a counter of blocks, 0 before and after a launch */
-    PART_RESULTS,        /* states, one a piece */
-    PART_COUNTED,        /* how many elements a mask lets through */
-    PART_MEANS,          /* what results along axes are about, where that is given */
-    PART_FINDINGS,       /* what is to be said of results along axes */
-    PART_OFFSETS,        /* where segments begin, if they were elsewhere or of another type */
-    PART_SPLITS,         /* of segments: where tiles begin, and last whether offsets rise */
-    PART_OUT,            /* where the result is to stay: the caller's; or results along axes */
-    PARTS
+#define PART(name, called) PART_##name,
+    PART_NAMES(PART)
+#undef PART
+        PARTS
 };
 
 const char *part_name(enum part);
@@ -45,6 +52,9 @@ struct arena {
 
 /* Gives a part `count` times `size` bytes, after all that have some. */
 void arena_reserve(struct arena *, enum part, uint64_t count, size_t size);
+
+/* So many results along axes on their way to the host, and what is to be said of them. */
+void arena_reserve_results(struct arena *, const struct plan *, uint64_t count);
 
 /* ---- which kernels ---- */
 
@@ -68,9 +78,10 @@ struct choice {
     library_reduce *reducer, *reducer_again; /* the same, where a library's function does it */
 };
 
-/* Whether kernels that read rows may take the elements as they lie: in a wider accumulator than the
- * plan's only what that one holds, too. */
-bool choice_takes_rows(const struct plan *);
+/* A kernel along axes, or of segments; NULL: there is none. It takes what becomes its accumulator
+ * directly, if it may as elements lie; all else `converts`, to the widest type, and is copied. */
+const void *choice_along(const struct kernels *, enum kernel_kind, const struct plan *,
+                         bool as_they_lie, enum element *accumulator, bool *converts);
 
 /* Whether elements stay real, or complex, numbers. */
 bool choice_keeps_parts(const struct plan *);
@@ -107,6 +118,18 @@ struct step {
 struct step step_gather(const struct kernels *, uint64_t multiprocessors, enum part reads,
                         uint64_t n);
 struct step step_store(const void *kernel, uint64_t n);
+
+/* A kernel that is found by what neither a method nor a block size tells. */
+static inline const void *kernel_of_fold(const struct kernels *kernels, enum kernel_kind kind,
+                                         enum fold fold, enum element input,
+                                         enum element accumulator, enum kernel_access access)
+{
+    return kernel_find(kernels, (struct kernel_key){.kind = kind,
+                                                    .fold = fold,
+                                                    .input = input,
+                                                    .accumulator = accumulator,
+                                                    .variant = access});
+}
 
 /* What an exact kernel makes of the words of so many elements. */
 struct exact_result step_exact_result(const struct plan *, void *out, enum element type,

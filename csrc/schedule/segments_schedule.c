@@ -3,6 +3,7 @@
 #include "schedule/segments_schedule.h"
 
 #include "common/arithmetic.h"
+#include "plan/axes.h"
 #include "schedule/tuning.h"
 
 enum {
@@ -60,43 +61,16 @@ void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size
 
 /* ---- the schedule ---- */
 
-static const void *kernel_for(const struct kernels *kernels, enum kernel_kind kind,
-                              const struct segments_schedule *self)
-{
-    return kernel_find(kernels, (struct kernel_key){.kind = kind,
-                                                    .fold = self->plan->fold,
-                                                    .input = self->input,
-                                                    .accumulator = self->accumulator});
-}
-
-/* Kernels take what becomes their accumulator directly, one element after the other; all else is
- * copied, of the widest type. */
-static bool choose_kernels(const struct kernels *kernels, struct segments_schedule *self)
-{
-    const struct plan *plan = self->plan;
-    self->accumulator = accumulator_of_rows(plan->accumulator);
-    self->input = plan->layout->input;
-    self->each = choice_takes_rows(plan) && (plan->flat || !plan->on_device)
-                     ? kernel_for(kernels, KERNEL_SEGMENTS, self)
-                     : NULL;
-    self->copies = !self->each && plan->n > 0;
-    if (!self->each) {
-        self->accumulator = self->input = accumulator_widest(plan->accumulator);
-        self->each = kernel_for(kernels, KERNEL_SEGMENTS, self);
-    }
-    return self->each;
-}
-
 static void find_offsets(struct segments_schedule *self)
 {
     const struct plan *plan = self->plan;
     self->uploads_offsets = !plan->offsets;
-    self->offsets = plan->offsets ? *plan->offsets
-                                  : (struct layout){.data = plan->segments->offsets,
-                                                    .input = ELEMENT_INT64,
-                                                    .dimensions = 1,
-                                                    .shape = {plan->segments->count},
-                                                    .strides = {sizeof(int64_t)}};
+    if (plan->offsets) {
+        self->offsets = *plan->offsets;
+    } else {
+        self->offsets = (struct layout){.data = plan->segments->offsets, .input = ELEMENT_INT64};
+        layout_make_flat(&self->offsets, plan->segments->count);
+    }
     self->offsets.type = ELEMENT_INT64;
     layout_normalise(&self->offsets, true);
     self->copies_offsets =
@@ -121,10 +95,8 @@ static void reserve_memory(struct segments_schedule *self)
                       state_bytes(plan->fold, self->accumulator));
         arena_reserve(arena, PART_SPLITS, shape->tiles + 2, sizeof(uint64_t));
     }
-    if (plan->results.on_device)
-        return;
-    arena_reserve(arena, PART_FINDINGS, 1, sizeof(unsigned));
-    arena_reserve(arena, PART_OUT, count, element_size(plan->results.type));
+    if (!plan->results.on_device)
+        arena_reserve_results(arena, plan, count);
 }
 
 bool segments_schedule_make(const struct plan *plan, const struct kernels *kernels,
@@ -132,11 +104,13 @@ bool segments_schedule_make(const struct plan *plan, const struct kernels *kerne
                             struct failure *failure)
 {
     self->plan = plan;
-    if (!choose_kernels(kernels, self)) {
-        failure_note(failure, FAILURE_VALUE, "there is no kernel of segments for %s",
-                     reduction_row(plan->reduction)->called);
-        return false;
-    }
+    self->each = choice_along(kernels, KERNEL_SEGMENTS, plan, plan->flat || !plan->on_device,
+                              &self->accumulator, &self->copies);
+    if (!self->each)
+        return failure_note(failure, FAILURE_VALUE, "there is no kernel of segments for %s",
+                            reduction_row(plan->reduction)->called);
+    self->input = self->copies ? self->accumulator : plan->layout->input;
+    self->copies = self->copies && plan->n > 0;
     self->array = *plan->layout;
     layout_normalise(&self->array, true);
     self->uploads = plan->n > 0 && !plan->on_device;
@@ -145,7 +119,8 @@ bool segments_schedule_make(const struct plan *plan, const struct kernels *kerne
                         state_bytes(plan->fold, self->accumulator),
                         self->input == self->accumulator, multiprocessors, &self->shape);
     self->tiles =
-        kernel_for(kernels, self->shape.as_they_lie ? KERNEL_TILES : KERNEL_TILES_OF_STATES, self);
+        kernel_of_fold(kernels, self->shape.as_they_lie ? KERNEL_TILES : KERNEL_TILES_OF_STATES,
+                       plan->fold, self->input, self->accumulator, 0);
     reserve_memory(self);
     return true;
 }
