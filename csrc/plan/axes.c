@@ -1,6 +1,5 @@
-/* Dimensions are divided into those that are reduced, which are a layout of their own, and the
- * outer ones, which results differ in. Both are flipped, sorted and merged as far as memory allows:
- * the former as any layout, the latter as long as results stay where they belong. */
+/* Reduction dimensions become a layout of their own, and outer ones, which results differ in, are
+ * flipped, sorted and merged like these, as long as results stay where they belong. */
 #include "plan/axes.h"
 
 #include <string.h>

@@ -107,8 +107,8 @@ bool plan_make(const struct request *request, struct view *view, const struct ma
                struct plan *plan);
 
 /* The plan of sums of products of two arrays of one shape, whose elements have a common type and
- * layouts are normalised, in order. Of the request only the device and the consumer count. On the
- * host there is no more to it than where it is done. False with an exception set. */
+ * layouts are normalised, in order. On the host it says no more than that. False with an exception
+ * set. */
 bool products_plan(const struct request *, struct view *a, struct view *b, bool exactly,
                    struct plan *);
 
@@ -142,9 +142,8 @@ bool types_lose_nan(enum element from, enum element to);
 /* Whether C's conversion from the elements to the accumulator is all that is asked. */
 bool types_convert_directly(const struct layout *, enum element accumulator);
 
-/* Accumulators that hold more than a plan's, so that kernels are few. A result is rounded to its
- * type only once, and integers wrap in the end as they would have on the way. Elements are gathered
- * into the widest alone; rows are folded in these, and in float32, which wants to be fast. */
+/* Accumulators that hold more than a plan's, so that kernels are few: results are rounded once, and
+ * integers wrap in the end. Rows are folded in these, and in float32, which wants to be fast. */
 static inline enum element accumulator_widest(enum element accumulator)
 {
     switch (accumulator) {
@@ -175,9 +174,8 @@ static inline enum element holder_of_factor(enum element input, enum element typ
 
 /* ---- short calls ---- */
 
-/* What is decided for a call that gives a flat array of the host's and nothing else. That depends
- * on the reduction and the type of the elements alone, so plan_make decides it once for each, and a
- * call takes over what it has decided. NULL with an exception set. */
+/* Calls that give a flat array of the host's and nothing else differ in reduction and element type
+ * alone: plan_make decides once for each. NULL with an exception set. */
 struct cached_plans *cached_plans_make(const struct platforms *);
 void cached_plans_free(struct cached_plans *);
 

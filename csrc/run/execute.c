@@ -195,9 +195,8 @@ static bool store_answer(const struct parts *self, int64_t place)
     return true;
 }
 
-/* So are exact ones made that one launch cannot. The launch that adds one stores it, too, where
- * nobody waits for any of them. An explanation has no results yet, but elements that lie as well.
- */
+/* So are exact results made that one launch cannot, and stored by their own where nobody waits. An
+ * explanation has no results yet, but elements that lie as well. */
 static bool make_one_by_one(struct parts *self)
 {
     const struct plan *all = self->all;

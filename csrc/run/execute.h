@@ -1,6 +1,5 @@
-/* How plans are carried out on a machine: in the one piece of memory that a schedule's arena gives
- * each part its place in. Schedules of whole arrays, along axes and of segments add to it what they
- * launch. */
+/* The executor: it carries schedules out on a machine, in the one piece of memory that their arena
+ * divides into parts. */
 #pragma once
 
 #include "run/machine.h"

@@ -298,9 +298,8 @@ static bool measure(struct execution *self, enum part *leaves)
 
 /* ---- what is posted ---- */
 
-/* Most results are there while the host looks for them without doing anything else. Then it lets
- * other threads go first, and later on it sleeps, each time for a small part of what it has waited.
- */
+/* Most results are there while the host spins. Then it lets other threads go first, and later on it
+ * sleeps, each time for a small part of what it has waited. */
 static const double spins_for = 50e-6, yields_for = 20e-3;
 
 enum { LOOKS = 256, SLEEPS_A_WAIT = 64 };

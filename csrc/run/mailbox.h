@@ -1,6 +1,6 @@
-/* Where a launch leaves a small result for the host: memory that both see, in words of 8 bytes.
- * Half of each is the launch's tag, which says that the result's half is there, for a word is
- * stored whole: neither a copy nor a synchronisation is needed. */
+/* Where a launch leaves a small result for the host without a copy or a synchronisation: 8-byte
+ * words that both see, stored whole, half of each the launch's tag, which says that the other half
+ * is there. */
 #pragma once
 
 #include "common/exact_words.h"

@@ -19,9 +19,8 @@ struct axes_schedule {
     struct arena arena;
 };
 
-/* False with a failure noted, or, of exact results, where they have to be made one by one: not all
- * lies on the device, results begin with something, a mask hides elements, or more than one
- * dimension is reduced. */
+/* False with a failure noted, or, of exact results, where one launch cannot make them: not all is
+ * on the device, or masked, or results begin with something, or several dimensions are reduced. */
 bool axes_schedule_make(const struct plan *, const struct kernels *, unsigned multiprocessors,
                         struct axes_schedule *, struct failure *);
 

@@ -1,7 +1,6 @@
-/* Kernels that find the elements' type out as they run. Threads go where memory is read in the
- * order in which it lies: along a result's elements, or, where neighbours belong to different
- * results, across them. Of many short results each gets few threads, of few long ones each a block
- * or several. */
+/* Kernels that find the elements' type out as they run. Threads go where loads are coalesced: along
+ * a result's elements, or across neighbouring results. Of many short results each gets few threads,
+ * of few long ones each a block or several. */
 #include "schedule/launch_config.h"
 
 enum {
@@ -93,8 +92,8 @@ static void share_columns(const struct launch_problem *problem, const struct any
 }
 
 /* A thread of a team reads ROWS_AT_ONCE elements of each of its columns. Neighbours that it makes
- * by itself it stores at once; what large states become it stores one by one, so that neighbouring
- * threads are better off with neighbouring results. False: they do not lie in columns. */
+ * by itself it stores at once, but not results of large states. False: they do not lie in columns.
+ * */
 static bool launch_columns(const struct launch_problem *problem, struct launch_config *config)
 {
     enum { LOAD_COLUMNS = 2 };
@@ -123,12 +122,6 @@ static bool launch_columns(const struct launch_problem *problem, struct launch_c
 }
 
 /* ---- rows, and any ---- */
-
-/* What a thread takes at once, as an exponent. */
-static unsigned slots_of(enum element accumulator)
-{
-    return exponent_up(SLOTS_BYTES / element_size(accumulator));
-}
 
 /* More threads for each result, as long as there are too few of them, and enough to do for each. */
 static unsigned team_for(uint64_t results, uint64_t n, unsigned slots, unsigned team, unsigned most,
@@ -161,8 +154,9 @@ static void launch_across(const struct launch_problem *problem, struct launch_co
 {
     const struct axes *axes = problem->axes;
     const unsigned across = (unsigned)least(exponent_up(axes->shape[axes->kept - 1]), WARP);
-    config->team = team_for(axes->results, elements_of_result(axes), slots_of(problem->accumulator),
-                            0, config->block - across, busy_threads(problem));
+    config->team =
+        team_for(axes->results, elements_of_result(axes), rows_slots(problem->accumulator), 0,
+                 config->block - across, busy_threads(problem));
     config->lanes = (unsigned)least(config->team, inner_lanes(axes, problem->accumulator));
 }
 
@@ -172,7 +166,7 @@ static void launch_any_rows(const struct launch_problem *problem, struct launch_
     const struct axes *axes = problem->axes;
     const struct axes_tuning *tuning = axes_tuning();
     const uint64_t n = elements_of_result(axes), threads = busy_threads(problem);
-    const unsigned slots = slots_of(problem->accumulator), share = slots + tuning->share;
+    const unsigned slots = rows_slots(problem->accumulator), share = slots + tuning->share;
     config->lanes = inner_lanes(axes, problem->accumulator);
     const unsigned enough = team_for(1, n, share, config->lanes, WARP, UINT64_MAX);
     config->team = team_for(axes->results, n, share, enough, config->block, threads);
@@ -183,11 +177,10 @@ static void launch_any_rows(const struct launch_problem *problem, struct launch_
         config->windows--;
 }
 
-/* Neighbouring threads read neighbouring loads as far as a row's number of them is a power of two
- * or a multiple of it: so no two read from one bank. With an odd number a thread reads a row of its
- * own, and more where rows are long or results few; so too where states are large, since merging
- * them costs more than waiting for a bank. Loads are of words that several narrow elements fill,
- * and no longer than what all rows begin at. False: rows are not short, or not neighbours. */
+/* Short rows in shared memory, without bank conflicts: neighbouring threads read neighbouring
+ * loads, or, of an odd number of loads or of large states, which cost more to merge, a row each.
+ * Loads are of words that several narrow elements fill, and as long as all rows' beginnings allow.
+ * False: rows are not short, or not neighbours. */
 static bool launch_staged(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
@@ -203,8 +196,8 @@ static bool launch_staged(const struct launch_problem *problem, struct launch_co
                    packing = exponent_up(word / size),
                    load = (unsigned)least(exponent_up(boundary / word), ROW_LOAD_MAX);
     const uint64_t loads = n >> (packing + load);
-    if (!stage_rows(problem, &staging, bytes, loads,
-                    (unsigned)least((unsigned)__builtin_ctzll(loads), together), config))
+    if (!stage_rows(problem, &staging, bytes, loads, (unsigned)least(twos_of(loads), together),
+                    config))
         return false;
     config->kernel = KERNEL_FEW;
     config->row.packing = packing;
@@ -214,9 +207,8 @@ static bool launch_staged(const struct launch_problem *problem, struct launch_co
 
 /* ---- blocks ---- */
 
-/* Blocks that share a result: as many as have enough to do, each group of a team a stretch at
- * least, and no more than the device has room for at a time: one more would come when all others
- * are done. */
+/* Blocks that share a result: as many as have a stretch for each group of a team, and no more than
+ * are resident at a time. */
 static uint64_t splits_for(const struct launch_problem *problem, const struct launch_config *config)
 {
     const uint64_t blocks = (uint64_t)problem->multiprocessors * axes_tuning()->blocks;

@@ -1,6 +1,5 @@
-/* Columns of a known type: a thread has those of one load. Where rows are short and lie one after
- * the other, so many of them are taken for one that all threads side by side have whole loads, at
- * boundaries. */
+/* Columns of a known type: a thread has those of one load. Short rows that lie one after the other
+ * are coalesced, such that all threads side by side have whole, aligned loads. */
 #include "schedule/launch_config.h"
 
 enum {
@@ -38,10 +37,8 @@ static unsigned block_for(const struct columns *columns, unsigned most)
 
 /* ---- how they lie ---- */
 
-/* Whether rows are short ones that may be taken for one: all of them, or those of each of so few
- * batches that threads would have nothing to do. A batch is a block's, which takes microseconds:
- * many small ones are better off otherwise. On an H100 64 MiB as (n, 64, 2) of float32 took 770 us
- * so, and kernels of any type take 50. */
+/* Whether short rows may be coalesced: all of them, or those of each of so few batches that threads
+ * would have nothing to do. Each batch takes a block, and so microseconds. */
 static bool lie_one_after_the_other(const struct axes *axes, const struct columns *self)
 {
     enum { BATCH_LARGE = 32 << 10, BLOCK_THREADS = 64 };
@@ -55,9 +52,9 @@ static bool lie_one_after_the_other(const struct axes *axes, const struct column
             axes->shape[0] * BLOCK_THREADS <= self->threads);
 }
 
-/* How many rows are taken for one, of blocks of up to 2^block threads, so that they make whole
- * loads; 1: none are. Of those that give threads side by side as much to do as any, the fewest;
- * there is shared memory for the columns of 2^lanes of these. */
+/* How many rows are coalesced, in blocks of up to 2^block threads; 1: none are. Of those numbers
+ * that keep threads side by side as busy as any, the least for whose columns there is shared
+ * memory. */
 static uint64_t coalesced_rows(const struct axes *axes, const struct columns *self, unsigned block)
 {
     enum { ROWS_LEFT = 4 << AHEAD, ROW_MOST = 256 };
@@ -142,9 +139,8 @@ static bool find_columns(const struct launch_problem *problem, unsigned block, s
            layout_distance((int64_t)self->stride) * self->coalesced >= COLUMN_BYTES * self->step;
 }
 
-/* Bytes of an array from which on there is use in knowing its type: a thread takes 16 at a time
- * then, which of narrow elements are many columns, and wide ones and large states it converts and
- * merges faster; but of few rows it has few of them to merge. */
+/* Bytes of an array from which on knowing its type pays: 16-byte loads have many narrow columns,
+ * and wide elements and large states are converted and merged faster, unless rows are few. */
 static uint64_t bytes_worth_a_type(const struct launch_problem *problem,
                                    const struct columns *columns)
 {
@@ -165,10 +161,9 @@ static uint64_t bytes_worth_a_type(const struct launch_problem *problem,
 
 /* ---- columns that threads share ---- */
 
-/* Threads that read neighbouring loads, at least, as an exponent: all that a result is of, or all
- * that there are, if these have not more columns than are to be read so: of small arrays so few
- * that there are blocks for all multiprocessors; where rows do not begin at sectors, twice as many
- * as elsewhere, for both ends of what they read are in sectors that others read, too. */
+/* Threads that read neighbouring loads, at least, as an exponent: all of a result's, or all that
+ * there are, if few; of small arrays so few that all multiprocessors have blocks, and twice as many
+ * where rows do not begin at sectors, whose halves would else be read twice. */
 static unsigned threads_side_by_side(const struct launch_problem *problem,
                                      const struct columns *columns)
 {
@@ -199,9 +194,8 @@ static size_t bytes_of_block(const struct columns *columns, unsigned block, unsi
     return state * (most > each ? most : each);
 }
 
-/* More threads for each column, as long as there is something for each to do and the device has
- * room for them at a time; fewer for each block, until there is room for what they leave each
- * other. */
+/* More threads for each column, while there is work and room for them on the device; fewer a block,
+ * until there is shared memory for what they leave each other. */
 static void share_columns(const struct columns *columns, struct launch_config *config)
 {
     const uint64_t rows = columns->rows / columns->coalesced;
@@ -217,9 +211,8 @@ static void share_columns(const struct columns *columns, struct launch_config *c
     }
 }
 
-/* Splits for as many threads as the device has room for, and at least as many as blocks may have
- * rows for. If what they leave takes a thread more than one turn, some are folded before all are.
- */
+/* As many splits as the device has room for, and as ROWS_A_BLOCK asks for. If merging them takes a
+ * thread more than one turn, groups of them are merged before. */
 static void split_columns(const struct columns *columns, struct launch_config *config)
 {
     enum { SPLITS_AT_ONCE = 16 };
@@ -303,10 +296,9 @@ static bool leave_little(const struct columns *columns, uint64_t threads)
            4 * busy_parts(columns->all, columns->threads) > 5 * busy_parts(packs, threads);
 }
 
-/* Whether the kernel of unsplit columns could make them. Rows off boundaries are found by their
- * neighbours where these are those of all outer dimensions. Of every second column more would have
- * to be loaded. Results of several columns are a warp's own if loads are whole, and at boundaries.
- */
+/* Whether the kernel of unsplit columns could make them. It finds unaligned rows by their
+ * neighbours in all outer dimensions, loads no second column in vain, and gives a result of several
+ * columns to one warp, if loads are whole and aligned. */
 static bool suit_unsplit(const struct axes *axes, const struct columns *columns)
 {
     const bool one = axes->kept == 1;
@@ -318,11 +310,10 @@ static bool suit_unsplit(const struct axes *axes, const struct columns *columns)
     return !columns->shifted || (one && (int64_t)columns->stride >= 0);
 }
 
-/* Threads of a block, as an exponent: few, but where these have two turns or three, and small
- * states, they had better not all be at the same rows. More loads' columns for a thread where rows
- * are too few for LONE_LOADS of them, but of batches, as long as all threads have something to do.
- * Of rows off boundaries a warp's last thread makes none. The place of the best of one row is the
- * first, whatever lies there. */
+/* Small blocks, unless threads with small states have two or three turns, and had better not be at
+ * the same rows. A thread makes several loads' columns where rows are too few for LONE_LOADS; of
+ * unaligned rows a warp's last thread makes none; the place of the best of one row need not be
+ * read. */
 static void make_unsplit(const struct launch_problem *problem, const struct columns *columns,
                          uint64_t threads, struct launch_config *config)
 {

@@ -140,19 +140,14 @@ bool stage_rows(const struct launch_problem *problem, const struct staging *stag
 
 /* ---- rows ---- */
 
-static unsigned exponent_of(uint64_t power_of_two)
+unsigned rows_slots(enum element accumulator)
 {
-    return (unsigned)__builtin_ctzll(power_of_two);
-}
-
-static unsigned slots_for(enum element accumulator)
-{
-    return exponent_of(SLOTS_BYTES / element_size(accumulator));
+    return twos_of(SLOTS_BYTES / element_size(accumulator));
 }
 
 unsigned rows_lanes(uint64_t length, enum element accumulator)
 {
-    const unsigned slots = slots_for(accumulator);
+    const unsigned slots = rows_slots(accumulator);
     unsigned lanes = 0;
     while (lanes < WARP && (length - 1) >> (lanes + slots))
         lanes++;
@@ -165,14 +160,14 @@ static void rows_in_lanes(const struct layout *layout, uint64_t base, enum eleme
                           unsigned lanes, unsigned windows, struct kernel_stretches *rows)
 {
     enum { LOAD_BYTES = 4 }; /* an exponent */
-    const unsigned inner = layout->dimensions - 1, slots = slots_for(accumulator);
+    const unsigned inner = layout->dimensions - 1, slots = rows_slots(accumulator);
     const uint64_t length = layout->shape[inner];
     const size_t size = element_size(layout->input), slot = element_size(accumulator);
-    *rows = (struct kernel_stretches){.base = base, .bytes = exponent_of(size), .lanes = lanes};
+    *rows = (struct kernel_stretches){.base = base, .bytes = twos_of(size), .lanes = lanes};
     if (layout->strides[inner] == (int64_t)size) {
         rows->run = (unsigned)least(LOAD_BYTES - rows->bytes, slots);
         if (size <= slot && slot <= sizeof(uint64_t))
-            rows->packing = exponent_of(slot / size);
+            rows->packing = twos_of(slot / size);
     }
     rows->stretch = slots + lanes + rows->packing + windows;
     rows->aligns = rows->run && length >> (slots + lanes);

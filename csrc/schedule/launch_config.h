@@ -19,8 +19,8 @@ struct launch_problem {
 };
 
 /* The first of these for which there is a kernel, and as whose kernel wants them elements lie:
- * places among one element each, short rows, long rows and columns of a known type, columns,
- * results of few elements, any. */
+ * places among one element each, short rows, long rows, typed columns, columns, few elements, any.
+ * */
 void launch_config_choose(const struct launch_problem *, struct launch_config *);
 
 /* What config->kernel is found by, besides the fold and the types. */
@@ -37,6 +37,9 @@ const char *launch_name(const struct launch_config *);
 /* How rows->from is read, a layout of at least one dimension and one element, the first of which is
  * number `base` of the array; the kernel makes values of type `accumulator` of them. */
 void rows_describe(struct kernel_rows *rows, uint64_t base, enum element accumulator);
+
+/* What a thread takes in at once, as an exponent. */
+unsigned rows_slots(enum element accumulator);
 
 /* Threads, as an exponent, that so many neighbours keep busy at least once and at most twice. */
 unsigned rows_lanes(uint64_t length, enum element accumulator);
@@ -61,6 +64,12 @@ enum {
     WARP = 5,       /* threads, as an exponent */
     PACK_BYTES = 16 /* what one load takes at most */
 };
+
+/* How often a number can be halved: the exponent of a power of two. */
+static inline unsigned twos_of(uint64_t n)
+{
+    return (unsigned)__builtin_ctzll(n);
+}
 
 static inline bool launch_has(const struct launch_problem *self, enum kernel_kind kind)
 {
@@ -98,9 +107,9 @@ enum { AXES_SMALL_ROWS = 1024 };
 bool axes_are_small(const struct launch_problem *);
 struct axes_tuning axes_tuning_of_columns(const struct launch_problem *);
 
-/* Rows that a block of 2^staging threads brings to shared memory: a team of 2^team threads a row,
- * or more, as long as not all rows fit or threads are idle; as many rows as there is room for, as
- * long as there are blocks enough. False: a row is too long. */
+/* Rows that a block brings to shared memory: a team of 2^team threads a row, or more, until all
+ * rows fit and threads are busy; as many rows as fit and leave enough blocks. False: a row is too
+ * long. */
 struct staging {
     unsigned block, room; /* threads, as an exponent, and bytes */
     unsigned threads;     /* of a multiprocessor, that are enough to be busy with */

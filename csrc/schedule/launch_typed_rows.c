@@ -3,15 +3,8 @@
 
 /* ---- short rows ---- */
 
-/* Rows that a load of 16 bytes takes one or several of are folded where they are loaded to. Others
- * are staged in shared memory, where one thread reads a row, as long as so much of it fits, one
- * after the other however they lie elsewhere. */
-
-/* How often a number can be halved. */
-static unsigned twos_of(uint64_t n)
-{
-    return (unsigned)__builtin_ctzll(n);
-}
+/* Rows of up to 16 bytes are folded in registers. Others are staged in shared memory, where one
+ * thread reads a row, as long as so much of it fits. */
 
 /* A power of two of elements, which begin where a load can. */
 static bool pack_rows(uint64_t n, uint64_t bytes, uintptr_t data, struct launch_config *config)
@@ -25,9 +18,9 @@ static bool pack_rows(uint64_t n, uint64_t bytes, uintptr_t data, struct launch_
     return true;
 }
 
-/* Rows are a multiple of 2^even packs: so far apart is what threads of several rows read at a time,
- * and with an even number in few banks. The number of a pack's place in all banks is mixed with
- * what counts rows, but for its bits that tell packs of a team's threads apart. */
+/* Rows are a multiple of 2^even packs, so that threads of several rows would read from few banks: a
+ * pack's place within all banks is mixed with its row's number, but for the bits of a team's
+ * threads. */
 static void swizzle(unsigned even, struct launch_config *config)
 {
     enum { BANKS = 3 }; /* packs that fill them once, as an exponent */
@@ -37,10 +30,10 @@ static void swizzle(unsigned even, struct launch_config *config)
         config->row.swizzle_mask ? (even > BANKS ? even : BANKS) - config->team : 0;
 }
 
-/* As many threads a row as share what there is room for, and more where rows are few. Loads are as
- * long as all rows are multiples of: neighbouring threads, an odd number of loads apart, then read
- * from different banks. The first row is to be so far after a boundary. Behind the rows is room for
- * what lies before a boundary, the last of eight packs that are swizzled, and a word. */
+/* As many threads a row as there is room for. Loads are as long as all rows are multiples of, so
+ * that neighbouring threads, an odd number of loads apart, have no bank conflicts. Behind the rows
+ * is room for what lies before a boundary, the last of eight packs that are swizzled, and a word.
+ * */
 static bool stage(const struct launch_problem *problem, uint64_t n, uint64_t bytes, uint64_t behind,
                   struct launch_config *config)
 {
@@ -62,9 +55,8 @@ static bool stage(const struct launch_problem *problem, uint64_t n, uint64_t byt
     return true;
 }
 
-/* Rows and their elements at one distance each, and neither among other rows' elements: with bytes
- * that lie together wherever a row or, if its elements lie apart, one of these begins, and where
- * the first row is to be after a boundary, in bytes. False: they are not of those. */
+/* Strided rows, none among others' elements. The unit is what lies together wherever a row begins,
+ * or an element, if these lie apart; `behind` how far after a boundary the first row is to be. */
 static bool lie_apart(const struct launch_problem *problem, uint64_t n, uint64_t bytes,
                       struct launch_config *config, uint64_t *behind)
 {
@@ -185,9 +177,9 @@ static unsigned team_for(const struct launch_problem *problem, uint64_t packs, u
     return team;
 }
 
-/* Blocks for each of so few results that there is room for more: whole waves of all blocks that are
- * there at a time, and a batch of packs for each thread. Before they wait for one another one block
- * has several. */
+/* Blocks for each of so few results that there is room for more: whole waves of resident blocks,
+ * and a batch of packs for each thread, of which one block has several before it waits for others.
+ * */
 static uint64_t splits_for(uint64_t results, uint64_t packs, const struct long_rows *rows)
 {
     const struct long_rows_tuning *tuning = long_rows_tuning();

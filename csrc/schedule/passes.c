@@ -26,9 +26,8 @@ static uint64_t elements_a_block(const struct plan *plan)
     return (uint64_t)plan->block * plan->data_blocks;
 }
 
-/* Blocks in the clusters that the method works in. What few blocks could do is one cluster's, which
- * draws no tickets; many are pairs, since larger clusters leave multiprocessors without a block
- * ("clusters" in benchmarks/tuning/whole_arrays.json). */
+/* Few blocks are one cluster, which draws no tickets; many are pairs, since larger clusters leave
+ * multiprocessors without a block ("clusters" in benchmarks/tuning/whole_arrays.json). */
 static void arrange_clusters(const struct plan *plan, struct step *step)
 {
     enum { CLUSTER_MAX = 8, FEW = 64, PAIR = 2 };
@@ -63,8 +62,7 @@ static void add_pass(const struct schedule *self, const void *kernel, enum part 
 }
 
 /* The first kernel on elements, then the other on the states that are left, until one is. Where
- * blocks fold their states in the same launch, one is left at once. Where rows are short, a
- * thread's few loads take long: more threads share them. */
+ * rows are short, a thread's few loads take long: more threads share them. */
 static void add_rounds(const struct schedule *self, bool of_results, enum part reads, uint64_t n,
                        struct passes *passes)
 {

@@ -124,9 +124,8 @@ static bool choose_launches(struct schedule *self, const struct facts *facts,
 
 /* ---- memory ---- */
 
-/* Buffers that suffice for the passes over any piece and over what the pieces leave. One state
- * there must be, for a piece of which no element takes part; blocks of exact sums add theirs
- * together elsewhere. */
+/* For the passes over any piece and over what pieces leave; at least one state, for a piece of no
+ * elements. Blocks of exact sums add theirs together elsewhere. */
 static void reserve_partials(struct schedule *self)
 {
     uint64_t states[] = {1, 0};
@@ -196,9 +195,8 @@ static void reserve_memory(struct schedule *self)
 
 /* ---- pieces ---- */
 
-/* However low the limit, a piece has so many elements, if the array does; and however much memory
- * there is, a host's array is brought in pieces of so many bytes: one is on its way while the one
- * before is reduced. */
+/* A piece has so many elements at least, if the array does; and a host's array is brought in pieces
+ * of so many bytes, one while the one before is reduced. */
 enum { LEAST_PIECE = 1 << 12, UPLOADED_BYTES = 16 << 20 };
 
 static void cut(struct schedule *self, uint64_t piece)
@@ -284,10 +282,8 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
 static const uint64_t KiB = 1 << 10, MiB = 1 << 20, ANY = UINT64_MAX;
 
 /* What is fastest: the first row that fits, as benchmarks/tuning/whole_arrays.json has it. One
- * block draws no ticket, which is why it wins wherever its own loads do not take longer than that:
- * on every GPU, so these rows ask for none in particular. How many loads are in flight, a kernel's
- * types say (kernels/vector.cuh); as many blocks as are resident are launched at most. Very large
- * arrays are brought by bulk copies; clusters are never faster. */
+ * block draws no ticket, and so is fastest on every GPU until its own loads take longer than that;
+ * very large arrays are brought by bulk copies; clusters are never faster. */
 static const struct {
     int capability;       /* of a GPU, at least */
     unsigned least, most; /* bytes of an element */

@@ -1,6 +1,5 @@
-/* The schedule: all that a plan's run on a device will do, as data. Pure functions of the plan and
- * of facts about the device make it, so that it can be tested and shown without one; backends only
- * carry it out. */
+/* The schedule: all that a plan's run on a device will do, as data, made by pure functions of the
+ * plan and of facts about the device; backends only carry it out. */
 #pragma once
 
 #include "common/failure.h"

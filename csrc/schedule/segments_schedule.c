@@ -12,9 +12,9 @@ enum {
     ALONE_FOR = 2 /* times longer than in a tile is a segment for a block, which waits for it */
 };
 
-/* Elements that threads scan are of so many bytes, and so many more are brought of each that they
- * are made of. Threads have room for them, wherever in a pack the tile begins; ends are of 2 bytes.
- * Beside these there is what lies before them, and before boundaries of 16 bytes. */
+/* Elements that threads scan have so many bytes, and so many more are brought of each. Threads have
+ * room for them wherever in a pack the tile begins, and shared memory for ends of 2 bytes, for what
+ * lies before, and for boundaries of 16 bytes. */
 static void shape_tiles(uint64_t all, size_t scanned, size_t brought,
                         const struct segments_tuning *tuning, struct segments_shape *shape)
 {
@@ -29,10 +29,9 @@ static void shape_tiles(uint64_t all, size_t scanned, size_t brought,
                                (size_t)BOUNDARIES * PACK;
 }
 
-/* A team is of as many threads as a segment of mean length has work for. Warps of a block leave
- * each other a state, and there is a bit for each team. Tiles have values as they lie where a state
- * can be left in an element's place, and a thread's own are few enough to be marked in a word; else
- * they have states of one element each. */
+/* A team has as many threads as a segment of mean length has work for. Tiles have values as they
+ * lie where a state fits in an element's place, and a thread's own are few enough to be marked in a
+ * word. */
 void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state, bool own,
                          unsigned multiprocessors, struct segments_shape *shape)
 {
