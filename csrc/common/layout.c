@@ -29,14 +29,6 @@ void layout_copy_few(const struct layout *layout, struct layout_of_few *to)
     memcpy(to->mask_strides, layout->mask_strides, dimensions * sizeof *to->mask_strides);
 }
 
-static void become_empty(struct layout *layout)
-{
-    layout->dimensions = 1;
-    layout->shape[0] = 0;
-    layout->strides[0] = (int64_t)element_size(layout->input);
-    layout->mask_strides[0] = 1;
-}
-
 static void move_dimension(struct layout *layout, unsigned from, unsigned to)
 {
     layout->shape[to] = layout->shape[from];
@@ -62,12 +54,6 @@ static void reverse(struct layout *layout, unsigned k)
     if (layout->mask)
         layout->mask += last * layout->mask_strides[k];
     layout->mask_strides[k] = -layout->mask_strides[k];
-}
-
-/* Where elements are broadcast, the mask decides. */
-static bool runs_backwards(const struct layout *layout, unsigned k)
-{
-    return layout->strides[k] < 0 || (layout->strides[k] == 0 && layout->mask_strides[k] < 0);
 }
 
 uint64_t layout_distance(int64_t stride)
@@ -143,14 +129,19 @@ void layout_normalise(struct layout *layout, bool in_order)
     if (element_size(layout->input) == 1)
         layout->swapped = false;
     if (layout_length(layout) == 0) {
-        become_empty(layout);
+        layout->dimensions = 1;
+        layout->shape[0] = 0;
+        layout->strides[0] = (int64_t)element_size(layout->input);
+        layout->mask_strides[0] = 1;
         return;
     }
     drop_single_elements(layout);
     for (unsigned k = 0; k < layout->dimensions; k++) {
         if (!layout->mask)
             layout->mask_strides[k] = 0;
-        if (!in_order && runs_backwards(layout, k))
+        const int64_t stride =
+            layout->strides[k] ? layout->strides[k] : layout->mask_strides[k]; /* of what differs */
+        if (!in_order && stride < 0)
             reverse(layout, k);
     }
     if (!in_order)

@@ -14,9 +14,8 @@ bool argument_given(PyObject *argument)
 
 bool wrong_type(const char *name, const char *accepted, PyObject *value)
 {
-    PyErr_Format(PyExc_TypeError, "%s must be %s; got %.200R (%.200s)", name, accepted, value,
-                 Py_TYPE(value)->tp_name);
-    return false;
+    return PyErr_Format(PyExc_TypeError, "%s must be %s; got %.200R (%.200s)", name, accepted,
+                        value, Py_TYPE(value)->tp_name);
 }
 
 const char *plain_text(PyObject *string)
@@ -28,33 +27,24 @@ const char *plain_text(PyObject *string)
     return text && strlen(text) == (size_t)length ? text : NULL;
 }
 
-/* "auto, exact, recursive, ..."; a new reference. */
-static PyObject *method_names(void)
+/* Says which there are: "auto, exact, recursive, ...". */
+static bool unknown_method(PyObject *method, const char *text)
 {
+    const char *nearest = text ? method_nearest(text) : NULL;
     PyObject *names = PyUnicode_FromString("auto, exact");
     for (int m = 0; m < METHODS && names; m++) {
-        const struct method *method = method_at((enum method_index)m);
-        PyObject *longer = PyUnicode_FromFormat("%U, %s", names, method->name);
+        PyObject *longer =
+            PyUnicode_FromFormat("%U, %s", names, method_at((enum method_index)m)->name);
         Py_DECREF(names);
         names = longer;
     }
-    return names;
-}
-
-static void unknown_method(PyObject *method, const char *text)
-{
-    const char *nearest = text ? method_nearest(text) : NULL;
-    PyObject *names = method_names();
-    if (names && nearest)
-        PyErr_Format(
-            PyExc_ValueError,
-            "method %R does not exist; did you mean '%s'? The methods are %U (see gred.methods())",
-            method, nearest, names);
-    else if (names)
+    if (names)
         PyErr_Format(PyExc_ValueError,
-                     "method %R does not exist; the methods are %U (see gred.methods())", method,
-                     names);
+                     "method %R does not exist; %s%s%s methods are %U (see gred.methods())", method,
+                     nearest ? "did you mean '" : "", nearest ? nearest : "",
+                     nearest ? "'? The" : "the", names);
     Py_XDECREF(names);
+    return false;
 }
 
 bool method_parse(PyObject *method, const struct method **found, bool *exact)
@@ -70,9 +60,7 @@ bool method_parse(PyObject *method, const struct method **found, bool *exact)
     if (*exact || (text && strcmp(text, "auto") == 0))
         return true;
     *found = text ? method_find(text) : NULL;
-    if (!*found)
-        unknown_method(method, text);
-    return *found;
+    return *found || unknown_method(method, text);
 }
 
 bool block_size_parse(PyObject *block_size, unsigned *block)
@@ -85,42 +73,20 @@ bool block_size_parse(PyObject *block_size, unsigned *block)
     int overflow;
     const long value = PyLong_AsLongAndOverflow(number, &overflow);
     Py_DECREF(number);
-    if (overflow || value < BLOCK_SIZE_MIN || value > BLOCK_SIZE_MAX || (value & (value - 1))) {
-        PyErr_Format(PyExc_ValueError,
-                     "block_size must be None or a power of two from 32 to 1024; got %R",
-                     block_size);
-        return false;
-    }
+    if (overflow || value < BLOCK_SIZE_MIN || value > BLOCK_SIZE_MAX || (value & (value - 1)))
+        return PyErr_Format(PyExc_ValueError,
+                            "block_size must be None or a power of two from 32 to 1024; got %R",
+                            block_size);
     *block = (unsigned)value;
     return true;
 }
 
-/* numpy.exceptions.AxisError, which is a ValueError and an IndexError. */
-static void out_of_bounds(Py_ssize_t axis, unsigned dimensions)
+PyObject *numpys_exception(const char *name)
 {
     PyObject *exceptions = PyImport_ImportModule("numpy.exceptions");
-    PyObject *type = exceptions ? PyObject_GetAttrString(exceptions, "AxisError") : NULL;
-    PyObject *error = type ? PyObject_CallFunction(type, "nI", axis, dimensions) : NULL;
-    if (error)
-        PyErr_SetObject(type, error);
-    Py_XDECREF(error);
-    Py_XDECREF(type);
+    PyObject *type = exceptions ? PyObject_GetAttrString(exceptions, name) : NULL;
     Py_XDECREF(exceptions);
-}
-
-/* NumPy lets 0 and -1 stand for the axis that a single number does not have, but where it asks for
- * the axis's length. */
-static bool has_axis_of_one(enum reduction reduction)
-{
-    switch (reduction) {
-    case REDUCTION_mean:
-    case REDUCTION_var:
-    case REDUCTION_std:
-    case REDUCTION_norm:
-        return false;
-    default:
-        return true;
-    }
+    return type;
 }
 
 /* Adds one axis of those that are there; true and false are none, as in NumPy. */
@@ -134,42 +100,42 @@ static bool add_axis(PyObject *object, unsigned dimensions, unsigned axes_there,
         return PyErr_ExceptionMatches(PyExc_TypeError) && wrong_type("axis", accepted, object);
     const Py_ssize_t positive = axis < 0 ? axis + (Py_ssize_t)axes_there : axis;
     if (positive < 0 || positive >= (Py_ssize_t)axes_there) {
-        out_of_bounds(axis, dimensions);
+        PyObject *type = numpys_exception("AxisError"); /* a ValueError and an IndexError */
+        PyObject *error = type ? PyObject_CallFunction(type, "nI", axis, dimensions) : NULL;
+        if (error)
+            PyErr_SetObject(type, error);
+        Py_XDECREF(error);
+        Py_XDECREF(type);
         return false;
     }
     const uint64_t bit = (uint64_t)1 << positive;
-    if (*axes & bit) {
-        PyErr_Format(PyExc_ValueError, "duplicate value in 'axis': %zd", axis);
-        return false;
-    }
+    if (*axes & bit)
+        return PyErr_Format(PyExc_ValueError, "duplicate value in 'axis': %zd", axis);
     *axes |= bit;
     return true;
 }
 
-/* Where positions matter there can be only one axis. */
-static bool add_axes(PyObject *tuple, enum reduction reduction, unsigned dimensions, uint64_t *axes)
-{
-    if (fold_is_indexed(reduction_row(reduction)->fold))
-        return wrong_type("axis", "None or an int", tuple);
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(tuple); k++)
-        if (!add_axis(PyTuple_GET_ITEM(tuple, k), dimensions, dimensions, axes))
-            return false;
-    return true;
-}
-
+/* Where positions matter there can be only one axis. NumPy lets 0 and -1 stand for the axis that a
+ * single number does not have, but where it asks for the axis's length. */
 bool axis_parse(PyObject *axis, enum reduction reduction, unsigned dimensions, uint64_t *axes)
 {
+    const bool asks_for_length = reduction == REDUCTION_mean || reduction == REDUCTION_var ||
+                                 reduction == REDUCTION_std || reduction == REDUCTION_norm;
+    uint64_t none = 0;
     *axes = 0;
     if (!argument_given(axis)) {
         *axes = dimensions < 64 ? ((uint64_t)1 << dimensions) - 1 : UINT64_MAX;
         return true;
     }
-    if (PyTuple_Check(axis))
-        return add_axes(axis, reduction, dimensions, axes);
-    if (dimensions > 0 || !has_axis_of_one(reduction))
-        return add_axis(axis, dimensions, dimensions, axes);
-    uint64_t none = 0;
-    return add_axis(axis, 0, 1, &none);
+    if (!PyTuple_Check(axis))
+        return dimensions > 0 || asks_for_length ? add_axis(axis, dimensions, dimensions, axes)
+                                                 : add_axis(axis, 0, 1, &none);
+    if (fold_is_indexed(reduction_row(reduction)->fold))
+        return wrong_type("axis", "None or an int", axis);
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(axis); k++)
+        if (!add_axis(PyTuple_GET_ITEM(axis, k), dimensions, dimensions, axes))
+            return false;
+    return true;
 }
 
 bool keepdims_parse(PyObject *keepdims, bool *kept)

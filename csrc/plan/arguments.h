@@ -1,4 +1,5 @@
-/* Arguments that are wrong, or not there; and method=, block_size=, axis= and keepdims=. */
+/* Arguments that are wrong, or not there; and method=, block_size=, axis= and keepdims=. What
+ * refuses one returns what PyErr_Format does, which is false. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -24,6 +25,9 @@ bool method_parse(PyObject *method, const struct method **found, bool *exact);
 
 /* A power of two that a block can have. False with an exception set. */
 bool block_size_parse(PyObject *block_size, unsigned *block);
+
+/* What numpy.exceptions has by that name; a new reference, or NULL with an exception set. */
+PyObject *numpys_exception(const char *name);
 
 /* The axes of an array of so many dimensions, a bit each. False with an exception set, NumPy's. */
 bool axis_parse(PyObject *axis, enum reduction, unsigned dimensions, uint64_t *axes);

@@ -1,6 +1,5 @@
-/* Dimensions are divided into those that are reduced, which are a layout of their own, and the
- * outer ones, which results differ in. Both are flipped, sorted and merged as far as memory allows:
- * the former as any layout, the latter as long as results stay where they belong. */
+/* Reduction dimensions become a layout of their own, and outer ones, which results differ in, are
+ * flipped, sorted and merged like these, as long as results stay where they belong. */
 #include "plan/axes.h"
 
 #include <string.h>
@@ -10,22 +9,12 @@ static bool is_reduced(uint64_t axes, unsigned k)
     return axes >> k & 1;
 }
 
-static uint64_t length_of(const struct layout *layout, uint64_t axes)
+uint64_t axes_length(const struct layout *layout, uint64_t axes)
 {
     uint64_t length = 1;
     for (unsigned k = 0; k < layout->dimensions; k++)
         length *= is_reduced(axes, k) ? layout->shape[k] : 1;
     return length;
-}
-
-uint64_t axes_length(const struct layout *layout, uint64_t axes)
-{
-    return length_of(layout, axes);
-}
-
-uint64_t axes_results(const struct layout *layout, uint64_t axes)
-{
-    return length_of(layout, ~axes);
 }
 
 unsigned axes_left(const struct layout *layout, uint64_t axes, bool kept, uint64_t *shape)
@@ -54,24 +43,23 @@ static void take_reduced(struct layout *part, const struct layout *layout, uint6
 
 /* ---- outer dimensions ---- */
 
-static void move_dimension(struct axes *self, unsigned from, unsigned to)
+struct dimension {
+    uint64_t length;
+    int64_t stride, mask_stride, place;
+};
+
+static struct dimension dimension_at(const struct axes *self, unsigned k)
 {
-    self->shape[to] = self->shape[from];
-    self->strides[to] = self->strides[from];
-    self->mask_strides[to] = self->mask_strides[from];
-    self->places[to] = self->places[from];
+    return (struct dimension){self->shape[k], self->strides[k], self->mask_strides[k],
+                              self->places[k]};
 }
 
-static void swap_dimensions(struct axes *self, unsigned k, unsigned other)
+static void put_dimension(struct axes *self, unsigned k, struct dimension dimension)
 {
-    const uint64_t shape = self->shape[k];
-    const int64_t stride = self->strides[k], mask_stride = self->mask_strides[k],
-                  place = self->places[k];
-    move_dimension(self, other, k);
-    self->shape[other] = shape;
-    self->strides[other] = stride;
-    self->mask_strides[other] = mask_stride;
-    self->places[other] = place;
+    self->shape[k] = dimension.length;
+    self->strides[k] = dimension.stride;
+    self->mask_strides[k] = dimension.mask_stride;
+    self->places[k] = dimension.place;
 }
 
 /* Those of one result do not tell results apart. */
@@ -83,42 +71,43 @@ static void take_outer(struct axes *self, const struct layout *layout, uint64_t 
         if (is_reduced(axes, k) || layout->shape[k] == 1)
             continue;
         place /= (int64_t)layout->shape[k];
-        self->shape[self->kept] = layout->shape[k];
-        self->strides[self->kept] = layout->strides[k];
-        self->mask_strides[self->kept] = layout->mask ? layout->mask_strides[k] : 0;
-        self->places[self->kept++] = place;
+        put_dimension(self, self->kept++,
+                      (struct dimension){layout->shape[k], layout->strides[k],
+                                         layout->mask ? layout->mask_strides[k] : 0, place});
     }
 }
 
 /* Walks a dimension from its other end. */
 static void flip(struct axes *self, unsigned k)
 {
-    const int64_t last = (int64_t)self->shape[k] - 1;
+    const struct dimension d = dimension_at(self, k);
+    const int64_t last = (int64_t)d.length - 1;
     struct layout *first = &self->reduced;
-    first->data = (const char *)first->data + last * self->strides[k];
+    first->data = (const char *)first->data + last * d.stride;
     if (first->mask)
-        first->mask += last * self->mask_strides[k];
-    self->first += last * self->places[k];
-    self->strides[k] = -self->strides[k];
-    self->mask_strides[k] = -self->mask_strides[k];
-    self->places[k] = -self->places[k];
+        first->mask += last * d.mask_stride;
+    self->first += last * d.place;
+    put_dimension(self, k, (struct dimension){d.length, -d.stride, -d.mask_stride, -d.place});
 }
 
 /* By the elements' distance, then by the results'. Broadcast dimensions are the outermost. */
-static bool is_outside(const struct axes *self, unsigned k, unsigned other)
+static bool is_outside(struct dimension one, struct dimension other)
 {
-    const int64_t stride = self->strides[k], beside = self->strides[other];
-    if (stride != beside)
-        return beside != 0 && (stride == 0 || stride > beside);
-    return self->places[k] > self->places[other];
+    if (one.stride != other.stride)
+        return other.stride != 0 && (one.stride == 0 || one.stride > other.stride);
+    return one.place > other.place;
 }
 
 /* By insertion: dimensions are few and mostly in order. */
 static void sort(struct axes *self)
 {
-    for (unsigned next = 1; next < self->kept; next++)
-        for (unsigned k = next; k > 0 && is_outside(self, k, k - 1); k--)
-            swap_dimensions(self, k, k - 1);
+    for (unsigned next = 1; next < self->kept; next++) {
+        const struct dimension moved = dimension_at(self, next);
+        unsigned k = next;
+        for (; k > 0 && is_outside(moved, dimension_at(self, k - 1)); k--)
+            put_dimension(self, k, dimension_at(self, k - 1));
+        put_dimension(self, k, moved);
+    }
 }
 
 /* Unsigned, so that the product of a broken stride may overflow. */
@@ -138,7 +127,7 @@ static void merge(struct axes *self)
         if (merged)
             self->shape[k + 1] *= outer;
         else
-            move_dimension(self, k, kept++);
+            put_dimension(self, kept++, dimension_at(self, k));
     }
     self->kept = kept;
 }
@@ -148,13 +137,12 @@ static void merge(struct axes *self)
 static bool is_aligned(const struct axes *self)
 {
     const struct layout *reduced = &self->reduced;
-    const size_t size = element_size(reduced->input);
     uint64_t all = (uintptr_t)reduced->data;
     for (unsigned k = 0; k < reduced->dimensions; k++)
         all |= (uint64_t)reduced->strides[k];
     for (unsigned k = 0; k < self->kept; k++)
         all |= (uint64_t)self->strides[k];
-    return !reduced->swapped && all % size == 0;
+    return !reduced->swapped && all % element_size(reduced->input) == 0;
 }
 
 static enum axes_kind kind_of(const struct axes *self)
@@ -170,7 +158,7 @@ static enum axes_kind kind_of(const struct axes *self)
 
 void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct axes *self)
 {
-    self->results = axes_results(layout, axes);
+    self->results = axes_length(layout, ~axes);
     self->first = 0;
     self->kept = 0;
     take_reduced(&self->reduced, layout, axes);
@@ -206,12 +194,8 @@ void axes_copy(const struct axes *self, struct axes *to)
     to->aligned = self->aligned;
     to->first = self->first;
     to->kept = self->kept;
-    for (unsigned k = 0; k < self->kept; k++) {
-        to->shape[k] = self->shape[k];
-        to->strides[k] = self->strides[k];
-        to->mask_strides[k] = self->mask_strides[k];
-        to->places[k] = self->places[k];
-    }
+    for (unsigned k = 0; k < self->kept; k++)
+        put_dimension(to, k, dimension_at(self, k));
 }
 
 /* ---- the walk ---- */
@@ -261,12 +245,8 @@ void axes_part(const struct axes *all, unsigned along, uint64_t outer, uint64_t 
     part->first = walk.place;
     part->results = count * inner;
     part->kept = all->kept - along;
-    for (unsigned k = 0; k < part->kept; k++) {
-        part->shape[k] = all->shape[along + k];
-        part->strides[k] = all->strides[along + k];
-        part->mask_strides[k] = all->mask_strides[along + k];
-        part->places[k] = all->places[along + k];
-    }
+    for (unsigned k = 0; k < part->kept; k++)
+        put_dimension(part, k, dimension_at(all, along + k));
     part->shape[0] = count;
 }
 

@@ -4,6 +4,15 @@
 
 #include "common/layout.h"
 
+/* From now on it has n elements, one after the other, as its mask's bytes are. */
+static inline void layout_make_flat(struct layout *layout, uint64_t n)
+{
+    layout->dimensions = 1;
+    layout->shape[0] = n;
+    layout->strides[0] = (int64_t)element_size(layout->input);
+    layout->mask_strides[0] = 1;
+}
+
 enum axes_kind {
     AXES_ROWS,    /* a result's elements lie one after the other */
     AXES_COLUMNS, /* neighbouring results' elements do, and a result's at one distance */
@@ -26,9 +35,8 @@ struct axes {
 /* One after the last byte of any element, of at most one dimension that is reduced. */
 const char *axes_end(const struct axes *);
 
-/* How many elements there are along these axes, a bit each, and how many results. */
+/* How many elements there are along these axes, a bit each. */
 uint64_t axes_length(const struct layout *, uint64_t axes);
-uint64_t axes_results(const struct layout *, uint64_t axes);
 
 /* The lengths of what these axes leave, each of them 1 where it is kept: how many there are. */
 unsigned axes_left(const struct layout *, uint64_t axes, bool kept, uint64_t *shape);

@@ -1,7 +1,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "plan/cached_plans.h"
+#include "plan/plan.h"
 
 /* Without a platform where there is no plan. */
 struct cached_plans {

@@ -5,41 +5,56 @@
 
 #include "arrays/numpys.h"
 #include "arrays/operands.h"
+#include "common/exact_sums.h"
 #include "plan/arguments.h"
 #include "plan/axes.h"
-#include "plan/place.h"
-#include "plan/types.h"
-#include "plan/widest.h"
 
 /* ---- where ---- */
+
+bool plan_stay(const struct request *request, const struct view *view, const char *name,
+               struct plan *plan)
+{
+    plan->platform = view->platform;
+    plan->device = view->device;
+    if (!argument_given(request->device))
+        return true;
+    if (!platforms_parse(request->platforms, request->device, &plan->platform, &plan->device))
+        return false;
+    if (view->n == 0 || (plan->platform == view->platform && plan->device == view->device))
+        return true;
+    PyObject *place = platform_name(view->platform, view->device);
+    if (place)
+        PyErr_Format(PyExc_ValueError,
+                     "device %R: %s lies on '%U' and the work is done there; leave device out",
+                     request->device, name, place);
+    Py_XDECREF(place);
+    return false;
+}
 
 /* Where arrays are decides, unless the caller does; a rung without a device goes to the best that
  * runs rungs. */
 static bool choose_device(const struct request *request, struct view *view, struct plan *plan)
 {
-    if (view->n == 0 && request->offsets && request->offsets->on_device)
-        return place_stay(request->offsets, "offsets", request, &plan->platform, &plan->device);
-    if (view->n == 0 && request->out && request->out->view.on_device)
-        return place_stay(&request->out->view, "out", request, &plan->platform, &plan->device);
-    if (view->on_device)
-        return request->platforms->where.locate(&request->platforms->where, view, "a") &&
-               place_stay(view, "a", request, &plan->platform, &plan->device);
-    if (request->offsets && request->offsets->on_device)
-        return place_stay(request->offsets, "offsets", request, &plan->platform, &plan->device);
-    if (request->out && request->out->view.on_device)
-        return place_stay(&request->out->view, "out", request, &plan->platform, &plan->device);
+    const struct platforms *platforms = request->platforms;
+    const bool offsets = request->offsets && request->offsets->on_device,
+               other = offsets || (request->out && request->out->view.on_device);
+    bool gpu;
+    if (view->on_device && (view->n > 0 || !other))
+        return platforms->where.locate(&platforms->where, view, "a") &&
+               plan_stay(request, view, "a", plan);
+    if (other)
+        return plan_stay(request, offsets ? request->offsets : &request->out->view,
+                         offsets ? "offsets" : "out", plan);
     if (argument_given(request->device))
-        return platforms_parse(request->platforms, request->device, &plan->platform, &plan->device);
+        return platforms_parse(platforms, request->device, &plan->platform, &plan->device);
     plan->device = 0;
-    plan->platform = platforms_on(request->platforms, METHOD_ON_HOST);
+    plan->platform = platforms_on(platforms, METHOD_ON_HOST);
     if (!plan->method || plan->method->places == METHOD_ON_HOST)
         return true;
-    bool gpu;
-    if (!platforms_find_gpu(request->platforms, &gpu))
+    if (!platforms_find_gpu(platforms, &gpu))
         return false;
-    const bool on_gpu = gpu || plan->method->places == METHOD_ON_CUDA;
-    plan->platform =
-        platforms_on(request->platforms, on_gpu ? METHOD_ON_CUDA : METHOD_ON_SIMULATED);
+    gpu = gpu || plan->method->places == METHOD_ON_CUDA;
+    plan->platform = platforms_on(platforms, gpu ? METHOD_ON_CUDA : METHOD_ON_SIMULATED);
     return true;
 }
 
@@ -49,10 +64,8 @@ static bool check_out(const struct request *request, struct plan *plan)
     const struct output *out = request->out;
     if (!out || !out->view.on_device)
         return true;
-    if (out->view.platform != plan->platform || out->view.device != plan->device) {
-        PyErr_SetString(PyExc_ValueError, "out lies on another device than the array");
-        return false;
-    }
+    if (out->view.platform != plan->platform || out->view.device != plan->device)
+        return PyErr_Format(PyExc_ValueError, "out lies on another device than the array");
     if (!request->axes)
         plan->out = (void *)out->view.layout.data;
     plan->out_element = out->view.layout.input;
@@ -67,15 +80,15 @@ static bool check_method_runs_there(const struct platforms *platforms, const str
     if (method->places & platform->place) {
         if (platforms_count(platforms, platform, &why) > 0)
             return true;
-        PyErr_Format(PyExc_RuntimeError, "method '%s' runs on a GPU, and there is none to use (%s)",
-                     method->name, why.text);
-        return false;
+        return PyErr_Format(PyExc_RuntimeError,
+                            "method '%s' runs on a GPU, and there is none to use (%s)",
+                            method->name, why.text);
     }
-    PyErr_Format(PyExc_ValueError, "method '%s' does not run on '%s'; it runs on%s%s%s",
-                 method->name, platform->name, method->places & METHOD_ON_HOST ? " 'host'" : "",
-                 method->places & METHOD_ON_SIMULATED ? " 'simulated' and" : "",
-                 method->places & METHOD_ON_CUDA ? " 'cuda'" : "");
-    return false;
+    return PyErr_Format(PyExc_ValueError, "method '%s' does not run on '%s'; it runs on%s%s%s",
+                        method->name, platform->name,
+                        method->places & METHOD_ON_HOST ? " 'host'" : "",
+                        method->places & METHOD_ON_SIMULATED ? " 'simulated' and" : "",
+                        method->places & METHOD_ON_CUDA ? " 'cuda'" : "");
 }
 
 static bool choose_block(const struct request *request, struct plan *plan)
@@ -85,43 +98,39 @@ static bool choose_block(const struct request *request, struct plan *plan)
         return true;
     if (!block_size_parse(request->block_size, &block))
         return false;
-    if (plan->block == 0) {
-        PyErr_Format(PyExc_ValueError,
-                     "block_size has no meaning for %s on '%s'; got %R. It is for the rungs on "
-                     "'cuda' or 'simulated'",
-                     plan->method ? plan->method->name : "method 'auto'", plan->platform->name,
-                     request->block_size);
-        return false;
-    }
+    if (plan->block == 0)
+        return PyErr_Format(
+            PyExc_ValueError,
+            "block_size has no meaning for %s on '%s'; got %R. It is for the rungs on "
+            "'cuda' or 'simulated'",
+            plan->method ? plan->method->name : "method 'auto'", plan->platform->name,
+            request->block_size);
     plan->block = block;
     return true;
 }
 
 /* ---- what is refused ---- */
 
-/* A fold whose state is more than one value is the default method's, which merges any. */
+/* A fold whose state is more than one value is the default method's, which merges any; few methods
+ * take complex elements. */
 static bool check_method(const struct request *request, const struct plan *plan)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
-    if (fold_is_on_ladder(row->fold) || !plan->method ||
-        plan->method == method_at(plan->platform->automatic))
+    const struct method *method = plan->method;
+    if (!method)
         return true;
-    PyErr_Format(PyExc_ValueError,
-                 "method '%s' does not run %s: only sum, prod, min, max and mean climb the ladder; "
-                 "leave method out, or say 'auto'",
-                 plan->method->name, row->called);
-    return false;
-}
-
-static bool check_complex(const struct plan *plan)
-{
-    if (!element_is_complex(plan->accumulator) || !plan->method ||
-        plan->method == method_at(METHOD_last_block) || plan->method->places == METHOD_ON_HOST)
-        return true;
-    PyErr_Format(PyExc_TypeError,
-                 "method '%s' does not take complex elements; 'auto', last_block and recursive do",
-                 plan->method->name);
-    return false;
+    if (!fold_is_on_ladder(row->fold) && method != method_at(plan->platform->automatic))
+        return PyErr_Format(PyExc_ValueError,
+                            "method '%s' does not run %s: only sum, prod, min, max and mean climb "
+                            "the ladder; leave method out, or say 'auto'",
+                            method->name, row->called);
+    if (element_is_complex(plan->accumulator) && method != method_at(METHOD_last_block) &&
+        method->places != METHOD_ON_HOST)
+        return PyErr_Format(
+            PyExc_TypeError,
+            "method '%s' does not take complex elements; 'auto', last_block and recursive do",
+            method->name);
+    return true;
 }
 
 /* What is rounded once is rounded to the type in which it is kept, or, if that is of integers, to
@@ -137,38 +146,35 @@ static void round_for_output(const struct output *out, struct plan *plan)
                              : finish->type;
 }
 
-/* A type that devices copy elements to without a rounding, where they cannot be read as they lie.
- */
-static enum element holder_of(enum element input, enum element type)
-{
-    if (element_is_integer(input))
-        return input == ELEMENT_UINT64 ? ELEMENT_UINT64 : ELEMENT_INT64;
-    return element_is_complex(input) && element_is_complex(type) ? ELEMENT_COMPLEX128
-                                                                 : ELEMENT_FLOAT64;
-}
-
-/* Sums of integers are exact by any method. */
+/* Sums of integers are exact by any method. Devices copy elements that they cannot read as they lie
+ * to a type without a rounding. */
 static bool choose_exactness(const struct request *request, struct layout *layout,
                              struct plan *plan)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
     if (!plan->exact)
         return true;
-    if (row->fold != FOLD_sum && row->fold != FOLD_nansum && row->fold != FOLD_norm2) {
-        PyErr_Format(PyExc_ValueError,
-                     "method 'exact' is for sum, mean, nansum, nanmean and the norm of order 2; "
-                     "not for %s",
-                     row->called);
-        return false;
-    }
+    if (row->fold != FOLD_sum && row->fold != FOLD_nansum && row->fold != FOLD_norm2)
+        return PyErr_Format(
+            PyExc_ValueError,
+            "method 'exact' is for sum, mean, nansum, nanmean and the norm of order 2; "
+            "not for %s",
+            row->called);
     plan->exact = !element_is_integer(plan->finish.type);
     if (!plan->exact)
         return true;
     round_for_output(request->out, plan);
     if (plan->platform->place == METHOD_ON_HOST)
         return true;
-    layout->type = plan_adds_products(plan) ? holder_of_factor(layout->input, layout->type)
-                                            : holder_of(layout->input, layout->type);
+    const enum element input = layout->input;
+    if (plan_adds_products(plan))
+        layout->type = holder_of_factor(input, layout->type);
+    else if (element_is_integer(input))
+        layout->type = input == ELEMENT_UINT64 ? ELEMENT_UINT64 : ELEMENT_INT64;
+    else if (element_is_complex(input) && element_is_complex(layout->type))
+        layout->type = ELEMENT_COMPLEX128;
+    else
+        layout->type = ELEMENT_FLOAT64;
     return true;
 }
 
@@ -176,63 +182,51 @@ static bool choose_exactness(const struct request *request, struct layout *layou
  * Segments of no elements have the neutral element. */
 static bool check_nothing(const struct request *request, const struct plan *plan)
 {
-    if (request->offsets)
-        return true;
     const struct reduction_row *row = reduction_row(request->reduction);
-    const bool named = plan->finish.has_initial;
-    const bool has_value = named || row->nothing == NOTHING_nan ||
-                           (row->nothing == NOTHING_value && !request->initial);
     const bool takes_initial = row->nothing != NOTHING_error;
-    if (!has_value && plan->n == 0) {
-        PyErr_Format(PyExc_ValueError, "%s of an empty array has no value%s", row->called,
-                     takes_initial ? "; initial= gives it one" : "");
-        return false;
-    }
-    if (!has_value && takes_initial && plan->layout->mask) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s has no value where the mask hides all; where= needs initial=, too",
-                     row->called);
-        return false;
-    }
+    if (request->offsets || plan->finish.has_initial || row->nothing == NOTHING_nan ||
+        (row->nothing == NOTHING_value && !request->initial))
+        return true;
+    if (plan->n == 0)
+        return PyErr_Format(PyExc_ValueError, "%s of an empty array has no value%s", row->called,
+                            takes_initial ? "; initial= gives it one" : "");
+    if (takes_initial && plan->layout->mask)
+        return PyErr_Format(PyExc_ValueError,
+                            "%s has no value where the mask hides all; where= needs initial=, too",
+                            row->called);
     return true;
 }
 
 /* ---- the plan ---- */
-
-/* Methods are ways to reduce a whole array. */
-static bool check_method_along(const struct request *request, const struct plan *plan)
-{
-    if (!plan->method || !request->along)
-        return true;
-    PyErr_Format(PyExc_ValueError,
-                 "method '%s' is for whole arrays; with axis= or keepdims= leave method out, or "
-                 "say 'auto'",
-                 plan->method->name);
-    return false;
-}
 
 /* The host finishes a single state, or tells the device what with. */
 static bool check_means(const struct request *request)
 {
     if (!request->means || request->means->here || request->axes)
         return true;
-    PyErr_SetString(PyExc_NotImplementedError,
-                    "mean= of a whole array is to be a number on the host, and it lies on a "
-                    "device; give mean.item(), or keepdims=True");
-    return false;
+    return PyErr_Format(PyExc_NotImplementedError,
+                        "mean= of a whole array is to be a number on the host, and it lies on a "
+                        "device; give mean.item(), or keepdims=True");
 }
 
+/* Methods are ways to reduce a whole array. */
 static bool choose_method(const struct request *request, struct view *view, struct plan *plan)
 {
-    if (!method_parse(request->method, &plan->method, &plan->exact) ||
-        !check_method_along(request, plan) || !choose_device(request, view, plan))
+    if (!method_parse(request->method, &plan->method, &plan->exact))
         return false;
-    if (plan->method && !check_method_runs_there(request->platforms, plan->method, plan->platform))
+    if (plan->method && request->along)
+        return PyErr_Format(PyExc_ValueError,
+                            "method '%s' is for whole arrays; with axis= or keepdims= leave method "
+                            "out, or say 'auto'",
+                            plan->method->name);
+    if (!choose_device(request, view, plan) ||
+        (plan->method &&
+         !check_method_runs_there(request->platforms, plan->method, plan->platform)))
         return false;
-    const bool automatic = !plan->method && plan->platform->automatic != METHODS;
-    plan->automatic = automatic && !argument_given(request->block_size);
-    if (automatic)
+    if (!plan->method && plan->platform->automatic != METHODS) {
         plan->method = method_at(plan->platform->automatic);
+        plan->automatic = !argument_given(request->block_size);
+    }
     if (plan->method) {
         plan->block = plan->method->block_size;
         plan->data_blocks = plan->method->data_blocks;
@@ -244,50 +238,38 @@ static bool choose_method(const struct request *request, struct view *view, stru
 static enum reduction resolved(const struct request *request, enum element input, enum element type)
 {
     const enum reduction asked = request->reduction;
-    const bool extreme = asked == REDUCTION_nanmin || asked == REDUCTION_nanmax;
-    const bool may_be_nan =
-        extreme && argument_given(request->initial) && !element_is_integer(type);
+    const bool may_be_nan = (asked == REDUCTION_nanmin || asked == REDUCTION_nanmax) &&
+                            argument_given(request->initial) && !element_is_integer(type);
     const enum reduction plain =
         element_is_integer(input) && !may_be_nan ? reduction_row(asked)->plain : asked;
     return type == ELEMENT_BOOL ? reduction_row(plain)->bools : plain;
 }
 
 /* NumPy's words for what cannot be converted do not say which argument that was. */
-static bool wrong_initial(PyObject *initial, enum element type)
-{
-    PyObject *const kinds[] = {PyExc_ValueError, PyExc_TypeError, PyExc_OverflowError};
-    for (int k = 0; k < 3; k++)
-        if (PyErr_ExceptionMatches(kinds[k])) {
-            PyErr_Format(kinds[k],
-                         "initial must be a number for results of %s; got %.200R (%.200s)",
-                         element_name(type), initial, Py_TYPE(initial)->tp_name);
-            break;
-        }
-    return false;
-}
-
 static bool choose_initial(const struct request *request, struct plan *plan)
 {
     struct finish *finish = &plan->finish;
+    PyObject *const kinds[] = {PyExc_ValueError, PyExc_TypeError, PyExc_OverflowError};
     union scalar initial;
     finish->from_nothing = !request->initial;
     finish->has_initial = argument_given(request->initial);
     if (!finish->has_initial)
         return true;
-    if (!numpys_value(request->initial, finish->type, &initial))
-        return wrong_initial(request->initial, finish->type);
-    finish->initial = scalar_convert(initial, finish->type, plan->accumulator);
-    return true;
+    if (numpys_value(request->initial, finish->type, &initial)) {
+        finish->initial = scalar_convert(initial, finish->type, plan->accumulator);
+        return true;
+    }
+    for (int k = 0; k < 3; k++)
+        if (PyErr_ExceptionMatches(kinds[k])) {
+            PyErr_Format(
+                kinds[k], "initial must be a number for results of %s; got %.200R (%.200s)",
+                element_name(finish->type), request->initial, Py_TYPE(request->initial)->tp_name);
+            break;
+        }
+    return false;
 }
 
-/* Whether the run has to count what takes part: the reduction may want to know, or nothing may. */
-static bool has_to_count(const struct plan *plan)
-{
-    const struct reduction_row *row = reduction_row(plan->reduction);
-    return row->counts ||
-           (row->nothing == NOTHING_error && plan->layout->mask && !fold_is_indexed(plan->fold));
-}
-
+/* The run has to count what takes part where the reduction may want to know, or nothing may. */
 static bool choose_reduction(const struct request *request, struct layout *layout,
                              struct plan *plan)
 {
@@ -296,14 +278,16 @@ static bool choose_reduction(const struct request *request, struct layout *layou
         return false;
     layout->type = types.elements;
     plan->reduction = resolved(request, layout->input, types.elements);
-    plan->fold = reduction_row(plan->reduction)->fold;
+    const struct reduction_row *row = reduction_row(plan->reduction);
+    plan->fold = row->fold;
     plan->accumulator = element_accumulator(types.elements);
     plan->finish = (struct finish){.accumulator = plan->accumulator,
                                    .type = types.elements,
                                    .result = types.result,
                                    .count = plan->n,
                                    .ddof = request->ddof};
-    plan->counts = has_to_count(plan);
+    plan->counts = row->counts ||
+                   (row->nothing == NOTHING_error && layout->mask && !fold_is_indexed(plan->fold));
     if (request->means && !request->axes) {
         plan->finish.has_mean = true;
         plan->finish.mean = *request->means->here;
@@ -312,30 +296,18 @@ static bool choose_reduction(const struct request *request, struct layout *layou
            choose_exactness(request, layout, plan);
 }
 
-/* Whether an element may be taken in as often as one likes. */
-static bool is_idempotent(enum reduction reduction)
-{
-    switch (reduction) {
-    case REDUCTION_any:
-    case REDUCTION_all:
-    case REDUCTION_min:
-    case REDUCTION_max:
-    case REDUCTION_nanmin:
-    case REDUCTION_nanmax:
-    case REDUCTION_ptp:
-    case REDUCTION_minmax:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Of broadcast elements one is enough, then; but a method that is asked for shall see all. */
+/* Where an element may be taken in as often as one likes, one of those that are broadcast is
+ * enough; but a method that is asked for shall see all. */
 static void leave_out_repeats(const struct request *request, struct layout *layout,
                               struct plan *plan)
 {
+    static const bool idempotent[REDUCTIONS] = {
+        [REDUCTION_any] = true, [REDUCTION_all] = true,    [REDUCTION_min] = true,
+        [REDUCTION_max] = true, [REDUCTION_nanmin] = true, [REDUCTION_nanmax] = true,
+        [REDUCTION_ptp] = true, [REDUCTION_minmax] = true,
+    };
     const uint64_t reduced = request->axes ? request->reduced : UINT64_MAX;
-    if (!is_idempotent(plan->reduction) || layout->mask || plan->n == 0 ||
+    if (!idempotent[plan->reduction] || layout->mask || plan->n == 0 ||
         (plan->method && !plan->automatic))
         return;
     for (unsigned k = 0; k < layout->dimensions; k++)
@@ -396,7 +368,7 @@ bool plan_make(const struct request *request, struct view *view, const struct ma
     };
     if (!choose_method(request, view, plan) || !check_means(request) || !check_out(request, plan) ||
         !choose_reduction(request, layout, plan) || !check_method(request, plan) ||
-        !check_complex(plan) || !arrays_still_lie(request, view, mask))
+        !arrays_still_lie(request, view, mask))
         return false;
     find_elements(request, layout, plan);
     plan->direct = types_convert_directly(layout, plan->accumulator);
@@ -408,7 +380,13 @@ bool plan_make(const struct request *request, struct view *view, const struct ma
     return true;
 }
 
-/* ---- grids ---- */
+/* ---- what a plan asks for ---- */
+
+struct exact_span plan_exact_span(const struct plan *plan, enum element accumulator)
+{
+    return plan_adds_products(plan) ? exact_span_of_products(plan->fold, accumulator)
+                                    : exact_span_of(accumulator);
+}
 
 bool plan_grid_grows(const struct plan *plan)
 {
@@ -422,9 +400,9 @@ bool plan_fits(const struct plan *plan, struct failure *failure)
     if (!plan->method || !plan_grid_grows(plan) ||
         plan->n / plan->block / plan->data_blocks < grid_max)
         return true;
-    failure_note(failure, FAILURE_VALUE,
-                 "%s of %llu elements in blocks of %u needs more blocks than a grid can have; "
-                 "choose a larger block_size",
-                 plan->method->name, (unsigned long long)plan->n, plan->block);
-    return false;
+    return failure_note(
+        failure, FAILURE_VALUE,
+        "%s of %llu elements in blocks of %u needs more blocks than a grid can have; "
+        "choose a larger block_size",
+        plan->method->name, (unsigned long long)plan->n, plan->block);
 }

@@ -5,12 +5,32 @@
 #include "common/method.h"
 #include "common/reduction.h"
 #include "plan/platform.h"
-#include "plan/request.h"
 
 struct axes;
+struct cached_plans;
+struct exact_span;
 struct mask;
 struct means;
+struct output;
 struct segments;
+
+/* What a caller asks for: the arguments as Python gave them, NULL where one was left out, and what
+ * was made of those that are no mere choice. */
+struct request {
+    const struct platforms *platforms;
+    enum reduction reduction;
+    PyObject *method, *block_size, *dtype, *device, *initial;
+    double ddof;
+    const struct means *means;  /* what spreads are about; NULL: each its own mean */
+    const struct output *out;   /* NULL: the result becomes a scalar */
+    const struct view *offsets; /* of segments, wherever they lie; NULL: there are none */
+    struct axes *axes; /* to be filled, where there is a result for each place along the kept
+                          axes; NULL: there is one of the whole array */
+    uint64_t reduced;  /* axes, a bit each */
+    bool along;        /* axis= or keepdims= was given, whatever came of it */
+    struct stream consumer;
+    int frames; /* Python frames of gred's own below the user's, which warnings pass over */
+};
 
 /* Where results along axes go: one after the other in C order, a record's values apart. */
 struct results {
@@ -66,6 +86,16 @@ static inline bool plan_adds_products(const struct plan *plan)
     return plan->factors || (plan->exact && plan->fold == FOLD_norm2);
 }
 
+/* Of the words that its exact sums are. */
+struct exact_span plan_exact_span(const struct plan *, enum element accumulator);
+
+/* Whether a result is the state, or that divided, but for its type. */
+static inline bool plan_stores_states(const struct plan *plan)
+{
+    return reduction_is_stored(plan->reduction) && !plan->finish.has_initial &&
+           plan->finish.from_nothing;
+}
+
 /* Whether nobody waits for the results. */
 static inline bool plan_stays_on_device(const struct plan *plan)
 {
@@ -76,7 +106,79 @@ static inline bool plan_stays_on_device(const struct plan *plan)
 bool plan_make(const struct request *request, struct view *view, const struct mask *mask,
                struct plan *plan);
 
+/* The plan of sums of products of two arrays of one shape, whose elements have a common type and
+ * layouts are normalised, in order. On the host it says no more than that. False with an exception
+ * set. */
+bool products_plan(const struct request *, struct view *a, struct view *b, bool exactly,
+                   struct plan *);
+
+/* What sums of products of a type are: integers keep all their bits, floats stay what they are. */
+enum element products_type(enum element);
+
 /* Whether a launch has a block for every tile; and whether the plan's grids can be launched at all,
  * which is the first thing that schedule_make looks at, for whoever wants to know before. */
 bool plan_grid_grows(const struct plan *);
 bool plan_fits(const struct plan *, struct failure *);
+
+/* ---- where ---- */
+
+/* What lies on a device is reduced there, and nowhere else. `name` is the argument's. False with an
+ * exception set. */
+bool plan_stay(const struct request *, const struct view *, const char *name, struct plan *);
+
+/* ---- in which types ---- */
+
+struct types {
+    enum element elements; /* what each is converted to */
+    enum element result;   /* what the answer is rounded to */
+};
+
+/* By NumPy's rules. False with an exception set. */
+bool types_choose(const struct request *, const struct layout *, struct types *);
+
+/* Whether NaN becomes a number that is none, or may be in the part that goes. */
+bool types_lose_nan(enum element from, enum element to);
+
+/* Whether C's conversion from the elements to the accumulator is all that is asked. */
+bool types_convert_directly(const struct layout *, enum element accumulator);
+
+/* Accumulators that hold more than a plan's, so that kernels are few: results are rounded once, and
+ * integers wrap in the end. Rows are folded in these, and in float32, which wants to be fast. */
+static inline enum element accumulator_widest(enum element accumulator)
+{
+    switch (accumulator) {
+    case ELEMENT_INT32:
+        return ELEMENT_INT64;
+    case ELEMENT_FLOAT32:
+        return ELEMENT_FLOAT64;
+    case ELEMENT_COMPLEX64:
+        return ELEMENT_COMPLEX128;
+    default:
+        return accumulator;
+    }
+}
+
+static inline enum element accumulator_of_rows(enum element accumulator)
+{
+    return accumulator == ELEMENT_FLOAT32 ? accumulator : accumulator_widest(accumulator);
+}
+
+/* A type that devices copy elements to without a rounding, but for 64-bit integers beside complex
+ * numbers, which are of `type`; where they are multiplied exactly. */
+static inline enum element holder_of_factor(enum element input, enum element type)
+{
+    if (element_is_complex(type))
+        return ELEMENT_COMPLEX128;
+    return input == ELEMENT_INT64 || input == ELEMENT_UINT64 ? input : ELEMENT_FLOAT64;
+}
+
+/* ---- short calls ---- */
+
+/* Calls that give a flat array of the host's and nothing else differ in reduction and element type
+ * alone: plan_make decides once for each. NULL with an exception set. */
+struct cached_plans *cached_plans_make(const struct platforms *);
+void cached_plans_free(struct cached_plans *);
+
+/* The plan for a layout that is flat and normalised and has elements, whose type to convert to is
+ * set on the way. False without an exception: plan_make has something to say to such a call. */
+bool cached_plan(const struct cached_plans *, enum reduction, struct layout *, struct plan *);

@@ -12,10 +12,10 @@
 
 const struct platform *platforms_on(const struct platforms *self, unsigned place)
 {
-    int k = 0;
-    while (self->all[k]->place != place)
-        k++;
-    return self->all[k];
+    const struct platform *const *platform = self->all;
+    while ((*platform)->place != place)
+        platform++;
+    return *platform;
 }
 
 void *platforms_state(const struct platforms *self, const struct platform *platform)
@@ -26,8 +26,7 @@ void *platforms_state(const struct platforms *self, const struct platform *platf
     return self->states[k];
 }
 
-/* Lets other threads use Python while a platform gets ready, which may take a second. Questions to
- * one that is ready are not worth it. */
+/* Lets other threads use Python while a platform gets ready, which may take a second. */
 static PyThreadState *let_others_go_on(const struct platform *platform, void *state, int device)
 {
     return platform->ready && !platform->ready(state, device) ? PyEval_SaveThread() : NULL;
@@ -114,10 +113,9 @@ bool platforms_parse(const struct platforms *self, PyObject *device,
     *platform = text ? platform_named(self, text, index) : NULL;
     if (*platform)
         return check_index(self, device, *platform, *index);
-    PyErr_Format(PyExc_ValueError,
-                 "device must be " DEVICES_ACCEPTED "; got %R. gred.devices() lists what is here",
-                 device);
-    return false;
+    return PyErr_Format(
+        PyExc_ValueError,
+        "device must be " DEVICES_ACCEPTED "; got %R. gred.devices() lists what is here", device);
 }
 
 bool platforms_find_gpu(const struct platforms *self, bool *there)
@@ -145,20 +143,6 @@ bool platforms_choose(const struct platforms *self, PyObject *device,
 
 /* ---- where memory lies ---- */
 
-/* Says whose memory it is that cannot be used. */
-static void raise_for(const char *name, const struct failure *failure, PyObject *cuda_error)
-{
-    struct failure named = *failure;
-    if (failure->kind == FAILURE_VALUE || failure->kind == FAILURE_RUNTIME)
-        snprintf(named.text, sizeof named.text, "%s: %.400s", name, failure->text);
-    failure_raise(&named, cuda_error);
-}
-
-static const struct platforms *platforms_of(const struct where *where)
-{
-    return (const struct platforms *)where;
-}
-
 static enum located locate_on(const struct platform *platform, void *state, struct view *view,
                               struct failure *failure)
 {
@@ -172,8 +156,8 @@ static enum located locate_on(const struct platform *platform, void *state, stru
 
 static bool locate(const struct where *where, struct view *view, const char *name)
 {
-    const struct platforms *self = platforms_of(where);
-    struct failure failure = {0};
+    const struct platforms *self = (const struct platforms *)where;
+    struct failure failure = {0}, named;
     bool gpu = true;
     if (view->platform)
         return true;
@@ -190,13 +174,16 @@ static bool locate(const struct where *where, struct view *view, const char *nam
         if (located == LOCATED_NOWHERE)
             break;
     }
-    raise_for(name, &failure, self->cuda_error);
+    named = failure;
+    if (failure.kind == FAILURE_VALUE || failure.kind == FAILURE_RUNTIME) /* whose memory it is */
+        snprintf(named.text, sizeof named.text, "%s: %.400s", name, failure.text);
+    failure_raise(&named, self->cuda_error);
     return false;
 }
 
 static bool handshake(const struct where *where, int device, uintptr_t *stream)
 {
-    const struct platforms *self = platforms_of(where);
+    const struct platforms *self = (const struct platforms *)where;
     const struct platform *gpus = platforms_on(self, METHOD_ON_CUDA);
     struct failure failure = {0};
     void *state = platforms_state(self, gpus);

@@ -1,5 +1,4 @@
-/* Where work can be done, as far as a plan has to know: one entry for each kind of device. What is
- * done there is the backend's, which run/backend.h has and a plan never calls. */
+/* Where work can be done, as far as a plan has to know; what is done there is the backend's. */
 #pragma once
 
 #include "arrays/array.h"
@@ -24,12 +23,11 @@ struct platform {
     bool numbered;               /* 'cuda:0', and not 'cuda' */
     enum method_index automatic; /* what 'auto' is there; METHODS: a way of its own */
 
-    /* Whether the questions below take no time to speak of; -1: those about no device in
+    /* Whether the questions below take no time to speak of; device -1: those about none in
      * particular. If not, they are asked without the GIL. NULL: they never take long. */
     bool (*ready)(void *state, int device);
 
-    /* How many devices there are. Where there is none, or -1 if that cannot be told, `failure` says
-     * why. */
+    /* How many devices there are; of 0, or -1, which cannot be told, `failure` says why. */
     int (*count)(void *state, struct failure *failure);
 
     /* Whether a view's device memory, all of it, lies on one of these devices; then view->platform
@@ -56,7 +54,7 @@ struct platform {
 
 enum { PLATFORMS = 3 };
 
-/* Those that there are, best for rungs last, made by whoever knows the backends. */
+/* Those that there are, best for rungs last. */
 struct platforms {
     struct where where; /* first, so that who asks where something lies asks these */
     const struct platform *all[PLATFORMS];

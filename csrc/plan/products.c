@@ -1,11 +1,9 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "plan/products.h"
+#include "plan/plan.h"
 
 #include "plan/arguments.h"
-#include "plan/place.h"
-#include "plan/widest.h"
 
 /* ---- where ---- */
 
@@ -34,24 +32,17 @@ static bool locate(const struct request *request, struct view *view, const char 
     return !view->on_device || where->locate(where, view, name);
 }
 
-/* Nothing lies everywhere. */
-static bool lie_together(const struct view *a, const struct view *b)
-{
-    if (a->n == 0)
-        return true;
-    return a->on_device == b->on_device &&
-           (!a->on_device || (a->platform == b->platform && a->device == b->device));
-}
-
 static bool choose_device(const struct request *request, struct view *a, struct view *b,
                           struct plan *plan)
 {
     if (!locate(request, a, "a") || !locate(request, b, "b"))
         return false;
-    if (!lie_together(a, b))
+    const bool together = a->on_device == b->on_device &&
+                          (!a->on_device || (a->platform == b->platform && a->device == b->device));
+    if (!together && a->n > 0) /* nothing lies everywhere */
         return refuse_places(a, b);
     if (a->on_device || b->on_device)
-        return place_stay(a->on_device ? a : b, "a", request, &plan->platform, &plan->device);
+        return plan_stay(request, a->on_device ? a : b, "a", plan);
     plan->platform = platforms_on(request->platforms, METHOD_ON_HOST);
     return !argument_given(request->device) ||
            platforms_parse(request->platforms, request->device, &plan->platform, &plan->device);
@@ -66,17 +57,12 @@ enum element products_type(enum element type)
     return type >= ELEMENT_UINT8 ? ELEMENT_UINT64 : ELEMENT_INT64;
 }
 
-static enum element widest(enum element type)
-{
-    if (element_is_complex(type))
-        return ELEMENT_COMPLEX128;
-    return element_is_integer(type) ? products_type(type) : ELEMENT_FLOAT64;
-}
-
 static void choose_types(struct view *a, struct view *b, struct plan *plan)
 {
-    const enum element type = a->layout.type, wide = widest(type);
-    const enum element result = products_type(type);
+    const enum element type = a->layout.type, result = products_type(type),
+                       wide = element_is_complex(type)   ? ELEMENT_COMPLEX128
+                              : element_is_integer(type) ? result
+                                                         : ELEMENT_FLOAT64;
     plan->accumulator = wide;
     plan->finish = (struct finish){
         .accumulator = wide,
@@ -88,14 +74,6 @@ static void choose_types(struct view *a, struct view *b, struct plan *plan)
         return;
     a->layout.type = holder_of_factor(a->layout.input, type);
     b->layout.type = holder_of_factor(b->layout.input, type);
-}
-
-static void choose_method(struct plan *plan)
-{
-    plan->method = method_at(plan->platform->automatic);
-    plan->automatic = true;
-    plan->block = plan->method->block_size;
-    plan->data_blocks = plan->method->data_blocks;
 }
 
 bool products_plan(const struct request *request, struct view *a, struct view *b, bool exactly,
@@ -117,6 +95,9 @@ bool products_plan(const struct request *request, struct view *a, struct view *b
     if (plan->platform->place == METHOD_ON_HOST)
         return true;
     choose_types(a, b, plan);
-    choose_method(plan);
+    plan->method = method_at(plan->platform->automatic);
+    plan->automatic = true;
+    plan->block = plan->method->block_size;
+    plan->data_blocks = plan->method->data_blocks;
     return true;
 }

@@ -1,7 +1,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "plan/types.h"
+#include "plan/plan.h"
 
 #include "arrays/numpys.h"
 #include "arrays/operands.h"
@@ -9,14 +9,12 @@
 
 static bool warn_of_lost_imaginary_part(int frames)
 {
-    PyObject *exceptions = PyImport_ImportModule("numpy.exceptions");
-    PyObject *category = exceptions ? PyObject_GetAttrString(exceptions, "ComplexWarning") : NULL;
+    PyObject *category = numpys_exception("ComplexWarning");
     const bool fine =
         category &&
         PyErr_WarnEx(category, "Casting complex values to real discards the imaginary part",
                      1 + frames) == 0;
     Py_XDECREF(category);
-    Py_XDECREF(exceptions);
     return fine;
 }
 
@@ -36,43 +34,30 @@ static enum element out_type(const struct request *request)
     return request->out->view.layout.input;
 }
 
-static enum element widened(enum element integer)
-{
-    const bool is_signed = integer <= ELEMENT_INT64;
-    return is_signed ? ELEMENT_INT64 : ELEMENT_UINT64;
-}
-
 /* The type that NumPy reduces in when nobody asks for one. */
 static enum element default_type(enum values values, enum element input)
 {
     if (!element_is_integer(input) || values == VALUES_own)
         return input;
-    return values == VALUES_floating ? ELEMENT_FLOAT64 : widened(input);
+    return values == VALUES_floating ? ELEMENT_FLOAT64
+           : input <= ELEMENT_INT64  ? ELEMENT_INT64
+                                     : ELEMENT_UINT64;
 }
 
 /* With an out, NumPy's ufuncs reduce in the type that the elements and out promote to; means too,
  * but those of integers in float64, and those of float16 in float32. */
-static bool promote_with_output(const struct request *request, enum element input,
-                                enum element *type)
+static bool choose_elements(const struct request *request, enum element input, enum element *type)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
     const bool mean = row->values == VALUES_floating;
-    if (row->result != RESULT_same || (mean && element_is_integer(input)))
+    if (argument_given(request->dtype))
+        return numpys_element(request->dtype, "dtype", type);
+    if (!request->out || row->result != RESULT_same || (mean && element_is_integer(input)))
         *type = default_type(row->values, input);
     else if (mean && input == ELEMENT_FLOAT16)
         *type = ELEMENT_FLOAT32;
     else
         return numpys_promote(input, out_type(request), type);
-    return true;
-}
-
-static bool choose_elements(const struct request *request, enum element input, enum element *type)
-{
-    if (argument_given(request->dtype))
-        return numpys_element(request->dtype, "dtype", type);
-    if (request->out)
-        return promote_with_output(request, input, type);
-    *type = default_type(reduction_row(request->reduction)->values, input);
     return true;
 }
 
@@ -111,19 +96,16 @@ static bool check_output(const struct request *request, enum element input)
     const enum element from = request->reduction == REDUCTION_ptp ? input : ELEMENT_FLOAT64;
     const bool casts = request->reduction == REDUCTION_ptp ||
                        (request->reduction == REDUCTION_nanmean && !element_is_integer(input));
-    if (casts && !argument_given(request->dtype) && kind_of(out) < kind_of(from)) {
-        PyErr_Format(PyExc_TypeError,
-                     "out of %s of %s cannot be of %s: it would not be a same-kind cast",
-                     row->called, element_name(input), element_name(out));
-        return false;
-    }
-    if (row->result == RESULT_index && (!element_is_integer(out) || out == ELEMENT_UINT64)) {
-        PyErr_Format(PyExc_TypeError,
-                     "out of %s must be of integers that int64 holds, as positions are; it is of "
-                     "%s",
-                     row->called, element_name(out));
-        return false;
-    }
+    if (casts && !argument_given(request->dtype) && kind_of(out) < kind_of(from))
+        return PyErr_Format(PyExc_TypeError,
+                            "out of %s of %s cannot be of %s: it would not be a same-kind cast",
+                            row->called, element_name(input), element_name(out));
+    if (row->result == RESULT_index && (!element_is_integer(out) || out == ELEMENT_UINT64))
+        return PyErr_Format(
+            PyExc_TypeError,
+            "out of %s must be of integers that int64 holds, as positions are; it is of "
+            "%s",
+            row->called, element_name(out));
     return true;
 }
 
@@ -131,63 +113,49 @@ static bool check_types(const struct request *request, enum element input,
                         const struct types *types)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
-    if (row->fold == FOLD_extremes && row->result == RESULT_same &&
-        types->elements == ELEMENT_BOOL) {
-        PyErr_Format(PyExc_TypeError, "%s does not take bool: a difference of truth values is none",
-                     row->called);
-        return false;
-    }
+    if (row->fold == FOLD_extremes && row->result == RESULT_same && types->elements == ELEMENT_BOOL)
+        return PyErr_Format(PyExc_TypeError,
+                            "%s does not take bool: a difference of truth values is none",
+                            row->called);
     if (row->values == VALUES_floating && row->result == RESULT_real &&
-        element_is_integer(types->elements)) {
-        PyErr_Format(PyExc_TypeError, "dtype of %s must be a float or complex type; got %s",
-                     row->called, element_name(types->elements));
-        return false;
-    }
-    if (row->result == RESULT_real && loses_imaginary_part(input, types->elements)) {
-        PyErr_Format(PyExc_TypeError,
-                     "dtype of %s of complex numbers must be a complex type, since imaginary parts "
-                     "count, too; got %s. The result is real in any case",
-                     row->called, element_name(types->elements));
-        return false;
-    }
+        element_is_integer(types->elements))
+        return PyErr_Format(PyExc_TypeError, "dtype of %s must be a float or complex type; got %s",
+                            row->called, element_name(types->elements));
+    if (row->result == RESULT_real && loses_imaginary_part(input, types->elements))
+        return PyErr_Format(
+            PyExc_TypeError,
+            "dtype of %s of complex numbers must be a complex type, since imaginary parts "
+            "count, too; got %s. The result is real in any case",
+            row->called, element_name(types->elements));
     if (row->plain != request->reduction && !element_is_integer(input) &&
-        element_is_integer(types->elements)) {
-        PyErr_Format(
+        element_is_integer(types->elements))
+        return PyErr_Format(
             PyExc_TypeError,
             "dtype of %s of floats must be a float or complex type, since NaN has no value in %s; "
             "leave NaN out with where=a == a and a reduction that is not of the nan kind",
             row->called, element_name(types->elements));
-        return false;
-    }
-    if (row->plain != request->reduction && loses_imaginary_part(input, types->elements)) {
-        PyErr_Format(PyExc_TypeError,
-                     "dtype of %s of complex numbers must be a complex type, since NaN may be in "
-                     "the part that %s lacks; take the array's real part first",
-                     row->called, element_name(types->elements));
-        return false;
-    }
+    if (row->plain != request->reduction && loses_imaginary_part(input, types->elements))
+        return PyErr_Format(
+            PyExc_TypeError,
+            "dtype of %s of complex numbers must be a complex type, since NaN may be in "
+            "the part that %s lacks; take the array's real part first",
+            row->called, element_name(types->elements));
     return !request->out || check_output(request, input);
 }
 
-/* Positions, counts and truth values have no parts to lose, and magnitudes are meant. */
-static bool loses_parts(const struct request *request, enum element input,
-                        const struct types *types)
-{
-    if (loses_imaginary_part(input, types->elements))
-        return true;
-    return reduction_row(request->reduction)->result == RESULT_same && request->out &&
-           loses_imaginary_part(types->elements, out_type(request));
-}
-
+/* Positions, counts and truth values have no imaginary parts to lose, and magnitudes are meant. */
 bool types_choose(const struct request *request, const struct layout *layout, struct types *types)
 {
-    if (!choose_elements(request, layout->input, &types->elements))
+    const enum element input = layout->input;
+    if (!choose_elements(request, input, &types->elements))
         return false;
     types->result = result_type(request, types->elements);
-    if (!check_types(request, layout->input, types))
+    if (!check_types(request, input, types))
         return false;
-    return !loses_parts(request, layout->input, types) ||
-           warn_of_lost_imaginary_part(request->frames);
+    const bool to_out = request->out && reduction_row(request->reduction)->result == RESULT_same;
+    const bool loses = loses_imaginary_part(input, types->elements) ||
+                       (to_out && loses_imaginary_part(types->elements, out_type(request)));
+    return !loses || warn_of_lost_imaginary_part(request->frames);
 }
 
 bool types_convert_directly(const struct layout *layout, enum element accumulator)

@@ -6,7 +6,6 @@
 #include "arrays/objects.h"
 #include "arrays/stream.h"
 #include "plan/arguments.h"
-#include "plan/types.h"
 
 #include <math.h>
 

@@ -10,7 +10,6 @@
 #include "cpu/dot.h"
 #include "plan/arguments.h"
 #include "plan/plan.h"
-#include "plan/products.h"
 #include "python/arguments.h"
 #include "python/execute.h"
 #include "python/functions.h"

@@ -86,7 +86,7 @@ static void append_passes(struct list *list, const char *when, const struct pass
 static void append_unpack(struct list *list, const char *when, const struct schedule *self,
                           uint64_t n)
 {
-    const struct step unpack = course_unpack(&self->course, schedule_mask_length(self, n));
+    const struct step unpack = schedule_unpack(self, schedule_mask_length(self, n));
     append(list, when, &unpack);
 }
 
@@ -94,12 +94,12 @@ static void append_unpack(struct list *list, const char *when, const struct sche
 static void append_piece(struct list *list, const char *when, const struct schedule *self,
                          uint64_t n, struct passes *passes)
 {
-    const struct course *course = &self->course;
-    course_over_piece(course, n, passes);
-    if (course->choice.uploads && course->choice.uploads_mask)
+    const struct choice *choice = &self->choice;
+    schedule_passes(self, false, n, passes);
+    if (choice->uploads && choice->uploads_mask)
         append_unpack(list, when, self, n);
-    if (course->choice.copy) {
-        const struct step copy = course_copy(course, n);
+    if (choice->copy) {
+        const struct step copy = schedule_copy(self, n);
         append(list, when, &copy);
     }
     append_passes(list, when, passes);
@@ -107,19 +107,18 @@ static void append_piece(struct list *list, const char *when, const struct sched
 
 static void append_pieces(struct list *list, const struct schedule *self, struct passes *passes)
 {
-    const struct course *course = &self->course;
     passes->leaves = PART_PARTIALS;
     if (self->pieces == 0)
         return;
-    const uint64_t last = course->plan->n - (self->pieces - 1) * self->piece;
-    if (course->choice.uploads_mask && !course->choice.uploads)
-        append_unpack(list, "begin", self, course->plan->n);
+    const uint64_t last = self->plan->n - (self->pieces - 1) * self->piece;
+    if (self->choice.uploads_mask && !self->choice.uploads)
+        append_unpack(list, "begin", self, self->plan->n);
     append_piece(list, "piece", self, self->piece, passes);
     if (self->pieces == 1)
         return;
     if (last != self->piece)
         append_piece(list, "last piece", self, last, passes);
-    course_over_results(course, self->pieces, passes);
+    schedule_passes(self, true, self->pieces, passes);
     append_passes(list, "results", passes);
 }
 
@@ -127,11 +126,11 @@ static void append_pieces(struct list *list, const struct schedule *self, struct
 static void append_end(struct list *list, const struct schedule *self, enum part leaves)
 {
     if (self->counts_apart) {
-        const struct step count = course_count(&self->course);
+        const struct step count = schedule_count(self);
         append(list, "end", &count);
     }
     if (self->finishes_on_device) {
-        const struct step finish = course_finish(&self->course, leaves);
+        const struct step finish = schedule_finish(self, leaves);
         append(list, "end", &finish);
     }
 }
@@ -140,14 +139,14 @@ PyObject *explain_schedule(const struct schedule *self)
 {
     static const char *const forms[] = {
         [FORM_FLAT] = "flat", [FORM_STRIDED] = "strided", [FORM_GATHERED] = "gathered"};
-    const struct choice *choice = &self->course.choice;
+    const struct choice *choice = &self->choice;
     struct passes passes;
     struct list steps = list_begin();
     append_pieces(&steps, self, &passes);
     append_end(&steps, self, passes.leaves);
-    return launches(forms[choice->form], choice->accumulator, self->course.state_bytes,
-                    self->pieces, self->piece, &steps, &self->arena,
-                    part_name(self->course.plan->out ? PART_OUT : passes.leaves));
+    return launches(forms[choice->form], choice->accumulator, self->state_bytes, self->pieces,
+                    self->piece, &steps, &self->arena,
+                    part_name(self->plan->out ? PART_OUT : passes.leaves));
 }
 
 /* ---- along axes ---- */

@@ -5,7 +5,6 @@
 
 #include "python/explain.h"
 #include "schedule/launch_config.h"
-#include "schedule/launch_problem.h"
 #include "schedule/schedule.h"
 #include "schedule/segments_schedule.h"
 

@@ -8,7 +8,7 @@
 
 #include "arrays/operands.h"
 #include "arrays/result.h"
-#include "plan/request.h"
+#include "plan/plan.h"
 #include "python/state.h"
 #include "run/backend.h"
 

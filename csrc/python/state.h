@@ -4,7 +4,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "plan/cached_plans.h"
+#include "plan/plan.h"
 #include "plan/platform.h"
 
 struct module_state {

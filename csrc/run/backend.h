@@ -1,6 +1,5 @@
-/* What a backend is: a platform that a plan can choose, and the few functions that describe its
- * devices and run plans on them. They never touch Python, and run without the GIL, but for what is
- * brief. */
+/* A backend: a platform that a plan can choose, and functions that describe its devices and run
+ * plans on them. They never touch Python, and run without the GIL, but for what is brief. */
 #pragma once
 
 #include "common/failure.h"

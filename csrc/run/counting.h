@@ -1,16 +1,13 @@
-/* What kernels that count have accessed, launch by launch: what a backend adds to a run where it is
- * asked for that. */
+/* What kernels that count have accessed, launch by launch: what a backend adds to a run. */
 #pragma once
-
-#include <stdint.h>
 
 #include "common/simulated_words.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/* What is wrong with what a kernel accesses, as far as somebody has looked: the first fault of a
- * run, and where it is. */
+/* What is wrong with what a kernel accesses: the first fault of a run, and where it is. */
 enum fault_kind {
     FAULT_NONE,
     FAULT_RACE,      /* two threads at one word, one of them stores, and nothing orders them */
@@ -86,9 +83,8 @@ struct counting {
     struct fault *fault; /* of what is accessed, all of which is looked at; NULL: nobody looks */
 };
 
-/* How many blocks of a cooperative kernel a multiprocessor of an H200 holds: so many as its
- * registers suffice for. nvcc 13 gives the kernel 40 a thread; 44, and so a block of 256 less,
- * where it adds up int64. */
+/* Blocks of a cooperative kernel that a multiprocessor of an H200 has registers for: nvcc 13 gives
+ * a thread 40, or, where it adds up int64, 44, and so there is a block of 256 less. */
 static inline unsigned counting_resident(unsigned block)
 {
     enum { REGISTERS = 65536, OF_A_THREAD = 40, BLOCKS_MAX = 32 };

@@ -1,8 +1,14 @@
-/* What a plan's results are made by, and where they go if kernels do not leave them there. */
+/* Makes a plan's schedule, for the memory that there is room for, and has it carried out, or
+ * explains it; and stores results where kernels do not leave them. */
 #include "run/execute.h"
-
-#include "plan/axes.h"
+#include "arrays/operands.h"
+#include "common/arithmetic.h"
 #include "run/explanation.h"
+#include "run/result.h"
+#include "run/watch.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 /* ---- whole arrays ---- */
 
@@ -24,23 +30,16 @@ static struct facts facts_of(struct machine *machine, const struct run *run)
                           .device = machine};
 }
 
-static bool schedule_within(struct machine *machine, const struct plan *plan, const struct run *run,
-                            uint64_t limit, struct schedule *schedule)
-{
-    struct facts facts = facts_of(machine, run);
-    facts.limit = limit;
-    return schedule_make(plan, &facts, schedule, machine->failure);
-}
-
 /* With memory for it, or in pieces that there is memory for. */
 static bool make_schedule(struct machine *machine, const struct plan *plan, const struct run *run,
                           struct schedule *schedule)
 {
-    const struct facts facts = facts_of(machine, run);
+    struct facts facts = facts_of(machine, run);
     if (!schedule_make(plan, &facts, schedule, machine->failure))
         return false;
-    const uint64_t room = machine->memory->room(machine, schedule->arena.total);
-    return room >= schedule->arena.total || schedule_within(machine, plan, run, room, schedule);
+    const uint64_t total = schedule->arena.total;
+    facts.limit = machine->memory->room(machine, total);
+    return facts.limit >= total || schedule_make(plan, &facts, schedule, machine->failure);
 }
 
 /* Another user of the device may have taken the memory that there was room for: then smaller pieces
@@ -48,11 +47,13 @@ static bool make_schedule(struct machine *machine, const struct plan *plan, cons
 static bool shrink(struct machine *machine, const struct run *run, struct schedule *schedule)
 {
     const uint64_t piece = schedule->piece;
-    if (machine->failure->kind != FAILURE_MEMORY)
-        return false;
     const struct failure failure = *machine->failure;
+    struct facts facts = facts_of(machine, run);
+    if (failure.kind != FAILURE_MEMORY)
+        return false;
     *machine->failure = (struct failure){0};
-    if (schedule_within(machine, schedule->course.plan, run, schedule->arena.total / 2, schedule) &&
+    facts.limit = schedule->arena.total / 2;
+    if (schedule_make(schedule->plan, &facts, schedule, machine->failure) &&
         schedule->piece < piece)
         return true;
     *machine->failure = failure;
@@ -66,11 +67,11 @@ static bool explain(struct machine *machine, const struct plan *plan, struct run
     explanation->plan = *plan;
     explanation->kernels = *machine->kernels;
     const bool made = make_schedule(machine, &explanation->plan, run, &explanation->schedule);
-    explanation->schedule.course.kernels = &explanation->kernels;
+    explanation->schedule.kernels = &explanation->kernels;
     return made;
 }
 
-bool execute_array(struct machine *machine, const struct plan *asked, struct run *run)
+static bool execute_array(struct machine *machine, const struct plan *asked, struct run *run)
 {
     const struct facts facts = facts_of(machine, run);
     struct plan plan = *asked;
@@ -87,15 +88,244 @@ bool execute_array(struct machine *machine, const struct plan *asked, struct run
     return ran;
 }
 
+/* ---- along axes: all results at once, or so many at a time ---- */
+
+/* What is made part by part, while the results lie on the device. */
+struct parts {
+    struct machine *machine;
+    struct run *run;
+    const struct plan *all;
+    uint64_t limit; /* bytes of a part's memory */
+    struct results results;
+    unsigned *findings;
+    double asked; /* when Python was, whether to stop */
+
+    /* What is being made: a part of all, its plan, and how it is carried out. */
+    struct axes part;
+    struct plan plan;
+    struct axes_schedule schedule;
+};
+
+/* The schedule of some of the results. */
+static bool schedule_part(const struct parts *self, const struct axes *part, struct plan *plan,
+                          struct axes_schedule *schedule)
+{
+    const struct machine *machine = self->machine;
+    *plan = *self->all;
+    plan->results = self->results;
+    plan->axes = part;
+    plan->layout = &part->reduced;
+    return axes_schedule_make(plan, machine->kernels, machine->multiprocessors, schedule,
+                              machine->failure);
+}
+
+/* Results that are not stored where the caller wants them at once have memory of their own. */
+static bool explain_part(const struct parts *self, const struct axes *part)
+{
+    struct explanation *explanation = self->run->explanation;
+    struct explained_along *along = &explanation->along;
+    explanation->by = EXPLAINED_ALONG;
+    explanation->at_once = part->results;
+    axes_copy(part, &along->axes);
+    if (!schedule_part(self, &along->axes, &along->plan, &along->schedule))
+        return false;
+    if (self->results.out)
+        arena_reserve(&along->schedule.arena, PART_RESULTS, self->all->axes->results,
+                      element_size(self->results.type));
+    return true;
+}
+
+/* The most results that there is room for, `count` along a dimension; of none: all dimensions. */
+static unsigned choose_cut(struct parts *self, uint64_t *count)
+{
+    const struct axes *all = self->all->axes;
+    for (unsigned k = 0; k < all->kept; k++)
+        for (*count = all->shape[k]; *count > 0; *count /= 2) {
+            axes_part(all, k, 0, 0, *count, &self->part);
+            if (schedule_part(self, &self->part, &self->plan, &self->schedule) &&
+                self->schedule.arena.total <= self->limit)
+                return k;
+        }
+    return all->kept;
+}
+
+/* The first of them is explained. */
+static bool make_parts(struct parts *self, unsigned along, uint64_t count)
+{
+    const struct axes *all = self->all->axes;
+    const uint64_t length = all->shape[along];
+    uint64_t outer = 1;
+    for (unsigned k = 0; k < along; k++)
+        outer *= all->shape[k];
+    for (uint64_t o = 0; o < outer; o++)
+        for (uint64_t start = 0; start < length; start += count) {
+            axes_part(all, along, o, start, least(count, length - start), &self->part);
+            if (self->run->explanation)
+                return explain_part(self, &self->part);
+            if (watch_interrupted_lately(self->run, &self->asked) ||
+                !schedule_part(self, &self->part, &self->plan, &self->schedule) ||
+                !execute_axes_schedule(self->machine, &self->schedule, self->findings, self->run))
+                return false;
+        }
+    return true;
+}
+
+/* ---- along axes: each like an array by itself ---- */
+
+static char *address_of(const struct parts *self, unsigned value, int64_t place)
+{
+    const struct results *results = &self->results;
+    return (char *)results->at[value] + place * (int64_t)element_size(results->types[value]);
+}
+
+static bool store_answer(const struct parts *self, int64_t place)
+{
+    const struct results *results = &self->results;
+    struct machine *machine = self->machine;
+    for (unsigned v = 0; v < results->values; v++) {
+        const size_t size = element_size(results->types[v]);
+        char bytes[sizeof(struct complex128)];
+        char *const at = address_of(self, v, place);
+        run_store(self->run, self->all, v, bytes);
+        if (!results->on_device)
+            memcpy(at, bytes, size);
+        else if (!machine->memory->copy_in(machine, at, bytes, size))
+            return false;
+    }
+    return true;
+}
+
+/* So are exact results made that one launch cannot, and stored by their own where nobody waits. An
+ * explanation has no results yet, but elements that lie as well. */
+static bool make_one_by_one(struct parts *self)
+{
+    const struct plan *all = self->all;
+    const struct means *means = all->means;
+    struct explanation *explanation = self->run->explanation;
+    if (means && !means->here)
+        return failure_note(self->machine->failure, FAILURE_MEMORY,
+                            "out of memory on the device for results about a mean that lies there");
+    const bool left_behind = all->exact && all->on_device && all->results.on_device;
+    struct layout layout = all->axes->reduced;
+    struct plan one = *all;
+    struct walk_of_results walk;
+    one.axes = NULL;
+    one.layout = &layout;
+    results_start(&walk, all->axes, 0);
+    for (uint64_t k = 0; k < all->axes->results; k++, results_next(&walk)) {
+        results_move(&walk, &layout);
+        if (means) {
+            one.finish.has_mean = true;
+            one.finish.mean = means->here[walk.place];
+        }
+        if (left_behind) {
+            one.out = explanation ? (void *)layout.data : address_of(self, 0, walk.place);
+            one.out_element = self->results.types[0];
+        }
+        if (explanation) {
+            explanation->at_once = 1;
+            return execute_array(self->machine, &one, self->run);
+        }
+        if (watch_interrupted_lately(self->run, &self->asked) ||
+            !execute_array(self->machine, &one, self->run) ||
+            !(left_behind || store_answer(self, walk.place)))
+            return false;
+    }
+    return true;
+}
+
+static bool run_parts(struct parts *self)
+{
+    uint64_t count;
+    const unsigned along = choose_cut(self, &count);
+    return along < self->all->axes->kept ? make_parts(self, along, count) : make_one_by_one(self);
+}
+
+/* ---- along axes: for the host ---- */
+
+/* Room for all of them on the device, and for what is to be said of them. */
+static bool lend_room(struct parts *self, void **memory)
+{
+    struct machine *machine = self->machine;
+    const size_t bytes = results_bytes(self->all);
+    struct arena arena = {.total = 0};
+    arena_reserve_results(&arena, self->all, self->all->axes->results);
+    if (!machine->memory->lend(machine, arena.total, memory))
+        return false;
+    self->findings = (unsigned *)((char *)*memory + arena.at[PART_FINDINGS]);
+    for (unsigned v = 0; v < self->results.values; v++)
+        self->results.at[v] = (char *)*memory + arena.at[PART_OUT] + v * bytes;
+    self->limit = machine->memory->room(machine, self->limit); /* beside them there may be less */
+    return machine->memory->clear(machine, self->findings, sizeof *self->findings);
+}
+
+static bool run_for_host(struct parts *self)
+{
+    struct explanation *explanation = self->run->explanation;
+    const struct executor all = {.machine = self->machine, .run = self->run, .plan = self->all};
+    void *memory = NULL;
+    self->results.on_device = true;
+    if (explanation) {
+        if (!run_parts(self))
+            return false;
+        arena_reserve_results(explanation->by == EXPLAINED_ALONG
+                                  ? &explanation->along.schedule.arena
+                                  : &explanation->schedule.arena,
+                              self->all, self->all->axes->results);
+        return true;
+    }
+    const bool made = lend_room(self, &memory) && run_parts(self) &&
+                      executor_fetch(&all, self->results.at[0], self->findings);
+    self->machine->memory->take_back(self->machine, memory);
+    return made;
+}
+
+/* All at once, if that is possible in the workspace that is allowed. */
+static bool run_all(struct parts *self)
+{
+    struct machine *machine = self->machine;
+    const struct plan *plan = self->all;
+    struct run *run = self->run;
+    const bool scheduled = axes_schedule_make(plan, machine->kernels, machine->multiprocessors,
+                                              &self->schedule, machine->failure);
+    if (!scheduled)
+        return plan->exact && make_one_by_one(self);
+    const uint64_t total = self->schedule.arena.total, room = machine->memory->room(machine, total);
+    self->limit = run->workspace_limit ? least(run->workspace_limit, room) : room;
+    if (total <= self->limit)
+        return run->explanation ? explain_part(self, plan->axes)
+                                : execute_axes_schedule(machine, &self->schedule, NULL, run);
+    if (plan->exact)
+        return make_one_by_one(self);
+    return plan->results.on_device ? run_parts(self) : run_for_host(self);
+}
+
+/* The schedule is on the heap: threads' stacks may be small. */
+static bool execute_axes(struct machine *machine, const struct plan *plan, struct run *run)
+{
+    if (plan->axes->results == 0)
+        return true;
+    struct parts *self = malloc(sizeof *self);
+    if (!self)
+        return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for a schedule");
+    self->machine = machine;
+    self->run = run;
+    self->all = plan;
+    self->results = plan->results;
+    self->findings = NULL;
+    self->asked = 0;
+    const bool ran = run_all(self);
+    free(self);
+    return ran;
+}
+
 /* ---- all ---- */
 
 static bool make(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    if (plan->segments)
-        return execute_segments(machine, plan, run);
-    if (plan->axes)
-        return execute_axes(machine, plan, run);
-    return execute_array(machine, plan, run);
+    return plan->segments ? execute_segments(machine, plan, run)
+           : plan->axes   ? execute_axes(machine, plan, run)
+                          : execute_array(machine, plan, run);
 }
 
 static bool store(struct machine *machine, const struct plan *plan)

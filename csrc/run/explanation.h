@@ -1,5 +1,4 @@
-/* How a run of a plan would go: what a backend answers where it is asked for that, rather than for
- * the run. */
+/* How a run of a plan would go. */
 #pragma once
 
 #include "run/loops.h"

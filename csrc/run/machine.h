@@ -1,5 +1,5 @@
-/* How a plan's schedule is carried out, the same on every machine that launches kernels. A machine
- * is what that needs of a device; cuda/machine.c and simulated/backend.c each fill one in. */
+/* What carrying a plan's schedule out needs of a device that launches kernels; cuda/machine.c and
+ * simulated/backend.c each fill one in. */
 #pragma once
 
 #include "run/backend.h"
@@ -109,9 +109,8 @@ static inline bool machine_launch_step(struct machine *machine, const struct ste
     return machine->work->launch(machine, &launch);
 }
 
-/* Runs the plan once, or as often as run->timing asks for; or explains what it would do. Where the
- * plan has an `out` for results along axes, they get memory for as long as that takes, and are
- * stored there at its end. In execute.c. */
+/* Runs the plan once, or as often as run->timing asks for; or explains what it would do. Results
+ * along axes that go to an `out` get memory of their own before. In execute.c. */
 bool execute(struct machine *, const struct plan *, struct run *);
 
 /* What is measured: made ready, if that is not NULL, and then done between two marks; it marks its

@@ -1,6 +1,6 @@
-/* Where a launch leaves a small result for the host: memory that both see, in words of 8 bytes,
- * half of each the result's and half the launch's tag. A word is stored whole, so that its tag says
- * that it is there, and neither a copy nor a synchronisation is needed. */
+/* Where a launch leaves a small result for the host without a copy or a synchronisation: 8-byte
+ * words that both see, stored whole, half of each the launch's tag, which says that the other half
+ * is there. */
 #pragma once
 
 #include "common/exact_sums.h"

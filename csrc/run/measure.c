@@ -48,14 +48,8 @@ static double median_of(const struct timing *timing)
 
 enum { READ_BLOCK = 512, PACK_BYTES = 16 };
 
-/* Grids to try: blocks a multiprocessor that stride over the memory; 0 is a block for every tile.
- */
-static const unsigned read_grids[] = {0, 2, 4};
-
 struct reading {
     struct machine *machine;
-    void *data, *sink;
-    uint64_t packs;
     struct launch launch;
 };
 
@@ -66,40 +60,34 @@ static bool read_once(void *context)
            self->machine->work->mark(self->machine, MOMENT_FIRST_PASS);
 }
 
-static bool measure_read(struct reading *self, unsigned shape, unsigned blocks, struct run *run,
-                         struct timing *timing)
+/* Tries every shape, in grids of so many blocks a multiprocessor that stride over the memory, or
+ * one for every tile, and leaves the best one's samples in run->timing. */
+static bool read_shapes(struct machine *machine, void *data, void *sink, uint64_t packs,
+                        struct run *run)
 {
-    static const unsigned loads[READ_SHAPES] = {2, 4, 8};
-    const struct machine *machine = self->machine;
-    void *arguments[] = {&self->data, &self->packs, &self->sink};
-    const uint64_t tiles = divide_up(self->packs, (uint64_t)READ_BLOCK * loads[shape]);
-    self->launch = (struct launch){
-        .kernel = kernel_that_reads(machine->kernels, shape),
-        .arguments = arguments,
-        .grid = blocks ? least(tiles, (uint64_t)machine->multiprocessors * blocks) : tiles,
-        .block = READ_BLOCK,
-        .cluster = 1,
-    };
-    timing->grid = self->launch.grid;
-    timing->block = READ_BLOCK;
-    return machine_time_samples(self->machine, run, timing,
-                                &(struct measured){.work = read_once, .context = self});
-}
-
-/* Tries every shape and leaves the best one's samples in run->timing. */
-static bool read_shapes(struct reading *self, struct run *run)
-{
+    static const unsigned grids[] = {0, 2, 4}, loads[READ_SHAPES] = {2, 4, 8};
     struct timing *best = run->timing;
     struct timing trial = *best;
     trial.seconds = malloc(best->samples * sizeof *trial.seconds);
-    if (!trial.seconds) {
-        failure_note(self->machine->failure, FAILURE_MEMORY, "out of memory for the samples");
-        return false;
-    }
+    if (!trial.seconds)
+        return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for the samples");
     double quickest = 0;
     bool read = true;
-    for (unsigned k = 0; read && k < READ_SHAPES * (sizeof read_grids / sizeof *read_grids); k++) {
-        read = measure_read(self, k % READ_SHAPES, read_grids[k / READ_SHAPES], run, &trial);
+    for (unsigned k = 0; read && k < READ_SHAPES * (sizeof grids / sizeof *grids); k++) {
+        const unsigned shape = k % READ_SHAPES, blocks = grids[k / READ_SHAPES];
+        const uint64_t tiles = divide_up(packs, (uint64_t)READ_BLOCK * loads[shape]);
+        void *arguments[] = {&data, &packs, &sink};
+        struct reading reading = {
+            machine,
+            {.kernel = kernel_that_reads(machine->kernels, shape),
+             .arguments = arguments,
+             .grid = blocks ? least(tiles, (uint64_t)machine->multiprocessors * blocks) : tiles,
+             .block = READ_BLOCK,
+             .cluster = 1}};
+        trial.grid = reading.launch.grid;
+        trial.block = READ_BLOCK;
+        read = machine_time_samples(machine, run, &trial,
+                                    &(struct measured){.work = read_once, .context = &reading});
         const double median = read ? median_of(&trial) : 0;
         if (read && (k == 0 || median < quickest)) {
             quickest = median;
@@ -119,10 +107,8 @@ static bool fill_randomly(struct machine *machine, void *data, size_t bytes)
     enum { STRETCH = 16 << 20 };
     const size_t stretch = bytes < STRETCH ? bytes : STRETCH;
     void *random = malloc(stretch);
-    if (!random) {
-        failure_note(machine->failure, FAILURE_MEMORY, "out of memory for random data");
-        return false;
-    }
+    if (!random)
+        return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for random data");
     clock_random(random, stretch);
     bool filled = true;
     for (size_t at = 0; filled && at < bytes; at += stretch)
@@ -135,12 +121,13 @@ static bool fill_randomly(struct machine *machine, void *data, size_t bytes)
 bool machine_time_reading(struct machine *machine, size_t bytes, struct run *run)
 {
     const size_t packs = divide_up(bytes, PACK_BYTES);
-    struct reading self = {.machine = machine, .packs = bytes / PACK_BYTES};
-    if (!machine->memory->allocate(machine, (packs + 1) * PACK_BYTES, &self.data))
+    void *data;
+    if (!machine->memory->allocate(machine, (packs + 1) * PACK_BYTES, &data))
         return false;
-    self.sink = (char *)self.data + packs * PACK_BYTES;
-    const bool read = fill_randomly(machine, self.data, bytes) && read_shapes(&self, run);
-    machine->memory->release(machine, self.data);
+    const bool read =
+        fill_randomly(machine, data, bytes) &&
+        read_shapes(machine, data, (char *)data + packs * PACK_BYTES, bytes / PACK_BYTES, run);
+    machine->memory->release(machine, data);
     return read;
 }
 

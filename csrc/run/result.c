@@ -28,12 +28,9 @@ void run_finish_exact(struct run *run, const struct plan *plan, enum element acc
                       const int64_t *words, uint64_t count)
 {
     const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
-    const struct exact_span span = plan_adds_products(plan)
-                                       ? exact_span_of_products(plan->fold, accumulator)
-                                       : exact_span_of(accumulator);
     struct exact_sums sums;
-    const struct scalar_wide value =
-        exact_finish_words(&plan->finish, plan->fold, mean, words, span, &count, &sums);
+    const struct scalar_wide value = exact_finish_words(
+        &plan->finish, plan->fold, mean, words, plan_exact_span(plan, accumulator), &count, &sums);
     run_answer_exact(run, plan, &sums.parts[EXACT_REAL], value, count);
 }
 

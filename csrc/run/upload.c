@@ -1,54 +1,24 @@
-#include "run/upload.h"
-
-static const struct choice *choice_of(const struct upload *self)
-{
-    return &self->schedule->course.choice;
-}
+#include "run/pieces.h"
 
 /* What is brought for one piece and the next takes turns. */
-static void *buffer(const struct upload *self, enum part part)
+static void *buffer(const struct execution *self, enum part part)
 {
     const unsigned buffers = part == PART_MASK ? 1 : self->schedule->buffers;
-    return (char *)executor_part(self->on, part) +
-           self->piece % buffers * (self->on->arena->bytes[part] / buffers);
-}
-
-static bool feed(const struct upload *self, enum part part, const struct layout *layout,
-                 uint64_t start, uint64_t length, uint64_t *fed)
-{
-    return self->on->machine->memory->feed(self->on->machine, buffer(self, part), layout, start,
-                                           length, fed);
+    return (char *)executor_part(&self->on, part) +
+           self->piece % buffers * (self->on.arena->bytes[part] / buffers);
 }
 
 /* A mask is brought as bits, which the device makes bytes of. */
-static bool feed_mask(const struct upload *self, const struct layout *mask, uint64_t start,
+static bool feed_mask(const struct execution *self, const struct layout *mask, uint64_t start,
                       uint64_t length)
 {
-    const struct step step = course_unpack(&self->schedule->course, length);
+    struct machine *machine = self->on.machine;
+    const struct step step = schedule_unpack(self->schedule, length);
     void *bits = buffer(self, PART_MASK_BITS), *bytes = buffer(self, PART_MASK);
     uint64_t n = step.n;
     void *arguments[] = {&bits, &n, &bytes};
-    return self->on->machine->memory->feed_bits(self->on->machine, bits, mask, start, length) &&
-           executor_launch(self->on, &step, arguments);
-}
-
-/* ---- layouts ---- */
-
-/* What is uploaded lies one after the other, and so does its mask. */
-static void describe_piece(struct upload *self, uint64_t n)
-{
-    const bool masked = choice_of(self)->uploads_mask;
-    const struct layout *layout = self->from;
-    self->layout = (struct layout){
-        .data = buffer(self, self->part),
-        .mask = masked ? buffer(self, PART_MASK) : NULL,
-        .input = layout->input,
-        .type = layout->type,
-        .dimensions = 1,
-        .shape = {n},
-        .strides = {(int64_t)element_size(layout->input)},
-        .mask_strides = {1},
-    };
+    return machine->memory->feed_bits(machine, bits, mask, start, length) &&
+           machine_launch_step(machine, &step, arguments);
 }
 
 /* The mask as a layout of its own, without the dimensions that it is broadcast along; the array's
@@ -69,70 +39,65 @@ static void compact_mask(struct layout *array, struct layout *mask)
         }
 }
 
-void upload_begin(struct upload *self, const struct executor *on, const struct schedule *schedule,
-                  enum part part)
+bool source_prepare(const struct execution *self, struct source *source)
 {
-    self->on = on;
-    self->schedule = schedule;
-    self->from = part == PART_UPLOADED ? on->plan->layout : on->plan->factors;
-    self->part = part;
-    self->piece = 0;
-}
-
-bool upload_prepare(struct upload *self)
-{
+    const struct choice *choice = &self->schedule->choice;
     struct layout mask;
-    if (choice_of(self)->uploads || choice_of(self)->form == FORM_FLAT)
+    if (!source->from || choice->uploads || choice->form == FORM_FLAT)
         return true;
-    self->layout = *self->from;
-    if (!choice_of(self)->uploads_mask)
+    source->layout = *source->from;
+    if (!choice->uploads_mask)
         return true;
-    compact_mask(&self->layout, &mask);
-    self->layout.mask = buffer(self, PART_MASK);
+    compact_mask(&source->layout, &mask);
+    source->layout.mask = buffer(self, PART_MASK);
     return feed_mask(self, &mask, 0, layout_length(&mask));
 }
 
-/* ---- pieces ---- */
-
-/* All elements, and the mask beside them. */
-static bool feed_both(struct upload *self, uint64_t start, uint64_t length)
+/* Where the mask is brought, all elements are, and it is beside them. */
+static bool feed_source(const struct execution *self, struct source *source, uint64_t start,
+                        uint64_t length, uint64_t *n)
 {
-    struct layout array = *self->from;
-    const struct layout mask = layout_of_its_mask(&array);
-    uint64_t fed;
-    array.mask = NULL;
-    return feed(self, self->part, &array, start, length, &fed) &&
-           feed_mask(self, &mask, start, length);
-}
-
-/* Factors are fed after the elements that they belong to. */
-static bool leads(const struct upload *self)
-{
-    return self->part == PART_UPLOADED;
-}
-
-bool upload_piece(struct upload *self, uint64_t start, uint64_t length, uint64_t *n)
-{
-    const struct choice *choice = choice_of(self);
-    *n = length;
-    if (!choice->uploads)
-        return true;
-    self->piece = start / self->schedule->piece;
-    if (leads(self) && self->schedule->buffers > 1 &&
-        !self->on->machine->work->run_ahead(self->on->machine))
+    struct machine *machine = self->on.machine;
+    const struct layout *from = source->from;
+    const bool masked = self->schedule->choice.uploads_mask;
+    void *const at = buffer(self, source->part);
+    if (masked) {
+        const struct layout mask = layout_of_its_mask(from);
+        struct layout array = *from;
+        array.mask = NULL;
+        if (!machine->memory->feed(machine, at, &array, start, length, n) ||
+            !feed_mask(self, &mask, start, length))
+            return false;
+    } else if (!machine->memory->feed(machine, at, from, start, length, n)) {
         return false;
-    if (choice->uploads_mask ? !feed_both(self, start, length)
-                             : !feed(self, self->part, self->from, start, length, n))
-        return false;
-    describe_piece(self, *n);
+    }
+    source->layout = (struct layout){.data = at,
+                                     .mask = masked ? buffer(self, PART_MASK) : NULL,
+                                     .input = from->input,
+                                     .type = from->type};
+    layout_make_flat(&source->layout, *n);
     return true;
 }
 
-struct kernel_array upload_array(const struct upload *self, uint64_t start)
+bool feed_piece(struct execution *self, uint64_t start, uint64_t length, uint64_t *n)
 {
-    const struct choice *choice = choice_of(self);
-    const void *at = choice->uploads
-                         ? buffer(self, self->part)
-                         : (const char *)self->from->data + start * element_size(self->from->input);
-    return (struct kernel_array){.at = at, .base = start};
+    struct machine *machine = self->on.machine;
+    uint64_t of_factors;
+    *n = length;
+    if (self->schedule->choice.uploads) {
+        self->piece = start / self->schedule->piece;
+        if ((self->schedule->buffers > 1 && !machine->work->run_ahead(machine)) ||
+            !feed_source(self, &self->array, start, length, n) ||
+            (self->factors.from && !feed_source(self, &self->factors, start, length, &of_factors)))
+            return false;
+    }
+    self->fed += *n;
+    return true;
+}
+
+const void *source_at(const struct execution *self, const struct source *source, uint64_t start)
+{
+    return self->schedule->choice.uploads
+               ? buffer(self, source->part)
+               : (const char *)source->from->data + start * element_size(source->from->input);
 }

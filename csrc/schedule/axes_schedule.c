@@ -2,45 +2,24 @@
 #include "schedule/axes_schedule.h"
 
 #include "arrays/operands.h"
-#include "plan/widest.h"
-#include "schedule/launch_problem.h"
-#include "schedule/rows.h"
+#include "common/exact_sums.h"
 
 #include <string.h>
 
 /* ---- what lies elsewhere, or is of another type ---- */
 
-/* One of all dimensions, outer or reduced. */
+/* One of all dimensions, outer or reduced, and where the axes have the stride that is asked for. */
 struct dimension {
-    uint64_t length;
-    int64_t stride, mask_stride;
-    int64_t *own, *masks; /* where the axes have these */
+    uint64_t length, distance;
+    int64_t *stride;
 };
 
-static unsigned list_dimensions(struct axes *axes, struct dimension *all)
-{
-    struct layout *reduced = &axes->reduced;
-    unsigned count = 0;
-    for (unsigned k = 0; k < axes->kept; k++)
-        all[count++] = (struct dimension){axes->shape[k], axes->strides[k], axes->mask_strides[k],
-                                          &axes->strides[k], &axes->mask_strides[k]};
-    for (unsigned k = 0; k < reduced->dimensions; k++)
-        all[count++] =
-            (struct dimension){reduced->shape[k], reduced->strides[k], reduced->mask_strides[k],
-                               &reduced->strides[k], &reduced->mask_strides[k]};
-    return count;
-}
-
 /* The widest distance first, so that memory is read in its own order. */
-static void sort_dimensions(struct dimension *all, unsigned count)
+static void insert(struct dimension *all, unsigned count, struct dimension added)
 {
-    for (unsigned next = 1; next < count; next++) {
-        const struct dimension moved = all[next];
-        unsigned k = next;
-        for (; k > 0 && layout_distance(all[k - 1].stride) < layout_distance(moved.stride); k--)
-            all[k] = all[k - 1];
-        all[k] = moved;
-    }
+    for (; count > 0 && all[count - 1].distance < added.distance; count--)
+        all[count] = all[count - 1];
+    all[count] = added;
 }
 
 /* Elements that differ, or the mask's bytes, as a layout of their own without a mask, whose type it
@@ -48,65 +27,34 @@ static void sort_dimensions(struct dimension *all, unsigned count)
 static void compact(struct axes *axes, bool of_mask, size_t size, struct layout *to)
 {
     struct dimension all[2 * DIMENSIONS_MAX];
-    const unsigned count = list_dimensions(axes, all);
-    int64_t stride = (int64_t)size;
-    sort_dimensions(all, count);
+    struct layout *reduced = &axes->reduced;
+    int64_t *outer = of_mask ? axes->mask_strides : axes->strides,
+            *inner = of_mask ? reduced->mask_strides : reduced->strides, stride = (int64_t)size;
+    unsigned count = 0;
+    for (unsigned k = 0; k < axes->kept; k++)
+        insert(all, count++,
+               (struct dimension){axes->shape[k], layout_distance(axes->strides[k]), &outer[k]});
+    for (unsigned k = 0; k < reduced->dimensions; k++)
+        insert(
+            all, count++,
+            (struct dimension){reduced->shape[k], layout_distance(reduced->strides[k]), &inner[k]});
     to->mask = NULL;
     to->dimensions = 0;
-    for (unsigned k = 0; k < count; k++) {
-        const int64_t apart = of_mask ? all[k].mask_stride : all[k].stride;
-        if (apart) {
+    for (unsigned k = 0; k < count; k++)
+        if (*all[k].stride) {
             to->shape[to->dimensions] = all[k].length;
             to->mask_strides[to->dimensions] = 0;
-            to->strides[to->dimensions++] = apart;
+            to->strides[to->dimensions++] = *all[k].stride;
         }
-    }
-    for (unsigned k = count; k-- > 0;) {
-        int64_t *own = of_mask ? all[k].masks : all[k].own;
-        if (*own) {
-            *own = stride;
+    for (unsigned k = count; k-- > 0;)
+        if (*all[k].stride) {
+            *all[k].stride = stride;
             stride *= (int64_t)all[k].length;
         }
-    }
     layout_normalise(to, true);
 }
 
-/* ---- the schedule ---- */
-
-static const void *kernel_for(const struct kernels *kernels, enum kernel_kind kind,
-                              const struct axes_schedule *self, enum element input,
-                              enum kernel_access access)
-{
-    return kernel_find(kernels, (struct kernel_key){.kind = kind,
-                                                    .fold = self->plan->fold,
-                                                    .input = input,
-                                                    .accumulator = self->accumulator,
-                                                    .variant = access});
-}
-
-/* Kernels take what becomes their accumulator directly; all else is copied, of the widest type. */
-static bool choose_kernel(const struct kernels *kernels, struct axes_schedule *self, bool *converts)
-{
-    const struct plan *plan = self->plan;
-    self->accumulator = accumulator_of_rows(plan->accumulator);
-    self->kernel = choice_takes_rows(plan)
-                       ? kernel_for(kernels, KERNEL_ALONG, self, plan->layout->input, 0)
-                       : NULL;
-    if (self->kernel)
-        return true;
-    *converts = true;
-    self->accumulator = accumulator_widest(plan->accumulator);
-    self->kernel = kernel_for(kernels, KERNEL_ALONG, self, self->accumulator, 0);
-    return self->kernel;
-}
-
-/* Whether kernels take several narrow elements to a word; see `packs` in kernels/load/strided.cuh.
- */
-static bool takes_words(enum fold fold, enum element accumulator)
-{
-    return !fold_is_indexed(fold) && state_bytes(fold, accumulator) <= sizeof(uint64_t) &&
-           element_size(accumulator) <= sizeof(uint64_t);
-}
+/* ---- the kernel, and its launch ---- */
 
 /* Whether results are what the kernels of short rows make: of NumPy's type, and of elements and
  * nothing else. */
@@ -115,6 +63,7 @@ static bool makes_usual_results(const struct plan *plan, enum element input,
 {
     const struct finish *finish = &plan->finish;
     const enum element result = finish->result;
+    const bool integers = element_is_integer(input);
     if (plan->results.values != 1)
         return false;
     switch (plan->fold) {
@@ -125,18 +74,16 @@ static bool makes_usual_results(const struct plan *plan, enum element input,
         return input == ELEMENT_BOOL && result == ELEMENT_BOOL;
     case FOLD_variance:
         return !plan->means && (double)plan->n > finish->ddof &&
-               result == (element_is_integer(input) ? accumulator : input);
+               result == (integers ? accumulator : input);
     case FOLD_sum:
-        if (element_is_integer(input) && result != accumulator)
-            return false;
-        if (element_is_integer(accumulator) && reduction_row(plan->reduction)->counts)
+        if ((integers && result != accumulator) ||
+            (element_is_integer(accumulator) && reduction_row(plan->reduction)->counts))
             return false;
         break;
     default:
         break;
     }
-    return reduction_is_stored(plan->reduction) && !finish->has_initial && finish->from_nothing &&
-           (result == input || (plan->fold == FOLD_sum && element_is_integer(input)));
+    return plan_stores_states(plan) && (result == input || (plan->fold == FOLD_sum && integers));
 }
 
 /* The kinds of kernels that there are, and that can make these results: a bit each. */
@@ -145,40 +92,129 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
     const struct axes *axes = &self->axes;
     const enum element input = axes->reduced.input;
     const bool masked = axes->reduced.mask;
+    unsigned asked = 1u << KERNEL_FEW | 1u << KERNEL_COLUMNS | 1u << KERNEL_TYPED_ROWS, there = 0;
     if (axes->kept > DIMENSIONS_FEW || axes->reduced.dimensions > DIMENSIONS_FEW)
         return 0;
-    unsigned asked = 1u << KERNEL_FEW | 1u << KERNEL_COLUMNS | 1u << KERNEL_TYPED_ROWS, there = 0;
     if (!masked)
         asked |= 1u << KERNEL_TYPED_COLUMNS;
     if (makes_usual_results(self->plan, input, self->accumulator))
         asked |= 1u << KERNEL_TYPED_SHORT_ROWS | (unsigned)!masked << KERNEL_UNSPLIT_COLUMNS;
     for (unsigned kind = KERNEL_FEW; kind <= KERNEL_TYPED_SHORT_ROWS; kind++)
-        if (asked >> kind & 1 && kernel_for(kernels, kind, self, input, ACCESS_ALIGNED))
+        if (asked >> kind & 1 && kernel_of_fold(kernels, kind, self->plan->fold, input,
+                                                self->accumulator, ACCESS_ALIGNED))
             there |= 1u << kind;
     return there;
 }
 
+/* Kernels may take several narrow elements to a word; see `packs` in kernels/load/strided.cuh. */
 static void choose_launch(const struct kernels *kernels, unsigned multiprocessors,
                           struct axes_schedule *self)
 {
     const struct axes *axes = &self->axes;
-    const enum fold fold = self->plan->fold;
-    const bool brought = self->uploads || self->copy.kernel;
+    const bool brought = self->uploads || self->copy.kernel,
+               indexed = fold_is_indexed(self->plan->fold);
     const struct launch_problem problem = {
         .axes = axes,
         .data = brought ? 0 : (uintptr_t)axes->reduced.data,
         .multiprocessors = multiprocessors,
         .accumulator = self->accumulator,
         .state = self->state_bytes,
-        .indexed = fold_is_indexed(fold),
-        .packs = takes_words(fold, self->accumulator),
+        .indexed = indexed,
+        .packs = !indexed && self->state_bytes <= sizeof(uint64_t) &&
+                 element_size(self->accumulator) <= sizeof(uint64_t),
         .kernels = kernels_there(kernels, self),
     };
     launch_config_choose(&problem, &self->launch);
     if (self->launch.kernel != KERNEL_ALONG)
-        self->kernel = kernel_for(kernels, self->launch.kernel, self, axes->reduced.input,
-                                  launch_access(&self->launch));
+        self->kernel =
+            kernel_of_fold(kernels, self->launch.kernel, self->plan->fold, axes->reduced.input,
+                           self->accumulator, launch_access(&self->launch));
 }
+
+/* ---- exact sums, all of them in one launch ---- */
+
+enum {
+    SHORT = 128,           /* elements of a row that a thread takes by itself */
+    A_THREAD = 64,         /* elements that it should have at least */
+    BLOCKS = 8,            /* of a multiprocessor, in all */
+    BLOCK_LEAST = 1 << 14, /* elements that it should have of a result that blocks share */
+};
+
+static bool exact_in_one_launch(const struct plan *plan)
+{
+    const struct axes *axes = plan->axes;
+    return plan->on_device && plan->results.on_device && plan->results.values == 1 &&
+           !plan_adds_products(plan) && !plan->finish.has_initial && !axes->reduced.mask &&
+           plan->n > 0 && axes->results > 1 && axes->aligned && axes->kept >= 1 &&
+           axes->reduced.dimensions <= 1 && choice_keeps_parts(plan);
+}
+
+static bool exact_takes_rows(const struct plan *plan)
+{
+    const struct layout *reduced = &plan->axes->reduced;
+    return reduced->dimensions == 1 && (exact_asks_for_signs(&plan->finish) || plan->n > SHORT) &&
+           reduced->strides[0] == (int64_t)element_size(reduced->input);
+}
+
+/* Blocks that share a result or neighbours: as many as keep the device busy, but each with enough
+ * to do, and none with more than its words can take. */
+static unsigned exact_splits(uint64_t groups, uint64_t n, uint64_t rows_of_block,
+                             unsigned multiprocessors)
+{
+    const uint64_t busy = divide_up((uint64_t)multiprocessors * BLOCKS, groups),
+                   worth = n / rows_of_block, needed = divide_up(n, EXACT_BLOCK_MOST / 2),
+                   some = least(busy, worth);
+    return (unsigned)(some > needed ? some : needed);
+}
+
+/* Threads of a block, as an exponent. */
+static unsigned exact_block(uint64_t threads)
+{
+    const unsigned exponent = exponent_up(least(threads, EXACT_ALONG_THREADS));
+    return exponent < WARP ? WARP : exponent;
+}
+
+/* Rows are blocks', and columns threads'. */
+static bool choose_exact_launch(const struct plan *plan, const struct kernels *kernels,
+                                unsigned multiprocessors, struct axes_schedule *self)
+{
+    const bool rows = exact_takes_rows(plan);
+    const uint64_t n = plan->n, results = plan->axes->results;
+    const unsigned lanes = rows ? 0 : exponent_up(least(results, 1 << WARP)),
+                   block = exact_block(rows         ? n / A_THREAD
+                                       : n <= SHORT ? 1
+                                                    : divide_up(n, A_THREAD) << lanes);
+    const uint64_t groups = divide_up(results, (uint64_t)1 << lanes),
+                   block_least = rows ? BLOCK_LEAST : (uint64_t)A_THREAD << block >> lanes;
+    struct launch_config *launch = &self->launch;
+    *launch =
+        (struct launch_config){.kernel = rows ? KERNEL_EXACT_ROWS : KERNEL_EXACT_COLUMNS,
+                               .block = block,
+                               .groups = groups,
+                               .lanes = lanes,
+                               .splits = exact_splits(groups, n, block_least, multiprocessors)};
+    self->kernel = kernel_find(
+        kernels, (struct kernel_key){.kind = launch->kernel, .input = plan->layout->input});
+    return self->kernel && (rows || !exact_asks_for_signs(&plan->finish)) &&
+           groups <= INT32_MAX / launch->splits; /* blocks that a grid can have */
+}
+
+static bool make_exact(const struct plan *plan, const struct kernels *kernels,
+                       unsigned multiprocessors, struct axes_schedule *self)
+{
+    if (!exact_in_one_launch(plan) || !choose_exact_launch(plan, kernels, multiprocessors, self))
+        return false;
+    self->accumulator = exact_accumulator(plan->layout->input);
+    self->state_bytes = (size_t)exact_words_of(exact_span_of(self->accumulator)) * sizeof(int64_t);
+    self->launch.shared_bytes = self->state_bytes << self->launch.lanes;
+    if (self->launch.splits > 1) {
+        arena_reserve(&self->arena, PART_TICKETS, self->launch.groups, sizeof(unsigned));
+        arena_reserve(&self->arena, PART_PARTIALS, plan->axes->results, self->state_bytes);
+    }
+    return true;
+}
+
+/* ---- the schedule ---- */
 
 /* Whether kernels count what a mask lets through. */
 static bool counts_mask(const struct axes_schedule *self)
@@ -189,18 +225,15 @@ static bool counts_mask(const struct axes_schedule *self)
 static void reserve_memory(struct axes_schedule *self)
 {
     const struct plan *plan = self->plan;
-    const struct results *results = &plan->results;
     const struct launch_config *launch = &self->launch;
+    const uint64_t length = layout_length(&self->array);
     struct arena *arena = &self->arena;
-    *arena = (struct arena){.total = 0};
     if (self->uploads)
-        arena_reserve(arena, PART_UPLOADED, layout_length(&self->array),
-                      element_size(self->array.input));
+        arena_reserve(arena, PART_UPLOADED, length, element_size(self->array.input));
     if (self->uploads_mask)
         arena_reserve(arena, PART_MASK, layout_length(&self->mask), 1);
     if (self->copy.kernel)
-        arena_reserve(arena, PART_COPY, layout_length(&self->array),
-                      element_size(self->accumulator));
+        arena_reserve(arena, PART_COPY, length, element_size(self->accumulator));
     if (launch->splits > 1) {
         const uint64_t count = launch->splits * self->axes.results;
         arena_reserve(arena, PART_PARTIALS, count, self->state_bytes);
@@ -210,32 +243,31 @@ static void reserve_memory(struct axes_schedule *self)
     }
     if (plan->means)
         arena_reserve(arena, PART_MEANS, plan->means->count, sizeof(struct complex128));
-    if (results->on_device)
-        return;
-    arena_reserve(arena, PART_FINDINGS, 1, sizeof(unsigned));
-    arena_reserve(arena, PART_OUT, self->axes.results, results->values * results_widest(results));
+    if (!plan->results.on_device)
+        arena_reserve_results(arena, plan, self->axes.results);
 }
 
 bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
                         unsigned multiprocessors, struct axes_schedule *self,
                         struct failure *failure)
 {
-    const bool some = plan->n > 0, masked = some && plan->layout->mask;
-    bool converts = false;
-    if (plan->exact)
-        return exact_along_schedule(plan, kernels, multiprocessors, self);
+    const bool some = plan->n > 0;
+    bool converts;
     self->plan = plan;
     axes_copy(plan->axes, &self->axes);
+    self->uploads = self->uploads_mask = false;
     self->array.dimensions = self->mask.dimensions = 0;
     self->copy = (struct step){.kernel = NULL};
-    if (!choose_kernel(kernels, self, &converts)) {
-        failure_note(failure, FAILURE_VALUE, "there is no kernel along axes for %s",
-                     reduction_row(plan->reduction)->called);
-        return false;
-    }
+    self->arena = (struct arena){.total = 0};
+    if (plan->exact)
+        return make_exact(plan, kernels, multiprocessors, self);
+    self->kernel = choice_along(kernels, KERNEL_ALONG, plan, true, &self->accumulator, &converts);
+    if (!self->kernel)
+        return failure_note(failure, FAILURE_VALUE, "there is no kernel along axes for %s",
+                            reduction_row(plan->reduction)->called);
     self->state_bytes = state_bytes(plan->fold, self->accumulator);
     self->uploads = some && !plan->on_device;
-    self->uploads_mask = masked && !plan->mask_on_device;
+    self->uploads_mask = some && plan->layout->mask && !plan->mask_on_device;
     if (self->uploads_mask) {
         self->mask = (struct layout){
             .data = self->axes.reduced.mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};
@@ -246,17 +278,18 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
         compact(&self->axes, false, element_size(converts ? self->accumulator : self->array.input),
                 &self->array);
     }
-    if (some && converts) {
-        self->copy = step_gather(kernels, multiprocessors, layout_length(&self->array));
-        self->copy.reads = self->uploads ? PART_UPLOADED : PART_ARRAY;
-        self->copy.writes = PART_COPY;
-    }
+    if (some && converts)
+        self->copy =
+            step_gather(kernels, multiprocessors, self->uploads ? PART_UPLOADED : PART_ARRAY,
+                        layout_length(&self->array));
     if (converts)
         self->axes.reduced.input = self->axes.reduced.type = self->accumulator;
     choose_launch(kernels, multiprocessors, self);
     reserve_memory(self);
     return true;
 }
+
+/* ---- what is launched ---- */
 
 static void list_outer(const struct axes *axes, uint64_t *shape, int64_t *strides,
                        int64_t *mask_strides, int64_t *output_strides)
@@ -267,41 +300,54 @@ static void list_outer(const struct axes *axes, uint64_t *shape, int64_t *stride
     memcpy(output_strides, axes->places, axes->kept * sizeof *output_strides);
 }
 
-/* The outer dimensions come after those that are reduced. */
-static void list_any(const struct axes *axes, const struct layout *reduced,
-                     struct kernel_axes_of_any *argument)
-{
-    struct layout *from = &argument->from;
-    const unsigned behind = reduced->dimensions;
-    layout_copy(reduced, from);
-    list_outer(axes, from->shape + behind, from->strides + behind, from->mask_strides + behind,
-               argument->output_strides);
-}
-
-static void list_few(const struct axes *axes, const struct layout *reduced,
-                     struct kernel_axes *argument)
-{
-    struct outer_dimensions *outer = &argument->outer;
-    layout_copy_few(reduced, &argument->from);
-    list_outer(axes, outer->shape, outer->strides, outer->mask_strides, outer->output_strides);
-}
-
 void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes_of_any *of_any)
 {
     const struct axes *axes = &self->axes;
     struct kernel_axes *argument = &of_any->of_few;
+    struct outer_dimensions *outer = &argument->outer;
     struct kernel_rows rows;
     launch_rows(&self->launch, axes, self->accumulator, &rows);
     argument->launch = self->launch;
     argument->rows = rows.how;
     argument->results = axes->results;
     argument->counts = counts_mask(self);
-    argument->outer.count = axes->kept;
-    argument->outer.first = axes->first;
-    if (self->launch.kernel == KERNEL_ALONG)
-        list_any(axes, &rows.from, of_any);
-    else
-        list_few(axes, &rows.from, argument);
+    outer->count = axes->kept;
+    outer->first = axes->first;
+    if (self->launch.kernel == KERNEL_ALONG) {
+        struct layout *from = &of_any->from;
+        const unsigned behind = rows.from.dimensions;
+        layout_copy(&rows.from, from);
+        list_outer(axes, from->shape + behind, from->strides + behind, from->mask_strides + behind,
+                   of_any->output_strides);
+    } else {
+        layout_copy_few(&rows.from, &argument->from);
+        list_outer(axes, outer->shape, outer->strides, outer->mask_strides, outer->output_strides);
+    }
+}
+
+void exact_along_argument(const struct axes_schedule *self, struct kernel_exact_along *argument)
+{
+    const struct plan *plan = self->plan;
+    const struct axes *axes = &self->axes;
+    const int64_t size = (int64_t)element_size(plan->results.types[0]);
+    *argument = (struct kernel_exact_along){
+        .data = axes->reduced.data,
+        .n = plan->n,
+        .results = axes->results,
+        .step = axes->reduced.dimensions ? axes->reduced.strides[0] : 0,
+        .splits = (unsigned)self->launch.splits,
+        .lanes = self->launch.lanes,
+        .leaves_out = plan->fold == FOLD_nansum,
+        .watches = exact_asks_for_signs(&plan->finish),
+        .output_offset = axes->first * size,
+        .outer = axes->kept,
+        .result = step_exact_result(plan, plan->results.at[0], plan->results.types[0], plan->n),
+    };
+    for (unsigned k = 0; k < axes->kept; k++) {
+        argument->shape[k] = axes->shape[k];
+        argument->strides[k] = axes->strides[k];
+        argument->output_strides[k] = axes->places[k] * size;
+    }
 }
 
 struct step axes_schedule_step(const struct axes_schedule *self)

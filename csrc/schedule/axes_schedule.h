@@ -1,17 +1,11 @@
-/* How a reduction along axes is carried out on a device, and what memory it works in: pure
- * functions of the plan and the device's size. */
+/* How a reduction along axes is carried out on a device, and in what memory. */
 #pragma once
 
-#include "common/failure.h"
-#include "common/kernels.h"
-#include "plan/axes.h"
-#include "plan/plan.h"
-#include "schedule/arena.h"
 #include "schedule/launch_config.h"
-#include "schedule/steps.h"
+#include "schedule/schedule.h"
 
-/* How the elements come to the kernel: as they lie, or one after the other in the order in which
- * they lie. */
+/* Elements come to the kernel as they lie, or one after the other in the order in which they lie.
+ */
 struct axes_schedule {
     const struct plan *plan;
     enum element accumulator; /* the plan's, or one that holds more */
@@ -25,7 +19,8 @@ struct axes_schedule {
     struct arena arena;
 };
 
-/* False with a failure noted, or, of exact results, where they have to be made one by one. */
+/* False with a failure noted, or, of exact results, where one launch cannot make them: not all is
+ * on the device, or masked, or results begin with something, or several dimensions are reduced. */
 bool axes_schedule_make(const struct plan *, const struct kernels *, unsigned multiprocessors,
                         struct axes_schedule *, struct failure *);
 
@@ -36,10 +31,5 @@ struct step axes_schedule_step(const struct axes_schedule *);
  * few dimensions, which comes first. */
 void axes_schedule_argument(const struct axes_schedule *, struct kernel_axes_of_any *);
 
-/* Exact sums, all of them in one launch; in exact_along.c. The first is false where results have to
- * be made one by one: not all lies on the device, results begin with something, a mask hides
- * elements, or more than one dimension is reduced. The second makes the kernel's argument, but for
- * what lies in the arena. */
-bool exact_along_schedule(const struct plan *, const struct kernels *, unsigned multiprocessors,
-                          struct axes_schedule *);
+/* The same of exact sums, but for what lies in the arena. */
 void exact_along_argument(const struct axes_schedule *, struct kernel_exact_along *);

@@ -1,10 +1,7 @@
-/* Kernels that find the elements' type out as they run. Threads go where memory is read in the
- * order in which it lies: along a result's elements, or, where neighbours belong to different
- * results, across them. Of many short results each gets few threads, of few long ones each a block
- * or several. */
-#include "schedule/launch_problem.h"
-
-#include "schedule/rows.h"
+/* Kernels that find the elements' type out as they run. Threads go where loads are coalesced: along
+ * a result's elements, or across neighbouring results. Of many short results each gets few threads,
+ * of few long ones each a block or several. */
+#include "schedule/launch_config.h"
 
 enum {
     LOAD = 2,       /* elements that a loop by fours takes */
@@ -19,24 +16,6 @@ static uint64_t busy_threads(const struct launch_problem *problem)
     return (uint64_t)problem->multiprocessors * axes_tuning()->threads;
 }
 
-/* More threads for each result, as long as there are too few of them, and enough to do for each. */
-static unsigned team_for(uint64_t results, uint64_t n, enum element accumulator,
-                         unsigned least_team, unsigned most_team, uint64_t threads, unsigned share)
-{
-    const unsigned slots = exponent_up(SLOTS_BYTES / element_size(accumulator)) + share;
-    unsigned team = least_team;
-    while (team < most_team && n >> (team + slots) && results << team < threads)
-        team++;
-    return team;
-}
-
-static unsigned inner_lanes(const struct axes *axes, enum element accumulator)
-{
-    const struct layout *reduced = &axes->reduced;
-    const uint64_t length = reduced->dimensions ? reduced->shape[reduced->dimensions - 1] : 1;
-    return length ? rows_lanes(length, accumulator) : 0;
-}
-
 /* ---- columns ---- */
 
 /* Neighbouring columns in rows of so many: `inner` of them are a result's. */
@@ -49,12 +28,10 @@ struct any_columns {
 static bool begin_at_boundaries(const struct launch_problem *problem,
                                 const struct any_columns *columns)
 {
-    const struct axes *axes = problem->axes;
-    const struct layout *reduced = &axes->reduced;
-    const unsigned outer = reduced->dimensions - (columns->inner > 1);
-    const size_t load = least(element_bytes(axes) * COLUMNS_A_THREAD, PACK_BYTES);
-    uint64_t all = axes_row_bits(axes, problem->data, 1);
-    for (unsigned k = 0; k < outer; k++)
+    const struct layout *reduced = &problem->axes->reduced;
+    const size_t load = least(element_bytes(problem->axes) * COLUMNS_A_THREAD, PACK_BYTES);
+    uint64_t all = axes_row_bits(problem->axes, problem->data, 1);
+    for (unsigned k = 0; k + (columns->inner > 1) < reduced->dimensions; k++)
         all |= (uint64_t)reduced->strides[k];
     return columns->columns % COLUMNS_A_THREAD == 0 && all % load == 0;
 }
@@ -80,19 +57,6 @@ static unsigned block_of_columns(size_t state, unsigned most)
     return most;
 }
 
-/* Blocks that share columns wait for one another longer than one that has all rows takes for a
- * second turn: where that suffices, it is made large instead. */
-static void enlarge_block(const struct any_columns *columns, unsigned most, uint64_t blocks,
-                          uint64_t threads, struct launch_config *config)
-{
-    const unsigned across = columns->across, team = team_of_columns(columns, most, threads);
-    if (columns->all >> across > blocks / 2 * COLUMNS_A_THREAD || team + across <= config->block ||
-        columns->rows >> (team + AT_ONCE + TURNS) > 1)
-        return;
-    config->team = team;
-    config->block = team + across;
-}
-
 /* Threads side by side at most, as an exponent: a warp's, or, of a small array whose blocks would
  * then leave most multiprocessors idle, fewer. All of a result's columns are one block's. */
 static unsigned threads_across(const struct launch_problem *problem,
@@ -100,25 +64,40 @@ static unsigned threads_across(const struct launch_problem *problem,
 {
     enum { NARROW = 1 };
     unsigned across = WARP;
-    if (!axes_are_small(problem))
-        return across;
-    while (across > NARROW && columns->rows >> AT_ONCE > 1 &&
+    while (axes_are_small(problem) && across > NARROW && columns->rows >> AT_ONCE > 1 &&
            (unsigned)COLUMNS_A_THREAD << across > columns->inner &&
            columns->all / COLUMNS_A_THREAD >> across < problem->multiprocessors)
         across--;
     return across;
 }
 
+/* Blocks that share columns wait for one another longer than one that has all rows takes for a
+ * second turn: where that suffices, it is made large instead. */
+static void share_columns(const struct launch_problem *problem, const struct any_columns *columns,
+                          struct launch_config *config)
+{
+    const struct axes_tuning tuning = axes_tuning_of_columns(problem);
+    const uint64_t threads = busy_threads(problem),
+                   blocks = (uint64_t)problem->multiprocessors * tuning.blocks;
+    config->block = block_of_columns(problem->state, tuning.block);
+    config->team = team_of_columns(columns, config->block, threads);
+    const unsigned team = team_of_columns(columns, block_of_columns(problem->state, tuning.large),
+                                          threads),
+                   large = team + columns->across;
+    if (columns->all >> columns->across <= blocks / 2 * COLUMNS_A_THREAD && large > config->block &&
+        columns->rows >> (team + AT_ONCE + TURNS) <= 1) {
+        config->team = team;
+        config->block = large;
+    }
+}
+
 /* A thread of a team reads ROWS_AT_ONCE elements of each of its columns. Neighbours that it makes
- * by itself it stores at once; what large states become it stores one by one, so that neighbouring
- * threads are better off with neighbouring results. False: they do not lie in columns. */
+ * by itself it stores at once, but not results of large states. False: they do not lie in columns.
+ * */
 static bool launch_columns(const struct launch_problem *problem, struct launch_config *config)
 {
     enum { LOAD_COLUMNS = 2 };
     const struct axes *axes = problem->axes;
-    const struct axes_tuning tuning = axes_tuning_of_columns(problem);
-    const uint64_t threads = busy_threads(problem),
-                   blocks = (uint64_t)problem->multiprocessors * tuning.blocks;
     const size_t state = problem->state;
     struct any_columns columns = {.inner = axes_inner_columns(axes, problem->indexed)};
     if (!columns.inner)
@@ -131,13 +110,11 @@ static bool launch_columns(const struct launch_problem *problem, struct launch_c
         return false;
     columns.across = (unsigned)least(exponent_up(divide_up(columns.columns, COLUMNS_A_THREAD)),
                                      threads_across(problem, &columns));
-    config->block = block_of_columns(state, tuning.block);
-    config->team = team_of_columns(&columns, config->block, threads);
-    enlarge_block(&columns, block_of_columns(state, tuning.large), blocks, threads, config);
-    config->kernel = KERNEL_COLUMNS;
-    config->across = true;
+    share_columns(problem, &columns, config);
     const bool one_by_one =
         config->team == 0 && axes->kept == 1 && state > sizeof(uint64_t) && state <= STORED_APART;
+    config->kernel = KERNEL_COLUMNS;
+    config->across = true;
     config->load = together && !one_by_one ? LOAD_COLUMNS : 0;
     config->inner = columns.inner;
     config->column.packs = divide_up(columns.columns, COLUMNS_A_THREAD);
@@ -145,6 +122,22 @@ static bool launch_columns(const struct launch_problem *problem, struct launch_c
 }
 
 /* ---- rows, and any ---- */
+
+/* More threads for each result, as long as there are too few of them, and enough to do for each. */
+static unsigned team_for(uint64_t results, uint64_t n, unsigned slots, unsigned team, unsigned most,
+                         uint64_t threads)
+{
+    while (team < most && n >> (team + slots) && results << team < threads)
+        team++;
+    return team;
+}
+
+static unsigned inner_lanes(const struct axes *axes, enum element accumulator)
+{
+    const struct layout *reduced = &axes->reduced;
+    const uint64_t length = reduced->dimensions ? reduced->shape[reduced->dimensions - 1] : 1;
+    return length ? rows_lanes(length, accumulator) : 0;
+}
 
 /* In one row at most, and with a team within a warp. */
 static bool has_few(const struct launch_problem *problem, const struct launch_config *config)
@@ -160,45 +153,34 @@ static bool has_few(const struct launch_problem *problem, const struct launch_co
 static void launch_across(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
-    const enum element accumulator = problem->accumulator;
     const unsigned across = (unsigned)least(exponent_up(axes->shape[axes->kept - 1]), WARP);
-    config->team = team_for(axes->results, elements_of_result(axes), accumulator, 0,
-                            config->block - across, busy_threads(problem), 0);
-    config->lanes = (unsigned)least(config->team, inner_lanes(axes, accumulator));
+    config->team =
+        team_for(axes->results, elements_of_result(axes), rows_slots(problem->accumulator), 0,
+                 config->block - across, busy_threads(problem));
+    config->lanes = (unsigned)least(config->team, inner_lanes(axes, problem->accumulator));
 }
 
-/* How many stretches all rows would have if they were one. */
-static uint64_t stretches_of_all(const struct launch_problem *problem,
-                                 const struct launch_config *config)
-{
-    return problem->axes->results * elements_of_result(problem->axes) >>
-           (exponent_up(SLOTS_BYTES / element_size(problem->accumulator)) + config->lanes +
-            config->windows);
-}
-
-/* Long stretches, as long as there are enough for all threads. */
+/* Long stretches, as long as there are enough for all threads if all rows were one. */
 static void launch_any_rows(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
     const struct axes_tuning *tuning = axes_tuning();
-    const enum element accumulator = problem->accumulator;
     const uint64_t n = elements_of_result(axes), threads = busy_threads(problem);
-    config->lanes = inner_lanes(axes, accumulator);
-    const unsigned enough =
-        team_for(1, n, accumulator, config->lanes, WARP, UINT64_MAX, tuning->share);
-    config->team =
-        team_for(axes->results, n, accumulator, enough, config->block, threads, tuning->share);
+    const unsigned slots = rows_slots(problem->accumulator), share = slots + tuning->share;
+    config->lanes = inner_lanes(axes, problem->accumulator);
+    const unsigned enough = team_for(1, n, share, config->lanes, WARP, UINT64_MAX);
+    config->team = team_for(axes->results, n, share, enough, config->block, threads);
     config->windows = tuning->windows;
-    while (config->windows > WINDOWS_MIN &&
-           stretches_of_all(problem, config) < 2 * (threads >> config->lanes))
+    while (config->windows > WINDOWS_MIN && axes->results * n >>
+                                                (slots + config->lanes + config->windows) <
+                                                2 * (threads >> config->lanes))
         config->windows--;
 }
 
-/* Neighbouring threads read neighbouring loads as far as a row's number of them is a power of two
- * or a multiple of it: so no two read from one bank. With an odd number a thread reads a row of its
- * own, and more where rows are long or results few; so too where states are large, since merging
- * them costs more than waiting for a bank. Loads are of words that several narrow elements fill,
- * and no longer than what all rows begin at. False: rows are not short, or not neighbours. */
+/* Short rows in shared memory, without bank conflicts: neighbouring threads read neighbouring
+ * loads, or, of an odd number of loads or of large states, which cost more to merge, a row each.
+ * Loads are of words that several narrow elements fill, and as long as all rows' beginnings allow.
+ * False: rows are not short, or not neighbours. */
 static bool launch_staged(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
@@ -214,8 +196,8 @@ static bool launch_staged(const struct launch_problem *problem, struct launch_co
                    packing = exponent_up(word / size),
                    load = (unsigned)least(exponent_up(boundary / word), ROW_LOAD_MAX);
     const uint64_t loads = n >> (packing + load);
-    if (!stage_rows(problem, &staging, bytes, loads,
-                    (unsigned)least((unsigned)__builtin_ctzll(loads), together), config))
+    if (!stage_rows(problem, &staging, bytes, loads, (unsigned)least(twos_of(loads), together),
+                    config))
         return false;
     config->kernel = KERNEL_FEW;
     config->row.packing = packing;
@@ -225,24 +207,21 @@ static bool launch_staged(const struct launch_problem *problem, struct launch_co
 
 /* ---- blocks ---- */
 
-/* How many splits would have enough to do. */
-static uint64_t items_of(const struct launch_problem *problem, const struct launch_config *config)
+/* Blocks that share a result: as many as have a stretch for each group of a team, and no more than
+ * are resident at a time. */
+static uint64_t splits_for(const struct launch_problem *problem, const struct launch_config *config)
 {
+    const uint64_t blocks = (uint64_t)problem->multiprocessors * axes_tuning()->blocks;
     struct kernel_rows rows;
-    if (config->kernel == KERNEL_COLUMNS)
-        return elements_of_result(problem->axes) / config->inner >>
-               (config->team + AT_ONCE + TURNS);
-    if (config->kernel == KERNEL_FEW)
-        return 1;
-    launch_rows(config, problem->axes, problem->accumulator, &rows);
-    return rows.how.items >> (config->team - config->lanes);
-}
-
-/* As many as the device has room for at a time: one more block would come when all others are done.
- * Each group of a team has a stretch at least. */
-static uint64_t splits_for(uint64_t groups, uint64_t items, uint64_t blocks)
-{
-    const uint64_t splits = least(blocks / groups, items);
+    uint64_t items = 1;
+    if (config->kernel == KERNEL_COLUMNS) {
+        items =
+            elements_of_result(problem->axes) / config->inner >> (config->team + AT_ONCE + TURNS);
+    } else if (config->kernel != KERNEL_FEW) {
+        launch_rows(config, problem->axes, problem->accumulator, &rows);
+        items = rows.how.items >> (config->team - config->lanes);
+    }
+    const uint64_t splits = least(blocks / config->groups, items);
     return splits > 1 ? splits : 1;
 }
 
@@ -261,15 +240,13 @@ void launch_any_type(const struct launch_problem *problem, struct launch_config 
 {
     const struct axes *axes = problem->axes;
     const struct axes_tuning *tuning = axes_tuning();
-    *config = (struct launch_config){
-        .kernel = KERNEL_ALONG,
-        .block = tuning->block,
-        .rounds = 1,
-        .splits = 1,
-        .inner = 1,
-        .windows = WINDOWS_MIN,
-        .column = {.coalesced = 1},
-    };
+    *config = (struct launch_config){.kernel = KERNEL_ALONG,
+                                     .block = tuning->block,
+                                     .rounds = 1,
+                                     .splits = 1,
+                                     .inner = 1,
+                                     .windows = WINDOWS_MIN,
+                                     .column = {.coalesced = 1}};
     const bool columns =
         launch_has(problem, KERNEL_COLUMNS) && tuning->columns && launch_columns(problem, config);
     if (!columns) {
@@ -281,12 +258,11 @@ void launch_any_type(const struct launch_problem *problem, struct launch_config 
         if (has_few(problem, config))
             config->kernel = KERNEL_FEW;
     }
-    const unsigned made = columns ? COLUMNS_A_THREAD : 1;
-    const uint64_t a_block =
-        ((uint64_t)made << (config->block - config->team)) * config->rounds / config->inner;
+    const uint64_t made = columns ? COLUMNS_A_THREAD : 1,
+                   a_block =
+                       (made << (config->block - config->team)) * config->rounds / config->inner;
     config->groups = divide_up(axes->results, a_block);
-    config->splits = splits_for(config->groups, items_of(problem, config),
-                                (uint64_t)problem->multiprocessors * tuning->blocks);
+    config->splits = splits_for(problem, config);
     if (columns)
         config->column.split_group = (unsigned)config->splits;
     config->shared_bytes = shared_bytes(problem->state, config);

@@ -1,7 +1,6 @@
-/* Columns of a known type: a thread has those of one load. Where rows are short and lie one after
- * the other, so many of them are taken for one that all threads side by side have whole loads, at
- * boundaries. */
-#include "schedule/launch_problem.h"
+/* Columns of a known type: a thread has those of one load. Short rows that lie one after the other
+ * are coalesced, such that all threads side by side have whole, aligned loads. */
+#include "schedule/launch_config.h"
 
 enum {
     AHEAD = 2,   /* ROWS_AHEAD, as an exponent */
@@ -14,6 +13,7 @@ enum {
 /* As they lie: rows of so many columns, so many bytes apart, and how many of them are one. Columns
  * are `step` elements from each other. */
 struct columns {
+    size_t state;
     uint64_t size, load; /* bytes of an element, and elements of a load */
     uint64_t columns, rows, stride, coalesced;
     unsigned inner, step;
@@ -25,48 +25,53 @@ struct columns {
     unsigned side_by_side;       /* threads that read neighbouring loads, as an exponent */
 };
 
-/* ---- blocks ---- */
-
 /* Threads of a block, as an exponent, of up to so many: such that a multiprocessor has a whole
  * number of blocks, and what they leave each other fits. */
-static unsigned block_for(size_t state, size_t element, unsigned most)
+static unsigned block_for(const struct columns *columns, unsigned most)
 {
-    while (COLUMNS_THREADS(state, element) % (1u << most) ||
-           COLUMNS_LEFT(state, element) << most > 2 * COLUMNS_SHARED)
-        most--;
-    return most;
-}
-
-/* Threads side by side for whose columns there is room, as an exponent, at most so many. */
-static unsigned lanes_for(size_t state, uint64_t columns, unsigned most)
-{
-    while (state * columns * ((1u << most) + 1) > COLUMNS_SHARED)
+    while (COLUMNS_THREADS(columns->state, columns->size) % (1u << most) ||
+           COLUMNS_LEFT(columns->state, columns->size) << most > 2 * COLUMNS_SHARED)
         most--;
     return most;
 }
 
 /* ---- how they lie ---- */
 
-/* How many rows make whole loads. */
-static uint64_t rows_of_whole_loads(uint64_t row_bytes)
+/* Whether short rows may be coalesced: all of them, or those of each of so few batches that threads
+ * would have nothing to do. Each batch takes a block, and so microseconds. */
+static bool lie_one_after_the_other(const struct axes *axes, const struct columns *self)
 {
-    const uint64_t boundary = row_bytes & -row_bytes;
-    return boundary < COLUMN_BYTES ? COLUMN_BYTES / boundary : 1;
+    enum { BATCH_LARGE = 32 << 10, BLOCK_THREADS = 64 };
+    if (self->rows == 1 || self->stride != self->columns * self->size * self->step)
+        return false;
+    if (axes->kept == 1)
+        return true;
+    return axes->kept == 2 && self->inner == 1 &&
+           2 * axes->results * self->size <= self->threads * COLUMN_BYTES &&
+           (self->rows * self->stride >= BATCH_LARGE ||
+            axes->shape[0] * BLOCK_THREADS <= self->threads);
 }
 
-/* How many rows are taken for one; 1: none are. Of those that give threads side by side as much to
- * do as any, the fewest. */
-static uint64_t coalesced_rows(uint64_t row_bytes, uint64_t rows, unsigned block)
+/* How many rows are coalesced, in blocks of up to 2^block threads; 1: none are. Of those numbers
+ * that keep threads side by side as busy as any, the least for whose columns there is shared
+ * memory. */
+static uint64_t coalesced_rows(const struct axes *axes, const struct columns *self, unsigned block)
 {
     enum { ROWS_LEFT = 4 << AHEAD, ROW_MOST = 256 };
-    const uint64_t whole = rows_of_whole_loads(row_bytes), loads = whole * row_bytes / COLUMN_BYTES,
-                   room = (uint64_t)1 << (block < LANES ? block : LANES);
+    unsigned lanes = block;
+    while (self->state * self->load * ((1u << lanes) + 1) > COLUMNS_SHARED)
+        lanes--;
+    const uint64_t row_bytes = self->columns * self->size, boundary = row_bytes & -row_bytes,
+                   whole = boundary < COLUMN_BYTES ? COLUMN_BYTES / boundary : 1,
+                   loads = whole * row_bytes / COLUMN_BYTES,
+                   room = (uint64_t)1 << least(lanes, LANES);
     uint64_t best = 1, busy = 0, across = 1;
-    if ((whole > 1 && row_bytes > ROW_MOST) || loads > (uint64_t)1 << block ||
-        rows / whole < ROWS_LEFT)
+    if (!lie_one_after_the_other(axes, self) || (whole > 1 && row_bytes > ROW_MOST) ||
+        loads > (uint64_t)1 << lanes || self->rows / whole < ROWS_LEFT)
         return 1;
     for (uint64_t times = 1;
-         times == 1 || (times * loads <= room && rows / (times * whole) >= ROWS_LEFT); times++) {
+         times == 1 || (times * loads <= room && self->rows / (times * whole) >= ROWS_LEFT);
+         times++) {
         const uint64_t all = times * loads,
                        wide = (uint64_t)1 << exponent_up(all > 1 << WARP ? all : 1 << WARP);
         if (all * across > busy * wide) {
@@ -78,20 +83,17 @@ static uint64_t coalesced_rows(uint64_t row_bytes, uint64_t rows, unsigned block
     return best;
 }
 
-/* Elements from one column to the next; of every second one loads take all that lie there. */
-static unsigned step_of(const struct axes *axes)
+/* How many columns are a result's, and elements from one to the next: of every second one loads
+ * take all that lie there. A single element is a column of one row. */
+static unsigned columns_a_result(const struct axes *axes, bool indexed, unsigned *step)
 {
-    const int64_t size = (int64_t)element_bytes(axes);
-    return axes->kept > 0 && axes->strides[axes->kept - 1] == 2 * size ? 2 : 1;
-}
-
-/* A single element is a column of one row. */
-static unsigned columns_a_result(const struct axes *axes, bool indexed)
-{
-    if (step_of(axes) > 1)
+    const int64_t size = (int64_t)element_bytes(axes),
+                  apart = axes->kept > 0 ? axes->strides[axes->kept - 1] : 0;
+    *step = apart == 2 * size ? 2 : 1;
+    if (*step > 1)
         return axes_lie_across(axes);
     if (axes->kept > 0 && axes->reduced.dimensions == 0)
-        return axes->strides[axes->kept - 1] == (int64_t)element_bytes(axes);
+        return apart == size;
     return axes_inner_columns(axes, indexed);
 }
 
@@ -114,40 +116,19 @@ static bool lie_in_pairs(const struct launch_problem *problem, const struct colu
            at_boundaries(problem, self, 2 * self->stride);
 }
 
-/* Whether rows are short ones that may be taken for one: all of them, or those of each of so few
- * batches that threads would have nothing to do. A batch is a block's, which takes microseconds:
- * many small ones are better off otherwise. On an H100 64 MiB as (n, 64, 2) of float32 took 770 us
- * so, and kernels of any type take 50. */
-static bool lie_one_after_the_other(const struct axes *axes, const struct columns *self)
-{
-    enum { BATCH_LARGE = 32 << 10, BLOCK_THREADS = 64 };
-    if (self->rows == 1 || self->stride != self->columns * self->size * self->step)
-        return false;
-    if (axes->kept == 1)
-        return true;
-    return axes->kept == 2 && self->inner == 1 &&
-           2 * axes->results * self->size <= self->threads * COLUMN_BYTES &&
-           (self->rows * self->stride >= BATCH_LARGE ||
-            axes->shape[0] * BLOCK_THREADS <= self->threads);
-}
-
 /* In blocks of up to 2^block threads. False: they are no columns that a kernel could take. */
 static bool find_columns(const struct launch_problem *problem, unsigned block, struct columns *self)
 {
     const struct axes *axes = problem->axes;
     const struct layout *reduced = &axes->reduced;
     const uint64_t n = layout_length(reduced);
-    self->inner = columns_a_result(axes, problem->indexed);
+    self->inner = columns_a_result(axes, problem->indexed, &self->step);
     if (n == 0 || axes->results == 0 || !self->inner || reduced->dimensions - (self->inner > 1) > 1)
         return false;
     self->columns = axes->shape[axes->kept - 1] * self->inner;
     self->rows = n / self->inner;
     self->stride = self->rows > 1 ? (uint64_t)reduced->strides[0] : 0;
-    self->step = step_of(axes);
-    self->coalesced = lie_one_after_the_other(axes, self)
-                          ? coalesced_rows(self->columns * self->size, self->rows,
-                                           lanes_for(problem->state, self->load, block))
-                          : 1;
+    self->coalesced = coalesced_rows(axes, self, block);
     self->paired = self->coalesced == 1 && lie_in_pairs(problem, self);
     self->shifted = !self->paired && !at_boundaries(problem, self, self->stride * self->coalesced);
     if (self->paired)
@@ -158,15 +139,14 @@ static bool find_columns(const struct launch_problem *problem, unsigned block, s
            layout_distance((int64_t)self->stride) * self->coalesced >= COLUMN_BYTES * self->step;
 }
 
-/* Bytes of an array from which on there is use in knowing its type: a thread takes 16 at a time
- * then, which of narrow elements are many columns, and wide ones and large states it converts and
- * merges faster; but of few rows it has few of them to merge. */
+/* Bytes of an array from which on knowing its type pays: 16-byte loads have many narrow columns,
+ * and wide elements and large states are converted and merged faster, unless rows are few. */
 static uint64_t bytes_worth_a_type(const struct launch_problem *problem,
                                    const struct columns *columns)
 {
     enum { LARGE = 8 };
     const uint64_t bytes = (uint64_t)problem->multiprocessors * axes_tuning()->typed;
-    const bool few = columns->rows <= AXES_SMALL_ROWS, large = problem->state > LARGE;
+    const bool few = columns->rows <= AXES_SMALL_ROWS, large = columns->state > LARGE;
     switch (columns->size) {
     case 1:
         return bytes >> 3;
@@ -181,26 +161,22 @@ static uint64_t bytes_worth_a_type(const struct launch_problem *problem,
 
 /* ---- columns that threads share ---- */
 
-/* Columns that neighbouring threads read, as an exponent: of small arrays so few that there are
- * blocks for all multiprocessors; where rows do not begin at sectors, twice as many as elsewhere,
- * for both ends of what they read are in sectors that others read, too. */
-static unsigned columns_across(const struct launch_problem *problem, const struct columns *columns)
+/* Threads that read neighbouring loads, at least, as an exponent: all of a result's, or all that
+ * there are, if few; of small arrays so few that all multiprocessors have blocks, and twice as many
+ * where rows do not begin at sectors, whose halves would else be read twice. */
+static unsigned threads_side_by_side(const struct launch_problem *problem,
+                                     const struct columns *columns)
 {
     enum { NARROW = 4, NARROW_BYTES = 64, SECTOR = 32 };
-    const unsigned narrow = (unsigned)least(exponent_up(NARROW_BYTES / columns->size), NARROW),
-                   across = axes_tuning()->across;
-    return axes_are_small(problem) ? (unsigned)least(narrow, across)
-                                   : across + ((problem->data | columns->stride) % SECTOR != 0);
-}
-
-/* Threads that read neighbouring loads, at least: all that a result is of, or all that there are,
- * if these have not more than 2^across columns. An exponent. */
-static unsigned threads_side_by_side(const struct columns *columns, unsigned across)
-{
-    const unsigned of_result = exponent_up(divide_up(columns->inner, columns->load)),
+    const unsigned tuned = axes_tuning()->across,
+                   narrow = (unsigned)least(exponent_up(NARROW_BYTES / columns->size), NARROW),
+                   across = axes_are_small(problem)
+                                ? (unsigned)least(narrow, tuned)
+                                : tuned + ((problem->data | columns->stride) % SECTOR != 0),
+                   of_result = exponent_up(divide_up(columns->inner, columns->load)),
                    of_all = exponent_up(columns->coalesced > 1 ? columns->packs : columns->all),
-                   load = exponent_up(columns->load);
-    const unsigned wanted = across > load ? (unsigned)least(across - load, WARP) : 0;
+                   load = exponent_up(columns->load),
+                   wanted = across > load ? (unsigned)least(across - load, WARP) : 0;
     if (columns->coalesced > 1 || of_all < wanted)
         return of_all;
     return of_result > wanted ? of_result : wanted;
@@ -208,9 +184,9 @@ static unsigned threads_side_by_side(const struct columns *columns, unsigned acr
 
 /* Room for what half of a block's threads leave the other half, then for what all columns have
  * become, and then, a thread each, for parts of results. */
-static size_t bytes_of_block(const struct columns *columns, size_t state, unsigned block,
-                             unsigned team)
+static size_t bytes_of_block(const struct columns *columns, unsigned block, unsigned team)
 {
+    const size_t state = columns->state;
     const uint64_t left =
                        team ? divide_up(COLUMNS_LEFT(state, columns->size) << block, 2 * state) : 0,
                    all = columns->load * ((1u << (block - team)) + 1), each = 1u << block;
@@ -218,10 +194,9 @@ static size_t bytes_of_block(const struct columns *columns, size_t state, unsign
     return state * (most > each ? most : each);
 }
 
-/* More threads for each column, as long as there is something for each to do and the device has
- * room for them at a time; fewer for each block, until there is room for what they leave each
- * other. */
-static void share_columns(const struct columns *columns, size_t state, struct launch_config *config)
+/* More threads for each column, while there is work and room for them on the device; fewer a block,
+ * until there is shared memory for what they leave each other. */
+static void share_columns(const struct columns *columns, struct launch_config *config)
 {
     const uint64_t rows = columns->rows / columns->coalesced;
     for (;; config->block--) {
@@ -230,16 +205,15 @@ static void share_columns(const struct columns *columns, size_t state, struct la
                rows >> (config->team + AHEAD) > 1 &&
                (columns->coalesced > 1 || columns->all << (config->team + 1) <= columns->threads))
             config->team++;
-        config->shared_bytes = bytes_of_block(columns, state, config->block, config->team);
+        config->shared_bytes = bytes_of_block(columns, config->block, config->team);
         if (config->shared_bytes <= COLUMNS_SHARED)
             return;
     }
 }
 
-/* Splits for as many threads as the device has room for, and at least as many as blocks may have
- * rows for. If what they leave takes a thread more than one turn, some are folded before all are.
- */
-static void split_columns(const struct columns *columns, size_t state, struct launch_config *config)
+/* As many splits as the device has room for, and as ROWS_A_BLOCK asks for. If merging them takes a
+ * thread more than one turn, groups of them are merged before. */
+static void split_columns(const struct columns *columns, struct launch_config *config)
 {
     enum { SPLITS_AT_ONCE = 16 };
     struct column_tile *tile = &config->column;
@@ -251,23 +225,25 @@ static void split_columns(const struct columns *columns, size_t state, struct la
                              columns->coalesced / columns->inner;
     config->splits = useful > needed ? useful : needed;
     tile->split_group = SPLITS_AT_ONCE;
-    while ((uint64_t)tile->split_group * tile->split_group < config->splits)
-        tile->split_group++;
-    if (config->splits * results <= (uint64_t)COLUMNS_PARTIALS(state) << config->block)
-        tile->split_group =
-            config->splits > SPLITS_AT_ONCE ? (unsigned)config->splits : SPLITS_AT_ONCE;
+    if (config->splits * results <= (uint64_t)COLUMNS_PARTIALS(columns->state) << config->block) {
+        if (config->splits > SPLITS_AT_ONCE)
+            tile->split_group = (unsigned)config->splits;
+    } else {
+        while ((uint64_t)tile->split_group * tile->split_group < config->splits)
+            tile->split_group++;
+    }
 }
 
 /* Blocks of up to 2^block threads. */
-static void share_among_blocks(const struct columns *columns, size_t state, unsigned block,
+static void share_among_blocks(const struct columns *columns, unsigned block,
                                struct launch_config *config)
 {
     config->block = block;
-    share_columns(columns, state, config);
+    share_columns(columns, config);
     config->groups = columns->coalesced > 1
                          ? columns->all / columns->packs
                          : divide_up(columns->all, (uint64_t)1 << (config->block - config->team));
-    split_columns(columns, state, config);
+    split_columns(columns, config);
 }
 
 static uint64_t busy_threads(const struct launch_config *config)
@@ -277,19 +253,16 @@ static uint64_t busy_threads(const struct launch_config *config)
 
 /* Blocks that share columns wait for one another: where larger ones need not, and leave next to
  * none of the device idle, these make them. */
-static void enlarge_blocks(const struct columns *columns, size_t state, unsigned most,
+static void enlarge_blocks(const struct columns *columns, unsigned most,
                            struct launch_config *config)
 {
-    for (unsigned block = block_for(state, columns->size, most);
-         config->splits > 1 && block > config->block;
-         block = block_for(state, columns->size, block - 1)) {
+    for (unsigned block = block_for(columns, most); config->splits > 1 && block > config->block;
+         block = block_for(columns, block - 1)) {
         struct launch_config larger = *config;
-        share_among_blocks(columns, state, block, &larger);
+        share_among_blocks(columns, block, &larger);
         if (larger.block == block && larger.splits == 1 &&
-            busy_threads(&larger) >= busy_threads(config) / 16 * 15) {
+            busy_threads(&larger) >= busy_threads(config) / 16 * 15)
             *config = larger;
-            return;
-        }
     }
 }
 
@@ -323,15 +296,13 @@ static bool leave_little(const struct columns *columns, uint64_t threads)
            4 * busy_parts(columns->all, columns->threads) > 5 * busy_parts(packs, threads);
 }
 
-/* Whether the kernel of unsplit columns could make them. Rows off boundaries are found by their
- * neighbours where these are those of all outer dimensions. Of every second column more would have
- * to be loaded. Results of several columns are a warp's own if loads are whole, and at boundaries.
- */
-static bool have_a_kernel(const struct launch_problem *problem, const struct columns *columns)
+/* Whether the kernel of unsplit columns could make them. It finds unaligned rows by their
+ * neighbours in all outer dimensions, loads no second column in vain, and gives a result of several
+ * columns to one warp, if loads are whole and aligned. */
+static bool suit_unsplit(const struct axes *axes, const struct columns *columns)
 {
-    const bool one = problem->axes->kept == 1;
-    if (!launch_has(problem, KERNEL_UNSPLIT_COLUMNS) || !axes_tuning()->unsplit ||
-        columns->step > 1)
+    const bool one = axes->kept == 1;
+    if (columns->step > 1)
         return false;
     if (columns->inner > 1)
         return one && !columns->shifted && columns->inner * columns->rows <= ROWS_A_BLOCK &&
@@ -339,26 +310,23 @@ static bool have_a_kernel(const struct launch_problem *problem, const struct col
     return !columns->shifted || (one && (int64_t)columns->stride >= 0);
 }
 
-/* Threads of a block, as an exponent. Where these have two turns or three, and small states, they
- * had better not all be at the same rows. */
-static unsigned unsplit_block(const struct columns *columns, size_t state, unsigned block,
-                              uint64_t threads)
-{
-    const bool few = columns->all > threads && columns->all < 3 * threads;
-    return (unsigned)least(few && state <= LONE_SMALL ? block : axes_tuning()->unsplit_block,
-                           exponent_up(LONE_BLOCK));
-}
-
-/* More loads' columns for a thread where rows are too few for LONE_LOADS of them, but of batches,
- * as long as all threads have something to do. Of rows off boundaries a warp's last thread makes
- * none. The place of the best of one row is the first, whatever lies there. */
+/* Small blocks, unless threads with small states have two or three turns, and had better not be at
+ * the same rows. A thread makes several loads' columns where rows are too few for LONE_LOADS; of
+ * unaligned rows a warp's last thread makes none; the place of the best of one row need not be
+ * read. */
 static void make_unsplit(const struct launch_problem *problem, const struct columns *columns,
-                         unsigned block, uint64_t threads, struct launch_config *config)
+                         uint64_t threads, struct launch_config *config)
 {
-    const bool unread = problem->indexed && columns->rows == 1,
+    const struct axes_tuning *tuning = axes_tuning();
+    const bool few_turns = columns->all > threads && columns->all < 3 * threads,
+               unread = problem->indexed && columns->rows == 1,
                shifted = columns->shifted && !unread;
+    const unsigned most = few_turns && columns->state <= LONE_SMALL
+                              ? axes_tuning_of_columns(problem).block
+                              : tuning->unsplit_block,
+                   block = (unsigned)least(most, exponent_up(LONE_BLOCK));
     const uint64_t made = ((uint64_t)1 << block) - (shifted ? 1u << (block - WARP) : 0);
-    unsigned loads = problem->axes->kept > 1 || columns->inner > 1 ? 1 : axes_tuning()->unsplit;
+    unsigned loads = problem->axes->kept > 1 || columns->inner > 1 ? 1 : tuning->unsplit;
     while (loads > 1 && (columns->rows > UNSPLIT_LOADS / loads || columns->all < threads * loads))
         loads /= 2;
     config->kernel = KERNEL_UNSPLIT_COLUMNS;
@@ -374,64 +342,57 @@ static void make_unsplit(const struct launch_problem *problem, const struct colu
 /* Of threads that make results of their own: how these store them, and whether they are those of
  * the kernel of unsplit columns. */
 static void choose_unsplit(const struct launch_problem *problem, const struct columns *columns,
-                           unsigned most, struct launch_config *config)
+                           struct launch_config *config)
 {
     const struct axes_tuning *tuning = axes_tuning();
-    const size_t state = problem->state;
-    const uint64_t threads =
-        (uint64_t)problem->multiprocessors * LONE_THREADS(state, columns->size) * tuning->threads >>
-        THREADS;
+    const bool there = tuning->unsplit && launch_has(problem, KERNEL_UNSPLIT_COLUMNS);
+    const uint64_t threads = (uint64_t)problem->multiprocessors *
+                                 LONE_THREADS(columns->state, columns->size) * tuning->threads >>
+                             THREADS;
     config->column.stores_packs = columns->inner == 1;
-    config->column.stores_native = columns->inner == 1 && columns->step > 1 && tuning->unsplit &&
-                                   launch_has(problem, KERNEL_UNSPLIT_COLUMNS);
-    if (have_a_kernel(problem, columns) && !leave_little(columns, threads))
-        make_unsplit(problem, columns, unsplit_block(columns, state, most, threads), threads,
-                     config);
+    config->column.stores_native = columns->inner == 1 && columns->step > 1 && there;
+    if (there && suit_unsplit(problem->axes, columns) && !leave_little(columns, threads))
+        make_unsplit(problem, columns, threads, config);
 }
 
 /* ---- the whole ---- */
-
-static struct launch_config config_for(const struct columns *columns)
-{
-    return (struct launch_config){
-        .kernel = KERNEL_TYPED_COLUMNS,
-        .across = true,
-        .rounds = 1,
-        .load = exponent_up(columns->load),
-        .inner = columns->inner,
-        .step = columns->step,
-        .column = {.packs = columns->packs,
-                   .coalesced = (unsigned)columns->coalesced,
-                   .leftover = (unsigned)(columns->rows % columns->coalesced),
-                   .shifted = columns->shifted}};
-}
 
 bool launch_typed_columns(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
     const struct axes_tuning tuning = axes_tuning_of_columns(problem);
-    const size_t state = problem->state;
     const uint64_t size = element_bytes(axes), n = elements_of_result(axes),
-                   room = (uint64_t)problem->multiprocessors * COLUMNS_THREADS(state, size);
-    const unsigned most = exponent_up(COLUMNS_BLOCK),
-                   small = block_for(state, size, (unsigned)least(tuning.block, most));
-    struct columns columns = {.size = size,
+                   room =
+                       (uint64_t)problem->multiprocessors * COLUMNS_THREADS(problem->state, size);
+    const unsigned most = exponent_up(COLUMNS_BLOCK);
+    struct columns columns = {.state = problem->state,
+                              .size = size,
                               .load = COLUMN_BYTES / size,
                               .threads = room * tuning.threads >> THREADS,
                               .splitting = room * tuning.blocks >> (THREADS - tuning.block)};
+    const unsigned small = block_for(&columns, (unsigned)least(tuning.block, most));
     if (!find_columns(problem, small, &columns) ||
         axes->results * n * size < bytes_worth_a_type(problem, &columns))
         return false;
-    columns.side_by_side = threads_side_by_side(&columns, columns_across(problem, &columns));
+    columns.side_by_side = threads_side_by_side(problem, &columns);
     if (columns.side_by_side > small)
         return false;
-    *config = config_for(&columns);
-    share_among_blocks(&columns, state, small, config);
+    *config =
+        (struct launch_config){.kernel = KERNEL_TYPED_COLUMNS,
+                               .across = true,
+                               .rounds = 1,
+                               .load = exponent_up(columns.load),
+                               .inner = columns.inner,
+                               .step = columns.step,
+                               .column = {.packs = columns.packs,
+                                          .coalesced = (unsigned)columns.coalesced,
+                                          .leftover = (unsigned)(columns.rows % columns.coalesced),
+                                          .shifted = columns.shifted}};
+    share_among_blocks(&columns, small, config);
     if (columns.side_by_side > config->block)
         return false;
-    enlarge_blocks(&columns, state, (unsigned)least(tuning.large, most), config);
+    enlarge_blocks(&columns, (unsigned)least(tuning.large, most), config);
     if (are_unsplit(axes, &columns, config))
-        choose_unsplit(problem, &columns, (unsigned)least(tuning.block, exponent_up(LONE_BLOCK)),
-                       config);
+        choose_unsplit(problem, &columns, config);
     return !columns.paired || config->kernel == KERNEL_UNSPLIT_COLUMNS;
 }

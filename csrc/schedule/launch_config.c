@@ -1,6 +1,6 @@
 #include "schedule/launch_config.h"
 
-#include "schedule/launch_problem.h"
+/* ---- which kernel ---- */
 
 static bool is_unread(const struct launch_problem *problem, struct launch_config *config)
 {
@@ -19,12 +19,6 @@ void launch_config_choose(const struct launch_problem *problem, struct launch_co
     launch_any_type(problem, config);
 }
 
-bool launch_is_typed(const struct launch_config *self)
-{
-    return self->kernel == KERNEL_TYPED_COLUMNS || self->kernel == KERNEL_UNSPLIT_COLUMNS ||
-           self->kernel == KERNEL_TYPED_ROWS || self->kernel == KERNEL_TYPED_SHORT_ROWS;
-}
-
 enum kernel_access launch_access(const struct launch_config *self)
 {
     const bool strided =
@@ -41,23 +35,182 @@ uint64_t launch_tickets(const struct launch_config *self)
 
 const char *launch_name(const struct launch_config *self)
 {
+    static const char *const names[] = {
+        [KERNEL_TYPED_SHORT_ROWS] = "short rows",     [KERNEL_TYPED_ROWS] = "long rows",
+        [KERNEL_UNSPLIT_COLUMNS] = "unsplit columns", [KERNEL_COLUMNS] = "columns",
+        [KERNEL_TYPED_COLUMNS] = "columns",           [KERNEL_FEW] = "few elements each",
+        [KERNEL_EXACT_ROWS] = "exact rows",           [KERNEL_EXACT_COLUMNS] = "exact columns",
+    };
+    const char *name = names[self->kernel];
+    return name ? name : self->across ? "side by side" : "rows";
+}
+
+/* ---- what axes are ---- */
+
+static bool is_row(const struct layout *reduced)
+{
+    return reduced->dimensions == 0 ||
+           (reduced->dimensions == 1 &&
+            reduced->strides[0] == (int64_t)element_size(reduced->input));
+}
+
+bool axes_lie_flat(const struct axes *axes, uint64_t row_bytes)
+{
+    return is_row(&axes->reduced) && !axes->reduced.mask && axes->kept == 1 &&
+           (uint64_t)axes->strides[0] == row_bytes;
+}
+
+bool axes_lie_across(const struct axes *axes)
+{
+    const struct layout *reduced = &axes->reduced;
+    if (axes->kept == 0 || reduced->dimensions == 0)
+        return false;
+    const uint64_t own = layout_distance(reduced->strides[reduced->dimensions - 1]),
+                   other = layout_distance(axes->strides[axes->kept - 1]);
+    return other != 0 && (own == 0 || other < own);
+}
+
+unsigned axes_inner_columns(const struct axes *axes, bool indexed)
+{
+    enum { INNER_MAX = 64 };
+    const struct layout *reduced = &axes->reduced;
+    const int64_t size = (int64_t)element_bytes(axes);
+    const unsigned last = reduced->dimensions - 1;
+    if (axes->kept == 0 || reduced->dimensions == 0 || reduced->mask)
+        return 0;
+    const uint64_t inner = reduced->shape[last];
+    if (axes->strides[axes->kept - 1] == size)
+        return axes_lie_across(axes);
+    return !indexed && axes->kept == 1 && reduced->dimensions > 1 &&
+                   reduced->strides[last] == size && inner <= INNER_MAX &&
+                   (inner & (inner - 1)) == 0 && axes->strides[0] == (int64_t)inner * size
+               ? (unsigned)inner
+               : 0;
+}
+
+uint64_t axes_row_bits(const struct axes *axes, uintptr_t data, unsigned but)
+{
+    uint64_t all = data;
+    for (unsigned k = 0; k + but < axes->kept; k++)
+        all |= (uint64_t)axes->strides[k];
+    return all;
+}
+
+/* ---- what a device is asked ---- */
+
+bool axes_are_small(const struct launch_problem *problem)
+{
+    const struct axes *axes = problem->axes;
+    return axes->results * elements_of_result(axes) * element_bytes(axes) <
+           (uint64_t)problem->multiprocessors * axes_tuning()->small;
+}
+
+struct axes_tuning axes_tuning_of_columns(const struct launch_problem *problem)
+{
+    enum { NARROW_ROW = 32 }; /* bytes */
+    const struct axes *axes = problem->axes;
+    struct axes_tuning tuning = *axes_tuning();
+    if (axes_are_small(problem) && (elements_of_result(axes) <= AXES_SMALL_ROWS ||
+                                    axes->results * element_bytes(axes) <= NARROW_ROW)) {
+        tuning.block = (unsigned)least(tuning.block, tuning.small_block);
+        tuning.large = (unsigned)least(tuning.large, tuning.small_large);
+    }
+    return tuning;
+}
+
+bool stage_rows(const struct launch_problem *problem, const struct staging *staging, uint64_t bytes,
+                uint64_t loads, unsigned team, struct launch_config *config)
+{
+    enum { ROUNDS_MAX = 64 };
+    const uint64_t results = problem->axes->results,
+                   threads = (uint64_t)problem->multiprocessors * staging->threads;
+    while (team < WARP && (bytes << (staging->block - team) > staging->room ||
+                           (loads >> (team + 1) && results << team < threads)))
+        team++;
+    const uint64_t teams = (uint64_t)1 << (staging->block - team),
+                   room = staging->room / (teams * bytes), busy = (results << team) / (2 * threads);
+    if (room == 0)
+        return false;
+    config->block = staging->block;
+    config->team = team;
+    config->row.bytes = bytes;
+    config->rounds = (unsigned)least(least(room, busy ? busy : 1), ROUNDS_MAX);
+    return true;
+}
+
+/* ---- rows ---- */
+
+unsigned rows_slots(enum element accumulator)
+{
+    return twos_of(SLOTS_BYTES / element_size(accumulator));
+}
+
+unsigned rows_lanes(uint64_t length, enum element accumulator)
+{
+    const unsigned slots = rows_slots(accumulator);
+    unsigned lanes = 0;
+    while (lanes < WARP && (length - 1) >> (lanes + slots))
+        lanes++;
+    return lanes;
+}
+
+/* How a layout is read with groups of 2^lanes threads, and stretches of 2^windows times what they
+ * take at once. Slots that are words take several narrow elements. */
+static void rows_in_lanes(const struct layout *layout, uint64_t base, enum element accumulator,
+                          unsigned lanes, unsigned windows, struct kernel_stretches *rows)
+{
+    enum { LOAD_BYTES = 4 }; /* an exponent */
+    const unsigned inner = layout->dimensions - 1, slots = rows_slots(accumulator);
+    const uint64_t length = layout->shape[inner];
+    const size_t size = element_size(layout->input), slot = element_size(accumulator);
+    *rows = (struct kernel_stretches){.base = base, .bytes = twos_of(size), .lanes = lanes};
+    if (layout->strides[inner] == (int64_t)size) {
+        rows->run = (unsigned)least(LOAD_BYTES - rows->bytes, slots);
+        if (size <= slot && slot <= sizeof(uint64_t))
+            rows->packing = twos_of(slot / size);
+    }
+    rows->stretch = slots + lanes + rows->packing + windows;
+    rows->aligns = rows->run && length >> (slots + lanes);
+    const uint64_t lead = rows->aligns ? ((1u << LOAD_BYTES) >> rows->bytes) - 1 : 0;
+    rows->stretches = divide_up(length + lead, (uint64_t)1 << rows->stretch);
+    rows->items = layout_length(layout) / length * rows->stretches;
+}
+
+void rows_describe(struct kernel_rows *rows, uint64_t base, enum element accumulator)
+{
+    enum { WINDOWS_A_STRETCH = 2 };
+    const uint64_t length = rows->from.shape[rows->from.dimensions - 1];
+    rows_in_lanes(&rows->from, base, accumulator, rows_lanes(length, accumulator),
+                  WINDOWS_A_STRETCH, &rows->how);
+}
+
+/* A single dimension stands for none, and nothing has one row of no items. The items of columns are
+ * rows, less a dimension of neighbours; those of long rows are rows. */
+void launch_rows(const struct launch_config *self, const struct axes *axes,
+                 enum element accumulator, struct kernel_rows *rows)
+{
+    const struct column_tile *column = &self->column;
+    struct layout *from = &rows->from;
+    const uint64_t n = elements_of_result(axes);
+    layout_copy(&axes->reduced, from);
+    if (from->dimensions == 0)
+        layout_make_flat(from, 1);
+    if (n > 0)
+        rows_in_lanes(from, 0, accumulator, self->lanes, self->windows, &rows->how);
+    else
+        rows->how = (struct kernel_stretches){.items = 0};
     switch (self->kernel) {
-    case KERNEL_TYPED_SHORT_ROWS:
-        return "short rows";
-    case KERNEL_TYPED_ROWS:
-        return "long rows";
-    case KERNEL_UNSPLIT_COLUMNS:
-        return "unsplit columns";
     case KERNEL_COLUMNS:
     case KERNEL_TYPED_COLUMNS:
-        return "columns";
-    case KERNEL_FEW:
-        return "few elements each";
-    case KERNEL_EXACT_ROWS:
-        return "exact rows";
-    case KERNEL_EXACT_COLUMNS:
-        return "exact columns";
+    case KERNEL_UNSPLIT_COLUMNS:
+        rows->how.items = column->unread ? 0 : n / self->inner / column->coalesced;
+        rows->from.strides[0] *= column->coalesced;
+        rows->from.dimensions -= self->inner > 1;
+        break;
+    case KERNEL_TYPED_ROWS:
+        rows->how.items = n / rows->from.shape[rows->from.dimensions - 1];
+        break;
     default:
-        return self->across ? "side by side" : "rows";
+        break;
     }
 }

@@ -1,17 +1,10 @@
 /* Rows of elements of a known type. */
-#include "schedule/launch_problem.h"
+#include "schedule/launch_config.h"
 
 /* ---- short rows ---- */
 
-/* Rows that a load of 16 bytes takes one or several of are folded where they are loaded to. Others
- * are staged in shared memory, where one thread reads a row, as long as so much of it fits, one
- * after the other however they lie elsewhere. */
-
-/* How often a number can be halved. */
-static unsigned twos_of(uint64_t n)
-{
-    return (unsigned)__builtin_ctzll(n);
-}
+/* Rows of up to 16 bytes are folded in registers. Others are staged in shared memory, where one
+ * thread reads a row, as long as so much of it fits. */
 
 /* A power of two of elements, which begin where a load can. */
 static bool pack_rows(uint64_t n, uint64_t bytes, uintptr_t data, struct launch_config *config)
@@ -25,9 +18,9 @@ static bool pack_rows(uint64_t n, uint64_t bytes, uintptr_t data, struct launch_
     return true;
 }
 
-/* Rows are a multiple of 2^even packs: so far apart is what threads of several rows read at a time,
- * and with an even number in few banks. The number of a pack's place in all banks is mixed with
- * what counts rows, but for its bits that tell packs of a team's threads apart. */
+/* Rows are a multiple of 2^even packs, so that threads of several rows would read from few banks: a
+ * pack's place within all banks is mixed with its row's number, but for the bits of a team's
+ * threads. */
 static void swizzle(unsigned even, struct launch_config *config)
 {
     enum { BANKS = 3 }; /* packs that fill them once, as an exponent */
@@ -37,10 +30,10 @@ static void swizzle(unsigned even, struct launch_config *config)
         config->row.swizzle_mask ? (even > BANKS ? even : BANKS) - config->team : 0;
 }
 
-/* As many threads a row as share what there is room for, and more where rows are few. Loads are as
- * long as all rows are multiples of: neighbouring threads, an odd number of loads apart, then read
- * from different banks. The first row is to be so far after a boundary. Behind the rows is room for
- * what lies before a boundary, the last of eight packs that are swizzled, and a word. */
+/* As many threads a row as there is room for. Loads are as long as all rows are multiples of, so
+ * that neighbouring threads, an odd number of loads apart, have no bank conflicts. Behind the rows
+ * is room for what lies before a boundary, the last of eight packs that are swizzled, and a word.
+ * */
 static bool stage(const struct launch_problem *problem, uint64_t n, uint64_t bytes, uint64_t behind,
                   struct launch_config *config)
 {
@@ -62,40 +55,24 @@ static bool stage(const struct launch_problem *problem, uint64_t n, uint64_t byt
     return true;
 }
 
-/* Those that lie apart. */
-
-/* Whether every second element is one of a row's, up to the last row's last. */
-static bool goes_on_by_twos(const struct axes *axes, uint64_t n, uint64_t size)
-{
-    const struct layout *reduced = &axes->reduced;
-    return reduced->dimensions == 1 && reduced->strides[0] == (int64_t)(2 * size) &&
-           axes->strides[0] == (int64_t)(2 * n * size);
-}
-
-/* Bytes that lie together wherever a row or, if its elements lie apart, one of these begins. */
-static unsigned unit_of(const struct axes *axes, uint64_t bytes, uint64_t size, uintptr_t data)
-{
-    const struct layout *reduced = &axes->reduced;
-    if (reduced->dimensions == 1 && reduced->strides[0] != (int64_t)size)
-        return (unsigned)size;
-    const uint64_t all = data | bytes | PACK_BYTES | (uint64_t)axes->strides[0];
-    return (unsigned)(all & -all);
-}
-
-/* Rows and their elements at one distance each, and neither among other rows' elements: where the
- * first row is to be after a boundary, in bytes. False: they are not of those. */
+/* Strided rows, none among others' elements. The unit is what lies together wherever a row begins,
+ * or an element, if these lie apart; `behind` how far after a boundary the first row is to be. */
 static bool lie_apart(const struct launch_problem *problem, uint64_t n, uint64_t bytes,
                       struct launch_config *config, uint64_t *behind)
 {
     const struct axes *axes = problem->axes;
+    const struct layout *reduced = &axes->reduced;
     const uint64_t size = bytes / n;
-    if (axes->reduced.dimensions > 1 || axes->reduced.mask || axes->kept != 1 ||
-        size > PACK_BYTES / 2 || axes_lie_across(axes))
+    if (reduced->dimensions > 1 || reduced->mask || axes->kept != 1 || size > PACK_BYTES / 2 ||
+        axes_lie_across(axes))
         return false;
-    config->step = goes_on_by_twos(axes, n, size) ? 2 : 1;
-    config->row.unit =
-        config->step == 2 ? (unsigned)size : unit_of(axes, bytes, size, problem->data);
-    *behind = config->step == 2 ? problem->data % PACK_BYTES / (2 * size) * size : 0;
+    const int64_t apart = reduced->dimensions ? reduced->strides[0] : (int64_t)size;
+    const uint64_t all = problem->data | bytes | PACK_BYTES | (uint64_t)axes->strides[0];
+    const bool by_twos = reduced->dimensions && apart == (int64_t)(2 * size) &&
+                         axes->strides[0] == (int64_t)(2 * bytes);
+    config->step = by_twos ? 2 : 1;
+    config->row.unit = (unsigned)(apart != (int64_t)size ? size : all & -all);
+    *behind = by_twos ? problem->data % PACK_BYTES / (2 * size) * size : 0;
     return true;
 }
 
@@ -136,35 +113,26 @@ struct long_rows {
     uint64_t blocks;      /* that the device has room for */
 };
 
-/* Elements from one of a row to the next, where they are not others'; 0: there is no kernel for
- * that. */
-static unsigned step_of(const struct axes *axes)
-{
-    const struct layout *reduced = &axes->reduced;
-    const int64_t size = (int64_t)element_bytes(axes),
-                  stride = reduced->strides[reduced->dimensions - 1];
-    if (stride == size)
-        return 1;
-    return stride == 2 * size && !axes_lie_across(axes) ? 2 : 0;
-}
-
-/* False: they are empty, or have a mask, or their elements are no neighbours. */
+/* False: they are empty, or have a mask, or there is no kernel for elements so far apart, or among
+ * which others' are. */
 static bool find_rows(const struct launch_problem *problem, struct long_rows *rows)
 {
     const struct layout *reduced = &problem->axes->reduced;
     const uint64_t n = layout_length(reduced), size = element_size(reduced->input);
     if (reduced->dimensions == 0 || reduced->mask || n == 0)
         return false;
-    const uint64_t length = reduced->shape[reduced->dimensions - 1];
-    const size_t state = problem->state;
-    rows->bytes = length * size;
-    rows->rows = n / length;
+    const unsigned last = reduced->dimensions - 1;
+    const int64_t stride = reduced->strides[last];
+    const bool by_twos = stride == (int64_t)(2 * size);
+    rows->bytes = reduced->shape[last] * size;
+    rows->rows = n / reduced->shape[last];
     rows->packs = rows->bytes / PACK_BYTES;
-    rows->step = step_of(problem->axes);
-    rows->batch = exponent_up(LONG_ROWS_PACKS(state, size));
+    rows->step = by_twos ? 2 : 1;
+    rows->batch = exponent_up(LONG_ROWS_PACKS(problem->state, size));
     rows->blocks = (uint64_t)problem->multiprocessors *
-                   LONG_ROWS_RESIDENT(state, size, rows->step > 1) * long_rows_tuning()->waves;
-    return rows->step > 0 && rows->packs < packs_max;
+                   LONG_ROWS_RESIDENT(problem->state, size, by_twos) * long_rows_tuning()->waves;
+    return rows->packs < packs_max &&
+           (by_twos ? !axes_lie_across(problem->axes) : stride == (int64_t)size);
 }
 
 /* Whether they are better off in shared memory, where kernels of any type read words as fast: sums
@@ -193,27 +161,25 @@ static bool are_stacked(const struct launch_problem *problem, const struct long_
     return all % PACK_BYTES == 0;
 }
 
-static unsigned least_team_for(uint64_t packs, size_t state)
+/* So many threads for each result at least, and more as long as there are too few of them or a
+ * thread has much to do. */
+static unsigned team_for(const struct launch_problem *problem, uint64_t packs, unsigned lanes)
 {
     const struct long_rows_tuning *tuning = long_rows_tuning();
-    const uint64_t few = state > LONG_ROWS_SMALL ? 6 * tuning->few : tuning->few;
-    return packs <= few && tuning->least > 0 ? tuning->least - 1 : tuning->least;
-}
-
-/* More threads for each result, as long as there are too few of them or a thread has much to do. */
-static unsigned team_for(const struct launch_problem *problem, uint64_t packs, unsigned team)
-{
-    const struct long_rows_tuning *tuning = long_rows_tuning();
-    const uint64_t threads = (uint64_t)problem->multiprocessors * tuning->threads;
+    const uint64_t threads = (uint64_t)problem->multiprocessors * tuning->threads,
+                   few = problem->state > LONG_ROWS_SMALL ? 6 * tuning->few : tuning->few;
+    unsigned team = packs <= few && tuning->least > 0 ? tuning->least - 1 : tuning->least;
+    if (team < lanes)
+        team = lanes;
     while (team < tuning->block && packs >> (team + 1) > 0 &&
            (packs >> (team + tuning->packs) > 0 || problem->axes->results << team < threads))
         team++;
     return team;
 }
 
-/* Blocks for each of so few results that there is room for more: whole waves of all blocks that are
- * there at a time, and a batch of packs for each thread. Before they wait for one another one block
- * has several. */
+/* Blocks for each of so few results that there is room for more: whole waves of resident blocks,
+ * and a batch of packs for each thread, of which one block has several before it waits for others.
+ * */
 static uint64_t splits_for(uint64_t results, uint64_t packs, const struct long_rows *rows)
 {
     const struct long_rows_tuning *tuning = long_rows_tuning();
@@ -229,13 +195,11 @@ static void share_rows(const struct long_rows *rows, struct launch_config *confi
     const uint64_t blocks = least(config->splits, rows->rows);
     const uint64_t together = config->splits / blocks; /* blocks, at one row */
     config->splits = blocks * together;
-    config->readers = (unsigned)(together << config->team);
     unsigned lanes = config->team;
     while (together == 1 && lanes > WARP && rows->packs >> (lanes + rows->batch) == 0 &&
            blocks << (config->team - lanes + 1) <= rows->rows)
         lanes--;
-    if (together == 1)
-        config->readers = 1u << lanes;
+    config->readers = (unsigned)(together << lanes);
 }
 
 bool launch_long_rows(const struct launch_problem *problem, struct launch_config *config)
@@ -251,25 +215,23 @@ bool launch_long_rows(const struct launch_problem *problem, struct launch_config
         rows.bytes < tuning->bytes)
         return false;
     const uint64_t packs = rows.packs * rows.rows;
-    const unsigned lanes = stacked ? exponent_up(rows.packs) : 0,
-                   least_team = least_team_for(packs, problem->state);
+    const unsigned lanes = stacked ? exponent_up(rows.packs) : 0;
     *config = (struct launch_config){.kernel = KERNEL_TYPED_ROWS,
                                      .block = tuning->block,
+                                     .team = team_for(problem, packs, lanes),
                                      .rounds = 1,
                                      .splits = 1,
                                      .inner = 1,
                                      .step = rows.step,
+                                     .readers = 1u << lanes,
                                      .stacked = stacked};
-    config->team = team_for(problem, packs, lanes > least_team ? lanes : least_team);
     if (config->team == config->block)
         config->splits = splits_for(results, packs, &rows);
     const uint64_t teams = (uint64_t)1 << (config->block - config->team),
                    busy = results / (teams * rows.blocks * ENOUGH_WAVES);
     if (config->splits == 1)
         config->rounds = (unsigned)least(tuning->rounds, busy ? busy : 1);
-    if (stacked)
-        config->readers = 1u << lanes;
-    else
+    if (!stacked)
         share_rows(&rows, config);
     config->groups = divide_up(results, teams * config->rounds);
     const size_t of_warp = problem->state > sizeof(uint64_t) ? problem->state : sizeof(uint64_t);

@@ -1,53 +1,75 @@
+/* Memory and pieces: how a plan for a whole array is carried out in the workspace that there is. */
 #include "schedule/schedule.h"
 
 #include "common/arithmetic.h"
 #include "common/exact_sums.h"
 
+/* ---- the arena ---- */
+
+const char *part_name(enum part part)
+{
+#define PART(name, called) called,
+    static const char *const names[] = {PART_NAMES(PART)};
+#undef PART
+    return names[part];
+}
+
+/* Sizes that no memory holds stay at SIZE_MAX. */
+void arena_reserve(struct arena *self, enum part part, uint64_t count, size_t size)
+{
+    const size_t up = ARENA_ALIGNMENT - 1,
+                 at = self->total > SIZE_MAX - up ? SIZE_MAX : (self->total + up) & ~up;
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        bytes = SIZE_MAX;
+    self->at[part] = at;
+    self->bytes[part] = bytes;
+    if (__builtin_add_overflow(at, bytes, &self->total))
+        self->total = SIZE_MAX;
+}
+
+void arena_reserve_results(struct arena *self, const struct plan *plan, uint64_t count)
+{
+    arena_reserve(self, PART_FINDINGS, 1, sizeof(unsigned));
+    arena_reserve(self, PART_OUT, count, plan->results.values * results_widest(&plan->results));
+}
+
 /* ---- grids ---- */
 
 /* How many blocks a kernel's grid may have. */
-static bool bound_grid(const struct course *course, const struct facts *facts, const void *kernel,
+static bool bound_grid(const struct schedule *self, const struct facts *facts, const void *kernel,
                        uint64_t *most)
 {
-    const struct plan *plan = course->plan;
-    unsigned a_multiprocessor = 0;
+    const struct plan *plan = self->plan;
+    unsigned a_multiprocessor = plan->block ? plan->method->threads / plan->block : 0;
     *most = UINT64_MAX;
     if (plan_grid_grows(plan) || plan->method->style == STYLE_library)
         return true;
-    if (plan->method->style == STYLE_cooperative) {
-        if (!facts->resident(facts->device, kernel, plan->block, course->shared_bytes,
-                             &a_multiprocessor))
-            return false;
-    } else {
-        a_multiprocessor = plan->method->threads / plan->block;
-    }
-    *most = (uint64_t)facts->multiprocessors * (a_multiprocessor ? a_multiprocessor : 1);
+    if (plan->method->style == STYLE_cooperative &&
+        !facts->resident(facts->device, kernel, plan->block, self->shared_bytes, &a_multiprocessor))
+        return false;
+    *most = self->multiprocessors * (a_multiprocessor ? a_multiprocessor : 1);
     return true;
-}
-
-/* States that are no single values are merged by one block. */
-static bool bound_again(struct course *course, const struct facts *facts)
-{
-    course->again_most = 1;
-    return course->plan->exact || !fold_is_on_ladder(course->plan->fold) ||
-           bound_grid(course, facts, course->choice.again, &course->again_most);
 }
 
 /* Trees take a value a thread; warps that shuffle leave a state each, of at most 32 warps, where a
  * ring was before. */
-static size_t shared_bytes(const struct course *course)
+static size_t shared_bytes(const struct schedule *self)
 {
     enum { WARPS_MAX = 32, RING_BYTES = RING_STAGES * (RING_STAGE_BYTES + RING_BARRIER_BYTES) };
-    const size_t values = course->plan->block * element_size(course->choice.accumulator);
-    const size_t states = WARPS_MAX * course->state_bytes;
-    if (course->plan->exact)
-        return course->state_bytes;
-    if (method_works_in_place(course->plan->method))
+    const struct plan *plan = self->plan;
+    const size_t values = plan->block * element_size(self->choice.accumulator),
+                 states = WARPS_MAX * self->state_bytes;
+    if (plan->exact)
+        return self->state_bytes;
+    if (method_works_in_place(plan->method))
         return 0;
-    if (course->plan->method->style == STYLE_bulk)
+    if (plan->method->style == STYLE_bulk)
         return RING_BYTES;
     return values > states ? values : states;
 }
+
+/* ---- kernels ---- */
 
 /* Whether the device can run the method. */
 static bool check_capability(const struct plan *plan, const struct facts *facts,
@@ -56,10 +78,10 @@ static bool check_capability(const struct plan *plan, const struct facts *facts,
     const int least = method_capability(plan->method), here = facts->capability;
     if (here == 0 || here >= least)
         return true;
-    failure_note(failure, FAILURE_RUNTIME,
-                 "method '%s' needs a GPU of compute capability %d.%d or later; this one has %d.%d",
-                 plan->method->name, least / 10, least % 10, here / 10, here % 10);
-    return false;
+    return failure_note(
+        failure, FAILURE_RUNTIME,
+        "method '%s' needs a GPU of compute capability %d.%d or later; this one has %d.%d",
+        plan->method->name, least / 10, least % 10, here / 10, here % 10);
 }
 
 static void note_missing_kernel(const struct plan *plan, enum element accumulator,
@@ -77,90 +99,69 @@ static void note_missing_kernel(const struct plan *plan, enum element accumulato
                      element_name(plan->layout->input), element_name(accumulator));
 }
 
-static size_t bytes_of_states(const struct plan *plan, enum element accumulator)
+/* States that are no single values are merged by one block. */
+static bool choose_launches(struct schedule *self, const struct facts *facts,
+                            struct failure *failure)
 {
-    if (!plan->exact)
-        return state_bytes(plan->fold, accumulator);
-    const struct exact_span span = plan_adds_products(plan)
-                                       ? exact_span_of_products(plan->fold, accumulator)
-                                       : exact_span_of(accumulator);
-    return (size_t)exact_words_of(span) * sizeof(int64_t);
-}
-
-static bool set_course(const struct plan *plan, const struct facts *facts, struct course *course,
-                       struct failure *failure)
-{
-    *course = (struct course){
-        .plan = plan, .kernels = facts->kernels, .multiprocessors = facts->multiprocessors};
-    if (!choice_make(plan, facts->kernels, &course->choice)) {
-        note_missing_kernel(plan, course->choice.accumulator, failure);
+    const struct plan *plan = self->plan;
+    const struct choice *choice = &self->choice;
+    const bool one_block = plan->exact || !fold_is_on_ladder(plan->fold);
+    if (!schedule_choose_kernels(self)) {
+        note_missing_kernel(plan, choice->accumulator, failure);
         return false;
     }
-    course->state_bytes = bytes_of_states(plan, course->choice.accumulator);
-    course->shared_bytes = shared_bytes(course);
-    if (bound_grid(course, facts, course->choice.first, &course->first_most) &&
-        bound_again(course, facts))
-        return true;
-    failure_note(failure, FAILURE_RUNTIME, "the device does not say how many blocks it holds");
-    return false;
+    self->state_bytes =
+        plan->exact
+            ? (size_t)exact_words_of(plan_exact_span(plan, choice->accumulator)) * sizeof(int64_t)
+            : state_bytes(plan->fold, choice->accumulator);
+    self->shared_bytes = shared_bytes(self);
+    self->again_most = 1;
+    return (bound_grid(self, facts, choice->first, &self->first_most) &&
+            (one_block || bound_grid(self, facts, choice->again, &self->again_most))) ||
+           failure_note(failure, FAILURE_RUNTIME,
+                        "the device does not say how many blocks it holds");
 }
 
 /* ---- memory ---- */
 
-/* How many states the passes leave in a part. */
-static uint64_t states_in(const struct passes *passes, enum part part)
+/* For the passes over any piece and over what pieces leave; at least one state, for a piece of no
+ * elements. Blocks of exact sums add theirs together elsewhere. */
+static void reserve_partials(struct schedule *self)
 {
-    uint64_t most = 0;
-    for (unsigned k = 0; k < passes->count; k++)
-        if (passes->at[k].writes == part && passes->at[k].grid > most)
-            most = passes->at[k].grid;
-    return most;
-}
-
-/* Buffers that suffice for the passes over any piece and over what the pieces leave. One state
- * there must be, for a piece of which no element takes part. */
-static void reserve_partials(const struct schedule *self, struct arena *arena)
-{
-    const struct course *course = &self->course;
-    const size_t size = course->state_bytes;
+    uint64_t states[] = {1, 0};
     struct passes passes;
-    if (course->plan->exact) {
-        arena_reserve(arena, PART_PARTIALS, 1, size); /* blocks add theirs together elsewhere */
-        return;
+    for (int results = 0; !self->plan->exact && results <= (self->pieces > 1); results++) {
+        schedule_passes(self, results, results ? self->pieces : self->piece, &passes);
+        for (unsigned k = 0; k < passes.count; k++) {
+            const struct step *step = &passes.at[k];
+            const bool other = step->writes == PART_OTHER_PARTIALS;
+            if ((other || step->writes == PART_PARTIALS) && step->grid > states[other])
+                states[other] = step->grid;
+        }
     }
-    course_over_piece(course, self->piece, &passes);
-    uint64_t first = states_in(&passes, PART_PARTIALS);
-    uint64_t other = states_in(&passes, PART_OTHER_PARTIALS);
-    if (self->pieces > 1) {
-        course_over_results(course, self->pieces, &passes);
-        const uint64_t more = states_in(&passes, PART_PARTIALS);
-        const uint64_t other_more = states_in(&passes, PART_OTHER_PARTIALS);
-        first = first > more ? first : more;
-        other = other > other_more ? other : other_more;
-    }
-    arena_reserve(arena, PART_PARTIALS, first ? first : 1, size);
-    if (other)
-        arena_reserve(arena, PART_OTHER_PARTIALS, other, size);
+    arena_reserve(&self->arena, PART_PARTIALS, states[0], self->state_bytes);
+    if (states[1])
+        arena_reserve(&self->arena, PART_OTHER_PARTIALS, states[1], self->state_bytes);
 }
 
 uint64_t schedule_mask_length(const struct schedule *self, uint64_t piece)
 {
-    const struct layout *layout = self->course.plan->layout;
-    if (self->course.choice.uploads)
-        return piece;
+    const struct layout *layout = self->plan->layout;
     uint64_t length = 1;
     for (unsigned k = 0; k < layout->dimensions; k++)
         length *= layout->mask_strides[k] ? layout->shape[k] : 1;
-    return length;
+    return self->choice.uploads ? piece : length;
 }
 
-static void reserve_input(const struct schedule *self, struct arena *arena)
+/* Buffers for what is brought, and working copies, of the array, its mask and its factors. */
+static void reserve_input(struct schedule *self)
 {
-    const struct choice *choice = &self->course.choice;
-    const struct layout *layout = self->course.plan->layout;
+    const struct choice *choice = &self->choice;
+    const struct layout *layout = self->plan->layout, *factors = self->plan->factors;
+    struct arena *arena = &self->arena;
+    const uint64_t brought = self->buffers * self->piece;
     if (choice->uploads)
-        arena_reserve(arena, PART_UPLOADED, self->buffers * self->piece,
-                      element_size(layout->input));
+        arena_reserve(arena, PART_UPLOADED, brought, element_size(layout->input));
     if (choice->uploads_mask) {
         const uint64_t bytes = divide_up(schedule_mask_length(self, self->piece), MASK_BITS);
         arena_reserve(arena, PART_MASK_BITS, self->buffers * bytes, 1);
@@ -170,144 +171,108 @@ static void reserve_input(const struct schedule *self, struct arena *arena)
         arena_reserve(arena, PART_COPY, self->piece, element_size(choice->accumulator));
     if (choice->copies_mask)
         arena_reserve(arena, PART_COPIED_MASK, self->piece, 1);
-}
-
-static void reserve_factors(const struct schedule *self, struct arena *arena)
-{
-    const struct choice *choice = &self->course.choice;
-    const struct layout *factors = self->course.plan->factors;
-    if (choice->uploads)
-        arena_reserve(arena, PART_UPLOADED_FACTORS, self->buffers * self->piece,
-                      element_size(factors->input));
-    if (choice->copy)
+    if (factors && choice->uploads)
+        arena_reserve(arena, PART_UPLOADED_FACTORS, brought, element_size(factors->input));
+    if (factors && choice->copy)
         arena_reserve(arena, PART_COPIED_FACTORS, self->piece, element_size(choice->factor));
-}
-
-static size_t tickets_bytes(const struct plan *plan)
-{
-    return plan->exact ? sizeof(struct exact_together) : sizeof(unsigned);
 }
 
 static void reserve_memory(struct schedule *self)
 {
+    const struct method *method = self->plan->method;
     struct arena *arena = &self->arena;
     *arena = (struct arena){.total = 0};
-    reserve_input(self, arena);
-    if (self->course.plan->factors)
-        reserve_factors(self, arena);
-    reserve_partials(self, arena);
-    if (course_needs_tickets(&self->course))
-        arena_reserve(arena, PART_TICKETS, 1, tickets_bytes(self->course.plan));
+    reserve_input(self);
+    reserve_partials(self);
+    if (method_has_last_block(method) || method->style == STYLE_cooperative)
+        arena_reserve(arena, PART_TICKETS, 1,
+                      self->plan->exact ? sizeof(struct exact_together) : sizeof(unsigned));
     if (self->pieces > 1)
-        arena_reserve(arena, PART_RESULTS, self->pieces, self->course.state_bytes);
+        arena_reserve(arena, PART_RESULTS, self->pieces, self->state_bytes);
     if (self->counts)
         arena_reserve(arena, PART_COUNTED, 1, sizeof(uint64_t));
 }
 
 /* ---- pieces ---- */
 
+/* A piece has so many elements at least, if the array does; and a host's array is brought in pieces
+ * of so many bytes, one while the one before is reduced. */
+enum { LEAST_PIECE = 1 << 12, UPLOADED_BYTES = 16 << 20 };
+
 static void cut(struct schedule *self, uint64_t piece)
 {
-    const uint64_t n = self->course.plan->n;
-    self->piece = piece < n ? piece : n;
-    self->pieces = divide_up(n, self->piece);
-    self->buffers = self->course.choice.uploads && self->pieces > 1 ? 2 : 1;
+    self->piece = least(piece, self->plan->n);
+    self->pieces = divide_up(self->plan->n, self->piece);
+    self->buffers = self->choice.uploads && self->pieces > 1 ? 2 : 1;
     reserve_memory(self);
-}
-
-/* Whether smaller pieces need less memory. */
-static bool grows(const struct course *course)
-{
-    return course->choice.uploads || course->choice.copy || course_repeats(course);
 }
 
 /* The largest pieces that the limit lets there be, or the smallest. */
 static void cut_to_limit(struct schedule *self, uint64_t limit)
 {
-    uint64_t fits = 1, too_many = divide_up(self->course.plan->n, LEAST_PIECE);
+    uint64_t fits = 1, too_many = divide_up(self->plan->n, LEAST_PIECE);
     while (fits + 1 < too_many) {
         const uint64_t middle = fits + (too_many - fits) / 2;
         cut(self, middle * LEAST_PIECE);
-        if (self->arena.total <= limit)
-            fits = middle;
-        else
-            too_many = middle;
+        *(self->arena.total <= limit ? &fits : &too_many) = middle;
     }
     cut(self, fits * LEAST_PIECE);
 }
 
-/* How many elements a piece may have at all. */
-static uint64_t most_at_once(const struct course *course)
-{
-    const uint64_t of_block =
-        plan_adds_products(course->plan) ? EXACT_PRODUCTS_BLOCK_MOST : EXACT_BLOCK_MOST;
-    uint64_t most;
-    const bool bounded =
-        course->plan->exact && !__builtin_mul_overflow(course->first_most, of_block, &most);
-    return bounded ? least(course->plan->n, most) : course->plan->n;
-}
-
+/* Smaller pieces need less memory where the array is brought or copied, or passes repeat; blocks of
+ * exact sums may not have too many elements. */
 static void cut_at_all(struct schedule *self, const struct facts *facts)
 {
-    const struct plan *plan = self->course.plan;
-    const bool brought = self->course.choice.uploads && !facts->whole;
-    const uint64_t most = most_at_once(&self->course);
-    cut(self, brought ? UPLOADED_BYTES / element_size(plan->layout->input) : most);
-    if (self->arena.total > facts->limit && !facts->whole && grows(&self->course))
+    const struct choice *choice = &self->choice;
+    const struct plan *plan = self->plan;
+    const uint64_t of_block =
+        plan_adds_products(plan) ? EXACT_PRODUCTS_BLOCK_MOST : EXACT_BLOCK_MOST;
+    const bool whole = facts->whole,
+               shrinks = choice->uploads || choice->copy || schedule_repeats(self);
+    uint64_t most;
+    if (!plan->exact || __builtin_mul_overflow(self->first_most, of_block, &most))
+        most = plan->n;
+    cut(self,
+        choice->uploads && !whole ? UPLOADED_BYTES / element_size(plan->layout->input) : most);
+    if (self->arena.total > facts->limit && !whole && shrinks)
         cut_to_limit(self, facts->limit);
-}
-
-/* A kernel that folds all in one launch knows which state is the last. Nor does it know a count. */
-static bool knows_the_end(const struct schedule *self)
-{
-    const struct plan *plan = self->course.plan;
-    return method_has_last_block(plan->method) && !self->counts &&
-           (self->pieces == 1 || plan->exact || fold_is_on_ladder(plan->fold));
 }
 
 /* Whether a state, or that divided, is the result as `out` is to have it. Words are rounded to it
  * by whoever leaves them, unless more digits than they have are needed. */
 static bool is_as_out(const struct schedule *self)
 {
-    const struct plan *plan = self->course.plan;
-    const struct finish *finish = &plan->finish;
-    const enum element type = self->course.choice.accumulator;
+    const struct plan *plan = self->plan;
+    const enum element type = self->choice.accumulator;
     if (plan->exact)
-        return !finish->has_initial && !plan_adds_products(plan);
-    return reduction_is_stored(plan->reduction) && !finish->has_initial && finish->from_nothing &&
-           finish->result == type && plan->out_element == type && !element_is_complex(type) &&
-           (uintptr_t)plan->out % element_size(type) == 0;
+        return !plan->finish.has_initial && !plan_adds_products(plan);
+    return plan_stores_states(plan) && plan->finish.result == type && plan->out_element == type &&
+           !element_is_complex(type) && (uintptr_t)plan->out % element_size(type) == 0;
 }
 
-/* Whether the pass that sees the mask counts what it shows. */
-static bool counts_on_the_way(const struct schedule *self)
-{
-    const struct choice *choice = &self->course.choice;
-    return !self->course.plan->exact &&
-           fold_makes_means(self->course.plan->fold, choice->accumulator) &&
-           choice_reads_rows(choice);
-}
-
+/* The pass that sees the mask may count what it shows. A kernel that folds all in one launch knows
+ * which state is the last, but not a count. */
 bool schedule_make(const struct plan *plan, const struct facts *facts, struct schedule *self,
                    struct failure *failure)
 {
+    *self = (struct schedule){
+        .plan = plan, .kernels = facts->kernels, .multiprocessors = facts->multiprocessors};
     if (!plan_fits(plan, failure) || !check_capability(plan, facts, failure) ||
-        !set_course(plan, facts, &self->course, failure))
+        !choose_launches(self, facts, failure))
         return false;
-    self->finishes_on_device = plan->out != NULL;
+    const struct choice *choice = &self->choice;
     self->counts = plan->on_device && plan->layout->mask && plan->n && plan->counts;
-    self->counts_apart = self->counts && !counts_on_the_way(self);
+    self->counts_apart = self->counts && (plan->exact || !choice_reads_rows(choice) ||
+                                          !fold_makes_means(plan->fold, choice->accumulator));
     if (plan->n == 0) {
-        self->pieces = self->piece = self->buffers = 0;
-        self->posts = self->stores = false;
-        self->arena = (struct arena){.total = 0};
-        arena_reserve(&self->arena, PART_PARTIALS, 1, self->course.state_bytes);
-        return true;
+        arena_reserve(&self->arena, PART_PARTIALS, 1, self->state_bytes);
+    } else {
+        cut_at_all(self, facts);
+        const bool ends = method_has_last_block(plan->method) && !self->counts &&
+                          (self->pieces == 1 || plan->exact || fold_is_on_ladder(plan->fold));
+        self->posts = ends && !plan->out;
+        self->stores = ends && plan->out && is_as_out(self);
     }
-    cut_at_all(self, facts);
-    const bool ends = knows_the_end(self);
-    self->posts = ends && !plan->out;
-    self->stores = ends && plan->out && is_as_out(self);
     self->finishes_on_device = plan->out && !self->stores;
     return true;
 }
@@ -317,10 +282,8 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
 static const uint64_t KiB = 1 << 10, MiB = 1 << 20, ANY = UINT64_MAX;
 
 /* What is fastest: the first row that fits, as benchmarks/tuning/whole_arrays.json has it. One
- * block draws no ticket, which is why it wins wherever its own loads do not take longer than that:
- * on every GPU, so these rows ask for none in particular. How many loads are in flight, a kernel's
- * types say (kernels/vector.cuh); as many blocks as are resident are launched at most. Very large
- * arrays are brought by bulk copies; clusters are never faster. */
+ * block draws no ticket, and so is fastest on every GPU until its own loads take longer than that;
+ * very large arrays are brought by bulk copies; clusters are never faster. */
 static const struct {
     int capability;       /* of a GPU, at least */
     unsigned least, most; /* bytes of an element */
@@ -366,27 +329,21 @@ static bool takes(const struct facts *facts, const struct plan *plan, enum metho
                                             method_at(method)->block_size}));
 }
 
-static void give_shape(struct plan *plan, struct shape shape)
-{
-    plan->block = shape.block;
-    plan->data_blocks = shape.data_blocks;
-}
-
 void fastest_choose(const struct facts *facts, struct plan *plan)
 {
+    struct shape shape = forced;
     if (!plan->automatic || plan->n == 0)
         return;
-    if (forced.block) {
-        give_shape(plan, forced);
-        return;
-    }
     const unsigned width = (unsigned)element_size(plan->layout->input);
-    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+    for (size_t k = 0; !shape.block && k < sizeof rows / sizeof *rows; k++)
         if (facts->capability >= rows[k].capability && width >= rows[k].least &&
             width <= rows[k].most && plan->n <= rows[k].bytes / width &&
             takes(facts, plan, rows[k].method)) {
             plan->method = method_at(rows[k].method);
-            give_shape(plan, (struct shape){rows[k].block, rows[k].thread_bytes / width});
-            return;
+            shape = (struct shape){rows[k].block, rows[k].thread_bytes / width};
         }
+    if (shape.block) {
+        plan->block = shape.block;
+        plan->data_blocks = shape.data_blocks;
+    }
 }

@@ -3,8 +3,7 @@
 #include "schedule/segments_schedule.h"
 
 #include "common/arithmetic.h"
-#include "plan/widest.h"
-#include "schedule/choice.h"
+#include "plan/axes.h"
 #include "schedule/tuning.h"
 
 enum {
@@ -13,35 +12,9 @@ enum {
     ALONE_FOR = 2 /* times longer than in a tile is a segment for a block, which waits for it */
 };
 
-/* ---- threads ---- */
-
-/* As many as a segment of mean length has work for. */
-static unsigned team_for(uint64_t segments, uint64_t elements, unsigned share)
-{
-    const uint64_t mean = segments ? elements / segments : 0;
-    unsigned team = 0;
-    while (team < WARP && mean >> (team + 1 + share))
-        team++;
-    return team;
-}
-
-/* What warps of a block leave each other, and a bit for each team. */
-static size_t one_by_one_bytes(size_t state, unsigned block)
-{
-    const size_t of_warp = state > sizeof(uint64_t) ? state : sizeof(uint64_t);
-    return (of_warp + sizeof(uint32_t)) << block >> WARP;
-}
-
-/* Whether tiles have values as they lie: a state can be left in an element's place, and a thread's
- * own are few enough to be marked in a word. Else they have states of one element each. */
-static bool are_as_they_lie(size_t size, size_t state, bool own)
-{
-    return own && state <= size && size >= sizeof(uint32_t) && size <= sizeof(uint64_t);
-}
-
-/* Elements that threads scan are of so many bytes, and so many more are brought of each that they
- * are made of. Threads have room for them, wherever in a pack the tile begins; ends are of 2 bytes.
- * Beside these there is what lies before them, and before boundaries of 16 bytes. */
+/* Elements that threads scan have so many bytes, and so many more are brought of each. Threads have
+ * room for them wherever in a pack the tile begins, and shared memory for ends of 2 bytes, for what
+ * lies before, and for boundaries of 16 bytes. */
 static void shape_tiles(uint64_t all, size_t scanned, size_t brought,
                         const struct segments_tuning *tuning, struct segments_shape *shape)
 {
@@ -56,62 +29,36 @@ static void shape_tiles(uint64_t all, size_t scanned, size_t brought,
                                (size_t)BOUNDARIES * PACK;
 }
 
+/* A team has as many threads as a segment of mean length has work for. Tiles have values as they
+ * lie where a state fits in an element's place, and a thread's own are few enough to be marked in a
+ * word. */
 void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state, bool own,
                          unsigned multiprocessors, struct segments_shape *shape)
 {
     const struct segments_tuning *tuning = segments_tuning();
-    const unsigned team = team_for(segments, elements, tuning->share);
-    const uint64_t most = (uint64_t)multiprocessors * tuning->blocks;
+    const uint64_t mean = segments ? elements / segments : 0, all = segments + elements;
+    const size_t of_warp = (state > sizeof(uint64_t) ? state : sizeof(uint64_t)) + sizeof(uint32_t);
+    unsigned team = 0;
+    while (team < WARP && mean >> (team + 1 + tuning->share))
+        team++;
     *shape = (struct segments_shape){
         .block = tuning->block,
         .team = team,
-        .as_they_lie = are_as_they_lie(size, state, own),
+        .as_they_lie = own && state <= size && size >= sizeof(uint32_t) && size <= sizeof(uint64_t),
         .alone = AT_ONCE * ALONE_FOR * tuning->rounds << team,
-        .shared_bytes = one_by_one_bytes(state, tuning->block),
+        .shared_bytes = of_warp << tuning->block >> WARP,
     };
     uint64_t blocks = divide_up(segments, (uint64_t)1 << (tuning->block - team));
-    if (segments + elements > tuning->few) {
-        shape_tiles(segments + elements, shape->as_they_lie ? size : state,
-                    shape->as_they_lie ? 0 : size, tuning, shape);
+    if (all > tuning->few) {
+        shape_tiles(all, shape->as_they_lie ? size : state, shape->as_they_lie ? 0 : size, tuning,
+                    shape);
         const uint64_t of_tiles = divide_up(shape->tiles, (uint64_t)1 << (tuning->block - WARP));
         blocks = blocks > of_tiles ? blocks : of_tiles;
     }
-    shape->grid = least(blocks, most);
+    shape->grid = least(blocks, (uint64_t)multiprocessors * tuning->blocks);
 }
 
 /* ---- the schedule ---- */
-
-static const void *kernel_for(const struct kernels *kernels, enum kernel_kind kind,
-                              const struct segments_schedule *self)
-{
-    return kernel_find(kernels, (struct kernel_key){.kind = kind,
-                                                    .fold = self->plan->fold,
-                                                    .input = self->input,
-                                                    .accumulator = self->accumulator});
-}
-
-/* Kernels take what becomes their accumulator directly, one element after the other; all else is
- * copied, of the widest type. */
-static bool choose_kernels(const struct kernels *kernels, struct segments_schedule *self)
-{
-    const struct plan *plan = self->plan;
-    self->accumulator = accumulator_of_rows(plan->accumulator);
-    self->input = plan->layout->input;
-    self->each = choice_takes_rows(plan) && (plan->flat || !plan->on_device)
-                     ? kernel_for(kernels, KERNEL_SEGMENTS, self)
-                     : NULL;
-    self->copies = !self->each && plan->n > 0;
-    if (!self->each) {
-        self->accumulator = self->input = accumulator_widest(plan->accumulator);
-        self->each = kernel_for(kernels, KERNEL_SEGMENTS, self);
-    }
-    return self->each;
-}
-
-static bool is_flat_int64(const struct layout *layout)
-{
-    return layout->input == ELEMENT_INT64 && layout_is_flat(layout);
-}
 
 static void find_offsets(struct segments_schedule *self)
 {
@@ -119,18 +66,14 @@ static void find_offsets(struct segments_schedule *self)
     self->uploads_offsets = !plan->offsets;
     if (plan->offsets) {
         self->offsets = *plan->offsets;
-        layout_normalise(&self->offsets, true);
-        self->offsets.type = ELEMENT_INT64;
     } else {
-        self->offsets = (struct layout){.data = plan->segments->offsets,
-                                        .input = ELEMENT_INT64,
-                                        .type = ELEMENT_INT64,
-                                        .dimensions = 1,
-                                        .shape = {plan->segments->count},
-                                        .strides = {sizeof(int64_t)}};
-        layout_normalise(&self->offsets, true);
+        self->offsets = (struct layout){.data = plan->segments->offsets, .input = ELEMENT_INT64};
+        layout_make_flat(&self->offsets, plan->segments->count);
     }
-    self->copies_offsets = plan->offsets && !is_flat_int64(&self->offsets);
+    self->offsets.type = ELEMENT_INT64;
+    layout_normalise(&self->offsets, true);
+    self->copies_offsets =
+        plan->offsets && !(self->offsets.input == ELEMENT_INT64 && layout_is_flat(&self->offsets));
 }
 
 static void reserve_memory(struct segments_schedule *self)
@@ -151,10 +94,8 @@ static void reserve_memory(struct segments_schedule *self)
                       state_bytes(plan->fold, self->accumulator));
         arena_reserve(arena, PART_SPLITS, shape->tiles + 2, sizeof(uint64_t));
     }
-    if (plan->results.on_device)
-        return;
-    arena_reserve(arena, PART_FINDINGS, 1, sizeof(unsigned));
-    arena_reserve(arena, PART_OUT, count, element_size(plan->results.type));
+    if (!plan->results.on_device)
+        arena_reserve_results(arena, plan, count);
 }
 
 bool segments_schedule_make(const struct plan *plan, const struct kernels *kernels,
@@ -162,11 +103,13 @@ bool segments_schedule_make(const struct plan *plan, const struct kernels *kerne
                             struct failure *failure)
 {
     self->plan = plan;
-    if (!choose_kernels(kernels, self)) {
-        failure_note(failure, FAILURE_VALUE, "there is no kernel of segments for %s",
-                     reduction_row(plan->reduction)->called);
-        return false;
-    }
+    self->each = choice_along(kernels, KERNEL_SEGMENTS, plan, plan->flat || !plan->on_device,
+                              &self->accumulator, &self->copies);
+    if (!self->each)
+        return failure_note(failure, FAILURE_VALUE, "there is no kernel of segments for %s",
+                            reduction_row(plan->reduction)->called);
+    self->input = self->copies ? self->accumulator : plan->layout->input;
+    self->copies = self->copies && plan->n > 0;
     self->array = *plan->layout;
     layout_normalise(&self->array, true);
     self->uploads = plan->n > 0 && !plan->on_device;
@@ -175,23 +118,8 @@ bool segments_schedule_make(const struct plan *plan, const struct kernels *kerne
                         state_bytes(plan->fold, self->accumulator),
                         self->input == self->accumulator, multiprocessors, &self->shape);
     self->tiles =
-        kernel_for(kernels, self->shape.as_they_lie ? KERNEL_TILES : KERNEL_TILES_OF_STATES, self);
+        kernel_of_fold(kernels, self->shape.as_they_lie ? KERNEL_TILES : KERNEL_TILES_OF_STATES,
+                       plan->fold, self->input, self->accumulator, 0);
     reserve_memory(self);
     return true;
-}
-
-void segments_schedule_argument(const struct segments_schedule *self,
-                                struct kernel_segments *argument)
-{
-    const size_t size = element_size(self->input);
-    *argument = (struct kernel_segments){
-        .of = *self->plan->segments,
-        .data = self->array.data,
-        .input = self->input,
-        .bytes = (unsigned)__builtin_ctzll(size),
-        .team = self->shape.team,
-        .tiles = self->shape.tiles,
-        .tile = self->shape.tile,
-    };
-    argument->of.offsets = self->offsets.data;
 }

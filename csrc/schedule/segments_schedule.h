@@ -2,10 +2,7 @@
  * elements, or one by one; see kernel_segments. */
 #pragma once
 
-#include "common/failure.h"
-#include "common/kernels.h"
-#include "plan/plan.h"
-#include "schedule/arena.h"
+#include "schedule/schedule.h"
 
 struct segments_shape {
     unsigned block; /* threads of one, as an exponent: of those that take segments one by one */
@@ -39,6 +36,3 @@ struct segments_schedule {
 /* False with a failure noted. */
 bool segments_schedule_make(const struct plan *, const struct kernels *, unsigned multiprocessors,
                             struct segments_schedule *, struct failure *);
-
-/* The kernels' argument, but for what lies in the arena and where results go. */
-void segments_schedule_argument(const struct segments_schedule *, struct kernel_segments *);

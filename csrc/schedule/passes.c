@@ -1,0 +1,225 @@
+/* The steps that lead from an array's elements to one state: which kernel is launched over what, in
+ * what grid, and what is done beside the passes. */
+#include "schedule/schedule.h"
+
+#include "common/arithmetic.h"
+#include "common/exact_sums.h"
+
+#include <math.h>
+#include <string.h>
+
+bool schedule_repeats(const struct schedule *self)
+{
+    const enum style style = self->plan->method->style;
+    return style == STYLE_in_place || style == STYLE_tiles || style == STYLE_grid_stride;
+}
+
+bool schedule_begins_with_identity(const struct schedule *self)
+{
+    return self->plan->method->style == STYLE_one_atomic;
+}
+
+/* ---- passes ---- */
+
+static uint64_t elements_a_block(const struct plan *plan)
+{
+    return (uint64_t)plan->block * plan->data_blocks;
+}
+
+/* Few blocks are one cluster, which draws no tickets; many are pairs, since larger clusters leave
+ * multiprocessors without a block ("clusters" in benchmarks/tuning/whole_arrays.json). */
+static void arrange_clusters(const struct plan *plan, struct step *step)
+{
+    enum { CLUSTER_MAX = 8, FEW = 64, PAIR = 2 };
+    const uint64_t blocks = divide_up(step->n, elements_a_block(plan));
+    if (blocks <= FEW) {
+        step->cluster = (unsigned)least(blocks, CLUSTER_MAX);
+        step->grid = step->cluster;
+    } else {
+        step->cluster = PAIR;
+        step->grid = divide_up(step->grid, PAIR) * PAIR;
+    }
+}
+
+static void add_pass(const struct schedule *self, const void *kernel, enum part reads,
+                     enum part writes, uint64_t n, uint64_t grid, struct passes *passes)
+{
+    const enum style style = self->plan->method->style;
+    struct step *step = &passes->at[passes->count++];
+    *step = (struct step){.kind = STEP_PASS,
+                          .reads = reads,
+                          .writes = writes,
+                          .kernel = kernel,
+                          .n = n,
+                          .grid = grid,
+                          .block = self->plan->block,
+                          .shared_bytes = self->shared_bytes,
+                          .cluster = 1,
+                          .cooperative = style == STYLE_cooperative};
+    if (style == STYLE_clusters)
+        arrange_clusters(self->plan, step);
+    passes->leaves = writes;
+}
+
+/* The first kernel on elements, then the other on the states that are left, until one is. Where
+ * rows are short, a thread's few loads take long: more threads share them. */
+static void add_rounds(const struct schedule *self, bool of_results, enum part reads, uint64_t n,
+                       struct passes *passes)
+{
+    enum { OF_ROWS_A_THREAD = 8 };
+    const struct choice *choice = &self->choice;
+    const uint64_t of_states = elements_a_block(self->plan);
+    uint64_t a_block = of_states, most = self->again_most;
+    const void *kernel = choice->again;
+    enum part writes = PART_PARTIALS, other = PART_OTHER_PARTIALS;
+    if (!of_results) {
+        kernel = choice->first;
+        most = self->first_most;
+        if (choice_reads_rows(choice))
+            a_block = (uint64_t)self->plan->block * OF_ROWS_A_THREAD;
+    }
+    for (;;) {
+        const uint64_t grid = least(divide_up(n, a_block), most);
+        add_pass(self, kernel, reads, writes, n, grid, passes);
+        if (grid == 1 || !schedule_repeats(self))
+            return;
+        n = grid;
+        a_block = of_states;
+        kernel = choice->again;
+        most = self->again_most;
+        reads = writes;
+        writes = other;
+        other = reads;
+    }
+}
+
+/* What pieces have left is the device's own, so that methods that work in place do so there, too.
+ * These fold the upper half onto the lower, until one element is left. */
+void schedule_passes(const struct schedule *self, bool of_results, uint64_t n,
+                     struct passes *passes)
+{
+    const struct choice *choice = &self->choice;
+    const enum part reads = of_results        ? PART_RESULTS
+                            : choice->copy    ? PART_COPY
+                            : choice->uploads ? PART_UPLOADED
+                                              : PART_ARRAY;
+    passes->count = 0;
+    switch (self->plan->method->style) {
+    case STYLE_levels:
+        passes->leaves = reads;
+        for (; n > 1; n -= n / 2)
+            add_pass(self, choice->again, reads, reads, n, divide_up(n / 2, self->plan->block),
+                     passes);
+        break;
+    case STYLE_library:
+        passes->leaves = PART_PARTIALS;
+        passes->at[passes->count++] =
+            (struct step){.kind = STEP_LIBRARY,
+                          .reads = reads,
+                          .writes = PART_PARTIALS,
+                          .reducer = of_results ? choice->reducer_again : choice->reducer,
+                          .n = n};
+        break;
+    default:
+        add_rounds(self, of_results, reads, n, passes);
+    }
+}
+
+/* ---- beside the passes ---- */
+
+enum { COPY_BLOCK = 512, BLOCK = 256, WARP = 32 }; /* threads */
+enum { BLOCKS = 8 };                               /* of a multiprocessor */
+
+/* A launch that strides over n elements, in at most so many blocks of so many threads. */
+static struct step step_over(const void *kernel, uint64_t n, unsigned block, uint64_t most,
+                             enum step_kind kind, enum part reads, enum part writes)
+{
+    return (struct step){.kind = kind,
+                         .reads = reads,
+                         .writes = writes,
+                         .kernel = kernel,
+                         .n = n,
+                         .grid = least(divide_up(n, block), most),
+                         .block = block,
+                         .cluster = 1};
+}
+
+struct step step_gather(const struct kernels *kernels, uint64_t multiprocessors, enum part reads,
+                        uint64_t n)
+{
+    return step_over(kernel_of_kind(kernels, KERNEL_COPY_GATHERED), n, COPY_BLOCK,
+                     BLOCKS * multiprocessors, STEP_COPY, reads, PART_COPY);
+}
+
+/* A thread each, as far as there are threads. */
+struct step step_store(const void *kernel, uint64_t n)
+{
+    enum { BLOCKS_MOST = 1 << 16 };
+    return step_over(kernel, n, BLOCK, BLOCKS_MOST, STEP_PASS, PART_RESULTS, PART_OUT);
+}
+
+struct exact_result step_exact_result(const struct plan *plan, void *out, enum element type,
+                                      uint64_t count)
+{
+    struct exact_result result = {.out = out,
+                                  .out_type = type,
+                                  .mean = reduction_row(plan->reduction)->nothing == NOTHING_nan,
+                                  .finish = plan->finish};
+    result.finish.count = count;
+    return result;
+}
+
+struct step schedule_unpack(const struct schedule *self, uint64_t n)
+{
+    return step_over(kernel_of_kind(self->kernels, KERNEL_UNPACK), divide_up(n, MASK_BITS), BLOCK,
+                     BLOCKS * self->multiprocessors, STEP_UNPACK, PART_MASK_BITS, PART_MASK);
+}
+
+struct step schedule_copy(const struct schedule *self, uint64_t n)
+{
+    return step_over(self->choice.copy, n, COPY_BLOCK, BLOCKS * self->multiprocessors, STEP_COPY,
+                     self->choice.uploads ? PART_UPLOADED : PART_ARRAY, PART_COPY);
+}
+
+struct step schedule_count(const struct schedule *self)
+{
+    return step_over(kernel_of_kind(self->kernels, KERNEL_COUNT), self->plan->n, BLOCK,
+                     BLOCKS * self->multiprocessors, STEP_COUNT, PART_ARRAY, PART_COUNTED);
+}
+
+/* One thread, or of exact words one warp. */
+struct step schedule_finish(const struct schedule *self, enum part state)
+{
+    const bool exact = self->plan->exact;
+    const enum kernel_kind kind = !exact                           ? KERNEL_FINISH
+                                  : plan_adds_products(self->plan) ? KERNEL_EXACT_PRODUCTS_FINISH
+                                                                   : KERNEL_EXACT_FINISH;
+    return (struct step){
+        .kind = STEP_FINISH,
+        .reads = state,
+        .writes = PART_OUT,
+        .kernel = kernel_of_kind(self->kernels, kind),
+        .n = 1,
+        .grid = 1,
+        .block = exact ? WARP : 1,
+        .shared_bytes = exact ? (EXACT_NOTES + EXACT_DIGITS) * sizeof(int64_t) : 0,
+        .cluster = 1,
+    };
+}
+
+/* The identity of a fold whose states are single values: all others see the mask, and do not look.
+ * What is added exactly is left out, or, since that counts nobody's sums, -0. */
+union scalar schedule_masked_fill(const struct schedule *self)
+{
+    const enum element accumulator = self->choice.accumulator;
+    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX] = {0};
+    union scalar value = {.u64 = 0};
+    if (!self->plan->exact) {
+        state_identity(self->plan->fold, accumulator, state);
+        memcpy(&value, state, sizeof value);
+    } else if (!element_is_integer(accumulator)) {
+        const double fill = self->plan->fold == FOLD_nansum ? NAN : -0.0;
+        value = scalar_narrow((struct scalar_wide){SCALAR_FLOAT, 0, fill, fill}, accumulator);
+    }
+    return value;
+}
