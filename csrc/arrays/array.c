@@ -1,13 +1,8 @@
-#include "arrays/numpys_c.h"
+#include "arrays/numpys.h"
 
 #include "arrays/array.h"
 
-#include "arrays/cuda_interface.h"
-#include "arrays/dlpack.h"
-#include "arrays/exchange.h"
-#include "arrays/libraries.h"
-#include "arrays/numpys.h"
-#include "arrays/objects.h"
+#include "arrays/protocols.h"
 
 int array_setup(void)
 {
@@ -31,11 +26,11 @@ static bool view_numpy(PyArrayObject *array, const char *name, struct view *view
 {
     struct layout *layout = &view->layout;
     view_begin(view, false);
-    view->owner = (PyObject *)array;
     if (!numpys_element_of(PyArray_DESCR(array), name, &layout->input)) {
-        Py_CLEAR(view->owner);
+        Py_DECREF(array);
         return false;
     }
+    view->owner = (PyObject *)array;
     layout->type = layout->input;
     layout->data = view->began = PyArray_DATA(array);
     layout->swapped = !PyArray_ISNBO(PyArray_DESCR(array)->byteorder);
@@ -50,60 +45,50 @@ static bool view_numpy(PyArrayObject *array, const char *name, struct view *view
     return true;
 }
 
-/* Of a type of NumPy's own; what is derived from one in Python is a heap type. */
-static bool is_numpys_scalar(PyObject *object)
-{
-    return PyArray_IsScalar(object, Generic) &&
-           !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE);
-}
-
-/* Python's own types, and NumPy's scalars, offer no interface that might be asked for. */
+/* Python's own types, and NumPy's scalars, unless of a class derived in Python, offer no interface
+ * that might be asked for. */
 static bool is_plain(PyObject *object)
 {
     return PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyLong_CheckExact(object) ||
            PyFloat_CheckExact(object) || PyBool_Check(object) || PyComplex_CheckExact(object) ||
-           object == Py_None || is_numpys_scalar(object);
+           object == Py_None ||
+           (PyArray_IsScalar(object, Generic) &&
+            !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE));
 }
 
-/* Where DLPack was declined, with that exception set. */
-static int view_otherwise(PyObject *object, const struct view_request *request, struct view *view)
-{
-    const struct raised declined = raised_set_aside();
-    const int viewed = cuda_interface_view(object, request, view);
-    if (viewed)
-        raised_forget(declined);
-    else
-        raised_again(declined);
-    return viewed;
-}
-
-/* An interface whose stream is known is as good as DLPack, and faster; one of which it is not may
- * hide work under way. 1, 0 if the object offers none of them, with an exception set if it is one
- * by which it declines, -1. */
+/* __cuda_array_interface__ where its stream is known, DLPack, or the former all the same, since it
+ * may hide work under way. What is wrong with one may be right with the other, such as an element
+ * type. 1, 0 if the object offers none of them, with an exception set if it is one by which it
+ * declines, -1. */
 static int view_interfaces(PyObject *object, const struct view_request *request, struct view *view)
 {
-    int viewed = cuda_interface_view_with_stream(object, request, view);
+    int viewed = cuda_interface_view(object, request, true, view);
     if (viewed > 0 || (viewed < 0 && !PyErr_ExceptionMatches(PyExc_Exception)))
         return viewed;
-    /* What is wrong with one may be right with the other, such as an element type. */
-    const struct raised wrong = raised_set_aside();
-    int exported = dlpack_view(object, request, view);
-    if (exported > 0 && request->in_place && !cuda_interface_heed_read_only(object, view)) {
+    const bool wrong = viewed < 0;
+    const struct raised why_wrong = raised_set_aside();
+    viewed = dlpack_view(object, request, view);
+    if (viewed > 0 && request->in_place && !cuda_interface_heed_read_only(object, view)) {
         array_release(view);
-        exported = -1;
+        viewed = -1;
     }
-    if (!exported && wrong.type) {
-        raised_again(wrong);
+    if (!viewed && wrong) {
+        raised_again(why_wrong);
+        return -1;
+    }
+    raised_settle(why_wrong, false);
+    if (viewed)
         return viewed;
-    }
-    raised_forget(wrong);
-    return exported ? exported : view_otherwise(object, request, view);
+    const struct raised why_declined = raised_set_aside();
+    viewed = cuda_interface_view(object, request, false, view);
+    raised_settle(why_declined, !viewed);
+    return viewed;
 }
 
 /* With what its library would do to the elements on their way to a reader already done. */
 static int view_resolved(PyObject *object, const struct view_request *request, struct view *view)
 {
-    PyObject *resolved = torch_resolve(object);
+    OWNED *resolved = torch_resolve(object);
     if (!resolved)
         return -1;
     int viewed = view_interfaces(resolved, request, view);
@@ -113,7 +98,6 @@ static int view_resolved(PyObject *object, const struct view_request *request, s
         array_release(view);
         viewed = -1;
     }
-    Py_DECREF(resolved);
     return viewed;
 }
 
@@ -122,9 +106,10 @@ static int view_interface(PyObject *object, const struct view_request *request, 
     if (request->in_place && !library_lets_write(object, request->name))
         return -1;
     int viewed = exchange_view(object, request, view);
+    if (!viewed && !library_has_no_unit(object, request->name))
+        viewed = -1;
     if (!viewed)
-        viewed =
-            library_has_no_unit(object, request->name) ? view_resolved(object, request, view) : -1;
+        viewed = view_resolved(object, request, view);
     if (viewed < 0)
         library_tells_deleted(object, request->name);
     return viewed;
@@ -152,10 +137,7 @@ static bool view_by_numpy(PyObject *object, const struct view_request *request, 
     const struct raised declined = raised_set_aside();
     PyObject *array = what_numpy_makes_of(object, request);
     const bool viewed = array && view_numpy((PyArrayObject *)array, request->name, view);
-    if (array && !viewed && declined.type)
-        raised_again(declined);
-    else
-        raised_forget(declined);
+    raised_settle(declined, array && !viewed && declined.type);
     return viewed;
 }
 
@@ -189,14 +171,10 @@ void array_release(struct view *view)
     Py_CLEAR(view->owner);
 }
 
-bool array_is_numpys(PyObject *object)
-{
-    return PyArray_Check(object);
-}
-
 bool array_offers_memory(PyObject *object)
 {
-    return PyArray_Check(object) || exchange_is_offered(Py_TYPE(object)) ||
+    return PyArray_Check(object) ||
+           PyObject_HasAttr((PyObject *)Py_TYPE(object), names.__dlpack_c_exchange_api__) ||
            PyObject_HasAttr(object, names.__cuda_array_interface__) ||
            PyObject_HasAttr(object, names.__dlpack_device__);
 }
@@ -224,44 +202,30 @@ bool array_lies_flat(PyObject *object, struct layout *layout)
 
 /* ---- bools ---- */
 
-/* Takes over the reference to what NumPy makes of the object. */
-static PyObject *refuse_bools(PyObject *object, const char *name, PyArrayObject *array)
-{
-    PyObject *descr = (PyObject *)PyArray_DESCR(array);
-    PyObject *type = PyArray_Check(object) || PyArray_DESCR(array)->type_num != NPY_OBJECT
-                         ? PyObject_Str(descr)
-                         : PyUnicode_FromString(Py_TYPE(object)->tp_name);
-    if (type)
-        PyErr_Format(PyExc_TypeError, "%s must be an array of bool, not of %U", name, type);
-    Py_XDECREF(type);
-    Py_DECREF(array);
-    return NULL;
-}
-
-/* The array of an object that has a type of its own. NULL with an exception set. */
+/* What NumPy makes of an object that has a type of its own. NULL with an exception set. */
 static PyObject *bools_of_array(PyObject *object, const char *name)
 {
-    PyArrayObject *array = (PyArrayObject *)PyArray_FROM_O(object);
-    return !array || PyArray_ISBOOL(array) ? (PyObject *)array : refuse_bools(object, name, array);
+    OWNED *made = PyArray_FROM_O(object);
+    PyArrayObject *const array = (PyArrayObject *)made;
+    if (!made || PyArray_ISBOOL(array))
+        return Py_XNewRef(made);
+    if (PyArray_Check(object) || PyArray_DESCR(array)->type_num != NPY_OBJECT)
+        return PyErr_Format(PyExc_TypeError, "%s must be an array of bool, not of %S", name,
+                            (PyObject *)PyArray_DESCR(array));
+    return PyErr_Format(PyExc_TypeError, "%s must be an array of bool, not of %s", name,
+                        Py_TYPE(object)->tp_name);
 }
 
 /* NumPy casts Python's own values; of an object that it cannot look into it makes one that is true,
  * and what it does not cast has another type or an __array__ that takes no dtype. */
-static PyObject *bools_of(PyObject *object, const char *name)
+bool array_of_bools(PyObject *object, const char *name, struct view *view)
 {
     PyObject *bools = PyArray_FROM_OT(object, NPY_BOOL);
     if (!bools && !PyErr_ExceptionMatches(PyExc_TypeError))
-        return NULL;
+        return false;
     PyErr_Clear();
-    if (bools &&
-        (PyArray_NDIM((PyArrayObject *)bools) || PyArray_IsAnyScalar(object) || is_plain(object)))
-        return bools;
-    Py_XDECREF(bools);
-    return bools_of_array(object, name);
-}
-
-bool array_of_bools(PyObject *object, const char *name, struct view *view)
-{
-    PyObject *bools = bools_of(object, name);
+    if (!bools || (!PyArray_NDIM((PyArrayObject *)bools) && !PyArray_IsAnyScalar(object) &&
+                   !is_plain(object)))
+        Py_XSETREF(bools, bools_of_array(object, name));
     return bools && view_numpy((PyArrayObject *)bools, name, view);
 }

@@ -1,6 +1,6 @@
 #include "cuda/order.h"
 
-#include "arrays/stream.h"
+#include "arrays/view.h"
 #include "cuda/check.h"
 
 enum { PRODUCERS = sizeof((struct plan *)0)->producers / sizeof(struct stream) };

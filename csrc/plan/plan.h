@@ -8,7 +8,6 @@
 #include "plan/request.h"
 
 struct axes;
-struct mask;
 struct means;
 struct segments;
 
@@ -73,7 +72,7 @@ static inline bool plan_stays_on_device(const struct plan *plan)
 }
 
 /* False with an exception set. The view's layout is normalised on the way. `mask` may be NULL. */
-bool plan_make(const struct request *request, struct view *view, const struct mask *mask,
+bool plan_make(const struct request *request, struct view *view, const struct view *mask,
                struct plan *plan);
 
 /* Whether a launch has a block for every tile; and whether the plan's grids can be launched at all,

@@ -1,28 +1,12 @@
 #include "python/arguments.h"
 
-#include "python/tuples.h"
-
-#include <string.h>
+#include "arrays/objects.h"
 
 static const char *const argument_names[ARGUMENTS_END] = {
 #define ARGUMENT(NAME, name, missing) [NAME] = name,
     ARGUMENTS(ARGUMENT)
 #undef ARGUMENT
 };
-
-/* Says which keywords there are. */
-static void unknown_keyword(const struct signature *signature, PyObject *name)
-{
-    PyObject *accepted = PyUnicode_FromString("");
-    for (const unsigned char *k = signature->order + signature->unnamed; accepted && *k; k++)
-        Py_SETREF(accepted, PyUnicode_FromFormat("%U%s%s", accepted,
-                                                 PyUnicode_GET_LENGTH(accepted) ? ", " : "",
-                                                 argument_names[*k]));
-    if (accepted)
-        PyErr_Format(PyExc_TypeError, "%s() has no keyword argument %R; it has %U",
-                     signature->function, name, accepted);
-    Py_XDECREF(accepted);
-}
 
 /* Most keywords are told apart by how they begin. */
 static bool is_keyword(PyObject *name, const char *keyword)
@@ -31,25 +15,31 @@ static bool is_keyword(PyObject *name, const char *keyword)
            PyUnicode_CompareWithASCIIString(name, keyword) == 0;
 }
 
-/* NO_ARGUMENT with an exception set if there is no such keyword. */
+/* NO_ARGUMENT with an exception set, which says which there are, if there is no such keyword. */
 static enum argument argument_named(const struct signature *signature, PyObject *name)
 {
-    for (const unsigned char *k = signature->order + signature->unnamed; *k; k++)
+    const unsigned char *const first = signature->order + signature->unnamed;
+    for (const unsigned char *k = first; *k; k++)
         if (is_keyword(name, argument_names[*k]))
             return (enum argument) * k;
-    unknown_keyword(signature, name);
+    OWNED *accepted = PyUnicode_FromString("");
+    for (const unsigned char *k = first; accepted && *k; k++)
+        Py_SETREF(accepted, PyUnicode_FromFormat("%U%s%s", accepted, k == first ? "" : ", ",
+                                                 argument_names[*k]));
+    if (accepted)
+        PyErr_Format(PyExc_TypeError, "%s() has no keyword argument %R; it has %U",
+                     signature->function, name, accepted);
     return NO_ARGUMENT;
 }
 
-static void wrong_count(const struct signature *signature, Py_ssize_t count)
+static bool wrong_count(const struct signature *signature, Py_ssize_t count)
 {
     const int least = signature->required, most = signature->positional;
     if (least == most)
-        PyErr_Format(PyExc_TypeError, "%s() takes %d positional argument%s; got %zd",
-                     signature->function, most, most == 1 ? "" : "s", count);
-    else
-        PyErr_Format(PyExc_TypeError, "%s() takes %d to %d positional arguments; got %zd",
-                     signature->function, least, most, count);
+        return PyErr_Format(PyExc_TypeError, "%s() takes %d positional argument%s; got %zd",
+                            signature->function, most, most == 1 ? "" : "s", count);
+    return PyErr_Format(PyExc_TypeError, "%s() takes %d to %d positional arguments; got %zd",
+                        signature->function, least, most, count);
 }
 
 bool arguments_parse(const struct signature *signature, PyObject *const *arguments,
@@ -71,9 +61,7 @@ bool arguments_parse(const struct signature *signature, PyObject *const *argumen
     bool complete = count <= signature->positional;
     for (int k = 0; k < signature->required; k++)
         complete = complete && slots[signature->order[k]];
-    if (!complete)
-        wrong_count(signature, count);
-    return complete;
+    return complete || wrong_count(signature, count);
 }
 
 bool reduction_parse(PyObject *op, enum reduction *reduction)
@@ -141,16 +129,24 @@ const struct signature *signature_at(unsigned k)
 
 /* ---- their docstrings ---- */
 
-/* "sum($module, a, axis=None, ...)" and the line below it, as inspect and help read them. A new
- * reference. */
-static PyObject *signature_text(const struct signature *signature)
+/* A new str, which begins with a signature, as inspect and help read it: "sum($module, a,
+ * axis=None,
+ * ...)". NULL with an exception set. */
+static PyObject *docstring(PyObject *module, unsigned which)
 {
     static const char *const defaults[ARGUMENTS_END] = {
 #define ARGUMENT(NAME, name, missing) [NAME] = missing,
         ARGUMENTS(ARGUMENT)
 #undef ARGUMENT
     };
-    PyObject *text = PyUnicode_FromFormat("%s($module", signature->function);
+    static const char *const nothing[] = {[NOTHING_value] = "value",
+                                          [NOTHING_initial] = "initial",
+                                          [NOTHING_nan] = "nan",
+                                          [NOTHING_error] = "error"};
+    const struct signature *signature = &signatures[which];
+    const struct reduction_row *row = reduction_row(which == SIGNATURE_dot ? REDUCTION_sum : which);
+    PyObject *names = PyList_New(0);
+    OWNED *text = PyUnicode_FromFormat("%s($module", signature->function);
     for (int k = 0; text && signature->order[k]; k++) {
         const enum argument argument = signature->order[k];
         const char *const marks = k == 0                       ? ""
@@ -159,49 +155,24 @@ static PyObject *signature_text(const struct signature *signature)
                                                                : "";
         Py_SETREF(text, PyUnicode_FromFormat("%U%s, %s%s%s", text, marks, argument_names[argument],
                                              *defaults[argument] ? "=" : "", defaults[argument]));
+        list_append(&names, PyUnicode_FromString(argument_names[argument]));
     }
-    if (text)
-        Py_SETREF(text, PyUnicode_FromFormat("%U)\n--\n\n", text));
-    return text;
-}
-
-static PyObject *name_at(const void *order, size_t k)
-{
-    return PyUnicode_FromString(argument_names[((const unsigned char *)order)[k]]);
-}
-
-static PyObject *signature_names(const struct signature *signature)
-{
-    return tuple_of(strlen((const char *)signature->order), name_at, signature->order);
-}
-
-/* A new str. NULL with an exception set. */
-static PyObject *docstring(PyObject *module, unsigned k)
-{
-    static const char *const nothing[] = {[NOTHING_value] = "value",
-                                          [NOTHING_initial] = "initial",
-                                          [NOTHING_nan] = "nan",
-                                          [NOTHING_error] = "error"};
-    const struct reduction_row *row = reduction_row(k == SIGNATURE_dot ? REDUCTION_sum : k);
-    PyObject *first = signature_text(&signatures[k]);
-    PyObject *rest = first
-                         ? PyObject_CallMethod(module, "docstring", "ssNOs", signatures[k].function,
-                                               row->summary, signature_names(&signatures[k]),
-                                               fold_is_on_ladder(row->fold) ? Py_True : Py_False,
-                                               nothing[row->nothing])
-                         : NULL;
-    PyObject *text = rest ? PyUnicode_Concat(first, rest) : NULL;
-    Py_XDECREF(rest);
-    Py_XDECREF(first);
-    return text;
+    OWNED *arguments = list_to_tuple(names);
+    OWNED *rest =
+        text && arguments
+            ? PyObject_CallMethod(module, "docstring", "ssOOs", signature->function, row->summary,
+                                  arguments, fold_is_on_ladder(row->fold) ? Py_True : Py_False,
+                                  nothing[row->nothing])
+            : NULL;
+    return rest ? PyUnicode_FromFormat("%U)\n--\n\n%U", text, rest) : NULL;
 }
 
 /* A copy that lasts as long as the process: functions refer to it. */
 static bool keep(PyObject *text, const char **doc)
 {
+    OWNED *owned = text;
     const char *utf8 = text ? PyUnicode_AsUTF8(text) : NULL;
     *doc = utf8 ? strdup(utf8) : NULL;
-    Py_XDECREF(text);
     if (utf8 && !*doc)
         PyErr_NoMemory();
     return *doc;
@@ -209,10 +180,9 @@ static bool keep(PyObject *text, const char **doc)
 
 bool signatures_document(PyMethodDef *functions)
 {
-    PyObject *module = PyImport_ImportModule("gred.docstrings");
+    OWNED *module = PyImport_ImportModule("gred.docstrings");
     bool done = module;
     for (unsigned k = 0; done && k < SIGNATURES; k++)
         done = functions[k].ml_doc || keep(docstring(module, k), &functions[k].ml_doc);
-    Py_XDECREF(module);
     return done;
 }
