@@ -209,8 +209,8 @@ HOST = [
         "leak",
         "csrc/arrays/dlpack.c",
         "The pair that __dlpack_device__ returns is never given back.",
-        "OWNED *pair = PyObject_CallNoArgs(method);\n    if (!pair)\n        return declined();",
-        "PyObject *pair = PyObject_CallNoArgs(method);\n    if (!pair)\n        return declined();",
+        "OWNED *pair = PyObject_CallNoArgs(place);\n    if (!pair)\n        return declined();",
+        "PyObject *pair = PyObject_CallNoArgs(place);\n    if (!pair)\n        return declined();",
         "test_flat_memory.py",
     ),
     Defect(

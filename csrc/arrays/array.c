@@ -9,18 +9,6 @@ int array_setup(void)
     return numpys_setup() < 0 || objects_setup() < 0 ? -1 : dlpack_setup();
 }
 
-/* NumPy's masked arrays are arrays with all their elements; to reduce those would be wrong. */
-static bool refuse_mask(PyObject *object, const char *name)
-{
-    if (!PyObject_HasAttrString(object, "mask"))
-        return true;
-    return PyErr_Format(
-        PyExc_TypeError,
-        "%s: masked arrays are not supported; %s.compressed() leaves out what is masked, "
-        "%s.filled(value) fills it in",
-        name, name, name);
-}
-
 /* Takes over the reference to the array. */
 static bool view_numpy(PyArrayObject *array, const char *name, struct view *view)
 {
@@ -93,8 +81,7 @@ static int view_resolved(PyObject *object, const struct view_request *request, s
         return -1;
     int viewed = view_interfaces(resolved, request, view);
     if (viewed > 0 && request->in_place && resolved != object) {
-        PyErr_Format(PyExc_ValueError, "%s is conjugated or negated only when it is read",
-                     request->name);
+        value_error("%s is conjugated or negated only when it is read", request->name);
         array_release(view);
         viewed = -1;
     }
@@ -106,28 +93,31 @@ static int view_interface(PyObject *object, const struct view_request *request, 
     if (request->in_place && !library_lets_write(object, request->name))
         return -1;
     int viewed = exchange_view(object, request, view);
-    if (!viewed && !library_has_no_unit(object, request->name))
-        viewed = -1;
     if (!viewed)
-        viewed = view_resolved(object, request, view);
+        viewed =
+            library_has_no_unit(object, request->name) ? view_resolved(object, request, view) : -1;
     if (viewed < 0)
         library_tells_deleted(object, request->name);
     return viewed;
 }
 
-/* What NumPy makes of an object. NULL with an exception set. */
+/* What NumPy makes of an object. Its masked arrays are arrays with all their elements; to reduce
+ * those would be wrong. NULL with an exception set. */
 static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request *request)
 {
+    const char *const name = request->name;
     if (PyArray_CheckExact(object))
         return Py_NewRef(object);
-    if (PyArray_Check(object))
-        return refuse_mask(object, request->name) && library_has_no_unit(object, request->name)
-                   ? Py_NewRef(object)
-                   : NULL;
-    if (!request->in_place)
-        return PyArray_FROM_O(object);
-    return PyErr_Format(PyExc_TypeError, "%s must be an array, of NumPy or on a GPU; got %.200s",
-                        request->name, Py_TYPE(object)->tp_name);
+    if (!PyArray_Check(object))
+        return request->in_place
+                   ? type_error("%s must be an array, of NumPy or on a GPU; got %.200s", name,
+                                Py_TYPE(object)->tp_name)
+                   : PyArray_FROM_O(object);
+    if (PyObject_HasAttr(object, names.mask))
+        return type_error("%s: masked arrays are not supported; %s.compressed() leaves out what is "
+                          "masked, %s.filled(value) fills it in",
+                          name, name, name);
+    return library_has_no_unit(object, name) ? Py_NewRef(object) : NULL;
 }
 
 /* Of an object that NumPy cannot look into either, the exception by which it declined tells more
@@ -158,9 +148,8 @@ bool array_still_lies(const struct view *view, const char *name)
     PyArrayObject *const array = (PyArrayObject *)view->owner;
     if (PyArray_DATA(array) == view->began && (uint64_t)PyArray_SIZE(array) == view->n)
         return true;
-    return PyErr_Format(PyExc_ValueError,
-                        "%s was resized by the code of another argument; its elements are gone",
-                        name);
+    return value_error("%s was resized by the code of another argument; its elements are gone",
+                       name);
 }
 
 void array_release(struct view *view)
@@ -210,10 +199,9 @@ static PyObject *bools_of_array(PyObject *object, const char *name)
     if (!made || PyArray_ISBOOL(array))
         return Py_XNewRef(made);
     if (PyArray_Check(object) || PyArray_DESCR(array)->type_num != NPY_OBJECT)
-        return PyErr_Format(PyExc_TypeError, "%s must be an array of bool, not of %S", name,
-                            (PyObject *)PyArray_DESCR(array));
-    return PyErr_Format(PyExc_TypeError, "%s must be an array of bool, not of %s", name,
-                        Py_TYPE(object)->tp_name);
+        return type_error("%s must be an array of bool, not of %S", name,
+                          (PyObject *)PyArray_DESCR(array));
+    return type_error("%s must be an array of bool, not of %s", name, Py_TYPE(object)->tp_name);
 }
 
 /* NumPy casts Python's own values; of an object that it cannot look into it makes one that is true,

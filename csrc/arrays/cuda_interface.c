@@ -29,8 +29,8 @@ struct reading {
 static bool wrong_type(const struct reading *reading, PyObject *key, const char *expected,
                        PyObject *given)
 {
-    return PyErr_Format(PyExc_TypeError, "%s: " INTERFACE "[%R] must be %s, not %.200s",
-                        reading->name, key, expected, Py_TYPE(given)->tp_name);
+    return type_error("%s: " INTERFACE "[%R] must be %s, not %.200s", reading->name, key, expected,
+                      Py_TYPE(given)->tp_name);
 }
 
 /* ---- numbers ---- */
@@ -48,8 +48,8 @@ static bool parse_integer(const struct reading *reading, PyObject *key, PyObject
     if (*value != -1 || !PyErr_Occurred())
         return true;
     PyErr_Clear();
-    return PyErr_Format(PyExc_ValueError, "%s: " INTERFACE "[%R] has %R, which %s", reading->name,
-                        key, number, is_address ? "is no address" : "does not fit 64 bits");
+    return value_error("%s: " INTERFACE "[%R] has %R, which %s", reading->name, key, number,
+                       is_address ? "is no address" : "does not fit 64 bits");
 }
 
 /* A tuple of integers, one a dimension. */
@@ -60,9 +60,8 @@ static bool parse_integers(const struct reading *reading, PyObject *key, PyObjec
         return wrong_type(reading, key, "a tuple of integers", tuple);
     const Py_ssize_t length = PyTuple_GET_SIZE(tuple);
     if (length > DIMENSIONS_MAX)
-        return PyErr_Format(PyExc_ValueError,
-                            "%s: " INTERFACE "[%R] has %zd dimensions; at most %d are possible",
-                            reading->name, key, length, DIMENSIONS_MAX);
+        return value_error("%s: " INTERFACE "[%R] has %zd dimensions; at most %d are possible",
+                           reading->name, key, length, DIMENSIONS_MAX);
     for (Py_ssize_t k = 0; k < length; k++)
         if (!parse_integer(reading, key, PyTuple_GET_ITEM(tuple, k), false, &values[k]))
             return false;
@@ -124,9 +123,8 @@ static bool read_version(struct reading *reading, PyObject *version)
     int overflow;
     const long value = PyLong_AsLongAndOverflow(version, &overflow);
     return overflow > 0 || (overflow == 0 && value >= 2) ||
-           PyErr_Format(PyExc_ValueError,
-                        "%s: " INTERFACE "['version'] is %R; 2 and 3 are supported", reading->name,
-                        version);
+           value_error("%s: " INTERFACE "['version'] is %R; 2 and 3 are supported", reading->name,
+                       version);
 }
 
 static bool read_shape(struct reading *reading, PyObject *shape)
@@ -151,15 +149,13 @@ static bool read_type(struct reading *reading, PyObject *string)
     if (PyErr_Occurred())
         return false;
     if (element == ELEMENTS)
-        return PyErr_Format(PyExc_TypeError,
-                            "%s: " INTERFACE
-                            "['typestr'] is %R; the supported element types are %s",
-                            reading->name, string, element_names());
+        return type_error("%s: " INTERFACE "['typestr'] is %R; the supported element types are %s",
+                          reading->name, string, element_names());
     return typestr->order != '>' || typestr->size == 1 ||
-           PyErr_Format(PyExc_TypeError,
-                        "%s: " INTERFACE "['typestr'] is %R; GPU arrays are supported in this "
-                        "machine's byte order only",
-                        reading->name, string);
+           type_error(
+               "%s: " INTERFACE
+               "['typestr'] is %R; GPU arrays are supported in this machine's byte order only",
+               reading->name, string);
 }
 
 /* To be the type in 'typestr', which has been read. */
@@ -173,10 +169,9 @@ static bool read_descr(struct reading *reading, PyObject *descr)
     if (field && is_plain_descr(field, &reading->typestr))
         return true;
     return !PyErr_Occurred() &&
-           PyErr_Format(PyExc_TypeError,
-                        "%s: " INTERFACE "['descr'] is not one field of the type in 'typestr'; "
-                        "structured arrays are not supported",
-                        reading->name);
+           type_error("%s: " INTERFACE "['descr'] is not one field of the type in 'typestr'; "
+                      "structured arrays are not supported",
+                      reading->name);
 }
 
 static bool read_strides(struct reading *reading, PyObject *strides)
@@ -188,8 +183,8 @@ static bool read_strides(struct reading *reading, PyObject *strides)
     else if (!parse_integers(reading, names.strides, strides, layout->strides, &count))
         return false;
     return count == layout->dimensions ||
-           PyErr_Format(PyExc_ValueError, "%s: %s has %u entries for %u dimensions", reading->name,
-                        terms.strides, count, layout->dimensions);
+           value_error("%s: %s has %u entries for %u dimensions", reading->name, terms.strides,
+                       count, layout->dimensions);
 }
 
 static bool read_data(struct reading *reading, PyObject *data)
@@ -207,9 +202,8 @@ static bool read_data(struct reading *reading, PyObject *data)
 
 static bool refuse_mask(struct reading *reading, PyObject *mask)
 {
-    return !mask || PyErr_Format(PyExc_ValueError,
-                                 "%s: " INTERFACE " has a mask; masked arrays are not supported",
-                                 reading->name);
+    return !mask || value_error("%s: " INTERFACE " has a mask; masked arrays are not supported",
+                                reading->name);
 }
 
 /* Producers that name no stream work on the legacy default one as a rule, and those that say None
@@ -221,10 +215,9 @@ static bool read_stream(struct reading *reading, PyObject *stream)
         return false;
     reading->view->producer = (struct stream){.given = true, .handle = (uintptr_t)handle};
     return handle ||
-           PyErr_Format(PyExc_ValueError,
-                        "%s: " INTERFACE "['stream'] is 0, which the interface forbids: 1 is the "
-                        "legacy default stream, 2 the per-thread one",
-                        reading->name);
+           value_error("%s: " INTERFACE "['stream'] is 0, which the interface forbids: 1 is the "
+                       "legacy default stream, 2 the per-thread one",
+                       reading->name);
 }
 
 /* In the order in which they are read: some rest on others. */
@@ -243,31 +236,23 @@ static const struct {
 
 /* Values' methods are anybody's code, and may take values out of the dictionary, so that references
  * are new ones. */
-static bool read_entry(struct reading *reading, PyObject *interface, size_t k)
-{
-    OWNED *value = NULL;
-    PyObject *const key = *entries[k].key;
-    const int found = PyDict_GetItemRef(interface, key, &value);
-    if (found < 0)
-        return false;
-    if (!found && entries[k].needed)
-        return PyErr_Format(PyExc_ValueError,
-                            "%s: " INTERFACE
-                            " has no %R; it needs shape, typestr, data and version",
-                            reading->name, key);
-    const bool is_none = value == Py_None && !entries[k].needed;
-    return entries[k].read(reading, is_none ? NULL : value);
-}
-
 static bool read_interface(struct reading *reading, PyObject *interface)
 {
     view_begin(reading->view, true);
     if (!PyDict_Check(interface))
-        return PyErr_Format(PyExc_TypeError, "%s: " INTERFACE " must be a dict, not %.200s",
-                            reading->name, Py_TYPE(interface)->tp_name);
-    for (size_t k = 0; k < sizeof entries / sizeof *entries; k++)
-        if (!read_entry(reading, interface, k))
+        return type_error("%s: " INTERFACE " must be a dict, not %.200s", reading->name,
+                          Py_TYPE(interface)->tp_name);
+    for (size_t k = 0; k < sizeof entries / sizeof *entries; k++) {
+        OWNED *value = NULL;
+        const int found = PyDict_GetItemRef(interface, *entries[k].key, &value);
+        if (!found && entries[k].needed)
+            value_error("%s: " INTERFACE " has no %R; it needs shape, typestr, data and version",
+                        reading->name, *entries[k].key);
+        const bool is_none = value == Py_None && !entries[k].needed;
+        if (found < 0 || (!found && entries[k].needed) ||
+            !entries[k].read(reading, is_none ? NULL : value))
             return false;
+    }
     return view_check(reading->view, reading->name, &terms);
 }
 

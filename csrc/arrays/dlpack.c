@@ -39,9 +39,8 @@ bool dlpack_begin(struct view *view, int device_type, const char *name)
 {
     view_begin(view, is_on_device(device_type));
     return is_supported(device_type) ||
-           PyErr_Format(PyExc_TypeError,
-                        "%s: DLPack's device type %d is not supported; CPU and CUDA memory is",
-                        name, device_type);
+           type_error("%s: DLPack's device type %d is not supported; CPU and CUDA memory is", name,
+                      device_type);
 }
 
 /* By DLPack's code of a type. */
@@ -49,74 +48,54 @@ static const char kinds[] = {
     [0] = 'i', [1] = 'u', [2] = 'f', [4] = 'V', [5] = 'c', [6] = 'b',
 };
 
-static bool read_type(const struct dl_tensor *tensor, const char *name, struct layout *layout)
+static bool read_shape(const struct dl_tensor *tensor, const char *name, struct view *view)
 {
     enum element element = ELEMENTS;
     if (tensor->code < sizeof kinds && tensor->bits % 8 == 0 && tensor->lanes == 1)
         element = view_element(kinds[tensor->code], tensor->bits / 8);
-    layout->input = layout->type = element;
-    return element != ELEMENTS ||
-           PyErr_Format(
-               PyExc_TypeError,
-               "%s: DLPack's element type (code %d, bits %d, lanes %d) is not supported; the "
-               "supported ones are %s",
-               name, tensor->code, tensor->bits, tensor->lanes, element_names());
-}
-
-static bool read_shape(const struct dl_tensor *tensor, const char *name, struct view *view)
-{
+    if (element == ELEMENTS)
+        return type_error("%s: DLPack's element type (code %d, bits %d, lanes %d) is not "
+                          "supported; the supported ones are %s",
+                          name, tensor->code, tensor->bits, tensor->lanes, element_names());
     if (tensor->dimensions < 0 || tensor->dimensions > DIMENSIONS_MAX)
-        return PyErr_Format(PyExc_ValueError,
-                            "%s: the DLPack tensor has %d dimensions; 0 to %d are possible", name,
-                            (int)tensor->dimensions, DIMENSIONS_MAX);
+        return value_error("%s: the DLPack tensor has %d dimensions; 0 to %d are possible", name,
+                           (int)tensor->dimensions, DIMENSIONS_MAX);
     if (tensor->dimensions && !tensor->shape)
-        return PyErr_Format(PyExc_ValueError, "%s: %s is a null pointer for %d dimensions", name,
-                            terms.shape, (int)tensor->dimensions);
+        return value_error("%s: %s is a null pointer for %d dimensions", name, terms.shape,
+                           (int)tensor->dimensions);
+    view->layout.input = view->layout.type = element;
     view->layout.dimensions = (unsigned)tensor->dimensions;
     for (int k = 0; k < tensor->dimensions; k++)
         view->layout.shape[k] = (uint64_t)tensor->shape[k];
     return view_count(view, name, &terms);
 }
 
-static bool read_strides(const struct dl_tensor *tensor, const char *name, struct view *view)
-{
-    struct layout *layout = &view->layout;
-    const int64_t size = (int64_t)element_size(layout->input);
-    if (!tensor->strides)
-        view_in_c_order(layout);
-    for (unsigned k = 0; tensor->strides && k < layout->dimensions; k++) {
-        const bool used = view->n && layout->shape[k] > 1;
-        if (__builtin_mul_overflow(tensor->strides[k], size, &layout->strides[k]) && used)
-            return PyErr_Format(PyExc_ValueError,
-                                "%s: %s[%u] is %lld, whose bytes do not fit 64 bits", name,
-                                terms.strides, k, (long long)tensor->strides[k]);
-    }
-    return true;
-}
-
-static bool read_data(const struct dl_tensor *tensor, const char *name, struct layout *layout)
-{
-    uint64_t address = (uintptr_t)tensor->data;
-    if (address && __builtin_add_overflow(address, tensor->byte_offset, &address))
-        return PyErr_Format(PyExc_ValueError,
-                            "%s: the DLPack tensor's byte offset %llu leads from %p to no address",
-                            name, (unsigned long long)tensor->byte_offset, tensor->data);
-    layout->data = (const void *)(uintptr_t)address;
-    return true;
-}
-
 bool dlpack_read(const struct dl_tensor *tensor, const char *name, struct view *view)
 {
-    return read_type(tensor, name, &view->layout) && read_shape(tensor, name, view) &&
-           read_strides(tensor, name, view) && read_data(tensor, name, &view->layout) &&
-           view_check(view, name, &terms);
+    struct layout *layout = &view->layout;
+    uint64_t address = (uintptr_t)tensor->data;
+    if (!read_shape(tensor, name, view))
+        return false;
+    if (!tensor->strides)
+        view_in_c_order(layout);
+    for (unsigned k = 0; tensor->strides && k < layout->dimensions; k++)
+        if (__builtin_mul_overflow(tensor->strides[k], (int64_t)element_size(layout->input),
+                                   &layout->strides[k]) &&
+            view->n && layout->shape[k] > 1)
+            return value_error("%s: %s[%u] is %lld, whose bytes do not fit 64 bits", name,
+                               terms.strides, k, (long long)tensor->strides[k]);
+    if (address && __builtin_add_overflow(address, tensor->byte_offset, &address))
+        return value_error("%s: the DLPack tensor's byte offset %llu leads from %p to no address",
+                           name, (unsigned long long)tensor->byte_offset, tensor->data);
+    layout->data = (const void *)(uintptr_t)address;
+    return view_check(view, name, &terms);
 }
 
 bool dlpack_check_version(const struct dl_versioned *versioned, const char *name)
 {
     return versioned->major == DLPACK_MAJOR ||
-           PyErr_Format(PyExc_TypeError, "%s: DLPack's version %u.%u is not supported; %d is", name,
-                        (unsigned)versioned->major, (unsigned)versioned->minor, DLPACK_MAJOR);
+           type_error("%s: DLPack's version %u.%u is not supported; %d is", name,
+                      (unsigned)versioned->major, (unsigned)versioned->minor, DLPACK_MAJOR);
 }
 
 /* Before there were versions, capsules did not tell. Libraries of GPU arrays wrote to each other's
@@ -204,12 +183,10 @@ static void refuse_capsule(PyObject *object, const char *name)
 {
     const bool is_capsule = PyCapsule_CheckExact(object);
     const char *content = is_capsule ? PyCapsule_GetName(object) : "";
-    PyErr_Format(
-        PyExc_TypeError,
-        "%s: __dlpack__() must return a capsule of 'dltensor' or 'dltensor_versioned' that "
-        "nobody has used, not %.200s%.200s",
-        name, is_capsule ? "a capsule of " : Py_TYPE(object)->tp_name,
-        content ? content : "nothing");
+    type_error("%s: __dlpack__() must return a capsule of 'dltensor' or 'dltensor_versioned' that "
+               "nobody has used, not %.200s%.200s",
+               name, is_capsule ? "a capsule of " : Py_TYPE(object)->tp_name,
+               content ? content : "nothing");
 }
 
 /* The tensor, which is the view's from now on. NULL with an exception set. */
@@ -249,29 +226,17 @@ static int declined(void)
 /* Devices have numbers from 0 on. */
 static bool parse_device(PyObject *pair, const char *name, struct dl_device *device)
 {
-    if (PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2 &&
-        PyArg_ParseTuple(pair, "ii", &device->type, &device->index) && device->type >= 0 &&
-        device->index >= 0)
+    const bool is_pair = PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2;
+    const long type = is_pair ? PyLong_AsLong(PyTuple_GET_ITEM(pair, 0)) : -1,
+               index = type < 0 ? -1 : PyLong_AsLong(PyTuple_GET_ITEM(pair, 1));
+    *device = (struct dl_device){(int)type, (int)index};
+    if (type >= 0 && type <= INT_MAX && index >= 0 && index <= INT_MAX)
         return true;
     return (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError) ||
             PyErr_ExceptionMatches(PyExc_OverflowError)) &&
-           PyErr_Format(PyExc_TypeError,
-                        "%s: __dlpack_device__() must return a tuple (device type, device number), "
-                        "not %R",
-                        name, pair);
-}
-
-/* 1, 0 if the object has none or, with that exception set, declines, -1. */
-static int ask_device(PyObject *object, const char *name, struct dl_device *device)
-{
-    OWNED *method = NULL;
-    const int found = PyObject_GetOptionalAttr(object, names.__dlpack_device__, &method);
-    if (found <= 0)
-        return found;
-    OWNED *pair = PyObject_CallNoArgs(method);
-    if (!pair)
-        return declined();
-    return parse_device(pair, name, device) ? 1 : -1;
+           type_error("%s: __dlpack_device__() must return a tuple (device type, device number), "
+                      "not %R",
+                      name, pair);
 }
 
 /* The stream on which the data has to be ready: the caller's, which the producer uses as it is, or
@@ -288,8 +253,7 @@ static bool settle_stream(PyObject *object, const struct dl_device *device,
         return stream->given =
                    request->where->handshake(request->where, device->index, &stream->handle);
     return stream_is_readable(stream->handle) ||
-           PyErr_Format(PyExc_ValueError, "stream %p is no handle of a stream",
-                        (void *)stream->handle);
+           value_error("stream %p is no handle of a stream", (void *)stream->handle);
 }
 
 static PyObject *call(PyObject *method, bool with_version, PyObject *stream)
@@ -319,10 +283,8 @@ static bool check_place(const struct dl_tensor *tensor, const char *name,
 {
     return (is_supported(tensor->device_type) &&
             is_on_device(tensor->device_type) == is_on_device(device->type)) ||
-           PyErr_Format(
-               PyExc_ValueError,
-               "%s: the DLPack tensor's device type is %d, but __dlpack_device__() says %d", name,
-               (int)tensor->device_type, device->type);
+           value_error("%s: the DLPack tensor's device type is %d, but __dlpack_device__() says %d",
+                       name, (int)tensor->device_type, device->type);
 }
 
 /* Takes over the capsule, whose destructor is anybody's code, and runs while an exception may be on
@@ -342,24 +304,24 @@ static bool read_capsule(PyObject *capsule, const char *name, const struct dl_de
 }
 
 /* Host memory needs no stream, nor do its producers want one. */
-static int view_export(PyObject *object, PyObject *method, const struct dl_device *device,
-                       const struct view_request *request, struct view *view)
-{
-    if (!dlpack_begin(view, device->type, request->name) ||
-        (view->on_device && !settle_stream(object, device, request, &view->producer)))
-        return -1;
-    PyObject *capsule = ask_capsule(method, &view->producer);
-    if (!capsule)
-        return declined();
-    return read_capsule(capsule, request->name, device, view) ? 1 : -1;
-}
-
 int dlpack_view(PyObject *object, const struct view_request *request, struct view *view)
 {
-    OWNED *method = NULL;
+    OWNED *export = NULL, *place = NULL;
     struct dl_device device;
-    int viewed = PyObject_GetOptionalAttr(object, names.__dlpack__, &method);
-    if (viewed > 0)
-        viewed = ask_device(object, request->name, &device);
-    return viewed > 0 ? view_export(object, method, &device, request, view) : viewed;
+    int found = PyObject_GetOptionalAttr(object, names.__dlpack__, &export);
+    if (found > 0)
+        found = PyObject_GetOptionalAttr(object, names.__dlpack_device__, &place);
+    if (found <= 0)
+        return found;
+    OWNED *pair = PyObject_CallNoArgs(place);
+    if (!pair)
+        return declined();
+    if (!parse_device(pair, request->name, &device) ||
+        !dlpack_begin(view, device.type, request->name) ||
+        (view->on_device && !settle_stream(object, &device, request, &view->producer)))
+        return -1;
+    PyObject *capsule = ask_capsule(export, &view->producer);
+    if (!capsule)
+        return declined();
+    return read_capsule(capsule, request->name, &device, view) ? 1 : -1;
 }

@@ -1,8 +1,6 @@
 #include "arrays/protocols.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "common/failure.h"
 
 /* ---- the functions ---- */
 
@@ -142,27 +140,20 @@ int exchange_view(PyObject *object, const struct view_request *request, struct v
 
 /* ---- new tensors ---- */
 
-/* What an allocator says that went wrong. */
-struct complaint {
-    bool of_memory;
-    char text[256];
-};
-
-/* It may say so without the GIL. */
-static void complain(void *context, const char *kind, const char *message)
+/* What an allocator says that went wrong, perhaps without the GIL. */
+static void complain(void *failure, const char *kind, const char *message)
 {
-    struct complaint *complaint = context;
-    complaint->of_memory = kind && strstr(kind, "Memory");
-    snprintf(complaint->text, sizeof complaint->text, "%s", message ? message : "");
+    failure_note(failure, kind && strstr(kind, "Memory") ? FAILURE_MEMORY : FAILURE_RUNTIME, "%s",
+                 message && *message
+                     ? message
+                     : "the array's library could not make another, and does not say why");
 }
 
-static void raise_failure(const struct complaint *complaint)
+static void raise_unless_raised(struct failure *failure)
 {
+    complain(failure, NULL, NULL); /* where it has said nothing */
     if (!PyErr_Occurred())
-        PyErr_SetString(complaint->of_memory ? PyExc_MemoryError : PyExc_RuntimeError,
-                        *complaint->text
-                            ? complaint->text
-                            : "the array's library could not make another, and does not say why");
+        failure_raise(failure, NULL);
 }
 
 /* A new tensor, which is to be released. NULL with an exception set. */
@@ -172,13 +163,13 @@ static struct dl_versioned *allocate(const struct exchange *exchange,
     int64_t shape[DIMENSIONS_MAX];
     struct dl_tensor prototype = {.dimensions = (int32_t)request->dimensions, .shape = shape};
     struct dl_versioned *made = NULL;
-    struct complaint complaint = {.of_memory = false};
+    struct failure failure = {FAILURE_NONE};
     for (unsigned k = 0; k < request->dimensions; k++)
         shape[k] = (int64_t)request->shape[k];
     dlpack_describe(&prototype, request->device, request->type);
-    if (succeeded(exchange->allocate(&prototype, &made, &complaint, complain)) && made)
+    if (succeeded(exchange->allocate(&prototype, &made, &failure, complain)) && made)
         return made;
-    raise_failure(&complaint);
+    raise_unless_raised(&failure);
     return NULL;
 }
 
@@ -222,15 +213,17 @@ PyObject *exchange_array(struct result_memory *memory)
     const bool taken = succeeded(memory->functions->take(memory->tensor, &object));
     Py_CLEAR(memory->offer);
     if (!taken || !object)
-        raise_failure(&(struct complaint){.of_memory = false});
+        raise_unless_raised(&(struct failure){FAILURE_NONE});
     return taken ? object : NULL;
 }
 
 /* Deleters are anybody's code, and an exception may be on its way. */
 void exchange_release(struct result_memory *memory)
 {
+    if (!memory->offer)
+        return;
     const struct raised under_way = raised_set_aside();
-    if (memory->offer && memory->tensor && memory->tensor->deleter)
+    if (memory->tensor && memory->tensor->deleter)
         memory->tensor->deleter(memory->tensor);
     raised_again(under_way);
     Py_CLEAR(memory->offer);

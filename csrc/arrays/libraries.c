@@ -48,6 +48,11 @@ PyObject *shape_tuple(unsigned dimensions, const uint64_t *lengths)
     return list_to_tuple(shape);
 }
 
+PyObject *integer_or_none(uint64_t value)
+{
+    return value ? PyLong_FromUnsignedLongLong(value) : Py_NewRef(Py_None);
+}
+
 void list_append(PyObject **list, PyObject *item)
 {
     if (*list && (!item || PyList_Append(*list, item) < 0))
@@ -63,10 +68,9 @@ PyObject *list_to_tuple(PyObject *list)
 
 /* ---- PyTorch ---- */
 
-/* The module of a library, if it has been imported and the array is of its
- * class; a new reference. NULL where not, with an exception only of a class
- * that is `asked`, since it is no base of its arrays'. This is asked of every
- * array, so it has to be quick. */
+/* The module of a library, if it has been imported and the array is of its class; a new reference.
+ * NULL where not, with an exception only of a class that is `asked`, since it is no base of its
+ * arrays'. This is asked of every array, so it has to be quick. */
 static PyObject *library_of(PyObject *array, PyObject *name, PyObject *class_name, bool asked)
 {
     OWNED *class = NULL;
@@ -142,20 +146,16 @@ bool library_lets_write(PyObject *array, const char *name)
     const int keeps_history =
         is_tensor(array) ? is_true(PyObject_GetAttr(array, names.requires_grad)) : 0;
     if (keeps_history > 0)
-        PyErr_Format(PyExc_ValueError,
-                     "%s is a tensor that requires grad, and PyTorch would not know of what "
-                     "is "
-                     "written to it; %s.detach() shares its memory and may be written",
-                     name, name);
+        value_error("%s is a tensor that requires grad, and PyTorch would not know of what is "
+                    "written to it; %s.detach() shares its memory and may be written",
+                    name, name);
     if (keeps_history)
         return false;
     OWNED *jax = library_of(array, names.jax, names.Array, true);
     if (jax)
-        PyErr_Format(PyExc_ValueError,
-                     "%s is an array of JAX, and those are never written; take the "
-                     "result that the "
-                     "call returns",
-                     name);
+        value_error("%s is an array of JAX, and those are never written; take the result that the "
+                    "call returns",
+                    name);
     return !PyErr_Occurred();
 }
 
@@ -171,8 +171,8 @@ void library_tells_deleted(PyObject *object, const char *name)
 
 /* ---- units ---- */
 
-/* Which of two names a class has something by; NULL: neither. Only what a class
- * has is meant: an instance may have anything of any name, such as columns. */
+/* Which of two names a class has something by; NULL: neither. Only what a class has is meant: an
+ * instance may have anything of any name, such as columns. */
 static PyObject *name_in(PyTypeObject *type, PyObject *name, PyObject *other)
 {
     Py_ssize_t which;
@@ -191,11 +191,9 @@ bool library_has_no_unit(PyObject *object, const char *name)
     PyObject *unit = name_in(type, names.units, names.unit);
     PyObject *number = unit ? name_in(type, names.magnitude, names.value) : NULL;
     if (number)
-        PyErr_Format(PyExc_TypeError,
-                     "%s: a %.200s has a unit, which would be lost; give its "
-                     "numbers alone, %s.%U, "
-                     "and the result the unit that follows from %s.%U",
-                     name, type->tp_name, name, number, name, unit);
+        type_error("%s: a %.200s has a unit, which would be lost; give its numbers alone, %s.%U, "
+                   "and the result the unit that follows from %s.%U",
+                   name, type->tp_name, name, number, name, unit);
     return !number;
 }
 
@@ -208,8 +206,7 @@ static PyObject *of_cuda(PyObject *cupy, PyObject *name)
     return cuda ? PyObject_GetAttr(cuda, name) : NULL;
 }
 
-/* cupy.cuda.alloc(bytes), which asks the allocator that is in force. NULL with
- * an exception set. */
+/* cupy.cuda.alloc(bytes), which asks the allocator that is in force. NULL with an exception set. */
 static PyObject *call_allocator(PyObject *cupy, const struct result_request *request)
 {
     size_t bytes = element_size(request->type);
@@ -220,8 +217,7 @@ static PyObject *call_allocator(PyObject *cupy, const struct result_request *req
     return size ? PyObject_CallOneArg(alloc, size) : NULL;
 }
 
-/* Whether CuPy's current device is known to be another one. An exception that
- * is set stays. */
+/* Whether CuPy's current device is known to be another one. An exception that is set stays. */
 static bool is_elsewhere(PyObject *cupy, long device)
 {
     const struct raised under_way = raised_set_aside();
@@ -233,9 +229,7 @@ static bool is_elsewhere(PyObject *cupy, long device)
     return known && number != device;
 }
 
-/* Where the memory is that CuPy's pointer is of. 1, 0 on another device, -1
- * with an exception set.
- */
+/* Where CuPy's pointer leads. 1, 0 on another device, -1 with an exception set. */
 static int read_pointer(PyObject *pointer, int wanted, void **at)
 {
     OWNED *device = PyObject_GetAttr(pointer, names.device_id);
@@ -245,9 +239,9 @@ static int read_pointer(PyObject *pointer, int wanted, void **at)
     return PyErr_Occurred() ? -1 : number == wanted;
 }
 
-/* As result_allocate. CuPy allocates on its current device, which may be
- * another than the array's: few calls meet that, so it is asked for only where
- * there is no memory. NumPy has no name for bfloat16. */
+/* As result_allocate. CuPy allocates on its current device, which may be another than the array's:
+ * few calls meet that, so it is asked for only where there is no memory. NumPy has no name for
+ * bfloat16. */
 static int cupy_allocate(const struct result_request *request, struct result_memory *memory,
                          void **at)
 {
@@ -271,10 +265,8 @@ static int cupy_allocate(const struct result_request *request, struct result_mem
 
 /* ---- results ---- */
 
-/* ---- results ---- */
-
-/* Calls a function or a class of gred/device_array.py, which is imported when
- * it is first asked. Arguments are as Py_BuildValue makes a tuple of them. */
+/* Calls a function or a class of gred/device_array.py, which is imported when it is first asked.
+ * Arguments are as Py_BuildValue makes a tuple of them. */
 static PyObject *call_python(PyObject *name, const char *format, ...)
 {
     va_list values;

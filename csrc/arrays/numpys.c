@@ -23,11 +23,6 @@ bool numpys_is_no_value(PyObject *object)
     return object == no_value;
 }
 
-bool numpys_is_bool(PyObject *object)
-{
-    return PyArray_IsScalar(object, Bool);
-}
-
 /* ---- element types ---- */
 
 #define NPY_BFLOAT16 NPY_NOTYPE
@@ -70,9 +65,8 @@ bool numpys_element_of(PyArray_Descr *descr, const char *name, enum element *ele
                : descr->kind == 'V' ? ELEMENTS
                                     : view_element(descr->kind, (size_t)PyDataType_ELSIZE(descr));
     return *element != ELEMENTS ||
-           PyErr_Format(PyExc_TypeError,
-                        "%s: element type %S is not supported; the supported ones are %s", name,
-                        (PyObject *)descr, element_names());
+           type_error("%s: element type %S is not supported; the supported ones are %s", name,
+                      (PyObject *)descr, element_names());
 }
 
 /* NumPy's classes of dtypes stand for their one instance. */
@@ -88,37 +82,29 @@ bool numpys_element(PyObject *dtype, const char *name, enum element *element)
 {
     PyArray_Descr *descr = NULL;
     if (convert_dtype(dtype, &descr) != NPY_SUCCEED)
-        return PyErr_Format(PyExc_TypeError,
-                            "%s: %R is not an element type; the supported ones are %s", name, dtype,
-                            element_names());
+        return type_error("%s: %R is not an element type; the supported ones are %s", name, dtype,
+                          element_names());
     const bool supported =
         numpys_element_of(descr, name, element) &&
         (PyArray_ISNBO(descr->byteorder) ||
-         PyErr_Format(PyExc_TypeError,
-                      "%s: %R is not in this machine's byte order, and no other is supported", name,
-                      dtype));
+         type_error("%s: %R is not in this machine's byte order, and no other is supported", name,
+                    dtype));
     Py_DECREF(descr);
     return supported;
-}
-
-/* ml_dtypes' bfloat16; NULL without an exception where ml_dtypes is not installed. */
-static PyArray_Descr *bfloat16_descr(void)
-{
-    PyArray_Descr *descr = NULL;
-    OWNED *module = PyImport_ImportModule("ml_dtypes");
-    OWNED *type = module ? PyObject_GetAttrString(module, "bfloat16") : NULL;
-    if (!type || PyArray_DescrConverter(type, &descr) != NPY_SUCCEED)
-        PyErr_Clear();
-    return descr;
 }
 
 /* Without ml_dtypes a bfloat16 becomes a float32, which holds it exactly. */
 static PyArray_Descr *descr_for(enum element *element)
 {
-    PyArray_Descr *descr = *element == ELEMENT_BFLOAT16 ? bfloat16_descr() : NULL;
-    if (descr)
-        return descr;
-    *element = *element == ELEMENT_BFLOAT16 ? ELEMENT_FLOAT32 : *element;
+    PyArray_Descr *descr = NULL;
+    if (*element == ELEMENT_BFLOAT16) {
+        OWNED *module = PyImport_ImportModule("ml_dtypes");
+        OWNED *type = module ? PyObject_GetAttrString(module, "bfloat16") : NULL;
+        if (type && PyArray_DescrConverter(type, &descr) == NPY_SUCCEED)
+            return descr;
+        PyErr_Clear();
+        *element = ELEMENT_FLOAT32;
+    }
     return PyArray_DescrFromType(numpy_types[*element]);
 }
 

@@ -44,8 +44,5 @@ PyObject *numpys_new(unsigned dimensions, const uint64_t *shape, enum element *e
 /* Whether it is what NumPy passes on for an argument that was left out: numpy._NoValue. */
 bool numpys_is_no_value(PyObject *object);
 
-/* Whether the object is a scalar of its bools. */
-bool numpys_is_bool(PyObject *);
-
 /* Imports NumPy's C interface; -1 with an exception set. */
 int numpys_setup(void);

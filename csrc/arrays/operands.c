@@ -4,14 +4,6 @@
 
 #include "arrays/objects.h"
 
-void view_nothing(struct view *view)
-{
-    view->owner = NULL;
-    view->pin = NULL;
-    view->on_device = false;
-    view->producer = (struct stream){.given = false};
-}
-
 /* The strides of what is broadcast to a shape: 0 along dimensions that it lacks or has one element
  * of. Returns the first dimension that does not fit, or `dimensions`. */
 static unsigned broadcast(const struct layout *from, unsigned dimensions, const uint64_t *shape,
@@ -34,8 +26,7 @@ static bool lies_with(const struct view *array, const struct view *other, const 
     return !other->on_device || array->n == 0 ||
            (array->on_device && array->platform == other->platform &&
             array->device == other->device) ||
-           PyErr_Format(
-               PyExc_ValueError,
+           value_error(
                "%s lies on a device, and the array does not lie there; bring both to one place",
                name);
 }
@@ -53,26 +44,23 @@ static bool view_mask(PyObject *where, const struct view_request *request, struc
         return false;
     if (mask->layout.input == ELEMENT_BOOL)
         return !mask->on_device || request->where->locate(request->where, mask, "where");
-    return PyErr_Format(PyExc_TypeError, "where must be an array of bool, not of %s",
-                        element_name(mask->layout.input));
+    return type_error("where must be an array of bool, not of %s",
+                      element_name(mask->layout.input));
 }
 
 static bool broadcast_mask(const struct layout *mask, struct layout *array)
 {
     if (mask->dimensions > array->dimensions)
-        return PyErr_Format(
-            PyExc_ValueError,
-            "where has %u dimensions, and the array only %u: where is broadcast to the "
-            "array, not the array to where",
-            mask->dimensions, array->dimensions);
+        return value_error("where has %u dimensions, and the array only %u: where is broadcast to "
+                           "the array, not the array to where",
+                           mask->dimensions, array->dimensions);
     const unsigned missing = array->dimensions - mask->dimensions,
                    wrong = broadcast(mask, array->dimensions, array->shape, array->mask_strides);
     array->mask = mask->data;
     return wrong == array->dimensions ||
-           PyErr_Format(PyExc_ValueError,
-                        "where cannot be broadcast to the array: dimension %u is %llu, not %llu",
-                        wrong, (unsigned long long)mask->shape[wrong - missing],
-                        (unsigned long long)array->shape[wrong]);
+           value_error("where cannot be broadcast to the array: dimension %u is %llu, not %llu",
+                       wrong, (unsigned long long)mask->shape[wrong - missing],
+                       (unsigned long long)array->shape[wrong]);
 }
 
 bool mask_apply(PyObject *where, const struct view_request *request, struct view *array,
@@ -82,8 +70,8 @@ bool mask_apply(PyObject *where, const struct view_request *request, struct view
     if (!where || where == Py_True || numpys_is_no_value(where))
         return true;
     if (where == Py_None) /* NumPy takes it for False, which hides all, or fails */
-        return PyErr_Format(PyExc_TypeError, "where must be an array of bool or a bool; got None. "
-                                             "Leave it out, or say True, where nothing is hidden");
+        return type_error("where must be an array of bool or a bool; got None. Leave it out, or "
+                          "say True, where nothing is hidden");
     return view_mask(where, request, mask) && lies_with(array, mask, "where") &&
            broadcast_mask(&mask->layout, &array->layout);
 }
@@ -106,7 +94,7 @@ void means_release(struct means *self)
 static bool check_type(bool is_complex, const struct view *array)
 {
     return !is_complex || element_is_complex(array->layout.input) ||
-           PyErr_Format(PyExc_TypeError, "mean of real elements must be real, not complex");
+           type_error("mean of real elements must be real, not complex");
 }
 
 /* As NumPy assigns: dimensions in front of those that there are have one element. */
@@ -119,8 +107,7 @@ static bool check_shape(unsigned own, const uint64_t *lengths, unsigned dimensio
         fits = fits && (lengths[k] == 1 || (there && lengths[k] == shape[k + dimensions - own]));
     }
     return fits ||
-           PyErr_Format(PyExc_ValueError, "mean cannot be broadcast to the shape of the results "
-                                          "with keepdims=True");
+           value_error("mean cannot be broadcast to the shape of the results with keepdims=True");
 }
 
 /* On a device. Where the array lies there, too, it has to be known where. */
@@ -146,25 +133,22 @@ static bool take_there(const struct where *where, struct view *array, unsigned d
     return true;
 }
 
-/* Whether these are numbers or what has them; NumPy would read strings as numbers. */
-static bool check_numbers(PyArrayObject *given)
-{
-    const int type = PyArray_TYPE(given);
-    return PyTypeNum_ISNUMBER(type) || PyTypeNum_ISBOOL(type) || PyTypeNum_ISOBJECT(type) ||
-           PyTypeNum_ISUSERDEF(type) ||
-           PyErr_Format(PyExc_TypeError, "mean must be a number or an array of numbers, not of %S",
-                        (PyObject *)PyArray_DESCR(given));
-}
-
-/* In the host's memory, as an array of NumPy's. */
+/* In the host's memory, as an array of NumPy's, which would read strings as numbers. */
 static bool take_here(PyObject *object, const struct view *array, unsigned dimensions,
                       const uint64_t *shape, struct means *self)
 {
     enum element element = ELEMENT_COMPLEX128;
     void *elements = NULL;
-    OWNED *object_given = PyArray_FROM_O(object);
-    PyArrayObject *const given = (PyArrayObject *)object_given;
-    if (given && check_numbers(given) && check_type(PyArray_ISCOMPLEX(given), array) &&
+    OWNED *made = PyArray_FROM_O(object);
+    if (!made)
+        return false;
+    PyArrayObject *const given = (PyArrayObject *)made;
+    const int type = PyArray_TYPE(given);
+    if (!PyTypeNum_ISNUMBER(type) && !PyTypeNum_ISBOOL(type) && !PyTypeNum_ISOBJECT(type) &&
+        !PyTypeNum_ISUSERDEF(type))
+        return type_error("mean must be a number or an array of numbers, not of %S",
+                          (PyObject *)PyArray_DESCR(given));
+    if (check_type(PyArray_ISCOMPLEX(given), array) &&
         check_shape((unsigned)PyArray_NDIM(given), (const uint64_t *)PyArray_DIMS(given),
                     dimensions, shape))
         self->array = numpys_new(dimensions, shape, &element, &elements);
@@ -180,6 +164,7 @@ bool means_view(PyObject *object, const struct view_request *request, struct vie
 {
     struct view_request asked = *request;
     asked.name = "mean";
+    asked.in_background = true;
     if (!library_has_no_unit(object, asked.name))
         return false;
     self->count = 1;
@@ -208,118 +193,98 @@ bool output_view(PyObject *out, const struct view_request *request, struct outpu
     if (!array_view(out, &asked, &output->view))
         return false;
     output->object = out;
-    return !output->view.read_only ||
-           PyErr_Format(PyExc_ValueError, "out is read-only: %s", output->view.read_only);
+    return !output->view.read_only || value_error("out is read-only: %s", output->view.read_only);
 }
 
-bool output_locate(struct output *output, const struct where *where)
+bool output_fits(struct output *output, const struct where *where, unsigned dimensions,
+                 const uint64_t *shape)
 {
-    return !output->view.on_device || where->locate(where, &output->view, "out");
-}
-
-bool output_is_one(const struct output *output)
-{
-    return output->view.n == 1 ||
-           PyErr_Format(PyExc_ValueError, "out must have one element; it has %llu",
-                        (unsigned long long)output->view.n);
-}
-
-bool output_has_shape(const struct output *output, unsigned dimensions, const uint64_t *shape)
-{
-    const struct layout *layout = &output->view.layout;
-    if (layout->dimensions == dimensions &&
-        memcmp(layout->shape, shape, dimensions * sizeof *shape) == 0)
+    struct view *const view = &output->view;
+    const struct layout *layout = &view->layout;
+    if (!output->object)
         return true;
-    OWNED *wanted = shape_tuple(dimensions, shape),
-          *given = shape_tuple(layout->dimensions, layout->shape);
-    return wanted && given &&
-           PyErr_Format(PyExc_ValueError, "out must have the shape of the results, %R; it has %R",
-                        wanted, given);
+    if (!dimensions && view->n != 1)
+        return value_error("out must have one element; it has %llu", (unsigned long long)view->n);
+    if (dimensions && (layout->dimensions != dimensions ||
+                       memcmp(layout->shape, shape, dimensions * sizeof *shape) != 0)) {
+        OWNED *wanted = shape_tuple(dimensions, shape),
+              *given = shape_tuple(layout->dimensions, layout->shape);
+        return wanted && given &&
+               value_error("out must have the shape of the results, %R; it has %R", wanted, given);
+    }
+    return !view->on_device || where->locate(where, view, "out");
 }
 
-static bool overlap(struct extent a, struct extent b)
+static bool overlap(struct extent a, const struct layout *layout)
 {
+    const struct extent b = layout_extent(layout);
     return a.bytes && b.bytes && a.first < b.first + b.bytes && b.first < a.first + a.bytes;
 }
 
-bool output_overlaps(const struct output *output, const struct layout *read)
-{
-    return overlap(layout_extent(&output->view.layout), layout_extent(read));
-}
-
-bool output_is_ready(struct output *output, enum element type, const struct layout *read)
+bool output_is_ready(struct output *output, enum element type, const struct layout *read,
+                     const struct layout *also_read)
 {
     struct layout *layout = &output->view.layout;
     const struct extent written = layout_extent(layout);
     layout_normalise(layout, true);
-    if (layout->input != type || !layout_is_flat(layout) || overlap(written, layout_extent(read)))
+    if (layout->input != type || !layout_is_flat(layout) || overlap(written, read) ||
+        (also_read && overlap(written, also_read)))
         return false;
     if (!read->mask)
         return true;
     const struct layout mask = layout_of_its_mask(read);
-    return !overlap(written, layout_extent(&mask));
+    return !overlap(written, &mask);
 }
 
-static void swap_bytes(unsigned char *bytes, size_t count)
+static void store_one(const struct layout *layout, char *at, const char *from, enum element type)
 {
-    for (size_t k = 0; k < count / 2; k++) {
-        const unsigned char byte = bytes[k];
-        bytes[k] = bytes[count - 1 - k];
-        bytes[count - 1 - k] = byte;
+    char bytes[sizeof(union scalar)];
+    const size_t size = element_size(layout->input),
+                 part = element_is_complex(layout->input) ? size / 2 : size;
+    scalar_store(bytes, scalar_convert(scalar_load(from, type), type, layout->input),
+                 layout->input);
+    for (size_t k = 0; k < size; k++)
+        at[k] = bytes[layout->swapped ? k / part * part + part - 1 - k % part : k];
+}
+
+/* From dimension k on. Returns where the next results are. */
+static const char *store(const struct layout *layout, unsigned k, char *at, const char *from,
+                         enum element type)
+{
+    const size_t size = element_size(type);
+    const bool as_they_are = layout->input == type && !layout->swapped,
+               is_last = k + 1 >= layout->dimensions;
+    const uint64_t n = k < layout->dimensions ? layout->shape[k] : 1;
+    const int64_t stride = k < layout->dimensions ? layout->strides[k] : 0;
+    if (is_last && as_they_are && stride == (int64_t)size) {
+        memcpy(at, from, n * size);
+        return from + n * size;
     }
-}
-
-static void store(const struct layout *layout, char *at, union scalar result, enum element type)
-{
-    unsigned char bytes[sizeof(union scalar)];
-    const size_t parts = element_is_complex(layout->input) ? 2 : 1,
-                 size = element_size(layout->input) / parts;
-    scalar_store(bytes, scalar_convert(result, type, layout->input), layout->input);
-    for (size_t k = 0; layout->swapped && k < parts; k++)
-        swap_bytes(bytes + k * size, size);
-    memcpy(at, bytes, parts * size);
+    for (uint64_t i = 0; i < n; i++, at += stride) {
+        if (!is_last)
+            from = store(layout, k + 1, at, from, type);
+        else if (as_they_are)
+            memcpy(at, from, size);
+        else
+            store_one(layout, at, from, type);
+        from += is_last ? size : 0;
+    }
+    return from;
 }
 
 void output_store(struct output *output, const void *results, enum element type)
 {
     const struct layout *layout = &output->view.layout;
-    const size_t size = element_size(type);
-    const bool as_they_are = layout->input == type && !layout->swapped;
-    const unsigned inner = layout->dimensions ? layout->dimensions - 1 : 0;
-    const uint64_t run = layout->dimensions ? layout->shape[inner] : 1;
-    const int64_t stride = layout->dimensions ? layout->strides[inner] : 0;
-    const char *from = results;
-    char *at = (char *)layout->data;
-    uint64_t index[DIMENSIONS_MAX] = {0};
-    for (uint64_t left = output->view.n; left > 0; left -= run, from += run * size) {
-        if (as_they_are && stride == (int64_t)size)
-            memcpy(at, from, run * size);
-        else
-            for (uint64_t k = 0; k < run; k++)
-                if (as_they_are)
-                    memcpy(at + (int64_t)k * stride, from + k * size, size);
-                else
-                    store(layout, at + (int64_t)k * stride, scalar_load(from + k * size, type),
-                          type);
-        for (unsigned k = inner; k-- > 0;) {
-            at += layout->strides[k];
-            if (++index[k] < layout->shape[k])
-                break;
-            at -= (int64_t)layout->shape[k] * layout->strides[k];
-            index[k] = 0;
-        }
-    }
+    store(layout, 0, (char *)layout->data, results, type);
 }
 
 /* ---- stream= ---- */
 
 static bool wrong_stream(PyObject *object)
 {
-    return PyErr_Format(
-        PyExc_TypeError,
-        "stream must be an integer, an object with __cuda_stream__, or a stream of CuPy, "
-        "PyTorch or Numba; got %.200s",
-        Py_TYPE(object)->tp_name);
+    return type_error("stream must be an integer, an object with __cuda_stream__, or a stream of "
+                      "CuPy, PyTorch or Numba; got %.200s",
+                      Py_TYPE(object)->tp_name);
 }
 
 static bool parse_handle(PyObject *object, struct stream *stream)
@@ -334,7 +299,7 @@ static bool parse_handle(PyObject *object, struct stream *stream)
     if (stream->given)
         return true;
     PyErr_Clear();
-    return PyErr_Format(PyExc_ValueError, "stream %R is no handle of a stream", object);
+    return value_error("stream %R is no handle of a stream", object);
 }
 
 /* Of the caller's own integers 0 might mean either default stream. */
@@ -343,9 +308,9 @@ static bool parse_integer(PyObject *object, struct stream *stream)
     if (!parse_handle(object, stream))
         return false;
     stream->given = stream->handle;
-    return stream->given || PyErr_Format(PyExc_ValueError,
-                                         "stream 0 is ambiguous: 1 is the legacy default stream, 2 "
-                                         "the per-thread one");
+    return stream->given ||
+           value_error(
+               "stream 0 is ambiguous: 1 is the legacy default stream, 2 the per-thread one");
 }
 
 bool stream_parse_handle(PyObject *handle, struct stream *stream)
@@ -363,10 +328,9 @@ static bool parse_protocol(PyObject *method, struct stream *stream)
     OWNED *pair = PyObject_CallNoArgs(method);
     if (pair && PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2)
         return stream_parse_handle(PyTuple_GET_ITEM(pair, 1), stream);
-    return pair && PyErr_Format(PyExc_TypeError,
-                                "stream: __cuda_stream__() must return a tuple (version, handle), "
-                                "not %R",
-                                pair);
+    return pair &&
+           type_error("stream: __cuda_stream__() must return a tuple (version, handle), not %R",
+                      pair);
 }
 
 /* CuPy's streams have a ptr, PyTorch's a cuda_stream, Numba's a handle: a ctypes pointer, which has

@@ -8,9 +8,6 @@
 
 #include "arrays/array.h"
 
-/* Of nothing, which need not but may be released. */
-void view_nothing(struct view *);
-
 /* Broadcasts the mask to the array's shape and puts it into the array's layout, which is not
  * normalised yet. Left out, or True: there is none. The mask is to be released in either case. */
 bool mask_apply(PyObject *where, const struct view_request *, struct view *array,
@@ -46,19 +43,15 @@ struct output {
 
 bool output_view(PyObject *out, const struct view_request *, struct output *);
 
-/* Whether it has one element, or this shape. */
-bool output_is_one(const struct output *);
-bool output_has_shape(const struct output *, unsigned dimensions, const uint64_t *shape);
+/* Whether there is none, or it has this shape, or one element where that has no dimensions; finds
+ * out where it lies. */
+bool output_fits(struct output *, const struct where *, unsigned dimensions, const uint64_t *shape);
 
 /* Whether it holds results along axes as kernels leave them, of this type and one after the other
- * in C order, where nothing is that is read. It is normalised on the way. No exception is set. */
-bool output_is_ready(struct output *, enum element type, const struct layout *read);
-
-/* Whether it may share memory with what is read. */
-bool output_overlaps(const struct output *, const struct layout *read);
-
-/* Finds out where it lies. */
-bool output_locate(struct output *, const struct where *);
+ * in C order, where nothing is that is read; `also_read` may be NULL. It is normalised on the way.
+ * No exception is set. */
+bool output_is_ready(struct output *, enum element type, const struct layout *read,
+                     const struct layout *also_read);
 
 /* Writes results to host memory, one for each element, which lie in C order, converted as NumPy's
  * assignment with casting='unsafe' does. */

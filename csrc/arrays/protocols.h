@@ -50,7 +50,7 @@ void exchange_release(struct result_memory *);
 
 enum { DLPACK_MAJOR = 1, DLPACK_MINOR = 1 }; /* the newest version that is understood */
 
-/* Device types; the last is reserved for devices that DLPack does not know. */
+/* Device types; "external" is reserved for devices that DLPack does not know. */
 enum {
     DLPACK_CPU = 1,
     DLPACK_CUDA = 2,

@@ -22,10 +22,13 @@ enum element view_element(char kind, size_t size)
 
 void view_begin(struct view *view, bool on_device)
 {
+    view_nothing(view);
     view->layout.mask = NULL;
     view->layout.swapped = false;
-    memset(&view->n, 0, sizeof *view - offsetof(struct view, n));
+    view->read_only = NULL;
     view->on_device = on_device;
+    view->platform = NULL;
+    view->device = 0;
 }
 
 bool view_count(struct view *view, const char *name, const struct view_terms *terms)
@@ -34,16 +37,15 @@ bool view_count(struct view *view, const char *name, const struct view_terms *te
     bool empty = false;
     for (unsigned k = 0; k < layout->dimensions; k++) {
         if ((int64_t)layout->shape[k] < 0)
-            return PyErr_Format(PyExc_ValueError, "%s: %s[%u] is %lld; it must not be negative",
-                                name, terms->shape, k, (long long)layout->shape[k]);
+            return value_error("%s: %s[%u] is %lld; it must not be negative", name, terms->shape, k,
+                               (long long)layout->shape[k]);
         empty |= layout->shape[k] == 0;
     }
     view->n = !empty;
     for (unsigned k = 0; k < layout->dimensions; k++)
         if (__builtin_mul_overflow(view->n, layout->shape[k], &view->n) ||
             view->n > INT64_MAX / 128)
-            return PyErr_Format(PyExc_ValueError, "%s: %s has more elements than memory can hold",
-                                name, terms->shape);
+            return value_error("%s: %s has more elements than memory can hold", name, terms->shape);
     return true;
 }
 
@@ -56,39 +58,15 @@ void view_in_c_order(struct layout *layout)
     }
 }
 
-/* No step is ever taken along a dimension of one element, so its stride may be anything. */
-static void clear_unused_strides(struct layout *layout, uint64_t n)
-{
-    for (unsigned k = 0; k < layout->dimensions; k++)
-        if (n == 0 || layout->shape[k] == 1)
-            layout->strides[k] = 0;
-}
-
-/* The bytes from the first of the lowest element to the last of the highest, as distances from the
- * pointer. False if they do not fit 64 bits, or if their difference does not. */
-static bool measure_extent(const struct layout *layout, int64_t *lowest, int64_t *highest)
-{
-    *lowest = 0;
-    *highest = (int64_t)element_size(layout->input);
-    for (unsigned k = 0; k < layout->dimensions; k++) {
-        int64_t distance;
-        if (__builtin_mul_overflow((int64_t)layout->shape[k] - 1, layout->strides[k], &distance))
-            return false;
-        int64_t *end = distance < 0 ? lowest : highest;
-        if (__builtin_add_overflow(*end, distance, end))
-            return false;
-    }
-    int64_t span;
-    return !__builtin_sub_overflow(*highest, *lowest, &span);
-}
-
+/* From the first byte of the lowest element to the last of the highest; distances fit 64 bits. */
 static bool is_addressable(const struct layout *layout)
 {
-    const uint64_t address = (uintptr_t)layout->data;
-    int64_t lowest, highest;
-    uint64_t end;
-    return measure_extent(layout, &lowest, &highest) && address >= (uint64_t)-lowest &&
-           !__builtin_add_overflow(address, (uint64_t)highest, &end);
+    __int128 lowest = (uintptr_t)layout->data, highest = lowest + element_size(layout->input);
+    for (unsigned k = 0; k < layout->dimensions; k++) {
+        const __int128 distance = (__int128)(layout->shape[k] - 1) * layout->strides[k];
+        *(distance < 0 ? &lowest : &highest) += distance;
+    }
+    return lowest >= 0 && highest <= UINT64_MAX && highest - lowest <= INT64_MAX;
 }
 
 /* Devices read complex numbers as pairs, so that half of complex128's size is enough. */
@@ -97,31 +75,29 @@ static bool check_alignment(const struct layout *layout, const char *name,
 {
     const size_t size = element_size(layout->input), alignment = size < 8 ? size : 8;
     if ((uintptr_t)layout->data % alignment)
-        return PyErr_Format(PyExc_ValueError,
-                            "%s: %s is %p, which is not aligned to its %zu-byte elements", name,
-                            terms->data, layout->data, size);
+        return value_error("%s: %s is %p, which is not aligned to its %zu-byte elements", name,
+                           terms->data, layout->data, size);
     for (unsigned k = 0; k < layout->dimensions; k++)
         if (layout->strides[k] % (int64_t)alignment)
-            return PyErr_Format(
-                PyExc_ValueError,
-                "%s: %s[%u] is %lld, which leaves the %zu-byte elements not aligned", name,
-                terms->strides, k, (long long)layout->strides[k], size);
+            return value_error("%s: %s[%u] is %lld, which leaves the %zu-byte elements not aligned",
+                               name, terms->strides, k, (long long)layout->strides[k], size);
     return true;
 }
 
 bool view_check(struct view *view, const char *name, const struct view_terms *terms)
 {
     struct layout *layout = &view->layout;
-    clear_unused_strides(layout, view->n);
+    for (unsigned k = 0; k < layout->dimensions; k++)
+        if (view->n == 0 || layout->shape[k] == 1)
+            layout->strides[k] = 0;
     if (view->n == 0)
         return true;
     if (!layout->data)
-        return PyErr_Format(PyExc_ValueError, "%s: %s is a null pointer for %llu elements", name,
-                            terms->data, (unsigned long long)view->n);
+        return value_error("%s: %s is a null pointer for %llu elements", name, terms->data,
+                           (unsigned long long)view->n);
     if (!is_addressable(layout))
-        return PyErr_Format(PyExc_ValueError,
-                            "%s: %s is %p, from where %s lead to addresses that do not exist", name,
-                            terms->data, layout->data, terms->strides);
+        return value_error("%s: %s is %p, from where %s lead to addresses that do not exist", name,
+                           terms->data, layout->data, terms->strides);
     return !view->on_device || check_alignment(layout, name, terms);
 }
 

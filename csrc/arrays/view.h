@@ -33,6 +33,15 @@ struct view {
     void (*unpin)(void *pin);
 };
 
+/* Of nothing, which may be released but need not. */
+static inline void view_nothing(struct view *view)
+{
+    view->owner = NULL;
+    view->pin = NULL;
+    view->on_device = false;
+    view->producer = (struct stream){.given = false};
+}
+
 /* What arrays ask of the devices, without knowing what devices there are. False with an exception
  * set. */
 struct where {
@@ -51,6 +60,10 @@ struct view_request {
     bool in_place;          /* a copy will not do: the view is to be written */
     bool in_background;     /* the call may return before the work is done */
 };
+
+/* Set an exception; NULL, and so false. */
+#define type_error(...)  PyErr_Format(PyExc_TypeError, __VA_ARGS__)
+#define value_error(...) PyErr_Format(PyExc_ValueError, __VA_ARGS__)
 
 /* ---- what array protocols have in common: a pointer, a shape and strides that somebody else wrote
  * down, checked before anything is read through them. False with an exception set ---- */

@@ -23,15 +23,13 @@ static bool parse_number(PyObject *object, const char *name, double *number)
 /* ddof= and correction= are two names for one thing. */
 static bool parse_ddof(PyObject *const *slots, double *ddof)
 {
-    PyObject *correction = numpys_is_no_value(slots[CORRECTION]) ? NULL : slots[CORRECTION];
+    PyObject *const correction = numpys_is_no_value(slots[CORRECTION]) ? NULL : slots[CORRECTION];
+    PyObject *const given = slots[DDOF] ? slots[DDOF] : correction;
     *ddof = 0;
     if (slots[DDOF] && correction)
-        return PyErr_Format(PyExc_ValueError,
-                            "ddof and correction are two names for one thing; only "
-                            "one of them can be given");
-    if (slots[DDOF])
-        return parse_number(slots[DDOF], "ddof", ddof);
-    return !correction || parse_number(correction, "correction", ddof);
+        return value_error("ddof and correction are two names for one thing; only one of them can "
+                           "be given");
+    return !given || parse_number(given, slots[DDOF] ? "ddof" : "correction", ddof);
 }
 
 /* Which norm it is. NumPy's norm of two axes is a matrix's, which is a vector's only where no order
@@ -52,17 +50,15 @@ static bool parse_order(PyObject *ord, PyObject *axis, enum reduction *reduction
     if (!parse_number(ord, "ord", &order))
         return false;
     if (axis && PyTuple_Check(axis) && PyTuple_GET_SIZE(axis) > 1)
-        return PyErr_Format(
-            PyExc_ValueError,
-            "ord %R along axes %R is a norm of matrices, and gred has those of vectors; "
-            "leave ord out, or give one axis",
-            ord, axis);
+        return value_error("ord %R along axes %R is a norm of matrices, and gred has those of "
+                           "vectors; leave ord out, or give one axis",
+                           ord, axis);
     for (size_t k = 0; k < sizeof norms / sizeof *norms; k++)
         if (order == norms[k].order) {
             *reduction = norms[k].reduction;
             return true;
         }
-    return PyErr_Format(PyExc_ValueError, "ord must be None, 2, 1, 0, inf or -inf; got %R", ord);
+    return value_error("ord must be None, 2, 1, 0, inf or -inf; got %R", ord);
 }
 
 static bool make_request(struct call *call, enum reduction reduction, int frames,
@@ -87,13 +83,6 @@ static bool make_request(struct call *call, enum reduction reduction, int frames
 
 /* ---- NaN that dtype= has no value for ---- */
 
-/* Whether NumPy, too, leaves NaN out first: its means are of floats, and extremes have no dtype. */
-static bool is_left_out(enum reduction reduction, enum element to)
-{
-    return reduction == REDUCTION_nansum || reduction == REDUCTION_nanprod ||
-           (reduction == REDUCTION_nanmean && !element_is_integer(to));
-}
-
 /* NumPy's own view of what was viewed, of no derived class. */
 static PyObject *plain_array(const struct view *view, PyObject *object)
 {
@@ -115,7 +104,7 @@ static PyObject *numbers_mask(const struct call *call, PyObject *where)
 /* Where elements of an array on the host lose their NaN, converted as the request asks, a mask
  * hides NaN instead, and the reduction becomes the one that takes all others: NumPy does the same
  * by putting what changes nothing in NaN's place. */
-static bool leave_nan_out(struct call *call, PyObject *where, const struct view_request *asked)
+static bool leave_nan_out(struct call *call, PyObject *where)
 {
     struct request *request = &call->request;
     const struct reduction_row *row = reduction_row(request->reduction);
@@ -124,12 +113,15 @@ static bool leave_nan_out(struct call *call, PyObject *where, const struct view_
         return true;
     if (!numpys_element(request->dtype, "dtype", &to))
         return false;
-    if (!is_left_out(request->reduction, to) || !types_lose_nan(call->view.layout.input, to))
+    /* NumPy's means are of floats, and its extremes have no dtype. */
+    if ((request->reduction != REDUCTION_nansum && request->reduction != REDUCTION_nanprod &&
+         (request->reduction != REDUCTION_nanmean || element_is_integer(to))) ||
+        !types_lose_nan(call->view.layout.input, to))
         return true;
     OWNED *numbers = numbers_mask(call, where);
     array_release(&call->mask);
     request->reduction = row->plain;
-    return numbers && mask_apply(numbers, asked, &call->view, &call->mask);
+    return numbers && mask_apply(numbers, &call->asked, &call->view, &call->mask);
 }
 
 /* ---- what they are of ---- */
@@ -137,40 +129,34 @@ static bool leave_nan_out(struct call *call, PyObject *where, const struct view_
 bool call_view(struct call *call, const char *name, PyObject *const *slots)
 {
     struct request *request = &call->request;
-    struct view_request asked = {.name = name, .where = &call->state->platforms.where};
-    if (!stream_parse(slots[STREAM], &asked.consumer) ||
-        !output_view(slots[OUT], &asked, &call->output))
+    struct view_request *asked = &call->asked;
+    *asked = (struct view_request){.name = name, .where = &call->state->platforms.where};
+    if (!stream_parse(slots[STREAM], &asked->consumer) ||
+        !output_view(slots[OUT], asked, &call->output))
         return false;
-    request->consumer = asked.consumer;
+    request->consumer = asked->consumer;
     request->out = call->output.object ? &call->output : NULL;
-    asked.in_background = call->output.view.on_device;
-    return array_view(call->like, &asked, &call->view);
+    asked->in_background = call->output.view.on_device;
+    return array_view(call->like, asked, &call->view);
 }
 
 /* The mask has to lie where the array does. */
 static bool view_mask(struct call *call, PyObject *mask)
 {
-    const struct where *where = &call->state->platforms.where;
-    const struct view_request asked = {.name = "where",
-                                       .where = where,
-                                       .consumer = call->request.consumer,
-                                       .in_background = call->output.view.on_device};
+    const struct where *where = call->asked.where;
     return (!mask || !call->view.on_device || where->locate(where, &call->view, "a")) &&
-           mask_apply(mask, &asked, &call->view, &call->mask) && leave_nan_out(call, mask, &asked);
+           mask_apply(mask, &call->asked, &call->view, &call->mask) && leave_nan_out(call, mask);
 }
 
 /* What spreads are about is broadcast to the shape that means have with keepdims=True. */
 static bool view_means(struct call *call, PyObject *means)
 {
     struct request *request = &call->request;
-    const struct view_request asked = {.where = &call->state->platforms.where,
-                                       .consumer = request->consumer,
-                                       .in_background = true};
     if (!means || numpys_is_no_value(means))
         return true;
     uint64_t shape[DIMENSIONS_MAX];
     const unsigned dimensions = axes_left(&call->view.layout, request->reduced, true, shape);
-    if (!means_view(means, &asked, &call->view, dimensions, shape, &call->means))
+    if (!means_view(means, &call->asked, &call->view, dimensions, shape, &call->means))
         return false;
     if (call->view.n > 0) /* of nothing, it does not matter what it would be about */
         request->means = &call->means;
@@ -216,7 +202,7 @@ struct call *call_open(struct module_state *state, enum reduction reduction, int
     return NULL;
 }
 
-struct call *call_parse(PyObject *module, const struct signature *signature,
+struct call *call_parse(PyObject *module, enum signature_index signature,
                         PyObject *const *arguments, Py_ssize_t count, PyObject *names,
                         PyObject *slots[ARGUMENTS_END])
 {

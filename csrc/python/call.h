@@ -15,7 +15,8 @@
  * stacks may be small. */
 struct call {
     struct module_state *state;
-    PyObject *like; /* the array, borrowed */
+    PyObject *like;            /* the array, borrowed */
+    struct view_request asked; /* of arrays */
     struct request request;
     struct view view, mask;
     struct output output;
@@ -50,7 +51,7 @@ bool call_view(struct call *, const char *name, PyObject *const *slots);
 struct call *call_open(struct module_state *, enum reduction, int frames, PyObject *const *slots);
 
 /* The same of a function that takes op=, and is called by one of gred's own in Python. */
-struct call *call_parse(PyObject *module, const struct signature *, PyObject *const *arguments,
+struct call *call_parse(PyObject *module, enum signature_index, PyObject *const *arguments,
                         Py_ssize_t count, PyObject *names, PyObject *slots[ARGUMENTS_END]);
 
 /* NULL: there is none. */
@@ -68,9 +69,6 @@ bool answer_is_sound(const struct plan *, const struct run *);
 PyObject *answer_to_python(const struct plan *, const struct run *);
 
 /* ---- arrays, which are made before a plan runs, where it is to leave them ---- */
-
-/* Whether out, if there is one, is like the results. */
-bool results_fit_output(struct call *);
 
 /* axis= and keepdims=: the shape that they leave; nothing but one value is a whole array's. */
 bool results_choose(struct call *, PyObject *axis, PyObject *keepdims);

@@ -17,23 +17,20 @@ static bool can_count(const struct plan *plan)
     struct kernel_key key = {KERNEL_FLAT,       plan->fold,        input,
                              plan->accumulator, METHOD_last_block, plan->block};
     if (plan->n == 0)
-        return PyErr_Format(PyExc_ValueError, "a is empty: there is nothing to count");
+        return value_error("a is empty: there is nothing to count");
     if (plan->fold != FOLD_sum)
-        return PyErr_Format(PyExc_ValueError, "counters are there of sums and means alone");
+        return value_error("counters are there of sums and means alone");
     if (!counting_flat(key))
-        return PyErr_Format(
-            PyExc_ValueError,
-            "counters are there of int32, int64, uint64, float32 and float64, summed in "
-            "their own type, and of int32 in int64; got %s in %s",
-            element_name(input), element_name(plan->accumulator));
+        return value_error("counters are there of int32, int64, uint64, float32 and float64, "
+                           "summed in their own type, and of int32 in int64; got %s in %s",
+                           element_name(input), element_name(plan->accumulator));
     key.method = method_index_of(plan->method);
     if (plan->exact || !counting_flat(key))
-        return PyErr_Format(PyExc_ValueError, "method '%s' has no counters; rungs 0 to 24 have",
-                            plan->exact ? "exact" : plan->method->name);
+        return value_error("method '%s' has no counters; rungs 0 to 24 have",
+                           plan->exact ? "exact" : plan->method->name);
     if (plan->direct && (plan->flat || !plan->on_device))
         return true;
-    return PyErr_Format(PyExc_ValueError,
-                        "counters are there of elements that lie one after the other");
+    return value_error("counters are there of elements that lie one after the other");
 }
 
 /* One by one only what somebody can still look at. False with an exception set. */
@@ -42,11 +39,9 @@ static bool can_record(const struct plan *plan, const struct counting *counting)
     enum { ELEMENTS_MAX = 1 << 14 };
     if (counting->room == 0 || plan->n <= ELEMENTS_MAX)
         return true;
-    return PyErr_Format(
-        PyExc_ValueError,
-        "a has %llu elements: too many to record accesses one by one, which is done of at "
-        "most %d; gred.counters counts those of any array",
-        (unsigned long long)plan->n, ELEMENTS_MAX);
+    return value_error("a has %llu elements: too many to record accesses one by one, which is done "
+                       "of at most %d; gred.counters counts those of any array",
+                       (unsigned long long)plan->n, ELEMENTS_MAX);
 }
 
 /* ---- faults ---- */
@@ -56,9 +51,8 @@ static PyObject *frame_tuple(uintptr_t at)
 {
     Dl_info where = {0};
     if (!dladdr((void *)at, &where))
-        return Py_BuildValue("zK", NULL, 0ull);
-    return Py_BuildValue("sK", where.dli_fname,
-                         (unsigned long long)(at - (uintptr_t)where.dli_fbase));
+        return Py_BuildValue("zk", NULL, 0ul);
+    return Py_BuildValue("sk", where.dli_fname, at - (uintptr_t)where.dli_fbase);
 }
 
 /* A tuple, in place of the exception that the fault has ended the run with, as
@@ -101,10 +95,8 @@ static const char *const event_names[SIMULATOR_EVENTS] = {
 
 static PyObject *tally_tuple(const struct tally *tally)
 {
-    return Py_BuildValue("sIsIKKKK", tally->file, tally->line, event_names[tally->event],
-                         tally->bytes, (unsigned long long)tally->warps,
-                         (unsigned long long)tally->lanes, (unsigned long long)tally->pieces,
-                         (unsigned long long)tally->conflicts);
+    return Py_BuildValue("sIsIkkkk", tally->file, tally->line, event_names[tally->event],
+                         tally->bytes, tally->warps, tally->lanes, tally->pieces, tally->conflicts);
 }
 
 /* What of a launch's memory an access is in: that which begins at or before it, and last. */
@@ -140,11 +132,10 @@ static PyObject *access_tuple(const struct counted_launch *launch,
                               const struct recorded_access *access)
 {
     const struct memory memory = memory_of(launch, access);
-    return Py_BuildValue("KIIssKIIy#sI", (unsigned long long)access->block, access->thread,
-                         access->interval, event_names[access->event], memory.name,
-                         (unsigned long long)(access->address - memory.at), access->bytes,
-                         access->source, access->value, (Py_ssize_t)sizeof access->value,
-                         access->file, access->line);
+    return Py_BuildValue("kIIsskIIy#sI", access->block, access->thread, access->interval,
+                         event_names[access->event], memory.name, (access->address - memory.at),
+                         access->bytes, access->source, access->value,
+                         (Py_ssize_t)sizeof access->value, access->file, access->line);
 }
 
 static PyObject *launch_tuple(const struct counted_launch *launch)
@@ -155,9 +146,8 @@ static PyObject *launch_tuple(const struct counted_launch *launch)
         list_append(&tallies, tally_tuple(&launch->tallies[k]));
     for (size_t k = 0; k < launch->recording.count; k++)
         list_append(&accesses, access_tuple(launch, &launch->recording.accesses[k]));
-    return Py_BuildValue("KINNI", (unsigned long long)launch->grid, launch->block,
-                         list_to_tuple(tallies), list_to_tuple(accesses),
-                         (unsigned)(launch->array % SECTOR_BYTES));
+    return Py_BuildValue("kINNI", launch->grid, launch->block, list_to_tuple(tallies),
+                         list_to_tuple(accesses), (unsigned)(launch->array % SECTOR_BYTES));
 }
 
 /* ---- the whole ---- */
@@ -173,24 +163,17 @@ static PyObject *count_call(struct call *call, struct counting *counting)
     PyObject *launches = PyList_New(0);
     for (size_t k = 0; k < counting->count; k++)
         list_append(&launches, launch_tuple(&counting->launches[k]));
-    return Py_BuildValue("sIsKsNN", plan->method->name, plan->block,
-                         element_name(plan->layout->input), (unsigned long long)plan->n,
+    return Py_BuildValue("sIsksNN", plan->method->name, plan->block,
+                         element_name(plan->layout->input), plan->n,
                          element_name(plan->accumulator), answer_to_python(plan, &call->run),
                          list_to_tuple(launches));
 }
 
 /* It is called by gred/counting.py, gred/recording.py and gred/lab/worker.py. */
-PyObject *core_counters(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
-                        PyObject *names)
+CORE_FUNCTION(counters)
 {
-    static const struct signature signature = {
-        "counters",
-        1,
-        2,
-        2,
-        {A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS, ROOM, CHECKED}};
     PyObject *slots[ARGUMENTS_END], *result = NULL;
-    struct call *call = call_parse(module, &signature, arguments, count, names, slots);
+    struct call *call = call_parse(module, SIGNATURE_counters, arguments, count, names, slots);
     if (!call)
         return NULL;
     struct fault fault = {.kind = FAULT_NONE};

@@ -14,12 +14,11 @@
 
 /* ---- words ---- */
 
+static_assert(offsetof(struct exact, load) == EXACT_WORDS * sizeof(int64_t), "words come first");
+
 static PyObject *words_of(const struct exact *sum)
 {
-    int64_t words[EXACT_WORDS];
-    memcpy(words, sum->counts, sizeof sum->counts);
-    memcpy(words + EXACT_COUNTS, sum->digits, sizeof sum->digits);
-    return PyBytes_FromStringAndSize((const char *)words, sizeof words);
+    return PyBytes_FromStringAndSize((const char *)sum, EXACT_WORDS * sizeof(int64_t));
 }
 
 /* False with an exception set. */
@@ -29,14 +28,13 @@ static bool read_words(PyObject *object, struct exact *sum)
     if (PyObject_GetBuffer(object, &buffer, PyBUF_SIMPLE) < 0)
         return false;
     bool sound = buffer.len == EXACT_WORDS * (Py_ssize_t)sizeof(int64_t);
-    if (sound) {
-        memcpy(sum->counts, buffer.buf, sizeof sum->counts);
-        memcpy(sum->digits, (const char *)buffer.buf + sizeof sum->counts, sizeof sum->digits);
-    }
+    exact_clear(sum);
+    if (sound)
+        memcpy(sum, buffer.buf, (size_t)buffer.len);
     PyBuffer_Release(&buffer);
     for (int k = 0; sound && k < EXACT_DIGITS; k++)
         sound = sum->digits[k] <= EXACT_WORD_MOST && sum->digits[k] >= -EXACT_WORD_MOST;
-    return sound || PyErr_Format(PyExc_ValueError, "these are not the words of an exact sum");
+    return sound || value_error("these are not the words of an exact sum");
 }
 
 PyObject *core_exact_normalised(PyObject *Py_UNUSED(module), PyObject *words)
@@ -47,9 +45,8 @@ PyObject *core_exact_normalised(PyObject *Py_UNUSED(module), PyObject *words)
     exact_normalise(&sum);
     const int64_t top = sum.digits[EXACT_DIGITS - 1];
     if (top > EXACT_TOP_MOST || top < -EXACT_TOP_MOST)
-        return PyErr_Format(PyExc_ValueError,
-                            "these are not the words of an exact sum: it would be greater than "
-                            "any sum of 2**63 numbers");
+        return value_error("these are not the words of an exact sum: it would be greater than any "
+                           "sum of 2**63 numbers");
     return words_of(&sum);
 }
 
@@ -63,9 +60,8 @@ PyObject *core_exact_rounded(PyObject *Py_UNUSED(module), PyObject *arguments)
         !read_words(words, &sum) || !numpys_element(dtype, "dtype", &type))
         return NULL;
     if (!exact_has_format(type))
-        return PyErr_Format(PyExc_TypeError,
-                            "dtype must be float16, bfloat16, float32 or float64; got %s",
-                            element_name(type));
+        return type_error("dtype must be float16, bfloat16, float32 or float64; got %s",
+                          element_name(type));
     exact_normalise(&sum);
     return numpys_scalar(exact_value(&sum, divisor, type), type);
 }
@@ -76,11 +72,9 @@ PyObject *core_exact_rounded(PyObject *Py_UNUSED(module), PyObject *arguments)
 static bool has_one_sum(const struct view *view, const char *name)
 {
     return !element_is_complex(view->layout.input) ||
-           PyErr_Format(
-               PyExc_TypeError,
-               "%s: elements of %s have two sums: add their real and imaginary parts to two "
-               "accumulators",
-               name, element_name(view->layout.input));
+           type_error("%s: elements of %s have two sums: add their real and imaginary parts to two "
+                      "accumulators",
+                      name, element_name(view->layout.input));
 }
 
 /* A plan that sums elements of any real type as they are. */
@@ -121,20 +115,17 @@ struct factors {
     struct plan plan;
 };
 
-static bool have_one_shape(const struct layout *a, const struct layout *b)
-{
-    return a->dimensions == b->dimensions &&
-           memcmp(a->shape, b->shape, a->dimensions * sizeof *a->shape) == 0;
-}
-
-static bool refuse_shapes(const struct factors *factors, const char *wanted)
+static bool check_shapes(const struct factors *factors, bool as_vectors)
 {
     const struct layout *const a = &factors->a.layout, *const b = &factors->b.layout;
+    if (a->dimensions == b->dimensions && (!as_vectors || a->dimensions == 1) &&
+        memcmp(a->shape, b->shape, a->dimensions * sizeof *a->shape) == 0)
+        return true;
     OWNED *of_a = shape_tuple(a->dimensions, a->shape),
           *of_b = shape_tuple(b->dimensions, b->shape);
     return of_a && of_b &&
-           PyErr_Format(PyExc_ValueError, "a and b must %s; got shapes %S and %S", wanted, of_a,
-                        of_b);
+           value_error("a and b must %s; got shapes %S and %S",
+                       as_vectors ? "be vectors of one length" : "have one shape", of_a, of_b);
 }
 
 /* Elements become what NumPy would multiply them as, but for integers, which keep all their bits.
@@ -150,9 +141,17 @@ static bool find_types(struct factors *factors)
     return true;
 }
 
-/* To be released in either case. NULL with an exception set. */
-static struct factors *factors_view(const struct request *request, PyObject *a, PyObject *b,
-                                    bool *viewed)
+static void factors_release(struct factors *factors)
+{
+    array_release(&factors->a);
+    array_release(&factors->b);
+    PyMem_Free(factors);
+}
+
+/* Of gred.dot, or all elements of two arrays for one exact sum; to be released. NULL with an
+ * exception set. */
+static struct factors *factors_make(const struct request *request, PyObject *a, PyObject *b,
+                                    bool of_dot, bool exactly)
 {
     struct view_request asked = {
         .name = "a", .where = &request->platforms->where, .consumer = request->consumer};
@@ -161,19 +160,17 @@ static struct factors *factors_view(const struct request *request, PyObject *a, 
         PyErr_NoMemory();
         return NULL;
     }
-    *viewed = array_view(a, &asked, &factors->a);
+    bool made = array_view(a, &asked, &factors->a);
     asked.name = "b";
-    *viewed = *viewed && array_view(b, &asked, &factors->b);
-    return factors;
-}
-
-static void factors_release(struct factors *factors)
-{
-    if (!factors)
-        return;
-    array_release(&factors->a);
-    array_release(&factors->b);
-    PyMem_Free(factors);
+    made = made && array_view(b, &asked, &factors->b) &&
+           (of_dot || (has_one_sum(&factors->a, "a") && has_one_sum(&factors->b, "b"))) &&
+           check_shapes(factors, of_dot) && find_types(factors) &&
+           products_plan(request, &factors->a, &factors->b,
+                         exactly && !(of_dot && element_is_integer(factors->type)), &factors->plan);
+    if (made)
+        return factors;
+    factors_release(factors);
+    return NULL;
 }
 
 /* ---- adding ---- */
@@ -227,17 +224,12 @@ PyObject *core_exact_products(PyObject *module, PyObject *arguments)
     const struct request request = {.platforms = &state->platforms};
     struct exact_sums sums;
     PyObject *a, *b;
-    bool viewed;
     if (!PyArg_ParseTuple(arguments, "OO:exact_products", &a, &b))
         return NULL;
-    struct factors *factors = factors_view(&request, a, b, &viewed);
-    const bool added = factors && viewed && has_one_sum(&factors->a, "a") &&
-                       has_one_sum(&factors->b, "b") &&
-                       (have_one_shape(&factors->a.layout, &factors->b.layout) ||
-                        refuse_shapes(factors, "have one shape")) &&
-                       find_types(factors) &&
-                       products_plan(&request, &factors->a, &factors->b, true, &factors->plan) &&
-                       add_exactly(state, factors, &sums);
+    struct factors *factors = factors_make(&request, a, b, false, true);
+    if (!factors)
+        return NULL;
+    const bool added = add_exactly(state, factors, &sums);
     factors_release(factors);
     return added ? words_of(&sums.parts[EXACT_REAL]) : NULL;
 }
@@ -282,29 +274,23 @@ static bool parse_method(PyObject *method, bool *exactly)
 {
     const struct method *rung;
     return method_parse(method, &rung, exactly) &&
-           (!rung || PyErr_Format(PyExc_ValueError,
-                                  "method of dot must be 'auto' or 'exact'; got '%s'", rung->name));
+           (!rung || value_error("method of dot must be 'auto' or 'exact'; got '%s'", rung->name));
 }
 
-PyObject *core_dot(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+CORE_FUNCTION(dot)
 {
     struct module_state *state = PyModule_GetState(module);
-    PyObject *slots[ARGUMENTS_END], *result = NULL;
+    PyObject *slots[ARGUMENTS_END];
     struct request request = {.platforms = &state->platforms};
-    bool exactly, viewed;
-    if (!arguments_parse(signature_at(SIGNATURE_dot), arguments, count, names, slots) ||
+    bool exactly;
+    if (!arguments_parse(SIGNATURE_dot, arguments, count, names, slots) ||
         !parse_method(slots[METHOD], &exactly) || !stream_parse(slots[STREAM], &request.consumer))
         return NULL;
     request.device = slots[DEVICE];
-    struct factors *factors = factors_view(&request, slots[A], slots[B], &viewed);
-    if (factors && viewed &&
-        ((factors->a.layout.dimensions == 1 &&
-          have_one_shape(&factors->a.layout, &factors->b.layout)) ||
-         refuse_shapes(factors, "be vectors of one length")) &&
-        find_types(factors) &&
-        products_plan(&request, &factors->a, &factors->b,
-                      exactly && !element_is_integer(factors->type), &factors->plan))
-        result = dot_of(state, factors);
+    struct factors *factors = factors_make(&request, slots[A], slots[B], true, exactly);
+    if (!factors)
+        return NULL;
+    PyObject *result = dot_of(state, factors);
     factors_release(factors);
     return result;
 }

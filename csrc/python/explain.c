@@ -7,14 +7,12 @@
 
 /* ---- steps ---- */
 
-static void append_named(PyObject **list, const char *when, const char *work,
-                         const struct step *step)
+static void append_named(PyObject **list, const char *when, const char *work, struct step step)
 {
-    list_append(list,
-                Py_BuildValue("ssKInIOKss", when, work, (unsigned long long)step->grid, step->block,
-                              (Py_ssize_t)step->shared_bytes, step->cluster,
-                              step->cooperative ? Py_True : Py_False, (unsigned long long)step->n,
-                              part_name(step->reads), part_name(step->writes)));
+    list_append(list, Py_BuildValue("sskInIOkss", when, work, step.grid, step.block,
+                                    (Py_ssize_t)step.shared_bytes, step.cluster,
+                                    step.cooperative ? Py_True : Py_False, step.n,
+                                    part_name(step.reads), part_name(step.writes)));
 }
 
 /* What schedules have in common; takes over the steps. A part of the workspace is (name, offset,
@@ -26,37 +24,27 @@ static PyObject *launches(const char *form, enum element accumulator, size_t sta
     PyObject *parts = PyList_New(0);
     for (int part = 0; part < PARTS; part++)
         if (arena->bytes[part])
-            list_append(&parts, Py_BuildValue("sKK", part_name((enum part)part),
-                                              (unsigned long long)arena->at[part],
-                                              (unsigned long long)arena->bytes[part]));
-    return Py_BuildValue("ssnKKNNKs", form, element_name(accumulator), (Py_ssize_t)state_bytes,
-                         (unsigned long long)pieces, (unsigned long long)piece,
-                         list_to_tuple(steps), list_to_tuple(parts),
-                         (unsigned long long)arena->total, left);
+            list_append(&parts, Py_BuildValue("skk", part_name((enum part)part), arena->at[part],
+                                              arena->bytes[part]));
+    return Py_BuildValue("ssnkkNNks", form, element_name(accumulator), (Py_ssize_t)state_bytes,
+                         pieces, piece, list_to_tuple(steps), list_to_tuple(parts), arena->total,
+                         left);
 }
 
 /* ---- a schedule ---- */
 
-static void append(PyObject **list, const char *when, const struct step *step)
+static void append(PyObject **list, const char *when, struct step step)
 {
     static const char *const names[] = {[STEP_PASS] = "pass",     [STEP_LIBRARY] = "library",
                                         [STEP_UNPACK] = "unpack", [STEP_COPY] = "copy",
                                         [STEP_COUNT] = "count",   [STEP_FINISH] = "finish"};
-    append_named(list, when, names[step->kind], step);
+    append_named(list, when, names[step.kind], step);
 }
 
 static void append_passes(PyObject **list, const char *when, const struct passes *passes)
 {
     for (unsigned k = 0; k < passes->count; k++)
-        append(list, when, &passes->at[k]);
-}
-
-/* A mask of n elements. */
-static void append_unpack(PyObject **list, const char *when, const struct schedule *self,
-                          uint64_t n)
-{
-    const struct step unpack = course_unpack(&self->course, schedule_mask_length(self, n));
-    append(list, when, &unpack);
+        append(list, when, passes->at[k]);
 }
 
 /* A piece of n elements. */
@@ -66,23 +54,22 @@ static void append_piece(PyObject **list, const char *when, const struct schedul
     const struct course *course = &self->course;
     course_over_piece(course, n, passes);
     if (course->choice.uploads && course->choice.uploads_mask)
-        append_unpack(list, when, self, n);
-    if (course->choice.copy) {
-        const struct step copy = course_copy(course, n);
-        append(list, when, &copy);
-    }
+        append(list, when, course_unpack(course, schedule_mask_length(self, n)));
+    if (course->choice.copy)
+        append(list, when, course_copy(course, n));
     append_passes(list, when, passes);
 }
 
 static void append_pieces(PyObject **list, const struct schedule *self, struct passes *passes)
 {
     const struct course *course = &self->course;
+    const uint64_t n = course->plan->n;
     passes->leaves = PART_PARTIALS;
     if (self->pieces == 0)
         return;
-    const uint64_t last = course->plan->n - (self->pieces - 1) * self->piece;
+    const uint64_t last = n - (self->pieces - 1) * self->piece;
     if (course->choice.uploads_mask && !course->choice.uploads)
-        append_unpack(list, "begin", self, course->plan->n);
+        append(list, "begin", course_unpack(course, schedule_mask_length(self, n)));
     append_piece(list, "piece", self, self->piece, passes);
     if (self->pieces == 1)
         return;
@@ -100,14 +87,10 @@ PyObject *explain_schedule(const struct schedule *self)
     struct passes passes;
     PyObject *steps = PyList_New(0);
     append_pieces(&steps, self, &passes);
-    if (self->counts_apart) {
-        const struct step count = course_count(&self->course);
-        append(&steps, "end", &count);
-    }
-    if (self->finishes_on_device) {
-        const struct step finish = course_finish(&self->course, passes.leaves);
-        append(&steps, "end", &finish);
-    }
+    if (self->counts_apart)
+        append(&steps, "end", course_count(&self->course));
+    if (self->finishes_on_device)
+        append(&steps, "end", course_finish(&self->course, passes.leaves));
     return launches(forms[choice->form], choice->accumulator, self->course.state_bytes,
                     self->pieces, self->piece, steps, &self->arena,
                     part_name(self->course.plan->out ? PART_OUT : passes.leaves));
@@ -122,14 +105,13 @@ static PyObject *steps_along(const struct explained_along *self, const struct pl
     static const char *const kinds[] = {
         [AXES_ROWS] = "rows", [AXES_COLUMNS] = "columns", [AXES_GENERAL] = "strided"};
     const struct axes_schedule *schedule = &self->schedule;
-    const struct step made = axes_schedule_step(schedule),
-                      store = step_store(NULL, asked->axes->results);
+    const struct step made = axes_schedule_step(schedule);
     PyObject *steps = PyList_New(0);
     if (schedule->copy.kernel)
-        append_named(&steps, when, "copy", &schedule->copy);
-    append_named(&steps, when, launch_name(&schedule->launch), &made);
+        append_named(&steps, when, "copy", schedule->copy);
+    append_named(&steps, when, launch_name(&schedule->launch), made);
     if (asked->results.out)
-        append_named(&steps, when, "store", &store);
+        append_named(&steps, when, "store", step_store(NULL, asked->axes->results));
     return launches(schedule->copy.kernel ? "gathered" : kinds[schedule->axes.kind],
                     schedule->accumulator, schedule->state_bytes, 1, made.n, steps,
                     &schedule->arena, asked->results.on_device ? part_name(PART_OUT) : "results");
@@ -157,8 +139,8 @@ static PyObject *how_tuple(const struct explanation *explanation, const struct p
         return explain_schedule(&explanation->schedule);
     if (explanation->by == EXPLAINED_ALONG)
         return steps_along(&explanation->along, plan);
-    return Py_BuildValue("zzKIzK", loops->results, loops->way, (unsigned long long)loops->chunk,
-                         loops->threads, loops->instructions, (unsigned long long)loops->copied);
+    return Py_BuildValue("zzkIzk", loops->results, loops->way, loops->chunk, loops->threads,
+                         loops->instructions, loops->copied);
 }
 
 static PyObject *answer(const struct call *call, const struct explanation *explanation)
@@ -167,16 +149,15 @@ static PyObject *answer(const struct call *call, const struct explanation *expla
     const bool scheduled = explanation->by == EXPLAINED_SCHEDULE;
     const struct plan *run = scheduled ? &explanation->plan : plan;
     const bool named = run->method && (scheduled || !plan->axes);
-    const unsigned long long results = plan->axes ? plan->axes->results : 1;
-    return Py_BuildValue("sNssIsKsKKN", reduction_row(call->request.reduction)->name,
+    const uint64_t results = plan->axes ? plan->axes->results : 1;
+    return Py_BuildValue("sNssIskskkN", reduction_row(call->request.reduction)->name,
                          platform_name(plan->platform, plan->device), why_there(call),
                          plan->exact ? "exact"
                          : named     ? run->method->name
                                      : "auto",
                          named ? run->block : 0, element_name(plan->layout->input),
-                         (unsigned long long)plan->n * results, element_name(plan->accumulator),
-                         results,
-                         explanation->at_once ? (unsigned long long)explanation->at_once : results,
+                         plan->n * results, element_name(plan->accumulator), results,
+                         explanation->at_once ? explanation->at_once : results,
                          how_tuple(explanation, plan));
 }
 
@@ -197,23 +178,14 @@ static PyObject *explain(struct call *call)
     return result;
 }
 
-PyObject *core_explain(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
-                       PyObject *names)
+CORE_FUNCTION(explain)
 {
-    static const struct signature signature = {
-        "explain",
-        1,
-        2,
-        2,
-        {A, OP, AXIS, KEEPDIMS, METHOD, BLOCK_SIZE, DTYPE, DEVICE, WHERE, OUT, INITIAL}};
     PyObject *slots[ARGUMENTS_END] = {NULL};
-    struct call *call = call_parse(module, &signature, arguments, count, names, slots);
+    struct call *call = call_parse(module, SIGNATURE_explain, arguments, count, names, slots);
     PyObject *explained = call ? explain(call) : NULL;
     call_close(call);
     if (!explained && slots[A] && several_were_given(slots[A]))
-        PyErr_SetString(
-            PyExc_TypeError,
-            "a: explain takes one array; of a list of arrays on devices each is reduced "
-            "by itself, so explain each");
+        type_error("a: explain takes one array; of a list of arrays on devices each is reduced by "
+                   "itself, so explain each");
     return explained;
 }

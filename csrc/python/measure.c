@@ -14,15 +14,14 @@ static bool count_argument(PyObject *object, const char *name, long least, long 
     if (!object)
         return true;
     if (!PyIndex_Check(object) || PyBool_Check(object))
-        return PyErr_Format(PyExc_TypeError, "%s must be an integer; got %R", name, object);
+        return type_error("%s must be an integer; got %R", name, object);
     OWNED *index = PyNumber_Index(object);
     if (!index)
         return false;
     int overflow;
     *value = PyLong_AsLongAndOverflow(index, &overflow);
     return (!overflow && *value >= least && *value <= most) ||
-           PyErr_Format(PyExc_ValueError, "%s must be from %ld to %ld; got %R", name, least, most,
-                        object);
+           value_error("%s must be from %ld to %ld; got %R", name, least, most, object);
 }
 
 static PyObject *seconds_tuple(const struct timing *timing, const double *seconds)
@@ -31,11 +30,6 @@ static PyObject *seconds_tuple(const struct timing *timing, const double *second
     for (unsigned k = 0; list && k < timing->samples; k++)
         list_append(&list, PyFloat_FromDouble(seconds[k]));
     return list_to_tuple(list);
-}
-
-static PyObject *block_or_none(unsigned block)
-{
-    return block ? PyLong_FromUnsignedLong(block) : Py_NewRef(Py_None);
 }
 
 static void timing_free(struct timing *timing)
@@ -68,28 +62,24 @@ static PyObject *kernel_time(struct call *call, struct timing *timing)
 {
     const struct plan *plan = &call->plan;
     if (plan->n == 0)
-        return PyErr_Format(PyExc_ValueError, "a is empty: there is nothing to measure");
+        return value_error("a is empty: there is nothing to measure");
     call->run.timing = timing;
     timing->method = plan->method;
     if (!execute_plan(call->state, plan, &call->run))
         return NULL;
     const char *method = plan->exact ? "exact" : timing->method ? timing->method->name : "auto";
     return Py_BuildValue(
-        "NNKIKNsNN", seconds_tuple(timing, timing->seconds),
-        seconds_tuple(timing, timing->first_pass),
-        (unsigned long long)(plan->n * element_size(plan->layout->input)), timing->passes,
-        (unsigned long long)timing->grid, block_or_none(timing->block), method,
+        "NNkIkNsNN", seconds_tuple(timing, timing->seconds),
+        seconds_tuple(timing, timing->first_pass), plan->n * element_size(plan->layout->input),
+        timing->passes, timing->grid, integer_or_none(timing->block), method,
         platform_name(plan->platform, plan->device), answer_to_python(plan, &call->run));
 }
 
-PyObject *core_kernel_time(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
-                           PyObject *names)
+CORE_FUNCTION(kernel_time)
 {
-    static const struct signature signature = {
-        "kernel_time", 1, 2, 2, {A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, SAMPLES, WARMUP, COLD}};
     PyObject *slots[ARGUMENTS_END], *result = NULL;
     struct timing timing;
-    struct call *call = call_parse(module, &signature, arguments, count, names, slots);
+    struct call *call = call_parse(module, SIGNATURE_kernel_time, arguments, count, names, slots);
     if (!call)
         return NULL;
     if (timing_make(slots, SAMPLES_DEFAULT, WARMUP_DEFAULT, &timing))
@@ -101,54 +91,43 @@ PyObject *core_kernel_time(PyObject *module, PyObject *const *arguments, Py_ssiz
 
 /* ---- limits ---- */
 
-PyObject *core_read_limit(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
-                          PyObject *names)
+/* To read nothing is to launch an empty kernel. */
+static PyObject *limit(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
+                       PyObject *names, bool reads)
 {
-    static const struct signature signature = {
-        "read_limit", 0, 2, 2, {DEVICE, NBYTES, SAMPLES, COLD}};
     struct module_state *state = PyModule_GetState(module);
     PyObject *slots[ARGUMENTS_END], *result = NULL;
     const struct platform *platform;
     struct timing timing;
     struct run run = {.timing = &timing, .frames = WRAPPER_FRAMES};
     int index;
-    long nbytes = READ_DEFAULT;
-    if (!arguments_parse(&signature, arguments, count, names, slots))
+    long nbytes = reads ? READ_DEFAULT : 0;
+    if (!arguments_parse(reads ? SIGNATURE_read_limit : SIGNATURE_launch_limit, arguments, count,
+                         names, slots))
         return NULL;
-    if (timing_make(slots, SAMPLES_DEFAULT, WARMUP_DEFAULT, &timing) &&
-        count_argument(slots[NBYTES], "nbytes", 1024, LONG_MAX, &nbytes) &&
-        platforms_choose(&state->platforms, slots[DEVICE], &platform, &index) &&
-        execute_read(state, platform, index, (size_t)nbytes, &run))
-        result = Py_BuildValue("NlNKN", seconds_tuple(&timing, timing.seconds), nbytes,
-                               platform_name(platform, index), (unsigned long long)timing.grid,
-                               block_or_none(timing.block));
+    const bool fine = timing_make(slots, reads ? SAMPLES_DEFAULT : LAUNCHES_DEFAULT,
+                                  reads ? WARMUP_DEFAULT : LAUNCHES_WARMUP, &timing) &&
+                      count_argument(slots[NBYTES], "nbytes", 1024, LONG_MAX, &nbytes) &&
+                      platforms_choose(&state->platforms, slots[DEVICE], &platform, &index);
+    timing.cold = timing.cold && reads;
+    if (fine && !reads && platform->place == METHOD_ON_HOST)
+        value_error("device 'host' launches nothing; 'cuda' and 'simulated' do");
+    else if (fine && execute_read(state, platform, index, (size_t)nbytes, &run))
+        result = reads ? Py_BuildValue("NlNkN", seconds_tuple(&timing, timing.seconds), nbytes,
+                                       platform_name(platform, index), timing.grid,
+                                       integer_or_none(timing.block))
+                       : Py_BuildValue("NN", seconds_tuple(&timing, timing.seconds),
+                                       platform_name(platform, index));
     timing_free(&timing);
     return result;
 }
 
-/* To read nothing is to launch an empty kernel. */
-PyObject *core_launch_limit(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
-                            PyObject *names)
+CORE_FUNCTION(read_limit)
 {
-    static const struct signature signature = {"launch_limit", 0, 1, 1, {DEVICE, SAMPLES}};
-    struct module_state *state = PyModule_GetState(module);
-    PyObject *slots[ARGUMENTS_END], *result = NULL;
-    const struct platform *platform;
-    struct timing timing;
-    struct run run = {.timing = &timing, .frames = WRAPPER_FRAMES};
-    int index;
-    if (!arguments_parse(&signature, arguments, count, names, slots))
-        return NULL;
-    if (timing_make(slots, LAUNCHES_DEFAULT, LAUNCHES_WARMUP, &timing) &&
-        platforms_choose(&state->platforms, slots[DEVICE], &platform, &index)) {
-        timing.cold = false;
-        if (platform->place == METHOD_ON_HOST)
-            PyErr_SetString(PyExc_ValueError,
-                            "device 'host' launches nothing; 'cuda' and 'simulated' do");
-        else if (execute_read(state, platform, index, 0, &run))
-            result = Py_BuildValue("NN", seconds_tuple(&timing, timing.seconds),
-                                   platform_name(platform, index));
-    }
-    timing_free(&timing);
-    return result;
+    return limit(module, arguments, count, names, true);
+}
+
+CORE_FUNCTION(launch_limit)
+{
+    return limit(module, arguments, count, names, false);
 }

@@ -79,8 +79,7 @@ static PyObject *object_read(PyObject *object, PyObject *target)
         return NULL;
     bool done = (size_t)buffer.len == self->memory.bytes;
     if (!done)
-        PyErr_Format(PyExc_ValueError, "the memory has %zu bytes, and the buffer %zd",
-                     self->memory.bytes, buffer.len);
+        value_error("the memory has %zu bytes, and the buffer %zd", self->memory.bytes, buffer.len);
     done = done && (!buffer.len || read_to(self, buffer.buf));
     PyBuffer_Release(&buffer);
     return done ? Py_NewRef(Py_None) : NULL;
@@ -148,7 +147,7 @@ static bool parse_type(const char *name, enum element *type)
     for (*type = 0; *type < ELEMENTS; ++*type)
         if (strcmp(name, element_name(*type)) == 0)
             return true;
-    return PyErr_Format(PyExc_TypeError, "%s is no element type", name);
+    return type_error("%s is no element type", name);
 }
 
 /* The shape, and strides of C order. */
@@ -157,13 +156,12 @@ static bool parse_shape(PyObject *lengths, struct lent *lent, struct dl_tensor *
     const Py_ssize_t dimensions = PyTuple_GET_SIZE(lengths);
     int64_t stride = 1;
     if (dimensions > DIMENSIONS_MAX)
-        return PyErr_Format(PyExc_ValueError, "too many dimensions");
+        return value_error("too many dimensions");
     for (Py_ssize_t k = dimensions; k-- > 0; stride *= lent->shape[k]) {
         lent->shape[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(lengths, k));
         lent->strides[k] = stride;
         if (lent->shape[k] < 0)
-            return !PyErr_Occurred() &&
-                   PyErr_Format(PyExc_ValueError, "a length must not be negative");
+            return !PyErr_Occurred() && value_error("a length must not be negative");
     }
     tensor->dimensions = (int32_t)dimensions;
     tensor->shape = lent->shape;
@@ -179,7 +177,7 @@ static bool admit(const struct object *self, PyObject *stream, uintptr_t *reader
     if (PyErr_Occurred())
         return false;
     if (!stream_is_readable(*reader))
-        return PyErr_Format(PyExc_ValueError, "stream %R is no handle of a stream", stream);
+        return value_error("stream %R is no handle of a stream", stream);
     return !*reader || order(self, *reader, false, &failure) || fail(Py_TYPE(self), &failure);
 }
 
@@ -293,7 +291,7 @@ static PyObject *simulated_new(PyTypeObject *type, PyObject *arguments, PyObject
     if (!PyArg_ParseTupleAndKeywords(arguments, named, "n:SimulatedMemory", names, &bytes))
         return NULL;
     if (bytes < 0)
-        return PyErr_Format(PyExc_ValueError, "nbytes must not be negative; got %zd", bytes);
+        return value_error("nbytes must not be negative; got %zd", bytes);
     const struct platform *platform = platforms_on(platforms_of(type), METHOD_ON_SIMULATED);
     struct device_memory memory;
     /* Also without bytes it has an address. */

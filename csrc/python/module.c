@@ -46,11 +46,6 @@ PyObject *core_nothing(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(a
 
 /* ---- methods, reductions and devices, which gred/records.py gives names to ---- */
 
-static PyObject *integer_or_none(unsigned long long value)
-{
-    return value ? PyLong_FromUnsignedLongLong(value) : Py_NewRef(Py_None);
-}
-
 static PyObject *capability(int value)
 {
     return value ? PyUnicode_FromFormat("%d.%d", value / 10, value % 10) : Py_NewRef(Py_None);
@@ -104,11 +99,10 @@ PyObject *core_devices(PyObject *module, PyObject *Py_UNUSED(ignored))
         for (int index = 0; index < count; index++) {
             struct device device;
             if (backend_of(platform)->describe(index, &device))
-                list_append(&devices, Py_BuildValue("ssIKNKN", device.name, device.title,
-                                                    device.units, (unsigned long long)device.memory,
-                                                    integer_or_none(device.bandwidth),
-                                                    (unsigned long long)device.l2_cache,
-                                                    capability(device.capability)));
+                list_append(&devices,
+                            Py_BuildValue("ssIkNkN", device.name, device.title, device.units,
+                                          device.memory, integer_or_none(device.bandwidth),
+                                          device.l2_cache, capability(device.capability)));
         }
     }
     return devices;
@@ -156,8 +150,8 @@ PyObject *core_substitute(PyObject *module, PyObject *arguments)
     };
     const struct backend *backend = backend_of(platform);
     if (!own.method || data_blocks == 0 || !backend->substitute)
-        return PyErr_Format(PyExc_ValueError, "there is no rung '%s' of %u data blocks on %R", name,
-                            data_blocks, device);
+        return value_error("there is no rung '%s' of %u data blocks on %R", name, data_blocks,
+                           device);
     backend->substitute(platforms_state(&state->platforms, platform), &own);
     Py_RETURN_NONE;
 }

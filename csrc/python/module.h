@@ -44,9 +44,10 @@ struct module_state {
     PLAIN(reductions, METH_NOARGS, "The table of reductions, as tuples.")                          \
     PLAIN(devices, METH_NOARGS, "The devices that are here, as tuples.")
 
-#define NAMED(name, ...)                                                                           \
+#define CORE_FUNCTION(name)                                                                        \
     PyObject *core_##name(PyObject *module, PyObject *const *arguments, Py_ssize_t count,          \
-                          PyObject *names);
+                          PyObject *names)
+#define NAMED(name, ...) CORE_FUNCTION(name);
 #define PLAIN(name, ...) PyObject *core_##name(PyObject *module, PyObject *arguments);
 FUNCTIONS(NAMED, PLAIN)
 #define REDUCTION(name, ...) NAMED(name)

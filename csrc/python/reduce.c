@@ -55,8 +55,7 @@ static PyObject *reduce_several(const char *name, PyObject *const *arguments, Py
     if (!module)
         return NULL;
     if (!PyObject_HasAttrString(module, name))
-        return PyErr_Format(PyExc_TypeError,
-                            "%s does not take several arrays on devices; sum and mean do", name);
+        return type_error("%s does not take several arrays on devices; sum and mean do", name);
     OWNED *function = PyObject_GetAttrString(module, name);
     return function ? PyObject_Vectorcall(function, arguments, (size_t)count, names) : NULL;
 }
@@ -127,7 +126,7 @@ static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *co
         return result;
     if (count && holds_any(arguments[0], 1))
         return reduce_several(name, arguments, count, names);
-    if (!arguments_parse(signature_at(reduction), arguments, count, names, slots))
+    if (!arguments_parse((enum signature_index)reduction, arguments, count, names, slots))
         return NULL;
     result = reduce_as_asked(state, reduction, slots);
     if (!result && count && several_were_given(arguments[0]))
@@ -136,8 +135,7 @@ static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *co
 }
 
 #define REDUCTION(name, ...)                                                                       \
-    PyObject *core_##name(PyObject *module, PyObject *const *arguments, Py_ssize_t count,          \
-                          PyObject *names)                                                         \
+    CORE_FUNCTION(name)                                                                            \
     {                                                                                              \
         return reduce(module, REDUCTION_##name, arguments, count, names);                          \
     }
@@ -161,8 +159,7 @@ static bool lies_flat(const struct layout *layout)
 static bool check_dimensions(const struct view *view, const char *name)
 {
     return view->layout.dimensions == 1 ||
-           PyErr_Format(PyExc_ValueError, "%s must have one dimension; they have %u", name,
-                        view->layout.dimensions);
+           value_error("%s must have one dimension; they have %u", name, view->layout.dimensions);
 }
 
 /* Those of a device are converted there, if that loses nothing. */
@@ -173,10 +170,9 @@ static bool check_offsets(const struct view *view)
         return false;
     if (view->on_device)
         return (element_is_integer(type) && type != ELEMENT_UINT64) ||
-               PyErr_Format(PyExc_TypeError, "offsets must be integers that int64 holds, not %s",
-                            element_name(type));
+               type_error("offsets must be integers that int64 holds, not %s", element_name(type));
     return (type == ELEMENT_INT64 && (view->n == 0 || lies_flat(&view->layout))) ||
-           PyErr_Format(PyExc_TypeError, "offsets must be int64, one after the other");
+           type_error("offsets must be int64, one after the other");
 }
 
 /* The host's offsets can be looked at; NumPy's words. */
@@ -207,12 +203,9 @@ static bool view_arguments(struct call *call, PyObject *const *slots)
     struct view *const offsets = &call->offsets;
     if (!call_view(call, "values", slots) || !check_dimensions(&call->view, "values"))
         return false;
-    const struct view_request asked = {.name = "offsets",
-                                       .where = where,
-                                       .consumer = call->request.consumer,
-                                       .in_background = call->output.view.on_device};
+    call->asked.name = "offsets";
     call->request.offsets = offsets;
-    return array_view(slots[OFFSETS], &asked, offsets) && check_offsets(offsets) &&
+    return array_view(slots[OFFSETS], &call->asked, offsets) && check_offsets(offsets) &&
            (!offsets->on_device || where->locate(where, offsets, "offsets"));
 }
 
@@ -226,7 +219,7 @@ static bool describe(struct call *call, PyObject *may_be_empty)
     memset(&call->axes, 0, sizeof call->axes); /* how many results there are, and no more */
     call->axes.results = call->shape[0] = call->offsets.n;
     call->dimensions = 1;
-    return may >= 0 && results_fit_output(call);
+    return may >= 0 && output_fits(&call->output, &call->state->platforms.where, 1, call->shape);
 }
 
 /* Offsets come to where the values are reduced from the host only. */
@@ -235,8 +228,7 @@ static bool check_place(const struct call *call)
     const struct view *offsets = &call->offsets;
     return !offsets->on_device || offsets->n == 0 ||
            (offsets->platform == call->plan.platform && offsets->device == call->plan.device) ||
-           PyErr_Format(PyExc_ValueError,
-                        "offsets are on another device than values; move both to one place");
+           value_error("offsets are on another device than values; move both to one place");
 }
 
 /* Where elements are matters: the plan's own order is any that is good for memory. */
@@ -259,15 +251,12 @@ static bool make_plan(struct call *call, const char *op)
     return true;
 }
 
-PyObject *core_reduceat(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
-                        PyObject *names)
+CORE_FUNCTION(reduceat)
 {
-    static const struct signature signature = {
-        "reduceat", 8, 8, 8, {OP, VALUES, OFFSETS, DTYPE, OUT, MAY_BE_EMPTY, DEVICE, STREAM}};
     struct module_state *state = PyModule_GetState(module);
     PyObject *slots[ARGUMENTS_END];
     enum reduction reduction;
-    if (!arguments_parse(&signature, arguments, count, names, slots) ||
+    if (!arguments_parse(SIGNATURE_reduceat, arguments, count, names, slots) ||
         !reduction_parse(slots[OP], &reduction))
         return NULL;
     const char *op = reduction_row(reduction)->name;

@@ -118,8 +118,8 @@ bool execute_read(struct module_state *state, const struct platform *platform, i
 bool answer_is_sound(const struct plan *plan, const struct run *run)
 {
     if (run->findings & FOUND_NOTHING)
-        return PyErr_Format(PyExc_ValueError, "%s has no value: the mask hides all elements",
-                            reduction_row(plan->reduction)->called);
+        return value_error("%s has no value: the mask hides all elements",
+                           reduction_row(plan->reduction)->called);
     if (run->findings & FOUND_NOT_ENOUGH)
         return give_warning(run->frames, plan->fold == FOLD_variance
                                              ? "Degrees of freedom <= 0 for slice"
@@ -177,14 +177,6 @@ PyObject *answer_to_python(const struct plan *plan, const struct run *run)
 
 /* ---- arrays ---- */
 
-bool results_fit_output(struct call *call)
-{
-    struct output *out = &call->output;
-    return !out->object || ((call->dimensions ? output_has_shape(out, call->dimensions, call->shape)
-                                              : output_is_one(out)) &&
-                            output_locate(out, &call->state->platforms.where));
-}
-
 bool results_choose(struct call *call, PyObject *axis, PyObject *keepdims)
 {
     const struct layout *layout = &call->view.layout;
@@ -196,26 +188,31 @@ bool results_choose(struct call *call, PyObject *axis, PyObject *keepdims)
     request->along = argument_given(axis) || kept;
     call->dimensions = axes_left(layout, request->reduced, kept, call->shape);
     request->axes = call->dimensions ? &call->axes : NULL;
-    return results_fit_output(call);
+    return output_fits(&call->output, &call->state->platforms.where, call->dimensions, call->shape);
 }
 
-/* In out itself, where nothing that is read lies there, too, as segments' offsets may; else in
- * arrays of NumPy's. */
-static bool make_here(struct call *call)
+/* In out itself, if it is ready, and no offsets may still be found wrong, as on the host. */
+static bool make_in_output(struct call *call)
 {
     struct output *const out = &call->output;
     struct results *results = &call->plan.results;
-    if (out->object && !call->plan.segments &&
-        output_is_ready(out, results->type, &call->view.layout)) {
-        results->at[0] = (void *)out->view.layout.data;
-        return true;
-    }
-    for (unsigned k = 0; k < results->values; k++) {
-        call->arrays[k] =
-            numpys_new(call->dimensions, call->shape, &results->types[k], &results->at[k]);
-        if (!call->arrays[k])
+    const bool may = !call->plan.segments || results->on_device;
+    if (!out->object || !may ||
+        !output_is_ready(out, results->type, &call->view.layout,
+                         call->plan.segments ? &call->offsets.layout : NULL))
+        return false;
+    results->at[0] = (void *)out->view.layout.data;
+    return true;
+}
+
+/* In arrays of NumPy's. */
+static bool make_here(struct call *call)
+{
+    struct results *results = &call->plan.results;
+    for (unsigned k = 0; k < results->values; k++)
+        if (!(call->arrays[k] =
+                  numpys_new(call->dimensions, call->shape, &results->types[k], &results->at[k])))
             return false;
-    }
     return true;
 }
 
@@ -248,9 +245,9 @@ static bool make_there(struct call *call)
     for (unsigned k = 0; k < results->values; k++) {
         const struct result_request request = request_of(call, k);
         const int made = result_allocate(&request, &call->made[k], &results->at[k]);
+        call->count = k + 1;
         if (made == 0)
             call->arrays[k] = make_own(call, &request, &results->at[k]);
-        call->count = k + 1;
         if (made < 0 || (made == 0 && !call->arrays[k]))
             return false;
     }
@@ -266,12 +263,7 @@ void results_describe(struct call *call)
     results->values = answer_types(plan, plan->n == 0 || plan->layout->mask, results->types);
     results->type = results->types[0];
     results->on_device = out->view.on_device || (call->view.on_device && !out->object);
-    if (!out->view.on_device)
-        return;
-    if (output_is_ready(out, results->type, &call->view.layout) &&
-        !(plan->segments && output_overlaps(out, &call->offsets.layout)))
-        results->at[0] = (void *)out->view.layout.data;
-    else
+    if (out->view.on_device && !make_in_output(call))
         results->out = &out->view.layout;
 }
 
@@ -281,7 +273,7 @@ bool results_make(struct call *call)
         return true;
     results_describe(call);
     if (!call->plan.results.on_device)
-        return make_here(call);
+        return make_in_output(call) || make_here(call);
     return call->output.view.on_device || make_there(call);
 }
 
