@@ -60,13 +60,9 @@ static int view_interfaces(PyObject *object, const struct view_request *request,
         array_release(view);
         viewed = -1;
     }
-    if (!viewed && wrong) {
-        raised_again(why_wrong);
-        return -1;
-    }
-    raised_settle(why_wrong, false);
-    if (viewed)
-        return viewed;
+    raised_settle(why_wrong, !viewed && wrong);
+    if (viewed || wrong)
+        return viewed ? viewed : -1;
     const struct raised why_declined = raised_set_aside();
     viewed = cuda_interface_view(object, request, false, view);
     raised_settle(why_declined, !viewed);

@@ -25,7 +25,7 @@ bool numpys_is_no_value(PyObject *object)
 
 /* ---- element types ---- */
 
-#define NPY_BFLOAT16 NPY_NOTYPE
+#define NPY_BFLOAT16 NPY_NOTYPE /* which no array has */
 
 static const int numpy_types[ELEMENTS] = {
 #define TYPE(NAME, ...) [ELEMENT_##NAME] = NPY_##NAME,

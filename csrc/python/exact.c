@@ -155,11 +155,13 @@ static struct factors *factors_make(const struct request *request, PyObject *a, 
 {
     struct view_request asked = {
         .name = "a", .where = &request->platforms->where, .consumer = request->consumer};
-    struct factors *factors = PyMem_Calloc(1, sizeof *factors);
+    struct factors *factors = PyMem_Malloc(sizeof *factors);
     if (!factors) {
         PyErr_NoMemory();
         return NULL;
     }
+    view_nothing(&factors->a);
+    view_nothing(&factors->b);
     bool made = array_view(a, &asked, &factors->a);
     asked.name = "b";
     made = made && array_view(b, &asked, &factors->b) &&

@@ -180,7 +180,7 @@ static PyObject *explain(struct call *call)
 
 CORE_FUNCTION(explain)
 {
-    PyObject *slots[ARGUMENTS_END] = {NULL};
+    PyObject *slots[ARGUMENTS_END];
     struct call *call = call_parse(module, SIGNATURE_explain, arguments, count, names, slots);
     PyObject *explained = call ? explain(call) : NULL;
     call_close(call);

@@ -155,12 +155,10 @@ static PyObject *value_at(const struct run *run, unsigned k, enum element type)
 /* Takes over the item; the tuple is gone where that is NULL. */
 static void tuple_set(PyObject **tuple, unsigned k, PyObject *item)
 {
-    if (*tuple && item) {
+    if (item)
         PyTuple_SET_ITEM(*tuple, k, item);
-        return;
-    }
-    Py_XDECREF(item);
-    Py_CLEAR(*tuple);
+    else
+        Py_CLEAR(*tuple);
 }
 
 PyObject *answer_to_python(const struct plan *plan, const struct run *run)
