@@ -54,6 +54,8 @@ static bool warn(void *context, const char *text)
 static bool read_context(const struct module_state *state, const struct backend *backend,
                          struct run *run)
 {
+    if (!backend->takes_order && !backend->takes_workspace)
+        return true;
     OWNED *order = NULL, *limit = NULL;
     int kind = ORDER_FORWARDS;
     unsigned long long seed = 0, bytes = 0;
@@ -133,12 +135,12 @@ bool answer_is_sound(const struct plan *plan, const struct run *run)
  * of the type that the reduction of its name has. */
 static unsigned answer_types(const struct plan *plan, bool maybe_nothing, enum element *types)
 {
-    const enum element type = plan->finish.type;
-    const bool integer = element_is_integer(type);
     if (plan->reduction != REDUCTION_describe) {
         types[0] = types[1] = plan->finish.result;
         return plan->reduction == REDUCTION_minmax ? 2 : 1;
     }
+    const enum element type = plan->finish.type;
+    const bool integer = element_is_integer(type);
     types[0] = types[1] = ELEMENT_INT64;
     types[2] = types[3] = integer && maybe_nothing ? ELEMENT_FLOAT64 : type;
     types[4] = integer ? ELEMENT_FLOAT64 : type;
