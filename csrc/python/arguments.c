@@ -92,16 +92,6 @@ static enum argument argument_named(const struct signature *signature, PyObject 
     return NO_ARGUMENT;
 }
 
-static bool wrong_count(const struct signature *signature, Py_ssize_t count)
-{
-    const int least = signature->required, most = signature->positional;
-    if (least == most)
-        return type_error("%s() takes %d positional argument%s; got %zd", signature->function, most,
-                          most == 1 ? "" : "s", count);
-    return type_error("%s() takes %d to %d positional arguments; got %zd", signature->function,
-                      least, most, count);
-}
-
 bool arguments_parse(enum signature_index which, PyObject *const *arguments, Py_ssize_t count,
                      PyObject *names, PyObject *slots[ARGUMENTS_END])
 {
@@ -122,7 +112,14 @@ bool arguments_parse(enum signature_index which, PyObject *const *arguments, Py_
     bool complete = count <= signature->positional;
     for (int k = 0; k < signature->required; k++)
         complete = complete && slots[signature->order[k]];
-    return complete || wrong_count(signature, count);
+    const int least = signature->required, most = signature->positional;
+    if (complete)
+        return true;
+    if (least == most)
+        return type_error("%s() takes %d positional argument%s; got %zd", signature->function, most,
+                          most == 1 ? "" : "s", count);
+    return type_error("%s() takes %d to %d positional arguments; got %zd", signature->function,
+                      least, most, count);
 }
 
 bool reduction_parse(PyObject *op, enum reduction *reduction)
