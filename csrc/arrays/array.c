@@ -1,29 +1,12 @@
-#include "arrays/numpys_c.h"
+#include "arrays/numpys.h"
 
 #include "arrays/array.h"
 
-#include "arrays/cuda_interface.h"
-#include "arrays/dlpack.h"
-#include "arrays/exchange.h"
-#include "arrays/libraries.h"
-#include "arrays/numpys.h"
-#include "arrays/objects.h"
+#include "arrays/protocols.h"
 
 int array_setup(void)
 {
     return numpys_setup() < 0 || objects_setup() < 0 ? -1 : dlpack_setup();
-}
-
-/* NumPy's masked arrays are arrays with all their elements; to reduce those would be wrong. */
-static bool refuse_mask(PyObject *object, const char *name)
-{
-    if (!PyObject_HasAttrString(object, "mask"))
-        return true;
-    return PyErr_Format(
-        PyExc_TypeError,
-        "%s: masked arrays are not supported; %s.compressed() leaves out what is masked, "
-        "%s.filled(value) fills it in",
-        name, name, name);
 }
 
 /* Takes over the reference to the array. */
@@ -31,11 +14,11 @@ static bool view_numpy(PyArrayObject *array, const char *name, struct view *view
 {
     struct layout *layout = &view->layout;
     view_begin(view, false);
-    view->owner = (PyObject *)array;
     if (!numpys_element_of(PyArray_DESCR(array), name, &layout->input)) {
-        Py_CLEAR(view->owner);
+        Py_DECREF(array);
         return false;
     }
+    view->owner = (PyObject *)array;
     layout->type = layout->input;
     layout->data = view->began = PyArray_DATA(array);
     layout->swapped = !PyArray_ISNBO(PyArray_DESCR(array)->byteorder);
@@ -50,70 +33,54 @@ static bool view_numpy(PyArrayObject *array, const char *name, struct view *view
     return true;
 }
 
-/* Of a type of NumPy's own; what is derived from one in Python is a heap type. */
-static bool is_numpys_scalar(PyObject *object)
-{
-    return PyArray_IsScalar(object, Generic) &&
-           !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE);
-}
-
-/* Python's own types, and NumPy's scalars, offer no interface that might be asked for. */
+/* Python's own types, and NumPy's scalars, unless of a class derived in Python, offer no interface
+ * that might be asked for. */
 static bool is_plain(PyObject *object)
 {
     return PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyLong_CheckExact(object) ||
            PyFloat_CheckExact(object) || PyBool_Check(object) || PyComplex_CheckExact(object) ||
-           object == Py_None || is_numpys_scalar(object);
+           object == Py_None ||
+           (PyArray_IsScalar(object, Generic) &&
+            !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE));
 }
 
-/* Where DLPack was declined, with that exception set. */
-static int view_otherwise(PyObject *object, const struct view_request *request, struct view *view)
-{
-    const struct raised declined = raised_set_aside();
-    const int viewed = cuda_interface_view(object, request, view);
-    if (viewed)
-        raised_forget(declined);
-    else
-        raised_again(declined);
-    return viewed;
-}
-
-/* An interface whose stream is known is as good as DLPack, and faster; one of which it is not may
- * hide work under way. 1, 0 if the object offers none of them, with an exception set if it is one
- * by which it declines, -1. */
+/* __cuda_array_interface__ where its stream is known, DLPack, or the former all the same, since it
+ * may hide work under way. What is wrong with one may be right with the other, such as an element
+ * type. 1, 0 if the object offers none of them, with an exception set if it is one by which it
+ * declines, -1. */
 static int view_interfaces(PyObject *object, const struct view_request *request, struct view *view)
 {
-    int viewed = cuda_interface_view_with_stream(object, request, view);
+    int viewed = cuda_interface_view(object, request, true, view);
     if (viewed > 0 || (viewed < 0 && !PyErr_ExceptionMatches(PyExc_Exception)))
         return viewed;
-    /* What is wrong with one may be right with the other, such as an element type. */
-    const struct raised wrong = raised_set_aside();
-    int exported = dlpack_view(object, request, view);
-    if (exported > 0 && request->in_place && !cuda_interface_heed_read_only(object, view)) {
+    const bool wrong = viewed < 0;
+    const struct raised why_wrong = raised_set_aside();
+    viewed = dlpack_view(object, request, view);
+    if (viewed > 0 && request->in_place && !cuda_interface_heed_read_only(object, view)) {
         array_release(view);
-        exported = -1;
+        viewed = -1;
     }
-    if (!exported && wrong.type) {
-        raised_again(wrong);
-        return viewed;
-    }
-    raised_forget(wrong);
-    return exported ? exported : view_otherwise(object, request, view);
+    raised_settle(why_wrong, !viewed && wrong);
+    if (viewed || wrong)
+        return viewed ? viewed : -1;
+    const struct raised why_declined = raised_set_aside();
+    viewed = cuda_interface_view(object, request, false, view);
+    raised_settle(why_declined, !viewed);
+    return viewed;
 }
 
 /* With what its library would do to the elements on their way to a reader already done. */
 static int view_resolved(PyObject *object, const struct view_request *request, struct view *view)
 {
-    PyObject *resolved = torch_resolve(object);
+    OWNED *resolved = torch_resolve(object);
     if (!resolved)
         return -1;
     int viewed = view_interfaces(resolved, request, view);
     if (viewed > 0 && request->in_place && resolved != object) {
-        PyErr_Format(PyExc_ValueError, "%s is conjugated or negated only when it is read",
-                     request->name);
+        value_error("%s is conjugated or negated only when it is read", request->name);
         array_release(view);
         viewed = -1;
     }
-    Py_DECREF(resolved);
     return viewed;
 }
 
@@ -130,19 +97,23 @@ static int view_interface(PyObject *object, const struct view_request *request, 
     return viewed;
 }
 
-/* What NumPy makes of an object. NULL with an exception set. */
+/* What NumPy makes of an object. Its masked arrays are arrays with all their elements; to reduce
+ * those would be wrong. NULL with an exception set. */
 static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request *request)
 {
+    const char *const name = request->name;
     if (PyArray_CheckExact(object))
         return Py_NewRef(object);
-    if (PyArray_Check(object))
-        return refuse_mask(object, request->name) && library_has_no_unit(object, request->name)
-                   ? Py_NewRef(object)
-                   : NULL;
-    if (!request->in_place)
-        return PyArray_FROM_O(object);
-    return PyErr_Format(PyExc_TypeError, "%s must be an array, of NumPy or on a GPU; got %.200s",
-                        request->name, Py_TYPE(object)->tp_name);
+    if (!PyArray_Check(object))
+        return request->in_place
+                   ? type_error("%s must be an array, of NumPy or on a GPU; got %.200s", name,
+                                Py_TYPE(object)->tp_name)
+                   : PyArray_FROM_O(object);
+    if (PyObject_HasAttr(object, names.mask))
+        return type_error("%s: masked arrays are not supported; %s.compressed() leaves out what is "
+                          "masked, %s.filled(value) fills it in",
+                          name, name, name);
+    return library_has_no_unit(object, name) ? Py_NewRef(object) : NULL;
 }
 
 /* Of an object that NumPy cannot look into either, the exception by which it declined tells more
@@ -152,10 +123,7 @@ static bool view_by_numpy(PyObject *object, const struct view_request *request, 
     const struct raised declined = raised_set_aside();
     PyObject *array = what_numpy_makes_of(object, request);
     const bool viewed = array && view_numpy((PyArrayObject *)array, request->name, view);
-    if (array && !viewed && declined.type)
-        raised_again(declined);
-    else
-        raised_forget(declined);
+    raised_settle(declined, array && !viewed && declined.type);
     return viewed;
 }
 
@@ -176,9 +144,8 @@ bool array_still_lies(const struct view *view, const char *name)
     PyArrayObject *const array = (PyArrayObject *)view->owner;
     if (PyArray_DATA(array) == view->began && (uint64_t)PyArray_SIZE(array) == view->n)
         return true;
-    return PyErr_Format(PyExc_ValueError,
-                        "%s was resized by the code of another argument; its elements are gone",
-                        name);
+    return value_error("%s was resized by the code of another argument; its elements are gone",
+                       name);
 }
 
 void array_release(struct view *view)
@@ -189,14 +156,10 @@ void array_release(struct view *view)
     Py_CLEAR(view->owner);
 }
 
-bool array_is_numpys(PyObject *object)
-{
-    return PyArray_Check(object);
-}
-
 bool array_offers_memory(PyObject *object)
 {
-    return PyArray_Check(object) || exchange_is_offered(Py_TYPE(object)) ||
+    return PyArray_Check(object) ||
+           PyObject_HasAttr((PyObject *)Py_TYPE(object), names.__dlpack_c_exchange_api__) ||
            PyObject_HasAttr(object, names.__cuda_array_interface__) ||
            PyObject_HasAttr(object, names.__dlpack_device__);
 }
@@ -224,44 +187,29 @@ bool array_lies_flat(PyObject *object, struct layout *layout)
 
 /* ---- bools ---- */
 
-/* Takes over the reference to what NumPy makes of the object. */
-static PyObject *refuse_bools(PyObject *object, const char *name, PyArrayObject *array)
-{
-    PyObject *descr = (PyObject *)PyArray_DESCR(array);
-    PyObject *type = PyArray_Check(object) || PyArray_DESCR(array)->type_num != NPY_OBJECT
-                         ? PyObject_Str(descr)
-                         : PyUnicode_FromString(Py_TYPE(object)->tp_name);
-    if (type)
-        PyErr_Format(PyExc_TypeError, "%s must be an array of bool, not of %U", name, type);
-    Py_XDECREF(type);
-    Py_DECREF(array);
-    return NULL;
-}
-
-/* The array of an object that has a type of its own. NULL with an exception set. */
+/* What NumPy makes of an object that has a type of its own. NULL with an exception set. */
 static PyObject *bools_of_array(PyObject *object, const char *name)
 {
-    PyArrayObject *array = (PyArrayObject *)PyArray_FROM_O(object);
-    return !array || PyArray_ISBOOL(array) ? (PyObject *)array : refuse_bools(object, name, array);
+    OWNED *made = PyArray_FROM_O(object);
+    PyArrayObject *const array = (PyArrayObject *)made;
+    if (!made || PyArray_ISBOOL(array))
+        return Py_XNewRef(made);
+    if (PyArray_Check(object) || PyArray_DESCR(array)->type_num != NPY_OBJECT)
+        return type_error("%s must be an array of bool, not of %S", name,
+                          (PyObject *)PyArray_DESCR(array));
+    return type_error("%s must be an array of bool, not of %s", name, Py_TYPE(object)->tp_name);
 }
 
 /* NumPy casts Python's own values; of an object that it cannot look into it makes one that is true,
  * and what it does not cast has another type or an __array__ that takes no dtype. */
-static PyObject *bools_of(PyObject *object, const char *name)
+bool array_of_bools(PyObject *object, const char *name, struct view *view)
 {
     PyObject *bools = PyArray_FROM_OT(object, NPY_BOOL);
     if (!bools && !PyErr_ExceptionMatches(PyExc_TypeError))
-        return NULL;
+        return false;
     PyErr_Clear();
-    if (bools &&
-        (PyArray_NDIM((PyArrayObject *)bools) || PyArray_IsAnyScalar(object) || is_plain(object)))
-        return bools;
-    Py_XDECREF(bools);
-    return bools_of_array(object, name);
-}
-
-bool array_of_bools(PyObject *object, const char *name, struct view *view)
-{
-    PyObject *bools = bools_of(object, name);
+    if (!bools || (!PyArray_NDIM((PyArrayObject *)bools) && !PyArray_IsAnyScalar(object) &&
+                   !is_plain(object)))
+        Py_XSETREF(bools, bools_of_array(object, name));
     return bools && view_numpy((PyArrayObject *)bools, name, view);
 }

@@ -8,10 +8,8 @@
 /* False with an exception set. */
 bool array_view(PyObject *object, const struct view_request *, struct view *view);
 
-/* Whether the object is an array of NumPy's, or of a class derived from that. */
-bool array_is_numpys(PyObject *object);
-
-/* Whether the object is such an array, or offers its memory as it lies. */
+/* Whether the object is an array of NumPy's, or of a class derived from that, or offers its memory
+ * as it lies. */
 bool array_offers_memory(PyObject *object);
 
 /* Whether the object is an array of NumPy's own class, with elements that simply lie there: one
@@ -25,7 +23,6 @@ bool array_lies_flat(PyObject *object, struct layout *layout);
  * that code runs, before the first element is read. False with an exception set. */
 bool array_still_lies(const struct view *, const char *name);
 
-/* Needs the GIL. */
 void array_release(struct view *view);
 
 /* A view of an array of bools, made of such an array or of what NumPy takes for true and false in

@@ -1,97 +1,129 @@
-#include "arrays/libraries.h"
-
 #include "arrays/objects.h"
-#include "arrays/stream.h"
 
-enum library { LIBRARY_torch, LIBRARY_cupy, LIBRARY_jax };
+#include "arrays/operands.h"
+#include "arrays/protocols.h"
 
-/* A library's module and its class of arrays. */
-struct library_row {
-    PyObject *const *module, *const *class;
-    bool asked; /* the class is no base of its arrays', and has to be asked */
-};
+#include <stdarg.h>
 
-static const struct library_row libraries[] = {
-    [LIBRARY_torch] = {&names.torch, &names.Tensor, false},
-    [LIBRARY_cupy] = {&names.cupy, &names.ndarray, false},
-    [LIBRARY_jax] = {&names.jax, &names.Array, true},
-};
+/* ---- Python ---- */
 
-/* 1 if the library has been imported and the array is one of its own; then there are new references
- * to the module and the class. 0, or -1 with an exception set, which only a class that was asked
- * does. This is asked of every array, so it has to be quick. */
-static int find(PyObject *array, enum library library, PyObject **module, PyObject **class)
+struct names names;
+
+static bool intern(PyObject **constant, const char *text)
 {
-    const struct library_row *row = &libraries[library];
-    *module = *class = NULL;
-    if (PyDict_GetItemRef(PyImport_GetModuleDict(), *row->module, module) > 0 &&
-        PyModule_Check(*module))
-        PyDict_GetItemRef(PyModule_GetDict(*module), *row->class, class);
-    PyErr_Clear(); /* what went wrong in looking does not matter */
-    int is = *class && PyType_Check(*class);
-    if (is)
-        is = row->asked ? PyObject_IsInstance(array, *class)
-                        : PyType_IsSubtype(Py_TYPE(array), (PyTypeObject *)*class);
-    if (is <= 0) {
-        Py_CLEAR(*module);
-        Py_CLEAR(*class);
-    }
-    return is;
+    return *constant || (*constant = PyUnicode_InternFromString(text));
 }
 
-/* The module, without its class; a new reference. NULL without an exception. */
-static PyObject *torch_of(PyObject *array)
+int objects_setup(void)
 {
-    PyObject *torch, *class;
-    find(array, LIBRARY_torch, &torch, &class);
-    Py_XDECREF(class);
-    return torch;
+#define NAME(name) &&intern(&names.name, #name)
+    return intern(&names.device_array, "gred.device_array") NAMES(NAME) ? 0 : -1;
+#undef NAME
 }
 
-static bool is_tensor(PyObject *array)
+PyObject *class_own_attribute(PyObject *class, PyObject *name)
 {
-    PyObject *torch = torch_of(array);
-    Py_XDECREF(torch);
-    return torch;
+    OWNED *dict = PyType_GetDict((PyTypeObject *)class);
+    PyObject *value = NULL;
+    if (!dict || PyDict_GetItemRef(dict, name, &value) < 0)
+        PyErr_Clear();
+    return value;
+}
+
+PyObject *classes_attribute(PyObject *classes, PyObject *name, Py_ssize_t *which)
+{
+    PyObject *found = NULL;
+    const Py_ssize_t count = classes ? PyTuple_GET_SIZE(classes) : 0;
+    for (*which = 0; *which < count; ++*which)
+        if ((found = class_own_attribute(PyTuple_GET_ITEM(classes, *which), name)))
+            break;
+    return found;
+}
+
+PyObject *shape_tuple(unsigned dimensions, const uint64_t *lengths)
+{
+    PyObject *shape = PyList_New(0);
+    for (unsigned k = 0; k < dimensions; k++)
+        list_append(&shape, PyLong_FromUnsignedLongLong(lengths[k]));
+    return list_to_tuple(shape);
+}
+
+PyObject *integer_or_none(uint64_t value)
+{
+    return value ? PyLong_FromUnsignedLongLong(value) : Py_NewRef(Py_None);
+}
+
+void list_append(PyObject **list, PyObject *item)
+{
+    if (*list && (!item || PyList_Append(*list, item) < 0))
+        Py_CLEAR(*list);
+    Py_XDECREF(item);
+}
+
+PyObject *list_to_tuple(PyObject *list)
+{
+    OWNED *owned = list;
+    return owned ? PyList_AsTuple(owned) : NULL;
 }
 
 /* ---- PyTorch ---- */
 
+/* The module of a library, if it has been imported and the array is of its class; a new reference.
+ * NULL where not, with an exception only of a class that is `asked`, since it is no base of its
+ * arrays'. This is asked of every array, so it has to be quick. */
+static PyObject *library_of(PyObject *array, PyObject *name, PyObject *class_name, bool asked)
+{
+    OWNED *class = NULL;
+    PyObject *module = NULL;
+    if (PyDict_GetItemRef(PyImport_GetModuleDict(), name, &module) > 0 && PyModule_Check(module))
+        PyDict_GetItemRef(PyModule_GetDict(module), class_name, &class);
+    PyErr_Clear(); /* what went wrong in looking does not matter */
+    int is = class && PyType_Check(class);
+    if (is)
+        is = asked ? PyObject_IsInstance(array, class)
+                   : PyType_IsSubtype(Py_TYPE(array), (PyTypeObject *)class);
+    if (is <= 0)
+        Py_CLEAR(module);
+    return module;
+}
+
+static PyObject *torch_of(PyObject *array)
+{
+    return library_of(array, names.torch, names.Tensor, false);
+}
+
+static bool is_tensor(PyObject *array)
+{
+    OWNED *torch = torch_of(array);
+    return torch;
+}
+
 bool torch_stream(PyObject *array, struct stream *stream)
 {
     *stream = (struct stream){.given = false};
-    PyObject *torch = torch_of(array);
+    OWNED *torch = torch_of(array), *handle = NULL;
     if (!torch)
         return true;
-    PyObject *cuda = PyObject_GetAttr(torch, names.cuda);
-    PyObject *device = cuda ? PyObject_GetAttr(array, names.device) : NULL;
-    PyObject *current =
-        device ? PyObject_CallMethodOneArg(cuda, names.current_stream, device) : NULL;
-    const int found = current ? stream_parse_torchs(current, stream) : -1;
-    Py_XDECREF(current);
-    Py_XDECREF(device);
-    Py_XDECREF(cuda);
-    Py_DECREF(torch);
-    return found >= 0;
+    OWNED *cuda = PyObject_GetAttr(torch, names.cuda);
+    OWNED *device = cuda ? PyObject_GetAttr(array, names.device) : NULL;
+    OWNED *current = device ? PyObject_CallMethodOneArg(cuda, names.current_stream, device) : NULL;
+    const int found = current ? PyObject_GetOptionalAttr(current, names.cuda_stream, &handle) : -1;
+    return found > 0 ? stream_parse_handle(handle, stream) : found == 0;
 }
 
 PyObject *torch_resolve(PyObject *array)
 {
     if (!is_tensor(array))
         return Py_NewRef(array);
-    PyObject *conjugated = PyObject_CallMethodNoArgs(array, names.resolve_conj);
-    PyObject *resolved =
-        conjugated ? PyObject_CallMethodNoArgs(conjugated, names.resolve_neg) : NULL;
-    Py_XDECREF(conjugated);
-    return resolved;
+    OWNED *conjugated = PyObject_CallMethodNoArgs(array, names.resolve_conj);
+    return conjugated ? PyObject_CallMethodNoArgs(conjugated, names.resolve_neg) : NULL;
 }
 
 /* The answer as 1, 0 or -1; takes over the reference. */
 static int is_true(PyObject *answer)
 {
-    const int is = answer ? PyObject_IsTrue(answer) : -1;
-    Py_XDECREF(answer);
-    return is;
+    OWNED *owned = answer;
+    return owned ? PyObject_IsTrue(owned) : -1;
 }
 
 /* Real numbers are what conjugation leaves alone. */
@@ -111,162 +143,197 @@ int torch_is_plain(PyObject *array, bool is_complex)
 
 bool library_lets_write(PyObject *array, const char *name)
 {
-    PyObject *jax, *class;
     const int keeps_history =
         is_tensor(array) ? is_true(PyObject_GetAttr(array, names.requires_grad)) : 0;
     if (keeps_history > 0)
-        PyErr_Format(PyExc_ValueError,
-                     "%s is a tensor that requires grad, and PyTorch would not know of what is "
-                     "written to it; %s.detach() shares its memory and may be written",
-                     name, name);
+        value_error("%s is a tensor that requires grad, and PyTorch would not know of what is "
+                    "written to it; %s.detach() shares its memory and may be written",
+                    name, name);
     if (keeps_history)
         return false;
-    const int is_jaxs = find(array, LIBRARY_jax, &jax, &class);
-    if (is_jaxs > 0)
-        PyErr_Format(PyExc_ValueError,
-                     "%s is an array of JAX, and those are never written; take the result that the "
-                     "call returns",
-                     name);
-    Py_XDECREF(jax);
-    Py_XDECREF(class);
-    return is_jaxs == 0;
+    OWNED *jax = library_of(array, names.jax, names.Array, true);
+    if (jax)
+        value_error("%s is an array of JAX, and those are never written; take the result that the "
+                    "call returns",
+                    name);
+    return !PyErr_Occurred();
 }
 
 void library_tells_deleted(PyObject *object, const char *name)
 {
     const struct raised raised = raised_set_aside();
-    PyObject *deleted = PyObject_CallMethodNoArgs(object, names.is_deleted);
+    OWNED *deleted = PyObject_CallMethodNoArgs(object, names.is_deleted);
     PyErr_Clear();
-    if (deleted == Py_True) {
+    if (deleted == Py_True)
         PyErr_Format(PyExc_RuntimeError, "%s is an array that has been deleted", name);
-        raised_forget(raised);
-    } else {
-        raised_again(raised);
-    }
-    Py_XDECREF(deleted);
+    raised_settle(raised, deleted != Py_True);
 }
 
 /* ---- units ---- */
 
-/* Only what a class has is meant: an instance may have anything of any name, such as columns. */
-static bool class_has(PyTypeObject *type, PyObject *name)
+/* Which of two names a class has something by; NULL: neither. Only what a class has is meant: an
+ * instance may have anything of any name, such as columns. */
+static PyObject *name_in(PyTypeObject *type, PyObject *name, PyObject *other)
 {
-    PyObject *classes = Py_XNewRef(type->tp_mro);
-    const Py_ssize_t count = classes ? PyTuple_GET_SIZE(classes) : 0;
-    bool has = false;
-    for (Py_ssize_t k = 0; k < count && !has; k++) {
-        PyObject *own = class_own_attribute(PyTuple_GET_ITEM(classes, k), name);
-        has = own;
-        Py_XDECREF(own);
-    }
-    Py_XDECREF(classes);
-    return has;
-}
-
-static PyObject *first_that_it_has(PyTypeObject *type, PyObject *word, PyObject *other)
-{
-    return class_has(type, word) ? word : class_has(type, other) ? other : NULL;
+    Py_ssize_t which;
+    OWNED *classes = Py_XNewRef(type->tp_mro);
+    OWNED *found = classes_attribute(classes, name, &which);
+    if (found)
+        return name;
+    OWNED *found_other = classes_attribute(classes, other, &which);
+    return found_other ? other : NULL;
 }
 
 /* What the types of quantities call the unit, and the numbers alone. */
 bool library_has_no_unit(PyObject *object, const char *name)
 {
     PyTypeObject *type = Py_TYPE(object);
-    PyObject *unit = first_that_it_has(type, names.units, names.unit);
-    PyObject *number = unit ? first_that_it_has(type, names.magnitude, names.value) : NULL;
+    PyObject *unit = name_in(type, names.units, names.unit);
+    PyObject *number = unit ? name_in(type, names.magnitude, names.value) : NULL;
     if (number)
-        PyErr_Format(PyExc_TypeError,
-                     "%s: a %.200s has a unit, which would be lost; give its numbers alone, %s.%U, "
-                     "and the result the unit that follows from %s.%U",
-                     name, type->tp_name, name, number, name, unit);
+        type_error("%s: a %.200s has a unit, which would be lost; give its numbers alone, %s.%U, "
+                   "and the result the unit that follows from %s.%U",
+                   name, type->tp_name, name, number, name, unit);
     return !number;
 }
 
 /* ---- CuPy ---- */
 
-/* cupy.cuda.alloc(bytes), which asks the allocator that is in force. NULL with an exception set. */
-static PyObject *call_allocator(PyObject *cupy, size_t bytes)
+/* cupy.cuda's attribute; a new reference. */
+static PyObject *of_cuda(PyObject *cupy, PyObject *name)
 {
-    PyObject *alloc = object_attribute(cupy, names.cuda, names.alloc, NULL);
-    PyObject *size = alloc ? PyLong_FromSize_t(bytes) : NULL;
-    PyObject *pointer = size ? PyObject_CallOneArg(alloc, size) : NULL;
-    Py_XDECREF(size);
-    Py_XDECREF(alloc);
-    return pointer;
+    OWNED *cuda = PyObject_GetAttr(cupy, names.cuda);
+    return cuda ? PyObject_GetAttr(cuda, name) : NULL;
+}
+
+/* cupy.cuda.alloc(bytes), which asks the allocator that is in force. NULL with an exception set. */
+static PyObject *call_allocator(PyObject *cupy, const struct result_request *request)
+{
+    size_t bytes = element_size(request->type);
+    for (unsigned k = 0; k < request->dimensions; k++)
+        bytes *= request->shape[k];
+    OWNED *alloc = of_cuda(cupy, names.alloc);
+    OWNED *size = alloc ? PyLong_FromSize_t(bytes) : NULL;
+    return size ? PyObject_CallOneArg(alloc, size) : NULL;
 }
 
 /* Whether CuPy's current device is known to be another one. An exception that is set stays. */
 static bool is_elsewhere(PyObject *cupy, long device)
 {
     const struct raised under_way = raised_set_aside();
-    PyObject *runtime = object_attribute(cupy, names.cuda, names.runtime, NULL);
-    PyObject *current = runtime ? PyObject_CallMethodNoArgs(runtime, names.getDevice) : NULL;
+    OWNED *runtime = of_cuda(cupy, names.runtime);
+    OWNED *current = runtime ? PyObject_CallMethodNoArgs(runtime, names.getDevice) : NULL;
     const long number = current ? PyLong_AsLong(current) : -1;
     const bool known = !PyErr_Occurred();
-    Py_XDECREF(current);
-    Py_XDECREF(runtime);
     raised_again(under_way);
     return known && number != device;
 }
 
-/* Where the memory is that CuPy's pointer is of. 1, 0 on another device, -1 with an exception set.
- */
+/* Where CuPy's pointer leads. 1, 0 on another device, -1 with an exception set. */
 static int read_pointer(PyObject *pointer, int wanted, void **at)
 {
-    PyObject *device = PyObject_GetAttr(pointer, names.device_id);
-    PyObject *address = device ? PyObject_GetAttr(pointer, names.ptr) : NULL;
+    OWNED *device = PyObject_GetAttr(pointer, names.device_id);
+    OWNED *address = device ? PyObject_GetAttr(pointer, names.ptr) : NULL;
     const long number = address ? PyLong_AsLong(device) : -1;
     *at = address && !PyErr_Occurred() ? PyLong_AsVoidPtr(address) : NULL;
-    Py_XDECREF(address);
-    Py_XDECREF(device);
     return PyErr_Occurred() ? -1 : number == wanted;
 }
 
-/* CuPy allocates on its current device, which may be another than the array's. Few calls meet that,
- * so it is asked for only where there is no memory; the array's own device may have some. */
-static int allocate(PyObject *cupy, const struct result_request *request, PyObject **pointer,
-                    void **at)
+/* As result_allocate. CuPy allocates on its current device, which may be another than the array's:
+ * few calls meet that, so it is asked for only where there is no memory. NumPy has no name for
+ * bfloat16. */
+static int cupy_allocate(const struct result_request *request, struct result_memory *memory,
+                         void **at)
 {
-    size_t bytes = element_size(request->type);
-    for (unsigned k = 0; k < request->dimensions; k++)
-        bytes *= request->shape[k];
-    *pointer = call_allocator(cupy, bytes);
-    if (*pointer)
-        return read_pointer(*pointer, request->device, at);
-    if (!PyErr_ExceptionMatches(PyExc_Exception) || !is_elsewhere(cupy, request->device))
-        return -1;
-    PyErr_Clear();
-    return 0;
-}
-
-int cupy_allocate(const struct result_request *request, struct cupy_memory *memory, void **at)
-{
-    PyObject *cupy;
-    *memory = (struct cupy_memory){.pointer = NULL};
-    if (request->type == ELEMENT_BFLOAT16 ||
-        find(request->like, LIBRARY_cupy, &cupy, &memory->class) <= 0)
+    OWNED *cupy = request->type == ELEMENT_BFLOAT16
+                      ? NULL
+                      : library_of(request->like, names.cupy, names.ndarray, false);
+    if (!cupy)
         return 0;
-    const int made = allocate(cupy, request, &memory->pointer, at);
-    Py_DECREF(cupy);
+    memory->class = PyObject_GetAttr(cupy, names.ndarray);
+    memory->pointer = memory->class ? call_allocator(cupy, request) : NULL;
+    int made = memory->pointer ? read_pointer(memory->pointer, request->device, at) : -1;
+    if (!memory->pointer && PyErr_ExceptionMatches(PyExc_Exception) &&
+        is_elsewhere(cupy, request->device)) {
+        PyErr_Clear();
+        made = 0;
+    }
     if (made <= 0)
-        cupy_release(memory);
+        result_release(memory);
     return made;
 }
 
-PyObject *cupy_array(const struct result_request *request, const struct cupy_memory *memory)
+/* ---- results ---- */
+
+/* Calls a function or a class of gred/device_array.py, which is imported when it is first asked.
+ * Arguments are as Py_BuildValue makes a tuple of them. */
+static PyObject *call_python(PyObject *name, const char *format, ...)
 {
-    PyObject *arguments[] = {shape_tuple(request->dimensions, request->shape),
-                             PyUnicode_FromString(element_name(request->type)), memory->pointer};
-    PyObject *array = arguments[0] && arguments[1]
-                          ? PyObject_Vectorcall(memory->class, arguments, 3, NULL)
-                          : NULL;
-    Py_XDECREF(arguments[1]);
-    Py_XDECREF(arguments[0]);
-    return array;
+    va_list values;
+    va_start(values, format);
+    OWNED *arguments = Py_VaBuildValue(format, values);
+    va_end(values);
+    OWNED *module = arguments ? PyImport_GetModule(names.device_array) : NULL;
+    if (arguments && !module && !PyErr_Occurred())
+        module = PyImport_Import(names.device_array);
+    OWNED *function = module ? PyObject_GetAttr(module, name) : NULL;
+    return function ? PyObject_CallObject(function, arguments) : NULL;
 }
 
-void cupy_release(struct cupy_memory *memory)
+/* As result_allocate. */
+static int make_in_python(const struct result_request *request, PyObject **array, void **at)
 {
-    Py_CLEAR(memory->pointer);
-    Py_CLEAR(memory->class);
+    OWNED *made = call_python(names.made_like, "(ONsi)", request->like,
+                              shape_tuple(request->dimensions, request->shape),
+                              element_name(request->type), request->device);
+    PyObject *one;
+    unsigned long long address;
+    if (!made || made == Py_None)
+        return made ? 0 : -1;
+    if (!PyArg_ParseTuple(made, "OK", &one, &address))
+        return -1;
+    *array = Py_NewRef(one);
+    *at = (void *)(uintptr_t)address;
+    return 1;
+}
+
+int result_allocate(const struct result_request *request, struct result_memory *result, void **at)
+{
+    *result = (struct result_memory){.array = NULL};
+    int known = exchange_allocate(request, result, at);
+    if (known == 0)
+        known = cupy_allocate(request, result, at);
+    return known ? known : make_in_python(request, &result->array, at);
+}
+
+PyObject *result_array(const struct result_request *request, struct result_memory *result)
+{
+    if (result->offer)
+        return exchange_array(result);
+    if (!result->pointer)
+        return Py_XNewRef(result->array);
+    OWNED *shape = shape_tuple(request->dimensions, request->shape);
+    OWNED *type = PyUnicode_FromString(element_name(request->type));
+    PyObject *const arguments[] = {shape, type, result->pointer};
+    return shape && type ? PyObject_Vectorcall(result->class, arguments, 3, NULL) : NULL;
+}
+
+void result_release(struct result_memory *result)
+{
+    exchange_release(result);
+    Py_CLEAR(result->pointer);
+    Py_CLEAR(result->class);
+    Py_CLEAR(result->array);
+}
+
+PyObject *result_own(const struct result_request *request, PyObject *memory)
+{
+    return call_python(names.DeviceArray, "(ONs)", memory,
+                       shape_tuple(request->dimensions, request->shape),
+                       element_name(request->type));
+}
+
+PyObject *result_hand_over(PyObject *own, PyObject *like)
+{
+    return call_python(names.handed_over, "(OO)", own, like);
 }

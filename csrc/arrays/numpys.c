@@ -1,9 +1,7 @@
 #define IMPORTS_NUMPY
-#include "arrays/numpys_c.h"
-
 #include "arrays/numpys.h"
 
-#include "arrays/view.h"
+#include "arrays/objects.h"
 
 #include <numpy/arrayscalars.h>
 
@@ -11,12 +9,12 @@
 
 static PyObject *no_value; /* found at import, constant from then on */
 
-static int find_no_value(void)
+int numpys_setup(void)
 {
-    PyObject *numpy = no_value ? NULL : PyImport_ImportModule("numpy");
+    import_array1(-1);
+    OWNED *numpy = no_value ? NULL : PyImport_ImportModule("numpy");
     if (numpy)
         no_value = PyObject_GetAttrString(numpy, "_NoValue");
-    Py_XDECREF(numpy);
     return no_value ? 0 : -1;
 }
 
@@ -25,52 +23,24 @@ bool numpys_is_no_value(PyObject *object)
     return object == no_value;
 }
 
-bool numpys_is_bool(PyObject *object)
-{
-    return PyArray_IsScalar(object, Bool);
-}
-
-int numpys_setup(void)
-{
-    import_array1(-1);
-    return find_no_value();
-}
-
 /* ---- element types ---- */
 
-/* NumPy's numbers: the element type, and what NumPy calls it in C. */
-#define NUMPY_NUMBERS(ROW)                                                                         \
-    ROW(INT8, INT8, Int8)                                                                          \
-    ROW(INT16, INT16, Int16)                                                                       \
-    ROW(INT32, INT32, Int32)                                                                       \
-    ROW(INT64, INT64, Int64)                                                                       \
-    ROW(UINT8, UINT8, UInt8)                                                                       \
-    ROW(UINT16, UINT16, UInt16)                                                                    \
-    ROW(UINT32, UINT32, UInt32)                                                                    \
-    ROW(UINT64, UINT64, UInt64)                                                                    \
-    ROW(FLOAT16, HALF, Half)                                                                       \
-    ROW(FLOAT32, FLOAT32, Float32)                                                                 \
-    ROW(FLOAT64, FLOAT64, Float64)                                                                 \
-    ROW(COMPLEX64, COMPLEX64, Complex64)                                                           \
-    ROW(COMPLEX128, COMPLEX128, Complex128)
+#define NPY_BFLOAT16 NPY_NOTYPE /* which no array has */
 
-static const int numpy_types[ELEMENTS] = {[ELEMENT_BOOL] = NPY_BOOL,
-                                          [ELEMENT_BFLOAT16] = NPY_NOTYPE,
-#define TYPE(NAME, TYPE, Scalar) [ELEMENT_##NAME] = NPY_##TYPE,
-                                          NUMPY_NUMBERS(TYPE)
+static const int numpy_types[ELEMENTS] = {
+#define TYPE(NAME, ...) [ELEMENT_##NAME] = NPY_##NAME,
+    ELEMENT_TYPES(TYPE)
 #undef TYPE
 };
 
 enum element numpys_common_element(int type)
 {
     switch (type) {
-#define ELEMENT(NAME, TYPE, Scalar)                                                                \
-    case NPY_##TYPE:                                                                               \
+#define ELEMENT(NAME, ...)                                                                         \
+    case NPY_##NAME:                                                                               \
         return ELEMENT_##NAME;
-        NUMPY_NUMBERS(ELEMENT)
+        ELEMENT_TYPES(ELEMENT)
 #undef ELEMENT
-    case NPY_BOOL:
-        return ELEMENT_BOOL;
     default:
         return ELEMENTS;
     }
@@ -91,13 +61,12 @@ static bool is_bfloat16(PyArray_Descr *descr)
  * integer. */
 bool numpys_element_of(PyArray_Descr *descr, const char *name, enum element *element)
 {
-    *element = is_bfloat16(descr) ? ELEMENT_BFLOAT16
-                                  : view_element(descr->kind, (size_t)PyDataType_ELSIZE(descr));
-    if (*element != ELEMENTS && (descr->kind != 'V' || is_bfloat16(descr)))
-        return true;
-    return PyErr_Format(PyExc_TypeError,
-                        "%s: element type %S is not supported; the supported ones are %s", name,
-                        (PyObject *)descr, element_names());
+    *element = is_bfloat16(descr)   ? ELEMENT_BFLOAT16
+               : descr->kind == 'V' ? ELEMENTS
+                                    : view_element(descr->kind, (size_t)PyDataType_ELSIZE(descr));
+    return *element != ELEMENTS ||
+           type_error("%s: element type %S is not supported; the supported ones are %s", name,
+                      (PyObject *)descr, element_names());
 }
 
 /* NumPy's classes of dtypes stand for their one instance. */
@@ -105,53 +74,38 @@ static int convert_dtype(PyObject *dtype, PyArray_Descr **descr)
 {
     if (!PyType_Check(dtype) || !PyType_IsSubtype((PyTypeObject *)dtype, &PyArrayDescr_Type))
         return PyArray_DescrConverter(dtype, descr);
-    PyObject *instance = PyObject_CallNoArgs(dtype);
-    const int converted = instance ? PyArray_DescrConverter(instance, descr) : NPY_FAIL;
-    Py_XDECREF(instance);
-    return converted;
+    OWNED *instance = PyObject_CallNoArgs(dtype);
+    return instance ? PyArray_DescrConverter(instance, descr) : NPY_FAIL;
 }
 
 bool numpys_element(PyObject *dtype, const char *name, enum element *element)
 {
     PyArray_Descr *descr = NULL;
     if (convert_dtype(dtype, &descr) != NPY_SUCCEED)
-        return PyErr_Format(PyExc_TypeError,
-                            "%s: %R is not an element type; the supported ones are %s", name, dtype,
-                            element_names());
-    bool supported = numpys_element_of(descr, name, element);
-    if (supported && !PyArray_ISNBO(descr->byteorder)) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s: %R is not in this machine's byte order, and no other is supported", name,
-                     dtype);
-        supported = false;
-    }
+        return type_error("%s: %R is not an element type; the supported ones are %s", name, dtype,
+                          element_names());
+    const bool supported =
+        numpys_element_of(descr, name, element) &&
+        (PyArray_ISNBO(descr->byteorder) ||
+         type_error("%s: %R is not in this machine's byte order, and no other is supported", name,
+                    dtype));
     Py_DECREF(descr);
     return supported;
-}
-
-/* ml_dtypes' bfloat16; NULL without an exception where ml_dtypes is not installed. */
-static PyArray_Descr *bfloat16_descr(void)
-{
-    PyArray_Descr *descr = NULL;
-    PyObject *module = PyImport_ImportModule("ml_dtypes");
-    PyObject *type = module ? PyObject_GetAttrString(module, "bfloat16") : NULL;
-    if (!type || PyArray_DescrConverter(type, &descr) != NPY_SUCCEED)
-        PyErr_Clear();
-    Py_XDECREF(type);
-    Py_XDECREF(module);
-    return descr;
 }
 
 /* Without ml_dtypes a bfloat16 becomes a float32, which holds it exactly. */
 static PyArray_Descr *descr_for(enum element *element)
 {
-    if (*element != ELEMENT_BFLOAT16)
-        return PyArray_DescrFromType(numpy_types[*element]);
-    PyArray_Descr *descr = bfloat16_descr();
-    if (descr)
-        return descr;
-    *element = ELEMENT_FLOAT32;
-    return PyArray_DescrFromType(NPY_FLOAT32);
+    PyArray_Descr *descr = NULL;
+    if (*element == ELEMENT_BFLOAT16) {
+        OWNED *module = PyImport_ImportModule("ml_dtypes");
+        OWNED *type = module ? PyObject_GetAttrString(module, "bfloat16") : NULL;
+        if (type && PyArray_DescrConverter(type, &descr) == NPY_SUCCEED)
+            return descr;
+        PyErr_Clear();
+        *element = ELEMENT_FLOAT32;
+    }
+    return PyArray_DescrFromType(numpy_types[*element]);
 }
 
 /* bfloat16 has 8 significant bits, in which all of bool, int8 and uint8 is exact. */
@@ -200,14 +154,26 @@ PyObject *numpys_scalar(union scalar value, enum element element)
 {
     PyObject *scalar;
     switch (element) {
-#define NEW(NAME, TYPE, Scalar)                                                                    \
+#define NEW(NAME, Scalar)                                                                          \
     case ELEMENT_##NAME:                                                                           \
         scalar = PyArrayScalar_New(Scalar);                                                        \
         if (scalar)                                                                                \
             memcpy(&PyArrayScalar_VAL(scalar, Scalar), &value,                                     \
                    sizeof PyArrayScalar_VAL(scalar, Scalar));                                      \
         return scalar;
-        NUMPY_NUMBERS(NEW)
+        NEW(INT8, Int8)
+        NEW(INT16, Int16)
+        NEW(INT32, Int32)
+        NEW(INT64, Int64)
+        NEW(UINT8, UInt8)
+        NEW(UINT16, UInt16)
+        NEW(UINT32, UInt32)
+        NEW(UINT64, UInt64)
+        NEW(FLOAT16, Half)
+        NEW(FLOAT32, Float32)
+        NEW(FLOAT64, Float64)
+        NEW(COMPLEX64, Complex64)
+        NEW(COMPLEX128, Complex128)
 #undef NEW
     case ELEMENT_BOOL: /* there are but two */
         return Py_NewRef(PyArrayScalar_FromLong(value.b8));
@@ -226,55 +192,6 @@ PyObject *numpys_new(unsigned dimensions, const uint64_t *shape, enum element *e
     PyObject *array = descr ? PyArray_Empty((int)dimensions, lengths, descr, false) : NULL;
     if (array)
         *elements = PyArray_DATA((PyArrayObject *)array);
-    return array;
-}
-
-/* Whether these are numbers or what has them; NumPy would read strings as numbers. */
-static bool check_numbers(PyArrayObject *given, const char *name, bool takes_complex)
-{
-    const int type = PyArray_TYPE(given);
-    if (!PyTypeNum_ISNUMBER(type) && !PyTypeNum_ISBOOL(type) && !PyTypeNum_ISOBJECT(type) &&
-        !PyTypeNum_ISUSERDEF(type))
-        return PyErr_Format(PyExc_TypeError,
-                            "%s must be a number or an array of numbers, not of %S", name,
-                            (PyObject *)PyArray_DESCR(given));
-    if (takes_complex || !PyTypeNum_ISCOMPLEX(type))
-        return true;
-    return PyErr_Format(PyExc_TypeError, "%s of real elements must be real, not complex", name);
-}
-
-/* As NumPy assigns: dimensions in front of those that there are have one element. */
-static bool check_shape(PyArrayObject *given, const char *name, unsigned dimensions,
-                        const uint64_t *shape)
-{
-    const unsigned own = (unsigned)PyArray_NDIM(given);
-    bool fits = true;
-    for (unsigned k = 0; k < own; k++) {
-        const uint64_t length = (uint64_t)PyArray_DIM(given, (int)k);
-        const bool there = k + dimensions >= own;
-        fits = fits && (length == 1 || (there && length == shape[k + dimensions - own]));
-    }
-    if (!fits)
-        PyErr_Format(PyExc_ValueError,
-                     "%s cannot be broadcast to the shape of the results with keepdims=True", name);
-    return fits;
-}
-
-PyObject *numpys_broadcast(PyObject *object, const char *name, bool takes_complex,
-                           unsigned dimensions, const uint64_t *shape,
-                           const struct complex128 **elements)
-{
-    enum element element = ELEMENT_COMPLEX128;
-    void *to;
-    PyArrayObject *given = (PyArrayObject *)PyArray_FROM_O(object);
-    PyObject *array = given && check_numbers(given, name, takes_complex) &&
-                              check_shape(given, name, dimensions, shape)
-                          ? numpys_new(dimensions, shape, &element, &to)
-                          : NULL;
-    if (array && PyArray_CopyInto((PyArrayObject *)array, given) < 0)
-        Py_CLEAR(array);
-    Py_XDECREF(given);
-    *elements = array ? to : NULL;
     return array;
 }
 

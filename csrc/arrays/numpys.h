@@ -1,10 +1,24 @@
-/* NumPy's element types, values and arrays, as gred asks for them and makes them. */
+/* NumPy's C interface, which numpys_setup imports for all who include this, and its element types,
+ * values and arrays. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#define NPY_NO_DEPRECATED_API  NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL gred_numpy
+#ifndef IMPORTS_NUMPY
+#define NO_IMPORT_ARRAY
+#endif
+#include <numpy/arrayobject.h>
+
 #include "common/scalar.h"
+
+/* Of a number of NumPy's type; ELEMENTS: NumPy may call it otherwise, or it is not supported. */
+enum element numpys_common_element(int type);
+
+/* False with a TypeError that says what is supported. */
+bool numpys_element_of(PyArray_Descr *, const char *name, enum element *element);
 
 /* The element type that NumPy's dtype, or anything that names one, stands for. False with a
  * TypeError that says what is supported. */
@@ -27,17 +41,8 @@ bool numpys_value(PyObject *object, enum element element, union scalar *value);
 PyObject *numpys_new(unsigned dimensions, const uint64_t *shape, enum element *element,
                      void **elements);
 
-/* A new NumPy array in C order of that shape, of what is broadcast to it, and where its elements
- * begin; NULL with an exception set. Complex numbers are refused unless `takes_complex`. */
-PyObject *numpys_broadcast(PyObject *object, const char *name, bool takes_complex,
-                           unsigned dimensions, const uint64_t *shape,
-                           const struct complex128 **elements);
-
 /* Whether it is what NumPy passes on for an argument that was left out: numpy._NoValue. */
 bool numpys_is_no_value(PyObject *object);
-
-/* Whether the object is a scalar of its bools. */
-bool numpys_is_bool(PyObject *);
 
 /* Imports NumPy's C interface; -1 with an exception set. */
 int numpys_setup(void);

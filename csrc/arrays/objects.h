@@ -1,11 +1,58 @@
-/* Small help with Python's objects: names that are looked up often, attributes, exceptions that are
- * set aside, shapes. */
+/* What gred asks of Python's objects, and what it knows of other libraries' arrays beyond the
+ * protocols, which do not tell all: PyTorch's streams and what its tensors leave to be done when
+ * they are read, JAX's arrays, which never change and can be deleted, CuPy's allocator, quantities
+ * with units. Each library is asked only once it has been imported, and only of its own arrays. */
 #pragma once
 
-#include "common/newer_python.h"
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "arrays/view.h"
+
+/* ---- what newer Pythons have for code that runs without the GIL, for the older ones ---- */
+
+#if PY_VERSION_HEX < 0x030d0000
+
+/* 1 with a new reference, 0 without one, -1 with an exception set and without one; so do all. */
+static inline int PyDict_GetItemRef(PyObject *dict, PyObject *key, PyObject **value)
+{
+    *value = Py_XNewRef(PyDict_GetItemWithError(dict, key));
+    if (*value)
+        return 1;
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static inline int PyObject_GetOptionalAttr(PyObject *object, PyObject *name, PyObject **value)
+{
+    *value = PyObject_GetAttr(object, name);
+    if (*value)
+        return 1;
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError))
+        return -1;
+    PyErr_Clear();
+    return 0;
+}
+
+static inline PyObject *PyList_GetItemRef(PyObject *list, Py_ssize_t index)
+{
+    return Py_XNewRef(PyList_GetItem(list, index));
+}
+
+#define Py_BEGIN_CRITICAL_SECTION(object) {
+#define Py_END_CRITICAL_SECTION()         }
+
+#endif
+
+#if PY_VERSION_HEX < 0x030c0000
+
+static inline PyObject *PyType_GetDict(PyTypeObject *type)
+{
+    return Py_XNewRef(type->tp_dict);
+}
+
+#endif
+
+/* ---- Python ---- */
 
 /* Strings that are made at import and constant from then on: looking up an interned string compares
  * pointers. */
@@ -32,16 +79,33 @@ extern struct names {
 /* -1 with an exception set. */
 int objects_setup(void);
 
-/* An attribute of an attribute and so on, by names with NULL at the end; a new reference. NULL with
- * an exception set. */
-PyObject *object_attribute(PyObject *object, ...);
+/* A reference that is given up at the end of its variable's scope. */
+#define OWNED __attribute__((cleanup(owned_release))) PyObject
+
+static inline void owned_release(PyObject **object)
+{
+    Py_XDECREF(*object);
+}
 
 /* What a class has of its own, not from those that it is derived from; a new reference. NULL
  * without an exception if there is nothing. */
 PyObject *class_own_attribute(PyObject *class, PyObject *name);
 
+/* What the first of some classes has of its own by that name, and which it is; a new reference.
+ * NULL without an exception if there is none. */
+PyObject *classes_attribute(PyObject *classes, PyObject *name, Py_ssize_t *which);
+
 /* A new tuple of lengths. */
 PyObject *shape_tuple(unsigned dimensions, const uint64_t *lengths);
+
+/* None for 0. */
+PyObject *integer_or_none(uint64_t value);
+
+/* Takes over the item. Where that is NULL, or memory is short, the list is gone, and NULL. */
+void list_append(PyObject **list, PyObject *item);
+
+/* Takes over the list. */
+PyObject *list_to_tuple(PyObject *list);
 
 /* An exception that is set aside while other code runs, which may set its own. Of no type: none was
  * set. */
@@ -62,9 +126,81 @@ static inline void raised_again(struct raised self)
     PyErr_Restore(self.type, self.value, self.traceback);
 }
 
-static inline void raised_forget(struct raised self)
+/* The same, or forgets it. */
+static inline void raised_settle(struct raised self, bool again)
 {
+    if (again) {
+        raised_again(self);
+        return;
+    }
     Py_XDECREF(self.type);
     Py_XDECREF(self.value);
     Py_XDECREF(self.traceback);
 }
+
+/* ---- libraries ---- */
+
+/* The stream that an array's library works on at present, where the library is known to tell. Else
+ * *stream is not given. False with an exception set. */
+bool torch_stream(PyObject *array, struct stream *);
+
+/* The array itself, or a copy with what its library would do to elements only when they are read,
+ * conjugate or negate them; a new reference. NULL with an exception set. */
+PyObject *torch_resolve(PyObject *array);
+
+/* Whether memory says all of a tensor: nothing is done when it is read, and it has no history. 1
+ * for other libraries' arrays, too; 0, or -1 with an exception set. */
+int torch_is_plain(PyObject *array, bool is_complex);
+
+/* False with a ValueError if nobody may write to the array: a tensor whose history PyTorch keeps,
+ * or an array of JAX. Their interfaces decline, and each for another reason. */
+bool library_lets_write(PyObject *array, const char *name);
+
+/* In the place of the exception that is set, if the object says that it is deleted, as JAX's can
+ * be: its interfaces fail in ways of their own. */
+void library_tells_deleted(PyObject *object, const char *name);
+
+/* False with a TypeError if the object has a unit, of which a view would show the numbers alone, as
+ * quantities of Pint, Astropy and unyt have. */
+bool library_has_no_unit(PyObject *object, const char *name);
+
+/* ---- new arrays for results in device memory, of the library that the caller's array is of: first
+ * the memory, which a launch needs, and, while the device works, the array. Those that return
+ * objects return new references, or NULL with an exception set ---- */
+
+/* An array in C order, where the caller's array lies. */
+struct result_request {
+    PyObject *like; /* the caller's */
+    int device;
+    enum element type;
+    unsigned dimensions;
+    const uint64_t *shape;
+};
+
+/* Of one of three: all else is NULL. */
+struct result_memory {
+    PyObject *array; /* the library makes both at once */
+
+    PyObject *offer; /* keeps the functions of DLPack's exchange interface */
+    const struct exchange *functions;
+    struct dl_versioned *tensor;
+
+    PyObject *class, *pointer; /* CuPy's, made without a detour by Python's code */
+};
+
+/* 1: there is memory, and elements begin at *at. 0: the library is not known to make any; no
+ * exception is set. -1 with an exception set. */
+int result_allocate(const struct result_request *, struct result_memory *, void **at);
+
+/* The array in that memory. */
+PyObject *result_array(const struct result_request *, struct result_memory *);
+
+/* Gives back memory that has become no array. */
+void result_release(struct result_memory *);
+
+/* gred's own array of memory that it got, which `memory` keeps. */
+PyObject *result_own(const struct result_request *, PyObject *memory);
+
+/* What such an array, once work with it is under way, becomes for the owner of another: its
+ * library's, where that takes it. */
+PyObject *result_hand_over(PyObject *own, PyObject *like);

@@ -1,5 +1,6 @@
-/* Arguments that are arrays beside the one that is reduced: where=, a mask, mean=, what deviations
- * are taken from, and out=, somebody's array to write results to. */
+/* Arguments beside the array that is reduced: where=, a mask, mean=, what deviations are taken
+ * from, out=, somebody's array to write results to, and stream=. Functions of bool return false
+ * with an exception set. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -7,19 +8,10 @@
 
 #include "arrays/array.h"
 
-/* ---- where= ---- */
-
-/* Broadcast to the array's shape; what keeps its memory. */
-struct mask {
-    bool on_device;
-    struct stream producer;
-    struct view view;
-};
-
-/* Puts the mask into the array's layout, which is not normalised yet. Left out, or True: there is
- * none. False with an exception set; the mask is to be released in either case. */
-bool mask_apply(PyObject *where, const struct view_request *, struct view *array, struct mask *);
-void mask_release(struct mask *);
+/* Broadcasts the mask to the array's shape and puts it into the array's layout, which is not
+ * normalised yet. Left out, or True: there is none. The mask is to be released in either case. */
+bool mask_apply(PyObject *where, const struct view_request *, struct view *array,
+                struct view *mask);
 
 /* ---- mean= ---- */
 
@@ -29,16 +21,15 @@ struct means {
     struct layout there;           /* where the array lies, on a device; a stride is 0 where they
                                       are broadcast */
     uint64_t count;
-    struct stream producer;
     PyObject *array;  /* keeps the former's memory */
-    struct view view; /* and the latter's */
+    struct view view; /* and the latter's; of nothing */
 };
 
 /* There are none yet, for means_release. */
 void means_begin(struct means *);
 
-/* Of results of that shape, of an array that has been viewed. False with an exception set; the
- * means are to be released in either case. */
+/* Of results of that shape, of an array that has been viewed. The means are to be released in
+ * either case. */
 bool means_view(PyObject *object, const struct view_request *, struct view *array,
                 unsigned dimensions, const uint64_t *shape, struct means *);
 void means_release(struct means *);
@@ -47,29 +38,30 @@ void means_release(struct means *);
 
 struct output {
     PyObject *object; /* what the caller gave, and gets back; NULL: out= was left out. Borrowed */
-    struct view view;
+    struct view view; /* to be released */
 };
 
-/* False with an exception set; the output is to be released in either case. */
 bool output_view(PyObject *out, const struct view_request *, struct output *);
-void output_release(struct output *);
 
-/* Whether it has one element, or this shape. False with an exception set. */
-bool output_is_one(const struct output *);
-bool output_has_shape(const struct output *, unsigned dimensions, const uint64_t *shape);
+/* Whether there is none, or it has this shape, or one element where that has no dimensions; finds
+ * out where it lies. */
+bool output_fits(struct output *, const struct where *, unsigned dimensions, const uint64_t *shape);
 
 /* Whether it holds results along axes as kernels leave them, of this type and one after the other
- * in C order, where nothing is that is read. It is normalised on the way. */
-bool output_is_ready(struct output *, enum element type, const struct layout *read);
+ * in C order, where nothing is that is read; `also_read` may be NULL. It is normalised on the way.
+ * No exception is set. */
+bool output_is_ready(struct output *, enum element type, const struct layout *read,
+                     const struct layout *also_read);
 
-/* Whether it may share memory with what is read. */
-bool output_overlaps(const struct output *, const struct layout *read);
+/* Writes results to host memory, one for each element, which lie in C order, converted as NumPy's
+ * assignment with casting='unsafe' does. */
+void output_store(struct output *, const void *results, enum element type);
 
-/* Finds out where it lies. False with an exception set. */
-bool output_locate(struct output *, const struct where *);
+/* ---- stream= ---- */
 
-/* Writes a result to host memory, converted as NumPy's assignment with casting='unsafe' does. */
-void output_store(struct output *, union scalar result, enum element type);
+/* An integer, an object with __cuda_stream__, or a library's own stream. Left out, or None: not
+ * given. */
+bool stream_parse(PyObject *object, struct stream *);
 
-/* The same with one for each element, which lie in C order. */
-void output_store_all(struct output *, const void *results, enum element type);
+/* A handle of a library's own stream, for which 0 is the legacy default stream, as in CUDA. */
+bool stream_parse_handle(PyObject *handle, struct stream *);

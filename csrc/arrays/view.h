@@ -9,8 +9,10 @@ typedef struct _object PyObject; /* so that backends, which include this, need n
 
 struct platform;
 
-/* A stream of CUDA's: a cudaStream_t, 1 is the legacy default stream, 2 the per-thread one. One
- * that is `passing` has been told to wait for a producer, whose own stream is not known. */
+enum { LEGACY_DEFAULT_STREAM = 1, PER_THREAD_DEFAULT_STREAM = 2 }; /* handles of CUDA's */
+
+/* A cudaStream_t. One that is `passing` has been told to wait for a producer, whose own stream is
+ * not known. */
 struct stream {
     bool given;
     uintptr_t handle;
@@ -31,14 +33,22 @@ struct view {
     void (*unpin)(void *pin);
 };
 
-/* What arrays ask of the devices, without knowing what devices there are: answered by whoever made
- * the request. */
+/* Of nothing, which may be released but need not. */
+static inline void view_nothing(struct view *view)
+{
+    view->owner = NULL;
+    view->pin = NULL;
+    view->on_device = false;
+    view->producer = (struct stream){.given = false};
+}
+
+/* What arrays ask of the devices, without knowing what devices there are. False with an exception
+ * set. */
 struct where {
-    /* Finds out where a view of device memory lies; `name` is the argument's. False with an
-     * exception set. */
+    /* Finds out where a view of device memory lies; `name` is the argument's. */
     bool (*locate)(const struct where *, struct view *, const char *name);
 
-    /* A GPU's stream for a producer to work ahead of. False with an exception set. */
+    /* A GPU's stream for a producer to work ahead of. */
     bool (*handshake)(const struct where *, int device, uintptr_t *stream);
 };
 
@@ -51,17 +61,12 @@ struct view_request {
     bool in_background;     /* the call may return before the work is done */
 };
 
-/* A new array in device memory. */
-struct result_request {
-    PyObject *like; /* the caller's array, on a device; and where that is */
-    int device;
-    enum element type;
-    unsigned dimensions;
-    const uint64_t *shape;
-};
+/* Set an exception; NULL, and so false. */
+#define type_error(...)  PyErr_Format(PyExc_TypeError, __VA_ARGS__)
+#define value_error(...) PyErr_Format(PyExc_ValueError, __VA_ARGS__)
 
 /* ---- what array protocols have in common: a pointer, a shape and strides that somebody else wrote
- * down, checked before anything is read through them ---- */
+ * down, checked before anything is read through them. False with an exception set ---- */
 
 /* How a protocol calls its entries, for messages. */
 struct view_terms {
@@ -76,18 +81,21 @@ enum element view_element(char kind, size_t size);
 void view_begin(struct view *, bool on_device);
 
 /* Sets view->n from the dimensions and the shape, in which a negative number is still recognised.
- * So few elements pass that no product of n and an element's size overflows. False with a
- * ValueError. */
+ * So few elements pass that no product of n and an element's size overflows. */
 bool view_count(struct view *, const char *name, const struct view_terms *);
 
 /* Strides of elements that lie one after the other, the last dimension fastest. */
 void view_in_c_order(struct layout *);
 
-/* The rest: the pointer is not null, the elements' addresses are possible, and aligned on devices,
- * which cannot read others. Strides that are never taken a step of become 0. False with a
- * ValueError. */
+/* The pointer is not null, and elements' addresses are possible and, on devices, which cannot read
+ * others, aligned. Strides that are never taken a step of become 0. */
 bool view_check(struct view *, const char *name, const struct view_terms *);
 
-/* An integer, or whatever Python takes for one, as a new reference to an int; NULL with an
- * exception set. */
-PyObject *view_integer(PyObject *object);
+/* ---- streams ---- */
+
+/* Whether a handle's memory can be read, as the operating system says: CUDA reads it, and the
+ * process ends where it cannot. What can be read but is no stream, CUDA recognises. */
+bool stream_is_readable(uintptr_t handle);
+
+/* CUDA has taken it for a stream's: the operating system is not asked about it again. */
+void stream_is_known(uintptr_t handle);

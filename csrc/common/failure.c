@@ -32,41 +32,25 @@ void failure_note_cuda(struct failure *failure, const char *call, const char *na
 /* CudaError(message), with the message's three parts as attributes. */
 static void raise_cuda(const struct failure *failure, PyObject *type)
 {
-    PyObject *message =
-        PyUnicode_FromFormat("%s: %s (%s)", failure->call, failure->text, failure->name);
-    PyObject *error = message ? PyObject_CallOneArg(type, message) : NULL;
-    Py_XDECREF(message);
-    const struct {
-        const char *name, *value;
-    } attributes[] = {{"call", failure->call}, {"name", failure->name}, {"text", failure->text}};
-    bool complete = error;
-    for (size_t k = 0; complete && k < sizeof attributes / sizeof *attributes; k++) {
-        PyObject *value = PyUnicode_FromString(attributes[k].value);
-        complete = value && PyObject_SetAttrString(error, attributes[k].name, value) == 0;
-        Py_XDECREF(value);
-    }
-    if (complete)
+    PyObject *error = PyObject_CallFunction(
+        type, "N",
+        PyUnicode_FromFormat("%s: %s (%s)", failure->call, failure->text, failure->name));
+    PyObject *parts = error ? Py_BuildValue("{ssssss}", "call", failure->call, "name",
+                                            failure->name, "text", failure->text)
+                            : NULL;
+    if (parts && PyObject_SetAttrString(error, "__dict__", parts) == 0)
         PyErr_SetObject(type, error);
+    Py_XDECREF(parts);
     Py_XDECREF(error);
 }
 
 void failure_raise(const struct failure *failure, PyObject *cuda_error)
 {
-    PyObject *type = PyExc_RuntimeError;
-    switch (failure->kind) {
-    case FAILURE_EXCEPTION:
-        return;
-    case FAILURE_CUDA:
+    if (failure->kind == FAILURE_CUDA)
         raise_cuda(failure, cuda_error);
-        return;
-    case FAILURE_VALUE:
-        type = PyExc_ValueError;
-        break;
-    case FAILURE_MEMORY:
-        type = PyExc_MemoryError;
-        break;
-    default:
-        break;
-    }
-    PyErr_SetString(type, failure->text);
+    else if (failure->kind != FAILURE_EXCEPTION)
+        PyErr_SetString(failure->kind == FAILURE_VALUE    ? PyExc_ValueError
+                        : failure->kind == FAILURE_MEMORY ? PyExc_MemoryError
+                                                          : PyExc_RuntimeError,
+                        failure->text);
 }

@@ -1,7 +1,5 @@
 #include "cuda/session.h"
 
-#include "arrays/stream.h"
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -143,7 +143,7 @@ bool keepdims_parse(PyObject *keepdims, bool *kept)
     *kept = false;
     if (!keepdims)
         return true;
-    const bool is_bool = numpys_is_bool(keepdims);
+    const bool is_bool = PyArray_IsScalar(keepdims, Bool);
     if (!is_bool && !PyIndex_Check(keepdims))
         return wrong_type("keepdims", "a bool", keepdims);
     PyObject *number = is_bool ? Py_NewRef(keepdims) : PyNumber_Index(keepdims);

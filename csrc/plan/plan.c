@@ -345,16 +345,16 @@ size_t results_widest(const struct results *self)
 
 /* What arguments' code has done to the arrays, now that no more of it runs. */
 static bool arrays_still_lie(const struct request *request, const struct view *view,
-                             const struct mask *mask)
+                             const struct view *mask)
 {
     const struct view *const offsets = request->offsets;
     return array_still_lies(view, offsets ? "values" : "a") &&
-           (!mask || array_still_lies(&mask->view, "where")) &&
+           (!mask || array_still_lies(mask, "where")) &&
            (!offsets || array_still_lies(offsets, "offsets")) &&
            (!request->out || array_still_lies(&request->out->view, "out"));
 }
 
-bool plan_make(const struct request *request, struct view *view, const struct mask *mask,
+bool plan_make(const struct request *request, struct view *view, const struct view *mask,
                struct plan *plan)
 {
     struct layout *layout = &view->layout;
@@ -376,7 +376,7 @@ bool plan_make(const struct request *request, struct view *view, const struct ma
     if (mask)
         plan->producers[1] = mask->producer;
     if (request->means)
-        plan->producers[4] = request->means->producer;
+        plan->producers[4] = request->means->view.producer;
     return true;
 }
 

@@ -9,7 +9,6 @@
 struct axes;
 struct cached_plans;
 struct exact_span;
-struct mask;
 struct means;
 struct output;
 struct segments;
@@ -103,7 +102,7 @@ static inline bool plan_stays_on_device(const struct plan *plan)
 }
 
 /* False with an exception set. The view's layout is normalised on the way. `mask` may be NULL. */
-bool plan_make(const struct request *request, struct view *view, const struct mask *mask,
+bool plan_make(const struct request *request, struct view *view, const struct view *mask,
                struct plan *plan);
 
 /* The plan of sums of products of two arrays of one shape, whose elements have a common type and

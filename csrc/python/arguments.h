@@ -43,26 +43,25 @@
 enum argument { NO_ARGUMENT, ARGUMENTS(ARGUMENT) ARGUMENTS_END };
 #undef ARGUMENT
 
-struct signature {
-    const char *function;
-    unsigned char required;   /* positional, and needed */
-    unsigned char positional; /* those that may be given by position, the required ones first */
-    unsigned char unnamed;    /* of the positional ones: the first that have no keyword */
-    unsigned char order[16];  /* all arguments in order, NO_ARGUMENT at the end */
+/* Whose arguments they are: the reductions', numbered as they are, and those of other functions. */
+enum signature_index {
+    SIGNATURE_dot = FIRST_VARIANT,
+    SIGNATURE_kernel_time,
+    SIGNATURE_read_limit,
+    SIGNATURE_launch_limit,
+    SIGNATURE_reduceat,
+    SIGNATURE_counters,
+    SIGNATURE_explain,
+    SIGNATURES
 };
 
 /* Borrowed references by argument; NULL where one was left out. False with a TypeError set. */
-bool arguments_parse(const struct signature *, PyObject *const *arguments, Py_ssize_t count,
+bool arguments_parse(enum signature_index, PyObject *const *arguments, Py_ssize_t count,
                      PyObject *names, PyObject *slots[ARGUMENTS_END]);
 
 /* op=: a reduction by its name; the sum where it was left out. False with an exception set. */
 bool reduction_parse(PyObject *op, enum reduction *);
 
-/* Those of the reductions, numbered as they are, and of dot. */
-enum { SIGNATURE_dot = FIRST_VARIANT, SIGNATURES };
-
-const struct signature *signature_at(unsigned);
-
-/* Gives the first functions, which have to be those of the signatures and in their order, the
+/* Gives the first functions, which have to be the reductions, in their order, and dot, the
  * docstrings that gred/docstrings.py puts together. False with an exception set. */
 bool signatures_document(PyMethodDef *functions);

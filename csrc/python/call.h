@@ -1,43 +1,84 @@
-/* A call's arguments and all that they keep alive, and the plan that they lead to: for all
- * functions that take an array as the reductions do. */
+/* A call's arguments and all that they keep alive, the plan that they lead to, and what becomes of
+ * its run: for all functions that take an array as the reductions do. Functions of bool return
+ * false with an exception set. */
 #pragma once
 
+#include "arrays/objects.h"
 #include "arrays/operands.h"
+#include "common/segments.h"
 #include "plan/axes.h"
 #include "plan/plan.h"
 #include "python/arguments.h"
-#include "python/results.h"
+#include "python/module.h"
 
 /* On the heap: an argument's own code may call again, to any depth that Python allows, and threads'
  * stacks may be small. */
 struct call {
     struct module_state *state;
+    PyObject *like;            /* the array, borrowed */
+    struct view_request asked; /* of arrays */
     struct request request;
-    struct view view;
-    struct mask mask;
+    struct view view, mask;
     struct output output;
-    struct axes axes;
-    struct array_results results; /* where there are several or keepdims= asks for them */
     struct means means;
+    struct axes axes;
     struct plan plan;
-    struct run run; /* begun, for whoever runs the plan */
+    struct run run;
+
+    /* Of segments alone. */
+    struct view offsets;
+    struct segments segments;
+    struct layout ordered; /* the values', in their own order */
+
+    /* Results, where there are several or keepdims= asks for them. */
+    unsigned dimensions;
+    uint64_t shape[DIMENSIONS_MAX];
+    PyObject *arrays[ANSWER_VALUES];          /* of NumPy's or gred's, that they are written to, */
+    struct result_memory made[ANSWER_VALUES]; /* or memory of the caller's library for them, */
+    unsigned count;                           /* and of how many */
+    bool own;                                 /* the arrays are in device memory of gred's own */
 };
+
+/* All that closing looks at. NULL with an exception set. */
+struct call *call_begin(struct module_state *, PyObject *like);
+
+/* Reads stream= and views out= and the array. */
+bool call_view(struct call *, const char *name, PyObject *const *slots);
 
 /* Reads the arguments, views what they are of, and makes the plan, but runs nothing. `frames` of
  * gred's own in Python lie between the function and its user. The call is to be closed; NULL with
  * an exception set. */
 struct call *call_open(struct module_state *, enum reduction, int frames, PyObject *const *slots);
+
+/* The same of a function that takes op=, and is called by one of gred's own in Python. */
+struct call *call_parse(PyObject *module, enum signature_index, PyObject *const *arguments,
+                        Py_ssize_t count, PyObject *names, PyObject *slots[ARGUMENTS_END]);
+
+/* NULL: there is none. */
 void call_close(struct call *);
-
-/* ---- lists of arrays that lie on devices: each is reduced where it is, by gred/several.py ---- */
-
-/* Whether it is a list or a tuple, the first element of which is an array on a device. */
-bool several_are_given(PyObject *object);
 
 /* Whether what has just failed to be one array, with an exception set, is a list or a tuple, any
  * element of which is one on a device. Then there is no exception any more. */
 bool several_were_given(PyObject *object);
 
-/* Calls the function of that name in gred/several.py. */
-PyObject *several_reduce(const char *name, PyObject *const *arguments, Py_ssize_t count,
-                         PyObject *names);
+/* ---- values: a NumPy scalar, or a tuple of a record's ---- */
+
+/* Gives NumPy's warnings, and ValueErrors where a mask left nothing. */
+bool answer_is_sound(const struct plan *, const struct run *);
+
+PyObject *answer_to_python(const struct plan *, const struct run *);
+
+/* ---- arrays, which are made before a plan runs, where it is to leave them ---- */
+
+/* axis= and keepdims=: the shape that they leave; nothing but one value is a whole array's. */
+bool results_choose(struct call *, PyObject *axis, PyObject *keepdims);
+
+/* What plan.results, if there are several, are and where they go, but not yet where new ones lie.
+ */
+void results_describe(struct call *);
+
+/* Fills plan.results, unless the plan has but one, without a shape. */
+bool results_make(struct call *);
+
+/* The array, a tuple of them, or what the caller gave for them. */
+PyObject *results_deliver(struct call *);

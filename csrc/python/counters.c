@@ -5,16 +5,9 @@
 
 #include "common/kernels.h"
 #include "python/call.h"
-#include "python/execute.h"
-#include "python/functions.h"
-#include "python/tuples.h"
 #include "run/counting.h"
 
 #include <dlfcn.h>
-
-/* It is called by gred/counting.py, gred/recording.py and gred/lab/worker.py, whose frames are not
- * the user's. */
-enum { WRAPPER_FRAMES = 1 };
 
 /* Whether there are kernels that count, and take the array as it is. False with an exception set.
  */
@@ -24,23 +17,20 @@ static bool can_count(const struct plan *plan)
     struct kernel_key key = {KERNEL_FLAT,       plan->fold,        input,
                              plan->accumulator, METHOD_last_block, plan->block};
     if (plan->n == 0)
-        return PyErr_Format(PyExc_ValueError, "a is empty: there is nothing to count");
+        return value_error("a is empty: there is nothing to count");
     if (plan->fold != FOLD_sum)
-        return PyErr_Format(PyExc_ValueError, "counters are there of sums and means alone");
+        return value_error("counters are there of sums and means alone");
     if (!counting_flat(key))
-        return PyErr_Format(
-            PyExc_ValueError,
-            "counters are there of int32, int64, uint64, float32 and float64, summed in "
-            "their own type, and of int32 in int64; got %s in %s",
-            element_name(input), element_name(plan->accumulator));
+        return value_error("counters are there of int32, int64, uint64, float32 and float64, "
+                           "summed in their own type, and of int32 in int64; got %s in %s",
+                           element_name(input), element_name(plan->accumulator));
     key.method = method_index_of(plan->method);
     if (plan->exact || !counting_flat(key))
-        return PyErr_Format(PyExc_ValueError, "method '%s' has no counters; rungs 0 to 24 have",
-                            plan->exact ? "exact" : plan->method->name);
+        return value_error("method '%s' has no counters; rungs 0 to 24 have",
+                           plan->exact ? "exact" : plan->method->name);
     if (plan->direct && (plan->flat || !plan->on_device))
         return true;
-    return PyErr_Format(PyExc_ValueError,
-                        "counters are there of elements that lie one after the other");
+    return value_error("counters are there of elements that lie one after the other");
 }
 
 /* One by one only what somebody can still look at. False with an exception set. */
@@ -49,16 +39,25 @@ static bool can_record(const struct plan *plan, const struct counting *counting)
     enum { ELEMENTS_MAX = 1 << 14 };
     if (counting->room == 0 || plan->n <= ELEMENTS_MAX)
         return true;
-    return PyErr_Format(
-        PyExc_ValueError,
-        "a has %llu elements: too many to record accesses one by one, which is done of at "
-        "most %d; gred.counters counts those of any array",
-        (unsigned long long)plan->n, ELEMENTS_MAX);
+    return value_error("a has %llu elements: too many to record accesses one by one, which is done "
+                       "of at most %d; gred.counters counts those of any array",
+                       (unsigned long long)plan->n, ELEMENTS_MAX);
 }
 
 /* ---- faults ---- */
 
-static const char *fault_name(enum fault_kind kind)
+/* Where a fault's thread was: a library, and the offset into it. */
+static PyObject *frame_tuple(uintptr_t at)
+{
+    Dl_info where = {0};
+    if (!dladdr((void *)at, &where))
+        return Py_BuildValue("zk", NULL, 0ul);
+    return Py_BuildValue("sk", where.dli_fname, at - (uintptr_t)where.dli_fbase);
+}
+
+/* A tuple, in place of the exception that the fault has ended the run with, as
+ * gred/lab/checking.py reads it. NULL, and that as it is, where there is none. */
+static PyObject *fault_instead(const struct fault *fault)
 {
     static const char *const names[FAULT_KINDS] = {
         [FAULT_RACE] = "race",       [FAULT_BARRIER] = "barrier",
@@ -66,61 +65,38 @@ static const char *fault_name(enum fault_kind kind)
         [FAULT_MISSING] = "missing", [FAULT_ALIGNMENT] = "alignment",
         [FAULT_ENDLESS] = "endless",
     };
-    return names[kind];
-}
-
-/* Where a fault's thread was: a library, and the offset into it. */
-static PyObject *frame_at(const void *context, size_t k)
-{
-    const uintptr_t at = ((const struct fault *)context)->frames[k];
-    Dl_info where = {0};
-    if (!dladdr((void *)at, &where))
-        return Py_BuildValue("zK", NULL, 0ull);
-    return Py_BuildValue("sK", where.dli_fname,
-                         (unsigned long long)(at - (uintptr_t)where.dli_fbase));
-}
-
-/* A tuple, in place of the exception that the fault has ended the run with, as
- * gred/lab/checking.py reads it. NULL, and that as it is, where there is none. */
-static PyObject *fault_instead(const struct fault *fault)
-{
-    if (fault->kind == FAULT_NONE)
+    if (!fault || fault->kind == FAULT_NONE)
         return NULL;
     PyErr_Clear();
-    return Py_BuildValue("szIsN", fault_name(fault->kind), fault->file, fault->line, fault->text,
-                         tuple_of(fault->depth, frame_at, fault));
+    PyObject *frames = PyList_New(0);
+    for (unsigned k = 0; k < fault->depth; k++)
+        list_append(&frames, frame_tuple(fault->frames[k]));
+    return Py_BuildValue("szIsN", names[fault->kind], fault->file, fault->line, fault->text,
+                         list_to_tuple(frames));
 }
 
 /* ---- launches, as gred/counting.py and gred/recording.py read them ---- */
 
-static const char *event_name(enum simulator_event event)
-{
-    static const char *const names[SIMULATOR_EVENTS] = {
-        [SIMULATOR_GLOBAL_LOAD] = "global_load",
-        [SIMULATOR_GLOBAL_STORE] = "global_store",
-        [SIMULATOR_SHARED_LOAD] = "shared_load",
-        [SIMULATOR_SHARED_STORE] = "shared_store",
-        [SIMULATOR_ATOMIC] = "atomic",
-        [SIMULATOR_SHUFFLE] = "shuffle",
-        [SIMULATOR_MERGE] = "merge",
-        [SIMULATOR_WARP_BARRIER] = "warp_barrier",
-        [SIMULATOR_BLOCK_BARRIER] = "block_barrier",
-        [SIMULATOR_GRID_BARRIER] = "grid_barrier",
-        [SIMULATOR_CLUSTER_BARRIER] = "cluster_barrier",
-        [SIMULATOR_MBARRIER_WAIT] = "mbarrier_wait",
-        [SIMULATOR_BULK_COPY] = "bulk_copy",
-        [SIMULATOR_DEPENDENT_LOAD] = "dependent_global_load"};
-    return names[event];
-}
+static const char *const event_names[SIMULATOR_EVENTS] = {
+    [SIMULATOR_GLOBAL_LOAD] = "global_load",
+    [SIMULATOR_GLOBAL_STORE] = "global_store",
+    [SIMULATOR_SHARED_LOAD] = "shared_load",
+    [SIMULATOR_SHARED_STORE] = "shared_store",
+    [SIMULATOR_ATOMIC] = "atomic",
+    [SIMULATOR_SHUFFLE] = "shuffle",
+    [SIMULATOR_MERGE] = "merge",
+    [SIMULATOR_WARP_BARRIER] = "warp_barrier",
+    [SIMULATOR_BLOCK_BARRIER] = "block_barrier",
+    [SIMULATOR_GRID_BARRIER] = "grid_barrier",
+    [SIMULATOR_CLUSTER_BARRIER] = "cluster_barrier",
+    [SIMULATOR_MBARRIER_WAIT] = "mbarrier_wait",
+    [SIMULATOR_BULK_COPY] = "bulk_copy",
+    [SIMULATOR_DEPENDENT_LOAD] = "dependent_global_load"};
 
-static PyObject *tally_at(const void *context, size_t index)
+static PyObject *tally_tuple(const struct tally *tally)
 {
-    const struct counted_launch *launch = context;
-    const struct tally *tally = &launch->tallies[index];
-    return Py_BuildValue("sIsIKKKK", tally->file, tally->line, event_name(tally->event),
-                         tally->bytes, (unsigned long long)tally->warps,
-                         (unsigned long long)tally->lanes, (unsigned long long)tally->pieces,
-                         (unsigned long long)tally->conflicts);
+    return Py_BuildValue("sIsIkkkk", tally->file, tally->line, event_names[tally->event],
+                         tally->bytes, tally->warps, tally->lanes, tally->pieces, tally->conflicts);
 }
 
 /* What of a launch's memory an access is in: that which begins at or before it, and last. */
@@ -152,27 +128,26 @@ static struct memory memory_of(const struct counted_launch *launch,
     }
 }
 
-static PyObject *access_at(const void *context, size_t index)
+static PyObject *access_tuple(const struct counted_launch *launch,
+                              const struct recorded_access *access)
 {
-    const struct counted_launch *launch = context;
-    const struct recorded_access *access = &launch->recording.accesses[index];
     const struct memory memory = memory_of(launch, access);
-    return Py_BuildValue("KIIssKIIy#sI", (unsigned long long)access->block, access->thread,
-                         access->interval, event_name(access->event), memory.name,
-                         (unsigned long long)(access->address - memory.at), access->bytes,
-                         access->source, access->value, (Py_ssize_t)sizeof access->value,
-                         access->file, access->line);
+    return Py_BuildValue("kIIsskIIy#sI", access->block, access->thread, access->interval,
+                         event_names[access->event], memory.name, (access->address - memory.at),
+                         access->bytes, access->source, access->value,
+                         (Py_ssize_t)sizeof access->value, access->file, access->line);
 }
 
-static PyObject *launch_at(const void *context, size_t index)
+static PyObject *launch_tuple(const struct counted_launch *launch)
 {
     enum { SECTOR_BYTES = 32 };
-    const struct counting *counting = context;
-    const struct counted_launch *launch = &counting->launches[index];
-    return Py_BuildValue("KINNI", (unsigned long long)launch->grid, launch->block,
-                         tuple_of(launch->count, tally_at, launch),
-                         tuple_of(launch->recording.count, access_at, launch),
-                         (unsigned)(launch->array % SECTOR_BYTES));
+    PyObject *tallies = PyList_New(0), *accesses = PyList_New(0);
+    for (size_t k = 0; k < launch->count; k++)
+        list_append(&tallies, tally_tuple(&launch->tallies[k]));
+    for (size_t k = 0; k < launch->recording.count; k++)
+        list_append(&accesses, access_tuple(launch, &launch->recording.accesses[k]));
+    return Py_BuildValue("kINNI", launch->grid, launch->block, list_to_tuple(tallies),
+                         list_to_tuple(accesses), (unsigned)(launch->array % SECTOR_BYTES));
 }
 
 /* ---- the whole ---- */
@@ -184,41 +159,31 @@ static PyObject *count_call(struct call *call, struct counting *counting)
         return NULL;
     call->run.counting = counting;
     if (!execute_plan(call->state, plan, &call->run))
-        return counting->fault ? fault_instead(counting->fault) : NULL;
-    return Py_BuildValue("sIsKsNN", plan->method->name, plan->block,
-                         element_name(plan->layout->input), (unsigned long long)plan->n,
+        return fault_instead(counting->fault);
+    PyObject *launches = PyList_New(0);
+    for (size_t k = 0; k < counting->count; k++)
+        list_append(&launches, launch_tuple(&counting->launches[k]));
+    return Py_BuildValue("sIsksNN", plan->method->name, plan->block,
+                         element_name(plan->layout->input), plan->n,
                          element_name(plan->accumulator), answer_to_python(plan, &call->run),
-                         tuple_of(counting->count, launch_at, counting));
+                         list_to_tuple(launches));
 }
 
-PyObject *counters_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
-                        PyObject *names)
+/* It is called by gred/counting.py, gred/recording.py and gred/lab/worker.py. */
+CORE_FUNCTION(counters)
 {
-    static const struct signature signature = {
-        "counters",
-        1,
-        2,
-        2,
-        {A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS, ROOM, CHECKED}};
-    PyObject *slots[ARGUMENTS_END];
-    enum reduction reduction;
-    if (!arguments_parse(&signature, arguments, count, names, slots) ||
-        !reduction_parse(slots[OP], &reduction))
+    PyObject *slots[ARGUMENTS_END], *result = NULL;
+    struct call *call = call_parse(module, SIGNATURE_counters, arguments, count, names, slots);
+    if (!call)
         return NULL;
+    struct fault fault = {.kind = FAULT_NONE};
     struct counting counting = {.multiprocessors =
                                     (unsigned)PyLong_AsUnsignedLong(slots[MULTIPROCESSORS]),
-                                .room = PyLong_AsSize_t(slots[ROOM])};
-    struct fault fault = {.kind = FAULT_NONE};
-    if (slots[CHECKED] == Py_True)
-        counting.fault = &fault;
-    if (PyErr_Occurred())
-        return NULL;
-    struct call *call = call_open(PyModule_GetState(module), reduction, WRAPPER_FRAMES, slots);
-    PyObject *result = NULL;
-    if (call) {
+                                .room = PyLong_AsSize_t(slots[ROOM]),
+                                .fault = slots[CHECKED] == Py_True ? &fault : NULL};
+    if (!PyErr_Occurred())
         result = count_call(call, &counting);
-        call_close(call);
-    }
+    call_close(call);
     counting_free(&counting);
     return result;
 }

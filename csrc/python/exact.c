@@ -1,38 +1,23 @@
 /* Exact sums, as words that gred/exact.py makes objects of; gred.dot, which also adds products as
  * floats. */
-#include "common/exact.h"
-#include "arrays/array.h"
 #include "arrays/numpys.h"
+
 #include "arrays/objects.h"
-#include "arrays/stream.h"
 #include "common/arithmetic.h"
+#include "common/exact.h"
 #include "common/exact_sums.h"
 #include "cpu/dot.h"
 #include "plan/arguments.h"
 #include "plan/plan.h"
-#include "python/arguments.h"
-#include "python/execute.h"
-#include "python/functions.h"
-#include "python/results.h"
-
-#include <string.h>
+#include "python/call.h"
 
 /* ---- words ---- */
 
+static_assert(offsetof(struct exact, load) == EXACT_WORDS * sizeof(int64_t), "words come first");
+
 static PyObject *words_of(const struct exact *sum)
 {
-    int64_t words[EXACT_WORDS];
-    memcpy(words, sum->counts, sizeof sum->counts);
-    memcpy(words + EXACT_COUNTS, sum->digits, sizeof sum->digits);
-    return PyBytes_FromStringAndSize((const char *)words, sizeof words);
-}
-
-static bool is_sound(const struct exact *sum)
-{
-    for (int k = 0; k < EXACT_DIGITS; k++)
-        if (sum->digits[k] > EXACT_WORD_MOST || sum->digits[k] < -EXACT_WORD_MOST)
-            return false;
-    return true;
+    return PyBytes_FromStringAndSize((const char *)sum, EXACT_WORDS * sizeof(int64_t));
 }
 
 /* False with an exception set. */
@@ -41,18 +26,17 @@ static bool read_words(PyObject *object, struct exact *sum)
     Py_buffer buffer;
     if (PyObject_GetBuffer(object, &buffer, PyBUF_SIMPLE) < 0)
         return false;
-    const bool whole = buffer.len == EXACT_WORDS * (Py_ssize_t)sizeof(int64_t);
-    if (whole) {
-        memcpy(sum->counts, buffer.buf, sizeof sum->counts);
-        memcpy(sum->digits, (const char *)buffer.buf + sizeof sum->counts, sizeof sum->digits);
-    }
+    bool sound = buffer.len == EXACT_WORDS * (Py_ssize_t)sizeof(int64_t);
+    exact_clear(sum);
+    if (sound)
+        memcpy(sum, buffer.buf, (size_t)buffer.len);
     PyBuffer_Release(&buffer);
-    if (whole && is_sound(sum))
-        return true;
-    return PyErr_Format(PyExc_ValueError, "these are not the words of an exact sum");
+    for (int k = 0; sound && k < EXACT_DIGITS; k++)
+        sound = sum->digits[k] <= EXACT_WORD_MOST && sum->digits[k] >= -EXACT_WORD_MOST;
+    return sound || value_error("these are not the words of an exact sum");
 }
 
-PyObject *exact_normalised(PyObject *Py_UNUSED(module), PyObject *words)
+PyObject *core_exact_normalised(PyObject *Py_UNUSED(module), PyObject *words)
 {
     struct exact sum;
     if (!read_words(words, &sum))
@@ -60,27 +44,23 @@ PyObject *exact_normalised(PyObject *Py_UNUSED(module), PyObject *words)
     exact_normalise(&sum);
     const int64_t top = sum.digits[EXACT_DIGITS - 1];
     if (top > EXACT_TOP_MOST || top < -EXACT_TOP_MOST)
-        return PyErr_Format(PyExc_ValueError,
-                            "these are not the words of an exact sum: it would be greater than "
-                            "any sum of 2**63 numbers");
+        return value_error("these are not the words of an exact sum: it would be greater than any "
+                           "sum of 2**63 numbers");
     return words_of(&sum);
 }
 
-PyObject *exact_rounded(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+PyObject *core_exact_rounded(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
+    PyObject *words, *dtype;
+    long long divisor;
     struct exact sum;
     enum element type;
-    if (count != 3)
-        return PyErr_Format(PyExc_TypeError, "exact_rounded() takes 3 arguments; got %zd", count);
-    if (!read_words(arguments[0], &sum) || !numpys_element(arguments[2], "dtype", &type))
-        return NULL;
-    const long long divisor = PyLong_AsLongLong(arguments[1]);
-    if (divisor == -1 && PyErr_Occurred())
+    if (!PyArg_ParseTuple(arguments, "OLO:exact_rounded", &words, &divisor, &dtype) ||
+        !read_words(words, &sum) || !numpys_element(dtype, "dtype", &type))
         return NULL;
     if (!exact_has_format(type))
-        return PyErr_Format(PyExc_TypeError,
-                            "dtype must be float16, bfloat16, float32 or float64; got %s",
-                            element_name(type));
+        return type_error("dtype must be float16, bfloat16, float32 or float64; got %s",
+                          element_name(type));
     exact_normalise(&sum);
     return numpys_scalar(exact_value(&sum, divisor, type), type);
 }
@@ -90,51 +70,36 @@ PyObject *exact_rounded(PyObject *Py_UNUSED(module), PyObject *const *arguments,
 /* Whether elements go to one exact sum. False with an exception set where they are complex. */
 static bool has_one_sum(const struct view *view, const char *name)
 {
-    if (!element_is_complex(view->layout.input))
-        return true;
-    return PyErr_Format(
-        PyExc_TypeError,
-        "%s: elements of %s have two sums: add their real and imaginary parts to two "
-        "accumulators",
-        name, element_name(view->layout.input));
+    return !element_is_complex(view->layout.input) ||
+           type_error("%s: elements of %s have two sums: add their real and imaginary parts to two "
+                      "accumulators",
+                      name, element_name(view->layout.input));
 }
 
 /* A plan that sums elements of any real type as they are. */
 static bool plan_sum(struct module_state *state, struct view *view, struct plan *plan)
 {
-    PyObject *method = PyUnicode_FromString("exact");
+    OWNED *method = PyUnicode_FromString("exact");
     const struct request request = {.platforms = &state->platforms,
                                     .reduction = REDUCTION_sum,
                                     .method = method,
                                     .dtype = (PyObject *)&PyFloat_Type};
-    const bool planned = method && plan_make(&request, view, NULL, plan);
-    Py_XDECREF(method);
-    return planned;
+    return method && plan_make(&request, view, NULL, plan);
 }
 
-static bool view_reals(struct module_state *state, PyObject *array, const char *name,
-                       struct view *view)
-{
-    const struct view_request asked = {.name = name, .where = &state->platforms.where};
-    if (!array_view(array, &asked, view))
-        return false;
-    if (has_one_sum(view, name))
-        return true;
-    array_release(view);
-    return false;
-}
-
-PyObject *exact_sum(PyObject *module, PyObject *array)
+PyObject *core_exact_sum(PyObject *module, PyObject *array)
 {
     struct module_state *state = PyModule_GetState(module);
-    struct view view = {0};
+    const struct view_request asked = {.name = "a", .where = &state->platforms.where};
+    struct view view;
     struct plan plan;
     struct exact sum;
     struct run run = {.exact = &sum, .frames = 1};
     exact_clear(&sum);
-    if (!view_reals(state, array, "a", &view))
+    if (!array_view(array, &asked, &view))
         return NULL;
-    const bool ran = plan_sum(state, &view, &plan) && execute_plan(state, &plan, &run);
+    const bool ran = has_one_sum(&view, "a") && plan_sum(state, &view, &plan) &&
+                     execute_plan(state, &plan, &run);
     array_release(&view);
     return ran ? words_of(&sum) : NULL;
 }
@@ -149,27 +114,17 @@ struct factors {
     struct plan plan;
 };
 
-static PyObject *shape_of(const struct layout *layout)
+static bool check_shapes(const struct factors *factors, bool as_vectors)
 {
-    return shape_tuple(layout->dimensions, layout->shape);
-}
-
-static bool refuse_shapes(const struct factors *factors, const char *wanted)
-{
-    PyObject *a = shape_of(&factors->a.layout), *b = a ? shape_of(&factors->b.layout) : NULL;
-    if (b)
-        PyErr_Format(PyExc_ValueError, "a and b must %s; got shapes %S and %S", wanted, a, b);
-    Py_XDECREF(a);
-    Py_XDECREF(b);
-    return false;
-}
-
-static bool have_one_shape(const struct layout *a, const struct layout *b)
-{
-    bool same = a->dimensions == b->dimensions;
-    for (unsigned k = 0; same && k < a->dimensions; k++)
-        same = a->shape[k] == b->shape[k];
-    return same;
+    const struct layout *const a = &factors->a.layout, *const b = &factors->b.layout;
+    if (a->dimensions == b->dimensions && (!as_vectors || a->dimensions == 1) &&
+        memcmp(a->shape, b->shape, a->dimensions * sizeof *a->shape) == 0)
+        return true;
+    OWNED *of_a = shape_tuple(a->dimensions, a->shape),
+          *of_b = shape_tuple(b->dimensions, b->shape);
+    return of_a && of_b &&
+           value_error("a and b must %s; got shapes %S and %S",
+                       as_vectors ? "be vectors of one length" : "have one shape", of_a, of_b);
 }
 
 /* Elements become what NumPy would multiply them as, but for integers, which keep all their bits.
@@ -185,31 +140,38 @@ static bool find_types(struct factors *factors)
     return true;
 }
 
-/* To be released in either case. False with an exception set. */
-static bool view_factors(const struct request *request, PyObject *a, PyObject *b,
-                         struct factors *factors)
-{
-    struct view_request asked = {
-        .name = "a", .where = &request->platforms->where, .consumer = request->consumer};
-    if (!array_view(a, &asked, &factors->a))
-        return false;
-    asked.name = "b";
-    return array_view(b, &asked, &factors->b);
-}
-
-static void release(struct factors *factors)
+static void factors_release(struct factors *factors)
 {
     array_release(&factors->a);
     array_release(&factors->b);
     PyMem_Free(factors);
 }
 
-static struct factors *new_factors(void)
+/* Of gred.dot, or all elements of two arrays for one exact sum; to be released. NULL with an
+ * exception set. */
+static struct factors *factors_make(const struct request *request, PyObject *a, PyObject *b,
+                                    bool of_dot, bool exactly)
 {
-    struct factors *factors = PyMem_Calloc(1, sizeof *factors);
-    if (!factors)
+    struct view_request asked = {
+        .name = "a", .where = &request->platforms->where, .consumer = request->consumer};
+    struct factors *factors = PyMem_Malloc(sizeof *factors);
+    if (!factors) {
         PyErr_NoMemory();
-    return factors;
+        return NULL;
+    }
+    view_nothing(&factors->a);
+    view_nothing(&factors->b);
+    bool made = array_view(a, &asked, &factors->a);
+    asked.name = "b";
+    made = made && array_view(b, &asked, &factors->b) &&
+           (of_dot || (has_one_sum(&factors->a, "a") && has_one_sum(&factors->b, "b"))) &&
+           check_shapes(factors, of_dot) && find_types(factors) &&
+           products_plan(request, &factors->a, &factors->b,
+                         exactly && !(of_dot && element_is_integer(factors->type)), &factors->plan);
+    if (made)
+        return factors;
+    factors_release(factors);
+    return NULL;
 }
 
 /* ---- adding ---- */
@@ -240,8 +202,9 @@ static struct dot *add_all(const struct module_state *state, const struct factor
 
 /* The same where the plan says. */
 static bool add_exactly(struct module_state *state, const struct factors *factors,
-                        const struct plan *plan, struct exact_sums *sums)
+                        struct exact_sums *sums)
 {
+    const struct plan *plan = &factors->plan;
     exact_sums_clear(sums);
     if (plan->n == 0)
         return true;
@@ -256,24 +219,19 @@ static bool add_exactly(struct module_state *state, const struct factors *factor
     return dot;
 }
 
-PyObject *exact_products(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+PyObject *core_exact_products(PyObject *module, PyObject *arguments)
 {
     struct module_state *state = PyModule_GetState(module);
-    struct exact_sums sums;
-    if (count != 2)
-        return PyErr_Format(PyExc_TypeError, "exact_products() takes 2 arguments; got %zd", count);
     const struct request request = {.platforms = &state->platforms};
-    struct factors *factors = new_factors();
+    struct exact_sums sums;
+    PyObject *a, *b;
+    if (!PyArg_ParseTuple(arguments, "OO:exact_products", &a, &b))
+        return NULL;
+    struct factors *factors = factors_make(&request, a, b, false, true);
     if (!factors)
         return NULL;
-    const bool added = view_factors(&request, arguments[0], arguments[1], factors) &&
-                       has_one_sum(&factors->a, "a") && has_one_sum(&factors->b, "b") &&
-                       (have_one_shape(&factors->a.layout, &factors->b.layout) ||
-                        refuse_shapes(factors, "have one shape")) &&
-                       find_types(factors) &&
-                       products_plan(&request, &factors->a, &factors->b, true, &factors->plan) &&
-                       add_exactly(state, factors, &factors->plan, &sums);
-    release(factors);
+    const bool added = add_exactly(state, factors, &sums);
+    factors_release(factors);
     return added ? words_of(&sums.parts[EXACT_REAL]) : NULL;
 }
 
@@ -289,73 +247,51 @@ static struct scalar_wide rounded(const struct exact_sums *sums, enum element ty
     return (struct scalar_wide){SCALAR_FLOAT, 0, values[EXACT_REAL], values[EXACT_IMAGINARY]};
 }
 
-static PyObject *dot_on_host(const struct module_state *state, const struct factors *factors,
-                             bool exactly)
+static PyObject *dot_of(struct module_state *state, const struct factors *factors)
 {
+    const struct plan *plan = &factors->plan;
     const enum element type = products_type(factors->type);
-    struct dot *dot = add_all(state, factors, exactly);
-    if (!dot)
-        return NULL;
-    struct exact_sums sums;
-    if (exactly)
-        dot_sums(dot, &sums);
-    const struct scalar_wide value = exactly ? rounded(&sums, type) : dot_value(dot);
-    dot_end(dot);
-    return numpys_scalar(scalar_narrow(value, type), type);
-}
-
-static PyObject *dot_of(struct module_state *state, const struct factors *factors,
-                        const struct plan *plan)
-{
-    struct run run;
-    if (plan->n == 0) {
-        union scalar nothing;
-        memset(&nothing, 0, sizeof nothing);
-        return numpys_scalar(nothing, products_type(factors->type));
+    if (plan->n > 0 && plan->platform->place != METHOD_ON_HOST) {
+        struct run run;
+        run_begin(&run, 0);
+        return execute_plan(state, plan, &run) ? answer_to_python(plan, &run) : NULL;
     }
-    if (plan->platform->place == METHOD_ON_HOST)
-        return dot_on_host(state, factors, plan->exact);
-    run_begin(&run, 0);
-    return execute_plan(state, plan, &run) ? answer_to_python(plan, &run) : NULL;
+    union scalar value;
+    memset(&value, 0, sizeof value); /* what there is of no products */
+    if (plan->n > 0) {
+        struct exact_sums sums;
+        struct dot *dot = add_all(state, factors, plan->exact);
+        if (!dot)
+            return NULL;
+        if (plan->exact)
+            dot_sums(dot, &sums);
+        value = scalar_narrow(plan->exact ? rounded(&sums, type) : dot_value(dot), type);
+        dot_end(dot);
+    }
+    return numpys_scalar(value, type);
 }
 
 static bool parse_method(PyObject *method, bool *exactly)
 {
     const struct method *rung;
-    if (!method_parse(method, &rung, exactly))
-        return false;
-    if (rung)
-        PyErr_Format(PyExc_ValueError, "method of dot must be 'auto' or 'exact'; got '%s'",
-                     rung->name);
-    return !rung;
+    return method_parse(method, &rung, exactly) &&
+           (!rung || value_error("method of dot must be 'auto' or 'exact'; got '%s'", rung->name));
 }
 
-static bool are_vectors(const struct factors *factors)
-{
-    const struct layout *const a = &factors->a.layout, *const b = &factors->b.layout;
-    return (a->dimensions == 1 && have_one_shape(a, b)) ||
-           refuse_shapes(factors, "be vectors of one length");
-}
-
-PyObject *dot_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+CORE_FUNCTION(dot)
 {
     struct module_state *state = PyModule_GetState(module);
     PyObject *slots[ARGUMENTS_END];
     struct request request = {.platforms = &state->platforms};
-    struct factors *factors;
     bool exactly;
-    if (!arguments_parse(signature_at(SIGNATURE_dot), arguments, count, names, slots) ||
+    if (!arguments_parse(SIGNATURE_dot, arguments, count, names, slots) ||
         !parse_method(slots[METHOD], &exactly) || !stream_parse(slots[STREAM], &request.consumer))
         return NULL;
-    if (!(factors = new_factors()))
-        return NULL;
     request.device = slots[DEVICE];
-    PyObject *result = NULL;
-    if (view_factors(&request, slots[A], slots[B], factors) && are_vectors(factors) &&
-        find_types(factors) &&
-        products_plan(&request, &factors->a, &factors->b,
-                      exactly && !element_is_integer(factors->type), &factors->plan))
-        result = dot_of(state, factors, &factors->plan);
-    release(factors);
+    struct factors *factors = factors_make(&request, slots[A], slots[B], true, exactly);
+    if (!factors)
+        return NULL;
+    PyObject *result = dot_of(state, factors);
+    factors_release(factors);
     return result;
 }

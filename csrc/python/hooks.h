@@ -3,12 +3,20 @@
  * and devices that are not there. */
 #pragma once
 
-#include "python/explain.h"
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
 #include "schedule/launch_config.h"
 #include "schedule/schedule.h"
 #include "schedule/segments_schedule.h"
 
 #define HOOKS_NAME "gred._core._hooks"
+
+/* (form, accumulator, bytes a state, pieces, elements a piece, steps, parts, total bytes, where the
+ * result is left).
+ * A step is (when, kind, grid, block, shared bytes, blocks a cluster, cooperative, n, reads,
+ * writes); when is 'begin', 'piece', 'last piece', 'results' or 'end'. A new reference. */
+PyObject *explain_schedule(const struct schedule *);
 
 #define HOOKS(HOOK)                                                                                \
     HOOK(fastest_force)                                                                            \

@@ -1,35 +1,33 @@
-#include "python/memory.h"
+#include "arrays/protocols.h"
+#include "python/module.h"
 
-#include "arrays/dlpack.h"
-#include "arrays/stream.h"
-#include "common/failure.h"
-#include "python/state.h"
+#include <structmember.h>
 
 struct object {
     PyObject_HEAD const struct platform *platform;
     struct device_memory memory; /* nowhere, where it has no bytes */
 };
 
-static struct module_state *state_of(PyObject *object)
+static struct platforms *platforms_of(PyTypeObject *type)
 {
-    return PyType_GetModuleState(Py_TYPE(object));
+    return &((struct module_state *)PyType_GetModuleState(type))->platforms;
 }
 
-static void *platform_state(PyObject *object)
+static void *platform_state(const struct object *self)
 {
-    return platforms_state(&state_of(object)->platforms, ((struct object *)object)->platform);
+    return platforms_state(platforms_of(Py_TYPE(self)), self->platform);
 }
 
-static bool fail(PyObject *object, const struct failure *failure)
+/* Always false. */
+static bool fail(PyTypeObject *type, const struct failure *failure)
 {
-    failure_raise(failure, state_of(object)->platforms.cuda_error);
+    failure_raise(failure, platforms_of(type)->cuda_error);
     return false;
 }
 
 /* Of either type. */
-static PyObject *memory_new(struct module_state *state, PyTypeObject *type,
-                            const struct platform *platform, int device, size_t bytes,
-                            struct device_memory *memory)
+static PyObject *memory_new(PyTypeObject *type, const struct platform *platform, int device,
+                            size_t bytes, struct device_memory *memory)
 {
     struct failure failure = {0};
     struct object *self = (struct object *)type->tp_alloc(type, 0);
@@ -37,9 +35,8 @@ static PyObject *memory_new(struct module_state *state, PyTypeObject *type,
         return NULL;
     *memory = (struct device_memory){.bytes = bytes, .device = device};
     self->platform = platform;
-    if (bytes &&
-        !platform->allocate(platforms_state(&state->platforms, platform), memory, &failure)) {
-        failure_raise(&failure, state->platforms.cuda_error);
+    if (bytes && !platform->allocate(platform_state(self), memory, &failure)) {
+        fail(type, &failure);
         Py_DECREF(self);
         return NULL;
     }
@@ -50,7 +47,7 @@ static PyObject *memory_new(struct module_state *state, PyTypeObject *type,
 PyObject *device_memory_new(struct module_state *state, const struct platform *platform, int device,
                             size_t bytes, struct device_memory *memory)
 {
-    return memory_new(state, state->device_memory, platform, device, bytes, memory);
+    return memory_new(state->device_memory, platform, device, bytes, memory);
 }
 
 static void object_dealloc(PyObject *object)
@@ -58,21 +55,20 @@ static void object_dealloc(PyObject *object)
     const struct object *self = (struct object *)object;
     PyTypeObject *type = Py_TYPE(object);
     if (self->memory.at)
-        self->platform->release(platform_state(object), &self->memory);
+        self->platform->release(platform_state(self), &self->memory);
     type->tp_free(object);
     Py_DECREF(type);
 }
 
 /* ---- to the host ---- */
 
-static bool read_to(PyObject *object, void *target)
+static bool read_to(const struct object *self, void *target)
 {
-    const struct object *self = (struct object *)object;
-    void *state = platform_state(object);
+    void *state = platform_state(self);
     struct failure failure = {0};
     bool done;
     Py_BEGIN_ALLOW_THREADS done = self->platform->read(state, &self->memory, target, &failure);
-    Py_END_ALLOW_THREADS return done || fail(object, &failure);
+    Py_END_ALLOW_THREADS return done || fail(Py_TYPE(self), &failure);
 }
 
 static PyObject *object_read(PyObject *object, PyObject *target)
@@ -83,9 +79,8 @@ static PyObject *object_read(PyObject *object, PyObject *target)
         return NULL;
     bool done = (size_t)buffer.len == self->memory.bytes;
     if (!done)
-        PyErr_Format(PyExc_ValueError, "the memory has %zu bytes, and the buffer %zd",
-                     self->memory.bytes, buffer.len);
-    done = done && (!buffer.len || read_to(object, buffer.buf));
+        value_error("the memory has %zu bytes, and the buffer %zd", self->memory.bytes, buffer.len);
+    done = done && (!buffer.len || read_to(self, buffer.buf));
     PyBuffer_Release(&buffer);
     return done ? Py_NewRef(Py_None) : NULL;
 }
@@ -93,92 +88,143 @@ static PyObject *object_read(PyObject *object, PyObject *target)
 /* ---- to other libraries ---- */
 
 /* Puts one of the memory's stream and a reader's after what is on the other now. */
-static bool order(PyObject *object, uintptr_t reader, bool reader_first, struct failure *failure)
+static bool order(const struct object *self, uintptr_t reader, bool reader_first,
+                  struct failure *failure)
 {
-    const struct object *self = (struct object *)object;
     const uintptr_t own = self->memory.stream.handle;
     return !self->platform->order || !self->memory.stream.given ||
-           self->platform->order(platform_state(object), self->memory.device,
+           self->platform->order(platform_state(self), self->memory.device,
                                  reader_first ? reader : own, reader_first ? own : reader, failure);
 }
 
-/* A stream that a reader had made may be gone by then, and CUDA cannot tell; the default ones are
- * not. */
-static void let_go(PyObject *object, uintptr_t reader)
+/* What a capsule points to: one of the two, of which the tensor has pointers to the rest. */
+struct lent {
+    union {
+        struct dl_versioned versioned;
+        struct dl_managed managed;
+    };
+    int64_t shape[DIMENSIONS_MAX], strides[DIMENSIONS_MAX];
+    struct object *owner;
+    uintptr_t reader; /* the stream that it is read on; 0: not known */
+};
+
+/* Readers call this from any thread, with the GIL or without. A stream that a reader had made may
+ * be gone by then, and CUDA cannot tell; the default ones are not. After the interpreter's end
+ * there is nothing to give back. */
+static void end(struct lent *lent)
 {
-    enum { PER_THREAD_DEFAULT_STREAM = 2 };
     struct failure ignored = {0};
-    if (reader && reader <= PER_THREAD_DEFAULT_STREAM)
-        order(object, reader, true, &ignored);
+    if (Py_IsInitialized()) {
+        const PyGILState_STATE had = PyGILState_Ensure();
+        if (lent->reader && lent->reader <= PER_THREAD_DEFAULT_STREAM)
+            order(lent->owner, lent->reader, true, &ignored);
+        Py_DECREF(lent->owner);
+        PyGILState_Release(had);
+    }
+    free(lent);
 }
 
-static bool admit(PyObject *object, uintptr_t reader)
+static void end_versioned(struct dl_versioned *versioned)
+{
+    end((struct lent *)versioned);
+}
+
+static void end_managed(struct dl_managed *managed)
+{
+    end((struct lent *)managed);
+}
+
+/* Who takes the tensor renames the capsule. */
+static void end_untaken(PyObject *capsule)
+{
+    for (int form = 0; form < DLPACK_FORMS; form++)
+        if (PyCapsule_IsValid(capsule, dlpack_names[form].offered))
+            end(PyCapsule_GetPointer(capsule, dlpack_names[form].offered));
+}
+
+static bool parse_type(const char *name, enum element *type)
+{
+    for (*type = 0; *type < ELEMENTS; ++*type)
+        if (strcmp(name, element_name(*type)) == 0)
+            return true;
+    return type_error("%s is no element type", name);
+}
+
+/* The shape, and strides of C order. */
+static bool parse_shape(PyObject *lengths, struct lent *lent, struct dl_tensor *tensor)
+{
+    const Py_ssize_t dimensions = PyTuple_GET_SIZE(lengths);
+    int64_t stride = 1;
+    if (dimensions > DIMENSIONS_MAX)
+        return value_error("too many dimensions");
+    for (Py_ssize_t k = dimensions; k-- > 0; stride *= lent->shape[k]) {
+        lent->shape[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(lengths, k));
+        lent->strides[k] = stride;
+        if (lent->shape[k] < 0)
+            return !PyErr_Occurred() && value_error("a length must not be negative");
+    }
+    tensor->dimensions = (int32_t)dimensions;
+    tensor->shape = lent->shape;
+    tensor->strides = lent->strides;
+    return true;
+}
+
+/* The stream on which it is read, which comes after what is on the memory's own; 0: none. */
+static bool admit(const struct object *self, PyObject *stream, uintptr_t *reader)
 {
     struct failure failure = {0};
-    if (!reader || order(object, reader, false, &failure))
-        return true;
-    return fail(object, &failure);
-}
-
-static bool parse_reader(PyObject *object, uintptr_t *handle)
-{
-    *handle = PyLong_AsUnsignedLongLong(object);
+    *reader = PyLong_AsUnsignedLongLong(stream);
     if (PyErr_Occurred())
         return false;
-    if (stream_is_readable(*handle))
-        return true;
-    return PyErr_Format(PyExc_ValueError, "stream %R is no handle of a stream", object);
+    if (!stream_is_readable(*reader))
+        return value_error("stream %R is no handle of a stream", stream);
+    return !*reader || order(self, *reader, false, &failure) || fail(Py_TYPE(self), &failure);
 }
 
-static bool parse_shape(PyObject *object, struct dlpack_export *export)
+static int dlpack_device_type(const struct object *self)
 {
-    const Py_ssize_t dimensions = PyTuple_GET_SIZE(object);
-    if (dimensions > DIMENSIONS_MAX)
-        return PyErr_Format(PyExc_ValueError, "too many dimensions");
-    export->dimensions = (unsigned)dimensions;
-    for (Py_ssize_t k = 0; k < dimensions; k++) {
-        export->shape[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(object, k));
-        if (export->shape[k] < 0) {
-            if (!PyErr_Occurred())
-                PyErr_SetString(PyExc_ValueError, "a length must not be negative");
-            return false;
-        }
-    }
-    return true;
+    return self->platform->numbered ? DLPACK_CUDA : DLPACK_EXTERNAL;
 }
 
 /* capsule(shape, element type, stream, versioned): DLPack's, of elements in C order. */
 static PyObject *object_capsule(PyObject *object, PyObject *arguments)
 {
-    const struct object *self = (struct object *)object;
-    struct dlpack_export export = {.owner = object,
-                                   .data = self->memory.at,
-                                   .on_gpu = self->platform->numbered,
-                                   .device = self->memory.device,
-                                   .let_go = let_go};
-    PyObject *shape, *reader;
-    const char *type;
+    struct object *self = (struct object *)object;
+    PyObject *shape, *stream;
+    const char *name;
+    enum element type;
     int versioned;
-    if (!PyArg_ParseTuple(arguments, "O!sO!p:capsule", &PyTuple_Type, &shape, &type, &PyLong_Type,
-                          &reader, &versioned) ||
-        !parse_shape(shape, &export) || !parse_reader(reader, &export.reader) ||
-        !dlpack_type(type, &export) || !admit(object, export.reader))
+    if (!PyArg_ParseTuple(arguments, "O!sO!p:capsule", &PyTuple_Type, &shape, &name, &PyLong_Type,
+                          &stream, &versioned))
         return NULL;
-    export.versioned = versioned;
-    return dlpack_capsule(&export);
+    struct lent *lent = calloc(1, sizeof *lent);
+    if (!lent)
+        return PyErr_NoMemory();
+    struct dl_tensor *tensor = versioned ? &lent->versioned.tensor : &lent->managed.tensor;
+    PyObject *capsule = NULL;
+    if (parse_shape(shape, lent, tensor) && parse_type(name, &type) &&
+        admit(self, stream, &lent->reader))
+        capsule = PyCapsule_New(
+            lent, dlpack_names[versioned ? DLPACK_VERSIONED : DLPACK_UNVERSIONED].offered,
+            end_untaken);
+    if (!capsule) {
+        free(lent);
+        return NULL;
+    }
+    if (versioned) {
+        lent->versioned.major = DLPACK_MAJOR;
+        lent->versioned.deleter = end_versioned;
+    } else {
+        lent->managed.deleter = end_managed;
+    }
+    dlpack_describe(tensor, self->memory.device, type);
+    tensor->device_type = dlpack_device_type(self);
+    tensor->data = self->memory.at;
+    lent->owner = (struct object *)Py_NewRef(object);
+    return capsule;
 }
 
 /* ---- attributes ---- */
-
-static PyObject *object_address(PyObject *object, void *Py_UNUSED(closure))
-{
-    return PyLong_FromVoidPtr(((struct object *)object)->memory.at);
-}
-
-static PyObject *object_nbytes(PyObject *object, void *Py_UNUSED(closure))
-{
-    return PyLong_FromSize_t(((struct object *)object)->memory.bytes);
-}
 
 static PyObject *object_device(PyObject *object, void *Py_UNUSED(closure))
 {
@@ -189,7 +235,7 @@ static PyObject *object_device(PyObject *object, void *Py_UNUSED(closure))
 static PyObject *object_dl_device(PyObject *object, void *Py_UNUSED(closure))
 {
     const struct object *self = (struct object *)object;
-    return Py_BuildValue("(ii)", dlpack_device_type(self->platform->numbered), self->memory.device);
+    return Py_BuildValue("(ii)", dlpack_device_type(self), self->memory.device);
 }
 
 static PyObject *object_stream(PyObject *object, void *Py_UNUSED(closure))
@@ -198,19 +244,15 @@ static PyObject *object_stream(PyObject *object, void *Py_UNUSED(closure))
     return stream->given ? PyLong_FromUnsignedLongLong(stream->handle) : Py_NewRef(Py_None);
 }
 
-#define ADDRESS_AND_NBYTES                                                                         \
-    {"address", object_address, NULL, "Where the memory begins; 0: it has no bytes.", NULL},       \
-    {                                                                                              \
-        "nbytes", object_nbytes, NULL, "How many bytes there are.", NULL                           \
-    }
-
-static PyGetSetDef simulated_attributes[] = {
-    ADDRESS_AND_NBYTES,
-    {NULL, NULL, NULL, NULL, NULL},
+static PyMemberDef members[] = {
+    {"address", T_ULONG, offsetof(struct object, memory.at), READONLY,
+     "Where the memory begins; 0: it has no bytes."},
+    {"nbytes", T_PYSSIZET, offsetof(struct object, memory.bytes), READONLY,
+     "How many bytes there are."},
+    {NULL, 0, 0, 0, NULL},
 };
 
 static PyGetSetDef device_attributes[] = {
-    ADDRESS_AND_NBYTES,
     {"device", object_device, NULL, "The device, as device= spells it.", NULL},
     {"dl_device", object_dl_device, NULL, "The device as DLPack has it: a type and a number.",
      NULL},
@@ -227,6 +269,7 @@ static PyMethodDef device_methods[] = {
 static PyType_Slot device_slots[] = {
     {Py_tp_doc, "Memory on a device that gred has got for results."},
     {Py_tp_dealloc, object_dealloc},
+    {Py_tp_members, members},
     {Py_tp_getset, device_attributes},
     {Py_tp_methods, device_methods},
     {0, NULL},
@@ -248,12 +291,11 @@ static PyObject *simulated_new(PyTypeObject *type, PyObject *arguments, PyObject
     if (!PyArg_ParseTupleAndKeywords(arguments, named, "n:SimulatedMemory", names, &bytes))
         return NULL;
     if (bytes < 0)
-        return PyErr_Format(PyExc_ValueError, "nbytes must not be negative; got %zd", bytes);
-    struct module_state *state = PyType_GetModuleState(type);
-    const struct platform *platform = platforms_on(&state->platforms, METHOD_ON_SIMULATED);
+        return value_error("nbytes must not be negative; got %zd", bytes);
+    const struct platform *platform = platforms_on(platforms_of(type), METHOD_ON_SIMULATED);
     struct device_memory memory;
     /* Also without bytes it has an address. */
-    PyObject *self = memory_new(state, type, platform, 0, bytes ? (size_t)bytes : 1, &memory);
+    PyObject *self = memory_new(type, platform, 0, bytes ? (size_t)bytes : 1, &memory);
     if (self)
         ((struct object *)self)->memory.bytes = (size_t)bytes;
     return self;
@@ -269,7 +311,7 @@ static PyType_Slot simulated_slots[] = {
     {Py_tp_doc, "SimulatedMemory(nbytes, /)\n--\n\nMemory of the simulated device, as a buffer."},
     {Py_tp_new, simulated_new},
     {Py_tp_dealloc, object_dealloc},
-    {Py_tp_getset, simulated_attributes},
+    {Py_tp_members, members},
     {Py_bf_getbuffer, simulated_buffer},
     {0, NULL},
 };

@@ -1,13 +1,16 @@
 /* The extension module gred._core: its functions, its types and its state. */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "python/module.h"
 
+#include "arrays/objects.h"
 #include "common/processor.h"
+#include "cpu/host.h"
+#include "cuda/backend.h"
 #include "python/arguments.h"
-#include "python/functions.h"
 #include "python/hooks.h"
-#include "python/memory.h"
-#include "python/state.h"
+#include "run/substitute.h"
+#include "simulated/backend.h"
+
+/* ---- arrays, for measurements and gred/several.py ---- */
 
 /* Views an array, and lets it go. False with an exception set. */
 static bool find_element(PyObject *module, PyObject *array, enum element *type)
@@ -22,61 +25,150 @@ static bool find_element(PyObject *module, PyObject *array, enum element *type)
     return true;
 }
 
-/* What it takes to understand an array, for measurements. */
-static PyObject *parse(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+PyObject *core_parse(PyObject *module, PyObject *array)
 {
     enum element type;
-    if (count != 1)
-        return PyErr_Format(PyExc_TypeError, "parse() takes one argument; got %zd", count);
-    return find_element(module, arguments[0], &type) ? Py_NewRef(Py_None) : NULL;
+    return find_element(module, array, &type) ? Py_NewRef(Py_None) : NULL;
 }
 
-static PyObject *element(PyObject *module, PyObject *array)
+PyObject *core_element(PyObject *module, PyObject *array)
 {
     enum element type;
     return find_element(module, array, &type) ? PyUnicode_FromString(element_name(type)) : NULL;
 }
 
 /* What a call costs that does nothing. */
-static PyObject *nothing(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(arguments),
-                         Py_ssize_t Py_UNUSED(count))
+PyObject *core_nothing(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(arguments),
+                       Py_ssize_t Py_UNUSED(count), PyObject *Py_UNUSED(names))
 {
     Py_RETURN_NONE;
 }
 
-#define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
-#define FAST_UNNAMED(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
+/* ---- methods, reductions and devices, which gred/records.py gives names to ---- */
+
+static PyObject *capability(int value)
+{
+    return value ? PyUnicode_FromFormat("%d.%d", value / 10, value % 10) : Py_NewRef(Py_None);
+}
+
+static PyObject *method_tuple(const struct platforms *platforms, const struct method *method)
+{
+    PyObject *places = PyList_New(0), *sizes = PyList_New(0);
+    for (int k = 0; k < PLATFORMS; k++)
+        if (method->places & platforms->all[k]->place)
+            list_append(&places, PyUnicode_FromString(platforms->all[k]->name));
+    for (int k = 0; method->block_size && k < BLOCK_SIZES; k++)
+        list_append(&sizes, PyLong_FromLong(BLOCK_SIZE_MIN << k));
+    return Py_BuildValue(
+        "NsNsssNNNN", method->number < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(method->number),
+        method->name, *method->alias ? Py_BuildValue("(s)", method->alias) : PyTuple_New(0),
+        method->title, method->idea, method->source, list_to_tuple(places), list_to_tuple(sizes),
+        integer_or_none(method->block_size), capability(method_capability(method)));
+}
+
+PyObject *core_methods(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    const struct module_state *state = PyModule_GetState(module);
+    PyObject *methods = PyList_New(0);
+    for (int k = 0; k < METHODS; k++)
+        list_append(&methods, method_tuple(&state->platforms, method_at((enum method_index)k)));
+    return list_to_tuple(methods);
+}
+
+/* Its name, whether every rung takes it, whether it has a record for a result, and its one line. */
+PyObject *core_reductions(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    PyObject *reductions = PyList_New(0);
+    for (int k = 0; k < FIRST_VARIANT; k++) {
+        const struct reduction_row *row = reduction_row((enum reduction)k);
+        list_append(&reductions,
+                    Py_BuildValue("sNNs", row->name, PyBool_FromLong(fold_is_on_ladder(row->fold)),
+                                  PyBool_FromLong(row->result == RESULT_record), row->summary));
+    }
+    return list_to_tuple(reductions);
+}
+
+PyObject *core_devices(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    const struct module_state *state = PyModule_GetState(module);
+    PyObject *devices = PyList_New(0);
+    for (int k = 0; devices && k < PLATFORMS; k++) {
+        const struct platform *platform = state->platforms.all[k];
+        struct failure ignored = {0};
+        const int count = platforms_count(&state->platforms, platform, &ignored);
+        for (int index = 0; index < count; index++) {
+            struct device device;
+            if (backend_of(platform)->describe(index, &device))
+                list_append(&devices,
+                            Py_BuildValue("ssIkNkN", device.name, device.title, device.units,
+                                          device.memory, integer_or_none(device.bandwidth),
+                                          device.l2_cache, capability(device.capability)));
+        }
+    }
+    return devices;
+}
+
+/* ---- what is set for all runs ---- */
+
+/* In the order in which gred.devices() lists them. */
+static const struct backend *const backends[PLATFORMS] = {&backend_host, &backend_simulated,
+                                                          &backend_cuda};
+
+/* How many threads the host's runs may have: the host is the first. */
+PyObject *core_threads(PyObject *module, PyObject *argument)
+{
+    const struct module_state *state = PyModule_GetState(module);
+    const unsigned long most = PyLong_AsUnsignedLong(argument);
+    if (PyErr_Occurred())
+        return NULL;
+    unsigned of_host = 1;
+    for (int k = PLATFORMS - 1; k >= 0; k--)
+        if (backends[k]->threads)
+            of_host = backends[k]->threads(state->platforms.states[k], (unsigned)most);
+    return PyLong_FromUnsignedLong(of_host);
+}
+
+PyObject *core_substitute(PyObject *module, PyObject *arguments)
+{
+    struct module_state *state = PyModule_GetState(module);
+    PyObject *device;
+    const struct platform *platform;
+    const char *name;
+    int index;
+    unsigned data_blocks;
+    unsigned long long plain, counting, shared_bytes;
+    if (!PyArg_ParseTuple(arguments, "OsIKKK:substitute", &device, &name, &data_blocks, &plain,
+                          &counting, &shared_bytes) ||
+        !platforms_parse(&state->platforms, device, &platform, &index))
+        return NULL;
+    const struct substitute own = {
+        .method = method_find(name),
+        .data_blocks = data_blocks,
+        .plain = (kernel_finder *)(uintptr_t)plain,
+        .counting = (kernel_finder *)(uintptr_t)counting,
+        .shared_bytes = (substitute_shared_bytes *)(uintptr_t)shared_bytes,
+    };
+    const struct backend *backend = backend_of(platform);
+    if (!own.method || data_blocks == 0 || !backend->substitute)
+        return value_error("there is no rung '%s' of %u data blocks on %R", name, data_blocks,
+                           device);
+    backend->substitute(platforms_state(&state->platforms, platform), &own);
+    Py_RETURN_NONE;
+}
+
+/* ---- the module ---- */
 
 /* The first are those that have signatures, in their order, which also give them docstrings. */
 static PyMethodDef functions[] = {
-#define REDUCTION(name, ...) {#name, FAST(reduce_##name), NULL},
+#define NAMED(name, doc)                                                                           \
+    {#name, (PyCFunction)(void (*)(void))core_##name, METH_FASTCALL | METH_KEYWORDS, doc},
+#define PLAIN(name, flags, doc) {#name, core_##name, flags, doc},
+#define REDUCTION(name, ...)    NAMED(name, NULL)
 #define VARIANT(name, ...)
 #include "common/reductions.def"
-    {"dot", FAST(dot_call), NULL},
-    {"kernel_time", FAST(measure_kernel_time),
-     "The samples and circumstances of a measurement, as a tuple."},
-    {"read_limit", FAST(measure_read_limit),
-     "The samples and circumstances of a measurement, as a tuple."},
-    {"launch_limit", FAST(measure_launch_limit),
-     "The samples and circumstances of a measurement, as a tuple."},
-    {"reduceat", FAST(reduceat_call), "Results of an array's segments."},
-    {"counters", FAST(counters_call), "What a call accesses on the simulated device, as a tuple."},
-    {"explain", FAST(explain_call), "How a call would go, as a tuple."},
-    {"substitute", state_substitute, METH_VARARGS,
-     "Puts a kernel of the user's own in a rung's place on a device that launches kernels."},
-    {"threads", state_threads, METH_O, "Bounds the host's threads, unless by 0, and counts them."},
-    {"parse", FAST_UNNAMED(parse),
-     "Reads where an array lies and what its elements are, and nothing more."},
-    {"element", element, METH_O, "The name of an array's element type."},
-    {"nothing", FAST_UNNAMED(nothing), "Does nothing."},
-    {"exact_sum", exact_sum, METH_O, "The words of an array's exact sum."},
-    {"exact_products", FAST_UNNAMED(exact_products), "The words of the exact sum of products."},
-    {"exact_normalised", exact_normalised, METH_O, "Words of an exact sum, normalised."},
-    {"exact_rounded", FAST_UNNAMED(exact_rounded), "Words of an exact sum, divided and rounded."},
-    {"methods", describe_methods, METH_NOARGS, "The table of methods, as tuples."},
-    {"reductions", describe_reductions, METH_NOARGS, "The table of reductions, as tuples."},
-    {"devices", describe_devices, METH_NOARGS, "The devices that are here, as tuples."},
-    {NULL, NULL, 0, NULL},
+    FUNCTIONS(NAMED, PLAIN){NULL, NULL, 0, NULL},
+#undef NAMED
+#undef PLAIN
 };
 
 static const struct hooks testing_hooks = {
@@ -97,9 +189,23 @@ static const char cuda_error_doc[] = "An error that CUDA reports.\n\n"
                                      "    What CUDA says of it.\n";
 
 /* Whether there is such an object, and the module has it now. */
-static bool add(PyObject *module, const char *name, PyObject *object)
+static bool add(PyObject *module, const char *name, void *object)
 {
     return object && PyModule_AddObjectRef(module, name, object) == 0;
+}
+
+static bool open_backends(struct platforms *platforms)
+{
+    platforms_answer(platforms);
+    for (int k = 0; k < PLATFORMS; k++) {
+        platforms->all[k] = &backends[k]->platform;
+        platforms->states[k] = backends[k]->create();
+        if (!platforms->states[k]) {
+            PyErr_NoMemory();
+            return false;
+        }
+    }
+    return true;
 }
 
 /* What the environment says is taken when the module is imported, and heard of then. */
@@ -118,10 +224,10 @@ static int warn_of_environment(void)
 static int setup(PyObject *module)
 {
     struct module_state *state = PyModule_GetState(module);
-    if (warn_of_environment() < 0 || array_setup() < 0 || !state_open_backends(state) ||
+    if (warn_of_environment() < 0 || array_setup() < 0 || !open_backends(&state->platforms) ||
         !signatures_document(functions))
         return -1;
-    PyObject *hooks = PyCapsule_New((void *)&testing_hooks, HOOKS_NAME, NULL);
+    OWNED *hooks = PyCapsule_New((void *)&testing_hooks, HOOKS_NAME, NULL);
     state->cached_plans = cached_plans_make(&state->platforms);
     state->thread_order = PyContextVar_New("gred.thread_order", NULL);
     state->workspace_limit = PyContextVar_New("gred.workspace_limit", NULL);
@@ -131,38 +237,36 @@ static int setup(PyObject *module)
         (PyTypeObject *)PyType_FromModuleAndSpec(module, &simulated_memory_spec, NULL);
     state->device_memory =
         (PyTypeObject *)PyType_FromModuleAndSpec(module, &device_memory_spec, NULL);
-    const bool hooked = add(module, "_hooks", hooks);
-    Py_XDECREF(hooks);
-    return hooked && state->cached_plans && add(module, "thread_order", state->thread_order) &&
-                   add(module, "workspace_limit", state->workspace_limit) &&
-                   add(module, "CudaError", state->platforms.cuda_error) &&
-                   add(module, "SimulatedMemory", (PyObject *)state->simulated_memory) &&
-                   add(module, "DeviceMemory", (PyObject *)state->device_memory) &&
-                   PyModule_AddStringConstant(module, "cuda", GRED_CUDA_VERSION) == 0 &&
-                   PyModule_AddStringConstant(module, "architectures", GRED_ARCHITECTURES) == 0
-               ? 0
-               : -1;
+    const bool added = state->cached_plans && add(module, "_hooks", hooks) &&
+                       add(module, "thread_order", state->thread_order) &&
+                       add(module, "workspace_limit", state->workspace_limit) &&
+                       add(module, "CudaError", state->platforms.cuda_error) &&
+                       add(module, "SimulatedMemory", state->simulated_memory) &&
+                       add(module, "DeviceMemory", state->device_memory) &&
+                       PyModule_AddStringConstant(module, "cuda", GRED_CUDA_VERSION) == 0 &&
+                       PyModule_AddStringConstant(module, "architectures", GRED_ARCHITECTURES) == 0;
+    return added ? 0 : -1;
 }
+
+/* Calls `DO` for all objects of the state. */
+#define OBJECTS(DO)                                                                                \
+    DO(state->thread_order);                                                                       \
+    DO(state->workspace_limit);                                                                    \
+    DO(state->platforms.cuda_error);                                                               \
+    DO(state->simulated_memory);                                                                   \
+    DO(state->device_memory)
 
 static int traverse(PyObject *module, visitproc visit, void *arg)
 {
     struct module_state *state = PyModule_GetState(module);
-    Py_VISIT(state->thread_order);
-    Py_VISIT(state->workspace_limit);
-    Py_VISIT(state->platforms.cuda_error);
-    Py_VISIT(state->simulated_memory);
-    Py_VISIT(state->device_memory);
+    OBJECTS(Py_VISIT);
     return 0;
 }
 
 static int clear(PyObject *module)
 {
     struct module_state *state = PyModule_GetState(module);
-    Py_CLEAR(state->thread_order);
-    Py_CLEAR(state->workspace_limit);
-    Py_CLEAR(state->platforms.cuda_error);
-    Py_CLEAR(state->simulated_memory);
-    Py_CLEAR(state->device_memory);
+    OBJECTS(Py_CLEAR);
     return 0;
 }
 
@@ -171,7 +275,9 @@ static void release(void *module)
     struct module_state *state = PyModule_GetState(module);
     clear(module);
     cached_plans_free(state->cached_plans);
-    state_close_backends(state);
+    for (int k = 0; k < PLATFORMS; k++)
+        if (state->platforms.states[k])
+            backends[k]->destroy(state->platforms.states[k]);
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -1,75 +1,166 @@
-#include "python/results.h"
-
 #include "arrays/numpys.h"
+
+#include "python/call.h"
+
 #include "common/reduction.h"
 #include "plan/arguments.h"
-#include "plan/axes.h"
-#include "python/execute.h"
-#include "python/memory.h"
-#include "python/tuples.h"
+#include "run/result.h"
 
-#include <string.h>
+/* ---- running ---- */
+
+/* The thread that waits for a run, as its callbacks need it. */
+struct waiting {
+    PyThreadState *thread; /* NULL: it has kept the GIL */
+    int frames;            /* of gred's own, which a warning passes over */
+};
+
+static void come_back(struct waiting *waiting)
+{
+    if (waiting->thread)
+        PyEval_RestoreThread(waiting->thread);
+}
+
+static void leave_again(struct waiting *waiting)
+{
+    if (waiting->thread)
+        waiting->thread = PyEval_SaveThread();
+}
+
+static bool interrupted(void *context)
+{
+    struct waiting *waiting = context;
+    come_back(waiting);
+    const bool raised = PyErr_CheckSignals() != 0;
+    leave_again(waiting);
+    return raised;
+}
+
+static bool give_warning(int frames, const char *text)
+{
+    return PyErr_WarnEx(PyExc_RuntimeWarning, text, 1 + frames) == 0;
+}
+
+static bool warn(void *context, const char *text)
+{
+    struct waiting *waiting = context;
+    come_back(waiting);
+    const bool fine = give_warning(waiting->frames, text);
+    leave_again(waiting);
+    return fine;
+}
+
+/* The order of threads and the limit of workspace that are in force here, on this thread and in
+ * this context, as far as the backend is one for them. */
+static bool read_context(const struct module_state *state, const struct backend *backend,
+                         struct run *run)
+{
+    if (!backend->takes_order && !backend->takes_workspace)
+        return true;
+    OWNED *order = NULL, *limit = NULL;
+    int kind = ORDER_FORWARDS;
+    unsigned long long seed = 0, bytes = 0;
+    bool read =
+        (!backend->takes_order || PyContextVar_Get(state->thread_order, NULL, &order) == 0) &&
+        (!backend->takes_workspace ||
+         PyContextVar_Get(state->workspace_limit, NULL, &limit) == 0) &&
+        (!order || PyArg_ParseTuple(order, "iK", &kind, &seed));
+    if (read && limit) {
+        bytes = PyLong_AsUnsignedLongLong(limit);
+        read = !PyErr_Occurred();
+    }
+    run->order = (enum thread_order)kind;
+    run->seed = seed;
+    run->workspace_limit = bytes;
+    return read;
+}
+
+/* Runs the plan, or reads `bytes` where there is none, while other threads may use Python, unless
+ * it takes longer to let them than to run the plan. */
+static bool run_on_backend(struct module_state *state, const struct platform *platform,
+                           const struct plan *plan, int index, size_t bytes, struct run *run)
+{
+    const struct backend *backend = backend_of(platform);
+    void *backend_state = platforms_state(&state->platforms, platform);
+    const bool is_brief =
+        plan && !run->timing && !run->explanation && backend->is_brief && backend->is_brief(plan);
+    struct waiting waiting = {is_brief ? NULL : PyEval_SaveThread(), run->frames};
+    const struct watch watch = {interrupted, warn, &waiting};
+    run->watch = &watch;
+    const bool ran = plan ? backend->run(backend_state, plan, run)
+                          : backend->read(backend_state, index, bytes, run);
+    come_back(&waiting);
+    if (!ran)
+        failure_raise(&run->failure, state->platforms.cuda_error);
+    return ran;
+}
+
+/* What there is of no elements, and no results, need no device. */
+bool execute_plan(struct module_state *state, const struct plan *plan, struct run *run)
+{
+    if (plan->axes && plan->axes->results == 0)
+        return true;
+    if (plan->n == 0 && !plan->out && !plan->axes) {
+        _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
+        state_identity(plan->fold, plan->accumulator, identity);
+        run_finish(run, plan, plan->accumulator, identity, 0);
+        return true;
+    }
+    return read_context(state, backend_of(plan->platform), run) &&
+           run_on_backend(state, plan->platform, plan, plan->device, 0, run);
+}
+
+bool execute_read(struct module_state *state, const struct platform *platform, int index,
+                  size_t bytes, struct run *run)
+{
+    return run_on_backend(state, platform, NULL, index, bytes, run);
+}
 
 /* ---- values ---- */
-
-static bool warn(const struct run *run, const char *text)
-{
-    return PyErr_WarnEx(PyExc_RuntimeWarning, text, 1 + run->frames) == 0;
-}
-
-static bool warn_of_findings(const struct plan *plan, const struct run *run)
-{
-    if (run->findings & FOUND_NOT_ENOUGH)
-        return warn(run, plan->fold == FOLD_variance ? "Degrees of freedom <= 0 for slice"
-                                                     : "Mean of empty slice");
-    return !(run->findings & FOUND_ALL_NAN) || warn(run, "All-NaN slice encountered");
-}
 
 bool answer_is_sound(const struct plan *plan, const struct run *run)
 {
     if (run->findings & FOUND_NOTHING)
-        return PyErr_Format(PyExc_ValueError, "%s has no value: the mask hides all elements",
-                            reduction_row(plan->reduction)->called);
-    return warn_of_findings(plan, run);
+        return value_error("%s has no value: the mask hides all elements",
+                           reduction_row(plan->reduction)->called);
+    if (run->findings & FOUND_NOT_ENOUGH)
+        return give_warning(run->frames, plan->fold == FOLD_variance
+                                             ? "Degrees of freedom <= 0 for slice"
+                                             : "Mean of empty slice");
+    return !(run->findings & FOUND_ALL_NAN) ||
+           give_warning(run->frames, "All-NaN slice encountered");
 }
 
-/* In the order in which kernels/reductions/summary.cuh answers; each of the type that the reduction
- * of its name has. */
-static unsigned described_types(enum element type, bool maybe_nothing, enum element *types)
+/* How many values an answer has, and of which types each is; `maybe_nothing`: integers may have no
+ * extremes. A description's are in the order in which kernels/reductions/summary.cuh answers, each
+ * of the type that the reduction of its name has. */
+static unsigned answer_types(const struct plan *plan, bool maybe_nothing, enum element *types)
 {
+    if (plan->reduction != REDUCTION_describe) {
+        types[0] = types[1] = plan->finish.result;
+        return plan->reduction == REDUCTION_minmax ? 2 : 1;
+    }
+    const enum element type = plan->finish.type;
     const bool integer = element_is_integer(type);
-    const enum element mean = integer ? ELEMENT_FLOAT64 : type;
     types[0] = types[1] = ELEMENT_INT64;
     types[2] = types[3] = integer && maybe_nothing ? ELEMENT_FLOAT64 : type;
-    types[4] = mean;
-    types[5] = element_real_part(mean);
+    types[4] = integer ? ELEMENT_FLOAT64 : type;
+    types[5] = element_real_part(types[4]);
     types[6] = !integer ? type : type <= ELEMENT_INT64 ? ELEMENT_INT64 : ELEMENT_UINT64;
     return 7;
 }
 
-unsigned answer_types(const struct plan *plan, bool maybe_nothing, enum element *types)
-{
-    if (plan->reduction == REDUCTION_describe)
-        return described_types(plan->finish.type, maybe_nothing, types);
-    types[0] = types[1] = plan->finish.result;
-    return plan->reduction == REDUCTION_minmax ? 2 : 1;
-}
-
-static PyObject *value(const struct run *run, size_t k, enum element type)
+static PyObject *value_at(const struct run *run, unsigned k, enum element type)
 {
     return numpys_scalar(scalar_narrow(run->answer.values[k], type), type);
 }
 
-/* What a record's values are made of. */
-struct record {
-    const struct run *run;
-    const enum element *types;
-};
-
-static PyObject *value_at(const void *context, size_t k)
+/* Takes over the item; the tuple is gone where that is NULL. */
+static void tuple_set(PyObject **tuple, unsigned k, PyObject *item)
 {
-    const struct record *self = context;
-    return value(self->run, k, self->types[k]);
+    if (item)
+        PyTuple_SET_ITEM(*tuple, k, item);
+    else
+        Py_CLEAR(*tuple);
 }
 
 PyObject *answer_to_python(const struct plan *plan, const struct run *run)
@@ -77,184 +168,137 @@ PyObject *answer_to_python(const struct plan *plan, const struct run *run)
     enum element types[ANSWER_VALUES];
     const unsigned count = answer_types(plan, run->answer.values[0].integer == 0, types);
     if (count == 1)
-        return value(run, 0, types[0]);
-    return tuple_of(count, value_at, &(struct record){run, types});
+        return value_at(run, 0, types[0]);
+    PyObject *record = PyTuple_New(count);
+    for (unsigned k = 0; record && k < count; k++)
+        tuple_set(&record, k, value_at(run, k, types[k]));
+    return record;
 }
 
 /* ---- arrays ---- */
 
-void array_results_begin(struct array_results *self, struct module_state *state, PyObject *like,
-                         const struct view *view, struct output *output)
+bool results_choose(struct call *call, PyObject *axis, PyObject *keepdims)
 {
-    self->state = state;
-    self->like = like;
-    self->view = view;
-    self->beside = NULL;
-    self->output = output;
-    self->dimensions = 0;
-    self->own = false;
-    self->count = 0;
-    memset(self->arrays, 0, sizeof self->arrays);
-}
-
-void array_results_end(struct array_results *self)
-{
-    for (unsigned k = 0; k < ANSWER_VALUES; k++)
-        Py_XDECREF(self->arrays[k]);
-    while (self->count > 0)
-        result_release(&self->made[--self->count]);
-}
-
-static bool accepts_output(const struct array_results *self)
-{
-    struct output *out = self->output;
-    return !out->object || ((self->dimensions ? output_has_shape(out, self->dimensions, self->shape)
-                                              : output_is_one(out)) &&
-                            output_locate(out, &self->state->platforms.where));
-}
-
-bool array_results_choose(struct array_results *self, struct request *request, PyObject *axis,
-                          PyObject *keepdims, struct axes *axes)
-{
-    const struct layout *layout = &self->view->layout;
+    const struct layout *layout = &call->view.layout;
+    struct request *request = &call->request;
     bool kept;
     if (!axis_parse(axis, request->reduction, layout->dimensions, &request->reduced) ||
         !keepdims_parse(keepdims, &kept))
         return false;
     request->along = argument_given(axis) || kept;
-    self->dimensions = axes_left(layout, request->reduced, kept, self->shape);
-    request->axes = self->dimensions ? axes : NULL;
-    return accepts_output(self);
+    call->dimensions = axes_left(layout, request->reduced, kept, call->shape);
+    request->axes = call->dimensions ? &call->axes : NULL;
+    return output_fits(&call->output, &call->state->platforms.where, call->dimensions, call->shape);
 }
 
-/* In out itself, where nothing that is read lies there, too, as segments' offsets may; else in
- * arrays of NumPy's. */
-static bool make_here(struct array_results *self, struct plan *plan)
+/* In out itself, if it is ready, and no offsets may still be found wrong, as on the host. */
+static bool make_in_output(struct call *call)
 {
-    struct output *const out = self->output;
-    struct results *results = &plan->results;
-    if (out->object && !plan->segments &&
-        output_is_ready(out, results->type, &self->view->layout)) {
-        results->at[0] = (void *)out->view.layout.data;
-        return true;
-    }
-    for (unsigned k = 0; k < results->values; k++) {
-        self->arrays[k] =
-            numpys_new(self->dimensions, self->shape, &results->types[k], &results->at[k]);
-        if (!self->arrays[k])
+    struct output *const out = &call->output;
+    struct results *results = &call->plan.results;
+    const bool may = !call->plan.segments || results->on_device;
+    if (!out->object || !may ||
+        !output_is_ready(out, results->type, &call->view.layout,
+                         call->plan.segments ? &call->offsets.layout : NULL))
+        return false;
+    results->at[0] = (void *)out->view.layout.data;
+    return true;
+}
+
+/* In arrays of NumPy's. */
+static bool make_here(struct call *call)
+{
+    struct results *results = &call->plan.results;
+    for (unsigned k = 0; k < results->values; k++)
+        if (!(call->arrays[k] =
+                  numpys_new(call->dimensions, call->shape, &results->types[k], &results->at[k])))
             return false;
-    }
     return true;
 }
 
 /* In memory of gred's own. NULL with an exception set. */
-static PyObject *make_own(struct array_results *self, const struct result_request *request,
-                          struct plan *plan, void **at)
+static PyObject *make_own(struct call *call, const struct result_request *request, void **at)
 {
+    struct plan *const plan = &call->plan;
     struct device_memory memory = {.at = NULL};
     const size_t bytes = plan->axes->results * element_size(request->type);
-    PyObject *keeper = device_memory_new(self->state, plan->platform, plan->device, bytes, &memory);
-    PyObject *array = keeper ? result_own(request, keeper) : NULL;
-    Py_XDECREF(keeper);
+    OWNED *keeper = device_memory_new(call->state, plan->platform, plan->device, bytes, &memory);
     *at = memory.at;
     plan->producers[3] = memory.stream;
-    self->own = true;
-    return array;
+    call->own = true;
+    return keeper ? result_own(request, keeper) : NULL;
 }
 
 /* Value k, of the caller's own library, where the caller's array lies. */
-static struct result_request request_of(const struct array_results *self, const struct plan *plan,
-                                        unsigned k)
+static struct result_request request_of(const struct call *call, unsigned k)
 {
-    return (struct result_request){.like = self->like,
-                                   .device = plan->device,
-                                   .type = plan->results.types[k],
-                                   .dimensions = self->dimensions,
-                                   .shape = self->shape};
+    return (struct result_request){.like = call->like,
+                                   .device = call->plan.device,
+                                   .type = call->plan.results.types[k],
+                                   .dimensions = call->dimensions,
+                                   .shape = call->shape};
 }
 
-static bool make_there(struct array_results *self, struct plan *plan)
+static bool make_there(struct call *call)
 {
-    struct results *results = &plan->results;
+    struct results *results = &call->plan.results;
     for (unsigned k = 0; k < results->values; k++) {
-        const struct result_request request = request_of(self, plan, k);
-        const int made = result_allocate(&request, &self->made[k], &results->at[k]);
+        const struct result_request request = request_of(call, k);
+        const int made = result_allocate(&request, &call->made[k], &results->at[k]);
+        call->count = k + 1;
         if (made == 0)
-            self->arrays[k] = make_own(self, &request, plan, &results->at[k]);
-        self->count = k + 1;
-        if (made < 0 || (made == 0 && !self->arrays[k]))
+            call->arrays[k] = make_own(call, &request, &results->at[k]);
+        if (made < 0 || (made == 0 && !call->arrays[k]))
             return false;
     }
     return true;
 }
 
-/* Into out as they are made, or once they are. */
-static void go_to_output(const struct array_results *self, struct results *results)
+/* On a device, into out as they are made, or once they are. */
+void results_describe(struct call *call)
 {
-    const struct layout *layout = &self->output->view.layout;
-    if (output_is_ready(self->output, results->type, &self->view->layout) &&
-        !(self->beside && output_overlaps(self->output, &self->beside->layout)))
-        results->at[0] = (void *)layout->data;
-    else
-        results->out = layout;
-}
-
-void array_results_describe(const struct array_results *self, struct plan *plan)
-{
-    struct results *results = &plan->results;
-    const bool to_device = self->output->view.on_device;
+    struct plan *const plan = &call->plan;
+    struct results *const results = &plan->results;
+    struct output *const out = &call->output;
     results->values = answer_types(plan, plan->n == 0 || plan->layout->mask, results->types);
     results->type = results->types[0];
-    results->on_device = to_device || (self->view->on_device && !self->output->object);
-    if (to_device)
-        go_to_output(self, results);
+    results->on_device = out->view.on_device || (call->view.on_device && !out->object);
+    if (out->view.on_device && !make_in_output(call))
+        results->out = &out->view.layout;
 }
 
-bool array_results_make(struct array_results *self, struct plan *plan)
+bool results_make(struct call *call)
 {
-    if (!plan->axes)
+    if (!call->plan.axes)
         return true;
-    array_results_describe(self, plan);
-    if (!plan->results.on_device)
-        return make_here(self, plan);
-    return self->output->view.on_device || make_there(self, plan);
+    results_describe(call);
+    if (!call->plan.results.on_device)
+        return make_in_output(call) || make_here(call);
+    return call->output.view.on_device || make_there(call);
 }
 
 /* Value k, as its owner gets it: in an array of the library that the caller's is of. */
-static PyObject *hand_over(struct array_results *self, const struct plan *plan, unsigned k)
+static PyObject *hand_over(struct call *call, unsigned k)
 {
-    PyObject *const array = self->arrays[k];
+    PyObject *const array = call->arrays[k];
     if (array)
-        return self->own ? result_hand_over(array, self->like) : Py_NewRef(array);
-    const struct result_request request = request_of(self, plan, k);
-    return result_array(&request, &self->made[k]);
+        return call->own ? result_hand_over(array, call->like) : Py_NewRef(array);
+    const struct result_request request = request_of(call, k);
+    return result_array(&request, &call->made[k]);
 }
 
-struct delivery {
-    struct array_results *results;
-    const struct plan *plan;
-};
-
-static PyObject *array_at(const void *context, size_t k)
+PyObject *results_deliver(struct call *call)
 {
-    const struct delivery *self = context;
-    return hand_over(self->results, self->plan, (unsigned)k);
-}
-
-PyObject *array_results_deliver(struct array_results *self, const struct plan *plan)
-{
-    const struct results *results = &plan->results;
-    if (self->output->object) {
-        if (self->arrays[0] && !results->on_device)
-            output_store_all(self->output, results->at[0], results->type);
-        return Py_NewRef(self->output->object);
+    const struct results *results = &call->plan.results;
+    if (call->output.object) {
+        if (call->arrays[0] && !results->on_device)
+            output_store(&call->output, results->at[0], results->type);
+        return Py_NewRef(call->output.object);
     }
     if (results->values == 1)
-        return hand_over(self, plan, 0);
-    return tuple_of(results->values, array_at, &(struct delivery){self, plan});
-}
-
-bool array_results_run(struct array_results *self, const struct plan *plan, struct run *run)
-{
-    return (plan->axes && plan->axes->results == 0) || execute_plan(self->state, plan, run);
+        return hand_over(call, 0);
+    PyObject *record = PyTuple_New(results->values);
+    for (unsigned k = 0; record && k < results->values; k++)
+        tuple_set(&record, k, hand_over(call, k));
+    return record;
 }

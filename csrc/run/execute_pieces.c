@@ -84,7 +84,7 @@ static struct epilogue last_epilogue(struct execution *self)
     struct epilogue epilogue = {.mailbox = NULL};
     if (schedule->posts || schedule->stores)
         epilogue = next_epilogue(self, schedule->stores && plan->exact ? sizeof(uint32_t)
-                                                                   : schedule->state_bytes);
+                                                                       : schedule->state_bytes);
     if (schedule->stores) {
         epilogue.out = plan->out;
         epilogue.divisor = reduction_row(plan->reduction)->counts ? (double)self->fed : 0;
@@ -111,7 +111,7 @@ static bool make_pass(struct execution *self, const struct step *step, uint64_t 
     struct exact_result result =
         step_exact_result(plan, plan->exact ? epilogue.out : NULL, plan->out_element, self->fed);
     const void *factors = factors_of(self, step, start);
-    void *arguments[] = {&self->argument, &n,       &written, &tickets, &epilogue,      &fold,
+    void *arguments[] = {&self->argument, &n,       &written, &tickets, &epilogue,    &fold,
                          &accumulator,    &watches, &result,  &factors, &accumulator, &factor};
     if (step->kind == STEP_LIBRARY)
         return machine->work->reduce(machine, step->reducer, self->argument.flat.at, n, written);
@@ -165,7 +165,7 @@ static bool finish_on_device(struct execution *self, enum part leaves)
     void *state = executor_part(&self->on, leaves),
          *counted = executor_part(&self->on, PART_COUNTED), *out = plan->out;
     struct epilogue epilogue = next_epilogue(self, sizeof(uint32_t));
-    void *arguments[] = {&state,       &reduction, &finish, &counted,
+    void *arguments[] = {&state,       &reduction, &finish,   &counted,
                          &out_element, &out,       &epilogue, &accumulator};
     return machine_launch_step(self->on.machine, &step, arguments);
 }

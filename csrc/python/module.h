@@ -1,0 +1,76 @@
+/* What the files of gred._core share: its state, its functions, running plans, device memory as
+ * objects, and lists. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "plan/plan.h"
+#include "plan/platform.h"
+#include "run/backend.h"
+
+/* Nothing in gred that changes lives anywhere else. */
+struct module_state {
+    struct platforms platforms;
+    struct cached_plans *cached_plans;
+    PyObject *thread_order;    /* a ContextVar: (order, seed) of the simulated device's threads */
+    PyObject *workspace_limit; /* a ContextVar: bytes */
+    PyTypeObject *simulated_memory, *device_memory;
+};
+
+/* ---- what it offers to Python, beside the reductions, its types and variables. Tables are plain
+ * tuples, which modules of gred's give names to. An exact sum is EXACT_WORDS words of 64 bits, as
+ * common/exact.h has them, normalised ---- */
+
+#define FUNCTIONS(NAMED, PLAIN)                                                                    \
+    NAMED(dot, NULL)                                                                               \
+    NAMED(kernel_time, "The samples and circumstances of a measurement, as a tuple.")              \
+    NAMED(read_limit, "The samples and circumstances of a measurement, as a tuple.")               \
+    NAMED(launch_limit, "The samples and circumstances of a measurement, as a tuple.")             \
+    NAMED(reduceat, "Results of an array's segments.")                                             \
+    NAMED(counters, "What a call accesses on the simulated device, as a tuple.")                   \
+    NAMED(explain, "How a call would go, as a tuple.")                                             \
+    NAMED(nothing, "Does nothing.")                                                                \
+    PLAIN(substitute, METH_VARARGS,                                                                \
+          "Puts a kernel of the user's own in a rung's place on a device that launches kernels.")  \
+    PLAIN(threads, METH_O, "Bounds the host's threads, unless by 0, and counts them.")             \
+    PLAIN(parse, METH_O, "Reads where an array lies and what its elements are, and nothing more.") \
+    PLAIN(element, METH_O, "The name of an array's element type.")                                 \
+    PLAIN(exact_sum, METH_O, "The words of an array's exact sum.")                                 \
+    PLAIN(exact_products, METH_VARARGS, "The words of the exact sum of products.")                 \
+    PLAIN(exact_normalised, METH_O, "Words of an exact sum, normalised.")                          \
+    PLAIN(exact_rounded, METH_VARARGS, "Words of an exact sum, divided and rounded.")              \
+    PLAIN(methods, METH_NOARGS, "The table of methods, as tuples.")                                \
+    PLAIN(reductions, METH_NOARGS, "The table of reductions, as tuples.")                          \
+    PLAIN(devices, METH_NOARGS, "The devices that are here, as tuples.")
+
+#define CORE_FUNCTION(name)                                                                        \
+    PyObject *core_##name(PyObject *module, PyObject *const *arguments, Py_ssize_t count,          \
+                          PyObject *names)
+#define NAMED(name, ...) CORE_FUNCTION(name);
+#define PLAIN(name, ...) PyObject *core_##name(PyObject *module, PyObject *arguments);
+FUNCTIONS(NAMED, PLAIN)
+#define REDUCTION(name, ...) NAMED(name)
+#define VARIANT(name, ...)
+#include "common/reductions.def"
+#undef NAMED
+#undef PLAIN
+
+/* ---- running plans, without the GIL where that is worth it. False with an exception set ---- */
+
+/* run->answer is there then, or the plan's `out` or results are written. */
+bool execute_plan(struct module_state *, const struct plan *plan, struct run *run);
+
+/* Reads so many bytes, for measurements. */
+bool execute_read(struct module_state *, const struct platform *, int index, size_t bytes,
+                  struct run *);
+
+/* ---- memory as types of Python's: DeviceMemory, on a device, which gred has got for results, and
+ * SimulatedMemory(nbytes), of the simulated device: a writable buffer ---- */
+
+extern PyType_Spec device_memory_spec, simulated_memory_spec;
+
+/* New memory on a platform's device, and what there is to know of it. NULL with an exception set.
+ */
+PyObject *device_memory_new(struct module_state *, const struct platform *, int device,
+                            size_t bytes, struct device_memory *);
