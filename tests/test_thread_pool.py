@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 COMPILER = os.environ.get("CC", "gcc").split()
-THREADS = ("csrc/threads/threads.c", "csrc/threads/pool.c", "csrc/threads/shared_job.c")
+THREADS = ("csrc/threads/threads.c", "csrc/threads/shared_job.c")
 POOL = (*THREADS, "csrc/common/process.c")
 FOLDING = ("csrc/cpu/chunk.c", "csrc/cpu/folding.c", "csrc/cpu/tiles.c")
 SOURCES = {
