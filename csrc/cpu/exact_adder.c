@@ -58,8 +58,7 @@ static uint64_t add_numbers(const void *elements, size_t n, enum element type, u
 }
 
 /* Significands are multiplied as integers, so that no product overflows, underflows or is rounded.
- */
-/* With constant types, little is left to be decided in the loop. */
+ * With constant types, little is left to be decided in the loop. */
 static inline __attribute__((always_inline)) void add_products(const char *a, enum element type_a,
                                                                const char *b, enum element type_b,
                                                                size_t n, struct exact *even,
@@ -95,7 +94,7 @@ static bool leaves_out(const struct plan *plan)
     return plan->fold == FOLD_nansum;
 }
 
-/* Whether it is the square of each part that is added. */
+/* Whether each part's square is added. */
 static bool is_squared(const struct plan *plan)
 {
     return plan->fold == FOLD_norm2;

@@ -9,32 +9,17 @@
 #include <fenv.h>
 #include <stdlib.h>
 
-/* Microseconds of float32 sums on one thread and on all that there are, calls in a row and, in
- * brackets, one after a pause, as benchmarks/host_paces.py --shared shows them. With every sleeper
- * woken in any case, 1 MiB after a pause takes 50 to 100 on 2 cores and 26 to 48 on 16.
- *
- *               2 cores: one    all          16 cores: one    all
- *     256 KiB    11.1 (18.9)   11.1 (18.2)     4.6  (13)      5.4 (13)
- *     1 MiB      33.3 (56)     22.8 (56)      17.3  (43)      7.3 (42)
- *     2 MiB      89.7 (99)     39.8 (96)            (86)          (88)
- *     4 MiB       172 (195)     103 (150)     89.8 (175)     13.2 (50)
- *     16 MiB                                   363 (728)     38.8 (85)
- *
- * The limits are nanoseconds of one thread's time. */
+/* Nanoseconds of one thread's time: "sharing" in benchmarks/tuning/host.json. */
 enum {
     ALONE = 6000,  /* up to here nobody else is worth the trouble */
     PIECE = 1200,  /* as short as a piece may be: taking one is nothing beside it */
     BRIEF = 60000, /* to wake who sleeps takes as long, and some of the caller's time */
 };
 
-/* Picoseconds. On an EPYC, 1 MiB of rows of 8 float32 or float64 take 80 to 100 an element more to
- * turn and 40 more to fold than the loops do; results whose states are finished, 500 to 2000. */
-enum { RESULT = 1000 };
+enum { RESULT = 1000 }; /* picoseconds */
 
 /* Nanoseconds, as above, of what lies along axes. Up to here a result's elements are mostly in the
- * caller's own cache, from which another core has to fetch them: of 1 MiB that the caller has just
- * been through, a thread by itself folds columns in 16 to 18 us, and two that are awake in 18
- * to 27. Two are better, 10 to 12 us, where one call after the other folds the same array. */
+ * caller's own cache, from which another core has to fetch them. */
 enum { ALONE_ALONG = 20000 };
 
 static const uint16_t bringing_picoseconds[] = {
