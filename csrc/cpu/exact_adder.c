@@ -122,7 +122,7 @@ void exact_adder_start(struct exact_adder *self, const struct job *job)
     exact_ways_start(&self->ways, job->instructions, type, leaves_out(plan),
                      exact_adder_just_adds(job));
     if (is_squared(plan))
-        windows_start_products(&self->ways.windows, job->instructions, type);
+        windows_start(&self->ways.windows, job->instructions, type, false, true);
 }
 
 /* Adds floats of a complex type's parts in turn, or of a real type; squares of both are one sum. */

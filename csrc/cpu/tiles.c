@@ -34,8 +34,13 @@ static const uint16_t picoseconds[FOLDS][ELEMENTS] = {
 #undef PACES
 };
 
-static struct sharing sharing_beyond(uint64_t alone, uint64_t chunks, uint64_t each)
+/* `alone`: so long one thread is enough. */
+static struct sharing share(uint64_t alone, enum fold fold, enum element input,
+                            enum bringing bringing, uint64_t n, uint64_t results)
 {
+    const uint64_t chunks = divide_up(n, LOOP_MOST),
+                   pace = (uint64_t)picoseconds[fold][input] + bringing_picoseconds[bringing],
+                   each = (pace * LOOP_MOST + results * RESULT / chunks) / 1000 + 1;
     struct sharing sharing = {.chunks = chunks, .pieces = 1, .brief = chunks * each < BRIEF};
     if (chunks * each > alone) {
         const uint64_t least = divide_up(PIECE, each), fair = divide_up(chunks, PIECES);
@@ -45,24 +50,15 @@ static struct sharing sharing_beyond(uint64_t alone, uint64_t chunks, uint64_t e
     return sharing;
 }
 
-/* Picoseconds. */
-static uint64_t pace_of(enum fold fold, enum element input, enum bringing bringing)
-{
-    return (uint64_t)picoseconds[fold][input] + bringing_picoseconds[bringing];
-}
-
 struct sharing sharing_of(enum fold fold, enum element input, enum bringing bringing, uint64_t n)
 {
-    return sharing_beyond(ALONE, divide_up(n, LOOP_MOST),
-                          pace_of(fold, input, bringing) * LOOP_MOST / 1000 + 1);
+    return share(ALONE, fold, input, bringing, n, 0);
 }
 
 struct sharing sharing_along(enum fold fold, enum element input, enum bringing bringing, uint64_t n,
                              uint64_t results)
 {
-    const uint64_t chunks = divide_up(n, LOOP_MOST),
-                   elements = pace_of(fold, input, bringing) * LOOP_MOST;
-    return sharing_beyond(ALONE_ALONG, chunks, (elements + results * RESULT / chunks) / 1000 + 1);
+    return share(ALONE_ALONG, fold, input, bringing, n, results);
 }
 
 /* ---- tiles ---- */
@@ -104,16 +100,6 @@ static void do_stretch(struct tiles *self, uint64_t count)
             do_tile(self, k, 0);
 }
 
-/* Threads that join in compute as the caller does. */
-static void do_stretch_plainly(struct tiles *self, uint64_t count)
-{
-    fenv_t callers;
-    fegetenv(&callers);
-    fesetenv(FE_DFL_ENV);
-    do_stretch(self, count);
-    fesetenv(&callers);
-}
-
 bool tiles_run(struct tiles *self, uint64_t tiles, tile_work *work, void *context)
 {
     const uint64_t stretch = self->stretch ? self->stretch : tiles;
@@ -123,10 +109,14 @@ bool tiles_run(struct tiles *self, uint64_t tiles, tile_work *work, void *contex
         const uint64_t count = least(tiles - self->start, stretch);
         if (self->start && watch_interrupted_lately(self->job->run, &self->job->asked))
             return false;
+        fenv_t callers;
+        if (self->plain) { /* threads that join in compute as the caller does */
+            fegetenv(&callers);
+            fesetenv(FE_DFL_ENV);
+        }
+        do_stretch(self, count);
         if (self->plain)
-            do_stretch_plainly(self, count);
-        else
-            do_stretch(self, count);
+            fesetenv(&callers);
     }
     return true;
 }
