@@ -180,10 +180,6 @@ store_values<V> *storing_of(enum element type)
         if constexpr (is_real_float)
             return store_as<nearest_bfloat, V>;
         break;
-    case ELEMENT_FLOAT32:
-        if constexpr (is_real_float)
-            return store_as<float, V>;
-        break;
     case ELEMENT_UINT32:
         if constexpr (std::is_same_v<V, int64_t>)
             return store_as<uint32_t, V>;
@@ -214,15 +210,11 @@ store_values<V> *storing_of(enum element type)
     return nullptr;
 }
 
-/* Stores what `value` gives of each state and its number, where results are right away what values
- * are or can be made of them. False: they cannot. */
-template <class Fold, class Value>
-bool store_each(const many &self, Value value)
+/* What `value` gives of each state and its number, as V, is stored by `store`; as V itself right
+ * away. */
+template <class V, class Fold, class Value>
+void store_blocks(const many &self, Value value, store_values<V> *store)
 {
-    using V = std::decay_t<decltype(value(state_of<Fold>(), uint64_t()))>;
-    store_values<V> *const store = storing_of<V>(self.how.result);
-    if (!store)
-        return false;
     const int64_t step = self.to.step;
     const size_t size = element_size(self.how.result);
     const bool in_place = store == store_as<V, V> && step == 1;
@@ -231,11 +223,26 @@ bool store_each(const many &self, Value value)
         char *const at = static_cast<char *>(self.to.at[0]) + int64_t(first) * step * int64_t(size);
         V *const __restrict values = in_place ? reinterpret_cast<V *>(at) : block;
         for (unsigned k = 0; k < n; k++)
-            values[k] = value(states[k], first + k);
+            values[k] = V(value(states[k], first + k));
         if (!in_place)
             store(values, n, at, step);
     });
-    return true;
+}
+
+/* False: values are not stored as such results. */
+template <class Fold, class Value>
+bool store_each(const many &self, Value value)
+{
+    using V = std::decay_t<decltype(value(state_of<Fold>(), uint64_t()))>;
+    store_values<V> *const store = storing_of<V>(self.how.result);
+    if constexpr (std::is_same_v<V, double>)
+        if (self.how.result == ELEMENT_FLOAT32) {
+            store_blocks<float, Fold>(self, value, store_as<float, float>);
+            return true;
+        }
+    if (store)
+        store_blocks<V, Fold>(self, value, store);
+    return store;
 }
 
 /* Divided in float64 where halves are wanted, so that they are rounded once. */
