@@ -78,11 +78,8 @@ UNITS = {
     "columns": [],
     "vectors": [],
     "moves": ["-O3", "-fno-trapping-math"],
-    "windows": [],
-    "product_windows": [],
-    "unrounded": [],
+    "exact": [],
     "dots": ["-O3", "-Wno-uninitialized"],
-    "table": [],
 }
 LIBRARIES = ["-lpthread", "-lm", "-lstdc++", "-Wl,--exclude-libs,ALL"]
 

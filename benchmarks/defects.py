@@ -187,7 +187,7 @@ HOST = [
     Defect(
         "caller's arithmetic",
         "race",
-        "csrc/threads/pool.c",
+        "csrc/threads/threads.c",
         "A thread that helps keeps the rounding mode of the job before.",
         "    fesetenv(&job->arithmetic);\n",
         "",

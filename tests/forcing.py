@@ -41,7 +41,12 @@ def _whole_axes(block, *, large=0, unsplit_block=0, **fields) -> dict[str, int]:
     """Add what tests do not say: blocks of a kind are as large as others, all columns are typed."""
     large = large or block
     usual = {"block": block, "windows": 2, "across": 7, "typed": NO_ROW, "staging": block}
-    usual |= {"small_block": block, "large": large, "small_large": large, "unsplit_block": unsplit_block or block}
+    usual |= {
+        "small_block": block,
+        "large": large,
+        "small_large": large,
+        "unsplit_block": unsplit_block or block,
+    }
     return usual | fields
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from toy_kernels import build, library, needs_compiler
 
-THREADS = ("csrc/threads/threads.c", "csrc/threads/pool.c", "csrc/threads/shared_job.c")
+THREADS = ("csrc/threads/threads.c", "csrc/threads/shared_job.c")
 POOL = (*THREADS, "csrc/common/processor.c")
 FOLDING = ("csrc/cpu/chunk.c", "csrc/cpu/folding.c", "csrc/cpu/tiles.c")
 SOURCES = {

@@ -72,11 +72,11 @@ struct cpu_kernels {
 
     /* Of results side by side: folded in the accumulator, or results as they are, where that is the
      * elements' own type, or whose truth values' extremes are, where it is ELEMENT_BOOL. */
-    fold_slab *(*columns)(enum fold, enum element input, enum element accumulator);
+    const struct slab_loop *(*columns)(enum fold, enum element input, enum element accumulator);
 
     /* The same of complex numbers that no lanes take: a state each, of at most SLAB_PART_ROWS rows.
      */
-    fold_slab *(*columns_of_states)(enum fold, enum element type);
+    const struct slab_loop *(*columns_of_states)(enum fold, enum element type);
 
     transpose_rows *(*transpose)(size_t size);
 

@@ -50,8 +50,11 @@ struct slab {
     void *room;      /* SLAB_ROOM bytes, aligned to a cache line, for the loop's own use */
 };
 
-/* Folds a slab to a state for each result, in the order of blocks and columns. */
-typedef void fold_slab(const struct slab *, void *states);
+/* What folds a slab to a state for each result, in the order of blocks and columns: one of those of
+ * kernels/cpu/, which know more of it. */
+struct slab_loop {
+    void (*fold)(const struct slab_loop *, const struct slab *, void *states);
+};
 
 /* Rows of n elements, at any distances, to columns. */
 struct transposition {

@@ -3,28 +3,293 @@
  * elements and how they lie, and of floats no state takes part in many additions. Threads share the
  * results; where those are few, the branches of each one's tree, too; and of a single one, or of
  * huge ones, the elements, as of an array by itself. */
-#include "cpu/along.h"
-
 #include "common/arithmetic.h"
+#include "cpu/chunk.h"
 #include "cpu/finalize.h"
+#include "cpu/tiles.h"
+#include "plan/axes.h"
 #include "run/explanation.h"
+#include "run/watch.h"
+#include "threads/gather.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
+    GRAIN = 64,        /* elements of which a part's length is a multiple, for the memory's sake */
+    LANES = 16,        /* results side by side, at most */
+    LEVELS = 34,       /* of states that wait for their like */
     FEW_APART = 4,     /* elements between two of a result */
     TRANSPOSED = 128,  /* elements of a result that are transposed with its neighbours', at most */
+    MOVED = 4 << 10,   /* bytes that are gathered at a time, about */
     STRETCH = 1 << 26, /* elements between two thoughts of the watch */
     ELEMENTS_A_TILE = 1 << 16
 };
 
+/* 2^shift of them, which begin at multiples of a power of two; `count` is 0 of no elements. */
+struct parts {
+    uint64_t n, count;
+    unsigned shift;
+};
+
+struct along {
+    const struct plan *plan;
+    const struct axes *axes;
+    struct chunks chunks; /* of the first result */
+    struct parts parts;   /* of a result's elements */
+    struct tiles tiles;
+    uint64_t results_a_tile, groups; /* of so many results */
+    uint64_t runs;             /* branches of a result's tree, each for one thread: a power of 2 */
+    unsigned lanes;            /* results that are folded side by side */
+    bool at_once;              /* each is, in one go */
+    move_tile *move;           /* what brings its elements together first, or NULL */
+    transpose_rows *transpose; /* the same where those of several results lie side by side */
+    size_t states, done;       /* where states begin in a workspace, and those that wait */
+    size_t chunks_at;          /* and what a thread makes of `chunks` */
+    _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
+    atomic_uint findings;
+};
+
+/* A thread's workspace. */
+struct workspace {
+    char *buffer, *states;
+    struct chunks *chunks; /* of the result that it is at */
+    struct waiting waiting;
+};
+
+/* One of the results that are folded side by side. */
+struct lane {
+    int64_t offset, mask_offset, place; /* of its elements, of their mask, and among the results */
+    char *states;                       /* that wait for their like */
+    uint64_t depth;                     /* how many do */
+    bool settled;
+};
+
+/* ---- one result's elements ---- */
+
 static struct parts parts_of(uint64_t n)
 {
     struct parts parts = {n, n > 0, 0};
-    while (n > CHUNK && (n >> parts.shift) + ALONG_GRAIN > CHUNK)
+    while (n > CHUNK && (n >> parts.shift) + GRAIN > CHUNK)
         parts.count = (uint64_t)1 << ++parts.shift;
     return parts;
+}
+
+static uint64_t part_start(struct parts parts, uint64_t part)
+{
+    return part == parts.count ? parts.n : (parts.n * part >> parts.shift) & ~((uint64_t)GRAIN - 1);
+}
+
+static void move_to(const struct along *self, struct workspace *own, const struct lane *lane)
+{
+    const struct layout *first = &self->axes->reduced;
+    chunks_move(own->chunks, (const char *)first->data + lane->offset,
+                first->mask ? first->mask + lane->mask_offset : NULL);
+}
+
+/* Chunks' states merge as soon as there are two of as many chunks; where positions matter, what has
+ * been found goes from one chunk to the next. `done`: chunks that were folded before. */
+static void fold_next_chunk(const struct along *self, struct workspace *own, struct lane *lane,
+                            uint64_t chunk, uint64_t done)
+{
+    const struct chunks *chunks = own->chunks;
+    const uint64_t start = part_start(self->parts, chunk),
+                   n = part_start(self->parts, chunk + 1) - start;
+    char *const state = lane->states + (chunks->indexed ? 0 : lane->depth * chunks->width);
+    move_to(self, own, lane);
+    chunk_fold(chunks, own->buffer, start, n, state);
+    lane->settled = chunks->settled && chunks->settled(state, n);
+    if (chunks->indexed)
+        return;
+    lane->depth++;
+    for (; done & 1; done >>= 1)
+        chunks->merge(lane->states + (--lane->depth - 1) * chunks->width, 2);
+}
+
+/* ---- results ---- */
+
+/* Finishes the result that is at hand, or lets it wait for that. */
+static void finish_result(const struct along *self, struct workspace *own, const struct lane *lane,
+                          const char *state)
+{
+    const struct plan *plan = self->plan;
+    const struct layout *layout = &own->chunks->layout;
+    uint64_t one = 1;
+    move_to(self, own, lane);
+    const uint64_t count =
+        plan->counts && layout->mask ? gather_count(layout, 0, plan->n) : plan->n;
+    memcpy(waiting_room(&own->waiting, lane->place, count, &one), state, self->chunks.width);
+}
+
+/* Where so many neighbouring results begin. */
+static void find_lanes(const struct along *self, const struct workspace *own, uint64_t first,
+                       unsigned count, struct lane *lanes)
+{
+    struct walk_of_results walk;
+    results_start(&walk, self->axes, first);
+    for (unsigned k = 0; k < count; k++, results_next(&walk))
+        lanes[k] = (struct lane){.offset = walk.offset,
+                                 .mask_offset = walk.mask_offset,
+                                 .place = walk.place,
+                                 .states = own->states + k * LEVELS * self->chunks.width};
+}
+
+/* Folds chunks of neighbours, one's and the next one's by turns, so that what lies between one's
+ * elements serves the next. Each one's state is its first then. */
+static void fold_side_by_side(const struct along *self, struct workspace *own, struct lane *lanes,
+                              unsigned count, uint64_t first, uint64_t end)
+{
+    const size_t width = self->chunks.width;
+    for (unsigned k = 0; k < count; k++)
+        if (self->chunks.indexed || self->plan->n == 0)
+            memcpy(lanes[k].states, self->identity, width);
+    for (uint64_t chunk = first; chunk < end; chunk++)
+        for (unsigned k = 0; k < count; k++)
+            if (!lanes[k].settled)
+                fold_next_chunk(self, own, &lanes[k], chunk, chunk - first);
+    for (unsigned k = 0; k < count; k++)
+        for (; lanes[k].depth > 1; lanes[k].depth--)
+            self->chunks.merge(lanes[k].states + (lanes[k].depth - 2) * width, 2);
+}
+
+/* Elements of neighbouring results, up to a chunk of them: where they lie, or on the own.
+ * *distance: from one result's to the next one's, bytes. */
+static const char *ready(const struct along *self, const struct workspace *own, const char *at,
+                         uint64_t results, int64_t *distance)
+{
+    const uint64_t n = self->plan->n;
+    const int64_t stride = self->axes->reduced.strides[0];
+    if (!self->move && !self->transpose)
+        return at;
+    if (self->transpose)
+        self->transpose(&(struct transposition){.at = at,
+                                                .rows = n,
+                                                .n = results,
+                                                .row_stride = stride,
+                                                .stride = *distance,
+                                                .end = axes_end(self->axes)},
+                        n, own->buffer);
+    else
+        self->move(&(struct tile){.at = at,
+                                  .rows = results,
+                                  .columns = n,
+                                  .row_stride = *distance,
+                                  .column_stride = stride},
+                   own->buffer);
+    *distance = (int64_t)(n * self->chunks.size);
+    return own->buffer;
+}
+
+/* Neighbouring results of a single part each. */
+static void fold_neighbours(const struct along *self, struct workspace *own, const char *at,
+                            int64_t distance, uint64_t results, char *states)
+{
+    const uint64_t n = self->plan->n;
+    const size_t width = self->chunks.width;
+    fold_values *const fold = self->chunks.fold_elements;
+    at = ready(self, own, at, results, &distance);
+    for (uint64_t k = 0; k < results; k++, at += distance, states += width) {
+        if (self->chunks.indexed)
+            memcpy(states, self->identity, width);
+        fold(at, n, 0, states);
+    }
+}
+
+static void fold_at_once(const struct along *self, struct workspace *own, uint64_t first,
+                         uint64_t end)
+{
+    const struct axes *axes = self->axes;
+    const unsigned inner = axes->kept - 1;
+    const uint64_t fitting = MOVED / (self->plan->n * self->chunks.size) + 1,
+                   brought = self->transpose ? WAITING_MOST : fitting,
+                   most = self->move || self->transpose ? least(brought, CHUNK / self->plan->n)
+                                                        : WAITING_MOST;
+    uint64_t results;
+    for (uint64_t result = first; result < end; result += results) {
+        struct walk_of_results walk;
+        results_start(&walk, axes, result);
+        results = least(least(end - result, axes->shape[inner] - walk.index[inner]), most);
+        char *const states = waiting_room(&own->waiting, walk.place, self->plan->n, &results);
+        fold_neighbours(self, own, (const char *)axes->reduced.data + walk.offset,
+                        axes->strides[inner], results, states);
+    }
+}
+
+static struct workspace workspace_at(const struct along *self, char *memory)
+{
+    return (struct workspace){
+        .buffer = memory,
+        .states = memory + self->states,
+        .chunks = (struct chunks *)(void *)(memory + self->chunks_at),
+        .waiting = {.plan = self->plan, .room = memory + self->done, .width = self->chunks.width}};
+}
+
+static void finish_workspace(struct along *self, struct workspace *own)
+{
+    const unsigned found = waiting_finalize(&own->waiting);
+    if (found)
+        atomic_fetch_or(&self->findings, found);
+}
+
+/* Several results, in one run each. */
+static void fold_results(void *context, uint64_t tile, char *memory)
+{
+    struct along *self = context;
+    struct workspace own = workspace_at(self, memory);
+    const uint64_t first = tile * self->results_a_tile,
+                   end = least(first + self->results_a_tile, self->axes->results);
+    struct lane lanes[LANES];
+    if (self->at_once)
+        fold_at_once(self, &own, first, end);
+    for (uint64_t result = first; result < end && !self->at_once; result += self->lanes) {
+        const unsigned count = (unsigned)least(self->lanes, end - result);
+        find_lanes(self, &own, result, count, lanes);
+        fold_side_by_side(self, &own, lanes, count, 0, self->parts.count);
+        for (unsigned k = 0; k < count; k++)
+            finish_result(self, &own, &lanes[k], lanes[k].states);
+    }
+    finish_workspace(self, &own);
+}
+
+/* ---- few results, in runs of parts ---- */
+
+static char *branches_of(const struct along *self, uint64_t result)
+{
+    return tiles_common(&self->tiles) + result * self->runs * self->chunks.width;
+}
+
+/* One run of a group of results side by side. */
+static void fold_run(void *context, uint64_t tile, char *memory)
+{
+    const struct along *self = context;
+    struct workspace own = workspace_at(self, memory);
+    const uint64_t run = tile / self->groups, first = tile % self->groups * self->lanes,
+                   parts = self->parts.count / self->runs;
+    const unsigned count = (unsigned)least(self->lanes, self->axes->results - first);
+    const size_t width = self->chunks.width;
+    struct lane lanes[LANES];
+    find_lanes(self, &own, first, count, lanes);
+    fold_side_by_side(self, &own, lanes, count, run * parts, (run + 1) * parts);
+    for (unsigned k = 0; k < count; k++)
+        memcpy(branches_of(self, first + k) + run * width, lanes[k].states, width);
+}
+
+/* Of a group whose runs were shared: what becomes of it in the end. */
+static void finish_group(void *context, uint64_t group, char *memory)
+{
+    struct along *self = context;
+    struct workspace own = workspace_at(self, memory);
+    const uint64_t first = group * self->lanes;
+    const unsigned count = (unsigned)least(self->lanes, self->axes->results - first);
+    struct lane lanes[LANES];
+    find_lanes(self, &own, first, count, lanes);
+    for (unsigned k = 0; k < count; k++) {
+        char *const states = branches_of(self, first + k);
+        self->chunks.merge(states, self->runs);
+        finish_result(self, &own, &lanes[k], states);
+    }
+    finish_workspace(self, &own);
 }
 
 /* ---- all of them ---- */
@@ -33,19 +298,18 @@ static struct parts parts_of(uint64_t n)
  * row begins at no cost but for a loop's own. */
 static void describe_moves(struct along *self)
 {
-    const struct cpu_kernels *kernels = cpu_kernels(self->tiles.job->instructions);
+    const enum instructions instructions = self->tiles.job->instructions;
     const struct layout *reduced = &self->axes->reduced;
     /* A cache line holds no more than a few results' elements. */
     const bool moves = self->chunks.way == GATHERED && reduced->dimensions == 1 &&
                        reduced->strides[0] > 0 &&
                        reduced->strides[0] <= FEW_APART * (int64_t)self->chunks.size;
-    const size_t part = reduced->swapped ? element_size(element_real_part(reduced->input)) : 1;
     const bool transposes = self->chunks.way == GATHERED && !moves && self->plan->n <= TRANSPOSED &&
                             reduced->dimensions == 1 && !reduced->swapped;
     self->at_once = self->parts.count == 1 && !self->plan->layout->mask &&
                     (moves || transposes || self->chunks.way == IN_PLACE);
-    self->transpose = transposes ? kernels->transpose(self->chunks.size) : NULL;
-    self->move = moves ? kernels->move(self->chunks.size, part, false) : NULL;
+    self->transpose = transposes ? cpu_kernels(instructions)->transpose(self->chunks.size) : NULL;
+    self->move = moves ? gather_mover(instructions, reduced, false) : NULL;
 }
 
 static enum bringing bringing_of(const struct along *self)
@@ -83,7 +347,7 @@ static void describe(struct along *self, const struct job *job)
     self->tiles.job = (struct job *)job;
     chunks_describe(&self->chunks, job);
     self->parts = parts_of(plan->n);
-    self->lanes = axes->kind == AXES_ROWS ? 1 : ALONG_LANES;
+    self->lanes = axes->kind == AXES_ROWS ? 1 : LANES;
     describe_moves(self);
     state_identity(plan->fold, plan->accumulator, self->identity);
     const struct sharing sharing = sharing_along(plan->fold, plan->layout->input, bringing_of(self),
@@ -93,8 +357,8 @@ static void describe(struct along *self, const struct job *job)
     share_out(self);
     const size_t width = self->chunks.width;
     self->states = self->chunks.buffer;
-    self->done = self->states + tiles_aligned(ALONG_LEVELS * self->lanes * width);
-    self->chunks_at = self->done + tiles_aligned(ALONG_DONE * width);
+    self->done = self->states + tiles_aligned(LEVELS * self->lanes * width);
+    self->chunks_at = self->done + tiles_aligned(WAITING_MOST * width);
     self->tiles.workspace = self->chunks_at + sizeof self->chunks;
     self->tiles.common = self->runs > 1 ? axes->results * self->runs * width : 0;
     self->tiles.stretch =
@@ -105,11 +369,11 @@ static bool fold_all(struct along *self)
 {
     struct tiles *tiles = &self->tiles;
     if (self->runs == 1)
-        return tiles_run(tiles, self->groups, along_fold_results, self);
-    if (!tiles_run(tiles, self->groups * self->runs, along_fold_run, self))
+        return tiles_run(tiles, self->groups, fold_results, self);
+    if (!tiles_run(tiles, self->groups * self->runs, fold_run, self))
         return false;
     tiles->brief = true;
-    return tiles_run(tiles, self->groups, along_finish_group, self);
+    return tiles_run(tiles, self->groups, finish_group, self);
 }
 
 static bool share_results(struct job *job)
@@ -133,27 +397,13 @@ static bool share_results(struct job *job)
 
 /* ---- a single one, and huge ones ---- */
 
-/* One after the other, each like an array by itself. */
-static bool share_elements(struct job *job)
+static bool fold_one(struct job *part, int64_t place)
 {
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
-    const struct axes *axes = job->plan->axes;
-    struct layout layout = axes->reduced;
-    struct plan one = *job->plan;
-    struct job part = *job;
-    struct walk_of_results walk;
-    one.layout = &layout;
-    part.plan = &one;
-    results_start(&walk, axes, 0);
-    for (uint64_t k = 0; k < axes->results; k++, results_next(&walk)) {
-        uint64_t count;
-        results_move(&walk, &layout);
-        if (!folding_run(&part, state, &count))
-            return false;
-        const struct finalize one_result = {
-            .states = state, .n = 1, .count = count, .place = walk.place};
-        job->run->findings |= finalize_run(job->plan, &one_result);
-    }
+    struct finalize one_result = {.states = state, .n = 1, .place = place};
+    if (!folding_run(part, state, &one_result.count))
+        return false;
+    part->run->findings |= finalize_run(part->plan, &one_result);
     return true;
 }
 
@@ -168,7 +418,7 @@ bool along_run(struct job *job)
 {
     if (columns_suit(job))
         return columns_run(job);
-    return shares_elements(job->plan) ? share_elements(job) : share_results(job);
+    return shares_elements(job->plan) ? folding_one_by_one(job, fold_one) : share_results(job);
 }
 
 static void explain_sharing(const struct job *job, struct loops *loops)

@@ -1,16 +1,293 @@
 /* The host backend: plain loops, shared among the cores, and the recursion that the ladder starts
- * from. */
+ * from: on one core, in a working copy, for folds on the ladder. */
+#define _GNU_SOURCE
+
+#include "common/arithmetic.h"
 #include "common/processor.h"
 #include "cpu/exact.h"
+#include "run/explanation.h"
+#include "run/result.h"
+#include "run/watch.h"
+#include "threads/gather.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 struct host {
     struct threads *threads;
     enum instructions instructions;
     bool tells_rounding; /* the processor does */
 };
+
+struct job host_job(void *state)
+{
+    const struct host *self = state;
+    return (struct job){.threads = threads_crew(self->threads),
+                        .instructions = self->instructions,
+                        .tells_rounding = self->tells_rounding};
+}
+
+/* What was folded last. */
+union folded {
+    _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
+    struct exact_sums exact;
+};
+
+struct work {
+    struct job *job;
+    char *copy;     /* of the elements that take part, as accumulators, for the recursion */
+    uint64_t count; /* of what was folded last, or is in the copy */
+    union folded *folded;
+};
+
+/* ---- the recursion ---- */
+
+enum { PIECE = 1 << 24 }; /* elements between two thoughts of the watch */
+
+/* The only method that this backend has by name. */
+static bool is_recursive(const struct plan *plan)
+{
+    return plan->method;
+}
+
+static bool make_copy(struct work *self)
+{
+    const struct plan *plan = self->job->plan;
+    size_t bytes;
+    if (!__builtin_mul_overflow(plan->n, element_size(plan->accumulator), &bytes))
+        self->copy = malloc(bytes ? bytes : 1);
+    if (!self->copy)
+        failure_note(&self->job->run->failure, FAILURE_MEMORY,
+                     "out of memory for a working copy of %llu elements",
+                     (unsigned long long)plan->n);
+    return self->copy;
+}
+
+static bool fill_copy(struct work *self)
+{
+    struct job *job = self->job;
+    const struct plan *plan = job->plan;
+    const size_t width = element_size(plan->accumulator);
+    self->count = 0;
+    for (uint64_t at = 0; at < plan->n; at += PIECE) {
+        if (at && watch_interrupted_lately(job->run, &job->asked))
+            return false;
+        self->count += gather(job->instructions, plan->layout, at, least(plan->n - at, PIECE),
+                              self->copy + self->count * width);
+    }
+    return true;
+}
+
+/* Folds the upper half onto the lower, and then the lower in the same way. On the ladder a state is
+ * a value; the copy is used up. */
+static bool recurse(struct work *self)
+{
+    struct job *job = self->job;
+    const struct plan *plan = job->plan;
+    const size_t width = element_size(plan->accumulator);
+    fold_pairs *const fold_upper = loop_of_pairs(plan->fold, plan->accumulator);
+    for (uint64_t n = self->count; n > 1; n -= n / 2)
+        for (uint64_t at = 0, half = n - n / 2; at < n / 2; at += PIECE) {
+            if (at && watch_interrupted_lately(job->run, &job->asked))
+                return false;
+            fold_upper(self->copy + at * width, self->copy + (half + at) * width,
+                       least(n / 2 - at, PIECE));
+        }
+    if (self->count)
+        memcpy(self->folded->state, self->copy, width);
+    else
+        state_identity(plan->fold, plan->accumulator, self->folded->state);
+    return true;
+}
+
+/* ---- one run ---- */
+
+/* Makes all as new, which is no part of what is measured. */
+static bool prepare(void *context)
+{
+    struct work *self = context;
+    return !self->copy || fill_copy(self);
+}
+
+static bool fold(void *context)
+{
+    struct work *self = context;
+    if (self->job->plan->exact)
+        return exact_run(self->job, &self->folded->exact);
+    return self->copy ? recurse(self) : folding_run(self->job, self->folded->state, &self->count);
+}
+
+static bool finish(struct work *self)
+{
+    const struct plan *plan = self->job->plan;
+    if (plan->exact)
+        return exact_finish(self->job, &self->folded->exact);
+    run_finish(self->job->run, plan, plan->accumulator, self->folded->state, self->count);
+    return true;
+}
+
+/* ---- measurements ---- */
+
+struct scratch {
+    char *memory;
+    size_t bytes;
+};
+
+/* More memory than the last cache holds, to flush it with; in the end to be freed. */
+static bool scratch_make(struct run *run, struct scratch *scratch)
+{
+    enum { TIMES = 2, UNKNOWN_CACHE = 32 << 20 };
+    const uint64_t cache = processor_last_level_cache();
+    const size_t bytes = TIMES * (size_t)(cache ? cache : UNKNOWN_CACHE);
+    *scratch = (struct scratch){run->timing->cold ? malloc(bytes) : NULL, bytes};
+    if (run->timing->cold && !scratch->memory)
+        failure_note(&run->failure, FAILURE_MEMORY, "out of memory to flush the caches with");
+    return !run->timing->cold || scratch->memory;
+}
+
+static void flush(struct scratch scratch)
+{
+    if (scratch.memory)
+        memset(scratch.memory, 0x5a, scratch.bytes);
+}
+
+/* Has something done as often as the run's timing says, each time with caches as are asked for and
+ * what is needed prepared before the clock starts. */
+static bool measure(struct job *job, bool (*before)(void *), bool (*timed)(void *), void *context)
+{
+    struct timing *timing = job->run->timing;
+    struct scratch scratch;
+    bool ran = scratch_make(job->run, &scratch);
+    for (unsigned s = 0; ran && s < timing->warmup + timing->samples; s++) {
+        ran = !watch_interrupted_lately(job->run, &job->asked) && (!before || before(context));
+        if (!ran)
+            break;
+        flush(scratch);
+        const double began = clock_now();
+        ran = timed(context);
+        if (s >= timing->warmup)
+            timing->seconds[s - timing->warmup] = clock_now() - began;
+    }
+    free(scratch.memory);
+    return ran;
+}
+
+static bool measure_work(struct work *self)
+{
+    struct timing *timing = self->job->run->timing;
+    timing->passes = 1;
+    timing->grid = timing->block = 0;
+    if (!measure(self->job, prepare, fold, self))
+        return false;
+    memcpy(timing->first_pass, timing->seconds, timing->samples * sizeof *timing->seconds);
+    return true;
+}
+
+/* Runs what makes one answer, once or as often as the run's timing says. */
+static bool work_run(struct job *job)
+{
+    union folded folded;
+    struct work self = {.job = job, .folded = &folded};
+    bool ran = !is_recursive(job->plan) || make_copy(&self);
+    if (ran && job->run->timing)
+        ran = measure_work(&self);
+    else if (ran)
+        ran = prepare(&self) && fold(&self);
+    ran = ran && finish(&self);
+    free(self.copy);
+    return ran;
+}
+
+static void work_explain(const struct job *job)
+{
+    const struct plan *plan = job->plan;
+    struct loops *loops = &job->run->explanation->loops;
+    if (is_recursive(plan))
+        *loops = (struct loops){.way = "copied, and its upper half folded onto the lower",
+                                .threads = 1,
+                                .copied = plan->n * element_size(plan->accumulator)};
+    else if (plan->axes && plan->exact)
+        exact_along_explain(job);
+    else if (plan->axes)
+        along_explain(job);
+    else if (plan->exact)
+        exact_explain(job, loops);
+    else
+        folding_explain(job, loops);
+}
+
+/* ---- the read limit ---- */
+
+/* Words; of a cache's line, of all lanes together, and how far ahead is asked for. */
+enum { WORDS_A_PIECE = 1 << 16, LINE = 8, LANES = 2 * LINE, AHEAD = 128 };
+
+/* Words that are read and combined, so that no compiler leaves a load out. */
+struct reading {
+    const struct crew *threads;
+    const uint64_t *words;
+    uint64_t n;
+    _Atomic uint64_t folded;
+};
+
+static void read_piece(void *context, uint64_t index, unsigned thread)
+{
+    struct reading *reading = context;
+    const uint64_t first = index * WORDS_A_PIECE, end = least(first + WORDS_A_PIECE, reading->n);
+    uint64_t lanes[LANES] = {0}, i = first;
+    (void)thread;
+    for (; i + LANES <= end; i += LANES) {
+        for (unsigned line = 0; line < LANES; line += LINE)
+            __builtin_prefetch(reading->words + i + AHEAD + line);
+        for (unsigned k = 0; k < LANES; k++)
+            lanes[k] ^= reading->words[i + k];
+    }
+    for (; i < end; i++)
+        lanes[0] ^= reading->words[i];
+    for (unsigned k = 1; k < LANES; k++)
+        lanes[0] ^= lanes[k];
+    atomic_fetch_xor_explicit(&reading->folded, lanes[0], memory_order_relaxed);
+}
+
+static bool read_all(void *context)
+{
+    struct reading *reading = context;
+    threads_run(reading->threads, divide_up(reading->n, WORDS_A_PIECE), false, read_piece, reading);
+    return true;
+}
+
+/* As NumPy's arrays have them, where the system lends such. */
+static void *memory_of_large_pages(size_t bytes)
+{
+    enum { LARGE_PAGE = 2 << 20 };
+    const size_t whole = divide_up(bytes, LARGE_PAGE) * LARGE_PAGE;
+    void *memory = aligned_alloc(LARGE_PAGE, whole);
+    if (memory)
+        madvise(memory, whole, MADV_HUGEPAGE);
+    return memory;
+}
+
+/* Fills run->timing with what it takes to read memory. */
+static bool read_memory(void *state, int index, size_t bytes, struct run *run)
+{
+    struct job job = host_job(state);
+    uint64_t *words = memory_of_large_pages(bytes);
+    (void)index;
+    job.run = run;
+    if (!words) {
+        failure_note(&run->failure, FAILURE_MEMORY, "out of memory to read");
+        return false;
+    }
+    clock_random(words, bytes);
+    struct reading reading = {&job.threads, words, bytes / sizeof *words, 0};
+    const bool read = measure(&job, NULL, read_all, &reading);
+    free(words);
+    return read;
+}
+
+/* ---- the backend ---- */
 
 static void *create(void)
 {
@@ -67,14 +344,6 @@ static bool is_brief(const struct plan *plan)
     return folds_all && plan->flat && (plan->n <= LOOP_MOST || folding_is_short(plan));
 }
 
-struct job host_job(void *state)
-{
-    const struct host *self = state;
-    return (struct job){.threads = threads_crew(self->threads),
-                        .instructions = self->instructions,
-                        .tells_rounding = self->tells_rounding};
-}
-
 static bool run(void *state, const struct plan *plan, struct run *run)
 {
     struct job job = host_job(state);
@@ -89,14 +358,6 @@ static bool run(void *state, const struct plan *plan, struct run *run)
     if (plan->axes)
         return plan->exact ? exact_along(&job) : along_run(&job);
     return work_run(&job);
-}
-
-static bool read_memory(void *state, int index, size_t bytes, struct run *run)
-{
-    (void)index;
-    struct job job = host_job(state);
-    job.run = run;
-    return measure_reading(&job, bytes);
 }
 
 const struct backend backend_host = {

@@ -6,7 +6,6 @@
 #include "cpu/tiles.h"
 #include "plan/axes.h"
 #include "threads/gather.h"
-#include "threads/walk.h"
 
 #include <string.h>
 

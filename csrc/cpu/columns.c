@@ -9,6 +9,7 @@
 #include "cpu/columns.h"
 
 #include "common/arithmetic.h"
+#include "threads/gather.h"
 
 enum {
     CACHE_LINE = 64,
@@ -50,7 +51,7 @@ static const struct cpu_kernels *kernels_of(const struct job *job)
 }
 
 /* What registers have no lanes for is folded state by state, where that pays: few rows of many. */
-static fold_slab *states_loop(const struct job *job, enum element type)
+static const struct slab_loop *states_loop(const struct job *job, enum element type)
 {
     enum { WIDE = 64 };
     const struct axes *axes = job->plan->axes;
@@ -58,41 +59,39 @@ static fold_slab *states_loop(const struct job *job, enum element type)
     return pays ? kernels_of(job)->columns_of_states(job->plan->fold, type) : NULL;
 }
 
-static fold_slab *loop_from(const struct job *job, enum element input, enum element state)
+static const struct slab_loop *loop_from(const struct job *job, enum element input,
+                                         enum element state)
 {
-    fold_slab *const loop = kernels_of(job)->columns(job->plan->fold, input, state);
+    const struct slab_loop *const loop = kernels_of(job)->columns(job->plan->fold, input, state);
     return loop || input != state ? loop : states_loop(job, state);
 }
 
-static fold_slab *loop_to(const struct job *job, enum element state)
+static const struct slab_loop *loop_to(const struct job *job, enum element state)
 {
     return loop_from(job, job->plan->layout->input, state);
 }
 
-/* Whether what masked elements become has to be the worst of a wider type than theirs, which
- * initial= may be of: theirs would be better than that. */
-static bool fills_with_worse(const struct plan *plan)
-{
-    return plan->layout->mask && (plan->fold == FOLD_min || plan->fold == FOLD_max);
-}
-
-/* What takes elements as they are; NULL: they have to be converted. */
-static fold_slab *loop_of(const struct job *job)
+/* What takes elements as they are; NULL: they have to be converted. What a mask hides of extremes
+ * becomes the worst of a wider type, which initial= may be of: that of the elements' own would be
+ * better than that. */
+static const struct slab_loop *loop_of(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const enum element input = plan->layout->input, type = plan->layout->type;
-    const bool as_they_are =
-        type == input || (type == plan->accumulator && !fills_with_worse(plan));
-    return as_they_are ? loop_to(job, plan->accumulator) : NULL;
+    const bool fills_with_worst =
+        plan->layout->mask && (plan->fold == FOLD_min || plan->fold == FOLD_max);
+    return type == input || (type == plan->accumulator && !fills_with_worst)
+               ? loop_to(job, plan->accumulator)
+               : NULL;
 }
 
-static fold_slab *loop_of_converted(const struct job *job)
+static const struct slab_loop *loop_of_converted(const struct job *job)
 {
     return loop_from(job, job->plan->accumulator, job->plan->accumulator);
 }
 
 /* Whether any element is true is their largest truth value, whether all are the smallest. */
-static fold_slab *loop_to_truths(const struct job *job)
+static const struct slab_loop *loop_to_truths(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const enum fold fold = plan->reduction == REDUCTION_any ? FOLD_max : FOLD_min;
@@ -107,14 +106,9 @@ static bool is_best_number(const struct plan *plan)
     return plan->fold == FOLD_nanmin || plan->fold == FOLD_nanmax;
 }
 
-static bool is_its_state(const struct plan *plan)
-{
-    return reduction_is_stored(plan->reduction) || is_best_number(plan);
-}
-
 /* Where results are what a state is, or that divided, and need nothing else; NULL: they do. Loops
  * divide sums of floats alone: a mean that is to be an integer is divided before it is cast. */
-static fold_slab *loop_to_results(const struct job *job)
+static const struct slab_loop *loop_to_results(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const struct finish *finish = &plan->finish;
@@ -126,7 +120,8 @@ static fold_slab *loop_to_results(const struct job *job)
         return NULL;
     if (plan->fold == FOLD_nonzero)
         return loop_to_truths(job);
-    if (!is_its_state(plan) || divided || element_is_complex(finish->result))
+    if (!(reduction_is_stored(plan->reduction) || is_best_number(plan)) || divided ||
+        element_is_complex(finish->result))
         return NULL;
     return finish->result == plan->accumulator || narrow ? loop_to(job, finish->result) : NULL;
 }
@@ -211,9 +206,7 @@ static bool needs_its_first(const struct plan *plan)
 
 /* Rows of few results leave most of a register's lanes idle: where they lie one after the other,
  * several are taken for one, in whichever byte order, as long as that saves more rows than it costs
- * states that merge. On an EPYC, microseconds with 4 rows for one and with one alone, 64 rows of
- * each block: argmax of (4096, 64, 64) of float16 7100 and 930, its maximum 2300 and 530, sums of
- * (16384, 64, 8) of it 490 and 1160. */
+ * states that merge ("coalesced" in benchmarks/tuning/host.json). */
 static uint64_t coalesced_of(const struct columns *self)
 {
     enum { ENOUGH = 256, WANTED = 512, WORTH = 3 /* bytes of states a row */ };
@@ -270,24 +263,18 @@ static void describe_runs(struct columns *self)
         self->cut.together *= 2;
 }
 
-static uint64_t tiles_of(const struct columns *self)
-{
-    return self->axes->results / (self->cut.row / self->cut.coalesced * self->cut.blocks) *
-           self->cut.groups * self->cut.in_row;
-}
-
 /* Results of a tile lie one after the other, and there is nothing to merge. */
 static void describe_results(struct columns *self)
 {
     const struct axes *axes = self->axes;
     const unsigned inner = axes->kept - 1;
-    fold_slab *const fold =
+    const struct slab_loop *const loop =
         self->input.convert || axes->reduced.mask ? NULL : loop_to_results(self->job);
-    self->direct = fold && self->cut.runs == 1 && self->cut.coalesced == 1 &&
+    self->direct = loop && self->cut.runs == 1 && self->cut.coalesced == 1 &&
                    axes->places[inner] == 1 &&
                    (self->cut.group == 1 || axes->places[inner - 1] == (int64_t)self->cut.row);
     if (self->direct) {
-        self->fold = fold;
+        self->loop = loop;
         self->tells = is_best_number(self->plan);
         self->width = element_size(self->plan->finish.result);
         self->divisor = reduction_row(self->plan->reduction)->counts ? (double)self->plan->n : 0;
@@ -309,10 +296,7 @@ static void describe_workspace(struct columns *self)
         self->states + (self->cut.shared ? self->cut.together : self->cut.runs) * self->tile_bytes;
 }
 
-/* What a core's own cache holds comes by itself. On an EPYC, sums of 16 MiB, microseconds with
- * nothing, 0.5, 2, 4 and 8 KiB asked for ahead: 8 rows of float32 770, 470, 280, 430, 710; 64 of
- * float64 730, 460, 490, 580, 690; 4096 of float32 420, 400, 480, 510, 490. Of 1 MiB, 8 rows of
- * float64: 25, 32, 34, 30, 37. */
+/* What a core's own cache holds comes by itself ("ahead" in benchmarks/tuning/host.json). */
 static size_t ahead_of(const struct columns *self)
 {
     enum { CACHED = 1 << 20, AHEAD_OF_PART = 2 << 10, AHEAD = 512 };
@@ -326,15 +310,14 @@ static void find_loop(struct columns *self)
 {
     const struct cpu_kernels *kernels = kernels_of(self->job);
     const struct layout *layout = self->plan->layout;
-    self->fold = loop_of(self->job);
+    self->loop = loop_of(self->job);
     self->input.stored = self->input.size = element_size(layout->input);
-    if (!self->fold) {
-        self->fold = loop_of_converted(self->job);
+    if (!self->loop) {
+        self->loop = loop_of_converted(self->job);
         self->input.convert = kernels->convert(layout->input, layout->type);
         self->input.size = element_size(self->plan->accumulator);
     }
-    const size_t part = layout->swapped ? element_size(element_real_part(layout->input)) : 1;
-    self->input.move = kernels->move(self->input.stored, part, false);
+    self->input.move = gather_mover(self->job->instructions, layout, false);
     self->input.transpose = kernels->transpose(self->input.stored);
     self->input.brings = self->input.convert || layout->mask || self->input.way != COLUMNS_IN_PLACE;
     self->counted = layout->mask && self->plan->counts;
@@ -369,18 +352,11 @@ static void describe(struct columns *self)
     else
         describe_in_place(self);
     self->cut.groups = divide_up(self->cut.blocks, self->cut.group);
-    self->cut.tiles = tiles_of(self);
+    self->cut.tiles = axes->results / (self->cut.row / self->cut.coalesced * self->cut.blocks) *
+                      self->cut.groups * self->cut.in_row;
     describe_runs(self);
     describe_results(self);
     describe_workspace(self);
-}
-
-/* What a result takes beside its elements: nothing where it is stored with its neighbours. */
-static uint64_t results_made(const struct columns *self)
-{
-    const struct plan *plan = self->plan;
-    const bool stored = self->direct && !self->tells && !element_is_complex(plan->layout->input);
-    return stored ? 0 : self->axes->results;
 }
 
 static uint64_t tiles_in_all(const struct columns *self)
@@ -388,13 +364,15 @@ static uint64_t tiles_in_all(const struct columns *self)
     return self->cut.tiles * (self->cut.shared ? self->cut.runs / self->cut.together : 1);
 }
 
+/* A result takes nothing beside its elements where it is stored with its neighbours. */
 static void describe_tiles(struct columns *self)
 {
     const struct plan *plan = self->plan;
+    const bool stored = self->direct && !self->tells && !element_is_complex(plan->layout->input);
     const uint64_t elements = plan->n * self->axes->results, tiles = tiles_in_all(self);
     const struct sharing sharing = sharing_along(plan->fold, plan->layout->input,
                                                  self->input.brings ? BRINGS_TILES : BRINGS_NOTHING,
-                                                 elements, results_made(self));
+                                                 elements, stored ? 0 : self->axes->results);
     self->tiles.pieces = sharing.pieces;
     self->tiles.brief = sharing.brief;
     self->tiles.stretch = divide_up(STRETCH, elements / tiles + 1);

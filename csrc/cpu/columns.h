@@ -45,7 +45,7 @@ struct columns {
     struct columns_input input;
     struct columns_cut cut;
     struct tiles tiles; /* the threads' states of shared runs are in common */
-    fold_slab *fold;
+    const struct slab_loop *loop;
     fold_pairs *merge;
     size_t width;                                /* of a state, bytes */
     bool direct;                                 /* states are results, and go where those do */

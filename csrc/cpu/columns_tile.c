@@ -5,7 +5,7 @@
 #include "common/arithmetic.h"
 #include "common/segments.h"
 #include "cpu/finalize.h"
-#include "threads/shown.h"
+#include "threads/gather.h"
 
 #include <math.h>
 #include <string.h>
@@ -99,29 +99,27 @@ bool columns_neutral(enum fold fold, enum element type, union scalar *neutral)
     }
 }
 
-/* Without a branch: compilers make one of words of 64 bits, unless they are chosen by their bits.
- */
-#define CHOSEN(x, shown, neutral) ((shown) ? (x) : (neutral))
-#define CHOSEN_BY_BITS(x, shown, neutral)                                                          \
-    (((x) & -(uint64_t)((shown) != 0)) | ((neutral) & ((uint64_t)((shown) != 0) - 1)))
+/* Chosen by their bits: of words of 64 bits compilers make a branch otherwise. Those whose mask's
+ * bytes are neighbours go several at a time. */
+#define CHOSEN(Bits, x, shown, neutral)                                                            \
+    (Bits)(((x) & -(Bits)((shown) != 0)) | ((neutral) & ((Bits)((shown) != 0) - 1)))
 
-/* Those whose mask's bytes are neighbours go several at a time. */
-#define REPLACE(Bits, chosen)                                                                      \
+#define REPLACE(Bits)                                                                              \
     static void replace_##Bits(Bits *elements, uint64_t n, const unsigned char *mask,              \
                                int64_t step, Bits neutral)                                         \
     {                                                                                              \
         if (step == 1)                                                                             \
             for (uint64_t k = 0; k < n; k++)                                                       \
-                elements[k] = chosen(elements[k], mask[k], neutral);                               \
+                elements[k] = CHOSEN(Bits, elements[k], mask[k], neutral);                         \
         else                                                                                       \
             for (uint64_t k = 0; k < n; k++)                                                       \
-                elements[k] = chosen(elements[k], mask[(int64_t)k * step], neutral);               \
+                elements[k] = CHOSEN(Bits, elements[k], mask[(int64_t)k * step], neutral);         \
     }
 
-REPLACE(uint8_t, CHOSEN)
-REPLACE(uint16_t, CHOSEN)
-REPLACE(uint32_t, CHOSEN)
-REPLACE(uint64_t, CHOSEN_BY_BITS)
+REPLACE(uint8_t)
+REPLACE(uint16_t)
+REPLACE(uint32_t)
+REPLACE(uint64_t)
 
 static void replace_pairs(uint64_t *elements, uint64_t n, const unsigned char *mask, int64_t step,
                           const uint64_t neutral[2])
@@ -210,7 +208,7 @@ static void fold_run(const struct columns *self, const struct output_tile *tile,
                              .ahead = self->input.ahead,
                              .room = workspace};
     if (!self->input.brings) {
-        self->fold(&all, states);
+        self->loop->fold(self->loop, &all, states);
         return;
     }
     for (uint64_t block = 0; block < tile->blocks; block++) {
@@ -220,7 +218,7 @@ static void fold_run(const struct columns *self, const struct output_tile *tile,
         one.ahead = 0;
         bring(self, &one, mask_at(self, tile, row, self->input.mask_row_stride),
               self->input.mask_row_stride, workspace);
-        self->fold(&one, states + block * tile->columns * self->width);
+        self->loop->fold(self->loop, &one, states + block * tile->columns * self->width);
     }
 }
 
@@ -265,7 +263,7 @@ static void fold_rest(const struct columns *self, const struct output_tile *tile
                         .room = workspace};
     if (self->input.brings)
         bring(self, &slab, mask_at(self, tile, row, mask_stride), mask_stride, workspace);
-    self->fold(&slab, states);
+    self->loop->fold(self->loop, &slab, states);
 }
 
 /* States of rows that were taken for one merge as a tree: halves, of which each is one for every
@@ -291,15 +289,15 @@ static const uint32_t *counts_of(const struct columns *self, const struct output
                                  char *workspace)
 {
     const int64_t folded = (int64_t)self->cut.coalesced;
-    const struct shown shown = {.mask = mask_at(self, tile, 0, 0),
-                                .rows = self->plan->n,
-                                .columns = tile->columns / self->cut.coalesced,
-                                .row_stride = self->input.mask_row_stride / folded,
-                                .column_stride = self->input.mask_column_stride};
+    const struct tile shown = {.mask = mask_at(self, tile, 0, 0),
+                               .rows = self->plan->n,
+                               .columns = tile->columns / self->cut.coalesced,
+                               .mask_row_stride = self->input.mask_row_stride / folded,
+                               .mask_column_stride = self->input.mask_column_stride};
     uint32_t *const counts = (uint32_t *)(void *)(workspace + self->counts);
     if (!self->counted)
         return NULL;
-    count_valid(&shown, counts);
+    gather_count_columns(&shown, counts);
     return counts;
 }
 

@@ -202,7 +202,8 @@ static void start(const struct dot *self, struct workspace *own)
 {
     for (int sum = 0; sum < SUMS; sum++)
         exact_clear(&own->sums[sum]);
-    windows_start_products(&own->windows, self->job.instructions, element_real_part(self->type));
+    windows_start(&own->windows, self->job.instructions, element_real_part(self->type), false,
+                  true);
 }
 
 static bool find_room(struct dot *self)

@@ -46,7 +46,8 @@ struct windows {
 /* What a loop adds to a load. */
 enum { WINDOWS_LOAD = 4 * WINDOWS_MOST + WINDOW_LEFT };
 
-void windows_start_products(struct windows *, enum instructions, enum element type);
+void windows_start(struct windows *, enum instructions, enum element type, bool leaves_out,
+                   bool products);
 
 /* Forgets how many windows the last numbers needed. */
 void windows_forget(struct windows *);

@@ -58,8 +58,7 @@ static uint64_t add_numbers(const void *elements, size_t n, enum element type, u
 }
 
 /* Significands are multiplied as integers, so that no product overflows, underflows or is rounded.
- */
-/* With constant types, little is left to be decided in the loop. */
+ * With constant types, little is left to be decided in the loop. */
 static inline __attribute__((always_inline)) void add_products(const char *a, enum element type_a,
                                                                const char *b, enum element type_b,
                                                                size_t n, struct exact *even,
@@ -95,7 +94,7 @@ static bool leaves_out(const struct plan *plan)
     return plan->fold == FOLD_nansum;
 }
 
-/* Whether it is the square of each part that is added. */
+/* Whether each part's square is added. */
 static bool is_squared(const struct plan *plan)
 {
     return plan->fold == FOLD_norm2;
@@ -123,7 +122,7 @@ void exact_adder_start(struct exact_adder *self, const struct job *job)
     exact_ways_start(&self->ways, job->instructions, type, leaves_out(plan),
                      exact_adder_just_adds(job));
     if (is_squared(plan))
-        windows_start_products(&self->ways.windows, job->instructions, type);
+        windows_start(&self->ways.windows, job->instructions, type, false, true);
 }
 
 /* Adds floats of a complex type's parts in turn, or of a real type; squares of both are one sum. */

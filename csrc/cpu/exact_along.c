@@ -8,7 +8,6 @@
 #include "plan/axes.h"
 #include "run/explanation.h"
 #include "run/result.h"
-#include "run/watch.h"
 #include "threads/gather.h"
 
 #include <assert.h>
@@ -60,7 +59,8 @@ struct workspace {
     struct lane lanes[LANES];
     double sums[UNROUNDED_COLUMNS_MOST][2]; /* of neighbours */
     struct unrounded_floats unrounded;      /* what adds these */
-    struct run run;                         /* of one result */
+    struct job part;                        /* one result */
+    struct run run;
     struct layout layout;
     struct plan one;
 };
@@ -90,24 +90,12 @@ static bool store_float(const struct plan *plan, double value, int64_t place)
     return true;
 }
 
-static bool share_elements(struct job *job)
+static bool make_one(struct job *part, int64_t place)
 {
-    const struct axes *axes = job->plan->axes;
-    struct layout layout = axes->reduced;
-    struct plan one = *job->plan;
-    struct job part = *job;
-    struct walk_of_results walk;
-    one.layout = &layout;
-    part.plan = &one;
-    results_start(&walk, axes, 0);
-    for (uint64_t k = 0; k < axes->results; k++, results_next(&walk)) {
-        struct exact_sums sums;
-        results_move(&walk, &layout);
-        if ((k && watch_interrupted_lately(job->run, &part.asked)) || !exact_run(&part, &sums) ||
-            !exact_finish(&part, &sums))
-            return false;
-        store(job->plan, job->run, walk.place);
-    }
+    struct exact_sums sums;
+    if (!exact_run(part, &sums) || !exact_finish(part, &sums))
+        return false;
+    store(part->plan, part->run, place);
     return true;
 }
 
@@ -133,16 +121,6 @@ static void add(struct lane *lane, const struct plan *plan, const char *elements
         exact_adder_add(adder_of(lane), plan, elements, n);
 }
 
-/* A result's answer. */
-static bool finish_sums(const struct along *self, struct workspace *own, struct lane *lane)
-{
-    struct job part = {.plan = &own->one,
-                       .run = &own->run,
-                       .threads = self->job->threads,
-                       .instructions = self->job->instructions};
-    return exact_finish(&part, &adder_of(lane)->sums);
-}
-
 /* Of the result that the walk is at. */
 static void finish(struct along *self, struct workspace *own, struct lane *lane,
                    const struct walk_of_results *walk)
@@ -150,7 +128,7 @@ static void finish(struct along *self, struct workspace *own, struct lane *lane,
     results_move(walk, &own->layout);
     if (lane->state == ROUNDED)
         run_answer_exact(&own->run, &own->one, NULL, lane->value, lane->count);
-    else if (!finish_sums(self, own, lane))
+    else if (!exact_finish(&own->part, &adder_of(lane)->sums))
         atomic_store(&self->failed, true);
     store(&own->one, &own->run, walk->place);
     lane->state = FRESH;
@@ -267,6 +245,9 @@ static void start_workspace(const struct along *self, struct workspace *own)
     own->layout = self->axes->reduced;
     own->one = *self->plan;
     own->one.layout = &own->layout;
+    own->part = *self->job;
+    own->part.plan = &own->one;
+    own->part.run = &own->run;
 }
 
 static void add_tile(void *context, uint64_t tile, char *memory)
@@ -380,7 +361,7 @@ static bool share_results(struct job *job)
 
 bool exact_along(struct job *job)
 {
-    return are_few_and_long(job->plan) ? share_elements(job) : share_results(job);
+    return are_few_and_long(job->plan) ? folding_one_by_one(job, make_one) : share_results(job);
 }
 
 void exact_along_explain(const struct job *job)

@@ -4,6 +4,7 @@
 #include "common/arithmetic.h"
 #include "cpu/chunk.h"
 #include "cpu/tiles.h"
+#include "plan/axes.h"
 #include "run/watch.h"
 
 #include <stdatomic.h>
@@ -196,6 +197,23 @@ bool folding_run(struct job *job, void *state, uint64_t *count)
     *count -= self->hidden;
     free(self);
     return folded;
+}
+
+bool folding_one_by_one(struct job *job, make_result *make)
+{
+    struct layout layout = job->plan->axes->reduced;
+    struct plan one = *job->plan;
+    struct job part = *job;
+    struct walk_of_results walk;
+    one.layout = &layout;
+    part.plan = &one;
+    results_start(&walk, job->plan->axes, 0);
+    for (uint64_t k = 0; k < job->plan->axes->results; k++, results_next(&walk)) {
+        results_move(&walk, &layout);
+        if ((k && watch_interrupted_lately(job->run, &part.asked)) || !make(&part, walk.place))
+            return false;
+    }
+    return true;
 }
 
 bool folding_is_short(const struct plan *plan)

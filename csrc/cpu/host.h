@@ -35,6 +35,11 @@ bool folding_is_short(const struct plan *);
  */
 bool along_run(struct job *);
 void along_explain(const struct job *);
+
+/* Makes one result after the other, each like an array by itself, whose plan `part` has. */
+typedef bool make_result(struct job *part, int64_t place);
+bool folding_one_by_one(struct job *, make_result *);
+
 bool segments_run(struct job *);
 bool exact_along(struct job *);
 void exact_along_explain(const struct job *);
@@ -49,10 +54,3 @@ void columns_explain(const struct job *, struct loops *);
 bool exact_run(struct job *, struct exact_sums *);
 bool exact_finish(struct job *, struct exact_sums *);
 void exact_explain(const struct job *, struct loops *);
-
-/* Runs what makes one answer, once or as often as the run's timing says. */
-bool work_run(struct job *);
-void work_explain(const struct job *);
-
-/* Fills run->timing with what it takes to read memory. */
-bool measure_reading(struct job *, size_t bytes);

@@ -9,32 +9,17 @@
 #include <fenv.h>
 #include <stdlib.h>
 
-/* Microseconds of float32 sums on one thread and on all that there are, calls in a row and, in
- * brackets, one after a pause, as benchmarks/host_paces.py --shared shows them. With every sleeper
- * woken in any case, 1 MiB after a pause takes 50 to 100 on 2 cores and 26 to 48 on 16.
- *
- *               2 cores: one    all          16 cores: one    all
- *     256 KiB    11.1 (18.9)   11.1 (18.2)     4.6  (13)      5.4 (13)
- *     1 MiB      33.3 (56)     22.8 (56)      17.3  (43)      7.3 (42)
- *     2 MiB      89.7 (99)     39.8 (96)            (86)          (88)
- *     4 MiB       172 (195)     103 (150)     89.8 (175)     13.2 (50)
- *     16 MiB                                   363 (728)     38.8 (85)
- *
- * The limits are nanoseconds of one thread's time. */
+/* Nanoseconds of one thread's time: "sharing" in benchmarks/tuning/host.json. */
 enum {
     ALONE = 6000,  /* up to here nobody else is worth the trouble */
     PIECE = 1200,  /* as short as a piece may be: taking one is nothing beside it */
     BRIEF = 60000, /* to wake who sleeps takes as long, and some of the caller's time */
 };
 
-/* Picoseconds. On an EPYC, 1 MiB of rows of 8 float32 or float64 take 80 to 100 an element more to
- * turn and 40 more to fold than the loops do; results whose states are finished, 500 to 2000. */
-enum { RESULT = 1000 };
+enum { RESULT = 1000 }; /* picoseconds */
 
 /* Nanoseconds, as above, of what lies along axes. Up to here a result's elements are mostly in the
- * caller's own cache, from which another core has to fetch them: of 1 MiB that the caller has just
- * been through, a thread by itself folds columns in 16 to 18 us, and two that are awake in 18
- * to 27. Two are better, 10 to 12 us, where one call after the other folds the same array. */
+ * caller's own cache, from which another core has to fetch them. */
 enum { ALONE_ALONG = 20000 };
 
 static const uint16_t bringing_picoseconds[] = {
@@ -49,8 +34,13 @@ static const uint16_t picoseconds[FOLDS][ELEMENTS] = {
 #undef PACES
 };
 
-static struct sharing sharing_beyond(uint64_t alone, uint64_t chunks, uint64_t each)
+/* `alone`: so long one thread is enough. */
+static struct sharing share(uint64_t alone, enum fold fold, enum element input,
+                            enum bringing bringing, uint64_t n, uint64_t results)
 {
+    const uint64_t chunks = divide_up(n, LOOP_MOST),
+                   pace = (uint64_t)picoseconds[fold][input] + bringing_picoseconds[bringing],
+                   each = (pace * LOOP_MOST + results * RESULT / chunks) / 1000 + 1;
     struct sharing sharing = {.chunks = chunks, .pieces = 1, .brief = chunks * each < BRIEF};
     if (chunks * each > alone) {
         const uint64_t least = divide_up(PIECE, each), fair = divide_up(chunks, PIECES);
@@ -60,24 +50,15 @@ static struct sharing sharing_beyond(uint64_t alone, uint64_t chunks, uint64_t e
     return sharing;
 }
 
-/* Picoseconds. */
-static uint64_t pace_of(enum fold fold, enum element input, enum bringing bringing)
-{
-    return (uint64_t)picoseconds[fold][input] + bringing_picoseconds[bringing];
-}
-
 struct sharing sharing_of(enum fold fold, enum element input, enum bringing bringing, uint64_t n)
 {
-    return sharing_beyond(ALONE, divide_up(n, LOOP_MOST),
-                          pace_of(fold, input, bringing) * LOOP_MOST / 1000 + 1);
+    return share(ALONE, fold, input, bringing, n, 0);
 }
 
 struct sharing sharing_along(enum fold fold, enum element input, enum bringing bringing, uint64_t n,
                              uint64_t results)
 {
-    const uint64_t chunks = divide_up(n, LOOP_MOST),
-                   elements = pace_of(fold, input, bringing) * LOOP_MOST;
-    return sharing_beyond(ALONE_ALONG, chunks, (elements + results * RESULT / chunks) / 1000 + 1);
+    return share(ALONE_ALONG, fold, input, bringing, n, results);
 }
 
 /* ---- tiles ---- */
@@ -119,16 +100,6 @@ static void do_stretch(struct tiles *self, uint64_t count)
             do_tile(self, k, 0);
 }
 
-/* Threads that join in compute as the caller does. */
-static void do_stretch_plainly(struct tiles *self, uint64_t count)
-{
-    fenv_t callers;
-    fegetenv(&callers);
-    fesetenv(FE_DFL_ENV);
-    do_stretch(self, count);
-    fesetenv(&callers);
-}
-
 bool tiles_run(struct tiles *self, uint64_t tiles, tile_work *work, void *context)
 {
     const uint64_t stretch = self->stretch ? self->stretch : tiles;
@@ -138,10 +109,14 @@ bool tiles_run(struct tiles *self, uint64_t tiles, tile_work *work, void *contex
         const uint64_t count = least(tiles - self->start, stretch);
         if (self->start && watch_interrupted_lately(self->job->run, &self->job->asked))
             return false;
+        fenv_t callers;
+        if (self->plain) { /* threads that join in compute as the caller does */
+            fegetenv(&callers);
+            fesetenv(FE_DFL_ENV);
+        }
+        do_stretch(self, count);
         if (self->plain)
-            do_stretch_plainly(self, count);
-        else
-            do_stretch(self, count);
+            fesetenv(&callers);
     }
     return true;
 }

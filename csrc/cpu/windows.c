@@ -25,22 +25,16 @@ static bool loses(const struct windows *self)
     return self->products && self->type == ELEMENT_FLOAT64;
 }
 
-static void start(struct windows *self, enum instructions instructions, enum element type,
-                  bool leaves_out)
+/* Products of float32s have up to 48 bits. */
+void windows_start(struct windows *self, enum instructions instructions, enum element type,
+                   bool leaves_out, bool products)
 {
+    const bool wide = type == ELEMENT_FLOAT64 || (products && type == ELEMENT_FLOAT32);
     *self = (struct windows){.instructions = instructions,
                              .type = type,
                              .leaves_out = leaves_out,
-                             .least = type == ELEMENT_FLOAT64 ? 2 : 1};
-    windows_forget(self);
-}
-
-/* Products of float32s have up to 48 bits. */
-void windows_start_products(struct windows *self, enum instructions instructions, enum element type)
-{
-    start(self, instructions, type, false);
-    self->products = true;
-    self->least = type == ELEMENT_FLOAT32 ? 2 : self->least;
+                             .products = products,
+                             .least = wide ? 2 : 1};
     windows_forget(self);
 }
 
@@ -199,7 +193,7 @@ void exact_ways_start(struct exact_ways *self, enum instructions instructions, e
                       bool leaves_out, bool told)
 {
     const struct cpu_kernels *kernels = cpu_kernels(instructions);
-    start(&self->windows, instructions, type, leaves_out);
+    windows_start(&self->windows, instructions, type, leaves_out, false);
     self->unrounded = (struct unrounded_floats){0};
     if (told)
         self->unrounded =

@@ -6,8 +6,6 @@
 
 #include "common/arithmetic.h"
 #include "common/cpu_kernels.h"
-#include "threads/shown.h"
-#include "threads/walk.h"
 
 #include <endian.h>
 #include <string.h>
@@ -15,12 +13,103 @@
 /* A buffer lies on the stack, which may be a small one. */
 enum { BUFFER_BYTES = 4096, ELEMENT_BYTES_MAX = 16 };
 
+/* ---- the walk ---- */
+
+/* The tile at the layout's first element. */
+static struct tile first_tile(const struct layout *layout)
+{
+    const unsigned dimensions = layout->dimensions;
+    struct tile tile = {.at = layout->data, .mask = layout->mask, .rows = 1, .columns = 1};
+    if (dimensions > 0) {
+        tile.columns = layout->shape[dimensions - 1];
+        tile.column_stride = layout->strides[dimensions - 1];
+        tile.mask_column_stride = layout->mask_strides[dimensions - 1];
+    }
+    if (dimensions > 1) {
+        tile.rows = layout->shape[dimensions - 2];
+        tile.row_stride = layout->strides[dimensions - 2];
+        tile.mask_row_stride = layout->mask_strides[dimensions - 2];
+    }
+    return tile;
+}
+
+/* Moves the walk's tile by `steps` along an outer dimension. */
+static void shift_tile(struct walk *walk, unsigned k, int64_t steps)
+{
+    walk->whole.at += steps * walk->layout->strides[k];
+    if (walk->whole.mask)
+        walk->whole.mask += steps * walk->layout->mask_strides[k];
+}
+
+void walk_start(struct walk *walk, const struct layout *layout, uint64_t start, uint64_t length)
+{
+    walk->layout = layout;
+    walk->left = length;
+    if (length == 0)
+        return;
+    walk->whole = first_tile(layout);
+    walk->outer = layout->dimensions > 2 ? layout->dimensions - 2 : 0;
+    walk->column = start % walk->whole.columns;
+    start /= walk->whole.columns;
+    walk->row = start % walk->whole.rows;
+    start /= walk->whole.rows;
+    for (unsigned k = walk->outer; k-- > 0; start /= layout->shape[k]) {
+        walk->index[k] = start % layout->shape[k];
+        shift_tile(walk, k, (int64_t)walk->index[k]);
+    }
+}
+
+/* To the next tile, like an odometer. */
+static void enter_next_tile(struct walk *walk)
+{
+    walk->row = 0;
+    for (unsigned k = walk->outer; k-- > 0;) {
+        if (++walk->index[k] < walk->layout->shape[k]) {
+            shift_tile(walk, k, 1);
+            return;
+        }
+        shift_tile(walk, k, 1 - (int64_t)walk->layout->shape[k]);
+        walk->index[k] = 0;
+    }
+}
+
+static struct tile part_at(const struct walk *walk)
+{
+    const int64_t row = (int64_t)walk->row, column = (int64_t)walk->column;
+    struct tile part = walk->whole;
+    part.at += row * part.row_stride + column * part.column_stride;
+    if (part.mask)
+        part.mask += row * part.mask_row_stride + column * part.mask_column_stride;
+    return part;
+}
+
+struct tile walk_next(struct walk *walk, uint64_t most)
+{
+    const uint64_t columns = walk->whole.columns;
+    if (walk->row == walk->whole.rows)
+        enter_next_tile(walk);
+    struct tile part = part_at(walk);
+    if (walk->column || most < columns) {
+        part.rows = 1;
+        part.columns = least(columns - walk->column, most);
+    } else {
+        part.rows = least(part.rows - walk->row, most / columns);
+    }
+    walk->left -= part.rows * part.columns;
+    walk->column += part.columns;
+    if (walk->column == columns) {
+        walk->column = 0;
+        walk->row += part.rows;
+    }
+    return part;
+}
+
 /* ---- moving elements, whatever they mean ---- */
 
-static move_tile *mover_of(enum instructions instructions, const struct layout *layout)
+move_tile *gather_mover(enum instructions instructions, const struct layout *layout, bool masked)
 {
     const size_t part = layout->swapped ? element_size(element_real_part(layout->input)) : 1;
-    return cpu_kernels(instructions)->move(element_size(layout->input), part, layout->mask);
+    return cpu_kernels(instructions)->move(element_size(layout->input), part, masked);
 }
 
 /* The walk's next positions, up to `most`, gathered; there must be room for all. Returns
@@ -41,7 +130,7 @@ static uint64_t collect(struct walk *walk, move_tile *move, uint64_t most, void 
 uint64_t gather_unconverted(enum instructions instructions, const struct layout *layout,
                             uint64_t start, uint64_t length, void *target)
 {
-    move_tile *const move = mover_of(instructions, layout);
+    move_tile *const move = gather_mover(instructions, layout, layout->mask);
     _Alignas(ELEMENT_BYTES_MAX) char buffer[BUFFER_BYTES];
     const size_t size = element_size(layout->input);
     struct walk walk;
@@ -85,7 +174,7 @@ static void pack(const unsigned char *bytes, uint64_t n, unsigned char *target)
 void gather_bits(enum instructions instructions, const struct layout *layout, uint64_t start,
                  uint64_t length, unsigned char *target)
 {
-    move_tile *const move = mover_of(instructions, layout);
+    move_tile *const move = gather_mover(instructions, layout, layout->mask);
     unsigned char buffer[BUFFER_BYTES];
     struct walk walk;
     if (is_plain(layout)) {
@@ -109,7 +198,7 @@ uint64_t gather(enum instructions instructions, const struct layout *layout, uin
         return gather_unconverted(instructions, layout, start, length, target);
     convert_elements *const convert =
         cpu_kernels(instructions)->convert(layout->input, layout->type);
-    move_tile *const move = mover_of(instructions, layout);
+    move_tile *const move = gather_mover(instructions, layout, layout->mask);
     if (is_plain(layout)) {
         convert((const char *)layout->data + start * step, length, target);
         return length;
@@ -126,6 +215,60 @@ uint64_t gather(enum instructions instructions, const struct layout *layout, uin
 }
 
 /* ---- counting ---- */
+
+/* Bytes that are neighbours are counted side by side, in whichever direction they lie; others one
+ * after the other, and those that are all results' once. */
+
+/* As few rows that a byte counts them. */
+enum { ROWS = 255, ABREAST = 256 };
+
+static void add_up(const unsigned char *rows, uint64_t n, int64_t stride, uint64_t columns,
+                   uint32_t *counts)
+{
+    unsigned char few[ABREAST] = {0};
+    for (uint64_t row = 0; row < n; row++, rows += stride)
+        for (uint64_t k = 0; k < columns; k++)
+            few[k] += rows[k] != 0;
+    for (uint64_t k = 0; k < columns; k++)
+        counts[k] += few[k];
+}
+
+static void count_side_by_side(const struct tile *self, uint32_t *counts)
+{
+    memset(counts, 0, self->columns * sizeof *counts);
+    for (uint64_t column = 0; column < self->columns; column += ABREAST)
+        for (uint64_t row = 0; row < self->rows; row += ROWS)
+            add_up(self->mask + (int64_t)row * self->mask_row_stride + column,
+                   least(self->rows - row, ROWS), self->mask_row_stride,
+                   least(self->columns - column, ABREAST), counts + column);
+}
+
+static uint64_t valid_in_row(const unsigned char *mask, int64_t stride, uint64_t n)
+{
+    uint64_t count = 0;
+    if (stride == 1)
+        for (uint64_t k = 0; k < n; k++)
+            count += mask[k] != 0;
+    else
+        for (uint64_t k = 0; k < n; k++)
+            count += mask[(int64_t)k * stride] != 0;
+    return count;
+}
+
+void gather_count_columns(const struct tile *self, uint32_t *counts)
+{
+    if (self->mask_column_stride == 1) {
+        count_side_by_side(self, counts);
+        return;
+    }
+    const uint64_t own = self->mask_column_stride ? self->columns : least(self->columns, 1);
+    for (uint64_t column = 0; column < own; column++)
+        counts[column] =
+            (uint32_t)valid_in_row(self->mask + (int64_t)column * self->mask_column_stride,
+                                   self->mask_row_stride, self->rows);
+    for (uint64_t column = own; column < self->columns; column++)
+        counts[column] = counts[0];
+}
 
 uint64_t gather_count(const struct layout *layout, uint64_t start, uint64_t length)
 {

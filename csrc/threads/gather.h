@@ -3,6 +3,7 @@
  * them, masked or not; any stretch can be gathered by itself, so threads can share the work. */
 #pragma once
 
+#include "common/cpu_kernels.h"
 #include "common/layout.h"
 #include "common/processor.h"
 
@@ -20,5 +21,28 @@ uint64_t gather_unconverted(enum instructions, const struct layout *, uint64_t s
 void gather_bits(enum instructions, const struct layout *, uint64_t start, uint64_t length,
                  unsigned char *target);
 
+/* What gathers tiles of the layout's elements, all of them or those that a mask shows. */
+move_tile *gather_mover(enum instructions, const struct layout *, bool masked);
+
 /* How many elements of a stretch the mask lets through. */
 uint64_t gather_count(const struct layout *, uint64_t start, uint64_t length);
+
+/* The same of a tile of the mask's bytes, of each column: no more than 32 bits hold. */
+void gather_count_columns(const struct tile *, uint32_t *counts);
+
+/* A walk through a stretch of a layout, in tiles: parts of its two innermost dimensions, so that
+ * short rows do not cost a call each. */
+struct walk {
+    const struct layout *layout;
+    uint64_t left;     /* positions */
+    struct tile whole; /* all of the tile that the walk is in */
+    uint64_t row, column;
+    unsigned outer; /* dimensions outside the tile */
+    uint64_t index[DIMENSIONS_MAX];
+};
+
+/* From position `start` on; left is set to `length`. */
+void walk_start(struct walk *, const struct layout *, uint64_t start, uint64_t length);
+
+/* The next 1 to `most` positions: whole rows, or a part of one. Needs walk->left >= most >= 1. */
+struct tile walk_next(struct walk *, uint64_t most);

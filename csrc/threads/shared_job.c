@@ -2,8 +2,8 @@
 
 enum { TAKEN_BITS = 24 }; /* of a lane's word */
 
-bool shared_job_open(struct shared_job *job, unsigned most, uint64_t pieces, threads_piece *piece,
-                     void *context)
+bool shared_job_open(struct shared_job *job, unsigned most, uint64_t pieces,
+                     shared_job_piece *piece, void *context)
 {
     unsigned none = 0;
     if (!atomic_compare_exchange_strong(&job->holds, &none, 1))

@@ -8,11 +8,13 @@
  * thread that is late, or that the system has put aside between two pieces, holds nobody up. */
 #pragma once
 
-#include "threads/piece.h"
-
 #include <fenv.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
+
+/* As threads_run has it. */
+typedef void shared_job_piece(void *context, uint64_t index, unsigned thread);
 
 enum { APART = 128 }; /* bytes; processors fetch lines of 64 in pairs */
 
@@ -30,7 +32,7 @@ struct lane {
 /* A slot, and the job in it. */
 struct shared_job {
     /* Set before it is open. */
-    _Alignas(APART) threads_piece *piece;
+    _Alignas(APART) shared_job_piece *piece;
     void *context;
     uint64_t pieces;
     struct lane *lanes;
@@ -49,8 +51,8 @@ struct shared_job {
 };
 
 /* Opens the slot for a job of the caller's, who holds it; false: it is taken. */
-bool shared_job_open(struct shared_job *slot, unsigned most, uint64_t pieces, threads_piece *piece,
-                     void *context);
+bool shared_job_open(struct shared_job *slot, unsigned most, uint64_t pieces,
+                     shared_job_piece *piece, void *context);
 
 /* Whether it is worth while to try and join. */
 static inline bool shared_job_is_open(struct shared_job *job)

@@ -7,9 +7,12 @@
  * their own. A forked child starts its own. */
 #pragma once
 
-#include "threads/piece.h"
-
 #include <stdbool.h>
+#include <stdint.h>
+
+/* Does piece number `index`. `thread` is a number that no other thread has in the same job: below
+ * threads_for. */
+typedef void threads_piece(void *context, uint64_t index, unsigned thread);
 
 struct threads;
 

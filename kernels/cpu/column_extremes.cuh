@@ -48,11 +48,6 @@ struct winning {
     }
 };
 
-/* What no tree is made of. */
-struct nothing_joined {
-    LANES_FUNCTION void join(const nothing_joined &) {}
-};
-
 /* The first of equals. */
 template <class In, class Order>
 struct column_extremes : column_lanes<In, In> {
@@ -60,14 +55,13 @@ struct column_extremes : column_lanes<In, In> {
     using K = key<In>;
     using column_lanes<In, In>::in_register, column_lanes<In, In>::step;
     static constexpr unsigned at_a_time = groups_at_a_time;
-    using joined = nothing_joined;
-    static constexpr bool is_tree = false, takes_groups = true;
+    using joined = column_extremes;
     best_lanes<In, Order> all;
 
     /* What comparisons make of NaN is put right at the end: until then a row waits for nothing but
      * one comparison with the row before. */
     template <unsigned N>
-    LANES_FUNCTION static void take(column_extremes (&groups)[N], const part_of<In> &part)
+    LANES_FUNCTION static void take_groups(column_extremes (&groups)[N], const part_of<In> &part)
     {
         lanes<K> best[N], nans[N];
         EACH_REGISTER(unsigned g = 0; g < N; g++)
@@ -90,42 +84,39 @@ struct column_extremes : column_lanes<In, In> {
         }
     }
 
-    template <class State>
+    template <class State, unsigned>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
-        put_each<K>(all.best, n,
-                    [=](unsigned k, K best) { to[k] = keys::template value<State>(best); });
+        put_each(all.best, n,
+                 [=](unsigned k, K best) { to[k] = keys::template value<State>(best); });
     }
 };
 
-/* The minimum and the maximum. */
+/* The minimum and the maximum, or, of integers, the larger one of their magnitudes. */
 template <class In>
-struct column_ranges {
-    using element = In;
-    using joined = nothing_joined;
+struct column_ranges : column_lanes<In, In> {
+    using joined = column_ranges;
     using lows = column_extremes<In, least>;
     using highs = column_extremes<In, greatest>;
-    using K = key<In>;
-    static constexpr unsigned step = lows::step, at_a_time = 1;
-    static constexpr bool is_tree = false, takes_groups = false, takes_no_rows = true;
     lows low[1];
     highs high[1];
 
     LANES_FUNCTION void take(const part_of<In> &part)
     {
-        lows::take(low, part);
-        highs::take(high, part);
+        lows::take_groups(low, part);
+        highs::take_groups(high, part);
     }
 
-    template <class State>
+    template <class State, unsigned>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
-        using V = decltype(to->least);
-        K greatest_keys[step];
-        memcpy(greatest_keys, &high[0].all.best, sizeof greatest_keys);
-        put_each<K>(low[0].all.best, n, [=, &greatest_keys](unsigned k, K best) {
-            to[k] = {lows::keys::template value<V>(best),
-                     highs::keys::template value<V>(greatest_keys[k])};
+        const values_in_lanes<key<In>> highest(high[0].all.best);
+        put_each(low[0].all.best, n, [=, &highest](unsigned k, key<In> lowest) {
+            if constexpr (std::is_same_v<State, double>)
+                to[k] = greatest_number(magnitude(lowest), magnitude(highest[k]));
+            else
+                to[k] = {lows::keys::template value<decltype(to->least)>(lowest),
+                         highs::keys::template value<decltype(to->least)>(highest[k])};
         });
     }
 };
@@ -133,12 +124,11 @@ struct column_ranges {
 /* Positions have as many bits as elements. */
 template <class In, class Order>
 struct column_positions : column_lanes<In, In> {
+    using joined = column_positions;
     using keys = winning<In, Order>;
     using K = key<In>;
     using position = bits_of<sizeof(In)>;
     using column_lanes<In, In>::in_register, column_lanes<In, In>::step;
-    using joined = nothing_joined;
-    static constexpr bool is_tree = false;
     best_lanes<In, Order> all;
     lanes<position> where = {};
 
@@ -155,12 +145,12 @@ struct column_positions : column_lanes<In, In> {
         take_rows<keys::nan_is_chosen>(part);
     }
 
-    template <class State>
+    template <class State, unsigned>
     LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
     {
         position rows[step];
         memcpy(rows, &where, sizeof rows);
-        put_each<K>(all.best, n, [=, &rows, &at](unsigned k, K best) {
+        put_each(all.best, n, [=, &rows, &at](unsigned k, K best) {
             to[k] = State::of(keys::template value<decltype(to->value)>(best), at.of(rows[k], k));
         });
     }
@@ -199,11 +189,10 @@ struct column_positions : column_lanes<In, In> {
  * against nothing else is told by whether there was any number. */
 template <class In, class Order>
 struct column_extreme_numbers : column_lanes<In, In> {
-    using joined = nothing_joined;
+    using joined = column_extreme_numbers;
     using keys = key_of<In>;
     using K = key<In>;
     using column_lanes<In, In>::in_register, column_lanes<In, In>::step;
-    static constexpr bool is_tree = false;
     best_lanes<In, Order> all;
     decltype(vector<K>{} < vector<K>{}) numbers[lanes_registers] = {};
 
@@ -216,12 +205,12 @@ struct column_extreme_numbers : column_lanes<In, In> {
         *this = taken;
     }
 
-    template <class State>
+    template <class State, unsigned>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
         bits_of<sizeof(K)> is_number[step];
         memcpy(is_number, numbers, sizeof is_number);
-        put_each<K>(all.best, n, [=, &is_number](unsigned k, K x) {
+        put_each(all.best, n, [=, &is_number](unsigned k, K x) {
             to[k] = is_number[k] ? State(keys::element(x)) : not_a_number<State>();
         });
     }
@@ -257,11 +246,10 @@ struct made_state {
 };
 
 template <class Fold>
-struct column_states {
+struct column_states : column_lanes<value_of<Fold>, uint64_t> {
     using element = value_of<Fold>;
-    using joined = nothing_joined;
-    static constexpr unsigned step = 8, at_a_time = 1;
-    static constexpr bool is_tree = false, takes_groups = false, takes_no_rows = true;
+    using joined = column_states;
+    static constexpr unsigned step = 8;
     state_of<Fold> all[step];
 
     LANES_FUNCTION column_states()
@@ -276,7 +264,7 @@ struct column_states {
             all[k] = with_rows(all[k], part, k);
     }
 
-    template <class State>
+    template <class State, unsigned>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
         for (unsigned k = 0; k < n; k++)

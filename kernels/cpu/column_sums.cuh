@@ -64,46 +64,63 @@ using room_for = std::conditional_t<
     std::conditional_t<std::is_same_v<In, uint32_t> || std::is_same_v<In, uint64_t>, uint64_t,
                        int64_t>>;
 
+/* What sums and products are in the end. */
+template <class T, template <class> class Fold>
+struct column_totals : folded_lanes<T, Fold> {
+    /* Of a complex number each part is a total; of pairs both parts' lanes have the same. */
+    template <class State, unsigned Parts>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
+    {
+        const T zero = at.slab->finishes ? T(0) : sum<T>::identity();
+        if constexpr (parts_of<State>::count > 1)
+            put_each(this->totals, n,
+                     [=](unsigned k, T total) { reinterpret_cast<T *>(to)[k] = total; });
+        else if constexpr (Parts > 1)
+            put_each(this->totals, n, [=](unsigned k, T total) { to[k / 2] = State(total); });
+        else if constexpr (std::is_floating_point_v<State>)
+            put_divided(to, n, zero, at.slab->divisor);
+        else
+            put_each(this->totals, n, [=](unsigned k, T total) { to[k] = State(total + zero); });
+    }
+
+  private:
+    /* Rounded once, as NumPy does: a slab's rows are few enough for any float to hold their number,
+     * and a power of two may be multiplied by instead. */
+    template <class State>
+    LANES_FUNCTION void put_divided(State *to, unsigned n, T zero, double divisor) const
+    {
+        const State by = State(divisor), inverse = divisor == 0 ? State(1) : State(1) / by;
+        if (is_power_of_2(divisor)) /* or 0, which is none */
+            put_each(this->totals, n,
+                     [=](unsigned k, T total) { to[k] = State(total + zero) * inverse; });
+        else
+            put_each(this->totals, n,
+                     [=](unsigned k, T total) { to[k] = State(total + zero) / by; });
+    }
+};
+
 /* Or products, or what is true of them. */
 template <class In, class T, class Of = as_they_are, template <class> class Fold = sum>
-struct column_sums {
+struct column_sums : column_totals<T, Fold> {
     using element = In;
-    using sums = sum_lanes<In, T, Fold, Of>;
-    using joined = sum_lanes<T, T, Fold>;
-    static constexpr unsigned step = sums::step, at_a_time = groups_at_a_time;
-    static constexpr bool is_tree = !std::is_integral_v<T>, takes_groups = true,
-                          takes_no_rows = true;
-    sums all;
+    using joined = column_totals<T, Fold>;
+    static constexpr unsigned in_register = Of::elements * (register_bytes / sizeof(T)),
+                              step = lanes_registers * in_register, at_a_time = groups_at_a_time;
+    static constexpr bool is_tree = !std::is_integral_v<T>;
 
+    /* Floats in halves that are joined, unless the rows are few. */
     template <unsigned N>
-    LANES_FUNCTION static void take(column_sums (&groups)[N], const part_of<In> &part)
+    LANES_FUNCTION static void take_groups(column_sums (&groups)[N], const part_of<In> &part)
     {
-        const unsigned half = part.rows > rows_in_a_row ? (part.rows + 1) / 2 : part.rows;
+        const bool halves = is_tree && part.rows > rows_in_a_row;
+        const unsigned half = halves ? (part.rows + 1) / 2 : part.rows;
         take_rows(groups, part, 0, half);
         if (half < part.rows) {
             auto others = fresh<column_sums, N>();
             take_rows(others.at, part, half, part.rows);
             EACH_REGISTER(unsigned g = 0; g < N; g++)
-            groups[g].all.join(others.at[g].all);
+            groups[g].join(others.at[g]);
         }
-    }
-
-    /* Of a complex number each part is a total; or both parts' lanes have the same. */
-    template <class State>
-    LANES_FUNCTION void put(State *to, unsigned n, const places &at) const
-    {
-        const T zero = at.slab->finishes ? T(0) : sum<T>::identity();
-        if constexpr (std::is_floating_point_v<State>)
-            if (at.slab->divisor != 0)
-                return put_divided(to, n, zero, at.slab->divisor);
-        put_each<T>(all.totals, n, [=](unsigned k, T total) {
-            if constexpr (parts_of<State>::count > 1)
-                reinterpret_cast<T *>(to)[k] = total;
-            else if constexpr (std::is_same_v<Of, truths_of_pairs>)
-                to[k / 2] = State(total);
-            else
-                to[k] = State(total + zero);
-        });
     }
 
   private:
@@ -113,21 +130,14 @@ struct column_sums {
     {
         for (unsigned row = from; row < to; row++)
             EACH_REGISTER(unsigned g = 0; g < N; g++)
-        groups[g].all.take(part[row] + g * step);
+        groups[g].take(part[row] + g * step);
     }
 
-    /* Rounded once, as NumPy does: a slab's rows are few enough for any float to hold their number,
-     * and a power of two may be multiplied by instead. */
-    template <class State>
-    LANES_FUNCTION void put_divided(State *to, unsigned n, T zero, double divisor) const
+    LANES_FUNCTION void take(const In *x)
     {
-        const State by = State(divisor), inverse = State(1) / by;
-        if (is_power_of_2(divisor))
-            put_each<T>(all.totals, n,
-                        [=](unsigned k, T total) { to[k] = State(total + zero) * inverse; });
-        else
-            put_each<T>(all.totals, n,
-                        [=](unsigned k, T total) { to[k] = State(total + zero) / by; });
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        this->totals.at[r] =
+            this->merged(this->totals.at[r], Of::template of<T>(x + r * in_register));
     }
 };
 
@@ -153,7 +163,7 @@ struct column_number_sums : column_lanes<In, typename parts_of<V>::type> {
         all.join(other.all);
     }
 
-    template <class State>
+    template <class State, unsigned>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
         constexpr unsigned step = column_lanes<In, T>::step;
@@ -173,16 +183,15 @@ struct column_number_sums : column_lanes<In, typename parts_of<V>::type> {
 template <class In, unsigned Parts = 1>
 struct column_squares : column_lanes<In, double> {
     using joined = column_squares;
-    using sums = sum_lanes<In, double>;
-    using column_lanes<In, double>::step;
+    using column_lanes<In, double>::in_register, column_lanes<In, double>::step;
     static constexpr bool is_tree = true, is_scaled = std::is_same_v<In, double>;
-    sums all[is_scaled ? 3 : 1]; /* in the middle, small and large ones */
+    folded_lanes<double, sum> all[is_scaled ? 3 : 1]; /* in the middle, small and large ones */
 
     LANES_FUNCTION void take(const part_of<In> &part)
     {
         for (unsigned row = 0; row < part.rows; row++)
             EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        take(r, converted<double>(part[row] + r * sums::in_register));
+        take(r, converted<double>(part[row] + r * in_register));
     }
 
     LANES_FUNCTION void join(const column_squares &other)
@@ -191,7 +200,7 @@ struct column_squares : column_lanes<In, double> {
             all[size].join(other.all[size]);
     }
 
-    template <class State>
+    template <class State, unsigned>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
         const values_in_lanes<double> middle(all[0].totals);
@@ -250,6 +259,16 @@ struct moments_in_lanes {
         }
         count = all;
     }
+
+    template <class State, unsigned>
+    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
+    {
+        const values_in_lanes<decltype(to->mean)> means(mean);
+        const values_in_lanes<double> deviations(squares);
+        each_value<lanes_bytes / sizeof(double), Parts>(n, [=, &means, &deviations](unsigned k) {
+            to[k] = {count, means[k], deviations[Parts * k]};
+        });
+    }
 };
 
 template <class In, unsigned Parts = 1>
@@ -257,10 +276,12 @@ struct column_moments : moments_in_lanes<Parts>, column_lanes<In, double> {
     using joined = moments_in_lanes<Parts>;
     using joined::count, joined::mean, joined::squares;
     using column_lanes<In, double>::in_register, column_lanes<In, double>::step;
-    static constexpr bool is_tree = true, takes_no_rows = false;
+    static constexpr bool is_tree = true;
 
     LANES_FUNCTION void take(const part_of<In> &part)
     {
+        if (part.rows == 0)
+            return;
         sum_lanes<In, double> sums;
         for (unsigned row = 0; row < part.rows; row++)
             sums.take(part[row]);
@@ -277,16 +298,6 @@ struct column_moments : moments_in_lanes<Parts>, column_lanes<In, double> {
                 squares.at[r] += of_all_parts<Parts>(away * away);
             }
     }
-
-    template <class State>
-    LANES_FUNCTION void put(State *to, unsigned n, const places &) const
-    {
-        const values_in_lanes<decltype(to->mean)> means(mean);
-        const values_in_lanes<double> deviations(squares);
-        each_value<step, Parts>(n, [=, &means, &deviations](unsigned k) {
-            to[k] = {count, means[k], deviations[Parts * k]};
-        });
-    }
 };
 
 /* ---- products of complex numbers, their parts in neighbouring lanes ---- */
@@ -295,13 +306,15 @@ template <class T>
 struct column_products : column_lanes<T, T> {
     using joined = column_products;
     using column_lanes<T, T>::in_register, column_lanes<T, T>::step;
-    static constexpr bool is_tree = true, takes_no_rows = false;
+    static constexpr bool is_tree = true;
     lanes<T> all;
 
     /* Rows that have no part before them: that is what a tree's leaves are. NumPy multiplies the
      * first of all with one. */
     LANES_FUNCTION void take(const part_of<T> &part)
     {
+        if (part.rows == 0)
+            return;
         constexpr auto pairs = std::make_index_sequence<in_register>();
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
@@ -319,7 +332,7 @@ struct column_products : column_lanes<T, T> {
         all.at[r] = product(all.at[r], other.all.at[r]);
     }
 
-    template <class State>
+    template <class State, unsigned>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
         const values_in_lanes<State> products(all);

@@ -15,81 +15,47 @@ namespace
  * A complex number's parts are multiplied with those of the other one, too. */
 template <class In, unsigned Parts>
 struct dot_lanes {
+    using element = In;
+    static constexpr bool is_wide = false;
     static constexpr unsigned in_register = register_bytes / sizeof(double),
                               step = lanes_registers * in_register;
-    lanes<double> same, crossed;
+    folded_lanes<double, sum> same, crossed;
 
     LANES_FUNCTION dot_lanes()
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        same.at[r] = crossed.at[r] = in_all(0.0);
+        same.totals.at[r] = crossed.totals.at[r] = in_all(0.0);
     }
 
-    LANES_FUNCTION void take(const In *a, const In *b)
+    LANES_FUNCTION void take(pairs_at<In> at)
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
-            const auto x = converted<double>(a + r * in_register),
-                       y = converted<double>(b + r * in_register);
-            same.at[r] += x * y;
+            const auto x = converted<double>(at.a + r * in_register),
+                       y = converted<double>(at.b + r * in_register);
+            same.totals.at[r] += x * y;
             if constexpr (Parts > 1)
-                crossed.at[r] += x * neighbours(y, std::make_index_sequence<in_register>());
+                crossed.totals.at[r] += x * neighbours(y, std::make_index_sequence<in_register>());
         }
     }
 
     LANES_FUNCTION void join(const dot_lanes &other)
     {
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        {
-            same.at[r] += other.same.at[r];
-            if constexpr (Parts > 1)
-                crossed.at[r] += other.crossed.at[r];
-        }
-    }
-
-    LANES_FUNCTION void total(union dotted *result) const
-    {
-        const auto add = [](auto x, auto y) { return x + y; };
-        *result = {};
-        same.template merged<Parts>(result->parts.same, add);
+        same.join(other.same);
         if constexpr (Parts > 1)
-            crossed.template merged<Parts>(result->parts.crossed, add);
+            crossed.join(other.crossed);
     }
 };
-
-template <class Lanes, class In>
-SHARED_FUNCTION Lanes dot_as_tree(const In *a, const In *b, size_t steps)
-{
-    Lanes lanes;
-    if (steps <= steps_in_a_row) {
-        for (size_t k = 0; k < steps * Lanes::step; k += Lanes::step) {
-            fetch_ahead<Lanes::step * sizeof(In)>(a + k);
-            fetch_ahead<Lanes::step * sizeof(In)>(b + k);
-            lanes.take(a + k, b + k);
-        }
-        return lanes;
-    }
-    size_t half = steps_in_a_row;
-    while (2 * half < steps)
-        half *= 2;
-    lanes = dot_as_tree<Lanes>(a, b, half);
-    lanes.join(dot_as_tree<Lanes>(a + half * Lanes::step, b + half * Lanes::step, steps - half));
-    return lanes;
-}
 
 template <class In, unsigned Parts>
 void float_dot(const void *a, const void *b, size_t n, union dotted *result)
 {
-    using way = dot_lanes<In, Parts>;
-    const In *const x = static_cast<const In *>(a), *const y = static_cast<const In *>(b);
-    const size_t floats = n * Parts, left = floats % way::step, ready = floats - left;
-    auto lanes = dot_as_tree<way>(x, y, ready / way::step);
-    if (left) {
-        const filled_up<const In *, way::step> last_x(x + ready, left, In{}),
-            last_y(y + ready, left, In{});
-        lanes.join(dot_as_tree<way>(last_x.at, last_y.at, 1));
-    }
-    lanes.total(result);
+    const pairs_at<In> pairs = {static_cast<const In *>(a), static_cast<const In *>(b)};
+    const auto lanes = added_up<dot_lanes<In, Parts>>(pairs, n * Parts, In{});
+    *result = {};
+    lanes.same.template total<Parts>(result->parts.same);
+    if constexpr (Parts > 1)
+        lanes.crossed.template total<Parts>(result->parts.crossed);
 }
 
 /* ---- integers ---- */

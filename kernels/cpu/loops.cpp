@@ -1,6 +1,5 @@
 /* What the host does with states, from the one definition of each fold, and which of the loops of
  * vectors.cpp makes them. */
-#include "../epilogue/finishing.cuh"
 #include "many_results.cuh"
 #include "types.cuh"
 
@@ -152,7 +151,9 @@ fold_pairs *loop_of_pairs(enum fold fold, enum element accumulator)
 void state_finish(enum reduction reduction, const struct finish *how, const void *state,
                   struct answer *answer)
 {
-    finish_state(reduction, *how, state, *answer);
+    const finalizer *const finalizer = finalizer_of(reduction, how->accumulator);
+    if (finalizer)
+        finalizer->answer(*how, state, *answer);
 }
 
 void states_finish(enum reduction reduction, const struct finish *how, const uint32_t *counts,
@@ -160,15 +161,9 @@ void states_finish(enum reduction reduction, const struct finish *how, const uin
 {
     const bool divides = reduction_row(reduction)->counts;
     const double divisor = !divides ? 0 : how->count ? double(how->count) : not_a_number<double>();
-    const many self = {*how, counts ? 1 : divisor, counts, states, n, *to};
-    switch (reduction) {
-#define REDUCTION(name, fold, ...)                                                                 \
-    case REDUCTION_##name:                                                                         \
-        return finish_many_of_##fold<finishing<REDUCTION_##name>>(self);
-#include "common/reductions.def"
-    default:
-        return;
-    }
+    const finalizer *const finalizer = finalizer_of(reduction, how->accumulator);
+    if (finalizer)
+        finish_many({*how, counts ? 1 : divisor, counts, states, n, *to}, *finalizer);
 }
 
 bool states_lack_numbers(enum fold fold, enum element accumulator, const void *states, uint64_t n)

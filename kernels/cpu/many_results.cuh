@@ -1,8 +1,8 @@
-/* Results of many states at once, in memory of their own: those that a state, or what is divided,
- * already is, one loop for each type; all others by way of answers, a few at a time. */
+/* Results of many states at once, a block of them at a time: values of one type, which loops store
+ * as the results' types, or answers. */
 #pragma once
 
-#include "../epilogue/finishing.cuh"
+#include "../reductions.cuh"
 #include "registers.cuh"
 #include "types.cuh"
 
@@ -61,21 +61,6 @@ struct is_stored : std::false_type {};
 template <class Finishing>
 struct is_stored<Finishing, typename Finishing::is_stored> : std::true_type {};
 
-struct many {
-    struct finish how;
-    double divisor;         /* 0: states are not divided; NaN: by nothing */
-    const uint32_t *counts; /* what each state is divided by; NULL: by the divisor */
-    const void *states;
-    uint64_t n;
-    struct finished to;
-};
-
-template <class Fold>
-const state_of<Fold> &state_at(const many &self, uint64_t k)
-{
-    return static_cast<const state_of<Fold> *>(self.states)[k];
-}
-
 /* Which of the two ways to do without an answer there is: see fold.cuh. */
 template <class Finishing, class Fold, class = void>
 struct has_own : std::false_type {};
@@ -94,14 +79,40 @@ struct has_number<
     std::void_t<decltype(Finishing::template number<Fold>(finish(), state_of<Fold>()))>>
     : std::true_type {};
 
-/* Whether a state says all, but for the result's type. */
-bool is_plain(const many &self)
+struct many {
+    struct finish how;
+    double divisor;         /* 0: states are not divided; NaN: by nothing */
+    const uint32_t *counts; /* what each state is divided by; NULL: by the divisor */
+    const void *states;
+    uint64_t n;
+    struct finished to;
+
+    /* Whether there is one value, as it is stored. */
+    bool has_one_type() const
+    {
+        return how.result == to.held[0] && to.values == 1;
+    }
+
+    /* Whether a state says all, but for the result's type. */
+    bool is_plain() const
+    {
+        return !how.has_initial && how.from_nothing && has_one_type() && divisor == divisor;
+    }
+};
+
+constexpr unsigned block_most = 64;
+
+/* Visits the states a block at a time, with the number of its first one. */
+template <class Fold, class Visit>
+void each_block(const many &self, Visit visit)
 {
-    return !self.how.has_initial && self.how.from_nothing && self.how.result == self.to.held[0] &&
-           self.to.values == 1 && self.divisor == self.divisor;
+    const auto *const states = static_cast<const state_of<Fold> *>(self.states);
+    for (uint64_t first = 0; first < self.n; first += block_most)
+        visit(states + first, first,
+              unsigned(self.n - first < block_most ? self.n - first : block_most));
 }
 
-/* ---- of any type ---- */
+/* ---- values to results ---- */
 
 struct nearest_bfloat {
     uint16_t bits;
@@ -115,189 +126,167 @@ struct truth_of {
     explicit truth_of(int64_t x) : byte(x != 0) {}
 };
 
-/* Of a state, or of number k. */
-template <class Value, class State>
-LANES_FUNCTION auto value_of_number(Value value, const State &state, uint64_t k)
-{
-    if constexpr (std::is_invocable_v<Value, State, uint64_t>)
-        return value(state, k);
-    else
-        return value(state);
-}
+/* Stores n values `step` results apart. */
+template <class V>
+using store_values = void(const V *values, unsigned n, void *at, int64_t step);
 
-/* What `value` gives of each state. */
-template <class Result, class Fold, class Value>
-bool store_all(const many &self, Value value)
+template <class Result, class V>
+void store_as(const V *values, unsigned n, void *at, int64_t step)
 {
-    const state_of<Fold> *const __restrict states = &state_at<Fold>(self, 0);
-    Result *const __restrict at = static_cast<Result *>(self.to.at[0]);
-    const uint64_t n = self.n;
-    const int64_t step = self.to.step;
+    Result *const __restrict to = static_cast<Result *>(at);
     if (step == 1)
-        for (uint64_t k = 0; k < n; k++)
-            at[k] = Result(value_of_number(value, states[k], k));
+        for (unsigned k = 0; k < n; k++)
+            to[k] = Result(values[k]);
     else
-        for (uint64_t k = 0; k < n; k++)
-            at[int64_t(k) * step] = Result(value_of_number(value, states[k], k));
-    return true;
+        for (unsigned k = 0; k < n; k++)
+            to[int64_t(k) * step] = Result(values[k]);
 }
 
-/* `count` of them from k on, of a float or a double each. */
-template <class Fold, class Value>
-LANES_FUNCTION void store_few_halves(const many &self, Value value, uint64_t k, unsigned count)
+template <class Float>
+void store_halves(const Float *values, unsigned n, void *at, int64_t step)
 {
-    using Float = decltype(value_of_number(value, state_at<Fold>(self, k), k));
-    uint16_t *const at = static_cast<uint16_t *>(self.to.at[0]) + int64_t(k) * self.to.step;
-    few<Float> numbers = {};
-    for (unsigned j = 0; j < count; j++)
-        numbers[j] = value_of_number(value, state_at<Fold>(self, k + j), k + j);
-    const few<uint16_t> halves = to_halves<Float>(numbers);
-    if (self.to.step == 1 && count == halves_at_a_time)
-        memcpy(at, &halves, sizeof halves);
-    else
-        for (unsigned j = 0; j < count; j++)
-            at[int64_t(j) * self.to.step] = halves[j];
-}
-
-template <class Fold, class Value>
-bool store_halves(const many &self, Value value)
-{
-    uint64_t k = 0;
-    for (; k + halves_at_a_time <= self.n; k += halves_at_a_time)
-        store_few_halves<Fold>(self, value, k, halves_at_a_time);
-    if (k < self.n)
-        store_few_halves<Fold>(self, value, k, unsigned(self.n - k));
-    return true;
-}
-
-/* ---- states that are results ---- */
-
-/* Halves and narrow integers are folded in wider values. False: it takes more than that. */
-template <class Fold, class Value>
-bool store_values(const many &self, Value value)
-{
-    using V = value_of<Fold>;
-    const enum element type = self.how.result;
-    if (type == element_of<V>::value)
-        return store_all<V, Fold>(self, value);
-    if constexpr (std::is_same_v<V, float>) {
-        if (type == ELEMENT_FLOAT16)
-            return store_halves<Fold>(self, value);
-        if (type == ELEMENT_BFLOAT16)
-            return store_all<nearest_bfloat, Fold>(self, value);
+    uint16_t *const to = static_cast<uint16_t *>(at);
+    for (unsigned k = 0; k < n; k += halves_at_a_time) {
+        const unsigned count = n - k < halves_at_a_time ? n - k : halves_at_a_time;
+        few<Float> numbers = {};
+        if (count == halves_at_a_time)
+            numbers = loaded<few<Float>>(values + k);
+        else
+            for (unsigned j = 0; j < count; j++)
+                numbers[j] = values[k + j];
+        const few<uint16_t> halves = to_halves<Float>(numbers);
+        if (step == 1 && count == halves_at_a_time)
+            memcpy(to + k, &halves, sizeof halves);
+        else
+            for (unsigned j = 0; j < count; j++)
+                to[int64_t(k + j) * step] = halves[j];
     }
-    if constexpr (std::is_same_v<V, int64_t>)
-        if (type == ELEMENT_UINT32)
-            return store_all<uint32_t, Fold>(self, value);
-    if constexpr (std::is_same_v<V, int32_t>)
-        switch (type) {
-        case ELEMENT_BOOL:
-            return store_all<truth_of, Fold>(self, value);
-        case ELEMENT_INT8:
-            return store_all<int8_t, Fold>(self, value);
-        case ELEMENT_UINT8:
-            return store_all<uint8_t, Fold>(self, value);
-        case ELEMENT_INT16:
-            return store_all<int16_t, Fold>(self, value);
-        case ELEMENT_UINT16:
-            return store_all<uint16_t, Fold>(self, value);
-        default:
-            break;
-        }
-    return false;
 }
 
-/* Loops without a branch: `divisor` is number k's. */
-template <class Fold, class Divisor>
-bool store_quotients(const many &self, Divisor divisor)
+/* How values of this type are stored as results of that type; NULL: by way of answers. Halves and
+ * narrow integers are folded in wider values. */
+template <class V>
+store_values<V> *storing_of(enum element type)
+{
+    constexpr bool is_real_float = std::is_floating_point_v<V>;
+    if (type == element_of<V>::value)
+        return store_as<V, V>;
+    switch (type) {
+    case ELEMENT_FLOAT16:
+        if constexpr (is_real_float)
+            return store_halves<V>;
+        break;
+    case ELEMENT_BFLOAT16:
+        if constexpr (is_real_float)
+            return store_as<nearest_bfloat, V>;
+        break;
+    case ELEMENT_UINT32:
+        if constexpr (std::is_same_v<V, int64_t>)
+            return store_as<uint32_t, V>;
+        break;
+    case ELEMENT_BOOL:
+        if constexpr (std::is_signed_v<V> && std::is_integral_v<V>)
+            return store_as<truth_of, V>;
+        break;
+    case ELEMENT_INT8:
+        if constexpr (std::is_same_v<V, int32_t>)
+            return store_as<int8_t, V>;
+        break;
+    case ELEMENT_UINT8:
+        if constexpr (std::is_same_v<V, int32_t>)
+            return store_as<uint8_t, V>;
+        break;
+    case ELEMENT_INT16:
+        if constexpr (std::is_same_v<V, int32_t>)
+            return store_as<int16_t, V>;
+        break;
+    case ELEMENT_UINT16:
+        if constexpr (std::is_same_v<V, int32_t>)
+            return store_as<uint16_t, V>;
+        break;
+    default:
+        break;
+    }
+    return nullptr;
+}
+
+/* What `value` gives of each state and its number, as V, is stored by `store`; as V itself right
+ * away. */
+template <class V, class Fold, class Value>
+void store_blocks(const many &self, Value value, store_values<V> *store)
+{
+    const int64_t step = self.to.step;
+    const size_t size = element_size(self.how.result);
+    const bool in_place = store == store_as<V, V> && step == 1;
+    each_block<Fold>(self, [=, &self](const state_of<Fold> *states, uint64_t first, unsigned n) {
+        V block[block_most];
+        char *const at = static_cast<char *>(self.to.at[0]) + int64_t(first) * step * int64_t(size);
+        V *const __restrict values = in_place ? reinterpret_cast<V *>(at) : block;
+        for (unsigned k = 0; k < n; k++)
+            values[k] = V(value(states[k], first + k));
+        if (!in_place)
+            store(values, n, at, step);
+    });
+}
+
+/* False: values are not stored as such results. */
+template <class Fold, class Value>
+bool store_each(const many &self, Value value)
+{
+    using V = std::decay_t<decltype(value(state_of<Fold>(), uint64_t()))>;
+    store_values<V> *const store = storing_of<V>(self.how.result);
+    if constexpr (std::is_same_v<V, double>)
+        if (self.how.result == ELEMENT_FLOAT32) {
+            store_blocks<float, Fold>(self, value, store_as<float, float>);
+            return true;
+        }
+    if (store)
+        store_blocks<V, Fold>(self, value, store);
+    return store;
+}
+
+/* Divided in float64 where halves are wanted, so that they are rounded once. */
+template <class Fold>
+bool store_quotients(const many &self)
 {
     using V = value_of<Fold>;
     using state = state_of<Fold>;
-    const enum element type = self.how.result;
-    const auto quotient = [=](state s, uint64_t k) { return Fold::stored(s, divisor(k)); };
-    if (type == element_of<V>::value)
-        return store_all<V, Fold>(self, quotient);
-    if constexpr (std::is_same_v<V, float>) {
-        if (type == ELEMENT_FLOAT16)
-            return store_halves<Fold>(
-                self, [=](state s, uint64_t k) { return double(Fold::stored(s, 0)) / divisor(k); });
-        if (type == ELEMENT_BFLOAT16)
-            return store_all<nearest_bfloat, Fold>(self, quotient);
-    }
-    return false;
-}
-
-template <class Fold>
-bool store_plain(const many &self)
-{
-    const double divisor = self.divisor;
+    const auto store = [&](auto divisor) {
+        if constexpr (std::is_same_v<V, float>)
+            if (self.how.result == ELEMENT_FLOAT16)
+                return store_each<Fold>(self, [=](const state &s, uint64_t k) {
+                    return double(Fold::stored(s, 0)) / divisor(k);
+                });
+        return store_each<Fold>(
+            self, [=](const state &s, uint64_t k) { return Fold::stored(s, divisor(k)); });
+    };
     const uint32_t *const __restrict counts = self.counts;
-    if (counts) {
-        if constexpr (std::is_integral_v<value_of<Fold>>) /* of which NaN is none */
-            return false;
-        else
-            return store_quotients<Fold>(self, [=](uint64_t k) {
-                return counts[k] ? double(counts[k]) : not_a_number<double>();
-            });
-    }
-    if (divisor != 0)
-        return store_quotients<Fold>(self, [=](uint64_t) { return divisor; });
-    return store_values<Fold>(self, [](state_of<Fold> s) { return Fold::stored(s, 0); });
+    const double divisor = self.divisor;
+    if (!counts)
+        return store([=](uint64_t) { return divisor; });
+    if constexpr (std::is_integral_v<V>) /* NaN is none */
+        return false;
+    else
+        return store(
+            [=](uint64_t k) { return counts[k] ? double(counts[k]) : not_a_number<double>(); });
 }
 
-/* With what the caller wants them to begin with. */
+/* Of states that are results, or those divided, or merged with what the caller wants them to begin
+ * with. */
 template <class Fold>
-bool store_begun(const many &self)
+bool store_states(const many &self)
 {
-    if (self.divisor != 0 || self.how.result != self.to.held[0])
-        return false;
-    const auto first = Fold::lift(value_from<value_of<Fold>>(self.how.initial), 1);
-    return store_values<Fold>(self, [=](state_of<Fold> s) { return Fold::merge(first, s); });
-}
-
-/* ---- numbers ---- */
-
-/* A few at a time: what makes numbers has branches. */
-template <class Fold, class Number>
-bool store_numbers_as_halves(const many &self, Number number)
-{
-    constexpr uint64_t most = 64;
-    double numbers[most];
-    many some = self;
-    some.states = numbers;
-    for (uint64_t first = 0; first < self.n; first += most) {
-        some.n = self.n - first < most ? self.n - first : most;
-        for (uint64_t k = 0; k < some.n; k++)
-            numbers[k] = number(state_at<Fold>(self, first + k));
-        store_halves<norm1<double>>(some, [](double x) { return x; });
-        some.to.at[0] = static_cast<uint16_t *>(some.to.at[0]) + int64_t(some.n) * some.to.step;
+    using state = state_of<Fold>;
+    if (self.how.has_initial) {
+        const auto first = Fold::lift(value_from<value_of<Fold>>(self.how.initial), 1);
+        return self.divisor == 0 && self.how.result == self.to.held[0] &&
+               store_each<Fold>(self, [=](state s, uint64_t) { return Fold::merge(first, s); });
     }
-    return true;
-}
-
-/* As the type that numbers of this kind are asked for as. False: it is another. */
-template <class Fold, class Number>
-bool store_as_numbers(const many &self, Number number)
-{
-    const enum element type = self.how.result;
-    if (type != self.to.held[0] || self.to.values > 1)
+    if (!self.is_plain())
         return false;
-    if constexpr (std::is_integral_v<decltype(number(state_of<Fold>()))>) {
-        if (type == ELEMENT_INT64)
-            return store_all<int64_t, Fold>(self, number);
-        if (type == ELEMENT_BOOL)
-            return store_all<truth_of, Fold>(self, number);
-    } else {
-        if (type == ELEMENT_FLOAT64)
-            return store_all<double, Fold>(self, number);
-        if (type == ELEMENT_FLOAT32)
-            return store_all<float, Fold>(self, number);
-        if (type == ELEMENT_FLOAT16)
-            return store_numbers_as_halves<Fold>(self, number);
-        if (type == ELEMENT_BFLOAT16)
-            return store_all<nearest_bfloat, Fold>(self, number);
-    }
-    return false;
+    if (self.divisor != 0)
+        return store_quotients<Fold>(self);
+    return store_each<Fold>(self, [](state s, uint64_t) { return Fold::stored(s, 0); });
 }
 
 /* ---- answers ---- */
@@ -343,60 +332,86 @@ void store_answers(const many &self, const struct answer *answers, unsigned n, u
     }
 }
 
-/* A few at a time: `answer` gives number k's. */
-template <class Answer>
-void finish_blocks(const many &self, Answer answer)
-{
-    constexpr uint64_t most = 64;
-    struct answer answers[most];
-    for (uint64_t first = 0; first < self.n; first += most) {
-        const unsigned n = unsigned(self.n - first < most ? self.n - first : most);
-        for (unsigned k = 0; k < n; k++)
-            answer(first + k, answers[k]);
-        store_answers(self, answers, n, first);
-    }
-}
+/* ---- reductions ---- */
 
-/* Not a part of the switches around it: of so many cases the compiler takes each to be cold, and
- * its loops to be small rather than quick. */
+/* What becomes of a fold's states. */
+struct finalizer {
+    size_t bytes;                /* of a state */
+    bool (*store)(const many &); /* without answers; false: it takes these */
+    void (*answer)(const struct finish &, const void *state, struct answer &);
+};
+
 template <class Finishing, class Fold>
-__attribute__((noinline)) void finish_many(const many &self)
+bool store_many(const many &self)
 {
     using state = state_of<Fold>;
-    if constexpr (is_stored<Finishing>::value && std::is_arithmetic_v<value_of<Fold>>) {
-        const bool stored = self.how.has_initial ? store_begun<Fold>(self)
-                                                 : is_plain(self) && store_plain<Fold>(self);
-        if (stored)
-            return;
-    } else if constexpr (has_own<Finishing, Fold>::value) {
-        const auto own = [](const state &s) { return Finishing::template own<Fold>(s); };
-        if (is_plain(self) && store_values<Fold>(self, own))
-            return;
-    } else if constexpr (has_number<Finishing, Fold>::value) {
-        const auto number = [&](const state &s) {
-            return Finishing::template number<Fold>(self.how, s);
-        };
-        if (store_as_numbers<Fold>(self, number))
-            return;
-    }
-    struct finish how = self.how;
-    finish_blocks(self, [&](uint64_t k, struct answer &answer) {
-        how.count = self.counts ? self.counts[k] : self.how.count;
-        Finishing::template apply<Fold>(how, state_at<Fold>(self, k), answer);
-    });
+    if constexpr (is_stored<Finishing>::value && std::is_arithmetic_v<value_of<Fold>>)
+        return store_states<Fold>(self);
+    else if constexpr (has_own<Finishing, Fold>::value)
+        return self.is_plain() && store_each<Fold>(self, [](const state &s, uint64_t) {
+                   return Finishing::template own<Fold>(s);
+               });
+    else if constexpr (has_number<Finishing, Fold>::value)
+        return self.has_one_type() && store_each<Fold>(self, [&](const state &s, uint64_t) {
+                   const auto number = Finishing::template number<Fold>(self.how, s);
+                   using N =
+                       std::conditional_t<std::is_integral_v<decltype(number)>, int64_t, double>;
+                   return N(number);
+               });
+    else
+        return false;
 }
+
+template <class Finishing, class Fold>
+void answer_of(const struct finish &how, const void *state, struct answer &answer)
+{
+    Finishing::template apply<Fold>(how, *static_cast<const state_of<Fold> *>(state), answer);
+}
+
+template <class Finishing, class Fold>
+constexpr finalizer finalizer_by = {sizeof(state_of<Fold>), store_many<Finishing, Fold>,
+                                    answer_of<Finishing, Fold>};
 
 #define FOLD(name, ladder, indexed, types)                                                         \
     template <class Finishing>                                                                     \
-    void finish_many_of_##name(const many &self)                                                   \
+    const finalizer *finalizer_of_##name(enum element accumulator)                                 \
     {                                                                                              \
-        void (*const finish)(const many &) = visit_##types(self.how.accumulator, [](auto v) {      \
-            return &finish_many<Finishing, name<type_in<decltype(v)>>>;                            \
+        return visit_##types(accumulator, [](auto v) {                                             \
+            return &finalizer_by<Finishing, name<type_in<decltype(v)>>>;                           \
         });                                                                                        \
-        if (finish)                                                                                \
-            finish(self);                                                                          \
     }
 #include "common/reductions.def"
+
+/* NULL where the fold does not take such values. */
+const finalizer *finalizer_of(enum reduction reduction, enum element accumulator)
+{
+    switch (reduction) {
+#define REDUCTION(name, fold, ...)                                                                 \
+    case REDUCTION_##name:                                                                         \
+        return finalizer_of_##fold<finishing<REDUCTION_##name>>(accumulator);
+#include "common/reductions.def"
+    default:
+        return nullptr;
+    }
+}
+
+void finish_many(const many &self, const finalizer &finalizer)
+{
+    struct answer answers[block_most];
+    struct finish how = self.how;
+    if (finalizer.store(self))
+        return;
+    for (uint64_t first = 0; first < self.n; first += block_most) {
+        const unsigned n = unsigned(self.n - first < block_most ? self.n - first : block_most);
+        for (unsigned k = 0; k < n; k++) {
+            how.count = self.counts ? self.counts[first + k] : self.how.count;
+            finalizer.answer(how,
+                             static_cast<const char *>(self.states) + (first + k) * finalizer.bytes,
+                             answers[k]);
+        }
+        store_answers(self, answers, n, first);
+    }
+}
 
 } // namespace
 } // namespace KERNELS

@@ -154,42 +154,21 @@ void convert(const char *__restrict__ from, uint64_t n, char *__restrict__ to)
 
 /* ---- moves ---- */
 
+/* Of elements of so many bytes, of which each `part` is swapped; 1: none is. */
+struct mover {
+    size_t size, part;
+    move_tile *all, *valid;
+};
+
 template <class Part, unsigned Parts, bool Swapped>
-constexpr move_tile *mover_of(bool masked)
-{
-    return masked ? move_shown<Part, Parts, Swapped> : move_all<Part, Parts, Swapped>;
-}
+constexpr mover mover_of = {sizeof(Part) * Parts, Swapped ? sizeof(Part) : 1,
+                            move_all<Part, Parts, Swapped>, move_shown<Part, Parts, Swapped>};
 
-move_tile *plain_mover(size_t size, bool masked)
-{
-    switch (size) {
-    case 1:
-        return mover_of<uint8_t, 1, false>(masked);
-    case 2:
-        return mover_of<uint16_t, 1, false>(masked);
-    case 4:
-        return mover_of<uint32_t, 1, false>(masked);
-    case 8:
-        return mover_of<uint64_t, 1, false>(masked);
-    default:
-        return mover_of<uint64_t, 2, false>(masked);
-    }
-}
-
-move_tile *swapping_mover(size_t size, size_t part, bool masked)
-{
-    switch (size) {
-    case 2:
-        return mover_of<uint16_t, 1, true>(masked);
-    case 4:
-        return mover_of<uint32_t, 1, true>(masked);
-    case 8:
-        return part == 4 ? mover_of<uint32_t, 2, true>(masked)
-                         : mover_of<uint64_t, 1, true>(masked);
-    default:
-        return mover_of<uint64_t, 2, true>(masked);
-    }
-}
+constexpr mover movers[] = {mover_of<uint8_t, 1, false>,  mover_of<uint16_t, 1, false>,
+                            mover_of<uint32_t, 1, false>, mover_of<uint64_t, 1, false>,
+                            mover_of<uint64_t, 2, false>, mover_of<uint16_t, 1, true>,
+                            mover_of<uint32_t, 1, true>,  mover_of<uint64_t, 1, true>,
+                            mover_of<uint32_t, 2, true>,  mover_of<uint64_t, 2, true>};
 
 } // namespace
 } // namespace KERNELS
@@ -198,7 +177,10 @@ using namespace KERNELS;
 
 move_tile *KERNELS::find_move(size_t size, size_t part, bool masked)
 {
-    return part == 1 ? plain_mover(size, masked) : swapping_mover(size, part, masked);
+    const mover *mover = movers;
+    while (mover->size != size || mover->part != part)
+        mover++;
+    return masked ? mover->valid : mover->all;
 }
 
 convert_elements *KERNELS::find_convert(enum element input, enum element type)

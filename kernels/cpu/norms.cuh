@@ -127,26 +127,15 @@ void variance_loop(const void *elements, size_t n, uint64_t, void *state)
 
 /* ---- of elements ---- */
 
-struct unscaled {
-    static constexpr double by = 1;
-};
-
-struct scaled_up {
-    static constexpr double by = blue::times_small;
-};
-
-struct scaled_down {
-    static constexpr double by = blue::times_large;
-};
-
-template <class Scale>
+/* Multiplied by 2^Exponent first. */
+template <int Exponent>
 struct squares {
     static constexpr unsigned elements = 1;
 
     template <class T, class In>
     LANES_FUNCTION static vector<T> of(const In *x)
     {
-        const vector<T> values = converted<T>(x) * Scale::by;
+        const vector<T> values = converted<T>(x) * __builtin_ldexp(1, Exponent);
         return values * values;
     }
 };
@@ -234,33 +223,25 @@ using magnitudes_of = std::conditional_t<parts_of<V>::count == 1, magnitudes, co
 /* ---- folds of them ---- */
 
 /* NaN is what is looked for. */
-template <class T>
-struct largest {
+template <class T, bool Largest>
+struct extreme_magnitude {
     LANES_FUNCTION static double identity()
     {
-        return 0;
+        return Largest ? 0 : ends<double>::greatest;
     }
 
     LANES_FUNCTION static T merge(T a, T b)
     {
-        const auto taken = (b > a) | (b != b);
+        const auto taken = (Largest ? b > a : b < a) | (b != b);
         return taken ? b : a;
     }
 };
 
 template <class T>
-struct smallest {
-    LANES_FUNCTION static double identity()
-    {
-        return ends<double>::greatest;
-    }
+using largest = extreme_magnitude<T, true>;
 
-    LANES_FUNCTION static T merge(T a, T b)
-    {
-        const auto taken = (b < a) | (b != b);
-        return taken ? b : a;
-    }
-};
+template <class T>
+using smallest = extreme_magnitude<T, false>;
 
 /* Makes no difference to the smallest magnitude. */
 template <class In>
@@ -287,13 +268,15 @@ LANES_FUNCTION double folded(const In *x, size_t n, In nothing)
 template <class V, class In>
 LANES_FUNCTION state_of<norm2<V>> float_squares(const In *x, size_t n)
 {
-    const double middle = folded<In, sum, squares<unscaled>>(x, n, In{});
+    const double middle = folded<In, sum, squares<0>>(x, n, In{});
     if constexpr (std::is_same_v<In, double>) {
+        constexpr int up = 537, down = -538;
+        static_assert(blue::times_small == 0x1p537 && blue::times_large == 0x1p-538);
         constexpr double too_small = 0x1p-960, too_large = LOOP_MOST * blue::large * blue::large;
         if (middle < too_small)
-            return {folded<In, sum, squares<scaled_up>>(x, n, In{}), 0, 0};
+            return {folded<In, sum, squares<up>>(x, n, In{}), 0, 0};
         if (!(middle <= too_large))
-            return {0, 0, folded<In, sum, squares<scaled_down>>(x, n, In{})};
+            return {0, 0, folded<In, sum, squares<down>>(x, n, In{})};
     }
     return {0, middle, 0};
 }

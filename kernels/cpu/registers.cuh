@@ -39,30 +39,9 @@ using vector = typename vector_of<T, Bytes>::type;
 
 /* The unsigned type of so many bytes. */
 template <unsigned Bytes>
-struct unsigned_of;
-
-template <>
-struct unsigned_of<1> {
-    using type = uint8_t;
-};
-
-template <>
-struct unsigned_of<2> {
-    using type = uint16_t;
-};
-
-template <>
-struct unsigned_of<4> {
-    using type = uint32_t;
-};
-
-template <>
-struct unsigned_of<8> {
-    using type = uint64_t;
-};
-
-template <unsigned Bytes>
-using bits_of = typename unsigned_of<Bytes>::type;
+using bits_of = std::conditional_t<
+    Bytes == 1, uint8_t,
+    std::conditional_t<Bytes == 2, uint16_t, std::conditional_t<Bytes == 4, uint32_t, uint64_t>>>;
 
 /* What several loops have in common and call once. */
 #define SHARED_FUNCTION __attribute__((noinline))

@@ -45,29 +45,18 @@ struct as_they_are {
     }
 };
 
-/* Sums, or products, of parts, each in the lane whose turn it is. */
-template <class In, class T, template <class> class Fold = sum, class Of = as_they_are>
-struct sum_lanes {
-    using element = In;
-    /* A loop's roundings are too small for elements to feel. */
-    static constexpr bool is_wide = std::is_same_v<T, double> && sizeof(In) < sizeof(T);
-    static constexpr unsigned in_register = Of::elements * (register_bytes / sizeof(T)),
-                              step = lanes_registers * in_register;
+/* What lanes have taken in of a fold of values, each by itself. */
+template <class T, template <class> class Fold>
+struct folded_lanes {
     lanes<T> totals;
 
-    LANES_FUNCTION sum_lanes()
+    LANES_FUNCTION folded_lanes()
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         totals.at[r] = in_all(Fold<T>::identity());
     }
 
-    LANES_FUNCTION void take(const In *x)
-    {
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        totals.at[r] = merged(totals.at[r], Of::template of<T>(x + r * in_register));
-    }
-
-    LANES_FUNCTION void join(const sum_lanes &other)
+    LANES_FUNCTION void join(const folded_lanes &other)
     {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         totals.at[r] = merged(totals.at[r], other.totals.at[r]);
@@ -79,7 +68,6 @@ struct sum_lanes {
         totals.template merged<Parts>(parts, [](auto a, auto b) { return merged(a, b); });
     }
 
-  private:
     /* Vectors of signed integers would not wrap around. */
     template <class Values>
     LANES_FUNCTION static Values merged(Values a, Values b)
@@ -90,6 +78,23 @@ struct sum_lanes {
         } else {
             return Fold<Values>::merge(a, b);
         }
+    }
+};
+
+/* Sums, or products, of parts, each in the lane whose turn it is. */
+template <class In, class T, template <class> class Fold = sum, class Of = as_they_are>
+struct sum_lanes : folded_lanes<T, Fold> {
+    using element = In;
+    using folded_lanes<T, Fold>::totals;
+    /* A loop's roundings are too small for elements to feel. */
+    static constexpr bool is_wide = std::is_same_v<T, double> && sizeof(In) < sizeof(T);
+    static constexpr unsigned in_register = Of::elements * (register_bytes / sizeof(T)),
+                              step = lanes_registers * in_register;
+
+    LANES_FUNCTION void take(const In *x)
+    {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        totals.at[r] = this->merged(totals.at[r], Of::template of<T>(x + r * in_register));
     }
 };
 
@@ -144,40 +149,46 @@ struct number_sum_lanes : sum_lanes<In, T> {
 
 /* Steps that are added one after the other: a run. Memory is read in order, run by run: processors
  * look as far ahead as several runs, and so begin with the next ones while additions of one wait
- * for one another. With runs side by side, as many as registers have room for, 128 MiB of float32
- * and of float16 take 1.4 and 1.5 times as long on an EPYC, and with four in a row, of
- * AVX-512, 1.2. */
-constexpr size_t steps_in_a_row = 8, runs_at_a_time = 2;
+ * for one another ("runs" in benchmarks/tuning/host.json). */
+constexpr size_t steps_in_a_row = 8;
 
-/* Runs that lie one after the other, of so many steps each, joined as a tree. */
-template <size_t Runs, class Lanes, class Elements>
-LANES_FUNCTION Lanes runs_added(Elements x, size_t steps)
+template <class Lanes, class Elements>
+LANES_FUNCTION Lanes run_added(Elements x, size_t steps)
 {
-    Lanes runs[Runs];
-    EACH_REGISTER(size_t r = 0; r < Runs; r++)
+    Lanes lanes;
     for (size_t k = 0; k < steps; k++, x = x + Lanes::step) {
         fetch_ahead<Lanes::step * sizeof(typename Lanes::element)>(x);
-        runs[r].take(x);
+        lanes.take(x);
     }
-    EACH_REGISTER(size_t half = 1; half < Runs; half *= 2)
-    EACH_REGISTER(size_t r = 0; r < Runs; r += 2 * half)
-    runs[r].join(runs[r + half]);
-    return runs[0];
+    return lanes;
 }
 
+/* Runs join as a tree: two of as many runs as soon as both are there. */
 template <class Lanes, class Elements>
 SHARED_FUNCTION Lanes added_as_tree(Elements x, size_t steps)
 {
-    if (steps == runs_at_a_time * steps_in_a_row)
-        return runs_added<runs_at_a_time, Lanes>(x, steps_in_a_row);
-    if (steps <= steps_in_a_row)
-        return runs_added<1, Lanes>(x, steps);
-    size_t half = steps_in_a_row;
-    while (2 * half < steps)
-        half *= 2;
-    Lanes lanes = added_as_tree<Lanes>(x, half);
-    lanes.join(added_as_tree<Lanes>(x + half * Lanes::step, steps - half));
-    return lanes;
+    constexpr unsigned levels_most = 8;
+    static_assert(2 * LOOP_MOST / Lanes::step <= steps_in_a_row << (levels_most - 1),
+                  "a tree needs more levels");
+    struct {
+        alignas(64) char at[sizeof(Lanes)];
+    } levels[levels_most];
+    const auto level = [&](unsigned k) { return reinterpret_cast<Lanes *>(levels[k].at); };
+    unsigned top = 0;
+    for (size_t run = 0; steps; run++) {
+        const size_t taken = steps < steps_in_a_row ? steps : steps_in_a_row;
+        Lanes lanes = run_added<Lanes>(x, taken);
+        x = x + taken * Lanes::step;
+        steps -= taken;
+        for (size_t done = run; done & 1; done >>= 1) {
+            level(--top)->join(lanes);
+            lanes = *level(top);
+        }
+        *level(top++) = lanes;
+    }
+    for (; top > 1; top--)
+        level(top - 2)->join(*level(top - 1));
+    return *level(0);
 }
 
 template <class Lanes, class Elements>
@@ -187,10 +198,9 @@ SHARED_FUNCTION Lanes added_up(Elements x, size_t n, typename Lanes::element not
     if constexpr (Lanes::is_wide) {
         take_all(lanes, x, n, nothing);
     } else {
-        const size_t left = n % Lanes::step;
-        const size_t steps = n / Lanes::step;
-        lanes = steps <= steps_in_a_row ? runs_added<1, Lanes>(x, steps)
-                                        : added_as_tree<Lanes>(x, steps);
+        const size_t left = n % Lanes::step, steps = n / Lanes::step;
+        lanes =
+            steps <= steps_in_a_row ? run_added<Lanes>(x, steps) : added_as_tree<Lanes>(x, steps);
         if (left) {
             const filled_up<Elements, Lanes::step> last(x + (n - left), left, nothing);
             Lanes of_last;

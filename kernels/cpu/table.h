@@ -10,8 +10,8 @@ namespace KERNELS
 {
 
 fold_values *find_values(enum fold, enum element input, enum element accumulator);
-fold_slab *find_columns(enum fold, enum element input, enum element accumulator);
-fold_slab *find_columns_of_states(enum fold, enum element type);
+const struct slab_loop *find_columns(enum fold, enum element input, enum element accumulator);
+const struct slab_loop *find_columns_of_states(enum fold, enum element type);
 transpose_rows *find_transpose(size_t size);
 move_tile *find_move(size_t size, size_t part, bool masked);
 convert_elements *find_convert(enum element input, enum element type);

@@ -14,11 +14,7 @@ namespace
 constexpr unsigned square_bytes = 16, squares_in_register = register_bytes / square_bytes;
 
 /* Bytes that rows which lie one after the other are asked for ahead of their use: a processor does
- * not see in what order they are read. On an EPYC, sums of rows of 256 bytes of float64, of 16 and
- * 128 MiB on one thread, take 1.3 and 14 ms with nothing asked for, 1.4 and 12 with 1 KiB, 0.5 and
- * 6.5 with 4 KiB, 0.6 and 7.6 with 12 KiB. Every second row of 8 float32 takes 0.6 and 0.3 ns an
- * element without and with it, of 31 float64 1.0 and 0.7; where rows share lines, a quarter less
- * from memory and a quarter more in a cache. */
+ * not see in what order they are read ("transposed_ahead" in benchmarks/tuning/host.json). */
 constexpr size_t transposed_ahead = 4 << 10, line = 64;
 
 /* Every `Step`th element, 1 or 2, of those that lie from here on: 16 bytes of them. */

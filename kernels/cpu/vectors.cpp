@@ -288,3 +288,17 @@ fold_values *KERNELS::find_values(enum fold fold, enum element input, enum eleme
             return converting_loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold);
         });
 }
+
+const struct cpu_kernels CPU_KERNELS(GRED_INSTRUCTIONS) = {
+    find_values,
+    find_columns,
+    find_columns_of_states,
+    find_transpose,
+    find_move,
+    find_convert,
+    find_dot,
+    find_windows,
+    find_product_windows,
+    find_unrounded,
+    find_unrounded_columns,
+};

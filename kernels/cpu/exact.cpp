@@ -1,8 +1,8 @@
-/* Sums of floats where nothing happens to be rounded. This file is compiled once for each set of
- * instructions, which GRED_INSTRUCTIONS names. */
+/* What adds floats exactly, or their products: in windows, or plainly where nothing happens to be
+ * rounded. Compiled once for each set of instructions, as vectors.cpp is. */
+#include "product_windows.cuh"
 #include "table.h"
 #include "types.cuh"
-#include "windows.cuh"
 
 namespace KERNELS
 {
@@ -55,9 +55,21 @@ LANES_FUNCTION bool has_rounded()
 
 #endif
 
+/* Whether what `add` adds is finite and was not rounded: all of it is done between the two looks at
+ * the flag. */
+template <class Add>
+LANES_FUNCTION bool is_unrounded(Add add)
+{
+    forget_rounding();
+    asm volatile("" ::: "memory");
+    const bool finite = add();
+    asm volatile("" ::: "memory");
+    return !has_rounded() && finite;
+}
+
 /* ---- loops ---- */
 
-constexpr unsigned sum_registers = 4, in_register = register_bytes / sizeof(double);
+constexpr unsigned sum_registers = 4;
 
 template <class In>
 constexpr unsigned unrounded_parts = std::is_same_v<In, double> ? 2 : 1;
@@ -115,22 +127,16 @@ struct unrounded_way {
     }
 };
 
-/* Apart from what looks at the flag, so that all of it is done in between. */
+/* Infinities and NaNs make sums that are none, and round nothing. */
 template <class In, bool LeavesOut>
-SHARED_FUNCTION void add(const In *x, size_t n, struct unrounded *result)
+SHARED_FUNCTION bool add(const In *x, size_t n, struct unrounded *result)
 {
     unrounded_way<In, LeavesOut> way;
     take_all(way, x, n, nothing_there<In, LeavesOut>());
     way.finish(result);
-}
-
-/* Infinities and NaNs make sums that are none, and round nothing. */
-template <class In>
-bool is_finite(const struct unrounded &result)
-{
     bool finite = true;
     for (unsigned part = 0; part < unrounded_parts<In>; part++)
-        for (const double sum : result.sums[part])
+        for (const double sum : result->sums[part])
             finite = finite && sum - sum == 0;
     return finite;
 }
@@ -138,11 +144,8 @@ bool is_finite(const struct unrounded &result)
 template <class In, bool LeavesOut>
 bool unrounded_loop(const void *floats, size_t n, struct unrounded *result)
 {
-    forget_rounding();
-    asm volatile("" ::: "memory");
-    add<In, LeavesOut>(static_cast<const In *>(floats), n, result);
-    asm volatile("" ::: "memory");
-    return !has_rounded() && is_finite<In>(*result);
+    return is_unrounded(
+        [=] { return add<In, LeavesOut>(static_cast<const In *>(floats), n, result); });
 }
 
 /* ---- columns ---- */
@@ -188,18 +191,41 @@ template <class In>
 bool unrounded_columns_loop(const void *floats, size_t n, int64_t stride, size_t columns,
                             double (*sums)[2])
 {
-    forget_rounding();
-    asm volatile("" ::: "memory");
-    const bool finite =
-        add_columns<In>(static_cast<const char *>(floats), n, stride, columns, sums);
-    asm volatile("" ::: "memory");
-    return !has_rounded() && finite;
+    return is_unrounded([=] {
+        return add_columns<In>(static_cast<const char *>(floats), n, stride, columns, sums);
+    });
+}
+
+template <class In, bool LeavesOut>
+window_values *window_loop_of(unsigned windows)
+{
+    return windows == 1   ? window_loop<In, 1, LeavesOut>
+           : windows == 2 ? window_loop<In, 2, LeavesOut>
+                          : window_loop<In, 3, LeavesOut>;
 }
 
 } // namespace
 } // namespace KERNELS
 
 using namespace KERNELS;
+
+window_values *KERNELS::find_windows(enum element element, unsigned windows, bool leaves_out)
+{
+    return visit_real_floats(element, [=](auto in) {
+        using In = type_in<decltype(in)>;
+        return leaves_out ? window_loop_of<In, true>(windows) : window_loop_of<In, false>(windows);
+    });
+}
+
+window_products *KERNELS::find_product_windows(enum element element, unsigned windows)
+{
+    return visit_real_floats(element, [=](auto in) {
+        using In = type_in<decltype(in)>;
+        return windows == 1   ? product_loop<In, 1>
+               : windows == 2 ? product_loop<In, 2>
+                              : product_loop<In, 3>;
+    });
+}
 
 unrounded_values *KERNELS::find_unrounded(enum element element, bool leaves_out)
 {

@@ -1,7 +1,6 @@
-/* Exact sums of products in windows. This file is compiled once for each set of instructions, which
- * GRED_INSTRUCTIONS names. */
-#include "table.h"
-#include "types.cuh"
+/* Exact sums of products in windows. */
+#pragma once
+
 #include "windows.cuh"
 
 namespace KERNELS
@@ -9,9 +8,8 @@ namespace KERNELS
 namespace
 {
 
-constexpr unsigned in_register = register_bytes / sizeof(double),
-                   product_registers =
-                       WINDOW_LANES > 2 * in_register ? WINDOW_LANES / in_register : 2;
+constexpr unsigned product_registers =
+    WINDOW_LANES > 2 * in_register ? WINDOW_LANES / in_register : 2;
 
 /* What is lost of a product that was rounded, by arithmetic that is not: one instruction, or
  * factors in halves whose products are float64s. */
@@ -164,26 +162,5 @@ void product_loop(const void *a, const void *b, size_t n, int highest, struct wi
                             is_any_too_small(pairs, n);
 }
 
-template <class In>
-window_products *loop_of(unsigned windows)
-{
-    switch (windows) {
-    case 1:
-        return product_loop<In, 1>;
-    case 2:
-        return product_loop<In, 2>;
-    default:
-        return product_loop<In, 3>;
-    }
-}
-
 } // namespace
 } // namespace KERNELS
-
-using namespace KERNELS;
-
-window_products *KERNELS::find_product_windows(enum element element, unsigned windows)
-{
-    return visit_real_floats(element,
-                             [=](auto in) { return loop_of<type_in<decltype(in)>>(windows); });
-}
