@@ -15,7 +15,8 @@ from gred import _testing
 
 FIELDS = {
     "shape": "block data_blocks",
-    "axes": "block threads share blocks staged columns windows large across typed unsplit unsplit_block small",
+    "axes": "block threads share blocks staged columns windows large across typed unsplit "
+    "unsplit_block small",
     "short_rows": "several staging staged turns threads",
     "long_rows": "elements bytes block least threads packs waves rounds stacked few",
     "segments": "block tiling tile share rounds blocks few",
