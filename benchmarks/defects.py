@@ -34,7 +34,7 @@ KERNELS = [
         "A rung lacks one level of its tree, in blocks of 128 alone.",
         "if (blockDim.x >= 128)",
         "if (blockDim.x > 128)",
-        "test_methods.py",
+        "reductions/test_methods.py",
     ),
     Defect(
         "tile of 32",
@@ -43,7 +43,7 @@ KERNELS = [
         "A block of one warp folds what lies behind its tile.",
         "T value = block_size<Block>() > warp_size ?",
         "T value = block_size<Block>() >= warp_size ?",
-        "test_methods.py",
+        "reductions/test_methods.py",
     ),
     Defect(
         "misaligned tail",
@@ -52,7 +52,7 @@ KERNELS = [
         "The last elements are left out where the array begins off a boundary.",
         "tail + (rank - head)",
         "tail + rank",
-        "test_methods.py",
+        "reductions/test_methods.py",
     ),
     Defect(
         "segment behind a tile",
@@ -61,7 +61,7 @@ KERNELS = [
         "A segment of one element that lies behind a tile is taken from within it.",
         "if (!part.alone)\n        return part.n > 0 ? *last : state;",
         "if (true)\n        return part.n > 0 ? *last : state;",
-        "test_reduceat.py",
+        "axes/test_reduceat.py",
     ),
     Defect(
         "exact tile's end",
@@ -70,7 +70,7 @@ KERNELS = [
         "A tile that no windows hold is read one pack too far.",
         "packs > 0 && here < end; packs--",
         "packs > 0 && here <= end; packs--",
-        "test_exact_method.py",
+        "exact/test_exact_method.py",
     ),
     Defect(
         "square of an int8 total",
@@ -79,7 +79,7 @@ KERNELS = [
         "Variances of columns of int8 square totals in 32 bits.",
         "int64_t(part.total) * part.total",
         "int32_t(uint32_t(part.total) * uint32_t(part.total))",
-        "test_axes_kernels.py",
+        "axes/test_axes_kernels.py",
     ),
     Defect(
         "given mean",
@@ -88,7 +88,7 @@ KERNELS = [
         "In the epilogue, spreads of all results are about the mean of the first.",
         "how.mean = results.means[place];",
         "how.mean = results.means[0];",
-        "test_given_means.py",
+        "axes/test_given_means.py",
     ),
     Defect(
         "counts of a team",
@@ -97,7 +97,7 @@ KERNELS = [
         "A team's counts overwrite its states in shared memory without a barrier in between.",
         "if (x.counts) {\n        __syncthreads();",
         "if (x.counts) {",
-        "test_axes_on_devices.py",
+        "axes/test_axes_on_devices.py",
     ),
     Defect(
         "barrier of a warp",
@@ -106,7 +106,7 @@ KERNELS = [
         "Lanes store a level's values while others still load those of the level before.",
         "value = Fold::merge(value, x[tid ^ stride]);\n        __syncwarp();",
         "value = Fold::merge(value, x[tid ^ stride]);",
-        "test_thread_order.py",
+        "simulated/test_thread_order.py",
     ),
     Defect(
         "half way up",
@@ -115,7 +115,7 @@ KERNELS = [
         "Many results are rounded to float16 with ties up, not to even.",
         "(magnitude + odd + 0xfff - (112u << 23)) >> 13",
         "(magnitude + (odd | 1) + 0xfff - (112u << 23)) >> 13",
-        "test_host_loops.py test_host.py test_results.py test_along_axes.py",
+        "host/test_host_loops.py host/test_host.py arrays/test_results.py axes/test_along_axes.py",
     ),
     Defect(
         "every second element",
@@ -124,7 +124,7 @@ KERNELS = [
         "A register is loaded that reaches over the last of every second element.",
         "stride == 2 * size && i + lanes < n",
         "stride == 2 * size && i + lanes <= n",
-        "test_guarded_rows.py",
+        "axes/test_guarded_rows.py",
     ),
 ]
 
@@ -136,7 +136,7 @@ HOST = [
         "Of a mask whose length is no multiple of 8 the last bits are not uploaded.",
         "divide_up(n - at, MASK_BITS)",
         "(n - at) / MASK_BITS",
-        "test_masks.py",
+        "arrays/test_masks.py",
     ),
     Defect(
         "broadcast mask",
@@ -146,7 +146,7 @@ HOST = [
         "continues(layout->strides, layout->shape, k) &&\n"
         "                            continues(layout->mask_strides, layout->shape, k);",
         "continues(layout->strides, layout->shape, k);",
-        "test_masks.py",
+        "arrays/test_masks.py",
     ),
     Defect(
         "position in a chunk",
@@ -155,7 +155,7 @@ HOST = [
         "Positions of what a mask shows are counted from the chunk's beginning.",
         "end - at, start + at, state)",
         "end - at, at, state)",
-        "test_host.py",
+        "host/test_host.py",
     ),
     Defect(
         "offset at the end",
@@ -164,7 +164,7 @@ HOST = [
         "A segment that begins behind the last element is not refused.",
         "(uint64_t)segments->offsets[k] >= end",
         "(uint64_t)segments->offsets[k] > end",
-        "test_reduceat_arguments.py",
+        "axes/test_reduceat_arguments.py",
     ),
     Defect(
         "bfloat16 with 16 bits",
@@ -173,7 +173,7 @@ HOST = [
         "bfloat16 and 16-bit types promote to bfloat16, which holds no float16.",
         "return element == ELEMENT_BFLOAT16 || element_size(element) == 1;",
         "return element == ELEMENT_BFLOAT16 || element_size(element) <= 2;",
-        "test_out.py",
+        "arrays/test_out.py",
     ),
     Defect(
         "shared buffer",
@@ -182,7 +182,7 @@ HOST = [
         "All threads work in one workspace.",
         "self->start + index, tiles_workspace(self, thread));",
         "self->start + index, tiles_workspace(self, thread * 0));",
-        "test_dot.py",
+        "exact/test_dot.py",
     ),
     Defect(
         "caller's arithmetic",
@@ -191,7 +191,7 @@ HOST = [
         "A thread that helps keeps the rounding mode of the job before.",
         "    fesetenv(&job->arithmetic);\n",
         "",
-        "test_native.py",
+        "host/test_native.py",
     ),
     Defect(
         "warp's barriers",
@@ -200,7 +200,7 @@ HOST = [
         "The checker takes lanes for ordered that have met at no barrier of their warp.",
         "[before->thread % SIMULATOR_WARP] > before->steps",
         "[before->thread % SIMULATOR_WARP] >= before->steps",
-        "test_lab.py",
+        "lab/test_lab.py",
     ),
     Defect(
         "device of DLPack",
@@ -209,7 +209,7 @@ HOST = [
         "The pair that __dlpack_device__ returns is never given back.",
         "OWNED *pair = PyObject_CallNoArgs(place);\n    if (!pair)\n        return declined();",
         "PyObject *pair = PyObject_CallNoArgs(place);\n    if (!pair)\n        return declined();",
-        "test_flat_memory.py",
+        "arrays/test_flat_memory.py",
     ),
     Defect(
         "text of a shape",
@@ -218,7 +218,7 @@ HOST = [
         "Each out of a wrong shape leaves a text behind.",
         "OWNED *wanted = shape_tuple(",
         "PyObject *wanted = shape_tuple(",
-        "test_axes_arguments.py",
+        "axes/test_axes_arguments.py",
     ),
     Defect(
         "type of device memory",
@@ -227,7 +227,7 @@ HOST = [
         "Each result on a device leaves a reference to its type behind.",
         "&self->memory);\n    type->tp_free(object);\n    Py_DECREF(type);",
         "&self->memory);\n    type->tp_free(object);",
-        "test_results.py",
+        "arrays/test_results.py",
     ),
     Defect(
         "workspace of a failure",
@@ -236,7 +236,7 @@ HOST = [
         "A run that fails keeps its workspace on the device.",
         "    machine->memory->release(machine, memory);\n    return done",
         "    if (done)\n        machine->memory->release(machine, memory);\n    return done",
-        "test_threads.py",
+        "host/test_threads.py",
     ),
     Defect(
         "pinned memory",
@@ -245,7 +245,7 @@ HOST = [
         "A call does not hold the simulated memory that it reads, and frees it in the end.",
         "    if (block)\n        block->holders++;\n",
         "",
-        "test_simulated_arrays.py",
+        "arrays/test_simulated_arrays.py",
     ),
     Defect(
         "warning that is an error",
@@ -254,7 +254,7 @@ HOST = [
         "An answer is given though its warning has been turned into an exception.",
         "text, 1 + frames) == 0;",
         "text, 1 + frames) <= 0;",
-        "test_short_calls.py",
+        "arrays/test_short_calls.py",
     ),
     Defect(
         "long segment",
@@ -263,7 +263,7 @@ HOST = [
         "Whether a long segment was folded is not looked at.",
         "    if (!folding_run(&part, state, &count))\n        return false;\n",
         "    folding_run(&part, state, &count);\n",
-        "test_threads.py",
+        "host/test_threads.py",
     ),
     Defect(
         "exception of an index",
@@ -273,7 +273,7 @@ HOST = [
         "return (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError)) &&\n"
         "               wrong_type(reading, key, is_address ?",
         "return wrong_type(reading, key, is_address ?",
-        "test_cuda_interface.py",
+        "gpu/test_cuda_interface.py",
     ),
     Defect(
         "memory of an absent GPU",
@@ -282,7 +282,7 @@ HOST = [
         "Without CUDA, memory of a GPU is taken for the host's.",
         "    note_absence(failure);\n    return LOCATED_NOWHERE;",
         "    (void)failure;\n    return LOCATED_ELSEWHERE;",
-        "test_cuda_interface.py",
+        "gpu/test_cuda_interface.py",
     ),
     Defect(
         "warning of an empty slice",
@@ -291,7 +291,7 @@ HOST = [
         "A slice of which the mask hides everything is warned of only if it is the first.",
         "if (self->counts[k] < self->counts[fewest])",
         "if (self->counts[k] > self->counts[fewest])",
-        "test_along_axes.py",
+        "axes/test_along_axes.py",
     ),
 ]
 
@@ -303,7 +303,7 @@ PYTHON = [
         "Of more than 2048 exact results along axes the third slab overwrites the second.",
         "        at += n\n",
         "        at = n\n",
-        "test_dask.py",
+        "host/test_dask.py",
     ),
     Defect(
         "product of imaginary parts",
@@ -312,7 +312,7 @@ PYTHON = [
         "Products of imaginary parts are added, not subtracted.",
         "(a.imag, -b.imag)",
         "(a.imag, b.imag)",
-        "test_dask.py",
+        "host/test_dask.py",
     ),
     Defect(
         "no communicator",
@@ -321,7 +321,7 @@ PYTHON = [
         "A null communicator is only refused if it is MPI.COMM_NULL itself.",
         "if comm == mpi.COMM_NULL:",
         "if comm is mpi.COMM_NULL:",
-        "test_mpi.py",
+        "host/test_mpi.py",
     ),
     Defect(
         "offsets of another type",
@@ -330,7 +330,7 @@ PYTHON = [
         "Offsets of a type that int64 does not hold are cast.",
         'casting="safe"',
         'casting="unsafe"',
-        "test_reduceat_arguments.py",
+        "axes/test_reduceat_arguments.py",
     ),
     Defect(
         "middle of an odd length",
@@ -339,7 +339,7 @@ PYTHON = [
         "The pass after one over an odd number of elements is predicted without its middle one.",
         "size = size - size // 2 if halves else counts.blocks",
         "size = size // 2 if halves else counts.blocks",
-        "test_roofline.py",
+        "cli/test_roofline.py",
     ),
     Defect(
         "two-way conflicts",
@@ -348,7 +348,7 @@ PYTHON = [
         "The picture shows two threads on one bank as if they were alone.",
         "if len(threads) > 1 else",
         "if len(threads) > 2 else",
-        "test_picture.py",
+        "cli/test_picture.py",
     ),
     Defect(
         "wrong peer",
@@ -357,7 +357,7 @@ PYTHON = [
         "gred is compared with libraries whose answer is wrong.",
         ' and row["median_ns"] and row["right"]]',
         ' and row["median_ns"]]',
-        "test_cli_versus.py",
+        "cli/test_cli_versus.py",
     ),
     Defect(
         "edge of a check",
@@ -366,7 +366,7 @@ PYTHON = [
         "Rungs of one's own are not checked at one element more than a warp or a block takes.",
         "{edge - 1, edge, edge + 1}",
         "{edge - 1, edge}",
-        "test_lab_exercises.py",
+        "lab/test_lab_exercises.py",
     ),
 ]
 

@@ -111,7 +111,7 @@ def gpu_lock(exclusive):
     """Hold a readers-writer lock that all workers share; readers queue behind a waiting writer."""
     kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
     here = Path(__file__)
-    with here.open() as queue, here.with_name("gpu_arrays.py").open() as memory:
+    with here.open() as queue, here.with_name("sanitize.py").open() as memory:
         fcntl.flock(queue, kind)
         fcntl.flock(memory, kind)
         if not exclusive:

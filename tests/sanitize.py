@@ -17,6 +17,9 @@ import argparse
 import itertools
 import sys
 from functools import partial
+from pathlib import Path
+
+sys.path[:0] = map(str, Path(__file__).parent.glob("*/"))
 
 import numpy as np
 from along import NAMES as ALONG_AXES

@@ -1,6 +1,6 @@
 """Exact sums over torch.distributed's ranks: the same bits for every number of them.
 
-    torchrun --standalone --nproc-per-node 2 tests/test_torch.py nccl
+    torchrun --standalone --nproc-per-node 2 tests/host/test_torch.py nccl
 
 is what the tests have every rank do: the first prints a digest of the total, once all ranks have
 found all ways to make the same.

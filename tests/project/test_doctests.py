@@ -16,7 +16,7 @@ import gred
 
 pytestmark = pytest.mark.unsanitized
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/from-numpy.md").read_text(encoding="utf-8")
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 # Modules that need libraries of their own; what gred.torch shows takes several processes.

@@ -1,6 +1,7 @@
 """What test_host_loops.py checks of layouts, in a process whose loops are of other instructions.
 
-    GRED_INSTRUCTIONS=avx2 python tests/host_moves.py [checks ...]
+    export PYTHONPATH=$(printf %s: tests/*/)
+    GRED_INSTRUCTIONS=avx2 python tests/host/host_moves.py [checks ...]
 
 Arrays that are strided, masked, of the other byte order or converted are brought together before
 they are folded; of integers, and of floats that are integers, sums then miss no element unseen.

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SUFFIXES = {".c", ".h", ".cc", ".cpp", ".cu", ".cuh", ".def", ".inc"}
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[ \t]*(.*?)[ \t]*(?:/[/*].*)?$", re.MULTILINE)
 RUN = ("run", "threads", "schedule", "plan", "arrays", "common")

@@ -11,7 +11,7 @@ import gred
 from gred.cli import record
 from gred.testing import SimulatedArray
 
-BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 PROFILED = record.read_json(BENCHMARKS / "results" / "nvidia-h200" / "counters.json")
 PROFILED_ROWS = record.rows_of(PROFILED)
 RUNGS = [m.name for m in gred.methods() if m.number is not None]
@@ -321,7 +321,7 @@ def test_grids_are_those_of_the_gpu_that_is_counted_for():
 
 def test_lines_are_those_of_the_source():
     got = gred.counters(np.ones(2**12, np.float32), method="neighbored")
-    source = Path(__file__).parent.parent / "kernels"
+    source = Path(__file__).parents[2] / "kernels"
     for line in got.total.lines:
         text = (source / line.file).read_text(encoding="utf-8").splitlines()[line.number - 1]
         word = {"block_barrier": "__syncthreads", "merge": "merge"}.get(line.event, "[")

@@ -17,10 +17,10 @@ import gred
 
 pytestmark = pytest.mark.unsanitized
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if path.parent.name != "notebooks")
-# Of your-own-rung.md tests/test_cli_lab.py runs the examples.
+# Of your-own-rung.md tests/cli/test_cli_lab.py runs the examples.
 RUN = [path for path in PAGES if path.stem != "your-own-rung"]
 # Those that show how to do something begin with it.
 OTHERS = {"changes", "eight-steps", "figures", "gallery", "index", "ladder", "notebooks"}

@@ -15,7 +15,7 @@ import pytest
 
 import gred
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 SETS = (
     ("baseline", "avx2", "avx512") if platform.machine() in ("x86_64", "AMD64") else ("baseline",)
 )
@@ -24,7 +24,7 @@ BEST = gred.explain(np.ones(3)).array.split(" by ")[1].split()[0]
 
 def run(program: Path, *checks: str, options=(), **environment: str) -> list[str]:
     command = [sys.executable, *options, program, *checks]
-    environment = {**os.environ, **environment}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr[-2000:])
     return done.stdout.splitlines()
@@ -36,7 +36,8 @@ def test_all_instructions_are_right_and_make_the_same_bits(program):
 
     These need not be held against what is right once more: -O leaves assertions out.
     """
-    path = HERE / (f"{program}.py" if "_" in program else f"{program}_loops.py")
+    name = f"{program}.py" if "_" in program else f"{program}_loops.py"
+    (path,) = TESTS.glob(f"*/{name}")
     first, *others = SETS[: SETS.index(BEST) + 1]
     made, *digests = run(path, GRED_INSTRUCTIONS=first)
     assert made == first
@@ -61,7 +62,7 @@ def test_any_number_of_threads_makes_the_same_bits(checks, monkeypatch):
 @pytest.mark.unsanitized  # the sanitized run names instructions itself
 @pytest.mark.parametrize("asked", ["", "avx1024", "neon", "AVX2"])
 def test_instructions_that_are_not_there_are_not_asked_for(asked):
-    assert run(HERE / "host_loops.py", "settled", GRED_INSTRUCTIONS=asked)[0] == BEST
+    assert run(TESTS / "host/host_loops.py", "settled", GRED_INSTRUCTIONS=asked)[0] == BEST
 
 
 @pytest.mark.unsanitized

@@ -13,7 +13,7 @@ import pytest
 import gred
 from gred.cli import record
 
-BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
 class Scripts:

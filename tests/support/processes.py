@@ -4,9 +4,6 @@ import os
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
-
-HERE = str(Path(__file__).parent)
 
 
 def printed(
@@ -14,11 +11,11 @@ def printed(
 ) -> str:
     """Run code, one piece after the other, in a Python of its own, and return what it prints.
 
-    With `path` it finds the modules of this folder; `dropped` are variables that it does not get.
+    With `path` it finds the tests' modules; `dropped` are variables that it does not get.
     """
     variables = {name: text for name, text in os.environ.items() if name not in dropped}
     if path:
-        variables["PYTHONPATH"] = os.pathsep.join([HERE, *filter(None, sys.path)])
+        variables["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     child = subprocess.run(
         [sys.executable, "-c", "\n".join(map(textwrap.dedent, (code, *more))), *arguments],
         capture_output=True,

@@ -1,6 +1,6 @@
 """Exact sums over MPI's ranks: the same bits for every number of them.
 
-    mpiexec -n 4 python tests/test_mpi.py
+    mpiexec -n 4 python tests/host/test_mpi.py
 
 is what the first test has every rank do: the first prints a digest of the total, once all ranks
 have found all ways to make the same.

@@ -9,7 +9,7 @@ import gred
 from gred.lab import checking, processes
 
 LADDER = Path(gred.__file__).parent / "kernels/ladder"
-RUNGS = Path(__file__).parent / "rungs"
+RUNGS = Path(__file__).parents[1] / "rungs"
 LAB = [
     pytest.mark.unsanitized,
     pytest.mark.usefixtures("patient_lab"),

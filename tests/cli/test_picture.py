@@ -15,7 +15,7 @@ from gred.drawing.picture import drawn
 
 pytestmark = pytest.mark.unsanitized
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 RUNGS = [m.name for m in gred.methods() if m.number is not None]
 every_rung = pytest.mark.parametrize("rung", RUNGS)
 SVG = "{http://www.w3.org/2000/svg}"

@@ -1,6 +1,7 @@
 """What test_host_loops.py checks of exact sums and products, in a process of its own.
 
-    GRED_INSTRUCTIONS=avx2 python tests/exact_loops.py
+    export PYTHONPATH=$(printf %s: tests/*/)
+    GRED_INSTRUCTIONS=avx2 python tests/exact/exact_loops.py
 
 Every sum, every sum of products and every norm is compared with what is exactly right, for several
 numbers of threads. Printed are the instructions and a digest of all that was computed, of fast dot

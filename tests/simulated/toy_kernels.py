@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 C_COMPILER = os.environ.get("CC", "gcc").split()
 CXX_COMPILER = os.environ.get("CXX", "g++").split()
 SIMULATOR = ("block", "checker", "counter", "fiber", "simulator", "words")

@@ -16,7 +16,7 @@ from gred.cli.command import main
 
 pytestmark = pytest.mark.unsanitized
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("machine", "ladder", "plots", "figures", "axes", "exact", "versus", "roofline", "curve")
 
 

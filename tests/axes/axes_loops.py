@@ -1,6 +1,7 @@
 """What test_host_loops.py checks along axes, in a process whose loops are of other instructions.
 
-    GRED_INSTRUCTIONS=avx2 python tests/axes_loops.py [checks ...]
+    export PYTHONPATH=$(printf %s: tests/*/)
+    GRED_INSTRUCTIONS=avx2 python tests/axes/axes_loops.py [checks ...]
 
 Each check compares results along axes with what is exactly right about each result's own elements.
 Printed is as host_loops.py prints.

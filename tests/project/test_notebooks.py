@@ -14,7 +14,7 @@ import pytest
 
 pytestmark = pytest.mark.unsanitized
 
-NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
 LARGEST = 300_000
 

@@ -74,7 +74,7 @@ def arithmetic(tmp_path_factory):
     if platform.machine() not in ("x86_64", "AMD64"):
         pytest.skip("arithmetic is set as x86 does")
     target = tmp_path_factory.mktemp("native") / "arithmetic.so"
-    source = Path(__file__).parent / "native/arithmetic.c"
+    source = Path(__file__).parents[1] / "native/arithmetic.c"
     subprocess.run([*C_COMPILER, "-shared", "-fPIC", "-o", target, source], check=True)
     return ctypes.CDLL(target).arithmetic
 

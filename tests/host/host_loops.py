@@ -1,6 +1,7 @@
 """What test_host_loops.py checks, in a process whose loops are of instructions that it asks for.
 
-    GRED_INSTRUCTIONS=avx2 python tests/host_loops.py [lengths ...]
+    export PYTHONPATH=$(printf %s: tests/*/)
+    GRED_INSTRUCTIONS=avx2 python tests/host/host_loops.py [lengths ...]
 
 Each check compares with what is exactly right, unless `python -O` leaves that out. Printed are the
 instructions and then, a line a check, a digest of all results' bits, which are to be the same for

@@ -14,7 +14,7 @@ from gred.gpus import H200
 from gred.prediction import predict_counted
 
 pytestmark = LAB
-PAGE = Path(__file__).parent.parent / "docs/your-own-rung.md"
+PAGE = Path(__file__).parents[2] / "docs/your-own-rung.md"
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
