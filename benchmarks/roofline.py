@@ -22,7 +22,7 @@ from gred.cli import record
 from gred.cli.record import Record
 from gred.cli.roofline import row_record
 from gred.counting import Counters
-from gred.gpus import H200, Gpu
+from gred.prediction import H200, Gpu
 
 RESULTS = Path(__file__).resolve().parent / "results" / "nvidia-h200"
 SIZES = tuple(2**k for k in (16, 20, 24, 28))

@@ -13,8 +13,7 @@ from gred.cli.console import Column, Console
 from gred.cli.data import numpy_answer, random_array
 from gred.cli.measure import Sampling
 from gred.cli.options import option
-from gred.gpus import H200
-from gred.prediction import predict_counted
+from gred.prediction import H200, predict_counted
 
 DESCRIPTION = """\
 Compiles a rung of your own, a kernel in ordinary CUDA or in the ladder's form, by the host's C++

@@ -15,7 +15,7 @@ from gred.cli.data import numpy_answer, random_array
 from gred.cli.measure import Row, Sampling, device_for, measure, read_limit
 from gred.cli.options import option
 from gred.cli.record import Record
-from gred.gpus import H200
+from gred.prediction import H200
 
 DESCRIPTION = """\
 Climbs the ladder of parallel reduction: runs every method on the same random array and checks each

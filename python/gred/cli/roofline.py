@@ -14,8 +14,7 @@ from gred.cli.console import Column, Console, Table
 from gred.cli.counters import Settings
 from gred.cli.options import option
 from gred.cli.record import Record
-from gred.gpus import Gpu
-from gred.prediction import Terms, checked_size
+from gred.prediction import Gpu, Terms, checked_size
 
 DESCRIPTION = """\
 Predicts how long every rung of the ladder takes on a GPU, from its counts and a few numbers of the
