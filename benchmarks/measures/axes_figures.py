@@ -17,10 +17,11 @@ import numpy as np
 from measures.call_figures import peers
 from measures.device_times import Call, DeviceTimes
 from measures.figure import Figure, figure
-from measures.timing import taken_in_turns
+from measures.timing import medians_in_turns
 
 import gred
 from gred.cli import units
+from gred.cli.measure import read_limit
 from gred.cli.record import usable_cores
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -132,8 +133,7 @@ class Gpu:
         """Measure the bytes a second of the best plain read of about so many."""
         near = 1 << round(float(np.log2(nbytes)))
         if near not in self._limits:
-            limit = gred.read_limit("cuda:0", near, samples=LIMIT_SAMPLES)
-            self._limits[near] = float(limit.nbytes / np.median(limit.seconds))
+            self._limits[near] = read_limit("cuda:0", near, LIMIT_SAMPLES)
         return self._limits[near]
 
     def array(self, dtype: str, nbytes: int) -> Any:
@@ -182,8 +182,7 @@ def in_a_row(call: Callable[[Any], Any], array: Any) -> float:
         for answer in [call(array) for _ in range(JAX_CALLS)]:
             answer.block_until_ready()
 
-    taken = taken_in_turns({"JAX": all_of_them}, 3)["JAX"]
-    return float(np.median(taken)) / JAX_CALLS
+    return medians_in_turns({"JAX": all_of_them}, 3)["JAX"] / JAX_CALLS
 
 
 def torch_reduces(torch: Any, op: str, tensor: Any, axis: Axis) -> Any:
@@ -306,8 +305,7 @@ def measure_call(gpu: Gpu, op: str, matrix: Any, axis: int) -> Iterator[Figure]:
     calls["gred"] = lambda: function(matrix, axis=axis, stream=stream)
     able = gpu.times.able(calls, PATIENCE)
     turns = {name: partial(gpu.times.until_done, call) for name, call in able.items()}
-    taken = taken_in_turns(turns, SMALL_CALLS)
-    seconds = {name: float(np.median(samples)) for name, samples in taken.items()}
+    seconds = medians_in_turns(turns, SMALL_CALLS)
     ours = seconds.pop("gred")
     what = f"{op} {matrix.dtype} {matrix.shape} axis {axis}, a call"
     group = "along axes, a small call"

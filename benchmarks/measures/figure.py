@@ -44,5 +44,11 @@ def figure(
     }
 
 
+def shown(nbytes: int) -> str:
+    """Write bytes as the names of rows have them, in MiB at most."""
+    unit = 2 if nbytes >= 1 << 20 else 1 if nbytes >= 1 << 10 else 0
+    return f"{nbytes >> 10 * unit} {('B', 'KiB', 'MiB')[unit]}"
+
+
 def terabytes(timed: Any, seconds: Any) -> list[float]:
     return [float(timed.nbytes / second * 1e-12) for second in seconds]

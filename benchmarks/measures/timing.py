@@ -50,6 +50,10 @@ def taken_in_turns(calls: dict[str, Call], count: int = CALLS) -> dict[str, np.n
     return {name: np.array(seconds) for name, seconds in taken.items()}
 
 
+def medians_in_turns(calls: dict[str, Call], count: int = CALLS) -> dict[str, float]:
+    return {name: float(np.median(each)) for name, each in taken_in_turns(calls, count).items()}
+
+
 def rate_together(arrays: Sequence[Any], sums: int) -> float:
     """Sum each array so many times in a thread of its own: the bytes per second of all together."""
     start = threading.Barrier(len(arrays) + 1)

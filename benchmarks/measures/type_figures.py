@@ -18,6 +18,7 @@ from gred.cli import cases, data, libraries
 from gred.cli.cases import Case, Extent
 from gred.cli.contest import compile_ahead, stage_key
 from gred.cli.libraries import Library
+from gred.cli.measure import read_limit
 
 MIB, GIB = 1 << 20, 1 << 30
 SECTOR = 32
@@ -125,8 +126,7 @@ class Bench:
     def limit(self, nbytes: int) -> float:
         """Measure the bytes per second that the device reads at best, once a stage."""
         if nbytes not in self._limits:
-            limit = gred.read_limit(self.device, nbytes, samples=LIMIT_SAMPLES)
-            self._limits[nbytes] = float(limit.nbytes / np.median(limit.seconds))
+            self._limits[nbytes] = read_limit(self.device, nbytes, LIMIT_SAMPLES)
         return self._limits[nbytes]
 
     def forget(self) -> None:
@@ -342,10 +342,8 @@ def measure_beside_cub(bench: Bench, array: Any, case: Case) -> Iterator[Figure]
             array, case.reduction.name, method=method, device=bench.device,
             samples=SAMPLES, warmup=1, **ways[method],
         ).seconds.tolist()  # fmt: skip
-    ours, text = (
-        np.array(seconds["auto"]),
-        "sum, min, max float32, float64, int64, 256 MiB to 4 GiB",
-    )
+    ours = np.array(seconds["auto"])
+    text = "sum, min, max float32, float64, int64, 256 MiB to 4 GiB"
     yield figure(
         f"{case}: CUB's device time over gred's", np.median(seconds["cub"]) / ours, "x",
         at_least=OVER_CUB, group=f"{text}: CUB's device time over gred's",
