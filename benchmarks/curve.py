@@ -129,7 +129,6 @@ def cost_figure(kept: record.Record) -> Any:
     """Draw times over bytes, the fits as lines, and rings round what is too far above them."""
     import matplotlib
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter
 
     from gred.cli import plots
 
@@ -148,11 +147,7 @@ def cost_figure(kept: record.Record) -> Any:
             axes.plot(
                 sizes[far], times[far], "o", color=colours[kind], markersize=10, fillstyle="none"
             )
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.bytes_text(x)))
-        axes.yaxis.set_major_formatter(plots.time_ticks(1))
-        plots.grid(axes)
+        plots.over_bytes(axes, plots.time_ticks(1))
         axes.legend(frameon=False)
         axes.set_title(
             f"What a sum of n float32 costs, {record.title(kept['machine'])}\n"

@@ -17,7 +17,7 @@ import numpy as np
 from measures import reproducible_cub
 from measures.axes_figures import PATIENCE, Gpu
 from measures.device_times import Call
-from measures.figure import Figure, figure
+from measures.figure import Figure, beside_exact, figure
 from measures.timing import medians_in_turns
 
 import gred
@@ -276,11 +276,8 @@ def measure_axes(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:
         seconds = medians_in_turns(calls, 20)
         rows = f"({RESULTS}, n)" if axis else f"(n, {RESULTS})"
         what = f"exact sum, a call, {dtype} {rows} axis {axis}, {units.bytes_text(AXES_SIZE)}"
-        for whose, name in (("the fast one's", "fast"), ("CuPy's", "CuPy")):
-            yield figure(
-                f"{what}: {whose} time over its own", [seconds[name] / seconds["exact"]], "x",
-                group=f"exact sums along axes on a GPU: {whose} time over theirs",
-            )  # fmt: skip
+        group = "exact sums along axes on a GPU"
+        yield from beside_exact(what, seconds, {"fast": None, "CuPy": None}, group)
 
 
 # How rows, the table and the plot name who adds.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from measures import exact_libraries
-from measures.figure import Figure, figure
+from measures.figure import Figure, beside_exact, figure
 
 import gred
 from gred.cli import units
@@ -67,12 +67,8 @@ def measure_axes(typical: Typical) -> Iterator[Figure]:
                 seconds = seconds_of(typical, flat.reshape(shape), axis)
                 lengths = ", ".join(str(k) if k > 0 else "n" for k in shape)
                 what = f"2 cores: exact sum, 16 MiB {dtype} ({lengths}) axis {axis}"
-                for whose, taken in (("the fast one's", "fast"), ("NumPy's", "NumPy")):
-                    yield figure(
-                        f"{what}: {whose} time over its own",
-                        [seconds[taken] / seconds["exact"]], "x",
-                        group=f"2 cores, exact sums along axes: {whose} time over theirs",
-                    )  # fmt: skip
+                group = "2 cores, exact sums along axes"
+                yield from beside_exact(what, seconds, {"fast": None, "NumPy": None}, group)
 
 
 def seconds_of(typical: Typical, array: Any, axis: int | None = None) -> dict[str, float]:
@@ -89,9 +85,8 @@ def beside_numpy_when_small(typical: Typical, dtype: str, nbytes: int, bound: fl
     """Say how much longer than NumPy's a small sum takes."""
     seconds = seconds_of(typical, normal(dtype, nbytes))
     what = f"2 cores: exact sum, {units.bytes_text(nbytes)} {dtype}: time over NumPy's"
-    group = (
-        f"2 cores, exact sums below {'4 KiB' if nbytes < 4 * KIB else '1 MiB'}: time over NumPy's"
-    )
+    most = "4 KiB" if nbytes < 4 * KIB else "1 MiB"
+    group = f"2 cores, exact sums below {most}: time over NumPy's"
     ratio = seconds["exact"] / seconds["NumPy"]
     return figure(what, [ratio], "x", at_most=bound, group=group)
 
@@ -102,15 +97,9 @@ def beside_others(
     """Compare a large sum with gred's own fast one and with NumPy's."""
     seconds = seconds_of(typical, normal(dtype, nbytes))
     what = f"{where}: exact sum, {units.bytes_text(nbytes)} {dtype}"
-    for whose, taken, bound in (
-        ("the fast one's", seconds["fast"], of_fast),
-        ("NumPy's", seconds["NumPy"], over_numpy),
-    ):
-        yield figure(
-            f"{what}: {whose} time over its own", [taken / seconds["exact"]], "x",
-            at_least=bound,
-            group=f"{where}, exact sums: {whose} time over theirs" if bound else None,
-        )  # fmt: skip
+    for name, bound in (("fast", of_fast), ("NumPy", over_numpy)):
+        group = f"{where}, exact sums" if bound else None
+        yield from beside_exact(what, seconds, {name: bound}, group)
 
 
 def beside_fsum(typical: Typical) -> Figure:

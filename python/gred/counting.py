@@ -102,6 +102,11 @@ class Counts(NamedTuple):
         return _share(self.merge_lanes, self.merge_requests)
 
 
+def bank_conflicts(counts: Counts) -> int:
+    """Count the wavefronts of shared memory that lanes cost by meeting in one bank."""
+    return counts.shared_load_conflicts + counts.shared_store_conflicts
+
+
 class Passes(Records):
     """The counts of a call's launches, as a profiler's table of a launch begins."""
 

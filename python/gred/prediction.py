@@ -25,7 +25,7 @@ from gred.counting import (
     counters_of,
 )
 from gred.measure import kernel_time, read_limit
-from gred.records import Records, devices, methods
+from gred.records import Records, devices, method_named
 
 # Bulk copies that a block has in flight: RING_STAGES of csrc/common/kernels.h.
 _STAGES = 2
@@ -128,7 +128,8 @@ class PassTime(NamedTuple):
         return self.launch + max(self.terms) + self.alone
 
 
-def _microseconds(seconds: float) -> str:
+def microseconds(seconds: float) -> str:
+    """Write a time in microseconds, without the unit."""
     return f"{1e6 * seconds:,.1f}"
 
 
@@ -138,10 +139,10 @@ class PassTimes(Records):
     __slots__ = ()
     columns = (
         ("blocks", lambda p: f"{p.blocks:,}"),
-        ("time", lambda p: _microseconds(p.seconds)),
-        *((name, lambda p, k=k: _microseconds(p.terms[k])) for k, name in enumerate(Terms._fields)),
-        ("launch", lambda p: _microseconds(p.launch)),
-        ("alone", lambda p: _microseconds(p.alone)),
+        ("time", lambda p: microseconds(p.seconds)),
+        *((name, lambda p, k=k: microseconds(p.terms[k])) for k, name in enumerate(Terms._fields)),
+        ("launch", lambda p: microseconds(p.launch)),
+        ("alone", lambda p: microseconds(p.alone)),
         ("limit", "limit"),
     )
 
@@ -184,9 +185,9 @@ class Roofline(NamedTuple):
 
     def _fact(self) -> str:
         call = f"sum of {self.size:,} {self.dtype} by {self.method}, blocks of {self.block_size}"
-        times = f"predicted {_microseconds(self.seconds)} us on one {self.gpu.title}"
+        times = f"predicted {microseconds(self.seconds)} us on one {self.gpu.title}"
         if self.measured is not None:
-            times += f", measured {_microseconds(self.measured)} us ({self.error:+.0%})"
+            times += f", measured {microseconds(self.measured)} us ({self.error:+.0%})"
         return f"{call}: {times}, bound by {self.why()}"
 
     def __repr__(self) -> str:
@@ -400,8 +401,7 @@ def make_launch(method: str, block_size: int | None, dtype: DTypeLike, gpu: Gpu)
         *some, last = ELEMENT_TYPES
         raise ValueError(f"dtype must be {', '.join(some)} or {last}; got {dtype!r}")
     told = counters(np.ones(1, found), method=name, block_size=block_size, dtype=found)
-    rung = next(one for one in methods() if one.name == told.method)
-    return scaled.Launch(rung, told.block_size, found, gpu.multiprocessors)
+    return scaled.Launch(method_named(told.method), told.block_size, found, gpu.multiprocessors)
 
 
 def checked_size(size: Any) -> int:

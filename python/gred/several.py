@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gred import _core
+from gred.device_array import dtype_named
 from gred.exact import ExactSum
 from gred.explanation import explain
 
@@ -54,8 +55,7 @@ def _elements(arrays: Sequence[Any]) -> np.dtype[Any]:
 def _common(names: Sequence[str]) -> np.dtype[Any]:
     """Promote bfloat16, which NumPy does not know, as float32, but where there is nothing else."""
     if set(names) == {"bfloat16"} and importlib.util.find_spec("ml_dtypes"):
-        only: np.dtype[Any] = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
-        return only
+        return dtype_named("bfloat16")
     known = ["float32" if name == "bfloat16" else name for name in names]
     common: np.dtype[Any] = np.result_type(*known)
     return common

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gred.cli import units
+from gred.device_array import dtype_named
 
 _Names = tuple[str, ...]
 
@@ -39,9 +40,7 @@ class Type(NamedTuple):
         return self.name != "bfloat16" or importlib.util.find_spec("ml_dtypes") is not None
 
     def dtype(self) -> np.dtype[Any]:
-        if self.name == "bfloat16":
-            return np.dtype(importlib.import_module("ml_dtypes").bfloat16)  # type: ignore[no-any-return]
-        return np.dtype(self.name)
+        return dtype_named(self.name)
 
 
 class Reduction(NamedTuple):
