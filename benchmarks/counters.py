@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from kept_results import RESULTS, place_of
 
 import gred
 from gred.cli import record
 
-RESULTS = Path(__file__).resolve().parent / "results"
 LATEST = 22
 BLOCKS = (256, 32, 64, 128, 512, 1024)
 DTYPES = ("int32", "float64", "float32")
@@ -218,9 +218,7 @@ def main() -> int:
     ran, launches, profiler = profiled(given.ncu, methods, given.seconds)
     rows = counted(launches, ran)
     machine = {**record.describe_machine(device), "profiler": profiler}
-    folder = given.out / record.slug(machine)
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / "counters.json"
+    file = place_of(given.out, machine, "counters.json")
     before = record.rows_of(record.read_json(file)) if file.exists() else []
     others = [row for row in before if row["method"] not in methods]
     kept = record.in_columns("counters", machine, {}, [*others, *rows])

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from kept_results import RESULTS, place_of
 
 import gred
 from gred.cli import data, libraries, options, record, units
 
-RESULTS = Path(__file__).resolve().parent / "results"
 LARGEST = 1 << 33
 DTYPE = np.dtype(np.float32)
 # Of the device's memory; the read limit needs as much once more.
@@ -175,8 +175,7 @@ def main() -> int:
             if share > TOLERANCE:
                 print(f"    {units.bytes_text(row['nbytes'])}: {units.percent_text(share)} above")
     machine = record.describe_machine(device)
-    path = given.out / record.slug(machine) / "curve.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = place_of(given.out, machine, "curve.json")
     record.write_json(path, record.in_columns("curve", machine, {"dtype": DTYPE.name}, rows))
     print(f"wrote {path}")
     return 0

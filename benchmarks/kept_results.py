@@ -10,6 +10,7 @@ from pathlib import Path
 from gred.cli import record, units
 from gred.cli.record import Record
 
+RESULTS = Path(__file__).resolve().parent / "results"
 NOTHING = "*No results are kept yet.*"
 # Results file, or a part of the figures' file: the plots of it, by module and name of the function
 # that draws them.
@@ -73,6 +74,13 @@ class Results:
 
     def link(self, path: Path) -> str:
         return Path(os.path.relpath(path, self.page.parent)).as_posix()
+
+
+def place_of(folder: Path, machine: Record, name: str) -> Path:
+    """Give the place of a machine's file, in a folder that is made if need be."""
+    path = folder / record.slug(machine) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def part_of(row: Record) -> str:

@@ -2,17 +2,19 @@
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
-from measures import exact_libraries
 from measures.figure import Figure, beside_exact, figure
 
 import gred
 from gred.cli import units
 
 Call = Callable[[], Any]
+Sum = Callable[[Any], float]
 Typical = Callable[[dict[str, Call]], dict[str, float]]
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -113,7 +115,7 @@ def beside_fsum(typical: Typical) -> Figure:
 
 
 def beside_libraries(typical: Typical) -> Iterator[Figure]:
-    libraries = exact_libraries.sums()
+    libraries = sums()
     for n in LIBRARIES_SIZES if libraries else ():
         array = normal("float64", 8 * n)
         calls: dict[str, Call] = {name: partial(add, array) for name, add in libraries.items()}
@@ -124,3 +126,49 @@ def beside_libraries(typical: Typical) -> Iterator[Figure]:
                 [seconds[name] / seconds["gred"]], "x", at_least=OVER_LIBRARIES,
                 group="2 cores, exact sums: time of other packages' over theirs",
             )  # fmt: skip
+
+
+# ---- packages that add exactly, or nearly so, as far as they are installed ----
+
+# xsum is Neal's superaccumulators, accupy adds in K-fold precision or by math.fsum, and crick's
+# summary has a sum, which is a rounded one.
+
+
+def by_xsum(xsum: Any, size: str) -> Sum:
+    """Add in a superaccumulator of this size."""
+    new = getattr(xsum, f"xsum_{size}_accumulator")
+
+    def sum_of(array: Any) -> float:
+        accumulator = new()
+        xsum.xsum_add(accumulator, array)
+        return float(xsum.xsum_round(accumulator))
+
+    return sum_of
+
+
+def by_crick(crick: Any) -> Sum:
+    """Add as a stream's summary does."""
+
+    def sum_of(array: Any) -> float:
+        summary = crick.SummaryStats()
+        summary.update(array)
+        return float(summary.sum())
+
+    return sum_of
+
+
+# By package: its sums by name.
+SUMS: dict[str, Callable[[Any], dict[str, Sum]]] = {
+    "xsum": lambda xsum: {f"xsum, {size}": by_xsum(xsum, size) for size in ("small", "large")},
+    "accupy": lambda accupy: {"accupy.fsum": accupy.fsum, "accupy.ksum": accupy.ksum},
+    "crick": lambda crick: {"crick": by_crick(crick)},
+}
+
+
+def sums() -> dict[str, Sum]:
+    """List the sums of those packages that are here."""
+    found: dict[str, Sum] = {}
+    for package, sums_of in SUMS.items():
+        with suppress(ImportError):
+            found |= sums_of(import_module(package))
+    return found

@@ -311,16 +311,14 @@ def medians(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
     """Time calls that have been warmed up, in seconds, in turns of random order."""
     order = random.Random(0)
     taken = {name: [once(call)] for name, call in calls.items()}
-    wanted = {name: samples_of(seconds) for name, [seconds] in taken.items()}
+    wanted = {
+        name: next(count for most, count in CALLS if seconds < most)
+        for name, [seconds] in taken.items()
+    }
     while waiting := [name for name in calls if len(taken[name]) < wanted[name]]:
         for name in order.sample(waiting, len(waiting)):
             taken[name].append(once(calls[name]))
     return {name: float(np.median(seconds)) for name, seconds in taken.items()}
-
-
-def samples_of(seconds: float) -> int:
-    """Choose how often to time what takes so long."""
-    return next(count for most, count in CALLS if seconds < most)
 
 
 def measure_cub(bench: Bench, sizes: Sequence[int]) -> Iterator[Figure]:
