@@ -134,10 +134,7 @@ def counted(launches: list[dict[str, str]], ran: list[tuple[Case, int]]) -> list
 
 
 def vectorised(case: Case) -> int:
-    """Say how many wavefronts a block is spared that loads neighbours at once.
-
-    nvcc knows the first level's stride where the block size is compiled in, as 256 is.
-    """
+    """Count a block's spared wavefronts: nvcc knows the stride where the size is compiled in."""
     if (case.method, case.block_size) != ("shared_strided", 256):
         return 0
     warps = case.block_size // 2 // 32
@@ -145,10 +142,7 @@ def vectorised(case: Case) -> int:
 
 
 def stored_twice(case: Case) -> int:
-    """Say how many wavefronts of stores a block is spared that would store a word again.
-
-    nvcc knows that a block of 32 begins with its last warp's levels where the size is compiled in.
-    """
+    """Count a block's spared stores: nvcc knows that one of 32 begins with its last levels."""
     if case.block_size != 32 or case.method not in ("shared_complete", "shared_grid_stride"):
         return 0
     return np.dtype(case.dtype).itemsize // 4

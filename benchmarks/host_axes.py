@@ -128,10 +128,7 @@ def library(name: str) -> Any:
 
 
 def typical(found: dict[str, Call]) -> dict[str, float]:
-    """Time calls by turns, in a random order: the median seconds of each that works.
-
-    Where PyTorch takes part, everyone's turn begins when its threads have left the cores.
-    """
+    """Time calls by turns in a random order, cores settled: median seconds of each that works."""
     order, seconds, settling = random.Random(0), {}, SETTLING if "PyTorch" in found else 0.0
     for name, call in found.items():
         try:

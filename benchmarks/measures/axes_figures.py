@@ -267,10 +267,7 @@ def beside_best(
 
 
 def compile_ahead(dtype: str) -> None:
-    """Have CuPy compile its kernels in processes, for this one to find on disk.
-
-    What is not compiled in time, or at all, is compiled as it is called.
-    """
+    """Have CuPy compile in processes, for this one to find on disk; the rest as it is called."""
     tasks = list(itertools.product(OPS, (dtype,), range(TASKS)))
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(len(tasks), usable_cores()), spawn) as pool:

@@ -195,10 +195,7 @@ def beside_cub(nbytes: int, dtype: str) -> str:
 
 
 def measure_dot(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:
-    """Compare dot products of two large arrays with reading both, and with cuBLAS.
-
-    gred's answer comes to the host, and on its way back counts as the device's time.
-    """
+    """Compare dot products with reading both arrays, and cuBLAS's; gred's includes the way back."""
     bench = bench or Bench()
     size = DOT_SIZE // np.dtype(dtype).itemsize
     a = bench.placed(DATA["normal"], dtype, size)

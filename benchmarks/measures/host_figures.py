@@ -140,10 +140,7 @@ def ratio(array: Any, op: str) -> tuple[float, float]:
 
 
 def measure(name: str) -> Iterator[Figure]:
-    """Do some of the work on as many cores as it is for, if there are as many.
-
-    In a process of its own, since gred and others count the cores once; rows come as it has them.
-    """
+    """Do some of the work on as many cores as it is for, in a process that counts only these."""
     count, _ = WORK[name]
     if count <= len(os.sched_getaffinity(0)):
         command = [sys.executable, __file__, name]

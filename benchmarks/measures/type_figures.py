@@ -233,10 +233,7 @@ def bytes_needed(case: Case) -> int:
 
 
 def device_seconds(bench: Bench, stage: Stage, case: Case) -> Any:
-    """Measure the device's time alone, with the caches flushed; where it copies, whole calls.
-
-    gred.kernel_time leaves the copying out.
-    """
+    """Measure device time with flushed caches; of what gred copies first, whole calls."""
     name, given = case.reduction.name, stage.given(bench.ours, case)
     view, *mask = given[0]
     if mask:
@@ -249,10 +246,7 @@ def device_seconds(bench: Bench, stage: Stage, case: Case) -> Any:
 
 
 def masked_seconds(cupy: Any, name: str, view: Any, mask: Any) -> Any:
-    """Measure between two events on a stream: gred.kernel_time takes no mask.
-
-    Behind the flush the host has time enough to queue what follows.
-    """
+    """Measure between two events behind a flush: gred.kernel_time takes no mask."""
     options = {"min": {"initial": np.inf}, "max": {"initial": -np.inf}}.get(name, {})
     out, seconds = cupy.zeros((), view.dtype), []
     with cupy.cuda.Stream() as stream:

@@ -250,10 +250,7 @@ class _Block:
         return gpu.block_life + self._loads() * latency + self.arrivals * gpu.arrival
 
     def _loads(self) -> float:
-        """Count a warp's dependent loads of the array's elements: by the line that loads most.
-
-        Of bulk copies a block has several in flight at any time.
-        """
+        """Count a warp's dependent loads, by the line that loads most; bulk copies overlap."""
         counts = self.counts
         if counts.bulk_copy_requests:
             return max(1.0, counts.mbarrier_waits / counts.blocks / _STAGES)

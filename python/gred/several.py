@@ -31,10 +31,7 @@ os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _on_each(function: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]:
-    """Call it for all arrays at once, with the settings of the caller.
-
-    Where one call raises, nothing reads any array any more when the caller hears of it.
-    """
+    """Call it for all arrays at once with the caller's settings; if one raises, all have ended."""
     others = [
         _pool().submit(contextvars.copy_context().run, function, array) for array in arrays[1:]
     ]

@@ -53,10 +53,7 @@ _ROWS = 8  # more of one memory are drawn flat, without values
 
 
 def drawn(told: Accesses, *, small: bool = False) -> str:
-    """Draw all passes of a run, one under another, as an SVG document.
-
-    A small one looks the same, without data and texts for a mouse.
-    """
+    """Draw all passes as an SVG document; a small one has no data and texts for a mouse."""
     made = [blocks(launch, shown(launch)) for launch in told.passes]
     title, idea = told_rung(told.method)
     sheet = Sheet(title, told_picture(told, idea, made))

@@ -47,10 +47,7 @@ def compiler() -> list[str]:
 
 
 class Build:
-    """A rung's libraries, in a folder that lives as long as this object.
-
-    They are of three kinds: "counting" and "plain" for the simulated device, "cuda" for a GPU.
-    """
+    """The libraries "counting", "plain" and, for a GPU, "cuda", in a folder that goes with it."""
 
     def __init__(self, path: Path, source: str, form: Form, gpu: Gpu | None = None) -> None:
         self.form, self.gpu = form, gpu

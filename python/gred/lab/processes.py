@@ -35,10 +35,7 @@ _WANTING_MEMORY = "bad_alloc", "MemoryError", "allocate memory", "out of memory"
 
 
 class Answer(NamedTuple):
-    """What came of a job: its answer, or the kind of its failure, a text, and where it was.
-
-    That is addresses within the kernel's library, the innermost first, as far as they are known.
-    """
+    """A job's answer, or its failure's kind, text and addresses in its library, innermost first."""
 
     number: int
     answer: Any
