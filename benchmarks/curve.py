@@ -34,11 +34,7 @@ LEAST_READ = 1024
 ITERATIONS = 200
 # How far above the fit a point may be, unless there is a reason.
 TOLERANCE = 0.15
-KINDS = {
-    "call_ns": "whole call",
-    "device_ns": "device time",
-    "limit_ns": "best plain read",
-}
+KINDS = {"call_ns": "whole call", "device_ns": "device time", "limit_ns": "best plain read"}
 
 
 class Fit(NamedTuple):

@@ -43,10 +43,7 @@ PARTS = {
 
 
 def filled(text: str, results: Results) -> str:
-    return MARKED.sub(
-        lambda match: f"{match[1]}{PARTS[match[2]](results)}\n{match[4]}",
-        text,
-    )
+    return MARKED.sub(lambda match: f"{match[1]}{PARTS[match[2]](results)}\n{match[4]}", text)
 
 
 def check_parts(pages: Sequence[Path]) -> None:

@@ -337,10 +337,7 @@ def sums_of_orders(what: str, sums: list[float], exact: Fraction, dtype: str) ->
     distinct = float(len(set(sums)))
     worst = max(ulps_off(got, exact, dtype) for got in sums)
     group = "exact sums on a GPU, in eight orders"
-    for kind, value, unit, most in (
-        (DISTINCT, distinct, "sums", 1.0),
-        (WORST, worst, "ulp", 0.5),
-    ):
+    for kind, value, unit, most in ((DISTINCT, distinct, "sums", 1.0), (WORST, worst, "ulp", 0.5)):
         yield figure(
             f"{what}: {kind}", [value], unit,
             at_most=most if right else None, group=f"{group}: {kind}" if right else None,

@@ -331,10 +331,7 @@ WORK: dict[str, Work] = {
     **dict(pieces("busy", BUSY_SIZES, measure_busy)),
     "layouts": (CORES, measure_layouts),
     **{
-        f"axes/{op}/{mib}MiB": (
-            CORES,
-            partial(host_axes.measure, "2 cores", target, op, mib * MIB),
-        )
+        f"axes/{op}/{mib}MiB": (CORES, partial(host_axes.measure, "2 cores", target, op, mib * MIB))
         for ops, sizes, target in AXES
         for op in ops
         for mib in sizes

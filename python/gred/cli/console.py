@@ -102,10 +102,7 @@ class Table:
     """Rows under a head; `notes` are of the rows, each to be written below its own."""
 
     def __init__(
-        self,
-        columns: Sequence[Column],
-        rows: Iterable[Sequence[object]],
-        notes: Sequence[str] = (),
+        self, columns: Sequence[Column], rows: Iterable[Sequence[object]], notes: Sequence[str] = ()
     ) -> None:
         self.columns, self.notes = columns, notes
         self.rows = [list(map(_cell, row)) for row in rows]

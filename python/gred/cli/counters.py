@@ -61,6 +61,11 @@ class Settings(NamedTuple):
         return self.size * np.dtype(self.dtype).itemsize
 
     @property
+    def launch(self) -> dict[str, Any]:
+        names = ("block_size", "dtype", "multiprocessors")
+        return {name: getattr(self, name) for name in names}
+
+    @property
     def array(self) -> tuple[str, str]:
         return "array", f"{units.array_text(self.size, self.dtype)}, summed in {self.dtype}"
 
@@ -105,14 +110,10 @@ def countable(wanted: tuple[Any, ...] | None, done: str = "counted") -> tuple[An
 def count(settings: Settings, console: Console) -> list[Row]:
     """Run every rung on an array of ones: what is counted does not depend on the elements."""
     array = np.ones(settings.size, settings.dtype)
-    given: dict[str, Any] = {
-        "block_size": settings.block_size,
-        "dtype": array.dtype,
-        "multiprocessors": settings.multiprocessors,
-    }
+    how = settings.launch
     return console.each(
         settings.methods,
-        lambda method: Row(method.number, gred.counters(array, method=method.name, **given)),
+        lambda method: Row(method.number, gred.counters(array, method=method.name, **how)),
     )
 
 

@@ -75,11 +75,7 @@ _COMPARED: dict[Any, str] = {
 # Where clang-format puts the ends of what belongs together.
 _BEGINS, _ENDS = re.compile(r"template|__global__|__device__|struct|inline"), re.compile(r"\};?$")
 
-OPTIONS = (
-    option("method"),
-    *counters.COMMON,
-    option("--json", "write what was counted"),
-)
+OPTIONS = (option("method"), *counters.COMMON, option("--json", "write what was counted"))
 
 
 def run(given: argparse.Namespace, console: Console) -> int:

@@ -122,12 +122,7 @@ def _show_counts(
     """Count your own and the others, predict their times, and say what limits each."""
     counted = argparse.Namespace(**vars(given) | {"size": given.size or _SIZE})
     settings = counters.settings_of(counted, near)
-    own = rung.counters(
-        np.ones(settings.size, settings.dtype),
-        block_size=settings.block_size,
-        dtype=settings.dtype,
-        multiprocessors=settings.multiprocessors,
-    )
+    own = rung.counters(np.ones(settings.size, settings.dtype), **settings.launch)
     rows = among_rungs(counters.count(settings, console), counters.Row("*", own), rung.like)
 
     def predicted(row: counters.Row) -> str:
