@@ -149,11 +149,7 @@ def stored_twice(case: Case) -> int:
 
 
 def jostled(case: Case) -> int:
-    """Say how many wavefronts of stores a block may need besides.
-
-    Where each of 32 warps has one lane store 8 bytes, the hardware has now and then been seen to
-    count one of those stores twice, as a conflict.
-    """
+    """Count a block's stores that hardware may count twice: of 8 bytes by one lane of each warp."""
     return 32 if (case.dtype, case.block_size) == ("float64", 1024) else 0
 
 

@@ -77,11 +77,7 @@ NAMES = tuple(dict.fromkeys((*GROUPS, *map(whole, PARTS))))
 
 
 def parse_parts(text: str) -> list[str]:
-    """List the parts named, and the pieces of those that are divided.
-
-    `cpu` is short for those that need no GPU and take seconds, `gpu` stands for all that need one,
-    `host` for all of calls on the host.
-    """
+    """List the parts named, all of `cpu`, `gpu` or `host`, and the pieces of those divided."""
     parts: list[str] = []
     for name in text.split(","):
         for member in GROUPS.get(name, (name,)):

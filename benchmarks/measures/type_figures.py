@@ -136,10 +136,7 @@ class Bench:
 
 
 class Stage:
-    """Two copies of an array, so that no cache holds what is read next, as every library sees it.
-
-    PyTorch's tensors are CuPy's memory. gred is given CuPy's arrays, and tensors of bfloat16.
-    """
+    """Two copies of an array as every library sees it, so that no cache holds what is read next."""
 
     def __init__(self, bench: Bench, case: Case) -> None:
         self._bench = bench

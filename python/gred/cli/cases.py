@@ -242,11 +242,7 @@ def cases(
     layouts: _Names | None = None,
     extents: tuple[Extent, ...] | None = None,
 ) -> list[Case]:
-    """List the grid's cases, small arrays first, those that can share an array together.
-
-    What is given takes that side's place in every block, and a case that does not make sense, such
-    as the variance of bool, is none.
-    """
+    """List the grid's cases that make sense, small first; what is given replaces a block's side."""
     given = zip(Block._fields, (reductions, types, layouts, extents), strict=True)
     instead: dict[str, Any] = {side: names for side, names in given if names}
     found = dict.fromkeys(case for block in grid for case in _crossed(block._replace(**instead)))

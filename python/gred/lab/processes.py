@@ -45,11 +45,7 @@ class Answer(NamedTuple):
 
 
 def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Answer]:
-    """Have jobs done in a process of their own; after a failure nothing more comes.
-
-    Each takes at most so many seconds, the first as many more as the device takes to start; by
-    default SECONDS.
-    """
+    """Have jobs done in another process, each within seconds; after a failure nothing comes."""
     seconds = SECONDS if seconds is None else seconds
     start = asked.get("start", 0)
     limit = seconds + start  # the worker's own, which tells where the kernel is
