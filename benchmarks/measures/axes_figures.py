@@ -97,11 +97,8 @@ def named(shape: tuple[int, ...]) -> str:
 
 def by(shape: tuple[int, ...]) -> Callable[[Any], Any]:
     """Cut a flat array to a multiple of what is known of the shape, and shape it."""
-    return partial(cut, shape, abs(int(np.prod(shape))))
-
-
-def cut(shape: tuple[int, ...], known: int, flat: Any) -> Any:
-    return flat[: flat.size // known * known].reshape(shape)
+    known = abs(int(np.prod(shape)))
+    return lambda flat: flat[: flat.size // known * known].reshape(shape)
 
 
 def cases(elements: int) -> Iterator[tuple[Shape, str]]:

@@ -67,7 +67,8 @@ class Settings(NamedTuple):
 
     @property
     def array(self) -> tuple[str, str]:
-        return "array", f"{units.array_text(self.size, self.dtype)}, summed in {self.dtype}"
+        array = f"{self.size:,} {self.dtype} ({units.bytes_text(self.nbytes)})"
+        return "array", f"{array}, summed in {self.dtype}"
 
 
 class Row(NamedTuple):
