@@ -46,8 +46,7 @@ def heat_figure(kept: Record) -> Figure:
     across = sorted({column for _, column in found}, key=_order)
     grid = [[found.get((shape, column)) for column in across] for shape in shapes]
     figure = Figure(
-        figsize=(2.6 + 0.36 * max(16, len(across)), 1.9 + 0.19 * len(shapes)),
-        layout="constrained",
+        figsize=(2.6 + 0.36 * max(16, len(across)), 1.9 + 0.19 * len(shapes)), layout="constrained"
     )
     axes = figure.add_subplot()
     ratios = [[cell.ratio if cell else math.nan for cell in row] for row in grid]

@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from kept_results import RESULTS, place_of
 
 import gred
 from gred.cli import record
 
-RESULTS = Path(__file__).resolve().parent / "results"
 LATEST = 22
 BLOCKS = (256, 32, 64, 128, 512, 1024)
 DTYPES = ("int32", "float64", "float32")
@@ -134,10 +134,7 @@ def counted(launches: list[dict[str, str]], ran: list[tuple[Case, int]]) -> list
 
 
 def vectorised(case: Case) -> int:
-    """Say how many wavefronts a block is spared that loads neighbours at once.
-
-    nvcc knows the first level's stride where the block size is compiled in, as 256 is.
-    """
+    """Count a block's spared wavefronts: nvcc knows the stride where the size is compiled in."""
     if (case.method, case.block_size) != ("shared_strided", 256):
         return 0
     warps = case.block_size // 2 // 32
@@ -145,21 +142,14 @@ def vectorised(case: Case) -> int:
 
 
 def stored_twice(case: Case) -> int:
-    """Say how many wavefronts of stores a block is spared that would store a word again.
-
-    nvcc knows that a block of 32 begins with its last warp's levels where the size is compiled in.
-    """
+    """Count a block's spared stores: nvcc knows that one of 32 begins with its last levels."""
     if case.block_size != 32 or case.method not in ("shared_complete", "shared_grid_stride"):
         return 0
     return np.dtype(case.dtype).itemsize // 4
 
 
 def jostled(case: Case) -> int:
-    """Say how many wavefronts of stores a block may need besides.
-
-    Where each of 32 warps has one lane store 8 bytes, the hardware has now and then been seen to
-    count one of those stores twice, as a conflict.
-    """
+    """Count a block's stores that hardware may count twice: of 8 bytes by one lane of each warp."""
     return 32 if (case.dtype, case.block_size) == ("float64", 1024) else 0
 
 
@@ -218,9 +208,7 @@ def main() -> int:
     ran, launches, profiler = profiled(given.ncu, methods, given.seconds)
     rows = counted(launches, ran)
     machine = {**record.describe_machine(device), "profiler": profiler}
-    folder = given.out / record.slug(machine)
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / "counters.json"
+    file = place_of(given.out, machine, "counters.json")
     before = record.rows_of(record.read_json(file)) if file.exists() else []
     others = [row for row in before if row["method"] not in methods]
     kept = record.in_columns("counters", machine, {}, [*others, *rows])

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from kept_results import RESULTS, place_of
 
 import gred
 from gred.cli import data, libraries, options, record, units
 
-RESULTS = Path(__file__).resolve().parent / "results"
 LARGEST = 1 << 33
 DTYPE = np.dtype(np.float32)
 # Of the device's memory; the read limit needs as much once more.
@@ -34,11 +34,7 @@ LEAST_READ = 1024
 ITERATIONS = 200
 # How far above the fit a point may be, unless there is a reason.
 TOLERANCE = 0.15
-KINDS = {
-    "call_ns": "whole call",
-    "device_ns": "device time",
-    "limit_ns": "best plain read",
-}
+KINDS = {"call_ns": "whole call", "device_ns": "device time", "limit_ns": "best plain read"}
 
 
 class Fit(NamedTuple):
@@ -129,7 +125,6 @@ def cost_figure(kept: record.Record) -> Any:
     """Draw times over bytes, the fits as lines, and rings round what is too far above them."""
     import matplotlib
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter
 
     from gred.cli import plots
 
@@ -148,11 +143,7 @@ def cost_figure(kept: record.Record) -> Any:
             axes.plot(
                 sizes[far], times[far], "o", color=colours[kind], markersize=10, fillstyle="none"
             )
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.bytes_text(x)))
-        axes.yaxis.set_major_formatter(plots.time_ticks(1))
-        plots.grid(axes)
+        plots.over_bytes(axes, plots.time_ticks(1))
         axes.legend(frameon=False)
         axes.set_title(
             f"What a sum of n float32 costs, {record.title(kept['machine'])}\n"
@@ -180,8 +171,7 @@ def main() -> int:
             if share > TOLERANCE:
                 print(f"    {units.bytes_text(row['nbytes'])}: {units.percent_text(share)} above")
     machine = record.describe_machine(device)
-    path = given.out / record.slug(machine) / "curve.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = place_of(given.out, machine, "curve.json")
     record.write_json(path, record.in_columns("curve", machine, {"dtype": DTYPE.name}, rows))
     print(f"wrote {path}")
     return 0

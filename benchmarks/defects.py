@@ -299,7 +299,7 @@ PYTHON = [
     Defect(
         "third slab",
         "edge",
-        "python/gred/partials.py",
+        "python/gred/dask.py",
         "Of more than 2048 exact results along axes the third slab overwrites the second.",
         "        at += n\n",
         "        at = n\n",

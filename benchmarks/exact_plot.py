@@ -4,7 +4,6 @@ import re
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 from measures.exact_figures import WHO
 
 from gred.cli import plots, units
@@ -54,9 +53,5 @@ def _draw(axes: Any, dtype: str, lines: dict[str, dict[float, float]]) -> None:
             list(rates), list(rates.values()), label=who, color=colour, marker="o", markersize=3,
             linewidth=1.6 if who.startswith("gred") else 1.1,
         )  # fmt: skip
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.bytes_text(x)))
-    axes.yaxis.set_major_formatter(plots.ticks(units.bandwidth_text))
-    plots.grid(axes)
+    plots.over_bytes(axes, plots.ticks(units.bandwidth_text))
     axes.set_title(dtype)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from kept_results import RESULTS, place_of
 from measures import (
     array_figures,
     axes_figures,
@@ -31,10 +32,8 @@ from measures import (
 )
 from measures.figure import Figure
 
-import gred
 from gred.cli import options, record
 
-RESULTS = Path(__file__).resolve().parent / "results"
 NO_SLOWER_THAN = 0.97
 Pieces = dict[str, Callable[[], Iterator[Figure]]]
 
@@ -70,10 +69,6 @@ PARTS: Pieces = {
 }
 
 
-def has_gpu() -> bool:
-    return any(device.name.startswith("cuda") for device in gred.devices())
-
-
 def whole(part: str) -> str:
     return part.partition("/")[0]
 
@@ -82,11 +77,7 @@ NAMES = tuple(dict.fromkeys((*GROUPS, *map(whole, PARTS))))
 
 
 def parse_parts(text: str) -> list[str]:
-    """List the parts named, and the pieces of those that are divided.
-
-    `cpu` is short for those that need no GPU and take seconds, `gpu` stands for all that need one,
-    `host` for all of calls on the host.
-    """
+    """List the parts named, all of `cpu`, `gpu` or `host`, and the pieces of those divided."""
     parts: list[str] = []
     for name in text.split(","):
         for member in GROUPS.get(name, (name,)):
@@ -113,8 +104,7 @@ def slower_rungs(before: dict[str, float], rows: Sequence[Figure]) -> Iterator[s
 
 def write(folder: Path, machine: record.Record, part: str, rows: list[Figure]) -> Path:
     """Put a part measured now into the machine's file, beside those measured before."""
-    path = folder / record.slug(machine) / "figures.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = place_of(folder, machine, "figures.json")
     known: record.Record = {"machines": {}, "rows": []}
     if path.exists():
         known = record.read_json(path)
@@ -149,8 +139,9 @@ def main() -> int:
     parser.add_argument("--part", type=parse_parts, help=f"from: {', '.join(NAMES)}")
     parser.add_argument("--out", type=Path, default=RESULTS, help="results folder")
     given = parser.parse_args()
-    parts = given.part or parse_parts("gpu,cpu" if has_gpu() else "cpu")
-    machine = record.describe_machine(options.resolve_device(None))
+    device = options.resolve_device(None)
+    parts = given.part or parse_parts("gpu,cpu" if device.name.startswith("cuda") else "cpu")
+    machine = record.describe_machine(device)
     before = kept_rungs(machine)
     rows: list[Figure] = []
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ran out of time sends it

@@ -15,11 +15,12 @@ import random
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from measures.axes_figures import by, torch_reduces
 from measures.figure import Figure, figure
 from measures.timing import Call, once
 
@@ -81,12 +82,6 @@ def shapes(elements: int) -> Iterator[tuple[str, Any, int | tuple[int, int]]]:
         yield f"{n} columns, [::2]", lambda x, n=n: by((-1, n))(x)[::2], 0
 
 
-def by(shape: tuple[int, ...]) -> Callable[[Any], Any]:
-    """Cut a flat array to a multiple of what is known of the shape, and shape it."""
-    known = abs(int(np.prod(shape)))
-    return lambda x: x[: len(x) // known * known].reshape(shape)
-
-
 def flat(dtype: str, nbytes: int) -> Any:
     n, kind = nbytes // KINDS[dtype].itemsize, KINDS[dtype].kind
     values = np.random.default_rng(0).random(min(n, PERIOD), np.float32)
@@ -121,9 +116,7 @@ def torchs(torch: Any, op: str, x: Any, axis: Any) -> Call:
     y = torch.from_numpy(x)
     if op in ("mean", "var") and not y.is_floating_point():
         return lambda: getattr(torch, op)(y.to(torch.float64), dim=axis)
-    if op == "var":
-        return lambda: torch.var(y, dim=axis, correction=0)
-    return lambda: {"max": torch.amax}.get(op, getattr(torch, op))(y, dim=axis)
+    return lambda: torch_reduces(torch, op, y, axis)
 
 
 def library(name: str) -> Any:
@@ -135,10 +128,7 @@ def library(name: str) -> Any:
 
 
 def typical(found: dict[str, Call]) -> dict[str, float]:
-    """Time calls by turns, in a random order: the median seconds of each that works.
-
-    Where PyTorch takes part, everyone's turn begins when its threads have left the cores.
-    """
+    """Time calls by turns in a random order, cores settled: median seconds of each that works."""
     order, seconds, settling = random.Random(0), {}, SETTLING if "PyTorch" in found else 0.0
     for name, call in found.items():
         try:

@@ -89,10 +89,7 @@ def measured() -> str:
 
 
 def shared_times(count: int, pause: float) -> str:
-    """Time a sum on one thread and on all, as medians and in microseconds, after a pause or none.
-
-    To see sharing from its beginning, build with the limits in csrc/cpu/tiles.c set to 0.
-    """
+    """Time a sum on one thread and on all: medians in microseconds, after a pause or none."""
     array = np.ones(count, np.float32)
     most, found = gred.threads(), []
     for threads in (1, most):

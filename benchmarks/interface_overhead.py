@@ -38,18 +38,6 @@ class Overhead(NamedTuple):
         return float(np.median(self.seconds)) * 1e6
 
 
-def of_cupy() -> Any:
-    return importlib.import_module("cupy").ones((4, 5), "float32")
-
-
-def of_torch() -> Any:
-    return importlib.import_module("torch").ones(4, 5, device="cuda")
-
-
-def of_numba() -> Any:
-    return importlib.import_module("numba.cuda").to_device(np.ones((4, 5), np.float32))
-
-
 def of_jax() -> Any:
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     jax = importlib.import_module("jax")
@@ -62,11 +50,6 @@ def of_numpy() -> Any:
     return np.ones((4, 5), np.float32)
 
 
-def of_the_simulated_device() -> Any:
-    """Make gred's stand-in for an array on a GPU, whose interface is a method in Python."""
-    return SimulatedArray(of_numpy())
-
-
 class Described:
     """The least an object can do: its interface is ready, and has only to be read."""
 
@@ -75,19 +58,14 @@ class Described:
         self.__cuda_array_interface__ = array.__cuda_array_interface__
 
 
-def of_a_ready_interface() -> Any:
-    """Make an object whose interface was made beforehand."""
-    return Described(of_the_simulated_device())
-
-
 MAKERS: dict[str, Callable[[], Any]] = {
-    "cupy": of_cupy,
-    "torch": of_torch,
-    "numba": of_numba,
+    "cupy": lambda: importlib.import_module("cupy").ones((4, 5), "float32"),
+    "torch": lambda: importlib.import_module("torch").ones(4, 5, device="cuda"),
+    "numba": lambda: importlib.import_module("numba.cuda").to_device(of_numpy()),
     "jax": of_jax,
     "numpy": of_numpy,
-    "simulated array": of_the_simulated_device,
-    "ready interface": of_a_ready_interface,
+    "simulated array": lambda: SimulatedArray(of_numpy()),  # its interface is a Python method
+    "ready interface": lambda: Described(SimulatedArray(of_numpy())),
 }
 
 

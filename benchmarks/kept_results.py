@@ -10,6 +10,7 @@ from pathlib import Path
 from gred.cli import record, units
 from gred.cli.record import Record
 
+RESULTS = Path(__file__).resolve().parent / "results"
 NOTHING = "*No results are kept yet.*"
 # Results file, or a part of the figures' file: the plots of it, by module and name of the function
 # that draws them.
@@ -63,14 +64,23 @@ class Results:
         read = ((folder, self.read(folder, name)) for folder in self.folders)
         return ((folder, kept) for folder, kept in read if kept)
 
-    def shown(self) -> Path | None:
-        """Find the machine whose ladder is shown: one with a GPU before any other."""
-        found = [(kept["machine"]["device"]["name"], f) for f, kept in self.each("ladder.json")]
-        found.sort(key=lambda pair: not pair[0].startswith("cuda"))
-        return found[0][1] if found else None
+    def shown(self) -> tuple[Path, Record] | None:
+        """Find the machine whose ladder is shown, and that: one with a GPU before any other."""
+
+        def is_no_gpu(pair: tuple[Path, Record]) -> bool:
+            return not pair[1]["machine"]["device"]["name"].startswith("cuda")
+
+        return min(self.each("ladder.json"), key=is_no_gpu, default=None)
 
     def link(self, path: Path) -> str:
         return Path(os.path.relpath(path, self.page.parent)).as_posix()
+
+
+def place_of(folder: Path, machine: Record, name: str) -> Path:
+    """Give the place of a machine's file, in a folder that is made if need be."""
+    path = folder / record.slug(machine) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def part_of(row: Record) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import curve
 from kept_results import NOTHING, Results, machine_text, markdown_table, plots_of, sentence
+from roofline import FREE
 
 import gred
 from gred.cli import record, units
@@ -13,24 +14,14 @@ from gred.cli.outcome import Outcome, mean_ratio, outcomes, series, series_text,
 from gred.cli.record import Record
 
 TIMES = ("predicted", "measured")
-FITTED = {
-    "start": "the events that measure",
-    "launch": "a pass's launch",
-    "block_interval": "from one block's start to the next one's",
-    "block_life": "a block's beginning and end",
-    "memory_latency": "a load from memory, among many",
-    "cache_latency": "one from L2",
-    "request_cycles": "a warp's request to global memory, with the instructions around it",
-    "arrival": "a warp's arrival at a barrier",
-}
 
 
 def ladder_part(results: Results) -> str:
     """Show the ladder as a table: what each method's idea is, and what it brought."""
-    folder = results.shown()
-    kept = results.read(folder, "ladder.json") if folder else None
-    if not kept:
+    found = results.shown()
+    if not found:
         return NOTHING
+    _, kept = found
     run, rows = kept["run"], {row["method"]: row for row in record.rows_of(kept)}
     limit = run["limit_gb_per_s"]
     first = next((row for row in rows.values() if row["number"] is not None), None)
@@ -66,15 +57,15 @@ def _measured(row: Record | None, first: Record | None, limit: float) -> list[st
 
 
 def machine_part(results: Results) -> str:
-    folder = results.shown()
-    kept = results.read(folder, "ladder.json") if folder else None
-    return machine_text(kept["machine"]) if kept else NOTHING
+    found = results.shown()
+    return machine_text(found[1]["machine"]) if found else NOTHING
 
 
 def plots_part(results: Results) -> str:
-    folder = results.shown()
-    if not folder:
+    found = results.shown()
+    if not found:
         return NOTHING
+    folder, _ = found
     sources = [name for name in ("ladder.json", "sweep.json") if (folder / name).exists()]
     return "\n\n".join(plots_of(results, folder, source) for source in sources)
 
@@ -161,7 +152,7 @@ def _errors(kept: Record) -> str:
 
 def _fitted(kept: Record) -> str:
     gpu = kept["gpu"]
-    texts = [f"{FITTED[name]}, {_amount(name, gpu[name])}" for name in kept["fitted"]]
+    texts = [f"{FREE[name]}, {_amount(name, gpu[name])}" for name in kept["fitted"]]
     return f"Fitted, by `benchmarks/roofline.py --fit`: {'; '.join(texts)}."
 
 

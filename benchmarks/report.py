@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from kept_results import Results, stale_plots
+from kept_results import RESULTS, Results, stale_plots
 from measured_parts import (
     curve_part,
     ladder_part,
@@ -43,10 +43,7 @@ PARTS = {
 
 
 def filled(text: str, results: Results) -> str:
-    return MARKED.sub(
-        lambda match: f"{match[1]}{PARTS[match[2]](results)}\n{match[4]}",
-        text,
-    )
+    return MARKED.sub(lambda match: f"{match[1]}{PARTS[match[2]](results)}\n{match[4]}", text)
 
 
 def check_parts(pages: Sequence[Path]) -> None:
@@ -64,7 +61,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--check", action="store_true", help="change nothing, only compare")
     parser.add_argument("--pages", type=Path, nargs="+", default=[ROOT / page for page in PAGES])
-    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args()
     check_parts(given.pages)
     changed = []

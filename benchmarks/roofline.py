@@ -22,20 +22,21 @@ from gred.cli import record
 from gred.cli.record import Record
 from gred.cli.roofline import row_record
 from gred.counting import Counters
-from gred.gpus import H200, Gpu
+from gred.prediction import H200, Gpu
 
 RESULTS = Path(__file__).resolve().parent / "results" / "nvidia-h200"
 SIZES = tuple(2**k for k in (16, 20, 24, 28))
-FREE = (
-    "start",
-    "launch",
-    "block_interval",
-    "block_life",
-    "memory_latency",
-    "cache_latency",
-    "request_cycles",
-    "arrival",
-)
+# The numbers of a GPU that are fitted, and what they are.
+FREE = {
+    "start": "the events that measure",
+    "launch": "a pass's launch",
+    "block_interval": "from one block's start to the next one's",
+    "block_life": "a block's beginning and end",
+    "memory_latency": "a load from memory, among many",
+    "cache_latency": "one from L2",
+    "request_cycles": "a warp's request to global memory, with the instructions around it",
+    "arrival": "a warp's arrival at a barrier",
+}
 STEPS, WIDTH = 40, 0.1
 
 

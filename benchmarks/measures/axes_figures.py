@@ -17,10 +17,11 @@ import numpy as np
 from measures.call_figures import peers
 from measures.device_times import Call, DeviceTimes
 from measures.figure import Figure, figure
-from measures.timing import taken_in_turns
+from measures.timing import medians_in_turns
 
 import gred
 from gred.cli import units
+from gred.cli.measure import read_limit
 from gred.cli.record import usable_cores
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -74,11 +75,7 @@ def plain(kind: str, shape: tuple[int, ...], axis: Axis) -> Shape:
 
 
 def sliced(shape: tuple[int, int], axis: int) -> Iterator[Shape]:
-    """Take a matrix in other layouts: transposed, every second column, every second row.
-
-    Every second row of 8 float32 is 32 of 64 bytes, of which an H200's memory brings all: a plain
-    kernel that reads nothing else gets 2.19 TB/s of them, and of a whole array 4.41.
-    """
+    """Take a matrix transposed, and every second column or row, of which memory brings all."""
     double = tuple(2 * n if n > 0 else n for n in shape)
     for text, before, view in (
         (".T", shape[::-1], lambda x: x.T),
@@ -100,11 +97,8 @@ def named(shape: tuple[int, ...]) -> str:
 
 def by(shape: tuple[int, ...]) -> Callable[[Any], Any]:
     """Cut a flat array to a multiple of what is known of the shape, and shape it."""
-    return partial(cut, shape, abs(int(np.prod(shape))))
-
-
-def cut(shape: tuple[int, ...], known: int, flat: Any) -> Any:
-    return flat[: flat.size // known * known].reshape(shape)
+    known = abs(int(np.prod(shape)))
+    return lambda flat: flat[: flat.size // known * known].reshape(shape)
 
 
 def cases(elements: int) -> Iterator[tuple[Shape, str]]:
@@ -132,8 +126,7 @@ class Gpu:
         """Measure the bytes a second of the best plain read of about so many."""
         near = 1 << round(float(np.log2(nbytes)))
         if near not in self._limits:
-            limit = gred.read_limit("cuda:0", near, samples=LIMIT_SAMPLES)
-            self._limits[near] = float(limit.nbytes / np.median(limit.seconds))
+            self._limits[near] = read_limit("cuda:0", near, LIMIT_SAMPLES)
         return self._limits[near]
 
     def array(self, dtype: str, nbytes: int) -> Any:
@@ -182,8 +175,7 @@ def in_a_row(call: Callable[[Any], Any], array: Any) -> float:
         for answer in [call(array) for _ in range(JAX_CALLS)]:
             answer.block_until_ready()
 
-    taken = taken_in_turns({"JAX": all_of_them}, 3)["JAX"]
-    return float(np.median(taken)) / JAX_CALLS
+    return medians_in_turns({"JAX": all_of_them}, 3)["JAX"] / JAX_CALLS
 
 
 def torch_reduces(torch: Any, op: str, tensor: Any, axis: Axis) -> Any:
@@ -268,10 +260,7 @@ def beside_best(
 
 
 def compile_ahead(dtype: str) -> None:
-    """Have CuPy compile its kernels in processes, for this one to find on disk.
-
-    What is not compiled in time, or at all, is compiled as it is called.
-    """
+    """Have CuPy compile in processes, for this one to find on disk; the rest as it is called."""
     tasks = list(itertools.product(OPS, (dtype,), range(TASKS)))
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(len(tasks), usable_cores()), spawn) as pool:
@@ -306,8 +295,7 @@ def measure_call(gpu: Gpu, op: str, matrix: Any, axis: int) -> Iterator[Figure]:
     calls["gred"] = lambda: function(matrix, axis=axis, stream=stream)
     able = gpu.times.able(calls, PATIENCE)
     turns = {name: partial(gpu.times.until_done, call) for name, call in able.items()}
-    taken = taken_in_turns(turns, SMALL_CALLS)
-    seconds = {name: float(np.median(samples)) for name, samples in taken.items()}
+    seconds = medians_in_turns(turns, SMALL_CALLS)
     ours = seconds.pop("gred")
     what = f"{op} {matrix.dtype} {matrix.shape} axis {axis}, a call"
     group = "along axes, a small call"

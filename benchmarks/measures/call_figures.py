@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from measures.figure import Figure, figure
-from measures.timing import CALLS, taken_in_turns
+from measures.figure import Figure, figure, shown
+from measures.timing import CALLS, medians_in_turns, taken_in_turns
 
 import gred
 
@@ -61,8 +61,8 @@ def measure_small(cupy: Any, torch: Any, device: str) -> Iterator[Figure]:
     for _ in range(15):
         launches = gred.launch_limit(device, samples=300).seconds
         rounds["launch"].append(float(np.median(launches)))
-        for name, seconds in taken_in_turns(calls, 300).items():
-            rounds[name].append(float(np.median(seconds)))
+        for name, median in medians_in_turns(calls, 300).items():
+            rounds[name].append(median)
     launch = np.array(rounds.pop("launch"))
     yield figure("an empty kernel, launched and waited for", 1e6 * launch, "us")
     for name, medians in rounds.items():
@@ -111,10 +111,9 @@ def measure_beside(torch: Any, array: Any, op: str, count: int, target: float) -
         "CuPy": lambda: getattr(array, op)().item(),
         "PyTorch": lambda: torchs(tensor).item(),
     }
-    taken = {name: float(np.median(s)) for name, s in taken_in_turns(calls, count).items()}
+    taken = medians_in_turns(calls, count)
     ours = taken.pop("gred")
     best = min(taken, key=taken.__getitem__)
-    nbytes = array.nbytes
-    size = f"{nbytes // MIB} MiB" if nbytes >= MIB else f"{nbytes // KIB} KiB"
-    what = f"{op}, {size} {array.dtype}: {best}'s time over gred's, {1e6 * ours:.1f} us"
+    case = f"{op}, {shown(array.nbytes)} {array.dtype}"
+    what = f"{case}: {best}'s time over gred's, {1e6 * ours:.1f} us"
     return figure(what, [taken[best] / ours], "x", at_least=target)

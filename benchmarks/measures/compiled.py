@@ -9,10 +9,7 @@ from typing import Any
 
 
 def compiled(source: str, includes: tuple[Path, ...] = ()) -> Any:
-    """Compile CUDA C++ for the GPU that is here; None where there is no nvcc, or it does not.
-
-    Headers in `includes` come before the toolkit's own.
-    """
+    """Compile CUDA C++ for the GPU here, `includes` first; None if nvcc is missing or refuses."""
     nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
     if not nvcc:
         return None

@@ -79,10 +79,7 @@ class DeviceTimes:
     def able(
         self, calls: dict[str, Call], patience: float, given_up: set[str] | None = None
     ) -> dict[str, Call]:
-        """Warm calls up, and leave out peers that cannot, as what they raise says.
-
-        So it does with peers that have been given up, whereto those come that take longer.
-        """
+        """Warm calls up, and leave out peers that raise, are given up, or take longer."""
         given_up = set() if given_up is None else given_up
         found = {}
         for name in (name for name in calls if name not in given_up):

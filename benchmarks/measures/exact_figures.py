@@ -7,6 +7,7 @@ host's are whole calls, of `exact_on_host.py`. CUB's reproducible sums are there
 that have them (`reproducible_cub.py`).
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cached_property, partial
@@ -16,11 +17,12 @@ import numpy as np
 from measures import reproducible_cub
 from measures.axes_figures import PATIENCE, Gpu
 from measures.device_times import Call
-from measures.figure import Figure, figure
-from measures.timing import taken_in_turns
+from measures.figure import Figure, beside_exact, figure
+from measures.timing import medians_in_turns
 
 import gred
 from gred.cli import units
+from gred.cli.measure import read_limit
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 # gred's plain kernels, by name, once `auto` no longer is these.
@@ -121,10 +123,7 @@ class Bench(Gpu):
         others: dict[str, Call] = {
             name: partial(brought, call) for name, call in self.others(array).items()
         }
-        exact, fast = (
-            partial(gred.sum, array, method="exact"),
-            partial(gred.sum, array, method=FAST),
-        )
+        exact, fast = (partial(gred.sum, array, method=method) for method in ("exact", FAST))
         if self.has_cub(array):
             others[CUB] = reproducible_cub.answered(self.cub, array)
         return {"exact": exact, "gred": fast, **others}
@@ -137,11 +136,10 @@ def brought(call: Call) -> Any:
 def measure_large(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:
     """Compare device times of exact sums and fast ones of large arrays."""
     bench = bench or Bench()
-    for nbytes in LARGE:
-        for name, draw in DATA.items():
-            group = "exact sums of float32, float64 on a GPU: rate over that of fast ones"
-            over_cub = OVER_CUB.get((nbytes, dtype))
-            yield from beside_fast(bench, draw, name, dtype, nbytes, OF_FAST, group, over_cub)
+    group = "exact sums of float32, float64 on a GPU: rate over that of fast ones"
+    for nbytes, (name, draw) in itertools.product(LARGE, DATA.items()):
+        over_cub = OVER_CUB.get((nbytes, dtype))
+        yield from beside_fast(bench, draw, name, dtype, nbytes, OF_FAST, group, over_cub)
     group = "exact sums of exponents over the whole range on a GPU: rate over that of fast ones"
     everywhere, name = over_the_range(dtype), "exponents over the whole range"
     yield from beside_fast(bench, everywhere, name, dtype, RANGE_SIZE, OF_FAST_WHOLE_RANGE, group)
@@ -150,8 +148,8 @@ def measure_large(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:
 def measure_halves(bench: Bench | None = None) -> Iterator[Figure]:
     """Compare device times of exact sums and fast ones of elements of two bytes."""
     bench = bench or Bench()
+    group = "exact sums of float16, bfloat16 on a GPU: rate over that of fast ones"
     for dtype in HALVES:
-        group = "exact sums of float16, bfloat16 on a GPU: rate over that of fast ones"
         yield from beside_fast(bench, DATA["normal"], "normal", dtype, GIB, OF_FAST, group)
 
 
@@ -197,10 +195,7 @@ def beside_cub(nbytes: int, dtype: str) -> str:
 
 
 def measure_dot(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:
-    """Compare dot products of two large arrays with reading both, and with cuBLAS.
-
-    gred's answer comes to the host, and on its way back counts as the device's time.
-    """
+    """Compare dot products with reading both arrays, and cuBLAS's; gred's includes the way back."""
     bench = bench or Bench()
     size = DOT_SIZE // np.dtype(dtype).itemsize
     a = bench.placed(DATA["normal"], dtype, size)
@@ -215,9 +210,8 @@ def measure_dot(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:
     }
     with bench.times.current():
         seconds = bench.times.medians(bench.times.able(calls, PATIENCE))
-    timed = gred.read_limit("cuda:0", 2 * DOT_SIZE, samples=LIMIT_SAMPLES)
-    limit = float(np.median(timed.seconds)) * (2 * DOT_SIZE / timed.nbytes)
-    yield from beside_limit(dtype, seconds, limit)
+    limit = read_limit("cuda:0", 2 * DOT_SIZE, LIMIT_SAMPLES)
+    yield from beside_limit(dtype, seconds, 2 * DOT_SIZE / limit)
     del a, b, tensors, multiply, calls
     bench.cupy.get_default_memory_pool().free_all_blocks()
 
@@ -276,14 +270,11 @@ def measure_axes(dtype: str, bench: Bench | None = None) -> Iterator[Figure]:
             "fast": lambda add=add: add(method=FAST).tolist(),
             "CuPy": lambda array=array, axis=axis: bench.cupy.sum(array, axis).tolist(),
         }
-        seconds = {name: float(np.median(s)) for name, s in taken_in_turns(calls, 20).items()}
+        seconds = medians_in_turns(calls, 20)
         rows = f"({RESULTS}, n)" if axis else f"(n, {RESULTS})"
         what = f"exact sum, a call, {dtype} {rows} axis {axis}, {units.bytes_text(AXES_SIZE)}"
-        for whose, name in (("the fast one's", "fast"), ("CuPy's", "CuPy")):
-            yield figure(
-                f"{what}: {whose} time over its own", [seconds[name] / seconds["exact"]], "x",
-                group=f"exact sums along axes on a GPU: {whose} time over theirs",
-            )  # fmt: skip
+        group = "exact sums along axes on a GPU"
+        yield from beside_exact(what, seconds, {"fast": None, "CuPy": None}, group)
 
 
 # How rows, the table and the plot name who adds.
@@ -294,8 +285,7 @@ WHO |= {CUB: CUB}
 def call_seconds(bench: Bench, dtype: str, size: int) -> dict[str, float]:
     """Measure whole calls of normal data in turns."""
     calls = bench.answered(bench.placed(DATA["normal"], dtype, size))
-    taken = taken_in_turns(calls, CALLS if size <= 1 << 24 else 20)
-    return {name: float(np.median(seconds)) for name, seconds in taken.items()}
+    return medians_in_turns(calls, CALLS if size <= 1 << 24 else 20)
 
 
 # ---- what is right ----
@@ -347,10 +337,7 @@ def sums_of_orders(what: str, sums: list[float], exact: Fraction, dtype: str) ->
     distinct = float(len(set(sums)))
     worst = max(ulps_off(got, exact, dtype) for got in sums)
     group = "exact sums on a GPU, in eight orders"
-    for kind, value, unit, most in (
-        (DISTINCT, distinct, "sums", 1.0),
-        (WORST, worst, "ulp", 0.5),
-    ):
+    for kind, value, unit, most in ((DISTINCT, distinct, "sums", 1.0), (WORST, worst, "ulp", 0.5)):
         yield figure(
             f"{what}: {kind}", [value], unit,
             at_most=most if right else None, group=f"{group}: {kind}" if right else None,

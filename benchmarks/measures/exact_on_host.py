@@ -2,17 +2,19 @@
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
-from measures import exact_libraries
-from measures.figure import Figure, figure
+from measures.figure import Figure, beside_exact, figure
 
 import gred
 from gred.cli import units
 
 Call = Callable[[], Any]
+Sum = Callable[[Any], float]
 Typical = Callable[[dict[str, Call]], dict[str, float]]
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -67,12 +69,8 @@ def measure_axes(typical: Typical) -> Iterator[Figure]:
                 seconds = seconds_of(typical, flat.reshape(shape), axis)
                 lengths = ", ".join(str(k) if k > 0 else "n" for k in shape)
                 what = f"2 cores: exact sum, 16 MiB {dtype} ({lengths}) axis {axis}"
-                for whose, taken in (("the fast one's", "fast"), ("NumPy's", "NumPy")):
-                    yield figure(
-                        f"{what}: {whose} time over its own",
-                        [seconds[taken] / seconds["exact"]], "x",
-                        group=f"2 cores, exact sums along axes: {whose} time over theirs",
-                    )  # fmt: skip
+                group = "2 cores, exact sums along axes"
+                yield from beside_exact(what, seconds, {"fast": None, "NumPy": None}, group)
 
 
 def seconds_of(typical: Typical, array: Any, axis: int | None = None) -> dict[str, float]:
@@ -89,9 +87,8 @@ def beside_numpy_when_small(typical: Typical, dtype: str, nbytes: int, bound: fl
     """Say how much longer than NumPy's a small sum takes."""
     seconds = seconds_of(typical, normal(dtype, nbytes))
     what = f"2 cores: exact sum, {units.bytes_text(nbytes)} {dtype}: time over NumPy's"
-    group = (
-        f"2 cores, exact sums below {'4 KiB' if nbytes < 4 * KIB else '1 MiB'}: time over NumPy's"
-    )
+    most = "4 KiB" if nbytes < 4 * KIB else "1 MiB"
+    group = f"2 cores, exact sums below {most}: time over NumPy's"
     ratio = seconds["exact"] / seconds["NumPy"]
     return figure(what, [ratio], "x", at_most=bound, group=group)
 
@@ -102,15 +99,9 @@ def beside_others(
     """Compare a large sum with gred's own fast one and with NumPy's."""
     seconds = seconds_of(typical, normal(dtype, nbytes))
     what = f"{where}: exact sum, {units.bytes_text(nbytes)} {dtype}"
-    for whose, taken, bound in (
-        ("the fast one's", seconds["fast"], of_fast),
-        ("NumPy's", seconds["NumPy"], over_numpy),
-    ):
-        yield figure(
-            f"{what}: {whose} time over its own", [taken / seconds["exact"]], "x",
-            at_least=bound,
-            group=f"{where}, exact sums: {whose} time over theirs" if bound else None,
-        )  # fmt: skip
+    for name, bound in (("fast", of_fast), ("NumPy", over_numpy)):
+        group = f"{where}, exact sums" if bound else None
+        yield from beside_exact(what, seconds, {name: bound}, group)
 
 
 def beside_fsum(typical: Typical) -> Figure:
@@ -124,7 +115,7 @@ def beside_fsum(typical: Typical) -> Figure:
 
 
 def beside_libraries(typical: Typical) -> Iterator[Figure]:
-    libraries = exact_libraries.sums()
+    libraries = sums()
     for n in LIBRARIES_SIZES if libraries else ():
         array = normal("float64", 8 * n)
         calls: dict[str, Call] = {name: partial(add, array) for name, add in libraries.items()}
@@ -135,3 +126,49 @@ def beside_libraries(typical: Typical) -> Iterator[Figure]:
                 [seconds[name] / seconds["gred"]], "x", at_least=OVER_LIBRARIES,
                 group="2 cores, exact sums: time of other packages' over theirs",
             )  # fmt: skip
+
+
+# ---- packages that add exactly, or nearly so, as far as they are installed ----
+
+# xsum is Neal's superaccumulators, accupy adds in K-fold precision or by math.fsum, and crick's
+# summary has a sum, which is a rounded one.
+
+
+def by_xsum(xsum: Any, size: str) -> Sum:
+    """Add in a superaccumulator of this size."""
+    new = getattr(xsum, f"xsum_{size}_accumulator")
+
+    def sum_of(array: Any) -> float:
+        accumulator = new()
+        xsum.xsum_add(accumulator, array)
+        return float(xsum.xsum_round(accumulator))
+
+    return sum_of
+
+
+def by_crick(crick: Any) -> Sum:
+    """Add as a stream's summary does."""
+
+    def sum_of(array: Any) -> float:
+        summary = crick.SummaryStats()
+        summary.update(array)
+        return float(summary.sum())
+
+    return sum_of
+
+
+# By package: its sums by name.
+SUMS: dict[str, Callable[[Any], dict[str, Sum]]] = {
+    "xsum": lambda xsum: {f"xsum, {size}": by_xsum(xsum, size) for size in ("small", "large")},
+    "accupy": lambda accupy: {"accupy.fsum": accupy.fsum, "accupy.ksum": accupy.ksum},
+    "crick": lambda crick: {"crick": by_crick(crick)},
+}
+
+
+def sums() -> dict[str, Sum]:
+    """List the sums of those packages that are here."""
+    found: dict[str, Sum] = {}
+    for package, sums_of in SUMS.items():
+        with suppress(ImportError):
+            found |= sums_of(import_module(package))
+    return found

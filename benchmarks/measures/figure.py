@@ -1,6 +1,6 @@
 """One row of the figures, with its target."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,24 @@ def figure(
         "met": met,
         "group": group,
     }
+
+
+def beside_exact(
+    what: str, seconds: dict[str, float], bounds: dict[str, float | None], group: str | None
+) -> Iterator[Figure]:
+    """Compare exact sums' seconds with those of others, "fast" being gred's own."""
+    for name, bound in bounds.items():
+        whose = "the fast one's" if name == "fast" else f"{name}'s"
+        yield figure(
+            f"{what}: {whose} time over its own", [seconds[name] / seconds["exact"]], "x",
+            at_least=bound, group=group and f"{group}: {whose} time over theirs",
+        )  # fmt: skip
+
+
+def shown(nbytes: int) -> str:
+    """Write bytes as the names of rows have them, in MiB at most."""
+    unit = 2 if nbytes >= 1 << 20 else 1 if nbytes >= 1 << 10 else 0
+    return f"{nbytes >> 10 * unit} {('B', 'KiB', 'MiB')[unit]}"
 
 
 def terabytes(timed: Any, seconds: Any) -> list[float]:

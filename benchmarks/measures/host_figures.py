@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import host_axes
 import numpy as np
 from measures import exact_on_host, small_calls
-from measures.figure import Figure, figure
+from measures.figure import Figure, figure, shown
 from measures.timing import Call, cores, environment, once, rate_together
 
 import gred
@@ -139,17 +139,8 @@ def ratio(array: Any, op: str) -> tuple[float, float]:
     return least["NumPy"] / least["gred"], least["gred"]
 
 
-def shown(nbytes: int) -> str:
-    if nbytes < KIB:
-        return f"{nbytes} B"
-    return f"{nbytes // MIB} MiB" if nbytes >= MIB else f"{nbytes // KIB} KiB"
-
-
 def measure(name: str) -> Iterator[Figure]:
-    """Do some of the work on as many cores as it is for, if there are as many.
-
-    In a process of its own, since gred and others count the cores once; rows come as it has them.
-    """
+    """Do some of the work on as many cores as it is for, in a process that counts only these."""
     count, _ = WORK[name]
     if count <= len(os.sched_getaffinity(0)):
         command = [sys.executable, __file__, name]
@@ -305,10 +296,23 @@ def measure_callers() -> Iterator[Figure]:
     yield figure(what, rates, "x", at_least=CALLERS_TARGET)
 
 
+def measure_axes(op: str) -> Iterator[Figure]:
+    """Compare large arrays' reductions along axes with those of threaded libraries."""
+    size, threaded = host_axes.SIZES[-1] * MIB, host_axes.THREADED
+    return host_axes.measure(f"{MANY_CORES} cores", None, op, size, threaded)
+
+
 def measure_busy(op: str, nbytes: int) -> Iterator[Figure]:
     """Compare with NumPy where other processes want the cores, too."""
     with busy_cores():
         yield from measure_types("2 cores, both busy", op, nbytes, BUSY_TARGET)
+
+
+# Reductions along axes, their sizes in MiB, and what their median layout is to reach.
+AXES = (
+    (host_axes.OPS, host_axes.SIZES, host_axes.MEDIAN_TARGET),
+    (host_axes.OTHERS, host_axes.OTHER_SIZES, None),
+)
 
 
 def pieces(
@@ -327,35 +331,12 @@ WORK: dict[str, Work] = {
     **dict(pieces("busy", BUSY_SIZES, measure_busy)),
     "layouts": (CORES, measure_layouts),
     **{
-        f"axes/{op}/{mib}MiB": (
-            CORES,
-            partial(host_axes.measure, "2 cores", host_axes.MEDIAN_TARGET, op, mib * MIB),
-        )
-        for op in host_axes.OPS
-        for mib in host_axes.SIZES
+        f"axes/{op}/{mib}MiB": (CORES, partial(host_axes.measure, "2 cores", target, op, mib * MIB))
+        for ops, sizes, target in AXES
+        for op in ops
+        for mib in sizes
     },
-    **{
-        f"axes/{op}/{mib}MiB": (
-            CORES,
-            partial(host_axes.measure, "2 cores", None, op, mib * MIB),
-        )
-        for op in host_axes.OTHERS
-        for mib in host_axes.OTHER_SIZES
-    },
-    **{
-        f"axes-many/{op}": (
-            MANY_CORES,
-            partial(
-                host_axes.measure,
-                "16 cores",
-                None,
-                op,
-                host_axes.SIZES[-1] * MIB,
-                host_axes.THREADED,
-            ),
-        )
-        for op in host_axes.OPS
-    },
+    **{f"axes-many/{op}": (MANY_CORES, partial(measure_axes, op)) for op in host_axes.OPS},
     **{f"many/{which}": (MANY_CORES, partial(measure_many_cores, which)) for which in MANY},
     "callers": (MANY_CORES, measure_callers),
     "exact/axes": (CORES, partial(exact_on_host.measure_axes, typical)),

@@ -49,10 +49,7 @@ def measure_import() -> Iterator[Figure]:
 def measure_build(
     architectures: str, seconds: float | None, nbytes: float | None
 ) -> Iterator[Figure]:
-    """Build a wheel from a clean copy on two cores, and weigh the extension in it.
-
-    Without build isolation, so that no download is timed: setuptools and NumPy have to be there.
-    """
+    """Build a wheel from a clean copy on two cores, without downloads; weigh its extension."""
     what = f"build, architectures: {architectures}, 2 cores"
     taken, built = build(architectures)
     yield figure(what, [taken], "s", at_most=seconds)

@@ -34,10 +34,7 @@ def once(call: Call) -> float:
 
 
 def taken_in_turns(calls: dict[str, Call], count: int = CALLS) -> dict[str, np.ndarray[Any, Any]]:
-    """Time calls in seconds, one of each by turns in a random order, after a few of each.
-
-    As many as SECONDS_A_SIZE allow, at least 20.
-    """
+    """Time calls by turns in random order, after warm-up: 20 at least, while seconds are left."""
     order, began = random.Random(0), time.perf_counter()
     taken: dict[str, list[float]] = {name: [] for name in calls}
     for turn in range(-count // 10, count):
@@ -48,6 +45,10 @@ def taken_in_turns(calls: dict[str, Call], count: int = CALLS) -> dict[str, np.n
         if turn >= 20 and time.perf_counter() - began > SECONDS_A_SIZE:
             break
     return {name: np.array(seconds) for name, seconds in taken.items()}
+
+
+def medians_in_turns(calls: dict[str, Call], count: int = CALLS) -> dict[str, float]:
+    return {name: float(np.median(each)) for name, each in taken_in_turns(calls, count).items()}
 
 
 def rate_together(arrays: Sequence[Any], sums: int) -> float:

@@ -18,6 +18,7 @@ from gred.cli import cases, data, libraries
 from gred.cli.cases import Case, Extent
 from gred.cli.contest import compile_ahead, stage_key
 from gred.cli.libraries import Library
+from gred.cli.measure import read_limit
 
 MIB, GIB = 1 << 20, 1 << 30
 SECTOR = 32
@@ -125,8 +126,7 @@ class Bench:
     def limit(self, nbytes: int) -> float:
         """Measure the bytes per second that the device reads at best, once a stage."""
         if nbytes not in self._limits:
-            limit = gred.read_limit(self.device, nbytes, samples=LIMIT_SAMPLES)
-            self._limits[nbytes] = float(limit.nbytes / np.median(limit.seconds))
+            self._limits[nbytes] = read_limit(self.device, nbytes, LIMIT_SAMPLES)
         return self._limits[nbytes]
 
     def forget(self) -> None:
@@ -136,10 +136,7 @@ class Bench:
 
 
 class Stage:
-    """Two copies of an array, so that no cache holds what is read next, as every library sees it.
-
-    PyTorch's tensors are CuPy's memory. gred is given CuPy's arrays, and tensors of bfloat16.
-    """
+    """Two copies of an array as every library sees it, so that no cache holds what is read next."""
 
     def __init__(self, bench: Bench, case: Case) -> None:
         self._bench = bench
@@ -233,10 +230,7 @@ def bytes_needed(case: Case) -> int:
 
 
 def device_seconds(bench: Bench, stage: Stage, case: Case) -> Any:
-    """Measure the device's time alone, with the caches flushed; where it copies, whole calls.
-
-    gred.kernel_time leaves the copying out.
-    """
+    """Measure device time with flushed caches; of what gred copies first, whole calls."""
     name, given = case.reduction.name, stage.given(bench.ours, case)
     view, *mask = given[0]
     if mask:
@@ -249,10 +243,7 @@ def device_seconds(bench: Bench, stage: Stage, case: Case) -> Any:
 
 
 def masked_seconds(cupy: Any, name: str, view: Any, mask: Any) -> Any:
-    """Measure between two events on a stream: gred.kernel_time takes no mask.
-
-    Behind the flush the host has time enough to queue what follows.
-    """
+    """Measure between two events behind a flush: gred.kernel_time takes no mask."""
     options = {"min": {"initial": np.inf}, "max": {"initial": -np.inf}}.get(name, {})
     out, seconds = cupy.zeros((), view.dtype), []
     with cupy.cuda.Stream() as stream:
@@ -311,16 +302,14 @@ def medians(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
     """Time calls that have been warmed up, in seconds, in turns of random order."""
     order = random.Random(0)
     taken = {name: [once(call)] for name, call in calls.items()}
-    wanted = {name: samples_of(seconds) for name, [seconds] in taken.items()}
+    wanted = {
+        name: next(count for most, count in CALLS if seconds < most)
+        for name, [seconds] in taken.items()
+    }
     while waiting := [name for name in calls if len(taken[name]) < wanted[name]]:
         for name in order.sample(waiting, len(waiting)):
             taken[name].append(once(calls[name]))
     return {name: float(np.median(seconds)) for name, seconds in taken.items()}
-
-
-def samples_of(seconds: float) -> int:
-    """Choose how often to time what takes so long."""
-    return next(count for most, count in CALLS if seconds < most)
 
 
 def measure_cub(bench: Bench, sizes: Sequence[int]) -> Iterator[Figure]:
@@ -342,10 +331,8 @@ def measure_beside_cub(bench: Bench, array: Any, case: Case) -> Iterator[Figure]
             array, case.reduction.name, method=method, device=bench.device,
             samples=SAMPLES, warmup=1, **ways[method],
         ).seconds.tolist()  # fmt: skip
-    ours, text = (
-        np.array(seconds["auto"]),
-        "sum, min, max float32, float64, int64, 256 MiB to 4 GiB",
-    )
+    ours = np.array(seconds["auto"])
+    text = "sum, min, max float32, float64, int64, 256 MiB to 4 GiB"
     yield figure(
         f"{case}: CUB's device time over gred's", np.median(seconds["cub"]) / ours, "x",
         at_least=OVER_CUB, group=f"{text}: CUB's device time over gred's",

@@ -53,63 +53,15 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Access",
-    "Accesses",
-    "Counters",
-    "Counts",
-    "CudaError",
-    "Device",
-    "DeviceArray",
-    "ExactSum",
-    "Explanation",
-    "KernelTime",
-    "LaunchLimit",
-    "Method",
-    "ReadLimit",
-    "Reduction",
-    "Roofline",
-    "Summary",
-    "accesses",
-    "all",
-    "any",
-    "argmax",
-    "argmin",
-    "build_info",
-    "count_nonzero",
-    "counters",
-    "describe",
-    "devices",
-    "dot",
-    "explain",
-    "kernel_time",
-    "lab",
-    "launch_limit",
-    "max",
-    "mean",
-    "methods",
-    "min",
-    "minmax",
-    "nanmax",
-    "nanmean",
-    "nanmin",
-    "nanprod",
-    "nansum",
-    "norm",
-    "prod",
-    "ptp",
-    "read_limit",
-    "reduceat",
-    "reductions",
-    "roofline",
-    "std",
-    "sum",
-    "thread_order",
-    "threads",
-    "var",
-    "workspace_limit",
-]
-
+__all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min", "minmax"]
+__all__ += ["nanmax", "nanmean", "nanmin", "nanprod", "nansum"]
+__all__ += ["dot", "norm", "prod", "ptp", "reduceat", "std", "sum", "var"]
+__all__ += ["CudaError", "DeviceArray", "ExactSum", "Summary", "describe"]
+__all__ += ["Device", "Method", "Reduction", "build_info", "devices", "methods", "reductions"]
+__all__ += ["KernelTime", "LaunchLimit", "ReadLimit", "kernel_time", "launch_limit", "read_limit"]
+__all__ += ["Access", "Accesses", "Counters", "Counts", "Explanation", "Roofline"]
+__all__ += ["accesses", "counters", "explain", "lab", "roofline"]
+__all__ += ["thread_order", "threads", "workspace_limit"]
 
 # What shows how rungs work is imported when somebody asks for it, and so are modules, of which some
 # need libraries that are installed separately. Type checkers see the imports above.

@@ -195,27 +195,19 @@ norm: _Norm
 describe: Any  # gred.describe has its types
 
 def minmax(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    a: _Array,
+    axis: _Axes = None,
     *,
     keepdims: SupportsIndex = False,
     dtype: DTypeLike | None = None,
     where: ArrayLike = True,
-    method: str = "auto",
-    block_size: int | None = None,
-    device: str | None = None,
-    stream: Any = None,
+    **options: Unpack[_Launch],
 ) -> tuple[Any, Any]: ...
 def parse(a: Any, /) -> None: ...
 def nothing(*arguments: Any) -> None: ...
 def threads(most: int, /) -> int: ...
 def dot(
-    a: ArrayLike | Any,
-    b: ArrayLike | Any,
-    *,
-    method: str = "auto",
-    device: str | None = None,
-    stream: Any = None,
+    a: _Array, b: _Array, *, method: str = "auto", device: str | None = None, stream: Any = None
 ) -> Any: ...
 def element(a: Any, /) -> str: ...
 def exact_sum(a: Any, /) -> bytes: ...

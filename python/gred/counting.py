@@ -102,6 +102,11 @@ class Counts(NamedTuple):
         return _share(self.merge_lanes, self.merge_requests)
 
 
+def bank_conflicts(counts: Counts) -> int:
+    """Count the wavefronts of shared memory that lanes cost by meeting in one bank."""
+    return counts.shared_load_conflicts + counts.shared_store_conflicts
+
+
 class Passes(Records):
     """The counts of a call's launches, as a profiler's table of a launch begins."""
 
@@ -184,10 +189,7 @@ def merged(lines: Iterable[Line]) -> tuple[Line, ...]:
 
 
 def counts_of(blocks: int, block_size: int, lines: tuple[Line, ...]) -> Counts:
-    """Sum the lines up, event by event, as far as `Counts` tells.
-
-    Warps come to a barrier one by one; it counts once for a block, or a grid.
-    """
+    """Sum the lines up by event; a barrier counts once for a block, or a grid, not a warp."""
     warps = block_size // WARP
     sums = dict.fromkeys(Counts._fields[2:-1], 0)
     for _, _, event, requests, lanes, nbytes, transfers, conflicts in lines:

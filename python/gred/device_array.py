@@ -20,7 +20,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 }
 
 
-def _dtype(name: str) -> np.dtype[Any]:
+def dtype_named(name: str) -> np.dtype[Any]:
     """NumPy's dtype of an element type; bfloat16 is ml_dtypes'."""
     if name in _DTYPES:
         return _DTYPES[name]
@@ -58,7 +58,7 @@ class DeviceArray:
     def __init__(self, memory: Any, shape: tuple[int, ...], type_name: str) -> None:
         self._memory, self._type = memory, type_name
         self.shape = shape
-        self.dtype = _dtype(type_name)
+        self.dtype = dtype_named(type_name)
 
     @property
     def device(self) -> str:
@@ -179,7 +179,7 @@ def _library(array: Any) -> str:
 def made_like(like: Any, shape: _Shape, type_name: str, device: int) -> tuple[Any, int] | None:
     """Make an array of the library that another is of, not filled; and tell its address."""
     make = _MAKERS.get(_library(like))
-    return make and make(like, shape, _dtype(type_name), device)
+    return make and make(like, shape, dtype_named(type_name), device)
 
 
 def handed_over(own: DeviceArray, like: Any) -> Any:

@@ -24,9 +24,8 @@ from gred.counting import (
     counters,
     counters_of,
 )
-from gred.gpus import H200, Gpu
 from gred.measure import kernel_time, read_limit
-from gred.records import Records, devices, methods
+from gred.records import Records, devices, method_named
 
 # Bulk copies that a block has in flight: RING_STAGES of csrc/common/kernels.h.
 _STAGES = 2
@@ -34,6 +33,54 @@ _STAGES = 2
 _ALONE = 16
 _GRID_MOST = 2**31 - 1
 _SIZE_MOST = 2**40
+
+
+class Gpu(NamedTuple):
+    """What a GPU is to the model; seconds, bytes a second, cycles of a multiprocessor's clock."""
+
+    title: str
+    # ---- by the vendor ----
+    multiprocessors: int
+    clock: float  # cycles a second, at most
+    threads: int  # that a multiprocessor holds
+    blocks: int  # that a multiprocessor holds
+    sector_cycles: float  # L1 moves 128 bytes a cycle
+    wavefront_cycles: float  # shared memory serves one a cycle
+    barrier_cycles: float  # of a warp: 16 of its 32 lanes a cycle
+    atomic_cycles: float  # one a cycle, all on one address
+    # ---- by gred.read_limit ----
+    bandwidth: float  # of the memory, read by a kernel that does nothing else
+    # ---- fitted by benchmarks/roofline.py ----
+    start: float  # of the measurement: its events, once
+    launch: float  # of a pass, in a row of passes
+    block_interval: float  # from the start of a block to the next one's, on the whole GPU
+    block_life: float  # what a block takes to begin and to end
+    memory_latency: float  # of a load from memory, among many
+    cache_latency: float  # of a load from L2
+    request_cycles: float  # of a warp to global memory, with the instructions around it
+    arrival: float  # of a warp at a barrier, while the rest of its block waits
+
+
+H200 = Gpu(
+    title="NVIDIA H200",
+    multiprocessors=132,
+    clock=1.98e9,
+    threads=2048,
+    blocks=32,
+    sector_cycles=0.25,
+    wavefront_cycles=1.0,
+    barrier_cycles=2.0,
+    atomic_cycles=1.0,
+    bandwidth=4.54e12,
+    start=3.94e-6,
+    launch=1.08e-6,
+    block_interval=0.602e-9,
+    block_life=472e-9,
+    memory_latency=533e-9,
+    cache_latency=238e-9,
+    request_cycles=4.34,
+    arrival=2.15e-9,
+)
 
 
 class Terms(NamedTuple):
@@ -81,7 +128,8 @@ class PassTime(NamedTuple):
         return self.launch + max(self.terms) + self.alone
 
 
-def _microseconds(seconds: float) -> str:
+def microseconds(seconds: float) -> str:
+    """Write a time in microseconds, without the unit."""
     return f"{1e6 * seconds:,.1f}"
 
 
@@ -91,10 +139,10 @@ class PassTimes(Records):
     __slots__ = ()
     columns = (
         ("blocks", lambda p: f"{p.blocks:,}"),
-        ("time", lambda p: _microseconds(p.seconds)),
-        *((name, lambda p, k=k: _microseconds(p.terms[k])) for k, name in enumerate(Terms._fields)),
-        ("launch", lambda p: _microseconds(p.launch)),
-        ("alone", lambda p: _microseconds(p.alone)),
+        ("time", lambda p: microseconds(p.seconds)),
+        *((name, lambda p, k=k: microseconds(p.terms[k])) for k, name in enumerate(Terms._fields)),
+        ("launch", lambda p: microseconds(p.launch)),
+        ("alone", lambda p: microseconds(p.alone)),
         ("limit", "limit"),
     )
 
@@ -137,9 +185,9 @@ class Roofline(NamedTuple):
 
     def _fact(self) -> str:
         call = f"sum of {self.size:,} {self.dtype} by {self.method}, blocks of {self.block_size}"
-        times = f"predicted {_microseconds(self.seconds)} us on one {self.gpu.title}"
+        times = f"predicted {microseconds(self.seconds)} us on one {self.gpu.title}"
         if self.measured is not None:
-            times += f", measured {_microseconds(self.measured)} us ({self.error:+.0%})"
+            times += f", measured {microseconds(self.measured)} us ({self.error:+.0%})"
         return f"{call}: {times}, bound by {self.why()}"
 
     def __repr__(self) -> str:
@@ -202,10 +250,7 @@ class _Block:
         return gpu.block_life + self._loads() * latency + self.arrivals * gpu.arrival
 
     def _loads(self) -> float:
-        """Count a warp's dependent loads of the array's elements: by the line that loads most.
-
-        Of bulk copies a block has several in flight at any time.
-        """
+        """Count a warp's dependent loads, by the line that loads most; bulk copies overlap."""
         counts = self.counts
         if counts.bulk_copy_requests:
             return max(1.0, counts.mbarrier_waits / counts.blocks / _STAGES)
@@ -335,11 +380,14 @@ def roofline(
     gpu = H200 if device is None else gpu_here(device)
     launch = make_launch(method, block_size, dtype, gpu)
     found = predict(launch, checked_size(size), gpu)
-    if device is None:
-        return found
-    options: dict[str, Any] = {"method": found.method, "block_size": found.block_size}
+    return found if device is None else _timed(found, device)
+
+
+def _timed(found: Roofline, device: str) -> Roofline:
+    """Measure what was predicted."""
+    how: dict[str, Any] = {"method": found.method, "block_size": found.block_size}
     ones = np.ones(found.size, found.dtype)
-    timed = kernel_time(ones, **options, dtype=found.dtype, device=device)
+    timed = kernel_time(ones, **how, dtype=found.dtype, device=device)
     return found._replace(measured=float(np.median(timed.seconds)))
 
 
@@ -350,8 +398,7 @@ def make_launch(method: str, block_size: int | None, dtype: DTypeLike, gpu: Gpu)
         *some, last = ELEMENT_TYPES
         raise ValueError(f"dtype must be {', '.join(some)} or {last}; got {dtype!r}")
     told = counters(np.ones(1, found), method=name, block_size=block_size, dtype=found)
-    rung = next(one for one in methods() if one.name == told.method)
-    return scaled.Launch(rung, told.block_size, found, gpu.multiprocessors)
+    return scaled.Launch(method_named(told.method), told.block_size, found, gpu.multiprocessors)
 
 
 def checked_size(size: Any) -> int:

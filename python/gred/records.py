@@ -158,6 +158,19 @@ def methods() -> Methods:
     return Methods(Method(*row) for row in _core.methods())
 
 
+def method_named(name: str) -> Method:
+    """Find a method by its name."""
+    found: Method = next(method for method in methods() if method.name == name)
+    return found
+
+
+def among_rungs(rows: Sequence[Any], own: Any, like: str) -> list[Any]:
+    """Put a row of a user's rung behind those of the rungs up to the one that it is `like`."""
+    number = method_named(like).number
+    place = sum(row.number <= number for row in rows)
+    return [*rows[:place], own, *rows[place:]]
+
+
 def reductions() -> Reductions:
     """List the reductions that there are.
 

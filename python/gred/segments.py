@@ -79,20 +79,17 @@ def reduceat(
     dtype, device, stream
         As for the reduction itself.
     out : array of shape (m,), optional
-        Where the results go, converted to its type: on the host or the device that does the work;
-        also over `values` and `offsets`.
+        Where results go, in its type: on the host or the working device; may overlap the inputs.
     empty : {'element', 'identity'}, default 'element'
-        What a segment is that does not end after its beginning: the one element at its offset, as
-        in NumPy; or empty, with the reduction's neutral element for a result (of a minimum
-        infinity, or the largest value of the type). Then offsets may be n, too: the rows of a
-        sparse matrix in CSR form are ``reduceat("sum", data, indptr[:-1], empty="identity")``.
+        What a segment gives that does not end after its beginning: the element at its offset, as in
+        NumPy, or the neutral element (of a minimum infinity, or the type's largest value). Then
+        offsets may be n: ``reduceat("sum", data, indptr[:-1], empty="identity")`` for CSR rows.
 
     Returns
     -------
-    array of shape (m,)
-        Of the reduction's type: NumPy's, or, if `values` lie on a device, of their library, there,
-        and not waited for. The same bits in every run, on the host for any number of threads; sums
-        of floats are at least as accurate as NumPy's.
+    array of shape (m,), of the reduction's type
+        NumPy's, or that of the library of `values` on a device, not waited for. Its bits are the
+        same in every run, for any number of threads; float sums are as accurate as NumPy's or more.
 
     Raises
     ------
@@ -100,8 +97,8 @@ def reduceat(
         If there is no such `op` or `empty`, offsets are no integers that int64 holds, a shape does
         not fit, offsets and values lie on two devices, or a device has no memory for copies.
     IndexError
-        If an offset is not in the array. Of offsets on a device only calls whose results come to
-        the host raise; others leave the neutral element. Nothing outside the array is ever read.
+        If an offset is not in the array, but for offsets and results on a device: there the neutral
+        element is left. Nothing outside the array is ever read.
 
     Examples
     --------

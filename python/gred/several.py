@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gred import _core
+from gred.device_array import dtype_named
 from gred.exact import ExactSum
 from gred.explanation import explain
 
@@ -30,10 +31,7 @@ os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _on_each(function: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]:
-    """Call it for all arrays at once, with the settings of the caller.
-
-    Where one call raises, nothing reads any array any more when the caller hears of it.
-    """
+    """Call it for all arrays at once with the caller's settings; if one raises, all have ended."""
     others = [
         _pool().submit(contextvars.copy_context().run, function, array) for array in arrays[1:]
     ]
@@ -54,8 +52,7 @@ def _elements(arrays: Sequence[Any]) -> np.dtype[Any]:
 def _common(names: Sequence[str]) -> np.dtype[Any]:
     """Promote bfloat16, which NumPy does not know, as float32, but where there is nothing else."""
     if set(names) == {"bfloat16"} and importlib.util.find_spec("ml_dtypes"):
-        only: np.dtype[Any] = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
-        return only
+        return dtype_named("bfloat16")
     known = ["float32" if name == "bfloat16" else name for name in names]
     common: np.dtype[Any] = np.result_type(*known)
     return common

@@ -10,8 +10,7 @@ from labs import LAB
 
 import gred
 from gred.cli import units
-from gred.gpus import H200
-from gred.prediction import predict_counted
+from gred.prediction import H200, predict_counted
 
 pytestmark = LAB
 PAGE = Path(__file__).parents[2] / "docs/your-own-rung.md"

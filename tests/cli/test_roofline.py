@@ -7,7 +7,7 @@ from test_counters import BENCHMARKS
 import gred
 from gred import prediction, scaled
 from gred.cli import record
-from gred.gpus import H200
+from gred.prediction import H200
 
 pytestmark = pytest.mark.unsanitized
 

@@ -23,7 +23,6 @@ import gred
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
 import gred.dask  # noqa: E402
-from gred import partials  # noqa: E402
 
 FLOAT64 = np.dtype(np.float64)
 SHAPE = (23, 12, 7)
@@ -238,24 +237,24 @@ def sum_of(parts):
 
 
 def test_partials_leave_out_digits_that_nobody_has():
-    made = partials.sums_of(np.ones((5, 100)), (1,))
+    made = gred.dask.sums_of(np.ones((5, 100)), (1,))
     assert made.shape == (5, 1)
     assert made.digits.shape == (1, 5, 1)
     assert len(pickle.dumps(made)) < 1000
-    more = partials.merged([made, partials.sums_of(np.full((5, 100), 2.0**-500), (1,))])
+    more = gred.dask.merged([made, gred.dask.sums_of(np.full((5, 100), 2.0**-500), (1,))])
     assert more.digits.shape[-1] == 17
-    assert partials.rounded(more, float, divided=False).tolist() == [[100.0]] * 5
-    many = partials.sums_of(np.arange(5000.0).reshape(2500, 2), (1,))
+    assert gred.dask.rounded(more, float, divided=False).tolist() == [[100.0]] * 5
+    many = gred.dask.sums_of(np.arange(5000.0).reshape(2500, 2), (1,))
     expected = np.arange(5000.0).reshape(2500, 2).sum(1, keepdims=True)
-    assert np.array_equal(partials.rounded(many, float, divided=False), expected)
+    assert np.array_equal(gred.dask.rounded(many, float, divided=False), expected)
 
 
 def test_partials_have_room_for_a_million_parts():
-    made = partials.sums_of(np.array([-sys.float_info.max, 2.0**-1074]), (0,))
+    made = gred.dask.sums_of(np.array([-sys.float_info.max, 2.0**-1074]), (0,))
     doubled = made
     for _ in range(20):
-        doubled = partials.merged([doubled, doubled])
-    got = partials.rounded(doubled, float, divided=True)
+        doubled = gred.dask.merged([doubled, doubled])
+    got = gred.dask.rounded(doubled, float, divided=True)
     assert bits_of(got) == bits_of([-sys.float_info.max / 2])
 
 

@@ -41,7 +41,6 @@ def benchmarks(monkeypatch):
         cub="measures.reproducible_cub",
         exact="measures.exact_figures",
         host="measures.exact_on_host",
-        libraries="measures.exact_libraries",
         segments="measures.segments_figures",
         times="measures.device_times",
     )

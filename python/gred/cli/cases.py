@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gred.cli import units
+from gred.device_array import dtype_named
 
 _Names = tuple[str, ...]
 
@@ -39,9 +40,7 @@ class Type(NamedTuple):
         return self.name != "bfloat16" or importlib.util.find_spec("ml_dtypes") is not None
 
     def dtype(self) -> np.dtype[Any]:
-        if self.name == "bfloat16":
-            return np.dtype(importlib.import_module("ml_dtypes").bfloat16)  # type: ignore[no-any-return]
-        return np.dtype(self.name)
+        return dtype_named(self.name)
 
 
 class Reduction(NamedTuple):
@@ -243,11 +242,7 @@ def cases(
     layouts: _Names | None = None,
     extents: tuple[Extent, ...] | None = None,
 ) -> list[Case]:
-    """List the grid's cases, small arrays first, those that can share an array together.
-
-    What is given takes that side's place in every block, and a case that does not make sense, such
-    as the variance of bool, is none.
-    """
+    """List the grid's cases that make sense, small first; what is given replaces a block's side."""
     given = zip(Block._fields, (reductions, types, layouts, extents), strict=True)
     instead: dict[str, Any] = {side: names for side, names in given if names}
     found = dict.fromkeys(case for block in grid for case in _crossed(block._replace(**instead)))

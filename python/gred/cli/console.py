@@ -30,10 +30,7 @@ class OutputError(Exception):
 
 
 class Stream:
-    """A stream whose reader may go: what is written from then on goes nowhere.
-
-    A patient one keeps that to itself, and another one raises OutputError.
-    """
+    """A stream whose reader may go; a patient one then writes nowhere, others raise OutputError."""
 
     def __init__(self, stream: TextIO, patient: bool = False) -> None:
         self._stream = stream
@@ -105,10 +102,7 @@ class Table:
     """Rows under a head; `notes` are of the rows, each to be written below its own."""
 
     def __init__(
-        self,
-        columns: Sequence[Column],
-        rows: Iterable[Sequence[object]],
-        notes: Sequence[str] = (),
+        self, columns: Sequence[Column], rows: Iterable[Sequence[object]], notes: Sequence[str] = ()
     ) -> None:
         self.columns, self.notes = columns, notes
         self.rows = [list(map(_cell, row)) for row in rows]
@@ -319,10 +313,7 @@ class RichConsole(Console):
 
 
 def make_console() -> Console:
-    """Choose the best console there is, and give streams that were closed from the start a place.
-
-    That comes first, before a file takes their number.
-    """
+    """Choose the best console, once streams closed from the start have a place before files do."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115

@@ -229,10 +229,7 @@ def compete(
     sampling: Sampling,
     deadline: float = math.inf,
 ) -> list[Record]:
-    """Measure all libraries in one case, in rounds of random order; a row each.
-
-    After the `deadline`, by time.monotonic, only samples are taken that would be too few without.
-    """
+    """Measure all libraries in rounds of random order; after `deadline` only the fewest samples."""
     contest, order = Contest(case, stage), random.Random(0)
     with _undisturbed():
         runners = list(map(Runner, libraries))

@@ -10,7 +10,7 @@ import gred
 from gred.cli import options, output, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.options import option
-from gred.counting import SECTOR_NBYTES
+from gred.counting import SECTOR_NBYTES, bank_conflicts
 
 DESCRIPTION = """\
 Counts what every rung of the ladder does to memory, as a profiler does on a GPU: warp-level memory
@@ -61,8 +61,14 @@ class Settings(NamedTuple):
         return self.size * np.dtype(self.dtype).itemsize
 
     @property
+    def launch(self) -> dict[str, Any]:
+        names = ("block_size", "dtype", "multiprocessors")
+        return {name: getattr(self, name) for name in names}
+
+    @property
     def array(self) -> tuple[str, str]:
-        return "array", f"{units.array_text(self.size, self.dtype)}, summed in {self.dtype}"
+        array = f"{self.size:,} {self.dtype} ({units.bytes_text(self.nbytes)})"
+        return "array", f"{array}, summed in {self.dtype}"
 
 
 class Row(NamedTuple):
@@ -105,14 +111,10 @@ def countable(wanted: tuple[Any, ...] | None, done: str = "counted") -> tuple[An
 def count(settings: Settings, console: Console) -> list[Row]:
     """Run every rung on an array of ones: what is counted does not depend on the elements."""
     array = np.ones(settings.size, settings.dtype)
-    given: dict[str, Any] = {
-        "block_size": settings.block_size,
-        "dtype": array.dtype,
-        "multiprocessors": settings.multiprocessors,
-    }
+    how = settings.launch
     return console.each(
         settings.methods,
-        lambda method: Row(method.number, gred.counters(array, method=method.name, **given)),
+        lambda method: Row(method.number, gred.counters(array, method=method.name, **how)),
     )
 
 
@@ -138,10 +140,6 @@ def wavefronts(total: gred.Counts) -> int:
     return total.shared_load_wavefronts + total.shared_store_wavefronts
 
 
-def conflicts(total: gred.Counts) -> int:
-    return total.shared_load_conflicts + total.shared_store_conflicts
-
-
 def figure(total: gred.Counts, named: Any) -> Any:
     return getattr(total, named) if isinstance(named, str) else named(total)
 
@@ -162,7 +160,7 @@ _TOTALS: tuple[tuple[str, int, Any, str], ...] = (
     ("stores", 7, "global_store_requests", "warp-level global store requests"),
     ("store sectors", 4, "global_store_sectors", "that global stores move"),
     ("shared", 3, wavefronts, "wavefronts of shared memory, loads and stores"),
-    ("conflicts", 0, conflicts, "wavefronts that are bank conflicts"),
+    ("conflicts", 0, bank_conflicts, "wavefronts that are bank conflicts"),
     ("atomics", 11, "atomic_requests", "warp-level atomic requests"),
     ("shuffles", 10, "shuffle_requests", "warp-level shuffles"),
     ("barriers", 6, "block_barriers", "barriers of a block"),

@@ -233,10 +233,7 @@ class Truth:
         return int(self._view.size)
 
     def accepts(self, answers: tuple[Any, ...]) -> bool:
-        """Tell whether a library's answers, as many as the reduction has, are right.
-
-        A place is right if the element there is: not every library guarantees the first.
-        """
+        """Tell whether a library's answers are right; a place is if the element there is."""
         try:
             if self._case.reduction.name in ("argmin", "argmax"):
                 places = (np.unravel_index(int(place), self._view.shape) for place in answers)

@@ -13,7 +13,7 @@ from gred.cli import counters, options, output, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.counters import Settings
 from gred.cli.options import option
-from gred.counting import Line
+from gred.counting import Line, bank_conflicts
 from gred.drawing.showing import REQUESTS
 
 DESCRIPTION = """\
@@ -62,7 +62,7 @@ def _spelt(*names: str) -> dict[str, str]:
 _COMPARED: dict[Any, str] = {
     **_spelt("blocks", "global_load_requests", "global_load_sectors", "dependent_global_loads"),
     **_spelt("global_store_sectors", "shared_load_wavefronts", "shared_store_wavefronts"),
-    counters.conflicts: "bank conflicts",
+    bank_conflicts: "bank conflicts",
     "merge_requests": "warp-level additions",
     "active_lanes": "active lanes in these",
     "shuffle_requests": "shuffles",
@@ -75,11 +75,7 @@ _COMPARED: dict[Any, str] = {
 # Where clang-format puts the ends of what belongs together.
 _BEGINS, _ENDS = re.compile(r"template|__global__|__device__|struct|inline"), re.compile(r"\};?$")
 
-OPTIONS = (
-    option("method"),
-    *counters.COMMON,
-    option("--json", "write what was counted"),
-)
+OPTIONS = (option("method"), *counters.COMMON, option("--json", "write what was counted"))
 
 
 def run(given: argparse.Namespace, console: Console) -> int:
@@ -102,7 +98,7 @@ def limits(counted: gred.Counters) -> Iterator[str]:
     total, launches = counted.total, len(counted.passes)
     nbytes = counted.size * np.dtype(counted.dtype).itemsize
     moved, used = counters.traffic(total), counters.used(total)
-    wavefronts, conflicts = counters.wavefronts(total), counters.conflicts(total)
+    wavefronts, conflicts = counters.wavefronts(total), bank_conflicts(total)
     if moved > _OFTEN * nbytes:
         yield f"global memory traffic is {moved / nbytes:.1f} times the array"
     if used is not None and used < _POOR:

@@ -1,7 +1,6 @@
 """The job `lab`: a rung of the user's own, checked, counted, timed, and beside the ladder's."""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ from gred.cli.console import Column, Console
 from gred.cli.data import numpy_answer, random_array
 from gred.cli.measure import Sampling
 from gred.cli.options import option
-from gred.gpus import H200
-from gred.prediction import predict_counted
+from gred.prediction import H200, predict_counted
+from gred.records import among_rungs, method_named
 
 DESCRIPTION = """\
 Compiles a rung of your own, a kernel in ordinary CUDA or in the ladder's form, by the host's C++
@@ -96,7 +95,7 @@ def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> i
     text = f"nothing is wrong: every edge, every order of threads, every access{also}"
     console.line(text, "green")
     console.line()
-    number = _like(rung).number
+    number = method_named(rung.like).number
     near = given.methods or tuple(
         method for method in counters.countable(None) if abs(method.number - number) <= 2
     )
@@ -117,28 +116,14 @@ def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> i
     return 0
 
 
-def _like(rung: gred.lab.Rung) -> Any:
-    return next(method for method in gred.methods() if method.name == rung.like)
-
-
-def _with_own(rows: Sequence[Any], own: Any, rung: gred.lab.Rung) -> list[Any]:
-    place = sum(row.number <= _like(rung).number for row in rows)
-    return [*rows[:place], own, *rows[place:]]
-
-
 def _show_counts(
     given: argparse.Namespace, rung: gred.lab.Rung, near: tuple[Any, ...], console: Console
 ) -> record.Record:
     """Count your own and the others, predict their times, and say what limits each."""
     counted = argparse.Namespace(**vars(given) | {"size": given.size or _SIZE})
     settings = counters.settings_of(counted, near)
-    own = rung.counters(
-        np.ones(settings.size, settings.dtype),
-        block_size=settings.block_size,
-        dtype=settings.dtype,
-        multiprocessors=settings.multiprocessors,
-    )
-    rows = _with_own(counters.count(settings, console), counters.Row("*", own), rung)
+    own = rung.counters(np.ones(settings.size, settings.dtype), **settings.launch)
+    rows = among_rungs(counters.count(settings, console), counters.Row("*", own), rung.like)
 
     def predicted(row: counters.Row) -> str:
         like = rung.like if row.number == "*" else row.counters.method
@@ -168,9 +153,9 @@ def _show_climb(
         dtype=measure.accumulator(settings.op, settings.dtype),
         samples=settings.sampling.samples,
     )
-    named = _like(rung)._replace(number=None, name=rung.name)
+    named = method_named(rung.like)._replace(number=None, name=rung.name)
     own = measure.row_of(timed, named, array, numpy_answer(array, settings.op), limit)
-    rows = _with_own(others, own, rung)
+    rows = among_rungs(others, own, rung.like)
     ladder.show(console, settings, limit, rows)
     return ladder.record_of(record.describe_machine(settings.device), settings, limit, rows)
 

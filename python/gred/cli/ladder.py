@@ -15,7 +15,8 @@ from gred.cli.data import numpy_answer, random_array
 from gred.cli.measure import Row, Sampling, device_for, measure, read_limit
 from gred.cli.options import option
 from gred.cli.record import Record
-from gred.gpus import H200
+from gred.counting import bank_conflicts
+from gred.prediction import H200
 
 DESCRIPTION = """\
 Climbs the ladder of parallel reduction: runs every method on the same random array and checks each
@@ -302,7 +303,7 @@ class Lesson(NamedTuple):
             str(len(self.counted.passes)),
             f"{counters.traffic(total) / nbytes:.1f}x",
             units.optional(units.percent_text, total.global_load_efficiency),
-            units.count_text(counters.conflicts(total)),
+            units.count_text(bank_conflicts(total)),
             counters.lanes_text(total),
             units.count_text(total.block_barriers),
             units.time_text(self.predicted.seconds),

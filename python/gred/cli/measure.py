@@ -140,10 +140,7 @@ def read_limit(device: str, nbytes: int, samples: int) -> float:
 
 
 def _time(array: Array, op: str, sampling: Sampling, **options: Any) -> gred.KernelTime:
-    """Call gred.kernel_time for all samples, or for as many as fit in sampling.seconds.
-
-    There the first run says how many fit, and is the warm-up, unless so few fit that it counts too.
-    """
+    """Call gred.kernel_time for all samples, or as many as a first run says fit in the seconds."""
     samples, warmup, seconds = sampling
     if seconds is None:
         return gred.kernel_time(array, op, samples=samples, warmup=warmup, **options)

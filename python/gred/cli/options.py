@@ -231,10 +231,7 @@ def option(
     metavar: str | None = None,
     **settings: Any,
 ) -> Option:
-    """Declare an option: one that several commands have, whose help is completed, or another one.
-
-    What reads the argument raises UsageError, whose words are kept.
-    """
+    """Declare an option: another one, or a shared one whose help is completed."""
     text, reads, metavar, more = _SHARED.get(names, ("{}", reads, metavar, {}))
     made = {"help": text.replace("{}", said), **more, **settings}
     made |= {"type": reads} if reads else {}

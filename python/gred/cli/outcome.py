@@ -15,10 +15,7 @@ from gred.cli.record import Record
 
 
 class Outcome(NamedTuple):
-    """The rows of one case. `gred` is the slower one where it was given several kinds of arrays.
-
-    `peer` is the quickest of the others whose answer is right.
-    """
+    """A case's rows, the slower of gred's, and the quickest `peer` whose answer is right."""
 
     rows: tuple[Record, ...]
     gred: Record | None
@@ -64,10 +61,7 @@ def series_text(name: Series) -> str:
 
 
 def outcomes(rows: Iterable[Record]) -> list[Outcome]:
-    """Put the rows of each case together, cases in the order they come in.
-
-    Of gred's rows a wrong one comes before any right one.
-    """
+    """Put each case's rows together, in order; of gred's a wrong one comes before any right one."""
     cases: dict[tuple[object, ...], list[Record]] = {}
     for row in rows:
         cases.setdefault((*series(row), row["extent"]), []).append(row)

@@ -90,6 +90,15 @@ def grid(axes: Axes, axis: Any = "both") -> None:
     axes.set_axisbelow(True)
 
 
+def over_bytes(axes: Axes, heights: FuncFormatter) -> None:
+    """Make both axes logarithmic: bytes, and what has ticks of these heights."""
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.bytes_text(x)))
+    axes.yaxis.set_major_formatter(heights)
+    grid(axes)
+
+
 def name_rows(axes: Axes, rows: Sequence[Record]) -> None:
     """Name a row of bars each, from the top down."""
     axes.set_yticks(range(len(rows)), [label(row) for row in rows])

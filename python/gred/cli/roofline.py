@@ -14,8 +14,8 @@ from gred.cli.console import Column, Console, Table
 from gred.cli.counters import Settings
 from gred.cli.options import option
 from gred.cli.record import Record
-from gred.gpus import Gpu
-from gred.prediction import Terms, checked_size
+from gred.prediction import Gpu, Terms, checked_size, microseconds
+from gred.records import method_named
 
 DESCRIPTION = """\
 Predicts how long every rung of the ladder takes on a GPU, from its counts and a few numbers of the
@@ -108,16 +108,12 @@ def _measured(path: Path, settings: Settings) -> dict[str, float]:
     return taken
 
 
-def _us(seconds: float) -> str:
-    return f"{1e6 * seconds:,.1f}"
-
-
 def _term(name: str, told: gred.Roofline) -> str:
-    return _us(total(told, name))
+    return microseconds(total(told, name))
 
 
 def _launches(told: gred.Roofline) -> str:
-    return _us(told.seconds - sum(max(one.terms) for one in told.passes))
+    return microseconds(told.seconds - sum(max(one.terms) for one in told.passes))
 
 
 _PREDICTED = "launches, and the longest of the other times"
@@ -134,8 +130,8 @@ _COLUMNS = (
         )
     ),
     Column("launches", _launches, rank=4, about="of passes, and what one block does alone"),
-    Column("predicted", lambda t: _us(t.seconds), style="bold", about=_PREDICTED),
-    Column("measured", lambda t: units.optional(_us, t.measured)),
+    Column("predicted", lambda t: microseconds(t.seconds), style="bold", about=_PREDICTED),
+    Column("measured", lambda t: units.optional(microseconds, t.measured)),
     Column("error", lambda t: units.optional("{:+.0%}".format, t.error).replace("%", " %")),
     Column("bound by", lambda t: t.limit, right=False),
 )
@@ -171,9 +167,8 @@ def record_of(machine: Record, settings: Settings, told: Sequence[gred.Roofline]
 
 def row_record(told: gred.Roofline) -> Record:
     """Make a rung's object; times are in nanoseconds."""
-    number = next(m.number for m in gred.methods() if m.name == told.method)
     return {
-        "number": number,
+        "number": method_named(told.method).number,
         "method": told.method,
         "block_size": told.block_size,
         "size": told.size,

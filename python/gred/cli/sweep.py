@@ -13,7 +13,7 @@ from gred.cli.console import RIGHT, Cell, Column, Console, Step, Table
 from gred.cli.data import numpy_answer, random_array
 from gred.cli.measure import Clock, Row, Sampling, device_for, measure, read_limit
 from gred.cli.options import option
-from gred.gpus import H200
+from gred.prediction import H200
 
 DESCRIPTION = """\
 Measures methods over array sizes and block sizes. The device's own read limit is measured in the

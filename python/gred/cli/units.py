@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 
 def _scaled(value: float, step: float, units: tuple[str, ...]) -> str:
     for unit in units[:-1]:
@@ -60,11 +58,6 @@ def size_text(size: int) -> str:
     if size >= 1024 and not size & (size - 1):
         return f"2^{size.bit_length() - 1}"
     return f"{size:,}"
-
-
-def array_text(size: int, dtype: str) -> str:
-    """1,048,576 int32 (4 MiB)."""
-    return f"{size:,} {dtype} ({bytes_text(size * np.dtype(dtype).itemsize)})"
 
 
 def optional(write: Callable[[Any], str], value: Any) -> str:

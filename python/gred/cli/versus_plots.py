@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, LogNorm, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter
 
 from gred.cli import plots, units
 from gred.cli.cases import LAYOUTS, REDUCTIONS, TYPES
@@ -92,13 +91,9 @@ def _draw_times(axes: Axes, name: str, points: Sequence[Outcome], record: Record
             label="latency floor",
         )  # fmt: skip
     times = [row["median_ns"] for one in points for row in one.rows if row["median_ns"]]
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
+    plots.over_bytes(axes, plots.time_ticks())
     axes.set_ylim(bottom=min(times, default=1) / 3)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.bytes_text(x)))
-    axes.yaxis.set_major_formatter(plots.time_ticks())
     axes.tick_params(axis="x", labelrotation=30)
-    plots.grid(axes)
     axes.set_title(name)
 
 

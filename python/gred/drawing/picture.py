@@ -10,26 +10,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 from gred.counting import WARP
+from gred.drawing import showing
 from gred.drawing.banks import draw_banks
 from gred.drawing.sheet import READABLE, WIDTH, Page, Sheet
-from gred.drawing.showing import (
-    MEMORIES,
-    Boundary,
-    boundaries,
-    is_elsewhere,
-    lengths,
-    nodes_of,
-    shapes,
-    shown,
-    told_block,
-    told_node,
-    told_notes,
-    told_picture,
-    told_rung,
-    told_span,
-    told_ticket,
-    told_value,
-)
+from gred.drawing.showing import Boundary, is_elsewhere, nodes_of
 from gred.drawing.steps import ACROSS_BLOCKS, Block, Element, Node, Step, blocks
 from gred.recording import Accesses, Launch
 
@@ -53,13 +37,10 @@ _ROWS = 8  # more of one memory are drawn flat, without values
 
 
 def drawn(told: Accesses, *, small: bool = False) -> str:
-    """Draw all passes of a run, one under another, as an SVG document.
-
-    A small one looks the same, without data and texts for a mouse.
-    """
-    made = [blocks(launch, shown(launch)) for launch in told.passes]
-    title, idea = told_rung(told.method)
-    sheet = Sheet(title, told_picture(told, idea, made))
+    """Draw all passes as an SVG document; a small one has no data and texts for a mouse."""
+    made = [blocks(launch, showing.shown(launch)) for launch in told.passes]
+    title, idea = showing.told_rung(told.method)
+    sheet = Sheet(title, showing.told_picture(told, idea, made))
     what = f"{told.op} of {told.size:,} {told.dtype} in blocks of {told.block_size} threads"
     sheet.head(title, idea, f"{what}: {told.result}")
     steps = made[0][0].steps if told.passes else ()
@@ -92,10 +73,10 @@ def _draw_pass(page: Page, told: Accesses, number: int, made: Sequence[Block]) -
         sheet.add("line", "rule", x1=16, x2=page.right + _RIGHT - 16, y1=sheet.y, y2=sheet.y)
         for k, block in enumerate(together):
             x = 16 if k == 0 else page.x(k * (launch.block_size + 1)) - page.column / 2
-            text = told_block(launch, block, number + 1, len(told.passes))
+            text = showing.told_block(launch, block, number + 1, len(told.passes))
             sheet.write("head", x, sheet.y + 18, text)
         sheet.y += 30
-        _Panel(page, launch, number + 1, together, memory).draw(lengths(launch, made))
+        _Panel(page, launch, number + 1, together, memory).draw(showing.lengths(launch, made))
     if launch.blocks > len(made):
         left_out = launch.blocks - len(made)
         sheet.group("more")
@@ -111,8 +92,8 @@ class _Track:
 
     def __init__(self, launch: Launch, block: Block, left: int) -> None:
         self.block, self.left = block, left
-        self.boundaries = boundaries(block)
-        self.shapes = shapes(block, launch.block_size)
+        self.boundaries = showing.boundaries(block)
+        self.shapes = showing.shapes(block, launch.block_size)
         self.cells: dict[tuple[str, int, int], tuple[float, float]] = {}  # their tops and bottoms
         self.held: dict[Node, float] = {}  # the bottom of what shows a thread's register
 
@@ -188,7 +169,7 @@ class _Panel:
             sheet.group("threads", data=track.place)
             self._draw_threads(track, step)
         sheet.write("head label", _LEFT - 8, self.row + 4, f"step {number + 1}")
-        notes = told_notes([step for _, step in working], self.launch.block_size)
+        notes = showing.told_notes([step for _, step in working], self.launch.block_size)
         for line, (kind, text) in enumerate(notes):
             self.noted = self.row - 4 + _LINE * line
             sheet.write(f"note {kind}", self.page.right + 14, self.noted, text)
@@ -210,7 +191,7 @@ class _Panel:
     def _draw_memory(self, track: _Track, boundary: Boundary) -> None:
         top = self.sheet.y
         self._draw_registers(track, boundary)
-        for memory in MEMORIES:
+        for memory in showing.MEMORIES:
             if boundary.rows(memory, track.shapes[memory]):
                 self._draw_strips(track, memory, boundary)
         self._link_writes(track, boundary)
@@ -249,7 +230,7 @@ class _Panel:
         for row in rows:
             elements = shape.elements(row, self.ends[memory])
             if row == rows[0] or (height == _CELL and len(self.tracks) == 1):
-                self._label(f"{memory} {told_span(elements)}")
+                self._label(f"{memory} {showing.told_span(elements)}")
             values = {n: self.memory.get((memory, n, owner)) for n in elements}
             size = self._size(values.values())
             for number, value in values.items():
@@ -266,7 +247,8 @@ class _Panel:
             sheet.y += height + (3 if height == _CELL or row == rows[-1] else 0)
         if memory == "tickets":
             (atomic,) = written.values()
-            text, x = told_ticket(atomic.value, self.launch.blocks), self.page.x(track.left + 2)
+            x = self.page.x(track.left + 2)
+            text = showing.told_ticket(atomic.value, self.launch.blocks)
             sheet.write("note soft", x, sheet.y - _CELL + 10, text)
 
     def _draw_cell(self, kind: str, x: float, y: float, height: float = _CELL) -> None:
@@ -275,13 +257,13 @@ class _Panel:
 
     def _size(self, values: Iterable[Any]) -> float:
         """Choose letters in which the longest of a row's values fits into its cell."""
-        longest = max((len(told_value(v)) for v in values if v is not None), default=0)
+        longest = max((len(showing.told_value(v)) for v in values if v is not None), default=0)
         return min(10.5, 1.45 * self.page.column / max(longest, 2))
 
     def _write_value(self, kind: str, x: float, y: float, value: Any, size: float) -> None:
         if value is not None and self.page.is_readable:
             at = y + _CELL / 2 + size * 0.36
-            self.sheet.write(kind, x, at, told_value(value), font_size=size)
+            self.sheet.write(kind, x, at, showing.told_value(value), font_size=size)
 
     def _label(self, text: str) -> None:
         """Name what is to the right; of several blocks the memory alone."""
@@ -364,7 +346,7 @@ class _Panel:
         x, radius = page.x(track.left + node.thread), min(_ROW / 2, page.column * 0.42)
         places: dict[str, Any] = {"cx": x, "cy": y, "r": radius, "data_thread": node.thread}
         circle = sheet.add("circle", "active" + faint, **places)
-        ElementTree.SubElement(circle, "title").text = told_node(node)
+        ElementTree.SubElement(circle, "title").text = showing.told_node(node)
         if page.is_readable and node.useful:
             size = min(10.0, 1.25 * radius * 2 / max(2, len(str(node.thread))))
             sheet.write("thread", x, y + size * 0.36, str(node.thread), font_size=size)

@@ -26,10 +26,7 @@ _LOADS = ("global_load", "shared_load")
 
 
 class Element(NamedTuple):
-    """One element of some memory, and what it holds.
-
-    ``owner`` is the block whose shared memory it is in, -1 for memory that all blocks share.
-    """
+    """An element and what it holds; ``owner`` is the block it is shared in, -1 for other memory."""
 
     memory: str
     number: int
@@ -99,10 +96,7 @@ class Request(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The threads of a block that do something in a step, and what their warps ask for.
-
-    ``shuffles`` is how many warps' lanes read each other's registers.
-    """
+    """The threads of a block that act in a step, what their warps ask for, and how many shuffle."""
 
     barriers: tuple[str, ...]
     shuffles: int

@@ -177,10 +177,7 @@ def _result(answer: processes.Answer) -> int | float:
 
 
 def _explained(build: Build, job: dict[str, Any], finding: Finding) -> Finding:
-    """Say how many elements a wrong answer leaves out or takes twice, and which if it is one.
-
-    Two more runs tell: of ones, and of the elements' own numbers.
-    """
+    """Say how many elements a wrong answer lacks, by two more runs: of ones, and of numbers."""
     if finding.kind != "answer":
         return finding
     dtype = build.form.dtype or "int64"

@@ -14,11 +14,7 @@ _MULTIPROCESSORS = 3
 
 
 def cases(form: Form) -> Iterator[dict[str, Any]]:
-    """List the checks, those that are easiest to think about first.
-
-    The largest blocks, most of the work, run in one order alone: what is a race in another is one
-    there, too.
-    """
+    """List the checks, easiest first; the largest blocks, most of the work, run in one order."""
     for block_size in form.block_sizes:
         for size in sizes(block_size, form.data_blocks):
             for order in ORDERS if block_size < BLOCK_SIZES[-1] else ORDERS[-1:]:

@@ -58,10 +58,7 @@ def read(path: Path) -> str:
 
 
 def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
-    """Find the kernel, and how it is launched: as is said, as the file says, or as its name says.
-
-    Raises ValueError where that cannot be told.
-    """
+    """Find the kernel, and its launch by argument, file or name; ValueError if none tells."""
     code = plain.masked(source)
     kernels = list(plain.KERNEL.finditer(code))
     if len(kernels) != 1:

@@ -134,10 +134,7 @@ def _template(text: str | None) -> tuple[list[str] | None, str | None]:
 
 
 def _block_sizes(code: str, bounds: str | None) -> tuple[int, ...]:
-    """Tell which blocks it is for: of __launch_bounds__, or as long as its shared arrays.
-
-    An array of a warp's length or less is of one value a warp.
-    """
+    """Find its blocks: of __launch_bounds__, or as long as a shared array longer than a warp."""
     sizes = re.findall(r"__shared__[^;\[]*\[([^\[\];]+)\]", code)
     whole = [length for size in sizes if (length := _number(code, size)) in _BLOCKS[1:]]
     if whole:

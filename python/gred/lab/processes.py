@@ -35,10 +35,7 @@ _WANTING_MEMORY = "bad_alloc", "MemoryError", "allocate memory", "out of memory"
 
 
 class Answer(NamedTuple):
-    """What came of a job: its answer, or the kind of its failure, a text, and where it was.
-
-    That is addresses within the kernel's library, the innermost first, as far as they are known.
-    """
+    """A job's answer, or its failure's kind, text and addresses in its library, innermost first."""
 
     number: int
     answer: Any
@@ -48,11 +45,7 @@ class Answer(NamedTuple):
 
 
 def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Answer]:
-    """Have jobs done in a process of their own; after a failure nothing more comes.
-
-    Each takes at most so many seconds, the first as many more as the device takes to start; by
-    default SECONDS.
-    """
+    """Have jobs done in another process, each within seconds; after a failure nothing comes."""
     seconds = SECONDS if seconds is None else seconds
     start = asked.get("start", 0)
     limit = seconds + start  # the worker's own, which tells where the kernel is

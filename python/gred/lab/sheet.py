@@ -6,7 +6,7 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from gred.counting import Counts, Line
+from gred.counting import Counts, Line, bank_conflicts
 from gred.records import Records
 
 
@@ -54,10 +54,6 @@ class Exercises(Records):
 # ---- what is asked for besides the right answer ----
 
 
-def _conflicts(total: Counts) -> int:
-    return total.shared_load_conflicts + total.shared_store_conflicts
-
-
 _BUSY_LANES = Goal(
     lambda total: (total.active_lanes or 0) >= 12,
     lambda total: (
@@ -68,8 +64,8 @@ _BUSY_LANES = Goal(
     lambda line: 32 * line.requests - line.lanes,
 )
 _NO_CONFLICTS = Goal(
-    lambda total: not _conflicts(total),
-    lambda total: f"there are {_conflicts(total):,} bank conflicts; none is asked for",
+    lambda total: not bank_conflicts(total),
+    lambda total: f"there are {bank_conflicts(total):,} bank conflicts; none is asked for",
     ("shared_load", "shared_store"),
     lambda line: line.conflicts,
 )

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import gred
+from gred.counting import bank_conflicts
 from gred.lab.form import LATEST
 from gred.lab.rung import Rung
-from gred.records import Columns, Records
+from gred.records import Columns, Records, among_rungs
 
 _SAMPLES = 20
 _LEAST_READ = 1024  # bytes; gred.read_limit reads no less
@@ -51,10 +52,7 @@ class Ladder(Records):
         ("passes", lambda r: len(r.counters.passes)),
         ("sectors loaded", lambda r: f"{r.total.global_load_sectors:,}"),
         ("used", lambda r: _text(".0%", r.total.global_load_efficiency)),
-        (
-            "conflicts",
-            lambda r: f"{r.total.shared_load_conflicts + r.total.shared_store_conflicts:,}",
-        ),
+        ("conflicts", lambda r: f"{bank_conflicts(r.total):,}"),
         ("barriers", lambda r: f"{r.total.block_barriers:,}"),
         ("lanes", lambda r: _text(".1f", r.total.active_lanes)),
     )
@@ -91,22 +89,21 @@ def ladder(
     own rung if that is for other ones. ValueError is raised as by `gred.counters`, RuntimeError if
     the kernel is at fault.
     """
-    rows = list(_counted(rung, a, block_size))
+    rows = _counted(rung, a, block_size)
     if rung.gpu is None:
         return Ladder(rows)
     return TimedLadder(_timed(rung, rows, np.asarray(a if timed is None else timed), block_size))
 
 
-def _counted(rung: Rung, a: ArrayLike, block_size: int) -> Iterator[LadderRow]:
+def _counted(rung: Rung, a: ArrayLike, block_size: int) -> list[LadderRow]:
     own_size = rung.block_size or block_size
     own = LadderRow(None, rung.name, rung.counters(a, block_size=own_size))
-    for method in gred.methods():
-        if method.number is None or method.number > LATEST:
-            continue
-        counted = gred.counters(a, method=method.name, block_size=block_size)
-        yield LadderRow(method.number, method.name, counted)
-        if method.name == rung.like:
-            yield own
+    rows = [
+        LadderRow(m.number, m.name, gred.counters(a, method=m.name, block_size=block_size))
+        for m in gred.methods()
+        if m.number is not None and m.number <= LATEST
+    ]
+    return among_rungs(rows, own, rung.like)
 
 
 def _timed(rung: Rung, rows: list[LadderRow], a: Any, block_size: int) -> Iterator[LadderRow]:

@@ -76,10 +76,7 @@ def _leave_as(status: int) -> None:
 
 
 def _bound(asked: dict[str, Any]) -> None:
-    """Take from this process what would harm others.
-
-    CUDA reserves far more addresses than there is memory for, so on a GPU its data are bounded.
-    """
+    """Take away what would harm others; CUDA reserves many addresses, so there data are bounded."""
     memory, seconds = asked["memory"], asked["seconds"]
     of_memory = resource.RLIMIT_AS if asked["device"] == "simulated" else resource.RLIMIT_DATA
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -117,10 +114,7 @@ def _address(path: str | None, name: str) -> int:
 
 
 def _end_children() -> int:
-    """End what a kernel has started, and count it.
-
-    Orphans become this process's children, and so those of a child that is ended.
-    """
+    """End what a kernel has started, orphans too, which become this process's, and count it."""
     ended = 0
     while processes := _children():
         for process in processes:
@@ -152,10 +146,7 @@ def _options(job: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _check(job: dict[str, Any]) -> Any:
-    """Run once, and look at every access: the fault, or the result.
-
-    On one core, so that blocks come in one order, and the fault is the same every time.
-    """
+    """Look at every access: the fault, or the result. One core has one order of blocks."""
     import gred
     from gred import _core
     from gred.lab.edges import array_of
