@@ -296,7 +296,7 @@ static bool run(void *opaque, const struct plan *plan, struct run *run)
     if (!substitute_is_for(&state->substitute, plan))
         return run_on(state, plan->device, plan, 0, run);
     struct plan own = *plan;
-    own.data_blocks = state->substitute.data_blocks;
+    own.launch.data_blocks = state->substitute.data_blocks;
     return run_on(state, plan->device, &own, 0, run);
 }
 

@@ -91,7 +91,7 @@ PyObject *explain_schedule(const struct schedule *self)
         append(&steps, "end", schedule_finish(self, passes.leaves));
     return launches(forms[choice->form], choice->accumulator, self->state_bytes, self->pieces,
                     self->piece, steps, &self->arena,
-                    part_name(self->plan->out ? PART_OUT : passes.leaves));
+                    part_name(self->plan->out.at ? PART_OUT : passes.leaves));
 }
 
 /* ---- along axes ---- */
@@ -123,7 +123,7 @@ static const char *why_there(const struct call *call)
     const struct plan *plan = &call->plan;
     if (call->view.on_device && (call->view.n || plan->axes))
         return "array";
-    if (plan->out || call->output.view.on_device)
+    if (plan->out.at || call->output.view.on_device)
         return "out";
     if (argument_given(call->request.device))
         return "device";
@@ -153,7 +153,7 @@ static PyObject *answer(const struct call *call, const struct explanation *expla
                          plan->exact ? "exact"
                          : named     ? run->method->name
                                      : "auto",
-                         named ? run->block : 0, element_name(plan->layout->input),
+                         named ? run->launch.block : 0, element_name(plan->layout->input),
                          plan->n * results, element_name(plan->accumulator), results,
                          explanation->at_once ? explanation->at_once : results,
                          how_tuple(explanation, plan));

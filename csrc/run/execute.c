@@ -205,7 +205,7 @@ static bool make_one_by_one(struct parts *self)
     if (means && !means->here)
         return failure_note(self->machine->failure, FAILURE_MEMORY,
                             "out of memory on the device for results about a mean that lies there");
-    const bool left_behind = all->exact && all->on_device && all->results.on_device;
+    const bool left_behind = all->exact && all->elements.on_device && all->results.on_device;
     struct layout layout = all->axes->reduced;
     struct plan one = *all;
     struct walk_of_results walk;
@@ -219,8 +219,8 @@ static bool make_one_by_one(struct parts *self)
             one.finish.mean = means->here[walk.place];
         }
         if (left_behind) {
-            one.out = explanation ? (void *)layout.data : address_of(self, 0, walk.place);
-            one.out_element = self->results.types[0];
+            one.out.at = explanation ? (void *)layout.data : address_of(self, 0, walk.place);
+            one.out.element = self->results.types[0];
         }
         if (explanation) {
             explanation->at_once = 1;
@@ -323,9 +323,9 @@ static bool execute_axes(struct machine *machine, const struct plan *plan, struc
 
 static bool make(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    return plan->segments ? execute_segments(machine, plan, run)
-           : plan->axes   ? execute_axes(machine, plan, run)
-                          : execute_array(machine, plan, run);
+    return plan->segments.of ? execute_segments(machine, plan, run)
+           : plan->axes      ? execute_axes(machine, plan, run)
+                             : execute_array(machine, plan, run);
 }
 
 static bool store(struct machine *machine, const struct plan *plan)

@@ -86,7 +86,7 @@ static struct epilogue last_epilogue(struct execution *self)
         epilogue = next_epilogue(self, schedule->stores && plan->exact ? sizeof(uint32_t)
                                                                        : schedule->state_bytes);
     if (schedule->stores) {
-        epilogue.out = plan->out;
+        epilogue.out = plan->out.at;
         epilogue.divisor = reduction_row(plan->reduction)->counts ? (double)self->fed : 0;
     }
     return epilogue;
@@ -109,7 +109,7 @@ static bool make_pass(struct execution *self, const struct step *step, uint64_t 
          *tickets = machine->tickets ? machine->tickets : executor_part(&self->on, PART_TICKETS);
     unsigned watches = exact_asks_for_signs(&plan->finish);
     struct exact_result result =
-        step_exact_result(plan, plan->exact ? epilogue.out : NULL, plan->out_element, self->fed);
+        step_exact_result(plan, plan->exact ? epilogue.out : NULL, plan->out.element, self->fed);
     const void *factors = factors_of(self, step, start);
     void *arguments[] = {&self->argument, &n,       &written, &tickets, &epilogue,    &fold,
                          &accumulator,    &watches, &result,  &factors, &accumulator, &factor};
@@ -159,11 +159,11 @@ static bool finish_on_device(struct execution *self, enum part leaves)
     const struct plan *plan = self->schedule->plan;
     const struct step step = schedule_finish(self->schedule, leaves);
     enum reduction reduction = plan->reduction;
-    enum element accumulator = self->schedule->choice.accumulator, out_element = plan->out_element;
+    enum element accumulator = self->schedule->choice.accumulator, out_element = plan->out.element;
     struct finish finish = plan->exact ? plan->finish : finish_in(&plan->finish, accumulator);
     finish.count = self->fed;
     void *state = executor_part(&self->on, leaves),
-         *counted = executor_part(&self->on, PART_COUNTED), *out = plan->out;
+         *counted = executor_part(&self->on, PART_COUNTED), *out = plan->out.at;
     struct epilogue epilogue = next_epilogue(self, sizeof(uint32_t));
     void *arguments[] = {&state,       &reduction, &finish,   &counted,
                          &out_element, &out,       &epilogue, &accumulator};
@@ -291,7 +291,7 @@ static bool measure(struct execution *self, enum part *leaves)
         memcpy(timing->first_pass, timing->seconds, timing->samples * sizeof *timing->seconds);
     timing->passes = self->done;
     timing->grid = self->grid;
-    timing->block = self->on.plan->block;
+    timing->block = self->on.plan->launch.block;
     timing->method = self->on.plan->method;
     return true;
 }
@@ -370,7 +370,7 @@ static bool deliver(struct execution *self, enum part leaves)
         return false;
     if (self->stored)
         return true;
-    if (plan->out)
+    if (plan->out.at)
         return finish_on_device(self, leaves);
     if (self->posted ? !receive_state(machine, run, state)
                      : !machine->memory->copy_out(machine, state, executor_part(&self->on, leaves),

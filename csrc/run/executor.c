@@ -259,7 +259,7 @@ static bool launch_all(const struct executor *on, const struct segments_schedule
     const size_t left = shape->tiles * state_bytes(plan->fold, schedule->accumulator);
     char *heads = executor_part(on, PART_PARTIALS), *tails = heads ? heads + left : NULL;
     struct kernel_segments segments = {
-        .of = *plan->segments,
+        .of = *plan->segments.of,
         .data = schedule->array.data,
         .input = schedule->input,
         .bytes = (unsigned)__builtin_ctzll(element_size(schedule->input)),
@@ -275,7 +275,7 @@ static bool launch_all(const struct executor *on, const struct segments_schedule
     void *arguments[] = {&segments, &heads, &tails};
     segments.of.offsets = schedule->offsets.data;
     if (shape->tile && (!launch(on, arguments, kernel_of_kind(on->machine->kernels, KERNEL_SURVEY),
-                                divide_up(plan->segments->count, SURVEYED), BLOCK,
+                                divide_up(plan->segments.of->count, SURVEYED), BLOCK,
                                 SURVEYED * sizeof(uint64_t), false) ||
                         !launch(on, arguments, schedule->tiles, shape->tiles, shape->tile_block,
                                 shape->tile_shared_bytes, true)))

@@ -143,7 +143,7 @@ enum {
 static bool exact_in_one_launch(const struct plan *plan)
 {
     const struct axes *axes = plan->axes;
-    return plan->on_device && plan->results.on_device && plan->results.values == 1 &&
+    return plan->elements.on_device && plan->results.on_device && plan->results.values == 1 &&
            !plan_adds_products(plan) && !plan->finish.has_initial && !axes->reduced.mask &&
            plan->n > 0 && axes->results > 1 && axes->aligned && axes->kept >= 1 &&
            axes->reduced.dimensions <= 1 && choice_keeps_parts(plan);
@@ -266,8 +266,8 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
         return failure_note(failure, FAILURE_VALUE, "there is no kernel along axes for %s",
                             reduction_row(plan->reduction)->called);
     self->state_bytes = state_bytes(plan->fold, self->accumulator);
-    self->uploads = some && !plan->on_device;
-    self->uploads_mask = some && plan->layout->mask && !plan->mask_on_device;
+    self->uploads = some && !plan->elements.on_device;
+    self->uploads_mask = some && plan->layout->mask && !plan->elements.mask_on_device;
     if (self->uploads_mask) {
         self->mask = (struct layout){
             .data = self->axes.reduced.mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};

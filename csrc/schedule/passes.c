@@ -23,7 +23,7 @@ bool schedule_begins_with_identity(const struct schedule *self)
 
 static uint64_t elements_a_block(const struct plan *plan)
 {
-    return (uint64_t)plan->block * plan->data_blocks;
+    return (uint64_t)plan->launch.block * plan->launch.data_blocks;
 }
 
 /* Few blocks are one cluster, which draws no tickets; many are pairs, since larger clusters leave
@@ -52,7 +52,7 @@ static void add_pass(const struct schedule *self, const void *kernel, enum part 
                           .kernel = kernel,
                           .n = n,
                           .grid = grid,
-                          .block = self->plan->block,
+                          .block = self->plan->launch.block,
                           .shared_bytes = self->shared_bytes,
                           .cluster = 1,
                           .cooperative = style == STYLE_cooperative};
@@ -76,7 +76,7 @@ static void add_rounds(const struct schedule *self, bool of_results, enum part r
         kernel = choice->first;
         most = self->first_most;
         if (choice_reads_rows(choice))
-            a_block = (uint64_t)self->plan->block * OF_ROWS_A_THREAD;
+            a_block = (uint64_t)self->plan->launch.block * OF_ROWS_A_THREAD;
     }
     for (;;) {
         const uint64_t grid = least(divide_up(n, a_block), most);
@@ -108,8 +108,8 @@ void schedule_passes(const struct schedule *self, bool of_results, uint64_t n,
     case STYLE_levels:
         passes->leaves = reads;
         for (; n > 1; n -= n / 2)
-            add_pass(self, choice->again, reads, reads, n, divide_up(n / 2, self->plan->block),
-                     passes);
+            add_pass(self, choice->again, reads, reads, n,
+                     divide_up(n / 2, self->plan->launch.block), passes);
         break;
     case STYLE_library:
         passes->leaves = PART_PARTIALS;

@@ -81,7 +81,7 @@ static bool is_pass(const struct simulated_machine *self, const struct launch *l
     const struct plan *plan = self->plan;
     const enum method_index method = method_index_of(plan->method);
     const enum element type = plan->accumulator;
-    const struct kernel_key key = {KERNEL_FLAT, plan->fold, type, type, method, plan->block};
+    const struct kernel_key key = {KERNEL_FLAT, plan->fold, type, type, method, plan->launch.block};
     return launch->kernel == kernel_find(&self->kernels, key);
 }
 
