@@ -7,7 +7,6 @@
 #include "cpu/exact.h"
 #include "run/explanation.h"
 #include "run/result.h"
-#include "run/watch.h"
 #include "threads/gather.h"
 
 #include <stdatomic.h>

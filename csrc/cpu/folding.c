@@ -5,7 +5,6 @@
 #include "cpu/chunk.h"
 #include "cpu/tiles.h"
 #include "plan/axes.h"
-#include "run/watch.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

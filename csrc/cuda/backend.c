@@ -6,7 +6,6 @@
 
 #include "common/processor.h"
 #include "cuda/session.h"
-#include "run/substitute.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

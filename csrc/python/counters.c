@@ -169,6 +169,13 @@ static PyObject *count_call(struct call *call, struct counting *counting)
                          list_to_tuple(launches));
 }
 
+static void counting_free(struct counting *self)
+{
+    for (size_t k = 0; k < self->count; k++)
+        counted_launch_free(&self->launches[k]);
+    free(self->launches);
+}
+
 /* It is called by gred/counting.py, gred/recording.py and gred/lab/worker.py. */
 CORE_FUNCTION(counters)
 {

@@ -5,7 +5,6 @@
 #include "common/arithmetic.h"
 #include "run/explanation.h"
 #include "run/result.h"
-#include "run/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -337,7 +336,7 @@ static bool store(struct machine *machine, const struct plan *plan)
     uint64_t n = plan->axes->results;
     void *arguments[] = {&values, &type, &bytes, &n, (void *)results->out};
     const struct step step = step_store(kernel_of_kind(machine->kernels, KERNEL_STORE), n);
-    return machine_launch_step(machine, &step, arguments);
+    return machine->work->launch(machine, &step, arguments);
 }
 
 bool execute(struct machine *machine, const struct plan *asked, struct run *run)

@@ -27,6 +27,12 @@ bool executor_end(struct executor *, bool nobody_waits, bool done);
 /* Makes zeros of a part, if there is one. */
 bool executor_clear(const struct executor *, enum part);
 
+static inline bool executor_launch(const struct executor *self, const struct step *step,
+                                   void **arguments)
+{
+    return self->machine->work->launch(self->machine, step, arguments);
+}
+
 /* Copies step->n elements on the device, converted. */
 struct copying {
     const void *array; /* a kernel_array, or a layout, from position `first` on */

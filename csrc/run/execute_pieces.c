@@ -6,7 +6,6 @@
 #include "common/processor.h"
 #include "run/pieces.h"
 #include "run/result.h"
-#include "run/watch.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -115,7 +114,7 @@ static bool make_pass(struct execution *self, const struct step *step, uint64_t 
                          &accumulator,    &watches, &result,  &factors, &accumulator, &factor};
     if (step->kind == STEP_LIBRARY)
         return machine->work->reduce(machine, step->reducer, self->argument.flat.at, n, written);
-    return machine_launch_step(machine, step, arguments);
+    return machine->work->launch(machine, step, arguments);
 }
 
 static bool make_copy(struct execution *self, uint64_t start, uint64_t n)
@@ -149,7 +148,7 @@ static bool count_valid(struct execution *self)
     uint64_t n = step.n;
     void *counted = executor_part(&self->on, PART_COUNTED);
     void *arguments[] = {&self->array.layout, &n, &counted};
-    return machine_launch_step(self->on.machine, &step, arguments);
+    return executor_launch(&self->on, &step, arguments);
 }
 
 /* One thread makes the result of the state that is left, where it is to stay; what is posted is
@@ -167,7 +166,7 @@ static bool finish_on_device(struct execution *self, enum part leaves)
     struct epilogue epilogue = next_epilogue(self, sizeof(uint32_t));
     void *arguments[] = {&state,       &reduction, &finish,   &counted,
                          &out_element, &out,       &epilogue, &accumulator};
-    return machine_launch_step(self->on.machine, &step, arguments);
+    return executor_launch(&self->on, &step, arguments);
 }
 
 /* ---- passes ---- */

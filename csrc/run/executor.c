@@ -41,7 +41,7 @@ bool executor_copy(const struct executor *self, const struct step *step, struct 
     void *arguments[] = {
         (void *)copying.array, &n, &copying.target, &copying.type, &copying.fill, &copying.valid,
         &copying.first};
-    return machine_launch_step(self->machine, step, arguments);
+    return executor_launch(self, step, arguments);
 }
 
 /* Copies all elements of a layout on the device, converted, to one after the other. */
@@ -191,7 +191,7 @@ static bool make_exact_axes(const struct executor *on, const struct axes_schedul
     axes.tickets = executor_part(on, PART_TICKETS);
     axes.words = executor_part(on, PART_PARTIALS);
     return executor_clear(on, PART_TICKETS) && executor_clear(on, PART_PARTIALS) &&
-           machine_launch_step(on->machine, &step, arguments);
+           executor_launch(on, &step, arguments);
 }
 
 /* The machine's own tickets are 0, and those of the arena have to be cleared. */
@@ -211,7 +211,7 @@ static bool make_axes(const struct executor *on, struct axes_schedule *schedule,
         return false;
     axes_schedule_argument(schedule, &axes);
     axes.of_few.result = results_of(on, schedule->accumulator, findings);
-    return machine_launch_step(on->machine, &step, arguments) &&
+    return executor_launch(on, &step, arguments) &&
            (on->plan->results.on_device ||
             executor_fetch(on, executor_part(on, PART_OUT), findings));
 }
@@ -236,17 +236,15 @@ bool execute_axes_schedule(struct machine *machine, struct axes_schedule *schedu
 static bool launch(const struct executor *on, void **arguments, const void *kernel, uint64_t grid,
                    unsigned block, size_t shared_bytes, bool follows)
 {
-    struct machine *machine = on->machine;
     struct kernel_segments *segments = arguments[0];
-    const struct launch launch = {.kernel = kernel,
-                                  .arguments = arguments,
-                                  .grid = grid,
-                                  .block = 1u << block,
-                                  .shared_bytes = shared_bytes,
-                                  .cluster = 1,
-                                  .follows = follows && machine->kernels->segments_follow()};
+    const struct step step = {.kernel = kernel,
+                              .grid = grid,
+                              .block = 1u << block,
+                              .shared_bytes = shared_bytes,
+                              .cluster = 1,
+                              .follows = follows && on->machine->kernels->segments_follow()};
     segments->block = block;
-    return machine->work->launch(machine, &launch);
+    return executor_launch(on, &step, arguments);
 }
 
 /* Offsets are surveyed, and tiles folded; then what these leave, or all segments one by one. */

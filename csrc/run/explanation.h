@@ -1,7 +1,7 @@
 /* How a run of a plan would go. */
 #pragma once
 
-#include "run/loops.h"
+#include "run/backend.h"
 #include "schedule/axes_schedule.h"
 #include "schedule/schedule.h"
 

@@ -8,17 +8,6 @@
 #include "run/mailbox.h"
 #include "schedule/schedule.h"
 
-struct launch {
-    const void *kernel;
-    void **arguments;
-    uint64_t grid;
-    unsigned block;
-    size_t shared_bytes;
-    unsigned cluster; /* blocks a cluster */
-    bool cooperative;
-    bool follows; /* may begin before the launch before it has ended, for which it waits itself */
-};
-
 /* Counters that a machine has at hand: more than there are groups of blocks that fold together. */
 enum { TICKETS = 1024 };
 
@@ -67,7 +56,7 @@ struct machine_work {
      * called, or, the first time, by now. Launches wait for all that is fed before them. */
     bool (*run_ahead)(struct machine *);
 
-    bool (*launch)(struct machine *, const struct launch *);
+    bool (*launch)(struct machine *, const struct step *, void **arguments);
     bool (*resident)(struct machine *, const void *kernel, unsigned block, size_t shared_bytes,
                      unsigned *blocks);
     bool (*reduce)(struct machine *, library_reduce *, const void *data, uint64_t n, void *result);
@@ -93,21 +82,6 @@ struct machine {
     struct mailbox *mailbox; /* NULL: results are copied */
     void *tickets; /* TICKETS counters, 0 between launches; NULL: the arena's are cleared */
 };
-
-static inline bool machine_launch_step(struct machine *machine, const struct step *step,
-                                       void **arguments)
-{
-    const struct launch launch = {
-        .kernel = step->kernel,
-        .arguments = arguments,
-        .grid = step->grid,
-        .block = step->block,
-        .shared_bytes = step->shared_bytes,
-        .cluster = step->cluster,
-        .cooperative = step->cooperative,
-    };
-    return machine->work->launch(machine, &launch);
-}
 
 /* Runs the plan once, or as often as run->timing asks for; or explains what it would do. Results
  * along axes that go to an `out` get memory of their own before. In execute.c. */

@@ -3,7 +3,6 @@
 #include "common/arithmetic.h"
 #include "common/processor.h"
 #include "run/machine.h"
-#include "run/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,13 +49,14 @@ enum { READ_BLOCK = 512, PACK_BYTES = 16 };
 
 struct reading {
     struct machine *machine;
-    struct launch launch;
+    struct step step;
+    void **arguments;
 };
 
 static bool read_once(void *context)
 {
     const struct reading *self = context;
-    return self->machine->work->launch(self->machine, &self->launch) &&
+    return self->machine->work->launch(self->machine, &self->step, self->arguments) &&
            self->machine->work->mark(self->machine, MOMENT_FIRST_PASS);
 }
 
@@ -80,11 +80,11 @@ static bool read_shapes(struct machine *machine, void *data, void *sink, uint64_
         struct reading reading = {
             machine,
             {.kernel = kernel_that_reads(machine->kernels, shape),
-             .arguments = arguments,
              .grid = blocks ? least(tiles, (uint64_t)machine->multiprocessors * blocks) : tiles,
              .block = READ_BLOCK,
-             .cluster = 1}};
-        trial.grid = reading.launch.grid;
+             .cluster = 1},
+            arguments};
+        trial.grid = reading.step.grid;
         trial.block = READ_BLOCK;
         read = machine_time_samples(machine, run, &trial,
                                     &(struct measured){.work = read_once, .context = &reading});
@@ -140,16 +140,15 @@ bool machine_time_launching(struct machine *machine, struct run *run)
     void *nothing = NULL;
     uint64_t none = 0;
     void *arguments[] = {&nothing, &none, &nothing};
-    const struct launch launch = {.kernel = kernel_that_reads(machine->kernels, SHAPE),
-                                  .arguments = arguments,
-                                  .grid = 1,
-                                  .block = WARP,
-                                  .cluster = 1};
+    const struct step step = {.kernel = kernel_that_reads(machine->kernels, SHAPE),
+                              .grid = 1,
+                              .block = WARP,
+                              .cluster = 1};
     double asked = clock_now();
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         const double began = clock_now();
-        if (watch_interrupted_lately(run, &asked) || !machine->work->launch(machine, &launch) ||
-            !machine->work->wait(machine))
+        if (watch_interrupted_lately(run, &asked) ||
+            !machine->work->launch(machine, &step, arguments) || !machine->work->wait(machine))
             return false;
         if (s >= timing->warmup)
             timing->seconds[s - timing->warmup] = clock_now() - began;

@@ -18,7 +18,7 @@ static bool feed_mask(const struct execution *self, const struct layout *mask, u
     uint64_t n = step.n;
     void *arguments[] = {&bits, &n, &bytes};
     return machine->memory->feed_bits(machine, bits, mask, start, length) &&
-           machine_launch_step(machine, &step, arguments);
+           machine->work->launch(machine, &step, arguments);
 }
 
 /* The mask as a layout of its own, without the dimensions that it is broadcast along; the array's

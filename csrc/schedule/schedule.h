@@ -110,6 +110,7 @@ struct step {
     size_t shared_bytes;
     unsigned cluster; /* blocks a cluster */
     bool cooperative;
+    bool follows; /* may begin before the launch before it has ended, for which it waits itself */
 };
 
 /* Copies n elements, converted, to one after the other; and stores n results where they are to be.
