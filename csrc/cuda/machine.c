@@ -222,9 +222,10 @@ static bool machine_launch(struct machine *machine, const struct step *step, voi
                     step->shared_bytes, stream);
 }
 
-static bool machine_resident(struct machine *machine, const void *kernel, unsigned block,
-                             size_t shared_bytes, unsigned *blocks)
+static bool machine_resident(void *device, const void *kernel, unsigned block, size_t shared_bytes,
+                             unsigned *blocks)
 {
+    const struct machine *machine = device;
     int resident = 0;
     if (!CUDA_TRY(machine->failure, cudaOccupancyMaxActiveBlocksPerMultiprocessor, &resident,
                   kernel, (int)block, shared_bytes))
@@ -283,8 +284,8 @@ static bool machine_flush(struct machine *machine)
     uint64_t packs = scratch->bytes / PACK_BYTES;
     void *arguments[] = {&scratch->at, &packs, &scratch->at};
     const struct step step = {
-        .kernel = kernel_that_reads(machine->kernels, SHAPE),
-        .grid = (uint64_t)machine->multiprocessors * BLOCKS_A_MULTIPROCESSOR,
+        .kernel = kernel_that_reads(machine->facts.kernels, SHAPE),
+        .grid = (uint64_t)machine->facts.multiprocessors * BLOCKS_A_MULTIPROCESSOR,
         .block = BLOCK,
         .cluster = 1,
     };
@@ -333,7 +334,6 @@ static const struct machine_memory machine_memory = {
 static const struct machine_work machine_work = {
     .run_ahead = machine_run_ahead,
     .launch = machine_launch,
-    .resident = machine_resident,
     .reduce = machine_reduce,
     .wait = machine_wait,
     .progress = machine_progress,
@@ -347,7 +347,9 @@ void cuda_session_begin(struct cuda_session *self, struct failure *failure)
     struct machine *machine = &self->machine;
     machine->memory = &machine_memory;
     machine->work = &machine_work;
-    machine->kernels = &kernels_cuda;
+    machine->facts.kernels = &kernels_cuda;
+    machine->facts.resident = machine_resident;
+    machine->facts.device = machine;
     machine->failure = failure;
     machine->mailbox = self->capturing ? NULL : &self->mailbox;
     machine->tickets = self->capturing ? NULL : self->kept + KEPT_BYTES;

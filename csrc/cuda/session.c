@@ -56,9 +56,9 @@ static bool ask_device(struct cuda_session *self, int device, struct failure *fa
         !CUDA_TRY(failure, cudaDeviceGetAttribute, &minor, cudaDevAttrComputeCapabilityMinor,
                   device))
         return false;
-    self->machine.multiprocessors = (unsigned)units;
-    self->machine.capability = major * 10 + minor;
-    self->machine_code = has_machine_code(self->machine.capability);
+    self->machine.facts.multiprocessors = (unsigned)units;
+    self->machine.facts.capability = major * 10 + minor;
+    self->machine_code = has_machine_code(self->machine.facts.capability);
     self->scratch.bytes = SCRATCH_L2_TIMES * (size_t)l2_bytes;
     return true;
 }

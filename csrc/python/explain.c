@@ -97,12 +97,11 @@ PyObject *explain_schedule(const struct schedule *self)
 /* ---- along axes ---- */
 
 /* Results are stored where they are asked for once all parts' are made. */
-static PyObject *steps_along(const struct explained_along *self, const struct plan *asked)
+static PyObject *steps_along(const struct axes_schedule *schedule, const struct plan *asked)
 {
     static const char when[] = "begin";
     static const char *const kinds[] = {
         [AXES_ROWS] = "rows", [AXES_COLUMNS] = "columns", [AXES_GENERAL] = "strided"};
-    const struct axes_schedule *schedule = &self->schedule;
     const struct step made = axes_schedule_step(schedule);
     PyObject *steps = PyList_New(0);
     if (schedule->copy.kernel)

@@ -48,9 +48,7 @@ bool executor_copy(const struct executor *self, const struct step *step, struct 
 static bool gather(const struct executor *self, const struct layout *layout, enum element type,
                    void *target)
 {
-    const struct machine *machine = self->machine;
-    const struct step step =
-        step_gather(machine->kernels, machine->multiprocessors, PART_ARRAY, layout_length(layout));
+    const struct step step = step_gather(&self->machine->facts, PART_ARRAY, layout_length(layout));
     return executor_copy(self, &step,
                          (struct copying){.array = layout, .type = type, .target = target});
 }
@@ -242,7 +240,7 @@ static bool launch(const struct executor *on, void **arguments, const void *kern
                               .block = 1u << block,
                               .shared_bytes = shared_bytes,
                               .cluster = 1,
-                              .follows = follows && on->machine->kernels->segments_follow()};
+                              .follows = follows && on->machine->facts.kernels->segments_follow()};
     segments->block = block;
     return executor_launch(on, &step, arguments);
 }
@@ -272,11 +270,12 @@ static bool launch_all(const struct executor *on, const struct segments_schedule
     };
     void *arguments[] = {&segments, &heads, &tails};
     segments.of.offsets = schedule->offsets.data;
-    if (shape->tile && (!launch(on, arguments, kernel_of_kind(on->machine->kernels, KERNEL_SURVEY),
-                                divide_up(plan->segments.of->count, SURVEYED), BLOCK,
-                                SURVEYED * sizeof(uint64_t), false) ||
-                        !launch(on, arguments, schedule->tiles, shape->tiles, shape->tile_block,
-                                shape->tile_shared_bytes, true)))
+    if (shape->tile &&
+        (!launch(on, arguments, kernel_of_kind(on->machine->facts.kernels, KERNEL_SURVEY),
+                 divide_up(plan->segments.of->count, SURVEYED), BLOCK, SURVEYED * sizeof(uint64_t),
+                 false) ||
+         !launch(on, arguments, schedule->tiles, shape->tiles, shape->tile_block,
+                 shape->tile_shared_bytes, true)))
         return false;
     return launch(on, arguments, schedule->each, shape->grid, shape->block, shape->shared_bytes,
                   shape->tile > 0);
@@ -296,8 +295,7 @@ static bool make_segments(const struct executor *on, struct segments_schedule *s
 bool execute_segments(struct machine *machine, const struct plan *plan, struct run *run)
 {
     struct segments_schedule schedule;
-    if (!segments_schedule_make(plan, machine->kernels, machine->multiprocessors, &schedule,
-                                machine->failure))
+    if (!segments_schedule_make(plan, &machine->facts, &schedule, machine->failure))
         return false;
     const uint64_t bytes = schedule.arena.total;
     if (run->workspace_limit && bytes > run->workspace_limit)

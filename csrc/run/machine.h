@@ -57,8 +57,6 @@ struct machine_work {
     bool (*run_ahead)(struct machine *);
 
     bool (*launch)(struct machine *, const struct step *, void **arguments);
-    bool (*resident)(struct machine *, const void *kernel, unsigned block, size_t shared_bytes,
-                     unsigned *blocks);
     bool (*reduce)(struct machine *, library_reduce *, const void *data, uint64_t n, void *result);
 
     /* For all that was launched. */
@@ -75,9 +73,7 @@ struct machine_work {
 struct machine {
     const struct machine_memory *memory;
     const struct machine_work *work;
-    unsigned multiprocessors;
-    int capability; /* of a GPU, 90 for 9.0; 0: not a GPU */
-    const struct kernels *kernels;
+    struct facts facts; /* but for what a run allows */
     struct failure *failure;
     struct mailbox *mailbox; /* NULL: results are copied */
     void *tickets; /* TICKETS counters, 0 between launches; NULL: the arena's are cleared */

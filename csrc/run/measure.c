@@ -79,8 +79,9 @@ static bool read_shapes(struct machine *machine, void *data, void *sink, uint64_
         void *arguments[] = {&data, &packs, &sink};
         struct reading reading = {
             machine,
-            {.kernel = kernel_that_reads(machine->kernels, shape),
-             .grid = blocks ? least(tiles, (uint64_t)machine->multiprocessors * blocks) : tiles,
+            {.kernel = kernel_that_reads(machine->facts.kernels, shape),
+             .grid =
+                 blocks ? least(tiles, (uint64_t)machine->facts.multiprocessors * blocks) : tiles,
              .block = READ_BLOCK,
              .cluster = 1},
             arguments};
@@ -140,7 +141,7 @@ bool machine_time_launching(struct machine *machine, struct run *run)
     void *nothing = NULL;
     uint64_t none = 0;
     void *arguments[] = {&nothing, &none, &nothing};
-    const struct step step = {.kernel = kernel_that_reads(machine->kernels, SHAPE),
+    const struct step step = {.kernel = kernel_that_reads(machine->facts.kernels, SHAPE),
                               .grid = 1,
                               .block = WARP,
                               .cluster = 1};

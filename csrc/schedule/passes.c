@@ -144,11 +144,10 @@ static struct step step_over(const void *kernel, uint64_t n, unsigned block, uin
                          .cluster = 1};
 }
 
-struct step step_gather(const struct kernels *kernels, uint64_t multiprocessors, enum part reads,
-                        uint64_t n)
+struct step step_gather(const struct facts *facts, enum part reads, uint64_t n)
 {
-    return step_over(kernel_of_kind(kernels, KERNEL_COPY_GATHERED), n, COPY_BLOCK,
-                     BLOCKS * multiprocessors, STEP_COPY, reads, PART_COPY);
+    return step_over(kernel_of_kind(facts->kernels, KERNEL_COPY_GATHERED), n, COPY_BLOCK,
+                     (uint64_t)BLOCKS * facts->multiprocessors, STEP_COPY, reads, PART_COPY);
 }
 
 /* A thread each, as far as there are threads. */

@@ -55,6 +55,21 @@ void arena_reserve(struct arena *, enum part, uint64_t count, size_t size);
 /* So many results along axes on their way to the host, and what is to be said of them. */
 void arena_reserve_results(struct arena *, const struct plan *, uint64_t count);
 
+/* What a schedule depends on, besides the plan. */
+struct facts {
+    const struct kernels *kernels;
+    unsigned multiprocessors;
+    int capability; /* of a GPU, 90 for 9.0; 0: not a GPU, and none of its limits */
+    uint64_t limit; /* bytes of memory that the run may work in */
+    bool whole;     /* the array may not be taken in pieces, whatever the limit */
+
+    /* How many blocks of a kernel a multiprocessor holds at a time; asked only where the grid
+     * depends on it. False where the device cannot tell. */
+    bool (*resident)(void *device, const void *kernel, unsigned block, size_t shared_bytes,
+                     unsigned *blocks);
+    void *device;
+};
+
 /* ---- which kernels ---- */
 
 /* How an array comes to the first kernel. */
@@ -115,8 +130,7 @@ struct step {
 
 /* Copies n elements, converted, to one after the other; and stores n results where they are to be.
  */
-struct step step_gather(const struct kernels *, uint64_t multiprocessors, enum part reads,
-                        uint64_t n);
+struct step step_gather(const struct facts *, enum part reads, uint64_t n);
 struct step step_store(const void *kernel, uint64_t n);
 
 /* A kernel that is found by what neither a method nor a block size tells. */
@@ -136,21 +150,6 @@ struct exact_result step_exact_result(const struct plan *, void *out, enum eleme
                                       uint64_t count);
 
 /* ---- the schedule ---- */
-
-/* What a schedule depends on, besides the plan. */
-struct facts {
-    const struct kernels *kernels;
-    unsigned multiprocessors;
-    int capability; /* of a GPU, 90 for 9.0; 0: not a GPU, and none of its limits */
-    uint64_t limit; /* bytes of memory that the run may work in */
-    bool whole;     /* the array may not be taken in pieces, whatever the limit */
-
-    /* How many blocks of a kernel a multiprocessor holds at a time; asked only where the grid
-     * depends on it. False where the device cannot tell. */
-    bool (*resident)(void *device, const void *kernel, unsigned block, size_t shared_bytes,
-                     unsigned *blocks);
-    void *device;
-};
 
 struct schedule {
     const struct plan *plan; /* has to outlast it, and so have the kernels */

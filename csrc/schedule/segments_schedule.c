@@ -98,12 +98,11 @@ static void reserve_memory(struct segments_schedule *self)
         arena_reserve_results(arena, plan, count);
 }
 
-bool segments_schedule_make(const struct plan *plan, const struct kernels *kernels,
-                            unsigned multiprocessors, struct segments_schedule *self,
-                            struct failure *failure)
+bool segments_schedule_make(const struct plan *plan, const struct facts *facts,
+                            struct segments_schedule *self, struct failure *failure)
 {
     self->plan = plan;
-    self->each = choice_along(kernels, KERNEL_SEGMENTS, plan,
+    self->each = choice_along(facts->kernels, KERNEL_SEGMENTS, plan,
                               plan->elements.flat || !plan->elements.on_device, &self->accumulator,
                               &self->copies);
     if (!self->each)
@@ -117,10 +116,10 @@ bool segments_schedule_make(const struct plan *plan, const struct kernels *kerne
     find_offsets(self);
     segments_shape_make(plan->segments.of->count, plan->n, element_size(self->input),
                         state_bytes(plan->fold, self->accumulator),
-                        self->input == self->accumulator, multiprocessors, &self->shape);
-    self->tiles =
-        kernel_of_fold(kernels, self->shape.as_they_lie ? KERNEL_TILES : KERNEL_TILES_OF_STATES,
-                       plan->fold, self->input, self->accumulator, 0);
+                        self->input == self->accumulator, facts->multiprocessors, &self->shape);
+    self->tiles = kernel_of_fold(facts->kernels,
+                                 self->shape.as_they_lie ? KERNEL_TILES : KERNEL_TILES_OF_STATES,
+                                 plan->fold, self->input, self->accumulator, 0);
     reserve_memory(self);
     return true;
 }

@@ -225,12 +225,12 @@ static enum progress machine_progress(struct machine *machine)
 }
 
 /* One, unless what is counted is to be what another device would do. */
-static bool machine_resident(struct machine *machine, const void *kernel, unsigned block,
-                             size_t shared_bytes, unsigned *blocks)
+static bool machine_resident(void *device, const void *kernel, unsigned block, size_t shared_bytes,
+                             unsigned *blocks)
 {
     (void)kernel;
     (void)shared_bytes;
-    *blocks = simulation_of(machine)->counting ? counting_resident(block) : 1;
+    *blocks = simulation_of(device)->counting ? counting_resident(block) : 1;
     return true;
 }
 
@@ -270,7 +270,6 @@ static const struct machine_memory machine_memory = {
 static const struct machine_work machine_work = {
     .run_ahead = machine_at_once,
     .launch = machine_launch,
-    .resident = machine_resident,
     .wait = machine_at_once,
     .progress = machine_progress,
     .flush = machine_at_once,
@@ -285,12 +284,15 @@ void simulated_machine_open(struct simulated_machine *self, struct simulator *si
                             struct run *run)
 {
     const struct counting *counting = run->counting;
-    self->machine = (struct machine){.memory = &machine_memory,
-                                     .work = &machine_work,
-                                     .multiprocessors = simulator_multiprocessors(simulator),
-                                     .kernels = &self->kernels,
-                                     .failure = &run->failure,
-                                     .mailbox = &self->mailbox};
+    self->machine =
+        (struct machine){.memory = &machine_memory,
+                         .work = &machine_work,
+                         .facts = {.kernels = &self->kernels,
+                                   .multiprocessors = simulator_multiprocessors(simulator),
+                                   .resident = machine_resident,
+                                   .device = &self->machine},
+                         .failure = &run->failure,
+                         .mailbox = &self->mailbox};
     self->mailbox = (struct mailbox){.words = self->words, .on_device = self->words};
     self->simulator = simulator;
     self->counting = run->counting;
@@ -298,7 +300,7 @@ void simulated_machine_open(struct simulated_machine *self, struct simulator *si
     self->kernels = kernels_simulated;
     if (counting) {
         self->kernels.flat = counting_flat;
-        self->machine.multiprocessors = counting->multiprocessors;
+        self->machine.facts.multiprocessors = counting->multiprocessors;
     }
     if (substitute_is_for(substitute, plan)) {
         self->kernels.flat = counting ? substitute->counting : substitute->plain;
