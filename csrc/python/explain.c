@@ -7,9 +7,9 @@
 
 /* ---- steps ---- */
 
-static void append_named(PyObject **list, const char *when, const char *work, struct step step)
+static void append(PyObject **list, const char *when, struct step step)
 {
-    list_append(list, Py_BuildValue("sskInIOkss", when, work, step.grid, step.block,
+    list_append(list, Py_BuildValue("sskInIOkss", when, step.name, step.grid, step.block,
                                     (Py_ssize_t)step.shared_bytes, step.cluster,
                                     step.cooperative ? Py_True : Py_False, step.n,
                                     part_name(step.reads), part_name(step.writes)));
@@ -32,14 +32,6 @@ static PyObject *launches(const char *form, enum element accumulator, size_t sta
 }
 
 /* ---- a schedule ---- */
-
-static void append(PyObject **list, const char *when, struct step step)
-{
-    static const char *const names[] = {[STEP_PASS] = "pass",     [STEP_LIBRARY] = "library",
-                                        [STEP_UNPACK] = "unpack", [STEP_COPY] = "copy",
-                                        [STEP_COUNT] = "count",   [STEP_FINISH] = "finish"};
-    append_named(list, when, names[step.kind], step);
-}
 
 static void append_passes(PyObject **list, const char *when, const struct passes *passes)
 {
@@ -105,10 +97,10 @@ static PyObject *steps_along(const struct axes_schedule *schedule, const struct 
     const struct step made = axes_schedule_step(schedule);
     PyObject *steps = PyList_New(0);
     if (schedule->copy.kernel)
-        append_named(&steps, when, "copy", schedule->copy);
-    append_named(&steps, when, launch_name(&schedule->launch), made);
+        append(&steps, when, schedule->copy);
+    append(&steps, when, made);
     if (asked->results.out)
-        append_named(&steps, when, "store", step_store(NULL, asked->axes->results));
+        append(&steps, when, step_store(NULL, asked->axes->results));
     return launches(schedule->copy.kernel ? "gathered" : kinds[schedule->axes.kind],
                     schedule->accumulator, schedule->state_bytes, 1, made.n, steps,
                     &schedule->arena, asked->results.on_device ? part_name(PART_OUT) : "results");

@@ -4,7 +4,7 @@
  * where it is to go. What is done was decided when the schedule was made. */
 #include "common/arithmetic.h"
 #include "common/processor.h"
-#include "run/pieces.h"
+#include "run/execute.h"
 #include "run/result.h"
 
 #include <sched.h>
@@ -112,7 +112,7 @@ static bool make_pass(struct execution *self, const struct step *step, uint64_t 
     const void *factors = factors_of(self, step, start);
     void *arguments[] = {&self->argument, &n,       &written, &tickets, &epilogue,    &fold,
                          &accumulator,    &watches, &result,  &factors, &accumulator, &factor};
-    if (step->kind == STEP_LIBRARY)
+    if (step->reducer)
         return machine->work->reduce(machine, step->reducer, self->argument.flat.at, n, written);
     return machine->work->launch(machine, step, arguments);
 }

@@ -1,4 +1,4 @@
-#include "run/pieces.h"
+#include "run/execute.h"
 
 /* What is brought for one piece and the next takes turns. */
 static void *buffer(const struct execution *self, enum part part)

@@ -351,7 +351,8 @@ void exact_along_argument(const struct axes_schedule *self, struct kernel_exact_
 struct step axes_schedule_step(const struct axes_schedule *self)
 {
     const struct launch_config *launch = &self->launch;
-    return (struct step){.kernel = self->kernel,
+    return (struct step){.name = launch_name(launch),
+                         .kernel = self->kernel,
                          .reads = self->copy.kernel ? PART_COPY
                                   : self->uploads   ? PART_UPLOADED
                                                     : PART_ARRAY,

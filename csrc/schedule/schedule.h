@@ -105,20 +105,11 @@ bool choice_reads_rows(const struct choice *);
 
 /* ---- steps ---- */
 
-enum step_kind {
-    STEP_PASS,    /* elements or states to fewer states */
-    STEP_LIBRARY, /* the same, by a library's function */
-    STEP_UNPACK,  /* makes bytes of a mask's bits */
-    STEP_COPY,    /* makes the working copy */
-    STEP_COUNT,   /* counts what a mask lets through */
-    STEP_FINISH,  /* makes the result of a state, on the device */
-};
-
 struct step {
-    enum step_kind kind;
+    const char *name; /* what gred.explain calls it */
     enum part reads, writes;
     const void *kernel;
-    library_reduce *reducer; /* of STEP_LIBRARY, which has no kernel */
+    library_reduce *reducer; /* a library's function; NULL: the kernel is launched */
     uint64_t n;              /* what it reads: elements, or states */
     uint64_t grid;
     unsigned block;
