@@ -91,12 +91,31 @@ static bool check_method_runs_there(const struct platforms *platforms, const str
                         method->places & METHOD_ON_CUDA ? " 'cuda'" : "");
 }
 
+/* A power of two that a block can have. */
+static bool parse_block(PyObject *block_size, unsigned *block)
+{
+    if (!PyIndex_Check(block_size) || PyBool_Check(block_size))
+        return wrong_type("block_size", "None or a power of two from 32 to 1024", block_size);
+    PyObject *number = PyNumber_Index(block_size);
+    if (!number)
+        return false;
+    int overflow;
+    const long value = PyLong_AsLongAndOverflow(number, &overflow);
+    Py_DECREF(number);
+    if (overflow || value < BLOCK_SIZE_MIN || value > BLOCK_SIZE_MAX || (value & (value - 1)))
+        return PyErr_Format(PyExc_ValueError,
+                            "block_size must be None or a power of two from 32 to 1024; got %R",
+                            block_size);
+    *block = (unsigned)value;
+    return true;
+}
+
 static bool choose_block(const struct request *request, struct plan *plan)
 {
-    unsigned block;
+    unsigned block = 0;
     if (!argument_given(request->block_size))
         return true;
-    if (!block_size_parse(request->block_size, &block))
+    if (!parse_block(request->block_size, &block))
         return false;
     if (plan->launch.block == 0)
         return PyErr_Format(

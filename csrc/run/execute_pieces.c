@@ -279,12 +279,12 @@ static bool measure(struct execution *self, enum part *leaves)
 {
     struct timing *timing = self->on.run->timing;
     struct sampled sampled = {.execution = self};
-    const struct measured measured = {prepare_sample, make_sample, &sampled};
     if (!feed_piece(self, 0, self->schedule->piece, &sampled.n))
         return false;
     schedule_passes(self->schedule, false, sampled.n, &sampled.passes);
     *leaves = sampled.passes.leaves;
-    if (!machine_time_samples(self->on.machine, self->on.run, timing, &measured))
+    if (!machine_time_samples(self->on.machine, self->on.run, timing, prepare_sample, make_sample,
+                              &sampled))
         return false;
     if (self->done == 0) /* there was no first pass */
         memcpy(timing->first_pass, timing->seconds, timing->samples * sizeof *timing->seconds);

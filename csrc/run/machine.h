@@ -83,16 +83,11 @@ struct machine {
  * along axes that go to an `out` get memory of their own before. In execute.c. */
 bool execute(struct machine *, const struct plan *, struct run *);
 
-/* What is measured: made ready, if that is not NULL, and then done between two marks; it marks its
- * first pass itself. */
-struct measured {
-    bool (*prepare)(void *context);
-    bool (*work)(void *context);
-    void *context;
-};
-
-/* All samples of a timing; this and the rest is in measure.c. */
-bool machine_time_samples(struct machine *, struct run *, struct timing *, const struct measured *);
+/* All samples of a timing: each is prepared, if that is not NULL, and then done between two marks;
+ * it marks its first pass itself. This and the rest is in measure.c. */
+typedef bool machine_sample(void *context);
+bool machine_time_samples(struct machine *, struct run *, struct timing *, machine_sample *prepare,
+                          machine_sample *work, void *context);
 
 /* Times the reading of `bytes` of memory. */
 bool machine_time_reading(struct machine *, size_t bytes, struct run *);

@@ -8,14 +8,13 @@
 #include <string.h>
 
 bool machine_time_samples(struct machine *machine, struct run *run, struct timing *timing,
-                          const struct measured *measured)
+                          machine_sample *prepare, machine_sample *work, void *context)
 {
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         double first_pass, seconds;
-        if (watch_interrupted(run) ||
-            (measured->prepare && !measured->prepare(measured->context)) ||
+        if (watch_interrupted(run) || (prepare && !prepare(context)) ||
             (timing->cold && !machine->work->flush(machine)) ||
-            !machine->work->mark(machine, MOMENT_BEGIN) || !measured->work(measured->context) ||
+            !machine->work->mark(machine, MOMENT_BEGIN) || !work(context) ||
             !machine->work->mark(machine, MOMENT_END) ||
             !machine->work->elapsed(machine, &first_pass, &seconds))
             return false;
@@ -87,8 +86,7 @@ static bool read_shapes(struct machine *machine, void *data, void *sink, uint64_
             arguments};
         trial.grid = reading.step.grid;
         trial.block = READ_BLOCK;
-        read = machine_time_samples(machine, run, &trial,
-                                    &(struct measured){.work = read_once, .context = &reading});
+        read = machine_time_samples(machine, run, &trial, NULL, read_once, &reading);
         const double median = read ? median_of(&trial) : 0;
         if (read && (k == 0 || median < quickest)) {
             quickest = median;
@@ -106,7 +104,7 @@ static bool read_shapes(struct machine *machine, void *data, void *sink, uint64_
 static bool fill_randomly(struct machine *machine, void *data, size_t bytes)
 {
     enum { STRETCH = 16 << 20 };
-    const size_t stretch = bytes < STRETCH ? bytes : STRETCH;
+    const size_t stretch = least(bytes, STRETCH);
     void *random = malloc(stretch);
     if (!random)
         return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for random data");
@@ -114,7 +112,7 @@ static bool fill_randomly(struct machine *machine, void *data, size_t bytes)
     bool filled = true;
     for (size_t at = 0; filled && at < bytes; at += stretch)
         filled = machine->memory->copy_in(machine, (char *)data + at, random,
-                                          bytes - at < stretch ? bytes - at : stretch);
+                                          least(bytes - at, stretch));
     free(random);
     return filled;
 }
