@@ -193,17 +193,10 @@ struct step schedule_finish(const struct schedule *self, enum part state)
     const enum kernel_kind kind = !exact                           ? KERNEL_FINISH
                                   : plan_adds_products(self->plan) ? KERNEL_EXACT_PRODUCTS_FINISH
                                                                    : KERNEL_EXACT_FINISH;
-    return (struct step){
-        .name = "finish",
-        .reads = state,
-        .writes = PART_OUT,
-        .kernel = kernel_of_kind(self->kernels, kind),
-        .n = 1,
-        .grid = 1,
-        .block = exact ? WARP : 1,
-        .shared_bytes = exact ? (EXACT_NOTES + EXACT_DIGITS) * sizeof(int64_t) : 0,
-        .cluster = 1,
-    };
+    struct step step = step_over(kernel_of_kind(self->kernels, kind), 1, exact ? WARP : 1, 1,
+                                 "finish", state, PART_OUT);
+    step.shared_bytes = exact ? (EXACT_NOTES + EXACT_DIGITS) * sizeof(int64_t) : 0;
+    return step;
 }
 
 /* The identity of a fold whose states are single values: all others see the mask, and do not look.

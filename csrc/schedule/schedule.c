@@ -310,11 +310,11 @@ static const struct {
     {90, 1, 16, ANY, METHOD_bulk, 256, 128},
 };
 
-static struct shape forced;
+static struct plan_launch forced;
 
-void fastest_force(struct shape shape)
+void fastest_force(struct plan_launch launch)
 {
-    forced = shape;
+    forced = launch;
 }
 
 /* It may read nothing but plain runs of some types, and older GPUs may not have it. */
@@ -332,19 +332,19 @@ static bool takes(const struct facts *facts, const struct plan *plan, enum metho
 
 void fastest_choose(const struct facts *facts, struct plan *plan)
 {
-    struct shape shape = forced;
+    struct plan_launch launch = forced;
     if (!plan->launch.automatic || plan->n == 0)
         return;
     const unsigned width = (unsigned)element_size(plan->layout->input);
-    for (size_t k = 0; !shape.block && k < sizeof rows / sizeof *rows; k++)
+    for (size_t k = 0; !launch.block && k < sizeof rows / sizeof *rows; k++)
         if (facts->capability >= rows[k].capability && width >= rows[k].least &&
             width <= rows[k].most && plan->n <= rows[k].bytes / width &&
             takes(facts, plan, rows[k].method)) {
             plan->method = method_at(rows[k].method);
-            shape = (struct shape){rows[k].block, rows[k].thread_bytes / width};
+            launch.block = rows[k].block;
+            launch.data_blocks = rows[k].thread_bytes / width;
         }
-    if (shape.block) {
-        plan->launch.block = shape.block;
-        plan->launch.data_blocks = shape.data_blocks;
-    }
+    launch.automatic = true;
+    if (launch.block)
+        plan->launch = launch;
 }
