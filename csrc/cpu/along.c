@@ -9,7 +9,6 @@
 #include "cpu/tiles.h"
 #include "plan/axes.h"
 #include "run/explanation.h"
-#include "run/watch.h"
 #include "threads/gather.h"
 
 #include <stdatomic.h>

@@ -7,7 +7,6 @@
 #include "cpu/exact.h"
 #include "run/explanation.h"
 #include "run/result.h"
-#include "run/watch.h"
 #include "threads/gather.h"
 
 #include <stdatomic.h>
@@ -341,7 +340,7 @@ static unsigned threads(void *state, unsigned most)
 static bool is_brief(const struct plan *plan)
 {
     const bool folds_all = !plan->method && !plan->exact && !plan->axes;
-    return folds_all && plan->flat && (plan->n <= LOOP_MOST || folding_is_short(plan));
+    return folds_all && plan->elements.flat && (plan->n <= LOOP_MOST || folding_is_short(plan));
 }
 
 static bool run(void *state, const struct plan *plan, struct run *run)
@@ -349,7 +348,7 @@ static bool run(void *state, const struct plan *plan, struct run *run)
     struct job job = host_job(state);
     job.plan = plan;
     job.run = run;
-    if (plan->segments)
+    if (plan->segments.of)
         return segments_run(&job);
     if (run->explanation) {
         work_explain(&job);

@@ -42,7 +42,7 @@ enum way chunk_way(const struct job *job)
 {
     if (!chunk_loop(job))
         return CONVERTED;
-    if (job->plan->flat)
+    if (job->plan->elements.flat)
         return IN_PLACE;
     return has_long_rows(job->plan) ? IN_ROWS : GATHERED;
 }

@@ -53,7 +53,7 @@ static struct adding describe(const struct job *job)
                                 .plain = true,
                                 .stretch = divide_up(stretch, self.tile),
                                 .workspace = sizeof(struct workspace)};
-    if (job->plan->flat)
+    if (job->plan->elements.flat)
         self.tiles.workspace = sizeof(struct exact_adder);
     return self;
 }
@@ -69,9 +69,10 @@ static void add_tile(void *context, uint64_t tile, char *memory)
     windows_forget(&own->adder.ways.windows);
     for (uint64_t at = begin; at < end; at += CHUNK) {
         uint64_t n = least(end - at, CHUNK);
-        if (!plan->flat)
+        if (!plan->elements.flat)
             n = gather_unconverted(self->job->instructions, plan->layout, at, n, own->elements);
-        exact_adder_add(&own->adder, plan, plan->flat ? data + at * size : own->elements, n);
+        exact_adder_add(&own->adder, plan, plan->elements.flat ? data + at * size : own->elements,
+                        n);
     }
 }
 
@@ -106,7 +107,7 @@ static bool add_together(struct adding *self, struct exact_sums *sums)
 bool exact_run(struct job *job, struct exact_sums *sums)
 {
     struct adding self = describe(job);
-    if (job->plan->flat && threads_for(&job->threads, self.count) == 1)
+    if (job->plan->elements.flat && threads_for(&job->threads, self.count) == 1)
         return add_alone(&self, sums);
     const bool added =
         tiles_open(&self.tiles, self.count, "exact sums") && add_together(&self, sums);
@@ -120,7 +121,7 @@ void exact_explain(const struct job *job, struct loops *loops)
                                           {"as it lies", "as it lies, just added"}};
     const struct adding self = describe(job);
     const uint64_t tiles = least(self.count, self.tiles.stretch);
-    *loops = (struct loops){.way = ways[job->plan->flat][exact_adder_just_adds(job)],
+    *loops = (struct loops){.way = ways[job->plan->elements.flat][exact_adder_just_adds(job)],
                             .chunk = CHUNK,
                             .threads = threads_for(&job->threads, tiles),
                             .instructions = instructions_name(job->instructions)};

@@ -139,9 +139,9 @@ static void add_result(struct along *self, struct workspace *own,
 {
     const struct plan *plan = self->plan;
     results_move(walk, &own->layout);
-    if (plan->flat)
+    if (plan->elements.flat)
         add(&own->lanes[0], plan, own->layout.data, 0, plan->n);
-    for (uint64_t at = 0; at < plan->n && !plan->flat; at += CHUNK) {
+    for (uint64_t at = 0; at < plan->n && !plan->elements.flat; at += CHUNK) {
         const uint64_t n = gather_unconverted(self->job->instructions, &own->layout, at,
                                               least(plan->n - at, CHUNK), own->elements);
         add(&own->lanes[0], plan, own->elements, at, n);

@@ -5,7 +5,6 @@
 #include "cpu/chunk.h"
 #include "cpu/tiles.h"
 #include "plan/axes.h"
-#include "run/watch.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -148,7 +147,7 @@ static bool fold_in_memory(struct job *job, struct folding *self, void *state)
 static bool fold_at_once(const struct job *job, void *state)
 {
     const struct plan *plan = job->plan;
-    fold_values *const fold = plan->flat && plan->n <= CHUNK ? chunk_loop(job) : NULL;
+    fold_values *const fold = plan->elements.flat && plan->n <= CHUNK ? chunk_loop(job) : NULL;
     if (!fold)
         return false;
     if (fold_is_indexed(plan->fold))

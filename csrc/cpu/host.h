@@ -4,7 +4,6 @@
 #include "common/cpu_kernels.h"
 #include "common/exact_sums.h"
 #include "run/backend.h"
-#include "run/loops.h"
 #include "threads/threads.h"
 
 extern const struct backend backend_host;

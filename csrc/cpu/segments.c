@@ -136,7 +136,7 @@ static uint64_t few_of(const struct plan *plan, const struct chunks *chunks)
 static void describe(struct segmented *self, struct job *job)
 {
     const struct plan *plan = job->plan;
-    const struct segments *segments = plan->segments;
+    const struct segments *segments = plan->segments.of;
     self->job = job;
     self->plan = plan;
     self->segments = segments;

@@ -4,7 +4,6 @@
 #include "cpu/tiles.h"
 
 #include "common/arithmetic.h"
-#include "run/watch.h"
 
 #include <fenv.h>
 #include <stdlib.h>

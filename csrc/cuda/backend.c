@@ -6,7 +6,6 @@
 
 #include "common/processor.h"
 #include "cuda/session.h"
-#include "run/substitute.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -230,7 +229,7 @@ static void settle(struct cuda_session *session, bool ran, const struct failure 
     } else if (!ran) {
         if (cudaStreamSynchronize(session->stream) != cudaSuccess)
             cudaGetLastError();
-        mailbox_give_up(&session->mailbox);
+        session->mailbox.awaited = false; /* what has not come by now will not come */
     }
 }
 
@@ -238,7 +237,7 @@ static void settle(struct cuda_session *session, bool ran, const struct failure 
 static bool warn_of_compiling(struct state *state, const struct cuda_session *session,
                               struct run *run)
 {
-    const int capability = session->machine.capability;
+    const int capability = session->machine.facts.capability;
     char text[320];
     if (session->machine_code || atomic_flag_test_and_set(&state->warned[session->device]))
         return true;
@@ -269,7 +268,7 @@ static bool run_on_current_device(struct state *state, int device, const struct 
     struct machine *machine = &session->machine;
     cuda_session_begin(session, failure);
     if (substitute_is_for(&state->substitute, plan))
-        machine->kernels = &state->with_substitute;
+        machine->facts.kernels = &state->with_substitute;
     const bool ran = warn_of_compiling(state, session, run) &&
                      (plan    ? run_plan(session, plan, run)
                       : bytes ? machine_time_reading(machine, bytes, run)
@@ -296,7 +295,7 @@ static bool run(void *opaque, const struct plan *plan, struct run *run)
     if (!substitute_is_for(&state->substitute, plan))
         return run_on(state, plan->device, plan, 0, run);
     struct plan own = *plan;
-    own.data_blocks = state->substitute.data_blocks;
+    own.launch.data_blocks = state->substitute.data_blocks;
     return run_on(state, plan->device, &own, 0, run);
 }
 

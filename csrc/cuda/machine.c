@@ -186,45 +186,46 @@ static bool machine_run_ahead(struct machine *machine)
 
 /* With what only an attribute says: clusters, or that it is made ready to run while the launch
  * before it still does. */
-static bool launch_with_attribute(struct machine *machine, const struct launch *launch)
+static bool launch_with_attribute(struct machine *machine, const struct step *step,
+                                  void **arguments)
 {
     cudaLaunchAttribute attribute = {
         .id = cudaLaunchAttributeProgrammaticStreamSerialization,
         .val.programmaticStreamSerializationAllowed = 1,
     };
-    if (launch->cluster > 1)
+    if (step->cluster > 1)
         attribute = (cudaLaunchAttribute){
             .id = cudaLaunchAttributeClusterDimension,
-            .val.clusterDim = {launch->cluster, 1, 1},
+            .val.clusterDim = {step->cluster, 1, 1},
         };
     const cudaLaunchConfig_t config = {
-        .gridDim = {(unsigned)launch->grid, 1, 1},
-        .blockDim = {launch->block, 1, 1},
-        .dynamicSmemBytes = launch->shared_bytes,
+        .gridDim = {(unsigned)step->grid, 1, 1},
+        .blockDim = {step->block, 1, 1},
+        .dynamicSmemBytes = step->shared_bytes,
         .stream = session_of(machine)->stream,
         .attrs = &attribute,
         .numAttrs = 1,
     };
-    return CUDA_TRY(machine->failure, cudaLaunchKernelExC, &config, launch->kernel,
-                    launch->arguments);
+    return CUDA_TRY(machine->failure, cudaLaunchKernelExC, &config, step->kernel, arguments);
 }
 
-static bool machine_launch(struct machine *machine, const struct launch *launch)
+static bool machine_launch(struct machine *machine, const struct step *step, void **arguments)
 {
-    const dim3 grid = {(unsigned)launch->grid, 1, 1}, block = {launch->block, 1, 1};
+    const dim3 grid = {(unsigned)step->grid, 1, 1}, block = {step->block, 1, 1};
     const cudaStream_t stream = session_of(machine)->stream;
-    if (launch->cluster > 1 || launch->follows)
-        return launch_with_attribute(machine, launch);
-    if (launch->cooperative)
-        return CUDA_TRY(machine->failure, cudaLaunchCooperativeKernel, launch->kernel, grid, block,
-                        launch->arguments, launch->shared_bytes, stream);
-    return CUDA_TRY(machine->failure, cudaLaunchKernel, launch->kernel, grid, block,
-                    launch->arguments, launch->shared_bytes, stream);
+    if (step->cluster > 1 || step->follows)
+        return launch_with_attribute(machine, step, arguments);
+    if (step->cooperative)
+        return CUDA_TRY(machine->failure, cudaLaunchCooperativeKernel, step->kernel, grid, block,
+                        arguments, step->shared_bytes, stream);
+    return CUDA_TRY(machine->failure, cudaLaunchKernel, step->kernel, grid, block, arguments,
+                    step->shared_bytes, stream);
 }
 
-static bool machine_resident(struct machine *machine, const void *kernel, unsigned block,
-                             size_t shared_bytes, unsigned *blocks)
+static bool machine_resident(void *device, const void *kernel, unsigned block, size_t shared_bytes,
+                             unsigned *blocks)
 {
+    const struct machine *machine = device;
     int resident = 0;
     if (!CUDA_TRY(machine->failure, cudaOccupancyMaxActiveBlocksPerMultiprocessor, &resident,
                   kernel, (int)block, shared_bytes))
@@ -282,14 +283,13 @@ static bool machine_flush(struct machine *machine)
         return false;
     uint64_t packs = scratch->bytes / PACK_BYTES;
     void *arguments[] = {&scratch->at, &packs, &scratch->at};
-    const struct launch launch = {
-        .kernel = kernel_that_reads(machine->kernels, SHAPE),
-        .arguments = arguments,
-        .grid = (uint64_t)machine->multiprocessors * BLOCKS_A_MULTIPROCESSOR,
+    const struct step step = {
+        .kernel = kernel_that_reads(machine->facts.kernels, SHAPE),
+        .grid = (uint64_t)machine->facts.multiprocessors * BLOCKS_A_MULTIPROCESSOR,
         .block = BLOCK,
         .cluster = 1,
     };
-    return machine_launch(machine, &launch);
+    return machine_launch(machine, &step, arguments);
 }
 
 static bool machine_mark(struct machine *machine, enum moment moment)
@@ -334,7 +334,6 @@ static const struct machine_memory machine_memory = {
 static const struct machine_work machine_work = {
     .run_ahead = machine_run_ahead,
     .launch = machine_launch,
-    .resident = machine_resident,
     .reduce = machine_reduce,
     .wait = machine_wait,
     .progress = machine_progress,
@@ -348,7 +347,9 @@ void cuda_session_begin(struct cuda_session *self, struct failure *failure)
     struct machine *machine = &self->machine;
     machine->memory = &machine_memory;
     machine->work = &machine_work;
-    machine->kernels = &kernels_cuda;
+    machine->facts.kernels = &kernels_cuda;
+    machine->facts.resident = machine_resident;
+    machine->facts.device = machine;
     machine->failure = failure;
     machine->mailbox = self->capturing ? NULL : &self->mailbox;
     machine->tickets = self->capturing ? NULL : self->kept + KEPT_BYTES;

@@ -56,9 +56,9 @@ static bool ask_device(struct cuda_session *self, int device, struct failure *fa
         !CUDA_TRY(failure, cudaDeviceGetAttribute, &minor, cudaDevAttrComputeCapabilityMinor,
                   device))
         return false;
-    self->machine.multiprocessors = (unsigned)units;
-    self->machine.capability = major * 10 + minor;
-    self->machine_code = has_machine_code(self->machine.capability);
+    self->machine.facts.multiprocessors = (unsigned)units;
+    self->machine.facts.capability = major * 10 + minor;
+    self->machine_code = has_machine_code(self->machine.facts.capability);
     self->scratch.bytes = SCRATCH_L2_TIMES * (size_t)l2_bytes;
     return true;
 }
@@ -257,14 +257,15 @@ void cuda_session_return(struct cuda_sessions *self, struct cuda_session *sessio
 
 /* ---- the order of streams ---- */
 
-enum { PRODUCERS = sizeof((struct plan *)0)->producers / sizeof(struct stream) };
+enum { PRODUCERS = sizeof((struct plan *)0)->streams.producers / sizeof(struct stream) };
 
 /* Most streams of a plan are one: it is asked about once. */
 bool cuda_order_check(const struct plan *plan, struct failure *failure)
 {
     uintptr_t known = 0;
     for (int k = 0; k <= PRODUCERS; k++) {
-        const struct stream *stream = k < PRODUCERS ? &plan->producers[k] : &plan->consumer;
+        const struct stream *stream =
+            k < PRODUCERS ? &plan->streams.producers[k] : &plan->streams.consumer;
         if (!stream->given || stream->handle == known)
             continue;
         if (!stream_is_readable(stream->handle))
@@ -277,11 +278,11 @@ bool cuda_order_check(const struct plan *plan, struct failure *failure)
 
 cudaStream_t cuda_order_stream(const struct plan *plan)
 {
-    if (plan->consumer.given)
-        return (cudaStream_t)plan->consumer.handle;
+    if (plan->streams.consumer.given)
+        return (cudaStream_t)plan->streams.consumer.handle;
     for (int k = 0; k < PRODUCERS; k++)
-        if (plan->producers[k].given && !plan->producers[k].passing)
-            return (cudaStream_t)plan->producers[k].handle;
+        if (plan->streams.producers[k].given && !plan->streams.producers[k].passing)
+            return (cudaStream_t)plan->streams.producers[k].handle;
     return NULL;
 }
 
@@ -307,9 +308,9 @@ static bool one_capture(cudaStream_t stream, const struct plan *plan, unsigned l
     if (!capture_of(stream, number, failure))
         return false;
     for (int k = 0; k < PRODUCERS; k++) {
-        const cudaStream_t producer = (cudaStream_t)plan->producers[k].handle;
+        const cudaStream_t producer = (cudaStream_t)plan->streams.producers[k].handle;
         unsigned long long other;
-        if (!plan->producers[k].given || producer == stream)
+        if (!plan->streams.producers[k].given || producer == stream)
             continue;
         if (!capture_of(producer, &other, failure))
             return false;
@@ -349,8 +350,9 @@ bool cuda_order_before(struct cuda_session *session, const struct plan *plan,
                        struct failure *failure)
 {
     for (int k = 0; k < PRODUCERS; k++)
-        if (plan->producers[k].given &&
-            !put_behind(session, (cudaStream_t)plan->producers[k].handle, session->stream, failure))
+        if (plan->streams.producers[k].given &&
+            !put_behind(session, (cudaStream_t)plan->streams.producers[k].handle, session->stream,
+                        failure))
             return false;
     return true;
 }
@@ -361,7 +363,7 @@ bool cuda_order_after(struct cuda_session *session, const struct plan *plan,
 {
     bool ordered = true;
     for (int k = 0; k < PRODUCERS && ordered; k++) {
-        const struct stream *producer = &plan->producers[k];
+        const struct stream *producer = &plan->streams.producers[k];
         if (producer->passing)
             ordered = CUDA_TRY(failure, cudaStreamSynchronize, session->stream);
         else if (producer->given)

@@ -63,24 +63,6 @@ bool method_parse(PyObject *method, const struct method **found, bool *exact)
     return *found || unknown_method(method, text);
 }
 
-bool block_size_parse(PyObject *block_size, unsigned *block)
-{
-    if (!PyIndex_Check(block_size) || PyBool_Check(block_size))
-        return wrong_type("block_size", "None or a power of two from 32 to 1024", block_size);
-    PyObject *number = PyNumber_Index(block_size);
-    if (!number)
-        return false;
-    int overflow;
-    const long value = PyLong_AsLongAndOverflow(number, &overflow);
-    Py_DECREF(number);
-    if (overflow || value < BLOCK_SIZE_MIN || value > BLOCK_SIZE_MAX || (value & (value - 1)))
-        return PyErr_Format(PyExc_ValueError,
-                            "block_size must be None or a power of two from 32 to 1024; got %R",
-                            block_size);
-    *block = (unsigned)value;
-    return true;
-}
-
 PyObject *numpys_exception(const char *name)
 {
     PyObject *exceptions = PyImport_ImportModule("numpy.exceptions");

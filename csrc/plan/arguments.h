@@ -1,4 +1,4 @@
-/* Arguments that are wrong, or not there; and method=, block_size=, axis= and keepdims=. What
+/* Arguments that are wrong, or not there; and method=, axis= and keepdims=. What
  * refuses one returns what PyErr_Format does, which is false. */
 #pragma once
 
@@ -22,9 +22,6 @@ const char *plain_text(PyObject *string);
 /* NULL in *found for "auto", and for "exact", which is no way of going through an array but what is
  * to come of it. False with an exception set. */
 bool method_parse(PyObject *method, const struct method **found, bool *exact);
-
-/* A power of two that a block can have. False with an exception set. */
-bool block_size_parse(PyObject *block_size, unsigned *block);
 
 /* What numpy.exceptions has by that name; a new reference, or NULL with an exception set. */
 PyObject *numpys_exception(const char *name);

@@ -67,9 +67,9 @@ static bool check_out(const struct request *request, struct plan *plan)
     if (out->view.platform != plan->platform || out->view.device != plan->device)
         return PyErr_Format(PyExc_ValueError, "out lies on another device than the array");
     if (!request->axes)
-        plan->out = (void *)out->view.layout.data;
-    plan->out_element = out->view.layout.input;
-    plan->producers[2] = out->view.producer;
+        plan->out.at = (void *)out->view.layout.data;
+    plan->out.element = out->view.layout.input;
+    plan->streams.producers[2] = out->view.producer;
     return true;
 }
 
@@ -91,21 +91,40 @@ static bool check_method_runs_there(const struct platforms *platforms, const str
                         method->places & METHOD_ON_CUDA ? " 'cuda'" : "");
 }
 
+/* A power of two that a block can have. */
+static bool parse_block(PyObject *block_size, unsigned *block)
+{
+    if (!PyIndex_Check(block_size) || PyBool_Check(block_size))
+        return wrong_type("block_size", "None or a power of two from 32 to 1024", block_size);
+    PyObject *number = PyNumber_Index(block_size);
+    if (!number)
+        return false;
+    int overflow;
+    const long value = PyLong_AsLongAndOverflow(number, &overflow);
+    Py_DECREF(number);
+    if (overflow || value < BLOCK_SIZE_MIN || value > BLOCK_SIZE_MAX || (value & (value - 1)))
+        return PyErr_Format(PyExc_ValueError,
+                            "block_size must be None or a power of two from 32 to 1024; got %R",
+                            block_size);
+    *block = (unsigned)value;
+    return true;
+}
+
 static bool choose_block(const struct request *request, struct plan *plan)
 {
-    unsigned block;
+    unsigned block = 0;
     if (!argument_given(request->block_size))
         return true;
-    if (!block_size_parse(request->block_size, &block))
+    if (!parse_block(request->block_size, &block))
         return false;
-    if (plan->block == 0)
+    if (plan->launch.block == 0)
         return PyErr_Format(
             PyExc_ValueError,
             "block_size has no meaning for %s on '%s'; got %R. It is for the rungs on "
             "'cuda' or 'simulated'",
             plan->method ? plan->method->name : "method 'auto'", plan->platform->name,
             request->block_size);
-    plan->block = block;
+    plan->launch.block = block;
     return true;
 }
 
@@ -225,11 +244,11 @@ static bool choose_method(const struct request *request, struct view *view, stru
         return false;
     if (!plan->method && plan->platform->automatic != METHODS) {
         plan->method = method_at(plan->platform->automatic);
-        plan->automatic = !argument_given(request->block_size);
+        plan->launch.automatic = !argument_given(request->block_size);
     }
     if (plan->method) {
-        plan->block = plan->method->block_size;
-        plan->data_blocks = plan->method->data_blocks;
+        plan->launch.block = plan->method->block_size;
+        plan->launch.data_blocks = plan->method->data_blocks;
     }
     return choose_block(request, plan);
 }
@@ -308,7 +327,7 @@ static void leave_out_repeats(const struct request *request, struct layout *layo
     };
     const uint64_t reduced = request->axes ? request->reduced : UINT64_MAX;
     if (!idempotent[plan->reduction] || layout->mask || plan->n == 0 ||
-        (plan->method && !plan->automatic))
+        (plan->method && !plan->launch.automatic))
         return;
     for (unsigned k = 0; k < layout->dimensions; k++)
         if (reduced >> k & 1 && layout->strides[k] == 0) {
@@ -327,10 +346,10 @@ static void find_elements(const struct request *request, struct layout *layout, 
         axes_make(layout, request->reduced, in_order, request->axes);
         plan->axes = request->axes;
         plan->layout = &request->axes->reduced;
-        plan->flat = layout_is_flat(plan->layout) && request->axes->aligned;
+        plan->elements.flat = layout_is_flat(plan->layout) && request->axes->aligned;
     } else {
         layout_normalise(layout, in_order);
-        plan->flat = layout_is_flat(layout);
+        plan->elements.flat = layout_is_flat(layout);
     }
 }
 
@@ -361,9 +380,8 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
     *plan = (struct plan){
         .layout = layout,
         .n = request->axes ? axes_length(layout, request->reduced) : view->n,
-        .on_device = view->on_device,
-        .mask_on_device = mask && mask->on_device,
-        .consumer = request->consumer,
+        .elements = {.on_device = view->on_device, .mask_on_device = mask && mask->on_device},
+        .streams.consumer = request->consumer,
         .means = request->means,
     };
     if (!choose_method(request, view, plan) || !check_means(request) || !check_out(request, plan) ||
@@ -371,12 +389,12 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
         !arrays_still_lie(request, view, mask))
         return false;
     find_elements(request, layout, plan);
-    plan->direct = types_convert_directly(layout, plan->accumulator);
-    plan->producers[0] = view->producer;
+    plan->elements.direct = types_convert_directly(layout, plan->accumulator);
+    plan->streams.producers[0] = view->producer;
     if (mask)
-        plan->producers[1] = mask->producer;
+        plan->streams.producers[1] = mask->producer;
     if (request->means)
-        plan->producers[4] = request->means->view.producer;
+        plan->streams.producers[4] = request->means->view.producer;
     return true;
 }
 
@@ -398,11 +416,11 @@ bool plan_fits(const struct plan *plan, struct failure *failure)
 {
     const uint64_t grid_max = INT32_MAX;
     if (!plan->method || !plan_grid_grows(plan) ||
-        plan->n / plan->block / plan->data_blocks < grid_max)
+        plan->n / plan->launch.block / plan->launch.data_blocks < grid_max)
         return true;
     return failure_note(
         failure, FAILURE_VALUE,
         "%s of %llu elements in blocks of %u needs more blocks than a grid can have; "
         "choose a larger block_size",
-        plan->method->name, (unsigned long long)plan->n, plan->block);
+        plan->method->name, (unsigned long long)plan->n, plan->launch.block);
 }

@@ -45,15 +45,45 @@ struct results {
 /* The bytes of the widest value of a result. */
 size_t results_widest(const struct results *);
 
+/* How a method's kernels are launched. */
+struct plan_launch {
+    unsigned block;       /* threads; 0 where a block size has no meaning */
+    unsigned data_blocks; /* how many elements a thread should get at least */
+    bool automatic;       /* the caller has left the method and all this to gred */
+};
+
+struct plan_elements {
+    bool flat;   /* the layout is a plain run of elements */
+    bool direct; /* a plain conversion to the accumulator is all that is asked */
+    bool on_device, mask_on_device;
+};
+
+struct plan_streams {
+    struct stream producers[5]; /* of the array, the mask, out, results that gred has the memory of,
+                                   and given means: their work comes first */
+    struct stream consumer;
+};
+
+/* Of a single result. */
+struct plan_out {
+    void *at; /* device memory where it stays; else NULL */
+    enum element element;
+};
+
+/* Of the layout, which has one dimension: each has a result, and axes says only how many there are.
+ */
+struct plan_segments {
+    const struct segments *of;    /* NULL: there are none */
+    const struct layout *offsets; /* where they are not the host's int64; or NULL */
+};
+
 /* Along axes it is the plan of the first result. */
 struct plan {
     const struct platform *platform;
     int device;
     const struct method *method; /* NULL: the backend's own way */
-    unsigned block;              /* threads; 0 where a block size has no meaning */
-    unsigned data_blocks;        /* how many elements a thread should get at least */
-    bool automatic;              /* the caller has left all that to gred */
-    bool exact;                  /* nothing is rounded but the result, to finish.result */
+    struct plan_launch launch;
+    bool exact; /* nothing is rounded but the result, to finish.result */
     enum reduction reduction;
     enum fold fold;
     enum element accumulator;
@@ -62,21 +92,14 @@ struct plan {
     uint64_t n;                   /* its length, what a mask hides included */
     const struct layout *factors; /* what elements are multiplied with before they are added, walked
                                    * as they are; NULL: nothing */
-    bool flat;                    /* the layout is a plain run of elements */
-    bool direct;                  /* a plain conversion to the accumulator is all that is asked */
-    bool on_device, mask_on_device;
-    struct stream producers[5]; /* of the array, the mask, out, results that gred has the memory of,
-                                   and given means: their work comes first */
-    struct stream consumer;
+    struct plan_elements elements;
+    struct plan_streams streams;
     struct finish finish;
-    void *out; /* device memory, for a result that stays there; else NULL */
-    enum element out_element;
+    struct plan_out out;
     const struct means *means; /* what spreads are about; NULL: each its own mean */
     const struct axes *axes;   /* where other results and their elements are; NULL: there is one */
     struct results results;
-    const struct segments *segments; /* of the layout, which has one dimension: each has a result,
-                                        and axes says only how many there are; or NULL */
-    const struct layout *offsets; /* the segments', where they are not the host's int64; or NULL */
+    struct plan_segments segments;
 };
 
 /* Whether what is added is products: by other elements, or, of an exact norm, by themselves. */
@@ -98,7 +121,7 @@ static inline bool plan_stores_states(const struct plan *plan)
 /* Whether nobody waits for the results. */
 static inline bool plan_stays_on_device(const struct plan *plan)
 {
-    return plan->out || (plan->axes && plan->results.on_device);
+    return plan->out.at || (plan->axes && plan->results.on_device);
 }
 
 /* False with an exception set. The view's layout is normalised on the way. `mask` may be NULL. */

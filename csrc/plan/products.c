@@ -79,16 +79,15 @@ static void choose_types(struct view *a, struct view *b, struct plan *plan)
 bool products_plan(const struct request *request, struct view *a, struct view *b, bool exactly,
                    struct plan *plan)
 {
-    *plan = (struct plan){.layout = &a->layout,
-                          .factors = &b->layout,
-                          .n = a->n,
-                          .exact = exactly,
-                          .reduction = REDUCTION_sum,
-                          .fold = FOLD_sum,
-                          .on_device = a->on_device,
-                          .flat = layout_is_flat(&a->layout),
-                          .producers = {a->producer, b->producer},
-                          .consumer = request->consumer};
+    *plan =
+        (struct plan){.layout = &a->layout,
+                      .factors = &b->layout,
+                      .n = a->n,
+                      .exact = exactly,
+                      .reduction = REDUCTION_sum,
+                      .fold = FOLD_sum,
+                      .elements = {.flat = layout_is_flat(&a->layout), .on_device = a->on_device},
+                      .streams = {{a->producer, b->producer}, request->consumer}};
     if (!choose_device(request, a, b, plan) || !array_still_lies(a, "a") ||
         !array_still_lies(b, "b"))
         return false;
@@ -96,8 +95,8 @@ bool products_plan(const struct request *request, struct view *a, struct view *b
         return true;
     choose_types(a, b, plan);
     plan->method = method_at(plan->platform->automatic);
-    plan->automatic = true;
-    plan->block = plan->method->block_size;
-    plan->data_blocks = plan->method->data_blocks;
+    plan->launch.automatic = true;
+    plan->launch.block = plan->method->block_size;
+    plan->launch.data_blocks = plan->method->data_blocks;
     return true;
 }

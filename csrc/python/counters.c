@@ -15,7 +15,7 @@ static bool can_count(const struct plan *plan)
 {
     const enum element input = plan->layout->input;
     struct kernel_key key = {KERNEL_FLAT,       plan->fold,        input,
-                             plan->accumulator, METHOD_last_block, plan->block};
+                             plan->accumulator, METHOD_last_block, plan->launch.block};
     if (plan->n == 0)
         return value_error("a is empty: there is nothing to count");
     if (plan->fold != FOLD_sum)
@@ -28,7 +28,7 @@ static bool can_count(const struct plan *plan)
     if (plan->exact || !counting_flat(key))
         return value_error("method '%s' has no counters; rungs 0 to 24 have",
                            plan->exact ? "exact" : plan->method->name);
-    if (plan->direct && (plan->flat || !plan->on_device))
+    if (plan->elements.direct && (plan->elements.flat || !plan->elements.on_device))
         return true;
     return value_error("counters are there of elements that lie one after the other");
 }
@@ -163,10 +163,17 @@ static PyObject *count_call(struct call *call, struct counting *counting)
     PyObject *launches = PyList_New(0);
     for (size_t k = 0; k < counting->count; k++)
         list_append(&launches, launch_tuple(&counting->launches[k]));
-    return Py_BuildValue("sIsksNN", plan->method->name, plan->block,
+    return Py_BuildValue("sIsksNN", plan->method->name, plan->launch.block,
                          element_name(plan->layout->input), plan->n,
                          element_name(plan->accumulator), answer_to_python(plan, &call->run),
                          list_to_tuple(launches));
+}
+
+static void counting_free(struct counting *self)
+{
+    for (size_t k = 0; k < self->count; k++)
+        counted_launch_free(&self->launches[k]);
+    free(self->launches);
 }
 
 /* It is called by gred/counting.py, gred/recording.py and gred/lab/worker.py. */

@@ -7,9 +7,9 @@
 
 /* ---- steps ---- */
 
-static void append_named(PyObject **list, const char *when, const char *work, struct step step)
+static void append(PyObject **list, const char *when, struct step step)
 {
-    list_append(list, Py_BuildValue("sskInIOkss", when, work, step.grid, step.block,
+    list_append(list, Py_BuildValue("sskInIOkss", when, step.name, step.grid, step.block,
                                     (Py_ssize_t)step.shared_bytes, step.cluster,
                                     step.cooperative ? Py_True : Py_False, step.n,
                                     part_name(step.reads), part_name(step.writes)));
@@ -32,14 +32,6 @@ static PyObject *launches(const char *form, enum element accumulator, size_t sta
 }
 
 /* ---- a schedule ---- */
-
-static void append(PyObject **list, const char *when, struct step step)
-{
-    static const char *const names[] = {[STEP_PASS] = "pass",     [STEP_LIBRARY] = "library",
-                                        [STEP_UNPACK] = "unpack", [STEP_COPY] = "copy",
-                                        [STEP_COUNT] = "count",   [STEP_FINISH] = "finish"};
-    append_named(list, when, names[step.kind], step);
-}
 
 static void append_passes(PyObject **list, const char *when, const struct passes *passes)
 {
@@ -91,25 +83,24 @@ PyObject *explain_schedule(const struct schedule *self)
         append(&steps, "end", schedule_finish(self, passes.leaves));
     return launches(forms[choice->form], choice->accumulator, self->state_bytes, self->pieces,
                     self->piece, steps, &self->arena,
-                    part_name(self->plan->out ? PART_OUT : passes.leaves));
+                    part_name(self->plan->out.at ? PART_OUT : passes.leaves));
 }
 
 /* ---- along axes ---- */
 
 /* Results are stored where they are asked for once all parts' are made. */
-static PyObject *steps_along(const struct explained_along *self, const struct plan *asked)
+static PyObject *steps_along(const struct axes_schedule *schedule, const struct plan *asked)
 {
     static const char when[] = "begin";
     static const char *const kinds[] = {
         [AXES_ROWS] = "rows", [AXES_COLUMNS] = "columns", [AXES_GENERAL] = "strided"};
-    const struct axes_schedule *schedule = &self->schedule;
     const struct step made = axes_schedule_step(schedule);
     PyObject *steps = PyList_New(0);
     if (schedule->copy.kernel)
-        append_named(&steps, when, "copy", schedule->copy);
-    append_named(&steps, when, launch_name(&schedule->launch), made);
+        append(&steps, when, schedule->copy);
+    append(&steps, when, made);
     if (asked->results.out)
-        append_named(&steps, when, "store", step_store(NULL, asked->axes->results));
+        append(&steps, when, step_store(NULL, asked->axes->results));
     return launches(schedule->copy.kernel ? "gathered" : kinds[schedule->axes.kind],
                     schedule->accumulator, schedule->state_bytes, 1, made.n, steps,
                     &schedule->arena, asked->results.on_device ? part_name(PART_OUT) : "results");
@@ -123,7 +114,7 @@ static const char *why_there(const struct call *call)
     const struct plan *plan = &call->plan;
     if (call->view.on_device && (call->view.n || plan->axes))
         return "array";
-    if (plan->out || call->output.view.on_device)
+    if (plan->out.at || call->output.view.on_device)
         return "out";
     if (argument_given(call->request.device))
         return "device";
@@ -153,7 +144,7 @@ static PyObject *answer(const struct call *call, const struct explanation *expla
                          plan->exact ? "exact"
                          : named     ? run->method->name
                                      : "auto",
-                         named ? run->block : 0, element_name(plan->layout->input),
+                         named ? run->launch.block : 0, element_name(plan->layout->input),
                          plan->n * results, element_name(plan->accumulator), results,
                          explanation->at_once ? explanation->at_once : results,
                          how_tuple(explanation, plan));

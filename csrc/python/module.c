@@ -7,7 +7,6 @@
 #include "cuda/backend.h"
 #include "python/arguments.h"
 #include "python/hooks.h"
-#include "run/substitute.h"
 #include "simulated/backend.h"
 
 /* ---- arrays, for measurements and gred/several.py ---- */

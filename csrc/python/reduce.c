@@ -72,13 +72,13 @@ static PyObject *deliver(struct call *call)
 {
     const struct plan *const plan = &call->plan;
     const struct run *const run = &call->run;
-    if ((!plan->out || plan->n == 0) && !answer_is_sound(plan, run))
+    if ((!plan->out.at || plan->n == 0) && !answer_is_sound(plan, run))
         return NULL;
     if (plan->axes)
         return results_deliver(call);
     if (!call->output.object)
         return answer_to_python(plan, run);
-    if (!plan->out) {
+    if (!plan->out.at) {
         const enum element type = plan->finish.result;
         const union scalar result = scalar_narrow(run->answer.values[0], type);
         output_store(&call->output, &result, type);
@@ -240,13 +240,13 @@ static bool make_plan(struct call *call, const char *op)
         !check_range(call, op))
         return false;
     call->ordered.type = plan->layout->type;
-    plan->flat = lies_flat(&call->ordered);
+    plan->elements.flat = lies_flat(&call->ordered);
     plan->layout = &call->ordered;
-    plan->out = NULL;
+    plan->out.at = NULL;
     plan->axes = &call->axes;
-    plan->segments = &call->segments;
-    plan->offsets = call->offsets.on_device ? &call->offsets.layout : NULL;
-    plan->producers[1] = call->offsets.producer;
+    plan->segments.of = &call->segments;
+    plan->segments.offsets = call->offsets.on_device ? &call->offsets.layout : NULL;
+    plan->streams.producers[1] = call->offsets.producer;
     run_begin(&call->run, WRAPPER_FRAMES);
     return true;
 }

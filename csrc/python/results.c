@@ -99,7 +99,7 @@ bool execute_plan(struct module_state *state, const struct plan *plan, struct ru
 {
     if (plan->axes && plan->axes->results == 0)
         return true;
-    if (plan->n == 0 && !plan->out && !plan->axes) {
+    if (plan->n == 0 && !plan->out.at && !plan->axes) {
         _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
         state_identity(plan->fold, plan->accumulator, identity);
         run_finish(run, plan, plan->accumulator, identity, 0);
@@ -196,10 +196,10 @@ static bool make_in_output(struct call *call)
 {
     struct output *const out = &call->output;
     struct results *results = &call->plan.results;
-    const bool may = !call->plan.segments || results->on_device;
+    const bool may = !call->plan.segments.of || results->on_device;
     if (!out->object || !may ||
         !output_is_ready(out, results->type, &call->view.layout,
-                         call->plan.segments ? &call->offsets.layout : NULL))
+                         call->plan.segments.of ? &call->offsets.layout : NULL))
         return false;
     results->at[0] = (void *)out->view.layout.data;
     return true;
@@ -224,7 +224,7 @@ static PyObject *make_own(struct call *call, const struct result_request *reques
     const size_t bytes = plan->axes->results * element_size(request->type);
     OWNED *keeper = device_memory_new(call->state, plan->platform, plan->device, bytes, &memory);
     *at = memory.at;
-    plan->producers[3] = memory.stream;
+    plan->streams.producers[3] = memory.stream;
     call->own = true;
     return keeper ? result_own(request, keeper) : NULL;
 }

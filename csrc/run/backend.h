@@ -3,6 +3,8 @@
 #pragma once
 
 #include "common/failure.h"
+#include "common/kernels.h"
+#include "common/processor.h"
 #include "common/simulated_words.h"
 #include "plan/plan.h"
 
@@ -36,7 +38,6 @@ struct timing {
 struct explanation;
 struct counting;
 struct exact;
-struct substitute;
 
 struct run {
     const struct watch *watch;
@@ -63,6 +64,29 @@ static inline bool run_warn(struct run *run, const char *text)
     return false;
 }
 
+/* Whether the run is to stop: what Python's signal handlers say, noted as its failure. To be asked
+ * by the thread that it was started in. */
+static inline bool watch_interrupted(struct run *run)
+{
+    const struct watch *watch = run->watch;
+    if (!watch->interrupted(watch->context))
+        return false;
+    failure_note(&run->failure, FAILURE_EXCEPTION, "interrupted");
+    return true;
+}
+
+/* The same, as often as anybody likes: asking takes the GIL, which other threads want, too, so
+ * Python is not asked more often than a person would mind. `*asked` is when it was last. */
+static inline bool watch_interrupted_lately(struct run *run, double *asked)
+{
+    const double patience = 0.05;
+    if (clock_now() - *asked < patience)
+        return false;
+    const bool stop = watch_interrupted(run);
+    *asked = clock_now();
+    return stop;
+}
+
 /* A run that is neither measured nor explained. Its last members, most of its length, stay as they
  * are: a short call has better things to do. */
 static inline void run_begin(struct run *run, int frames)
@@ -70,6 +94,40 @@ static inline void run_begin(struct run *run, int frames)
     memset(run, 0, offsetof(struct run, answer));
     run->frames = frames;
     run->failure.kind = FAILURE_NONE;
+}
+
+#define RESULTS_IN_TURN      "one after the other"
+#define RESULTS_SIDE_BY_SIDE "side by side"
+
+/* How a backend that launches nothing goes through an array, in words and numbers. */
+struct loops {
+    const char *results;      /* how those along axes follow each other; NULL: there is one */
+    const char *way;          /* how elements come to a loop; NULL: there are none */
+    uint64_t chunk;           /* elements that one loop folds to a state; 0: there are no chunks */
+    unsigned threads;         /* that may share the work, at most */
+    const char *instructions; /* that loops are made of; NULL: there is no choice */
+    uint64_t copied;          /* bytes of a working copy */
+};
+
+typedef size_t substitute_shared_bytes(size_t bytes);
+
+/* A kernel of the user's own in the place of a rung, which is launched as that rung is: in a
+ * process that has been started for it. */
+struct substitute {
+    const struct method *method; /* NULL: there is none */
+    unsigned data_blocks;        /* in place of the method's own */
+
+    kernel_finder *plain, *counting;
+
+    /* The bytes of shared memory of a block on the simulated device, of which the rung has so many.
+     * NULL: as many. */
+    substitute_shared_bytes *shared_bytes;
+};
+
+/* Whether it is what a plan runs; NULL is no plan. */
+static inline bool substitute_is_for(const struct substitute *self, const struct plan *plan)
+{
+    return plan && plan->method && plan->method == self->method;
 }
 
 struct backend {

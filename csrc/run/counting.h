@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 /* What is wrong with what a kernel accesses: the first fault of a run, and where it is. */
 enum fault_kind {
@@ -93,9 +94,9 @@ static inline unsigned counting_resident(unsigned block)
     return blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX;
 }
 
-/* Takes the launch, tallies and all, over. False when memory is short. */
-bool counting_add(struct counting *, const struct counted_launch *);
-
 /* What a launch has told, but not the launch itself. */
-void counted_launch_free(struct counted_launch *);
-void counting_free(struct counting *);
+static inline void counted_launch_free(struct counted_launch *self)
+{
+    free(self->tallies);
+    free(self->recording.accesses);
+}

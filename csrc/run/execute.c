@@ -5,29 +5,18 @@
 #include "common/arithmetic.h"
 #include "run/explanation.h"
 #include "run/result.h"
-#include "run/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- whole arrays ---- */
 
-static bool resident(void *device, const void *kernel, unsigned block, size_t shared_bytes,
-                     unsigned *blocks)
+static struct facts facts_of(const struct machine *machine, const struct run *run)
 {
-    struct machine *machine = device;
-    return machine->work->resident(machine, kernel, block, shared_bytes, blocks);
-}
-
-static struct facts facts_of(struct machine *machine, const struct run *run)
-{
-    return (struct facts){.kernels = machine->kernels,
-                          .multiprocessors = machine->multiprocessors,
-                          .capability = machine->capability,
-                          .limit = run->workspace_limit ? run->workspace_limit : UINT64_MAX,
-                          .whole = run->timing || run->counting,
-                          .resident = resident,
-                          .device = machine};
+    struct facts facts = machine->facts;
+    facts.limit = run->workspace_limit ? run->workspace_limit : UINT64_MAX;
+    facts.whole = run->timing || run->counting;
+    return facts;
 }
 
 /* With memory for it, or in pieces that there is memory for. */
@@ -65,7 +54,7 @@ static bool explain(struct machine *machine, const struct plan *plan, struct run
     struct explanation *explanation = run->explanation;
     explanation->by = EXPLAINED_SCHEDULE;
     explanation->plan = *plan;
-    explanation->kernels = *machine->kernels;
+    explanation->kernels = *machine->facts.kernels;
     const bool made = make_schedule(machine, &explanation->plan, run, &explanation->schedule);
     explanation->schedule.kernels = &explanation->kernels;
     return made;
@@ -110,27 +99,24 @@ struct parts {
 static bool schedule_part(const struct parts *self, const struct axes *part, struct plan *plan,
                           struct axes_schedule *schedule)
 {
-    const struct machine *machine = self->machine;
     *plan = *self->all;
     plan->results = self->results;
     plan->axes = part;
     plan->layout = &part->reduced;
-    return axes_schedule_make(plan, machine->kernels, machine->multiprocessors, schedule,
-                              machine->failure);
+    return axes_schedule_make(plan, &self->machine->facts, schedule, self->machine->failure);
 }
 
 /* Results that are not stored where the caller wants them at once have memory of their own. */
 static bool explain_part(const struct parts *self, const struct axes *part)
 {
     struct explanation *explanation = self->run->explanation;
-    struct explained_along *along = &explanation->along;
     explanation->by = EXPLAINED_ALONG;
     explanation->at_once = part->results;
-    axes_copy(part, &along->axes);
-    if (!schedule_part(self, &along->axes, &along->plan, &along->schedule))
+    axes_copy(part, &explanation->axes);
+    if (!schedule_part(self, &explanation->axes, &explanation->plan, &explanation->along))
         return false;
     if (self->results.out)
-        arena_reserve(&along->schedule.arena, PART_RESULTS, self->all->axes->results,
+        arena_reserve(&explanation->along.arena, PART_RESULTS, self->all->axes->results,
                       element_size(self->results.type));
     return true;
 }
@@ -205,7 +191,7 @@ static bool make_one_by_one(struct parts *self)
     if (means && !means->here)
         return failure_note(self->machine->failure, FAILURE_MEMORY,
                             "out of memory on the device for results about a mean that lies there");
-    const bool left_behind = all->exact && all->on_device && all->results.on_device;
+    const bool left_behind = all->exact && all->elements.on_device && all->results.on_device;
     struct layout layout = all->axes->reduced;
     struct plan one = *all;
     struct walk_of_results walk;
@@ -219,8 +205,8 @@ static bool make_one_by_one(struct parts *self)
             one.finish.mean = means->here[walk.place];
         }
         if (left_behind) {
-            one.out = explanation ? (void *)layout.data : address_of(self, 0, walk.place);
-            one.out_element = self->results.types[0];
+            one.out.at = explanation ? (void *)layout.data : address_of(self, 0, walk.place);
+            one.out.element = self->results.types[0];
         }
         if (explanation) {
             explanation->at_once = 1;
@@ -268,9 +254,8 @@ static bool run_for_host(struct parts *self)
     if (explanation) {
         if (!run_parts(self))
             return false;
-        arena_reserve_results(explanation->by == EXPLAINED_ALONG
-                                  ? &explanation->along.schedule.arena
-                                  : &explanation->schedule.arena,
+        arena_reserve_results(explanation->by == EXPLAINED_ALONG ? &explanation->along.arena
+                                                                 : &explanation->schedule.arena,
                               self->all, self->all->axes->results);
         return true;
     }
@@ -286,9 +271,7 @@ static bool run_all(struct parts *self)
     struct machine *machine = self->machine;
     const struct plan *plan = self->all;
     struct run *run = self->run;
-    const bool scheduled = axes_schedule_make(plan, machine->kernels, machine->multiprocessors,
-                                              &self->schedule, machine->failure);
-    if (!scheduled)
+    if (!axes_schedule_make(plan, &machine->facts, &self->schedule, machine->failure))
         return plan->exact && make_one_by_one(self);
     const uint64_t total = self->schedule.arena.total, room = machine->memory->room(machine, total);
     self->limit = run->workspace_limit ? least(run->workspace_limit, room) : room;
@@ -323,9 +306,9 @@ static bool execute_axes(struct machine *machine, const struct plan *plan, struc
 
 static bool make(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    return plan->segments ? execute_segments(machine, plan, run)
-           : plan->axes   ? execute_axes(machine, plan, run)
-                          : execute_array(machine, plan, run);
+    return plan->segments.of ? execute_segments(machine, plan, run)
+           : plan->axes      ? execute_axes(machine, plan, run)
+                             : execute_array(machine, plan, run);
 }
 
 static bool store(struct machine *machine, const struct plan *plan)
@@ -336,8 +319,8 @@ static bool store(struct machine *machine, const struct plan *plan)
     unsigned bytes = (unsigned)element_size(type);
     uint64_t n = plan->axes->results;
     void *arguments[] = {&values, &type, &bytes, &n, (void *)results->out};
-    const struct step step = step_store(kernel_of_kind(machine->kernels, KERNEL_STORE), n);
-    return machine_launch_step(machine, &step, arguments);
+    const struct step step = step_store(kernel_of_kind(machine->facts.kernels, KERNEL_STORE), n);
+    return machine->work->launch(machine, &step, arguments);
 }
 
 bool execute(struct machine *machine, const struct plan *asked, struct run *run)

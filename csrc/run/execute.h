@@ -27,6 +27,12 @@ bool executor_end(struct executor *, bool nobody_waits, bool done);
 /* Makes zeros of a part, if there is one. */
 bool executor_clear(const struct executor *, enum part);
 
+static inline bool executor_launch(const struct executor *self, const struct step *step,
+                                   void **arguments)
+{
+    return self->machine->work->launch(self->machine, step, arguments);
+}
+
 /* Copies step->n elements on the device, converted. */
 struct copying {
     const void *array; /* a kernel_array, or a layout, from position `first` on */
@@ -45,6 +51,45 @@ bool executor_fetch(const struct executor *, const char *values, const unsigned 
 
 /* One value of all results along axes. */
 size_t results_bytes(const struct plan *);
+
+/* ---- a whole array, piece by piece: in upload.c what has to be brought ---- */
+
+/* What a step reads, as a kernel's argument. */
+union argument {
+    struct kernel_array flat;
+    struct kernel_rows rows;
+};
+
+/* The array, or the one that it is multiplied with. */
+struct source {
+    const struct layout *from; /* the plan's, or its factors; NULL: there are none */
+    enum part part;            /* where its pieces are, if it is brought */
+    struct layout layout;      /* as the device sees it, where it is not flat */
+};
+
+/* On the heap: the caller's stack may be small. */
+struct execution {
+    struct executor on;
+    const struct schedule *schedule;
+    struct source array, factors;
+    uint64_t piece;          /* which one is there, or on its way */
+    uint64_t fed;            /* elements that took part, as far as the host knows */
+    unsigned done;           /* passes over the last piece */
+    uint64_t grid;           /* of the first of them */
+    bool posted;             /* the state that is left comes to the mailbox */
+    bool stored;             /* the result is where it is to stay */
+    union argument argument; /* of the launch that is being made */
+};
+
+/* Before the first piece: an array of the device's may have a mask of the host's. */
+bool source_prepare(const struct execution *, struct source *);
+
+/* Brings the piece from `start` on, if it is the host's; *n of its elements are to be reduced,
+ * those that a mask has left. */
+bool feed_piece(struct execution *, uint64_t start, uint64_t length, uint64_t *n);
+
+/* A flat array from `start` on, as the first kernel takes it. */
+const void *source_at(const struct execution *, const struct source *, uint64_t start);
 
 /* ---- schedules ---- */
 

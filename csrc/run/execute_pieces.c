@@ -4,9 +4,8 @@
  * where it is to go. What is done was decided when the schedule was made. */
 #include "common/arithmetic.h"
 #include "common/processor.h"
-#include "run/pieces.h"
+#include "run/execute.h"
 #include "run/result.h"
-#include "run/watch.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -86,7 +85,7 @@ static struct epilogue last_epilogue(struct execution *self)
         epilogue = next_epilogue(self, schedule->stores && plan->exact ? sizeof(uint32_t)
                                                                        : schedule->state_bytes);
     if (schedule->stores) {
-        epilogue.out = plan->out;
+        epilogue.out = plan->out.at;
         epilogue.divisor = reduction_row(plan->reduction)->counts ? (double)self->fed : 0;
     }
     return epilogue;
@@ -109,13 +108,13 @@ static bool make_pass(struct execution *self, const struct step *step, uint64_t 
          *tickets = machine->tickets ? machine->tickets : executor_part(&self->on, PART_TICKETS);
     unsigned watches = exact_asks_for_signs(&plan->finish);
     struct exact_result result =
-        step_exact_result(plan, plan->exact ? epilogue.out : NULL, plan->out_element, self->fed);
+        step_exact_result(plan, plan->exact ? epilogue.out : NULL, plan->out.element, self->fed);
     const void *factors = factors_of(self, step, start);
     void *arguments[] = {&self->argument, &n,       &written, &tickets, &epilogue,    &fold,
                          &accumulator,    &watches, &result,  &factors, &accumulator, &factor};
-    if (step->kind == STEP_LIBRARY)
+    if (step->reducer)
         return machine->work->reduce(machine, step->reducer, self->argument.flat.at, n, written);
-    return machine_launch_step(machine, step, arguments);
+    return machine->work->launch(machine, step, arguments);
 }
 
 static bool make_copy(struct execution *self, uint64_t start, uint64_t n)
@@ -149,7 +148,7 @@ static bool count_valid(struct execution *self)
     uint64_t n = step.n;
     void *counted = executor_part(&self->on, PART_COUNTED);
     void *arguments[] = {&self->array.layout, &n, &counted};
-    return machine_launch_step(self->on.machine, &step, arguments);
+    return executor_launch(&self->on, &step, arguments);
 }
 
 /* One thread makes the result of the state that is left, where it is to stay; what is posted is
@@ -159,15 +158,15 @@ static bool finish_on_device(struct execution *self, enum part leaves)
     const struct plan *plan = self->schedule->plan;
     const struct step step = schedule_finish(self->schedule, leaves);
     enum reduction reduction = plan->reduction;
-    enum element accumulator = self->schedule->choice.accumulator, out_element = plan->out_element;
+    enum element accumulator = self->schedule->choice.accumulator, out_element = plan->out.element;
     struct finish finish = plan->exact ? plan->finish : finish_in(&plan->finish, accumulator);
     finish.count = self->fed;
     void *state = executor_part(&self->on, leaves),
-         *counted = executor_part(&self->on, PART_COUNTED), *out = plan->out;
+         *counted = executor_part(&self->on, PART_COUNTED), *out = plan->out.at;
     struct epilogue epilogue = next_epilogue(self, sizeof(uint32_t));
     void *arguments[] = {&state,       &reduction, &finish,   &counted,
                          &out_element, &out,       &epilogue, &accumulator};
-    return machine_launch_step(self->on.machine, &step, arguments);
+    return executor_launch(&self->on, &step, arguments);
 }
 
 /* ---- passes ---- */
@@ -280,18 +279,18 @@ static bool measure(struct execution *self, enum part *leaves)
 {
     struct timing *timing = self->on.run->timing;
     struct sampled sampled = {.execution = self};
-    const struct measured measured = {prepare_sample, make_sample, &sampled};
     if (!feed_piece(self, 0, self->schedule->piece, &sampled.n))
         return false;
     schedule_passes(self->schedule, false, sampled.n, &sampled.passes);
     *leaves = sampled.passes.leaves;
-    if (!machine_time_samples(self->on.machine, self->on.run, timing, &measured))
+    if (!machine_time_samples(self->on.machine, self->on.run, timing, prepare_sample, make_sample,
+                              &sampled))
         return false;
     if (self->done == 0) /* there was no first pass */
         memcpy(timing->first_pass, timing->seconds, timing->samples * sizeof *timing->seconds);
     timing->passes = self->done;
     timing->grid = self->grid;
-    timing->block = self->on.plan->block;
+    timing->block = self->on.plan->launch.block;
     timing->method = self->on.plan->method;
     return true;
 }
@@ -370,7 +369,7 @@ static bool deliver(struct execution *self, enum part leaves)
         return false;
     if (self->stored)
         return true;
-    if (plan->out)
+    if (plan->out.at)
         return finish_on_device(self, leaves);
     if (self->posted ? !receive_state(machine, run, state)
                      : !machine->memory->copy_out(machine, state, executor_part(&self->on, leaves),

@@ -41,16 +41,14 @@ bool executor_copy(const struct executor *self, const struct step *step, struct 
     void *arguments[] = {
         (void *)copying.array, &n, &copying.target, &copying.type, &copying.fill, &copying.valid,
         &copying.first};
-    return machine_launch_step(self->machine, step, arguments);
+    return executor_launch(self, step, arguments);
 }
 
 /* Copies all elements of a layout on the device, converted, to one after the other. */
 static bool gather(const struct executor *self, const struct layout *layout, enum element type,
                    void *target)
 {
-    const struct machine *machine = self->machine;
-    const struct step step =
-        step_gather(machine->kernels, machine->multiprocessors, PART_ARRAY, layout_length(layout));
+    const struct step step = step_gather(&self->machine->facts, PART_ARRAY, layout_length(layout));
     return executor_copy(self, &step,
                          (struct copying){.array = layout, .type = type, .target = target});
 }
@@ -191,7 +189,7 @@ static bool make_exact_axes(const struct executor *on, const struct axes_schedul
     axes.tickets = executor_part(on, PART_TICKETS);
     axes.words = executor_part(on, PART_PARTIALS);
     return executor_clear(on, PART_TICKETS) && executor_clear(on, PART_PARTIALS) &&
-           machine_launch_step(on->machine, &step, arguments);
+           executor_launch(on, &step, arguments);
 }
 
 /* The machine's own tickets are 0, and those of the arena have to be cleared. */
@@ -211,7 +209,7 @@ static bool make_axes(const struct executor *on, struct axes_schedule *schedule,
         return false;
     axes_schedule_argument(schedule, &axes);
     axes.of_few.result = results_of(on, schedule->accumulator, findings);
-    return machine_launch_step(on->machine, &step, arguments) &&
+    return executor_launch(on, &step, arguments) &&
            (on->plan->results.on_device ||
             executor_fetch(on, executor_part(on, PART_OUT), findings));
 }
@@ -236,17 +234,15 @@ bool execute_axes_schedule(struct machine *machine, struct axes_schedule *schedu
 static bool launch(const struct executor *on, void **arguments, const void *kernel, uint64_t grid,
                    unsigned block, size_t shared_bytes, bool follows)
 {
-    struct machine *machine = on->machine;
     struct kernel_segments *segments = arguments[0];
-    const struct launch launch = {.kernel = kernel,
-                                  .arguments = arguments,
-                                  .grid = grid,
-                                  .block = 1u << block,
-                                  .shared_bytes = shared_bytes,
-                                  .cluster = 1,
-                                  .follows = follows && machine->kernels->segments_follow()};
+    const struct step step = {.kernel = kernel,
+                              .grid = grid,
+                              .block = 1u << block,
+                              .shared_bytes = shared_bytes,
+                              .cluster = 1,
+                              .follows = follows && on->machine->facts.kernels->segments_follow()};
     segments->block = block;
-    return machine->work->launch(machine, &launch);
+    return executor_launch(on, &step, arguments);
 }
 
 /* Offsets are surveyed, and tiles folded; then what these leave, or all segments one by one. */
@@ -259,7 +255,7 @@ static bool launch_all(const struct executor *on, const struct segments_schedule
     const size_t left = shape->tiles * state_bytes(plan->fold, schedule->accumulator);
     char *heads = executor_part(on, PART_PARTIALS), *tails = heads ? heads + left : NULL;
     struct kernel_segments segments = {
-        .of = *plan->segments,
+        .of = *plan->segments.of,
         .data = schedule->array.data,
         .input = schedule->input,
         .bytes = (unsigned)__builtin_ctzll(element_size(schedule->input)),
@@ -274,11 +270,12 @@ static bool launch_all(const struct executor *on, const struct segments_schedule
     };
     void *arguments[] = {&segments, &heads, &tails};
     segments.of.offsets = schedule->offsets.data;
-    if (shape->tile && (!launch(on, arguments, kernel_of_kind(on->machine->kernels, KERNEL_SURVEY),
-                                divide_up(plan->segments->count, SURVEYED), BLOCK,
-                                SURVEYED * sizeof(uint64_t), false) ||
-                        !launch(on, arguments, schedule->tiles, shape->tiles, shape->tile_block,
-                                shape->tile_shared_bytes, true)))
+    if (shape->tile &&
+        (!launch(on, arguments, kernel_of_kind(on->machine->facts.kernels, KERNEL_SURVEY),
+                 divide_up(plan->segments.of->count, SURVEYED), BLOCK, SURVEYED * sizeof(uint64_t),
+                 false) ||
+         !launch(on, arguments, schedule->tiles, shape->tiles, shape->tile_block,
+                 shape->tile_shared_bytes, true)))
         return false;
     return launch(on, arguments, schedule->each, shape->grid, shape->block, shape->shared_bytes,
                   shape->tile > 0);
@@ -298,8 +295,7 @@ static bool make_segments(const struct executor *on, struct segments_schedule *s
 bool execute_segments(struct machine *machine, const struct plan *plan, struct run *run)
 {
     struct segments_schedule schedule;
-    if (!segments_schedule_make(plan, machine->kernels, machine->multiprocessors, &schedule,
-                                machine->failure))
+    if (!segments_schedule_make(plan, &machine->facts, &schedule, machine->failure))
         return false;
     const uint64_t bytes = schedule.arena.total;
     if (run->workspace_limit && bytes > run->workspace_limit)

@@ -8,17 +8,6 @@
 #include "run/mailbox.h"
 #include "schedule/schedule.h"
 
-struct launch {
-    const void *kernel;
-    void **arguments;
-    uint64_t grid;
-    unsigned block;
-    size_t shared_bytes;
-    unsigned cluster; /* blocks a cluster */
-    bool cooperative;
-    bool follows; /* may begin before the launch before it has ended, for which it waits itself */
-};
-
 /* Counters that a machine has at hand: more than there are groups of blocks that fold together. */
 enum { TICKETS = 1024 };
 
@@ -67,9 +56,7 @@ struct machine_work {
      * called, or, the first time, by now. Launches wait for all that is fed before them. */
     bool (*run_ahead)(struct machine *);
 
-    bool (*launch)(struct machine *, const struct launch *);
-    bool (*resident)(struct machine *, const void *kernel, unsigned block, size_t shared_bytes,
-                     unsigned *blocks);
+    bool (*launch)(struct machine *, const struct step *, void **arguments);
     bool (*reduce)(struct machine *, library_reduce *, const void *data, uint64_t n, void *result);
 
     /* For all that was launched. */
@@ -86,43 +73,21 @@ struct machine_work {
 struct machine {
     const struct machine_memory *memory;
     const struct machine_work *work;
-    unsigned multiprocessors;
-    int capability; /* of a GPU, 90 for 9.0; 0: not a GPU */
-    const struct kernels *kernels;
+    struct facts facts; /* but for what a run allows */
     struct failure *failure;
     struct mailbox *mailbox; /* NULL: results are copied */
     void *tickets; /* TICKETS counters, 0 between launches; NULL: the arena's are cleared */
 };
 
-static inline bool machine_launch_step(struct machine *machine, const struct step *step,
-                                       void **arguments)
-{
-    const struct launch launch = {
-        .kernel = step->kernel,
-        .arguments = arguments,
-        .grid = step->grid,
-        .block = step->block,
-        .shared_bytes = step->shared_bytes,
-        .cluster = step->cluster,
-        .cooperative = step->cooperative,
-    };
-    return machine->work->launch(machine, &launch);
-}
-
 /* Runs the plan once, or as often as run->timing asks for; or explains what it would do. Results
  * along axes that go to an `out` get memory of their own before. In execute.c. */
 bool execute(struct machine *, const struct plan *, struct run *);
 
-/* What is measured: made ready, if that is not NULL, and then done between two marks; it marks its
- * first pass itself. */
-struct measured {
-    bool (*prepare)(void *context);
-    bool (*work)(void *context);
-    void *context;
-};
-
-/* All samples of a timing; this and the rest is in measure.c. */
-bool machine_time_samples(struct machine *, struct run *, struct timing *, const struct measured *);
+/* All samples of a timing: each is prepared, if that is not NULL, and then done between two marks;
+ * it marks its first pass itself. This and the rest is in measure.c. */
+typedef bool machine_sample(void *context);
+bool machine_time_samples(struct machine *, struct run *, struct timing *, machine_sample *prepare,
+                          machine_sample *work, void *context);
 
 /* Times the reading of `bytes` of memory. */
 bool machine_time_reading(struct machine *, size_t bytes, struct run *);

@@ -16,20 +16,15 @@ struct epilogue mailbox_next(struct mailbox *self, size_t bytes)
     return (struct epilogue){.mailbox = self->on_device, .tag = self->tag};
 }
 
-/* False if the word is an older launch's. */
-static bool read_word(const struct mailbox *self, size_t k, uint32_t *half)
-{
-    const uint64_t word = __atomic_load_n(&self->words[k], __ATOMIC_ACQUIRE);
-    *half = (uint32_t)word;
-    return word >> 32 == self->tag;
-}
-
 bool mailbox_read(struct mailbox *self, void *result)
 {
     uint32_t halves[MAILBOX_WORDS];
-    for (size_t k = 0; k < self->bytes / sizeof *halves; k++)
-        if (!read_word(self, k, &halves[k]))
+    for (size_t k = 0; k < self->bytes / sizeof *halves; k++) {
+        const uint64_t word = __atomic_load_n(&self->words[k], __ATOMIC_ACQUIRE);
+        if (word >> 32 != self->tag) /* an older launch's */
             return false;
+        halves[k] = (uint32_t)word;
+    }
     memcpy(result, halves, self->bytes);
     self->awaited = false;
     return true;
@@ -40,9 +35,4 @@ bool mailbox_is_awaited(struct mailbox *self)
 {
     char unwanted[POSTED_BYTES_MAX];
     return self->awaited && !mailbox_read(self, unwanted);
-}
-
-void mailbox_give_up(struct mailbox *self)
-{
-    self->awaited = false;
 }

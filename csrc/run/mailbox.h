@@ -34,6 +34,3 @@ bool mailbox_read(struct mailbox *, void *result);
 
 /* Whether the latest launch's result may still come: it has not been read, and is not there. */
 bool mailbox_is_awaited(struct mailbox *);
-
-/* What has not come by now will not come. */
-void mailbox_give_up(struct mailbox *);

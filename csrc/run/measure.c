@@ -3,20 +3,18 @@
 #include "common/arithmetic.h"
 #include "common/processor.h"
 #include "run/machine.h"
-#include "run/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 bool machine_time_samples(struct machine *machine, struct run *run, struct timing *timing,
-                          const struct measured *measured)
+                          machine_sample *prepare, machine_sample *work, void *context)
 {
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         double first_pass, seconds;
-        if (watch_interrupted(run) ||
-            (measured->prepare && !measured->prepare(measured->context)) ||
+        if (watch_interrupted(run) || (prepare && !prepare(context)) ||
             (timing->cold && !machine->work->flush(machine)) ||
-            !machine->work->mark(machine, MOMENT_BEGIN) || !measured->work(measured->context) ||
+            !machine->work->mark(machine, MOMENT_BEGIN) || !work(context) ||
             !machine->work->mark(machine, MOMENT_END) ||
             !machine->work->elapsed(machine, &first_pass, &seconds))
             return false;
@@ -50,13 +48,14 @@ enum { READ_BLOCK = 512, PACK_BYTES = 16 };
 
 struct reading {
     struct machine *machine;
-    struct launch launch;
+    struct step step;
+    void **arguments;
 };
 
 static bool read_once(void *context)
 {
     const struct reading *self = context;
-    return self->machine->work->launch(self->machine, &self->launch) &&
+    return self->machine->work->launch(self->machine, &self->step, self->arguments) &&
            self->machine->work->mark(self->machine, MOMENT_FIRST_PASS);
 }
 
@@ -79,15 +78,15 @@ static bool read_shapes(struct machine *machine, void *data, void *sink, uint64_
         void *arguments[] = {&data, &packs, &sink};
         struct reading reading = {
             machine,
-            {.kernel = kernel_that_reads(machine->kernels, shape),
-             .arguments = arguments,
-             .grid = blocks ? least(tiles, (uint64_t)machine->multiprocessors * blocks) : tiles,
+            {.kernel = kernel_that_reads(machine->facts.kernels, shape),
+             .grid =
+                 blocks ? least(tiles, (uint64_t)machine->facts.multiprocessors * blocks) : tiles,
              .block = READ_BLOCK,
-             .cluster = 1}};
-        trial.grid = reading.launch.grid;
+             .cluster = 1},
+            arguments};
+        trial.grid = reading.step.grid;
         trial.block = READ_BLOCK;
-        read = machine_time_samples(machine, run, &trial,
-                                    &(struct measured){.work = read_once, .context = &reading});
+        read = machine_time_samples(machine, run, &trial, NULL, read_once, &reading);
         const double median = read ? median_of(&trial) : 0;
         if (read && (k == 0 || median < quickest)) {
             quickest = median;
@@ -105,7 +104,7 @@ static bool read_shapes(struct machine *machine, void *data, void *sink, uint64_
 static bool fill_randomly(struct machine *machine, void *data, size_t bytes)
 {
     enum { STRETCH = 16 << 20 };
-    const size_t stretch = bytes < STRETCH ? bytes : STRETCH;
+    const size_t stretch = least(bytes, STRETCH);
     void *random = malloc(stretch);
     if (!random)
         return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for random data");
@@ -113,7 +112,7 @@ static bool fill_randomly(struct machine *machine, void *data, size_t bytes)
     bool filled = true;
     for (size_t at = 0; filled && at < bytes; at += stretch)
         filled = machine->memory->copy_in(machine, (char *)data + at, random,
-                                          bytes - at < stretch ? bytes - at : stretch);
+                                          least(bytes - at, stretch));
     free(random);
     return filled;
 }
@@ -140,16 +139,15 @@ bool machine_time_launching(struct machine *machine, struct run *run)
     void *nothing = NULL;
     uint64_t none = 0;
     void *arguments[] = {&nothing, &none, &nothing};
-    const struct launch launch = {.kernel = kernel_that_reads(machine->kernels, SHAPE),
-                                  .arguments = arguments,
-                                  .grid = 1,
-                                  .block = WARP,
-                                  .cluster = 1};
+    const struct step step = {.kernel = kernel_that_reads(machine->facts.kernels, SHAPE),
+                              .grid = 1,
+                              .block = WARP,
+                              .cluster = 1};
     double asked = clock_now();
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         const double began = clock_now();
-        if (watch_interrupted_lately(run, &asked) || !machine->work->launch(machine, &launch) ||
-            !machine->work->wait(machine))
+        if (watch_interrupted_lately(run, &asked) ||
+            !machine->work->launch(machine, &step, arguments) || !machine->work->wait(machine))
             return false;
         if (s >= timing->warmup)
             timing->seconds[s - timing->warmup] = clock_now() - began;

@@ -1,4 +1,4 @@
-#include "run/pieces.h"
+#include "run/execute.h"
 
 /* What is brought for one piece and the next takes turns. */
 static void *buffer(const struct execution *self, enum part part)
@@ -18,7 +18,7 @@ static bool feed_mask(const struct execution *self, const struct layout *mask, u
     uint64_t n = step.n;
     void *arguments[] = {&bits, &n, &bytes};
     return machine->memory->feed_bits(machine, bits, mask, start, length) &&
-           machine_launch_step(machine, &step, arguments);
+           machine->work->launch(machine, &step, arguments);
 }
 
 /* The mask as a layout of its own, without the dimensions that it is broadcast along; the array's

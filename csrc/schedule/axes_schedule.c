@@ -107,8 +107,7 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
 }
 
 /* Kernels may take several narrow elements to a word; see `packs` in kernels/load/strided.cuh. */
-static void choose_launch(const struct kernels *kernels, unsigned multiprocessors,
-                          struct axes_schedule *self)
+static void choose_launch(const struct facts *facts, struct axes_schedule *self)
 {
     const struct axes *axes = &self->axes;
     const bool brought = self->uploads || self->copy.kernel,
@@ -116,19 +115,19 @@ static void choose_launch(const struct kernels *kernels, unsigned multiprocessor
     const struct launch_problem problem = {
         .axes = axes,
         .data = brought ? 0 : (uintptr_t)axes->reduced.data,
-        .multiprocessors = multiprocessors,
+        .multiprocessors = facts->multiprocessors,
         .accumulator = self->accumulator,
         .state = self->state_bytes,
         .indexed = indexed,
         .packs = !indexed && self->state_bytes <= sizeof(uint64_t) &&
                  element_size(self->accumulator) <= sizeof(uint64_t),
-        .kernels = kernels_there(kernels, self),
+        .kernels = kernels_there(facts->kernels, self),
     };
     launch_config_choose(&problem, &self->launch);
     if (self->launch.kernel != KERNEL_ALONG)
         self->kernel =
-            kernel_of_fold(kernels, self->launch.kernel, self->plan->fold, axes->reduced.input,
-                           self->accumulator, launch_access(&self->launch));
+            kernel_of_fold(facts->kernels, self->launch.kernel, self->plan->fold,
+                           axes->reduced.input, self->accumulator, launch_access(&self->launch));
 }
 
 /* ---- exact sums, all of them in one launch ---- */
@@ -143,7 +142,7 @@ enum {
 static bool exact_in_one_launch(const struct plan *plan)
 {
     const struct axes *axes = plan->axes;
-    return plan->on_device && plan->results.on_device && plan->results.values == 1 &&
+    return plan->elements.on_device && plan->results.on_device && plan->results.values == 1 &&
            !plan_adds_products(plan) && !plan->finish.has_initial && !axes->reduced.mask &&
            plan->n > 0 && axes->results > 1 && axes->aligned && axes->kept >= 1 &&
            axes->reduced.dimensions <= 1 && choice_keeps_parts(plan);
@@ -175,8 +174,8 @@ static unsigned exact_block(uint64_t threads)
 }
 
 /* Rows are blocks', and columns threads'. */
-static bool choose_exact_launch(const struct plan *plan, const struct kernels *kernels,
-                                unsigned multiprocessors, struct axes_schedule *self)
+static bool choose_exact_launch(const struct plan *plan, const struct facts *facts,
+                                struct axes_schedule *self)
 {
     const bool rows = exact_takes_rows(plan);
     const uint64_t n = plan->n, results = plan->axes->results;
@@ -187,22 +186,22 @@ static bool choose_exact_launch(const struct plan *plan, const struct kernels *k
     const uint64_t groups = divide_up(results, (uint64_t)1 << lanes),
                    block_least = rows ? BLOCK_LEAST : (uint64_t)A_THREAD << block >> lanes;
     struct launch_config *launch = &self->launch;
-    *launch =
-        (struct launch_config){.kernel = rows ? KERNEL_EXACT_ROWS : KERNEL_EXACT_COLUMNS,
-                               .block = block,
-                               .groups = groups,
-                               .lanes = lanes,
-                               .splits = exact_splits(groups, n, block_least, multiprocessors)};
+    *launch = (struct launch_config){
+        .kernel = rows ? KERNEL_EXACT_ROWS : KERNEL_EXACT_COLUMNS,
+        .block = block,
+        .groups = groups,
+        .lanes = lanes,
+        .splits = exact_splits(groups, n, block_least, facts->multiprocessors)};
     self->kernel = kernel_find(
-        kernels, (struct kernel_key){.kind = launch->kernel, .input = plan->layout->input});
+        facts->kernels, (struct kernel_key){.kind = launch->kernel, .input = plan->layout->input});
     return self->kernel && (rows || !exact_asks_for_signs(&plan->finish)) &&
            groups <= INT32_MAX / launch->splits; /* blocks that a grid can have */
 }
 
-static bool make_exact(const struct plan *plan, const struct kernels *kernels,
-                       unsigned multiprocessors, struct axes_schedule *self)
+static bool make_exact(const struct plan *plan, const struct facts *facts,
+                       struct axes_schedule *self)
 {
-    if (!exact_in_one_launch(plan) || !choose_exact_launch(plan, kernels, multiprocessors, self))
+    if (!exact_in_one_launch(plan) || !choose_exact_launch(plan, facts, self))
         return false;
     self->accumulator = exact_accumulator(plan->layout->input);
     self->state_bytes = (size_t)exact_words_of(exact_span_of(self->accumulator)) * sizeof(int64_t);
@@ -247,9 +246,8 @@ static void reserve_memory(struct axes_schedule *self)
         arena_reserve_results(arena, plan, self->axes.results);
 }
 
-bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
-                        unsigned multiprocessors, struct axes_schedule *self,
-                        struct failure *failure)
+bool axes_schedule_make(const struct plan *plan, const struct facts *facts,
+                        struct axes_schedule *self, struct failure *failure)
 {
     const bool some = plan->n > 0;
     bool converts;
@@ -260,14 +258,15 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
     self->copy = (struct step){.kernel = NULL};
     self->arena = (struct arena){.total = 0};
     if (plan->exact)
-        return make_exact(plan, kernels, multiprocessors, self);
-    self->kernel = choice_along(kernels, KERNEL_ALONG, plan, true, &self->accumulator, &converts);
+        return make_exact(plan, facts, self);
+    self->kernel =
+        choice_along(facts->kernels, KERNEL_ALONG, plan, true, &self->accumulator, &converts);
     if (!self->kernel)
         return failure_note(failure, FAILURE_VALUE, "there is no kernel along axes for %s",
                             reduction_row(plan->reduction)->called);
     self->state_bytes = state_bytes(plan->fold, self->accumulator);
-    self->uploads = some && !plan->on_device;
-    self->uploads_mask = some && plan->layout->mask && !plan->mask_on_device;
+    self->uploads = some && !plan->elements.on_device;
+    self->uploads_mask = some && plan->layout->mask && !plan->elements.mask_on_device;
     if (self->uploads_mask) {
         self->mask = (struct layout){
             .data = self->axes.reduced.mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};
@@ -279,12 +278,11 @@ bool axes_schedule_make(const struct plan *plan, const struct kernels *kernels,
                 &self->array);
     }
     if (some && converts)
-        self->copy =
-            step_gather(kernels, multiprocessors, self->uploads ? PART_UPLOADED : PART_ARRAY,
-                        layout_length(&self->array));
+        self->copy = step_gather(facts, self->uploads ? PART_UPLOADED : PART_ARRAY,
+                                 layout_length(&self->array));
     if (converts)
         self->axes.reduced.input = self->axes.reduced.type = self->accumulator;
-    choose_launch(kernels, multiprocessors, self);
+    choose_launch(facts, self);
     reserve_memory(self);
     return true;
 }
@@ -353,7 +351,8 @@ void exact_along_argument(const struct axes_schedule *self, struct kernel_exact_
 struct step axes_schedule_step(const struct axes_schedule *self)
 {
     const struct launch_config *launch = &self->launch;
-    return (struct step){.kernel = self->kernel,
+    return (struct step){.name = launch_name(launch),
+                         .kernel = self->kernel,
                          .reads = self->copy.kernel ? PART_COPY
                                   : self->uploads   ? PART_UPLOADED
                                                     : PART_ARRAY,

@@ -21,8 +21,8 @@ struct axes_schedule {
 
 /* False with a failure noted, or, of exact results, where one launch cannot make them: not all is
  * on the device, or masked, or results begin with something, or several dimensions are reduced. */
-bool axes_schedule_make(const struct plan *, const struct kernels *, unsigned multiprocessors,
-                        struct axes_schedule *, struct failure *);
+bool axes_schedule_make(const struct plan *, const struct facts *, struct axes_schedule *,
+                        struct failure *);
 
 /* The launch that makes results. */
 struct step axes_schedule_step(const struct axes_schedule *);

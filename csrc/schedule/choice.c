@@ -11,7 +11,7 @@ static const void *kernel_for(const struct schedule *self, enum kernel_kind kind
     const struct plan *plan = self->plan;
     return kernel_find(self->kernels,
                        (struct kernel_key){kind, plan->fold, input, accumulator,
-                                           method_index_of(plan->method), plan->block});
+                                           method_index_of(plan->method), plan->launch.block});
 }
 
 /* ---- how the array comes to the first kernel ---- */
@@ -23,7 +23,7 @@ static bool takes_flat(const struct schedule *self)
     const enum element input = plan->layout->input, accumulator = plan->accumulator;
     const bool library = plan->method->style == STYLE_library,
                copies = library || method_works_in_place(plan->method);
-    return plan->direct &&
+    return plan->elements.direct &&
            ((library && self->kernels->reducer(plan->fold, input, accumulator)) ||
             kernel_for(self, copies ? KERNEL_COPY_FLAT : KERNEL_FLAT, input, accumulator));
 }
@@ -32,8 +32,8 @@ static bool takes_flat(const struct schedule *self)
  * plan's only what that one holds, too. */
 static bool takes_rows(const struct plan *plan)
 {
-    return plan->direct && (accumulator_of_rows(plan->accumulator) == plan->accumulator ||
-                            element_accumulator(plan->layout->input) == plan->accumulator);
+    return plan->elements.direct && (accumulator_of_rows(plan->accumulator) == plan->accumulator ||
+                                     element_accumulator(plan->layout->input) == plan->accumulator);
 }
 
 const void *choice_along(const struct kernels *kernels, enum kernel_kind kind,
@@ -59,7 +59,7 @@ bool choice_keeps_parts(const struct plan *plan)
 /* What a mask hides is left out on the way to a device, unless positions matter. */
 static bool keeps_host_mask(const struct plan *plan)
 {
-    return !plan->on_device && plan->layout->mask && fold_is_indexed(plan->fold);
+    return !plan->elements.on_device && plan->layout->mask && fold_is_indexed(plan->fold);
 }
 
 static void choose_form(struct schedule *self)
@@ -67,8 +67,9 @@ static void choose_form(struct schedule *self)
     const struct plan *plan = self->plan;
     struct choice *choice = &self->choice;
     const enum element of_rows = accumulator_of_rows(plan->accumulator);
-    const bool flat = plan->on_device ? plan->flat : !keeps_host_mask(plan), /* once uploaded */
-        has_rows = !plan->on_device || plan->layout->dimensions > 0;
+    const bool flat = plan->elements.on_device ? plan->elements.flat
+                                               : !keeps_host_mask(plan), /* once uploaded */
+        has_rows = !plan->elements.on_device || plan->layout->dimensions > 0;
     if (flat && takes_flat(self)) {
         choice->form = FORM_FLAT;
         choice->accumulator = plan->accumulator;
@@ -149,7 +150,8 @@ static enum element exact_type_of_products(const struct plan *plan, enum element
 static bool are_flat(const struct plan *plan)
 {
     const struct layout *a = plan->layout, *b = plan->factors ? plan->factors : a;
-    return a->input == b->input && (!plan->on_device || (plan->flat && layout_is_flat(b)));
+    return a->input == b->input &&
+           (!plan->elements.on_device || (plan->elements.flat && layout_is_flat(b)));
 }
 
 /* Elements are added, or multiplied, as they lie or as a type that holds them all. */
@@ -189,8 +191,9 @@ static bool choose_sum(struct schedule *self)
 bool schedule_choose_kernels(struct schedule *self)
 {
     const struct plan *plan = self->plan;
-    const bool lacks_mask = plan->on_device && plan->layout->mask && !plan->mask_on_device;
-    self->choice = (struct choice){.uploads = !plan->on_device,
+    const bool lacks_mask =
+        plan->elements.on_device && plan->layout->mask && !plan->elements.mask_on_device;
+    self->choice = (struct choice){.uploads = !plan->elements.on_device,
                                    .uploads_mask = lacks_mask || keeps_host_mask(plan)};
     choose_form(self);
     if (plan->exact || plan_adds_products(plan))

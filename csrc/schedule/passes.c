@@ -23,7 +23,7 @@ bool schedule_begins_with_identity(const struct schedule *self)
 
 static uint64_t elements_a_block(const struct plan *plan)
 {
-    return (uint64_t)plan->block * plan->data_blocks;
+    return (uint64_t)plan->launch.block * plan->launch.data_blocks;
 }
 
 /* Few blocks are one cluster, which draws no tickets; many are pairs, since larger clusters leave
@@ -46,13 +46,13 @@ static void add_pass(const struct schedule *self, const void *kernel, enum part 
 {
     const enum style style = self->plan->method->style;
     struct step *step = &passes->at[passes->count++];
-    *step = (struct step){.kind = STEP_PASS,
+    *step = (struct step){.name = "pass",
                           .reads = reads,
                           .writes = writes,
                           .kernel = kernel,
                           .n = n,
                           .grid = grid,
-                          .block = self->plan->block,
+                          .block = self->plan->launch.block,
                           .shared_bytes = self->shared_bytes,
                           .cluster = 1,
                           .cooperative = style == STYLE_cooperative};
@@ -76,7 +76,7 @@ static void add_rounds(const struct schedule *self, bool of_results, enum part r
         kernel = choice->first;
         most = self->first_most;
         if (choice_reads_rows(choice))
-            a_block = (uint64_t)self->plan->block * OF_ROWS_A_THREAD;
+            a_block = (uint64_t)self->plan->launch.block * OF_ROWS_A_THREAD;
     }
     for (;;) {
         const uint64_t grid = least(divide_up(n, a_block), most);
@@ -108,13 +108,13 @@ void schedule_passes(const struct schedule *self, bool of_results, uint64_t n,
     case STYLE_levels:
         passes->leaves = reads;
         for (; n > 1; n -= n / 2)
-            add_pass(self, choice->again, reads, reads, n, divide_up(n / 2, self->plan->block),
-                     passes);
+            add_pass(self, choice->again, reads, reads, n,
+                     divide_up(n / 2, self->plan->launch.block), passes);
         break;
     case STYLE_library:
         passes->leaves = PART_PARTIALS;
         passes->at[passes->count++] =
-            (struct step){.kind = STEP_LIBRARY,
+            (struct step){.name = "library",
                           .reads = reads,
                           .writes = PART_PARTIALS,
                           .reducer = of_results ? choice->reducer_again : choice->reducer,
@@ -132,9 +132,9 @@ enum { BLOCKS = 8 };                               /* of a multiprocessor */
 
 /* A launch that strides over n elements, in at most so many blocks of so many threads. */
 static struct step step_over(const void *kernel, uint64_t n, unsigned block, uint64_t most,
-                             enum step_kind kind, enum part reads, enum part writes)
+                             const char *name, enum part reads, enum part writes)
 {
-    return (struct step){.kind = kind,
+    return (struct step){.name = name,
                          .reads = reads,
                          .writes = writes,
                          .kernel = kernel,
@@ -144,18 +144,17 @@ static struct step step_over(const void *kernel, uint64_t n, unsigned block, uin
                          .cluster = 1};
 }
 
-struct step step_gather(const struct kernels *kernels, uint64_t multiprocessors, enum part reads,
-                        uint64_t n)
+struct step step_gather(const struct facts *facts, enum part reads, uint64_t n)
 {
-    return step_over(kernel_of_kind(kernels, KERNEL_COPY_GATHERED), n, COPY_BLOCK,
-                     BLOCKS * multiprocessors, STEP_COPY, reads, PART_COPY);
+    return step_over(kernel_of_kind(facts->kernels, KERNEL_COPY_GATHERED), n, COPY_BLOCK,
+                     (uint64_t)BLOCKS * facts->multiprocessors, "copy", reads, PART_COPY);
 }
 
 /* A thread each, as far as there are threads. */
 struct step step_store(const void *kernel, uint64_t n)
 {
     enum { BLOCKS_MOST = 1 << 16 };
-    return step_over(kernel, n, BLOCK, BLOCKS_MOST, STEP_PASS, PART_RESULTS, PART_OUT);
+    return step_over(kernel, n, BLOCK, BLOCKS_MOST, "store", PART_RESULTS, PART_OUT);
 }
 
 struct exact_result step_exact_result(const struct plan *plan, void *out, enum element type,
@@ -172,19 +171,19 @@ struct exact_result step_exact_result(const struct plan *plan, void *out, enum e
 struct step schedule_unpack(const struct schedule *self, uint64_t n)
 {
     return step_over(kernel_of_kind(self->kernels, KERNEL_UNPACK), divide_up(n, MASK_BITS), BLOCK,
-                     BLOCKS * self->multiprocessors, STEP_UNPACK, PART_MASK_BITS, PART_MASK);
+                     BLOCKS * self->multiprocessors, "unpack", PART_MASK_BITS, PART_MASK);
 }
 
 struct step schedule_copy(const struct schedule *self, uint64_t n)
 {
-    return step_over(self->choice.copy, n, COPY_BLOCK, BLOCKS * self->multiprocessors, STEP_COPY,
+    return step_over(self->choice.copy, n, COPY_BLOCK, BLOCKS * self->multiprocessors, "copy",
                      self->choice.uploads ? PART_UPLOADED : PART_ARRAY, PART_COPY);
 }
 
 struct step schedule_count(const struct schedule *self)
 {
     return step_over(kernel_of_kind(self->kernels, KERNEL_COUNT), self->plan->n, BLOCK,
-                     BLOCKS * self->multiprocessors, STEP_COUNT, PART_ARRAY, PART_COUNTED);
+                     BLOCKS * self->multiprocessors, "count", PART_ARRAY, PART_COUNTED);
 }
 
 /* One thread, or of exact words one warp. */
@@ -194,17 +193,10 @@ struct step schedule_finish(const struct schedule *self, enum part state)
     const enum kernel_kind kind = !exact                           ? KERNEL_FINISH
                                   : plan_adds_products(self->plan) ? KERNEL_EXACT_PRODUCTS_FINISH
                                                                    : KERNEL_EXACT_FINISH;
-    return (struct step){
-        .kind = STEP_FINISH,
-        .reads = state,
-        .writes = PART_OUT,
-        .kernel = kernel_of_kind(self->kernels, kind),
-        .n = 1,
-        .grid = 1,
-        .block = exact ? WARP : 1,
-        .shared_bytes = exact ? (EXACT_NOTES + EXACT_DIGITS) * sizeof(int64_t) : 0,
-        .cluster = 1,
-    };
+    struct step step = step_over(kernel_of_kind(self->kernels, kind), 1, exact ? WARP : 1, 1,
+                                 "finish", state, PART_OUT);
+    step.shared_bytes = exact ? (EXACT_NOTES + EXACT_DIGITS) * sizeof(int64_t) : 0;
+    return step;
 }
 
 /* The identity of a fold whose states are single values: all others see the mask, and do not look.

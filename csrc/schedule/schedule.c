@@ -41,12 +41,13 @@ static bool bound_grid(const struct schedule *self, const struct facts *facts, c
                        uint64_t *most)
 {
     const struct plan *plan = self->plan;
-    unsigned a_multiprocessor = plan->block ? plan->method->threads / plan->block : 0;
+    unsigned a_multiprocessor = plan->launch.block ? plan->method->threads / plan->launch.block : 0;
     *most = UINT64_MAX;
     if (plan_grid_grows(plan) || plan->method->style == STYLE_library)
         return true;
     if (plan->method->style == STYLE_cooperative &&
-        !facts->resident(facts->device, kernel, plan->block, self->shared_bytes, &a_multiprocessor))
+        !facts->resident(facts->device, kernel, plan->launch.block, self->shared_bytes,
+                         &a_multiprocessor))
         return false;
     *most = self->multiprocessors * (a_multiprocessor ? a_multiprocessor : 1);
     return true;
@@ -58,7 +59,7 @@ static size_t shared_bytes(const struct schedule *self)
 {
     enum { WARPS_MAX = 32, RING_BYTES = RING_STAGES * (RING_STAGE_BYTES + RING_BARRIER_BYTES) };
     const struct plan *plan = self->plan;
-    const size_t values = plan->block * element_size(self->choice.accumulator),
+    const size_t values = plan->launch.block * element_size(self->choice.accumulator),
                  states = WARPS_MAX * self->state_bytes;
     if (plan->exact)
         return self->state_bytes;
@@ -246,8 +247,8 @@ static bool is_as_out(const struct schedule *self)
     const enum element type = self->choice.accumulator;
     if (plan->exact)
         return !plan->finish.has_initial && !plan_adds_products(plan);
-    return plan_stores_states(plan) && plan->finish.result == type && plan->out_element == type &&
-           !element_is_complex(type) && (uintptr_t)plan->out % element_size(type) == 0;
+    return plan_stores_states(plan) && plan->finish.result == type && plan->out.element == type &&
+           !element_is_complex(type) && (uintptr_t)plan->out.at % element_size(type) == 0;
 }
 
 /* The pass that sees the mask may count what it shows. A kernel that folds all in one launch knows
@@ -261,7 +262,7 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
         !choose_launches(self, facts, failure))
         return false;
     const struct choice *choice = &self->choice;
-    self->counts = plan->on_device && plan->layout->mask && plan->n && plan->counts;
+    self->counts = plan->elements.on_device && plan->layout->mask && plan->n && plan->counts;
     self->counts_apart = self->counts && (plan->exact || !choice_reads_rows(choice) ||
                                           !fold_makes_means(plan->fold, choice->accumulator));
     if (plan->n == 0) {
@@ -270,10 +271,10 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
         cut_at_all(self, facts);
         const bool ends = method_has_last_block(plan->method) && !self->counts &&
                           (self->pieces == 1 || plan->exact || fold_is_on_ladder(plan->fold));
-        self->posts = ends && !plan->out;
-        self->stores = ends && plan->out && is_as_out(self);
+        self->posts = ends && !plan->out.at;
+        self->stores = ends && plan->out.at && is_as_out(self);
     }
-    self->finishes_on_device = plan->out && !self->stores;
+    self->finishes_on_device = plan->out.at && !self->stores;
     return true;
 }
 
@@ -309,11 +310,11 @@ static const struct {
     {90, 1, 16, ANY, METHOD_bulk, 256, 128},
 };
 
-static struct shape forced;
+static struct plan_launch forced;
 
-void fastest_force(struct shape shape)
+void fastest_force(struct plan_launch launch)
 {
-    forced = shape;
+    forced = launch;
 }
 
 /* It may read nothing but plain runs of some types, and older GPUs may not have it. */
@@ -321,8 +322,8 @@ static bool takes(const struct facts *facts, const struct plan *plan, enum metho
 {
     return method_at(method) == plan->method ||
            (!plan->exact && !plan->factors &&
-            facts->capability >= method_capability(method_at(method)) && plan->on_device &&
-            plan->flat && plan->direct && fold_is_on_ladder(plan->fold) &&
+            facts->capability >= method_capability(method_at(method)) && plan->elements.on_device &&
+            plan->elements.flat && plan->elements.direct && fold_is_on_ladder(plan->fold) &&
             kernel_find(facts->kernels,
                         (struct kernel_key){KERNEL_FLAT, plan->fold, plan->layout->input,
                                             plan->accumulator, method,
@@ -331,19 +332,19 @@ static bool takes(const struct facts *facts, const struct plan *plan, enum metho
 
 void fastest_choose(const struct facts *facts, struct plan *plan)
 {
-    struct shape shape = forced;
-    if (!plan->automatic || plan->n == 0)
+    struct plan_launch launch = forced;
+    if (!plan->launch.automatic || plan->n == 0)
         return;
     const unsigned width = (unsigned)element_size(plan->layout->input);
-    for (size_t k = 0; !shape.block && k < sizeof rows / sizeof *rows; k++)
+    for (size_t k = 0; !launch.block && k < sizeof rows / sizeof *rows; k++)
         if (facts->capability >= rows[k].capability && width >= rows[k].least &&
             width <= rows[k].most && plan->n <= rows[k].bytes / width &&
             takes(facts, plan, rows[k].method)) {
             plan->method = method_at(rows[k].method);
-            shape = (struct shape){rows[k].block, rows[k].thread_bytes / width};
+            launch.block = rows[k].block;
+            launch.data_blocks = rows[k].thread_bytes / width;
         }
-    if (shape.block) {
-        plan->block = shape.block;
-        plan->data_blocks = shape.data_blocks;
-    }
+    launch.automatic = true;
+    if (launch.block)
+        plan->launch = launch;
 }

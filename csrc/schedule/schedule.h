@@ -55,6 +55,21 @@ void arena_reserve(struct arena *, enum part, uint64_t count, size_t size);
 /* So many results along axes on their way to the host, and what is to be said of them. */
 void arena_reserve_results(struct arena *, const struct plan *, uint64_t count);
 
+/* What a schedule depends on, besides the plan. */
+struct facts {
+    const struct kernels *kernels;
+    unsigned multiprocessors;
+    int capability; /* of a GPU, 90 for 9.0; 0: not a GPU, and none of its limits */
+    uint64_t limit; /* bytes of memory that the run may work in */
+    bool whole;     /* the array may not be taken in pieces, whatever the limit */
+
+    /* How many blocks of a kernel a multiprocessor holds at a time; asked only where the grid
+     * depends on it. False where the device cannot tell. */
+    bool (*resident)(void *device, const void *kernel, unsigned block, size_t shared_bytes,
+                     unsigned *blocks);
+    void *device;
+};
+
 /* ---- which kernels ---- */
 
 /* How an array comes to the first kernel. */
@@ -90,32 +105,23 @@ bool choice_reads_rows(const struct choice *);
 
 /* ---- steps ---- */
 
-enum step_kind {
-    STEP_PASS,    /* elements or states to fewer states */
-    STEP_LIBRARY, /* the same, by a library's function */
-    STEP_UNPACK,  /* makes bytes of a mask's bits */
-    STEP_COPY,    /* makes the working copy */
-    STEP_COUNT,   /* counts what a mask lets through */
-    STEP_FINISH,  /* makes the result of a state, on the device */
-};
-
 struct step {
-    enum step_kind kind;
+    const char *name; /* what gred.explain calls it */
     enum part reads, writes;
     const void *kernel;
-    library_reduce *reducer; /* of STEP_LIBRARY, which has no kernel */
+    library_reduce *reducer; /* a library's function; NULL: the kernel is launched */
     uint64_t n;              /* what it reads: elements, or states */
     uint64_t grid;
     unsigned block;
     size_t shared_bytes;
     unsigned cluster; /* blocks a cluster */
     bool cooperative;
+    bool follows; /* may begin before the launch before it has ended, for which it waits itself */
 };
 
 /* Copies n elements, converted, to one after the other; and stores n results where they are to be.
  */
-struct step step_gather(const struct kernels *, uint64_t multiprocessors, enum part reads,
-                        uint64_t n);
+struct step step_gather(const struct facts *, enum part reads, uint64_t n);
 struct step step_store(const void *kernel, uint64_t n);
 
 /* A kernel that is found by what neither a method nor a block size tells. */
@@ -135,21 +141,6 @@ struct exact_result step_exact_result(const struct plan *, void *out, enum eleme
                                       uint64_t count);
 
 /* ---- the schedule ---- */
-
-/* What a schedule depends on, besides the plan. */
-struct facts {
-    const struct kernels *kernels;
-    unsigned multiprocessors;
-    int capability; /* of a GPU, 90 for 9.0; 0: not a GPU, and none of its limits */
-    uint64_t limit; /* bytes of memory that the run may work in */
-    bool whole;     /* the array may not be taken in pieces, whatever the limit */
-
-    /* How many blocks of a kernel a multiprocessor holds at a time; asked only where the grid
-     * depends on it. False where the device cannot tell. */
-    bool (*resident)(void *device, const void *kernel, unsigned block, size_t shared_bytes,
-                     unsigned *blocks);
-    void *device;
-};
 
 struct schedule {
     const struct plan *plan; /* has to outlast it, and so have the kernels */
@@ -212,11 +203,5 @@ union scalar schedule_masked_fill(const struct schedule *);
 /* Gives the plan the method that is fastest there for its array, and the shape of its launches. */
 void fastest_choose(const struct facts *, struct plan *);
 
-/* Of a launch. */
-struct shape {
-    unsigned block;       /* threads */
-    unsigned data_blocks; /* elements that a thread should get at least */
-};
-
 /* From now on rung 21 in this shape for every array; of a block of 0: what is fastest. */
-void fastest_force(struct shape);
+void fastest_force(struct plan_launch);

@@ -63,24 +63,24 @@ void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size
 static void find_offsets(struct segments_schedule *self)
 {
     const struct plan *plan = self->plan;
-    self->uploads_offsets = !plan->offsets;
-    if (plan->offsets) {
-        self->offsets = *plan->offsets;
+    self->uploads_offsets = !plan->segments.offsets;
+    if (plan->segments.offsets) {
+        self->offsets = *plan->segments.offsets;
     } else {
-        self->offsets = (struct layout){.data = plan->segments->offsets, .input = ELEMENT_INT64};
-        layout_make_flat(&self->offsets, plan->segments->count);
+        self->offsets = (struct layout){.data = plan->segments.of->offsets, .input = ELEMENT_INT64};
+        layout_make_flat(&self->offsets, plan->segments.of->count);
     }
     self->offsets.type = ELEMENT_INT64;
     layout_normalise(&self->offsets, true);
-    self->copies_offsets =
-        plan->offsets && !(self->offsets.input == ELEMENT_INT64 && layout_is_flat(&self->offsets));
+    self->copies_offsets = plan->segments.offsets && !(self->offsets.input == ELEMENT_INT64 &&
+                                                       layout_is_flat(&self->offsets));
 }
 
 static void reserve_memory(struct segments_schedule *self)
 {
     const struct plan *plan = self->plan;
     const struct segments_shape *shape = &self->shape;
-    const uint64_t count = plan->segments->count;
+    const uint64_t count = plan->segments.of->count;
     struct arena *arena = &self->arena;
     *arena = (struct arena){.total = 0};
     if (self->uploads)
@@ -98,13 +98,13 @@ static void reserve_memory(struct segments_schedule *self)
         arena_reserve_results(arena, plan, count);
 }
 
-bool segments_schedule_make(const struct plan *plan, const struct kernels *kernels,
-                            unsigned multiprocessors, struct segments_schedule *self,
-                            struct failure *failure)
+bool segments_schedule_make(const struct plan *plan, const struct facts *facts,
+                            struct segments_schedule *self, struct failure *failure)
 {
     self->plan = plan;
-    self->each = choice_along(kernels, KERNEL_SEGMENTS, plan, plan->flat || !plan->on_device,
-                              &self->accumulator, &self->copies);
+    self->each = choice_along(facts->kernels, KERNEL_SEGMENTS, plan,
+                              plan->elements.flat || !plan->elements.on_device, &self->accumulator,
+                              &self->copies);
     if (!self->each)
         return failure_note(failure, FAILURE_VALUE, "there is no kernel of segments for %s",
                             reduction_row(plan->reduction)->called);
@@ -112,14 +112,14 @@ bool segments_schedule_make(const struct plan *plan, const struct kernels *kerne
     self->copies = self->copies && plan->n > 0;
     self->array = *plan->layout;
     layout_normalise(&self->array, true);
-    self->uploads = plan->n > 0 && !plan->on_device;
+    self->uploads = plan->n > 0 && !plan->elements.on_device;
     find_offsets(self);
-    segments_shape_make(plan->segments->count, plan->n, element_size(self->input),
+    segments_shape_make(plan->segments.of->count, plan->n, element_size(self->input),
                         state_bytes(plan->fold, self->accumulator),
-                        self->input == self->accumulator, multiprocessors, &self->shape);
-    self->tiles =
-        kernel_of_fold(kernels, self->shape.as_they_lie ? KERNEL_TILES : KERNEL_TILES_OF_STATES,
-                       plan->fold, self->input, self->accumulator, 0);
+                        self->input == self->accumulator, facts->multiprocessors, &self->shape);
+    self->tiles = kernel_of_fold(facts->kernels,
+                                 self->shape.as_they_lie ? KERNEL_TILES : KERNEL_TILES_OF_STATES,
+                                 plan->fold, self->input, self->accumulator, 0);
     reserve_memory(self);
     return true;
 }

@@ -34,5 +34,5 @@ struct segments_schedule {
 };
 
 /* False with a failure noted. */
-bool segments_schedule_make(const struct plan *, const struct kernels *, unsigned multiprocessors,
-                            struct segments_schedule *, struct failure *);
+bool segments_schedule_make(const struct plan *, const struct facts *, struct segments_schedule *,
+                            struct failure *);

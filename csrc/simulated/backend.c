@@ -46,8 +46,10 @@ static struct simulator *simulator_for(struct state *state, const struct plan *p
                                        const struct counting *counting)
 {
     if (counting && plan->method->style == STYLE_cooperative) {
-        const uint64_t room = (uint64_t)counting->multiprocessors * counting_resident(plan->block);
-        const uint64_t blocks = divide_up(plan->n, (uint64_t)plan->block * plan->data_blocks);
+        const uint64_t room =
+            (uint64_t)counting->multiprocessors * counting_resident(plan->launch.block);
+        const uint64_t blocks =
+            divide_up(plan->n, (uint64_t)plan->launch.block * plan->launch.data_blocks);
         return simulator_open((unsigned)least(room, blocks));
     }
     if (counting && counting->room)
@@ -177,7 +179,7 @@ static struct trial *trial_begin(const struct plan *plan, uint64_t elements)
         layout_copy(plan->layout, &self->layout);
         cut(self->layout.shape, self->layout.dimensions, elements);
         self->plan.layout = &self->layout;
-        self->plan.out = plan->out ? &self->out : NULL;
+        self->plan.out.at = plan->out.at ? &self->out : NULL;
     } else if (!cut_along(self, elements)) {
         free(self);
         return NULL;
@@ -236,10 +238,10 @@ static bool run(void *opaque, const struct plan *plan, struct run *run)
     struct state *state = opaque;
     struct plan own = *plan;
     if (substitute_is_for(&state->substitute, plan))
-        own.data_blocks = state->substitute.data_blocks;
+        own.launch.data_blocks = state->substitute.data_blocks;
     if (!plan->axes && !plan_fits(&own, &run->failure))
         return false;
-    const bool tried = !run->explanation && !plan->segments; /* these may be of any lengths */
+    const bool tried = !run->explanation && !plan->segments.of; /* these may be of any lengths */
     return (!tried || warn_if_slow(state, &own, 0, run)) && run_job(state, &own, 0, run);
 }
 

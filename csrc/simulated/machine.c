@@ -76,24 +76,24 @@ static bool machine_feed_bits(struct machine *machine, void *target, const struc
 /* ---- what is checked ---- */
 
 /* Whether it is a pass, and not the making of a copy. */
-static bool is_pass(const struct simulated_machine *self, const struct launch *launch)
+static bool is_pass(const struct simulated_machine *self, const struct step *step)
 {
     const struct plan *plan = self->plan;
     const enum method_index method = method_index_of(plan->method);
     const enum element type = plan->accumulator;
-    const struct kernel_key key = {KERNEL_FLAT, plan->fold, type, type, method, plan->block};
-    return launch->kernel == kernel_find(&self->kernels, key);
+    const struct kernel_key key = {KERNEL_FLAT, plan->fold, type, type, method, plan->launch.block};
+    return step->kernel == kernel_find(&self->kernels, key);
 }
 
 /* The memory that a pass of a rung is given, from elements of the accumulator's own type: the
  * array, a partial of every block, one result, or none beside the array, and tickets. */
-static void regions_of(const struct plan *plan, const struct launch *launch,
+static void regions_of(const struct plan *plan, const struct step *step, void **arguments,
                        struct checked_launch *self)
 {
-    const struct kernel_array *array = launch->arguments[0];
-    const uint64_t n = *(const uint64_t *)launch->arguments[1];
-    const uintptr_t written = *(const uintptr_t *)launch->arguments[2];
-    const uintptr_t tickets = *(const uintptr_t *)launch->arguments[3];
+    const struct kernel_array *array = arguments[0];
+    const uint64_t n = *(const uint64_t *)arguments[1];
+    const uintptr_t written = *(const uintptr_t *)arguments[2];
+    const uintptr_t tickets = *(const uintptr_t *)arguments[3];
     const unsigned size = (unsigned)element_size(plan->accumulator);
     const bool combines = plan->method->style == STYLE_one_atomic;
     self->regions[self->count++] =
@@ -104,13 +104,12 @@ static void regions_of(const struct plan *plan, const struct launch *launch,
                         .is_there = true,
                         .is_for_loads = !method_works_in_place(plan->method)};
     if (plan->method->style != STYLE_levels)
-        self->regions[self->count++] =
-            (struct region){.name = combines ? "result" : "partial",
-                            .at = written,
-                            .bytes = (combines ? 1 : launch->grid) * size,
-                            .element = size,
-                            .is_there = combines,
-                            .is_to_be_written = true};
+        self->regions[self->count++] = (struct region){.name = combines ? "result" : "partial",
+                                                       .at = written,
+                                                       .bytes = (combines ? 1 : step->grid) * size,
+                                                       .element = size,
+                                                       .is_there = combines,
+                                                       .is_to_be_written = true};
     if (tickets)
         self->regions[self->count++] = (struct region){.name = "ticket",
                                                        .at = tickets,
@@ -121,23 +120,35 @@ static void regions_of(const struct plan *plan, const struct launch *launch,
 }
 
 /* *checker is NULL where nothing is to be checked. False when memory is short. */
-static bool make_checker(struct simulated_machine *self, const struct launch *launch,
+static bool make_checker(struct simulated_machine *self, const struct step *step, void **arguments,
                          size_t shared_bytes, struct checker **checker)
 {
     *checker = NULL;
-    if (!self->counting || !self->counting->fault || !is_pass(self, launch))
+    if (!self->counting || !self->counting->fault || !is_pass(self, step))
         return true;
-    struct checked_launch checked = {.grid = launch->grid,
-                                     .block = launch->block,
+    struct checked_launch checked = {.grid = step->grid,
+                                     .block = step->block,
                                      .shared_bytes = shared_bytes,
                                      .cores = simulator_multiprocessors(self->simulator)};
-    regions_of(self->plan, launch, &checked);
+    regions_of(self->plan, step, arguments, &checked);
     *checker = checker_open(&checked, self->counting->fault);
     return *checker ||
            failure_note(self->machine.failure, FAILURE_MEMORY, "out of memory for what is checked");
 }
 
 /* ---- launches ---- */
+
+/* Takes the launch, tallies and all, over. False when memory is short. */
+static bool counting_add(struct counting *self, const struct counted_launch *launch)
+{
+    struct counted_launch *launches =
+        realloc(self->launches, (self->count + 1) * sizeof *self->launches);
+    if (!launches)
+        return false;
+    self->launches = launches;
+    launches[self->count++] = *launch;
+    return true;
+}
 
 /* Kernels that do not count have nothing to add; those that do are given the array, its length,
  * what they write and a counter of blocks. */
@@ -155,27 +166,27 @@ static bool keep_counts(struct simulated_machine *self, struct counted_launch *c
     return failure_note(self->machine.failure, FAILURE_MEMORY, "out of memory for what is counted");
 }
 
-static bool launch_checked(struct simulated_machine *self, const struct launch *launch,
-                           size_t shared_bytes, struct checker *checker)
+static bool launch_checked(struct simulated_machine *self, const struct step *step,
+                           void **arguments, size_t shared_bytes, struct checker *checker)
 {
     struct failure *failure = self->machine.failure;
-    struct counted_launch counts = {.grid = launch->grid,
-                                    .block = launch->block,
+    struct counted_launch counts = {.grid = step->grid,
+                                    .block = step->block,
                                     .room = self->counting ? self->counting->room : 0};
     const struct simulator_launch simulated = {
-        .kernel = (void (*)(void **))launch->kernel,
-        .arguments = launch->arguments,
-        .grid = launch->grid,
-        .block = launch->block,
+        .kernel = (void (*)(void **))step->kernel,
+        .arguments = arguments,
+        .grid = step->grid,
+        .block = step->block,
         .shared_bytes = shared_bytes,
-        .cluster = launch->cluster,
-        .cooperative = launch->cooperative,
+        .cluster = step->cluster,
+        .cooperative = step->cooperative,
         .counts = self->counting ? &counts : NULL,
         .checker = checker,
     };
     const enum simulator_status status = simulator_launch(self->simulator, &simulated);
     if (status == SIMULATOR_DONE)
-        return keep_counts(self, &counts, launch->arguments);
+        return keep_counts(self, &counts, arguments);
     counted_launch_free(&counts);
     if (status == SIMULATOR_INTERRUPTED)
         return failure_note(failure, FAILURE_EXCEPTION, "interrupted");
@@ -184,15 +195,15 @@ static bool launch_checked(struct simulated_machine *self, const struct launch *
 }
 
 /* A kernel of a user's own may declare shared memory itself. */
-static bool machine_launch(struct machine *machine, const struct launch *launch)
+static bool machine_launch(struct machine *machine, const struct step *step, void **arguments)
 {
     struct simulated_machine *self = simulation_of(machine);
     const size_t shared_bytes =
-        self->shared_bytes ? self->shared_bytes(launch->shared_bytes) : launch->shared_bytes;
+        self->shared_bytes ? self->shared_bytes(step->shared_bytes) : step->shared_bytes;
     struct checker *checker;
-    if (!make_checker(self, launch, shared_bytes, &checker))
+    if (!make_checker(self, step, arguments, shared_bytes, &checker))
         return false;
-    bool done = launch_checked(self, launch, shared_bytes, checker);
+    bool done = launch_checked(self, step, arguments, shared_bytes, checker);
     if (done && checker && !checker_end(checker))
         done = failure_note(machine->failure, FAILURE_RUNTIME, "the kernel is at fault");
     checker_close(checker);
@@ -214,12 +225,12 @@ static enum progress machine_progress(struct machine *machine)
 }
 
 /* One, unless what is counted is to be what another device would do. */
-static bool machine_resident(struct machine *machine, const void *kernel, unsigned block,
-                             size_t shared_bytes, unsigned *blocks)
+static bool machine_resident(void *device, const void *kernel, unsigned block, size_t shared_bytes,
+                             unsigned *blocks)
 {
     (void)kernel;
     (void)shared_bytes;
-    *blocks = simulation_of(machine)->counting ? counting_resident(block) : 1;
+    *blocks = simulation_of(device)->counting ? counting_resident(block) : 1;
     return true;
 }
 
@@ -259,7 +270,6 @@ static const struct machine_memory machine_memory = {
 static const struct machine_work machine_work = {
     .run_ahead = machine_at_once,
     .launch = machine_launch,
-    .resident = machine_resident,
     .wait = machine_at_once,
     .progress = machine_progress,
     .flush = machine_at_once,
@@ -274,12 +284,15 @@ void simulated_machine_open(struct simulated_machine *self, struct simulator *si
                             struct run *run)
 {
     const struct counting *counting = run->counting;
-    self->machine = (struct machine){.memory = &machine_memory,
-                                     .work = &machine_work,
-                                     .multiprocessors = simulator_multiprocessors(simulator),
-                                     .kernels = &self->kernels,
-                                     .failure = &run->failure,
-                                     .mailbox = &self->mailbox};
+    self->machine =
+        (struct machine){.memory = &machine_memory,
+                         .work = &machine_work,
+                         .facts = {.kernels = &self->kernels,
+                                   .multiprocessors = simulator_multiprocessors(simulator),
+                                   .resident = machine_resident,
+                                   .device = &self->machine},
+                         .failure = &run->failure,
+                         .mailbox = &self->mailbox};
     self->mailbox = (struct mailbox){.words = self->words, .on_device = self->words};
     self->simulator = simulator;
     self->counting = run->counting;
@@ -287,7 +300,7 @@ void simulated_machine_open(struct simulated_machine *self, struct simulator *si
     self->kernels = kernels_simulated;
     if (counting) {
         self->kernels.flat = counting_flat;
-        self->machine.multiprocessors = counting->multiprocessors;
+        self->machine.facts.multiprocessors = counting->multiprocessors;
     }
     if (substitute_is_for(substitute, plan)) {
         self->kernels.flat = counting ? substitute->counting : substitute->plain;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "run/machine.h"
-#include "run/substitute.h"
 #include "simulated/simulator.h"
 
 struct simulated_machine {

@@ -21,7 +21,7 @@ PyObject *fields_dict(PyMemberDef *fields, const void *self)
 /* ---- how work is shared, forced ---- */
 
 union tuning {
-    struct shape shape;
+    struct plan_launch shape;
     struct axes_tuning axes;
     struct long_rows_tuning long_rows;
     struct short_rows_tuning short_rows;
@@ -46,7 +46,7 @@ static struct family {
     void (*force)(const union tuning *);
     PyMemberDef fields[20];
 } families[] = {
-    {"shape", force_shape, {FIELD(shape, block), FIELD(shape, data_blocks)}},
+    {"shape", force_shape, {FIELD(plan_launch, block), FIELD(plan_launch, data_blocks)}},
     {"axes", force_axes, {
 #define AXES(member, value, entry) FIELD(axes_tuning, member),
 #include "schedule/tuning.def"

@@ -76,9 +76,9 @@ static struct plan plan_of(const struct pretence *self, const struct method *met
     static _Alignas(union scalar) unsigned char out[sizeof(union scalar)];
     return (struct plan){
         .method = method,
-        .block = self->block_size ? self->block_size : method->block_size,
-        .data_blocks = method->data_blocks,
-        .automatic = self->automatic,
+        .launch = {.block = self->block_size ? self->block_size : method->block_size,
+                   .data_blocks = method->data_blocks,
+                   .automatic = self->automatic},
         .exact = self->exact,
         .reduction = reduction,
         .fold = hooks->reduction_row(reduction)->fold,
@@ -86,13 +86,12 @@ static struct plan plan_of(const struct pretence *self, const struct method *met
         .counts = hooks->reduction_row(reduction)->counts,
         .layout = layout,
         .n = self->n,
-        .flat = strcmp(self->layout, "flat") == 0,
-        .direct = self->direct,
-        .on_device = self->on_device,
-        .mask_on_device = self->mask_on_device,
+        .elements = {.flat = strcmp(self->layout, "flat") == 0,
+                     .direct = self->direct,
+                     .on_device = self->on_device,
+                     .mask_on_device = self->mask_on_device},
         .finish = {.result = layout->type, .has_initial = self->initial, .from_nothing = true},
-        .out = self->out ? out : NULL,
-        .out_element = layout->type};
+        .out = {self->out ? out : NULL, layout->type}};
 }
 
 static PyObject *schedule_of(struct pretence *self)

