@@ -50,32 +50,37 @@ void counter_close(struct counter *self)
 
 /* ---- places ---- */
 
-static bool is_of(const struct tally *place, const struct simulator_access *access)
+static bool are_alike(const struct tally *a, const struct tally *b)
 {
-    return place->line == access->line && place->event == access->event &&
-           place->bytes == access->bytes &&
-           (place->file == access->file || strcmp(place->file, access->file) == 0);
+    return a->line == b->line && a->event == b->event && a->bytes == b->bytes &&
+           (a->file == b->file || strcmp(a->file, b->file) == 0);
+}
+
+/* The number of the one that is alike; `count` if there is none. */
+static size_t find(const struct tally *tallies, size_t count, const struct tally *like)
+{
+    size_t k = 0;
+    while (k < count && !are_alike(&tallies[k], like))
+        k++;
+    return k;
 }
 
 /* Its number; PLACES_MAX if there are too many. */
-static unsigned place_of(struct counter *self, const struct simulator_access *access)
+static size_t place_of(struct counter *self, const struct simulator_access *access)
 {
+    const struct tally like = {
+        .event = access->event, .file = access->file, .line = access->line, .bytes = access->bytes};
     unsigned char *const likely =
         &self->found[(access->line * 31 + access->event * 7 + access->bytes) % (2 * PLACES_MAX)];
-    if (*likely < self->count && is_of(&self->places[*likely], access))
+    if (*likely < self->count && are_alike(&self->places[*likely], &like))
         return *likely;
-    unsigned p = 0;
-    while (p < self->count && !is_of(&self->places[p], access))
-        p++;
-    if (p == PLACES_MAX)
-        return p;
-    if (p == self->count)
-        self->places[self->count++] = (struct tally){.event = access->event,
-                                                     .file = access->file,
-                                                     .line = access->line,
-                                                     .bytes = access->bytes};
-    *likely = (unsigned char)p;
-    return p;
+    const size_t place = find(self->places, self->count, &like);
+    if (place == PLACES_MAX)
+        return place;
+    if (place == self->count)
+        self->places[self->count++] = like;
+    *likely = (unsigned char)place;
+    return place;
 }
 
 /* ---- what is done together ---- */
@@ -98,7 +103,8 @@ static struct request *request_at(struct column *column, unsigned turn)
 
 static void note(struct counter *self, unsigned tid, const struct simulator_access *access)
 {
-    const unsigned place = place_of(self, access), lane = tid % SIMULATOR_WARP;
+    const size_t place = place_of(self, access);
+    const unsigned lane = tid % SIMULATOR_WARP;
     struct column *column = place < PLACES_MAX ? &self->columns[tid / SIMULATOR_WARP][place] : NULL;
     struct request *request = column ? request_at(column, column->turns[lane]) : NULL;
     if (!request) {
@@ -238,36 +244,31 @@ void counter_pass_barrier(struct counter *self, unsigned warp)
 
 /* ---- the end of a launch ---- */
 
-/* NULL when memory is short. */
-static struct tally *tally_in(struct counted_launch *launch, const struct tally *like)
+/* Adds it to what is counted of the like already. False when memory is short. */
+static bool add_tally(struct counted_launch *launch, const struct tally *more)
 {
-    const struct simulator_access access = {
-        .event = like->event, .bytes = like->bytes, .file = like->file, .line = like->line};
-    for (size_t k = 0; k < launch->count; k++)
-        if (is_of(&launch->tallies[k], &access))
-            return &launch->tallies[k];
-    struct tally *tallies = realloc(launch->tallies, (launch->count + 1) * sizeof *tallies);
-    if (!tallies)
-        return NULL;
-    launch->tallies = tallies;
-    tallies[launch->count] = (struct tally){
-        .event = like->event, .file = like->file, .line = like->line, .bytes = like->bytes};
-    return &tallies[launch->count++];
+    const size_t k = find(launch->tallies, launch->count, more);
+    if (k == launch->count) {
+        struct tally *tallies = realloc(launch->tallies, (k + 1) * sizeof *tallies);
+        if (!tallies)
+            return false;
+        tallies[launch->count++] = *more;
+        launch->tallies = tallies;
+        return true;
+    }
+    struct tally *total = &launch->tallies[k];
+    total->warps += more->warps;
+    total->lanes += more->lanes;
+    total->pieces += more->pieces;
+    total->conflicts += more->conflicts;
+    return true;
 }
 
 bool counter_take(struct counter *self, struct counted_launch *launch)
 {
     bool taken = !self->failed;
-    for (const struct tally *own = self->places; taken && own < self->places + self->count; own++) {
-        struct tally *total = tally_in(launch, own);
-        if (total) {
-            total->warps += own->warps;
-            total->lanes += own->lanes;
-            total->pieces += own->pieces;
-            total->conflicts += own->conflicts;
-        }
-        taken = total;
-    }
+    for (unsigned p = 0; taken && p < self->count; p++)
+        taken = add_tally(launch, &self->places[p]);
     self->count = 0;
     self->failed = false;
     return taken;
