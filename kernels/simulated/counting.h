@@ -25,9 +25,21 @@ inline void count(enum simulator_event event, const volatile void *address, size
 
 /* ---- memory ---- */
 
-/* A pointer of an ordinary kernel; see plain_counting.h. */
+/* What memory a pointer is to: as the types say, or, in an ordinary kernel, as it turns out. */
+template <bool Shared>
+struct known_space {
+    static constexpr bool is_shared = Shared;
+};
+
+struct any_space {
+    bool is_shared;
+};
+
+template <class T, class Space>
+class pointer;
+
 template <class T>
-class memory;
+using memory = pointer<T, any_space>;
 
 /* What is at an address: a load where it is used, a store where it is assigned to. */
 template <class T>
@@ -68,7 +80,7 @@ class cell
 
     memory<T> operator&() const
     {
-        return memory<T>(at, is_shared);
+        return {at, {is_shared}};
     }
 
 #define COMPOUND(op)                                                                               \
@@ -111,29 +123,63 @@ struct index {
     }
 };
 
-template <class T, enum simulator_event Load, enum simulator_event Store>
-class pointer
+template <class T, class Space>
+class pointer : Space
 {
     T *at;
 
   public:
     pointer() = default;
     explicit pointer(T *at) : at(at) {}
+    pointer(T *at, Space space) : Space(space), at(at) {}
 
-    operator pointer<const T, Load, Store>() const
+    operator pointer<const T, Space>() const
     {
-        return pointer<const T, Load, Store>(at);
+        return {at, *this};
     }
 
     cell<T> operator[](index i) const
     {
-        return {at + i.value, Load == SIMULATOR_SHARED_LOAD, i.file, i.line};
+        return {at + i.value, is_in_shared(), i.file, i.line};
     }
 
     template <class I>
     pointer operator+(I distance) const
     {
-        return pointer(at + distance);
+        return {at + distance, *this};
+    }
+
+    template <class I, class = std::enable_if_t<std::is_integral_v<I>>>
+    pointer operator-(I distance) const
+    {
+        return {at - distance, *this};
+    }
+
+    ptrdiff_t operator-(pointer other) const
+    {
+        return at - other.at;
+    }
+
+    template <class I>
+    pointer &operator+=(I distance)
+    {
+        at += distance;
+        return *this;
+    }
+
+    pointer &operator++()
+    {
+        return *this += 1;
+    }
+
+    bool operator<(pointer other) const
+    {
+        return at < other.at;
+    }
+
+    bool is_in_shared() const
+    {
+        return this->is_shared;
     }
 
     T *plain() const
@@ -143,15 +189,15 @@ class pointer
 };
 
 template <class T>
-using global = pointer<T, SIMULATOR_GLOBAL_LOAD, SIMULATOR_GLOBAL_STORE>;
+using global = pointer<T, known_space<false>>;
 
 template <class T>
-using shared = pointer<T, SIMULATOR_SHARED_LOAD, SIMULATOR_SHARED_STORE>;
+using shared = pointer<T, known_space<true>>;
 
-template <class To, class From, enum simulator_event Load, enum simulator_event Store>
-pointer<To, Load, Store> seen_as(pointer<From, Load, Store> memory)
+template <class To, class From, class Space>
+pointer<To, Space> seen_as(pointer<From, Space> memory)
 {
-    return pointer<To, Load, Store>(reinterpret_cast<To *>(memory.plain()));
+    return pointer<To, Space>(reinterpret_cast<To *>(memory.plain()));
 }
 
 template <class T>

@@ -9,80 +9,15 @@ namespace counting_kernels
 {
 
 template <class T>
-class memory
-{
-    T *at = nullptr;
-    bool is_shared = false;
-
-  public:
-    memory() = default;
-    memory(T *at, bool is_shared) : at(at), is_shared(is_shared) {}
-
-    operator memory<const T>() const
-    {
-        return {at, is_shared};
-    }
-
-    cell<T> operator[](index i) const
-    {
-        return {at + i.value, is_shared, i.file, i.line};
-    }
-
-    template <class I, class = std::enable_if_t<std::is_integral_v<I>>>
-    memory operator+(I distance) const
-    {
-        return {at + distance, is_shared};
-    }
-
-    template <class I, class = std::enable_if_t<std::is_integral_v<I>>>
-    memory operator-(I distance) const
-    {
-        return {at - distance, is_shared};
-    }
-
-    ptrdiff_t operator-(memory other) const
-    {
-        return at - other.at;
-    }
-
-    template <class I>
-    memory &operator+=(I distance)
-    {
-        at += distance;
-        return *this;
-    }
-
-    memory &operator++()
-    {
-        return *this += 1;
-    }
-
-    bool operator<(memory other) const
-    {
-        return at < other.at;
-    }
-
-    bool is_in_shared() const
-    {
-        return is_shared;
-    }
-
-    T *plain() const
-    {
-        return at;
-    }
-};
-
-template <class T>
 memory<T> memory_from(T *at, bool is_shared)
 {
-    return {at, is_shared};
+    return {at, {is_shared}};
 }
 
 template <class T>
 memory<T> memory_from(global<T> at, bool)
 {
-    return {at.plain(), false};
+    return {at.plain(), {false}};
 }
 
 template <class T>
