@@ -37,10 +37,6 @@ class Sharing(SimpleNamespace):
         return self.kernel == "columns"
 
     @property
-    def few(self):
-        return self.kernel == "few"
-
-    @property
     def teams(self):
         """Tell how many teams a block has, as an exponent."""
         return self.block - self.team
@@ -115,7 +111,7 @@ CHOSEN = {
         of(rows(n), 1, bytes=4 * n, splits=1) for n in (2, 3, 8, 31, 64, 100, 256, 1000, 1024)
     ],
     "neighbouring threads read long rows": [
-        of(rows(n), 1, bytes=0, columns=False, across=False, few=False, team=many(5))
+        of(rows(n), 1, bytes=0, kernel="along", across=False, team=many(5))
         for n in (4097, 1 << 16, 1 << 20, 1 << 26)
     ],
     "neighbouring threads read neighbouring columns": [
