@@ -213,6 +213,32 @@ T __ldcg(global<const T> from, CALLER)
     return ::__ldcg(from.plain());
 }
 
+/* A pointer of an ordinary kernel, and what a cell of its memory holds. */
+template <class T>
+memory<T> memory_from(T *at, bool is_shared)
+{
+    return {at, {is_shared}};
+}
+
+template <class T>
+memory<T> memory_from(global<T> at, bool)
+{
+    return {at.plain(), {false}};
+}
+
+template <class T>
+struct plain_value_of {
+    using type = T;
+};
+
+template <class T>
+struct plain_value_of<cell<T>> {
+    using type = typename cell<T>::type;
+};
+
+template <class T>
+using plain_value = typename plain_value_of<T>::type;
+
 /* ---- atomics ---- */
 
 template <class T>
@@ -222,7 +248,8 @@ T atomicCAS(global<T> at, T expected, T desired, CALLER)
     return ::atomicCAS(at.plain(), expected, desired);
 }
 
-inline unsigned atomicInc(global<unsigned> at, unsigned limit, CALLER)
+template <class Space>
+unsigned atomicInc(pointer<unsigned, Space> at, unsigned limit, CALLER)
 {
     const unsigned seen = __atomic_load_n(at.plain(), __ATOMIC_SEQ_CST);
     const unsigned left = seen >= limit ? 0 : seen + 1;
@@ -230,9 +257,15 @@ inline unsigned atomicInc(global<unsigned> at, unsigned limit, CALLER)
     return ::atomicInc(at.plain(), limit);
 }
 
-template <class T>
-T atomicAdd(global<T> at, T value, CALLER)
+inline unsigned atomicInc(unsigned *at, unsigned limit)
 {
+    return ::atomicInc(at, limit);
+}
+
+template <class T, class Space, class X>
+T atomicAdd(pointer<T, Space> at, const X &x, CALLER)
+{
+    const T value = T(plain_value<X>(x));
     T sum;
     __atomic_load(at.plain(), &sum, __ATOMIC_SEQ_CST);
     sum += value;
@@ -240,12 +273,24 @@ T atomicAdd(global<T> at, T value, CALLER)
     return ::atomicAdd(at.plain(), value);
 }
 
+template <class T, class X>
+T atomicAdd(T *at, const X &x)
+{
+    return ::atomicAdd(at, T(plain_value<X>(x)));
+}
+
 /* ---- shuffles and barriers ---- */
+
+template <class T>
+void count_shuffle(const T &value, unsigned from, const char *file, unsigned line)
+{
+    count(SIMULATOR_SHUFFLE, nullptr, sizeof(T), file, line, &value, from);
+}
 
 template <class T>
 T __shfl_down_sync(unsigned mask, T value, unsigned offset, CALLER)
 {
-    count(SIMULATOR_SHUFFLE, nullptr, sizeof(T), file, line, &value, lane_below(offset));
+    count_shuffle(value, lane_below(offset), file, line);
     return ::__shfl_down_sync(mask, value, offset);
 }
 
