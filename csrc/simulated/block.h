@@ -145,8 +145,7 @@ struct multiprocessor {
     unsigned at[THREAD_STATES]; /* how many threads are in each state */
     bool voted, verdict;        /* of __syncthreads_or */
     struct bulk_copies copies;
-    struct counter *counter;   /* of what launches access that count; NULL: there was none yet */
-    struct recorder *recorder; /* of a launch that records; else NULL */
+    struct counter *counter; /* of what launches access that count; NULL: there was none yet */
 };
 
 /* Makes the core ready for a launch's blocks. False when memory is short. */

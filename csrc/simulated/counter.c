@@ -31,6 +31,9 @@ struct counter {
     struct column columns[WARPS][PLACES_MAX];
     uint32_t under_way[WARPS]; /* a bit a lane: whether the last it did was a global load */
     bool failed;               /* memory was short, or places were */
+
+    unsigned intervals[SIMULATOR_BLOCK_MAX]; /* of the block's threads */
+    struct recording recording;
 };
 
 struct counter *counter_open(void)
@@ -45,6 +48,7 @@ void counter_close(struct counter *self)
     for (unsigned w = 0; w < WARPS; w++)
         for (unsigned p = 0; p < PLACES_MAX; p++)
             free(self->columns[w][p].requests);
+    free(self->recording.accesses);
     free(self);
 }
 
@@ -244,6 +248,25 @@ void counter_pass_barrier(struct counter *self, unsigned warp)
 
 /* ---- the end of a launch ---- */
 
+/* False when memory is short. */
+static bool append(struct recording *self, const struct recorded_access *accesses, size_t count)
+{
+    enum { AT_FIRST = 256 };
+    if (self->count + count > self->capacity) {
+        const size_t twice = self->capacity ? 2 * self->capacity : AT_FIRST;
+        const size_t capacity = self->count + count > twice ? self->count + count : twice;
+        struct recorded_access *more = realloc(self->accesses, capacity * sizeof *more);
+        if (!more)
+            return false;
+        self->accesses = more;
+        self->capacity = capacity;
+    }
+    if (count)
+        memcpy(self->accesses + self->count, accesses, count * sizeof *accesses);
+    self->count += count;
+    return true;
+}
+
 /* Adds it to what is counted of the like already. False when memory is short. */
 static bool add_tally(struct counted_launch *launch, const struct tally *more)
 {
@@ -269,57 +292,18 @@ bool counter_take(struct counter *self, struct counted_launch *launch)
     bool taken = !self->failed;
     for (unsigned p = 0; taken && p < self->count; p++)
         taken = add_tally(launch, &self->places[p]);
+    taken = taken && append(&launch->recording, self->recording.accesses, self->recording.count);
     self->count = 0;
+    self->recording.count = 0;
     self->failed = false;
     return taken;
 }
 
 /* ---- recording ---- */
 
-struct recorder {
-    size_t room;
-    unsigned intervals[SIMULATOR_BLOCK_MAX]; /* of the block's threads */
-    struct recording recording;
-};
-
-struct recorder *recorder_open(size_t room)
-{
-    struct recorder *self = calloc(1, sizeof *self);
-    if (self)
-        self->room = room;
-    return self;
-}
-
-void recorder_close(struct recorder *self)
-{
-    if (!self)
-        return;
-    free(self->recording.accesses);
-    free(self);
-}
-
-void recorder_begin_block(struct recorder *self)
+void counter_begin_block(struct counter *self)
 {
     memset(self->intervals, 0, sizeof self->intervals);
-}
-
-/* False when memory is short. */
-static bool append(struct recording *self, const struct recorded_access *accesses, size_t count)
-{
-    enum { AT_FIRST = 256 };
-    if (self->count + count > self->capacity) {
-        const size_t twice = self->capacity ? 2 * self->capacity : AT_FIRST;
-        const size_t capacity = self->count + count > twice ? self->count + count : twice;
-        struct recorded_access *more = realloc(self->accesses, capacity * sizeof *more);
-        if (!more)
-            return false;
-        self->accesses = more;
-        self->capacity = capacity;
-    }
-    if (count)
-        memcpy(self->accesses + self->count, accesses, count * sizeof *accesses);
-    self->count += count;
-    return true;
 }
 
 static bool waits(enum simulator_event event)
@@ -329,26 +313,27 @@ static bool waits(enum simulator_event event)
            event == SIMULATOR_CLUSTER_BARRIER || event == SIMULATOR_MBARRIER_WAIT;
 }
 
-static bool record(struct recorder *self, const struct recorded_access *recorded)
+static bool record(struct counter *self, size_t room, const struct recorded_access *recorded)
 {
-    return self->recording.count < self->room && append(&self->recording, recorded, 1);
+    return self->recording.count < room && append(&self->recording, recorded, 1);
 }
 
 /* `recorded` is the first part. */
-static bool record_bulk_copy(struct recorder *self, struct recorded_access recorded, unsigned bytes)
+static bool record_bulk_copy(struct counter *self, size_t room, struct recorded_access recorded,
+                             unsigned bytes)
 {
     bool noted = true;
     for (unsigned at = 0; noted && at < bytes; at += recorded.bytes) {
         memcpy(recorded.value, (const void *)recorded.address, recorded.bytes);
-        noted = record(self, &recorded);
+        noted = record(self, room, &recorded);
         recorded.address += recorded.bytes;
         recorded.source += recorded.bytes;
     }
     return noted;
 }
 
-bool recorder_note(struct recorder *self, const struct simulator_place *place, const void *shared,
-                   uint64_t owner, const struct simulator_access *access)
+bool counter_record(struct counter *self, size_t room, const struct simulator_place *place,
+                    const void *shared, uint64_t owner, const struct simulator_access *access)
 {
     const enum simulator_event event = access->event;
     const bool in_shared = event == SIMULATOR_SHARED_LOAD || event == SIMULATOR_SHARED_STORE,
@@ -369,19 +354,12 @@ bool recorder_note(struct recorder *self, const struct simulator_place *place, c
     if (event == SIMULATOR_BULK_COPY) {
         recorded.bytes = SIMULATOR_BULK_ALIGNMENT;
         recorded.source = (unsigned)((uintptr_t)access->value - (uintptr_t)shared);
-        return record_bulk_copy(self, recorded, access->bytes);
+        return record_bulk_copy(self, room, recorded, access->bytes);
     }
     /* What is loaded is still where it is loaded from. */
     const void *from = loads ? (const void *)access->address : access->value;
     const size_t bytes = access->bytes * (event == SIMULATOR_MERGE ? 2 : 1);
     if (from && bytes <= sizeof recorded.value)
         memcpy(recorded.value, from, bytes);
-    return record(self, &recorded);
-}
-
-bool recorder_take(struct recorder *self, struct recording *recording)
-{
-    const bool taken = append(recording, self->recording.accesses, self->recording.count);
-    self->recording.count = 0;
-    return taken;
+    return record(self, room, &recorded);
 }
