@@ -77,7 +77,7 @@ _GENERAL = {
     "staged rows of a team": (5, 1 << 20, 0, 0, 4000, 0),
     "typed columns": (8, 1, 16, 0, 0, 1, 2, 8, 5, 0),
     "typed columns, teams and splits": (5, 1 << 20, 0, 1 << 16, 0, 1, 2, 5, 5, 0),
-    "typed columns, few abreast": (7, 1 << 20, 0, 2, 0, 1, 2, 7, 1, 0),
+    "typed columns, few across": (7, 1 << 20, 0, 2, 0, 1, 2, 7, 1, 0),
     "small typed columns": (8, 1 << 20, 0, 0, 0, 1, 2, 8, 7, 0, 0, 0, 1 << 30),
     "unsplit columns": (5, 1, 0, 0, 0, 1, 2, 5, 5, 0, 4),
     "few columns side by side": (5, 1 << 20, 0, 0, 0, 1, 2, 10, 7, NO_ROW, 0, 0, 1 << 30),

@@ -110,11 +110,6 @@ void multiprocessor_release(struct multiprocessor *self)
     free(self->shared);
 }
 
-bool multiprocessor_take_counts(struct multiprocessor *self, struct counted_launch *counts)
-{
-    return !self->counter || counter_take(self->counter, counts);
-}
-
 /* ---- a block's beginning ---- */
 
 /* Warps are not in lockstep with each other: if threads are shuffled, one is far behind. */

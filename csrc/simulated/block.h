@@ -152,10 +152,6 @@ struct multiprocessor {
 bool multiprocessor_prepare(struct multiprocessor *, const struct simulator_launch *,
                             enum thread_order);
 
-/* Adds up what launches that count have accessed, and appends what was recorded. False when memory
- * is short. */
-bool multiprocessor_take_counts(struct multiprocessor *, struct counted_launch *);
-
 void multiprocessor_release(struct multiprocessor *);
 
 /* The running thread. Every word of a kernel asks, so the answer lies where it costs nothing to
