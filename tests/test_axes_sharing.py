@@ -12,8 +12,6 @@ from drawn import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gred import _testing
-
 H200 = 132
 STAGED, TOGETHER = 16 << 10, 4
 AT_ONCE, SHARED = 4, 48 << 10
@@ -33,10 +31,6 @@ class Sharing(SimpleNamespace):
         return self.kernel in ("typed_columns", "unsplit_columns")
 
     @property
-    def columns(self):
-        return self.kernel == "columns"
-
-    @property
     def teams(self):
         """Tell how many teams a block has, as an exponent."""
         return self.block - self.team
@@ -49,7 +43,7 @@ class Sharing(SimpleNamespace):
     @property
     def results(self):
         """Tell how many results a block makes."""
-        columns = (TOGETHER if self.columns else 1) * self.rounds << self.teams
+        columns = (TOGETHER if self.kernel == "columns" else 1) * self.rounds << self.teams
         assert columns % self.inner == 0
         return columns // self.inner
 
@@ -62,17 +56,8 @@ def sharing(
     shape, axis, size=4, state=None, multiprocessors=H200, strides=None, kernels=ANY_TYPE
 ) -> Sharing:
     """Ask how an array's reduction would be shared among threads of these kernels."""
-    contiguous = tuple(size * math.prod(shape[k + 1 :]) for k in range(len(shape)))
-    found = _testing.launch(
-        shape,
-        strides or contiguous,
-        size=size,
-        axes=sum(1 << k for k in (axis if isinstance(axis, tuple) else (axis,))),
-        state=state or max(size, 4),
-        multiprocessors=multiprocessors,
-        kernels=kernels,
-    )
-    return Sharing(**{name.rpartition(".")[2]: value for name, value in found.items()})
+    asked = {"state": state or max(size, 4), "multiprocessors": multiprocessors, "kernels": kernels}
+    return Sharing(**forcing.launch(shape, axis, size, strides, **asked))
 
 
 def typed(*arguments, kernels=TYPED, **options) -> Sharing | None:
@@ -115,22 +100,22 @@ CHOSEN = {
         for n in (4097, 1 << 16, 1 << 20, 1 << 26)
     ],
     "neighbouring threads read neighbouring columns": [
-        *[of(columns(n), 0, columns=True) for n in COUNTS],
-        *[of(columns(n, odd=1), 0, columns=True, across=True, load=0) for n in COUNTS],
+        *[of(columns(n), 0, kernel="columns") for n in COUNTS],
+        *[of(columns(n, odd=1), 0, kernel="columns", across=True, load=0) for n in COUNTS],
     ],
     "one load takes neighbouring columns where rows begin at boundaries": [
-        of(shape, 0, size, columns=True, load=load, inner=1)
+        of(shape, 0, size, kernel="columns", load=load, inner=1)
         for shape, size, load in (((9, 8), 4, 2), ((9, 6), 4, 0), ((9, 4), 1, 2), ((9, 4), 8, 2))
     ],
     "a few neighbours of a result are columns of it": [
         *[
-            of(shape, (0, 2), columns=True, inner=shape[2])
+            of(shape, (0, 2), kernel="columns", inner=shape[2])
             for shape in ((1 << 20, 8, 8), (999, 3, 16))
         ],
-        *[of(shape, (0, 2), columns=False, inner=1) for shape in ((999, 8, 7), (64, 1024, 1024))],
+        *[of(shape, (0, 2), kernel="along", inner=1) for shape in ((999, 8, 7), (64, 1024, 1024))],
     ],
     "columns that overlap do not begin at boundaries": [
-        of((1000, 3, 4), (1, 2), strides=(16, 4, 4), columns=True, inner=4, load=0)
+        of((1000, 3, 4), (1, 2), strides=(16, 4, 4), kernel="columns", inner=4, load=0)
     ],
     "neighbouring threads read neighbouring loads of a row": [
         of((1 << 20, length), 1, size, load=load, team=team)
@@ -183,19 +168,19 @@ def test_every_result_is_made_and_everything_fits(shape, data, size, multiproces
     assert got.splits >= 1
     assert got.rounds == 1 or (got.splits == 1 and got.team <= 5)
     assert got.bytes * got.rounds << got.teams <= STAGED
-    assert not got.columns or got.across
+    assert got.kernel != "columns" or got.across
 
 
 @pytest.mark.parametrize("state", [4, 8, 16])
 def test_small_columns_are_made_by_many_blocks_that_wait_for_no_other(state):
     for shape in ((4, 4), (32, 32), (100, 100), (200, 7), (64, 9000)):
         got = sharing(shape, 0, 4, state)
-        assert (got.columns, got.splits) == (True, 1)
+        assert (got.kernel, got.splits) == ("columns", 1)
         assert shape[0] >> got.team < 4 * AT_ONCE
         assert state * TOGETHER << got.block <= SHARED
     for side in (128, 256, 512, 1000, 1024):
         got = sharing((side, side), 0, 4, state)
-        assert got.columns
+        assert got.kernel == "columns"
         assert got.groups * got.splits >= min(side * side >> 12, H200 // 4)
         assert got.splits == 1 or state > 4
 

@@ -3,12 +3,11 @@
 import math
 from types import SimpleNamespace
 
+import forcing
 import pytest
 from drawn import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from gred import _testing
 
 H200, MANY = 132, 1 << 24
 PACK, WARP, BANKS, BANK = 16, 32, 32, 4
@@ -23,19 +22,15 @@ multiprocessors = st.integers(1, 200)
 # ---- long rows ----
 
 
-def launch(shape, strides, *, kernel, **options):
+def launch(kernel, *arguments, **options):
     """Members of struct launch_config; None where another kernel is taken."""
-    found = _testing.launch(shape, strides, kernels=(kernel,), **options)
-    fields = {name.rpartition(".")[2]: value for name, value in found.items()}
-    return SimpleNamespace(**fields) if found["kernel"] == kernel else None
+    found = forcing.launch(*arguments, **options, kernels=(kernel,))
+    return SimpleNamespace(**found) if found["kernel"] == kernel else None
 
 
 def long_rows(shape, axis, size=4, strides=None, multiprocessors=H200, state=4):
-    if strides is None:
-        strides = tuple(size * math.prod(shape[k + 1 :]) for k in range(len(shape)))
-    axes = sum(1 << k for k in (axis if isinstance(axis, tuple) else (axis,)))
-    asked = {"size": size, "axes": axes, "state": state, "multiprocessors": multiprocessors}
-    return launch(shape, strides, kernel="typed_rows", **asked)
+    options = {"multiprocessors": multiprocessors, "state": state}
+    return launch("typed_rows", shape, axis, size, strides, **options)
 
 
 @settings(max_examples=examples(300), deadline=None)
@@ -134,9 +129,9 @@ def test_rows_of_one_distance_are_read_above_each_other():
 
 def short_rows(n, size, results=MANY, data=0, multiprocessors=H200, stride=0, pitch=0):
     """Add `rows`: how many a block makes."""
-    asked = {"size": size, "axes": 2, "state": size, "data": data, "in_order": True}
-    asked |= {"kernel": "typed_short_rows", "multiprocessors": multiprocessors}
-    got = launch((results, n), (pitch or n * size, stride or size), **asked)
+    options = {"multiprocessors": multiprocessors, "state": size, "data": data, "in_order": True}
+    strides = pitch or n * size, stride or size
+    got = launch("typed_short_rows", (results, n), 1, size, strides, **options)
     if got:
         got.rows = got.rounds << (got.block - got.team)
     return got
