@@ -18,6 +18,7 @@ from gred.records import Records
 ROOM = 1 << 20
 # Elements of the array that are taken at once; in shared memory too, where bulk copies put them.
 PACK_NBYTES = 16
+_Kinds = dict[str | None, str]  # memory's elements, as struct has them
 _FORMATS = {"int32": "i", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}
 
 
@@ -140,7 +141,7 @@ def _memory(event: str, address: int, memories: dict[str, int]) -> tuple[str | N
 
 
 def _access(
-    row: tuple[Any, ...], memory: str | None, offset: int, kinds: dict[Any, str], unordered: bool
+    row: tuple[Any, ...], memory: str | None, offset: int, kinds: _Kinds, unordered: bool
 ) -> Access:
     block, thread, interval, event, _, nbytes, source, raw, path, number = row
     kind = kinds["array" if memory == "shared" and nbytes == PACK_NBYTES else memory]
@@ -165,18 +166,14 @@ def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) 
     grid, block_size, _, rows, begins = launch
     memories = dict(zip(("array", "partials", "tickets"), begins, strict=True))
     in_order = sorted(rows, key=lambda row: (row[0], row[2], row[1]))
-    places = [_memory(row[3], row[4], memories) for row in in_order]
-    widths = {
-        row[5] for row, (memory, _) in zip(in_order, places, strict=True) if memory == "array"
-    }
+    placed = [(row, *_memory(row[3], row[4], memories)) for row in in_order]
+    widths = {row[5] for row, memory, _ in placed if memory == "array"}
     in_place = not first or np.dtype(accumulator).itemsize in widths
     own = _FORMATS[accumulator]
-    kinds = {"array": own if in_place else _FORMATS[dtype]}
+    kinds: _Kinds = {"array": own if in_place else _FORMATS[dtype]}
     kinds |= {"partials": own, "shared": own, "tickets": "I", None: own}
     together = any(row[3] == "grid_barrier" for row in rows)  # in no order that counts
-    told = Recorded(
-        _access(row, *place, kinds, together) for row, place in zip(in_order, places, strict=True)
-    )
+    told = Recorded(_access(*one, kinds, together) for one in placed)
     return Launch(grid, block_size, memories["array"] % SECTOR_NBYTES, told)
 
 
