@@ -122,10 +122,7 @@ static bool take_there(const struct where *where, struct view *array, unsigned d
         !check_type(element_is_complex(view->layout.input), array) ||
         !check_shape(view->layout.dimensions, view->layout.shape, dimensions, shape))
         return false;
-    there->data = view->layout.data;
-    there->mask = NULL;
-    there->input = there->type = view->layout.input;
-    there->swapped = false;
+    layout_copy(&view->layout, there);
     there->dimensions = dimensions;
     memcpy(there->shape, shape, dimensions * sizeof *shape);
     memset(there->mask_strides, 0, dimensions * sizeof *there->mask_strides);

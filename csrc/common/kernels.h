@@ -4,7 +4,6 @@
 #pragma once
 
 #include "common/kernel_arguments.h"
-#include "common/kernel_kind.h"
 
 #ifdef __cplusplus
 extern "C" {

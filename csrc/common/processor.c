@@ -100,24 +100,19 @@ static unsigned cores_up_to(char *group, size_t base)
     }
 }
 
-/* Whether "cpu,cpuacct:/path" has this controller. */
-static bool has_controller(const char *list, const char *name)
+/* Whether a list, "cpu,cpuacct:/path", has the controller of cores. */
+static bool has_cpu(const char *list)
 {
-    for (;; list++) {
-        const size_t length = strcspn(list, ",:");
-        if (length == strlen(name) && memcmp(list, name, length) == 0)
-            return true;
-        list += length;
-        if (*list != ',')
-            return false;
-    }
+    char names[PATH_LENGTH];
+    snprintf(names, sizeof names, ",%.*s,", (int)strcspn(list, ":"), list);
+    return strstr(names, ",cpu,");
 }
 
 static unsigned cores_of_line(const char *root, const char *line)
 {
     const char *controllers = strchr(line, ':');
     const char *path = controllers ? strchr(++controllers, ':') : NULL;
-    if (!path || (path != controllers && !has_controller(controllers, "cpu")))
+    if (!path || (path != controllers && !has_cpu(controllers)))
         return UINT_MAX;
     char group[PATH_LENGTH];
     const int base = snprintf(group, sizeof group, "%s/sys/fs/cgroup%s", root,

@@ -46,24 +46,28 @@ void simulator_barrier_grid(void);
 /* The lanes in `mask` each give a word; the result is the word that lane `source` gave. */
 uint64_t simulator_shuffle(unsigned mask, uint64_t word, unsigned source);
 
-/* What kernels tell that have their accesses counted. */
-enum simulator_event {
-    SIMULATOR_GLOBAL_LOAD,
-    SIMULATOR_GLOBAL_STORE,
-    SIMULATOR_SHARED_LOAD,
-    SIMULATOR_SHARED_STORE,
-    SIMULATOR_ATOMIC,
-    SIMULATOR_SHUFFLE,
-    SIMULATOR_MERGE, /* a step of arithmetic */
-    SIMULATOR_WARP_BARRIER,
-    SIMULATOR_BLOCK_BARRIER,
-    SIMULATOR_GRID_BARRIER,
-    SIMULATOR_CLUSTER_BARRIER,
-    SIMULATOR_MBARRIER_WAIT,
-    SIMULATOR_BULK_COPY,      /* from global to shared memory, asynchronously */
-    SIMULATOR_DEPENDENT_LOAD, /* on global memory: loads with nothing in between are one */
-    SIMULATOR_EVENTS
-};
+/* What kernels tell that have their accesses counted, and its names in Python. A merge is a step of
+ * arithmetic; a bulk copy goes from global to shared memory, asynchronously; a dependent load is
+ * one on global memory: loads with nothing in between are one. */
+#define SIMULATOR_EVENTS(EVENT)                                                                    \
+    EVENT(GLOBAL_LOAD, "global_load")                                                              \
+    EVENT(GLOBAL_STORE, "global_store")                                                            \
+    EVENT(SHARED_LOAD, "shared_load")                                                              \
+    EVENT(SHARED_STORE, "shared_store")                                                            \
+    EVENT(ATOMIC, "atomic")                                                                        \
+    EVENT(SHUFFLE, "shuffle")                                                                      \
+    EVENT(MERGE, "merge")                                                                          \
+    EVENT(WARP_BARRIER, "warp_barrier")                                                            \
+    EVENT(BLOCK_BARRIER, "block_barrier")                                                          \
+    EVENT(GRID_BARRIER, "grid_barrier")                                                            \
+    EVENT(CLUSTER_BARRIER, "cluster_barrier")                                                      \
+    EVENT(MBARRIER_WAIT, "mbarrier_wait")                                                          \
+    EVENT(BULK_COPY, "bulk_copy")                                                                  \
+    EVENT(DEPENDENT_LOAD, "dependent_global_load")
+
+#define EVENT(NAME, name) SIMULATOR_##NAME,
+enum simulator_event { SIMULATOR_EVENTS(EVENT) };
+#undef EVENT
 
 struct simulator_access {
     enum simulator_event event;

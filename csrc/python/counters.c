@@ -59,12 +59,9 @@ static PyObject *frame_tuple(uintptr_t at)
  * gred/lab/checking.py reads it. NULL, and that as it is, where there is none. */
 static PyObject *fault_instead(const struct fault *fault)
 {
-    static const char *const names[FAULT_KINDS] = {
-        [FAULT_RACE] = "race",       [FAULT_BARRIER] = "barrier",
-        [FAULT_BOUNDS] = "bounds",   [FAULT_UNWRITTEN] = "unwritten",
-        [FAULT_MISSING] = "missing", [FAULT_ALIGNMENT] = "alignment",
-        [FAULT_ENDLESS] = "endless",
-    };
+#define FAULT(NAME, name) name,
+    static const char *const names[] = {FAULTS(FAULT)};
+#undef FAULT
     if (!fault || fault->kind == FAULT_NONE)
         return NULL;
     PyErr_Clear();
@@ -77,21 +74,9 @@ static PyObject *fault_instead(const struct fault *fault)
 
 /* ---- launches, as gred/counting.py and gred/recording.py read them ---- */
 
-static const char *const event_names[SIMULATOR_EVENTS] = {
-    [SIMULATOR_GLOBAL_LOAD] = "global_load",
-    [SIMULATOR_GLOBAL_STORE] = "global_store",
-    [SIMULATOR_SHARED_LOAD] = "shared_load",
-    [SIMULATOR_SHARED_STORE] = "shared_store",
-    [SIMULATOR_ATOMIC] = "atomic",
-    [SIMULATOR_SHUFFLE] = "shuffle",
-    [SIMULATOR_MERGE] = "merge",
-    [SIMULATOR_WARP_BARRIER] = "warp_barrier",
-    [SIMULATOR_BLOCK_BARRIER] = "block_barrier",
-    [SIMULATOR_GRID_BARRIER] = "grid_barrier",
-    [SIMULATOR_CLUSTER_BARRIER] = "cluster_barrier",
-    [SIMULATOR_MBARRIER_WAIT] = "mbarrier_wait",
-    [SIMULATOR_BULK_COPY] = "bulk_copy",
-    [SIMULATOR_DEPENDENT_LOAD] = "dependent_global_load"};
+#define EVENT(NAME, name) name,
+static const char *const event_names[] = {SIMULATOR_EVENTS(EVENT)};
+#undef EVENT
 
 static PyObject *tally_tuple(const struct tally *tally)
 {
@@ -99,55 +84,23 @@ static PyObject *tally_tuple(const struct tally *tally)
                          tally->bytes, tally->warps, tally->lanes, tally->pieces, tally->conflicts);
 }
 
-/* What of a launch's memory an access is in: that which begins at or before it, and last. */
-struct memory {
-    const char *name;
-    uintptr_t at;
-};
-
-static struct memory memory_of(const struct counted_launch *launch,
-                               const struct recorded_access *access)
+static PyObject *access_tuple(const struct recorded_access *access)
 {
-    const struct memory memories[] = {
-        {"array", launch->array}, {"partials", launch->partials}, {"tickets", launch->tickets}};
-    struct memory found = {"", access->address};
-    switch (access->event) {
-    case SIMULATOR_SHARED_LOAD:
-    case SIMULATOR_SHARED_STORE:
-        return (struct memory){"shared", 0};
-    case SIMULATOR_GLOBAL_LOAD:
-    case SIMULATOR_GLOBAL_STORE:
-    case SIMULATOR_ATOMIC:
-    case SIMULATOR_BULK_COPY:
-        for (size_t k = 0; k < sizeof memories / sizeof *memories; k++)
-            if (memories[k].at <= access->address && (!*found.name || memories[k].at > found.at))
-                found = memories[k];
-        return found;
-    default:
-        return found;
-    }
-}
-
-static PyObject *access_tuple(const struct counted_launch *launch,
-                              const struct recorded_access *access)
-{
-    const struct memory memory = memory_of(launch, access);
-    return Py_BuildValue("kIIsskIIy#sI", access->block, access->thread, access->interval,
-                         event_names[access->event], memory.name, (access->address - memory.at),
-                         access->bytes, access->source, access->value,
-                         (Py_ssize_t)sizeof access->value, access->file, access->line);
+    return Py_BuildValue("kIIskIIy#sI", access->block, access->thread, access->interval,
+                         event_names[access->event], access->address, access->bytes, access->source,
+                         access->value, (Py_ssize_t)sizeof access->value, access->file,
+                         access->line);
 }
 
 static PyObject *launch_tuple(const struct counted_launch *launch)
 {
-    enum { SECTOR_BYTES = 32 };
     PyObject *tallies = PyList_New(0), *accesses = PyList_New(0);
     for (size_t k = 0; k < launch->count; k++)
         list_append(&tallies, tally_tuple(&launch->tallies[k]));
     for (size_t k = 0; k < launch->recording.count; k++)
-        list_append(&accesses, access_tuple(launch, &launch->recording.accesses[k]));
-    return Py_BuildValue("kINNI", launch->grid, launch->block, list_to_tuple(tallies),
-                         list_to_tuple(accesses), (unsigned)(launch->array % SECTOR_BYTES));
+        list_append(&accesses, access_tuple(&launch->recording.accesses[k]));
+    return Py_BuildValue("kINN(kkk)", launch->grid, launch->block, list_to_tuple(tallies),
+                         list_to_tuple(accesses), launch->array, launch->partials, launch->tickets);
 }
 
 /* ---- the whole ---- */

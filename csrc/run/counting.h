@@ -8,18 +8,21 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* What is wrong with what a kernel accesses: the first fault of a run, and where it is. */
-enum fault_kind {
-    FAULT_NONE,
-    FAULT_RACE,      /* two threads at one word, one of them stores, and nothing orders them */
-    FAULT_BARRIER,   /* not all threads come to a barrier that waits for all */
-    FAULT_BOUNDS,    /* an access outside what a kernel was given */
-    FAULT_UNWRITTEN, /* a load of what nobody has stored */
-    FAULT_MISSING,   /* a block has left no partial */
-    FAULT_ALIGNMENT, /* an address that is no multiple of the access's size */
-    FAULT_ENDLESS,   /* far more accesses than the work needs */
-    FAULT_KINDS
-};
+/* What is wrong with what a kernel accesses, and its names in Python: the first fault of a run, and
+ * where it is. */
+#define FAULTS(FAULT)                                                                              \
+    FAULT(NONE, "")                                                                                \
+    FAULT(RACE, "race") /* two threads at one word, one of them stores, and nothing orders them */ \
+    FAULT(BARRIER, "barrier")     /* not all threads come to a barrier that waits for all */       \
+    FAULT(BOUNDS, "bounds")       /* an access outside what a kernel was given */                  \
+    FAULT(UNWRITTEN, "unwritten") /* a load of what nobody has stored */                           \
+    FAULT(MISSING, "missing")     /* a block has left no partial */                                \
+    FAULT(ALIGNMENT, "alignment") /* an address that is no multiple of the access's size */        \
+    FAULT(ENDLESS, "endless")     /* far more accesses than the work needs */
+
+#define FAULT(NAME, name) FAULT_##NAME,
+enum fault_kind { FAULTS(FAULT) };
+#undef FAULT
 
 enum { FRAMES_MAX = 16 };
 

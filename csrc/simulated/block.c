@@ -90,16 +90,6 @@ static bool make_threads(struct multiprocessor *self, unsigned block)
     return true;
 }
 
-/* A recorder is of one launch. False when memory is short. */
-static bool prepare_to_count(struct multiprocessor *self, const struct counted_launch *counts)
-{
-    recorder_close(self->recorder);
-    self->recorder = counts && counts->room ? recorder_open(counts->room) : NULL;
-    if (counts && !self->counter)
-        self->counter = counter_open();
-    return !counts || (self->counter && (self->recorder || !counts->room));
-}
-
 bool multiprocessor_prepare(struct multiprocessor *self, const struct simulator_launch *launch,
                             enum thread_order ordering)
 {
@@ -107,23 +97,17 @@ bool multiprocessor_prepare(struct multiprocessor *self, const struct simulator_
     self->shared = malloc(launch->shared_bytes + 1);
     self->launch = launch;
     self->sweep.ordering = ordering;
-    return self->shared && prepare_to_count(self, launch->counts) &&
-           make_threads(self, launch->block);
+    if (launch->counts && !self->counter)
+        self->counter = counter_open();
+    return self->shared && (self->counter || !launch->counts) && make_threads(self, launch->block);
 }
 
 void multiprocessor_release(struct multiprocessor *self)
 {
     stacks_close(&self->stacks);
     counter_close(self->counter);
-    recorder_close(self->recorder);
     free(self->threads);
     free(self->shared);
-}
-
-bool multiprocessor_take_counts(struct multiprocessor *self, struct counted_launch *counts)
-{
-    return (!self->counter || counter_take(self->counter, counts)) &&
-           (!self->recorder || recorder_take(self->recorder, &counts->recording));
 }
 
 /* ---- a block's beginning ---- */
@@ -152,8 +136,8 @@ void block_begin(struct multiprocessor *self, uint64_t index, uint64_t seed)
     choose_last_warp(self);
     if (launch->checker)
         checker_begin_block(launch->checker, self->number, (unsigned)index, self->shared);
-    if (self->recorder)
-        recorder_begin_block(self->recorder);
+    if (launch->counts)
+        counter_begin_block(self->counter);
     for (unsigned t = 0; t < launch->block; t++) {
         struct thread *thread = &self->threads[t];
         thread->state = READY;

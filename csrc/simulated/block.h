@@ -145,17 +145,12 @@ struct multiprocessor {
     unsigned at[THREAD_STATES]; /* how many threads are in each state */
     bool voted, verdict;        /* of __syncthreads_or */
     struct bulk_copies copies;
-    struct counter *counter;   /* of what launches access that count; NULL: there was none yet */
-    struct recorder *recorder; /* of a launch that records; else NULL */
+    struct counter *counter; /* of what launches access that count; NULL: there was none yet */
 };
 
 /* Makes the core ready for a launch's blocks. False when memory is short. */
 bool multiprocessor_prepare(struct multiprocessor *, const struct simulator_launch *,
                             enum thread_order);
-
-/* Adds up what launches that count have accessed, and appends what was recorded. False when memory
- * is short. */
-bool multiprocessor_take_counts(struct multiprocessor *, struct counted_launch *);
 
 void multiprocessor_release(struct multiprocessor *);
 

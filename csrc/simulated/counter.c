@@ -31,6 +31,9 @@ struct counter {
     struct column columns[WARPS][PLACES_MAX];
     uint32_t under_way[WARPS]; /* a bit a lane: whether the last it did was a global load */
     bool failed;               /* memory was short, or places were */
+
+    unsigned intervals[SIMULATOR_BLOCK_MAX]; /* of the block's threads */
+    struct recording recording;
 };
 
 struct counter *counter_open(void)
@@ -45,37 +48,43 @@ void counter_close(struct counter *self)
     for (unsigned w = 0; w < WARPS; w++)
         for (unsigned p = 0; p < PLACES_MAX; p++)
             free(self->columns[w][p].requests);
+    free(self->recording.accesses);
     free(self);
 }
 
 /* ---- places ---- */
 
-static bool is_of(const struct tally *place, const struct simulator_access *access)
+static bool are_alike(const struct tally *a, const struct tally *b)
 {
-    return place->line == access->line && place->event == access->event &&
-           place->bytes == access->bytes &&
-           (place->file == access->file || strcmp(place->file, access->file) == 0);
+    return a->line == b->line && a->event == b->event && a->bytes == b->bytes &&
+           (a->file == b->file || strcmp(a->file, b->file) == 0);
+}
+
+/* The number of the one that is alike; `count` if there is none. */
+static size_t find(const struct tally *tallies, size_t count, const struct tally *like)
+{
+    size_t k = 0;
+    while (k < count && !are_alike(&tallies[k], like))
+        k++;
+    return k;
 }
 
 /* Its number; PLACES_MAX if there are too many. */
-static unsigned place_of(struct counter *self, const struct simulator_access *access)
+static size_t place_of(struct counter *self, const struct simulator_access *access)
 {
+    const struct tally like = {
+        .event = access->event, .file = access->file, .line = access->line, .bytes = access->bytes};
     unsigned char *const likely =
         &self->found[(access->line * 31 + access->event * 7 + access->bytes) % (2 * PLACES_MAX)];
-    if (*likely < self->count && is_of(&self->places[*likely], access))
+    if (*likely < self->count && are_alike(&self->places[*likely], &like))
         return *likely;
-    unsigned p = 0;
-    while (p < self->count && !is_of(&self->places[p], access))
-        p++;
-    if (p == PLACES_MAX)
-        return p;
-    if (p == self->count)
-        self->places[self->count++] = (struct tally){.event = access->event,
-                                                     .file = access->file,
-                                                     .line = access->line,
-                                                     .bytes = access->bytes};
-    *likely = (unsigned char)p;
-    return p;
+    const size_t place = find(self->places, self->count, &like);
+    if (place == PLACES_MAX)
+        return place;
+    if (place == self->count)
+        self->places[self->count++] = like;
+    *likely = (unsigned char)place;
+    return place;
 }
 
 /* ---- what is done together ---- */
@@ -98,7 +107,8 @@ static struct request *request_at(struct column *column, unsigned turn)
 
 static void note(struct counter *self, unsigned tid, const struct simulator_access *access)
 {
-    const unsigned place = place_of(self, access), lane = tid % SIMULATOR_WARP;
+    const size_t place = place_of(self, access);
+    const unsigned lane = tid % SIMULATOR_WARP;
     struct column *column = place < PLACES_MAX ? &self->columns[tid / SIMULATOR_WARP][place] : NULL;
     struct request *request = column ? request_at(column, column->turns[lane]) : NULL;
     if (!request) {
@@ -238,70 +248,6 @@ void counter_pass_barrier(struct counter *self, unsigned warp)
 
 /* ---- the end of a launch ---- */
 
-/* NULL when memory is short. */
-static struct tally *tally_in(struct counted_launch *launch, const struct tally *like)
-{
-    const struct simulator_access access = {
-        .event = like->event, .bytes = like->bytes, .file = like->file, .line = like->line};
-    for (size_t k = 0; k < launch->count; k++)
-        if (is_of(&launch->tallies[k], &access))
-            return &launch->tallies[k];
-    struct tally *tallies = realloc(launch->tallies, (launch->count + 1) * sizeof *tallies);
-    if (!tallies)
-        return NULL;
-    launch->tallies = tallies;
-    tallies[launch->count] = (struct tally){
-        .event = like->event, .file = like->file, .line = like->line, .bytes = like->bytes};
-    return &tallies[launch->count++];
-}
-
-bool counter_take(struct counter *self, struct counted_launch *launch)
-{
-    bool taken = !self->failed;
-    for (const struct tally *own = self->places; taken && own < self->places + self->count; own++) {
-        struct tally *total = tally_in(launch, own);
-        if (total) {
-            total->warps += own->warps;
-            total->lanes += own->lanes;
-            total->pieces += own->pieces;
-            total->conflicts += own->conflicts;
-        }
-        taken = total;
-    }
-    self->count = 0;
-    self->failed = false;
-    return taken;
-}
-
-/* ---- recording ---- */
-
-struct recorder {
-    size_t room;
-    unsigned intervals[SIMULATOR_BLOCK_MAX]; /* of the block's threads */
-    struct recording recording;
-};
-
-struct recorder *recorder_open(size_t room)
-{
-    struct recorder *self = calloc(1, sizeof *self);
-    if (self)
-        self->room = room;
-    return self;
-}
-
-void recorder_close(struct recorder *self)
-{
-    if (!self)
-        return;
-    free(self->recording.accesses);
-    free(self);
-}
-
-void recorder_begin_block(struct recorder *self)
-{
-    memset(self->intervals, 0, sizeof self->intervals);
-}
-
 /* False when memory is short. */
 static bool append(struct recording *self, const struct recorded_access *accesses, size_t count)
 {
@@ -321,6 +267,45 @@ static bool append(struct recording *self, const struct recorded_access *accesse
     return true;
 }
 
+/* Adds it to what is counted of the like already. False when memory is short. */
+static bool add_tally(struct counted_launch *launch, const struct tally *more)
+{
+    const size_t k = find(launch->tallies, launch->count, more);
+    if (k == launch->count) {
+        struct tally *tallies = realloc(launch->tallies, (k + 1) * sizeof *tallies);
+        if (!tallies)
+            return false;
+        tallies[launch->count++] = *more;
+        launch->tallies = tallies;
+        return true;
+    }
+    struct tally *total = &launch->tallies[k];
+    total->warps += more->warps;
+    total->lanes += more->lanes;
+    total->pieces += more->pieces;
+    total->conflicts += more->conflicts;
+    return true;
+}
+
+bool counter_take(struct counter *self, struct counted_launch *launch)
+{
+    bool taken = !self->failed;
+    for (unsigned p = 0; taken && p < self->count; p++)
+        taken = add_tally(launch, &self->places[p]);
+    taken = taken && append(&launch->recording, self->recording.accesses, self->recording.count);
+    self->count = 0;
+    self->recording.count = 0;
+    self->failed = false;
+    return taken;
+}
+
+/* ---- recording ---- */
+
+void counter_begin_block(struct counter *self)
+{
+    memset(self->intervals, 0, sizeof self->intervals);
+}
+
 static bool waits(enum simulator_event event)
 {
     return event == SIMULATOR_SHUFFLE || event == SIMULATOR_WARP_BARRIER ||
@@ -328,26 +313,27 @@ static bool waits(enum simulator_event event)
            event == SIMULATOR_CLUSTER_BARRIER || event == SIMULATOR_MBARRIER_WAIT;
 }
 
-static bool record(struct recorder *self, const struct recorded_access *recorded)
+static bool record(struct counter *self, size_t room, const struct recorded_access *recorded)
 {
-    return self->recording.count < self->room && append(&self->recording, recorded, 1);
+    return self->recording.count < room && append(&self->recording, recorded, 1);
 }
 
 /* `recorded` is the first part. */
-static bool record_bulk_copy(struct recorder *self, struct recorded_access recorded, unsigned bytes)
+static bool record_bulk_copy(struct counter *self, size_t room, struct recorded_access recorded,
+                             unsigned bytes)
 {
     bool noted = true;
     for (unsigned at = 0; noted && at < bytes; at += recorded.bytes) {
         memcpy(recorded.value, (const void *)recorded.address, recorded.bytes);
-        noted = record(self, &recorded);
+        noted = record(self, room, &recorded);
         recorded.address += recorded.bytes;
         recorded.source += recorded.bytes;
     }
     return noted;
 }
 
-bool recorder_note(struct recorder *self, const struct simulator_place *place, const void *shared,
-                   uint64_t owner, const struct simulator_access *access)
+bool counter_record(struct counter *self, size_t room, const struct simulator_place *place,
+                    const void *shared, uint64_t owner, const struct simulator_access *access)
 {
     const enum simulator_event event = access->event;
     const bool in_shared = event == SIMULATOR_SHARED_LOAD || event == SIMULATOR_SHARED_STORE,
@@ -368,19 +354,12 @@ bool recorder_note(struct recorder *self, const struct simulator_place *place, c
     if (event == SIMULATOR_BULK_COPY) {
         recorded.bytes = SIMULATOR_BULK_ALIGNMENT;
         recorded.source = (unsigned)((uintptr_t)access->value - (uintptr_t)shared);
-        return record_bulk_copy(self, recorded, access->bytes);
+        return record_bulk_copy(self, room, recorded, access->bytes);
     }
     /* What is loaded is still where it is loaded from. */
     const void *from = loads ? (const void *)access->address : access->value;
     const size_t bytes = access->bytes * (event == SIMULATOR_MERGE ? 2 : 1);
     if (from && bytes <= sizeof recorded.value)
         memcpy(recorded.value, from, bytes);
-    return record(self, &recorded);
-}
-
-bool recorder_take(struct recorder *self, struct recording *recording)
-{
-    const bool taken = append(recording, self->recording.accesses, self->recording.count);
-    self->recording.count = 0;
-    return taken;
+    return record(self, room, &recorded);
 }

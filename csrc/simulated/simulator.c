@@ -237,9 +237,11 @@ static void wait_for_cores(struct simulator *self)
 static void take_counts(struct simulator *self, struct counted_launch *counts)
 {
     for (unsigned m = 0; m < self->count; m++)
-        for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++)
-            if (!multiprocessor_take_counts(&self->cores[m].blocks[k], counts))
+        for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++) {
+            struct counter *counter = self->cores[m].blocks[k].counter;
+            if (counter && !counter_take(counter, counts))
                 grid_stop(&self->grid, SIMULATOR_FAILED, "out of memory for what is counted");
+        }
 }
 
 enum simulator_status simulator_launch(struct simulator *self,

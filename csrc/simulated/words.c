@@ -137,8 +137,8 @@ static void record(const struct thread *self, const struct simulator_access *acc
 {
     const struct multiprocessor *home = self->home, *owner = owner_of(self, access->address);
     const uint64_t first = self->place.block.x - self->place.cluster_rank;
-    if (!recorder_note(home->recorder, &self->place, owner->shared,
-                       first + (uint64_t)(owner - home->cluster), access))
+    if (!counter_record(home->counter, home->launch->counts->room, &self->place, owner->shared,
+                        first + (uint64_t)(owner - home->cluster), access))
         grid_stop(home->grid, SIMULATOR_FAILED, "too many accesses to record one by one");
 }
 
@@ -152,7 +152,7 @@ void simulator_count(const struct simulator_access *access)
         for (;;) /* the access must not be made: the thread never runs again */
             thread_wait_at(ENDED);
     }
-    if (home->recorder)
+    if (home->launch->counts->room)
         record(self, access);
     counter_note(home->counter, self->place.thread.x, access);
 }

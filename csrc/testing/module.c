@@ -106,9 +106,7 @@ static PyObject *force(PyObject *Py_UNUSED(module), PyObject *arguments)
 static PyMethodDef functions[] = {
     {"force", force, METH_VARARGS, "Forces how work is shared; as measured again, if by nothing."},
     {"axes", NAMED(testing_axes), "The normal form of axes."},
-    {"columns", NAMED(testing_columns), "How threads share a reduction along axes."},
-    {"long_rows", NAMED(testing_long_rows), "How threads share long rows."},
-    {"short_rows", NAMED(testing_short_rows), "How threads share short rows."},
+    {"launch", NAMED(testing_launch), "How a reduction along axes is launched."},
     {"segments", testing_segments, METH_VARARGS, "How threads share a reduction of segments."},
     {"schedule", NAMED(testing_schedule), "The schedule of a whole array's reduction."},
     {NULL, NULL, 0, NULL},

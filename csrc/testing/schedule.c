@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* The kernels are the simulated device's, and a library is pretended. */
-struct pretence {
+/* The kernels are the simulated device's, and the library is a fake. */
+struct scenario {
     const char *reduction, *method, *input, *accumulator;
     const char *layout; /* of one dimension: 'flat', 'strided' or 'masked' */
     unsigned long long n, limit;
@@ -16,17 +16,16 @@ struct pretence {
     int compiled;  /* there are kernels for the device */
 };
 
-static int pretended_reduce(void *workspace, size_t *workspace_bytes, const void *data,
-                            void *result, int64_t n, void *stream)
+static int fake_reduce(void *workspace, size_t *workspace_bytes, const void *data, void *result,
+                       int64_t n, void *stream)
 {
     (void)workspace, (void)workspace_bytes, (void)data, (void)result, (void)n, (void)stream;
     return 0;
 }
 
-static library_reduce *pretended_reducer(enum fold fold, enum element input,
-                                         enum element accumulator)
+static library_reduce *fake_reducer(enum fold fold, enum element input, enum element accumulator)
 {
-    return hooks->fold_is_on_ladder(fold) && input == accumulator ? pretended_reduce : NULL;
+    return hooks->fold_is_on_ladder(fold) && input == accumulator ? fake_reduce : NULL;
 }
 
 static const void *no_kernel(struct kernel_key key)
@@ -35,10 +34,10 @@ static const void *no_kernel(struct kernel_key key)
     return NULL;
 }
 
-static bool pretended_residence(void *device, const void *kernel, unsigned block,
-                                size_t shared_bytes, unsigned *blocks)
+static bool fake_residence(void *device, const void *kernel, unsigned block, size_t shared_bytes,
+                           unsigned *blocks)
 {
-    struct pretence *self = device;
+    struct scenario *self = device;
     (void)kernel, (void)block, (void)shared_bytes;
     *blocks = self->resident;
     if (self->resident_again)
@@ -46,31 +45,23 @@ static bool pretended_residence(void *device, const void *kernel, unsigned block
     return true;
 }
 
-static enum element element_named(const char *name)
-{
-    int element = 0;
-    while (element < ELEMENTS && strcmp(hooks->element_name((enum element)element), name) != 0)
-        element++;
-    return (enum element)element;
-}
-
-static struct layout layout_of(const struct pretence *self)
+static struct layout layout_of(const struct scenario *self)
 {
     static const unsigned char somewhere[16];
     const bool strided = strcmp(self->layout, "strided") == 0,
                masked = strcmp(self->layout, "masked") == 0;
-    const enum element input = element_named(self->input);
+    const enum element input = hooks->element_named(self->input);
     return (struct layout){.data = somewhere,
                            .mask = masked ? somewhere : NULL,
                            .input = input,
-                           .type = element_named(self->accumulator),
+                           .type = hooks->element_named(self->accumulator),
                            .dimensions = 1,
                            .shape = {self->n},
                            .strides = {(int64_t)hooks->element_size(input) * (strided ? 2 : 1)},
                            .mask_strides = {masked}};
 }
 
-static struct plan plan_of(const struct pretence *self, const struct method *method,
+static struct plan plan_of(const struct scenario *self, const struct method *method,
                            enum reduction reduction, const struct layout *layout)
 {
     static _Alignas(union scalar) unsigned char out[sizeof(union scalar)];
@@ -94,21 +85,22 @@ static struct plan plan_of(const struct pretence *self, const struct method *met
         .out = {self->out ? out : NULL, layout->type}};
 }
 
-static PyObject *schedule_of(struct pretence *self)
+static PyObject *schedule_of(struct scenario *self)
 {
     const struct method *method = hooks->method_find(self->method);
     enum reduction reduction;
     if (!method || !hooks->reduction_find(self->reduction, &reduction) ||
-        element_named(self->input) == ELEMENTS || element_named(self->accumulator) == ELEMENTS)
+        hooks->element_named(self->input) == ELEMENTS ||
+        hooks->element_named(self->accumulator) == ELEMENTS)
         return PyErr_Format(PyExc_ValueError, "no such reduction, method or element type");
     struct kernels kernels = *hooks->kernels_simulated;
-    kernels.reducer = pretended_reducer;
+    kernels.reducer = fake_reducer;
     if (!self->compiled)
         kernels.flat = no_kernel;
     self->facts.limit = self->limit;
     self->facts.whole = self->whole;
     self->facts.kernels = &kernels;
-    self->facts.resident = pretended_residence;
+    self->facts.resident = fake_residence;
     self->facts.device = self;
     const struct layout layout = layout_of(self);
     struct plan plan = plan_of(self, method, reduction, &layout);
@@ -124,29 +116,13 @@ static PyObject *schedule_of(struct pretence *self)
 
 PyObject *testing_schedule(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
 {
-    static char *keywords[] = {"reduction",
-                               "method",
-                               "input",
-                               "accumulator",
-                               "layout",
-                               "n",
-                               "limit",
-                               "block_size",
-                               "direct",
-                               "on_device",
-                               "out",
-                               "whole",
-                               "exact",
-                               "multiprocessors",
-                               "resident",
-                               "resident_again",
-                               "automatic",
-                               "initial",
-                               "capability",
-                               "compiled",
-                               "mask_on_device",
-                               NULL};
-    struct pretence self = {.layout = "flat",
+    /* clang-format off */
+    static char *keywords[] = {
+        "reduction", "method", "input", "accumulator", "layout", "n", "limit", "block_size",
+        "direct", "on_device", "out", "whole", "exact", "multiprocessors", "resident",
+        "resident_again", "automatic", "initial", "capability", "compiled", "mask_on_device", NULL};
+    /* clang-format on */
+    struct scenario self = {.layout = "flat",
                             .facts = {.multiprocessors = 132},
                             .limit = UINT64_MAX,
                             .resident = 2,

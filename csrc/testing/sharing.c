@@ -5,52 +5,51 @@
 /* An array that is not there, in the middle of an address space, which nobody looks into. */
 static const uintptr_t somewhere = (uintptr_t)1 << 40, somewhere_else = (uintptr_t)1 << 41;
 
-/* What is asked: how an array's axes are reduced, or, of short rows, so many results of n elements,
- * `stride` bytes apart, that begin `pitch` bytes apart at `data`. Elements are of a type of `size`
- * bytes, a power of two, and states of `state` bytes. */
-struct question {
+/* An array's layout and how it is reduced. Elements are of a type of `size` bytes, a power of two,
+ * and states of `state` bytes. */
+struct problem {
     PyObject *shape, *strides, *mask_strides; /* tuples; the last may be None */
+    PyObject *kernels;                        /* a tuple of the names of those that there are */
     unsigned size, state, multiprocessors;
-    int in_order, typed, lone;
-    unsigned long long axes, results, n, data;
-    long long stride, pitch;
+    int in_order;
+    unsigned long long axes, data; /* a bit each; bytes that the array begins past a boundary */
 };
 
 /* shape, strides and strides of the mask; the rest by name. False with an exception set. */
-static bool read_question(PyObject *arguments, PyObject *names, struct question *self)
+static bool read_problem(PyObject *arguments, PyObject *names, struct problem *self)
 {
-    static char *keywords[] = {"",         "",       "",      "size", "state",   "multiprocessors",
-                               "in_order", "typed",  "lone",  "axes", "results", "n",
-                               "data",     "stride", "pitch", NULL};
-    *self = (struct question){.mask_strides = Py_None};
+    static char *keywords[] = {
+        "",         "",     "",     "kernels", "size", "state", "multiprocessors",
+        "in_order", "axes", "data", NULL};
+    *self = (struct problem){.mask_strides = Py_None};
     return PyArg_ParseTupleAndKeywords(
-        arguments, names, "|O!O!O$IIIpppKKKKLL", keywords, &PyTuple_Type, &self->shape,
-        &PyTuple_Type, &self->strides, &self->mask_strides, &self->size, &self->state,
-        &self->multiprocessors, &self->in_order, &self->typed, &self->lone, &self->axes,
-        &self->results, &self->n, &self->data, &self->stride, &self->pitch);
+        arguments, names, "O!O!|O$O!IIIpKK", keywords, &PyTuple_Type, &self->shape, &PyTuple_Type,
+        &self->strides, &self->mask_strides, &PyTuple_Type, &self->kernels, &self->size,
+        &self->state, &self->multiprocessors, &self->in_order, &self->axes, &self->data);
 }
 
-/* What is answered: a launch configuration, and what its kernel says. */
-struct chosen {
-    struct launch_config launch;
-    bool columns, few;
-    unsigned load, typed_load; /* an exponent where types are not known; else elements */
+static const char *const kernel_names[] = {[KERNEL_ALONG] = "along",
+                                           [KERNEL_FEW] = "few",
+                                           [KERNEL_COLUMNS] = "columns",
+                                           [KERNEL_TYPED_COLUMNS] = "typed_columns",
+                                           [KERNEL_UNSPLIT_COLUMNS] = "unsplit_columns",
+                                           [KERNEL_TYPED_ROWS] = "typed_rows",
+                                           [KERNEL_TYPED_SHORT_ROWS] = "typed_short_rows"};
+
+struct launch {
+    const char *kernel;
+    struct launch_config config;
 };
 
 /* clang-format off */
-#define LAUNCH(member, name) FIELD_NAMED(chosen, launch.member, name)
-static PyMemberDef chosen_fields[] = {
-    FIELD(chosen, columns), FIELD(chosen, few), FIELD(chosen, load),
-    LAUNCH(block, "block"), LAUNCH(across, "abreast"), LAUNCH(team, "team"), LAUNCH(lanes, "lanes"),
-    LAUNCH(rounds, "rounds"), LAUNCH(inner, "inner"), LAUNCH(windows, "windows"),
-    LAUNCH(splits, "splits"), LAUNCH(groups, "groups"), LAUNCH(readers, "readers"),
-    LAUNCH(stacked, "stacked"), LAUNCH(shared_bytes, "shared_bytes"), LAUNCH(step, "step"),
-    LAUNCH(row.bytes, "staged"), LAUNCH(row.packing, "packing"), LAUNCH(row.packed, "several"),
-    LAUNCH(row.swizzle_mask, "turned"), LAUNCH(row.swizzle_shift, "turns"),
-    LAUNCH(row.unit, "unit"), FIELD_NAMED(chosen, typed_load, "typed.load"),
-    LAUNCH(column.coalesced, "typed.repeats"), LAUNCH(column.leftover, "typed.leftover"),
-    LAUNCH(column.packs, "typed.packs"), LAUNCH(column.shifted, "typed.shifted"),
-    LAUNCH(column.unsplit, "typed.lone"), LAUNCH(column.paired, "typed.paired"), {0}};
+#define CONFIG(member) FIELD_NAMED(launch, config.member, #member)
+static PyMemberDef launch_fields[] = {
+    FIELD(launch, kernel), CONFIG(block), CONFIG(across), CONFIG(team), CONFIG(lanes),
+    CONFIG(rounds), CONFIG(inner), CONFIG(load), CONFIG(splits), CONFIG(groups), CONFIG(readers),
+    CONFIG(stacked), CONFIG(shared_bytes), CONFIG(step), CONFIG(row.bytes), CONFIG(row.packing),
+    CONFIG(row.packed), CONFIG(row.swizzle_mask), CONFIG(row.swizzle_shift), CONFIG(row.unit),
+    CONFIG(column.packs), CONFIG(column.coalesced), CONFIG(column.leftover),
+    CONFIG(column.shifted), CONFIG(column.unsplit), CONFIG(column.paired), {0}};
 
 static PyMemberDef segments_shape_fields[] = {
     FIELD(segments_shape, block), FIELD(segments_shape, tile_block), FIELD(segments_shape, team),
@@ -81,25 +80,25 @@ static bool read_numbers(PyObject *tuple, unsigned dimensions, int64_t *numbers)
 }
 
 /* The axes that a shape makes. False with an exception set. */
-static bool read_axes(PyObject *arguments, PyObject *names, struct question *question,
+static bool read_axes(PyObject *arguments, PyObject *names, struct problem *problem,
                       struct axes *axes)
 {
-    if (!read_question(arguments, names, question))
+    if (!read_problem(arguments, names, problem))
         return false;
-    const bool masked = question->mask_strides != Py_None;
-    const Py_ssize_t dimensions = question->strides ? PyTuple_GET_SIZE(question->shape) : -1;
-    if (dimensions < 0 || dimensions > DIMENSIONS_MAX)
+    const bool masked = problem->mask_strides != Py_None;
+    const Py_ssize_t dimensions = PyTuple_GET_SIZE(problem->shape);
+    if (dimensions > DIMENSIONS_MAX)
         return PyErr_Format(PyExc_ValueError, "an array has up to %d dimensions", DIMENSIONS_MAX);
-    struct layout layout = {.data = (const void *)somewhere,
+    struct layout layout = {.data = (const void *)(somewhere + (uintptr_t)problem->data),
                             .mask = masked ? (const unsigned char *)somewhere_else : NULL,
-                            .input = element_of(question->size),
-                            .type = element_of(question->size),
+                            .input = element_of(problem->size),
+                            .type = element_of(problem->size),
                             .dimensions = (unsigned)dimensions};
-    if (!read_numbers(question->shape, layout.dimensions, (int64_t *)layout.shape) ||
-        !read_numbers(question->strides, layout.dimensions, layout.strides) ||
-        (masked && !read_numbers(question->mask_strides, layout.dimensions, layout.mask_strides)))
+    if (!read_numbers(problem->shape, layout.dimensions, (int64_t *)layout.shape) ||
+        !read_numbers(problem->strides, layout.dimensions, layout.strides) ||
+        (masked && !read_numbers(problem->mask_strides, layout.dimensions, layout.mask_strides)))
         return false;
-    hooks->axes_make(&layout, question->axes, question->in_order, axes);
+    hooks->axes_make(&layout, problem->axes, problem->in_order, axes);
     return true;
 }
 
@@ -122,9 +121,9 @@ PyObject *testing_axes(PyObject *Py_UNUSED(module), PyObject *arguments, PyObjec
 {
     static const char *const kinds[] = {
         [AXES_ROWS] = "rows", [AXES_COLUMNS] = "columns", [AXES_GENERAL] = "general"};
-    struct question asked;
+    struct problem problem;
     struct axes axes;
-    if (!read_axes(arguments, names, &asked, &axes))
+    if (!read_axes(arguments, names, &problem, &axes))
         return NULL;
     const struct layout *reduced = &axes.reduced;
     const int64_t mask = reduced->mask ? (int64_t)((uintptr_t)reduced->mask - somewhere_else) : 0;
@@ -138,72 +137,29 @@ PyObject *testing_axes(PyObject *Py_UNUSED(module), PyObject *arguments, PyObjec
                          numbers(reduced->mask_strides, reduced->dimensions));
 }
 
-/* How it would be launched by the first kernel that takes it, of so many kinds and the one of any
- * layout; None: that one does, and is not to. */
-static PyObject *answered(const struct axes *axes, uintptr_t data, const struct question *question,
-                          unsigned kernels, bool any)
+/* How it is launched, as a dict: the kernel's name, and members of struct launch_config. */
+PyObject *testing_launch(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
 {
-    const struct launch_problem problem = {.axes = axes,
-                                           .data = data,
-                                           .multiprocessors = question->multiprocessors,
-                                           .accumulator = element_of(question->state),
-                                           .state = question->state,
-                                           .packs = question->state <= sizeof(uint64_t),
-                                           .kernels = kernels};
-    struct chosen chosen = {.few = false};
-    const struct launch_config *launch = &chosen.launch;
-    hooks->launch_config_choose(&problem, &chosen.launch);
-    const bool typed =
-        launch->kernel == KERNEL_TYPED_COLUMNS || launch->kernel == KERNEL_UNSPLIT_COLUMNS;
-    if (!any && !(kernels >> launch->kernel & 1))
-        Py_RETURN_NONE;
-    chosen.columns = typed || launch->kernel == KERNEL_COLUMNS;
-    chosen.few = launch->kernel == KERNEL_FEW;
-    chosen.load = typed ? 0 : launch->load;
-    chosen.typed_load = typed ? 1u << launch->load : 0;
-    return fields_dict(chosen_fields, &chosen);
-}
-
-/* By a kernel that takes columns. */
-PyObject *testing_columns(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
-{
-    struct question asked;
+    struct problem problem;
     struct axes axes;
-    if (!read_axes(arguments, names, &asked, &axes))
+    if (!read_axes(arguments, names, &problem, &axes))
         return NULL;
-    const unsigned kernels = 1u << KERNEL_COLUMNS | 1u << KERNEL_FEW |
-                             (unsigned)asked.typed << KERNEL_TYPED_COLUMNS |
-                             (unsigned)asked.lone << KERNEL_UNSPLIT_COLUMNS;
-    return answered(&axes, somewhere, &asked, kernels, true);
-}
-
-/* None: they are not long. */
-PyObject *testing_long_rows(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
-{
-    struct question asked;
-    struct axes axes;
-    return read_axes(arguments, names, &asked, &axes)
-               ? answered(&axes, somewhere, &asked, 1u << KERNEL_TYPED_ROWS, false)
-               : NULL;
-}
-
-/* None: they are not short. */
-PyObject *testing_short_rows(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *names)
-{
-    struct question asked;
-    if (!read_question(arguments, names, &asked))
-        return NULL;
-    const struct axes axes = {
-        .results = asked.results,
-        .kept = 1,
-        .shape = {asked.results},
-        .strides = {asked.pitch ? asked.pitch : (int64_t)(asked.n * asked.size)},
-        .reduced = {.input = element_of(asked.size),
-                    .dimensions = 1,
-                    .shape = {asked.n},
-                    .strides = {asked.stride ? asked.stride : asked.size}}};
-    asked.state = asked.size;
-    return answered(&axes, (uintptr_t)asked.data, &asked, 1u << KERNEL_TYPED_SHORT_ROWS, false);
+    struct launch_problem asked = {.axes = &axes,
+                                   .data = (uintptr_t)axes.reduced.data,
+                                   .multiprocessors = problem.multiprocessors,
+                                   .accumulator = element_of(problem.state),
+                                   .state = problem.state,
+                                   .packs = problem.state <= sizeof(uint64_t)};
+    for (Py_ssize_t k = 0; problem.kernels && k < PyTuple_GET_SIZE(problem.kernels); k++)
+        for (unsigned kind = KERNEL_ALONG; kind < sizeof kernel_names / sizeof *kernel_names;
+             kind++)
+            if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(problem.kernels, k),
+                                                 kernel_names[kind]) == 0)
+                asked.kernels |= 1u << kind;
+    struct launch launch;
+    hooks->launch_config_choose(&asked, &launch.config);
+    launch.kernel = kernel_names[launch.config.kernel];
+    return fields_dict(launch_fields, &launch);
 }
 
 PyObject *testing_segments(PyObject *Py_UNUSED(module), PyObject *arguments)

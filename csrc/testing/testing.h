@@ -18,7 +18,11 @@ extern const struct hooks *hooks;
 #define FIELD(of, member) FIELD_NAMED(of, member, #member)
 #define FIELD_NAMED(of, member, name)                                                              \
     {name,                                                                                         \
-     _Generic(((struct of *)NULL)->member, bool: T_BOOL, unsigned: T_UINT, uint64_t: T_ULONG),     \
+     _Generic(((struct of *)NULL)->member,                                                         \
+         bool: T_BOOL,                                                                             \
+         unsigned: T_UINT,                                                                         \
+         uint64_t: T_ULONG,                                                                        \
+         const char *: T_STRING),                                                                  \
      offsetof(struct of, member), 0, NULL}
 
 /* A new dict, or NULL with an exception set. */
@@ -26,7 +30,5 @@ PyObject *fields_dict(PyMemberDef *, const void *self);
 
 PyObject *testing_segments(PyObject *module, PyObject *arguments);
 PyObject *testing_axes(PyObject *module, PyObject *arguments, PyObject *names);
-PyObject *testing_columns(PyObject *module, PyObject *arguments, PyObject *names);
-PyObject *testing_long_rows(PyObject *module, PyObject *arguments, PyObject *names);
-PyObject *testing_short_rows(PyObject *module, PyObject *arguments, PyObject *names);
+PyObject *testing_launch(PyObject *module, PyObject *arguments, PyObject *names);
 PyObject *testing_schedule(PyObject *module, PyObject *arguments, PyObject *names);

@@ -5,10 +5,6 @@
 
 #include "../device.cuh"
 
-#ifdef GRED_COUNTING
-#include "../simulated/plain_counting.h"
-#endif
-
 #include <stddef.h>
 #include <type_traits>
 

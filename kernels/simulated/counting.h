@@ -25,9 +25,21 @@ inline void count(enum simulator_event event, const volatile void *address, size
 
 /* ---- memory ---- */
 
-/* A pointer of an ordinary kernel; see plain_counting.h. */
+/* What memory a pointer is to: as the types say, or, in an ordinary kernel, as it turns out. */
+template <bool Shared>
+struct known_space {
+    static constexpr bool is_shared = Shared;
+};
+
+struct any_space {
+    bool is_shared;
+};
+
+template <class T, class Space>
+class pointer;
+
 template <class T>
-class memory;
+using memory = pointer<T, any_space>;
 
 /* What is at an address: a load where it is used, a store where it is assigned to. */
 template <class T>
@@ -68,7 +80,7 @@ class cell
 
     memory<T> operator&() const
     {
-        return memory<T>(at, is_shared);
+        return {at, {is_shared}};
     }
 
 #define COMPOUND(op)                                                                               \
@@ -111,29 +123,63 @@ struct index {
     }
 };
 
-template <class T, enum simulator_event Load, enum simulator_event Store>
-class pointer
+template <class T, class Space>
+class pointer : Space
 {
     T *at;
 
   public:
     pointer() = default;
     explicit pointer(T *at) : at(at) {}
+    pointer(T *at, Space space) : Space(space), at(at) {}
 
-    operator pointer<const T, Load, Store>() const
+    operator pointer<const T, Space>() const
     {
-        return pointer<const T, Load, Store>(at);
+        return {at, *this};
     }
 
     cell<T> operator[](index i) const
     {
-        return {at + i.value, Load == SIMULATOR_SHARED_LOAD, i.file, i.line};
+        return {at + i.value, is_in_shared(), i.file, i.line};
     }
 
     template <class I>
     pointer operator+(I distance) const
     {
-        return pointer(at + distance);
+        return {at + distance, *this};
+    }
+
+    template <class I, class = std::enable_if_t<std::is_integral_v<I>>>
+    pointer operator-(I distance) const
+    {
+        return {at - distance, *this};
+    }
+
+    ptrdiff_t operator-(pointer other) const
+    {
+        return at - other.at;
+    }
+
+    template <class I>
+    pointer &operator+=(I distance)
+    {
+        at += distance;
+        return *this;
+    }
+
+    pointer &operator++()
+    {
+        return *this += 1;
+    }
+
+    bool operator<(pointer other) const
+    {
+        return at < other.at;
+    }
+
+    bool is_in_shared() const
+    {
+        return this->is_shared;
     }
 
     T *plain() const
@@ -143,15 +189,15 @@ class pointer
 };
 
 template <class T>
-using global = pointer<T, SIMULATOR_GLOBAL_LOAD, SIMULATOR_GLOBAL_STORE>;
+using global = pointer<T, known_space<false>>;
 
 template <class T>
-using shared = pointer<T, SIMULATOR_SHARED_LOAD, SIMULATOR_SHARED_STORE>;
+using shared = pointer<T, known_space<true>>;
 
-template <class To, class From, enum simulator_event Load, enum simulator_event Store>
-pointer<To, Load, Store> seen_as(pointer<From, Load, Store> memory)
+template <class To, class From, class Space>
+pointer<To, Space> seen_as(pointer<From, Space> memory)
 {
-    return pointer<To, Load, Store>(reinterpret_cast<To *>(memory.plain()));
+    return pointer<To, Space>(reinterpret_cast<To *>(memory.plain()));
 }
 
 template <class T>
@@ -167,6 +213,32 @@ T __ldcg(global<const T> from, CALLER)
     return ::__ldcg(from.plain());
 }
 
+/* A pointer of an ordinary kernel, and what a cell of its memory holds. */
+template <class T>
+memory<T> memory_from(T *at, bool is_shared)
+{
+    return {at, {is_shared}};
+}
+
+template <class T>
+memory<T> memory_from(global<T> at, bool)
+{
+    return {at.plain(), {false}};
+}
+
+template <class T>
+struct plain_value_of {
+    using type = T;
+};
+
+template <class T>
+struct plain_value_of<cell<T>> {
+    using type = typename cell<T>::type;
+};
+
+template <class T>
+using plain_value = typename plain_value_of<T>::type;
+
 /* ---- atomics ---- */
 
 template <class T>
@@ -176,7 +248,8 @@ T atomicCAS(global<T> at, T expected, T desired, CALLER)
     return ::atomicCAS(at.plain(), expected, desired);
 }
 
-inline unsigned atomicInc(global<unsigned> at, unsigned limit, CALLER)
+template <class Space>
+unsigned atomicInc(pointer<unsigned, Space> at, unsigned limit, CALLER)
 {
     const unsigned seen = __atomic_load_n(at.plain(), __ATOMIC_SEQ_CST);
     const unsigned left = seen >= limit ? 0 : seen + 1;
@@ -184,9 +257,15 @@ inline unsigned atomicInc(global<unsigned> at, unsigned limit, CALLER)
     return ::atomicInc(at.plain(), limit);
 }
 
-template <class T>
-T atomicAdd(global<T> at, T value, CALLER)
+inline unsigned atomicInc(unsigned *at, unsigned limit)
 {
+    return ::atomicInc(at, limit);
+}
+
+template <class T, class Space, class X>
+T atomicAdd(pointer<T, Space> at, const X &x, CALLER)
+{
+    const T value = T(plain_value<X>(x));
     T sum;
     __atomic_load(at.plain(), &sum, __ATOMIC_SEQ_CST);
     sum += value;
@@ -194,12 +273,24 @@ T atomicAdd(global<T> at, T value, CALLER)
     return ::atomicAdd(at.plain(), value);
 }
 
+template <class T, class X>
+T atomicAdd(T *at, const X &x)
+{
+    return ::atomicAdd(at, T(plain_value<X>(x)));
+}
+
 /* ---- shuffles and barriers ---- */
+
+template <class T>
+void count_shuffle(const T &value, unsigned from, const char *file, unsigned line)
+{
+    count(SIMULATOR_SHUFFLE, nullptr, sizeof(T), file, line, &value, from);
+}
 
 template <class T>
 T __shfl_down_sync(unsigned mask, T value, unsigned offset, CALLER)
 {
-    count(SIMULATOR_SHUFFLE, nullptr, sizeof(T), file, line, &value, lane_below(offset));
+    count_shuffle(value, lane_below(offset), file, line);
     return ::__shfl_down_sync(mask, value, offset);
 }
 

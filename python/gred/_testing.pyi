@@ -6,15 +6,15 @@ def axes(
     strides: tuple[int, ...],
     mask_strides: tuple[int, ...] | None = None,
     /,
-    **question: int,
+    **problem: Any,
 ) -> tuple[Any, ...]: ...
-def columns(
-    shape: tuple[int, ...], strides: tuple[int, ...], /, **question: int
-) -> dict[str, int]: ...
-def long_rows(
-    shape: tuple[int, ...], strides: tuple[int, ...], /, **question: int
-) -> dict[str, int] | None: ...
-def short_rows(**question: int) -> dict[str, int] | None: ...
+def launch(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    mask_strides: tuple[int, ...] | None = None,
+    /,
+    **problem: Any,
+) -> dict[str, Any]: ...
 def segments(
     segments: int, elements: int, size: int, state: int, own: bool, multiprocessors: int, /
 ) -> dict[str, int]: ...

@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
 from gred.checks import number_from
-from gred.counting import H200_MULTIPROCESSORS, place_of
+from gred.counting import H200_MULTIPROCESSORS, SECTOR_NBYTES, place_of
 from gred.records import Records
 
 # Of accesses; more elements than take so many are refused.
 ROOM = 1 << 20
 # Elements of the array that are taken at once; in shared memory too, where bulk copies put them.
 PACK_NBYTES = 16
+_Kinds = dict[str | None, str]  # memory's elements, as struct has them
 _FORMATS = {"int32": "i", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}
 
 
@@ -128,8 +129,21 @@ def _values(event: str, nbytes: int, kind: str, raw: bytes) -> tuple[Any, ...]:
     return struct.unpack_from(f"{count}{kind}", raw)
 
 
-def _access(row: tuple[Any, ...], kinds: dict[str, str], *, unordered: bool) -> Access:
-    block, thread, interval, event, memory, offset, nbytes, source, raw, path, number = row
+def _memory(event: str, address: int, memories: dict[str, int]) -> tuple[str | None, int]:
+    """Name the memory that begins at or before an address, and last, and give the offset."""
+    if event.startswith("shared"):
+        return "shared", address
+    if not event.startswith(("global", "atomic", "bulk")):
+        return None, 0
+    before = (name for name, at in memories.items() if at <= address)
+    name = max(before, key=memories.__getitem__, default=None)
+    return name, address - memories[name] if name else 0
+
+
+def _access(
+    row: tuple[Any, ...], memory: str | None, offset: int, kinds: _Kinds, unordered: bool
+) -> Access:
+    block, thread, interval, event, _, nbytes, source, raw, path, number = row
     kind = kinds["array" if memory == "shared" and nbytes == PACK_NBYTES else memory]
     itemsize = struct.calcsize(kind)
     if event == "bulk_copy":
@@ -137,7 +151,7 @@ def _access(row: tuple[Any, ...], kinds: dict[str, str], *, unordered: bool) -> 
     elif event != "shuffle" and (source == block or not event.startswith("shared")):
         source = None
     return Access(
-        *(block, thread, interval, event, memory or None),
+        *(block, thread, interval, event, memory),
         element=offset // itemsize if memory else None,
         values=() if unordered and memory == "tickets" else _values(event, nbytes, kind, raw),
         nbytes=nbytes,
@@ -149,16 +163,18 @@ def _access(row: tuple[Any, ...], kinds: dict[str, str], *, unordered: bool) -> 
 
 def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) -> Launch:
     """Make a launch's record; the array of a rung that works in place is one of accumulators."""
-    grid, block_size, _, rows, array_offset = launch
-    widths = {row[6] for row in rows if row[4] == "array"}
+    grid, block_size, _, rows, begins = launch
+    memories = dict(zip(("array", "partials", "tickets"), begins, strict=True))
+    in_order = sorted(rows, key=lambda row: (row[0], row[2], row[1]))
+    placed = [(row, *_memory(row[3], row[4], memories)) for row in in_order]
+    widths = {row[5] for row, memory, _ in placed if memory == "array"}
     in_place = not first or np.dtype(accumulator).itemsize in widths
     own = _FORMATS[accumulator]
-    kinds = {"array": own if in_place else _FORMATS[dtype]}
-    kinds |= {"partials": own, "shared": own, "tickets": "I", "": own}
+    kinds: _Kinds = {"array": own if in_place else _FORMATS[dtype]}
+    kinds |= {"partials": own, "shared": own, "tickets": "I", None: own}
     together = any(row[3] == "grid_barrier" for row in rows)  # in no order that counts
-    in_order = sorted(rows, key=lambda row: (row[0], row[2], row[1]))
-    told = Recorded(_access(row, kinds, unordered=together) for row in in_order)
-    return Launch(grid, block_size, array_offset, told)
+    told = Recorded(_access(*one, kinds, together) for one in placed)
+    return Launch(grid, block_size, memories["array"] % SECTOR_NBYTES, told)
 
 
 def accesses_of(

@@ -4,7 +4,7 @@ Asked of arrays and of devices that are not there.
 """
 
 import math
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import forcing
 import pytest
@@ -12,54 +12,38 @@ from drawn import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gred import _testing
-
 H200 = 132
 STAGED, TOGETHER = 16 << 10, 4
 AT_ONCE, SHARED = 4, 48 << 10
 SECTOR, LOAD, BLOCK_ROWS, BLOCK = 32, 16, 1 << 16, 1024
-LOADS, WARP, LONE_BLOCK = 8, 32, 256
+LOADS, WARP, UNSPLIT_BLOCK = 8, 32, 256
 SIZES = (1, 2, 4, 8)
+ANY_TYPE = ("columns", "few")
+TYPED = (*ANY_TYPE, "typed_columns")
+UNSPLIT = (*TYPED, "unsplit_columns")
 
 
-class Typed(NamedTuple):
-    """How columns of a known type are shared; see struct column_tile."""
-
-    load: int
-    repeats: int
-    leftover: int
-    packs: int
-    shifted: bool
-    lone: int = 0
-    paired: bool = False
-
-
-class Sharing(NamedTuple):
-    """How threads share the work; see struct launch_config."""
-
-    block: int
-    columns: bool
-    abreast: bool
-    team: int
-    lanes: int
-    few: bool
-    rounds: int
-    load: int
-    packing: int
-    inner: int
-    staged: int
-    splits: int
-    groups: int
-    typed: Typed | None
+class Sharing(SimpleNamespace):
+    """How threads share the work; see struct launch_config, whose members' names these are."""
 
     @property
-    def across(self):
+    def typed(self):
+        return self.kernel in ("typed_columns", "unsplit_columns")
+
+    @property
+    def teams(self):
+        """Tell how many teams a block has, as an exponent."""
         return self.block - self.team
+
+    @property
+    def elements(self):
+        """Tell how many elements a load of a known type takes."""
+        return 1 << self.load
 
     @property
     def results(self):
         """Tell how many results a block makes."""
-        columns = (TOGETHER if self.columns else 1) * self.rounds << self.across
+        columns = (TOGETHER if self.kernel == "columns" else 1) * self.rounds << self.teams
         assert columns % self.inner == 0
         return columns // self.inner
 
@@ -69,28 +53,17 @@ class Sharing(NamedTuple):
 
 
 def sharing(
-    shape, axis, size=4, state=None, multiprocessors=H200, strides=None, **known
+    shape, axis, size=4, state=None, multiprocessors=H200, strides=None, kernels=ANY_TYPE
 ) -> Sharing:
-    """Ask how an array's reduction would be shared; of known types there may be no kernel."""
-    contiguous = tuple(size * math.prod(shape[k + 1 :]) for k in range(len(shape)))
-    found = _testing.columns(
-        shape,
-        strides or contiguous,
-        size=size,
-        axes=sum(1 << k for k in (axis if isinstance(axis, tuple) else (axis,))),
-        state=state or max(size, 4),
-        multiprocessors=multiprocessors,
-        **known,
-    )
-    typed = Typed(*(found[f"typed.{name}"] for name in Typed._fields))
-    fields = {name: found[name] for name in Sharing._fields if name != "typed"}
-    return Sharing(**fields, typed=typed if typed.load else None)
+    """Ask how an array's reduction would be shared among threads of these kernels."""
+    asked = {"state": state or max(size, 4), "multiprocessors": multiprocessors, "kernels": kernels}
+    return Sharing(**forcing.launch(shape, axis, size, strides, **asked))
 
 
-def typed(*arguments, lone=False, **options) -> tuple[Sharing, Typed] | None:
+def typed(*arguments, kernels=TYPED, **options) -> Sharing | None:
     """Ask for a kernel that knows the type; None where another is taken."""
-    got = sharing(*arguments, **options, typed=True, lone=lone)
-    return got.typed and (got, got.typed)
+    got = sharing(*arguments, **options, kernels=kernels)
+    return got if got.typed else None
 
 
 @pytest.fixture(autouse=True)
@@ -120,29 +93,29 @@ LONG = [1 << 12, 1 << 16, 1 << 20, 1 << 23]
 COUNTS = [2, 8, 64, 1000, 1 << 16, 1 << 20, 1 << 23]
 CHOSEN = {
     "short rows are staged": [
-        of(rows(n), 1, staged=4 * n, splits=1) for n in (2, 3, 8, 31, 64, 100, 256, 1000, 1024)
+        of(rows(n), 1, bytes=4 * n, splits=1) for n in (2, 3, 8, 31, 64, 100, 256, 1000, 1024)
     ],
     "neighbouring threads read long rows": [
-        of(rows(n), 1, staged=0, columns=False, abreast=False, few=False, team=many(5))
+        of(rows(n), 1, bytes=0, kernel="along", across=False, team=many(5))
         for n in (4097, 1 << 16, 1 << 20, 1 << 26)
     ],
     "neighbouring threads read neighbouring columns": [
-        *[of(columns(n), 0, columns=True) for n in COUNTS],
-        *[of(columns(n, odd=1), 0, columns=True, abreast=True, load=0) for n in COUNTS],
+        *[of(columns(n), 0, kernel="columns") for n in COUNTS],
+        *[of(columns(n, odd=1), 0, kernel="columns", across=True, load=0) for n in COUNTS],
     ],
     "one load takes neighbouring columns where rows begin at boundaries": [
-        of(shape, 0, size, columns=True, load=load, inner=1)
+        of(shape, 0, size, kernel="columns", load=load, inner=1)
         for shape, size, load in (((9, 8), 4, 2), ((9, 6), 4, 0), ((9, 4), 1, 2), ((9, 4), 8, 2))
     ],
     "a few neighbours of a result are columns of it": [
         *[
-            of(shape, (0, 2), columns=True, inner=shape[2])
+            of(shape, (0, 2), kernel="columns", inner=shape[2])
             for shape in ((1 << 20, 8, 8), (999, 3, 16))
         ],
-        *[of(shape, (0, 2), columns=False, inner=1) for shape in ((999, 8, 7), (64, 1024, 1024))],
+        *[of(shape, (0, 2), kernel="along", inner=1) for shape in ((999, 8, 7), (64, 1024, 1024))],
     ],
     "columns that overlap do not begin at boundaries": [
-        of((1000, 3, 4), (1, 2), strides=(16, 4, 4), columns=True, inner=4, load=0)
+        of((1000, 3, 4), (1, 2), strides=(16, 4, 4), kernel="columns", inner=4, load=0)
     ],
     "neighbouring threads read neighbouring loads of a row": [
         of((1 << 20, length), 1, size, load=load, team=team)
@@ -162,11 +135,11 @@ CHOSEN = {
         of(shape, 0, block=8) for shape in ((128, 1 << 16), (1 << 16, 1 << 10))
     ],
     "the columns of a result are one block's": [
-        of((1024, 8, 64), (0, 2), 1, 8, inner=TOGETHER << 4, across=4)
+        of((1024, 8, 64), (0, 2), 1, 8, inner=TOGETHER << 4, teams=4)
     ],
     "columns of large arrays are read by a warp side by side": [
-        of((1 << 20, 64), 0, across=4),  # as many as take 64 columns
-        of((1 << 14, 1 << 10), 0, across=many(5)),
+        of((1 << 20, 64), 0, teams=4),  # as many as take 64 columns
+        of((1 << 14, 1 << 10), 0, teams=many(5)),
     ],
     "long results are shared by blocks": [
         of((2, 1 << 25), 1, splits=many(H200 + 1)),
@@ -194,20 +167,20 @@ def test_every_result_is_made_and_everything_fits(shape, data, size, multiproces
     assert got.lanes <= got.team <= got.block
     assert got.splits >= 1
     assert got.rounds == 1 or (got.splits == 1 and got.team <= 5)
-    assert got.staged * got.rounds << got.across <= STAGED
-    assert not got.columns or got.abreast
+    assert got.bytes * got.rounds << got.teams <= STAGED
+    assert got.kernel != "columns" or got.across
 
 
 @pytest.mark.parametrize("state", [4, 8, 16])
 def test_small_columns_are_made_by_many_blocks_that_wait_for_no_other(state):
     for shape in ((4, 4), (32, 32), (100, 100), (200, 7), (64, 9000)):
         got = sharing(shape, 0, 4, state)
-        assert (got.columns, got.splits) == (True, 1)
+        assert (got.kernel, got.splits) == ("columns", 1)
         assert shape[0] >> got.team < 4 * AT_ONCE
         assert state * TOGETHER << got.block <= SHARED
     for side in (128, 256, 512, 1000, 1024):
         got = sharing((side, side), 0, 4, state)
-        assert got.columns
+        assert got.kernel == "columns"
         assert got.groups * got.splits >= min(side * side >> 12, H200 // 4)
         assert got.splits == 1 or state > 4
 
@@ -234,82 +207,100 @@ KNOWN = {
         of(rows(n), 0, splits=1, block=8) for n in (1 << 16, 1 << 20)
     ],
     "rows off boundaries are shifted": [
-        of((9, n), 0, size, load=LOAD // size, repeats=1, leftover=0, packs=packs, shifted=shifted)
+        of(
+            (9, n),
+            0,
+            size,
+            elements=LOAD // size,
+            coalesced=1,
+            leftover=0,
+            packs=packs,
+            shifted=shifted,
+        )
         for n, size, packs, shifted in (
             *[(1 << 24, 4, 1 << 22, False), ((1 << 24) + 1, 4, (1 << 22) + 1, True)],
             *[((1 << 24) + 2, 8, (1 << 23) + 1, False), ((1 << 24) + 1, 8, (1 << 23) + 1, True)],
         )
     ],
-    "more threads lie abreast where rows do not begin at sectors": [
-        of((1 << 18, 1024 + more // size), 0, size, 8, across=min(abreast + (more == LOAD), 5))
-        for size, abreast in ((1, 3), (2, 4), (4, 5), (8, 5))
+    "more threads read a row where rows do not begin at sectors": [
+        of((1 << 18, 1024 + more // size), 0, size, 8, teams=min(exponent + (more == LOAD), 5))
+        for size, exponent in ((1, 3), (2, 4), (4, 5), (8, 5))
         for more in (0, SECTOR, LOAD)
     ],
     "single rows are columns of one element": [of((1, 1 << 24), 0, splits=1, packs=1 << 22)],
     "rows that overlap, few elements and odd rows are for other kernels": [
-        of((1 << 22, 64), 0, strides=(8, 4), typed=None),
-        of((32, 32), 0, typed=None),
-        of((1 << 12, 1 << 12), 1, typed=None),
-        of((1 << 20, 8, 8), 1, 1, 8, typed=None),
+        of((1 << 22, 64), 0, strides=(8, 4), typed=False),
+        of((32, 32), 0, typed=False),
+        of((1 << 12, 1 << 12), 1, typed=False),
+        of((1 << 20, 8, 8), 1, 1, 8, typed=False),
     ],
     "none is made alone": [
-        of((n, 1 << 25), 0, size, 8, lone=0) for n in LOADS_OF for size in SIZES
+        of((n, 1 << 25), 0, size, 8, unsplit=0) for n in LOADS_OF for size in SIZES
     ],
 }
-LONE = {
+UNSPLIT_COLUMNS = {
     "columns are shared where few would be left over": [
         # As of bytes: 656 threads a multiprocessor, where 512 have room.
-        of((200, 1342177), 0, size, state, lone=lone)
-        for size, state, lone in ((1, 8, 0), (1, 16, 1), (2, 4, 1))
+        of((200, 1342177), 0, size, state, unsplit=unsplit)
+        for size, state, unsplit in ((1, 8, 0), (1, 16, 1), (2, 4, 1))
     ],
     "columns are shared where threads that can are kept busier": [
         # As of 2 GiB of float32: threads alone have 1.4 turns, or 2.1 with large states.
-        of((rows, columns), 0, 4, state, lone=lone)
-        for rows, columns, lone in ((1000, 536870, 0), (500, 2 * 536870, 1), (31, 536870, 1))
+        of((rows, columns), 0, 4, state, unsplit=unsplit)
+        for rows, columns, unsplit in ((1000, 536870, 0), (500, 2 * 536870, 1), (31, 536870, 1))
         for state in (4, 8, 16, 24)
     ],
     "few rows are made alone of several loads": [
-        of((n, (1 << 25) + more), 0, size, 8, lone=loads)
+        of((n, (1 << 25) + more), 0, size, 8, unsplit=loads)
         for n, loads in LOADS_OF.items()
         for size in SIZES
         for more in (0, 1)
     ],
     "few threads make less each": [
-        of((2, n), 0, lone=lone) for n, lone in ((1 << 21, 4), (1 << 20, 2), (600_000, 1))
+        of((2, n), 0, unsplit=unsplit) for n, unsplit in ((1 << 21, 4), (1 << 20, 2), (600_000, 1))
     ],
     "blocks are small unless threads have two turns": [
-        of((n, (1 << 28) // n // size), 0, size, state, block=block, lone=many(1))
+        of((n, (1 << 28) // n // size), 0, size, state, block=block, unsplit=many(1))
         for n, size, state, block in (
             *[(2, 2, 4, 6), (8, 4, 8, 6), (100, 2, 4, 8)],
             *[(100, 1, 8, 8), (100, 2, 16, 6), (200, 2, 4, 6)],
         )
     ],
     "two short rows of a batch are one load": [
-        of(shape, 1, size, 8, lone=1, paired=paired, shifted=False, load=LOAD // size >> paired)
+        of(
+            shape,
+            1,
+            size,
+            8,
+            unsplit=1,
+            paired=paired,
+            shifted=False,
+            elements=LOAD // size >> paired,
+        )
         for shape, size, paired in (
             *[((1 << 20, 8, 8), 1, True), ((1 << 20, 8, 4), 2, True), ((1 << 20, 6, 2), 4, True)],
             *[((1 << 20, 8, 8), 2, False), ((1 << 20, 8, 8), 8, False)],
         )
     ],
     "odd numbers of short rows are for other kernels": [
-        of((1 << 20, *rest), 1, 1, 8, typed=None) for rest in ((7, 8), (8, 4))
+        of((1 << 20, *rest), 1, 1, 8, typed=False) for rest in ((7, 8), (8, 4))
     ],
     "rows off boundaries of batches and tall columns are shared": [
-        *[of((1 << 10, 8, 1001), 1, lone=0)],
-        *[of(shape, 0, lone=0) for shape in ((1 << 20, 64), (1 << 17, 1 << 10))],
+        *[of((1 << 10, 8, 1001), 1, unsplit=0)],
+        *[of(shape, 0, unsplit=0) for shape in ((1 << 20, 64), (1 << 17, 1 << 10))],
     ],
 }
 EVERY = [(cases, {}) for cases in CHOSEN.values()]
-EVERY += [(cases, {"typed": True}) for cases in KNOWN.values()]
-EVERY += [(cases, {"typed": True, "lone": True}) for cases in LONE.values()]
+EVERY += [(cases, {"kernels": TYPED}) for cases in KNOWN.values()]
+EVERY += [(cases, {"kernels": UNSPLIT}) for cases in UNSPLIT_COLUMNS.values()]
 
 
-@pytest.mark.parametrize(("cases", "known"), EVERY, ids=[*CHOSEN, *KNOWN, *LONE])
+@pytest.mark.parametrize(("cases", "known"), EVERY, ids=[*CHOSEN, *KNOWN, *UNSPLIT_COLUMNS])
 def test_work_is_shared_so_that(cases, known):
     for asked, fields in cases:
         got = sharing(*asked, **known)
         for name, expected in fields.items():
-            value = getattr(got.typed if name in Typed._fields and known else got, name)
+            value = getattr(got, name)
             is_range = isinstance(expected, range)
             assert value in expected if is_range else value == expected, (name, asked)
 
@@ -340,13 +331,13 @@ def test_types_of_columns_are_known_from_a_size_on(least, shape, size, state):
 
 
 @pytest.mark.parametrize(
-    ("size", "state", "abreast"), [(1, 16, 0), (2, 8, 1), (4, 16, 2), (8, 16, 2)]
+    ("size", "state", "teams"), [(1, 16, 0), (2, 8, 1), (4, 16, 2), (8, 16, 2)]
 )
-def test_columns_of_a_known_type_go_to_many_blocks_where_they_are_few(size, state, abreast):
-    small, large = (typed((n, 1024), 0, size, state)[0] for n in (1024, 1 << 16))
-    assert (small.across, small.splits) == (abreast, 1)
+def test_columns_of_a_known_type_go_to_many_blocks_where_they_are_few(size, state, teams):
+    small, large = (typed((n, 1024), 0, size, state) for n in (1024, 1 << 16))
+    assert (small.teams, small.splits) == (teams, 1)
     assert small.groups >= H200 // 4
-    assert large.across > abreast
+    assert large.teams > teams
 
 
 @pytest.mark.parametrize(("size", "state"), [(1, 8), (2, 8), (2, 4), (4, 16), (8, 8)])
@@ -354,7 +345,7 @@ def test_columns_of_small_arrays_go_to_smaller_blocks(size, state):
     """Narrow ones however tall they are."""
 
     def block(rows, nbytes):
-        return typed((rows, nbytes // size), 0, size, state)[0].block
+        return typed((rows, nbytes // size), 0, size, state).block
 
     if (size, state) != (2, 4):
         small, tall = block(1024, 2048), block(2048, 2048)
@@ -376,36 +367,35 @@ def test_typed_columns_are_all_made_and_blocks_hold_their_rows(rows, columns, ou
     got = typed((outer, rows, columns), 1, size, state)
     if got is None:
         return
-    sharing, kind = got
-    abreast = 1 << sharing.across
-    packs = kind.packs * (1 if rows == 1 else outer)
-    assert kind.load * size == LOAD
-    if kind.repeats > 1:
-        assert (sharing.groups, kind.packs <= abreast) == (outer, True)
+    across = 1 << got.teams
+    packs = got.packs * (1 if rows == 1 else outer)
+    assert got.elements * size == LOAD
+    if got.coalesced > 1:
+        assert (got.groups, got.packs <= across) == (outer, True)
     else:
-        assert (sharing.groups - 1) * abreast < packs <= sharing.groups * abreast
-    assert rows % kind.repeats == kind.leftover
-    assert rows // kind.repeats <= sharing.splits * BLOCK_ROWS
-    left = kind.load * (abreast + 1), kind.load << sharing.block - 1 if sharing.team else 0
+        assert (got.groups - 1) * across < packs <= got.groups * across
+    assert rows % got.coalesced == got.leftover
+    assert rows // got.coalesced <= got.splits * BLOCK_ROWS
+    left = got.elements * (across + 1), got.elements << got.block - 1 if got.team else 0
     assert state * (left[0] if size == 1 else max(left)) <= SHARED
-    assert 1 << sharing.block <= BLOCK
+    assert 1 << got.block <= BLOCK
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_short_rows_are_taken_for_one_that_begins_at_boundaries(size):
     """Few batches of them have blocks of their own."""
     for columns in (2, 3, 8, 31, 64, 100):
-        sharing, kind = typed(((1 << 28) // columns // size, columns), 0, size)
-        assert columns * size * kind.repeats == LOAD * kind.packs
-        assert not kind.shifted
-        assert kind.packs >= 0.75 * (1 << sharing.across)
+        got = typed(((1 << 28) // columns // size, columns), 0, size)
+        assert columns * size * got.coalesced == LOAD * got.packs
+        assert not got.shifted
+        assert got.packs >= 0.75 * (1 << got.teams)
     rows = (1 << 28) // size // 64
-    sharing, kind = typed((8, rows, 8), 1, size)
-    assert kind.repeats * 8 * size == LOAD << sharing.across
-    assert (sharing.groups, kind.paired) == (8, False)
-    assert sharing.splits << sharing.block >= 32 * 256
-    _, many = typed((rows, 8, 8), 1, size, lone=True)
-    assert (many.repeats, many.paired) == (1, size == 1)
+    got = typed((8, rows, 8), 1, size)
+    assert got.coalesced * 8 * size == LOAD << got.teams
+    assert (got.groups, got.paired) == (8, False)
+    assert got.splits << got.block >= 32 * 256
+    many = typed((rows, 8, 8), 1, size, kernels=UNSPLIT)
+    assert (many.coalesced, many.paired) == (1, size == 1)
 
 
 @settings(max_examples=examples(300), deadline=None)
@@ -416,24 +406,23 @@ def test_short_rows_are_taken_for_one_that_begins_at_boundaries(size):
     size=st.sampled_from(SIZES),
     state=st.sampled_from([4, 8, 16]),
 )
-def test_lone_columns_are_all_made_and_have_all_rows(rows, columns, outer, size, state):
-    got = typed((outer, rows, columns), 1, size, state, lone=True)
-    if got is None or not got[1].lone:
-        assert got is None or not got[1].paired
+def test_unsplit_columns_are_all_made_and_have_all_rows(rows, columns, outer, size, state):
+    got = typed((outer, rows, columns), 1, size, state, kernels=UNSPLIT)
+    if got is None or not got.unsplit:
+        assert got is None or not got.paired
         return
-    sharing, kind = got
-    threads, batches = 1 << sharing.block, outer > 1 and rows > 1
-    abreast = threads - (threads // WARP if kind.shifted else 0)
-    packs = kind.packs * (outer if batches or rows > 1 else 1)
-    assert (sharing.team, sharing.splits, kind.repeats) == (0, 1, 1)
-    assert threads in (LONE_BLOCK // 4, LONE_BLOCK // 2, LONE_BLOCK)
-    assert (sharing.groups - 1) * abreast * kind.lone < packs
-    assert packs <= sharing.groups * abreast * kind.lone
+    threads, batches = 1 << got.block, outer > 1 and rows > 1
+    across = threads - (threads // WARP if got.shifted else 0)
+    packs = got.packs * (outer if batches or rows > 1 else 1)
+    assert (got.team, got.splits, got.coalesced) == (0, 1, 1)
+    assert threads in (UNSPLIT_BLOCK // 4, UNSPLIT_BLOCK // 2, UNSPLIT_BLOCK)
+    assert (got.groups - 1) * across * got.unsplit < packs
+    assert packs <= got.groups * across * got.unsplit
     assert rows <= BLOCK_ROWS
-    assert kind.lone == 1 or (rows * kind.lone <= LOADS and not batches)
-    assert kind.load * size * (2 if kind.paired else 1) == LOAD
-    assert not batches or (columns % kind.load == 0 and not kind.shifted)
-    assert not kind.paired or (columns * size, rows % 2) == (LOAD // 2, 0)
+    assert got.unsplit == 1 or (rows * got.unsplit <= LOADS and not batches)
+    assert got.elements * size * (2 if got.paired else 1) == LOAD
+    assert not batches or (columns % got.elements == 0 and not got.shifted)
+    assert not got.paired or (columns * size, rows % 2) == (LOAD // 2, 0)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -441,9 +430,9 @@ def test_every_second_column_is_left_to_threads_that_may_share(size):
     """Also where two rows of them are as long as one load."""
     for rows in (2, 8, 31):
         strides = (2 * size << 24, 2 * size)
-        sharing, kind = typed((rows, 1 << 24), 0, size, 8, strides=strides, lone=True)
-        assert (sharing.team, kind.lone, kind.paired, kind.shifted) == (0, 0, False, False)
+        got = typed((rows, 1 << 24), 0, size, 8, strides=strides, kernels=UNSPLIT)
+        assert (got.team, got.unsplit, got.paired, got.shifted) == (0, 0, False, False)
     if size < 8:
         shape = (1 << 20, 8, 8 // size)
-        got = typed(shape, 1, size, 8, strides=(64, 8, 2 * size), lone=True)
-        assert got is None or not got[1].lone
+        got = typed(shape, 1, size, 8, strides=(64, 8, 2 * size), kernels=UNSPLIT)
+        assert got is None or not got.unsplit

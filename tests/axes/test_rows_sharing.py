@@ -1,14 +1,13 @@
 """How threads share rows, long and short: a pure function of shapes, types, place and device."""
 
+import math
 from types import SimpleNamespace
 
-import numpy as np
+import forcing
 import pytest
 from drawn import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from gred import _testing
 
 H200, MANY = 132, 1 << 24
 PACK, WARP, BANKS, BANK = 16, 32, 32, 4
@@ -23,16 +22,15 @@ multiprocessors = st.integers(1, 200)
 # ---- long rows ----
 
 
+def launch(kernel, *arguments, **options):
+    """Members of struct launch_config; None where another kernel is taken."""
+    found = forcing.launch(*arguments, **options, kernels=(kernel,))
+    return SimpleNamespace(**found) if found["kernel"] == kernel else None
+
+
 def long_rows(shape, axis, size=4, strides=None, multiprocessors=H200, state=4):
-    """See struct launch_config; None where these rows are other kernels'."""
-    if strides is None:
-        strides = tuple(
-            size * int(np.prod(shape[k + 1 :], dtype=object)) for k in range(len(shape))
-        )
-    axes = sum(1 << k for k in (axis if isinstance(axis, tuple) else (axis,)))
-    asked = {"size": size, "axes": axes, "state": state, "multiprocessors": multiprocessors}
-    found = _testing.long_rows(shape, strides, **asked)
-    return found and SimpleNamespace(**found)
+    options = {"multiprocessors": multiprocessors, "state": state}
+    return launch("typed_rows", shape, axis, size, strides, **options)
 
 
 @settings(max_examples=examples(300), deadline=None)
@@ -48,7 +46,7 @@ def test_every_result_and_every_row_has_readers(shape, data, size, multiprocesso
     got = long_rows(shape, axes, size, multiprocessors=multiprocessors)
     if got is None:
         return
-    results = int(np.prod([n for k, n in enumerate(shape) if k not in axes], dtype=object))
+    results = math.prod(n for k, n in enumerate(shape) if k not in axes)
     made = got.rounds << (got.block - got.team)
     assert (got.groups - 1) * made < results <= got.groups * made
     assert got.splits == 1 or (got.team == got.block and got.rounds == 1)
@@ -130,18 +128,20 @@ def test_rows_of_one_distance_are_read_above_each_other():
 
 
 def short_rows(n, size, results=MANY, data=0, multiprocessors=H200, stride=0, pitch=0):
-    """See struct kernel_axes; `rows` is how many a block makes."""
-    asked = {"results": results, "n": n, "size": size, "data": data, "stride": stride}
-    found = _testing.short_rows(**asked, multiprocessors=multiprocessors, pitch=pitch)
-    rows = found and found["rounds"] << (found["block"] - found["team"])
-    return found and SimpleNamespace(rows=rows, **found)
+    """Add `rows`: how many a block makes."""
+    options = {"multiprocessors": multiprocessors, "state": size, "data": data, "in_order": True}
+    strides = pitch or n * size, stride or size
+    got = launch("typed_short_rows", (results, n), 1, size, strides, **options)
+    if got:
+        got.rows = got.rounds << (got.block - got.team)
+    return got
 
 
 @settings(max_examples=examples(500), deadline=None)
 @given(
-    n=st.integers(1, 3000),
+    n=st.integers(2, 3000),
     size=st.sampled_from(SIZES),
-    results=st.integers(1, 1 << 34),
+    results=st.integers(2, 1 << 34),
     offset=st.integers(0, 20),
     multiprocessors=multiprocessors,
 )
@@ -158,30 +158,30 @@ def test_rows_fit_into_shared_memory(n, size, results, offset, multiprocessors):
     assert n % (1 << got.load) == 0
     assert size << got.load <= PACK
     assert begins % (size << got.load) == 0
-    if got.several:
-        assert (got.several, got.team, got.shared_bytes, begins) == (n, 0, 0, 0)
+    if got.packed:
+        assert (got.packed, got.team, got.shared_bytes, begins) == (n, 0, 0, 0)
     else:
-        assert got.staged == n * size
+        assert got.bytes == n * size
         # A word behind the last row is read, too.
         assert begins + got.rows * n * size + 4 <= got.shared_bytes
-        assert not got.turned or (begins == 0 and n * size % PACK == 0)
+        assert not got.swizzle_mask or (begins == 0 and n * size % PACK == 0)
 
 
 @every_size
 @pytest.mark.parametrize("n", [2, 4, 8, 16])
 def test_a_load_takes_several_rows_if_it_holds_them_and_they_begin_at_a_boundary(n, size):
-    assert (short_rows(n, size).several == n) == (n * size <= PACK)
-    assert not short_rows(n, size, data=size).several
+    assert (short_rows(n, size).packed == n) == (n * size <= PACK)
+    assert not short_rows(n, size, data=size).packed
 
 
 @every_size
 @pytest.mark.parametrize("n", LENGTHS)
-def test_packs_that_are_turned_are_each_somewhere(n, size):
+def test_packs_that_are_swizzled_are_each_somewhere(n, size):
     got = short_rows(n, size)
-    if got.several or not got.turned:
+    if got.packed or not got.swizzle_mask:
         return
-    packs = -(-got.rows * got.staged // PACK)
-    places = {k ^ (k >> got.turns & got.turned) for k in range(packs)}
+    packs = -(-got.rows * got.bytes // PACK)
+    places = {k ^ (k >> got.swizzle_shift & got.swizzle_mask) for k in range(packs)}
     assert len(places) == packs
     assert max(places) < got.shared_bytes // PACK
 
@@ -192,7 +192,7 @@ def test_threads_that_read_at_a_time_read_from_banks_of_their_own(n, size):
     """Of a thread a row, and of teams as large as rows are even; bytes are read by words."""
     got = short_rows(n, size)
     length, loads = size << got.load, n >> got.load
-    if got.several or length < BANK or loads % (1 << got.team):
+    if got.packed or length < BANK or loads % (1 << got.team):
         return
     at_a_time = BANKS * BANK // length
     for k in range(min(loads >> got.team, 20)):
@@ -202,7 +202,7 @@ def test_threads_that_read_at_a_time_read_from_banks_of_their_own(n, size):
                 row, number = lane >> got.team, lane & ((1 << got.team) - 1)
                 place = row * loads + (k << got.team) + number
                 if length == PACK:
-                    place ^= place >> got.turns & got.turned
+                    place ^= place >> got.swizzle_shift & got.swizzle_mask
                 words += range(place * length // BANK, (place + 1) * length // BANK)
             assert len({word % BANKS for word in words}) == len(words) == BANKS
 
@@ -240,7 +240,7 @@ def test_rows_that_lie_apart_are_staged_one_after_the_other(n, size, step, more,
         assert got == short_rows(n, size, data=offset * size)
         assert (got.unit, got.step) == (0, 1)
         return
-    assert (got.several, got.staged) == (0, n * size)
+    assert (got.packed, got.bytes) == (0, n * size)
     assert got.shared_bytes <= SHARED
     assert n % (1 << got.load) == 0
     begins = 0
@@ -248,7 +248,7 @@ def test_rows_that_lie_apart_are_staged_one_after_the_other(n, size, step, more,
         assert (step, length) == (2, 2 * n * size)
         begins = offset // 2 % (PACK // size // 2) * size
         assert begins % (size << got.load) == 0
-        assert not got.turned or begins == 0
+        assert not got.swizzle_mask or begins == 0
     else:
         assert got.unit % size == 0
         assert n * size % got.unit == 0

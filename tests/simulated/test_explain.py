@@ -214,7 +214,7 @@ def forced():
 
 
 @pytest.mark.parametrize(
-    ("name", "shape", "axis", "lone", "work"),
+    ("name", "shape", "axis", "unsplit", "work"),
     [
         ("sum", (3, 1000), 0, 4, "unsplit columns"),
         ("sum", (3, 1000), 0, 0, "columns"),
@@ -224,8 +224,8 @@ def forced():
         ("sum", (8, 500, 9), (0, 2), 4, "rows"),
     ],
 )
-def test_what_few_elements_go_to_is_told(forced, name, shape, axis, lone, work):
-    forced(5, 1, 0, 0, 0, 1, 2, 5, 5, 0, lone)
+def test_what_few_elements_go_to_is_told(forced, name, shape, axis, unsplit, work):
+    forced(5, 1, 0, 0, 0, 1, 2, 5, 5, 0, unsplit)
     x = SimulatedArray(np.ones(shape, np.float32))
     assert [step.work for step in gred.explain(x, name, axis=axis).steps] == [work]
     if shape == (3, 1000):

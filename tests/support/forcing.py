@@ -1,4 +1,4 @@
-"""Kernels and launch configurations that tests force through gred._testing.
+"""Kernels and launch configurations that tests force, or ask for, through gred._testing.
 
 A configuration gives each family that it forces its numbers, in the order of FIELDS; the C that
 reads them says what each means. They are such that arrays which the simulated device is quick with
@@ -9,6 +9,7 @@ left over by each.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 
 from gred import _testing
@@ -60,6 +61,14 @@ def forced(kernels: str, name) -> Iterator[None]:
         force({})
 
 
+def launch(shape, axis, size, strides=None, **asked) -> dict:
+    """Ask how a reduction along axes is launched: members of struct launch_config, by name."""
+    strides = strides or tuple(size * math.prod(shape[k + 1 :]) for k in range(len(shape)))
+    axes = sum(1 << k for k in (axis if isinstance(axis, tuple) else (axis,)))
+    found = _testing.launch(shape, strides, size=size, axes=axes, **asked)
+    return {name.rpartition(".")[2]: value for name, value in found.items()}
+
+
 def _of(hook: str, numbers: dict) -> dict:
     return {name: {hook: each} for name, each in numbers.items()}
 
@@ -77,7 +86,7 @@ _GENERAL = {
     "staged rows of a team": (5, 1 << 20, 0, 0, 4000, 0),
     "typed columns": (8, 1, 16, 0, 0, 1, 2, 8, 5, 0),
     "typed columns, teams and splits": (5, 1 << 20, 0, 1 << 16, 0, 1, 2, 5, 5, 0),
-    "typed columns, few abreast": (7, 1 << 20, 0, 2, 0, 1, 2, 7, 1, 0),
+    "typed columns, few across": (7, 1 << 20, 0, 2, 0, 1, 2, 7, 1, 0),
     "small typed columns": (8, 1 << 20, 0, 0, 0, 1, 2, 8, 7, 0, 0, 0, 1 << 30),
     "unsplit columns": (5, 1, 0, 0, 0, 1, 2, 5, 5, 0, 4),
     "few columns side by side": (5, 1 << 20, 0, 0, 0, 1, 2, 10, 7, NO_ROW, 0, 0, 1 << 30),

@@ -131,7 +131,7 @@ class Rung:
         told, number, result, launches = self._counted(a, how, recording.ROOM)
         with self._reading():
             for launch in launches:
-                launch[3] = [(*row[:8], bytes.fromhex(row[8]), *row[9:]) for row in launch[3]]
+                launch[3] = [(*row[:7], bytes.fromhex(row[7]), *row[8:]) for row in launch[3]]
             return recording.accesses_of("sum", told, number, result, launches)
 
     def kernel_time(
