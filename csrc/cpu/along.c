@@ -12,7 +12,6 @@
 #include "run/watch.h"
 #include "threads/gather.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,10 +47,8 @@ struct along {
     size_t states, done;       /* where states begin in a workspace, and those that wait */
     size_t chunks_at;          /* and what a thread makes of `chunks` */
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
-    atomic_uint findings;
 };
 
-/* A thread's workspace. */
 struct workspace {
     char *buffer, *states;
     struct chunks *chunks; /* of the result that it is at */
@@ -122,7 +119,6 @@ static void finish_result(const struct along *self, struct workspace *own, const
     memcpy(waiting_room(&own->waiting, lane->place, count, &one), state, self->chunks.width);
 }
 
-/* Where so many neighbouring results begin. */
 static void find_lanes(const struct along *self, const struct workspace *own, uint64_t first,
                        unsigned count, struct lane *lanes)
 {
@@ -218,6 +214,7 @@ static void fold_at_once(const struct along *self, struct workspace *own, uint64
 
 static struct workspace workspace_at(const struct along *self, char *memory)
 {
+    memcpy(memory + self->chunks_at, &self->chunks, sizeof self->chunks);
     return (struct workspace){
         .buffer = memory,
         .states = memory + self->states,
@@ -225,17 +222,10 @@ static struct workspace workspace_at(const struct along *self, char *memory)
         .waiting = {.plan = self->plan, .room = memory + self->done, .width = self->chunks.width}};
 }
 
-static void finish_workspace(struct along *self, struct workspace *own)
-{
-    const unsigned found = waiting_finalize(&own->waiting);
-    if (found)
-        atomic_fetch_or(&self->findings, found);
-}
-
 /* Several results, in one run each. */
-static void fold_results(void *context, uint64_t tile, char *memory)
+static unsigned fold_results(void *context, uint64_t tile, char *memory)
 {
-    struct along *self = context;
+    const struct along *self = context;
     struct workspace own = workspace_at(self, memory);
     const uint64_t first = tile * self->results_a_tile,
                    end = least(first + self->results_a_tile, self->axes->results);
@@ -249,7 +239,7 @@ static void fold_results(void *context, uint64_t tile, char *memory)
         for (unsigned k = 0; k < count; k++)
             finish_result(self, &own, &lanes[k], lanes[k].states);
     }
-    finish_workspace(self, &own);
+    return waiting_finalize(&own.waiting);
 }
 
 /* ---- few results, in runs of parts ---- */
@@ -260,7 +250,7 @@ static char *branches_of(const struct along *self, uint64_t result)
 }
 
 /* One run of a group of results side by side. */
-static void fold_run(void *context, uint64_t tile, char *memory)
+static unsigned fold_run(void *context, uint64_t tile, char *memory)
 {
     const struct along *self = context;
     struct workspace own = workspace_at(self, memory);
@@ -273,12 +263,13 @@ static void fold_run(void *context, uint64_t tile, char *memory)
     fold_side_by_side(self, &own, lanes, count, run * parts, (run + 1) * parts);
     for (unsigned k = 0; k < count; k++)
         memcpy(branches_of(self, first + k) + run * width, lanes[k].states, width);
+    return 0;
 }
 
 /* Of a group whose runs were shared: what becomes of it in the end. */
-static void finish_group(void *context, uint64_t group, char *memory)
+static unsigned finish_group(void *context, uint64_t group, char *memory)
 {
-    struct along *self = context;
+    const struct along *self = context;
     struct workspace own = workspace_at(self, memory);
     const uint64_t first = group * self->lanes;
     const unsigned count = (unsigned)least(self->lanes, self->axes->results - first);
@@ -289,7 +280,7 @@ static void finish_group(void *context, uint64_t group, char *memory)
         self->chunks.merge(states, self->runs);
         finish_result(self, &own, &lanes[k], states);
     }
-    finish_workspace(self, &own);
+    return waiting_finalize(&own.waiting);
 }
 
 /* ---- all of them ---- */
@@ -365,32 +356,16 @@ static void describe(struct along *self, const struct job *job)
         LEAST_TILES + STRETCH / (self->results_a_tile * (plan->n + 1) / self->runs);
 }
 
-static bool fold_all(struct along *self)
-{
-    struct tiles *tiles = &self->tiles;
-    if (self->runs == 1)
-        return tiles_run(tiles, self->groups, fold_results, self);
-    if (!tiles_run(tiles, self->groups * self->runs, fold_run, self))
-        return false;
-    tiles->brief = true;
-    return tiles_run(tiles, self->groups, finish_group, self);
-}
-
 static bool share_results(struct job *job)
 {
+    static const struct tile_works works = {fold_results, fold_run, finish_group};
     struct along *self = calloc(1, sizeof *self); /* threads' stacks may be small */
     if (!self) {
         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
         return false;
     }
     describe(self, job);
-    bool folded = tiles_open(&self->tiles, self->groups * self->runs, "partials");
-    for (unsigned k = 0; folded && k < self->tiles.threads; k++)
-        memcpy(tiles_workspace(&self->tiles, k) + self->chunks_at, &self->chunks,
-               sizeof self->chunks);
-    folded = folded && fold_all(self);
-    job->run->findings |= self->findings;
-    tiles_close(&self->tiles);
+    const bool folded = tiles_do(&self->tiles, self->groups, self->runs, "partials", &works, self);
     free(self);
     return folded;
 }

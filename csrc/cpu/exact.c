@@ -58,7 +58,7 @@ static struct adding describe(const struct job *job)
     return self;
 }
 
-static void add_tile(void *context, uint64_t tile, char *memory)
+static unsigned add_tile(void *context, uint64_t tile, char *memory)
 {
     const struct adding *self = context;
     struct workspace *own = (struct workspace *)(void *)memory;
@@ -73,6 +73,7 @@ static void add_tile(void *context, uint64_t tile, char *memory)
             n = gather_unconverted(self->job->instructions, plan->layout, at, n, own->elements);
         exact_adder_add(&own->adder, plan, plan->flat ? data + at * size : own->elements, n);
     }
+    return 0;
 }
 
 static struct exact_adder *adder_of(const struct adding *self, unsigned thread)

@@ -59,7 +59,7 @@ static bool matters(struct part *part, uint64_t chunk)
 }
 
 /* Where positions matter, what a piece has found goes from one chunk to the next. */
-static void fold_piece(void *context, uint64_t index, char *buffer)
+static unsigned fold_piece(void *context, uint64_t index, char *buffer)
 {
     struct part *part = context;
     const struct folding *self = part->folding;
@@ -79,6 +79,7 @@ static void fold_piece(void *context, uint64_t index, char *buffer)
     }
     if (hidden) /* else threads would wait for one another */
         atomic_fetch_add_explicit(&part->hidden, hidden, memory_order_relaxed);
+    return 0;
 }
 
 static uint64_t part_length(enum way way)

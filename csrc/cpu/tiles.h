@@ -3,6 +3,8 @@
 
 #include "cpu/host.h"
 
+#include <stdatomic.h>
+
 /* How a fold's chunks are shared. */
 struct sharing {
     uint64_t chunks; /* in a piece */
@@ -21,8 +23,9 @@ struct sharing sharing_of(enum fold, enum element input, enum bringing, uint64_t
 struct sharing sharing_along(enum fold, enum element input, enum bringing, uint64_t n,
                              uint64_t results);
 
-/* Does a tile's work in a thread's workspace. */
-typedef void tile_work(void *context, uint64_t tile, char *workspace);
+/* Does a tile's work in a thread's workspace, and returns what is to be said of its results: FOUND_
+ * bits. */
+typedef unsigned tile_work(void *context, uint64_t tile, char *workspace);
 
 struct tiles {
     struct job *job;
@@ -36,6 +39,7 @@ struct tiles {
     uint64_t start;           /* the first tile of the stretch that is under way */
     tile_work *work;
     void *context;
+    atomic_uint findings; /* of all tiles */
 };
 
 /* Rounded up to whole cache lines. */
@@ -58,3 +62,13 @@ static inline char *tiles_common(const struct tiles *self)
 
 /* Does so many tiles, by several threads where that pays. False: somebody has lost patience. */
 bool tiles_run(struct tiles *, uint64_t tiles, tile_work *, void *context);
+
+/* How tiles are done: each as a whole, or in pieces, of which tile t's number p is number
+ * p * tiles + t, and then finished. */
+struct tile_works {
+    tile_work *whole, *piece, *finish;
+};
+
+/* Opens them, does tiles of so many pieces each, notes what is to be said, and closes them. */
+bool tiles_do(struct tiles *, uint64_t tiles, uint64_t pieces, const char *purpose,
+              const struct tile_works *, void *context);
