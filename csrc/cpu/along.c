@@ -314,7 +314,7 @@ static enum bringing bringing_of(const struct along *self)
  * thread by itself takes all as one tile. */
 static void share_out(struct along *self)
 {
-    const uint64_t results = self->axes->results, pieces = self->tiles.pieces,
+    const uint64_t results = self->axes->results, pieces = self->tiles.sharing.pieces,
                    fair = divide_up(results, pieces),
                    most = ELEMENTS_A_TILE / (least(self->plan->n, ELEMENTS_A_TILE) + 1),
                    some = self->parts.count > 1 ? least(most, fair) : most;
@@ -341,10 +341,8 @@ static void describe(struct along *self, const struct job *job)
     self->lanes = axes->kind == AXES_ROWS ? 1 : LANES;
     describe_moves(self);
     state_identity(plan->fold, plan->accumulator, self->identity);
-    const struct sharing sharing = sharing_along(plan->fold, plan->layout->input, bringing_of(self),
-                                                 plan->n * axes->results + 1, axes->results);
-    self->tiles.pieces = sharing.pieces;
-    self->tiles.brief = sharing.brief;
+    self->tiles.sharing = sharing_along(plan->fold, plan->layout->input, bringing_of(self),
+                                        plan->n * axes->results + 1, axes->results);
     share_out(self);
     const size_t width = self->chunks.width;
     self->states = self->chunks.buffer;
@@ -400,7 +398,7 @@ static void explain_sharing(const struct job *job, struct loops *loops)
 {
     struct along self = {.runs = 1};
     describe(&self, job);
-    const uint64_t tiles = self.tiles.pieces > 1 ? self.groups * self.runs : 1;
+    const uint64_t tiles = self.tiles.sharing.pieces > 1 ? self.groups * self.runs : 1;
     *loops = (struct loops){.way = chunk_way_name(self.chunks.way),
                             .chunk = CHUNK,
                             .threads = threads_for(&job->threads, tiles),

@@ -330,11 +330,9 @@ static void describe_tiles(struct columns *self)
     const bool stored = self->direct && !self->tells && !element_is_complex(plan->layout->input);
     const uint64_t elements = plan->n * self->axes->results,
                    tiles = self->cut.tiles * pieces_of(self);
-    const struct sharing sharing = sharing_along(plan->fold, plan->layout->input,
-                                                 self->input.brings ? BRINGS_TILES : BRINGS_NOTHING,
-                                                 elements, stored ? 0 : self->axes->results);
-    self->tiles.pieces = sharing.pieces;
-    self->tiles.brief = sharing.brief;
+    self->tiles.sharing = sharing_along(plan->fold, plan->layout->input,
+                                        self->input.brings ? BRINGS_TILES : BRINGS_NOTHING,
+                                        elements, stored ? 0 : self->axes->results);
     self->tiles.stretch = divide_up(STRETCH, elements / tiles + 1);
     self->tiles.common = pieces_of(self) > 1 ? tiles * self->tile_bytes : 0;
 }
@@ -393,7 +391,7 @@ void columns_explain(const struct job *job, struct loops *loops)
         [COLUMNS_TRANSPOSED] = {"turned first", "turned first, and converted"}};
     struct columns self;
     describe(&self, job);
-    const uint64_t tiles = self.tiles.pieces > 1 ? self.cut.tiles * pieces_of(&self) : 1;
+    const uint64_t tiles = self.tiles.sharing.pieces > 1 ? self.cut.tiles * pieces_of(&self) : 1;
     *loops = (struct loops){.way = ways[self.input.way][self.input.convert != NULL],
                             .threads = threads_for(&job->threads, tiles),
                             .instructions = instructions_name(job->instructions)};

@@ -7,6 +7,7 @@
 #include "cpu/finalize.h"
 #include "threads/gather.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -129,7 +130,7 @@ static void replace_pairs(char *elements, uint64_t n, const unsigned char *mask,
             memcpy(elements + k * sizeof *neutral, neutral, sizeof *neutral);
 }
 
-_Static_assert(sizeof(union scalar) == 2 * sizeof(uint64_t), "the widest elements are pairs");
+static_assert(sizeof(union scalar) == 2 * sizeof(uint64_t), "the widest elements are pairs");
 
 static __attribute__((noinline)) void fill_row(void *elements, size_t size, uint64_t n,
                                                const unsigned char *mask, int64_t step,

@@ -190,8 +190,8 @@ void dot_add(struct dot *self, uint64_t start, uint64_t length)
 {
     self->start = start;
     self->length = length;
-    self->tiles.pieces = divide_up(length, DOT_PIECE);
-    tiles_run(&self->tiles, self->tiles.pieces, add_tile, self);
+    self->tiles.sharing.pieces = divide_up(length, DOT_PIECE);
+    tiles_run(&self->tiles, self->tiles.sharing.pieces, add_tile, self);
 }
 
 static struct workspace *workspace_of(const struct dot *self, unsigned thread)

@@ -338,7 +338,7 @@ static void describe(struct along *self, const struct job *job)
     self->ways = first.ways;
     self->count = divide_up(axes->results, self->results_a_tile);
     self->tiles = (struct tiles){.job = self->job,
-                                 .pieces = self->count,
+                                 .sharing.pieces = self->count,
                                  .plain = true,
                                  .stretch = STRETCH / (self->results_a_tile * n + 1) + 1,
                                  .workspace = sizeof(struct workspace)};

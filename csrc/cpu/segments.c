@@ -160,7 +160,7 @@ bool segments_run(struct job *job)
     const uint64_t count = divide_up(self.segments->count, self.segments_a_tile);
     const size_t states = LONG / CHUNK > FEW ? LONG / CHUNK : FEW;
     struct tiles tiles = {.job = job,
-                          .pieces = count,
+                          .sharing.pieces = count,
                           .stretch = TILES_A_STRETCH,
                           .workspace = self.states + states * self.chunks.width};
     return tiles_do(&tiles, count, 1, "partials", &(struct tile_works){.whole = fold_tile},

@@ -96,8 +96,8 @@ static void do_tile(void *context, uint64_t index, unsigned thread)
 
 static void do_stretch(struct tiles *self, uint64_t count)
 {
-    if (self->pieces > 1)
-        threads_run(&self->job->threads, count, self->brief, do_tile, self);
+    if (self->sharing.pieces > 1)
+        threads_run(&self->job->threads, count, self->sharing.brief, do_tile, self);
     else
         for (uint64_t k = 0; k < count; k++)
             do_tile(self, k, 0);
@@ -131,7 +131,7 @@ static bool run_works(struct tiles *self, uint64_t tiles, uint64_t pieces,
         return tiles_run(self, tiles, works->whole, context);
     if (!tiles_run(self, tiles * pieces, works->piece, context))
         return false;
-    self->brief = true;
+    self->sharing.brief = true;
     return tiles_run(self, tiles, works->finish, context);
 }
 

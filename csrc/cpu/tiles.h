@@ -5,11 +5,11 @@
 
 #include <stdatomic.h>
 
-/* How a fold's chunks are shared. */
+/* How work, or a fold's chunks, are shared. */
 struct sharing {
     uint64_t chunks; /* in a piece */
-    uint64_t pieces;
-    bool brief; /* over before a thread that sleeps would be there */
+    uint64_t pieces; /* in which it pays to be shared; 1: by nobody */
+    bool brief;      /* over before a thread that sleeps would be there */
 };
 
 /* How a loop's elements come to it: as they lie, in tiles that are moved or transposed, or one by
@@ -29,8 +29,7 @@ typedef unsigned tile_work(void *context, uint64_t tile, char *workspace);
 
 struct tiles {
     struct job *job;
-    uint64_t pieces;          /* in which the work pays to be shared; 1: by nobody */
-    bool brief;               /* as struct sharing has it */
+    struct sharing sharing;
     bool plain;               /* in plain arithmetic, whatever the caller has set */
     uint64_t stretch;         /* tiles between two thoughts of the watch; 0: all */
     size_t workspace, common; /* bytes of each thread's memory, and of what they have together */

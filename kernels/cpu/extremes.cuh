@@ -90,12 +90,10 @@ struct key_of_half {
 };
 
 template <>
-struct key_of<float16> : key_of_half<float16, 0x7c00> {
-};
+struct key_of<float16> : key_of_half<float16, 0x7c00> {};
 
 template <>
-struct key_of<bfloat16> : key_of_half<bfloat16, 0x7f80> {
-};
+struct key_of<bfloat16> : key_of_half<bfloat16, 0x7f80> {};
 
 /* By their real parts and then by the imaginary ones. */
 template <class T>

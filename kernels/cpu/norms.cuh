@@ -237,16 +237,6 @@ using largest = extreme_magnitude<T, true>;
 template <class T>
 using smallest = extreme_magnitude<T, false>;
 
-/* Makes no difference to the smallest magnitude. */
-template <class In>
-LANES_FUNCTION In infinite_element()
-{
-    if constexpr (std::is_arithmetic_v<In>)
-        return ends<In>::greatest;
-    else
-        return {std::is_same_v<In, float16> ? 0x7c00 : 0x7f80};
-}
-
 template <class In, template <class> class Fold, class Of>
 LANES_FUNCTION double folded(const In *x, size_t n, In nothing)
 {
@@ -327,7 +317,7 @@ void norm_neg_inf_loop(const void *elements, size_t n, uint64_t, void *state)
     using in = typename parts_of<In>::type;
     put_state<norm_neg_inf<V>>(state, folded<in, smallest, magnitudes_of<V>>(
                                           static_cast<const in *>(elements), n * parts_of<V>::count,
-                                          infinite_element<in>()));
+                                          constant<in>(ends<double>::greatest, 0x7c00, 0x7f80)));
 }
 
 } // namespace

@@ -136,7 +136,8 @@ template <class V, class Of, class In>
 LANES_FUNCTION V float_product(const In *x, size_t n)
 {
     V product;
-    added_up<sum_lanes<In, V, prod, Of>>(x, n, one_element<In>()).template total<1>(&product);
+    added_up<sum_lanes<In, V, prod, Of>>(x, n, constant<In>(1, 0x3c00, 0x3f80))
+        .template total<1>(&product);
     return product;
 }
 

@@ -414,17 +414,17 @@ constexpr auto putter() -> decltype(column_loop::put)
  * states are taken by one function for all of them, which makes those at once that are most asked
  * for. */
 template <class Columns, class State, unsigned Parts = parts_of<State>::count, class AtOnce = State>
-constexpr column_loop loop_by = {
-    {fold_blocks},
-    sizeof(Columns),
-    sizeof(typename Columns::element),
-    sizeof(State),
-    Columns::step,
-    Parts,
-    Columns::is_tree,
-    take_part<Columns, AtOnce, std::is_same_v<State, AtOnce> ? Parts : parts_of<AtOnce>::count>,
-    joiner<Columns>(),
-    putter<Columns, State, Parts, AtOnce>()};
+constexpr column_loop loop_by = {{fold_blocks},
+                                 sizeof(Columns),
+                                 sizeof(typename Columns::element),
+                                 sizeof(State),
+                                 Columns::step,
+                                 Parts,
+                                 Columns::is_tree,
+                                 take_part < Columns,
+                                 AtOnce,
+                                 std::is_same_v<State, AtOnce> ? Parts : parts_of<AtOnce>::count >
+                                 , joiner<Columns>(), putter<Columns, State, Parts, AtOnce>()};
 
 template <class Columns, class AtOnce, class State>
 constexpr const column_loop &loop_to = loop_by<Columns, State, parts_of<State>::count, AtOnce>;

@@ -350,24 +350,19 @@ struct telling_bits {
 };
 
 template <>
-struct telling<float16> : telling_bits<uint16_t, INT16_MAX> {
-};
+struct telling<float16> : telling_bits<uint16_t, INT16_MAX> {};
 
 template <>
-struct telling<bfloat16> : telling<float16> {
-};
+struct telling<bfloat16> : telling<float16> {};
 
 template <>
-struct telling<float> : telling_bits<uint32_t, INT32_MAX> {
-};
+struct telling<float> : telling_bits<uint32_t, INT32_MAX> {};
 
 template <>
-struct telling<double> : telling_bits<uint64_t, INT64_MAX> {
-};
+struct telling<double> : telling_bits<uint64_t, INT64_MAX> {};
 
 template <>
-struct telling<complex<float>> : telling_bits<uint64_t, INT64_MAX ^ uint64_t(1) << 31> {
-};
+struct telling<complex<float>> : telling_bits<uint64_t, INT64_MAX ^ uint64_t(1) << 31> {};
 
 struct truths {
     static constexpr unsigned elements = 1;

@@ -47,33 +47,17 @@ struct position_lanes {
     /* Of equals the first. */
     LANES_FUNCTION size_t result(K *best) const
     {
-        constexpr auto all_lanes = std::make_index_sequence<in_register>();
-        constexpr bool has_room = position(-1) >= most;
         *best = all.result();
         const auto wanted = keys::rank(in_all(*best));
         lanes<position> places;
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        {
-            const vector<position> place =
-                has_room ? where.at[r] * position(step) + numbered(r * in_register, all_lanes)
-                         : where.at[r];
-            places.at[r] = keys::rank(all.best.at[r]) == wanted ? place : in_all(position(-1));
-        }
+        places.at[r] = keys::rank(all.best.at[r]) == wanted ? where.at[r] : in_all(position(-1));
         position first;
         places.template merged<1>(&first, least());
-        if constexpr (has_room)
-            return first;
         unsigned r = 0;
         while (!is_any(places.at[r] == in_all(first)))
             r++;
         return size_t(first) * step + r * in_register + first_lane(places.at[r] == in_all(first));
-    }
-
-  private:
-    template <size_t... Lanes>
-    LANES_FUNCTION static vector<position> numbered(unsigned from, std::index_sequence<Lanes...>)
-    {
-        return vector<position>{position(Lanes)...} + in_all(position(from));
     }
 };
 
