@@ -30,20 +30,17 @@ static struct output_tile tile_at(const struct columns *self, uint64_t index)
     return tile;
 }
 
-static void bring_row(const struct columns *self, const char *at, uint64_t n, char *to)
-{
-    if (self->input.convert)
-        self->input.convert(at, n, to);
-    else
-        memcpy(to, at, n * self->input.size);
-}
-
 static void bring_rows(const struct columns *self, const struct slab *slab, uint64_t rows, char *to)
 {
     if (self->input.way == COLUMNS_IN_PLACE) {
-        for (uint64_t row = 0; row < rows; row++)
-            bring_row(self, slab->at + (int64_t)row * slab->row_stride, slab->columns,
-                      to + row * slab->columns * self->input.size);
+        convert_elements *const convert = self->input.convert;
+        const size_t bytes = slab->columns * self->input.size;
+        const char *at = slab->at;
+        for (uint64_t row = 0; row < rows; row++, at += slab->row_stride, to += bytes)
+            if (convert)
+                convert(at, slab->columns, to);
+            else
+                memcpy(to, at, bytes);
     } else if (self->input.way == COLUMNS_MOVED) {
         const struct tile tile = {.at = slab->at,
                                   .rows = rows,
