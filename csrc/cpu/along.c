@@ -11,7 +11,6 @@
 #include "run/explanation.h"
 #include "threads/gather.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,10 +46,8 @@ struct along {
     size_t states, done;       /* where states begin in a workspace, and those that wait */
     size_t chunks_at;          /* and what a thread makes of `chunks` */
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
-    atomic_uint findings;
 };
 
-/* A thread's workspace. */
 struct workspace {
     char *buffer, *states;
     struct chunks *chunks; /* of the result that it is at */
@@ -121,7 +118,6 @@ static void finish_result(const struct along *self, struct workspace *own, const
     memcpy(waiting_room(&own->waiting, lane->place, count, &one), state, self->chunks.width);
 }
 
-/* Where so many neighbouring results begin. */
 static void find_lanes(const struct along *self, const struct workspace *own, uint64_t first,
                        unsigned count, struct lane *lanes)
 {
@@ -217,6 +213,7 @@ static void fold_at_once(const struct along *self, struct workspace *own, uint64
 
 static struct workspace workspace_at(const struct along *self, char *memory)
 {
+    memcpy(memory + self->chunks_at, &self->chunks, sizeof self->chunks);
     return (struct workspace){
         .buffer = memory,
         .states = memory + self->states,
@@ -224,17 +221,10 @@ static struct workspace workspace_at(const struct along *self, char *memory)
         .waiting = {.plan = self->plan, .room = memory + self->done, .width = self->chunks.width}};
 }
 
-static void finish_workspace(struct along *self, struct workspace *own)
-{
-    const unsigned found = waiting_finalize(&own->waiting);
-    if (found)
-        atomic_fetch_or(&self->findings, found);
-}
-
 /* Several results, in one run each. */
-static void fold_results(void *context, uint64_t tile, char *memory)
+static unsigned fold_results(void *context, uint64_t tile, char *memory)
 {
-    struct along *self = context;
+    const struct along *self = context;
     struct workspace own = workspace_at(self, memory);
     const uint64_t first = tile * self->results_a_tile,
                    end = least(first + self->results_a_tile, self->axes->results);
@@ -248,7 +238,7 @@ static void fold_results(void *context, uint64_t tile, char *memory)
         for (unsigned k = 0; k < count; k++)
             finish_result(self, &own, &lanes[k], lanes[k].states);
     }
-    finish_workspace(self, &own);
+    return waiting_finalize(&own.waiting);
 }
 
 /* ---- few results, in runs of parts ---- */
@@ -259,7 +249,7 @@ static char *branches_of(const struct along *self, uint64_t result)
 }
 
 /* One run of a group of results side by side. */
-static void fold_run(void *context, uint64_t tile, char *memory)
+static unsigned fold_run(void *context, uint64_t tile, char *memory)
 {
     const struct along *self = context;
     struct workspace own = workspace_at(self, memory);
@@ -272,12 +262,13 @@ static void fold_run(void *context, uint64_t tile, char *memory)
     fold_side_by_side(self, &own, lanes, count, run * parts, (run + 1) * parts);
     for (unsigned k = 0; k < count; k++)
         memcpy(branches_of(self, first + k) + run * width, lanes[k].states, width);
+    return 0;
 }
 
 /* Of a group whose runs were shared: what becomes of it in the end. */
-static void finish_group(void *context, uint64_t group, char *memory)
+static unsigned finish_group(void *context, uint64_t group, char *memory)
 {
-    struct along *self = context;
+    const struct along *self = context;
     struct workspace own = workspace_at(self, memory);
     const uint64_t first = group * self->lanes;
     const unsigned count = (unsigned)least(self->lanes, self->axes->results - first);
@@ -288,7 +279,7 @@ static void finish_group(void *context, uint64_t group, char *memory)
         self->chunks.merge(states, self->runs);
         finish_result(self, &own, &lanes[k], states);
     }
-    finish_workspace(self, &own);
+    return waiting_finalize(&own.waiting);
 }
 
 /* ---- all of them ---- */
@@ -322,7 +313,7 @@ static enum bringing bringing_of(const struct along *self)
  * thread by itself takes all as one tile. */
 static void share_out(struct along *self)
 {
-    const uint64_t results = self->axes->results, pieces = self->tiles.pieces,
+    const uint64_t results = self->axes->results, pieces = self->tiles.sharing.pieces,
                    fair = divide_up(results, pieces),
                    most = ELEMENTS_A_TILE / (least(self->plan->n, ELEMENTS_A_TILE) + 1),
                    some = self->parts.count > 1 ? least(most, fair) : most;
@@ -349,10 +340,8 @@ static void describe(struct along *self, const struct job *job)
     self->lanes = axes->kind == AXES_ROWS ? 1 : LANES;
     describe_moves(self);
     state_identity(plan->fold, plan->accumulator, self->identity);
-    const struct sharing sharing = sharing_along(plan->fold, plan->layout->input, bringing_of(self),
-                                                 plan->n * axes->results + 1, axes->results);
-    self->tiles.pieces = sharing.pieces;
-    self->tiles.brief = sharing.brief;
+    self->tiles.sharing = sharing_along(plan->fold, plan->layout->input, bringing_of(self),
+                                        plan->n * axes->results + 1, axes->results);
     share_out(self);
     const size_t width = self->chunks.width;
     self->states = self->chunks.buffer;
@@ -364,32 +353,16 @@ static void describe(struct along *self, const struct job *job)
         LEAST_TILES + STRETCH / (self->results_a_tile * (plan->n + 1) / self->runs);
 }
 
-static bool fold_all(struct along *self)
-{
-    struct tiles *tiles = &self->tiles;
-    if (self->runs == 1)
-        return tiles_run(tiles, self->groups, fold_results, self);
-    if (!tiles_run(tiles, self->groups * self->runs, fold_run, self))
-        return false;
-    tiles->brief = true;
-    return tiles_run(tiles, self->groups, finish_group, self);
-}
-
 static bool share_results(struct job *job)
 {
+    static const struct tile_works works = {fold_results, fold_run, finish_group};
     struct along *self = calloc(1, sizeof *self); /* threads' stacks may be small */
     if (!self) {
         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
         return false;
     }
     describe(self, job);
-    bool folded = tiles_open(&self->tiles, self->groups * self->runs, "partials");
-    for (unsigned k = 0; folded && k < self->tiles.threads; k++)
-        memcpy(tiles_workspace(&self->tiles, k) + self->chunks_at, &self->chunks,
-               sizeof self->chunks);
-    folded = folded && fold_all(self);
-    job->run->findings |= self->findings;
-    tiles_close(&self->tiles);
+    const bool folded = tiles_do(&self->tiles, self->groups, self->runs, "partials", &works, self);
     free(self);
     return folded;
 }
@@ -424,7 +397,7 @@ static void explain_sharing(const struct job *job, struct loops *loops)
 {
     struct along self = {.runs = 1};
     describe(&self, job);
-    const uint64_t tiles = self.tiles.pieces > 1 ? self.groups * self.runs : 1;
+    const uint64_t tiles = self.tiles.sharing.pieces > 1 ? self.groups * self.runs : 1;
     *loops = (struct loops){.way = chunk_way_name(self.chunks.way),
                             .chunk = CHUNK,
                             .threads = threads_for(&job->threads, tiles),

@@ -29,7 +29,6 @@ struct job host_job(void *state)
                         .tells_rounding = self->tells_rounding};
 }
 
-/* What was folded last. */
 union folded {
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
     struct exact_sums exact;
@@ -130,27 +129,12 @@ static bool finish(struct work *self)
 
 /* ---- measurements ---- */
 
-struct scratch {
-    char *memory;
-    size_t bytes;
-};
-
-/* More memory than the last cache holds, to flush it with; in the end to be freed. */
-static bool scratch_make(struct run *run, struct scratch *scratch)
+/* Of memory that flushes the caches: more than the last one holds. */
+static size_t flushing_bytes(void)
 {
     enum { TIMES = 2, UNKNOWN_CACHE = 32 << 20 };
     const uint64_t cache = processor_last_level_cache();
-    const size_t bytes = TIMES * (size_t)(cache ? cache : UNKNOWN_CACHE);
-    *scratch = (struct scratch){run->timing->cold ? malloc(bytes) : NULL, bytes};
-    if (run->timing->cold && !scratch->memory)
-        failure_note(&run->failure, FAILURE_MEMORY, "out of memory to flush the caches with");
-    return !run->timing->cold || scratch->memory;
-}
-
-static void flush(struct scratch scratch)
-{
-    if (scratch.memory)
-        memset(scratch.memory, 0x5a, scratch.bytes);
+    return TIMES * (size_t)(cache ? cache : UNKNOWN_CACHE);
 }
 
 /* Has something done as often as the run's timing says, each time with caches as are asked for and
@@ -158,19 +142,23 @@ static void flush(struct scratch scratch)
 static bool measure(struct job *job, bool (*before)(void *), bool (*timed)(void *), void *context)
 {
     struct timing *timing = job->run->timing;
-    struct scratch scratch;
-    bool ran = scratch_make(job->run, &scratch);
+    const size_t bytes = timing->cold ? flushing_bytes() : 0;
+    char *const memory = bytes ? malloc(bytes) : NULL;
+    bool ran = !bytes || memory;
+    if (!ran)
+        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory to flush the caches with");
     for (unsigned s = 0; ran && s < timing->warmup + timing->samples; s++) {
         ran = !watch_interrupted_lately(job->run, &job->asked) && (!before || before(context));
         if (!ran)
             break;
-        flush(scratch);
+        if (memory)
+            memset(memory, 0x5a, bytes);
         const double began = clock_now();
         ran = timed(context);
         if (s >= timing->warmup)
             timing->seconds[s - timing->warmup] = clock_now() - began;
     }
-    free(scratch.memory);
+    free(memory);
     return ran;
 }
 

@@ -38,7 +38,6 @@ fold_values *chunk_loop(const struct job *);
 enum way chunk_way(const struct job *);
 const char *chunk_way_name(enum way);
 
-/* Of the plan's layout. */
 void chunks_describe(struct chunks *, const struct job *);
 
 /* To a layout of the same shape that begins at these, such as another result's. */

@@ -45,30 +45,21 @@ static enum columns_way way_of(const struct axes *axes)
     return are_rows(axes) ? COLUMNS_TRANSPOSED : COLUMNS_MOVED;
 }
 
-static const struct cpu_kernels *kernels_of(const struct job *job)
-{
-    return cpu_kernels(job->instructions);
-}
-
 /* What registers have no lanes for is folded state by state, where that pays: few rows of many. */
 static const struct slab_loop *states_loop(const struct job *job, enum element type)
 {
     enum { WIDE = 64 };
     const struct axes *axes = job->plan->axes;
     const bool pays = job->plan->n <= SLAB_PART_ROWS && axes->shape[axes->kept - 1] >= WIDE;
-    return pays ? kernels_of(job)->columns_of_states(job->plan->fold, type) : NULL;
+    return pays ? cpu_kernels(job->instructions)->columns_of_states(job->plan->fold, type) : NULL;
 }
 
 static const struct slab_loop *loop_from(const struct job *job, enum element input,
                                          enum element state)
 {
-    const struct slab_loop *const loop = kernels_of(job)->columns(job->plan->fold, input, state);
+    const struct slab_loop *const loop =
+        cpu_kernels(job->instructions)->columns(job->plan->fold, input, state);
     return loop || input != state ? loop : states_loop(job, state);
-}
-
-static const struct slab_loop *loop_to(const struct job *job, enum element state)
-{
-    return loop_from(job, job->plan->layout->input, state);
 }
 
 /* What takes elements as they are; NULL: they have to be converted. What a mask hides of extremes
@@ -81,7 +72,7 @@ static const struct slab_loop *loop_of(const struct job *job)
     const bool fills_with_worst =
         plan->layout->mask && (plan->fold == FOLD_min || plan->fold == FOLD_max);
     return type == input || (type == plan->accumulator && !fills_with_worst)
-               ? loop_to(job, plan->accumulator)
+               ? loop_from(job, input, plan->accumulator)
                : NULL;
 }
 
@@ -96,7 +87,7 @@ static const struct slab_loop *loop_to_truths(const struct job *job)
     const struct plan *plan = job->plan;
     const enum fold fold = plan->reduction == REDUCTION_any ? FOLD_max : FOLD_min;
     return plan->finish.result == ELEMENT_BOOL
-               ? kernels_of(job)->columns(fold, plan->layout->input, ELEMENT_BOOL)
+               ? cpu_kernels(job->instructions)->columns(fold, plan->layout->input, ELEMENT_BOOL)
                : NULL;
 }
 
@@ -123,7 +114,9 @@ static const struct slab_loop *loop_to_results(const struct job *job)
     if (!(reduction_is_stored(plan->reduction) || is_best_number(plan)) || divided ||
         element_is_complex(finish->result))
         return NULL;
-    return finish->result == plan->accumulator || narrow ? loop_to(job, finish->result) : NULL;
+    return finish->result == plan->accumulator || narrow
+               ? loop_from(job, plan->layout->input, finish->result)
+               : NULL;
 }
 
 /* Columns always, whatever is beside them: so all results of an array are folded in one order,
@@ -247,8 +240,8 @@ static void describe_runs(struct columns *self)
 {
     const uint64_t parts = (uint64_t)1 << self->cut.parts.shift;
     self->cut.run = least(self->cut.run, parts);
-    self->cut.shared = self->cut.tiles < FEW || parts / self->cut.run > FEW_RUNS;
-    if (self->cut.shared && !self->input.brings) {
+    const bool shared = self->cut.tiles < FEW || parts / self->cut.run > FEW_RUNS;
+    if (shared && !self->input.brings) {
         const uint64_t piece =
                            TILE / SLAB_PART_ROWS / 2 / least(self->cut.width, self->cut.row) + 1,
                        wanted = parts / RUNS > piece ? parts / RUNS : piece;
@@ -256,9 +249,8 @@ static void describe_runs(struct columns *self)
             least(self->cut.run, power_of_2_from(wanted > LEAST_RUN ? wanted : LEAST_RUN));
     }
     self->cut.runs = parts / self->cut.run;
-    self->cut.shared = self->cut.shared && self->cut.runs > 1;
-    self->cut.together = 1;
-    while (self->cut.shared && self->cut.together < least(self->cut.runs, FEW_RUNS) &&
+    self->cut.together = shared ? 1 : self->cut.runs;
+    while (shared && self->cut.together < least(self->cut.runs, FEW_RUNS) &&
            self->cut.tiles * self->cut.runs / self->cut.together > RUNS)
         self->cut.together *= 2;
 }
@@ -292,8 +284,7 @@ static void describe_workspace(struct columns *self)
     self->counts = self->unconverted +
                    (self->input.convert ? tiles_aligned(rows * columns * self->input.stored) : 0);
     self->states = self->counts + (self->counted ? tiles_aligned(columns * sizeof(uint32_t)) : 0);
-    self->tiles.workspace =
-        self->states + (self->cut.shared ? self->cut.together : self->cut.runs) * self->tile_bytes;
+    self->tiles.workspace = self->states + self->cut.together * self->tile_bytes;
 }
 
 /* What a core's own cache holds comes by itself ("ahead" in benchmarks/tuning/host.json). */
@@ -308,7 +299,7 @@ static size_t ahead_of(const struct columns *self)
 
 static void find_loop(struct columns *self)
 {
-    const struct cpu_kernels *kernels = kernels_of(self->job);
+    const struct cpu_kernels *kernels = cpu_kernels(self->job->instructions);
     const struct layout *layout = self->plan->layout;
     self->loop = loop_of(self->job);
     self->input.stored = self->input.size = element_size(layout->input);
@@ -327,10 +318,31 @@ static void find_loop(struct columns *self)
                         &self->input.neutral);
 }
 
-static void describe(struct columns *self)
+static uint64_t pieces_of(const struct columns *self)
 {
-    const struct axes *axes = self->axes;
+    return self->cut.runs / self->cut.together;
+}
+
+/* A result takes nothing beside its elements where it is stored with its neighbours. */
+static void describe_tiles(struct columns *self)
+{
+    const struct plan *plan = self->plan;
+    const bool stored = self->direct && !self->tells && !element_is_complex(plan->layout->input);
+    const uint64_t elements = plan->n * self->axes->results,
+                   tiles = self->cut.tiles * pieces_of(self);
+    self->tiles.sharing = sharing_along(plan->fold, plan->layout->input,
+                                        self->input.brings ? BRINGS_TILES : BRINGS_NOTHING,
+                                        elements, stored ? 0 : self->axes->results);
+    self->tiles.stretch = divide_up(STRETCH, elements / tiles + 1);
+    self->tiles.common = pieces_of(self) > 1 ? tiles * self->tile_bytes : 0;
+}
+
+static void describe(struct columns *self, const struct job *job)
+{
+    const struct axes *axes = job->plan->axes;
     const unsigned inner = axes->kept - 1;
+    *self = (struct columns){.job = job, .plan = job->plan, .axes = axes};
+    self->tiles.job = (struct job *)job;
     self->input.way = way_of(axes);
     find_loop(self);
     self->merge = loop_of_pairs(self->plan->fold, self->plan->accumulator);
@@ -345,7 +357,7 @@ static void describe(struct columns *self)
     self->cut.blocks = inner ? axes->shape[inner - 1] : 1;
     self->input.block_stride = inner ? axes->strides[inner - 1] : 0;
     self->input.end = axes_end(axes);
-    self->input.ahead = ahead_of(self);
+    self->input.ahead = self->input.brings ? 0 : ahead_of(self);
     coalesce_rows(self);
     if (self->input.brings)
         describe_brought(self);
@@ -357,56 +369,18 @@ static void describe(struct columns *self)
     describe_runs(self);
     describe_results(self);
     describe_workspace(self);
-}
-
-static uint64_t tiles_in_all(const struct columns *self)
-{
-    return self->cut.tiles * (self->cut.shared ? self->cut.runs / self->cut.together : 1);
-}
-
-/* A result takes nothing beside its elements where it is stored with its neighbours. */
-static void describe_tiles(struct columns *self)
-{
-    const struct plan *plan = self->plan;
-    const bool stored = self->direct && !self->tells && !element_is_complex(plan->layout->input);
-    const uint64_t elements = plan->n * self->axes->results, tiles = tiles_in_all(self);
-    const struct sharing sharing = sharing_along(plan->fold, plan->layout->input,
-                                                 self->input.brings ? BRINGS_TILES : BRINGS_NOTHING,
-                                                 elements, stored ? 0 : self->axes->results);
-    self->tiles.pieces = sharing.pieces;
-    self->tiles.brief = sharing.brief;
-    self->tiles.stretch = divide_up(STRETCH, elements / tiles + 1);
-    self->tiles.common = self->cut.shared ? tiles * self->tile_bytes : 0;
-}
-
-static void describe_all(struct columns *self, const struct job *job)
-{
-    *self = (struct columns){.job = job, .plan = job->plan, .axes = job->plan->axes};
-    self->tiles.job = (struct job *)job;
-    describe(self);
     describe_tiles(self);
 }
 
 /* ---- all of them ---- */
 
-static bool run_all(struct columns *self)
-{
-    if (!self->cut.shared)
-        return tiles_run(&self->tiles, self->cut.tiles, columns_fold_tile, self);
-    if (!tiles_run(&self->tiles, tiles_in_all(self), columns_fold_shared_runs, self))
-        return false;
-    self->tiles.brief = true;
-    return tiles_run(&self->tiles, self->cut.tiles, columns_finish_tile, self);
-}
-
 bool columns_run(struct job *job)
 {
+    static const struct tile_works works = {columns_fold_tile, columns_fold_shared_runs,
+                                            columns_finish_tile};
     struct columns self;
-    describe_all(&self, job);
-    const bool folded = tiles_open(&self.tiles, tiles_in_all(&self), "partials") && run_all(&self);
-    job->run->findings |= self.findings;
-    tiles_close(&self.tiles);
-    return folded;
+    describe(&self, job);
+    return tiles_do(&self.tiles, self.cut.tiles, pieces_of(&self), "partials", &works, &self);
 }
 
 void columns_explain(const struct job *job, struct loops *loops)
@@ -416,8 +390,8 @@ void columns_explain(const struct job *job, struct loops *loops)
         [COLUMNS_MOVED] = {"gathered first", "gathered first, and converted"},
         [COLUMNS_TRANSPOSED] = {"turned first", "turned first, and converted"}};
     struct columns self;
-    describe_all(&self, job);
-    const uint64_t tiles = self.tiles.pieces > 1 ? tiles_in_all(&self) : 1;
+    describe(&self, job);
+    const uint64_t tiles = self.tiles.sharing.pieces > 1 ? self.cut.tiles * pieces_of(&self) : 1;
     *loops = (struct loops){.way = ways[self.input.way][self.input.convert != NULL],
                             .threads = threads_for(&job->threads, tiles),
                             .instructions = instructions_name(job->instructions)};

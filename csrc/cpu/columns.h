@@ -5,8 +5,6 @@
 #include "cpu/tiles.h"
 #include "plan/axes.h"
 
-#include <stdatomic.h>
-
 enum columns_way { COLUMNS_IN_PLACE, COLUMNS_MOVED, COLUMNS_TRANSPOSED };
 
 /* How elements lie, and what brings them to a loop. */
@@ -34,8 +32,7 @@ struct columns_cut {
     uint64_t tiles;
     struct slab_parts parts;
     uint64_t run, runs; /* parts of one, and how many there are */
-    uint64_t together;  /* of those that are shared, by one thread to one state: a power of 2 */
-    bool shared;        /* a tile's runs are, among threads */
+    uint64_t together;  /* of those, by one thread to one state: a power of 2, or all */
 };
 
 struct columns {
@@ -54,7 +51,6 @@ struct columns {
     bool counted;                                /* how many elements the mask shows of each */
     size_t brought, unconverted, counts, states; /* where these begin in a workspace */
     size_t tile_bytes;                           /* of a tile's states */
-    atomic_uint findings;                        /* FOUND_ bits */
 };
 
 /* The neutral element, which a fold makes nothing of and masked elements become; false: there is

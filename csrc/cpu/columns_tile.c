@@ -7,6 +7,7 @@
 #include "cpu/finalize.h"
 #include "threads/gather.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -29,20 +30,17 @@ static struct output_tile tile_at(const struct columns *self, uint64_t index)
     return tile;
 }
 
-static void bring_row(const struct columns *self, const char *at, uint64_t n, char *to)
-{
-    if (self->input.convert)
-        self->input.convert(at, n, to);
-    else
-        memcpy(to, at, n * self->input.size);
-}
-
 static void bring_rows(const struct columns *self, const struct slab *slab, uint64_t rows, char *to)
 {
     if (self->input.way == COLUMNS_IN_PLACE) {
-        for (uint64_t row = 0; row < rows; row++)
-            bring_row(self, slab->at + (int64_t)row * slab->row_stride, slab->columns,
-                      to + row * slab->columns * self->input.size);
+        convert_elements *const convert = self->input.convert;
+        const size_t bytes = slab->columns * self->input.size;
+        const char *at = slab->at;
+        for (uint64_t row = 0; row < rows; row++, at += slab->row_stride, to += bytes)
+            if (convert)
+                convert(at, slab->columns, to);
+            else
+                memcpy(to, at, bytes);
     } else if (self->input.way == COLUMNS_MOVED) {
         const struct tile tile = {.at = slab->at,
                                   .rows = rows,
@@ -121,20 +119,20 @@ REPLACE(uint16_t)
 REPLACE(uint32_t)
 REPLACE(uint64_t)
 
-static void replace_pairs(uint64_t *elements, uint64_t n, const unsigned char *mask, int64_t step,
-                          const uint64_t neutral[2])
+static void replace_pairs(char *elements, uint64_t n, const unsigned char *mask, int64_t step,
+                          const union scalar *neutral)
 {
     for (uint64_t k = 0; k < n; k++)
         if (!mask[(int64_t)k * step])
-            memcpy(elements + 2 * k, neutral, 2 * sizeof *neutral);
+            memcpy(elements + k * sizeof *neutral, neutral, sizeof *neutral);
 }
+
+static_assert(sizeof(union scalar) == 2 * sizeof(uint64_t), "the widest elements are pairs");
 
 static __attribute__((noinline)) void fill_row(void *elements, size_t size, uint64_t n,
                                                const unsigned char *mask, int64_t step,
                                                const union scalar *neutral)
 {
-    uint64_t bits[2];
-    memcpy(bits, neutral, sizeof bits);
     switch (size) {
     case sizeof(uint8_t):
         return replace_uint8_t(elements, n, mask, step, neutral->u8);
@@ -145,11 +143,10 @@ static __attribute__((noinline)) void fill_row(void *elements, size_t size, uint
     case sizeof(uint64_t):
         return replace_uint64_t(elements, n, mask, step, neutral->u64);
     default:
-        return replace_pairs(elements, n, mask, step, bits);
+        return replace_pairs(elements, n, mask, step, neutral);
     }
 }
 
-/* Of masked rows. */
 static void fill(const struct columns *self, const struct slab *slab, uint64_t rows,
                  const unsigned char *mask, int64_t mask_stride, char *elements)
 {
@@ -188,38 +185,36 @@ static const unsigned char *mask_at(const struct columns *self, const struct out
     return mask ? mask + tile->first.mask_offset + row * mask_stride : NULL;
 }
 
+/* Folds a slab of a tile's rows from `row` on, where they lie or brought together first; what is
+ * brought is of one block. */
+static void fold_slab(const struct columns *self, const struct output_tile *tile, struct slab slab,
+                      int64_t row, int64_t mask_stride, char *workspace, char *states)
+{
+    slab.at = (const char *)self->axes->reduced.data + tile->first.offset + row * slab.row_stride;
+    slab.end = self->input.end;
+    slab.room = workspace;
+    if (self->input.brings)
+        bring(self, &slab, mask_at(self, tile, row, mask_stride), mask_stride, workspace);
+    self->loop->fold(self->loop, &slab, states);
+}
+
 static void fold_run(const struct columns *self, const struct output_tile *tile, uint64_t run,
                      char *workspace, char *states)
 {
-    const int64_t row = (int64_t)slab_row(self->cut.parts, run * self->cut.run);
-    const struct slab all = {.at = (const char *)self->axes->reduced.data + tile->first.offset +
-                                   row * self->input.row_stride,
-                             .blocks = tile->blocks,
-                             .columns = tile->columns,
-                             .all = self->cut.parts,
-                             .first = run * self->cut.run,
-                             .count = self->cut.run,
-                             .folded = self->cut.coalesced,
-                             .finishes = self->direct,
-                             .divisor = self->divisor,
-                             .block_stride = self->input.block_stride,
-                             .row_stride = self->input.row_stride,
-                             .end = self->input.end,
-                             .ahead = self->input.ahead,
-                             .room = workspace};
-    if (!self->input.brings) {
-        self->loop->fold(self->loop, &all, states);
-        return;
-    }
-    for (uint64_t block = 0; block < tile->blocks; block++) {
-        struct slab one = all;
-        one.at += (int64_t)block * self->input.block_stride;
-        one.blocks = 1;
-        one.ahead = 0;
-        bring(self, &one, mask_at(self, tile, row, self->input.mask_row_stride),
-              self->input.mask_row_stride, workspace);
-        self->loop->fold(self->loop, &one, states + block * tile->columns * self->width);
-    }
+    const uint64_t first = run * self->cut.run;
+    const struct slab slab = {.blocks = tile->blocks,
+                              .columns = tile->columns,
+                              .all = self->cut.parts,
+                              .first = first,
+                              .count = self->cut.run,
+                              .folded = self->cut.coalesced,
+                              .finishes = self->direct,
+                              .divisor = self->divisor,
+                              .block_stride = self->input.block_stride,
+                              .row_stride = self->input.row_stride,
+                              .ahead = self->input.ahead};
+    fold_slab(self, tile, slab, (int64_t)slab_row(self->cut.parts, first),
+              self->input.mask_row_stride, workspace, states);
 }
 
 /* Neighbouring runs' states, and what has become of them, `apart` bytes from one to the next. */
@@ -242,28 +237,23 @@ static void fold_runs(const struct columns *self, const struct output_tile *tile
     merge_runs(self, tile, runs, states, self->tile_bytes);
 }
 
-/* Rows that are too few to fold with the others. */
+/* Rows of a block that are too few to fold with the others. */
 static void fold_rest(const struct columns *self, const struct output_tile *tile, uint64_t block,
                       uint64_t rest, char *workspace, char *states)
 {
-    const int64_t stride = self->input.row_stride / (int64_t)self->cut.coalesced,
-                  mask_stride = self->input.mask_row_stride / (int64_t)self->cut.coalesced,
-                  row = (int64_t)(self->plan->n - rest);
+    const int64_t coalesced = (int64_t)self->cut.coalesced;
     const struct slab_parts parts = slab_parts_of(rest);
-    struct slab slab = {.at = (const char *)self->axes->reduced.data + tile->first.offset +
-                              (int64_t)block * self->input.block_stride + row * stride,
-                        .blocks = 1,
-                        .columns = tile->columns / self->cut.coalesced,
-                        .all = parts,
-                        .count = (uint64_t)1 << parts.shift,
-                        .folded = 1,
-                        .before = self->plan->n - rest,
-                        .row_stride = stride,
-                        .end = self->input.end,
-                        .room = workspace};
-    if (self->input.brings)
-        bring(self, &slab, mask_at(self, tile, row, mask_stride), mask_stride, workspace);
-    self->loop->fold(self->loop, &slab, states);
+    const struct slab slab = {.blocks = 1,
+                              .columns = tile->columns / self->cut.coalesced,
+                              .all = parts,
+                              .count = (uint64_t)1 << parts.shift,
+                              .folded = 1,
+                              .before = self->plan->n - rest,
+                              .row_stride = self->input.row_stride / coalesced};
+    struct output_tile one = *tile;
+    one.first.offset += (int64_t)block * self->input.block_stride;
+    fold_slab(self, &one, slab, (int64_t)slab.before, self->input.mask_row_stride / coalesced,
+              workspace, states);
 }
 
 /* States of rows that were taken for one merge as a tree: halves, of which each is one for every
@@ -302,8 +292,8 @@ static const uint32_t *counts_of(const struct columns *self, const struct output
 }
 
 /* What has a mask is of one block. */
-static void finish(struct columns *self, const struct output_tile *tile, char *workspace,
-                   char *states)
+static unsigned finish(const struct columns *self, const struct output_tile *tile, char *workspace,
+                       char *states)
 {
     unsigned found = 0;
     if (self->cut.coalesced > 1)
@@ -321,40 +311,34 @@ static void finish(struct columns *self, const struct output_tile *tile, char *w
         finishing.place = walk.place;
         found |= finalize_run(self->plan, &finishing);
     }
-    if (found)
-        atomic_fetch_or(&self->findings, found);
+    return found;
 }
 
 /* Results that states are at once: of those that leave NaN out it may have to be said. */
-static void make_results(struct columns *self, const struct output_tile *tile, char *workspace)
+static unsigned make_results(const struct columns *self, const struct output_tile *tile,
+                             char *workspace)
 {
     const struct finalize made = {.states = (char *)self->plan->results.at[0] +
                                             tile->first.place * (int64_t)self->width,
                                   .n = tile->blocks * tile->columns,
                                   .count = self->plan->n};
     fold_run(self, tile, 0, workspace, made.states);
-    if (self->tells) {
-        const unsigned found = finalize_findings(self->plan, &made);
-        if (found)
-            atomic_fetch_or(&self->findings, found);
-    }
+    return self->tells ? finalize_findings(self->plan, &made) : 0;
 }
 
 /* ---- tiles ---- */
 
-void columns_fold_tile(void *context, uint64_t index, char *workspace)
+unsigned columns_fold_tile(void *context, uint64_t index, char *workspace)
 {
-    struct columns *self = context;
+    const struct columns *self = context;
     const struct output_tile tile = tile_at(self, index);
-    if (self->direct) {
-        make_results(self, &tile, workspace);
-        return;
-    }
+    if (self->direct)
+        return make_results(self, &tile, workspace);
     fold_runs(self, &tile, 0, self->cut.runs, workspace);
-    finish(self, &tile, workspace, workspace + self->states);
+    return finish(self, &tile, workspace, workspace + self->states);
 }
 
-void columns_fold_shared_runs(void *context, uint64_t index, char *workspace)
+unsigned columns_fold_shared_runs(void *context, uint64_t index, char *workspace)
 {
     const struct columns *self = context;
     const uint64_t first = index / self->cut.tiles * self->cut.together;
@@ -362,14 +346,15 @@ void columns_fold_shared_runs(void *context, uint64_t index, char *workspace)
     fold_runs(self, &tile, first, self->cut.together, workspace);
     memcpy(tiles_common(&self->tiles) + index * self->tile_bytes, workspace + self->states,
            tile.blocks * tile.columns * self->width);
+    return 0;
 }
 
-void columns_finish_tile(void *context, uint64_t index, char *workspace)
+unsigned columns_finish_tile(void *context, uint64_t index, char *workspace)
 {
-    struct columns *self = context;
+    const struct columns *self = context;
     const struct output_tile tile = tile_at(self, index);
     char *const states = tiles_common(&self->tiles) + index * self->tile_bytes;
     merge_runs(self, &tile, self->cut.runs / self->cut.together, states,
                self->cut.tiles * self->tile_bytes);
-    finish(self, &tile, workspace, states);
+    return finish(self, &tile, workspace, states);
 }

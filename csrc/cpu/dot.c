@@ -166,7 +166,7 @@ static union dotted piece_of(const struct dot *self, uint64_t begin, uint64_t en
 
 /* ---- all ---- */
 
-static void add_tile(void *context, uint64_t tile, char *memory)
+static unsigned add_tile(void *context, uint64_t tile, char *memory)
 {
     const struct dot *self = context;
     struct workspace *const own = (struct workspace *)(void *)memory;
@@ -176,21 +176,22 @@ static void add_tile(void *context, uint64_t tile, char *memory)
     const uint64_t most = element_is_complex(self->type) ? CHUNK / 2 : CHUNK;
     if (!self->exactly) {
         self->pieces[begin / DOT_PIECE] = piece_of(self, begin, end, own);
-        return;
+        return 0;
     }
     windows_forget(&own->windows);
     for (uint64_t at = begin; at < end; at += most) {
         const struct chunk chunk = chunk_at(self, at, least(end - at, most), own);
         add_exactly(self, &chunk, own);
     }
+    return 0;
 }
 
 void dot_add(struct dot *self, uint64_t start, uint64_t length)
 {
     self->start = start;
     self->length = length;
-    self->tiles.pieces = divide_up(length, DOT_PIECE);
-    tiles_run(&self->tiles, self->tiles.pieces, add_tile, self);
+    self->tiles.sharing.pieces = divide_up(length, DOT_PIECE);
+    tiles_run(&self->tiles, self->tiles.sharing.pieces, add_tile, self);
 }
 
 static struct workspace *workspace_of(const struct dot *self, unsigned thread)

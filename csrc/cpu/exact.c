@@ -25,12 +25,6 @@ struct adding {
     uint64_t tile, count; /* elements of one, and how many there are */
 };
 
-static void merge(struct exact_sums *sums, const struct exact_sums *others)
-{
-    for (int part = 0; part < EXACT_PARTS; part++)
-        exact_merge(&sums->parts[part], &others->parts[part]);
-}
-
 /* Tiles are so large that taking one costs little, and so many that threads end together; a few
  * chunks are not worth waking other threads for. */
 static uint64_t tile_of(uint64_t n)
@@ -49,7 +43,7 @@ static struct adding describe(const struct job *job)
     struct adding self = {.job = (struct job *)job, .tile = tile_of(least(n, stretch))};
     self.count = divide_up(n, self.tile);
     self.tiles = (struct tiles){.job = self.job,
-                                .pieces = self.count,
+                                .sharing.pieces = self.count,
                                 .plain = true,
                                 .stretch = divide_up(stretch, self.tile),
                                 .workspace = sizeof(struct workspace)};
@@ -58,7 +52,7 @@ static struct adding describe(const struct job *job)
     return self;
 }
 
-static void add_tile(void *context, uint64_t tile, char *memory)
+static unsigned add_tile(void *context, uint64_t tile, char *memory)
 {
     const struct adding *self = context;
     struct workspace *own = (struct workspace *)(void *)memory;
@@ -74,6 +68,7 @@ static void add_tile(void *context, uint64_t tile, char *memory)
         exact_adder_add(&own->adder, plan, plan->elements.flat ? data + at * size : own->elements,
                         n);
     }
+    return 0;
 }
 
 static struct exact_adder *adder_of(const struct adding *self, unsigned thread)
@@ -82,36 +77,26 @@ static struct exact_adder *adder_of(const struct adding *self, unsigned thread)
 }
 
 /* What takes one thread, and lies ready, takes no memory. */
-static bool add_alone(struct adding *self, struct exact_sums *sums)
-{
-    struct exact_adder own;
-    exact_adder_start(&own, self->job);
-    self->tiles.memory = (char *)&own;
-    const bool added = tiles_run(&self->tiles, self->count, add_tile, self);
-    *sums = own.sums;
-    return added;
-}
-
-static bool add_together(struct adding *self, struct exact_sums *sums)
-{
-    for (unsigned thread = 0; thread < self->tiles.threads; thread++)
-        exact_adder_start(adder_of(self, thread), self->job);
-    if (!tiles_run(&self->tiles, self->count, add_tile, self))
-        return false;
-    exact_sums_clear(sums);
-    for (unsigned thread = 0; thread < self->tiles.threads; thread++)
-        merge(sums, &adder_of(self, thread)->sums);
-    return true;
-}
-
 bool exact_run(struct job *job, struct exact_sums *sums)
 {
     struct adding self = describe(job);
-    if (job->plan->elements.flat && threads_for(&job->threads, self.count) == 1)
-        return add_alone(&self, sums);
-    const bool added =
-        tiles_open(&self.tiles, self.count, "exact sums") && add_together(&self, sums);
-    tiles_close(&self.tiles);
+    struct exact_adder own;
+    const bool alone = job->plan->elements.flat && threads_for(&job->threads, self.count) == 1;
+    if (alone) {
+        self.tiles.memory = (char *)&own;
+        self.tiles.threads = 1;
+    }
+    bool added = alone || tiles_open(&self.tiles, self.count, "exact sums");
+    for (unsigned thread = 0; added && thread < self.tiles.threads; thread++)
+        exact_adder_start(adder_of(&self, thread), job);
+    added = added && tiles_run(&self.tiles, self.count, add_tile, &self);
+    if (added)
+        *sums = adder_of(&self, 0)->sums;
+    for (unsigned thread = 1; added && thread < self.tiles.threads; thread++)
+        for (int part = 0; part < EXACT_PARTS; part++)
+            exact_merge(&sums->parts[part], &adder_of(&self, thread)->sums.parts[part]);
+    if (!alone)
+        tiles_close(&self.tiles);
     return added;
 }
 

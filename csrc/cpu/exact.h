@@ -87,9 +87,10 @@ struct windows_total {
 /* The sum of 1 to LOOP_MOST floats, where two windows hold it; products are not added. */
 bool windows_total(struct windows *, const void *floats, size_t n, struct windows_total *);
 
-/* Of floats of a real type, with or without NaNs. `told`: the processor tells of rounding. */
+/* Of floats of a real type, with or without NaNs, or of their squares. `told`: the processor tells
+ * of rounding. */
 void exact_ways_start(struct exact_ways *, enum instructions, enum element type, bool leaves_out,
-                      bool told);
+                      bool squared, bool told);
 
 /* What one thread adds elements with, in cache lines of its own. */
 struct exact_adder {

@@ -83,7 +83,6 @@ void products_add(const void *a, enum element type_a, const void *b, enum elemen
 
 /* ---- the adder ---- */
 
-/* How many parts of an element are added. */
 static unsigned parts_of(const struct layout *layout)
 {
     return element_is_complex(layout->input) && element_is_complex(layout->type) ? 2 : 1;
@@ -94,7 +93,6 @@ static bool leaves_out(const struct plan *plan)
     return plan->fold == FOLD_nansum;
 }
 
-/* Whether each part's square is added. */
 static bool is_squared(const struct plan *plan)
 {
     return plan->fold == FOLD_norm2;
@@ -117,12 +115,9 @@ bool exact_adder_just_adds(const struct job *job)
 void exact_adder_start(struct exact_adder *self, const struct job *job)
 {
     const struct plan *plan = job->plan;
-    const enum element type = element_real_part(plan->layout->input);
     exact_sums_clear(&self->sums);
-    exact_ways_start(&self->ways, job->instructions, type, leaves_out(plan),
-                     exact_adder_just_adds(job));
-    if (is_squared(plan))
-        windows_start(&self->ways.windows, job->instructions, type, false, true);
+    exact_ways_start(&self->ways, job->instructions, element_real_part(plan->layout->input),
+                     leaves_out(plan), is_squared(plan), exact_adder_just_adds(job));
 }
 
 /* Adds floats of a complex type's parts in turn, or of a real type; squares of both are one sum. */

@@ -41,7 +41,6 @@ struct along {
     const char *end;           /* of all elements, for its sake */
     struct tiles tiles;
     uint64_t results_a_tile, count; /* of tiles */
-    atomic_uint findings;
     atomic_bool failed;
 };
 
@@ -250,7 +249,7 @@ static void start_workspace(const struct along *self, struct workspace *own)
     own->part.run = &own->run;
 }
 
-static void add_tile(void *context, uint64_t tile, char *memory)
+static unsigned add_tile(void *context, uint64_t tile, char *memory)
 {
     struct along *self = context;
     struct workspace *const own = (struct workspace *)(void *)memory;
@@ -274,7 +273,7 @@ static void add_tile(void *context, uint64_t tile, char *memory)
         }
         at += count;
     }
-    atomic_fetch_or(&self->findings, own->run.findings);
+    return own->run.findings;
 }
 
 /* ---- all of them ---- */
@@ -339,7 +338,7 @@ static void describe(struct along *self, const struct job *job)
     self->ways = first.ways;
     self->count = divide_up(axes->results, self->results_a_tile);
     self->tiles = (struct tiles){.job = self->job,
-                                 .pieces = self->count,
+                                 .sharing.pieces = self->count,
                                  .plain = true,
                                  .stretch = STRETCH / (self->results_a_tile * n + 1) + 1,
                                  .workspace = sizeof(struct workspace)};
@@ -349,13 +348,10 @@ static bool share_results(struct job *job)
 {
     struct along self;
     describe(&self, job);
-    const bool added = tiles_open(&self.tiles, self.count, "exact sums") &&
-                       tiles_run(&self.tiles, self.count, add_tile, &self);
+    const bool added = tiles_do(&self.tiles, self.count, 1, "exact sums",
+                                &(struct tile_works){.whole = add_tile}, &self);
     if (self.failed)
         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for exact sums");
-    else if (added)
-        job->run->findings |= self.findings;
-    tiles_close(&self.tiles);
     return added && !self.failed;
 }
 

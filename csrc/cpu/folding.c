@@ -19,7 +19,12 @@ enum {
 struct folding {
     struct chunks all;
     struct tiles tiles; /* a thread's workspace is what it gathers into; states are in common */
-    uint64_t hidden;    /* elements that did not take part so far */
+
+    /* What is folded without a thought of the watch. */
+    uint64_t start, n;
+    char *states;
+    _Atomic uint64_t matter; /* chunks; those after them make no difference any more */
+    _Atomic uint64_t hidden; /* elements that did not take part so far */
 };
 
 /* ---- many chunks ---- */
@@ -35,49 +40,41 @@ static uint64_t chunks_of(uint64_t n)
     return divide_up(n, CHUNK);
 }
 
-/* Elements that are folded without a thought of the watch. */
-struct part {
-    const struct folding *folding;
-    uint64_t start, n, chunks; /* the last: in each of its pieces */
-    char *states;
-    _Atomic uint64_t matter; /* chunks; those after them make no difference any more */
-    _Atomic uint64_t hidden; /* elements that did not take part */
-};
-
 /* The chunks up to this one are enough. */
-static void note_enough(struct part *part, uint64_t chunk)
+static void note_enough(struct folding *self, uint64_t chunk)
 {
-    uint64_t matter = atomic_load_explicit(&part->matter, memory_order_relaxed);
-    while (chunk + 1 < matter && !atomic_compare_exchange_weak(&part->matter, &matter, chunk + 1))
+    uint64_t matter = atomic_load_explicit(&self->matter, memory_order_relaxed);
+    while (chunk + 1 < matter && !atomic_compare_exchange_weak(&self->matter, &matter, chunk + 1))
         ;
 }
 
-static bool matters(struct part *part, uint64_t chunk)
+static bool matters(struct folding *self, uint64_t chunk)
 {
-    return chunk < atomic_load_explicit(&part->matter, memory_order_relaxed);
+    return chunk < atomic_load_explicit(&self->matter, memory_order_relaxed);
 }
 
 /* Where positions matter, what a piece has found goes from one chunk to the next. */
-static void fold_piece(void *context, uint64_t index, char *buffer)
+static unsigned fold_piece(void *context, uint64_t index, char *buffer)
 {
-    struct part *part = context;
-    const struct folding *self = part->folding;
-    const uint64_t first = index * part->chunks, end = first + part->chunks;
-    char *state = part->states + first * self->all.width;
+    struct folding *self = context;
+    const uint64_t first = index * self->tiles.sharing.chunks,
+                   end = first + self->tiles.sharing.chunks;
+    char *state = self->states + first * self->all.width;
     uint64_t hidden = 0;
     if (self->all.indexed)
         state_identity(self->all.fold, self->all.accumulator, state);
-    for (uint64_t chunk = first; chunk < end && matters(part, chunk);
+    for (uint64_t chunk = first; chunk < end && matters(self, chunk);
          chunk++, state += self->all.width) {
-        const uint64_t at = chunk * CHUNK, n = least(part->n - at, CHUNK);
+        const uint64_t at = chunk * CHUNK, n = least(self->n - at, CHUNK);
         if (self->all.indexed && chunk > first)
             memcpy(state, state - self->all.width, self->all.width);
-        hidden += n - chunk_fold(&self->all, buffer, part->start + at, n, state);
+        hidden += n - chunk_fold(&self->all, buffer, self->start + at, n, state);
         if (self->all.settled && self->all.settled(state, n))
-            note_enough(part, chunk);
+            note_enough(self, chunk);
     }
     if (hidden) /* else threads would wait for one another */
-        atomic_fetch_add_explicit(&part->hidden, hidden, memory_order_relaxed);
+        atomic_fetch_add_explicit(&self->hidden, hidden, memory_order_relaxed);
+    return 0;
 }
 
 static uint64_t part_length(enum way way)
@@ -91,25 +88,19 @@ static bool fold_parts(struct job *job, struct folding *self, char *stretches, c
 {
     const size_t width = self->all.width;
     uint64_t n = job->plan->n, chunks = 0, count = 0;
-    for (uint64_t start = 0, length; start < n; start += length) {
-        if (start && watch_interrupted_lately(job->run, &job->asked))
+    for (uint64_t end; self->start < n; self->start = end) {
+        if (self->start && watch_interrupted_lately(job->run, &job->asked))
             return false;
-        length = least(n - start, part_length(self->all.way));
-        const struct sharing sharing = sharing_for(job->plan, self->all.way, length);
-        struct part part = {.folding = self,
-                            .start = start,
-                            .n = length,
-                            .chunks = sharing.chunks,
-                            .states = states + chunks * width,
-                            .matter = chunks_of(length)};
-        self->tiles.pieces = sharing.pieces;
-        self->tiles.brief = sharing.brief;
-        tiles_run(&self->tiles, sharing.pieces, fold_piece, &part);
-        self->hidden += part.hidden;
-        chunks += part.matter;
-        if (part.matter < chunks_of(length)) /* what lies after makes no difference */
-            n = start + length;
-        if (start + length == n || (start + length) % STRETCH == 0) {
+        self->n = least(n - self->start, part_length(self->all.way));
+        self->tiles.sharing = sharing_for(job->plan, self->all.way, self->n);
+        self->states = states + chunks * width;
+        self->matter = chunks_of(self->n);
+        tiles_run(&self->tiles, self->tiles.sharing.pieces, fold_piece, self);
+        chunks += self->matter;
+        end = self->start + self->n;
+        if (self->matter < chunks_of(self->n)) /* what lies after makes no difference */
+            n = end;
+        if (end == n || end % STRETCH == 0) {
             self->all.merge(states, chunks);
             memcpy(stretches + count++ * width, states, width);
             chunks = 0;
@@ -167,10 +158,12 @@ static bool fold_few(const struct job *job, void *state)
         sharing_for(job->plan, IN_PLACE, n).pieces > 1)
         return false;
     chunks_describe(&self.all, job);
-    struct part part = {
-        .folding = &self, .n = n, .chunks = chunks, .states = states, .matter = chunks};
-    fold_piece(&part, 0, NULL);
-    self.all.merge(states, part.matter);
+    self.start = self.hidden = 0;
+    self.n = n;
+    self.tiles.sharing.chunks = self.matter = chunks;
+    self.states = states;
+    fold_piece(&self, 0, NULL);
+    self.all.merge(states, self.matter);
     memcpy(state, states, self.all.width);
     return true;
 }
@@ -191,7 +184,7 @@ bool folding_run(struct job *job, void *state, uint64_t *count)
         return false;
     }
     chunks_describe(&self->all, job);
-    self->hidden = 0;
+    self->start = self->hidden = 0;
     const bool folded = fold_in_memory(job, self, state);
     *count -= self->hidden;
     free(self);

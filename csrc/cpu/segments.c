@@ -77,7 +77,7 @@ static void finish(const struct segmented *self, const void *state, uint64_t n, 
 
 /* ---- all of them ---- */
 
-static void fold_tile(void *context, uint64_t tile, char *workspace)
+static unsigned fold_tile(void *context, uint64_t tile, char *workspace)
 {
     struct segmented *self = context;
     char *const states = workspace + self->states;
@@ -92,6 +92,7 @@ static void fold_tile(void *context, uint64_t tile, char *workspace)
         fold_segment(self, workspace, states, segment);
         finish(self, states, segment.n, k);
     }
+    return 0;
 }
 
 /* Like an array by itself. */
@@ -159,13 +160,10 @@ bool segments_run(struct job *job)
     const uint64_t count = divide_up(self.segments->count, self.segments_a_tile);
     const size_t states = LONG / CHUNK > FEW ? LONG / CHUNK : FEW;
     struct tiles tiles = {.job = job,
-                          .pieces = count,
+                          .sharing.pieces = count,
                           .stretch = TILES_A_STRETCH,
                           .workspace = self.states + states * self.chunks.width};
-    if (!tiles_open(&tiles, count, "partials"))
-        return false;
-    const bool folded =
-        tiles_run(&tiles, count, fold_tile, &self) && (!self.has_long || fold_long_ones(&self));
-    tiles_close(&tiles);
-    return folded;
+    return tiles_do(&tiles, count, 1, "partials", &(struct tile_works){.whole = fold_tile},
+                    &self) &&
+           (!self.has_long || fold_long_ones(&self));
 }

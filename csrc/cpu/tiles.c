@@ -86,14 +86,17 @@ void tiles_close(struct tiles *self)
 
 static void do_tile(void *context, uint64_t index, unsigned thread)
 {
-    const struct tiles *self = context;
-    self->work(self->context, self->start + index, tiles_workspace(self, thread));
+    struct tiles *self = context;
+    const unsigned found =
+        self->work(self->context, self->start + index, tiles_workspace(self, thread));
+    if (found)
+        atomic_fetch_or(&self->findings, found);
 }
 
 static void do_stretch(struct tiles *self, uint64_t count)
 {
-    if (self->pieces > 1)
-        threads_run(&self->job->threads, count, self->brief, do_tile, self);
+    if (self->sharing.pieces > 1)
+        threads_run(&self->job->threads, count, self->sharing.brief, do_tile, self);
     else
         for (uint64_t k = 0; k < count; k++)
             do_tile(self, k, 0);
@@ -118,4 +121,25 @@ bool tiles_run(struct tiles *self, uint64_t tiles, tile_work *work, void *contex
             fesetenv(&callers);
     }
     return true;
+}
+
+static bool run_works(struct tiles *self, uint64_t tiles, uint64_t pieces,
+                      const struct tile_works *works, void *context)
+{
+    if (pieces == 1)
+        return tiles_run(self, tiles, works->whole, context);
+    if (!tiles_run(self, tiles * pieces, works->piece, context))
+        return false;
+    self->sharing.brief = true;
+    return tiles_run(self, tiles, works->finish, context);
+}
+
+bool tiles_do(struct tiles *self, uint64_t tiles, uint64_t pieces, const char *purpose,
+              const struct tile_works *works, void *context)
+{
+    const bool done =
+        tiles_open(self, tiles * pieces, purpose) && run_works(self, tiles, pieces, works, context);
+    self->job->run->findings |= self->findings;
+    tiles_close(self);
+    return done;
 }

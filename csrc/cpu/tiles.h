@@ -3,11 +3,13 @@
 
 #include "cpu/host.h"
 
-/* How a fold's chunks are shared. */
+#include <stdatomic.h>
+
+/* How work, or a fold's chunks, are shared. */
 struct sharing {
     uint64_t chunks; /* in a piece */
-    uint64_t pieces;
-    bool brief; /* over before a thread that sleeps would be there */
+    uint64_t pieces; /* in which it pays to be shared; 1: by nobody */
+    bool brief;      /* over before a thread that sleeps would be there */
 };
 
 /* How a loop's elements come to it: as they lie, in tiles that are moved or transposed, or one by
@@ -21,13 +23,13 @@ struct sharing sharing_of(enum fold, enum element input, enum bringing, uint64_t
 struct sharing sharing_along(enum fold, enum element input, enum bringing, uint64_t n,
                              uint64_t results);
 
-/* Does a tile's work in a thread's workspace. */
-typedef void tile_work(void *context, uint64_t tile, char *workspace);
+/* Does a tile's work in a thread's workspace, and returns what is to be said of its results: FOUND_
+ * bits. */
+typedef unsigned tile_work(void *context, uint64_t tile, char *workspace);
 
 struct tiles {
     struct job *job;
-    uint64_t pieces;          /* in which the work pays to be shared; 1: by nobody */
-    bool brief;               /* as struct sharing has it */
+    struct sharing sharing;
     bool plain;               /* in plain arithmetic, whatever the caller has set */
     uint64_t stretch;         /* tiles between two thoughts of the watch; 0: all */
     size_t workspace, common; /* bytes of each thread's memory, and of what they have together */
@@ -36,6 +38,7 @@ struct tiles {
     uint64_t start;           /* the first tile of the stretch that is under way */
     tile_work *work;
     void *context;
+    atomic_uint findings; /* of all tiles */
 };
 
 /* Rounded up to whole cache lines. */
@@ -58,3 +61,13 @@ static inline char *tiles_common(const struct tiles *self)
 
 /* Does so many tiles, by several threads where that pays. False: somebody has lost patience. */
 bool tiles_run(struct tiles *, uint64_t tiles, tile_work *, void *context);
+
+/* How tiles are done: each as a whole, or in pieces, of which tile t's number p is number
+ * p * tiles + t, and then finished. */
+struct tile_works {
+    tile_work *whole, *piece, *finish;
+};
+
+/* Opens them, does tiles of so many pieces each, notes what is to be said, and closes them. */
+bool tiles_do(struct tiles *, uint64_t tiles, uint64_t pieces, const char *purpose,
+              const struct tile_works *, void *context);

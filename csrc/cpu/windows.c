@@ -190,10 +190,10 @@ bool unrounded_add_columns(struct unrounded_floats *self, const void *floats, si
 /* ---- both ---- */
 
 void exact_ways_start(struct exact_ways *self, enum instructions instructions, enum element type,
-                      bool leaves_out, bool told)
+                      bool leaves_out, bool squared, bool told)
 {
     const struct cpu_kernels *kernels = cpu_kernels(instructions);
-    windows_start(&self->windows, instructions, type, leaves_out, false);
+    windows_start(&self->windows, instructions, type, leaves_out, squared);
     self->unrounded = (struct unrounded_floats){0};
     if (told)
         self->unrounded =

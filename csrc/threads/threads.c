@@ -405,17 +405,13 @@ void threads_destroy(struct threads *self)
     free(self);
 }
 
-static void run_alone(uint64_t pieces, threads_piece *piece, void *context)
-{
-    for (uint64_t index = 0; index < pieces; index++)
-        piece(context, index, 0);
-}
-
 void threads_run(const struct crew *self, uint64_t pieces, bool brief, threads_piece *piece,
                  void *context)
 {
     const unsigned most = threads_for(self, pieces);
     struct pool *const pool = most > 1 ? pool_here(self->threads) : NULL;
-    if (!pool || !pool_run(pool, most, pieces, brief, piece, context))
-        run_alone(pieces, piece, context);
+    if (pool && pool_run(pool, most, pieces, brief, piece, context))
+        return;
+    for (uint64_t index = 0; index < pieces; index++)
+        piece(context, index, 0);
 }

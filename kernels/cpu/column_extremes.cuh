@@ -110,14 +110,29 @@ struct column_ranges : column_lanes<In, In> {
     template <class State, unsigned>
     LANES_FUNCTION void put(State *to, unsigned n, const places &) const
     {
-        const values_in_lanes<key<In>> highest(high[0].all.best);
-        put_each(low[0].all.best, n, [=, &highest](unsigned k, key<In> lowest) {
-            if constexpr (std::is_same_v<State, double>)
-                to[k] = greatest_number(magnitude(lowest), magnitude(highest[k]));
-            else
+        if constexpr (std::is_same_v<State, double>) {
+            put_each(largest_magnitudes(), n, [=](unsigned k, auto size) { to[k] = size; });
+        } else {
+            const values_in_lanes<key<In>> highest(high[0].all.best);
+            put_each(low[0].all.best, n, [=, &highest](unsigned k, key<In> lowest) {
                 to[k] = {lows::keys::template value<decltype(to->least)>(lowest),
                          highs::keys::template value<decltype(to->least)>(highest[k])};
-        });
+            });
+        }
+    }
+
+  private:
+    LANES_FUNCTION auto largest_magnitudes() const
+    {
+        using bits = bits_of<sizeof(In)>;
+        lanes<bits> largest;
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        {
+            const auto a = unsigned_magnitude<In>::of(vector<bits>(low[0].all.best.at[r])),
+                       b = unsigned_magnitude<In>::of(vector<bits>(high[0].all.best.at[r]));
+            largest.at[r] = a > b ? a : b;
+        }
+        return largest;
     }
 };
 

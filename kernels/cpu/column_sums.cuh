@@ -101,11 +101,10 @@ struct column_totals : folded_lanes<T, Fold> {
 
 /* Or products, or what is true of them. */
 template <class In, class T, class Of = as_they_are, template <class> class Fold = sum>
-struct column_sums : column_totals<T, Fold> {
-    using element = In;
+struct column_sums : sum_lanes<In, T, Fold, Of, column_totals<T, Fold>> {
     using joined = column_totals<T, Fold>;
-    static constexpr unsigned in_register = Of::elements * (register_bytes / sizeof(T)),
-                              step = lanes_registers * in_register, at_a_time = groups_at_a_time;
+    using sum_lanes<In, T, Fold, Of, joined>::step;
+    static constexpr unsigned at_a_time = groups_at_a_time;
     static constexpr bool is_tree = !std::is_integral_v<T>;
 
     /* Floats in halves that are joined, unless the rows are few. */
@@ -131,13 +130,6 @@ struct column_sums : column_totals<T, Fold> {
         for (unsigned row = from; row < to; row++)
             EACH_REGISTER(unsigned g = 0; g < N; g++)
         groups[g].take(part[row] + g * step);
-    }
-
-    LANES_FUNCTION void take(const In *x)
-    {
-        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        this->totals.at[r] =
-            this->merged(this->totals.at[r], Of::template of<T>(x + r * in_register));
     }
 };
 

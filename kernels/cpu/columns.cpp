@@ -67,12 +67,6 @@ constexpr const slab_loop *truth_of_columns()
         return &loop_by<column_sums<telling_element<In>, bits, truths, Fold>, uint8_t>;
 }
 
-/* The smallest accumulator of such integers. */
-template <class In>
-using own_of = std::conditional_t<
-    std::is_same_v<In, uint64_t>, In,
-    std::conditional_t<sizeof(In) < 4 || std::is_same_v<In, int32_t>, int32_t, int64_t>>;
-
 template <class In, class V>
 const slab_loop *norm_of(enum fold fold)
 {
@@ -83,7 +77,7 @@ const slab_loop *norm_of(enum fold fold)
         return &loop_by<column_squares<In>, state_of<norm2<V>>>;
     case FOLD_norm_inf:
         if constexpr (std::is_integral_v<In>)
-            return &loop_to<column_ranges<In>, state_of<extremes<own_of<In>>>, double>;
+            return &loop_by<column_ranges<In>, double>;
         else
             return &loop_by<column_sums<In, double, magnitudes, largest>, double>;
     case FOLD_norm_neg_inf:
@@ -93,7 +87,6 @@ const slab_loop *norm_of(enum fold fold)
     }
 }
 
-/* Folds of floats alone. */
 template <class In, class V>
 const slab_loop *float_loop_of(enum fold fold)
 {
@@ -276,16 +269,9 @@ const slab_loop *KERNELS::find_columns_of_states(enum fold fold, enum element ty
 
 transpose_rows *KERNELS::find_transpose(size_t size)
 {
-    switch (size) {
-    case 1:
-        return transpose_all<uint8_t>;
-    case 2:
-        return transpose_all<uint16_t>;
-    case 4:
-        return transpose_all<uint32_t>;
-    case 8:
-        return transpose_all<uint64_t>;
-    default:
-        return transpose_all<struct complex128>;
-    }
+    return size == 1   ? transpose_all<uint8_t>
+           : size == 2 ? transpose_all<uint16_t>
+           : size == 4 ? transpose_all<uint32_t>
+           : size == 8 ? transpose_all<uint64_t>
+                       : transpose_all<struct complex128>;
 }

@@ -223,34 +223,27 @@ LANES_FUNCTION vector<double> without_sign(vector<double> x)
     return vector<double>(vector<uint64_t>(x) & uint64_t(INT64_MAX));
 }
 
+/* A value as an element; of a float of 16 bits these are the bits. */
+template <class In, class Value>
+LANES_FUNCTION In constant(Value value, unsigned half, unsigned bfloat)
+{
+    if constexpr (std::is_arithmetic_v<In>)
+        return In(value);
+    else
+        return {uint16_t(std::is_same_v<In, float16> ? half : bfloat)};
+}
+
 /* An element that leaves a sum what it is. */
 template <class In>
 LANES_FUNCTION In nothing_to_add()
 {
-    if constexpr (std::is_arithmetic_v<In>)
-        return sum<In>::identity();
-    else
-        return {0x8000};
+    return constant<In>(-0.0, 0x8000, 0x8000);
 }
 
-/* 1. */
-template <class In>
-LANES_FUNCTION In one_element()
-{
-    if constexpr (std::is_arithmetic_v<In>)
-        return 1;
-    else
-        return {std::is_same_v<In, float16> ? 0x3c00 : 0x3f80};
-}
-
-/* A NaN. */
 template <class In>
 LANES_FUNCTION In no_number()
 {
-    if constexpr (std::is_arithmetic_v<In>)
-        return not_a_number<In>();
-    else
-        return {0x7fff};
+    return constant<In>(not_a_number<double>(), 0x7fff, 0x7fff);
 }
 
 } // namespace

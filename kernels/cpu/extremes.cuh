@@ -378,13 +378,16 @@ LANES_FUNCTION V first_value(const In *x, size_t n, key<In> best)
     return !std::is_integral_v<V> && has_zero(found) ? V(x[find_equal(x, n, best)]) : found;
 }
 
-template <class In, class V, class Order, class Fold>
+/* Among no number, any NaN will do. */
+template <class In, class V, class Order, class Fold, nan_is Nan = nan_is::noted>
 void extreme_loop(const void *elements, size_t n, uint64_t, void *state)
 {
+    constexpr bool left_out = Nan == nan_is::left_out;
     const In *const x = static_cast<const In *>(elements);
     key<In> best;
-    const bool nan = find_best<In, nan_is::noted, Order>(x, n, &best);
-    put_state<Fold>(state, nan ? V(x[find_nan(x, n)]) : first_value<V>(x, n, best));
+    const bool is_number = find_best<In, Nan, Order>(x, n, &best) == left_out;
+    put_state<Fold>(state,
+                    is_number ? first_value<V>(x, n, best) : V(x[left_out ? 0 : find_nan(x, n)]));
 }
 
 template <class In, class V, class Fold>
@@ -396,16 +399,6 @@ void range_loop(const void *elements, size_t n, uint64_t, void *state)
         put_state<Fold>(state, Fold::lift(V(x[find_nan(x, n)]), 0));
     else
         put_state<Fold>(state, {first_value<V>(x, n, best[0]), first_value<V>(x, n, best[1])});
-}
-
-/* Among no number, any NaN will do. */
-template <class In, class V, class Order, class Fold>
-void extreme_number_loop(const void *elements, size_t n, uint64_t, void *state)
-{
-    const In *const x = static_cast<const In *>(elements);
-    key<In> best;
-    const bool number = find_best<In, nan_is::left_out, Order>(x, n, &best);
-    put_state<Fold>(state, number ? first_value<V>(x, n, best) : V(x[0]));
 }
 
 } // namespace

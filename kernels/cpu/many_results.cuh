@@ -168,46 +168,25 @@ void store_halves(const Float *values, unsigned n, void *at, int64_t step)
 template <class V>
 store_values<V> *storing_of(enum element type)
 {
-    constexpr bool is_real_float = std::is_floating_point_v<V>;
     if (type == element_of<V>::value)
         return store_as<V, V>;
-    switch (type) {
-    case ELEMENT_FLOAT16:
-        if constexpr (is_real_float)
-            return store_halves<V>;
-        break;
-    case ELEMENT_BFLOAT16:
-        if constexpr (is_real_float)
-            return store_as<nearest_bfloat, V>;
-        break;
-    case ELEMENT_UINT32:
-        if constexpr (std::is_same_v<V, int64_t>)
-            return store_as<uint32_t, V>;
-        break;
-    case ELEMENT_BOOL:
-        if constexpr (std::is_signed_v<V> && std::is_integral_v<V>)
-            return store_as<truth_of, V>;
-        break;
-    case ELEMENT_INT8:
-        if constexpr (std::is_same_v<V, int32_t>)
-            return store_as<int8_t, V>;
-        break;
-    case ELEMENT_UINT8:
-        if constexpr (std::is_same_v<V, int32_t>)
-            return store_as<uint8_t, V>;
-        break;
-    case ELEMENT_INT16:
-        if constexpr (std::is_same_v<V, int32_t>)
-            return store_as<int16_t, V>;
-        break;
-    case ELEMENT_UINT16:
-        if constexpr (std::is_same_v<V, int32_t>)
-            return store_as<uint16_t, V>;
-        break;
-    default:
-        break;
-    }
-    return nullptr;
+    if constexpr (std::is_floating_point_v<V>)
+        return type == ELEMENT_FLOAT16    ? store_halves<V>
+               : type == ELEMENT_BFLOAT16 ? store_as<nearest_bfloat, V>
+                                          : nullptr;
+    else if constexpr (std::is_same_v<V, int64_t>)
+        return type == ELEMENT_BOOL     ? store_as<truth_of, V>
+               : type == ELEMENT_UINT32 ? store_as<uint32_t, V>
+                                        : nullptr;
+    else if constexpr (std::is_same_v<V, int32_t>)
+        return type == ELEMENT_BOOL     ? store_as<truth_of, V>
+               : type == ELEMENT_INT8   ? store_as<int8_t, V>
+               : type == ELEMENT_UINT8  ? store_as<uint8_t, V>
+               : type == ELEMENT_INT16  ? store_as<int16_t, V>
+               : type == ELEMENT_UINT16 ? store_as<uint16_t, V>
+                                        : nullptr;
+    else
+        return nullptr;
 }
 
 /* What `value` gives of each state and its number, as V, is stored by `store`; as V itself right

@@ -17,26 +17,16 @@ namespace
 
 /* ---- what arithmetic knows ---- */
 
+/* Whether it is true not by a comparison, which GCC has no vectors of floats for. */
 template <class In>
-LANES_FUNCTION In real_part(In x)
+LANES_FUNCTION auto real_part(In x)
 {
-    return x;
-}
-
-/* Not by a comparison, which GCC has no vectors of floats for. */
-LANES_FUNCTION uint32_t real_part(boolean x)
-{
-    return -uint32_t(x.byte) >> 31;
-}
-
-LANES_FUNCTION float real_part(float16 x)
-{
-    return float(x);
-}
-
-LANES_FUNCTION float real_part(bfloat16 x)
-{
-    return float(x);
+    if constexpr (std::is_same_v<In, boolean>)
+        return -uint32_t(x.byte) >> 31;
+    else if constexpr (std::is_arithmetic_v<In>)
+        return x;
+    else
+        return float(x);
 }
 
 template <class T>

@@ -20,7 +20,7 @@ struct deviation_lanes {
     static constexpr unsigned in_register = register_bytes / sizeof(double),
                               step = lanes_registers * in_register;
     vector<double> mean;
-    lanes<double> squares = {};
+    folded_lanes<double, sum> squares;
 
     LANES_FUNCTION deviation_lanes(vector<double> mean) : mean(mean) {}
 
@@ -29,15 +29,8 @@ struct deviation_lanes {
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
         {
             const vector<double> away = converted<double>(x + r * in_register) - mean;
-            squares.at[r] += away * away;
+            squares.totals.at[r] += away * away;
         }
-    }
-
-    LANES_FUNCTION double total() const
-    {
-        double total;
-        squares.template merged<1>(&total, [](auto a, auto b) { return a + b; });
-        return total;
     }
 };
 
@@ -52,7 +45,8 @@ LANES_FUNCTION double deviations(const In *x, size_t n, const double *means)
     size_t i = 0;
     for (; i + lanes.step <= n; i += lanes.step)
         lanes.take(x + i);
-    double total = lanes.total();
+    double total;
+    lanes.squares.template total<1>(&total);
     for (; i < n; i++)
         total += squared(double(x[i]) - means[i % Parts]);
     return total;
@@ -243,16 +237,6 @@ using largest = extreme_magnitude<T, true>;
 template <class T>
 using smallest = extreme_magnitude<T, false>;
 
-/* Makes no difference to the smallest magnitude. */
-template <class In>
-LANES_FUNCTION In infinite_element()
-{
-    if constexpr (std::is_arithmetic_v<In>)
-        return ends<In>::greatest;
-    else
-        return {std::is_same_v<In, float16> ? 0x7c00 : 0x7f80};
-}
-
 template <class In, template <class> class Fold, class Of>
 LANES_FUNCTION double folded(const In *x, size_t n, In nothing)
 {
@@ -333,7 +317,7 @@ void norm_neg_inf_loop(const void *elements, size_t n, uint64_t, void *state)
     using in = typename parts_of<In>::type;
     put_state<norm_neg_inf<V>>(state, folded<in, smallest, magnitudes_of<V>>(
                                           static_cast<const in *>(elements), n * parts_of<V>::count,
-                                          infinite_element<in>()));
+                                          constant<in>(ends<double>::greatest, 0x7c00, 0x7f80)));
 }
 
 } // namespace

@@ -132,38 +132,30 @@ LANES_FUNCTION value_of<Fold> complex_product(const value_of<Fold> *x, size_t n,
 
 /* ---- loops ---- */
 
-/* Of floats, as they are or with ones for NaN. */
 template <class V, class Of, class In>
 LANES_FUNCTION V float_product(const In *x, size_t n)
 {
     V product;
-    added_up<sum_lanes<In, V, prod, Of>>(x, n, one_element<In>()).template total<1>(&product);
+    added_up<sum_lanes<In, V, prod, Of>>(x, n, constant<In>(1, 0x3c00, 0x3f80))
+        .template total<1>(&product);
     return product;
 }
 
-template <class In, class V>
+/* NaN may be left out. */
+template <class In, class V, template <class> class Fold = prod>
 void product_loop(const void *elements, size_t n, uint64_t first, void *state)
 {
+    constexpr bool left_out = std::is_same_v<Fold<V>, nanprod<V>>;
     const In *const x = static_cast<const In *>(elements);
     if constexpr (is_truth<In>)
-        put_state<prod<V>>(state, V(count_of<In>(x, n) == n));
+        put_state<Fold<V>>(state, V(count_of<In>(x, n) == n));
     else if constexpr (is_complex<V>)
-        put_state<prod<V>>(state, complex_product<prod<V>, false>(x, n, first == 0));
+        put_state<Fold<V>>(state, complex_product<Fold<V>, left_out>(x, n, first == 0));
     else if constexpr (is_float<In>)
-        put_state<prod<V>>(state, float_product<V, as_they_are>(x, n));
+        put_state<Fold<V>>(
+            state, float_product<V, std::conditional_t<left_out, ones_for_nan, as_they_are>>(x, n));
     else
-        put_state<prod<V>>(state, V(packed_product(x, n)));
-}
-
-/* NaN is left out. */
-template <class In, class V>
-void number_product_loop(const void *elements, size_t n, uint64_t first, void *state)
-{
-    const In *const x = static_cast<const In *>(elements);
-    if constexpr (is_complex<V>)
-        put_state<nanprod<V>>(state, complex_product<nanprod<V>, true>(x, n, first == 0));
-    else
-        put_state<nanprod<V>>(state, float_product<V, ones_for_nan>(x, n));
+        put_state<Fold<V>>(state, V(packed_product(x, n)));
 }
 
 } // namespace

@@ -82,10 +82,11 @@ struct folded_lanes {
 };
 
 /* Sums, or products, of parts, each in the lane whose turn it is. */
-template <class In, class T, template <class> class Fold = sum, class Of = as_they_are>
-struct sum_lanes : folded_lanes<T, Fold> {
+template <class In, class T, template <class> class Fold = sum, class Of = as_they_are,
+          class Totals = folded_lanes<T, Fold>>
+struct sum_lanes : Totals {
     using element = In;
-    using folded_lanes<T, Fold>::totals;
+    using Totals::totals;
     /* A loop's roundings are too small for elements to feel. */
     static constexpr bool is_wide = std::is_same_v<T, double> && sizeof(In) < sizeof(T);
     static constexpr unsigned in_register = Of::elements * (register_bytes / sizeof(T)),
@@ -224,7 +225,6 @@ LANES_FUNCTION V float_sum(const In *elements, size_t n)
     return total;
 }
 
-/* NaN is left out. */
 template <class In, class V>
 void number_sum_loop(const void *elements, size_t n, uint64_t, void *state)
 {
@@ -364,7 +364,6 @@ struct telling<double> : telling_bits<uint64_t, INT64_MAX> {};
 template <>
 struct telling<complex<float>> : telling_bits<uint64_t, INT64_MAX ^ uint64_t(1) << 31> {};
 
-/* Whether elements are true. */
 struct truths {
     static constexpr unsigned elements = 1;
 

@@ -80,7 +80,6 @@ auto visit_all(enum element accumulator, Visit visit) -> decltype(VISIT(float))
     }
 }
 
-/* Of real floats as elements. */
 template <class Visit>
 auto visit_real_floats(enum element input, Visit visit) -> decltype(VISIT(float))
 {
@@ -98,7 +97,6 @@ auto visit_real_floats(enum element input, Visit visit) -> decltype(VISIT(float)
     }
 }
 
-/* Of any elements, and of what they are accumulated in. */
 template <class Visit>
 auto visit_elements(enum element input, Visit visit) -> decltype(visit(tag<float>(), tag<float>()))
 {

@@ -47,33 +47,17 @@ struct position_lanes {
     /* Of equals the first. */
     LANES_FUNCTION size_t result(K *best) const
     {
-        constexpr auto all_lanes = std::make_index_sequence<in_register>();
-        constexpr bool has_room = position(-1) >= most;
         *best = all.result();
         const auto wanted = keys::rank(in_all(*best));
         lanes<position> places;
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
-        {
-            const vector<position> place =
-                has_room ? where.at[r] * position(step) + numbered(r * in_register, all_lanes)
-                         : where.at[r];
-            places.at[r] = keys::rank(all.best.at[r]) == wanted ? place : in_all(position(-1));
-        }
+        places.at[r] = keys::rank(all.best.at[r]) == wanted ? where.at[r] : in_all(position(-1));
         position first;
         places.template merged<1>(&first, least());
-        if constexpr (has_room)
-            return first;
         unsigned r = 0;
         while (!is_any(places.at[r] == in_all(first)))
             r++;
         return size_t(first) * step + r * in_register + first_lane(places.at[r] == in_all(first));
-    }
-
-  private:
-    template <size_t... Lanes>
-    LANES_FUNCTION static vector<position> numbered(unsigned from, std::index_sequence<Lanes...>)
-    {
-        return vector<position>{position(Lanes)...} + in_all(position(from));
     }
 };
 
@@ -112,8 +96,7 @@ void position_loop(const void *elements, size_t n, uint64_t first, void *state)
             return;
         }
     }
-    bool any = false;
-    size_t block = 0;
+    size_t block = n;
     key<In> best;
     for (size_t at = 0; at < n; at += most) {
         const size_t length = n - at < most ? n - at : most;
@@ -123,17 +106,15 @@ void position_loop(const void *elements, size_t n, uint64_t first, void *state)
             return put_state<Fold>(state, Fold::lift(V(x[nan]), first + nan));
         }
         const V of_here = value<V, In>(here);
-        if (found.index != UINT64_MAX && !Order::better(of_here, found.value))
-            continue;
-        found = Fold::lift(of_here, first + at);
-        best = here;
-        block = at;
-        any = true;
+        if (found.index == UINT64_MAX || Order::better(of_here, found.value)) {
+            found = Fold::lift(of_here, first + at);
+            best = here;
+            block = at;
+        }
     }
-    if (!any)
+    if (block == n)
         return;
-    const size_t length = n - block < most ? n - block : most;
-    found.index = first + block + find_equal(x + block, length, best);
+    found.index = first + block + find_equal(x + block, n - block, best);
     put_state<Fold>(state, found);
 }
 
@@ -192,7 +173,6 @@ void summary_loop(const void *elements, size_t n, uint64_t, void *state)
 
 /* ---- which loop ---- */
 
-/* Folds of floats alone. */
 template <class In, class V>
 fold_values *float_loop_of(enum fold fold)
 {
@@ -200,11 +180,11 @@ fold_values *float_loop_of(enum fold fold)
     case FOLD_nansum:
         return number_sum_loop<In, V>;
     case FOLD_nanprod:
-        return number_product_loop<In, V>;
+        return product_loop<In, V, nanprod>;
     case FOLD_nanmin:
-        return extreme_number_loop<In, V, least, nanmin<V>>;
+        return extreme_loop<In, V, least, nanmin<V>, nan_is::left_out>;
     case FOLD_nanmax:
-        return extreme_number_loop<In, V, greatest, nanmax<V>>;
+        return extreme_loop<In, V, greatest, nanmax<V>, nan_is::left_out>;
     case FOLD_variance:
         return variance_loop<In, V>;
     case FOLD_norm1:
@@ -258,20 +238,13 @@ fold_values *converting_loop_of(enum fold fold)
 {
     if (fold == FOLD_sum)
         return sum_loop<In, V>;
-    if constexpr (std::is_same_v<V, double>) {
-        switch (fold) {
-        case FOLD_variance:
-            return variance_loop<In, V>;
-        case FOLD_norm1:
-            return norm1_loop<In, V>;
-        case FOLD_norm2:
-            return norm2_loop<In, V>;
-        default:
-            return nullptr;
-        }
-    } else {
+    if constexpr (std::is_same_v<V, double>)
+        return fold == FOLD_variance ? variance_loop<In, V>
+               : fold == FOLD_norm1  ? norm1_loop<In, V>
+               : fold == FOLD_norm2  ? norm2_loop<In, V>
+                                     : nullptr;
+    else
         return fold == FOLD_prod ? product_loop<In, V> : nullptr;
-    }
 }
 
 } // namespace

@@ -143,7 +143,6 @@ constexpr unsigned widest_compared = sizeof(double);
 constexpr unsigned widest_compared = sizeof(float);
 #endif
 
-/* The bits of a type of floats. */
 template <class T>
 constexpr int float_bits = std::is_same_v<T, float16>    ? 11
                            : std::is_same_v<T, bfloat16> ? 8
@@ -163,7 +162,6 @@ LANES_FUNCTION bits_of<sizeof(compared<In>)> least_whole(int highest)
     return word(biased < 1 ? 1 : biased > infinite ? infinite : biased) << fraction;
 }
 
-/* Whether any lane is less than another's. */
 template <class V>
 LANES_FUNCTION bool is_any_below(V x, V bounds)
 {
