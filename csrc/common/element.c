@@ -21,14 +21,6 @@ const char *element_name(enum element element)
     return elements[element].name;
 }
 
-enum element element_named(const char *name)
-{
-    int element = 0;
-    while (element < ELEMENTS && strcmp(elements[element].name, name) != 0)
-        element++;
-    return (enum element)element;
-}
-
 enum element element_accumulator(enum element element)
 {
     switch (element) {

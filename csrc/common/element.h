@@ -61,9 +61,6 @@ extern "C" {
 size_t element_size(enum element);
 const char *element_name(enum element);
 
-/* ELEMENTS: none has that name. */
-enum element element_named(const char *name);
-
 /* What values of a type are accumulated in: the smallest of the accumulators that holds them all.
  */
 enum element element_accumulator(enum element);

@@ -128,18 +128,20 @@ SCALAR void scalar_store(void *at, union scalar value, enum element element)
     }
 }
 
-/* A case of a conversion to the type `to`. */
-#define TO(NAME, member, converted)                                                                \
-    case ELEMENT_##NAME:                                                                           \
-        result.member = converted;                                                                 \
-        break
-
 /* How a value becomes a float of any type: float16 by way of `half`, which is rounded once. */
 #define TO_FLOATS(half, value, imaginary)                                                          \
-    TO(FLOAT16, f16, half_of_double(half));                                                        \
-    TO(BFLOAT16, bf16, bfloat_of_float((float)(value)));                                           \
-    TO(FLOAT32, f32, (float)(value));                                                              \
-    TO(FLOAT64, f64, (double)(value));                                                             \
+    case ELEMENT_FLOAT16:                                                                          \
+        result.f16 = half_of_double(half);                                                         \
+        break;                                                                                     \
+    case ELEMENT_BFLOAT16:                                                                         \
+        result.bf16 = bfloat_of_float((float)(value));                                             \
+        break;                                                                                     \
+    case ELEMENT_FLOAT32:                                                                          \
+        result.f32 = (float)(value);                                                               \
+        break;                                                                                     \
+    case ELEMENT_FLOAT64:                                                                          \
+        result.f64 = (double)(value);                                                              \
+        break;                                                                                     \
     case ELEMENT_COMPLEX64:                                                                        \
         result.c64.real = (float)(value);                                                          \
         result.c64.imag = (float)(imaginary);                                                      \
@@ -147,29 +149,30 @@ SCALAR void scalar_store(void *at, union scalar value, enum element element)
     case ELEMENT_COMPLEX128:                                                                       \
         result.c128.real = (double)(value);                                                        \
         result.c128.imag = (double)(imaginary);                                                    \
-        break
-
-/* Integers of up to 63 bits and a sign, which int64 holds. */
-#define INTEGERS(INTEGER)                                                                          \
-    INTEGER(INT8, int8_t, i8)                                                                      \
-    INTEGER(INT16, int16_t, i16)                                                                   \
-    INTEGER(INT32, int32_t, i32)                                                                   \
-    INTEGER(INT64, int64_t, i64)                                                                   \
-    INTEGER(UINT8, uint8_t, u8)                                                                    \
-    INTEGER(UINT16, uint16_t, u16)                                                                 \
-    INTEGER(UINT32, uint32_t, u32)
+        break;
 
 SCALAR union scalar scalar_of_int64(int64_t value, enum element to)
 {
     union scalar result;
     switch (to) {
-        TO_FLOATS((double)(float)value, value, 0);
-        TO(BOOL, b8, value != 0);
-#define TO_INTEGER(NAME, type, member) TO(NAME, member, (type)value);
-        INTEGERS(TO_INTEGER)
-#undef TO_INTEGER
+        TO_FLOATS((double)(float)value, value, 0)
+    case ELEMENT_BOOL:
+        result.b8 = value != 0;
+        break;
+    case ELEMENT_INT8:
+    case ELEMENT_UINT8:
+        result.u8 = (uint8_t)value;
+        break;
+    case ELEMENT_INT16:
+    case ELEMENT_UINT16:
+        result.u16 = (uint16_t)value;
+        break;
+    case ELEMENT_INT32:
+    case ELEMENT_UINT32:
+        result.u32 = (uint32_t)value;
+        break;
     default:
-        result.u64 = (uint64_t)value;
+        result.i64 = value;
     }
     return result;
 }
@@ -179,23 +182,31 @@ SCALAR union scalar scalar_of_uint64(uint64_t value, enum element to)
 {
     union scalar result;
     switch (to) {
-        TO_FLOATS((double)(float)value, value, 0);
+        TO_FLOATS((double)(float)value, value, 0)
     default:
         result = scalar_of_int64((int64_t)value, to);
     }
     return result;
 }
 
-/* The imaginary part matters to complex types and to bool. x86 makes a uint32 by way of 64 bits. */
+/* The imaginary part matters to complex types and to bool. */
 SCALAR union scalar scalar_of_double(double value, double imaginary, enum element to)
 {
     union scalar result;
     switch (to) {
-        TO_FLOATS(value, value, imaginary);
-        TO(BOOL, b8, value != 0 || imaginary != 0);
-        TO(INT64, i64, int64_of_double(value));
-        TO(UINT32, u32, (uint32_t)int64_of_double(value));
-        TO(UINT64, u64, uint64_of_double(value));
+        TO_FLOATS(value, value, imaginary)
+    case ELEMENT_BOOL:
+        result.b8 = value != 0 || imaginary != 0;
+        break;
+    case ELEMENT_INT64:
+        result.i64 = int64_of_double(value);
+        break;
+    case ELEMENT_UINT32: /* x86 goes through 64 bits */
+        result.u32 = (uint32_t)int64_of_double(value);
+        break;
+    case ELEMENT_UINT64:
+        result.u64 = uint64_of_double(value);
+        break;
     default:
         result = scalar_of_int64(int32_of_double(value), to);
     }
@@ -203,7 +214,15 @@ SCALAR union scalar scalar_of_double(double value, double imaginary, enum elemen
 }
 
 #undef TO_FLOATS
-#undef TO
+
+/* Integers of up to 63 bits and a sign, which int64 holds. */
+#define NARROW_INTEGERS(INTEGER)                                                                   \
+    INTEGER(INT8, int8_t, i8)                                                                      \
+    INTEGER(INT16, int16_t, i16)                                                                   \
+    INTEGER(INT32, int32_t, i32)                                                                   \
+    INTEGER(UINT8, uint8_t, u8)                                                                    \
+    INTEGER(UINT16, uint16_t, u16)                                                                 \
+    INTEGER(UINT32, uint32_t, u32)
 
 /* The value of an integer type that has the same low bits. */
 SCALAR double scalar_wrapped(int64_t value, enum element type)
@@ -212,7 +231,7 @@ SCALAR double scalar_wrapped(int64_t value, enum element type)
 #define WRAPPED(NAME, type, member)                                                                \
     case ELEMENT_##NAME:                                                                           \
         return (double)(type)value;
-        INTEGERS(WRAPPED)
+        NARROW_INTEGERS(WRAPPED)
 #undef WRAPPED
     case ELEMENT_UINT64:
         return (double)(uint64_t)value;
@@ -237,39 +256,47 @@ SCALAR struct scalar_wide scalar_widen(union scalar value, enum element from)
     wide.integer = 0;
     wide.real = wide.imag = 0;
     switch (from) {
-#define FROM_INTEGER(NAME, type, member)                                                           \
+#define WIDENED(NAME, type, member)                                                                \
     case ELEMENT_##NAME:                                                                           \
         wide.integer = value.member;                                                               \
         return wide;
-#define FROM_FLOAT(NAME, real_part, imaginary)                                                     \
-    case ELEMENT_##NAME:                                                                           \
-        wide.real = (double)(real_part);                                                           \
-        wide.imag = (double)(imaginary);                                                           \
-        break
-        INTEGERS(FROM_INTEGER)
+        NARROW_INTEGERS(WIDENED)
+#undef WIDENED
     case ELEMENT_BOOL:
         wide.integer = value.b8 != 0;
+        return wide;
+    case ELEMENT_INT64:
+        wide.integer = value.i64;
         return wide;
     case ELEMENT_UINT64:
         wide.kind = SCALAR_UNSIGNED;
         wide.integer = (int64_t)value.u64;
         return wide;
-        FROM_FLOAT(FLOAT16, half_to_float(value.f16), 0);
-        FROM_FLOAT(BFLOAT16, bfloat_to_float(value.bf16), 0);
-        FROM_FLOAT(FLOAT32, value.f32, 0);
-        FROM_FLOAT(FLOAT64, value.f64, 0);
-        FROM_FLOAT(COMPLEX64, value.c64.real, value.c64.imag);
+    case ELEMENT_FLOAT16:
+        wide.real = (double)half_to_float(value.f16);
+        break;
+    case ELEMENT_BFLOAT16:
+        wide.real = (double)bfloat_to_float(value.bf16);
+        break;
+    case ELEMENT_FLOAT32:
+        wide.real = (double)value.f32;
+        break;
+    case ELEMENT_FLOAT64:
+        wide.real = value.f64;
+        break;
+    case ELEMENT_COMPLEX64:
+        wide.real = (double)value.c64.real;
+        wide.imag = (double)value.c64.imag;
+        break;
     default:
         wide.real = value.c128.real;
         wide.imag = value.c128.imag;
-#undef FROM_FLOAT
-#undef FROM_INTEGER
     }
     wide.kind = SCALAR_FLOAT;
     return wide;
 }
 
-#undef INTEGERS
+#undef NARROW_INTEGERS
 
 SCALAR union scalar scalar_narrow(struct scalar_wide wide, enum element to)
 {

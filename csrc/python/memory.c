@@ -144,8 +144,10 @@ static void end_untaken(PyObject *capsule)
 
 static bool parse_type(const char *name, enum element *type)
 {
-    *type = element_named(name);
-    return *type < ELEMENTS || type_error("%s is no element type", name);
+    for (*type = 0; *type < ELEMENTS; ++*type)
+        if (strcmp(name, element_name(*type)) == 0)
+            return true;
+    return type_error("%s is no element type", name);
 }
 
 /* The shape, and strides of C order. */

@@ -54,17 +54,24 @@ static bool warn(void *context, const char *text)
 static bool read_context(const struct module_state *state, const struct backend *backend,
                          struct run *run)
 {
+    if (!backend->takes_order && !backend->takes_workspace)
+        return true;
     OWNED *order = NULL, *limit = NULL;
     int kind = ORDER_FORWARDS;
-    unsigned long long seed = 0;
-    if ((backend->takes_order && (PyContextVar_Get(state->thread_order, NULL, &order) < 0 ||
-                                  (order && !PyArg_ParseTuple(order, "iK", &kind, &seed)))) ||
-        (backend->takes_workspace && PyContextVar_Get(state->workspace_limit, NULL, &limit) < 0))
-        return false;
+    unsigned long long seed = 0, bytes = 0;
+    bool read =
+        (!backend->takes_order || PyContextVar_Get(state->thread_order, NULL, &order) == 0) &&
+        (!backend->takes_workspace ||
+         PyContextVar_Get(state->workspace_limit, NULL, &limit) == 0) &&
+        (!order || PyArg_ParseTuple(order, "iK", &kind, &seed));
+    if (read && limit) {
+        bytes = PyLong_AsUnsignedLongLong(limit);
+        read = !PyErr_Occurred();
+    }
     run->order = (enum thread_order)kind;
     run->seed = seed;
-    run->workspace_limit = limit ? PyLong_AsUnsignedLongLong(limit) : 0;
-    return !limit || !PyErr_Occurred();
+    run->workspace_limit = bytes;
+    return read;
 }
 
 /* Runs the plan, or reads `bytes` where there is none, while other threads may use Python, unless
