@@ -2,8 +2,8 @@
  * its end, compiled once a reduction, took longer than all else. */
 #pragma once
 
+#include "../mailbox.cuh"
 #include "finishing.cuh"
-#include "mailbox.cuh"
 
 namespace KERNELS
 {

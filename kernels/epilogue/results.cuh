@@ -1,8 +1,8 @@
 /* What becomes of a state in the kernel that made it: a result among many. */
 #pragma once
 
+#include "../mailbox.cuh"
 #include "../reductions.cuh"
-#include "mailbox.cuh"
 
 #include "common/reduction.h"
 

@@ -2,7 +2,7 @@
  * find the digits that decide; with these all of them do what the host does. */
 #pragma once
 
-#include "../epilogue/mailbox.cuh"
+#include "../mailbox.cuh"
 #include "words.cuh"
 
 #include "common/kernels.h"

@@ -6,7 +6,7 @@
  * that is alone draws none. */
 #pragma once
 
-#include "../epilogue/mailbox.cuh"
+#include "../mailbox.cuh"
 #include "../vector.cuh"
 
 namespace KERNELS

@@ -3,7 +3,7 @@
  * nothing more is stored where it is to stay. */
 #pragma once
 
-#include "../fold.cuh"
+#include "fold.cuh"
 
 #include "common/kernels.h"
 
