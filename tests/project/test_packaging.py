@@ -29,6 +29,26 @@ def test_types_are_there():
     assert Path(gred.__file__).with_name("_core.pyi").exists()
 
 
+def test_what_a_rung_of_ones_own_includes_is_in_the_package():
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    named = re.findall(r'^    "gred\.(kernels[\w.]*)",$', project, re.MULTILINE)
+    folders = {"csrc/common", *(name.replace(".", "/") for name in named)}
+    found = {*ROOT.glob("kernels/lab/*.cuh"), *ROOT.glob("kernels/ladder/*.cuh")}
+    left = [*found]
+    while left:
+        path = left.pop()
+        for name in re.findall(
+            r'^#include "(.+)"$', path.read_text(encoding="utf-8"), re.MULTILINE
+        ):
+            places = (path.parent / name, ROOT / "kernels" / name, ROOT / "csrc" / name)
+            target = next(place for place in places if place.exists()).resolve()
+            if target not in found and name != "cpu/words.h":  # which is for the host's loops
+                assert target.parent.relative_to(ROOT).as_posix() in folders, (path.name, name)
+                found.add(target)
+                left.append(target)
+    assert len(found) > 60
+
+
 def test_importing_brings_numpy_and_nothing_else():
     """No GPU library, no plots, no console: they are somebody's who asks for them."""
     code = """
