@@ -15,7 +15,7 @@ from processes import printed
 import gred
 from gred.lab import nvcc as lab_nvcc
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_version_is_one():
