@@ -1,4 +1,4 @@
-"""Times whole sums on a GPU for every shape of a launch: what csrc/plan/fastest.c rests on.
+"""Times whole sums on a GPU for every shape of a launch: what csrc/schedule/schedule.c rests on.
 
 python benchmarks/block_sizes.py
 """

@@ -143,7 +143,7 @@ struct outer_dimensions {
     int64_t strides[DIMENSIONS_FEW], mask_strides[DIMENSIONS_FEW], output_strides[DIMENSIONS_FEW];
 };
 
-/* A reduction along axes as a kernel's argument; plan/axes_schedule.h makes it. */
+/* A reduction along axes as a kernel's argument; schedule/axes_schedule.h makes it. */
 struct kernel_axes {
     struct launch_config launch;
     struct kernel_stretches rows;
@@ -174,7 +174,7 @@ enum { SURVEYED = 1024 };
  * each marks, what warps leave each other, and a barrier. */
 enum { SCANNED_BYTES = 112, SCAN_MARKS = 4, SCAN_OF_WARPS = 256, SCAN_BARRIER = 16 };
 
-/* A reduction of segments as a kernel's argument; plan/segments_schedule.h makes it.
+/* A reduction of segments as a kernel's argument; schedule/segments_schedule.h makes it.
  *
  * Of offsets that rise, elements and ends of segments are one sequence: each end comes after its
  * segment's elements. A tile is so many of that sequence, however long its segments are. */
@@ -216,7 +216,7 @@ struct exact_result {
 
 enum { EXACT_ALONG_THREADS = 256 }; /* of a block, at most */
 
-/* Exact sums along axes as a kernel's argument; plan/exact_along.h makes it. */
+/* Exact sums along axes as a kernel's argument; schedule/axes_schedule.h makes it. */
 struct kernel_exact_along {
     const void *data;
     uint64_t n, results; /* elements of a result, and results */

@@ -11,8 +11,8 @@
 
 static void describe_buffer(struct chunks *self)
 {
-    self->shown = way_gathers(self->way) ? tiles_aligned(CHUNK * self->size) : 0;
-    self->buffer = self->shown + (self->by_position ? tiles_aligned(CHUNK) : 0);
+    self->valid = way_gathers(self->way) ? tiles_aligned(CHUNK * self->size) : 0;
+    self->buffer = self->valid + (self->by_position ? tiles_aligned(CHUNK) : 0);
 }
 
 fold_values *chunk_loop(const struct job *job)
@@ -113,24 +113,24 @@ static uint64_t fold_gathered(const struct chunks *self, char *buffer, uint64_t 
 }
 
 /* The first place from `at` on where the mask shows an element, or hides one; n: there is none. */
-static uint64_t find(const unsigned char *shown, uint64_t at, uint64_t n, bool wanted)
+static uint64_t find(const unsigned char *valid, uint64_t at, uint64_t n, bool wanted)
 {
-    while (at < n && (shown[at] != 0) != wanted)
+    while (at < n && (valid[at] != 0) != wanted)
         at++;
     return at;
 }
 
-/* The same where positions matter: the elements between two hidden ones are folded by themselves,
+/* The same where positions matter: the elements between two masked ones are folded by themselves,
  * from where they are in the array. */
 static uint64_t fold_runs(const struct chunks *self, char *buffer, uint64_t start, uint64_t n,
                           void *state)
 {
     uint64_t kept = 0;
-    unsigned char *const shown = (unsigned char *)buffer + self->shown;
+    unsigned char *const valid = (unsigned char *)buffer + self->valid;
     bring_together(self, start, n, buffer);
-    gather_unconverted(self->instructions, &self->mask, start, n, shown);
-    for (uint64_t end, at = find(shown, 0, n, true); at < n; at = find(shown, end, n, true)) {
-        end = find(shown, at, n, false);
+    gather_unconverted(self->instructions, &self->mask, start, n, valid);
+    for (uint64_t end, at = find(valid, 0, n, true); at < n; at = find(valid, end, n, true)) {
+        end = find(valid, at, n, false);
         self->fold_elements(buffer + at * self->size, end - at, start + at, state);
         kept += end - at;
     }

@@ -99,8 +99,8 @@ bool columns_neutral(enum fold fold, enum element type, union scalar *neutral)
 
 /* Chosen by their bits: of words of 64 bits compilers make a branch otherwise. Those whose mask's
  * bytes are neighbours go several at a time. */
-#define CHOSEN(Bits, x, shown, neutral)                                                            \
-    (Bits)(((x) & -(Bits)((shown) != 0)) | ((neutral) & ((Bits)((shown) != 0) - 1)))
+#define CHOSEN(Bits, x, valid, neutral)                                                            \
+    (Bits)(((x) & -(Bits)((valid) != 0)) | ((neutral) & ((Bits)((valid) != 0) - 1)))
 
 #define REPLACE(Bits)                                                                              \
     static void replace_##Bits(Bits *elements, uint64_t n, const unsigned char *mask,              \
@@ -279,7 +279,7 @@ static const uint32_t *counts_of(const struct columns *self, const struct output
                                  char *workspace)
 {
     const int64_t folded = (int64_t)self->cut.coalesced;
-    const struct tile shown = {.mask = mask_at(self, tile, 0, 0),
+    const struct tile valid = {.mask = mask_at(self, tile, 0, 0),
                                .rows = self->plan->n,
                                .columns = tile->columns / self->cut.coalesced,
                                .mask_row_stride = self->input.mask_row_stride / folded,
@@ -287,7 +287,7 @@ static const uint32_t *counts_of(const struct columns *self, const struct output
     uint32_t *const counts = (uint32_t *)(void *)(workspace + self->counts);
     if (!self->counted)
         return NULL;
-    gather_count_columns(&shown, counts);
+    gather_count_columns(&valid, counts);
     return counts;
 }
 

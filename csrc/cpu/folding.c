@@ -24,7 +24,7 @@ struct folding {
     uint64_t start, n;
     char *states;
     _Atomic uint64_t matter; /* chunks; those after them make no difference any more */
-    _Atomic uint64_t hidden; /* elements that did not take part so far */
+    _Atomic uint64_t masked; /* elements that did not take part so far */
 };
 
 /* ---- many chunks ---- */
@@ -60,7 +60,7 @@ static unsigned fold_piece(void *context, uint64_t index, char *buffer)
     const uint64_t first = index * self->tiles.sharing.chunks,
                    end = first + self->tiles.sharing.chunks;
     char *state = self->states + first * self->all.width;
-    uint64_t hidden = 0;
+    uint64_t masked = 0;
     if (self->all.indexed)
         state_identity(self->all.fold, self->all.accumulator, state);
     for (uint64_t chunk = first; chunk < end && matters(self, chunk);
@@ -68,12 +68,12 @@ static unsigned fold_piece(void *context, uint64_t index, char *buffer)
         const uint64_t at = chunk * CHUNK, n = least(self->n - at, CHUNK);
         if (self->all.indexed && chunk > first)
             memcpy(state, state - self->all.width, self->all.width);
-        hidden += n - chunk_fold(&self->all, buffer, self->start + at, n, state);
+        masked += n - chunk_fold(&self->all, buffer, self->start + at, n, state);
         if (self->all.settled && self->all.settled(state, n))
             note_enough(self, chunk);
     }
-    if (hidden) /* else threads would wait for one another */
-        atomic_fetch_add_explicit(&self->hidden, hidden, memory_order_relaxed);
+    if (masked) /* else threads would wait for one another */
+        atomic_fetch_add_explicit(&self->masked, masked, memory_order_relaxed);
     return 0;
 }
 
@@ -158,7 +158,7 @@ static bool fold_few(const struct job *job, void *state)
         sharing_for(job->plan, IN_PLACE, n).pieces > 1)
         return false;
     chunks_describe(&self.all, job);
-    self.start = self.hidden = 0;
+    self.start = self.masked = 0;
     self.n = n;
     self.tiles.sharing.chunks = self.matter = chunks;
     self.states = states;
@@ -184,9 +184,9 @@ bool folding_run(struct job *job, void *state, uint64_t *count)
         return false;
     }
     chunks_describe(&self->all, job);
-    self->start = self->hidden = 0;
+    self->start = self->masked = 0;
     const bool folded = fold_in_memory(job, self, state);
-    *count -= self->hidden;
+    *count -= self->masked;
     free(self);
     return folded;
 }

@@ -86,7 +86,7 @@ struct choice {
     bool uploads_mask;   /* a host's mask is brought, too, rather than applied on the way */
     const void *copy;    /* makes the working copy; NULL: there is none */
     enum element factor; /* what it has of the plan's factors, where there are some */
-    bool copies_mask;    /* a mask goes with it; else what is hidden is the fold's identity there */
+    bool copies_mask;    /* a mask goes with it; else what is masked is the fold's identity there */
     const void *first;   /* reads the array, or the working copy if there is one */
     const void *again;   /* reads states that lie one after the other */
     library_reduce *reducer, *reducer_again; /* the same, where a library's function does it */

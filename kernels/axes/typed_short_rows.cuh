@@ -33,7 +33,7 @@ __device__ __forceinline__ result_of_row<Fold, In> result_of(const Row &row,
     return row_fold<Fold, In>::result_of(row_fold<Fold, In>::of(row, numbers), numbers);
 }
 
-/* How many rows of so many bytes a thread makes; see plan/short_rows_shape.c. */
+/* How many rows of so many bytes a thread makes; csrc/schedule/launch_typed_rows.c asks, too. */
 __host__ __device__ constexpr unsigned rows_in_registers(unsigned row)
 {
     constexpr unsigned most = ROWS_IN_REGISTERS;

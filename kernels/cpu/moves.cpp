@@ -152,7 +152,7 @@ struct mover {
 
 template <class Part, unsigned Parts, bool Swapped>
 constexpr mover mover_of = {sizeof(Part) * Parts, Swapped ? sizeof(Part) : 1,
-                            move_all<Part, Parts, Swapped>, move_shown<Part, Parts, Swapped>};
+                            move_all<Part, Parts, Swapped>, move_valid<Part, Parts, Swapped>};
 
 constexpr mover movers[] = {mover_of<uint8_t, 1, false>,  mover_of<uint16_t, 1, false>,
                             mover_of<uint32_t, 1, false>, mover_of<uint64_t, 1, false>,

@@ -152,7 +152,7 @@ struct valid {
     using plain = moves<Part, Parts, false>;
     static constexpr unsigned size = plain::size;
 
-    /* Both lie one after the other. Whole registers are stored: there is room for what is hidden,
+    /* Both lie one after the other. Whole registers are stored: there is room for what is masked,
      * too. */
     SHARED_FUNCTION static char *adjacent(const char *at, const unsigned char *mask, uint64_t n,
                                           char *to)
@@ -177,10 +177,10 @@ struct valid {
             return loaded<vector<Part, lanes * size>>(at);
     }
 
-    LANES_FUNCTION static char *of_1(const char *at, bool is_shown, char *to)
+    LANES_FUNCTION static char *of_1(const char *at, bool is_valid, char *to)
     {
         put(to, loaded<typename plain::element>(at));
-        return to + (is_shown ? size : 0);
+        return to + (is_valid ? size : 0);
     }
 
     LANES_FUNCTION static char *of_lanes(const char *at, unsigned bits, char *to)
@@ -190,7 +190,7 @@ struct valid {
         return to + unsigned(__builtin_popcount(bits)) * size;
     }
 
-    /* Mostly all are shown, or none, where masks have long runs. */
+    /* Mostly all are valid, or none, where masks have long runs. */
     LANES_FUNCTION static char *of_16(const char *at, unsigned bits, char *to)
     {
         if (bits == 0)
@@ -261,7 +261,7 @@ uint64_t move_all(const struct tile *tile, char *target)
 }
 
 template <class Part, unsigned Parts, bool Swapped>
-uint64_t move_shown(const struct tile *tile, char *target)
+uint64_t move_valid(const struct tile *tile, char *target)
 {
     const char *at = tile->at;
     const unsigned char *mask = tile->mask;

@@ -134,7 +134,7 @@ def test_every_rung_takes_the_reductions_on_the_ladder_and_no_other():
                 function([1.5, 2.5], method="unroll8")
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/inside.md"])
 def test_files_that_a_text_names_are_there(name):
     """Folders and files of the project, in code or behind a link; NAME stands for any."""
     text = (ROOT / name).read_text(encoding="utf-8")

@@ -59,16 +59,6 @@ def test_a_pages_examples_are_true(page):
     assert results.failed == 0
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda path: path.stem)
-def test_files_that_a_page_names_are_there(page):
-    named = re.findall(
-        r"`((?:csrc|kernels|python|tests|benchmarks|docs)/[\w./]+)`",
-        page.read_text(encoding="utf-8"),
-    )
-    missing = [name for name in named if not (ROOT / name).exists()]
-    assert {Path(name).stem for name in missing} <= {"25_name", "name"}, missing  # of recipes
-
-
 @pytest.mark.parametrize("page", GUIDES, ids=name_of)
 def test_a_guide_begins_with_an_example_that_is_run(page):
     text = page.read_text(encoding="utf-8")
