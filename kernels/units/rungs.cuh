@@ -1,6 +1,7 @@
 /* The rungs' kernels by method, element types and block size. Before this, RUNG_FOLD<Acc> names the
- * fold, and COMPILED_BLOCK(block) the size that a rung of the default block is compiled for, or 0;
- * later rungs, of compute capability 9.0, are there if RUNG_LATER is. */
+ * fold, and EACH_BLOCK(block) and COMPILED_BLOCK(block) the sizes that rungs of any block and of
+ * the default block are compiled for, 0 where it is known at run time; later rungs, of compute
+ * capability 9.0, are there if RUNG_LATER is. */
 #pragma once
 
 #include "../entry.cuh"
