@@ -56,6 +56,15 @@ __host__ __device__ __forceinline__ uintptr_t address_of(T *memory)
 
 #endif
 
+/* A number that the compiler knows nothing of: what depends on it is made where it is asked for. */
+__device__ __forceinline__ unsigned not_known(unsigned x)
+{
+#ifdef __CUDA_ARCH__
+    asm volatile("" : "+r"(x));
+#endif
+    return x;
+}
+
 #ifdef __CUDACC__
 
 /* A kernel's parameter that is large, or read at places that are known at run time only: all

@@ -92,7 +92,8 @@ struct pair {
 template <class... Pairs>
 struct pairs {
     template <class Found = const void *, class Entry>
-    static Found find(enum element input, enum element accumulator, Entry entry)
+    static Found find([[maybe_unused]] enum element input,
+                      [[maybe_unused]] enum element accumulator, [[maybe_unused]] Entry entry)
     {
         Found found = nullptr;
         (void)((Pairs::is(input, accumulator) &&

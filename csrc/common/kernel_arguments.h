@@ -22,10 +22,6 @@ struct kernel_array {
 /* So many bytes of values a thread takes in at a time from an array that is not flat. */
 enum { SLOTS_BYTES = 64 };
 
-/* Neighbouring results that a thread makes side by side, and how many elements of each it reads at
- * once. */
-enum { COLUMNS_A_THREAD = 4, ROWS_AT_ONCE = 4 };
-
 /* Results of up to so many bytes a thread stores side by side. */
 enum { STORED_TOGETHER = 32 };
 
@@ -62,16 +58,8 @@ enum { LONE_SMALL = 8, LONE_BLOCK = 256 };
 /* What splits have left of columns a thread reads so many of at a time. */
 #define COLUMNS_PARTIALS(state) ((state) > 8 ? 6 : 16)
 
-/* Bytes that one of two threads leaves the other: states, or of bytes up to two words each and how
- * many rows they are of. */
-#define COLUMNS_LEFT(state, element)                                                               \
-    ((element) > 1  ? COLUMN_BYTES / (element) * (state)                                           \
-     : (state) > 16 ? 8 * COLUMN_BYTES + 4                                                         \
-                    : 4 * COLUMN_BYTES + 4)
-
-/* Results of states of up to so many bytes a thread that makes several columns alone stores one by
- * one. */
-enum { STORED_APART = 16 };
+/* Bytes that one of two threads leaves the other: states, or of bytes no more than these. */
+#define COLUMNS_LEFT(state, element) (COLUMN_BYTES / (element) * (state))
 
 /* Of blocks that take long rows of a known type: threads at most, as an exponent. A thread waits
  * for LONG_ROWS_PACKS loads of 16 bytes at a time, and a multiprocessor has room for

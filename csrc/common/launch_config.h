@@ -18,11 +18,10 @@ enum kernel_kind {
     KERNEL_STRIDED,
 
     /* Along axes (kernel_axes, partials, counts, tickets): of any dimensions, which takes a
-     * kernel_axes_of_any; of few elements a result, without splits and with teams within a warp;
-     * and of COLUMNS_A_THREAD neighbouring results at a time. */
+     * kernel_axes_of_any; and of few elements a result, without splits and with teams within a
+     * warp. */
     KERNEL_ALONG,
     KERNEL_FEW,
-    KERNEL_COLUMNS,
 
     /* The same arguments, of elements of the very type `input`: columns, of which a thread makes as
      * many as a load of 16 bytes takes; those that no threads share; rows whose elements are

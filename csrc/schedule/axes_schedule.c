@@ -92,7 +92,7 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
     const struct axes *axes = &self->axes;
     const enum element input = axes->reduced.input;
     const bool masked = axes->reduced.mask;
-    unsigned asked = 1u << KERNEL_FEW | 1u << KERNEL_COLUMNS | 1u << KERNEL_TYPED_ROWS, there = 0;
+    unsigned asked = 1u << KERNEL_FEW | 1u << KERNEL_TYPED_ROWS, there = 0;
     if (axes->kept > DIMENSIONS_FEW || axes->reduced.dimensions > DIMENSIONS_FEW)
         return 0;
     if (!masked)
@@ -122,6 +122,8 @@ static void choose_launch(const struct facts *facts, struct axes_schedule *self)
         .packs = !indexed && self->state_bytes <= sizeof(uint64_t) &&
                  element_size(self->accumulator) <= sizeof(uint64_t),
         .kernels = kernels_there(facts->kernels, self),
+        .strided = kernel_of_fold(facts->kernels, KERNEL_TYPED_COLUMNS, self->plan->fold,
+                                  axes->reduced.input, self->accumulator, ACCESS_STRIDED),
     };
     launch_config_choose(&problem, &self->launch);
     if (self->launch.kernel != KERNEL_ALONG)

@@ -16,6 +16,8 @@ struct columns {
     size_t state;
     uint64_t size, load; /* bytes of an element, and elements of a load */
     uint64_t columns, rows, stride, coalesced;
+    uint64_t
+        deep; /* rows that a thread takes for each of `rows`, in the shorter of two dimensions */
     unsigned inner, step;
     uint64_t packs, all; /* loads of a row, and of everything in the outer dimensions */
     bool shifted;        /* rows do not begin at boundaries */
@@ -41,12 +43,13 @@ static unsigned block_for(const struct columns *columns, unsigned most)
  * would have nothing to do. Each batch takes a block, and so microseconds. */
 static bool lie_one_after_the_other(const struct axes *axes, const struct columns *self)
 {
-    enum { BATCH_LARGE = 32 << 10, BLOCK_THREADS = 64 };
-    if (self->rows == 1 || self->stride != self->columns * self->size * self->step)
+    enum { BATCH_LARGE = 32 << 10, BLOCK_THREADS = 64, BATCH_STATE = 8 };
+    if (self->rows == 1 || self->deep > 1 ||
+        self->stride != self->columns * self->size * self->step)
         return false;
     if (axes->kept == 1)
         return true;
-    return axes->kept == 2 && self->inner == 1 &&
+    return axes->kept == 2 && self->inner == 1 && self->state <= BATCH_STATE &&
            2 * axes->results * self->size <= self->threads * COLUMN_BYTES &&
            (self->rows * self->stride >= BATCH_LARGE ||
             axes->shape[0] * BLOCK_THREADS <= self->threads);
@@ -55,7 +58,8 @@ static bool lie_one_after_the_other(const struct axes *axes, const struct column
 /* How many rows are coalesced, in blocks of up to 2^block threads; 1: none are. Of those numbers
  * that keep threads side by side as busy as any, the least for whose columns there is shared
  * memory. */
-static uint64_t coalesced_rows(const struct axes *axes, const struct columns *self, unsigned block)
+static uint64_t coalesced_rows(const struct launch_problem *problem, const struct columns *self,
+                               unsigned block)
 {
     enum { ROWS_LEFT = 4 << AHEAD, ROW_MOST = 256 };
     unsigned lanes = block;
@@ -66,11 +70,12 @@ static uint64_t coalesced_rows(const struct axes *axes, const struct columns *se
                    loads = whole * row_bytes / COLUMN_BYTES,
                    room = (uint64_t)1 << least(lanes, LANES);
     uint64_t best = 1, busy = 0, across = 1;
-    if (!lie_one_after_the_other(axes, self) || (whole > 1 && row_bytes > ROW_MOST) ||
+    if (!lie_one_after_the_other(problem->axes, self) || (whole > 1 && row_bytes > ROW_MOST) ||
         loads > (uint64_t)1 << lanes || self->rows / whole < ROWS_LEFT)
         return 1;
     for (uint64_t times = 1;
-         times == 1 || (times * loads <= room && self->rows / (times * whole) >= ROWS_LEFT);
+         times == 1 || (times * loads <= room && self->rows / (times * whole) >= ROWS_LEFT &&
+                        !axes_are_small(problem));
          times++) {
         const uint64_t all = times * loads,
                        wide = (uint64_t)1 << exponent_up(all > 1 << WARP ? all : 1 << WARP);
@@ -84,17 +89,18 @@ static uint64_t coalesced_rows(const struct axes *axes, const struct columns *se
 }
 
 /* How many columns are a result's, and elements from one to the next: of every second one loads
- * take all that lie there. A single element is a column of one row. */
-static unsigned columns_a_result(const struct axes *axes, bool indexed, unsigned *step)
+ * take all that lie there, if there is a kernel for it. A single element is a column of one row. */
+static unsigned columns_a_result(const struct launch_problem *problem, unsigned *step)
 {
+    const struct axes *axes = problem->axes;
     const int64_t size = (int64_t)element_bytes(axes),
                   apart = axes->kept > 0 ? axes->strides[axes->kept - 1] : 0;
     *step = apart == 2 * size ? 2 : 1;
     if (*step > 1)
-        return axes_lie_across(axes);
+        return problem->strided && axes_lie_across(axes);
     if (axes->kept > 0 && axes->reduced.dimensions == 0)
         return apart == size;
-    return axes_inner_columns(axes, indexed);
+    return axes_inner_columns(axes, problem->indexed);
 }
 
 /* Whether rows at this distance begin at boundaries. Of every second column the one beside the
@@ -116,63 +122,56 @@ static bool lie_in_pairs(const struct launch_problem *problem, const struct colu
            at_boundaries(problem, self, 2 * self->stride);
 }
 
+/* How many rows lie in the second of two reduced dimensions. False: there are more of these, or
+ * positions matter. */
+static bool find_depth(const struct launch_problem *problem, struct columns *self)
+{
+    const struct layout *reduced = &problem->axes->reduced;
+    const unsigned dimensions = reduced->dimensions - (self->inner > 1);
+    self->deep = dimensions == 2 ? least(reduced->shape[0], reduced->shape[1]) : 1;
+    return dimensions <= 1 || (dimensions == 2 && !problem->indexed && self->deep > 1 &&
+                               self->deep <= ROWS_A_BLOCK && !axes_are_small(problem));
+}
+
 /* In blocks of up to 2^block threads. False: they are no columns that a kernel could take. */
 static bool find_columns(const struct launch_problem *problem, unsigned block, struct columns *self)
 {
     const struct axes *axes = problem->axes;
     const struct layout *reduced = &axes->reduced;
     const uint64_t n = layout_length(reduced);
-    self->inner = columns_a_result(axes, problem->indexed, &self->step);
-    if (n == 0 || axes->results == 0 || !self->inner || reduced->dimensions - (self->inner > 1) > 1)
+    self->inner = columns_a_result(problem, &self->step);
+    if (n == 0 || axes->results == 0 || !self->inner || !find_depth(problem, self))
         return false;
     self->columns = axes->shape[axes->kept - 1] * self->inner;
-    self->rows = n / self->inner;
+    self->rows = n / self->inner / self->deep;
     self->stride = self->rows > 1 ? (uint64_t)reduced->strides[0] : 0;
-    self->coalesced = coalesced_rows(axes, self, block);
+    const uint64_t other = self->deep > 1 ? (uint64_t)reduced->strides[1] : 0;
+    self->coalesced = coalesced_rows(problem, self, block);
     self->paired = self->coalesced == 1 && lie_in_pairs(problem, self);
-    self->shifted = !self->paired && !at_boundaries(problem, self, self->stride * self->coalesced);
+    self->shifted =
+        !self->paired && !at_boundaries(problem, self, other | self->stride * self->coalesced);
     if (self->paired)
         self->load /= 2;
     self->packs = divide_up(self->columns * self->coalesced, self->load);
     self->all = axes->results * self->inner / self->columns * self->packs;
     return self->rows == 1 || self->paired ||
-           layout_distance((int64_t)self->stride) * self->coalesced >= COLUMN_BYTES * self->step;
-}
-
-/* Bytes of an array from which on knowing its type pays: 16-byte loads have many narrow columns,
- * and wide elements and large states are converted and merged faster, unless rows are few. */
-static uint64_t bytes_worth_a_type(const struct launch_problem *problem,
-                                   const struct columns *columns)
-{
-    enum { LARGE = 8 };
-    const uint64_t bytes = (uint64_t)problem->multiprocessors * axes_tuning()->typed;
-    const bool few = columns->rows <= AXES_SMALL_ROWS, large = columns->state > LARGE;
-    switch (columns->size) {
-    case 1:
-        return bytes >> 3;
-    case 2:
-        return large && few ? 2 * bytes : bytes;
-    case 4:
-        return !large ? 2 * bytes : few ? bytes >> 1 : bytes >> 4;
-    default:
-        return bytes >> 8;
-    }
+           (layout_distance((int64_t)self->stride) * self->coalesced >= COLUMN_BYTES * self->step &&
+            (!other || layout_distance((int64_t)other) >= COLUMN_BYTES * self->step));
 }
 
 /* ---- columns that threads share ---- */
 
 /* Threads that read neighbouring loads, at least, as an exponent: all of a result's, or all that
- * there are, if few; of small arrays so few that all multiprocessors have blocks, and twice as many
- * where rows do not begin at sectors, whose halves would else be read twice. */
+ * there are, if few; of small arrays one, so that all multiprocessors have blocks, and twice as
+ * many where rows do not begin at sectors, whose halves would else be read twice. */
 static unsigned threads_side_by_side(const struct launch_problem *problem,
                                      const struct columns *columns)
 {
-    enum { NARROW = 4, NARROW_BYTES = 64, SECTOR = 32 };
-    const unsigned tuned = axes_tuning()->across,
-                   narrow = (unsigned)least(exponent_up(NARROW_BYTES / columns->size), NARROW),
-                   across = axes_are_small(problem)
-                                ? (unsigned)least(narrow, tuned)
-                                : tuned + ((problem->data | columns->stride) % SECTOR != 0),
+    enum { SECTOR = 32 };
+    const unsigned across = axes_are_small(problem)
+                                ? 0
+                                : axes_tuning()->across +
+                                      ((problem->data | columns->stride) % SECTOR != 0),
                    of_result = exponent_up(divide_up(columns->inner, columns->load)),
                    of_all = exponent_up(columns->coalesced > 1 ? columns->packs : columns->all),
                    load = exponent_up(columns->load),
@@ -201,10 +200,13 @@ static void share_columns(const struct columns *columns, struct launch_config *c
     const uint64_t rows = columns->rows / columns->coalesced;
     for (;; config->block--) {
         config->team = 0;
-        while (config->team + columns->side_by_side < config->block &&
-               rows >> (config->team + AHEAD) > 1 &&
+        while (config->team + columns->side_by_side < config->block && rows >> config->team > 1 &&
+               rows * columns->deep >> (config->team + AHEAD) > 1 &&
                (columns->coalesced > 1 || columns->all << (config->team + 1) <= columns->threads))
             config->team++;
+        while (columns->coalesced == 1 && config->block > WARP &&
+               columns->all << config->team <= 1u << (config->block - 1))
+            config->block--;
         config->shared_bytes = bytes_of_block(columns, config->block, config->team);
         if (config->shared_bytes <= COLUMNS_SHARED)
             return;
@@ -219,8 +221,10 @@ static void split_columns(const struct columns *columns, struct launch_config *c
     struct column_tile *tile = &config->column;
     const uint64_t rows = columns->rows / columns->coalesced,
                    blocks = columns->splitting >> config->block,
-                   useful = least(blocks / config->groups, rows >> (config->team + AHEAD + TURNS)),
-                   needed = divide_up(rows, ROWS_A_BLOCK),
+                   worth = least(rows >> config->team,
+                                 rows * columns->deep >> (config->team + AHEAD + TURNS)),
+                   useful = least(blocks / config->groups, worth),
+                   needed = divide_up(rows, ROWS_A_BLOCK / columns->deep),
                    results = (columns->load << (config->block - config->team)) /
                              columns->coalesced / columns->inner;
     config->splits = useful > needed ? useful : needed;
@@ -272,8 +276,8 @@ static void enlarge_blocks(const struct columns *columns, unsigned most,
 static bool are_unsplit(const struct axes *axes, const struct columns *columns,
                         const struct launch_config *config)
 {
-    return columns->coalesced == 1 && config->team == 0 && config->splits == 1 &&
-           axes->places[axes->kept - 1] == 1 &&
+    return columns->coalesced == 1 && columns->deep == 1 && config->team == 0 &&
+           config->splits == 1 && axes->places[axes->kept - 1] == 1 &&
            (axes->kept == 1 || columns->columns % columns->load == 0);
 }
 
@@ -355,15 +359,32 @@ static void choose_unsplit(const struct launch_problem *problem, const struct co
         make_unsplit(problem, columns, threads, config);
 }
 
+/* Small blocks of threads that share nothing, so that some load while others store. */
+static void make_small_blocks(const struct columns *columns, struct launch_config *config)
+{
+    const unsigned block = axes_tuning()->unsplit_block;
+    config->block = block > columns->side_by_side ? block : columns->side_by_side;
+    config->groups = divide_up(columns->all, (uint64_t)1 << config->block);
+    config->shared_bytes = bytes_of_block(columns, config->block, 0);
+}
+
+/* Whether results of few rows each differ in several dimensions, or rows begin off boundaries, and
+ * finding columns takes longer than loading element by element. */
+static bool have_too_few_rows(const struct launch_problem *problem, const struct columns *columns)
+{
+    enum { FEW_ROWS = 2 * ROWS_AHEAD, WORD = 4 };
+    return problem->axes->kept > 1 && columns->rows * columns->deep < FEW_ROWS &&
+           (columns->size >= WORD || columns->state > sizeof(uint64_t)) && !axes_are_small(problem);
+}
+
 /* ---- the whole ---- */
 
 bool launch_typed_columns(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
     const struct axes_tuning tuning = axes_tuning_of_columns(problem);
-    const uint64_t size = element_bytes(axes), n = elements_of_result(axes),
-                   room =
-                       (uint64_t)problem->multiprocessors * COLUMNS_THREADS(problem->state, size);
+    const uint64_t size = element_bytes(axes), room = (uint64_t)problem->multiprocessors *
+                                                      COLUMNS_THREADS(problem->state, size);
     const unsigned most = exponent_up(COLUMNS_BLOCK);
     struct columns columns = {.state = problem->state,
                               .size = size,
@@ -371,8 +392,7 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
                               .threads = room * tuning.threads >> THREADS,
                               .splitting = room * tuning.blocks >> (THREADS - tuning.block)};
     const unsigned small = block_for(&columns, (unsigned)least(tuning.block, most));
-    if (!find_columns(problem, small, &columns) ||
-        axes->results * n * size < bytes_worth_a_type(problem, &columns))
+    if (!find_columns(problem, small, &columns))
         return false;
     columns.side_by_side = threads_side_by_side(problem, &columns);
     if (columns.side_by_side > small)
@@ -394,5 +414,9 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
     enlarge_blocks(&columns, (unsigned)least(tuning.large, most), config);
     if (are_unsplit(axes, &columns, config))
         choose_unsplit(problem, &columns, config);
-    return !columns.paired || config->kernel == KERNEL_UNSPLIT_COLUMNS;
+    if (config->kernel == KERNEL_UNSPLIT_COLUMNS)
+        return true;
+    if (columns.coalesced == 1 && config->team == 0 && config->splits == 1)
+        make_small_blocks(&columns, config);
+    return !columns.paired && !have_too_few_rows(problem, &columns);
 }

@@ -37,9 +37,9 @@ const char *launch_name(const struct launch_config *self)
 {
     static const char *const names[] = {
         [KERNEL_TYPED_SHORT_ROWS] = "short rows",     [KERNEL_TYPED_ROWS] = "long rows",
-        [KERNEL_UNSPLIT_COLUMNS] = "unsplit columns", [KERNEL_COLUMNS] = "columns",
-        [KERNEL_TYPED_COLUMNS] = "columns",           [KERNEL_FEW] = "few elements each",
-        [KERNEL_EXACT_ROWS] = "exact rows",           [KERNEL_EXACT_COLUMNS] = "exact columns",
+        [KERNEL_UNSPLIT_COLUMNS] = "unsplit columns", [KERNEL_TYPED_COLUMNS] = "columns",
+        [KERNEL_FEW] = "few elements each",           [KERNEL_EXACT_ROWS] = "exact rows",
+        [KERNEL_EXACT_COLUMNS] = "exact columns",
     };
     const char *name = names[self->kernel];
     return name ? name : self->across ? "side by side" : "rows";
@@ -184,6 +184,22 @@ void rows_describe(struct kernel_rows *rows, uint64_t base, enum element accumul
                   WINDOWS_A_STRETCH, &rows->how);
 }
 
+/* Threads share the rows of the longer of two dimensions, and take those of the other one after the
+ * other. */
+static void put_longer_first(struct kernel_rows *rows)
+{
+    struct layout *from = &rows->from;
+    if (from->shape[0] < from->shape[1]) {
+        const uint64_t length = from->shape[0];
+        const int64_t stride = from->strides[0];
+        from->shape[0] = from->shape[1];
+        from->strides[0] = from->strides[1];
+        from->shape[1] = length;
+        from->strides[1] = stride;
+    }
+    rows->how.items = from->shape[0];
+}
+
 /* A single dimension stands for none, and nothing has one row of no items. The items of columns are
  * rows, less a dimension of neighbours; those of long rows are rows. */
 void launch_rows(const struct launch_config *self, const struct axes *axes,
@@ -200,12 +216,13 @@ void launch_rows(const struct launch_config *self, const struct axes *axes,
     else
         rows->how = (struct kernel_stretches){.items = 0};
     switch (self->kernel) {
-    case KERNEL_COLUMNS:
     case KERNEL_TYPED_COLUMNS:
     case KERNEL_UNSPLIT_COLUMNS:
         rows->how.items = column->unread ? 0 : n / self->inner / column->coalesced;
         rows->from.strides[0] *= column->coalesced;
         rows->from.dimensions -= self->inner > 1;
+        if (rows->from.dimensions == 2)
+            put_longer_first(rows);
         break;
     case KERNEL_TYPED_ROWS:
         rows->how.items = n / rows->from.shape[rows->from.dimensions - 1];

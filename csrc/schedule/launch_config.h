@@ -16,11 +16,11 @@ struct launch_problem {
     bool indexed;     /* positions matter */
     bool packs;       /* kernels take several narrow elements to a word, in any order */
     unsigned kernels; /* a bit for each kind along axes that there is; KERNEL_ALONG always is */
+    bool strided;     /* columns may be every second one */
 };
 
 /* The first of these for which there is a kernel, and as whose kernel wants them elements lie:
- * places among one element each, short rows, long rows, typed columns, columns, few elements, any.
- * */
+ * places among one element each, short rows, long rows, columns, few elements, any. */
 void launch_config_choose(const struct launch_problem *, struct launch_config *);
 
 /* What config->kernel is found by, besides the fold and the types. */

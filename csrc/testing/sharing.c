@@ -30,7 +30,6 @@ static bool read_problem(PyObject *arguments, PyObject *names, struct problem *s
 
 static const char *const kernel_names[] = {[KERNEL_ALONG] = "along",
                                            [KERNEL_FEW] = "few",
-                                           [KERNEL_COLUMNS] = "columns",
                                            [KERNEL_TYPED_COLUMNS] = "typed_columns",
                                            [KERNEL_UNSPLIT_COLUMNS] = "unsplit_columns",
                                            [KERNEL_TYPED_ROWS] = "typed_rows",
@@ -148,6 +147,7 @@ PyObject *testing_launch(PyObject *Py_UNUSED(module), PyObject *arguments, PyObj
                                    .data = (uintptr_t)axes.reduced.data,
                                    .multiprocessors = problem.multiprocessors,
                                    .accumulator = element_of(problem.state),
+                                   .strided = true,
                                    .state = problem.state,
                                    .packs = problem.state <= sizeof(uint64_t)};
     for (Py_ssize_t k = 0; problem.kernels && k < PyTuple_GET_SIZE(problem.kernels); k++)

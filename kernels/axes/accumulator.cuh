@@ -59,15 +59,54 @@ __device__ __forceinline__ void merge_with_lane(Columns &own, rows_taken &taken,
     taken.count += __shfl_down_sync(whole_warp, taken.count, offset);
 }
 
-/* States that are values: neighbours first, which makes the error of a sum less. */
+/* States, of any fold. */
+template <class Fold, class In, unsigned Words>
+struct state_accumulator {
+    static constexpr unsigned columns = lanes_of<In, Words>;
+    struct leaves_no_registers; /* of 512 threads a multiprocessor */
+    using value = value_of<Fold>;
+    state_of<Fold> states[columns];
+
+    __device__ __forceinline__ state_accumulator()
+    {
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++)
+            states[c] = Fold::identity();
+    }
+
+    template <unsigned Rows, class Vector>
+    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t before,
+                                         unsigned = Rows)
+    {
+#pragma unroll
+        for (unsigned c = 0; c < columns; c++) {
+            value column[Rows];
+#pragma unroll
+            for (unsigned r = 0; r < Rows; r++)
+                column[r] = value(element_at<In>(rows[r], c));
+            take_values<Fold>(states[c], column, in_a_row{before}, all_valid());
+        }
+    }
+
+    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &, unsigned,
+                                                    unsigned) const
+    {
+        return states[c];
+    }
+};
+
 template <class Fold, class In, unsigned Words = 4>
-struct accumulator {
+struct accumulator : state_accumulator<Fold, In, Words> {};
+
+/* States that are values: neighbours first, which makes the error of a sum less. */
+template <class Fold, class In, unsigned Words>
+struct value_accumulator {
     static constexpr unsigned columns = lanes_of<In, Words>;
     struct leaves_no_registers; /* of 1024 threads a multiprocessor */
     using value = value_of<Fold>;
     value best[columns];
 
-    __device__ __forceinline__ accumulator()
+    __device__ __forceinline__ value_accumulator()
     {
 #pragma unroll
         for (unsigned c = 0; c < columns; c++)
@@ -102,132 +141,67 @@ struct accumulator {
     }
 };
 
-/* Sums of bytes, or how many truth values are true: 2^16 of -128 are 2^23. */
-template <class State, class In, unsigned Words>
-struct byte_sums {
-    static constexpr unsigned columns = 4 * Words;
-    struct merges_words;
-    int32_t totals[columns];
+template <class V, class In, unsigned Words>
+struct accumulator<sum<V>, In, Words> : value_accumulator<sum<V>, In, Words> {};
 
-    __device__ __forceinline__ byte_sums() : totals() {}
+template <class V, template <class> class Order, class In, unsigned Words>
+struct accumulator<best_value<V, Order>, In, Words>
+    : value_accumulator<best_value<V, Order>, In, Words> {};
+
+/* How many elements of up to 2^16 rows are not zero. */
+template <class V, class In, unsigned Words>
+struct accumulator<nonzero<V>, In, Words> {
+    static constexpr unsigned columns = lanes_of<In, Words>;
+    uint32_t counts[columns];
+
+    __device__ __forceinline__ accumulator() : counts() {}
 
     template <unsigned Rows, class Vector>
     __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t, unsigned = Rows)
-    {
-        Vector numbers[Rows];
-#pragma unroll
-        for (unsigned r = 0; r < Rows; r++)
-#pragma unroll
-            for (unsigned w = 0; w < Words; w++)
-                numbers[r].at[w] = numbers_of_bytes<In>(rows[r].at[w]);
-        each_column_of_bytes(numbers, [&](unsigned c, uint32_t bytes) {
-            totals[c] = packing<int8_t>::sum(int32_t(bytes), totals[c]);
-        });
-    }
-
-    __device__ __forceinline__ void number_in_team(const rows_taken &) {}
-
-    template <class Move>
-    __device__ __forceinline__ void merge(Move move)
     {
 #pragma unroll
         for (unsigned c = 0; c < columns; c++)
-            totals[c] += move(totals[c]);
+#pragma unroll
+            for (unsigned r = 0; r < Rows; r++)
+                counts[c] += !is_zero(V(element_at<In>(rows[r], c)));
     }
 
-    __device__ __forceinline__ int made(unsigned c, uint32_t) const
+    __device__ __forceinline__ uint64_t state(unsigned c, const rows_taken &, unsigned,
+                                              unsigned) const
     {
-        return totals[c];
-    }
-
-    __device__ __forceinline__ State state(unsigned c, const rows_taken &, unsigned, unsigned) const
-    {
-        return State(totals[c]);
-    }
-
-    __device__ __forceinline__ State across(uint32_t) const
-    {
-        return State(
-            merged_in_pairs<sum<int>, columns, int>([&](unsigned c) { return totals[c]; }));
+        return counts[c];
     }
 };
 
-template <class V, unsigned Words>
-struct accumulator<sum<V>, int8_t, Words> : byte_sums<V, int8_t, Words> {};
+/* Squares of numbers that are narrower than float64, or integers, need no scales. */
+template <class V, class In, unsigned Words>
+struct square_accumulator {
+    static constexpr unsigned columns = lanes_of<In, Words>;
+    struct leaves_no_registers;
+    double squares[columns];
 
-template <class V, unsigned Words>
-struct accumulator<sum<V>, boolean, Words> : byte_sums<V, boolean, Words> {};
-
-template <class V, unsigned Words>
-struct accumulator<nonzero<V>, boolean, Words> : byte_sums<uint64_t, boolean, Words> {};
-
-/* Of halves, the one with the best byte at the top is as good as any: so odd bytes are found in
- * words as they are, and even ones in words moved up by a byte. */
-template <class V, template <class> class Order, unsigned Words>
-struct accumulator<best_value<V, Order>, int8_t, Words> {
-    using Fold = best_value<V, Order>;
-    static constexpr unsigned columns = 4 * Words, words = Words;
-    static constexpr bool Least = Order<int>::worst > 0;
-    struct merges_words;
-    uint32_t even[words], odd[words];
-
-    __device__ __forceinline__ accumulator()
-    {
-#pragma unroll
-        for (unsigned w = 0; w < words; w++)
-            even[w] = odd[w] = Least ? 0x7fff7fff : 0x80008000;
-    }
+    __device__ __forceinline__ square_accumulator() : squares() {}
 
     template <unsigned Rows, class Vector>
     __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t, unsigned = Rows)
     {
 #pragma unroll
-        for (unsigned r = 0; r < Rows; r++) {
-            const Vector &row = rows[r];
-#pragma unroll
-            for (unsigned w = 0; w < words; w++) {
-                even[w] = best_of_signed_halves<Least>(even[w], row.at[w] << 8);
-                odd[w] = best_of_signed_halves<Least>(odd[w], row.at[w]);
-            }
-        }
+        for (unsigned c = 0; c < columns; c++)
+            squares[c] += added_in_lanes<Rows, double>(
+                [&](unsigned r) { return squared(widen(V(element_at<In>(rows[r], c)))); });
     }
 
-    __device__ __forceinline__ void number_in_team(const rows_taken &) {}
-
-    template <class Move>
-    __device__ __forceinline__ void merge(Move move)
+    __device__ __forceinline__ state_of<norm2<V>> state(unsigned c, const rows_taken &, unsigned,
+                                                        unsigned) const
     {
-#pragma unroll
-        for (unsigned w = 0; w < words; w++) {
-            even[w] = best_of_signed_halves<Least>(even[w], move(even[w]));
-            odd[w] = best_of_signed_halves<Least>(odd[w], move(odd[w]));
-        }
-    }
-
-    __device__ __forceinline__ int made(unsigned c, uint32_t) const
-    {
-        const uint32_t word = c & 1 ? odd[c / 4] : even[c / 4];
-        return int8_t(word >> (c & 2 ? 24 : 8));
-    }
-
-    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken, unsigned,
-                                                    unsigned) const
-    {
-        return taken.count ? state_of<Fold>(made(c, taken.count)) : Fold::identity();
-    }
-
-    __device__ __forceinline__ state_of<Fold> across(uint32_t) const
-    {
-        const auto of_words = [](uint32_t a, uint32_t b) {
-            return best_of_signed_halves<Least>(a, b);
-        };
-        uint32_t best = of_words(even[0], odd[0]);
-#pragma unroll
-        for (unsigned w = 1; w < words; w++)
-            best = of_words(best, of_words(even[w], odd[w]));
-        return int8_t(of_words(best, best << 16) >> 24);
+        return {0, squares[c], 0};
     }
 };
+
+template <class V, class In, unsigned Words>
+struct accumulator<norm2<V>, In, Words>
+    : std::conditional_t<std::is_same_v<In, double>, state_accumulator<norm2<V>, In, Words>,
+                         square_accumulator<V, In, Words>> {};
 
 /* The first of equals is kept, and the first NaN: what is not worse than the best, which a NaN
  * never is, takes its place, unless that is NaN. A column of nothing but the worst is won by its
@@ -290,89 +264,6 @@ struct accumulator<position_of_best<V, Order>, In, Words> {
                 all = {best[c], number[c], c};
         }
         return all;
-    }
-};
-
-/* A byte, and below it the row's number, such that of equal bytes the first is best. */
-template <class V, template <class> class Order, unsigned Words>
-struct accumulator<position_of_best<V, Order>, int8_t, Words> {
-    using Fold = position_of_best<V, Order>;
-    static constexpr unsigned columns = 4 * Words;
-    static constexpr bool Least = Order<int>::worst > 0;
-    static constexpr uint32_t numbers = 0xffffff;
-    struct merges_words;
-    int32_t key[columns];
-
-    __device__ __forceinline__ accumulator()
-    {
-#pragma unroll
-        for (unsigned c = 0; c < columns; c++)
-            key[c] = Least ? INT32_MAX : INT32_MIN;
-    }
-
-    template <unsigned Rows, class Vector>
-    __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t first,
-                                         unsigned = Rows)
-    {
-#pragma unroll
-        for (unsigned r = 0; r < Rows; r++) {
-            const Vector &row = rows[r];
-            const uint32_t number = Least ? first + r : numbers - (first + r);
-#pragma unroll
-            for (unsigned c = 0; c < columns; c++) {
-                const int32_t own =
-                    int32_t(selected_bytes(number, row.at[c / 4], 0x4210 + c % 4 * 0x1000));
-                key[c] = Least ? least_number(key[c], own) : greatest_number(key[c], own);
-            }
-        }
-    }
-
-    /* A row's number in its team instead of the thread's own. */
-    __device__ __forceinline__ void number_in_team(const rows_taken &taken)
-    {
-#pragma unroll
-        for (unsigned c = 0; c < columns; c++) {
-            const uint32_t low = key[c] & numbers,
-                           number = taken.number(Least ? low : numbers - low);
-            key[c] = int32_t((uint32_t(key[c]) & ~numbers) | (Least ? number : numbers - number));
-        }
-    }
-
-    template <class Move>
-    __device__ __forceinline__ void merge(Move move)
-    {
-#pragma unroll
-        for (unsigned c = 0; c < columns; c++) {
-            const int32_t other = move(key[c]);
-            key[c] = Least ? least_number(key[c], other) : greatest_number(key[c], other);
-        }
-    }
-
-    __device__ __forceinline__ unsigned made(unsigned c, uint32_t count) const
-    {
-        const uint32_t low = key[c] & numbers;
-        return count == 0 ? 0 : Least ? low : numbers - low;
-    }
-
-    __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken,
-                                                    unsigned repeats, unsigned part) const
-    {
-        return taken.count ? Fold::lift(value_of<Fold>(key[c] >> 24),
-                                        taken.row(made(c, taken.count), repeats, part))
-                           : Fold::identity();
-    }
-
-    __device__ __forceinline__ found<value_of<Fold>> across(uint32_t) const
-    {
-        int32_t best = key[0];
-        unsigned lane = 0;
-#pragma unroll
-        for (unsigned c = 1; c < columns; c++) {
-            lane = (Least ? key[c] < best : key[c] > best) ? c : lane;
-            best = Least ? least_number(key[c], best) : greatest_number(key[c], best);
-        }
-        const uint32_t low = best & numbers;
-        return {value_of<Fold>(best >> 24), Least ? low : numbers - low, lane};
     }
 };
 

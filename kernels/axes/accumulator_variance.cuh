@@ -2,7 +2,7 @@
  * which a mean and deviations are made every 2^6 vectors, all others by a mean and deviations. */
 #pragma once
 
-#include "accumulator.cuh"
+#include "accumulator_bytes.cuh"
 #include "halves.cuh"
 
 namespace KERNELS

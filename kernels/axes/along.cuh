@@ -28,12 +28,17 @@ struct teammate {
     unsigned teams;  /* in the block, as many as results */
 };
 
-__device__ __forceinline__ teammate place_in_team(const kernel_axes &x)
+__device__ __forceinline__ teammate place_in_team(const kernel_axes &x, unsigned thread)
 {
-    const unsigned thread = threadIdx.x, teams = blockDim.x >> x.launch.team;
+    const unsigned teams = blockDim.x >> x.launch.team;
     if (x.launch.across)
         return {thread & (teams - 1), thread >> (x.launch.block - x.launch.team), teams, teams};
     return {thread >> x.launch.team, thread & ((1u << x.launch.team) - 1), 1, teams};
+}
+
+__device__ __forceinline__ teammate place_in_team(const kernel_axes &x)
+{
+    return place_in_team(x, threadIdx.x);
 }
 
 /* ---- what a team has ---- */

@@ -75,10 +75,10 @@ struct column_part {
     unsigned number, count, slot;
     bool there;
 
-    __device__ __forceinline__ column_part(const kernel_axes &x, const teammate &me, bool merged)
+    __device__ __forceinline__ column_part(const kernel_axes &x, const teammate &me)
         : number(me.number), count(1u << x.launch.team), slot(me.result), there(true)
     {
-        if (merged && me.teams < warp_size) {
+        if (me.teams < warp_size) {
             number = threadIdx.x / warp_size;
             count = blockDim.x / warp_size;
             slot = threadIdx.x % warp_size;
@@ -105,27 +105,6 @@ __device__ __forceinline__ void by_halves(const column_part &part, unsigned team
     }
 }
 
-/* The first part gets the states of all of its columns. */
-template <class Fold, class T, unsigned Columns>
-__device__ __forceinline__ void merge_states(T (&states)[Columns], const teammate &me,
-                                             const column_part &part)
-{
-    const shared<T> left = block_memory<T>();
-    const unsigned pitch = blockDim.x / 2;
-    by_halves(
-        part, me.teams,
-        [&](unsigned place) {
-#pragma unroll
-            for (unsigned c = 0; c < Columns; c++)
-                left[c * pitch + place] = states[c];
-        },
-        [&](unsigned place) {
-#pragma unroll
-            for (unsigned c = 0; c < Columns; c++)
-                states[c] = Fold::merge(states[c], left[c * pitch + place]);
-        });
-}
-
 /* States of a block's threads in shared memory, column by column: neighbouring threads' are
  * neighbours, in banks of their own however they are read. */
 template <class T>
@@ -139,6 +118,40 @@ struct column_table {
         return k % columns * pitch + k / columns;
     }
 };
+
+/* The states of a block's threads, those of a team as one: the upper half of the threads leaves its
+ * own to the lower, and all threads fold what these have, by halves. */
+template <class Fold, class T, unsigned Columns>
+__device__ __forceinline__ column_table<T> fold_teams(const kernel_axes &x,
+                                                      const T (&states)[Columns])
+{
+    const unsigned thread = threadIdx.x, lower = blockDim.x >> (x.launch.team > 0);
+    const column_table<T> table = {block_memory<T>(), lower + (x.launch.team == 0), Columns};
+    if (x.launch.team == 0 || thread >= lower)
+#pragma unroll
+        for (unsigned c = 0; c < Columns; c++)
+            table.at[c * table.pitch + thread % lower] = states[c];
+    __syncthreads();
+    if (x.launch.team == 0)
+        return table;
+    if (thread < lower)
+#pragma unroll
+        for (unsigned c = 0; c < Columns; c++) {
+            const unsigned at = c * table.pitch + thread;
+            table.at[at] = Fold::merge(states[c], table.at[at]);
+        }
+    __syncthreads();
+#pragma unroll 1
+    for (unsigned half = x.launch.block - 1; half-- > x.launch.block - x.launch.team;) {
+#pragma unroll 1
+        for (unsigned k = thread; k < Columns << half; k += blockDim.x) {
+            const unsigned at = (k >> half) * table.pitch + (k & ((1u << half) - 1));
+            table.at[at] = Fold::merge(table.at[at], table.at[at + (1u << half)]);
+        }
+        __syncthreads();
+    }
+    return table;
+}
 
 /* Folds `parts` of each of `width` neighbours, by halves; of several parts each thread has one. */
 template <class Fold, class T>

@@ -311,28 +311,76 @@ struct row_fold_of_spreads {
     }
 };
 
-/* Two passes over elements that registers or shared memory hold. */
+/* Sums of differences from a number near all elements, and of their squares, in float64. That
+ * number is the mean, as near as the elements' own type has it: a second pass over what registers
+ * or shared memory hold. However far off, what is summed up tells how far: the error of squares is
+ * of deviations and n times that distance's square.
+ *
+ * Elements of 11 bits need none. If their magnitudes are within a factor of 2^10, the sum of up to
+ * 2^11 squares is exact; and otherwise that of deviations is half of the largest square, of which
+ * the squares are at most n, so that roundings are felt 2 n^2 / 2^53 at most. */
 template <class V, class In>
 struct row_fold<variance<V>, In> : row_fold_of_spreads<In> {
+    static constexpr unsigned lanes = 4;
+
+    struct two_sums {
+        double sum, squares, lost; /* of squares, too much */
+
+        static __device__ __forceinline__ two_sums merge(two_sums a, two_sums b)
+        {
+            return {a.sum + b.sum, a.squares + b.squares, a.lost + b.lost};
+        }
+    };
+
     template <class Row>
     static __device__ __forceinline__ double of(const Row &row, const row_numbers &numbers)
     {
-        const auto plus = [](double a, double b) { return a + b; };
-        double sums[2] = {}, deviations[2] = {};
-        row.template each<0>([&](const auto &x, unsigned) {
-#pragma unroll
-            for (unsigned k = 0; k < sizeof x / sizeof(In); k++)
-                sums[k % 2] += widened_element(x[k]);
-        });
-        const double mean = numbers.count(row.together(sums[0] + sums[1], plus));
+        const double mean = near_mean(row, numbers);
+        two_sums sums[lanes] = {};
         row.template each<0>([&](const auto &x, unsigned) {
 #pragma unroll
             for (unsigned k = 0; k < sizeof x / sizeof(In); k++) {
-                const double d = widened_element(x[k]) - mean;
-                deviations[k % 2] = fma(d, d, deviations[k % 2]);
+                add(sums[k % lanes], widened_element(x[k]) - mean);
             }
         });
-        return row.together(deviations[0] + deviations[1], plus);
+        const two_sums all = row.together(
+            merged_in_pairs<two_sums, lanes, two_sums>([&](unsigned k) { return sums[k]; }),
+            two_sums::merge);
+        return variance_state_of_sums(all.sum, all.squares - all.lost, numbers.count.number,
+                                      numbers.count.inverse)
+            .deviation;
+    }
+
+  private:
+    /* One thread may have all of a row: of float64, whose sums have no more digits than results,
+     * it keeps what each addition rounds off (Kahan 1965), unless there is no number to keep. */
+    static __device__ __forceinline__ void add(two_sums &own, double d)
+    {
+        const double term = fma(d, d, -own.lost), squares = own.squares + term;
+        if constexpr (std::is_same_v<In, double>)
+            own.lost = squares - squares == 0 ? (squares - own.squares) - term : 0;
+        own.squares = squares;
+        own.sum += d;
+    }
+
+    /* Of halves of elements, since those of the largest would add up to more than there is. */
+    template <class Row>
+    static __device__ __forceinline__ double near_mean(const Row &row, const row_numbers &numbers)
+    {
+        if constexpr (sizeof(In) == 2) {
+            return 0;
+        } else {
+            const In share = In(0.5 * numbers.count.inverse);
+            In sums[lanes] = {};
+            row.template each<0>([&](const auto &x, unsigned) {
+#pragma unroll
+                for (unsigned k = 0; k < sizeof x / sizeof(In); k++)
+                    sums[k % lanes] += x[k] * share;
+            });
+            return 2.0 * row.together(merged_in_pairs<sum<In>, lanes, In>(
+                                          [&](unsigned k) { return sums[k]; }),
+                                      [](In a, In b) { return a + b; });
+        }
     }
 };
 

@@ -15,8 +15,10 @@ __device__ __forceinline__ In element_at(const Vector &row, unsigned k)
         memcpy(&element, row.at + 2 * k, sizeof element);
     } else if constexpr (sizeof(In) == sizeof(uint32_t)) {
         memcpy(&element, row.at + k, sizeof element);
+    } else if constexpr (sizeof(In) == sizeof(uint8_t)) {
+        const uint8_t bits = uint8_t(row.at[k / 4] >> k % 4 * 8);
+        memcpy(&element, &bits, sizeof element);
     } else {
-        static_assert(sizeof(In) == sizeof(uint16_t), "bytes are taken by words");
         const uint16_t bits = uint16_t(row.at[k / 2] >> k % 2 * 16);
         memcpy(&element, &bits, sizeof element);
     }

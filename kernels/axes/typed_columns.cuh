@@ -110,51 +110,82 @@ struct columns_share {
 template <class Fold, class In>
 using columns_share_of = columns_share<COLUMNS_THREADS(sizeof(state_of<Fold>), sizeof(In)) <= 512>;
 
+/* A thread's rows: all of its own or, where there are two reduced dimensions, those of the second
+ * that its row number `turn` of the first stands for. */
+template <bool Strided, class In>
+struct rows_of_share {
+    column_walk walk;
+    uint32_t end;
+    bool there, begins, ends; /* the array's first row is one of them, or its last */
+
+    template <class Share>
+    __device__ __forceinline__ rows_of_share(const kernel_axes &x, const teammate &me,
+                                             const Share &share, unsigned columns, uint32_t turn)
+        : walk(), end(0)
+    {
+        const bool deep = x.from.dimensions > 1;
+        const uint64_t rows = x.rows.items, left = share.length(x) - share.place.first,
+                       first = (uint64_t(share.split) << x.launch.team) + me.number +
+                               uint64_t(turn) * share.step;
+        constexpr unsigned step = Strided ? 2 : 1;
+        there = share.is_there(x) && first < rows;
+        if (!there)
+            return;
+        const int64_t stride = x.from.strides[0], beside = int64_t(step * sizeof(In)),
+                      offset = are_batches(x)      ? int64_t(share.group) * x.outer.strides[0] +
+                                                         int64_t(share.place.first) * beside
+                               : x.outer.count > 1 ? place_of_result(x, share.column(x)).base.data
+                                                   : int64_t(share.column(x)) * beside;
+        const uint32_t count = deep ? uint32_t(x.from.shape[1])
+                                    : uint32_t(divide(rows - first + share.step - 1, share.step));
+        const char *const at =
+            static_cast<const char *>(x.from.data) + offset + int64_t(first) * stride;
+        const bool odd =
+            Strided && (is_odd(seen_as<const In>(at)) ? share.place.first == 0 : left == columns);
+        walk = {at, deep ? x.from.strides[1] : int64_t(share.step) * stride,
+                left < columns ? unsigned(left) : columns,
+                x.launch.column.shifted || odd || left < columns, turn * count};
+        end = (turn + 1) * count;
+        begins = first == 0;
+        ends = first + (deep ? 0 : (count - 1) * share.step) == rows - 1;
+    }
+};
+
 /* How many rows a thread has taken in. */
 template <bool Strided, unsigned Ahead, class Columns, class In, class Share>
 __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kernel_axes &x,
                                                        const teammate &me, const Share &share)
 {
-    const uint64_t first = (uint64_t(share.split) << x.launch.team) + me.number,
-                   rows = x.rows.items, left = share.length(x) - share.place.first;
-    constexpr unsigned step = Strided ? 2 : 1;
-    if (!share.is_there(x) || first >= rows)
+    constexpr unsigned columns = Columns::columns;
+    rows_of_share<Strided, In> rows(x, me, share, columns, 0);
+    if (!rows.there)
         return 0;
-    const int64_t stride = x.from.strides[0], beside = int64_t(step * sizeof(In)),
-                  offset = are_batches(x)      ? int64_t(share.group) * x.outer.strides[0] +
-                                                     int64_t(share.place.first) * beside
-                           : x.outer.count > 1 ? place_of_result(x, share.column(x)).base.data
-                                               : int64_t(share.column(x)) * beside;
-    const uint32_t end = uint32_t(divide(rows - first + share.step - 1, share.step));
-    const char *const at =
-        static_cast<const char *>(x.from.data) + offset + int64_t(first) * stride;
-    const bool odd = Strided && (is_odd(seen_as<const In>(at)) ? share.place.first == 0
-                                                               : left == Columns::columns);
-    column_walk walk = {at, int64_t(share.step) * stride,
-                        left < Columns::columns ? unsigned(left) : Columns::columns,
-                        x.launch.column.shifted || odd || left < Columns::columns, 0};
-    take_columns<Strided, Ahead, Columns, In>(own, x, walk, end, first == 0,
-                                              first + (end - 1) * share.step == rows - 1);
-    return end;
+    for (;;) {
+        take_columns<Strided, Ahead, Columns, In>(own, x, rows.walk, rows.end, rows.begins,
+                                                  rows.ends);
+        if (x.from.dimensions == 1)
+            return rows.end;
+        /* What the next begin with is found anew: it would take registers meanwhile. */
+        const uint32_t taken = rows.end;
+        const teammate again = place_in_team(x, not_known(threadIdx.x));
+        rows = rows_of_share<Strided, In>(x, again, Share(x, again, columns), columns,
+                                          taken / uint32_t(x.from.shape[1]));
+        if (!rows.there)
+            return taken;
+    }
 }
 
-/* The columns that all of a block's threads have, those of a team as one: the first part's. */
-template <bool Strided, class Fold, class In, unsigned Columns>
-__device__ __forceinline__ column_table<state_of<Fold>>
-bring_columns(const kernel_axes &x, const teammate &me, const state_of<Fold> (&states)[Columns],
-              const column_part &part, bool with_leftover, uint64_t group)
+/* The states that the first parts have once words are merged. */
+template <class T, unsigned Columns>
+__device__ __forceinline__ column_table<T> bring_merged(const T (&states)[Columns],
+                                                        const teammate &me, const column_part &part)
 {
-    const column_table<state_of<Fold>> table = {block_memory<state_of<Fold>>(), me.teams + 1,
-                                                Columns};
+    const column_table<T> table = {block_memory<T>(), me.teams + 1, Columns};
     if (part.there && part.number == 0)
 #pragma unroll
         for (unsigned c = 0; c < Columns; c++)
             table.at[c * table.pitch + part.slot] = states[c];
     __syncthreads();
-    if (with_leftover) {
-        take_leftover<Strided, Fold, In>(x, table, group);
-        __syncthreads();
-    }
     return table;
 }
 
@@ -196,7 +227,7 @@ __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const k
     rows_taken taken = {uint64_t(share.split) << x.launch.team, share.step, x.launch.team,
                         me.number, rows};
     constexpr bool merges = columns_merge<Columns>::value;
-    const column_part part(x, me, merges);
+    const column_part part(x, me);
     if constexpr (merges)
         merge_words(own, taken, me, part);
     const bool has_all = !merges || (part.there && part.number == 0);
@@ -220,9 +251,8 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     using columns_type = accumulator<Fold, In>;
     constexpr unsigned columns = columns_type::columns;
     constexpr bool merges = columns_merge<columns_type>::value;
-    static_assert(sizeof(In) == 1 ? merges && sizeof(columns_type) + sizeof(uint32_t) <=
-                                                  COLUMNS_LEFT(sizeof(state_of<Fold>), 1)
-                                  : !merges,
+    static_assert(!merges || sizeof(columns_type) + sizeof(uint32_t) <=
+                                 COLUMNS_LEFT(sizeof(state_of<Fold>), sizeof(In)),
                   "a thread leaves what there is room for");
     const teammate me = place_in_team(x);
     const columns_share_of<Fold, In> share(x, me, columns);
@@ -230,7 +260,6 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     constexpr unsigned ahead = COLUMNS_AHEAD(sizeof(state_of<Fold>), sizeof(In));
     if (!make_states<columns_type, Strided, ahead, Fold, In>(states, x, me, share))
         return;
-    const column_part part(x, me, merges);
     if (stores_packs(x, share, columns)) {
         if (share.is_there(x))
             store_run_at_once<Fold>(x.result, states, place_of_result(x, share.column(x)).place);
@@ -238,10 +267,15 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     }
     const unsigned count = x.launch.column.coalesced > 1 ? columns_of_row(x) / x.launch.inner
                                                          : me.teams * columns / x.launch.inner;
-    if constexpr (!merges)
-        merge_states<Fold>(states, me, part);
-    column_table<state_of<Fold>> table = bring_columns<Strided, Fold, In>(
-        x, me, states, part, x.launch.column.leftover && share.split == 0, share.group);
+    column_table<state_of<Fold>> table;
+    if constexpr (merges)
+        table = bring_merged(states, me, column_part(x, me));
+    else
+        table = fold_teams<Fold>(x, states);
+    if (x.launch.column.leftover && share.split == 0) {
+        take_leftover<Strided, Fold, In>(x, table, share.group);
+        __syncthreads();
+    }
     finish_columns<Fold, columns>(x, table, share.group, share.split, count, partials, tickets);
 }
 

@@ -288,7 +288,15 @@ exchange_rows(unsigned splits, unsigned split, uint64_t result, state_of<Fold> &
         partials[split] = state;
     if (!is_last_block(tickets + result, splits))
         return false;
-    state = block_fold<Fold>(fold_partials<Fold>(partials, splits));
+    state = fold_partials<Fold>(partials, splits);
+    if (splits > warp_size) {
+        state = block_fold<Fold>(state);
+    } else {
+#pragma unroll 1
+        for (unsigned offset = warp_size / 2; offset > 0; offset /= 2)
+            if (offset < splits)
+                state = Fold::merge(state, shuffle_down(state, offset));
+    }
     return true;
 }
 

@@ -84,31 +84,6 @@ struct all_slots {
     }
 };
 
-/* Where so many columns' elements are read in each of several rows: neighbours, or `pitch` bytes
- * from each other; of all rows and columns, or of those whose bits are set. */
-template <unsigned Columns, unsigned Rows, bool All>
-struct column_slots {
-    const char *at[Rows];
-    int64_t pitch;
-    uint32_t rows, columns;
-    bool in_runs;
-    static constexpr bool cuts = false;
-
-    __device__ __forceinline__ bool has(unsigned k) const
-    {
-        return (All || rows >> k / Columns & 1) && (in_runs || columns >> k % Columns & 1);
-    }
-
-    template <class In, unsigned N>
-    static constexpr unsigned length = longest_load<In> < Columns ? longest_load<In> : Columns;
-
-    template <class In, unsigned Length>
-    __device__ __forceinline__ const char *run(unsigned k) const
-    {
-        return at[k / Columns] + k % Columns * (Length > 1 ? int64_t(sizeof(In)) : pitch);
-    }
-};
-
 /* Where those are read whose bits are set. */
 struct some_slots {
     const char *at;

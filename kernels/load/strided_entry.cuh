@@ -3,7 +3,6 @@
 #pragma once
 
 #include "../axes/along.cuh"
-#include "../axes/columns.cuh"
 #include "../axes/few.cuh"
 #include "../entry.cuh"
 #include "../ladder/21_last_block.cuh"
@@ -56,8 +55,7 @@ struct all_values {
     }
 };
 
-/* Of a fold, the kernel of a kind. Descriptions have states too large for all but the first two,
- * and columns are of values that a load takes several of. */
+/* Of a fold, the kernel of a kind. Descriptions have states too large for all but the first two. */
 template <template <class> class Fold, class Values>
 const void *strided_kernel(const kernel_key &key)
 {
@@ -73,9 +71,6 @@ const void *strided_kernel(const kernel_key &key)
         if constexpr (!describes)
             if (key.kind == KERNEL_FEW)
                 return KERNEL_ENTRY(fold_few<fold>);
-        if constexpr (!describes && sizeof(V) <= sizeof(uint64_t))
-            if (key.kind == KERNEL_COLUMNS)
-                return KERNEL_ENTRY(fold_columns<fold>);
         return nullptr;
     });
 }

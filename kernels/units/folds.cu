@@ -1,5 +1,6 @@
 /* Instantiates the default method for folds that are not on the ladder, those of the group
  * GRED_GROUP, and lists the addresses. A few groups, so that they can be compiled side by side. */
+#include "../axes/columns_entry.cuh"
 #include "../load/strided_entry.cuh"
 #include "../reductions.cuh"
 
@@ -30,35 +31,45 @@ const void *flat_kernel(const kernel_key &key)
 
 } // namespace
 
-/* GROUP_n(FOLD): FOLD(fold, its pairs of a flat array, its values of others). */
-#define GROUP_argmins(FOLD)  FOLD(argmin, own_values, all_values<>)
-#define GROUP_argmaxs(FOLD)  FOLD(argmax, own_values, all_values<>)
-#define GROUP_ranges(FOLD)   FOLD(extremes, own_values, all_values<>)
-#define GROUP_nonzeros(FOLD) FOLD(nonzero, own_values, all_values<>)
+/* Of folds whose other kernels of known types are compiled apart, and of descriptions there are
+ * none. */
+template <template <class> class>
+const void *no_columns(const kernel_key &)
+{
+    return nullptr;
+}
+
+/* GROUP_n(FOLD): FOLD(fold, its pairs of a flat array, its values of others, its columns). */
+#define GROUP_argmins(FOLD)  FOLD(argmin, own_values, all_values<>, no_columns)
+#define GROUP_argmaxs(FOLD)  FOLD(argmax, own_values, all_values<>, no_columns)
+#define GROUP_ranges(FOLD)   FOLD(extremes, own_values, all_values<>, kernel_of_columns)
+#define GROUP_nonzeros(FOLD) FOLD(nonzero, own_values, all_values<>, no_columns)
 #define GROUP_norms(FOLD)                                                                          \
-    FOLD(norm1, floating_pairs, floats_only)                                                       \
-    FOLD(norm2, averages, floats_only)
+    FOLD(norm1, floating_pairs, floats_only, kernel_of_columns)                                    \
+    FOLD(norm2, averages, floats_only, kernel_of_columns)
 #define GROUP_infinity_norms(FOLD)                                                                 \
-    FOLD(norm_inf, floating_pairs, floats_only)                                                    \
-    FOLD(norm_neg_inf, floating_pairs, floats_only)
+    FOLD(norm_inf, floating_pairs, floats_only, kernel_of_columns)                                 \
+    FOLD(norm_neg_inf, floating_pairs, floats_only, kernel_of_columns)
 #define GROUP_nan_sums(FOLD)                                                                       \
-    FOLD(nansum, floating_pairs, floats_only)                                                      \
-    FOLD(nanprod, floating_pairs, floats_only)
+    FOLD(nansum, floating_pairs, floats_only, kernel_of_columns)                                   \
+    FOLD(nanprod, floating_pairs, floats_only, kernel_of_columns)
 #define GROUP_nan_extremes(FOLD)                                                                   \
-    FOLD(nanmin, floating_pairs, floats_only)                                                      \
-    FOLD(nanmax, floating_pairs, floats_only)
+    FOLD(nanmin, floating_pairs, floats_only, kernel_of_columns)                                   \
+    FOLD(nanmax, floating_pairs, floats_only, kernel_of_columns)
 #define GROUP_variances(FOLD)                                                                      \
-    FOLD(variance, averages, floats_only)                                                          \
-    FOLD(summary, own_values, all_values<>)
+    FOLD(variance, averages, floats_only, no_columns)                                              \
+    FOLD(summary, own_values, all_values<>, no_columns)
 
 #define EACH_OF(group)        EACH_OF_PASTED(group)
 #define EACH_OF_PASTED(group) GROUP_##group
 
-#define KERNEL_OF_FOLD(name, flat, values)                                                         \
+#define KERNEL_OF_FOLD(name, flat, values, columns)                                                \
     const void *name##_kernel(kernel_key key)                                                      \
     {                                                                                              \
-        return key.kind == KERNEL_FLAT ? flat_kernel<name, flat>(key)                              \
-                                       : strided_kernel<name, values>(key);                        \
+        return key.kind == KERNEL_FLAT            ? flat_kernel<name, flat>(key)                   \
+               : key.kind != KERNEL_TYPED_COLUMNS ? strided_kernel<name, values>(key)              \
+               : key.variant == ACCESS_ALIGNED    ? columns<name>(key)                             \
+                                                  : nullptr;                                       \
     }
 EACH_OF(GRED_GROUP)(KERNEL_OF_FOLD)
 

@@ -18,7 +18,7 @@ using finder = const void *(kernel_key);
 #define FOLD(name, ...) finder name##_kernel;
 #include "common/reductions.def"
 
-finder sum_typed_kernel, min_typed_kernel, max_typed_kernel, argmin_typed_kernel,
+finder sum_typed_kernel, prod_typed_kernel, min_typed_kernel, max_typed_kernel, argmin_typed_kernel,
     argmax_typed_kernel, variance_typed_kernel, nonzero_typed_kernel;
 finder later_kernel, segments_kernel, exact_kernel, products_kernel;
 
@@ -46,6 +46,8 @@ const void *typed_kernel(const kernel_key &key)
     switch (key.fold) {
     case FOLD_sum:
         return sum_typed_kernel(key);
+    case FOLD_prod:
+        return prod_typed_kernel(key);
     case FOLD_min:
         return min_typed_kernel(key);
     case FOLD_max:
@@ -59,7 +61,7 @@ const void *typed_kernel(const kernel_key &key)
     case FOLD_nonzero:
         return nonzero_typed_kernel(key);
     default:
-        return nullptr;
+        return key.kind == KERNEL_TYPED_COLUMNS ? fold_kernel(key) : nullptr;
     }
 }
 
@@ -104,7 +106,6 @@ const void *find(kernel_key key)
     case KERNEL_STRIDED:
     case KERNEL_ALONG:
     case KERNEL_FEW:
-    case KERNEL_COLUMNS:
         return fold_kernel(key);
     case KERNEL_TYPED_COLUMNS:
     case KERNEL_UNSPLIT_COLUMNS:

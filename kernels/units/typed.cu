@@ -1,7 +1,7 @@
 /* Kernels along axes that know what type elements are, where those of strided_entry.cuh find it out
  * as they run: of the folds and the types that are asked for most. Loads are then as wide as they
  * come, and values are no wider than they have to be. Of one fold, GRED_FOLD, a compilation. */
-#include "../axes/typed_columns.cuh"
+#include "../axes/columns_entry.cuh"
 #include "../axes/typed_rows.cuh"
 #include "../axes/typed_short_rows.cuh"
 #include "../entry.cuh"
@@ -12,25 +12,28 @@ namespace KERNELS
 namespace
 {
 
-using floats =
-    pairs<pair<ELEMENT_FLOAT16, ELEMENT_FLOAT32>, pair<ELEMENT_BFLOAT16, ELEMENT_FLOAT32>,
-          pair<ELEMENT_FLOAT32>, pair<ELEMENT_FLOAT64>>;
 template <enum element Byte>
 using counts_of = accumulated_in<ELEMENT_INT64, Byte>;
 template <enum element Byte>
 using means_of = accumulated_in<ELEMENT_FLOAT64, Byte>;
+using usual = joined_pairs<real_floats, counts_of<ELEMENT_INT8>>;
 
-/* Bytes have accumulators of 64 bits: positions, extremes, counts and sums are integers, means and
- * variances floats. Truth values are added and counted, and bytes are not counted. */
+/* Pairs that there are kernels of all kinds of. Bytes have accumulators of 64 bits: positions,
+ * extremes, counts and sums are integers, means and variances floats. Truth values are added and
+ * counted, and bytes are not counted. */
 template <class Fold>
-struct types_of : joined_pairs<floats, counts_of<ELEMENT_INT8>> {};
+struct types_of : usual {};
 
 template <>
-struct types_of<sum<double>> : joined_pairs<floats, counts_of<ELEMENT_INT8>, means_of<ELEMENT_INT8>,
-                                            counts_of<ELEMENT_BOOL>, means_of<ELEMENT_BOOL>> {};
+struct types_of<sum<double>>
+    : joined_pairs<usual, means_of<ELEMENT_INT8>, counts_of<ELEMENT_BOOL>, means_of<ELEMENT_BOOL>> {
+};
 
 template <>
-struct types_of<variance<double>> : joined_pairs<floats, means_of<ELEMENT_INT8>> {};
+struct types_of<prod<double>> : pairs<> {};
+
+template <>
+struct types_of<variance<double>> : joined_pairs<real_floats, means_of<ELEMENT_INT8>> {};
 
 template <>
 struct types_of<nonzero<double>> : counts_of<ELEMENT_BOOL> {};
@@ -58,7 +61,9 @@ const void *typed(const kernel_key &key)
 
 const void *OF_FOLD(typed_kernel)(kernel_key key)
 {
-    return key.variant == ACCESS_STRIDED ? typed<true>(key) : typed<false>(key);
+    if (key.variant == ACCESS_STRIDED)
+        return typed<true>(key);
+    return key.kind == KERNEL_TYPED_COLUMNS ? kernel_of_columns<GRED_FOLD>(key) : typed<false>(key);
 }
 
 } // namespace KERNELS

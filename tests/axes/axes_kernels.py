@@ -295,18 +295,20 @@ class Kernels:
         )
 
     @everywhere
-    @pytest.mark.parametrize("value", [-128, 127])
+    @pytest.mark.parametrize(
+        ("dtype", "value", "other"), [("i1", -128, 127), ("i1", 127, -128), ("u1", 255, 0)]
+    )
     @pytest.mark.parametrize("name", NAMES)
     def test_bytes_at_their_ends_are_added_without_overflow(
-        self, place, configuration, name, value
+        self, place, configuration, name, dtype, value, other
     ):
         for shape, axis in self.family.at_the_ends:
             # Extremes are no larger where there are many.
             if takes(name, axis) and (name not in EXTREMES or np.prod(shape) < 100_000):
-                x = np.full(shape, value, np.int8)
+                x = np.full(shape, value, dtype)
                 assert not wrong_along(name, reduced(name, x, place, axis), x, axis)
-                x[..., 3::7], x[-1] = 0, -1
-                x[..., -1] = np.random.default_rng(1).choice([-128, 127], x[..., -1].shape)
+                x[..., 3::7], x[-1] = 0, 1
+                x[..., -1] = np.random.default_rng(1).choice([value, other], x[..., -1].shape)
                 assert not wrong_along(name, reduced(name, x, place, axis), x, axis)
 
     @everywhere

@@ -9,15 +9,17 @@ import itertools
 import numpy as np
 import pytest
 from along import NAMES, calls, check_call, normal, wrong_results
+from axes_kernels import wrong
 from devices import everywhere, laid_out, on, to_host
-from drawn import often
+from drawn import FLAVOURS, often, values
 from forcing import CONFIGURATIONS, forced
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from inputs import REAL_TYPES
 from reference import BFLOAT16, EVERY_TYPE
 from samples import all_right, quietly, takes
 from thin import chosen
-from truths import PLACES
+from truths import ORDERS, PLACES
 
 import gred
 
@@ -41,6 +43,14 @@ def test_answers_and_refusals_are_numpys(place, sharing, call, seed):
 
 SHAPES = [((3, 5000), 1), ((5000, 4), 0), ((30, 400), 0), ((7, 90, 11), 1), ((90, 4, 9), (0, 2))]
 SHAPES += [((4, 2, 600), (1, 2)), ((3, 2310), 1), ((17, 40), 0), ((33, 5), 0), ((300, 2), 1)]
+COLUMNS = [
+    ((40, 96), 0),
+    ((611, 3), 0),
+    ((5, 8, 32), 1),
+    ((8, 70, 8), (0, 2)),
+    ((2, 9, 64), (0, 2)),
+]
+TAKE_ONE_AXIS = (*PLACES, "norm")
 VIEWS = {
     "as it is": lambda x: x,
     "Fortran's order": lambda x: np.ascontiguousarray(x.T).T,
@@ -60,7 +70,7 @@ def wrong_on_device(name, view, place):
     types = [dtype for dtype in EVERY_TYPE if takes(name, dtype) and dtype != BFLOAT16]
     cases = list(enumerate(itertools.product(types, SHAPES)))[::11]
     for turn, (dtype, (shape, axis)) in chosen(cases, name, view):
-        if (name == "norm" or name in PLACES) and isinstance(axis, tuple):
+        if isinstance(axis, tuple) and name in TAKE_ONE_AXIS:
             continue
         whole = random.integers(0, 2 if "prod" in name else 5, shape).astype(dtype)
         x = VIEWS[view](whole)
@@ -82,6 +92,28 @@ def wrong_on_device(name, view, place):
 def test_rows_columns_and_others_of_every_layout_and_type(place, name, view):
     """Of arrays on the device."""
     all_right(wrong_on_device(name, view, place))
+
+
+def wrong_columns(name, view, place):
+    """Run every type, shared in one way or another; for each it yields what is wrong."""
+    ways, orders = list(CONFIGURATIONS["columns"]), ORDERS if name == "norm" else (None,)
+    cases = itertools.product(REAL_TYPES, COLUMNS, orders)
+    for turn, (dtype, (shape, axis), order) in enumerate(cases):
+        if not takes(name, dtype) or (isinstance(axis, tuple) and name in TAKE_ONE_AXIS):
+            continue
+        random = np.random.default_rng([turn, len(name), len(view)])
+        whole = values(dtype, random.choice(FLAVOURS), np.prod(shape), random).copy()
+        options = {"ord": order} if order is not None else {}
+        with forced("columns", random.choice(ways)):
+            found = wrong(name, VIEWS[view](whole.reshape(shape)), axis, place, turn, **options)
+        yield found and f"{found}: {shape}, {axis}, {dtype}, {view}"
+
+
+@everywhere
+@pytest.mark.parametrize("view", ["as it is", "off a boundary", "every second"])
+@every_name
+def test_columns_of_every_type_are_folded_by_every_kernel_of_them(place, name, view):
+    all_right(wrong_columns(name, view, place))
 
 
 @everywhere

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 H200 = 132
-STAGED, TOGETHER = 16 << 10, 4
+STAGED = 16 << 10
 AT_ONCE, SHARED = 4, 48 << 10
 SECTOR, LOAD, BLOCK_ROWS, BLOCK = 32, 16, 1 << 16, 1024
 LOADS, WARP, UNSPLIT_BLOCK = 8, 32, 256
 SIZES = (1, 2, 4, 8)
-ANY_TYPE = ("columns", "few")
+ANY_TYPE = ("few",)
 TYPED = (*ANY_TYPE, "typed_columns")
 UNSPLIT = (*TYPED, "unsplit_columns")
 
@@ -42,10 +42,8 @@ class Sharing(SimpleNamespace):
 
     @property
     def results(self):
-        """Tell how many results a block makes."""
-        columns = (TOGETHER if self.kernel == "columns" else 1) * self.rounds << self.teams
-        assert columns % self.inner == 0
-        return columns // self.inner
+        """Tell how many results a block of a kernel of any type makes."""
+        return self.rounds << self.teams
 
     @property
     def threads(self):
@@ -100,22 +98,7 @@ CHOSEN = {
         for n in (4097, 1 << 16, 1 << 20, 1 << 26)
     ],
     "neighbouring threads read neighbouring columns": [
-        *[of(columns(n), 0, kernel="columns") for n in COUNTS],
-        *[of(columns(n, odd=1), 0, kernel="columns", across=True, load=0) for n in COUNTS],
-    ],
-    "one load takes neighbouring columns where rows begin at boundaries": [
-        of(shape, 0, size, kernel="columns", load=load, inner=1)
-        for shape, size, load in (((9, 8), 4, 2), ((9, 6), 4, 0), ((9, 4), 1, 2), ((9, 4), 8, 2))
-    ],
-    "a few neighbours of a result are columns of it": [
-        *[
-            of(shape, (0, 2), kernel="columns", inner=shape[2])
-            for shape in ((1 << 20, 8, 8), (999, 3, 16))
-        ],
-        *[of(shape, (0, 2), kernel="along", inner=1) for shape in ((999, 8, 7), (64, 1024, 1024))],
-    ],
-    "columns that overlap do not begin at boundaries": [
-        of((1000, 3, 4), (1, 2), strides=(16, 4, 4), kernel="columns", inner=4, load=0)
+        of(columns(n, odd), 0, across=True) for n in COUNTS for odd in (0, 1)
     ],
     "neighbouring threads read neighbouring loads of a row": [
         of((1 << 20, length), 1, size, load=load, team=team)
@@ -131,15 +114,9 @@ CHOSEN = {
         of((32, 32), 1, groups=range(1, 5)),
         of((32, 32), 0, groups=1),
     ],
-    "blocks are large only where they would share columns": [
-        of(shape, 0, block=8) for shape in ((128, 1 << 16), (1 << 16, 1 << 10))
-    ],
-    "the columns of a result are one block's": [
-        of((1024, 8, 64), (0, 2), 1, 8, inner=TOGETHER << 4, teams=4)
-    ],
     "columns of large arrays are read by a warp side by side": [
-        of((1 << 20, 64), 0, teams=4),  # as many as take 64 columns
-        of((1 << 14, 1 << 10), 0, teams=many(5)),
+        of((1 << 20, 64), 0, teams=5),
+        of((1 << 14, 1 << 10), 0, teams=5),
     ],
     "long results are shared by blocks": [
         of((2, 1 << 25), 1, splits=many(H200 + 1)),
@@ -168,28 +145,25 @@ def test_every_result_is_made_and_everything_fits(shape, data, size, multiproces
     assert got.splits >= 1
     assert got.rounds == 1 or (got.splits == 1 and got.team <= 5)
     assert got.bytes * got.rounds << got.teams <= STAGED
-    assert got.kernel != "columns" or got.across
 
 
 @pytest.mark.parametrize("state", [4, 8, 16])
 def test_small_columns_are_made_by_many_blocks_that_wait_for_no_other(state):
     for shape in ((4, 4), (32, 32), (100, 100), (200, 7), (64, 9000)):
-        got = sharing(shape, 0, 4, state)
-        assert (got.kernel, got.splits) == ("columns", 1)
-        assert shape[0] >> got.team < 4 * AT_ONCE
-        assert state * TOGETHER << got.block <= SHARED
+        got = typed(shape, 0, 4, state)
+        assert got.splits == 1
+        assert shape[0] // got.coalesced >> got.team <= 5 * AT_ONCE
     for side in (128, 256, 512, 1000, 1024):
-        got = sharing((side, side), 0, 4, state)
-        assert got.kernel == "columns"
-        assert got.groups * got.splits >= min(side * side >> 12, H200 // 4)
-        assert got.splits == 1 or state > 4
+        got = typed((side, side), 0, 4, state)
+        assert got.groups >= side // 16
+        assert got.splits == 1
 
 
 def test_blocks_that_share_columns_have_something_to_do_for_all_their_threads():
     for shape in ((4096, 1024), (1000, 3000), (1 << 20, 64)):
-        got = sharing(shape, 0)
+        got = typed(shape, 0)
         assert got.splits > 1
-        assert shape[0] >= 2 * got.splits * AT_ONCE << got.team
+        assert shape[0] // got.coalesced >= 2 * got.splits * AT_ONCE << got.team
 
 
 ROOM = 4 * H200
@@ -204,7 +178,7 @@ KNOWN = {
         for n in (1 << 14, 1 << 15)
     ],
     "columns that none split are made by small blocks": [
-        of(rows(n), 0, splits=1, block=8) for n in (1 << 16, 1 << 20)
+        of(rows(n), 0, splits=1, block=6) for n in (1 << 16, 1 << 20)
     ],
     "rows off boundaries are shifted": [
         of(
@@ -228,9 +202,16 @@ KNOWN = {
         for more in (0, SECTOR, LOAD)
     ],
     "single rows are columns of one element": [of((1, 1 << 24), 0, splits=1, packs=1 << 22)],
-    "rows that overlap, few elements and odd rows are for other kernels": [
+    "a few neighbours of a result are columns of it, and one block's": [
+        of((1 << 20, 8, 8), (0, 2), typed=True, inner=8),
+        of((999, 3, 16), (0, 2), typed=True, inner=16),
+        of((1024, 8, 64), (0, 2), 1, 8, typed=True, inner=64, teams=2),
+        *[of(shape, (0, 2), typed=False) for shape in ((999, 8, 7), (64, 1024, 1024))],
+    ],
+    "rows that overlap, rows of less than a load and odd rows are for other kernels": [
         of((1 << 22, 64), 0, strides=(8, 4), typed=False),
-        of((32, 32), 0, typed=False),
+        of((1000, 3, 4), (1, 2), strides=(16, 4, 4), typed=False),
+        *[of(shape, 0, size, typed=False) for shape, size in (((2, 2), 4), ((9, 4), 1))],
         of((1 << 12, 1 << 12), 1, typed=False),
         of((1 << 20, 8, 8), 1, 1, 8, typed=False),
     ],
@@ -305,39 +286,12 @@ def test_work_is_shared_so_that(cases, known):
             assert value in expected if is_range else value == expected, (name, asked)
 
 
-@pytest.mark.parametrize(
-    ("least", "shape", "size", "state"),
-    [
-        *[
-            (least, (-1, 16), size, state)
-            for size, state, least in (
-                *[(1, 8, 1 << 17), (2, 4, 1 << 20), (4, 4, 1 << 21)],
-                *[(4, 16, 1 << 16), (8, 8, 1 << 12)],
-            )
-        ],
-        *[(least, (1024, -1), size, 16) for size, least in ((2, 1 << 21), (4, 1 << 19))],
-    ],
-)
-def test_types_of_columns_are_known_from_a_size_on(least, shape, size, state):
-    """Of few rows and large states they matter later."""
-
-    def of_bytes(nbytes, shape=shape):
-        rest = nbytes // size // -math.prod(shape)
-        return typed(tuple(rest if n < 0 else n for n in shape), 0, size, state)
-
-    assert of_bytes(least // 2) is None
-    assert of_bytes(least * 3 // 2)
-    assert shape[0] < 0 or of_bytes(least, (2048, -1))
-
-
-@pytest.mark.parametrize(
-    ("size", "state", "teams"), [(1, 16, 0), (2, 8, 1), (4, 16, 2), (8, 16, 2)]
-)
-def test_columns_of_a_known_type_go_to_many_blocks_where_they_are_few(size, state, teams):
+@pytest.mark.parametrize(("size", "state"), [(1, 16), (2, 8), (4, 16), (8, 16)])
+def test_columns_of_a_known_type_go_to_many_blocks_where_they_are_few(size, state):
     small, large = (typed((n, 1024), 0, size, state) for n in (1024, 1 << 16))
-    assert (small.teams, small.splits) == (teams, 1)
+    assert (small.teams, small.splits) == (0, 1)
     assert small.groups >= H200 // 4
-    assert large.teams > teams
+    assert large.teams > 0
 
 
 @pytest.mark.parametrize(("size", "state"), [(1, 8), (2, 8), (2, 4), (4, 16), (8, 8)])
@@ -347,12 +301,10 @@ def test_columns_of_small_arrays_go_to_smaller_blocks(size, state):
     def block(rows, nbytes):
         return typed((rows, nbytes // size), 0, size, state).block
 
-    if (size, state) != (2, 4):
-        small, tall = block(1024, 2048), block(2048, 2048)
-        assert small <= 8 <= min(tall, block(1 << 15, 2048))
-        assert small < tall
-    if (size, state) != (2, 8):
-        assert (block(1 << 16, 32), block(1 << 16, 64), block(1 << 22, 32)) == (7, 8, 8)
+    small, tall = block(1024, 2048), block(2048, 2048)
+    assert small <= 8 <= min(tall, block(1 << 15, 2048))
+    assert small < tall
+    assert (block(1 << 16, 32), block(1 << 16, 64), block(1 << 22, 32)) == (7, 8, 8)
 
 
 @settings(max_examples=examples(300), deadline=None)
@@ -377,7 +329,7 @@ def test_typed_columns_are_all_made_and_blocks_hold_their_rows(rows, columns, ou
     assert rows % got.coalesced == got.leftover
     assert rows // got.coalesced <= got.splits * BLOCK_ROWS
     left = got.elements * (across + 1), got.elements << got.block - 1 if got.team else 0
-    assert state * (left[0] if size == 1 else max(left)) <= SHARED
+    assert state * max(left) <= SHARED
     assert 1 << got.block <= BLOCK
 
 

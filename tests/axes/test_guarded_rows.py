@@ -19,7 +19,7 @@ from gred.testing import SimulatedArray
 
 PAGES = 40
 NAMES = ("sum", "argmax", "var")
-TYPES = [np.dtype(code) for code in ("i1", "f2", "f4", "f8")]
+TYPES = [np.dtype(code) for code in ("i1", "f2", "f4", "f8", "u1", "i2", "i4", "u8")]
 STEPS = (1, 2, 3, -1, -2)
 # Rows of no more than a pack, of several, as long as are staged and longer, in bytes, which end
 # anywhere around a pack.
@@ -89,7 +89,7 @@ def go_through() -> None:
             for at_end in (False, True):
                 name = NAMES[(number + turn + at_end) % len(NAMES)]
                 x, there = guarded.view(dtype, shape, strides, at_end)
-                x[...] = random.integers(-9, 10, shape)
+                x[...] = random.integers(0 if dtype.kind == "u" else -9, 10, shape)
                 with gred.thread_order("shuffled", number):
                     got = getattr(gred, name)(there, axis=axis)
                 for result in (got, getattr(gred, name)(x, axis=axis)):

@@ -5,8 +5,10 @@ import itertools
 import forcing
 import numpy as np
 import pytest
-from inputs import methods_on
+from along import NAMES
+from inputs import REAL_TYPES, methods_on
 from processes import printed
+from samples import takes
 
 import gred
 from gred import _core
@@ -225,16 +227,24 @@ def forced():
     ],
 )
 def test_what_few_elements_go_to_is_told(forced, name, shape, axis, unsplit, work):
-    forced(5, 1, 0, 0, 0, 1, 2, 5, 5, 0, unsplit)
+    forced(5, 1, 0, 0, 0, 2, 5, 5, unsplit)
     x = SimulatedArray(np.ones(shape, np.float32))
     assert [step.work for step in gred.explain(x, name, axis=axis).steps] == [work]
     if shape == (3, 1000):
         assert [step.work for step in gred.explain(x[:, ::2], axis=axis).steps] == ["columns"]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_columns_of_every_type_are_read_by_a_kernel_of_columns(name):
+    for dtype in REAL_TYPES:
+        if takes(name, dtype):
+            x = SimulatedArray(np.zeros((300, 48), dtype))
+            assert [step.work for step in gred.explain(x, name, axis=0).steps] == ["columns"], dtype
+
+
 def test_batches_of_short_rows_have_blocks_of_their_own(forced):
     """Where threads would be idle otherwise; of many batches a thread has a load's columns."""
-    forced(6, 1 << 20, 0, 1 << 16, 0, 1, 2, 6, 5, 0, 4)
+    forced(6, 1 << 20, 0, 1 << 16, 0, 2, 6, 5, 4)
     (step,) = gred.explain(SimulatedArray(np.ones((3, 1000, 8), np.int8)), axis=1).steps
     assert (step.work, step.grid % 3) == ("columns", 0)
 
