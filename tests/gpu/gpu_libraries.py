@@ -48,6 +48,9 @@ class LaidOut(GpuArray):
         moved = view.__array_interface__["data"][0] - self.view.__array_interface__["data"][0]
         return self.viewing(self.whole, view, address + moved)
 
+    def host(self):
+        return super().host().reshape(self.view.shape)
+
     def __getitem__(self, index):
         return self.of_view(self.view[index])
 

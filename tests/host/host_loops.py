@@ -248,7 +248,7 @@ def ends() -> None:
         for n in chosen((1, 127, 128, CHUNK - 1, CHUNK, 3 * CHUNK + 5), dtype):
             for value in (info.min, info.max, info.max // 2 + 1):
                 check_each(np.full(n, value, dtype))
-            check_each(np.where(np.arange(n) % 2, info.max, info.min).astype(dtype))
+            check_each(np.where(np.arange(n) % 2, dtype.type(info.max), dtype.type(info.min)))
     for n, byte in itertools.product((CHUNK, 9 * CHUNK + 1), (1, 2, 255)):
         true = np.full(n, byte, np.uint8).view(np.bool_)
         for name, right in (("sum", n), ("count_nonzero", n), ("var", 0), ("min", 1), ("max", 1)):
