@@ -362,8 +362,9 @@ static void choose_unsplit(const struct launch_problem *problem, const struct co
 /* Small blocks of threads that share nothing, so that some load while others store. */
 static void make_small_blocks(const struct columns *columns, struct launch_config *config)
 {
-    const unsigned block = axes_tuning()->unsplit_block;
-    config->block = block > columns->side_by_side ? block : columns->side_by_side;
+    const unsigned small = axes_tuning()->unsplit_block,
+                   block = small > columns->side_by_side ? small : columns->side_by_side;
+    config->block = (unsigned)least(block, config->block);
     config->groups = divide_up(columns->all, (uint64_t)1 << config->block);
     config->shared_bytes = bytes_of_block(columns, config->block, 0);
 }

@@ -178,7 +178,7 @@ KNOWN = {
         for n in (1 << 14, 1 << 15)
     ],
     "columns that none split are made by small blocks": [
-        of(rows(n), 0, splits=1, block=6) for n in (1 << 16, 1 << 20)
+        of(rows(n), 0, splits=1, block=block) for n, block in ((1 << 16, 8), (1 << 20, 6))
     ],
     "rows off boundaries are shifted": [
         of(
