@@ -55,6 +55,9 @@ enum { LONE_SMALL = 8, LONE_BLOCK = 256 };
 #define COLUMNS_AHEAD(state, element)                                                              \
     ((state) > 8 && ((state) <= 16 || (element) != 2) ? 2 * ROWS_AHEAD : ROWS_AHEAD)
 
+/* Whether a thread may take rows of two reduced dimensions: not with spreads of halves, either. */
+#define COLUMNS_DEEP(state, element) ((state) <= 16 || (element) != 2)
+
 /* What splits have left of columns a thread reads so many of at a time. */
 #define COLUMNS_PARTIALS(state) ((state) > 8 ? 6 : 16)
 

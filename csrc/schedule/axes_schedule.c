@@ -110,6 +110,7 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
 static void choose_launch(const struct facts *facts, struct axes_schedule *self)
 {
     const struct axes *axes = &self->axes;
+    const int64_t size = (int64_t)element_size(axes->reduced.input);
     const bool brought = self->uploads || self->copy.kernel,
                indexed = fold_is_indexed(self->plan->fold);
     const struct launch_problem problem = {
@@ -122,7 +123,8 @@ static void choose_launch(const struct facts *facts, struct axes_schedule *self)
         .packs = !indexed && self->state_bytes <= sizeof(uint64_t) &&
                  element_size(self->accumulator) <= sizeof(uint64_t),
         .kernels = kernels_there(facts->kernels, self),
-        .strided = kernel_of_fold(facts->kernels, KERNEL_TYPED_COLUMNS, self->plan->fold,
+        .strided = axes->kept && axes->strides[axes->kept - 1] == 2 * size &&
+                   kernel_of_fold(facts->kernels, KERNEL_TYPED_COLUMNS, self->plan->fold,
                                   axes->reduced.input, self->accumulator, ACCESS_STRIDED),
     };
     launch_config_choose(&problem, &self->launch);

@@ -43,13 +43,13 @@ static unsigned block_for(const struct columns *columns, unsigned most)
  * would have nothing to do. Each batch takes a block, and so microseconds. */
 static bool lie_one_after_the_other(const struct axes *axes, const struct columns *self)
 {
-    enum { BATCH_LARGE = 32 << 10, BLOCK_THREADS = 64, BATCH_STATE = 8 };
+    enum { BATCH_LARGE = 32 << 10, BLOCK_THREADS = 64 };
     if (self->rows == 1 || self->deep > 1 ||
         self->stride != self->columns * self->size * self->step)
         return false;
     if (axes->kept == 1)
         return true;
-    return axes->kept == 2 && self->inner == 1 && self->state <= BATCH_STATE &&
+    return axes->kept == 2 && self->inner == 1 &&
            2 * axes->results * self->size <= self->threads * COLUMN_BYTES &&
            (self->rows * self->stride >= BATCH_LARGE ||
             axes->shape[0] * BLOCK_THREADS <= self->threads);
@@ -129,8 +129,9 @@ static bool find_depth(const struct launch_problem *problem, struct columns *sel
     const struct layout *reduced = &problem->axes->reduced;
     const unsigned dimensions = reduced->dimensions - (self->inner > 1);
     self->deep = dimensions == 2 ? least(reduced->shape[0], reduced->shape[1]) : 1;
-    return dimensions <= 1 || (dimensions == 2 && !problem->indexed && self->deep > 1 &&
-                               self->deep <= ROWS_A_BLOCK && !axes_are_small(problem));
+    return dimensions <= 1 ||
+           (dimensions == 2 && !problem->indexed && COLUMNS_DEEP(self->state, self->size) &&
+            self->deep > 1 && self->deep <= ROWS_A_BLOCK && !axes_are_small(problem));
 }
 
 /* In blocks of up to 2^block threads. False: they are no columns that a kernel could take. */

@@ -321,14 +321,15 @@ struct row_fold_of_spreads {
  * the squares are at most n, so that roundings are felt 2 n^2 / 2^53 at most. */
 template <class V, class In>
 struct row_fold<variance<V>, In> : row_fold_of_spreads<In> {
-    static constexpr unsigned lanes = 4;
+    static constexpr bool keeps_lost = std::is_same_v<In, double>;
+    static constexpr unsigned lanes = keeps_lost ? 4 : 2;
 
     struct two_sums {
         double sum, squares, lost; /* of squares, too much */
 
         static __device__ __forceinline__ two_sums merge(two_sums a, two_sums b)
         {
-            return {a.sum + b.sum, a.squares + b.squares, a.lost + b.lost};
+            return {a.sum + b.sum, a.squares + b.squares, keeps_lost ? a.lost + b.lost : 0};
         }
     };
 
@@ -339,15 +340,14 @@ struct row_fold<variance<V>, In> : row_fold_of_spreads<In> {
         two_sums sums[lanes] = {};
         row.template each<0>([&](const auto &x, unsigned) {
 #pragma unroll
-            for (unsigned k = 0; k < sizeof x / sizeof(In); k++) {
+            for (unsigned k = 0; k < sizeof x / sizeof(In); k++)
                 add(sums[k % lanes], widened_element(x[k]) - mean);
-            }
         });
         const two_sums all = row.together(
             merged_in_pairs<two_sums, lanes, two_sums>([&](unsigned k) { return sums[k]; }),
             two_sums::merge);
-        return variance_state_of_sums(all.sum, all.squares - all.lost, numbers.count.number,
-                                      numbers.count.inverse)
+        return variance_state_of_sums(all.sum, keeps_lost ? all.squares - all.lost : all.squares,
+                                      numbers.count.number, numbers.count.inverse)
             .deviation;
     }
 
@@ -356,11 +356,14 @@ struct row_fold<variance<V>, In> : row_fold_of_spreads<In> {
      * it keeps what each addition rounds off (Kahan 1965), unless there is no number to keep. */
     static __device__ __forceinline__ void add(two_sums &own, double d)
     {
-        const double term = fma(d, d, -own.lost), squares = own.squares + term;
-        if constexpr (std::is_same_v<In, double>)
-            own.lost = squares - squares == 0 ? (squares - own.squares) - term : 0;
-        own.squares = squares;
         own.sum += d;
+        if constexpr (keeps_lost) {
+            const double term = fma(d, d, -own.lost), squares = own.squares + term;
+            own.lost = squares - squares == 0 ? (squares - own.squares) - term : 0;
+            own.squares = squares;
+        } else {
+            own.squares = fma(d, d, own.squares);
+        }
     }
 
     /* Of halves of elements, since those of the largest would add up to more than there is. */

@@ -152,7 +152,7 @@ struct rows_of_share {
 };
 
 /* How many rows a thread has taken in. */
-template <bool Strided, unsigned Ahead, class Columns, class In, class Share>
+template <bool Strided, unsigned Ahead, bool Deep, class Columns, class In, class Share>
 __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kernel_axes &x,
                                                        const teammate &me, const Share &share)
 {
@@ -163,7 +163,7 @@ __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kerne
     for (;;) {
         take_columns<Strided, Ahead, Columns, In>(own, x, rows.walk, rows.end, rows.begins,
                                                   rows.ends);
-        if (x.from.dimensions == 1)
+        if (!Deep || x.from.dimensions == 1)
             return rows.end;
         /* What the next begin with is found anew: it would take registers meanwhile. */
         const uint32_t taken = rows.end;
@@ -212,7 +212,8 @@ __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const k
                                             const teammate &me, const Share &share)
 {
     Columns own;
-    const uint32_t rows = take_rows_of_share<Strided, Ahead, Columns, In>(own, x, me, share);
+    constexpr bool deep = COLUMNS_DEEP(sizeof(state_of<Fold>), sizeof(In));
+    const uint32_t rows = take_rows_of_share<Strided, Ahead, deep, Columns, In>(own, x, me, share);
     if constexpr (Strided)
         if (x.launch.column.stores_native) {
             const bool is_there = share.is_there(x);
