@@ -16,8 +16,7 @@ struct columns {
     size_t state;
     uint64_t size, load; /* bytes of an element, and elements of a load */
     uint64_t columns, rows, stride, coalesced;
-    uint64_t
-        deep; /* rows that a thread takes for each of `rows`, in the shorter of two dimensions */
+    uint64_t deep; /* rows for each of `rows`, in the shorter of two dimensions */
     unsigned inner, step;
     uint64_t packs, all; /* loads of a row, and of everything in the outer dimensions */
     bool shifted;        /* rows do not begin at boundaries */
