@@ -97,8 +97,8 @@ def test_rows_columns_and_others_of_every_layout_and_type(place, name, view):
 def wrong_columns(name, view, place):
     """Run every type, shared in one way or another; for each it yields what is wrong."""
     ways, orders = list(CONFIGURATIONS["columns"]), ORDERS if name == "norm" else (None,)
-    cases = itertools.product(REAL_TYPES, COLUMNS, orders)
-    for turn, (dtype, (shape, axis), order) in enumerate(cases):
+    cases = list(enumerate(itertools.product(REAL_TYPES, COLUMNS, orders)))
+    for turn, (dtype, (shape, axis), order) in chosen(cases, name, view):
         if not takes(name, dtype) or (isinstance(axis, tuple) and name in TAKE_ONE_AXIS):
             continue
         random = np.random.default_rng([turn, len(name), len(view)])
