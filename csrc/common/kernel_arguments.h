@@ -55,13 +55,13 @@ enum { LONE_SMALL = 8, LONE_BLOCK = 256 };
 #define COLUMNS_AHEAD(state, element)                                                              \
     ((state) > 8 && ((state) <= 16 || (element) != 2) ? 2 * ROWS_AHEAD : ROWS_AHEAD)
 
-/* Whether a thread may take rows of two reduced dimensions: not with spreads of halves, either. */
+/* Whether a thread may take rows of two reduced dimensions: variances of halves spill registers. */
 #define COLUMNS_DEEP(state, element) ((state) <= 16 || (element) != 2)
 
 /* What splits have left of columns a thread reads so many of at a time. */
 #define COLUMNS_PARTIALS(state) ((state) > 8 ? 6 : 16)
 
-/* Bytes that one of two threads leaves the other: states, or of bytes no more than these. */
+/* Bytes that one of two threads leaves the other: a state a column. Words of bytes are no more. */
 #define COLUMNS_LEFT(state, element) (COLUMN_BYTES / (element) * (state))
 
 /* Of blocks that take long rows of a known type: threads at most, as an exponent. A thread waits

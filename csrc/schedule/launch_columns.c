@@ -56,7 +56,8 @@ static bool lie_one_after_the_other(const struct axes *axes, const struct column
 
 /* How many rows are coalesced, in blocks of up to 2^block threads; 1: none are. Of those numbers
  * that keep threads side by side as busy as any, the least for whose columns there is shared
- * memory. */
+ * memory; of a small array, whose blocks are rather to have columns of their own, only as many as
+ * make whole loads. */
 static uint64_t coalesced_rows(const struct launch_problem *problem, const struct columns *self,
                                unsigned block)
 {
@@ -68,13 +69,13 @@ static uint64_t coalesced_rows(const struct launch_problem *problem, const struc
                    whole = boundary < COLUMN_BYTES ? COLUMN_BYTES / boundary : 1,
                    loads = whole * row_bytes / COLUMN_BYTES,
                    room = (uint64_t)1 << least(lanes, LANES);
+    const bool small = axes_are_small(problem);
     uint64_t best = 1, busy = 0, across = 1;
     if (!lie_one_after_the_other(problem->axes, self) || (whole > 1 && row_bytes > ROW_MOST) ||
         loads > (uint64_t)1 << lanes || self->rows / whole < ROWS_LEFT)
         return 1;
-    for (uint64_t times = 1;
-         times == 1 || (times * loads <= room && self->rows / (times * whole) >= ROWS_LEFT &&
-                        !axes_are_small(problem));
+    for (uint64_t times = 1; times == 1 || (times * loads <= room &&
+                                            self->rows / (times * whole) >= ROWS_LEFT && !small);
          times++) {
         const uint64_t all = times * loads,
                        wide = (uint64_t)1 << exponent_up(all > 1 << WARP ? all : 1 << WARP);
@@ -121,8 +122,9 @@ static bool lie_in_pairs(const struct launch_problem *problem, const struct colu
            at_boundaries(problem, self, 2 * self->stride);
 }
 
-/* How many rows lie in the second of two reduced dimensions. False: there are more of these, or
- * positions matter. */
+/* How many rows lie in the shorter of two reduced dimensions. False: there are more of these, or
+ * positions matter, or the array is small: then one thread had all of these rows, and others none.
+ */
 static bool find_depth(const struct launch_problem *problem, struct columns *self)
 {
     const struct layout *reduced = &problem->axes->reduced;
@@ -156,7 +158,7 @@ static bool find_columns(const struct launch_problem *problem, unsigned block, s
     self->all = axes->results * self->inner / self->columns * self->packs;
     return self->rows == 1 || self->paired ||
            (layout_distance((int64_t)self->stride) * self->coalesced >= COLUMN_BYTES * self->step &&
-            (!other || layout_distance((int64_t)other) >= COLUMN_BYTES * self->step));
+            (self->deep == 1 || other >= COLUMN_BYTES * self->step));
 }
 
 /* ---- columns that threads share ---- */
@@ -369,8 +371,8 @@ static void make_small_blocks(const struct columns *columns, struct launch_confi
     config->shared_bytes = bytes_of_block(columns, config->block, 0);
 }
 
-/* Whether results of few rows each differ in several dimensions, or rows begin off boundaries, and
- * finding columns takes longer than loading element by element. */
+/* Whether results differ in several dimensions and have so few rows that finding their columns
+ * takes longer than loading element by element. */
 static bool have_too_few_rows(const struct launch_problem *problem, const struct columns *columns)
 {
     enum { FEW_ROWS = 2 * ROWS_AHEAD, WORD = 4 };

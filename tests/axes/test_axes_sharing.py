@@ -210,6 +210,7 @@ KNOWN = {
     ],
     "rows that overlap, rows of less than a load and odd rows are for other kernels": [
         of((1 << 22, 64), 0, strides=(8, 4), typed=False),
+        of((300, 20, 1001), (0, 1), strides=(4004, 0, 4), typed=False),
         of((1000, 3, 4), (1, 2), strides=(16, 4, 4), typed=False),
         *[of(shape, 0, size, typed=False) for shape, size in (((2, 2), 4), ((9, 4), 1))],
         of((1 << 12, 1 << 12), 1, typed=False),
