@@ -59,7 +59,8 @@ __device__ __forceinline__ void merge_with_lane(Columns &own, rows_taken &taken,
     taken.count += __shfl_down_sync(whole_warp, taken.count, offset);
 }
 
-/* States, of any fold. */
+/* States, of any fold that asks for no positions. Of columns alone, as are counts and squares:
+ * these have neither made() nor across(). */
 template <class Fold, class In, unsigned Words>
 struct state_accumulator {
     static constexpr unsigned columns = lanes_of<In, Words>;

@@ -1,4 +1,4 @@
-/* The types that there are kernels of columns of: all but complex ones, in each fold. */
+/* Kernels of columns of known types, and lists of these: all but complex ones. */
 #pragma once
 
 #include "../entry.cuh"
@@ -25,46 +25,14 @@ using integers_themselves = joined_pairs<
                    ELEMENT_INT64, ELEMENT_UINT8, ELEMENT_UINT16, ELEMENT_UINT32>,
     pairs<pair<ELEMENT_UINT64>>>;
 
-template <class Fold>
-struct types_of_columns : joined_pairs<real_floats, integers_themselves> {};
-
-template <>
-struct types_of_columns<sum<double>>
-    : joined_pairs<real_floats, accumulated_in<ELEMENT_FLOAT64, ELEMENT_FLOAT32>, signed_sums,
-                   integers_in<ELEMENT_FLOAT64>> {};
-
-template <>
-struct types_of_columns<prod<double>> : joined_pairs<real_floats, signed_sums> {};
-
-/* Folds whose states are float64, of any numbers. */
+/* Folds whose states are the elements' own type, and those whose states are float64. */
+using numbers_themselves = joined_pairs<real_floats, integers_themselves>;
 using numbers = joined_pairs<real_floats, integers_in<ELEMENT_FLOAT64>>;
 
-template <>
-struct types_of_columns<variance<double>>
-    : joined_pairs<numbers, accumulated_in<ELEMENT_FLOAT64, ELEMENT_FLOAT32>> {};
-template <>
-struct types_of_columns<norm1<double>> : numbers {};
-template <>
-struct types_of_columns<norm2<double>> : numbers {};
-template <>
-struct types_of_columns<norm_inf<double>> : numbers {};
-template <>
-struct types_of_columns<norm_neg_inf<double>> : numbers {};
-
-/* Folds that leave NaN out. */
-template <>
-struct types_of_columns<nansum<double>> : real_floats {};
-template <>
-struct types_of_columns<nanprod<double>> : real_floats {};
-template <>
-struct types_of_columns<nanmin<double>> : real_floats {};
-template <>
-struct types_of_columns<nanmax<double>> : real_floats {};
-
-template <template <class> class Fold>
+template <template <class> class Fold, class Pairs>
 const void *kernel_of_columns(const kernel_key &key)
 {
-    return types_of_columns<Fold<double>>::find(key.input, key.accumulator, [](auto in, auto acc) {
+    return Pairs::find(key.input, key.accumulator, [](auto in, auto acc) {
         return KERNEL_ENTRY(fold_columns_of_type<Fold<decltype(acc)>, decltype(in), false>);
     });
 }

@@ -29,47 +29,47 @@ const void *flat_kernel(const kernel_key &key)
     });
 }
 
-} // namespace
-
-/* Of folds whose other kernels of known types are compiled apart, and of descriptions there are
- * none. */
-template <template <class> class>
-const void *no_columns(const kernel_key &)
+template <template <class> class Fold, class Flat, class Values, class Columns>
+const void *kernel_of_fold(const kernel_key &key)
 {
-    return nullptr;
+    if (key.kind == KERNEL_FLAT)
+        return flat_kernel<Fold, Flat>(key);
+    if (key.kind != KERNEL_TYPED_COLUMNS)
+        return strided_kernel<Fold, Values>(key);
+    return key.variant == ACCESS_ALIGNED ? kernel_of_columns<Fold, Columns>(key) : nullptr;
 }
 
-/* GROUP_n(FOLD): FOLD(fold, its pairs of a flat array, its values of others, its columns). */
-#define GROUP_argmins(FOLD)  FOLD(argmin, own_values, all_values<>, no_columns)
-#define GROUP_argmaxs(FOLD)  FOLD(argmax, own_values, all_values<>, no_columns)
-#define GROUP_ranges(FOLD)   FOLD(extremes, own_values, all_values<>, kernel_of_columns)
-#define GROUP_nonzeros(FOLD) FOLD(nonzero, own_values, all_values<>, no_columns)
+} // namespace
+
+/* GROUP_n(FOLD): FOLD(fold, its pairs of a flat array, its values of others, its pairs of columns,
+ * unless these are compiled by typed.cu). */
+#define GROUP_argmins(FOLD)  FOLD(argmin, own_values, all_values<>, pairs<>)
+#define GROUP_argmaxs(FOLD)  FOLD(argmax, own_values, all_values<>, pairs<>)
+#define GROUP_ranges(FOLD)   FOLD(extremes, own_values, all_values<>, numbers_themselves)
+#define GROUP_nonzeros(FOLD) FOLD(nonzero, own_values, all_values<>, pairs<>)
 #define GROUP_norms(FOLD)                                                                          \
-    FOLD(norm1, floating_pairs, floats_only, kernel_of_columns)                                    \
-    FOLD(norm2, averages, floats_only, kernel_of_columns)
+    FOLD(norm1, floating_pairs, floats_only, numbers)                                              \
+    FOLD(norm2, averages, floats_only, numbers)
 #define GROUP_infinity_norms(FOLD)                                                                 \
-    FOLD(norm_inf, floating_pairs, floats_only, kernel_of_columns)                                 \
-    FOLD(norm_neg_inf, floating_pairs, floats_only, kernel_of_columns)
+    FOLD(norm_inf, floating_pairs, floats_only, numbers)                                           \
+    FOLD(norm_neg_inf, floating_pairs, floats_only, numbers)
 #define GROUP_nan_sums(FOLD)                                                                       \
-    FOLD(nansum, floating_pairs, floats_only, kernel_of_columns)                                   \
-    FOLD(nanprod, floating_pairs, floats_only, kernel_of_columns)
+    FOLD(nansum, floating_pairs, floats_only, real_floats)                                         \
+    FOLD(nanprod, floating_pairs, floats_only, real_floats)
 #define GROUP_nan_extremes(FOLD)                                                                   \
-    FOLD(nanmin, floating_pairs, floats_only, kernel_of_columns)                                   \
-    FOLD(nanmax, floating_pairs, floats_only, kernel_of_columns)
+    FOLD(nanmin, floating_pairs, floats_only, real_floats)                                         \
+    FOLD(nanmax, floating_pairs, floats_only, real_floats)
 #define GROUP_variances(FOLD)                                                                      \
-    FOLD(variance, averages, floats_only, no_columns)                                              \
-    FOLD(summary, own_values, all_values<>, no_columns)
+    FOLD(variance, averages, floats_only, pairs<>)                                                 \
+    FOLD(summary, own_values, all_values<>, pairs<>)
 
 #define EACH_OF(group)        EACH_OF_PASTED(group)
 #define EACH_OF_PASTED(group) GROUP_##group
 
-#define KERNEL_OF_FOLD(name, flat, values, columns)                                                \
+#define KERNEL_OF_FOLD(name, ...)                                                                  \
     const void *name##_kernel(kernel_key key)                                                      \
     {                                                                                              \
-        return key.kind == KERNEL_FLAT            ? flat_kernel<name, flat>(key)                   \
-               : key.kind != KERNEL_TYPED_COLUMNS ? strided_kernel<name, values>(key)              \
-               : key.variant == ACCESS_ALIGNED    ? columns<name>(key)                             \
-                                                  : nullptr;                                       \
+        return kernel_of_fold<name, __VA_ARGS__>(key);                                             \
     }
 EACH_OF(GRED_GROUP)(KERNEL_OF_FOLD)
 

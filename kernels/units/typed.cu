@@ -12,10 +12,10 @@ namespace KERNELS
 namespace
 {
 
-template <enum element Byte>
-using counts_of = accumulated_in<ELEMENT_INT64, Byte>;
-template <enum element Byte>
-using means_of = accumulated_in<ELEMENT_FLOAT64, Byte>;
+template <enum element Input>
+using counts_of = accumulated_in<ELEMENT_INT64, Input>;
+template <enum element Input>
+using means_of = accumulated_in<ELEMENT_FLOAT64, Input>;
 using usual = joined_pairs<real_floats, counts_of<ELEMENT_INT8>>;
 
 /* Pairs that there are kernels of all kinds of. Bytes have accumulators of 64 bits: positions,
@@ -37,6 +37,20 @@ struct types_of<variance<double>> : joined_pairs<real_floats, means_of<ELEMENT_I
 
 template <>
 struct types_of<nonzero<double>> : counts_of<ELEMENT_BOOL> {};
+
+/* Pairs that there are kernels of columns of. */
+template <class Fold>
+struct types_of_columns : numbers_themselves {};
+
+template <>
+struct types_of_columns<sum<double>>
+    : joined_pairs<numbers, signed_sums, means_of<ELEMENT_FLOAT32>> {};
+
+template <>
+struct types_of_columns<prod<double>> : joined_pairs<real_floats, signed_sums> {};
+
+template <>
+struct types_of_columns<variance<double>> : joined_pairs<numbers, means_of<ELEMENT_FLOAT32>> {};
 
 template <bool Strided>
 const void *typed(const kernel_key &key)
@@ -63,7 +77,9 @@ const void *OF_FOLD(typed_kernel)(kernel_key key)
 {
     if (key.variant == ACCESS_STRIDED)
         return typed<true>(key);
-    return key.kind == KERNEL_TYPED_COLUMNS ? kernel_of_columns<GRED_FOLD>(key) : typed<false>(key);
+    using columns = types_of_columns<GRED_FOLD<double>>;
+    return key.kind == KERNEL_TYPED_COLUMNS ? kernel_of_columns<GRED_FOLD, columns>(key)
+                                            : typed<false>(key);
 }
 
 } // namespace KERNELS
