@@ -53,6 +53,12 @@ struct complex {
     complex() = default;
 
     __host__ __device__ __forceinline__ constexpr complex(T re, T im = 0) : real(re), imag(im) {}
+
+    template <class U>
+    __host__ __device__ __forceinline__ explicit constexpr complex(complex<U> x)
+        : real(T(x.real)), imag(T(x.imag))
+    {
+    }
 };
 
 template <class T>

@@ -20,13 +20,14 @@
  *
  *     static value stored(state s, double divisor);   divided unless the divisor is 0
  *
- * which the last block of a launch may store as the result. What the host stores without an answer
- * in between has one of
+ * which the last block of a launch may store as the result. What is stored without an answer in
+ * between has one of
  *
  *     static value own(state s);                              the result, in the values' type
  *     static double number(const struct finish &, state s);   or an integer
  *
- * beside `apply`, templates of the fold as that is. */
+ * beside `apply`, templates of the fold as that is, and, where a state may say that there was too
+ * little, static unsigned findings(state s), as findings_of an answer. */
 #pragma once
 
 #include "values.cuh"
@@ -117,6 +118,11 @@ __host__ __device__ __forceinline__ unsigned bits_set(uint32_t word)
     return (((word + (word >> 4)) & 0x0f0f0f0f) * 0x01010101) >> 24;
 }
 
+__host__ __device__ __forceinline__ uint32_t low_bits(unsigned count)
+{
+    return count < 32 ? (1u << count) - 1 : ~0u;
+}
+
 /* Those whose bits are set take part. */
 struct valid_bits {
     uint32_t bits;
@@ -128,7 +134,7 @@ struct valid_bits {
 
     __host__ __device__ __forceinline__ unsigned count(unsigned n) const
     {
-        return bits_set(bits & (n < 32 ? (1u << n) - 1 : ~0u));
+        return bits_set(bits & low_bits(n));
     }
 
     __host__ __device__ __forceinline__ valid_bits from(unsigned first) const
@@ -216,6 +222,33 @@ __host__ __device__ __forceinline__ state_of<Fold> with_initial(const struct fin
         return state;
     return Fold::merge(Fold::lift(value_from<value_of<Fold>>(how.initial), 1), state);
 }
+
+/* Which of the two ways to do without an answer there is. */
+template <class Finishing, class Fold, class = void>
+struct has_own : std::false_type {};
+
+template <class Finishing, class Fold>
+struct has_own<Finishing, Fold,
+               std::void_t<decltype(Finishing::template own<Fold>(state_of<Fold>()))>>
+    : std::true_type {};
+
+template <class Finishing, class Fold, class = void>
+struct has_number : std::false_type {};
+
+template <class Finishing, class Fold>
+struct has_number<
+    Finishing, Fold,
+    std::void_t<decltype(Finishing::template number<Fold>(finish(), state_of<Fold>()))>>
+    : std::true_type {};
+
+/* Whether there is something to find in states. */
+template <class Finishing, class Fold, class = void>
+struct has_findings : std::false_type {};
+
+template <class Finishing, class Fold>
+struct has_findings<Finishing, Fold,
+                    std::void_t<decltype(Finishing::template findings<Fold>(state_of<Fold>()))>>
+    : std::true_type {};
 
 /* The finishing of those whose `number` is all there is. */
 template <enum reduction Reduction>

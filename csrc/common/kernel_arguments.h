@@ -77,9 +77,6 @@ enum { LONG_ROWS_BLOCK = 8, LONG_ROWS_SMALL = 8 };
      : (state) > 16             ? 4                                                                \
                                 : 3)
 
-/* Of a row in shared memory one load takes up to 2^ROW_LOAD_MAX elements. */
-enum { ROW_LOAD_MAX = 2 };
-
 /* Threads of a block that makes short rows of a known type, as an exponent, at most. */
 enum { SHORT_ROWS_BLOCK = 8 };
 
@@ -118,8 +115,8 @@ struct kernel_results {
     enum fold fold;
     enum nothing nothing;
     struct finish finish; /* the count is every result's, unless a mask says otherwise */
-    bool at_once;         /* a result is the state, or that divided, and of its type or such that
-                           * nothing is lost by way of it */
+    bool at_once;         /* a result is the state, or that divided, or one value that is made of
+                           * it, and of this type or such that nothing is lost by way of it */
     double divisor;       /* of such a result; 0: it is not divided */
     unsigned *findings;   /* bits are added here; NULL: not asked for */
     const struct complex128 *means; /* what spreads are about; NULL: each its own mean */

@@ -23,9 +23,10 @@ enum kernel_kind {
     KERNEL_ALONG,
     KERNEL_FEW,
 
-    /* The same arguments, of elements of the very type `input`: columns, of which a thread makes as
-     * many as a load of 16 bytes takes; those that no threads share; rows whose elements are
-     * neighbours; and short ones of these that lie one after the other. */
+    /* The same arguments, of elements of the very type `input`:
+     * columns, of which a thread makes as many as a load of 16 bytes takes; those that no threads
+     * share; rows whose elements are neighbours; and short ones of these that lie one after the
+     * other. */
     KERNEL_TYPED_COLUMNS,
     KERNEL_UNSPLIT_COLUMNS,
     KERNEL_TYPED_ROWS,
@@ -96,9 +97,8 @@ enum kernel_kind {
 
 /* Short rows that a block brings to shared memory, or a thread to registers. */
 struct row_tile {
-    uint64_t bytes;   /* of a row that is staged in shared memory; 0: rows are read as they lie */
-    unsigned packing; /* elements of such a row that one word takes: loads are of words */
-    unsigned packed;  /* elements of a row, where one load takes several rows; 0: see bytes */
+    uint64_t bytes;  /* of a row that is staged in shared memory */
+    unsigned packed; /* elements of a row, where one load takes several rows; 0: see bytes */
 
     /* Pack number k that is staged, of 16 bytes, lies where number k ^ (k >> shift & mask) would,
      * so that threads of several rows read from different banks. */

@@ -106,6 +106,11 @@ void state_identity(enum fold, enum element accumulator, void *state);
  * own. */
 bool reduction_is_stored(enum reduction);
 
+/* Whether the result, without initial=, is made of the state alone, as one value: of the state's
+ * values' type, where results are of one type with the elements, and otherwise an int64 or, where
+ * they are real, a float64. */
+bool reduction_has_value(enum reduction);
+
 void state_finish(enum reduction, const struct finish *, const void *state, struct answer *);
 
 /* Where results go: value v of number k to at[v], k * step values on. */

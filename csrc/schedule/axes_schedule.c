@@ -56,10 +56,10 @@ static void compact(struct axes *axes, bool of_mask, size_t size, struct layout 
 
 /* ---- the kernel, and its launch ---- */
 
-/* Whether results are what the kernels of short rows make: of NumPy's type, and of elements and
+/* Whether results are what kernels that make native ones do: of NumPy's type, and of elements and
  * nothing else. */
-static bool makes_usual_results(const struct plan *plan, enum element input,
-                                enum element accumulator)
+static bool makes_native_results(const struct plan *plan, enum element input,
+                                 enum element accumulator)
 {
     const struct finish *finish = &plan->finish;
     const enum element result = finish->result;
@@ -86,46 +86,66 @@ static bool makes_usual_results(const struct plan *plan, enum element input,
     return plan_stores_states(plan) && (result == input || (plan->fold == FOLD_sum && integers));
 }
 
-/* The kinds of kernels that there are, and that can make these results: a bit each. */
-static unsigned kernels_there(const struct kernels *kernels, const struct axes_schedule *self)
+/* Whether kernels of short rows make no other results of a fold. */
+static bool short_rows_are_native(enum fold fold, enum element input)
+{
+    return (fold == FOLD_nonzero && input == ELEMENT_BOOL) ||
+           (!element_is_complex(input) &&
+            (fold == FOLD_sum || fold == FOLD_min || fold == FOLD_max || fold == FOLD_argmin ||
+             fold == FOLD_argmax || fold == FOLD_variance));
+}
+
+/* Whether loads of whole elements may be taken: those of 16 bytes need begin at boundaries of 8
+ * only. */
+static bool elements_are_aligned(const struct axes *axes, bool brought)
+{
+    const size_t size = element_size(axes->reduced.input);
+    uint64_t all = axes_row_bits(axes, brought ? 0 : (uintptr_t)axes->reduced.data, 0);
+    for (unsigned k = 0; k < axes->reduced.dimensions; k++)
+        all |= (uint64_t)axes->reduced.strides[k];
+    return all % size == 0;
+}
+
+/* The kinds of kernels that there are for such access, and that can make these results: a bit
+ * each. */
+static unsigned kernels_there(const struct kernels *kernels, const struct axes_schedule *self,
+                              enum kernel_access access, bool brought)
 {
     const struct axes *axes = &self->axes;
+    const enum fold fold = self->plan->fold;
     const enum element input = axes->reduced.input;
-    const bool masked = axes->reduced.mask;
-    unsigned asked = 1u << KERNEL_FEW | 1u << KERNEL_TYPED_ROWS, there = 0;
+    const bool native = makes_native_results(self->plan, input, self->accumulator);
+    unsigned asked = 1u << KERNEL_FEW, there = 0;
     if (axes->kept > DIMENSIONS_FEW || axes->reduced.dimensions > DIMENSIONS_FEW)
         return 0;
-    if (!masked)
-        asked |= 1u << KERNEL_TYPED_COLUMNS;
-    if (makes_usual_results(self->plan, input, self->accumulator))
-        asked |= 1u << KERNEL_TYPED_SHORT_ROWS | (unsigned)!masked << KERNEL_UNSPLIT_COLUMNS;
+    if (!axes->reduced.mask && elements_are_aligned(axes, brought)) {
+        asked |= 1u << KERNEL_TYPED_ROWS | 1u << KERNEL_TYPED_COLUMNS;
+        if (native)
+            asked |= 1u << KERNEL_UNSPLIT_COLUMNS;
+        if (native || !short_rows_are_native(fold, input))
+            asked |= 1u << KERNEL_TYPED_SHORT_ROWS;
+    }
     for (unsigned kind = KERNEL_FEW; kind <= KERNEL_TYPED_SHORT_ROWS; kind++)
-        if (asked >> kind & 1 && kernel_of_fold(kernels, kind, self->plan->fold, input,
-                                                self->accumulator, ACCESS_ALIGNED))
+        if (asked >> kind & 1 &&
+            kernel_of_fold(kernels, kind, fold, input, self->accumulator, access))
             there |= 1u << kind;
     return there;
 }
 
-/* Kernels may take several narrow elements to a word; see `packs` in kernels/load/strided.cuh. */
 static void choose_launch(const struct facts *facts, struct axes_schedule *self)
 {
     const struct axes *axes = &self->axes;
-    const int64_t size = (int64_t)element_size(axes->reduced.input);
-    const bool brought = self->uploads || self->copy.kernel,
-               indexed = fold_is_indexed(self->plan->fold);
+    const bool brought = self->uploads || self->copy.kernel;
     const struct launch_problem problem = {
         .axes = axes,
         .data = brought ? 0 : (uintptr_t)axes->reduced.data,
         .multiprocessors = facts->multiprocessors,
         .accumulator = self->accumulator,
         .state = self->state_bytes,
-        .indexed = indexed,
-        .packs = !indexed && self->state_bytes <= sizeof(uint64_t) &&
-                 element_size(self->accumulator) <= sizeof(uint64_t),
-        .kernels = kernels_there(facts->kernels, self),
-        .strided = axes->kept && axes->strides[axes->kept - 1] == 2 * size &&
-                   kernel_of_fold(facts->kernels, KERNEL_TYPED_COLUMNS, self->plan->fold,
-                                  axes->reduced.input, self->accumulator, ACCESS_STRIDED),
+        .indexed = fold_is_indexed(self->plan->fold),
+        .native = short_rows_are_native(self->plan->fold, axes->reduced.input),
+        .kernels = kernels_there(facts->kernels, self, ACCESS_ALIGNED, brought),
+        .strided = kernels_there(facts->kernels, self, ACCESS_STRIDED, brought),
     };
     launch_config_choose(&problem, &self->launch);
     if (self->launch.kernel != KERNEL_ALONG)

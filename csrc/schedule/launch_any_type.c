@@ -1,6 +1,7 @@
-/* Kernels that find the elements' type out as they run. Threads go where loads are coalesced: along
- * a result's elements, or across neighbouring results. Of many short results each gets few threads,
- * of few long ones each a block or several. */
+/* Kernels that find the elements' type out as they run, for all that no other takes: masks,
+ * descriptions, any layout. Threads go where loads are coalesced: along a result's elements, or
+ * across neighbouring results. Of many short results each gets few threads, of few long ones each a
+ * block or several. */
 #include "schedule/launch_config.h"
 
 enum {
@@ -68,34 +69,6 @@ static void launch_any_rows(const struct launch_problem *problem, struct launch_
         config->windows--;
 }
 
-/* Short rows in shared memory, without bank conflicts: neighbouring threads read neighbouring
- * loads, or, of an odd number of loads or of large states, which cost more to merge, a row each.
- * Loads are of words that several narrow elements fill, and as long as all rows' beginnings allow.
- * False: rows are not short, or not neighbours. */
-static bool launch_staged(const struct launch_problem *problem, struct launch_config *config)
-{
-    const struct axes *axes = problem->axes;
-    const struct axes_tuning *tuning = axes_tuning();
-    const struct staging staging = {tuning->staging, tuning->staged, tuning->threads};
-    const uint64_t size = element_bytes(axes), n = elements_of_result(axes), bytes = n * size;
-    if (n == 0 || !launch_has(problem, KERNEL_FEW) || !axes_lie_flat(axes, bytes))
-        return false;
-    const uint64_t all = bytes | problem->data | PACK_BYTES, boundary = all & -all,
-                   word =
-                       problem->packs ? least(boundary, element_size(problem->accumulator)) : size;
-    const unsigned together = problem->state > sizeof(uint64_t) ? 0 : 3,
-                   packing = exponent_up(word / size),
-                   load = (unsigned)least(exponent_up(boundary / word), ROW_LOAD_MAX);
-    const uint64_t loads = n >> (packing + load);
-    if (!stage_rows(problem, &staging, bytes, loads, (unsigned)least(twos_of(loads), together),
-                    config))
-        return false;
-    config->kernel = KERNEL_FEW;
-    config->row.packing = packing;
-    config->load = load;
-    return true;
-}
-
 /* ---- blocks ---- */
 
 /* Blocks that share a result: as many as have a stretch for each group of a team, and no more than
@@ -104,22 +77,10 @@ static uint64_t splits_for(const struct launch_problem *problem, const struct la
 {
     const uint64_t blocks = (uint64_t)problem->multiprocessors * axes_tuning()->blocks;
     struct kernel_rows rows;
-    uint64_t items = 1;
-    if (config->kernel != KERNEL_FEW) {
-        launch_rows(config, problem->axes, problem->accumulator, &rows);
-        items = rows.how.items >> (config->team - config->lanes);
-    }
+    launch_rows(config, problem->axes, problem->accumulator, &rows);
+    const uint64_t items = rows.how.items >> (config->team - config->lanes);
     const uint64_t splits = least(blocks / config->groups, items);
     return splits > 1 ? splits : 1;
-}
-
-/* What a block's threads leave each other, or its rows and what lies before a boundary. */
-static size_t shared_bytes(size_t state, const struct launch_config *config)
-{
-    const size_t left = (state > sizeof(uint64_t) ? state : sizeof(uint64_t)) << config->block,
-                 rows = (config->row.bytes * config->rounds << (config->block - config->team)) +
-                        PACK_BYTES;
-    return config->row.bytes && rows > left ? rows : left;
 }
 
 void launch_any_type(const struct launch_problem *problem, struct launch_config *config)
@@ -135,12 +96,13 @@ void launch_any_type(const struct launch_problem *problem, struct launch_config 
                                      .column = {.coalesced = 1}};
     if (config->across)
         launch_across(problem, config);
-    else if (!launch_staged(problem, config))
+    else
         launch_any_rows(problem, config);
+    config->groups = divide_up(axes->results, (uint64_t)1 << (config->block - config->team));
     if (has_few(problem, config))
         config->kernel = KERNEL_FEW;
-    config->groups =
-        divide_up(axes->results, (uint64_t)config->rounds << (config->block - config->team));
-    config->splits = splits_for(problem, config);
-    config->shared_bytes = shared_bytes(problem->state, config);
+    else
+        config->splits = splits_for(problem, config);
+    config->shared_bytes = (problem->state > sizeof(uint64_t) ? problem->state : sizeof(uint64_t))
+                           << config->block;
 }

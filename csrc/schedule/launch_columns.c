@@ -97,7 +97,7 @@ static unsigned columns_a_result(const struct launch_problem *problem, unsigned 
                   apart = axes->kept > 0 ? axes->strides[axes->kept - 1] : 0;
     *step = apart == 2 * size ? 2 : 1;
     if (*step > 1)
-        return problem->strided && axes_lie_across(axes);
+        return launch_has_strided(problem, KERNEL_TYPED_COLUMNS) && axes_lie_across(axes);
     if (axes->kept > 0 && axes->reduced.dimensions == 0)
         return apart == size;
     return axes_inner_columns(axes, problem->indexed);
@@ -371,12 +371,13 @@ static void make_small_blocks(const struct columns *columns, struct launch_confi
     config->shared_bytes = bytes_of_block(columns, config->block, 0);
 }
 
-/* Whether results differ in several dimensions and have so few rows that finding their columns
- * takes longer than loading element by element. */
+/* Whether results differ in several dimensions and have so few rows, off boundaries, that finding
+ * their columns takes longer than loading element by element. */
 static bool have_too_few_rows(const struct launch_problem *problem, const struct columns *columns)
 {
     enum { FEW_ROWS = 2 * ROWS_AHEAD, WORD = 4 };
-    return problem->axes->kept > 1 && columns->rows * columns->deep < FEW_ROWS &&
+    return columns->shifted && problem->axes->kept > 1 &&
+           columns->rows * columns->deep < FEW_ROWS &&
            (columns->size >= WORD || columns->state > sizeof(uint64_t)) && !axes_are_small(problem);
 }
 

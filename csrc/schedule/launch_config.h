@@ -14,13 +14,13 @@ struct launch_problem {
     enum element accumulator;
     size_t state;     /* bytes */
     bool indexed;     /* positions matter */
-    bool packs;       /* kernels take several narrow elements to a word, in any order */
+    bool native;      /* short rows' kernels make results, not states */
     unsigned kernels; /* a bit for each kind along axes that there is; KERNEL_ALONG always is */
-    bool strided;     /* columns may be every second one */
+    unsigned strided; /* and that there is of every second element, or of such as lie apart */
 };
 
 /* The first of these for which there is a kernel, and as whose kernel wants them elements lie:
- * places among one element each, short rows, long rows, columns, few elements, any. */
+ * places among one element each, short rows, long rows, columns, any. */
 void launch_config_choose(const struct launch_problem *, struct launch_config *);
 
 /* What config->kernel is found by, besides the fold and the types. */
@@ -55,7 +55,7 @@ bool launch_short_rows(const struct launch_problem *, struct launch_config *);
 bool launch_long_rows(const struct launch_problem *, struct launch_config *);
 bool launch_typed_columns(const struct launch_problem *, struct launch_config *);
 
-/* By kernels of any type. */
+/* By the kernel of any type. */
 void launch_any_type(const struct launch_problem *, struct launch_config *);
 
 /* ---- what they ask ---- */
@@ -74,6 +74,11 @@ static inline unsigned twos_of(uint64_t n)
 static inline bool launch_has(const struct launch_problem *self, enum kernel_kind kind)
 {
     return self->kernels >> kind & 1;
+}
+
+static inline bool launch_has_strided(const struct launch_problem *self, enum kernel_kind kind)
+{
+    return self->strided >> kind & 1;
 }
 
 /* Of a result. */

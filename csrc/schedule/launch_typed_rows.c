@@ -63,8 +63,8 @@ static bool lie_apart(const struct launch_problem *problem, uint64_t n, uint64_t
     const struct axes *axes = problem->axes;
     const struct layout *reduced = &axes->reduced;
     const uint64_t size = bytes / n;
-    if (reduced->dimensions > 1 || reduced->mask || axes->kept != 1 || size > PACK_BYTES / 2 ||
-        axes_lie_across(axes))
+    if (!launch_has_strided(problem, KERNEL_TYPED_SHORT_ROWS) || reduced->dimensions > 1 ||
+        axes->kept != 1 || size > PACK_BYTES / 2 || axes_lie_across(axes))
         return false;
     const int64_t apart = reduced->dimensions ? reduced->strides[0] : (int64_t)size;
     const uint64_t all = problem->data | bytes | PACK_BYTES | (uint64_t)axes->strides[0];
@@ -88,7 +88,7 @@ bool launch_short_rows(const struct launch_problem *problem, struct launch_confi
     const bool flat = axes_lie_flat(axes, bytes);
     if (!flat && !lie_apart(problem, n, bytes, config, &behind))
         return false;
-    if (!(flat && pack_rows(n, bytes, problem->data, config)) &&
+    if (!(flat && problem->native && pack_rows(n, bytes, problem->data, config)) &&
         !stage(problem, n, bytes, behind, config))
         return false;
     config->groups =
@@ -113,13 +113,13 @@ struct long_rows {
     uint64_t blocks;      /* that the device has room for */
 };
 
-/* False: they are empty, or have a mask, or there is no kernel for elements so far apart, or among
- * which others' are. */
+/* False: they are empty, or there is no kernel for elements so far apart, or among which others'
+ * are. */
 static bool find_rows(const struct launch_problem *problem, struct long_rows *rows)
 {
     const struct layout *reduced = &problem->axes->reduced;
     const uint64_t n = layout_length(reduced), size = element_size(reduced->input);
-    if (reduced->dimensions == 0 || reduced->mask || n == 0)
+    if (reduced->dimensions == 0 || n == 0)
         return false;
     const unsigned last = reduced->dimensions - 1;
     const int64_t stride = reduced->strides[last];
@@ -131,19 +131,9 @@ static bool find_rows(const struct launch_problem *problem, struct long_rows *ro
     rows->batch = exponent_up(LONG_ROWS_PACKS(problem->state, size));
     rows->blocks = (uint64_t)problem->multiprocessors *
                    LONG_ROWS_RESIDENT(problem->state, size, by_twos) * long_rows_tuning()->waves;
-    return rows->packs < packs_max &&
-           (by_twos ? !axes_lie_across(problem->axes) : stride == (int64_t)size);
-}
-
-/* Whether they are better off in shared memory, where kernels of any type read words as fast: sums
- * and extremes of 4-byte elements one row after the other. */
-static bool are_better_staged(const struct launch_problem *problem, const struct long_rows *rows)
-{
-    enum { WORD = 4 };
-    const struct axes *axes = problem->axes;
-    return rows->bytes <= long_rows_tuning()->words && element_bytes(axes) == WORD &&
-           problem->state == WORD && axes->reduced.dimensions == 1 && axes->kept == 1 &&
-           (uint64_t)axes->strides[0] == rows->bytes;
+    return rows->packs < packs_max && (by_twos ? launch_has_strided(problem, KERNEL_TYPED_ROWS) &&
+                                                     !axes_lie_across(problem->axes)
+                                               : stride == (int64_t)size);
 }
 
 /* Whether rows of all results are whole packs, which begin at one's boundary, and so few that a
@@ -208,7 +198,7 @@ bool launch_long_rows(const struct launch_problem *problem, struct launch_config
     const struct long_rows_tuning *tuning = long_rows_tuning();
     const uint64_t results = problem->axes->results;
     struct long_rows rows;
-    if (!find_rows(problem, &rows) || are_better_staged(problem, &rows))
+    if (!find_rows(problem, &rows))
         return false;
     const bool stacked = are_stacked(problem, &rows);
     if (!stacked && rows.bytes < tuning->elements * element_bytes(problem->axes) &&

@@ -45,7 +45,7 @@ struct launch {
 static PyMemberDef launch_fields[] = {
     FIELD(launch, kernel), CONFIG(block), CONFIG(across), CONFIG(team), CONFIG(lanes),
     CONFIG(rounds), CONFIG(inner), CONFIG(load), CONFIG(splits), CONFIG(groups), CONFIG(readers),
-    CONFIG(stacked), CONFIG(shared_bytes), CONFIG(step), CONFIG(row.bytes), CONFIG(row.packing),
+    CONFIG(stacked), CONFIG(shared_bytes), CONFIG(step), CONFIG(row.bytes),
     CONFIG(row.packed), CONFIG(row.swizzle_mask), CONFIG(row.swizzle_shift), CONFIG(row.unit),
     CONFIG(column.packs), CONFIG(column.coalesced), CONFIG(column.leftover),
     CONFIG(column.shifted), CONFIG(column.unsplit), CONFIG(column.paired), {0}};
@@ -147,9 +147,9 @@ PyObject *testing_launch(PyObject *Py_UNUSED(module), PyObject *arguments, PyObj
                                    .data = (uintptr_t)axes.reduced.data,
                                    .multiprocessors = problem.multiprocessors,
                                    .accumulator = element_of(problem.state),
-                                   .strided = true,
-                                   .state = problem.state,
-                                   .packs = problem.state <= sizeof(uint64_t)};
+                                   .native = true,
+                                   .strided = ~0u,
+                                   .state = problem.state};
     for (Py_ssize_t k = 0; problem.kernels && k < PyTuple_GET_SIZE(problem.kernels); k++)
         for (unsigned kind = KERNEL_ALONG; kind < sizeof kernel_names / sizeof *kernel_names;
              kind++)

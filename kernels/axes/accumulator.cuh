@@ -59,8 +59,7 @@ __device__ __forceinline__ void merge_with_lane(Columns &own, rows_taken &taken,
     taken.count += __shfl_down_sync(whole_warp, taken.count, offset);
 }
 
-/* States, of any fold that asks for no positions. Of columns alone, as are counts and squares:
- * these have neither made() nor across(). */
+/* States, of any fold that asks for no positions; these, counts and squares have no made(). */
 template <class Fold, class In, unsigned Words>
 struct state_accumulator {
     static constexpr unsigned columns = lanes_of<In, Words>;
@@ -77,15 +76,16 @@ struct state_accumulator {
 
     template <unsigned Rows, class Vector>
     __device__ __forceinline__ void take(const Vector (&rows)[Rows], uint32_t before,
-                                         unsigned = Rows)
+                                         unsigned valid = Rows)
     {
+        static_assert(Rows <= 32, "a word has a bit for each");
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
             value column[Rows];
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++)
                 column[r] = value(element_at<In>(rows[r], c));
-            take_values<Fold>(states[c], column, in_a_row{before}, all_valid());
+            take_values<Fold>(states[c], column, in_a_row{before}, valid_bits{low_bits(valid)});
         }
     }
 
@@ -93,6 +93,12 @@ struct state_accumulator {
                                                     unsigned) const
     {
         return states[c];
+    }
+
+    __device__ __forceinline__ state_of<Fold> across(uint32_t) const
+    {
+        return merged_in_pairs<Fold, columns, state_of<Fold>>(
+            [&](unsigned c) { return states[c]; });
     }
 };
 
@@ -172,6 +178,12 @@ struct accumulator<nonzero<V>, In, Words> {
     {
         return counts[c];
     }
+
+    __device__ __forceinline__ uint64_t across(uint32_t) const
+    {
+        return merged_in_pairs<nonzero<V>, columns, uint64_t>(
+            [&](unsigned c) { return counts[c]; });
+    }
 };
 
 /* Squares of numbers that are narrower than float64, or integers, need no scales. */
@@ -197,12 +209,18 @@ struct square_accumulator {
     {
         return {0, squares[c], 0};
     }
+
+    __device__ __forceinline__ state_of<norm2<V>> across(uint32_t) const
+    {
+        return {0, added_in_lanes<columns, double>([&](unsigned c) { return squares[c]; }), 0};
+    }
 };
 
 template <class V, class In, unsigned Words>
 struct accumulator<norm2<V>, In, Words>
-    : std::conditional_t<std::is_same_v<In, double>, state_accumulator<norm2<V>, In, Words>,
-                         square_accumulator<V, In, Words>> {};
+    : std::conditional_t<std::is_same_v<In, double> || std::is_same_v<In, complex<double>>,
+                         state_accumulator<norm2<V>, In, Words>, square_accumulator<V, In, Words>> {
+};
 
 /* The first of equals is kept, and the first NaN: what is not worse than the best, which a NaN
  * never is, takes its place, unless that is NaN. A column of nothing but the worst is won by its

@@ -125,6 +125,10 @@ struct accumulator<variance<V>, In, Words> {
     }
 };
 
+template <class In, unsigned Words>
+struct accumulator<variance<complex<double>>, In, Words>
+    : state_accumulator<variance<complex<double>>, In, Words> {};
+
 /* Sums of halves and of their squares, of up to 2^6 rows. If magnitudes are within a factor of
  * 2^12, both are exact in float64, for a square has 22 bits; and otherwise what deviations make is
  * half of the largest square, of which the squares are 2^6 at most. Their roundings, of 2^4

@@ -220,7 +220,7 @@ __device__ __forceinline__ void take_rest(Columns &columns, column_walk &own, ui
 }
 
 template <unsigned Rows, loads How, class Columns, class In>
-__device__ __forceinline__ void take_many(Columns &columns, column_walk &own, uint32_t end)
+__device__ __forceinline__ void take_batches(Columns &columns, column_walk &own, uint32_t end)
 {
 #pragma unroll 1
     for (; end - own.taken >= Rows; own.go(Rows)) {
@@ -228,6 +228,12 @@ __device__ __forceinline__ void take_many(Columns &columns, column_walk &own, ui
         load_rows<How, In>(rows, own);
         take_in(columns, rows, own.taken);
     }
+}
+
+template <unsigned Rows, loads How, class Columns, class In>
+__device__ __forceinline__ void take_many(Columns &columns, column_walk &own, uint32_t end)
+{
+    take_batches<Rows, How, Columns, In>(columns, own, end);
     take_rest<Rows / 2, How, Columns, In>(columns, own, end - own.taken);
 }
 
@@ -263,10 +269,8 @@ __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes
             return;
         const uint32_t inner = end - (predicated && ends);
         if constexpr (!Strided && has_room<Columns>)
-            if (x.launch.column.shifted && own.hop % int64_t(sizeof(vec16)) == 0) {
-                take_many<off, loads::shifted_alike, Columns, In>(columns, own, inner);
-                continue;
-            }
+            if (x.launch.column.shifted && own.hop % int64_t(sizeof(vec16)) == 0)
+                take_batches<off, loads::shifted_alike, Columns, In>(columns, own, inner);
         if (x.launch.column.shifted)
             take_many<Strided ? Ahead / 2 : off,
                       Strided ? loads::every_second_shifted : loads::shifted, Columns, In>(

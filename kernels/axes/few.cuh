@@ -1,8 +1,8 @@
-/* Reductions along axes of few elements each: a thread, or a few of a warp, makes one result and
- * reads by fours. Short rows that lie one after the other are staged. */
+/* Reductions along axes of few elements each, of any type, layout and mask: a thread, or a few of a
+ * warp, makes one result and reads by fours. */
 #pragma once
 
-#include "staged.cuh"
+#include "along.cuh"
 
 namespace KERNELS
 {
@@ -52,8 +52,6 @@ template <class Fold>
 __global__ void fold_few(SHARED_PARAMETER(along) x, global<state_of<Fold>>, global<uint64_t>,
                          global<unsigned>)
 {
-    if (x.launch.row.bytes)
-        return fold_staged<Fold>(x);
     const teammate me = place_in_team(x);
     const uint64_t result = uint64_t(blockIdx.x) * me.teams + me.result;
     const layout_of_few &from = x.from;

@@ -45,6 +45,18 @@ struct extreme_halves {
 };
 
 template <>
+struct extreme_elements<boolean> {
+    static __device__ __forceinline__ boolean least()
+    {
+        return {0};
+    }
+    static __device__ __forceinline__ boolean greatest()
+    {
+        return {1};
+    }
+};
+
+template <>
 struct extreme_elements<float16> : extreme_halves<float16, 0x7c00> {};
 template <>
 struct extreme_elements<bfloat16> : extreme_halves<bfloat16, 0x7f80> {};

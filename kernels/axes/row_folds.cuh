@@ -8,14 +8,14 @@
  *
  * row_fold<Fold, In> has
  *
- *     using made = ...;                         small, and what a result is made of
- *     using result = ...;                       of the type that NumPy's results have
- *     static made of(row, numbers);
+ *     static made of(row, numbers);             what a result is made of: a state, unless there is
+ *     using result = ...;                       the type that NumPy's results have, and
  *     static result result_of(made, numbers);
  */
 #pragma once
 
 #include "../vector.cuh"
+#include "accumulator_bytes.cuh"
 #include "halves.cuh"
 #include "row_numbers.cuh"
 
@@ -49,26 +49,73 @@ __device__ __forceinline__ To rounded_to(float x)
     }
 }
 
-template <class To>
-__device__ __forceinline__ To rounded_to(int64_t x)
+template <class To, class Integer>
+__device__ __forceinline__ std::enable_if_t<std::is_integral_v<Integer>, To> rounded_to(Integer x)
 {
     return To(x);
 }
 
 /* ---- folds ---- */
 
-template <class Fold, class In>
-struct row_fold;
+/* Element number k of what a row hands out. */
+template <class In, class Unit, unsigned N>
+__device__ __forceinline__ In element_in_row(const Unit (&x)[N], unsigned k)
+{
+    if constexpr (std::is_same_v<Unit, In>) {
+        return x[k];
+    } else {
+        const uint8_t bits = uint8_t(x[k / 4] >> k % 4 * 8);
+        In element;
+        memcpy(&element, &bits, sizeof element);
+        return element;
+    }
+}
 
-/* Of one value, by merging. */
+/* Four bytes that change no state of a fold's: of zero, unless a product, or the least magnitude,
+ * is asked for. */
 template <class Fold, class In>
-struct row_fold_by_values {
+constexpr uint32_t neutral_bytes = 0;
+template <class V, class In>
+constexpr uint32_t neutral_bytes<prod<V>, In> = 0x01010101;
+template <class V>
+constexpr uint32_t neutral_bytes<norm_neg_inf<V>, int8_t> = 0x80808080;
+template <class V>
+constexpr uint32_t neutral_bytes<norm_neg_inf<V>, uint8_t> = 0xffffffff;
+template <class V>
+constexpr uint32_t neutral_bytes<norm_neg_inf<V>, boolean> = 0x01010101;
+
+template <class Fold, class In>
+struct row_fold_by_states {
     using value = value_of<Fold>;
-    using made = value;
-    using result = In;
+    using state = state_of<Fold>;
 
     template <class Row>
-    static __device__ __forceinline__ made of(const Row &row, const row_numbers &)
+    static __device__ __forceinline__ state of(const Row &row, const row_numbers &)
+    {
+        state all = Fold::identity();
+        row.template each<neutral_bytes<Fold, In>>([&](const auto &x, unsigned at) {
+            constexpr unsigned size = sizeof(In), n = sizeof x / size;
+            value some[n];
+#pragma unroll
+            for (unsigned k = 0; k < n; k++)
+                some[k] = value(element_in_row<In>(x, k));
+            take_values<Fold>(all, some, in_a_row{at}, all_valid());
+        });
+        return row.together(all, [](state a, state b) { return Fold::merge(a, b); });
+    }
+};
+
+template <class Fold, class In>
+struct row_fold : row_fold_by_states<Fold, In> {};
+
+/* Of one value, by merging. */
+template <class Fold, class In, class Result>
+struct row_fold_by_values {
+    using value = value_of<Fold>;
+    using result = Result;
+
+    template <class Row>
+    static __device__ __forceinline__ value of(const Row &row, const row_numbers &)
     {
         value all = Fold::identity();
         row.template each<0>([&](const auto &x, unsigned) {
@@ -88,48 +135,54 @@ struct row_fold_by_values {
     }
 };
 
+/* Sums of integers have more digits than these. */
 template <class V, class In>
-struct row_fold<sum<V>, In> : row_fold_by_values<sum<V>, In> {
-    static __device__ __forceinline__ In result_of(V total, const row_numbers &numbers)
+using sum_in_row = std::conditional_t<std::is_integral_v<In>, V, In>;
+
+template <class V, class In>
+struct row_fold<sum<V>, In> : row_fold_by_values<sum<V>, In, sum_in_row<V, In>> {
+    static __device__ __forceinline__ sum_in_row<V, In> result_of(V total,
+                                                                  const row_numbers &numbers)
     {
+        using result = sum_in_row<V, In>;
         total = added(V(0), total); /* as NumPy does, which makes zero of negative zeros */
-        if (!numbers.divides)
-            return rounded_to<In>(total);
-        if constexpr (std::is_same_v<In, float16>)
-            return rounded_to<In>(numbers.divisor.of_halves(total));
-        else
-            return rounded_to<In>(numbers.divisor(total));
+        if constexpr (std::is_floating_point_v<V>) {
+            if (numbers.divides && std::is_same_v<In, float16>)
+                total = V(numbers.divisor.of_halves(float(total)));
+            else if (numbers.divides)
+                total = numbers.divisor(total);
+        }
+        return rounded_to<result>(total);
     }
 };
 
+template <class In>
+struct row_fold<sum<complex<double>>, In> : row_fold_by_states<sum<complex<double>>, In> {};
+
 template <class V, template <class> class Order, class In>
-struct row_fold<best_value<V, Order>, In> : row_fold_by_values<best_value<V, Order>, In> {
+struct row_fold<best_value<V, Order>, In> : row_fold_by_values<best_value<V, Order>, In, In> {
     static __device__ __forceinline__ In result_of(V best, const row_numbers &)
     {
         return rounded_to<In>(best);
     }
 };
 
-template <class In>
+template <class V, class In>
 struct row_fold_of_byte_sums {
-    using made = int;
+    using result = V;
 
     template <class Row>
     static __device__ __forceinline__ int of(const Row &row, const row_numbers &)
     {
-        int all = 0;
+        using bytes = packing<std::conditional_t<std::is_same_v<In, uint8_t>, uint8_t, int8_t>>;
+        typename bytes::word all = 0;
         row.template each<0>([&](const auto &x, unsigned) {
 #pragma unroll
             for (uint32_t word : x)
-                all = packing<int8_t>::sum(int(numbers_of_bytes<In>(word)), all);
+                all = bytes::sum(typename bytes::word(numbers_of_bytes<In>(word)), all);
         });
-        return row.together(all, [](int a, int b) { return a + b; });
+        return row.together(int(all), [](int a, int b) { return a + b; });
     }
-};
-
-template <class V, class In>
-struct row_fold_of_byte_totals : row_fold_of_byte_sums<In> {
-    using result = V;
 
     static __device__ __forceinline__ V result_of(int total, const row_numbers &numbers)
     {
@@ -141,21 +194,48 @@ struct row_fold_of_byte_totals : row_fold_of_byte_sums<In> {
 };
 
 template <class V>
-struct row_fold<sum<V>, int8_t> : row_fold_of_byte_totals<V, int8_t> {};
+struct row_fold<sum<V>, int8_t> : row_fold_of_byte_sums<V, int8_t> {};
 
 template <class V>
-struct row_fold<sum<V>, boolean> : row_fold_of_byte_totals<V, boolean> {};
+struct row_fold<sum<V>, uint8_t> : row_fold_of_byte_sums<V, uint8_t> {};
+
+template <class V>
+struct row_fold<sum<V>, boolean> : row_fold_of_byte_sums<V, boolean> {};
+
+/* How many elements are not zero, of bytes. */
+template <class V>
+struct row_fold_of_truth {
+    template <class Row>
+    static __device__ __forceinline__ uint64_t of(const Row &row, const row_numbers &numbers)
+    {
+        return uint64_t(row_fold_of_byte_sums<V, boolean>::of(row, numbers));
+    }
+};
+
+template <class V>
+struct row_fold<nonzero<V>, int8_t> : row_fold_of_truth<V> {};
+
+template <class V>
+struct row_fold<nonzero<V>, uint8_t> : row_fold_of_truth<V> {};
 
 /* Whether any is true, or all are. */
 template <class V>
-struct row_fold<nonzero<V>, boolean> : row_fold_of_byte_sums<boolean> {
+struct row_fold<nonzero<V>, boolean> : row_fold_of_truth<V> {
     using result = uint8_t;
 
-    static __device__ __forceinline__ uint8_t result_of(int count, const row_numbers &numbers)
+    static __device__ __forceinline__ uint8_t result_of(uint64_t count, const row_numbers &numbers)
     {
-        return numbers.all ? uint64_t(count) == numbers.n : count > 0;
+        return numbers.all ? count == numbers.n : count > 0;
     }
 };
+
+/* Four bytes that are worse than all others, or as bad. */
+template <class In, bool Least>
+constexpr uint32_t fill_of_bytes = Least ? 0x7f7f7f7f : 0x80808080;
+template <bool Least>
+constexpr uint32_t fill_of_bytes<uint8_t, Least> = Least ? 0xffffffff : 0;
+template <bool Least>
+constexpr uint32_t fill_of_bytes<boolean, Least> = Least ? 0x01010101 : 0;
 
 /* The better of two signed halves, twice. */
 template <template <class> class Order>
@@ -171,28 +251,53 @@ __device__ __forceinline__ int best_of_pairs(int word)
     return best_in_order<Order>(word, moved_up(word, 8));
 }
 
-template <class V, template <class> class Order>
-struct row_fold<best_value<V, Order>, int8_t> {
-    static constexpr uint32_t Fill = Order<int>::worst > 0 ? 0x7f7f7f7f : 0x80808080;
-    using made = int;
-    using result = int8_t;
+template <class V, template <class> class Order, class In>
+struct row_fold_of_best_bytes {
+    static constexpr bool is_least = Order<int>::worst > 0;
+    using result = In;
 
     template <class Row>
     static __device__ __forceinline__ int of(const Row &row, const row_numbers &)
     {
-        int all = int(Fill);
-        row.template each<Fill>([&](const auto &x, unsigned) {
+        constexpr uint32_t fill = fill_of_bytes<In, is_least>;
+        int all = int(signed_bytes<In>(fill));
+        row.template each<fill>([&](const auto &x, unsigned) {
 #pragma unroll
             for (uint32_t word : x)
-                all = best_in_order<Order>(all, best_of_pairs<Order>(int(word)));
+                all = best_in_order<Order>(all, best_of_pairs<Order>(int(signed_bytes<In>(word))));
         });
         all = Order<int>::best(all, moved_up(all, 16));
-        return row.together(all, [](int a, int b) { return Order<int>::best(a, b); }) >> 24;
+        all = row.together(all, [](int a, int b) { return Order<int>::best(a, b); });
+        return byte_of_signed<In>(int8_t(all >> 24));
     }
 
-    static __device__ __forceinline__ int8_t result_of(int best, const row_numbers &)
+    static __device__ __forceinline__ In result_of(int best, const row_numbers &)
     {
-        return int8_t(best);
+        const uint8_t bits = uint8_t(best);
+        In element;
+        memcpy(&element, &bits, sizeof element);
+        return element;
+    }
+};
+
+template <class V, template <class> class Order>
+struct row_fold<best_value<V, Order>, int8_t> : row_fold_of_best_bytes<V, Order, int8_t> {};
+
+template <class V, template <class> class Order>
+struct row_fold<best_value<V, Order>, uint8_t> : row_fold_of_best_bytes<V, Order, uint8_t> {};
+
+template <class V, template <class> class Order>
+struct row_fold<best_value<V, Order>, boolean> : row_fold_of_best_bytes<V, Order, boolean> {};
+
+/* Both, one after the other: of bytes there is none that changes neither. */
+template <class V, class In>
+struct row_fold<extremes<V>, In> {
+    template <class Row>
+    static __device__ __forceinline__ state_of<extremes<V>> of(const Row &row,
+                                                               const row_numbers &numbers)
+    {
+        return {V(row_fold<min<V>, In>::of(row, numbers)),
+                V(row_fold<max<V>, In>::of(row, numbers))};
     }
 };
 
@@ -206,7 +311,6 @@ struct value_in_row {
 
 template <class V, template <class> class Order, class In>
 struct row_fold<position_of_best<V, Order>, In> {
-    using made = unsigned;
     using result = int64_t;
     using best = value_in_row<V>;
 
@@ -253,9 +357,8 @@ struct row_fold<position_of_best<V, Order>, In> {
 
 /* A word with an element at the top, and below it how far from some end its place is: the largest
  * is the first of the best. Where the smallest is wanted, all bits of elements are inverted. */
-template <class V, template <class> class Order>
-struct row_fold<position_of_best<V, Order>, int8_t> {
-    using made = unsigned;
+template <class V, template <class> class Order, class In>
+struct row_fold_of_byte_positions {
     using result = int64_t;
     static constexpr bool is_least = Order<int>::worst > 0;
     static constexpr unsigned end = 0xffffff;
@@ -264,17 +367,19 @@ struct row_fold<position_of_best<V, Order>, int8_t> {
     template <class Row>
     static __device__ __forceinline__ unsigned of(const Row &row, const row_numbers &)
     {
-        constexpr uint32_t fill = is_least ? 0x7f7f7f7f : 0x80808080;
+        constexpr uint32_t fill = fill_of_bytes<In, is_least>;
         int of_byte[4] = {none, none, none, none};
         row.template each<fill>([&](const auto &x, unsigned at) {
 #pragma unroll
-            for (unsigned w = 0; w < sizeof x / sizeof *x; w++)
+            for (unsigned w = 0; w < sizeof x / sizeof *x; w++) {
+                const uint32_t word = signed_bytes<In>(x[w]);
 #pragma unroll
                 for (unsigned k = 0; k < 4; k++) {
-                    const int top = int(selected_bytes(is_least ? ~x[w] : x[w], end - (at + 4 * w),
+                    const int top = int(selected_bytes(is_least ? ~word : word, end - (at + 4 * w),
                                                        k << 12 | 0x654));
                     of_byte[k] = top > of_byte[k] ? top : of_byte[k];
                 }
+            }
         });
         int all = of_byte[0];
 #pragma unroll
@@ -292,125 +397,16 @@ struct row_fold<position_of_best<V, Order>, int8_t> {
     }
 };
 
-/* ---- spreads ---- */
-
-template <class Result>
-struct row_fold_of_spreads {
-    using made = double; /* the sum of squared deviations from the mean */
-    using result = Result;
-
-    static __device__ __forceinline__ Result result_of(made deviation, const row_numbers &numbers)
-    {
-        return rounded(numbers.left(deviation), numbers);
-    }
-
-  protected:
-    static __device__ __forceinline__ Result rounded(double spread, const row_numbers &numbers)
-    {
-        return rounded_to<Result>(numbers.root ? sqrt(spread) : spread);
-    }
+template <class V, template <class> class Order>
+struct row_fold<position_of_best<V, Order>, int8_t> : row_fold_of_byte_positions<V, Order, int8_t> {
 };
 
-/* Sums of differences from a number near all elements, and of their squares, in float64. That
- * number is the mean, as near as the elements' own type has it: a second pass over what registers
- * or shared memory hold. However far off, what is summed up tells how far: the error of squares is
- * of deviations and n times that distance's square.
- *
- * Elements of 11 bits need none. If their magnitudes are within a factor of 2^10, the sum of up to
- * 2^11 squares is exact; and otherwise that of deviations is half of the largest square, of which
- * the squares are at most n, so that roundings are felt 2 n^2 / 2^53 at most. */
-template <class V, class In>
-struct row_fold<variance<V>, In> : row_fold_of_spreads<In> {
-    static constexpr bool keeps_lost = std::is_same_v<In, double>;
-    static constexpr unsigned lanes = keeps_lost ? 4 : 2;
+template <class V, template <class> class Order>
+struct row_fold<position_of_best<V, Order>, uint8_t>
+    : row_fold_of_byte_positions<V, Order, uint8_t> {};
 
-    struct two_sums {
-        double sum, squares, lost; /* of squares, too much */
-
-        static __device__ __forceinline__ two_sums merge(two_sums a, two_sums b)
-        {
-            return {a.sum + b.sum, a.squares + b.squares, keeps_lost ? a.lost + b.lost : 0};
-        }
-    };
-
-    template <class Row>
-    static __device__ __forceinline__ double of(const Row &row, const row_numbers &numbers)
-    {
-        const double mean = near_mean(row, numbers);
-        two_sums sums[lanes] = {};
-        row.template each<0>([&](const auto &x, unsigned) {
-#pragma unroll
-            for (unsigned k = 0; k < sizeof x / sizeof(In); k++)
-                add(sums[k % lanes], widened_element(x[k]) - mean);
-        });
-        const two_sums all = row.together(
-            merged_in_pairs<two_sums, lanes, two_sums>([&](unsigned k) { return sums[k]; }),
-            two_sums::merge);
-        return variance_state_of_sums(all.sum, keeps_lost ? all.squares - all.lost : all.squares,
-                                      numbers.count.number, numbers.count.inverse)
-            .deviation;
-    }
-
-  private:
-    /* One thread may have all of a row: of float64, whose sums have no more digits than results,
-     * it keeps what each addition rounds off (Kahan 1965), unless there is no number to keep. */
-    static __device__ __forceinline__ void add(two_sums &own, double d)
-    {
-        own.sum += d;
-        if constexpr (keeps_lost) {
-            const double term = fma(d, d, -own.lost), squares = own.squares + term;
-            own.lost = squares - squares == 0 ? (squares - own.squares) - term : 0;
-            own.squares = squares;
-        } else {
-            own.squares = fma(d, d, own.squares);
-        }
-    }
-
-    /* Of halves of elements, since those of the largest would add up to more than there is. */
-    template <class Row>
-    static __device__ __forceinline__ double near_mean(const Row &row, const row_numbers &numbers)
-    {
-        if constexpr (sizeof(In) == 2) {
-            return 0;
-        } else {
-            const In share = In(0.5 * numbers.count.inverse);
-            In sums[lanes] = {};
-            row.template each<0>([&](const auto &x, unsigned) {
-#pragma unroll
-                for (unsigned k = 0; k < sizeof x / sizeof(In); k++)
-                    sums[k % lanes] += x[k] * share;
-            });
-            return 2.0 * row.together(merged_in_pairs<sum<In>, lanes, In>(
-                                          [&](unsigned k) { return sums[k]; }),
-                                      [](In a, In b) { return a + b; });
-        }
-    }
-};
-
-/* Sums are integers, and so are n times deviations. */
-template <>
-struct row_fold<variance<double>, int8_t> : row_fold_of_spreads<double> {
-    static __device__ __forceinline__ double result_of(made times_n, const row_numbers &numbers)
-    {
-        return rounded(numbers.left_times_count(times_n), numbers);
-    }
-
-    template <class Row>
-    static __device__ __forceinline__ double of(const Row &row, const row_numbers &numbers)
-    {
-        const auto plus = [](int a, int b) { return a + b; };
-        int sum = 0, squares = 0;
-        row.template each<0>([&](const auto &x, unsigned) {
-#pragma unroll
-            for (uint32_t word : x) {
-                sum = packing<int8_t>::sum(int(word), sum);
-                squares = int(packing<int8_t>::squares(int(word), squares));
-            }
-        });
-        sum = row.together(sum, plus);
-        squares = row.together(squares, plus);
-        return double(int64_t(numbers.n) * squares - int64_t(sum) * sum);
-    }
-};
+template <class V, template <class> class Order>
+struct row_fold<position_of_best<V, Order>, boolean>
+    : row_fold_of_byte_positions<V, Order, boolean> {};
 
 } // namespace KERNELS

@@ -11,10 +11,8 @@ template <class In, class Vector>
 __device__ __forceinline__ In element_at(const Vector &row, unsigned k)
 {
     In element;
-    if constexpr (sizeof(In) == sizeof(uint64_t)) {
-        memcpy(&element, row.at + 2 * k, sizeof element);
-    } else if constexpr (sizeof(In) == sizeof(uint32_t)) {
-        memcpy(&element, row.at + k, sizeof element);
+    if constexpr (sizeof(In) >= sizeof(uint32_t)) {
+        memcpy(&element, row.at + sizeof(In) / sizeof(uint32_t) * k, sizeof element);
     } else if constexpr (sizeof(In) == sizeof(uint8_t)) {
         const uint8_t bits = uint8_t(row.at[k / 4] >> k % 4 * 8);
         memcpy(&element, &bits, sizeof element);

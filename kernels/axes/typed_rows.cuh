@@ -197,7 +197,7 @@ constexpr unsigned singles_of_row = 2 * (pack<In>::size - 1) + Strided;
 
 /* How many of them a thread loads before anything else: all that it has, if 8 share the row. */
 template <class In, bool Strided>
-constexpr unsigned early_singles = (singles_of_row<In, Strided> + 7) / 8;
+constexpr unsigned early_singles = singles_of_row<In, Strided> / 8 + 1;
 
 /* n elements, the first of which has the position `position`: all that lie there, or every second.
  */

@@ -8,30 +8,77 @@
 #pragma once
 
 #include "gathered.cuh"
-#include "row_folds.cuh"
+#include "row_variance.cuh"
 #include "short_row.cuh"
-#include "staged.cuh"
 
 namespace KERNELS
 {
 
 /* ---- several rows a load ---- */
 
-template <class Fold, class In>
-using result_of_row = typename row_fold<Fold, In>::result;
+/* Whether a row's fold makes results, of one type. */
+template <class Row, class = void>
+struct has_result : std::false_type {};
+template <class Row>
+struct has_result<Row, std::void_t<typename Row::result>> : std::true_type {};
 
 template <class Fold, class In>
-__device__ __forceinline__ global<result_of_row<Fold, In>> results_of(const kernel_axes &x)
-{
-    return static_cast<result_of_row<Fold, In> *>(x.result.at[0]) + x.outer.first;
-}
+constexpr bool stores_native = has_result<row_fold<Fold, In>>::value;
 
+/* A row that is folded: a result, or a state. */
 template <class Fold, class In, class Row>
-__device__ __forceinline__ result_of_row<Fold, In> result_of(const Row &row,
-                                                             const row_numbers &numbers)
+__device__ __forceinline__ auto folded(const Row &row, const row_numbers &numbers)
 {
-    return row_fold<Fold, In>::result_of(row_fold<Fold, In>::of(row, numbers), numbers);
+    const auto made = row_fold<Fold, In>::of(row, numbers);
+    if constexpr (stores_native<Fold, In>)
+        return row_fold<Fold, In>::result_of(made, numbers);
+    else
+        return made;
 }
+
+template <class Fold, class In>
+using folded_row = decltype(folded<Fold, In>(std::declval<row_in_registers<In, 2>>(),
+                                             std::declval<row_numbers>()));
+
+template <class Fold, class In>
+__device__ __forceinline__ global<folded_row<Fold, In>> results_of(const kernel_axes &x)
+{
+    return static_cast<folded_row<Fold, In> *>(x.result.at[0]) + x.outer.first;
+}
+
+/* A thread's results, each so many rows after the one before. */
+template <class Fold, class In>
+struct results_of_thread {
+    const kernel_axes &x;
+    global<folded_row<Fold, In>> to; /* where they are native */
+    int64_t place, step;
+
+    __device__ __forceinline__ results_of_thread(const kernel_axes &x, uint64_t first,
+                                                 unsigned rows)
+        : x(x), to(results_of<Fold, In>(x) + int64_t(first) * x.outer.output_strides[0]),
+          place(x.outer.first + int64_t(first) * x.outer.output_strides[0]),
+          step(int64_t(rows) * x.outer.output_strides[0])
+    {
+    }
+
+    __device__ __forceinline__ void store(const folded_row<Fold, In> &row) const
+    {
+        if constexpr (stores_native<Fold, In>) {
+            *to = row;
+        } else if (x.result.at_once) {
+            const state_of<Fold> states[1] = {row};
+            store_run_at_once<Fold>(x.result, states, place);
+        } else {
+            store_answer<Fold>(x.result, row, x.result.finish.count, place);
+        }
+    }
+
+    __device__ __forceinline__ void go()
+    {
+        to += step;
+        place += step;
+    }
+};
 
 /* How many rows of so many bytes a thread makes; csrc/schedule/launch_typed_rows.c asks, too. */
 __host__ __device__ constexpr unsigned rows_in_registers(unsigned row)
@@ -40,31 +87,37 @@ __host__ __device__ constexpr unsigned rows_in_registers(unsigned row)
     return BYTES_IN_REGISTERS / row < most ? BYTES_IN_REGISTERS / row : most;
 }
 
-/* Rows that lie in registers one after the other, and their results. */
-template <class Fold, class In, unsigned N, unsigned Count>
+/* Results of rows that lie in registers one after the other. */
+template <class Fold, class In, unsigned Count>
 struct rows_together {
-    using load = load_of<unit_of<In>, Count * N * sizeof(In)>;
-    using store = load_of<result_of_row<Fold, In>, Count * sizeof(result_of_row<Fold, In>)>;
+    using store = load_of<folded_row<Fold, In>, Count * sizeof(folded_row<Fold, In>)>;
 
+    template <unsigned N>
     static __device__ __forceinline__ store fold(const unit_of<In> *loaded,
                                                  const row_numbers &numbers)
     {
         store made;
 #pragma unroll
         for (unsigned r = 0; r < Count; r++)
-            made.at[r] = result_of<Fold, In>(row_in_registers<In, N>(loaded, r), numbers);
+            made.at[r] = folded<Fold, In>(row_in_registers<In, N>(loaded, r), numbers);
         return made;
+    }
+
+    static __device__ __forceinline__ bool may_be_stored(const kernel_axes &x, uint64_t result)
+    {
+        return x.outer.output_strides[0] == 1 &&
+               address_of(results_of<Fold, In>(x) + result) % sizeof(store) == 0;
     }
 };
 
 /* As many rows as one load takes, and as their results make one store. */
 template <class Fold, class In, unsigned N>
 struct rows_of_load {
-    using result = result_of_row<Fold, In>;
-    static constexpr unsigned row = N * sizeof(In),
-                              count = 16 / (row > sizeof(result) ? row : sizeof(result)),
+    static constexpr unsigned row = N * sizeof(In), result = sizeof(folded_row<Fold, In>),
+                              count = 16 / (result > row ? result : row),
                               loads = rows_in_registers(row) / count;
-    using together = rows_together<Fold, In, N, count>;
+    using load = load_of<unit_of<In>, count * row>;
+    using together = rows_together<Fold, In, count>;
 };
 
 /* The last block's, one by one. */
@@ -72,14 +125,14 @@ template <class Fold, class In, unsigned N>
 __device__ __forceinline__ void fold_last_in_registers(const kernel_axes &x,
                                                        const row_numbers &numbers, uint64_t first)
 {
-    const global<result_of_row<Fold, In>> results = results_of<Fold, In>(x);
+    const global<folded_row<Fold, In>> results = results_of<Fold, In>(x);
     const global<const In> from = static_cast<const In *>(x.from.data);
 #pragma unroll 1
     for (uint64_t row = first + threadIdx.x; row < x.results; row += blockDim.x) {
         unit_of<In> own[(N * sizeof(In) + sizeof(unit_of<In>) - 1) / sizeof(unit_of<In>)] = {};
         memcpy(own, from + row * N, N * sizeof(In));
         results[int64_t(row) * x.outer.output_strides[0]] =
-            result_of<Fold, In>(row_in_registers<In, N>(own, 0), numbers);
+            folded<Fold, In>(row_in_registers<In, N>(own, 0), numbers);
     }
 }
 
@@ -90,36 +143,31 @@ __device__ __forceinline__ void fold_in_registers(const kernel_axes &x)
     const row_numbers numbers(x.result);
     const unsigned most = blockDim.x * rows::count * rows::loads;
     const uint64_t first = uint64_t(blockIdx.x) * most;
-    if (x.outer.output_strides[0] != 1 || x.results - first < most ||
-        address_of(results_of<Fold, In>(x)) % sizeof(typename rows::together::store))
+    if (x.results - first < most || !rows::together::may_be_stored(x, 0))
         return fold_last_in_registers<Fold, In, N>(x, numbers, first);
-    const auto from = static_cast<const typename rows::together::load *>(x.from.data) +
-                      first / rows::count + threadIdx.x;
-    const auto to = seen_as<typename rows::together::store>(results_of<Fold, In>(x)) +
-                    first / rows::count + threadIdx.x;
-    typename rows::together::load loaded[rows::loads];
+    const auto from =
+        static_cast<const typename rows::load *>(x.from.data) + first / rows::count + threadIdx.x;
+    const auto to =
+        seen_as<typename rows::together::store>(results_of<Fold, In>(x) + first) + threadIdx.x;
+    typename rows::load loaded[rows::loads];
 #pragma unroll
     for (unsigned k = 0; k < rows::loads; k++)
         loaded[k] = from[k * blockDim.x];
 #pragma unroll
     for (unsigned k = 0; k < rows::loads; k++)
-        to[k * blockDim.x] = rows::together::fold(loaded[k].at, numbers);
+        to[k * blockDim.x] = rows::together::template fold<N>(loaded[k].at, numbers);
 }
 
 /* ---- rows in shared memory ---- */
 
-/* Copies vectors to the beginning of shared memory, swizzled. */
-__device__ __forceinline__ shared<const char> brought_swizzled(global<const char> from,
-                                                               unsigned packs, swizzle swizzled)
+/* Starts to copy vectors to shared memory, swizzled. */
+__device__ __forceinline__ shared<const char>
+start_swizzled(shared<char> to, global<const char> from, unsigned vectors, swizzle swizzled)
 {
-    constexpr unsigned size = sizeof(pack<unsigned>);
-    const shared<char> room = block_memory<char>();
 #pragma unroll 8
-    for (unsigned k = threadIdx.x; k < packs; k += blockDim.x)
-        start_copy(room + swizzled(k) * size, from + k * size);
-    await_copies();
-    __syncthreads();
-    return room;
+    for (unsigned k = threadIdx.x; k < vectors; k += blockDim.x)
+        start_copy(to + swizzled(k) * sizeof(vec16), from + k * sizeof(vec16));
+    return to;
 }
 
 /* Rows of an odd number of packs together, and as many of them as their results make a store: by
@@ -129,12 +177,12 @@ __device__ __forceinline__ unsigned
 fold_rows_together(const kernel_axes &x, shared<const char> staged, unsigned rows, uint64_t result)
 {
     constexpr unsigned odd = N % 2 ? N : N / 2, count = 16 / sizeof(In) / (N / odd);
-    using together = rows_together<Fold, In, N, count>;
+    using together = rows_together<Fold, In, count>;
     using load = load_of<unit_of<In>, 16>;
     const row_numbers numbers(x.result);
     const auto from = seen_as<const load>(staged);
     const auto to = seen_as<typename together::store>(results_of<Fold, In>(x) + result);
-    if (x.outer.output_strides[0] != 1 || address_of(staged) % 16 || address_of(to) % sizeof *to)
+    if (address_of(staged) % 16 || !together::may_be_stored(x, result))
         return 0;
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < rows / count; k += blockDim.x) {
@@ -144,7 +192,7 @@ fold_rows_together(const kernel_axes &x, shared<const char> staged, unsigned row
         for (unsigned p = 0; p < odd; p++)
             loaded[p] = from[k * odd + p];
         memcpy(units, loaded, sizeof units);
-        to[k] = together::fold(units, numbers);
+        to[k] = together::template fold<N>(units, numbers);
     }
     return rows / count * count;
 }
@@ -154,12 +202,14 @@ template <class Fold, class In>
 __device__ __forceinline__ unsigned
 fold_some_together(const kernel_axes &x, shared<const char> staged, unsigned rows, uint64_t result)
 {
-    if constexpr (sizeof(In) <= 2 && sizeof(result_of_row<Fold, In>) == sizeof(In)) {
+    if constexpr (stores_native<Fold, In> && sizeof(folded_row<Fold, In>) == sizeof(In)) {
         switch (x.from.shape[0]) {
         case 3:
             return fold_rows_together<Fold, In, 3>(x, staged, rows, result);
         case 6:
-            return fold_rows_together<Fold, In, 6>(x, staged, rows, result);
+            if constexpr (sizeof(In) <= 2)
+                return fold_rows_together<Fold, In, 6>(x, staged, rows, result);
+            return 0;
         default:
             return 0;
         }
@@ -175,24 +225,28 @@ __device__ __forceinline__ void fold_rows_of_team(const kernel_axes &x, const te
 {
     const unsigned teams = blockDim.x >> share.team, own = threadIdx.x >> share.team;
     const row_numbers numbers(x.result);
-    const int64_t step = int64_t(teams) * x.outer.output_strides[0];
-    auto to = results_of<Fold, In>(x) + int64_t(result + first + own) * x.outer.output_strides[0];
+    results_of_thread<Fold, In> results(x, result + first + own, teams);
 #pragma unroll 1
-    for (; first < rows; first += teams) {
+    for (; first < rows; first += teams, results.go()) {
         const bool there = first + own < rows;
-        const auto made = result_of<Fold, In>(Row(share, staged, there ? first + own : 0), numbers);
+        const auto row = folded<Fold, In>(Row(share, staged, there ? first + own : 0), numbers);
         if (share.number == 0 && there)
-            *to = made;
-        to += step;
+            results.store(row);
     }
 }
+
+/* Loads of so many bytes: other folds than those of native results take 8 bytes by twos of 4. */
+template <class Fold, class In>
+constexpr unsigned longest_of_rows = stores_native<Fold, In> || sizeof(In) > sizeof(uint32_t)
+                                         ? sizeof(uint64_t)
+                                         : sizeof(uint32_t);
 
 template <class Fold, class In, unsigned Bytes>
 __device__ __forceinline__ void fold_by_loads(const kernel_axes &x, const team_share &share,
                                               shared<const char> staged, unsigned first,
                                               unsigned rows, uint64_t result)
 {
-    if (share.team == 0)
+    if (stores_native<Fold, In> && share.team == 0)
         return fold_rows_of_team<Fold, In, row_of_loads<In, Bytes, true>>(x, share, staged, first,
                                                                           rows, result);
     fold_rows_of_team<Fold, In, row_of_loads<In, Bytes, false>>(x, share, staged, first, rows,
@@ -209,8 +263,13 @@ __device__ __forceinline__ shared<const char> brought_rows(const kernel_axes &x,
     } else {
         const unsigned bytes = unsigned(x.launch.row.bytes);
         const global<const char> from = static_cast<const char *>(x.from.data) + result * bytes;
-        return x.launch.row.swizzle_mask ? brought_swizzled(from, rows * (bytes / 16), swizzled)
-                                         : brought(from, rows * bytes);
+        const shared<char> to = block_memory<char>();
+        const shared<const char> begin =
+            x.launch.row.swizzle_mask ? start_swizzled(to, from, rows * (bytes / 16), swizzled)
+                                      : start_copies(to, from, rows * bytes);
+        await_copies();
+        __syncthreads();
+        return begin;
     }
 }
 
@@ -221,7 +280,9 @@ __device__ __forceinline__ void fold_brought(const kernel_axes &x)
                    bytes = unsigned(x.launch.row.bytes);
     const uint64_t result = uint64_t(blockIdx.x) * most, left = x.results - result;
     const unsigned rows = left < most ? unsigned(left) : most;
-    const unsigned n = unsigned(x.from.shape[0]), size = unsigned(sizeof(In)) << x.launch.load;
+    const unsigned n = unsigned(x.from.shape[0]), load = unsigned(sizeof(In)) << x.launch.load,
+                   size = load < 16 && load > longest_of_rows<Fold, In> ? longest_of_rows<Fold, In>
+                                                                        : load;
     const team_share share = {n,
                               bytes / size,
                               x.launch.team,
@@ -232,7 +293,7 @@ __device__ __forceinline__ void fold_brought(const kernel_axes &x)
     if (size == 16)
         return fold_rows_of_team<Fold, In, row_of_loads<In, 16, false>>(x, share, staged, first,
                                                                         rows, result);
-    if constexpr (sizeof(In) <= 8)
+    if constexpr (sizeof(In) <= 8 && longest_of_rows<Fold, In> == 8)
         if (size == 8)
             return fold_by_loads<Fold, In, 8>(x, share, staged, first, rows, result);
     if constexpr (sizeof(In) <= 4)
@@ -248,24 +309,24 @@ __device__ __forceinline__ void fold_brought(const kernel_axes &x)
 template <class Fold, class In>
 __device__ __forceinline__ void fold_flat_rows(const kernel_axes &x)
 {
-    switch (x.launch.row.packed) {
-    case 2:
-        return fold_in_registers<Fold, In, 2>(x);
-    case 4:
-        if constexpr (sizeof(In) <= 4)
-            return fold_in_registers<Fold, In, 4>(x);
-        return;
-    case 8:
-        if constexpr (sizeof(In) <= 2)
-            return fold_in_registers<Fold, In, 8>(x);
-        return;
-    case 16:
-        if constexpr (sizeof(In) == 1)
-            return fold_in_registers<Fold, In, 16>(x);
-        return;
-    default:
-        return fold_brought<Fold, In, false>(x);
-    }
+    if constexpr (stores_native<Fold, In>)
+        switch (x.launch.row.packed) {
+        case 2:
+            return fold_in_registers<Fold, In, 2>(x);
+        case 4:
+            if constexpr (sizeof(In) <= 4)
+                return fold_in_registers<Fold, In, 4>(x);
+            return;
+        case 8:
+            if constexpr (sizeof(In) <= 2)
+                return fold_in_registers<Fold, In, 8>(x);
+            return;
+        case 16:
+            if constexpr (sizeof(In) == 1)
+                return fold_in_registers<Fold, In, 16>(x);
+            return;
+        }
+    fold_brought<Fold, In, false>(x);
 }
 
 /* ---- the kernel ---- */

@@ -14,7 +14,7 @@
 #include "accumulator_halves.cuh"
 #include "along.cuh"
 #include "column_parts.cuh"
-#include "row_folds.cuh"
+#include "row_variance.cuh"
 #include "short_row.cuh"
 
 namespace KERNELS

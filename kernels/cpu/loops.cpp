@@ -196,6 +196,19 @@ bool reduction_is_stored(enum reduction reduction)
     }
 }
 
+bool reduction_has_value(enum reduction reduction)
+{
+    switch (reduction) {
+#define REDUCTION(name, fold, ...)                                                                 \
+    case REDUCTION_##name:                                                                         \
+        return has_own<finishing<REDUCTION_##name>, fold<double>>::value ||                        \
+               has_number<finishing<REDUCTION_##name>, fold<double>>::value;
+#include "common/reductions.def"
+    default:
+        return false;
+    }
+}
+
 is_settled *settling_of(enum reduction reduction, enum element type)
 {
     if (reduction == REDUCTION_any)

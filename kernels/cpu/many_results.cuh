@@ -61,24 +61,6 @@ struct is_stored : std::false_type {};
 template <class Finishing>
 struct is_stored<Finishing, typename Finishing::is_stored> : std::true_type {};
 
-/* Which of the two ways to do without an answer there is: see fold.cuh. */
-template <class Finishing, class Fold, class = void>
-struct has_own : std::false_type {};
-
-template <class Finishing, class Fold>
-struct has_own<Finishing, Fold,
-               std::void_t<decltype(Finishing::template own<Fold>(state_of<Fold>()))>>
-    : std::true_type {};
-
-template <class Finishing, class Fold, class = void>
-struct has_number : std::false_type {};
-
-template <class Finishing, class Fold>
-struct has_number<
-    Finishing, Fold,
-    std::void_t<decltype(Finishing::template number<Fold>(finish(), state_of<Fold>()))>>
-    : std::true_type {};
-
 struct many {
     struct finish how;
     double divisor;         /* 0: states are not divided; NaN: by nothing */

@@ -9,11 +9,24 @@
 namespace KERNELS
 {
 
-/* By way of the widest types, and out of line: its switches are slow to compile. */
-__device__ __noinline__ static void store_wide(struct scalar_wide value, enum element type,
-                                               global<unsigned char> at)
+/* By way of the widest types; results lie at multiples of their size, or of 8 bytes. */
+__device__ __forceinline__ void store_wide(struct scalar_wide value, enum element type,
+                                           unsigned bytes, global<unsigned char> at)
 {
-    scalar_store(at, scalar_narrow(value, type), type);
+    const union scalar narrow = scalar_narrow(value, type);
+    uint64_t words[2];
+    static_assert(sizeof words == sizeof narrow, "a complex128 is the widest");
+    memcpy(words, &narrow, sizeof words);
+    if (bytes == sizeof(uint8_t))
+        *at = uint8_t(words[0]);
+    else if (bytes == sizeof(uint16_t))
+        *seen_as<uint16_t>(at) = uint16_t(words[0]);
+    else if (bytes == sizeof(uint32_t))
+        *seen_as<uint32_t>(at) = uint32_t(words[0]);
+    else
+        seen_as<uint64_t>(at)[0] = words[0];
+    if (bytes > sizeof(uint64_t))
+        seen_as<uint64_t>(at)[1] = words[1];
 }
 
 /* Numbers, rounded once. A GPU's instructions give one NaN for all. */
@@ -39,26 +52,6 @@ __device__ __forceinline__ uint16_t half_of_number(float value)
 #endif
 }
 
-/* Most results are of few types, for which there is no switch. */
-__device__ __forceinline__ void store_answer(struct scalar_wide value, enum element type,
-                                             global<unsigned char> at)
-{
-    if (type == ELEMENT_FLOAT32 && value.kind == SCALAR_FLOAT)
-        *seen_as<float>(at) = float(value.real);
-    else if (type == ELEMENT_FLOAT64 && value.kind == SCALAR_FLOAT)
-        *seen_as<double>(at) = value.real;
-    else if (type == ELEMENT_INT64 && value.kind == SCALAR_SIGNED)
-        *seen_as<int64_t>(at) = value.integer;
-    else if (type == ELEMENT_FLOAT16 && value.kind == SCALAR_FLOAT && value.real == value.real)
-        *seen_as<uint16_t>(at) = half_of_number(value.real);
-    else if (type == ELEMENT_BOOL && value.kind == SCALAR_SIGNED)
-        *at = value.integer != 0;
-    else if ((type == ELEMENT_INT8 || type == ELEMENT_UINT8) && value.kind == SCALAR_SIGNED)
-        *at = uint8_t(value.integer);
-    else
-        store_wide(value, type, at);
-}
-
 /* What a state becomes, of the reductions that rest on its fold. */
 template <class Fold>
 __device__ __forceinline__ void finish_state_of(enum reduction reduction, const struct finish &how,
@@ -71,7 +64,8 @@ __device__ __forceinline__ void finish_state_of(enum reduction reduction, const 
 #include "common/reductions.def"
 }
 
-__device__ __forceinline__ uint16_t half_of_float(float value)
+template <class V>
+__device__ __forceinline__ uint16_t rounded_half(V value)
 {
     return is_nan(value) ? half_of_double(value) : half_of_number(value);
 }
@@ -89,7 +83,7 @@ __device__ __forceinline__ Bits narrowed(enum element type, V value)
         const float rounded = float(value);
         memcpy(&bits, &rounded, sizeof bits);
     } else {
-        bits = type == ELEMENT_FLOAT16 ? half_of_float(value) : bfloat_of_float(value);
+        bits = type == ELEMENT_FLOAT16 ? rounded_half(value) : bfloat_of_float(float(value));
     }
     return bits;
 }
@@ -128,38 +122,72 @@ __device__ __forceinline__ void store_values(const struct kernel_results &result
     }
     if (results.bytes[0] == sizeof(uint32_t))
         return store_run<uint32_t>(type, at, place, values);
-    if constexpr (!std::is_same_v<V, double>) {
-        if (results.bytes[0] == sizeof(uint16_t))
-            return store_run<uint16_t>(type, at, place, values);
-    }
+    if (results.bytes[0] == sizeof(uint16_t))
+        return store_run<uint16_t>(type, at, place, values);
     if constexpr (std::is_integral_v<V>)
         store_run<uint8_t>(type, at, place, values);
 }
 
-/* Neighbours in memory, each of them the state, or the state divided, and of the state's type or
- * one that loses nothing by way of it. */
+__device__ __forceinline__ void add_findings(const struct kernel_results &results, unsigned found)
+{
+    if (results.findings && found)
+        atomicOr(results.findings, found);
+}
+
+/* So many states as values, each what value(state) is. */
+template <class Fold, unsigned N, class Value>
+__device__ __forceinline__ void store_as_values(const struct kernel_results &results,
+                                                const state_of<Fold> (&states)[N], int64_t place,
+                                                Value value)
+{
+    decltype(value(states[0])) values[N];
+#pragma unroll
+    for (unsigned k = 0; k < N; k++)
+        values[k] = value(states[k]);
+    store_values(results, place, values);
+}
+
+/* The same of a reduction: see fold.cuh. */
+template <class Finishing, class Fold, unsigned N>
+__device__ __forceinline__ void store_finished(const struct kernel_results &results,
+                                               const state_of<Fold> (&states)[N], int64_t place)
+{
+    using state = state_of<Fold>;
+    if constexpr (has_findings<Finishing, Fold>::value)
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            add_findings(results, Finishing::template findings<Fold>(states[k]));
+    if constexpr (has_number<Finishing, Fold>::value)
+        store_as_values<Fold>(results, states, place, [&](const state &s) {
+            const auto number = Finishing::template number<Fold>(results.finish, s);
+            using wide = std::conditional_t<std::is_integral_v<decltype(number)>, int64_t, double>;
+            return wide(number);
+        });
+    else if constexpr (has_own<Finishing, Fold>::value && std::is_arithmetic_v<value_of<Fold>>)
+        store_as_values<Fold>(results, states, place,
+                              [](const state &s) { return Finishing::template own<Fold>(s); });
+}
+
+/* Neighbours in memory, where results.at_once. */
 template <class Fold, unsigned N>
 __device__ __forceinline__ void store_run_at_once(const struct kernel_results &results,
                                                   const state_of<Fold> (&states)[N], int64_t place)
 {
-    if constexpr (is_stored<Fold>::value) {
-        value_of<Fold> values[N];
-#pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            values[k] = Fold::stored(states[k], results.divisor);
-        store_values(results, place, values);
-    }
-}
-
-template <class Fold>
-__device__ __forceinline__ bool store_at_once(const struct kernel_results &results,
-                                              const state_of<Fold> &state, int64_t place)
-{
-    const state_of<Fold> states[1] = {state};
-    if (!is_stored<Fold>::value || !results.at_once)
-        return false;
-    store_run_at_once<Fold>(results, states, place);
-    return true;
+    using state = state_of<Fold>;
+    if constexpr (is_stored<Fold>::value && std::is_same_v<state, float>)
+        if (results.divisor != 0 && results.bytes[0] < sizeof(float)) /* rounded once */
+            return store_as_values<Fold>(results, states, place, [&](const state &s) {
+                return double(Fold::stored(s, 0)) / results.divisor;
+            });
+    if constexpr (is_stored<Fold>::value)
+        return store_as_values<Fold>(results, states, place, [&](const state &s) {
+            return Fold::stored(s, results.divisor);
+        });
+#define REDUCTION(name, of, ...)                                                                   \
+    if constexpr (std::is_same_v<Fold, of<value_of<Fold>>>)                                        \
+        if (results.reduction == REDUCTION_##name)                                                 \
+            return store_finished<finishing<REDUCTION_##name>, Fold>(results, states, place);
+#include "common/reductions.def"
 }
 
 __device__ __forceinline__ global<unsigned char> result_at(const struct kernel_results &results,
@@ -168,13 +196,12 @@ __device__ __forceinline__ global<unsigned char> result_at(const struct kernel_r
     return static_cast<unsigned char *>(results.at[value]) + place * results.bytes[value];
 }
 
+/* By way of an answer. */
 template <class Fold>
-__device__ __forceinline__ void store_result(const struct kernel_results &results,
-                                             const state_of<Fold> &state, uint64_t count,
-                                             int64_t place)
+__device__ __forceinline__ void store_answer_of(const struct kernel_results &results,
+                                                const state_of<Fold> &state, uint64_t count,
+                                                int64_t place)
 {
-    if (store_at_once<Fold>(results, state, place))
-        return;
     struct finish how = results.finish;
     struct answer answer;
     how.count = count;
@@ -189,11 +216,33 @@ __device__ __forceinline__ void store_result(const struct kernel_results &result
 #pragma unroll
     for (unsigned v = 0; v < most; v++)
         if (v < results.values)
-            store_answer(answer.values[v], element(results.types[v]), result_at(results, v, place));
-    const unsigned found =
-        findings_of(results.reduction, results.fold, results.nothing, how.ddof, &answer, count);
-    if (results.findings && found)
-        atomicOr(results.findings, found);
+            store_wide(answer.values[v], element(results.types[v]), results.bytes[v],
+                       result_at(results, v, place));
+    add_findings(results, findings_of(results.reduction, results.fold, results.nothing, how.ddof,
+                                      &answer, count));
+}
+
+/* Out of line: few results need it, and it is long. */
+template <class Fold>
+__device__ __noinline__ void store_answer(const struct kernel_results &results,
+                                          state_of<Fold> state, uint64_t count, int64_t place)
+{
+    store_answer_of<Fold>(results, state, count, place);
+}
+
+/* Descriptions are all made so. */
+template <class Fold>
+__device__ __forceinline__ void store_result(const struct kernel_results &results,
+                                             const state_of<Fold> &state, uint64_t count,
+                                             int64_t place)
+{
+    const state_of<Fold> states[1] = {state};
+    if (results.at_once)
+        store_run_at_once<Fold>(results, states, place);
+    else if constexpr (std::is_same_v<Fold, summary<value_of<Fold>>>)
+        store_answer_of<Fold>(results, state, count, place);
+    else
+        store_answer<Fold>(results, state, count, place);
 }
 
 } // namespace KERNELS

@@ -41,4 +41,23 @@ __device__ __forceinline__ void await_copies() {}
 
 #endif
 
+/* Starts to copy bytes to shared memory, at a boundary of 16 bytes or as far from it as they are
+ * where they lie. */
+__device__ __forceinline__ shared<const char> start_copies(shared<char> to, global<const char> from,
+                                                           unsigned bytes)
+{
+    constexpr unsigned size = sizeof(pack<unsigned>);
+    const shared<char> begin = to + address_of(from) % size;
+    const unsigned before = elements_to_boundary(from, bytes), packs = (bytes - before) / size;
+#pragma unroll 8
+    for (unsigned k = threadIdx.x; k < packs; k += blockDim.x)
+        start_copy(begin + before + k * size, from + before + k * size);
+    const unsigned after = before + packs * size, single = threadIdx.x;
+    if (single < before)
+        begin[single] = from[single];
+    else if (single - before < bytes - after)
+        begin[after + single - before] = from[after + single - before];
+    return begin;
+}
+
 } // namespace KERNELS

@@ -17,11 +17,6 @@ namespace KERNELS
 template <class V>
 constexpr unsigned slots_of = SLOTS_BYTES / sizeof(V);
 
-__device__ __forceinline__ uint32_t low_bits(unsigned count)
-{
-    return count < 32 ? (1u << count) - 1 : ~0u;
-}
-
 /* Runs of 2^run slots that are neighbours in the row; a run begins 2^pitch elements after the one
  * before it. Slot 0 is number `first` of the array. */
 struct placing {

@@ -2,7 +2,6 @@
  * it takes in, for all elements that become such values without being rounded or cut. */
 #pragma once
 
-#include "../axes/along.cuh"
 #include "../axes/few.cuh"
 #include "../entry.cuh"
 #include "../ladder/21_last_block.cuh"
@@ -55,7 +54,7 @@ struct all_values {
     }
 };
 
-/* Of a fold, the kernel of a kind. Descriptions have states too large for all but the first two. */
+/* Of a fold, the kernel of a kind. Descriptions have states too large for one of few elements. */
 template <template <class> class Fold, class Values>
 const void *strided_kernel(const kernel_key &key)
 {
@@ -63,15 +62,14 @@ const void *strided_kernel(const kernel_key &key)
         using V = decltype(value);
         using fold = Fold<V>;
         constexpr bool describes = std::is_same_v<fold, summary<V>>;
-        if (key.kind == KERNEL_STRIDED)
-            return key.method == METHOD_last_block ? KERNEL_ENTRY(last_block<fold, strided>)
-                                                   : nullptr;
         if (key.kind == KERNEL_ALONG)
             return KERNEL_ENTRY(fold_along<fold>);
         if constexpr (!describes)
             if (key.kind == KERNEL_FEW)
                 return KERNEL_ENTRY(fold_few<fold>);
-        return nullptr;
+        return key.kind == KERNEL_STRIDED && key.method == METHOD_last_block
+                   ? KERNEL_ENTRY(last_block<fold, strided>)
+                   : nullptr;
     });
 }
 

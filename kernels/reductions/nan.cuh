@@ -106,6 +106,12 @@ struct finishing<REDUCTION_nansum> {
 template <>
 struct finishing<REDUCTION_nanmean> {
     template <class Fold>
+    FOLD_FUNCTION unsigned findings(const state_of<Fold> &state)
+    {
+        return state.count ? 0 : FOUND_NOT_ENOUGH;
+    }
+
+    template <class Fold>
     FOLD_FUNCTION std::enable_if_t<std::is_floating_point_v<value_of<Fold>>, double>
     number(const struct finish &how, const state_of<Fold> &state)
     {
@@ -125,10 +131,18 @@ struct finishing<REDUCTION_nanmean> {
 template <>
 struct finishing<REDUCTION_nanprod> : finishing_product {};
 
-template <>
-struct finishing<REDUCTION_nanmin> : finishing_value {};
+struct finishing_number_found : finishing_value {
+    template <class Fold>
+    FOLD_FUNCTION unsigned findings(const state_of<Fold> &state)
+    {
+        return is_nan(state) ? FOUND_ALL_NAN : 0;
+    }
+};
 
 template <>
-struct finishing<REDUCTION_nanmax> : finishing_value {};
+struct finishing<REDUCTION_nanmin> : finishing_number_found {};
+
+template <>
+struct finishing<REDUCTION_nanmax> : finishing_number_found {};
 
 } // namespace KERNELS

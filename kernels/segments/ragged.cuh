@@ -92,7 +92,8 @@ __device__ __forceinline__ void store_segment(const ragged &x, const state_of<Fo
     if (n > 0)
         store_result<Fold>(x.result, state, n, int64_t(k));
     else
-        store_wide(x.of_none, x.result.finish.result, result_at(x.result, 0, int64_t(k)));
+        store_wide(x.of_none, x.result.finish.result, x.result.bytes[0],
+                   result_at(x.result, 0, int64_t(k)));
 }
 
 /* ---- tiles ---- */

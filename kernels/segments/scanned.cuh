@@ -3,8 +3,9 @@
  * before it have left of a segment that ends among its own. */
 #pragma once
 
-#include "../axes/staged.cuh"
+#include "../axes/along.cuh"
 #include "../hopper.cuh"
+#include "../load/copies.cuh"
 #include "ragged.cuh"
 
 namespace KERNELS
@@ -73,7 +74,7 @@ struct bringing {
     template <class V>
     __device__ __forceinline__ void start(shared<char> room, global<const V> from, unsigned n) const
     {
-        start_bringing(room, seen_as<const char>(from), n * unsigned(sizeof(V)));
+        start_copies(room, seen_as<const char>(from), n * unsigned(sizeof(V)));
     }
 
     __device__ __forceinline__ void await() const
@@ -93,7 +94,7 @@ struct converting {
     __device__ __forceinline__ void start(shared<char> room, global<const char> from,
                                           unsigned bytes)
     {
-        brought = start_bringing(room, from, bytes);
+        brought = start_copies(room, from, bytes);
     }
 
     template <class Fold>

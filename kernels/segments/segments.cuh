@@ -11,7 +11,8 @@
  * multiplication", SC 2016. */
 #pragma once
 
-#include "../axes/staged.cuh"
+#include "../axes/along.cuh"
+#include "../load/copies.cuh"
 #include "ragged.cuh"
 
 namespace KERNELS

@@ -1,6 +1,6 @@
 /* Instantiates the default method for folds that are not on the ladder, those of the group
  * GRED_GROUP, and lists the addresses. A few groups, so that they can be compiled side by side. */
-#include "../axes/columns_entry.cuh"
+#include "../axes/typed_entry.cuh"
 #include "../load/strided_entry.cuh"
 #include "../reductions.cuh"
 
@@ -29,20 +29,20 @@ const void *flat_kernel(const kernel_key &key)
     });
 }
 
-template <template <class> class Fold, class Flat, class Values, class Columns>
+template <template <class> class Fold, class Flat, class Values, class Typed>
 const void *kernel_of_fold(const kernel_key &key)
 {
     if (key.kind == KERNEL_FLAT)
         return flat_kernel<Fold, Flat>(key);
-    if (key.kind != KERNEL_TYPED_COLUMNS)
+    if (key.kind == KERNEL_STRIDED || key.kind == KERNEL_ALONG || key.kind == KERNEL_FEW)
         return strided_kernel<Fold, Values>(key);
-    return key.variant == ACCESS_ALIGNED ? kernel_of_columns<Fold, Columns>(key) : nullptr;
+    return kernel_of_type<Fold, Typed, pairs<>>(key);
 }
 
 } // namespace
 
-/* GROUP_n(FOLD): FOLD(fold, its pairs of a flat array, its values of others, its pairs of columns,
- * unless these are compiled by typed.cu). */
+/* GROUP_n(FOLD): FOLD(fold, its pairs of a flat array, its values of others, its pairs along axes
+ * whose type is known, unless typed.cu compiles these). */
 #define GROUP_argmins(FOLD)  FOLD(argmin, own_values, all_values<>, pairs<>)
 #define GROUP_argmaxs(FOLD)  FOLD(argmax, own_values, all_values<>, pairs<>)
 #define GROUP_ranges(FOLD)   FOLD(extremes, own_values, all_values<>, numbers_themselves)
@@ -54,8 +54,8 @@ const void *kernel_of_fold(const kernel_key &key)
     FOLD(norm_inf, floating_pairs, floats_only, numbers)                                           \
     FOLD(norm_neg_inf, floating_pairs, floats_only, numbers)
 #define GROUP_nan_sums(FOLD)                                                                       \
-    FOLD(nansum, floating_pairs, floats_only, real_floats)                                         \
-    FOLD(nanprod, floating_pairs, floats_only, real_floats)
+    FOLD(nansum, floating_pairs, floats_only, all_floats)                                          \
+    FOLD(nanprod, floating_pairs, floats_only, all_floats)
 #define GROUP_nan_extremes(FOLD)                                                                   \
     FOLD(nanmin, floating_pairs, floats_only, real_floats)                                         \
     FOLD(nanmax, floating_pairs, floats_only, real_floats)

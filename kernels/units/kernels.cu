@@ -61,7 +61,7 @@ const void *typed_kernel(const kernel_key &key)
     case FOLD_nonzero:
         return nonzero_typed_kernel(key);
     default:
-        return key.kind == KERNEL_TYPED_COLUMNS ? fold_kernel(key) : nullptr;
+        return fold_kernel(key);
     }
 }
 

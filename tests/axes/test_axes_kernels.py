@@ -8,6 +8,7 @@ import itertools
 import numpy as np
 import pytest
 from along import KNOWN_FLOATS, KNOWN_TYPES, drawn, integers, unit, wrong_along
+from along import NAMES as EVERY_NAME
 from axes_kernels import (
     APART,
     COLUMNS,
@@ -22,7 +23,7 @@ from axes_kernels import (
     reduced,
     rows_anywhere,
     wrong,
-    wrong_long_rows,
+    wrong_rows,
 )
 from devices import everywhere
 from drawn import FLAVOURS, often, values
@@ -155,15 +156,17 @@ class TestShortRows(Kernels):
         assert (reduced("std", y, place, 1) == np.float32(3e38)).all()
 
 
+@everywhere
+@pytest.mark.parametrize("name", EVERY_NAME)
+def test_rows_of_every_type_are_right_in_every_way(place, name):
+    """Short ones and long ones, of neighbours and of every second element."""
+    all_right(wrong_rows(name, place))
+
+
 class TestLongRows(Kernels):
     """By teams of any size, by blocks that share a result, and one result after the other."""
 
     family = OF_LONG_ROWS
-
-    @everywhere
-    @pytest.mark.parametrize("name", NAMES)
-    def test_every_type_is_right_in_every_way(self, place, name):
-        all_right(wrong_long_rows(name, place))
 
     @everywhere
     @often(150, HealthCheck.function_scoped_fixture)

@@ -5,9 +5,10 @@ import itertools
 import forcing
 import numpy as np
 import pytest
-from along import NAMES
-from inputs import REAL_TYPES, methods_on
+from along import EXTREMES, NAMES
+from inputs import methods_on
 from processes import printed
+from reference import COMPLEX, EVERY_TYPE
 from samples import takes
 
 import gred
@@ -227,24 +228,36 @@ def forced():
     ],
 )
 def test_what_few_elements_go_to_is_told(forced, name, shape, axis, unsplit, work):
-    forced(5, 1, 0, 0, 0, 2, 5, 5, unsplit)
+    forced(5, 1, 0, 0, 2, 5, 5, unsplit)
     x = SimulatedArray(np.ones(shape, np.float32))
     assert [step.work for step in gred.explain(x, name, axis=axis).steps] == [work]
     if shape == (3, 1000):
         assert [step.work for step in gred.explain(x[:, ::2], axis=axis).steps] == ["columns"]
 
 
+WITHOUT_PARTS = ("ptp", "nanmin", "nanmax")
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_columns_of_every_type_are_read_by_a_kernel_of_columns(name):
-    for dtype in REAL_TYPES:
-        if takes(name, dtype):
-            x = SimulatedArray(np.zeros((300, 48), dtype))
-            assert [step.work for step in gred.explain(x, name, axis=0).steps] == ["columns"], dtype
+def test_columns_and_rows_of_every_type_are_read_by_kernels_of_their_own(name):
+    """But for extremes of complex numbers and numbers of true ones."""
+    for dtype in EVERY_TYPE:
+        if not takes(name, dtype) or (dtype in COMPLEX and name in (*EXTREMES, *WITHOUT_PARTS)):
+            continue
+        if dtype == np.bool_ and name == "count_nonzero":
+            continue
+        for shape, axis, work in (
+            ((300, 48), 0, "columns"),
+            ((300, 48), 1, "short rows"),
+            ((5, 9000), 1, "long rows"),
+        ):
+            x = SimulatedArray(np.zeros(shape, dtype))
+            assert [step.work for step in gred.explain(x, name, axis=axis).steps] == [work], dtype
 
 
 def test_batches_of_short_rows_have_blocks_of_their_own(forced):
     """Where threads would be idle otherwise; of many batches a thread has a load's columns."""
-    forced(6, 1 << 20, 0, 1 << 16, 0, 2, 6, 5, 4)
+    forced(6, 1 << 20, 0, 1 << 16, 2, 6, 5, 4)
     (step,) = gred.explain(SimulatedArray(np.ones((3, 1000, 8), np.int8)), axis=1).steps
     assert (step.work, step.grid % 3) == ("columns", 0)
 

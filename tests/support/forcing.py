@@ -16,7 +16,7 @@ from gred import _testing
 
 FIELDS = {
     "shape": "block data_blocks",
-    "axes": "block threads share blocks staged windows large across unsplit unsplit_block small",
+    "axes": "block threads share blocks windows large across unsplit unsplit_block small",
     "short_rows": "several staging staged turns threads",
     "long_rows": "elements bytes block least threads packs waves rounds stacked few",
     "segments": "block tiling tile share rounds blocks few",
@@ -41,7 +41,7 @@ def force(configuration: dict[str, tuple[int, ...]]) -> None:
 def _whole_axes(block, *, large=0, unsplit_block=0, **fields) -> dict[str, int]:
     """Add what tests do not say: blocks of a kind are as large as others."""
     large = large or block
-    usual = {"block": block, "windows": 2, "across": 7, "staging": block}
+    usual = {"block": block, "windows": 2, "across": 7}
     usual |= {
         "small_block": block,
         "large": large,
@@ -75,17 +75,15 @@ def _of(hook: str, numbers: dict) -> dict:
 # Rows by kernels that learn the type as they run, and columns by any: few threads and many, small
 # teams and large ones, no splits and as many as there can be.
 _GENERAL = {
-    "a thread each": (8, 1, 16, 0, 0, 2, 8, 5),
-    "a warp": (5, 1 << 20, 0, 0, 0),
-    "a block": (7, 1 << 20, 0, 0, 0),
-    "a warp and splits": (5, 1 << 20, 0, 1 << 16, 0, 4, 5, 5),
-    "large blocks": (5, 1 << 20, 0, 1 << 16, 0, 2, 10),
-    "splits alone": (6, 1, 0, 1 << 16, 0),
-    "staged rows": (6, 1, 0, 0, 32 << 10),
-    "staged rows of a team": (5, 1 << 20, 0, 0, 4000),
-    "few columns side by side": (7, 1 << 20, 0, 2, 0, 2, 7, 1),
-    "small arrays": (8, 1 << 20, 0, 0, 0, 2, 8, 7, 0, 0, 1 << 30),
-    "unsplit columns": (5, 1, 0, 0, 0, 2, 5, 5, 4),
+    "a thread each": (8, 1, 16, 0, 2, 8, 5),
+    "a warp": (5, 1 << 20, 0, 0),
+    "a block": (7, 1 << 20, 0, 0),
+    "a warp and splits": (5, 1 << 20, 0, 1 << 16, 4, 5, 5),
+    "large blocks": (5, 1 << 20, 0, 1 << 16, 2, 10),
+    "splits alone": (6, 1, 0, 1 << 16),
+    "few columns side by side": (7, 1 << 20, 0, 2, 2, 7, 1),
+    "small arrays": (8, 1 << 20, 0, 0, 2, 8, 7, 0, 0, 1 << 30),
+    "unsplit columns": (5, 1, 0, 0, 2, 5, 5, 4),
 }
 _NO_ROWS = {
     "short_rows": (0, 5, 0, False, 1),
@@ -93,17 +91,17 @@ _NO_ROWS = {
 }
 
 _COLUMNS = {
-    "alone": (8, 1, 0, 0, 0, 2, 8, 5),
-    "a team": (7, 1 << 20, 0, 0, 0, 2, 7, 3),
-    "splits": (5, 1, 0, 1 << 16, 0, 2, 5, 5),
-    "a team and splits": (6, 1 << 20, 0, 1 << 16, 0, 2, 6, 2),
-    "large blocks that split": (5, 1 << 20, 0, 1 << 16, 0, 2, 10, 2),
-    "unsplit": (5, 1, 0, 0, 0, 2, 5, 5, 4),
+    "alone": (8, 1, 0, 0, 2, 8, 5),
+    "a team": (7, 1 << 20, 0, 0, 2, 7, 3),
+    "splits": (5, 1, 0, 1 << 16, 2, 5, 5),
+    "a team and splits": (6, 1 << 20, 0, 1 << 16, 2, 6, 2),
+    "large blocks that split": (5, 1 << 20, 0, 1 << 16, 2, 10, 2),
+    "unsplit": (5, 1, 0, 0, 2, 5, 5, 4),
 }
 
 # Blocks of one warp, so that a few hundred columns are many blocks' and warps' ends: columns that
 # threads may share, and columns of so many loads at most that a thread makes by itself.
-_SHARED = (5, 1, 0, 0, 0, 2, 5, 5)
+_SHARED = (5, 1, 0, 0, 2, 5, 5)
 _UNSPLIT = {"shared": _SHARED, **{f"{loads} loads": (*_SHARED, loads) for loads in (1, 2, 4)}}
 
 _SHORT_ROWS = {
@@ -153,8 +151,8 @@ _TILES = {
 
 # Rows and columns that end where memory does: many threads a column, and one by itself.
 _GUARDED = {
-    "teams": (6, 1 << 20, 0, 1 << 16, 0, 2, 6, 2),
-    "unsplit": (6, 1, 0, 0, 0, 2, 6, 5, 4),
+    "teams": (6, 1 << 20, 0, 1 << 16, 2, 6, 2),
+    "unsplit": (6, 1, 0, 0, 2, 6, 5, 4),
 }
 _TUNING = {f"{block}x{n}": (block, n) for block, n in ((32, 1), (64, 3), (256, 16), (512, 8))}
 _TUNING["1024x64"] = 1024, 64

@@ -1,0 +1,175 @@
+/* Variances of short rows, and norms of such of bytes (row_folds.cuh). */
+#pragma once
+
+#include "row_folds.cuh"
+
+namespace KERNELS
+{
+
+template <class Result>
+struct row_fold_of_spreads {
+    using result = Result; /* made of the sum of squared deviations from the mean */
+
+    static __device__ __forceinline__ Result result_of(double deviation, const row_numbers &numbers)
+    {
+        return rounded(numbers.left(deviation), numbers);
+    }
+
+  protected:
+    static __device__ __forceinline__ Result rounded(double spread, const row_numbers &numbers)
+    {
+        return rounded_to<Result>(numbers.root ? sqrt(spread) : spread);
+    }
+};
+
+/* Variances of integers are float64. */
+template <class In>
+using float_of_variance = std::conditional_t<std::is_integral_v<In>, double, In>;
+
+/* Sums of differences from a number near all elements, and of their squares, in float64. That
+ * number is the mean, as near as the elements' own type has it: a second pass over what registers
+ * or shared memory hold. However far off, what is summed up tells how far: the error of squares is
+ * of deviations and n times that distance's square.
+ *
+ * Elements of 11 bits need none. If their magnitudes are within a factor of 2^10, the sum of up to
+ * 2^11 squares is exact; and otherwise that of deviations is half of the largest square, of which
+ * the squares are at most n, so that roundings are felt 2 n^2 / 2^53 at most. */
+template <class V, class In>
+struct row_fold<variance<V>, In> : row_fold_of_spreads<float_of_variance<In>> {
+    static constexpr bool keeps_lost = std::is_same_v<float_of_variance<In>, double>;
+    static constexpr unsigned lanes = keeps_lost ? 4 : 2;
+
+    struct two_sums {
+        double sum, squares, lost; /* of squares, too much */
+
+        static __device__ __forceinline__ two_sums merge(two_sums a, two_sums b)
+        {
+            return {a.sum + b.sum, a.squares + b.squares, keeps_lost ? a.lost + b.lost : 0};
+        }
+    };
+
+    template <class Row>
+    static __device__ __forceinline__ double of(const Row &row, const row_numbers &numbers)
+    {
+        const double mean = near_mean(row, numbers);
+        two_sums sums[lanes] = {};
+        row.template each<0>([&](const auto &x, unsigned) {
+#pragma unroll
+            for (unsigned k = 0; k < sizeof x / sizeof(In); k++)
+                add(sums[k % lanes], widened_element(x[k]) - mean);
+        });
+        const two_sums all = row.together(
+            merged_in_pairs<two_sums, lanes, two_sums>([&](unsigned k) { return sums[k]; }),
+            two_sums::merge);
+        return variance_state_of_sums(all.sum, keeps_lost ? all.squares - all.lost : all.squares,
+                                      numbers.count.number, numbers.count.inverse)
+            .deviation;
+    }
+
+  private:
+    /* One thread may have all of a row: of float64, whose sums have no more digits than results,
+     * it keeps what each addition rounds off (Kahan 1965), unless there is no number to keep. */
+    static __device__ __forceinline__ void add(two_sums &own, double d)
+    {
+        own.sum += d;
+        if constexpr (keeps_lost) {
+            const double term = fma(d, d, -own.lost), squares = own.squares + term;
+            own.lost = squares - squares == 0 ? (squares - own.squares) - term : 0;
+            own.squares = squares;
+        } else {
+            own.squares = fma(d, d, own.squares);
+        }
+    }
+
+    /* Of halves of elements, since those of the largest would add up to more than there is. */
+    template <class Row>
+    static __device__ __forceinline__ double near_mean(const Row &row, const row_numbers &numbers)
+    {
+        if constexpr (sizeof(In) == 2 && !std::is_integral_v<In>) {
+            return 0;
+        } else {
+            using number = float_of_variance<In>;
+            const number share = number(0.5 * numbers.count.inverse);
+            number sums[lanes] = {};
+            row.template each<0>([&](const auto &x, unsigned) {
+#pragma unroll
+                for (unsigned k = 0; k < sizeof x / sizeof(In); k++)
+                    sums[k % lanes] += number(x[k]) * share;
+            });
+            return 2.0 * row.together(merged_in_pairs<sum<number>, lanes, number>(
+                                          [&](unsigned k) { return sums[k]; }),
+                                      [](number a, number b) { return a + b; });
+        }
+    }
+};
+
+template <class In>
+struct row_fold<variance<complex<double>>, In> : row_fold_by_states<variance<complex<double>>, In> {
+};
+
+/* Of bytes: sums are integers, and so are n times deviations. */
+struct sums_of_bytes {
+    int64_t sum, squares;
+
+    template <class In, class Row>
+    static __device__ __forceinline__ sums_of_bytes of(In, const Row &row)
+    {
+        using bytes = packing<std::conditional_t<std::is_same_v<In, uint8_t>, uint8_t, int8_t>>;
+        const auto plus = [](int a, int b) { return a + b; };
+        typename bytes::word sum = 0, squares = 0;
+        row.template each<0>([&](const auto &x, unsigned) {
+#pragma unroll
+            for (uint32_t word : x) {
+                const auto numbers = typename bytes::word(numbers_of_bytes<In>(word));
+                sum = bytes::sum(numbers, sum);
+                squares = typename bytes::word(bytes::squares(numbers, squares));
+            }
+        });
+        return {row.together(int(sum), plus), row.together(int(squares), plus)};
+    }
+};
+
+template <class In>
+struct row_fold_of_byte_spreads : row_fold_of_spreads<double> {
+    static __device__ __forceinline__ double result_of(double times_n, const row_numbers &numbers)
+    {
+        return rounded(numbers.left_times_count(times_n), numbers);
+    }
+
+    template <class Row>
+    static __device__ __forceinline__ double of(const Row &row, const row_numbers &numbers)
+    {
+        const sums_of_bytes all = sums_of_bytes::of(In(), row);
+        return double(int64_t(numbers.n) * all.squares - all.sum * all.sum);
+    }
+};
+
+template <>
+struct row_fold<variance<double>, int8_t> : row_fold_of_byte_spreads<int8_t> {};
+
+template <>
+struct row_fold<variance<double>, uint8_t> : row_fold_of_byte_spreads<uint8_t> {};
+
+template <>
+struct row_fold<variance<double>, boolean> : row_fold_of_byte_spreads<boolean> {};
+
+template <class In>
+struct row_fold_of_byte_norms {
+    template <class Row>
+    static __device__ __forceinline__ state_of<norm2<double>> of(const Row &row,
+                                                                 const row_numbers &)
+    {
+        return {0, double(sums_of_bytes::of(In(), row).squares), 0};
+    }
+};
+
+template <>
+struct row_fold<norm2<double>, int8_t> : row_fold_of_byte_norms<int8_t> {};
+
+template <>
+struct row_fold<norm2<double>, uint8_t> : row_fold_of_byte_norms<uint8_t> {};
+
+template <>
+struct row_fold<norm2<double>, boolean> : row_fold_of_byte_norms<boolean> {};
+
+} // namespace KERNELS

@@ -1,0 +1,79 @@
+/* Kernels along axes that know what type elements are, where those of strided_entry.cuh find it out
+ * as they run: loads are then as wide as they come, and values are no wider than they have to be.
+ * And lists of these types. */
+#pragma once
+
+#include "../entry.cuh"
+#include "../reductions.cuh"
+#include "typed_columns.cuh"
+#include "typed_rows.cuh"
+#include "typed_short_rows.cuh"
+
+namespace KERNELS
+{
+
+using real_floats =
+    pairs<pair<ELEMENT_FLOAT16, ELEMENT_FLOAT32>, pair<ELEMENT_BFLOAT16, ELEMENT_FLOAT32>,
+          pair<ELEMENT_FLOAT32>, pair<ELEMENT_FLOAT64>>;
+
+using complex_floats = pairs<pair<ELEMENT_COMPLEX64, ELEMENT_COMPLEX128>, pair<ELEMENT_COMPLEX128>>;
+
+using all_floats = joined_pairs<real_floats, complex_floats>;
+
+/* Sums and products of unsigned integers are the same bits as those of signed ones. */
+using signed_sums = joined_pairs<accumulated_in<ELEMENT_INT64, ELEMENT_BOOL, ELEMENT_INT8,
+                                                ELEMENT_INT16, ELEMENT_INT32, ELEMENT_INT64>,
+                                 pairs<pair<ELEMENT_UINT8, ELEMENT_UINT64, int64_t>,
+                                       pair<ELEMENT_UINT16, ELEMENT_UINT64, int64_t>,
+                                       pair<ELEMENT_UINT32, ELEMENT_UINT64, int64_t>,
+                                       pair<ELEMENT_UINT64, ELEMENT_UINT64, int64_t>>>;
+
+using integers_themselves = joined_pairs<
+    accumulated_in<ELEMENT_INT64, ELEMENT_BOOL, ELEMENT_INT8, ELEMENT_INT16, ELEMENT_INT32,
+                   ELEMENT_INT64, ELEMENT_UINT8, ELEMENT_UINT16, ELEMENT_UINT32>,
+    pairs<pair<ELEMENT_UINT64>>>;
+
+/* Folds whose states are the elements' own type, and those whose states are float64. */
+using numbers_themselves = joined_pairs<real_floats, integers_themselves>;
+using numbers = joined_pairs<all_floats, integers_in<ELEMENT_FLOAT64>>;
+
+/* Columns and long rows of elements that lie one after the other or, if Strided, of every second.
+ */
+template <template <class> class Fold, class Pairs, bool Strided>
+const void *kernel_of_many(const kernel_key &key)
+{
+    return Pairs::find(key.input, key.accumulator, [&](auto in, auto acc) {
+        using In = decltype(in);
+        using fold = Fold<decltype(acc)>;
+        return key.kind == KERNEL_TYPED_COLUMNS
+                   ? KERNEL_ENTRY(fold_columns_of_type<fold, In, Strided>)
+                   : KERNEL_ENTRY(fold_rows_of_type<fold, In, Strided>);
+    });
+}
+
+/* Short rows, or such that lie apart or whose elements do. */
+template <template <class> class Fold, class Pairs>
+const void *kernel_of_short_rows(const kernel_key &key)
+{
+    return Pairs::find(key.input, key.accumulator, [&](auto in, auto acc) -> const void * {
+        using In = decltype(in);
+        using fold = Fold<decltype(acc)>;
+        if (key.variant == ACCESS_ALIGNED)
+            return KERNEL_ENTRY(fold_short_rows<fold, In, false>);
+        if constexpr (sizeof(In) <= sizeof(uint64_t))
+            return KERNEL_ENTRY(fold_short_rows<fold, In, true>);
+        return nullptr;
+    });
+}
+
+/* Of every second element there are kernels of some types only. */
+template <template <class> class Fold, class Pairs, class Strided>
+const void *kernel_of_type(const kernel_key &key)
+{
+    if (key.kind == KERNEL_TYPED_SHORT_ROWS)
+        return kernel_of_short_rows<Fold, Pairs>(key);
+    return key.variant == ACCESS_STRIDED ? kernel_of_many<Fold, Strided, true>(key)
+                                         : kernel_of_many<Fold, Pairs, false>(key);
+}
+
+} // namespace KERNELS
