@@ -23,8 +23,7 @@ sys.path[:0] = map(str, Path(__file__).parent.glob("*/"))
 
 import numpy as np
 from along import NAMES as ALONG_AXES
-from axes_kernels import NAMES as OF_LONG_ROWS
-from axes_kernels import wrong_long_rows
+from axes_kernels import wrong_rows
 from exact_truths import exact_products, nearest, nearest_root, same
 from exact_truths import truth as sum_or_mean
 from forcing import CONFIGURATIONS, forced
@@ -200,10 +199,10 @@ def along_axes(device, quick):
         yield unless(np.array_equal(got, host.sum(axis)), f"axis {axis} in parts: {got}")
 
 
-def long_rows(device, _quick):
-    """Run the reductions that know the type of long rows, shared in every way."""
-    for name in OF_LONG_ROWS:
-        yield from wrong_long_rows(name, device)
+def rows(device, _quick):
+    """Reduce rows of every type, short and long ones, shared in every way."""
+    for name in ALONG_AXES:
+        yield from wrong_rows(name, device)
 
 
 def segments(device, _quick):
@@ -303,7 +302,7 @@ PARTS = {
     "off the ladder": off_the_ladder,
     "in pieces": in_pieces,
     "along axes": along_axes,
-    "long rows": long_rows,
+    "rows": rows,
     "segments": segments,
     "exactly": exactly,
     "products": products,

@@ -316,8 +316,9 @@ finish_columns(const kernel_axes &x, column_table<state_of<Fold>> table, uint64_
     for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
         const uint64_t result = result_number<Columns>(x, group, k);
         if (result != UINT64_MAX)
-            store_result<Fold>(x.result, made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1),
-                               x.result.finish.count, place_of_result(x, result).place);
+            store_typed_result<Fold>(x.result,
+                                     made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1),
+                                     place_of_result(x, result).place);
     }
 }
 

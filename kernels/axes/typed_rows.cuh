@@ -327,7 +327,7 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Stri
         if (splits > 1 && !exchange_rows<Fold>(splits, split, result, state, partials, tickets))
             return;
         if (me.number == 0 && there)
-            store_result<Fold>(x.result, state, x.result.finish.count, at.place);
+            store_typed_result<Fold>(x.result, state, at.place);
     }
 }
 

@@ -63,14 +63,10 @@ struct results_of_thread {
 
     __device__ __forceinline__ void store(const folded_row<Fold, In> &row) const
     {
-        if constexpr (stores_native<Fold, In>) {
+        if constexpr (stores_native<Fold, In>)
             *to = row;
-        } else if (x.result.at_once) {
-            const state_of<Fold> states[1] = {row};
-            store_run_at_once<Fold>(x.result, states, place);
-        } else {
-            store_answer<Fold>(x.result, row, x.result.finish.count, place);
-        }
+        else
+            store_typed_result<Fold>(x.result, row, place);
     }
 
     __device__ __forceinline__ void go()

@@ -222,15 +222,6 @@ __device__ __forceinline__ void store_answer_of(const struct kernel_results &res
                                       &answer, count));
 }
 
-/* Out of line: few results need it, and it is long. */
-template <class Fold>
-__device__ __noinline__ void store_answer(const struct kernel_results &results,
-                                          state_of<Fold> state, uint64_t count, int64_t place)
-{
-    store_answer_of<Fold>(results, state, count, place);
-}
-
-/* Descriptions are all made so. */
 template <class Fold>
 __device__ __forceinline__ void store_result(const struct kernel_results &results,
                                              const state_of<Fold> &state, uint64_t count,
@@ -239,10 +230,28 @@ __device__ __forceinline__ void store_result(const struct kernel_results &result
     const state_of<Fold> states[1] = {state};
     if (results.at_once)
         store_run_at_once<Fold>(results, states, place);
-    else if constexpr (std::is_same_v<Fold, summary<value_of<Fold>>>)
-        store_answer_of<Fold>(results, state, count, place);
     else
-        store_answer<Fold>(results, state, count, place);
+        store_answer_of<Fold>(results, state, count, place);
+}
+
+/* Out of line: few results of kernels that know the type need it, of which there are many. */
+template <class Fold>
+__device__ __noinline__ void store_rare_answer(const struct kernel_results &results,
+                                               state_of<Fold> state, int64_t place)
+{
+    store_answer_of<Fold>(results, state, results.finish.count, place);
+}
+
+/* The same of such a kernel. */
+template <class Fold>
+__device__ __forceinline__ void store_typed_result(const struct kernel_results &results,
+                                                   const state_of<Fold> &state, int64_t place)
+{
+    const state_of<Fold> states[1] = {state};
+    if (results.at_once)
+        store_run_at_once<Fold>(results, states, place);
+    else
+        store_rare_answer<Fold>(results, state, place);
 }
 
 } // namespace KERNELS
