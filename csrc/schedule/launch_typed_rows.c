@@ -151,9 +151,19 @@ static bool are_stacked(const struct launch_problem *problem, const struct long_
     return all % PACK_BYTES == 0;
 }
 
+/* Whether rows are short, and a result has several: then the type found at run time costs more than
+ * what each row begins and ends with, unless states are large. */
+static bool are_several(const struct launch_problem *problem, const struct long_rows *rows)
+{
+    const struct long_rows_tuning *tuning = long_rows_tuning();
+    return rows->rows > 1 && rows->step == 1 && rows->bytes >= tuning->several &&
+           rows->bytes < tuning->bytes && problem->state <= LONG_ROWS_SMALL;
+}
+
 /* So many threads for each result at least, and more as long as there are too few of them or a
- * thread has much to do. */
-static unsigned team_for(const struct launch_problem *problem, uint64_t packs, unsigned lanes)
+ * thread has much to do: 2^most packs. */
+static unsigned team_for(const struct launch_problem *problem, uint64_t packs, unsigned lanes,
+                         unsigned most)
 {
     const struct long_rows_tuning *tuning = long_rows_tuning();
     const uint64_t threads = (uint64_t)problem->multiprocessors * tuning->threads,
@@ -162,7 +172,7 @@ static unsigned team_for(const struct launch_problem *problem, uint64_t packs, u
     if (team < lanes)
         team = lanes;
     while (team < tuning->block && packs >> (team + 1) > 0 &&
-           (packs >> (team + tuning->packs) > 0 || problem->axes->results << team < threads))
+           (packs >> (team + most) > 0 || problem->axes->results << team < threads))
         team++;
     return team;
 }
@@ -200,15 +210,17 @@ bool launch_long_rows(const struct launch_problem *problem, struct launch_config
     struct long_rows rows;
     if (!find_rows(problem, &rows))
         return false;
-    const bool stacked = are_stacked(problem, &rows);
-    if (!stacked && rows.bytes < tuning->elements * element_bytes(problem->axes) &&
+    const bool stacked = are_stacked(problem, &rows),
+               several = !stacked && are_several(problem, &rows);
+    if (!stacked && !several && rows.bytes < tuning->elements * element_bytes(problem->axes) &&
         rows.bytes < tuning->bytes)
         return false;
     const uint64_t packs = rows.packs * rows.rows;
-    const unsigned lanes = stacked ? exponent_up(rows.packs) : 0;
+    const unsigned lanes = stacked ? exponent_up(rows.packs) : 0,
+                   most = several ? tuning->several_packs : tuning->packs;
     *config = (struct launch_config){.kernel = KERNEL_TYPED_ROWS,
                                      .block = tuning->block,
-                                     .team = team_for(problem, packs, lanes),
+                                     .team = team_for(problem, packs, lanes, most),
                                      .rounds = 1,
                                      .splits = 1,
                                      .inner = 1,

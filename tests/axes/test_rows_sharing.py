@@ -70,11 +70,32 @@ def test_every_result_and_every_row_has_readers(shape, data, size, multiprocesso
         ((1 << 20, 1000), 1, {"size": 8, "state": 8}, True),
         ((1 << 20, 1025), 1, {}, True),
         ((1 << 20, 512), 1, {"size": 1}, True),
-        ((1 << 14, 64, 65), (0, 2), {}, False),
+        ((1 << 14, 64, 65), (0, 2), {}, True),
+        ((1 << 14, 64, 59), (0, 2), {}, False),
     ],
 )
 def test_short_rows_and_others_are_left_to_others(shape, axis, options, taken):
     assert bool(long_rows(shape, axis, **options)) == taken
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "taken"),
+    [
+        ((17, 129, 63, 255), {}, True),
+        ((17, 129, 63, 255), {"size": 1}, True),
+        ((17, 129, 63, 255), {"state": 16}, False),
+        ((17, 1, 129 * 63, 255), {}, False),
+        ((17, 129, 63, 59), {}, False),
+        ((17, 129, 63, 31), {"size": 8, "state": 8}, True),
+    ],
+)
+def test_results_of_several_short_rows_are_made_by_larger_teams(shape, options, taken):
+    """As soon as rows are 15 packs, and states are small."""
+    got = long_rows(shape, (1, 3), **options)
+    assert bool(got) == taken
+    if taken:
+        packs = shape[1] * (shape[3] * options.get("size", 4) // 16)
+        assert packs >> got.team <= 32
 
 
 def test_teams_are_as_large_as_rows_are_long():

@@ -18,7 +18,8 @@ FIELDS = {
     "shape": "block data_blocks",
     "axes": "block threads share blocks windows large across unsplit unsplit_block small",
     "short_rows": "several staging staged turns threads",
-    "long_rows": "elements bytes block least threads packs waves rounds stacked few",
+    "long_rows": "elements bytes block least threads packs waves rounds stacked few several"
+    " several_packs",
     "segments": "block tiling tile share rounds blocks few",
 }
 NO_ROW = 2**32 - 1  # is so long
@@ -87,7 +88,7 @@ _GENERAL = {
 }
 _NO_ROWS = {
     "short_rows": (0, 5, 0, False, 1),
-    "long_rows": (NO_ROW, NO_ROW, 8, 5, 1, 0, 1, 1, NO_ROW, 0),
+    "long_rows": (NO_ROW, NO_ROW, 8, 5, 1, 0, 1, 1, NO_ROW, 0, NO_ROW),
 }
 
 _COLUMNS = {
@@ -125,6 +126,7 @@ _LONG_ROWS = {
     "splits of a warp": (1, 1, 5, 5, 1 << 20, 0, 1 << 10, 1, NONE, 0),
     "splits of two warps": (1, 1, 6, 6, 1 << 20, 0, 1 << 10, 1, NONE, 0),
     "splits": (1, 1, 6, 6, 1, 0, 1, 1, 16, 0),
+    "several": (1, NO_ROW, 6, 2, 1, 16, 1, 1, NONE, 0, 1, 1),
 }
 
 # Segments one by one, and tiles of them; the last number is what is too little for tiles.
