@@ -95,8 +95,7 @@ static bool short_rows_are_native(enum fold fold, enum element input)
              fold == FOLD_argmax || fold == FOLD_variance));
 }
 
-/* Whether loads of whole elements may be taken: those of 16 bytes need begin at boundaries of 8
- * only. */
+/* Whether loads may take whole elements: arrays of 16-byte ones may begin at any multiple of 8. */
 static bool elements_are_aligned(const struct axes *axes, bool brought)
 {
     const size_t size = element_size(axes->reduced.input);

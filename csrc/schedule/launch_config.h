@@ -20,7 +20,7 @@ struct launch_problem {
 };
 
 /* The first of these for which there is a kernel, and as whose kernel wants them elements lie:
- * places among one element each, short rows, long rows, columns, any. */
+ * places among one element each, short rows, long rows, columns, few elements, any. */
 void launch_config_choose(const struct launch_problem *, struct launch_config *);
 
 /* What config->kernel is found by, besides the fold and the types. */
@@ -55,7 +55,7 @@ bool launch_short_rows(const struct launch_problem *, struct launch_config *);
 bool launch_long_rows(const struct launch_problem *, struct launch_config *);
 bool launch_typed_columns(const struct launch_problem *, struct launch_config *);
 
-/* By the kernel of any type. */
+/* By kernels of any type. */
 void launch_any_type(const struct launch_problem *, struct launch_config *);
 
 /* ---- what they ask ---- */
