@@ -108,7 +108,7 @@ bool reduction_is_stored(enum reduction);
 
 /* Whether the result, without initial=, is made of the state alone, as one value: of the state's
  * values' type, where results are of one type with the elements, and otherwise an int64 or, where
- * they are real, a float64. */
+ * they are real, a float64; so is nanmean's. */
 bool reduction_has_value(enum reduction);
 
 void state_finish(enum reduction, const struct finish *, const void *state, struct answer *);

@@ -112,6 +112,7 @@ static bool stores_at_once(const struct plan *plan, enum element accumulator)
     if (plan->n == 0 || plan->results.values != 1 || plan->finish.has_initial ||
         !plan->finish.from_nothing || (plan->counts && plan->layout->mask))
         return false;
+    /* Truth values are taken in as 0 and 1, and an extreme is one of them. */
     if (result == ELEMENT_BOOL && (plan->fold == FOLD_min || plan->fold == FOLD_max))
         return plan->layout->input == ELEMENT_BOOL && reduction_is_stored(plan->reduction);
     if (reduction_is_stored(plan->reduction))

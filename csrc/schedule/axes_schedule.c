@@ -131,6 +131,19 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
     return there;
 }
 
+/* Whether elements lie without a gap or another's among them: most arrays, of which no kernel of
+ * such as lie apart is asked for. */
+static bool lie_densely(const struct axes *axes)
+{
+    const uint64_t size = element_size(axes->reduced.input);
+    uint64_t span = size;
+    for (unsigned k = 0; k < axes->kept; k++)
+        span += (axes->shape[k] - 1) * layout_distance(axes->strides[k]);
+    for (unsigned k = 0; k < axes->reduced.dimensions; k++)
+        span += (axes->reduced.shape[k] - 1) * layout_distance(axes->reduced.strides[k]);
+    return span == axes->results * layout_length(&axes->reduced) * size;
+}
+
 static void choose_launch(const struct facts *facts, struct axes_schedule *self)
 {
     const struct axes *axes = &self->axes;
@@ -144,7 +157,8 @@ static void choose_launch(const struct facts *facts, struct axes_schedule *self)
         .indexed = fold_is_indexed(self->plan->fold),
         .native = short_rows_are_native(self->plan->fold, axes->reduced.input),
         .kernels = kernels_there(facts->kernels, self, ACCESS_ALIGNED, brought),
-        .strided = kernels_there(facts->kernels, self, ACCESS_STRIDED, brought),
+        .strided =
+            lie_densely(axes) ? 0 : kernels_there(facts->kernels, self, ACCESS_STRIDED, brought),
     };
     launch_config_choose(&problem, &self->launch);
     if (self->launch.kernel != KERNEL_ALONG)

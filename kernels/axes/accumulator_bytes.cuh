@@ -25,7 +25,7 @@ struct byte_sums {
             for (unsigned w = 0; w < Words; w++)
                 numbers[r].at[w] = numbers_of_bytes<In>(rows[r].at[w]);
         each_column_of_bytes(numbers, [&](unsigned c, uint32_t bytes) {
-            using bytes_of = packing<std::conditional_t<std::is_unsigned_v<In>, In, int8_t>>;
+            using bytes_of = packing_of_numbers<In>;
             totals[c] = int32_t(bytes_of::sum(typename bytes_of::word(bytes), totals[c]));
         });
     }

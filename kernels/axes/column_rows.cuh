@@ -268,7 +268,7 @@ __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes
         if (own.taken == end)
             return;
         const uint32_t inner = end - (predicated && ends);
-        if constexpr (!Strided && has_room<Columns>)
+        if constexpr (!Strided && has_room<Columns>) /* whole batches; the rest as others */
             if (x.launch.column.shifted && own.hop % int64_t(sizeof(vec16)) == 0)
                 take_batches<off, loads::shifted_alike, Columns, In>(columns, own, inner);
         if (x.launch.column.shifted)

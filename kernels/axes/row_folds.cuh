@@ -105,7 +105,7 @@ struct row_fold_by_states {
     }
 };
 
-template <class Fold, class In>
+template <class Fold, class In, bool Bytes = sizeof(In) == 1>
 struct row_fold : row_fold_by_states<Fold, In> {};
 
 /* Of one value, by merging. */
@@ -140,7 +140,7 @@ template <class V, class In>
 using sum_in_row = std::conditional_t<std::is_integral_v<In>, V, In>;
 
 template <class V, class In>
-struct row_fold<sum<V>, In> : row_fold_by_values<sum<V>, In, sum_in_row<V, In>> {
+struct row_fold<sum<V>, In, false> : row_fold_by_values<sum<V>, In, sum_in_row<V, In>> {
     static __device__ __forceinline__ sum_in_row<V, In> result_of(V total,
                                                                   const row_numbers &numbers)
     {
@@ -157,10 +157,11 @@ struct row_fold<sum<V>, In> : row_fold_by_values<sum<V>, In, sum_in_row<V, In>> 
 };
 
 template <class In>
-struct row_fold<sum<complex<double>>, In> : row_fold_by_states<sum<complex<double>>, In> {};
+struct row_fold<sum<complex<double>>, In, false> : row_fold_by_states<sum<complex<double>>, In> {};
 
 template <class V, template <class> class Order, class In>
-struct row_fold<best_value<V, Order>, In> : row_fold_by_values<best_value<V, Order>, In, In> {
+struct row_fold<best_value<V, Order>, In, false>
+    : row_fold_by_values<best_value<V, Order>, In, In> {
     static __device__ __forceinline__ In result_of(V best, const row_numbers &)
     {
         return rounded_to<In>(best);
@@ -168,13 +169,13 @@ struct row_fold<best_value<V, Order>, In> : row_fold_by_values<best_value<V, Ord
 };
 
 template <class V, class In>
-struct row_fold_of_byte_sums {
+struct row_fold<sum<V>, In, true> {
     using result = V;
 
     template <class Row>
     static __device__ __forceinline__ int of(const Row &row, const row_numbers &)
     {
-        using bytes = packing<std::conditional_t<std::is_same_v<In, uint8_t>, uint8_t, int8_t>>;
+        using bytes = packing_of_numbers<In>;
         typename bytes::word all = 0;
         row.template each<0>([&](const auto &x, unsigned) {
 #pragma unroll
@@ -193,34 +194,22 @@ struct row_fold_of_byte_sums {
     }
 };
 
-template <class V>
-struct row_fold<sum<V>, int8_t> : row_fold_of_byte_sums<V, int8_t> {};
-
-template <class V>
-struct row_fold<sum<V>, uint8_t> : row_fold_of_byte_sums<V, uint8_t> {};
-
-template <class V>
-struct row_fold<sum<V>, boolean> : row_fold_of_byte_sums<V, boolean> {};
-
 /* How many elements are not zero, of bytes. */
 template <class V>
 struct row_fold_of_truth {
     template <class Row>
     static __device__ __forceinline__ uint64_t of(const Row &row, const row_numbers &numbers)
     {
-        return uint64_t(row_fold_of_byte_sums<V, boolean>::of(row, numbers));
+        return uint64_t(row_fold<sum<V>, boolean>::of(row, numbers));
     }
 };
 
-template <class V>
-struct row_fold<nonzero<V>, int8_t> : row_fold_of_truth<V> {};
-
-template <class V>
-struct row_fold<nonzero<V>, uint8_t> : row_fold_of_truth<V> {};
+template <class V, class In>
+struct row_fold<nonzero<V>, In, true> : row_fold_of_truth<V> {};
 
 /* Whether any is true, or all are. */
 template <class V>
-struct row_fold<nonzero<V>, boolean> : row_fold_of_truth<V> {
+struct row_fold<nonzero<V>, boolean, true> : row_fold_of_truth<V> {
     using result = uint8_t;
 
     static __device__ __forceinline__ uint8_t result_of(uint64_t count, const row_numbers &numbers)
@@ -252,7 +241,7 @@ __device__ __forceinline__ int best_of_pairs(int word)
 }
 
 template <class V, template <class> class Order, class In>
-struct row_fold_of_best_bytes {
+struct row_fold<best_value<V, Order>, In, true> {
     static constexpr bool is_least = Order<int>::worst > 0;
     using result = In;
 
@@ -280,18 +269,9 @@ struct row_fold_of_best_bytes {
     }
 };
 
-template <class V, template <class> class Order>
-struct row_fold<best_value<V, Order>, int8_t> : row_fold_of_best_bytes<V, Order, int8_t> {};
-
-template <class V, template <class> class Order>
-struct row_fold<best_value<V, Order>, uint8_t> : row_fold_of_best_bytes<V, Order, uint8_t> {};
-
-template <class V, template <class> class Order>
-struct row_fold<best_value<V, Order>, boolean> : row_fold_of_best_bytes<V, Order, boolean> {};
-
 /* Both, one after the other: of bytes there is none that changes neither. */
-template <class V, class In>
-struct row_fold<extremes<V>, In> {
+template <class V, class In, bool Bytes>
+struct row_fold<extremes<V>, In, Bytes> {
     template <class Row>
     static __device__ __forceinline__ state_of<extremes<V>> of(const Row &row,
                                                                const row_numbers &numbers)
@@ -310,7 +290,7 @@ struct value_in_row {
 };
 
 template <class V, template <class> class Order, class In>
-struct row_fold<position_of_best<V, Order>, In> {
+struct row_fold<position_of_best<V, Order>, In, false> {
     using result = int64_t;
     using best = value_in_row<V>;
 
@@ -358,7 +338,7 @@ struct row_fold<position_of_best<V, Order>, In> {
 /* A word with an element at the top, and below it how far from some end its place is: the largest
  * is the first of the best. Where the smallest is wanted, all bits of elements are inverted. */
 template <class V, template <class> class Order, class In>
-struct row_fold_of_byte_positions {
+struct row_fold<position_of_best<V, Order>, In, true> {
     using result = int64_t;
     static constexpr bool is_least = Order<int>::worst > 0;
     static constexpr unsigned end = 0xffffff;
@@ -396,17 +376,5 @@ struct row_fold_of_byte_positions {
         return index;
     }
 };
-
-template <class V, template <class> class Order>
-struct row_fold<position_of_best<V, Order>, int8_t> : row_fold_of_byte_positions<V, Order, int8_t> {
-};
-
-template <class V, template <class> class Order>
-struct row_fold<position_of_best<V, Order>, uint8_t>
-    : row_fold_of_byte_positions<V, Order, uint8_t> {};
-
-template <class V, template <class> class Order>
-struct row_fold<position_of_best<V, Order>, boolean>
-    : row_fold_of_byte_positions<V, Order, boolean> {};
 
 } // namespace KERNELS

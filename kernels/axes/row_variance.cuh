@@ -35,7 +35,7 @@ using float_of_variance = std::conditional_t<std::is_integral_v<In>, double, In>
  * 2^11 squares is exact; and otherwise that of deviations is half of the largest square, of which
  * the squares are at most n, so that roundings are felt 2 n^2 / 2^53 at most. */
 template <class V, class In>
-struct row_fold<variance<V>, In> : row_fold_of_spreads<float_of_variance<In>> {
+struct row_fold<variance<V>, In, false> : row_fold_of_spreads<float_of_variance<In>> {
     static constexpr bool keeps_lost = std::is_same_v<float_of_variance<In>, double>;
     static constexpr unsigned lanes = keeps_lost ? 4 : 2;
 
@@ -104,8 +104,8 @@ struct row_fold<variance<V>, In> : row_fold_of_spreads<float_of_variance<In>> {
 };
 
 template <class In>
-struct row_fold<variance<complex<double>>, In> : row_fold_by_states<variance<complex<double>>, In> {
-};
+struct row_fold<variance<complex<double>>, In, false>
+    : row_fold_by_states<variance<complex<double>>, In> {};
 
 /* Of bytes: sums are integers, and so are n times deviations. */
 struct sums_of_bytes {
@@ -114,7 +114,7 @@ struct sums_of_bytes {
     template <class In, class Row>
     static __device__ __forceinline__ sums_of_bytes of(In, const Row &row)
     {
-        using bytes = packing<std::conditional_t<std::is_same_v<In, uint8_t>, uint8_t, int8_t>>;
+        using bytes = packing_of_numbers<In>;
         const auto plus = [](int a, int b) { return a + b; };
         typename bytes::word sum = 0, squares = 0;
         row.template each<0>([&](const auto &x, unsigned) {
@@ -129,8 +129,8 @@ struct sums_of_bytes {
     }
 };
 
-template <class In>
-struct row_fold_of_byte_spreads : row_fold_of_spreads<double> {
+template <class V, class In>
+struct row_fold<variance<V>, In, true> : row_fold_of_spreads<double> {
     static __device__ __forceinline__ double result_of(double times_n, const row_numbers &numbers)
     {
         return rounded(numbers.left_times_count(times_n), numbers);
@@ -144,32 +144,13 @@ struct row_fold_of_byte_spreads : row_fold_of_spreads<double> {
     }
 };
 
-template <>
-struct row_fold<variance<double>, int8_t> : row_fold_of_byte_spreads<int8_t> {};
-
-template <>
-struct row_fold<variance<double>, uint8_t> : row_fold_of_byte_spreads<uint8_t> {};
-
-template <>
-struct row_fold<variance<double>, boolean> : row_fold_of_byte_spreads<boolean> {};
-
-template <class In>
-struct row_fold_of_byte_norms {
+template <class V, class In>
+struct row_fold<norm2<V>, In, true> {
     template <class Row>
-    static __device__ __forceinline__ state_of<norm2<double>> of(const Row &row,
-                                                                 const row_numbers &)
+    static __device__ __forceinline__ state_of<norm2<V>> of(const Row &row, const row_numbers &)
     {
         return {0, double(sums_of_bytes::of(In(), row).squares), 0};
     }
 };
-
-template <>
-struct row_fold<norm2<double>, int8_t> : row_fold_of_byte_norms<int8_t> {};
-
-template <>
-struct row_fold<norm2<double>, uint8_t> : row_fold_of_byte_norms<uint8_t> {};
-
-template <>
-struct row_fold<norm2<double>, boolean> : row_fold_of_byte_norms<boolean> {};
 
 } // namespace KERNELS

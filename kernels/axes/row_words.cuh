@@ -64,6 +64,10 @@ __device__ __forceinline__ uint32_t numbers_of_bytes(uint32_t word)
     return std::is_same_v<In, boolean> ? truth_of_bytes(word) >> 7 : word;
 }
 
+/* What adds and multiplies such numbers. */
+template <class In>
+using packing_of_numbers = packing<std::conditional_t<std::is_same_v<In, uint8_t>, In, int8_t>>;
+
 /* Four rows of four bytes as columns: byte k of column c is byte c of row k. */
 struct four_columns {
     uint32_t at[4];

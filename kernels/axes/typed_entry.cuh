@@ -70,10 +70,16 @@ const void *kernel_of_short_rows(const kernel_key &key)
 template <template <class> class Fold, class Pairs, class Strided>
 const void *kernel_of_type(const kernel_key &key)
 {
-    if (key.kind == KERNEL_TYPED_SHORT_ROWS)
+    switch (key.kind) {
+    case KERNEL_TYPED_SHORT_ROWS:
         return kernel_of_short_rows<Fold, Pairs>(key);
-    return key.variant == ACCESS_STRIDED ? kernel_of_many<Fold, Strided, true>(key)
-                                         : kernel_of_many<Fold, Pairs, false>(key);
+    case KERNEL_TYPED_COLUMNS:
+    case KERNEL_TYPED_ROWS:
+        return key.variant == ACCESS_STRIDED ? kernel_of_many<Fold, Strided, true>(key)
+                                             : kernel_of_many<Fold, Pairs, false>(key);
+    default:
+        return nullptr;
+    }
 }
 
 } // namespace KERNELS
