@@ -34,7 +34,7 @@ FOLD_GROUPS = (
     "nan_extremes",
 )
 FOLD_GROUPS += ("nan_sums", "nonzeros")
-TYPED_FOLDS = ("variance", "argmin", "argmax", "sum", "min", "max", "prod", "nonzero")
+TYPED_FOLDS = ("variance", "sum", "argmin", "min", "prod", "nonzero")
 LOOPS = "kernels/cpu/loops.cpp"
 # As csrc/common/processor.h has them.
 INSTRUCTIONS = {"baseline": []}

@@ -118,7 +118,11 @@ struct kernel_results {
     bool at_once;         /* a result is the state, or that divided, or one value that is made of
                            * it, and of this type or such that nothing is lost by way of it */
     double divisor;       /* of such a result; 0: it is not divided */
-    unsigned *findings;   /* bits are added here; NULL: not asked for */
+
+    /* Of every 8 bytes of elements, and of such a result: bits that are inverted where a kernel of
+     * a known type finds extremes, for it finds minima of signed numbers. */
+    uint64_t inverted;
+    unsigned *findings;             /* bits are added here; NULL: not asked for */
     const struct complex128 *means; /* what spreads are about; NULL: each its own mean */
 };
 

@@ -4,6 +4,7 @@
 #include "common/arithmetic.h"
 #include "run/execute.h"
 #include "run/result.h"
+#include "schedule/epilogue.h"
 #include "schedule/segments_schedule.h"
 
 /* ---- memory ---- */
@@ -87,53 +88,6 @@ size_t results_bytes(const struct plan *plan)
     return plan->axes->results * results_widest(&plan->results);
 }
 
-/* Whether a value of one type is that of the other when it is rounded or cut to it, whatever has
- * been made of it before. */
-static bool becomes(enum element value, enum element result, bool divided)
-{
-    if (divided && element_is_integer(value))
-        return false;
-    if (result == value)
-        return !element_is_complex(result);
-    if (value == ELEMENT_FLOAT32)
-        return result == ELEMENT_FLOAT16 || result == ELEMENT_BFLOAT16;
-    if (value == ELEMENT_FLOAT64)
-        return !element_is_integer(result) && !element_is_complex(result);
-    return element_is_integer(value) && element_is_integer(result) && result != ELEMENT_BOOL &&
-           element_size(result) <= element_size(value);
-}
-
-/* Whether a state says all of a result, which is of the value's type or one that loses nothing by
- * way of it. */
-static bool stores_at_once(const struct plan *plan, enum element accumulator)
-{
-    const struct reduction_row *row = reduction_row(plan->reduction);
-    const enum element result = plan->finish.result;
-    if (plan->n == 0 || plan->results.values != 1 || plan->finish.has_initial ||
-        !plan->finish.from_nothing || (plan->counts && plan->layout->mask))
-        return false;
-    /* Truth values are taken in as 0 and 1, and an extreme is one of them. */
-    if (result == ELEMENT_BOOL && (plan->fold == FOLD_min || plan->fold == FOLD_max))
-        return plan->layout->input == ELEMENT_BOOL && reduction_is_stored(plan->reduction);
-    if (reduction_is_stored(plan->reduction))
-        return becomes(accumulator, result, row->counts);
-    if (!reduction_has_value(plan->reduction) || plan->layout->mask ||
-        (row->counts && plan->segments.of)) /* which have counts of their own */
-        return false;
-    switch (row->result) {
-    case RESULT_same:
-        return becomes(plan->reduction == REDUCTION_nanmean ? ELEMENT_FLOAT64 : accumulator, result,
-                       false);
-    case RESULT_real:
-        return !plan->means && (double)plan->n > plan->finish.ddof &&
-               becomes(ELEMENT_FLOAT64, result, false);
-    case RESULT_bool:
-        return result == ELEMENT_BOOL;
-    default:
-        return becomes(ELEMENT_INT64, result, false);
-    }
-}
-
 /* What is to be done with states of the plan's results: of a kernel that accumulates in another
  * type, and leaves what it has to say on the device. */
 static struct kernel_results results_of(const struct executor *self, enum element accumulator,
@@ -148,7 +102,7 @@ static struct kernel_results results_of(const struct executor *self, enum elemen
         .fold = plan->fold,
         .nothing = row->nothing,
         .finish = finish_in(&plan->finish, accumulator),
-        .at_once = stores_at_once(plan, accumulator),
+        .at_once = epilogue_stores_at_once(plan, accumulator),
         .divisor = row->counts ? (double)plan->n : 0,
         .findings = findings,
         .means = executor_part(self, PART_MEANS),
@@ -238,6 +192,8 @@ static bool make_axes(const struct executor *on, struct axes_schedule *schedule,
         return false;
     axes_schedule_argument(schedule, &axes);
     axes.of_few.result = results_of(on, schedule->accumulator, findings);
+    if (launch_knows_type(&schedule->launch))
+        epilogue_order(schedule->axes.reduced.input, &axes.of_few.result);
     return executor_launch(on, &step, arguments) &&
            (on->plan->results.on_device ||
             executor_fetch(on, executor_part(on, PART_OUT), findings));

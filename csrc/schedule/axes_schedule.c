@@ -3,6 +3,7 @@
 
 #include "arrays/operands.h"
 #include "common/exact_sums.h"
+#include "schedule/epilogue.h"
 
 #include <string.h>
 
@@ -56,36 +57,6 @@ static void compact(struct axes *axes, bool of_mask, size_t size, struct layout 
 
 /* ---- the kernel, and its launch ---- */
 
-/* Whether results are what kernels that make native ones do: of NumPy's type, and of elements and
- * nothing else. */
-static bool makes_native_results(const struct plan *plan, enum element input,
-                                 enum element accumulator)
-{
-    const struct finish *finish = &plan->finish;
-    const enum element result = finish->result;
-    const bool integers = element_is_integer(input);
-    if (plan->results.values != 1)
-        return false;
-    switch (plan->fold) {
-    case FOLD_argmin:
-    case FOLD_argmax:
-        return result == ELEMENT_INT64;
-    case FOLD_nonzero:
-        return input == ELEMENT_BOOL && result == ELEMENT_BOOL;
-    case FOLD_variance:
-        return !plan->means && (double)plan->n > finish->ddof &&
-               result == (integers ? accumulator : input);
-    case FOLD_sum:
-        if ((integers && result != accumulator) ||
-            (element_is_integer(accumulator) && reduction_row(plan->reduction)->counts))
-            return false;
-        break;
-    default:
-        break;
-    }
-    return plan_stores_states(plan) && (result == input || (plan->fold == FOLD_sum && integers));
-}
-
 /* Whether kernels of short rows make no other results of a fold. */
 static bool short_rows_are_native(enum fold fold, enum element input)
 {
@@ -113,11 +84,12 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
     const struct axes *axes = &self->axes;
     const enum fold fold = self->plan->fold;
     const enum element input = axes->reduced.input;
-    const bool native = makes_native_results(self->plan, input, self->accumulator);
+    const bool native = epilogue_is_native(self->plan, input, self->accumulator);
     unsigned asked = 1u << KERNEL_FEW, there = 0;
     if (axes->kept > DIMENSIONS_FEW || axes->reduced.dimensions > DIMENSIONS_FEW)
         return 0;
-    if (!axes->reduced.mask && elements_are_aligned(axes, brought)) {
+    if (!axes->reduced.mask && elements_are_aligned(axes, brought) &&
+        epilogue_stores_at_once(self->plan, self->accumulator)) {
         asked |= 1u << KERNEL_TYPED_ROWS | 1u << KERNEL_TYPED_COLUMNS;
         if (native)
             asked |= 1u << KERNEL_UNSPLIT_COLUMNS;

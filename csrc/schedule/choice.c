@@ -36,12 +36,22 @@ static bool takes_rows(const struct plan *plan)
                                      element_accumulator(plan->layout->input) == plan->accumulator);
 }
 
+/* Whether a mean of integers is made of their sum, as one in 64 bits holds it. */
+static bool adds_integers(const struct plan *plan)
+{
+    const enum element input = plan->layout->input;
+    const unsigned bits = 8 * (unsigned)element_size(input);
+    return plan->reduction == REDUCTION_mean && plan->layout->type == ELEMENT_FLOAT64 &&
+           element_is_integer(input) && bits <= 32 && plan->n >> (63 - bits) == 0;
+}
+
 const void *choice_along(const struct kernels *kernels, enum kernel_kind kind,
                          const struct plan *plan, bool as_they_lie, enum element *accumulator,
                          bool *converts)
 {
     const enum element input = plan->layout->input,
-                       of_rows = accumulator_of_rows(plan->accumulator),
+                       of_rows = adds_integers(plan) ? ELEMENT_INT64
+                                                     : accumulator_of_rows(plan->accumulator),
                        widest = accumulator_widest(plan->accumulator);
     const void *kernel = as_they_lie && takes_rows(plan)
                              ? kernel_of_fold(kernels, kind, plan->fold, input, of_rows, 0)

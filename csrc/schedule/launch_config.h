@@ -26,6 +26,12 @@ void launch_config_choose(const struct launch_problem *, struct launch_config *)
 /* What config->kernel is found by, besides the fold and the types. */
 enum kernel_access launch_access(const struct launch_config *);
 
+/* Whether config->kernel knows the elements' type. */
+static inline bool launch_knows_type(const struct launch_config *self)
+{
+    return self->kernel >= KERNEL_TYPED_COLUMNS && self->kernel <= KERNEL_TYPED_SHORT_ROWS;
+}
+
 /* Counters of blocks. */
 uint64_t launch_tickets(const struct launch_config *);
 

@@ -151,9 +151,8 @@ struct value_accumulator {
 template <class V, class In, unsigned Words>
 struct accumulator<sum<V>, In, Words> : value_accumulator<sum<V>, In, Words> {};
 
-template <class V, template <class> class Order, class In, unsigned Words>
-struct accumulator<best_value<V, Order>, In, Words>
-    : value_accumulator<best_value<V, Order>, In, Words> {};
+template <class V, class In, unsigned Words>
+struct accumulator<min<V>, In, Words> : value_accumulator<min<V>, In, Words> {};
 
 /* How many elements of up to 2^16 rows are not zero. */
 template <class V, class In, unsigned Words>
@@ -225,17 +224,16 @@ struct accumulator<norm2<V>, In, Words>
 /* The first of equals is kept, and the first NaN: what is not worse than the best, which a NaN
  * never is, takes its place, unless that is NaN. A column of nothing but the worst is won by its
  * first row. */
-template <class V, template <class> class Order, class In, unsigned Words>
-struct accumulator<position_of_best<V, Order>, In, Words> {
-    using Fold = position_of_best<V, Order>;
+template <class V, class In, unsigned Words>
+struct accumulator<argmin<V>, In, Words> {
+    using Fold = argmin<V>;
     static constexpr unsigned columns = lanes_of<In, Words>;
-    static constexpr bool is_least = Order<int>::worst > 0;
     V best[columns];
     uint32_t number[columns];
 
     __device__ __forceinline__ accumulator()
     {
-        constexpr V worst = Order<V>::worst;
+        constexpr V worst = ends<V>::greatest;
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
             best[c] = worst;
@@ -252,7 +250,7 @@ struct accumulator<position_of_best<V, Order>, In, Words> {
 #pragma unroll
             for (unsigned c = 0; c < columns; c++) {
                 const V x = V(element_at<In>(rows[r], c));
-                const bool wins = !(is_least ? x >= best[c] : x <= best[c]) && !is_nan(best[c]);
+                const bool wins = !(x >= best[c]) && !is_nan(best[c]);
                 best[c] = wins ? x : best[c];
                 number[c] = wins ? first + r : number[c];
             }
@@ -276,8 +274,7 @@ struct accumulator<position_of_best<V, Order>, In, Words> {
         found<V> all = {best[0], number[0], 0};
 #pragma unroll
         for (unsigned c = 1; c < columns; c++) {
-            const bool beats = !(is_least ? best[c] >= all.value : best[c] <= all.value) &&
-                               !is_nan(all.value),
+            const bool beats = !(best[c] >= all.value) && !is_nan(all.value),
                        equal = best[c] == all.value || (is_nan(best[c]) && is_nan(all.value));
             if (beats || (equal && number[c] < all.number))
                 all = {best[c], number[c], c};

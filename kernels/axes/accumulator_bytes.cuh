@@ -69,36 +69,20 @@ struct accumulator<sum<V>, boolean, Words> : byte_sums<V, boolean, Words> {};
 template <class V, unsigned Words>
 struct accumulator<nonzero<V>, boolean, Words> : byte_sums<uint64_t, boolean, Words> {};
 
-/* Bytes as signed ones in the same order, and such a byte as what it was. */
-template <class In>
-__device__ __forceinline__ uint32_t signed_bytes(uint32_t word)
-{
-    return std::is_same_v<In, uint8_t>  ? word ^ 0x80808080
-           : std::is_same_v<In, int8_t> ? word
-                                        : numbers_of_bytes<In>(word);
-}
-
-template <class In>
-__device__ __forceinline__ int byte_of_signed(int8_t byte)
-{
-    return std::is_same_v<In, uint8_t> ? byte + 0x80 : byte;
-}
-
 /* Of halves, the one with the best byte at the top is as good as any: so odd bytes are found in
  * words as they are, and even ones in words moved up by a byte. */
-template <class V, template <class> class Order, class In, unsigned Words>
-struct best_bytes {
-    using Fold = best_value<V, Order>;
+template <class V, unsigned Words>
+struct accumulator<min<V>, int8_t, Words> {
+    using Fold = min<V>;
     static constexpr unsigned columns = 4 * Words, words = Words;
-    static constexpr bool Least = Order<int>::worst > 0;
     struct merges_words;
     uint32_t even[words], odd[words];
 
-    __device__ __forceinline__ best_bytes()
+    __device__ __forceinline__ accumulator()
     {
 #pragma unroll
         for (unsigned w = 0; w < words; w++)
-            even[w] = odd[w] = Least ? 0x7fff7fff : 0x80008000;
+            even[w] = odd[w] = 0x7fff7fff;
     }
 
     template <unsigned Rows, class Vector>
@@ -108,9 +92,9 @@ struct best_bytes {
         for (unsigned r = 0; r < Rows; r++) {
 #pragma unroll
             for (unsigned w = 0; w < words; w++) {
-                const uint32_t word = signed_bytes<In>(rows[r].at[w]);
-                even[w] = best_of_signed_halves<Least>(even[w], word << 8);
-                odd[w] = best_of_signed_halves<Least>(odd[w], word);
+                const uint32_t word = rows[r].at[w];
+                even[w] = best_of_signed_halves<true>(even[w], word << 8);
+                odd[w] = best_of_signed_halves<true>(odd[w], word);
             }
         }
     }
@@ -122,15 +106,15 @@ struct best_bytes {
     {
 #pragma unroll
         for (unsigned w = 0; w < words; w++) {
-            even[w] = best_of_signed_halves<Least>(even[w], move(even[w]));
-            odd[w] = best_of_signed_halves<Least>(odd[w], move(odd[w]));
+            even[w] = best_of_signed_halves<true>(even[w], move(even[w]));
+            odd[w] = best_of_signed_halves<true>(odd[w], move(odd[w]));
         }
     }
 
     __device__ __forceinline__ int made(unsigned c, uint32_t) const
     {
         const uint32_t word = c & 1 ? odd[c / 4] : even[c / 4];
-        return byte_of_signed<In>(int8_t(word >> (c & 2 ? 24 : 8)));
+        return int8_t(word >> (c & 2 ? 24 : 8));
     }
 
     __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken, unsigned,
@@ -142,40 +126,30 @@ struct best_bytes {
     __device__ __forceinline__ state_of<Fold> across(uint32_t) const
     {
         const auto of_words = [](uint32_t a, uint32_t b) {
-            return best_of_signed_halves<Least>(a, b);
+            return best_of_signed_halves<true>(a, b);
         };
         uint32_t best = of_words(even[0], odd[0]);
 #pragma unroll
         for (unsigned w = 1; w < words; w++)
             best = of_words(best, of_words(even[w], odd[w]));
-        return byte_of_signed<In>(int8_t(of_words(best, best << 16) >> 24));
+        return int8_t(of_words(best, best << 16) >> 24);
     }
 };
 
-template <class V, template <class> class Order, unsigned Words>
-struct accumulator<best_value<V, Order>, int8_t, Words> : best_bytes<V, Order, int8_t, Words> {};
-
-template <class V, template <class> class Order, unsigned Words>
-struct accumulator<best_value<V, Order>, uint8_t, Words> : best_bytes<V, Order, uint8_t, Words> {};
-
-template <class V, template <class> class Order, unsigned Words>
-struct accumulator<best_value<V, Order>, boolean, Words> : best_bytes<V, Order, boolean, Words> {};
-
 /* A byte, and below it the row's number, such that of equal bytes the first is best. */
-template <class V, template <class> class Order, class In, unsigned Words>
-struct best_byte_positions {
-    using Fold = position_of_best<V, Order>;
+template <class V, unsigned Words>
+struct accumulator<argmin<V>, int8_t, Words> {
+    using Fold = argmin<V>;
     static constexpr unsigned columns = 4 * Words;
-    static constexpr bool Least = Order<int>::worst > 0;
     static constexpr uint32_t numbers = 0xffffff;
     struct merges_words;
     int32_t key[columns];
 
-    __device__ __forceinline__ best_byte_positions()
+    __device__ __forceinline__ accumulator()
     {
 #pragma unroll
         for (unsigned c = 0; c < columns; c++)
-            key[c] = Least ? INT32_MAX : INT32_MIN;
+            key[c] = INT32_MAX;
     }
 
     template <unsigned Rows, class Vector>
@@ -184,12 +158,12 @@ struct best_byte_positions {
     {
 #pragma unroll
         for (unsigned r = 0; r < Rows; r++) {
-            const uint32_t number = Least ? first + r : numbers - (first + r);
+            const uint32_t number = first + r;
 #pragma unroll
             for (unsigned c = 0; c < columns; c++) {
-                const uint32_t word = signed_bytes<In>(rows[r].at[c / 4]);
+                const uint32_t word = rows[r].at[c / 4];
                 const int32_t own = int32_t(selected_bytes(number, word, 0x4210 + c % 4 * 0x1000));
-                key[c] = Least ? least_number(key[c], own) : greatest_number(key[c], own);
+                key[c] = least_number(key[c], own);
             }
         }
     }
@@ -199,9 +173,8 @@ struct best_byte_positions {
     {
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
-            const uint32_t low = key[c] & numbers,
-                           number = taken.number(Least ? low : numbers - low);
-            key[c] = int32_t((uint32_t(key[c]) & ~numbers) | (Least ? number : numbers - number));
+            const uint32_t number = taken.number(key[c] & numbers);
+            key[c] = int32_t((uint32_t(key[c]) & ~numbers) | number);
         }
     }
 
@@ -210,21 +183,19 @@ struct best_byte_positions {
     {
 #pragma unroll
         for (unsigned c = 0; c < columns; c++) {
-            const int32_t other = move(key[c]);
-            key[c] = Least ? least_number(key[c], other) : greatest_number(key[c], other);
+            key[c] = least_number(key[c], move(key[c]));
         }
     }
 
     __device__ __forceinline__ unsigned made(unsigned c, uint32_t count) const
     {
-        const uint32_t low = key[c] & numbers;
-        return count == 0 ? 0 : Least ? low : numbers - low;
+        return count == 0 ? 0 : key[c] & numbers;
     }
 
     __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken,
                                                     unsigned repeats, unsigned part) const
     {
-        return taken.count ? Fold::lift(value_of<Fold>(byte_of_signed<In>(int8_t(key[c] >> 24))),
+        return taken.count ? Fold::lift(value_of<Fold>(int8_t(key[c] >> 24)),
                                         taken.row(made(c, taken.count), repeats, part))
                            : Fold::identity();
     }
@@ -235,25 +206,14 @@ struct best_byte_positions {
         unsigned lane = 0;
 #pragma unroll
         for (unsigned c = 1; c < columns; c++) {
-            lane = (Least ? key[c] < best : key[c] > best) ? c : lane;
-            best = Least ? least_number(key[c], best) : greatest_number(key[c], best);
+            lane = key[c] < best ? c : lane;
+            best = least_number(key[c], best);
         }
-        const uint32_t low = best & numbers;
-        return {value_of<Fold>(byte_of_signed<In>(int8_t(best >> 24))), Least ? low : numbers - low,
-                lane};
+        return {value_of<Fold>(int8_t(best >> 24)), best & numbers, lane};
     }
 };
 
-template <class V, template <class> class Order, unsigned Words>
-struct accumulator<position_of_best<V, Order>, int8_t, Words>
-    : best_byte_positions<V, Order, int8_t, Words> {};
-
-template <class V, template <class> class Order, unsigned Words>
-struct accumulator<position_of_best<V, Order>, uint8_t, Words>
-    : best_byte_positions<V, Order, uint8_t, Words> {};
-
-template <class V, template <class> class Order, unsigned Words>
-struct accumulator<position_of_best<V, Order>, boolean, Words>
-    : best_byte_positions<V, Order, boolean, Words> {};
+template <class V, unsigned Words>
+struct accumulator<argmin<V>, boolean, Words> : accumulator<argmin<V>, int8_t, Words> {};
 
 } // namespace KERNELS

@@ -1,6 +1,6 @@
-/* What a thread keeps of neighbouring columns of halves whose best are asked for, or its places:
- * words of two columns each, or a word a column; see accumulator.cuh. A GPU converts and compares
- * halves one by one at a fraction of the rate at which it takes two of them at once. */
+/* Accumulators of the minima of elements of 16 bits, and of their positions (accumulator.cuh):
+ * words of two lanes each, or a word a lane. A GPU converts and compares halves one by one at a
+ * fraction of the rate at which it takes two of them at once. */
 #pragma once
 
 #include "accumulator.cuh"
@@ -12,49 +12,35 @@ namespace KERNELS
 template <class In>
 __device__ __forceinline__ In half_of_word(uint32_t word, unsigned k)
 {
-    return In{uint16_t(word >> k % 2 * 16)};
+    const uint16_t bits = uint16_t(word >> k % 2 * 16);
+    In half;
+    memcpy(&half, &bits, sizeof half);
+    return half;
 }
 
 /* ---- values ---- */
 
-/* Whether a value comes before the best so far: NaN before any number, and nothing before NaN. */
-template <template <class> class Order, class V>
-__device__ __forceinline__ bool beats_best(V x, V best)
+/* Two halves a word, and the less of each half of two words; NaN comes before any number, and
+ * nothing before NaN. */
+template <class In>
+__device__ __forceinline__ uint32_t least_of_halves(uint32_t a, uint32_t b)
 {
-    if constexpr (Order<V>::worst > 0)
-        return !(x >= best) && !is_nan(best);
-    else
-        return !(x <= best) && !is_nan(best);
-}
-
-/* Two halves a word, and what is best of each half of many words. */
-template <template <class> class Order, class In>
-__device__ __forceinline__ uint32_t best_of_halves(uint32_t a, uint32_t b)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    constexpr bool is_least = Order<float>::worst > 0;
-    uint32_t best;
-    if constexpr (std::is_same_v<In, float16>) {
-        if constexpr (is_least)
-            asm("min.NaN.f16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
-        else
-            asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
-    } else {
-        if constexpr (is_least)
-            asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
-        else
-            asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
-    }
-    return best;
-#else
+    if constexpr (std::is_integral_v<In>)
+        return best_of_signed_halves<true>(a, b);
     uint32_t best = 0;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    if (std::is_same_v<In, float16>)
+        asm("min.NaN.f16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
+    else
+        asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(best) : "r"(a), "r"(b));
+#else
     for (unsigned k = 0; k < 2; k++) {
         const uint16_t own = uint16_t(a >> 16 * k), other = uint16_t(b >> 16 * k);
-        const bool stays = !beats_best<Order>(float(In{other}), float(In{own}));
-        best |= uint32_t(stays ? own : other) << 16 * k;
+        const float x = float(half_of_word<In>(own, 0)), y = float(half_of_word<In>(other, 0));
+        best |= uint32_t(is_nan(x) || y >= x ? own : other) << 16 * k;
     }
-    return best;
 #endif
+    return best;
 }
 
 /* The best of N, a power of two, by halves: few wait for each other. */
@@ -70,17 +56,17 @@ __device__ __forceinline__ uint32_t best_by_halves(uint32_t *parts, Best best)
     return parts[0];
 }
 
-template <template <class> class Order, class In, unsigned Words>
+template <class V, class In, unsigned Words>
 struct best_halves {
     static constexpr unsigned columns = lanes_of<In, Words>, words = columns / 2;
     uint32_t best[words];
 
     __device__ __forceinline__ best_halves()
     {
-        const uint32_t worst = worst_element<Order, In>::element().bits;
+        const vec16 greatest = vector_of(extreme_elements<In>::greatest());
 #pragma unroll
         for (unsigned w = 0; w < words; w++)
-            best[w] = worst << 16 | worst;
+            best[w] = greatest.at[w];
     }
 
     template <unsigned Rows, class Vector>
@@ -92,57 +78,54 @@ struct best_halves {
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++)
                 of_rows[r] = rows[r].at[w];
-            best[w] = best_of_halves<Order, In>(
-                best[w], best_by_halves<Rows>(of_rows, best_of_halves<Order, In>));
+            best[w] =
+                least_of_halves<In>(best[w], best_by_halves<Rows>(of_rows, least_of_halves<In>));
         }
     }
 
-    __device__ __forceinline__ float made(unsigned c, uint32_t) const
+    __device__ __forceinline__ V made(unsigned c, uint32_t) const
     {
-        return float(half_of_word<In>(best[c / 2], c));
+        return V(half_of_word<In>(best[c / 2], c));
     }
 
-    __device__ __forceinline__ float state(unsigned c, const rows_taken &, unsigned, unsigned) const
+    __device__ __forceinline__ V state(unsigned c, const rows_taken &, unsigned, unsigned) const
     {
         return made(c, 0);
     }
 
-    __device__ __forceinline__ float across(uint32_t) const
+    __device__ __forceinline__ V across(uint32_t) const
     {
         uint32_t of_words[words];
 #pragma unroll
         for (unsigned w = 0; w < words; w++)
             of_words[w] = best[w];
-        const uint32_t all = best_by_halves<words>(of_words, best_of_halves<Order, In>);
-        return float(half_of_word<In>(best_of_halves<Order, In>(all, all >> 16), 0));
+        const uint32_t all = best_by_halves<words>(of_words, least_of_halves<In>);
+        return V(half_of_word<In>(least_of_halves<In>(all, all >> 16), 0));
     }
 };
 
-template <class V, template <class> class Order, unsigned Words>
-struct accumulator<best_value<V, Order>, float16, Words> : best_halves<Order, float16, Words> {};
-template <class V, template <class> class Order, unsigned Words>
-struct accumulator<best_value<V, Order>, bfloat16, Words> : best_halves<Order, bfloat16, Words> {};
+template <class V, unsigned Words>
+struct accumulator<min<V>, float16, Words> : best_halves<V, float16, Words> {};
+template <class V, unsigned Words>
+struct accumulator<min<V>, bfloat16, Words> : best_halves<V, bfloat16, Words> {};
+template <class V, unsigned Words>
+struct accumulator<min<V>, int16_t, Words> : best_halves<V, int16_t, Words> {};
 
 /* ---- places ---- */
 
-/* Two halves as signed integers of which the greater is better: any NaN is the largest, and zeros
- * are equal. Least: of the halves' negatives. */
-template <bool Least, class In>
+/* Two halves as signed integers of which the greatest is wanted. Of floats these are the order of
+ * their negatives: any NaN is the largest, and zeros are equal. */
+template <class In>
 __device__ __forceinline__ uint32_t ranks_of_halves(uint32_t word)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    /* A product with 1 and a sum with 0 change nothing but a zero's sign, and NaN, which becomes
+    /* A product with -1 and a sum with 0 change nothing but signs, and NaN, which becomes
      * 0x7fff. */
-    constexpr uint32_t minus = Least ? 0x80008000 : 0;
     uint32_t plain;
     if constexpr (std::is_same_v<In, float16>)
-        asm("fma.rn.f16x2 %0, %1, %2, %3;"
-            : "=r"(plain)
-            : "r"(word), "r"(0x3c003c00 | minus), "r"(0));
+        asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(plain) : "r"(word), "r"(0xbc00bc00), "r"(0));
     else
-        asm("fma.rn.bf16x2 %0, %1, %2, %3;"
-            : "=r"(plain)
-            : "r"(word), "r"(0x3f803f80 | minus), "r"(0));
+        asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(plain) : "r"(word), "r"(0xbf80bf80), "r"(0));
     uint32_t signs; /* of each half, as often as it has bits */
     asm("prmt.b32 %0, %1, %1, 0xbb99;" : "=r"(signs) : "r"(plain));
     return plain ^ (signs & 0x7fff7fff);
@@ -150,7 +133,7 @@ __device__ __forceinline__ uint32_t ranks_of_halves(uint32_t word)
     uint32_t ranks = 0;
     for (unsigned k = 0; k < 32; k += 16) {
         const uint16_t half = uint16_t(word >> k), size = half & 0x7fff;
-        const bool negative = size > 0 && (half >> 15 != 0) != Least;
+        const bool negative = size > 0 && half >> 15 == 0;
         const uint16_t rank = size > extreme_elements<In>::greatest().bits ? 0x7fff
                               : negative                                   ? ~size
                                                                            : size;
@@ -160,19 +143,29 @@ __device__ __forceinline__ uint32_t ranks_of_halves(uint32_t word)
 #endif
 }
 
-template <bool Least, class In>
-__device__ __forceinline__ float half_of_rank(int16_t rank)
+template <class In>
+__device__ __forceinline__ auto half_of_rank(int16_t rank)
 {
     const uint16_t half = uint16_t(rank < 0 ? rank ^ 0x7fff : rank);
-    const float value = float(In{half});
-    return Least ? -value : value;
+    return -float(In{half});
+}
+
+template <>
+__device__ __forceinline__ uint32_t ranks_of_halves<int16_t>(uint32_t word)
+{
+    return ~word;
+}
+
+template <>
+__device__ __forceinline__ auto half_of_rank<int16_t>(int16_t rank)
+{
+    return int16_t(~rank);
 }
 
 /* A rank, and below it how many rows there may be after this one, so that of equals the first is
  * best: of a block's rows that number has 16 bits. */
-template <class Fold, template <class> class Order, class In, unsigned Words>
+template <class Fold, class In, unsigned Words>
 struct best_ranks {
-    static constexpr bool Least = Order<int>::worst > 0;
     static constexpr unsigned columns = lanes_of<In, Words>;
     static constexpr uint32_t last = 0xffff;
     static_assert(ROWS_A_BLOCK - 1 <= last, "a row's number is half of a word");
@@ -194,7 +187,7 @@ struct best_ranks {
             uint32_t ranks[Rows];
 #pragma unroll
             for (unsigned r = 0; r < Rows; r++)
-                ranks[r] = ranks_of_halves<Least, In>(rows[r].at[w]);
+                ranks[r] = ranks_of_halves<In>(rows[r].at[w]);
 #pragma unroll
             for (unsigned c = 2 * w; c < 2 * w + 2; c++)
 #pragma unroll
@@ -214,12 +207,12 @@ struct best_ranks {
                                                     unsigned repeats, unsigned part) const
     {
         return taken.count
-                   ? Fold::lift(half_of_rank<Least, In>(int16_t(key[c] >> 16)),
+                   ? Fold::lift(half_of_rank<In>(int16_t(key[c] >> 16)),
                                 taken.row(taken.number(made(c, taken.count)), repeats, part))
                    : Fold::identity();
     }
 
-    __device__ __forceinline__ found<float> across(uint32_t) const
+    __device__ __forceinline__ found<value_of<Fold>> across(uint32_t) const
     {
         int32_t best = key[0];
         unsigned lane = 0;
@@ -228,15 +221,15 @@ struct best_ranks {
             lane = key[c] > best ? c : lane;
             best = greatest_number(key[c], best);
         }
-        return {half_of_rank<Least, In>(int16_t(best >> 16)), last - (uint32_t(best) & last), lane};
+        return {half_of_rank<In>(int16_t(best >> 16)), last - (uint32_t(best) & last), lane};
     }
 };
 
-template <class V, template <class> class Order, unsigned Words>
-struct accumulator<position_of_best<V, Order>, float16, Words>
-    : best_ranks<position_of_best<V, Order>, Order, float16, Words> {};
-template <class V, template <class> class Order, unsigned Words>
-struct accumulator<position_of_best<V, Order>, bfloat16, Words>
-    : best_ranks<position_of_best<V, Order>, Order, bfloat16, Words> {};
+template <class V, unsigned Words>
+struct accumulator<argmin<V>, float16, Words> : best_ranks<argmin<V>, float16, Words> {};
+template <class V, unsigned Words>
+struct accumulator<argmin<V>, bfloat16, Words> : best_ranks<argmin<V>, bfloat16, Words> {};
+template <class V, unsigned Words>
+struct accumulator<argmin<V>, int16_t, Words> : best_ranks<argmin<V>, int16_t, Words> {};
 
 } // namespace KERNELS

@@ -4,6 +4,7 @@
 
 #include "../vector.cuh"
 #include "along.cuh"
+#include "order.cuh"
 
 namespace KERNELS
 {
@@ -175,12 +176,14 @@ __device__ __forceinline__ void take_leftover(const kernel_axes &x, const column
 {
     const uint64_t row = x.rows.items * x.launch.column.coalesced;
     const unsigned columns = columns_of_row(x);
+    const inversion<Fold, In> inverted = {x.result.inverted};
     const int64_t batch = are_batches(x) ? int64_t(group) * x.outer.strides[0] : 0;
     const global<const In> from = seen_as<const In>(static_cast<const char *>(x.from.data) + batch +
                                                     int64_t(x.rows.items) * x.from.strides[0]);
 #pragma unroll 1
     for (unsigned k = threadIdx.x; k < x.launch.column.leftover * columns; k += blockDim.x) {
-        const T state = Fold::lift(value_of<Fold>(from[Strided ? 2 * k : k]), row + k / columns);
+        const T state = Fold::lift(value_of<Fold>(inverted.element(from[Strided ? 2 * k : k])),
+                                   row + k / columns);
         table.at[table.slot(k)] = Fold::merge(table.at[table.slot(k)], state);
     }
 }
@@ -316,9 +319,9 @@ finish_columns(const kernel_axes &x, column_table<state_of<Fold>> table, uint64_
     for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
         const uint64_t result = result_number<Columns>(x, group, k);
         if (result != UINT64_MAX)
-            store_typed_result<Fold>(x.result,
-                                     made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1),
-                                     place_of_result(x, result).place);
+            store_at_once<Fold>(x.result,
+                                {made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1)},
+                                place_of_result(x, result).place);
     }
 }
 

@@ -15,10 +15,6 @@ struct extreme_elements {
     {
         return ends<In>::negative_zero;
     }
-    FOLD_FUNCTION In least()
-    {
-        return ends<In>::least;
-    }
     FOLD_FUNCTION In greatest()
     {
         return ends<In>::greatest;
@@ -34,10 +30,6 @@ struct extreme_halves {
     {
         return {sign};
     }
-    static __device__ __forceinline__ In least()
-    {
-        return {uint16_t(Infinity | sign)};
-    }
     static __device__ __forceinline__ In greatest()
     {
         return {Infinity};
@@ -46,10 +38,6 @@ struct extreme_halves {
 
 template <>
 struct extreme_elements<boolean> {
-    static __device__ __forceinline__ boolean least()
-    {
-        return {0};
-    }
     static __device__ __forceinline__ boolean greatest()
     {
         return {1};
@@ -81,19 +69,18 @@ struct neutral<sum<V>, In> {
 template <class V>
 struct neutral<sum<V>, boolean> : neutral<nonzero<V>, boolean> {};
 
-template <template <class> class Order, class In>
-struct worst_element {
+template <class In>
+struct greatest_element {
     static __device__ __forceinline__ In element()
     {
-        using extreme = extreme_elements<In>;
-        return Order<int>::worst > 0 ? extreme::greatest() : extreme::least();
+        return extreme_elements<In>::greatest();
     }
 };
 
-template <class V, template <class> class Order, class In>
-struct neutral<best_value<V, Order>, In> : worst_element<Order, In> {};
-template <class V, template <class> class Order, class In>
-struct neutral<position_of_best<V, Order>, In> : worst_element<Order, In> {};
+template <class V, class In>
+struct neutral<min<V>, In> : greatest_element<In> {};
+template <class V, class In>
+struct neutral<argmin<V>, In> : greatest_element<In> {};
 
 /* A vector full of one element. */
 template <class In>

@@ -1,8 +1,8 @@
 /* How a fold takes in a short row of elements of a known type. A row hands out its elements, a few
  * at a time and in their order, and folds what its threads have made of them:
  *
- *     row.each<Fill>(f)        f(x, at): x an array of elements, the first of which is number `at`;
- *                              of elements of one byte x is of words, filled up with Fill
+ *     row.each(fill, f)        f(x, at): x an array of elements, the first of which is number `at`;
+ *                              of elements of one byte x is of words, filled up with `fill`
  *     row.begin()              the first element's number that it hands out to this thread
  *     row.together(x, merge)   to all of its threads
  *
@@ -17,7 +17,7 @@
 #include "../vector.cuh"
 #include "accumulator_bytes.cuh"
 #include "halves.cuh"
-#include "row_numbers.cuh"
+#include "order.cuh"
 
 namespace KERNELS
 {
@@ -71,18 +71,11 @@ __device__ __forceinline__ In element_in_row(const Unit (&x)[N], unsigned k)
     }
 }
 
-/* Four bytes that change no state of a fold's: of zero, unless a product, or the least magnitude,
- * is asked for. */
+/* Four bytes that change no state of a fold's: zeros, or ones of a product. */
 template <class Fold, class In>
 constexpr uint32_t neutral_bytes = 0;
 template <class V, class In>
 constexpr uint32_t neutral_bytes<prod<V>, In> = 0x01010101;
-template <class V>
-constexpr uint32_t neutral_bytes<norm_neg_inf<V>, int8_t> = 0x80808080;
-template <class V>
-constexpr uint32_t neutral_bytes<norm_neg_inf<V>, uint8_t> = 0xffffffff;
-template <class V>
-constexpr uint32_t neutral_bytes<norm_neg_inf<V>, boolean> = 0x01010101;
 
 template <class Fold, class In>
 struct row_fold_by_states {
@@ -93,7 +86,7 @@ struct row_fold_by_states {
     static __device__ __forceinline__ state of(const Row &row, const row_numbers &)
     {
         state all = Fold::identity();
-        row.template each<neutral_bytes<Fold, In>>([&](const auto &x, unsigned at) {
+        row.each(neutral_bytes<Fold, In>, [&](const auto &x, unsigned at) {
             constexpr unsigned size = sizeof(In), n = sizeof x / size;
             value some[n];
 #pragma unroll
@@ -118,7 +111,7 @@ struct row_fold_by_values {
     static __device__ __forceinline__ value of(const Row &row, const row_numbers &)
     {
         value all = Fold::identity();
-        row.template each<0>([&](const auto &x, unsigned) {
+        row.each(0, [&](const auto &x, unsigned) {
             constexpr unsigned n = sizeof x / sizeof(In);
             value some[n];
 #pragma unroll
@@ -135,6 +128,16 @@ struct row_fold_by_values {
     }
 };
 
+/* A sum of integers, or the bits of their mean, which is as wide. */
+__device__ __forceinline__ int64_t integer_or_mean(int64_t total, const row_numbers &numbers)
+{
+    if (!numbers.divides)
+        return total;
+    const double mean = numbers.divisor(double(total));
+    memcpy(&total, &mean, sizeof total);
+    return total;
+}
+
 /* Sums of integers have more digits than these. */
 template <class V, class In>
 using sum_in_row = std::conditional_t<std::is_integral_v<In>, V, In>;
@@ -144,27 +147,27 @@ struct row_fold<sum<V>, In, false> : row_fold_by_values<sum<V>, In, sum_in_row<V
     static __device__ __forceinline__ sum_in_row<V, In> result_of(V total,
                                                                   const row_numbers &numbers)
     {
-        using result = sum_in_row<V, In>;
-        total = added(V(0), total); /* as NumPy does, which makes zero of negative zeros */
-        if constexpr (std::is_floating_point_v<V>) {
+        if constexpr (std::is_integral_v<V>) {
+            return integer_or_mean(total, numbers);
+        } else {
+            total = added(V(0), total); /* as NumPy does, which makes zero of negative zeros */
             if (numbers.divides && std::is_same_v<In, float16>)
                 total = V(numbers.divisor.of_halves(float(total)));
             else if (numbers.divides)
                 total = numbers.divisor(total);
+            return rounded_to<sum_in_row<V, In>>(total);
         }
-        return rounded_to<result>(total);
     }
 };
 
 template <class In>
 struct row_fold<sum<complex<double>>, In, false> : row_fold_by_states<sum<complex<double>>, In> {};
 
-template <class V, template <class> class Order, class In>
-struct row_fold<best_value<V, Order>, In, false>
-    : row_fold_by_values<best_value<V, Order>, In, In> {
-    static __device__ __forceinline__ In result_of(V best, const row_numbers &)
+template <class V, class In>
+struct row_fold<min<V>, In, false> : row_fold_by_values<min<V>, In, In> {
+    static __device__ __forceinline__ In result_of(V best, const row_numbers &numbers)
     {
-        return rounded_to<In>(best);
+        return inversion<min<V>, In>{numbers.inverted}.element(rounded_to<In>(best));
     }
 };
 
@@ -177,7 +180,7 @@ struct row_fold<sum<V>, In, true> {
     {
         using bytes = packing_of_numbers<In>;
         typename bytes::word all = 0;
-        row.template each<0>([&](const auto &x, unsigned) {
+        row.each(0, [&](const auto &x, unsigned) {
 #pragma unroll
             for (uint32_t word : x)
                 all = bytes::sum(typename bytes::word(numbers_of_bytes<In>(word)), all);
@@ -187,10 +190,7 @@ struct row_fold<sum<V>, In, true> {
 
     static __device__ __forceinline__ V result_of(int total, const row_numbers &numbers)
     {
-        if constexpr (std::is_integral_v<V>)
-            return total;
-        else
-            return numbers.divides ? numbers.divisor(double(total)) : double(total);
+        return integer_or_mean(total, numbers);
     }
 };
 
@@ -218,66 +218,57 @@ struct row_fold<nonzero<V>, boolean, true> : row_fold_of_truth<V> {
     }
 };
 
-/* Four bytes that are worse than all others, or as bad. */
-template <class In, bool Least>
-constexpr uint32_t fill_of_bytes = Least ? 0x7f7f7f7f : 0x80808080;
-template <bool Least>
-constexpr uint32_t fill_of_bytes<uint8_t, Least> = Least ? 0xffffffff : 0;
-template <bool Least>
-constexpr uint32_t fill_of_bytes<boolean, Least> = Least ? 0x01010101 : 0;
+/* Four bytes that are greater than all others, or as great. */
+template <class In>
+constexpr uint32_t greatest_bytes = std::is_same_v<In, boolean> ? 0x01010101 : 0x7f7f7f7f;
 
-/* The better of two signed halves, twice. */
-template <template <class> class Order>
-__device__ __forceinline__ int best_in_order(int a, int b)
+/* The less of two signed halves, twice. */
+__device__ __forceinline__ int less_of_pairs(int a, int b)
 {
-    return int(best_of_signed_halves<(Order<int>::worst > 0)>(uint32_t(a), uint32_t(b)));
+    return int(best_of_signed_halves<true>(uint32_t(a), uint32_t(b)));
 }
 
-/* The best of a word's four elements are on top of its halves then, whatever is below them. */
-template <template <class> class Order>
-__device__ __forceinline__ int best_of_pairs(int word)
-{
-    return best_in_order<Order>(word, moved_up(word, 8));
-}
-
-template <class V, template <class> class Order, class In>
-struct row_fold<best_value<V, Order>, In, true> {
-    static constexpr bool is_least = Order<int>::worst > 0;
+/* The least of a word's four elements are on top of its halves, whatever is below them. */
+template <class V, class In>
+struct row_fold<min<V>, In, true> {
     using result = In;
 
     template <class Row>
     static __device__ __forceinline__ int of(const Row &row, const row_numbers &)
     {
-        constexpr uint32_t fill = fill_of_bytes<In, is_least>;
-        int all = int(signed_bytes<In>(fill));
-        row.template each<fill>([&](const auto &x, unsigned) {
+        int all = int(greatest_bytes<In>);
+        row.each(greatest_bytes<In>, [&](const auto &x, unsigned) {
 #pragma unroll
             for (uint32_t word : x)
-                all = best_in_order<Order>(all, best_of_pairs<Order>(int(signed_bytes<In>(word))));
+                all = less_of_pairs(all, less_of_pairs(int(word), moved_up(int(word), 8)));
         });
-        all = Order<int>::best(all, moved_up(all, 16));
-        all = row.together(all, [](int a, int b) { return Order<int>::best(a, b); });
-        return byte_of_signed<In>(int8_t(all >> 24));
+        all = least_number(all, moved_up(all, 16));
+        all = row.together(all, [](int a, int b) { return least_number(a, b); });
+        return int8_t(all >> 24);
     }
 
-    static __device__ __forceinline__ In result_of(int best, const row_numbers &)
+    static __device__ __forceinline__ In result_of(int best, const row_numbers &numbers)
     {
-        const uint8_t bits = uint8_t(best);
-        In element;
-        memcpy(&element, &bits, sizeof element);
-        return element;
+        return inversion<min<V>, In>{numbers.inverted}.element(In(best));
     }
 };
 
-/* Both, one after the other: of bytes there is none that changes neither. */
+/* Both, one after the other: the greatest is the least of what is inverted. */
 template <class V, class In, bool Bytes>
 struct row_fold<extremes<V>, In, Bytes> {
     template <class Row>
     static __device__ __forceinline__ state_of<extremes<V>> of(const Row &row,
                                                                const row_numbers &numbers)
     {
-        return {V(row_fold<min<V>, In>::of(row, numbers)),
-                V(row_fold<max<V>, In>::of(row, numbers))};
+        constexpr bool integers = std::is_integral_v<In>;
+        constexpr uint64_t signs = sizeof(In) == 2   ? 0x8000800080008000
+                                   : sizeof(In) == 4 ? 0x8000000080000000
+                                                     : 0x8000000000000000;
+        using fold = row_fold<min<V>, In>;
+        const V least = V(fold::of(row, numbers)),
+                other = V(fold::of(
+                    row_in_order<Row, min<V>, In>{row, {integers ? UINT64_MAX : signs}}, numbers));
+        return {least, integers ? V(-1) - other : -other};
     }
 };
 
@@ -289,39 +280,30 @@ struct value_in_row {
     unsigned index;
 };
 
-template <class V, template <class> class Order, class In>
-struct row_fold<position_of_best<V, Order>, In, false> {
+template <class V, class In>
+struct row_fold<argmin<V>, In, false> {
     using result = int64_t;
     using best = value_in_row<V>;
-
-    /* NaN, too. */
-    static __device__ __forceinline__ bool beats(V x, V least_or_greatest)
-    {
-        if constexpr (Order<int>::worst > 0)
-            return !(x >= least_or_greatest);
-        else
-            return !(x <= least_or_greatest);
-    }
 
     static __device__ __forceinline__ best better(best a, best b)
     {
         const bool nan_a = is_nan(a.value), nan_b = is_nan(b.value);
         const bool equal = nan_a == nan_b && (nan_a || a.value == b.value),
-                   other = !nan_a && (nan_b || Order<V>::better(b.value, a.value));
+                   other = !nan_a && (nan_b || b.value < a.value);
         return other || (equal && b.index < a.index) ? b : a;
     }
 
     template <class Row>
     static __device__ __forceinline__ unsigned of(const Row &row, const row_numbers &)
     {
-        constexpr V worst = Order<V>::worst;
+        constexpr V worst = ends<V>::greatest;
         best all = {worst, row.begin()};
-        row.template each<0>([&](const auto &x, unsigned at) {
+        row.each(0, [&](const auto &x, unsigned at) {
             constexpr unsigned n = sizeof x / sizeof(In);
 #pragma unroll
             for (unsigned k = 0; k < n; k++) {
                 const V value = V(x[k]);
-                const bool other = beats(value, all.value) && !is_nan(all.value);
+                const bool other = !(value >= all.value) && !is_nan(all.value); /* NaN, too */
                 all.value = other ? value : all.value;
                 all.index = other ? at + k : all.index;
             }
@@ -335,28 +317,24 @@ struct row_fold<position_of_best<V, Order>, In, false> {
     }
 };
 
-/* A word with an element at the top, and below it how far from some end its place is: the largest
- * is the first of the best. Where the smallest is wanted, all bits of elements are inverted. */
-template <class V, template <class> class Order, class In>
-struct row_fold<position_of_best<V, Order>, In, true> {
+/* A word with all bits of an element inverted at the top, and below it how far from some end its
+ * place is: the largest is the first of the least. */
+template <class V, class In>
+struct row_fold<argmin<V>, In, true> {
     using result = int64_t;
-    static constexpr bool is_least = Order<int>::worst > 0;
     static constexpr unsigned end = 0xffffff;
     static constexpr int none = INT32_MIN + 3; /* of which up to 3 are taken */
 
     template <class Row>
     static __device__ __forceinline__ unsigned of(const Row &row, const row_numbers &)
     {
-        constexpr uint32_t fill = fill_of_bytes<In, is_least>;
         int of_byte[4] = {none, none, none, none};
-        row.template each<fill>([&](const auto &x, unsigned at) {
+        row.each(greatest_bytes<In>, [&](const auto &x, unsigned at) {
 #pragma unroll
             for (unsigned w = 0; w < sizeof x / sizeof *x; w++) {
-                const uint32_t word = signed_bytes<In>(x[w]);
 #pragma unroll
                 for (unsigned k = 0; k < 4; k++) {
-                    const int top = int(selected_bytes(is_least ? ~word : word, end - (at + 4 * w),
-                                                       k << 12 | 0x654));
+                    const int top = int(selected_bytes(~x[w], end - (at + 4 * w), k << 12 | 0x654));
                     of_byte[k] = top > of_byte[k] ? top : of_byte[k];
                 }
             }

@@ -50,12 +50,14 @@ struct row_numbers {
     uint64_t n;
     divided_by count, divisor, left, left_times_count;
     bool divides, root, all;
+    uint64_t inverted;
 
     __device__ __forceinline__ row_numbers(const kernel_results &results)
         : n(results.finish.count), count(double(results.finish.count)), divisor(results.divisor),
           left(double(results.finish.count) - results.finish.ddof),
           left_times_count(left.number * count.number), divides(results.divisor != 0),
-          root(results.reduction == REDUCTION_std), all(results.reduction == REDUCTION_all)
+          root(results.reduction == REDUCTION_std), all(results.reduction == REDUCTION_all),
+          inverted(results.inverted)
     {
     }
 };

@@ -53,7 +53,7 @@ struct row_fold<variance<V>, In, false> : row_fold_of_spreads<float_of_variance<
     {
         const double mean = near_mean(row, numbers);
         two_sums sums[lanes] = {};
-        row.template each<0>([&](const auto &x, unsigned) {
+        row.each(0, [&](const auto &x, unsigned) {
 #pragma unroll
             for (unsigned k = 0; k < sizeof x / sizeof(In); k++)
                 add(sums[k % lanes], widened_element(x[k]) - mean);
@@ -91,7 +91,7 @@ struct row_fold<variance<V>, In, false> : row_fold_of_spreads<float_of_variance<
             using number = float_of_variance<In>;
             const number share = number(0.5 * numbers.count.inverse);
             number sums[lanes] = {};
-            row.template each<0>([&](const auto &x, unsigned) {
+            row.each(0, [&](const auto &x, unsigned) {
 #pragma unroll
                 for (unsigned k = 0; k < sizeof x / sizeof(In); k++)
                     sums[k % lanes] += number(x[k]) * share;
@@ -117,7 +117,7 @@ struct sums_of_bytes {
         using bytes = packing_of_numbers<In>;
         const auto plus = [](int a, int b) { return a + b; };
         typename bytes::word sum = 0, squares = 0;
-        row.template each<0>([&](const auto &x, unsigned) {
+        row.each(0, [&](const auto &x, unsigned) {
 #pragma unroll
             for (uint32_t word : x) {
                 const auto numbers = typename bytes::word(numbers_of_bytes<In>(word));

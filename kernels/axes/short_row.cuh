@@ -19,14 +19,13 @@ struct alignas(Bytes) load_of {
 /* ---- rows in registers ---- */
 
 /* The first `count` bytes of a word, filled up. */
-template <uint32_t Fill>
-__device__ __forceinline__ uint32_t filled_up(uint32_t word, unsigned count)
+__device__ __forceinline__ uint32_t filled_up(uint32_t word, unsigned count, uint32_t fill)
 {
 #ifdef __CUDA_ARCH__
-    return __byte_perm(word, Fill, 0x4444 << 4 * count | (0x3210 & ((1 << 4 * count) - 1)));
+    return __byte_perm(word, fill, 0x4444 << 4 * count | (0x3210 & ((1 << 4 * count) - 1)));
 #else
     const uint32_t mask = (1u << 8 * count) - 1;
-    return (word & mask) | (Fill & ~mask);
+    return (word & mask) | (fill & ~mask);
 #endif
 }
 
@@ -44,8 +43,8 @@ struct row_in_registers {
         return 0;
     }
 
-    template <uint32_t, class F>
-    __device__ __forceinline__ void each(F f) const
+    template <class F>
+    __device__ __forceinline__ void each(uint32_t, F f) const
     {
         In x[N];
 #pragma unroll
@@ -71,8 +70,8 @@ struct row_in_registers<In, N, true> {
     {
     }
 
-    template <uint32_t Fill, class F>
-    __device__ __forceinline__ void each(F f) const
+    template <class F>
+    __device__ __forceinline__ void each(uint32_t fill, F f) const
     {
         uint32_t x[(N + 3) / 4];
 #pragma unroll
@@ -81,7 +80,7 @@ struct row_in_registers<In, N, true> {
             uint32_t word = words[at / 4];
             if (beyond)
                 word = moved_down(word, beyond + count > 4 ? words[at / 4 + 1] : 0, beyond);
-            x[k / 4] = count < 4 ? filled_up<Fill>(word, count) : word;
+            x[k / 4] = count < 4 ? filled_up(word, count, fill) : word;
         }
         f(x, 0);
     }
@@ -156,8 +155,8 @@ struct row_of_loads : row_of_team<In> {
         return seen_as<const load>(at) + (Bytes == 16 ? share.swizzled(number) : number);
     }
 
-    template <uint32_t Fill, class F>
-    __device__ __forceinline__ void each(F f) const
+    template <class F>
+    __device__ __forceinline__ void each(uint32_t, F f) const
     {
         const unsigned step = Alone ? 1 : 1u << share.team;
         unsigned k = Alone ? 0 : share.number;
@@ -196,8 +195,8 @@ struct row_of_bytes : row_of_team<int8_t> {
         return share.number * 4;
     }
 
-    template <uint32_t Fill, class F>
-    __device__ __forceinline__ void each(F f) const
+    template <class F>
+    __device__ __forceinline__ void each(uint32_t fill, F f) const
     {
         const unsigned beyond = unsigned(address_of(at) % 4), words = share.n / 4;
         const shared<const uint32_t> from = seen_as<const uint32_t>(at - beyond);
@@ -210,7 +209,7 @@ struct row_of_bytes : row_of_team<int8_t> {
         }
         const unsigned rest = share.n % 4;
         if (k == words && rest) {
-            const uint32_t x[1] = {filled_up<Fill>(moved_down(from[k], from[k + 1], beyond), rest)};
+            const uint32_t x[1] = {filled_up(moved_down(from[k], from[k + 1], beyond), rest, fill)};
             f(x, 4 * k);
         }
     }

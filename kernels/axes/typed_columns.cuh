@@ -194,8 +194,7 @@ template <class Share>
 __device__ __forceinline__ bool stores_packs(const kernel_axes &x, const Share &share,
                                              unsigned columns)
 {
-    return x.launch.column.stores_packs && x.result.at_once &&
-           x.result.bytes[0] * columns <= STORED_TOGETHER &&
+    return x.launch.column.stores_packs && x.result.bytes[0] * columns <= STORED_TOGETHER &&
            (share.group + 1 < gridDim.x || share.length(x) % columns == 0);
 }
 
@@ -211,7 +210,7 @@ template <class Columns, bool Strided, unsigned Ahead, class Fold, class In, cla
 __device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const kernel_axes &x,
                                             const teammate &me, const Share &share)
 {
-    Columns own;
+    Columns own(x.result);
     constexpr bool deep = COLUMNS_DEEP(sizeof(state_of<Fold>), sizeof(In));
     const uint32_t rows = take_rows_of_share<Strided, Ahead, deep, Columns, In>(own, x, me, share);
     if constexpr (Strided)
@@ -249,7 +248,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     fold_columns_of_type(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials,
                          global<uint64_t>, global<unsigned> tickets)
 {
-    using columns_type = accumulator<Fold, In>;
+    using columns_type = in_order<accumulator<Fold, In>, Fold, In>;
     constexpr unsigned columns = columns_type::columns;
     constexpr bool merges = columns_merge<columns_type>::value;
     static_assert(!merges || sizeof(columns_type) + sizeof(uint32_t) <=
@@ -263,7 +262,7 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
         return;
     if (stores_packs(x, share, columns)) {
         if (share.is_there(x))
-            store_run_at_once<Fold>(x.result, states, place_of_result(x, share.column(x)).place);
+            store_at_once<Fold>(x.result, states, place_of_result(x, share.column(x)).place);
         return;
     }
     const unsigned count = x.launch.column.coalesced > 1 ? columns_of_row(x) / x.launch.inner

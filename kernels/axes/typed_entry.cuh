@@ -20,21 +20,35 @@ using complex_floats = pairs<pair<ELEMENT_COMPLEX64, ELEMENT_COMPLEX128>, pair<E
 
 using all_floats = joined_pairs<real_floats, complex_floats>;
 
-/* Sums and products of unsigned integers are the same bits as those of signed ones. */
-using signed_sums = joined_pairs<accumulated_in<ELEMENT_INT64, ELEMENT_BOOL, ELEMENT_INT8,
-                                                ELEMENT_INT16, ELEMENT_INT32, ELEMENT_INT64>,
-                                 pairs<pair<ELEMENT_UINT8, ELEMENT_UINT64, int64_t>,
-                                       pair<ELEMENT_UINT16, ELEMENT_UINT64, int64_t>,
-                                       pair<ELEMENT_UINT32, ELEMENT_UINT64, int64_t>,
-                                       pair<ELEMENT_UINT64, ELEMENT_UINT64, int64_t>>>;
-
-using integers_themselves = joined_pairs<
+/* Sums and products of unsigned integers are the same bits as those of signed ones. Of sums that
+ * become means all are of int64. */
+using integers_in_64_bits = joined_pairs<
     accumulated_in<ELEMENT_INT64, ELEMENT_BOOL, ELEMENT_INT8, ELEMENT_INT16, ELEMENT_INT32,
                    ELEMENT_INT64, ELEMENT_UINT8, ELEMENT_UINT16, ELEMENT_UINT32>,
-    pairs<pair<ELEMENT_UINT64>>>;
+    pairs<pair<ELEMENT_UINT8, ELEMENT_UINT64, int64_t>,
+          pair<ELEMENT_UINT16, ELEMENT_UINT64, int64_t>,
+          pair<ELEMENT_UINT32, ELEMENT_UINT64, int64_t>,
+          pair<ELEMENT_UINT64, ELEMENT_UINT64, int64_t>>>;
 
-/* Folds whose states are the elements' own type, and those whose states are float64. */
-using numbers_themselves = joined_pairs<real_floats, integers_themselves>;
+/* Unsigned integers as signed ones. */
+using signed_integers = joined_pairs<
+    accumulated_in<ELEMENT_INT64, ELEMENT_INT8, ELEMENT_INT16, ELEMENT_INT32, ELEMENT_INT64>,
+    pairs<pair<ELEMENT_UINT8, ELEMENT_INT64, int64_t, int8_t>,
+          pair<ELEMENT_UINT16, ELEMENT_INT64, int64_t, int16_t>,
+          pair<ELEMENT_UINT32, ELEMENT_INT64, int64_t, int32_t>,
+          pair<ELEMENT_UINT64, ELEMENT_UINT64, int64_t, int64_t>>>;
+
+using truth_values = accumulated_in<ELEMENT_INT64, ELEMENT_BOOL>;
+
+/* Elements that are compared (order.cuh), and those that are zero or not, whatever the bits of
+ * those that are not. */
+using compared = joined_pairs<real_floats, signed_integers>;
+using zero_or_not = joined_pairs<pairs<pair<ELEMENT_FLOAT16, ELEMENT_FLOAT32>,
+                                       pair<ELEMENT_BFLOAT16, ELEMENT_FLOAT32, float, float16>,
+                                       pair<ELEMENT_FLOAT32>, pair<ELEMENT_FLOAT64>>,
+                                 complex_floats, signed_integers, truth_values>;
+
+/* Elements whose states are float64. */
 using numbers = joined_pairs<all_floats, integers_in<ELEMENT_FLOAT64>>;
 
 /* Columns and long rows of elements that lie one after the other or, if Strided, of every second.

@@ -12,6 +12,7 @@
 #include "accumulator_variance.cuh"
 #include "along.cuh"
 #include "neutral.cuh"
+#include "order.cuh"
 #include "stride2.cuh"
 
 namespace KERNELS
@@ -78,9 +79,15 @@ template <class Fold, class In>
 struct row_accumulator {
     static constexpr unsigned words = sizeof(In) < sizeof(uint32_t) ? 1 : 4, parts = 4 / words;
     using accumulator_type = accumulator<Fold, In, words>;
-    accumulator_type lanes;
+    in_order<accumulator_type, Fold, In> lanes;
+    inversion<Fold, In> inverted;
     uint32_t taken = 0; /* parts of vectors */
     state_of<Fold> state = Fold::identity();
+
+    __device__ __forceinline__ explicit row_accumulator(const kernel_results &results)
+        : lanes(results), inverted{results.inverted}
+    {
+    }
 
     template <unsigned N>
     __device__ __forceinline__ void take(const vec16 (&loaded)[N], unsigned valid)
@@ -95,7 +102,7 @@ struct row_accumulator {
 
     __device__ __forceinline__ void take_single(In x, uint64_t position)
     {
-        state = Fold::merge(state, Fold::lift(value_of<Fold>(x), position));
+        state = Fold::merge(state, Fold::lift(value_of<Fold>(inverted.element(x)), position));
     }
 
     __device__ __forceinline__ bool is_full() const
@@ -115,7 +122,7 @@ struct row_accumulator {
         } else {
             state = taken ? Fold::merge(state, all) : state;
         }
-        lanes = accumulator_type();
+        static_cast<accumulator_type &>(lanes) = accumulator_type();
         taken = 0;
     }
 };
@@ -161,7 +168,7 @@ __device__ __forceinline__ void take_packs_of(row_accumulator<Fold, In> &own, co
             const vec16 none = vector_of(neutral<Fold, In>::element());
 #pragma unroll
             for (unsigned w = 0; w < 4; w++)
-                loaded[k].at[w] = is_there ? loaded[k].at[w] : none.at[w];
+                loaded[k].at[w] = is_there ? loaded[k].at[w] : own.inverted.of_word(none.at[w], w);
             valid += is_there;
         }
         own.take(loaded, valid);
@@ -257,7 +264,7 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
     const reader me = {rank - group * readers, readers};
     const uint64_t n = from.shape[inner];
     const global<const char> data = static_cast<const char *>(from.data) + base.data;
-    row_accumulator<Fold, In> own;
+    row_accumulator<Fold, In> own(x.result);
     if constexpr (!Strided && !is_indexed<Fold>::value) {
         if (x.launch.stacked) {
             take_typed_stack<Fold, In>(own, x, me.rank, reader{group, groups}, data);
@@ -327,7 +334,7 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Stri
         if (splits > 1 && !exchange_rows<Fold>(splits, split, result, state, partials, tickets))
             return;
         if (me.number == 0 && there)
-            store_typed_result<Fold>(x.result, state, at.place);
+            store_at_once<Fold>(x.result, {state}, at.place);
     }
 }
 

@@ -25,11 +25,21 @@ struct has_result<Row, std::void_t<typename Row::result>> : std::true_type {};
 template <class Fold, class In>
 constexpr bool stores_native = has_result<row_fold<Fold, In>>::value;
 
+template <class Fold, class In, class Row>
+__device__ __forceinline__ auto of_row(const Row &row, const row_numbers &numbers)
+{
+    if constexpr (compares<Fold>::value)
+        return row_fold<Fold, In>::of(row_in_order<Row, Fold, In>{row, {numbers.inverted}},
+                                      numbers);
+    else
+        return row_fold<Fold, In>::of(row, numbers);
+}
+
 /* A row that is folded: a result, or a state. */
 template <class Fold, class In, class Row>
 __device__ __forceinline__ auto folded(const Row &row, const row_numbers &numbers)
 {
-    const auto made = row_fold<Fold, In>::of(row, numbers);
+    const auto made = of_row<Fold, In>(row, numbers);
     if constexpr (stores_native<Fold, In>)
         return row_fold<Fold, In>::result_of(made, numbers);
     else
@@ -66,7 +76,7 @@ struct results_of_thread {
         if constexpr (stores_native<Fold, In>)
             *to = row;
         else
-            store_typed_result<Fold>(x.result, row, place);
+            store_at_once<Fold>(x.result, {row}, place);
     }
 
     __device__ __forceinline__ void go()

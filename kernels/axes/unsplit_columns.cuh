@@ -14,6 +14,7 @@
 #include "accumulator_halves.cuh"
 #include "along.cuh"
 #include "column_parts.cuh"
+#include "order.cuh"
 #include "row_variance.cuh"
 #include "short_row.cuh"
 
@@ -326,7 +327,7 @@ __device__ __forceinline__ void fold_unsplit_rows(const kernel_axes &x)
     for (unsigned h = 0; h < 2; h++)
         load_unsplit<loads>(loaded[h], x, own, h * loads);
     const row_numbers numbers(x.result);
-    result_accumulator<Fold, In, Words> made;
+    in_order<result_accumulator<Fold, In, Words>, Fold, In> made(x.result);
 #pragma unroll 1
     for (uint32_t taken = 0; taken < rows;) {
 #pragma unroll
@@ -369,7 +370,7 @@ __device__ __forceinline__ void fold_unsplit_vectors(const kernel_axes &x)
     const row_numbers numbers(x.result);
 #pragma unroll 1
     for (unsigned p = 0;;) {
-        result_accumulator<Fold, In> made;
+        in_order<result_accumulator<Fold, In>, Fold, In> made(x.result);
         if (x.launch.column.shifted)
             join_shifted<In>(loaded[0], x, own, 0);
         if (own.whole)

@@ -96,36 +96,50 @@ struct alignas(sizeof(Bits) * N < 16 ? sizeof(Bits) * N : 16) run_to_store {
 /* Neighbours in one store where they lie at a boundary, or in two where they take 32 bytes. */
 template <class Bits, class V, unsigned N>
 __device__ __forceinline__ void store_run(enum element type, global<void> at, int64_t place,
-                                          const V (&values)[N])
+                                          const V (&values)[N], uint64_t inverted)
 {
     run_to_store<Bits, N> run;
     const global<Bits> target = static_cast<Bits *>(at) + place;
 #pragma unroll
     for (unsigned k = 0; k < N; k++)
-        run.at[k] = narrowed<Bits>(type, values[k]);
+        run.at[k] = narrowed<Bits>(type, values[k]) ^ Bits(inverted);
     if (address_of(target) % alignof(decltype(run)) == 0)
         *seen_as<decltype(run)>(target) = run;
     else
         memcpy(target, &run, sizeof run);
 }
 
-/* Values as a type of their kind that is no wider. */
+/* Values as a type of their kind that is no wider, or extremes of which bits are inverted; of an
+ * answer's values number `which`. */
 template <class V, unsigned N>
 __device__ __forceinline__ void store_values(const struct kernel_results &results, int64_t place,
-                                             const V (&values)[N])
+                                             const V (&values)[N], uint64_t inverted = 0,
+                                             unsigned which = 0)
 {
-    const enum element type = results.finish.result;
-    const global<void> at = results.at[0];
+    const enum element type = element(results.types[which]);
+    const unsigned bytes = results.bytes[which];
+    const global<void> at = results.at[which];
     if constexpr (sizeof(V) == sizeof(uint64_t)) {
-        if (results.bytes[0] == sizeof(uint64_t))
-            return store_run<uint64_t>(type, at, place, values);
+        if (bytes == sizeof(uint64_t))
+            return store_run<uint64_t>(type, at, place, values, inverted);
     }
-    if (results.bytes[0] == sizeof(uint32_t))
-        return store_run<uint32_t>(type, at, place, values);
-    if (results.bytes[0] == sizeof(uint16_t))
-        return store_run<uint16_t>(type, at, place, values);
+    if (bytes == sizeof(uint32_t))
+        return store_run<uint32_t>(type, at, place, values, inverted);
+    if (bytes == sizeof(uint16_t))
+        return store_run<uint16_t>(type, at, place, values, inverted);
     if constexpr (std::is_integral_v<V>)
-        store_run<uint8_t>(type, at, place, values);
+        store_run<uint8_t>(type, at, place, values, inverted);
+}
+
+/* A complex value as a type that is no wider. */
+__device__ __forceinline__ void store_complex(const struct kernel_results &results, int64_t place,
+                                              struct scalar_wide value)
+{
+    if (results.bytes[0] == sizeof(complex<float>))
+        static_cast<complex<float> *>(results.at[0])[place] = {float(value.real),
+                                                               float(value.imag)};
+    else
+        static_cast<complex<double> *>(results.at[0])[place] = {value.real, value.imag};
 }
 
 __device__ __forceinline__ void add_findings(const struct kernel_results &results, unsigned found)
@@ -134,17 +148,39 @@ __device__ __forceinline__ void add_findings(const struct kernel_results &result
         atomicOr(results.findings, found);
 }
 
+/* Extremes are among the values that they are made of. */
+template <class Fold>
+struct is_extreme : std::false_type {};
+template <class V, template <class> class Order>
+struct is_extreme<best_value<V, Order>> : std::true_type {};
+template <class V, template <class> class Order>
+struct is_extreme<best_number<V, Order>> : std::true_type {};
+
 /* So many states as values, each what value(state) is. */
 template <class Fold, unsigned N, class Value>
-__device__ __forceinline__ void store_as_values(const struct kernel_results &results,
-                                                const state_of<Fold> (&states)[N], int64_t place,
-                                                Value value)
+__device__ __forceinline__ void
+store_as_values(const struct kernel_results &results, const state_of<Fold> (&states)[N],
+                int64_t place, Value value, uint64_t inverted = 0, unsigned which = 0)
 {
     decltype(value(states[0])) values[N];
 #pragma unroll
     for (unsigned k = 0; k < N; k++)
         values[k] = value(states[k]);
-    store_values(results, place, values);
+    store_values(results, place, values, inverted, which);
+}
+
+/* By way of an answer. */
+template <class Finishing, class Fold, unsigned N>
+__device__ __forceinline__ void store_complex_values(const struct kernel_results &results,
+                                                     const state_of<Fold> (&states)[N],
+                                                     int64_t place)
+{
+#pragma unroll 1
+    for (unsigned k = 0; k < N; k++) {
+        struct answer answer;
+        Finishing::template apply<Fold>(results.finish, states[k], answer);
+        store_complex(results, place + k, answer.values[0]);
+    }
 }
 
 /* The same of a reduction: see fold.cuh. */
@@ -163,31 +199,64 @@ __device__ __forceinline__ void store_finished(const struct kernel_results &resu
             using wide = std::conditional_t<std::is_integral_v<decltype(number)>, int64_t, double>;
             return wide(number);
         });
-    else if constexpr (has_own<Finishing, Fold>::value && std::is_arithmetic_v<value_of<Fold>>)
-        store_as_values<Fold>(results, states, place,
-                              [](const state &s) { return Finishing::template own<Fold>(s); });
+    else if constexpr (!std::is_arithmetic_v<value_of<Fold>>)
+        store_complex_values<Finishing, Fold>(results, states, place);
+    else if constexpr (has_own<Finishing, Fold>::value)
+        store_as_values<Fold>(
+            results, states, place, [](const state &s) { return Finishing::template own<Fold>(s); },
+            is_extreme<Fold>::value ? results.inverted : 0);
+    else if constexpr (std::is_same_v<Finishing, finishing<REDUCTION_minmax>>) {
+        store_as_values<Fold>(
+            results, states, place, [](const state &s) { return s.least; }, results.inverted, 0);
+        store_as_values<Fold>(
+            results, states, place, [](const state &s) { return s.greatest; }, results.inverted, 1);
+    }
 }
 
-/* Neighbours in memory, where results.at_once. */
 template <class Fold, unsigned N>
-__device__ __forceinline__ void store_run_at_once(const struct kernel_results &results,
-                                                  const state_of<Fold> (&states)[N], int64_t place)
+__device__ __forceinline__ void store_run_of_states(const struct kernel_results &results,
+                                                    const state_of<Fold> (&states)[N],
+                                                    int64_t place)
 {
     using state = state_of<Fold>;
-    if constexpr (is_stored<Fold>::value && std::is_same_v<state, float>)
-        if (results.divisor != 0 && results.bytes[0] < sizeof(float)) /* rounded once */
+    constexpr bool is_stored_as_it_is =
+        is_stored<Fold>::value && std::is_arithmetic_v<value_of<Fold>>;
+    constexpr bool integers = std::is_same_v<Fold, sum<int64_t>>;
+    /* A quotient is rounded once, and one of integers is no integer. */
+    if constexpr (is_stored_as_it_is && (integers || std::is_same_v<state, float>))
+        if (results.divisor != 0 && (integers || results.bytes[0] < sizeof(float)))
             return store_as_values<Fold>(results, states, place, [&](const state &s) {
                 return double(Fold::stored(s, 0)) / results.divisor;
             });
-    if constexpr (is_stored<Fold>::value)
-        return store_as_values<Fold>(results, states, place, [&](const state &s) {
-            return Fold::stored(s, results.divisor);
-        });
+    if constexpr (is_stored_as_it_is)
+        return store_as_values<Fold>(
+            results, states, place,
+            [&](const state &s) { return Fold::stored(s, results.divisor); },
+            is_extreme<Fold>::value ? results.inverted : 0);
 #define REDUCTION(name, of, ...)                                                                   \
     if constexpr (std::is_same_v<Fold, of<value_of<Fold>>>)                                        \
         if (results.reduction == REDUCTION_##name)                                                 \
             return store_finished<finishing<REDUCTION_##name>, Fold>(results, states, place);
 #include "common/reductions.def"
+}
+
+/* Neighbours in memory, where results.at_once. What the caller wants values that are compared or
+ * multiplied to begin with is one more of them. */
+template <class Fold, unsigned N>
+__device__ __forceinline__ void store_at_once(const struct kernel_results &results,
+                                              const state_of<Fold> (&states)[N], int64_t place)
+{
+    using V = value_of<Fold>;
+    if constexpr (std::is_same_v<state_of<Fold>, V> && std::is_arithmetic_v<V> &&
+                  !std::is_same_v<Fold, sum<V>>) {
+        V begun[N];
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            begun[k] = with_initial<Fold>(results.finish, states[k]);
+        store_run_of_states<Fold>(results, begun, place);
+    } else {
+        store_run_of_states<Fold>(results, states, place);
+    }
 }
 
 __device__ __forceinline__ global<unsigned char> result_at(const struct kernel_results &results,
@@ -229,29 +298,9 @@ __device__ __forceinline__ void store_result(const struct kernel_results &result
 {
     const state_of<Fold> states[1] = {state};
     if (results.at_once)
-        store_run_at_once<Fold>(results, states, place);
+        store_at_once<Fold>(results, states, place);
     else
         store_answer_of<Fold>(results, state, count, place);
-}
-
-/* Out of line: few results of kernels that know the type need it, of which there are many. */
-template <class Fold>
-__device__ __noinline__ void store_rare_answer(const struct kernel_results &results,
-                                               state_of<Fold> state, int64_t place)
-{
-    store_answer_of<Fold>(results, state, results.finish.count, place);
-}
-
-/* The same of such a kernel. */
-template <class Fold>
-__device__ __forceinline__ void store_typed_result(const struct kernel_results &results,
-                                                   const state_of<Fold> &state, int64_t place)
-{
-    const state_of<Fold> states[1] = {state};
-    if (results.at_once)
-        store_run_at_once<Fold>(results, states, place);
-    else
-        store_rare_answer<Fold>(results, state, place);
 }
 
 } // namespace KERNELS

@@ -45,20 +45,20 @@ const void *kernel_of_fold(const kernel_key &key)
  * whose type is known, unless typed.cu compiles these). */
 #define GROUP_argmins(FOLD)  FOLD(argmin, own_values, all_values<>, pairs<>)
 #define GROUP_argmaxs(FOLD)  FOLD(argmax, own_values, all_values<>, pairs<>)
-#define GROUP_ranges(FOLD)   FOLD(extremes, own_values, all_values<>, numbers_themselves)
+#define GROUP_ranges(FOLD)   FOLD(extremes, own_values, all_values<>, compared)
 #define GROUP_nonzeros(FOLD) FOLD(nonzero, own_values, all_values<>, pairs<>)
 #define GROUP_norms(FOLD)                                                                          \
-    FOLD(norm1, floating_pairs, floats_only, numbers)                                              \
+    FOLD(norm1, floating_pairs, floats_only, all_floats)                                           \
     FOLD(norm2, averages, floats_only, numbers)
 #define GROUP_infinity_norms(FOLD)                                                                 \
-    FOLD(norm_inf, floating_pairs, floats_only, numbers)                                           \
-    FOLD(norm_neg_inf, floating_pairs, floats_only, numbers)
+    FOLD(norm_inf, floating_pairs, floats_only, all_floats)                                        \
+    FOLD(norm_neg_inf, floating_pairs, floats_only, all_floats)
 #define GROUP_nan_sums(FOLD)                                                                       \
     FOLD(nansum, floating_pairs, floats_only, all_floats)                                          \
     FOLD(nanprod, floating_pairs, floats_only, all_floats)
 #define GROUP_nan_extremes(FOLD)                                                                   \
     FOLD(nanmin, floating_pairs, floats_only, real_floats)                                         \
-    FOLD(nanmax, floating_pairs, floats_only, real_floats)
+    FOLD(nanmax, floating_pairs, floats_only, pairs<>)
 #define GROUP_variances(FOLD)                                                                      \
     FOLD(variance, averages, floats_only, pairs<>)                                                 \
     FOLD(summary, own_values, all_values<>, pairs<>)

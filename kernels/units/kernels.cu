@@ -18,8 +18,8 @@ using finder = const void *(kernel_key);
 #define FOLD(name, ...) finder name##_kernel;
 #include "common/reductions.def"
 
-finder sum_typed_kernel, prod_typed_kernel, min_typed_kernel, max_typed_kernel, argmin_typed_kernel,
-    argmax_typed_kernel, variance_typed_kernel, nonzero_typed_kernel;
+finder sum_typed_kernel, prod_typed_kernel, min_typed_kernel, argmin_typed_kernel,
+    variance_typed_kernel, nonzero_typed_kernel;
 finder later_kernel, segments_kernel, exact_kernel, products_kernel;
 
 bool segments_follow();
@@ -40,8 +40,9 @@ const void *fold_kernel(const kernel_key &key)
     return finders[key.fold](key);
 }
 
-/* Along axes, of the folds that know the elements' type. */
-const void *typed_kernel(const kernel_key &key)
+/* Along axes, of the folds that know the elements' type. All extremes are minima (axes/order.cuh),
+ * and those of truth values say whether there is a true one or a false one. */
+const void *typed_kernel(kernel_key key)
 {
     switch (key.fold) {
     case FOLD_sum:
@@ -49,13 +50,14 @@ const void *typed_kernel(const kernel_key &key)
     case FOLD_prod:
         return prod_typed_kernel(key);
     case FOLD_min:
-        return min_typed_kernel(key);
     case FOLD_max:
-        return max_typed_kernel(key);
+        return key.input == ELEMENT_BOOL ? nonzero_typed_kernel(key) : min_typed_kernel(key);
     case FOLD_argmin:
-        return argmin_typed_kernel(key);
     case FOLD_argmax:
-        return argmax_typed_kernel(key);
+        return argmin_typed_kernel(key);
+    case FOLD_nanmax:
+        key.fold = FOLD_nanmin;
+        return fold_kernel(key);
     case FOLD_variance:
         return variance_typed_kernel(key);
     case FOLD_nonzero:

@@ -12,19 +12,21 @@ using counts_of = accumulated_in<ELEMENT_INT64, Input>;
 template <enum element Input>
 using means_of = accumulated_in<ELEMENT_FLOAT64, Input>;
 
-/* Sums and products of integers are of 64 bits, means and variances float64; extremes, positions
- * and counts are of the elements' own kind. */
+/* Sums and products of integers are of 64 bits, means and variances float64; all else is of the
+ * elements' own kind. */
 template <class Fold>
-struct types_of : numbers_themselves {};
+struct types_of : compared {};
 
 template <>
-struct types_of<sum<double>> : joined_pairs<numbers, signed_sums, means_of<ELEMENT_FLOAT32>> {};
+struct types_of<sum<double>>
+    : joined_pairs<all_floats, integers_in_64_bits, means_of<ELEMENT_INT64>,
+                   means_of<ELEMENT_UINT64>, means_of<ELEMENT_FLOAT32>> {};
 
 template <>
-struct types_of<prod<double>> : joined_pairs<real_floats, complex_floats, signed_sums> {};
+struct types_of<prod<double>> : joined_pairs<all_floats, integers_in_64_bits> {};
 
 template <>
-struct types_of<nonzero<double>> : joined_pairs<numbers_themselves, complex_floats> {};
+struct types_of<nonzero<double>> : zero_or_not {};
 
 template <>
 struct types_of<variance<double>> : joined_pairs<numbers, means_of<ELEMENT_FLOAT32>> {};
@@ -37,9 +39,10 @@ template <class Fold>
 struct types_often : often {};
 
 template <>
-struct types_often<sum<double>>
-    : joined_pairs<often, means_of<ELEMENT_INT8>, counts_of<ELEMENT_BOOL>, means_of<ELEMENT_BOOL>> {
-};
+struct types_of<argmin<double>> : joined_pairs<compared, truth_values> {};
+
+template <>
+struct types_often<sum<double>> : joined_pairs<often, counts_of<ELEMENT_BOOL>> {};
 
 template <>
 struct types_often<prod<double>> : pairs<> {};
