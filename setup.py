@@ -25,16 +25,18 @@ from wheels import driver_version
 CORE = "gred._core"
 LADDER_FOLDS = ("sum", "prod", "min", "max")
 FOLD_GROUPS = (
-    "variances",
-    "norms",
+    "norm2s",
+    "nan_sums",
     "infinity_norms",
+    "ranges",
+    "variances",
+    "norm1s",
+    "nan_extremes",
     "argmins",
     "argmaxs",
-    "ranges",
-    "nan_extremes",
+    "nonzeros",
 )
-FOLD_GROUPS += ("nan_sums", "nonzeros")
-TYPED_FOLDS = ("variance", "sum", "argmin", "min", "prod", "nonzero")
+TYPED_FOLDS = ("variance", "sum", "argmin", "min", "nonzero", "prod")
 LOOPS = "kernels/cpu/loops.cpp"
 # As csrc/common/processor.h has them.
 INSTRUCTIONS = {"baseline": []}
@@ -43,6 +45,7 @@ if platform.machine() in ("x86_64", "AMD64"):
     INSTRUCTIONS["avx2"] = ["-mavx2", "-mf16c", "-mfma"]
     INSTRUCTIONS["avx512"] = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mf16c"]
 LIBRARY = "library.cu"
+CUDA_TABLE = "kernels_cuda"
 COUNTING = ("counting.cu", "counting", [])
 LATER, NO_LATER = "later_methods.cu", "no_later_methods.cu"
 REGISTERS = 64  # a thread, so that a multiprocessor's 65,536 suffice for blocks of 1024
@@ -86,7 +89,13 @@ LIBRARIES = ["-lpthread", "-lm", "-lstdc++", "-Wl,--exclude-libs,ALL"]
 
 def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
     """List the compilations of the kernels: source, name, definitions. The slowest are first."""
-    units = [("typed.cu", f"typed_{fold}", [f"-DGRED_FOLD={fold}"]) for fold in TYPED_FOLDS]
+    # ptxas takes long, and the host's compiler reads the same headers once more.
+    parts = {"columns": ["-DGRED_COLUMNS=1"], "rows": ["-DGRED_COLUMNS=0"]}
+    units = [
+        ("typed.cu", f"{fold}_{part}", [f"-DGRED_FOLD={fold}", *columns])
+        for fold in TYPED_FOLDS
+        for part, columns in (parts if table == CUDA_TABLE else {"typed": []}).items()
+    ]
     units += [("folds.cu", group, [f"-DGRED_GROUP={group}"]) for group in FOLD_GROUPS]
     units += [(LIBRARY, "library", [])]
     for fold in LADDER_FOLDS:
@@ -163,7 +172,7 @@ class BuildExt(build_ext):
     def cuda_jobs(self, toolkit: Toolkit) -> list[Job]:
         """One call of nvcc a unit."""
         jobs = []
-        for source, name, defines in kernel_units("kernels_cuda"):
+        for source, name, defines in kernel_units(CUDA_TABLE):
             least = HOPPER if source == LATER else 0
             if not toolkit.from_on(least):
                 source, least = NO_LATER, 0

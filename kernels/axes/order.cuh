@@ -42,7 +42,9 @@ struct inversion {
         return of_word(word, k);
     }
 
-    __device__ __forceinline__ In element(In x) const
+    /* Of elements, or of words of them. */
+    template <class T>
+    __device__ __forceinline__ T all(T x) const
     {
         uint32_t words[(sizeof x + 3) / 4] = {};
         memcpy(words, &x, sizeof x);
@@ -51,6 +53,11 @@ struct inversion {
             words[k] = word(words[k], k);
         memcpy(&x, words, sizeof x);
         return x;
+    }
+
+    __device__ __forceinline__ In element(In x) const
+    {
+        return all(x);
     }
 };
 
@@ -113,14 +120,11 @@ struct row_in_order {
     __device__ __forceinline__ void each(uint32_t fill, F f) const
     {
         row.each(inverted.of_word(fill, 0), [&](const auto &x, unsigned at) {
-            std::remove_const_t<std::remove_reference_t<decltype(x)>> own;
-#pragma unroll
-            for (unsigned k = 0; k < sizeof x / sizeof *x; k++)
-                if constexpr (sizeof(In) == 1)
-                    own[k] = inverted.word(x[k], 0);
-                else
-                    own[k] = inverted.element(x[k]);
-            f(own, at);
+            struct elements {
+                std::remove_const_t<std::remove_reference_t<decltype(x)>> at;
+            } own;
+            memcpy(&own, x, sizeof own);
+            f(inverted.all(own).at, at);
         });
     }
 

@@ -163,9 +163,14 @@ struct row_fold<sum<V>, In, false> : row_fold_by_values<sum<V>, In, sum_in_row<V
 template <class In>
 struct row_fold<sum<complex<double>>, In, false> : row_fold_by_states<sum<complex<double>>, In> {};
 
+/* Elements are compared as narrow integers if they are such. */
 template <class V, class In>
-struct row_fold<min<V>, In, false> : row_fold_by_values<min<V>, In, In> {
-    static __device__ __forceinline__ In result_of(V best, const row_numbers &numbers)
+using compared_as = std::conditional_t<std::is_integral_v<In> && sizeof(In) <= sizeof(int), int, V>;
+
+template <class V, class In>
+struct row_fold<min<V>, In, false> : row_fold_by_values<min<compared_as<V, In>>, In, In> {
+    static __device__ __forceinline__ In result_of(compared_as<V, In> best,
+                                                   const row_numbers &numbers)
     {
         return inversion<min<V>, In>{numbers.inverted}.element(rounded_to<In>(best));
     }
@@ -283,7 +288,8 @@ struct value_in_row {
 template <class V, class In>
 struct row_fold<argmin<V>, In, false> {
     using result = int64_t;
-    using best = value_in_row<V>;
+    using value = compared_as<V, In>;
+    using best = value_in_row<value>;
 
     static __device__ __forceinline__ best better(best a, best b)
     {
@@ -296,15 +302,15 @@ struct row_fold<argmin<V>, In, false> {
     template <class Row>
     static __device__ __forceinline__ unsigned of(const Row &row, const row_numbers &)
     {
-        constexpr V worst = ends<V>::greatest;
+        constexpr value worst = ends<value>::greatest;
         best all = {worst, row.begin()};
         row.each(0, [&](const auto &x, unsigned at) {
             constexpr unsigned n = sizeof x / sizeof(In);
 #pragma unroll
             for (unsigned k = 0; k < n; k++) {
-                const V value = V(x[k]);
-                const bool other = !(value >= all.value) && !is_nan(all.value); /* NaN, too */
-                all.value = other ? value : all.value;
+                const value own = value(x[k]);
+                const bool other = !(own >= all.value) && !is_nan(all.value); /* NaN, too */
+                all.value = other ? own : all.value;
                 all.index = other ? at + k : all.index;
             }
         });

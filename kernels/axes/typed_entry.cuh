@@ -51,18 +51,35 @@ using zero_or_not = joined_pairs<pairs<pair<ELEMENT_FLOAT16, ELEMENT_FLOAT32>,
 /* Elements whose states are float64. */
 using numbers = joined_pairs<all_floats, integers_in<ELEMENT_FLOAT64>>;
 
-/* Columns and long rows of elements that lie one after the other or, if Strided, of every second.
- */
-template <template <class> class Fold, class Pairs, bool Strided>
-const void *kernel_of_many(const kernel_key &key)
+/* entry(in, acc, strided) for elements that lie one after the other, or for every second one of
+ * them: of these there are kernels of some types only. */
+template <class Pairs, class Strided, class Entry>
+const void *find_by_access(const kernel_key &key, Entry entry)
 {
-    return Pairs::find(key.input, key.accumulator, [&](auto in, auto acc) {
-        using In = decltype(in);
-        using fold = Fold<decltype(acc)>;
-        return key.kind == KERNEL_TYPED_COLUMNS
-                   ? KERNEL_ENTRY(fold_columns_of_type<fold, In, Strided>)
-                   : KERNEL_ENTRY(fold_rows_of_type<fold, In, Strided>);
-    });
+    if (key.variant == ACCESS_STRIDED)
+        return Strided::find(key.input, key.accumulator,
+                             [&](auto in, auto acc) { return entry(in, acc, std::true_type()); });
+    return Pairs::find(key.input, key.accumulator,
+                       [&](auto in, auto acc) { return entry(in, acc, std::false_type()); });
+}
+
+/* Columns, and of every second of them. */
+template <template <class> class Fold, class Pairs, class Strided>
+const void *kernel_of_columns(const kernel_key &key)
+{
+    const auto entry = [](auto in, auto acc, auto strided) {
+        return KERNEL_ENTRY(fold_columns_of_type<Fold<decltype(acc)>, decltype(in), strided()>);
+    };
+    return find_by_access<Pairs, Strided>(key, entry);
+}
+
+template <template <class> class Fold, class Pairs, class Strided>
+const void *kernel_of_long_rows(const kernel_key &key)
+{
+    const auto entry = [](auto in, auto acc, auto strided) {
+        return KERNEL_ENTRY(fold_rows_of_type<Fold<decltype(acc)>, decltype(in), strided()>);
+    };
+    return find_by_access<Pairs, Strided>(key, entry);
 }
 
 /* Short rows, or such that lie apart or whose elements do. */
@@ -80,20 +97,11 @@ const void *kernel_of_short_rows(const kernel_key &key)
     });
 }
 
-/* Of every second element there are kernels of some types only. */
 template <template <class> class Fold, class Pairs, class Strided>
-const void *kernel_of_type(const kernel_key &key)
+const void *kernel_of_rows(const kernel_key &key)
 {
-    switch (key.kind) {
-    case KERNEL_TYPED_SHORT_ROWS:
-        return kernel_of_short_rows<Fold, Pairs>(key);
-    case KERNEL_TYPED_COLUMNS:
-    case KERNEL_TYPED_ROWS:
-        return key.variant == ACCESS_STRIDED ? kernel_of_many<Fold, Strided, true>(key)
-                                             : kernel_of_many<Fold, Pairs, false>(key);
-    default:
-        return nullptr;
-    }
+    return key.kind == KERNEL_TYPED_SHORT_ROWS ? kernel_of_short_rows<Fold, Pairs>(key)
+                                               : kernel_of_long_rows<Fold, Pairs, Strided>(key);
 }
 
 } // namespace KERNELS

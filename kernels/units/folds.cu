@@ -36,7 +36,9 @@ const void *kernel_of_fold(const kernel_key &key)
         return flat_kernel<Fold, Flat>(key);
     if (key.kind == KERNEL_STRIDED || key.kind == KERNEL_ALONG || key.kind == KERNEL_FEW)
         return strided_kernel<Fold, Values>(key);
-    return kernel_of_type<Fold, Typed, pairs<>>(key);
+    if (key.kind == KERNEL_TYPED_COLUMNS)
+        return kernel_of_columns<Fold, Typed, pairs<>>(key);
+    return kernel_of_rows<Fold, Typed, pairs<>>(key);
 }
 
 } // namespace
@@ -47,9 +49,8 @@ const void *kernel_of_fold(const kernel_key &key)
 #define GROUP_argmaxs(FOLD)  FOLD(argmax, own_values, all_values<>, pairs<>)
 #define GROUP_ranges(FOLD)   FOLD(extremes, own_values, all_values<>, compared)
 #define GROUP_nonzeros(FOLD) FOLD(nonzero, own_values, all_values<>, pairs<>)
-#define GROUP_norms(FOLD)                                                                          \
-    FOLD(norm1, floating_pairs, floats_only, all_floats)                                           \
-    FOLD(norm2, averages, floats_only, numbers)
+#define GROUP_norm1s(FOLD)   FOLD(norm1, floating_pairs, floats_only, all_floats)
+#define GROUP_norm2s(FOLD)   FOLD(norm2, averages, floats_only, numbers)
 #define GROUP_infinity_norms(FOLD)                                                                 \
     FOLD(norm_inf, floating_pairs, floats_only, all_floats)                                        \
     FOLD(norm_neg_inf, floating_pairs, floats_only, all_floats)

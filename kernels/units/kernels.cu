@@ -18,8 +18,12 @@ using finder = const void *(kernel_key);
 #define FOLD(name, ...) finder name##_kernel;
 #include "common/reductions.def"
 
-finder sum_typed_kernel, prod_typed_kernel, min_typed_kernel, argmin_typed_kernel,
-    variance_typed_kernel, nonzero_typed_kernel;
+/* Folds that typed.cu compiles. */
+#define TYPED_FOLDS(FOLD) FOLD(sum) FOLD(prod) FOLD(min) FOLD(argmin) FOLD(variance) FOLD(nonzero)
+
+#define TYPED(name) finder name##_columns_kernel, name##_rows_kernel;
+TYPED_FOLDS(TYPED)
+#undef TYPED
 finder later_kernel, segments_kernel, exact_kernel, products_kernel;
 
 bool segments_follow();
@@ -40,28 +44,34 @@ const void *fold_kernel(const kernel_key &key)
     return finders[key.fold](key);
 }
 
-/* Along axes, of the folds that know the elements' type. All extremes are minima (axes/order.cuh),
- * and those of truth values say whether there is a true one or a false one. */
-const void *typed_kernel(kernel_key key)
+/* All extremes are minima (axes/order.cuh), and those of truth values say whether there is a true
+ * one, or a false one. */
+enum fold fold_of_extreme(enum fold fold, enum element input)
 {
-    switch (key.fold) {
-    case FOLD_sum:
-        return sum_typed_kernel(key);
-    case FOLD_prod:
-        return prod_typed_kernel(key);
+    switch (fold) {
     case FOLD_min:
     case FOLD_max:
-        return key.input == ELEMENT_BOOL ? nonzero_typed_kernel(key) : min_typed_kernel(key);
-    case FOLD_argmin:
+        return input == ELEMENT_BOOL ? FOLD_nonzero : FOLD_min;
     case FOLD_argmax:
-        return argmin_typed_kernel(key);
+        return FOLD_argmin;
     case FOLD_nanmax:
-        key.fold = FOLD_nanmin;
-        return fold_kernel(key);
-    case FOLD_variance:
-        return variance_typed_kernel(key);
-    case FOLD_nonzero:
-        return nonzero_typed_kernel(key);
+        return FOLD_nanmin;
+    default:
+        return fold;
+    }
+}
+
+/* Along axes, of elements of a known type. */
+const void *typed_kernel(kernel_key key)
+{
+    const bool rows = key.kind == KERNEL_TYPED_ROWS || key.kind == KERNEL_TYPED_SHORT_ROWS;
+    key.fold = fold_of_extreme(key.fold, key.input);
+    switch (key.fold) {
+#define TYPED(name)                                                                                \
+    case FOLD_##name:                                                                              \
+        return rows ? name##_rows_kernel(key) : name##_columns_kernel(key);
+        TYPED_FOLDS(TYPED)
+#undef TYPED
     default:
         return fold_kernel(key);
     }

@@ -1,5 +1,5 @@
 /* Kernels along axes that know the elements' type (axes/typed_entry.cuh), of the folds that are
- * asked for most. Of one fold, GRED_FOLD, a compilation. */
+ * asked for most. Of one fold, GRED_FOLD, a compilation, or of its columns only, or its rows. */
 #include "../axes/typed_entry.cuh"
 
 namespace KERNELS
@@ -53,16 +53,30 @@ struct types_often<variance<double>> : joined_pairs<real_floats, means_of<ELEMEN
 template <>
 struct types_often<nonzero<double>> : counts_of<ELEMENT_BOOL> {};
 
+using types = types_of<GRED_FOLD<double>>;
+using strided_types = types_often<GRED_FOLD<double>>;
+
 } // namespace
 
-const void *OF_FOLD(typed_kernel)(kernel_key key)
+#if !defined(GRED_COLUMNS) || GRED_COLUMNS
+
+const void *OF_FOLD(columns_kernel)(kernel_key key)
 {
-    using often = types_often<GRED_FOLD<double>>;
     if (key.kind != KERNEL_UNSPLIT_COLUMNS)
-        return kernel_of_type<GRED_FOLD, types_of<GRED_FOLD<double>>, often>(key);
-    return often::find(key.input, key.accumulator, [](auto in, auto acc) {
+        return kernel_of_columns<GRED_FOLD, types, strided_types>(key);
+    return strided_types::find(key.input, key.accumulator, [](auto in, auto acc) {
         return KERNEL_ENTRY(fold_unsplit_columns<GRED_FOLD<decltype(acc)>, decltype(in)>);
     });
 }
+
+#endif
+#if !defined(GRED_COLUMNS) || !GRED_COLUMNS
+
+const void *OF_FOLD(rows_kernel)(kernel_key key)
+{
+    return kernel_of_rows<GRED_FOLD, types, strided_types>(key);
+}
+
+#endif
 
 } // namespace KERNELS

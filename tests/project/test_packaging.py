@@ -384,10 +384,11 @@ def test_the_backend_asks_for_wheels_for_wheels_and_editable_installs_alone(buil
         assert getattr(backend, hook) is getattr(backend.build_meta, hook)
 
 
-def test_every_unit_of_the_kernels_has_its_source_and_an_object_of_its_own(building):
+@pytest.mark.parametrize("table", ["kernels_cuda", "kernels_simulated"])
+def test_every_unit_of_the_kernels_has_its_source_and_an_object_of_its_own(building, table):
     pytest.importorskip("setuptools")
     script = runpy.run_path("setup.py")
-    units = script["kernel_units"]("table")
+    units = script["kernel_units"](table)
     assert len({name for _, name, _ in units}) == len(units)
     for source in (*(source for source, _, _ in units), script["NO_LATER"]):
         assert (ROOT / "kernels/units" / source).exists()
