@@ -19,7 +19,7 @@ from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, str(Path(__file__).parent / "build_backend"))
 from description import long_description
-from toolkit import HOPPER, Toolkit, find_nvcc, without_nvcc
+from toolkit import HOPPER, PTX, Toolkit, find_nvcc, without_nvcc
 from wheels import driver_version
 
 CORE = "gred._core"
@@ -54,6 +54,7 @@ CUDA_SOURCES = sorted(set(map(str, Path("csrc/cuda").glob("*.c"))) - {ABSENT_CUD
 SANITIZED = bool(os.environ.get("GRED_SANITIZE"))  # gcc then warns of what is not so
 WARNINGS = ["-Wall", "-Wextra", "-Werror"] if os.environ.get("GRED_WERROR") else []
 WARNINGS = [] if SANITIZED else WARNINGS
+NVCC_WARNINGS = ["-Werror", "all-warnings"] if WARNINGS else []
 SANITIZERS = ["-fsanitize=address,undefined"] if SANITIZED else []
 CHECKS = ["-Og", "-g1", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", *SANITIZERS]
 CHECKS += ["-fno-sanitize=null,object-size"]  # AddressSanitizer sees both
@@ -176,9 +177,11 @@ class BuildExt(build_ext):
             least = HOPPER if source == LATER else 0
             if not toolkit.from_on(least):
                 source, least = NO_LATER, 0
-            registers = [] if source == LIBRARY else [f"-maxrregcount={REGISTERS}"]
+            assembles = toolkit.architectures != [PTX]  # a driver does, and is not told
+            limited = source != LIBRARY and assembles
+            registers = [f"-maxrregcount={REGISTERS}"] if limited else []
             command = toolkit.command(tuned=source == LIBRARY, least=least)
-            words = [*command, "-Icsrc", *registers, *defines]
+            words = [*command, *NVCC_WARNINGS, "-Icsrc", *registers, *defines]
             target = self.object(f"kernels/cuda_{name}")
             jobs.append(Job(words, Path("kernels/units", source), target))
         return jobs

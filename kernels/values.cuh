@@ -21,14 +21,15 @@ struct arithmetic<T, false> {
     using type = T;
 };
 
-/* What sums begin with, which leaves a negative zero what it is, and the ends of a type: infinities
- * where there are any. */
+/* What sums begin with, which leaves a negative zero what it is, and the ends of a type, infinities
+ * where there are any; and what is no number. */
 template <class T>
 struct ends {
     using limits = std::numeric_limits<T>;
     static constexpr T negative_zero = T(-0.0);
     static constexpr T greatest = limits::has_infinity ? limits::infinity() : limits::max();
     static constexpr T least = limits::has_infinity ? -limits::infinity() : limits::lowest();
+    static constexpr T nan = limits::quiet_NaN();
 };
 
 template <class T>
@@ -48,7 +49,7 @@ __host__ __device__ __forceinline__ bool is_nan(T x)
 template <class T>
 __host__ __device__ __forceinline__ T not_a_number()
 {
-    return T(std::numeric_limits<double>::quiet_NaN());
+    return T(ends<double>::nan);
 }
 
 template <class T>

@@ -259,69 +259,51 @@ fold_splits(const kernel_axes &x, uint64_t group, unsigned count,
     return table;
 }
 
-/* What of all splits' results the last block of them gets: the last of some neighbours folds what
- * these have left, and the last of all what such have. False for all others. */
-template <class Fold, unsigned Columns>
-__device__ __forceinline__ bool
-exchange_columns(const kernel_axes &x, column_table<state_of<Fold>> &table, uint64_t group,
-                 unsigned split, unsigned count, bool made, global<state_of<Fold>> partials,
-                 global<unsigned> tickets)
-{
-    const unsigned all = unsigned(x.launch.splits), few = split / x.launch.column.split_group,
-                   rest = all - few * x.launch.column.split_group,
-                   fews = (all + x.launch.column.split_group - 1) / x.launch.column.split_group;
-    unsigned at = split,
-             splits = rest < x.launch.column.split_group ? rest : x.launch.column.split_group,
-             pitch = 1, from = few * x.launch.column.split_group;
-    tickets += group * (fews + 1);
-    global<unsigned> ticket = tickets + 1 + few;
-#pragma unroll 1
-    for (bool last = false;; last = true) {
-#pragma unroll 1
-        for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
-            const uint64_t result = result_number<Columns>(x, group, k);
-            if (result != UINT64_MAX)
-                partials[at * x.results + result] =
-                    made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1);
-        }
-        if (!is_last_block(ticket, splits))
-            return false;
-        table =
-            fold_splits<Fold, Columns>(x, group, count, partials + from * x.results, splits, pitch);
-        if (last || fews == 1)
-            return true;
-        made = true;
-        at = from;
-        splits = fews;
-        pitch = x.launch.column.split_group;
-        from = 0;
-        ticket = tickets;
-    }
-}
-
-/* A block's `count` results, of its own columns and, where splits share them, of others'. */
+/* A block's `count` results, of its own columns and, where splits share them, of others'. The last
+ * of a few neighbouring splits folds what these have left, and the last of all what such have. */
 template <class Fold, unsigned Columns>
 __device__ __forceinline__ void
 finish_columns(const kernel_axes &x, column_table<state_of<Fold>> table, uint64_t group,
                unsigned split, unsigned count, global<state_of<Fold>> partials,
                global<unsigned> tickets)
 {
+    const unsigned all = unsigned(x.launch.splits), few = x.launch.column.split_group;
+    unsigned at = split, from = 0, splits = all, pitch = 1, left = 0; /* that fold others' states */
     bool made = x.launch.inner * x.launch.column.coalesced > 1 && count <= blockDim.x;
     if (made)
         fold_columns_of_results<Fold>(x, table, count);
-    if (x.launch.splits > 1) {
-        if (!exchange_columns<Fold, Columns>(x, table, group, split, count, made, partials,
-                                             tickets))
-            return;
-        made = true;
+    global<unsigned> ticket = tickets;
+    if (all > 1) {
+        const unsigned fews = (all + few - 1) / few, own = split / few;
+        tickets += group * (fews + 1);
+        ticket = tickets + 1 + own;
+        from = own * few;
+        splits = all - from < few ? all - from : few;
+        left = fews > 1 ? 2 : 1;
     }
 #pragma unroll 1
-    for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
-        const uint64_t result = result_number<Columns>(x, group, k);
-        if (result != UINT64_MAX)
-            store_at_once<Fold>(x.result,
-                                {made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1)},
-                                place_of_result(x, result).place);
+    for (;; left--) {
+#pragma unroll 1
+        for (unsigned k = threadIdx.x; k < count; k += blockDim.x) {
+            const uint64_t result = result_number<Columns>(x, group, k);
+            if (result == UINT64_MAX)
+                continue;
+            const state_of<Fold> state = made ? table.at[k] : fold_parts<Fold>(x, table, k, 0, 1);
+            if (left > 0)
+                partials[at * x.results + result] = state;
+            else
+                store_at_once<Fold>(x.result, {state}, place_of_result(x, result).place);
+        }
+        if (left == 0 || !is_last_block(ticket, splits))
+            return;
+        table =
+            fold_splits<Fold, Columns>(x, group, count, partials + from * x.results, splits, pitch);
+        made = true;
+        at = from;
+        splits = (all + few - 1) / few;
+        pitch = few;
+        from = 0;
+        ticket = tickets;
     }
 }
 

@@ -221,12 +221,13 @@ __device__ __forceinline__ void take_typed_row(row_accumulator<Fold, In> &own,
     for (unsigned k = 0; k < ahead; k++)
         if (me.rank + k * me.threads < singles)
             early[k] = data[x.single(me.rank + k * me.threads) * step];
-    if (me.threads * ahead < singles_of_row<In, Strided>)
+    if constexpr (singles_of_row<In, Strided> > ahead)
+        if (me.threads * ahead < singles_of_row<In, Strided>)
 #pragma unroll 1
-        for (unsigned k = me.rank + ahead * me.threads; k < singles; k += me.threads) {
-            const uint64_t at = x.single(k);
-            own.take_single(data[at * step], position + at);
-        }
+            for (unsigned k = me.rank + ahead * me.threads; k < singles; k += me.threads) {
+                const uint64_t at = x.single(k);
+                own.take_single(data[at * step], position + at);
+            }
     take_packs_of<Fold, In>(own, x.all(), unsigned(x.count), me, position + x.head, singles == 0);
 #pragma unroll
     for (unsigned k = 0; k < ahead; k++)
