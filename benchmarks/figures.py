@@ -91,7 +91,7 @@ def parse_parts(text: str) -> list[str]:
 def kept_rungs(machine: record.Record) -> dict[str, float]:
     """Read how fast the rungs are in the results that are kept of the same machine."""
     path = RESULTS / record.slug(machine) / "figures.json"
-    known = record.read_json(path)["rows"] if path.exists() else []
+    known = record.rows_of(record.read_json(path)) if path.exists() else []
     return {row["what"]: row["value"] for row in known if row["part"] == "gpu"}
 
 
@@ -108,13 +108,16 @@ def write(folder: Path, machine: record.Record, part: str, rows: list[Figure]) -
     known: record.Record = {"machines": {}, "rows": []}
     if path.exists():
         known = record.read_json(path)
-    kept = [row for row in known["rows"] if row["part"] != part]
+    kept = [row for row in record.rows_of(known) if row["part"] != part]
     kept += [{"part": part, **row} for row in rows]
     order = list(PARTS)
     merged = sorted(kept, key=lambda row: order.index(row["part"]))
     machines = {**known["machines"], whole(part): machine}
     machines = {name: machines[name] for name in NAMES if name in machines}
-    record.write_json(path, {"kind": "figures", "machines": machines, "rows": merged})
+    columns = list(dict.fromkeys(column for row in merged for column in row))
+    values = [[row.get(column) for column in columns] for row in merged]
+    figures = {"kind": "figures", "machines": machines, "columns": columns, "rows": values}
+    record.write_json(path, figures)
     return path
 
 

@@ -167,7 +167,7 @@ _PLACE = re.compile(
     r"(?:In file included from |\s*from )?(.+?)(?::(\d+)(?::(\d+))?|\((\d+)\)): *(.*)"
 )
 _ERROR = re.compile(r"(?:fatal )?error(?: #\d+(?:-D)?)?: ")
-_LED_HERE = re.compile(r" *required (?:from|by)|note: in instantiation of")
+_LED_HERE = re.compile(r" *(?:recursively )?required (?:from|by)|note: in instantiation of")
 _IS_SHOWN = re.compile(r" (?!.*detected during)")
 _TEMPLATES = [
     (r" \[with [^\]]*\]", ""),
