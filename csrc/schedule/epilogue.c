@@ -148,11 +148,11 @@ void epilogue_order(enum element input, struct kernel_results *results)
                           results->fold == FOLD_nanmax,
                extreme = greatest || results->fold == FOLD_min || results->fold == FOLD_argmin ||
                          results->fold == FOLD_nanmin || results->fold == FOLD_extremes;
+    if (!extreme)
+        return;
     const unsigned bits = 8 * (unsigned)element_size(input);
     const uint64_t lowest = bits < 64 ? UINT64_MAX / (((uint64_t)1 << bits) - 1) : 1,
                    signs = lowest << (bits - 1);
-    if (!extreme)
-        return;
     if (results->finish.has_initial && !truth)
         invert_initial(input, greatest, &results->finish);
     results->reduction = of_least(results->reduction, truth);
