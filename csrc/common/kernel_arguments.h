@@ -39,16 +39,16 @@ enum {
 
 /* A thread that makes columns alone has so many loads under way, of one load's columns or of up to
  * so many loads' of fewer rows. */
-enum { UNSPLIT_LOADS = 8, LONE_PACKS = 4 };
+enum { UNSPLIT_LOADS = 8, UNSPLIT_PACKS = 4 };
 
 /* Threads of a multiprocessor that have registers for that: of states and of elements of so many
  * bytes. */
 #define COLUMNS_THREADS(state, element) ((state) > 8 ? 512 : (element) > 1 ? 1024 : 768)
 
-/* The same of threads that make columns alone, in small blocks, of up to LONE_BLOCK. */
-#define LONE_THREADS(state, element)                                                               \
-    ((state) > LONE_SMALL || (element) < 2 ? 512 : (element) < 4 ? 704 : 768)
-enum { LONE_SMALL = 8, LONE_BLOCK = 256 };
+/* The same of threads that make columns alone, in small blocks, of up to UNSPLIT_BLOCK. */
+#define UNSPLIT_THREADS(state, element)                                                            \
+    ((state) > UNSPLIT_SMALL || (element) < 2 ? 512 : (element) < 4 ? 704 : 768)
+enum { UNSPLIT_SMALL = 8, UNSPLIT_BLOCK = 256 };
 
 /* Rows that a thread reads before it waits for any: what is made of a large state takes long enough
  * that more is to be on its way meanwhile, but spreads of halves take all registers. */

@@ -195,7 +195,7 @@ static void fold_at_once(const struct along *self, struct workspace *own, uint64
                          uint64_t end)
 {
     const struct axes *axes = self->axes;
-    const unsigned inner = axes->kept - 1;
+    const unsigned inner = axes->outer - 1;
     const uint64_t fitting = MOVED / (self->plan->n * self->chunks.size) + 1,
                    brought = self->transpose ? WAITING_MOST : fitting,
                    most = self->move || self->transpose ? least(brought, CHUNK / self->plan->n)

@@ -24,7 +24,7 @@ enum {
 
 static bool lie_side_by_side(const struct axes *axes)
 {
-    return axes->strides[axes->kept - 1] == (int64_t)element_size(axes->reduced.input);
+    return axes->strides[axes->outer - 1] == (int64_t)element_size(axes->reduced.input);
 }
 
 /* Whether a result's elements are no farther from each other than from its neighbour's. */
@@ -33,7 +33,7 @@ static bool are_rows(const struct axes *axes)
     const struct layout *reduced = &axes->reduced;
     const int64_t below = reduced->dimensions ? reduced->strides[0] : 0;
     return !lie_side_by_side(axes) &&
-           (int64_t)layout_distance(below) <= axes->strides[axes->kept - 1];
+           (int64_t)layout_distance(below) <= axes->strides[axes->outer - 1];
 }
 
 static enum columns_way way_of(const struct axes *axes)
@@ -50,7 +50,7 @@ static const struct slab_loop *states_loop(const struct job *job, enum element t
 {
     enum { WIDE = 64 };
     const struct axes *axes = job->plan->axes;
-    const bool pays = job->plan->n <= SLAB_PART_ROWS && axes->shape[axes->kept - 1] >= WIDE;
+    const bool pays = job->plan->n <= SLAB_PART_ROWS && axes->shape[axes->outer - 1] >= WIDE;
     return pays ? cpu_kernels(job->instructions)->columns_of_states(job->plan->fold, type) : NULL;
 }
 
@@ -147,7 +147,7 @@ bool columns_suit(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const struct axes *axes = plan->axes;
-    if (axes->kept == 0 || axes->results <= 1 || plan->n == 0 || axes->reduced.dimensions > 1)
+    if (axes->outer == 0 || axes->results <= 1 || plan->n == 0 || axes->reduced.dimensions > 1)
         return false;
     return (!plan->layout->mask || may_fill(plan)) && pays(plan) &&
            (loop_of(job) || loop_of_converted(job));
@@ -259,7 +259,7 @@ static void describe_runs(struct columns *self)
 static void describe_results(struct columns *self)
 {
     const struct axes *axes = self->axes;
-    const unsigned inner = axes->kept - 1;
+    const unsigned inner = axes->outer - 1;
     const struct slab_loop *const loop =
         self->input.convert || axes->reduced.mask ? NULL : loop_to_results(self->job);
     self->direct = loop && self->cut.runs == 1 && self->cut.coalesced == 1 &&
@@ -340,7 +340,7 @@ static void describe_tiles(struct columns *self)
 static void describe(struct columns *self, const struct job *job)
 {
     const struct axes *axes = job->plan->axes;
-    const unsigned inner = axes->kept - 1;
+    const unsigned inner = axes->outer - 1;
     *self = (struct columns){.job = job, .plan = job->plan, .axes = axes};
     self->tiles.job = (struct job *)job;
     self->input.way = way_of(axes);

@@ -301,7 +301,7 @@ static unsigned finish(const struct columns *self, const struct output_tile *til
     struct finalize finishing = {.n = tile->columns / self->cut.coalesced,
                                  .count = self->plan->n,
                                  .counts = counts_of(self, tile, workspace),
-                                 .step = self->axes->places[self->axes->kept - 1]};
+                                 .step = self->axes->places[self->axes->outer - 1]};
     struct walk_of_results walk = tile->first;
     for (uint64_t block = 0; block < tile->blocks; block++) {
         if (block)

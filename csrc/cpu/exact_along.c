@@ -171,7 +171,7 @@ static void add_neighbours(struct along *self, struct workspace *own, struct wal
     const char *const data = (const char *)axes->reduced.data + walk->offset;
     struct transposition transposition = {.n = count,
                                           .row_stride = axes->reduced.strides[0],
-                                          .stride = axes->strides[axes->kept - 1],
+                                          .stride = axes->strides[axes->outer - 1],
                                           .end = self->end};
     for (uint64_t at = 0; at < plan->n; at += most) {
         transposition.rows = least(plan->n - at, most);
@@ -219,7 +219,7 @@ static uint64_t add_columns(struct along *self, struct workspace *own, struct wa
         const struct transposition transposition = {.at = elements,
                                                     .rows = count,
                                                     .n = self->plan->n,
-                                                    .row_stride = axes->strides[axes->kept - 1],
+                                                    .row_stride = axes->strides[axes->outer - 1],
                                                     .stride = stride,
                                                     .end = self->end};
         self->across(&transposition, count, own->elements);
@@ -260,7 +260,7 @@ static unsigned add_tile(void *context, uint64_t tile, char *memory)
     start_workspace(self, own);
     results_start(&walk, axes, first);
     for (uint64_t at = first; at < end;) {
-        const uint64_t row = self->transpose || self->across ? axes->shape[axes->kept - 1] : 1,
+        const uint64_t row = self->transpose || self->across ? axes->shape[axes->outer - 1] : 1,
                        left = least(end - at, row - at % row);
         const uint64_t added = add_columns(self, own, &walk, left);
         const unsigned count = added ? 0 : self->transpose ? (unsigned)least(left, LANES) : 1;
@@ -288,9 +288,9 @@ static bool lie_side_by_side(const struct plan *plan)
 {
     const struct axes *axes = plan->axes;
     const struct layout *reduced = &axes->reduced;
-    return !reduced->mask && !reduced->swapped && axes->kept > 0 && reduced->dimensions == 1 &&
+    return !reduced->mask && !reduced->swapped && axes->outer > 0 && reduced->dimensions == 1 &&
            plan->n > 1 &&
-           layout_distance(axes->strides[axes->kept - 1]) < layout_distance(reduced->strides[0]);
+           layout_distance(axes->strides[axes->outer - 1]) < layout_distance(reduced->strides[0]);
 }
 
 /* Whether neighbours can be just added, side by side. */
@@ -298,7 +298,7 @@ static bool adds_neighbours(const struct plan *plan)
 {
     const struct layout *reduced = &plan->axes->reduced;
     return exact_is_plain(plan) && plan->fold != FOLD_nansum && !reduced->mask &&
-           !reduced->swapped && plan->axes->kept > 0 && reduced->dimensions == 1;
+           !reduced->swapped && plan->axes->outer > 0 && reduced->dimensions == 1;
 }
 
 /* How many columns of so many rows are added at once, if all rows are. */
@@ -325,7 +325,7 @@ static void describe(struct along *self, const struct job *job)
     self->end = axes_end(axes);
     if (lie_side_by_side(plan)) {
         self->transpose = transpose;
-        self->adjacent = adds && axes->strides[axes->kept - 1] == (int64_t)size;
+        self->adjacent = adds && axes->strides[axes->outer - 1] == (int64_t)size;
         self->columns = self->adjacent ? columns_of(n) : 0;
     } else if (adds && n > 1 && n <= SHORT) {
         self->across = transpose;

@@ -66,12 +66,12 @@ static void put_dimension(struct axes *self, unsigned k, struct dimension dimens
 static void take_outer(struct axes *self, const struct layout *layout, uint64_t axes)
 {
     int64_t place = (int64_t)self->results;
-    self->kept = 0;
+    self->outer = 0;
     for (unsigned k = 0; k < layout->dimensions; k++) {
         if (is_reduced(axes, k) || layout->shape[k] == 1)
             continue;
         place /= (int64_t)layout->shape[k];
-        put_dimension(self, self->kept++,
+        put_dimension(self, self->outer++,
                       (struct dimension){layout->shape[k], layout->strides[k],
                                          layout->mask ? layout->mask_strides[k] : 0, place});
     }
@@ -101,7 +101,7 @@ static bool is_outside(struct dimension one, struct dimension other)
 /* By insertion: dimensions are few and mostly in order. */
 static void sort(struct axes *self)
 {
-    for (unsigned next = 1; next < self->kept; next++) {
+    for (unsigned next = 1; next < self->outer; next++) {
         const struct dimension moved = dimension_at(self, next);
         unsigned k = next;
         for (; k > 0 && is_outside(moved, dimension_at(self, k - 1)); k--)
@@ -118,18 +118,18 @@ static bool continues(const int64_t *strides, const uint64_t *shape, unsigned k)
 
 static void merge(struct axes *self)
 {
-    unsigned kept = 0;
-    for (unsigned k = 0; k < self->kept; k++) {
-        const uint64_t outer = self->shape[k];
-        const bool merged = k + 1 < self->kept && continues(self->strides, self->shape, k) &&
+    unsigned left = 0;
+    for (unsigned k = 0; k < self->outer; k++) {
+        const uint64_t length = self->shape[k];
+        const bool merged = k + 1 < self->outer && continues(self->strides, self->shape, k) &&
                             continues(self->mask_strides, self->shape, k) &&
                             continues(self->places, self->shape, k);
         if (merged)
-            self->shape[k + 1] *= outer;
+            self->shape[k + 1] *= length;
         else
-            put_dimension(self, kept++, dimension_at(self, k));
+            put_dimension(self, left++, dimension_at(self, k));
     }
-    self->kept = kept;
+    self->outer = left;
 }
 
 /* ---- what it is then ---- */
@@ -140,7 +140,7 @@ static bool is_aligned(const struct axes *self)
     uint64_t all = (uintptr_t)reduced->data;
     for (unsigned k = 0; k < reduced->dimensions; k++)
         all |= (uint64_t)reduced->strides[k];
-    for (unsigned k = 0; k < self->kept; k++)
+    for (unsigned k = 0; k < self->outer; k++)
         all |= (uint64_t)self->strides[k];
     return !reduced->swapped && all % element_size(reduced->input) == 0;
 }
@@ -151,7 +151,7 @@ static enum axes_kind kind_of(const struct axes *self)
     const int64_t size = (int64_t)element_size(reduced->input);
     if (reduced->dimensions == 0 || (reduced->dimensions == 1 && reduced->strides[0] == size))
         return AXES_ROWS;
-    if (reduced->dimensions == 1 && self->kept > 0 && self->strides[self->kept - 1] == size)
+    if (reduced->dimensions == 1 && self->outer > 0 && self->strides[self->outer - 1] == size)
         return AXES_COLUMNS;
     return AXES_GENERAL;
 }
@@ -160,12 +160,12 @@ void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct
 {
     self->results = axes_length(layout, ~axes);
     self->first = 0;
-    self->kept = 0;
+    self->outer = 0;
     take_reduced(&self->reduced, layout, axes);
     layout_normalise(&self->reduced, in_order);
     if (self->results > 0) {
         take_outer(self, layout, axes);
-        for (unsigned k = 0; k < self->kept; k++)
+        for (unsigned k = 0; k < self->outer; k++)
             if (self->strides[k] < 0)
                 flip(self, k);
         sort(self);
@@ -179,7 +179,7 @@ const char *axes_end(const struct axes *axes)
 {
     const struct layout *reduced = &axes->reduced;
     const char *end = (const char *)reduced->data + element_size(reduced->input);
-    for (unsigned k = 0; k < axes->kept; k++)
+    for (unsigned k = 0; k < axes->outer; k++)
         end += (int64_t)(axes->shape[k] - 1) * axes->strides[k];
     if (reduced->dimensions && reduced->strides[0] > 0)
         end += (int64_t)(reduced->shape[0] - 1) * reduced->strides[0];
@@ -193,8 +193,8 @@ void axes_copy(const struct axes *self, struct axes *to)
     to->results = self->results;
     to->aligned = self->aligned;
     to->first = self->first;
-    to->kept = self->kept;
-    for (unsigned k = 0; k < self->kept; k++)
+    to->outer = self->outer;
+    for (unsigned k = 0; k < self->outer; k++)
         put_dimension(to, k, dimension_at(self, k));
 }
 
@@ -212,7 +212,7 @@ void results_start(struct walk_of_results *walk, const struct axes *axes, uint64
     walk->axes = axes;
     walk->offset = walk->mask_offset = 0;
     walk->place = axes->first;
-    for (unsigned k = axes->kept; k-- > 0; result /= axes->shape[k]) {
+    for (unsigned k = axes->outer; k-- > 0; result /= axes->shape[k]) {
         walk->index[k] = result % axes->shape[k];
         shift(walk, k, (int64_t)walk->index[k]);
     }
@@ -222,7 +222,7 @@ void results_start(struct walk_of_results *walk, const struct axes *axes, uint64
 void results_next(struct walk_of_results *walk)
 {
     const struct axes *axes = walk->axes;
-    for (unsigned k = axes->kept; k-- > 0;) {
+    for (unsigned k = axes->outer; k-- > 0;) {
         if (++walk->index[k] < axes->shape[k]) {
             shift(walk, k, 1);
             return;
@@ -237,15 +237,15 @@ void axes_part(const struct axes *all, unsigned along, uint64_t outer, uint64_t 
 {
     struct walk_of_results walk;
     uint64_t inner = 1;
-    for (unsigned k = along + 1; k < all->kept; k++)
+    for (unsigned k = along + 1; k < all->outer; k++)
         inner *= all->shape[k];
     results_start(&walk, all, (outer * all->shape[along] + start) * inner);
     *part = *all;
     results_move(&walk, &part->reduced);
     part->first = walk.place;
     part->results = count * inner;
-    part->kept = all->kept - along;
-    for (unsigned k = 0; k < part->kept; k++)
+    part->outer = all->outer - along;
+    for (unsigned k = 0; k < part->outer; k++)
         put_dimension(part, k, dimension_at(all, along + k));
     part->shape[0] = count;
 }

@@ -25,9 +25,9 @@ struct axes {
     enum axes_kind kind;
     struct layout reduced; /* of the first result; normalised */
     uint64_t results;
-    bool aligned;  /* every element is, and is in this machine's byte order */
-    unsigned kept; /* outer dimensions */
-    int64_t first; /* the first result's place among results in C order */
+    bool aligned;   /* every element is, and is in this machine's byte order */
+    unsigned outer; /* dimensions that results differ in */
+    int64_t first;  /* the first result's place among results in C order */
     uint64_t shape[DIMENSIONS_MAX];
     int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX], places[DIMENSIONS_MAX];
 };

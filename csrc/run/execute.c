@@ -125,14 +125,14 @@ static bool explain_part(const struct parts *self, const struct axes *part)
 static unsigned choose_cut(struct parts *self, uint64_t *count)
 {
     const struct axes *all = self->all->axes;
-    for (unsigned k = 0; k < all->kept; k++)
+    for (unsigned k = 0; k < all->outer; k++)
         for (*count = all->shape[k]; *count > 0; *count /= 2) {
             axes_part(all, k, 0, 0, *count, &self->part);
             if (schedule_part(self, &self->part, &self->plan, &self->schedule) &&
                 self->schedule.arena.total <= self->limit)
                 return k;
         }
-    return all->kept;
+    return all->outer;
 }
 
 /* The first of them is explained. */
@@ -224,7 +224,7 @@ static bool run_parts(struct parts *self)
 {
     uint64_t count;
     const unsigned along = choose_cut(self, &count);
-    return along < self->all->axes->kept ? make_parts(self, along, count) : make_one_by_one(self);
+    return along < self->all->axes->outer ? make_parts(self, along, count) : make_one_by_one(self);
 }
 
 /* ---- along axes: for the host ---- */

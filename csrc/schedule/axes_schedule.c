@@ -32,7 +32,7 @@ static void compact(struct axes *axes, bool of_mask, size_t size, struct layout 
     int64_t *outer = of_mask ? axes->mask_strides : axes->strides,
             *inner = of_mask ? reduced->mask_strides : reduced->strides, stride = (int64_t)size;
     unsigned count = 0;
-    for (unsigned k = 0; k < axes->kept; k++)
+    for (unsigned k = 0; k < axes->outer; k++)
         insert(all, count++,
                (struct dimension){axes->shape[k], layout_distance(axes->strides[k]), &outer[k]});
     for (unsigned k = 0; k < reduced->dimensions; k++)
@@ -86,7 +86,7 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
     const enum element input = axes->reduced.input;
     const bool native = epilogue_is_native(self->plan, input, self->accumulator);
     unsigned asked = 1u << KERNEL_FEW, there = 0;
-    if (axes->kept > DIMENSIONS_FEW || axes->reduced.dimensions > DIMENSIONS_FEW)
+    if (axes->outer > DIMENSIONS_FEW || axes->reduced.dimensions > DIMENSIONS_FEW)
         return 0;
     if (!axes->reduced.mask && elements_are_aligned(axes, brought) &&
         epilogue_stores_at_once(self->plan, self->accumulator)) {
@@ -109,7 +109,7 @@ static bool lie_densely(const struct axes *axes)
 {
     const uint64_t size = element_size(axes->reduced.input);
     uint64_t span = size;
-    for (unsigned k = 0; k < axes->kept; k++)
+    for (unsigned k = 0; k < axes->outer; k++)
         span += (axes->shape[k] - 1) * layout_distance(axes->strides[k]);
     for (unsigned k = 0; k < axes->reduced.dimensions; k++)
         span += (axes->reduced.shape[k] - 1) * layout_distance(axes->reduced.strides[k]);
@@ -153,7 +153,7 @@ static bool exact_in_one_launch(const struct plan *plan)
     const struct axes *axes = plan->axes;
     return plan->elements.on_device && plan->results.on_device && plan->results.values == 1 &&
            !plan_adds_products(plan) && !plan->finish.has_initial && !axes->reduced.mask &&
-           plan->n > 0 && axes->results > 1 && axes->aligned && axes->kept >= 1 &&
+           plan->n > 0 && axes->results > 1 && axes->aligned && axes->outer >= 1 &&
            axes->reduced.dimensions <= 1 && choice_keeps_parts(plan);
 }
 
@@ -301,10 +301,10 @@ bool axes_schedule_make(const struct plan *plan, const struct facts *facts,
 static void list_outer(const struct axes *axes, uint64_t *shape, int64_t *strides,
                        int64_t *mask_strides, int64_t *output_strides)
 {
-    memcpy(shape, axes->shape, axes->kept * sizeof *shape);
-    memcpy(strides, axes->strides, axes->kept * sizeof *strides);
-    memcpy(mask_strides, axes->mask_strides, axes->kept * sizeof *mask_strides);
-    memcpy(output_strides, axes->places, axes->kept * sizeof *output_strides);
+    memcpy(shape, axes->shape, axes->outer * sizeof *shape);
+    memcpy(strides, axes->strides, axes->outer * sizeof *strides);
+    memcpy(mask_strides, axes->mask_strides, axes->outer * sizeof *mask_strides);
+    memcpy(output_strides, axes->places, axes->outer * sizeof *output_strides);
 }
 
 void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes_of_any *of_any)
@@ -318,7 +318,7 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
     argument->rows = rows.how;
     argument->results = axes->results;
     argument->counts = counts_mask(self);
-    outer->count = axes->kept;
+    outer->count = axes->outer;
     outer->first = axes->first;
     if (self->launch.kernel == KERNEL_ALONG) {
         struct layout *from = &of_any->from;
@@ -347,10 +347,10 @@ void exact_along_argument(const struct axes_schedule *self, struct kernel_exact_
         .leaves_out = plan->fold == FOLD_nansum,
         .watches = exact_asks_for_signs(&plan->finish),
         .output_offset = axes->first * size,
-        .outer = axes->kept,
+        .outer = axes->outer,
         .result = step_exact_result(plan, plan->results.at[0], plan->results.types[0], plan->n),
     };
-    for (unsigned k = 0; k < axes->kept; k++) {
+    for (unsigned k = 0; k < axes->outer; k++) {
         argument->shape[k] = axes->shape[k];
         argument->strides[k] = axes->strides[k];
         argument->output_strides[k] = axes->places[k] * size;

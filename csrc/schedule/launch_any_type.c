@@ -45,7 +45,7 @@ static bool has_few(const struct launch_problem *problem, const struct launch_co
 static void launch_across(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
-    const unsigned across = (unsigned)least(exponent_up(axes->shape[axes->kept - 1]), WARP);
+    const unsigned across = (unsigned)least(exponent_up(axes->shape[axes->outer - 1]), WARP);
     config->team =
         team_for(axes->results, elements_of_result(axes), rows_slots(problem->accumulator), 0,
                  config->block - across, busy_threads(problem));

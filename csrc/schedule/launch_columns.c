@@ -1,5 +1,6 @@
 /* Columns of a known type: a thread has those of one load. Short rows that lie one after the other
- * are coalesced, such that all threads side by side have whole, aligned loads. */
+ * are coalesced, such that all threads side by side have whole, aligned loads. What each case buys
+ * is in benchmarks/tuning/cases.json. */
 #include "schedule/launch_config.h"
 
 enum {
@@ -46,9 +47,9 @@ static bool lie_one_after_the_other(const struct axes *axes, const struct column
     if (self->rows == 1 || self->deep > 1 ||
         self->stride != self->columns * self->size * self->step)
         return false;
-    if (axes->kept == 1)
+    if (axes->outer == 1)
         return true;
-    return axes->kept == 2 && self->inner == 1 &&
+    return axes->outer == 2 && self->inner == 1 &&
            2 * axes->results * self->size <= self->threads * COLUMN_BYTES &&
            (self->rows * self->stride >= BATCH_LARGE ||
             axes->shape[0] * BLOCK_THREADS <= self->threads);
@@ -94,11 +95,11 @@ static unsigned columns_a_result(const struct launch_problem *problem, unsigned 
 {
     const struct axes *axes = problem->axes;
     const int64_t size = (int64_t)element_bytes(axes),
-                  apart = axes->kept > 0 ? axes->strides[axes->kept - 1] : 0;
+                  apart = axes->outer > 0 ? axes->strides[axes->outer - 1] : 0;
     *step = apart == 2 * size ? 2 : 1;
     if (*step > 1)
         return launch_has_strided(problem, KERNEL_TYPED_COLUMNS) && axes_lie_across(axes);
-    if (axes->kept > 0 && axes->reduced.dimensions == 0)
+    if (axes->outer > 0 && axes->reduced.dimensions == 0)
         return apart == size;
     return axes_inner_columns(axes, problem->indexed);
 }
@@ -116,7 +117,7 @@ static bool at_boundaries(const struct launch_problem *problem, const struct col
 /* Whether two rows make a load, again and again, but not all rows one. */
 static bool lie_in_pairs(const struct launch_problem *problem, const struct columns *self)
 {
-    return problem->axes->kept > 1 && self->inner == 1 && self->step == 1 &&
+    return problem->axes->outer > 1 && self->inner == 1 && self->step == 1 &&
            self->size < COLUMN_BYTES / 2 && self->columns * self->size == COLUMN_BYTES / 2 &&
            self->stride == COLUMN_BYTES / 2 && self->rows % 2 == 0 &&
            at_boundaries(problem, self, 2 * self->stride);
@@ -144,7 +145,7 @@ static bool find_columns(const struct launch_problem *problem, unsigned block, s
     self->inner = columns_a_result(problem, &self->step);
     if (n == 0 || axes->results == 0 || !self->inner || !find_depth(problem, self))
         return false;
-    self->columns = axes->shape[axes->kept - 1] * self->inner;
+    self->columns = axes->shape[axes->outer - 1] * self->inner;
     self->rows = n / self->inner / self->deep;
     self->stride = self->rows > 1 ? (uint64_t)reduced->strides[0] : 0;
     const uint64_t other = self->deep > 1 ? (uint64_t)reduced->strides[1] : 0;
@@ -279,8 +280,8 @@ static bool are_unsplit(const struct axes *axes, const struct columns *columns,
                         const struct launch_config *config)
 {
     return columns->coalesced == 1 && columns->deep == 1 && config->team == 0 &&
-           config->splits == 1 && axes->places[axes->kept - 1] == 1 &&
-           (axes->kept == 1 || columns->columns % columns->load == 0);
+           config->splits == 1 && axes->places[axes->outer - 1] == 1 &&
+           (axes->outer == 1 || columns->columns % columns->load == 0);
 }
 
 /* How busy so many threads are kept, in parts of 2^10: some have nothing to do in the last turn. */
@@ -307,7 +308,7 @@ static bool leave_little(const struct columns *columns, uint64_t threads)
  * columns to one warp, if loads are whole and aligned. */
 static bool suit_unsplit(const struct axes *axes, const struct columns *columns)
 {
-    const bool one = axes->kept == 1;
+    const bool one = axes->outer == 1;
     if (columns->step > 1)
         return false;
     if (columns->inner > 1)
@@ -317,7 +318,7 @@ static bool suit_unsplit(const struct axes *axes, const struct columns *columns)
 }
 
 /* Small blocks, unless threads with small states have two or three turns, and had better not be at
- * the same rows. A thread makes several loads' columns where rows are too few for LONE_LOADS; of
+ * the same rows. A thread makes several loads' columns where rows are too few for UNSPLIT_LOADS; of
  * unaligned rows a warp's last thread makes none; the place of the best of one row need not be
  * read. */
 static void make_unsplit(const struct launch_problem *problem, const struct columns *columns,
@@ -327,12 +328,12 @@ static void make_unsplit(const struct launch_problem *problem, const struct colu
     const bool few_turns = columns->all > threads && columns->all < 3 * threads,
                unread = problem->indexed && columns->rows == 1,
                shifted = columns->shifted && !unread;
-    const unsigned most = few_turns && columns->state <= LONE_SMALL
+    const unsigned most = few_turns && columns->state <= UNSPLIT_SMALL
                               ? axes_tuning_of_columns(problem).block
                               : tuning->unsplit_block,
-                   block = (unsigned)least(most, exponent_up(LONE_BLOCK));
+                   block = (unsigned)least(most, exponent_up(UNSPLIT_BLOCK));
     const uint64_t made = ((uint64_t)1 << block) - (shifted ? 1u << (block - WARP) : 0);
-    unsigned loads = problem->axes->kept > 1 || columns->inner > 1 ? 1 : tuning->unsplit;
+    unsigned loads = problem->axes->outer > 1 || columns->inner > 1 ? 1 : tuning->unsplit;
     while (loads > 1 && (columns->rows > UNSPLIT_LOADS / loads || columns->all < threads * loads))
         loads /= 2;
     config->kernel = KERNEL_UNSPLIT_COLUMNS;
@@ -353,7 +354,7 @@ static void choose_unsplit(const struct launch_problem *problem, const struct co
     const struct axes_tuning *tuning = axes_tuning();
     const bool there = tuning->unsplit && launch_has(problem, KERNEL_UNSPLIT_COLUMNS);
     const uint64_t threads = (uint64_t)problem->multiprocessors *
-                                 LONE_THREADS(columns->state, columns->size) * tuning->threads >>
+                                 UNSPLIT_THREADS(columns->state, columns->size) * tuning->threads >>
                              THREADS;
     config->column.stores_packs = columns->inner == 1;
     config->column.stores_native = columns->inner == 1 && columns->step > 1 && there;
@@ -376,7 +377,7 @@ static void make_small_blocks(const struct columns *columns, struct launch_confi
 static bool have_too_few_rows(const struct launch_problem *problem, const struct columns *columns)
 {
     enum { FEW_ROWS = 2 * ROWS_AHEAD, WORD = 4 };
-    return columns->shifted && problem->axes->kept > 1 &&
+    return columns->shifted && problem->axes->outer > 1 &&
            columns->rows * columns->deep < FEW_ROWS &&
            (columns->size >= WORD || columns->state > sizeof(uint64_t)) && !axes_are_small(problem);
 }

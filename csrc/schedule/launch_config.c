@@ -56,17 +56,17 @@ static bool is_row(const struct layout *reduced)
 
 bool axes_lie_flat(const struct axes *axes, uint64_t row_bytes)
 {
-    return is_row(&axes->reduced) && !axes->reduced.mask && axes->kept == 1 &&
+    return is_row(&axes->reduced) && !axes->reduced.mask && axes->outer == 1 &&
            (uint64_t)axes->strides[0] == row_bytes;
 }
 
 bool axes_lie_across(const struct axes *axes)
 {
     const struct layout *reduced = &axes->reduced;
-    if (axes->kept == 0 || reduced->dimensions == 0)
+    if (axes->outer == 0 || reduced->dimensions == 0)
         return false;
     const uint64_t own = layout_distance(reduced->strides[reduced->dimensions - 1]),
-                   other = layout_distance(axes->strides[axes->kept - 1]);
+                   other = layout_distance(axes->strides[axes->outer - 1]);
     return other != 0 && (own == 0 || other < own);
 }
 
@@ -76,12 +76,12 @@ unsigned axes_inner_columns(const struct axes *axes, bool indexed)
     const struct layout *reduced = &axes->reduced;
     const int64_t size = (int64_t)element_bytes(axes);
     const unsigned last = reduced->dimensions - 1;
-    if (axes->kept == 0 || reduced->dimensions == 0 || reduced->mask)
+    if (axes->outer == 0 || reduced->dimensions == 0 || reduced->mask)
         return 0;
     const uint64_t inner = reduced->shape[last];
-    if (axes->strides[axes->kept - 1] == size)
+    if (axes->strides[axes->outer - 1] == size)
         return axes_lie_across(axes);
-    return !indexed && axes->kept == 1 && reduced->dimensions > 1 &&
+    return !indexed && axes->outer == 1 && reduced->dimensions > 1 &&
                    reduced->strides[last] == size && inner <= INNER_MAX &&
                    (inner & (inner - 1)) == 0 && axes->strides[0] == (int64_t)inner * size
                ? (unsigned)inner
@@ -91,7 +91,7 @@ unsigned axes_inner_columns(const struct axes *axes, bool indexed)
 uint64_t axes_row_bits(const struct axes *axes, uintptr_t data, unsigned but)
 {
     uint64_t all = data;
-    for (unsigned k = 0; k + but < axes->kept; k++)
+    for (unsigned k = 0; k + but < axes->outer; k++)
         all |= (uint64_t)axes->strides[k];
     return all;
 }

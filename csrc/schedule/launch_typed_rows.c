@@ -64,7 +64,7 @@ static bool lie_apart(const struct launch_problem *problem, uint64_t n, uint64_t
     const struct layout *reduced = &axes->reduced;
     const uint64_t size = bytes / n;
     if (!launch_has_strided(problem, KERNEL_TYPED_SHORT_ROWS) || reduced->dimensions > 1 ||
-        axes->kept != 1 || size > PACK_BYTES / 2 || axes_lie_across(axes))
+        axes->outer != 1 || size > PACK_BYTES / 2 || axes_lie_across(axes))
         return false;
     const int64_t apart = reduced->dimensions ? reduced->strides[0] : (int64_t)size;
     const uint64_t all = problem->data | bytes | PACK_BYTES | (uint64_t)axes->strides[0];

@@ -152,9 +152,9 @@ static bool cut_along(struct trial *self, uint64_t elements)
     struct axes *axes = &self->axes;
     int64_t place = 1;
     axes_copy(plan->axes, axes);
-    axes->results = cut(axes->shape, axes->kept, plan->n < elements ? elements / plan->n : 1);
+    axes->results = cut(axes->shape, axes->outer, plan->n < elements ? elements / plan->n : 1);
     axes->first = 0;
-    for (unsigned k = axes->kept; k-- > 0; place *= (int64_t)axes->shape[k])
+    for (unsigned k = axes->outer; k-- > 0; place *= (int64_t)axes->shape[k])
         axes->places[k] = place;
     cut(axes->reduced.shape, axes->reduced.dimensions, divide_up(elements, axes->results));
     const size_t bytes = axes->results * results_widest(results);

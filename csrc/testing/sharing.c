@@ -128,9 +128,9 @@ PyObject *testing_axes(PyObject *Py_UNUSED(module), PyObject *arguments, PyObjec
     const int64_t mask = reduced->mask ? (int64_t)((uintptr_t)reduced->mask - somewhere_else) : 0;
     return Py_BuildValue("sOLLL(NNNN)(NNN)", kinds[axes.kind], axes.aligned ? Py_True : Py_False,
                          (long long)axes.first, (long long)((uintptr_t)reduced->data - somewhere),
-                         (long long)mask, numbers(axes.shape, axes.kept),
-                         numbers(axes.strides, axes.kept), numbers(axes.mask_strides, axes.kept),
-                         numbers(axes.places, axes.kept),
+                         (long long)mask, numbers(axes.shape, axes.outer),
+                         numbers(axes.strides, axes.outer), numbers(axes.mask_strides, axes.outer),
+                         numbers(axes.places, axes.outer),
                          numbers(reduced->shape, reduced->dimensions),
                          numbers(reduced->strides, reduced->dimensions),
                          numbers(reduced->mask_strides, reduced->dimensions));

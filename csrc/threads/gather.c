@@ -220,12 +220,12 @@ uint64_t gather(enum instructions instructions, const struct layout *layout, uin
  * after the other, and those that are all results' once. */
 
 /* As few rows that a byte counts them. */
-enum { ROWS = 255, ABREAST = 256 };
+enum { ROWS = 255, COLUMNS = 256 };
 
 static void add_up(const unsigned char *rows, uint64_t n, int64_t stride, uint64_t columns,
                    uint32_t *counts)
 {
-    unsigned char few[ABREAST] = {0};
+    unsigned char few[COLUMNS] = {0};
     for (uint64_t row = 0; row < n; row++, rows += stride)
         for (uint64_t k = 0; k < columns; k++)
             few[k] += rows[k] != 0;
@@ -236,11 +236,11 @@ static void add_up(const unsigned char *rows, uint64_t n, int64_t stride, uint64
 static void count_side_by_side(const struct tile *self, uint32_t *counts)
 {
     memset(counts, 0, self->columns * sizeof *counts);
-    for (uint64_t column = 0; column < self->columns; column += ABREAST)
+    for (uint64_t column = 0; column < self->columns; column += COLUMNS)
         for (uint64_t row = 0; row < self->rows; row += ROWS)
             add_up(self->mask + (int64_t)row * self->mask_row_stride + column,
                    least(self->rows - row, ROWS), self->mask_row_stride,
-                   least(self->columns - column, ABREAST), counts + column);
+                   least(self->columns - column, COLUMNS), counts + column);
 }
 
 static uint64_t valid_in_row(const unsigned char *mask, int64_t stride, uint64_t n)

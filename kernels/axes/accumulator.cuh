@@ -5,7 +5,7 @@
  *     static constexpr unsigned columns;   lanes of a vector
  *     void take(rows, before, valid);      a batch of vectors, after `before` others
  *     made(c, taken)                       what a result of lane c is made of: row_folds.cuh
- *     state(c, taken, repeats, part)       the state of lane c
+ *     state(c, taken, coalesced, part)       the state of lane c
  *     across(taken)                        all lanes as one: a state; if indexed, a found<V>
  *
  * Of a batch `valid` vectors are there; what fills up the rest changes no state (neutral.cuh). Of
@@ -32,10 +32,11 @@ struct rows_taken {
         return taken << team | own;
     }
 
-    __device__ __forceinline__ uint64_t row(uint32_t number, unsigned repeats, unsigned part) const
+    __device__ __forceinline__ uint64_t row(uint32_t number, unsigned coalesced,
+                                            unsigned part) const
     {
         const uint32_t member = number & ((1u << team) - 1);
-        return (first + (number >> team) * step + member) * repeats + part;
+        return (first + (number >> team) * step + member) * coalesced + part;
     }
 };
 
@@ -263,10 +264,11 @@ struct accumulator<argmin<V>, In, Words> {
     }
 
     __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken,
-                                                    unsigned repeats, unsigned part) const
+                                                    unsigned coalesced, unsigned part) const
     {
-        return taken.count ? Fold::lift(best[c], taken.row(taken.number(number[c]), repeats, part))
-                           : Fold::identity();
+        return taken.count
+                   ? Fold::lift(best[c], taken.row(taken.number(number[c]), coalesced, part))
+                   : Fold::identity();
     }
 
     __device__ __forceinline__ found<V> across(uint32_t) const

@@ -193,10 +193,10 @@ struct accumulator<argmin<V>, int8_t, Words> {
     }
 
     __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken,
-                                                    unsigned repeats, unsigned part) const
+                                                    unsigned coalesced, unsigned part) const
     {
         return taken.count ? Fold::lift(value_of<Fold>(int8_t(key[c] >> 24)),
-                                        taken.row(made(c, taken.count), repeats, part))
+                                        taken.row(made(c, taken.count), coalesced, part))
                            : Fold::identity();
     }
 

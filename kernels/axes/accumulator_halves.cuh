@@ -204,11 +204,11 @@ struct best_ranks {
     }
 
     __device__ __forceinline__ state_of<Fold> state(unsigned c, const rows_taken &taken,
-                                                    unsigned repeats, unsigned part) const
+                                                    unsigned coalesced, unsigned part) const
     {
         return taken.count
                    ? Fold::lift(half_of_rank<In>(int16_t(key[c] >> 16)),
-                                taken.row(taken.number(made(c, taken.count)), repeats, part))
+                                taken.row(taken.number(made(c, taken.count)), coalesced, part))
                    : Fold::identity();
     }
 

@@ -107,18 +107,18 @@ struct result_place {
 };
 
 /* A dimension that results differ in. */
-struct kept_dimension {
+struct outer_dimension {
     uint64_t length;
     int64_t stride, mask_stride, place;
 };
 
-__device__ __forceinline__ kept_dimension kept_of(const kernel_axes &x, unsigned k)
+__device__ __forceinline__ outer_dimension outer_of(const kernel_axes &x, unsigned k)
 {
     return {x.outer.shape[k], x.outer.strides[k], x.outer.mask_strides[k],
             x.outer.output_strides[k]};
 }
 
-__device__ __forceinline__ kept_dimension kept_of(const kernel_axes_of_any &x, unsigned k)
+__device__ __forceinline__ outer_dimension outer_of(const kernel_axes_of_any &x, unsigned k)
 {
     const unsigned at = x.from.dimensions + k;
     return {x.from.shape[at], x.from.strides[at], x.from.mask_strides[at], x.output_strides[k]};
@@ -126,18 +126,18 @@ __device__ __forceinline__ kept_dimension kept_of(const kernel_axes_of_any &x, u
 
 /* Number `result` of those that differ in so many dimensions of x. */
 template <class Axes>
-__device__ __forceinline__ result_place place_among(const Axes &x, unsigned kept, int64_t first,
+__device__ __forceinline__ result_place place_among(const Axes &x, unsigned outer, int64_t first,
                                                     uint64_t result)
 {
     result_place at = {{0, 0}, first};
-    if (kept == 1) {
-        const kept_dimension only = kept_of(x, 0);
+    if (outer == 1) {
+        const outer_dimension only = outer_of(x, 0);
         const int64_t index = int64_t(result);
         return {{index * only.stride, index * only.mask_stride}, first + index * only.place};
     }
 #pragma unroll 1
-    for (unsigned k = kept; k-- > 0;) {
-        const kept_dimension own = kept_of(x, k);
+    for (unsigned k = outer; k-- > 0;) {
+        const outer_dimension own = outer_of(x, k);
         const uint64_t rest = k > 0 ? divide(result, own.length) : 0;
         const int64_t index = int64_t(result - rest * own.length);
         at.base.data += index * own.stride;

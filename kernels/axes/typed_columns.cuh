@@ -3,7 +3,7 @@
  * and accumulator.cuh what it keeps of them. Threads of a block share tall columns among them, and
  * blocks very tall ones (column_tables.cuh).
  *
- * Short rows that lie one after the other are `repeats` to one long row, and what its columns
+ * Short rows that lie one after the other are coalesced to one long row, and what its columns
  * become is folded in the end, as are neighbouring columns of one result. */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* Columns along axes, of elements of a known type, that a thread makes alone, from their first row
- * to their last, in registers. LONE_LOADS loads are under way before it waits for any: of rows of
- * one load's columns or, where rows are few, of several loads' columns.
+ * to their last, in registers. UNSPLIT_LOADS loads are under way before it waits for any: of rows
+ * of one load's columns or, where rows are few, of several loads' columns.
  *
  * Results are of usual types and neighbours, as columns are; or of a few neighbouring columns each.
  * Where those of one load take more than 16 bytes, threads of a warp exchange what they are made
@@ -390,8 +390,9 @@ __device__ __forceinline__ void fold_unsplit_vectors(const kernel_axes &x)
 }
 
 template <class Fold, class In>
-__global__ void __launch_bounds__(LONE_BLOCK,
-                                  LONE_THREADS(sizeof(state_of<Fold>), sizeof(In)) / LONE_BLOCK)
+__global__ void __launch_bounds__(UNSPLIT_BLOCK,
+                                  UNSPLIT_THREADS(sizeof(state_of<Fold>), sizeof(In)) /
+                                      UNSPLIT_BLOCK)
     fold_unsplit_columns(SHARED_PARAMETER(along) x, global<state_of<Fold>>, global<uint64_t>,
                          global<unsigned>)
 {

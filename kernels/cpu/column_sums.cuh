@@ -234,12 +234,12 @@ struct column_squares : column_lanes<In, double> {
 
 /* Of a complex number each part's lane has the squares of both. */
 template <unsigned Parts>
-struct moments_in_lanes {
+struct variances_in_lanes {
     double count = 0;
     lanes<double> mean, squares;
 
-    /* As moments merge, bit by bit. */
-    LANES_FUNCTION void join(const moments_in_lanes &other)
+    /* As states merge, bit by bit. */
+    LANES_FUNCTION void join(const variances_in_lanes &other)
     {
         const double all = count + other.count, share = other.count / all;
         EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
@@ -264,8 +264,8 @@ struct moments_in_lanes {
 };
 
 template <class In, unsigned Parts = 1>
-struct column_moments : moments_in_lanes<Parts>, column_lanes<In, double> {
-    using joined = moments_in_lanes<Parts>;
+struct column_variances : variances_in_lanes<Parts>, column_lanes<In, double> {
+    using joined = variances_in_lanes<Parts>;
     using joined::count, joined::mean, joined::squares;
     using column_lanes<In, double>::in_register, column_lanes<In, double>::step;
     static constexpr bool is_tree = true;

@@ -92,7 +92,7 @@ const slab_loop *float_loop_of(enum fold fold)
 {
     switch (fold) {
     case FOLD_variance:
-        return &loop_by<column_moments<In>, state_of<variance<V>>>;
+        return &loop_by<column_variances<In>, state_of<variance<V>>>;
     case FOLD_nansum:
         return &loop_by<column_number_sums<In, V>, state_of<nansum<V>>>;
     case FOLD_nanprod:
@@ -119,7 +119,7 @@ const slab_loop *complex_loop_of(enum fold fold)
     case FOLD_nonzero:
         return &loop_by<column_sums<T, bits_of<sizeof(T)>, truths_of_pairs>, uint64_t, 2>;
     case FOLD_variance:
-        return &loop_by<column_moments<T, 2>, state_of<variance<V>>, 2>;
+        return &loop_by<column_variances<T, 2>, state_of<variance<V>>, 2>;
     case FOLD_nansum:
         return &loop_by<column_number_sums<T, V>, state_of<nansum<V>>, 2>;
     case FOLD_norm2:
@@ -206,7 +206,7 @@ const slab_loop *converting_loop_of(enum fold fold)
         if (fold == FOLD_prod)
             return product_of<In, V>();
     } else if constexpr (!is_truth<In>) {
-        return fold == FOLD_variance ? &loop_by<column_moments<In>, state_of<variance<V>>>
+        return fold == FOLD_variance ? &loop_by<column_variances<In>, state_of<variance<V>>>
                                      : norm_of<In, V>(fold);
     }
     return nullptr;

@@ -117,7 +117,7 @@ bool lack_numbers(enum fold fold, const void *states, uint64_t n)
 }
 
 template <class W, class At>
-void move_moments(variance_state<W> *states, uint64_t n, At at)
+void move_deviations(variance_state<W> *states, uint64_t n, At at)
 {
     for (uint64_t k = 0; k < n; k++)
         states[k].deviation = deviation_about(at(k), states[k]);
@@ -179,9 +179,9 @@ void states_about(enum element accumulator, void *states, uint64_t n,
 {
     const auto mean = [=](uint64_t k) { return means[int64_t(k) * step]; };
     if (element_is_complex(accumulator))
-        move_moments(static_cast<variance_state<complex<double>> *>(states), n, mean);
+        move_deviations(static_cast<variance_state<complex<double>> *>(states), n, mean);
     else
-        move_moments(static_cast<variance_state<double> *>(states), n, mean);
+        move_deviations(static_cast<variance_state<double> *>(states), n, mean);
 }
 
 bool reduction_is_stored(enum reduction reduction)

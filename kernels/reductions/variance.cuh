@@ -162,9 +162,8 @@ __host__ __device__ __forceinline__ double deviation_about(const struct complex1
 }
 
 /* NumPy divides by what is left of the count, and by no less than zero. */
-template <class Moments>
-__host__ __device__ __forceinline__ double variance_of(const struct finish &how,
-                                                       const Moments &state)
+template <class State>
+__host__ __device__ __forceinline__ double variance_of(const struct finish &how, const State &state)
 {
     const double left = state.count - how.ddof,
                  deviation = how.has_mean ? deviation_about(how.mean, state) : state.deviation;
