@@ -146,6 +146,8 @@ struct kernel_axes {
     /* Where the kernel is not the one of any dimensions: what is reduced, of the first result. */
     struct layout_of_few from;
     struct outer_dimensions outer; /* of any kernel, but for the arrays */
+
+    int64_t lowest, end; /* bytes from `from` to the array's first element, and to its end */
 };
 
 /* The same of any dimensions, of which what is reduced and the outer ones have no more than an

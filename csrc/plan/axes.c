@@ -175,15 +175,23 @@ void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct
     self->kind = kind_of(self);
 }
 
-const char *axes_end(const struct axes *axes)
+void axes_span(const struct axes *axes, int64_t *lowest, int64_t *end)
 {
     const struct layout *reduced = &axes->reduced;
-    const char *end = (const char *)reduced->data + element_size(reduced->input);
+    *lowest = 0;
+    *end = (int64_t)element_size(reduced->input);
     for (unsigned k = 0; k < axes->outer; k++)
-        end += (int64_t)(axes->shape[k] - 1) * axes->strides[k];
-    if (reduced->dimensions && reduced->strides[0] > 0)
-        end += (int64_t)(reduced->shape[0] - 1) * reduced->strides[0];
-    return end;
+        *end += (int64_t)(axes->shape[k] - 1) * axes->strides[k];
+    for (unsigned k = 0; k < reduced->dimensions; k++)
+        *(reduced->strides[k] < 0 ? lowest : end) +=
+            (int64_t)(reduced->shape[k] - 1) * reduced->strides[k];
+}
+
+const char *axes_end(const struct axes *axes)
+{
+    int64_t lowest, end;
+    axes_span(axes, &lowest, &end);
+    return (const char *)axes->reduced.data + end;
 }
 
 void axes_copy(const struct axes *self, struct axes *to)

@@ -32,7 +32,11 @@ struct axes {
     int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX], places[DIMENSIONS_MAX];
 };
 
-/* One after the last byte of any element, of at most one dimension that is reduced. */
+/* Bytes from the first result's first element to the first of any element's, and to one after the
+ * last. */
+void axes_span(const struct axes *, int64_t *lowest, int64_t *end);
+
+/* One after the last byte of any element. */
 const char *axes_end(const struct axes *);
 
 /* How many elements there are along these axes, a bit each. */

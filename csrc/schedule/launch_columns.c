@@ -280,8 +280,7 @@ static bool are_unsplit(const struct axes *axes, const struct columns *columns,
                         const struct launch_config *config)
 {
     return columns->coalesced == 1 && columns->deep == 1 && config->team == 0 &&
-           config->splits == 1 && axes->places[axes->outer - 1] == 1 &&
-           (axes->outer == 1 || columns->columns % columns->load == 0);
+           config->splits == 1 && axes->places[axes->outer - 1] == 1;
 }
 
 /* How busy so many threads are kept, in parts of 2^10: some have nothing to do in the last turn. */
@@ -309,7 +308,7 @@ static bool leave_little(const struct columns *columns, uint64_t threads)
 static bool suit_unsplit(const struct axes *axes, const struct columns *columns)
 {
     const bool one = axes->outer == 1;
-    if (columns->step > 1)
+    if (columns->step > 1 || (!one && columns->columns % columns->load))
         return false;
     if (columns->inner > 1)
         return one && !columns->shifted && columns->inner * columns->rows <= ROWS_A_BLOCK &&
@@ -372,16 +371,6 @@ static void make_small_blocks(const struct columns *columns, struct launch_confi
     config->shared_bytes = bytes_of_block(columns, config->block, 0);
 }
 
-/* Whether results differ in several dimensions and have so few rows, off boundaries, that finding
- * their columns takes longer than loading element by element. */
-static bool have_too_few_rows(const struct launch_problem *problem, const struct columns *columns)
-{
-    enum { FEW_ROWS = 2 * ROWS_AHEAD, WORD = 4 };
-    return columns->shifted && problem->axes->outer > 1 &&
-           columns->rows * columns->deep < FEW_ROWS &&
-           (columns->size >= WORD || columns->state > sizeof(uint64_t)) && !axes_are_small(problem);
-}
-
 /* ---- the whole ---- */
 
 bool launch_typed_columns(const struct launch_problem *problem, struct launch_config *config)
@@ -423,5 +412,5 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
         return true;
     if (columns.coalesced == 1 && config->team == 0 && config->splits == 1)
         make_small_blocks(&columns, config);
-    return !columns.paired && !have_too_few_rows(problem, &columns);
+    return !columns.paired;
 }

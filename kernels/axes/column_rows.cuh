@@ -16,11 +16,10 @@ namespace KERNELS
 
 /* Where a thread finds its columns. */
 struct column_walk {
-    const char *at;  /* its next row */
-    int64_t hop;     /* bytes from one of its rows to the next */
-    unsigned count;  /* columns that there are */
-    bool predicated; /* loads may have more than these in a row */
-    uint32_t taken;  /* rows */
+    const char *at; /* its next row */
+    int64_t hop;    /* bytes from one of its rows to the next */
+    unsigned count; /* columns that there are */
+    uint32_t taken; /* rows */
 
     __device__ __forceinline__ void go(unsigned rows)
     {
@@ -248,17 +247,36 @@ constexpr bool has_room = true;
 template <class Columns>
 constexpr bool has_room<Columns, std::void_t<typename Columns::leaves_no_registers>> = false;
 
-/* This thread's rows, `end` in number. Of an array's first row and its last only what there is is
- * read where a load might take more: in front of an array's beginning, or after its end. */
+/* Whether loads of a row take nothing in front of the array, or after its end. */
+template <class In, bool Strided>
+__device__ __forceinline__ bool is_inside(const kernel_axes &x, const char *row, unsigned count)
+{
+    constexpr unsigned size = sizeof(vec16);
+    if (!Strided && !x.launch.column.shifted && count == pack<In>::size)
+        return true;
+    const char *const data = static_cast<const char *>(x.from.data);
+    const unsigned odd = Strided && is_odd(seen_as<const In>(row)) ? unsigned(sizeof(In)) : 0,
+                   begin = x.launch.column.shifted ? unsigned(address_of(row) % size) : odd,
+                   wanted = (Strided ? 2 * count - 1 : count) * unsigned(sizeof(In)),
+                   least = Strided && !x.launch.column.shifted ? 2 * size : size,
+                   bytes = (begin + wanted + size - 1) / size * size;
+    const char *const from = row - begin;
+    return from >= data + x.lowest && from + (bytes > least ? bytes : least) <= data + x.end;
+}
+
+/* This thread's rows, `end` in number. Of its first row and its last only what there is is read
+ * where a load would leave the array. */
 template <bool Strided, unsigned Ahead, class Columns, class In>
 __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes &x,
-                                             column_walk &own, uint32_t end, bool begins, bool ends)
+                                             column_walk &own, uint32_t end)
 {
     constexpr unsigned off =
         Ahead > ROWS_AHEAD && sizeof(Columns) > COLUMNS_LARGE ? unsigned(ROWS_AHEAD) : Ahead;
-    const bool predicated = own.predicated;
+    const char *const last = own.at + int64_t(end - own.taken - 1) * own.hop;
+    const uint32_t inner = end - !is_inside<In, Strided>(x, last, own.count);
+    uint32_t edge = own.taken + !is_inside<In, Strided>(x, own.at, own.count);
 #pragma unroll 1
-    for (uint32_t edge = predicated && begins;; edge = end) {
+    for (;; edge = end) {
 #pragma unroll 1
         for (; own.taken < edge; own.go(1)) {
             vec16 row[1];
@@ -267,7 +285,6 @@ __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes
         }
         if (own.taken == end)
             return;
-        const uint32_t inner = end - (predicated && ends);
         if constexpr (!Strided && has_room<Columns>) /* whole batches; the rest as others */
             if (x.launch.column.shifted && own.hop % int64_t(sizeof(vec16)) == 0)
                 take_batches<off, loads::shifted_alike, Columns, In>(columns, own, inner);

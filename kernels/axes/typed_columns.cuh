@@ -116,7 +116,7 @@ template <bool Strided, class In>
 struct rows_of_share {
     column_walk walk;
     uint32_t end;
-    bool there, begins, ends; /* the array's first row is one of them, or its last */
+    bool there;
 
     template <class Share>
     __device__ __forceinline__ rows_of_share(const kernel_axes &x, const teammate &me,
@@ -140,14 +140,9 @@ struct rows_of_share {
                                     : uint32_t(divide(rows - first + share.step - 1, share.step));
         const char *const at =
             static_cast<const char *>(x.from.data) + offset + int64_t(first) * stride;
-        const bool odd =
-            Strided && (is_odd(seen_as<const In>(at)) ? share.place.first == 0 : left == columns);
         walk = {at, deep ? x.from.strides[1] : int64_t(share.step) * stride,
-                left < columns ? unsigned(left) : columns,
-                x.launch.column.shifted || odd || left < columns, turn * count};
+                left < columns ? unsigned(left) : columns, turn * count};
         end = (turn + 1) * count;
-        begins = first == 0;
-        ends = first + (deep ? 0 : (count - 1) * share.step) == rows - 1;
     }
 };
 
@@ -161,8 +156,7 @@ __device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kerne
     if (!rows.there)
         return 0;
     for (;;) {
-        take_columns<Strided, Ahead, Columns, In>(own, x, rows.walk, rows.end, rows.begins,
-                                                  rows.ends);
+        take_columns<Strided, Ahead, Columns, In>(own, x, rows.walk, rows.end);
         if (!Deep || x.from.dimensions == 1)
             return rows.end;
         /* What the next begin with is found anew: it would take registers meanwhile. */
@@ -189,13 +183,14 @@ __device__ __forceinline__ column_table<T> bring_merged(const T (&states)[Column
     return table;
 }
 
-/* Whether each thread's states are results, all of them, that few stores take. */
-template <class Share>
-__device__ __forceinline__ bool stores_packs(const kernel_axes &x, const Share &share,
-                                             unsigned columns)
+/* Whether each thread stores what its columns become: where few stores take it, or shared memory
+ * would cost more, be it for large states or for finding each result's place anew. */
+template <class Fold>
+__device__ __forceinline__ bool stores_packs(const kernel_axes &x, unsigned columns)
 {
-    return x.launch.column.stores_packs && x.result.bytes[0] * columns <= STORED_TOGETHER &&
-           (share.group + 1 < gridDim.x || share.length(x) % columns == 0);
+    return x.launch.column.stores_packs &&
+           (sizeof(state_of<Fold>) > sizeof(uint64_t) || x.outer.count > 1 ||
+            x.result.bytes[0] * columns <= STORED_TOGETHER);
 }
 
 /* Where a thread's results go, and how many they are. */
@@ -260,9 +255,11 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     constexpr unsigned ahead = COLUMNS_AHEAD(sizeof(state_of<Fold>), sizeof(In));
     if (!make_states<columns_type, Strided, ahead, Fold, In>(states, x, me, share))
         return;
-    if (stores_packs(x, share, columns)) {
+    if (stores_packs<Fold>(x, columns)) {
+        const uint64_t left = share.length(x) - share.place.first;
         if (share.is_there(x))
-            store_at_once<Fold>(x.result, states, place_of_result(x, share.column(x)).place);
+            store_at_once<Fold>(x.result, states, place_of_result(x, share.column(x)).place,
+                                left < columns ? unsigned(left) : columns);
         return;
     }
     const unsigned count = x.launch.column.coalesced > 1 ? columns_of_row(x) / x.launch.inner

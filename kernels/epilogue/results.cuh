@@ -93,42 +93,46 @@ struct alignas(sizeof(Bits) * N < 16 ? sizeof(Bits) * N : 16) run_to_store {
     Bits at[N];
 };
 
-/* Neighbours in one store where they lie at a boundary, or in two where they take 32 bytes. */
+/* So many neighbours, all of them in one store where they lie at a boundary, or in two where they
+ * take 32 bytes. */
 template <class Bits, class V, unsigned N>
 __device__ __forceinline__ void store_run(enum element type, global<void> at, int64_t place,
-                                          const V (&values)[N], uint64_t inverted)
+                                          const V (&values)[N], unsigned count, uint64_t inverted)
 {
     run_to_store<Bits, N> run;
     const global<Bits> target = static_cast<Bits *>(at) + place;
 #pragma unroll
     for (unsigned k = 0; k < N; k++)
         run.at[k] = narrowed<Bits>(type, values[k]) ^ Bits(inverted);
-    if (address_of(target) % alignof(decltype(run)) == 0)
+    if (count == N && address_of(target) % alignof(decltype(run)) == 0)
         *seen_as<decltype(run)>(target) = run;
     else
-        memcpy(target, &run, sizeof run);
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            if (k < count)
+                target[k] = run.at[k];
 }
 
 /* Values as a type of their kind that is no wider, or extremes of which bits are inverted; of an
  * answer's values number `which`. */
 template <class V, unsigned N>
 __device__ __forceinline__ void store_values(const struct kernel_results &results, int64_t place,
-                                             const V (&values)[N], uint64_t inverted = 0,
-                                             unsigned which = 0)
+                                             const V (&values)[N], unsigned count,
+                                             uint64_t inverted = 0, unsigned which = 0)
 {
     const enum element type = element(results.types[which]);
     const unsigned bytes = results.bytes[which];
     const global<void> at = results.at[which];
     if constexpr (sizeof(V) == sizeof(uint64_t)) {
         if (bytes == sizeof(uint64_t))
-            return store_run<uint64_t>(type, at, place, values, inverted);
+            return store_run<uint64_t>(type, at, place, values, count, inverted);
     }
     if (bytes == sizeof(uint32_t))
-        return store_run<uint32_t>(type, at, place, values, inverted);
+        return store_run<uint32_t>(type, at, place, values, count, inverted);
     if (bytes == sizeof(uint16_t))
-        return store_run<uint16_t>(type, at, place, values, inverted);
+        return store_run<uint16_t>(type, at, place, values, count, inverted);
     if constexpr (std::is_integral_v<V>)
-        store_run<uint8_t>(type, at, place, values, inverted);
+        store_run<uint8_t>(type, at, place, values, count, inverted);
 }
 
 /* A complex value as a type that is no wider. */
@@ -158,25 +162,26 @@ struct is_extreme<best_number<V, Order>> : std::true_type {};
 
 /* So many states as values, each what value(state) is. */
 template <class Fold, unsigned N, class Value>
-__device__ __forceinline__ void
-store_as_values(const struct kernel_results &results, const state_of<Fold> (&states)[N],
-                int64_t place, Value value, uint64_t inverted = 0, unsigned which = 0)
+__device__ __forceinline__ void store_as_values(const struct kernel_results &results,
+                                                const state_of<Fold> (&states)[N], int64_t place,
+                                                unsigned count, Value value, uint64_t inverted = 0,
+                                                unsigned which = 0)
 {
     decltype(value(states[0])) values[N];
 #pragma unroll
     for (unsigned k = 0; k < N; k++)
         values[k] = value(states[k]);
-    store_values(results, place, values, inverted, which);
+    store_values(results, place, values, count, inverted, which);
 }
 
 /* By way of an answer. */
 template <class Finishing, class Fold, unsigned N>
 __device__ __forceinline__ void store_complex_values(const struct kernel_results &results,
                                                      const state_of<Fold> (&states)[N],
-                                                     int64_t place)
+                                                     int64_t place, unsigned count)
 {
 #pragma unroll 1
-    for (unsigned k = 0; k < N; k++) {
+    for (unsigned k = 0; k < count; k++) {
         struct answer answer;
         Finishing::template apply<Fold>(results.finish, states[k], answer);
         store_complex(results, place + k, answer.values[0]);
@@ -186,37 +191,42 @@ __device__ __forceinline__ void store_complex_values(const struct kernel_results
 /* The same of a reduction: see fold.cuh. */
 template <class Finishing, class Fold, unsigned N>
 __device__ __forceinline__ void store_finished(const struct kernel_results &results,
-                                               const state_of<Fold> (&states)[N], int64_t place)
+                                               const state_of<Fold> (&states)[N], int64_t place,
+                                               unsigned count)
 {
     using state = state_of<Fold>;
     if constexpr (has_findings<Finishing, Fold>::value)
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
-            add_findings(results, Finishing::template findings<Fold>(states[k]));
+            if (k < count)
+                add_findings(results, Finishing::template findings<Fold>(states[k]));
     if constexpr (has_number<Finishing, Fold>::value)
-        store_as_values<Fold>(results, states, place, [&](const state &s) {
+        store_as_values<Fold>(results, states, place, count, [&](const state &s) {
             const auto number = Finishing::template number<Fold>(results.finish, s);
             using wide = std::conditional_t<std::is_integral_v<decltype(number)>, int64_t, double>;
             return wide(number);
         });
     else if constexpr (!std::is_arithmetic_v<value_of<Fold>>)
-        store_complex_values<Finishing, Fold>(results, states, place);
+        store_complex_values<Finishing, Fold>(results, states, place, count);
     else if constexpr (has_own<Finishing, Fold>::value)
         store_as_values<Fold>(
-            results, states, place, [](const state &s) { return Finishing::template own<Fold>(s); },
+            results, states, place, count,
+            [](const state &s) { return Finishing::template own<Fold>(s); },
             is_extreme<Fold>::value ? results.inverted : 0);
     else if constexpr (std::is_same_v<Finishing, finishing<REDUCTION_minmax>>) {
         store_as_values<Fold>(
-            results, states, place, [](const state &s) { return s.least; }, results.inverted, 0);
+            results, states, place, count, [](const state &s) { return s.least; }, results.inverted,
+            0);
         store_as_values<Fold>(
-            results, states, place, [](const state &s) { return s.greatest; }, results.inverted, 1);
+            results, states, place, count, [](const state &s) { return s.greatest; },
+            results.inverted, 1);
     }
 }
 
 template <class Fold, unsigned N>
 __device__ __forceinline__ void store_run_of_states(const struct kernel_results &results,
                                                     const state_of<Fold> (&states)[N],
-                                                    int64_t place)
+                                                    int64_t place, unsigned count)
 {
     using state = state_of<Fold>;
     constexpr bool is_stored_as_it_is =
@@ -225,26 +235,27 @@ __device__ __forceinline__ void store_run_of_states(const struct kernel_results 
     /* A quotient is rounded once, and one of integers is no integer. */
     if constexpr (is_stored_as_it_is && (integers || std::is_same_v<state, float>))
         if (results.divisor != 0 && (integers || results.bytes[0] < sizeof(float)))
-            return store_as_values<Fold>(results, states, place, [&](const state &s) {
+            return store_as_values<Fold>(results, states, place, count, [&](const state &s) {
                 return double(Fold::stored(s, 0)) / results.divisor;
             });
     if constexpr (is_stored_as_it_is)
         return store_as_values<Fold>(
-            results, states, place,
+            results, states, place, count,
             [&](const state &s) { return Fold::stored(s, results.divisor); },
             is_extreme<Fold>::value ? results.inverted : 0);
 #define REDUCTION(name, of, ...)                                                                   \
     if constexpr (std::is_same_v<Fold, of<value_of<Fold>>>)                                        \
         if (results.reduction == REDUCTION_##name)                                                 \
-            return store_finished<finishing<REDUCTION_##name>, Fold>(results, states, place);
+            return store_finished<finishing<REDUCTION_##name>, Fold>(results, states, place, count);
 #include "common/reductions.def"
 }
 
-/* Neighbours in memory, where results.at_once. What the caller wants values that are compared or
- * multiplied to begin with is one more of them. */
+/* So many neighbours in memory, where results.at_once. What the caller wants values that are
+ * compared or multiplied to begin with is one more of them. */
 template <class Fold, unsigned N>
 __device__ __forceinline__ void store_at_once(const struct kernel_results &results,
-                                              const state_of<Fold> (&states)[N], int64_t place)
+                                              const state_of<Fold> (&states)[N], int64_t place,
+                                              unsigned count = N)
 {
     using V = value_of<Fold>;
     if constexpr (std::is_same_v<state_of<Fold>, V> && std::is_arithmetic_v<V> &&
@@ -253,9 +264,9 @@ __device__ __forceinline__ void store_at_once(const struct kernel_results &resul
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
             begun[k] = with_initial<Fold>(results.finish, states[k]);
-        store_run_of_states<Fold>(results, begun, place);
+        store_run_of_states<Fold>(results, begun, place, count);
     } else {
-        store_run_of_states<Fold>(results, states, place);
+        store_run_of_states<Fold>(results, states, place, count);
     }
 }
 

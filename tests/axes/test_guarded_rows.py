@@ -1,7 +1,8 @@
 """Slices that begin or end where memory does, on the simulated device and the host.
 
-Rows of every length and every second, third or all of their elements, and columns likewise, are
-reduced between two pages that nobody may touch, so that a read beyond ends the test's process.
+Rows of every length and every second, third or all of their elements, columns likewise, and batches
+of these are reduced between two pages that nobody may touch, so that a read beyond ends the test's
+process.
 """
 
 import ctypes
@@ -76,6 +77,8 @@ def layouts(dtype):
         for more, down in ((-1, 1), (0, 1), (0, -1), (1, 1)):
             pitch = ((n + more) * abs(step) + gap) * size * down
             yield (count, n + more), (pitch, step * size), 0
+            if down > 0:
+                yield (2, 3, n + more), (3 * pitch, pitch, step * size), 1
 
 
 def go_through() -> None:
@@ -84,7 +87,7 @@ def go_through() -> None:
     for turn, (dtype, sharing) in enumerate(itertools.product(TYPES, SHARINGS)):
         force(CONFIGURATIONS["guarded"][sharing])
         for number, (shape, strides, axis) in chosen(enumerate(layouts(dtype)), turn):
-            if axis == 1 and sharing != SHARINGS[0]:
+            if axis == len(shape) - 1 and sharing != SHARINGS[0]:
                 continue
             for at_end in (False, True):
                 name = NAMES[(number + turn + at_end) % len(NAMES)]

@@ -1,0 +1,284 @@
+"""Measures calls that are drawn at random, on a GPU or on the host, beside other libraries.
+
+    python benchmarks/random_calls.py [--host] [--seed N] [--calls N] [--compiled N] [--seconds N]
+                                      [--worst N] [--out DIR]
+
+Each run draws other calls, unless it is told the seed of one before. A ratio is the best other
+library's time over gred's: device time on a GPU, of calls that find nothing in the caches; a
+call's on the host. `--compiled` has torch.compile make the first N calls, too. Results go to
+DIR/<machine>/random_calls.json, if DIR is given.
+"""
+
+import argparse
+import math
+import random
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from kept_results import place_of
+from measures.drawn_calls import SIZES, Drawn, bytes_touched, drawn, laid_out
+from measures.timing import Call
+
+import gred
+from gred.cli import options, record, units
+
+MIB = 1 << 20
+GPU_BYTES, HOST_BYTES = (4 << 10, 512 * MIB), (4 << 10, 64 * MIB)
+PATIENCE = 20e-3
+SHORT = 20e-6
+LARGE = 128 * MIB
+PERIOD = 1 << 22
+LIBRARIES = ("gred", "NumPy", "bottleneck", "CuPy", "PyTorch", "torch.compile")
+
+
+class Measured(NamedTuple):
+    """What was measured of a call; seconds of every library."""
+
+    call: Drawn
+    seconds: dict[str, float]
+    limit: float | None  # seconds in which memory could be read and written
+
+    @property
+    def ours(self) -> float:
+        return self.seconds["gred"]
+
+    @property
+    def best(self) -> str | None:
+        others = {name: s for name, s in self.seconds.items() if name != "gred"}
+        return min(others, key=others.__getitem__, default=None)
+
+    @property
+    def ratio(self) -> float:
+        return self.seconds[self.best] / self.ours if self.best else math.inf
+
+    def row(self) -> record.Record:
+        call = self.call
+        times = {f"{name}, us": self.seconds.get(name) for name in LIBRARIES}
+        times["limit, us"] = self.limit
+        return {
+            **{"op": call.op, "dtype": call.dtype, "shape": list(call.shape)},
+            **{"axis": list(call.axes), "layout": call.layout, "bytes": call.nbytes},
+            **{
+                name: s and round(1e6 * s, 2)
+                for name, s in (("limit, us", self.limit), *times.items())
+            },
+        }
+
+    def __str__(self) -> str:
+        limit = f"{self.limit / self.ours:5.2f} of the limit, " if self.limit else ""
+        ours, size = units.time_text(self.ours), units.bytes_text(self.call.nbytes)
+        return f"{self.ratio:6.2f} x {self.best}, {limit}{ours}: {self.call}, {size}"
+
+
+# ---- what others call it ----
+
+
+def of_torch(torch: Any, call: Drawn, x: Any) -> Call:
+    """Find PyTorch's call; of integers it wants to be told what to make means of."""
+    axis = call.axis
+    if call.op in ("max", "min"):
+        extreme = torch.amax if call.op == "max" else torch.amin
+        return lambda: extreme(x, dim=axis)
+    if call.op in ("var", "std"):
+        return lambda: getattr(torch, call.op)(x, dim=axis, correction=0)
+    if call.op == "norm":
+        return lambda: torch.linalg.vector_norm(x, dim=axis)
+    if call.op == "mean" and not (x.is_floating_point() or x.is_complex()):
+        return lambda: torch.mean(x, dim=axis, dtype=torch.float64)
+    return lambda: getattr(torch, call.op)(x, dim=axis)
+
+
+def of_numpy(numpy: Any, call: Drawn, x: Any) -> Call:
+    """Find the call of NumPy, or of CuPy, which has the same."""
+    function = numpy.linalg.norm if call.op == "norm" else getattr(numpy, call.op)
+    return lambda: function(x, axis=call.axis)
+
+
+# ---- on a GPU ----
+
+
+class Gpu:
+    """A GPU's libraries, and memory that calls are views of."""
+
+    def __init__(self, compiled: int) -> None:
+        from measures.axes_figures import Gpu as Limits
+        from measures.call_figures import peers
+
+        self.cupy, self.torch = peers()
+        limits = Limits()
+        self.times, self.limit = limits.times, limits.limit
+        self.compiled = compiled
+        self._flat: dict[str, Any] = {}
+
+    def flat(self, dtype: str) -> Any:
+        """Make a tensor that the largest call is a view of, and twice as long."""
+        if dtype not in self._flat:
+            n = 2 * GPU_BYTES[1] // SIZES[dtype] + 2
+            torch, whole = self.torch, np.random.default_rng(0).integers(-100, 100, PERIOD)
+            kind = getattr(torch, dtype)
+            values = torch.as_tensor(np.abs(whole) if dtype == "uint8" else whole).cuda().to(kind)
+            self._flat = {dtype: values.repeat(-(-n // PERIOD))[:n]}  # one type at a time
+        return self._flat[dtype]
+
+    def calls(self, call: Drawn, number: int) -> dict[str, Call]:
+        tensor = laid_out(self.flat(call.dtype), call)
+        array = tensor if call.dtype == "bfloat16" else self.cupy.from_dlpack(tensor)
+        function, stream = getattr(gred, call.op), self.times.stream
+        out = function(array, axis=call.axis, stream=stream)
+        if not hasattr(out, "__cuda_array_interface__"):
+            out = self.cupy.asarray(out)
+        theirs = of_torch(self.torch, call, tensor)
+        found: dict[str, Call] = {
+            "gred": lambda: function(array, axis=call.axis, out=out, stream=stream),
+            "PyTorch": theirs,
+        }
+        if array is not tensor and hasattr(self.cupy, call.op):
+            found["CuPy"] = of_numpy(self.cupy, call, array)
+        if number < self.compiled:
+            self.torch._dynamo.reset()
+            found["torch.compile"] = self.torch.compile(theirs, dynamic=False)
+        return found
+
+    def measure(self, calls: Sequence[Drawn]) -> Iterator[Measured]:
+        with self.times.current():
+            for number, call in sorted(enumerate(calls), key=lambda each: each[1].dtype):
+                able = self.times.able(self.calls(call, number), PATIENCE)
+                seconds = self.times.medians(able)
+                moved = bytes_touched(call) + result_bytes(call)
+                yield Measured(call, seconds, moved / self.limit(max(moved, MIB)))
+
+
+def result_bytes(call: Drawn) -> int:
+    kept = math.prod(n for k, n in enumerate(call.shape) if k not in call.axes)
+    return kept * SIZES[call.dtype]
+
+
+# ---- on the host ----
+
+
+class Host:
+    """The host's libraries."""
+
+    def __init__(self) -> None:
+        self.libraries: dict[str, Any] = {}
+        for name in ("torch", "bottleneck"):
+            with suppress(ImportError):
+                self.libraries[name] = __import__(name)
+
+    def flat(self, call: Drawn) -> Any:
+        n = 2 * call.nbytes // SIZES[call.dtype] + 2
+        values = np.random.default_rng(0).integers(-100, 100, min(n, PERIOD))
+        return np.resize(np.abs(values) if call.dtype == "uint8" else values, n).astype(call.dtype)
+
+    def calls(self, call: Drawn) -> dict[str, Call]:
+        x = laid_out(self.flat(call), call)
+        ours = getattr(gred, call.op)
+        found = {"gred": lambda: ours(x, axis=call.axis), "NumPy": of_numpy(np, call, x)}
+        name = call.op if call.op.startswith("nan") else f"nan{call.op}"
+        bottleneck = getattr(self.libraries.get("bottleneck"), name, None)
+        if bottleneck and isinstance(call.axis, int) and call.dtype in ("float32", "float64"):
+            found["bottleneck"] = lambda: bottleneck(x, axis=call.axis)
+        if "torch" in self.libraries:
+            torch = self.libraries["torch"]
+            found["PyTorch"] = of_torch(torch, call, torch.from_numpy(x))
+        return found
+
+    def measure(self, calls: Sequence[Drawn]) -> Iterator[Measured]:
+        from host_axes import typical
+
+        for call in calls:
+            if call.dtype == "bfloat16" or (call.op == "norm" and len(call.axes) > 1):
+                continue
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                yield Measured(call, typical(self.calls(call)), None)
+
+
+# ---- what came of it ----
+
+
+def share(found: Sequence[Measured], holds: Callable[[Measured], bool]) -> str:
+    held = sum(map(holds, found))
+    return f"{held} of {len(found)}, {held / max(1, len(found)):.1%}"
+
+
+def summary_of_gpu(found: Sequence[Measured]) -> Iterator[str]:
+    long = [each for each in found if each.ours > SHORT]
+    short = [each for each in found if each.ours <= SHORT]
+    large = [each for each in found if each.call.nbytes > LARGE]
+    yield f"median ratio: {statistics.median(each.ratio for each in found):.2f}"
+    yield f"over 20 us: at least 0.95 of the best other's pace: {share(long, at_least(0.95))}"
+    yield f"up to 20 us: not slower: {share(short, at_least(1))}"
+    yield f"up to 20 us: slower by 15 % at most: {share(short, at_least(1 / 1.15))}"
+    yield f"over 128 MiB: at least 0.85 of the limit: {share(large, of_limit(0.85))}"
+    yield f"over 128 MiB: at least 0.6 of the limit: {share(large, of_limit(0.6))}"
+
+
+def summary_of_host(found: Sequence[Measured]) -> Iterator[str]:
+    yield f"median ratio: {statistics.median(each.ratio for each in found):.2f}"
+    yield f"not slower: {share(found, at_least(1))}"
+    yield f"at least 0.8 of the best other's pace: {share(found, at_least(0.8))}"
+
+
+def at_least(ratio: float) -> Callable[[Measured], bool]:
+    return lambda each: each.ratio >= ratio
+
+
+def of_limit(part: float) -> Callable[[Measured], bool]:
+    return lambda each: each.limit is None or each.limit / each.ours >= part
+
+
+def within(seconds: float, measured: Iterator[Measured]) -> Iterator[Measured]:
+    began = time.perf_counter()
+    for each in measured:
+        yield each
+        if time.perf_counter() - began > seconds:
+            return
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--host", action="store_true", help="on the host, not on a GPU")
+    parser.add_argument("--seed", type=int, help="one of a run before")
+    parser.add_argument("--calls", type=int, default=1000)
+    parser.add_argument("--compiled", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=math.inf)
+    parser.add_argument("--worst", type=int, default=25, help="how many to print")
+    parser.add_argument("--out", type=Path, help="results folder")
+    given = parser.parse_args()
+    seed = random.SystemRandom().randrange(1 << 32) if given.seed is None else given.seed
+    print(f"seed {seed}", flush=True)
+    calls = list(drawn(seed, given.calls, *(HOST_BYTES if given.host else GPU_BYTES)))
+    measured = (Host() if given.host else Gpu(given.compiled)).measure(calls)
+    found = list(within(given.seconds, measured))
+    by_ratio = sorted(found, key=lambda each: each.ratio)
+    for each in by_ratio[: given.worst]:
+        print(each)
+    if not given.host:
+        print("furthest from the limit, over 128 MiB:")
+        large = [each for each in found if each.call.nbytes > LARGE and each.limit]
+        for each in sorted(large, key=lambda each: each.limit / each.ours)[: given.worst]:
+            print(each)
+    print(*(summary_of_host if given.host else summary_of_gpu)(found), sep="\n")
+    if given.out:
+        machine = record.describe_machine(options.resolve_device("host" if given.host else None))
+        run = {"seed": seed, "calls": given.calls, "on": "host" if given.host else "gpu"}
+        path = place_of(
+            given.out, machine, "random_calls_host.json" if given.host else "random_calls.json"
+        )
+        record.write_json(
+            path, record.in_columns("random calls", machine, run, [m.row() for m in found])
+        )
+        print(f"wrote {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
