@@ -60,15 +60,14 @@ class Measured(NamedTuple):
 
     def row(self) -> record.Record:
         call = self.call
-        times = {f"{name}, us": self.seconds.get(name) for name in LIBRARIES}
-        times["limit, us"] = self.limit
+        times = {name: self.seconds.get(name) for name in LIBRARIES}
+        in_us = {
+            f"{name}, us": s and round(1e6 * s, 2)
+            for name, s in {"limit": self.limit, **times}.items()
+        }
         return {
             **{"op": call.op, "dtype": call.dtype, "shape": list(call.shape)},
-            **{"axis": list(call.axes), "layout": call.layout, "bytes": call.nbytes},
-            **{
-                name: s and round(1e6 * s, 2)
-                for name, s in (("limit, us", self.limit), *times.items())
-            },
+            **{"axis": list(call.axes), "layout": call.layout, "bytes": call.nbytes, **in_us},
         }
 
     def __str__(self) -> str:

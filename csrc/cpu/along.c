@@ -21,6 +21,7 @@ enum {
     FEW_APART = 4,     /* elements between two of a result */
     TRANSPOSED = 128,  /* elements of a result that are transposed with its neighbours', at most */
     MOVED = 4 << 10,   /* bytes that are gathered at a time, about */
+    PROBE = 128,       /* elements that often settle a result */
     STRETCH = 1 << 26, /* elements between two thoughts of the watch */
     ELEMENTS_A_TILE = 1 << 16
 };
@@ -94,8 +95,14 @@ static void fold_next_chunk(const struct along *self, struct workspace *own, str
                    n = part_start(self->parts, chunk + 1) - start;
     char *const state = lane->states + (chunks->indexed ? 0 : lane->depth * chunks->width);
     move_to(self, own, lane);
-    chunk_fold(chunks, own->buffer, start, n, state);
-    lane->settled = chunks->settled && chunks->settled(state, n);
+    if (done == 0 && n > PROBE && chunks->settled) {
+        chunk_fold(chunks, own->buffer, start, PROBE, state);
+        lane->settled = chunks->settled(state, PROBE);
+    }
+    if (!lane->settled) {
+        chunk_fold(chunks, own->buffer, start, n, state);
+        lane->settled = chunks->settled && chunks->settled(state, n);
+    }
     if (chunks->indexed)
         return;
     lane->depth++;
