@@ -17,12 +17,14 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from host_axes import library, typical
 from kept_results import place_of
+from measures.axes_figures import Gpu as Limits
+from measures.axes_figures import torch_reduces
 from measures.drawn_calls import SIZES, Drawn, bytes_touched, drawn, laid_out
 from measures.timing import Call
 
@@ -80,18 +82,15 @@ class Measured(NamedTuple):
 
 
 def of_torch(torch: Any, call: Drawn, x: Any) -> Call:
-    """Find PyTorch's call; of integers it wants to be told what to make means of."""
+    """Find PyTorch's call."""
     axis = call.axis
-    if call.op in ("max", "min"):
-        extreme = torch.amax if call.op == "max" else torch.amin
-        return lambda: extreme(x, dim=axis)
-    if call.op in ("var", "std"):
-        return lambda: getattr(torch, call.op)(x, dim=axis, correction=0)
+    if call.op == "min":
+        return lambda: torch.amin(x, dim=axis)
+    if call.op == "std":
+        return lambda: torch.std(x, dim=axis, correction=0)
     if call.op == "norm":
         return lambda: torch.linalg.vector_norm(x, dim=axis)
-    if call.op == "mean" and not (x.is_floating_point() or x.is_complex()):
-        return lambda: torch.mean(x, dim=axis, dtype=torch.float64)
-    return lambda: getattr(torch, call.op)(x, dim=axis)
+    return lambda: torch_reduces(torch, call.op, x, axis)
 
 
 def of_numpy(numpy: Any, call: Drawn, x: Any) -> Call:
@@ -107,11 +106,8 @@ class Gpu:
     """A GPU's libraries, and memory that calls are views of."""
 
     def __init__(self, compiled: int) -> None:
-        from measures.axes_figures import Gpu as Limits
-        from measures.call_figures import peers
-
-        self.cupy, self.torch = peers()
         limits = Limits()
+        self.cupy, self.torch = limits.cupy, limits.torch
         self.times, self.limit = limits.times, limits.limit
         self.compiled = compiled
         self._flat: dict[str, Any] = {}
@@ -166,10 +162,7 @@ class Host:
     """The host's libraries."""
 
     def __init__(self) -> None:
-        self.libraries: dict[str, Any] = {}
-        for name in ("torch", "bottleneck"):
-            with suppress(ImportError):
-                self.libraries[name] = __import__(name)
+        self.torch, self.bottleneck = library("torch"), library("bottleneck")
 
     def flat(self, call: Drawn) -> Any:
         n = 2 * call.nbytes // SIZES[call.dtype] + 2
@@ -181,19 +174,16 @@ class Host:
         ours = getattr(gred, call.op)
         found = {"gred": lambda: ours(x, axis=call.axis), "NumPy": of_numpy(np, call, x)}
         name = call.op if call.op.startswith("nan") else f"nan{call.op}"
-        bottleneck = getattr(self.libraries.get("bottleneck"), name, None)
+        bottleneck = getattr(self.bottleneck, name, None)
         if bottleneck and isinstance(call.axis, int) and call.dtype in ("float32", "float64"):
             found["bottleneck"] = lambda: bottleneck(x, axis=call.axis)
-        if "torch" in self.libraries:
-            torch = self.libraries["torch"]
-            found["PyTorch"] = of_torch(torch, call, torch.from_numpy(x))
+        if self.torch:
+            found["PyTorch"] = of_torch(self.torch, call, self.torch.from_numpy(x))
         return found
 
     def measure(self, calls: Sequence[Drawn]) -> Iterator[Measured]:
-        from host_axes import typical
-
         for call in calls:
-            if call.dtype == "bfloat16" or (call.op == "norm" and len(call.axes) > 1):
+            if call.dtype == "bfloat16":
                 continue
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
@@ -269,12 +259,10 @@ def main() -> int:
     if given.out:
         machine = record.describe_machine(options.resolve_device("host" if given.host else None))
         run = {"seed": seed, "calls": given.calls, "on": "host" if given.host else "gpu"}
-        path = place_of(
-            given.out, machine, "random_calls_host.json" if given.host else "random_calls.json"
-        )
-        record.write_json(
-            path, record.in_columns("random calls", machine, run, [m.row() for m in found])
-        )
+        name = "random_calls_host.json" if given.host else "random_calls.json"
+        path = place_of(given.out, machine, name)
+        rows = [each.row() for each in found]
+        record.write_json(path, record.in_columns("random calls", machine, run, rows))
         print(f"wrote {path}")
     return 0
 

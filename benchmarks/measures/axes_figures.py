@@ -184,7 +184,7 @@ def torch_reduces(torch: Any, op: str, tensor: Any, axis: Axis) -> Any:
         return torch.amax(tensor, dim=axis)
     if op == "var":
         return torch.var(tensor, dim=axis, correction=0)
-    if op == "mean" and not tensor.is_floating_point():
+    if op == "mean" and not (tensor.is_floating_point() or tensor.is_complex()):
         return torch.mean(tensor, dim=axis, dtype=torch.float64)
     return getattr(torch, op)(tensor, dim=axis)
 

@@ -29,7 +29,8 @@ KNOWN = (
     *(3072, 4096, 5120, 8192, 11008, 14336, 32000, 50257, 128256),
 )
 LENGTH_MOST = 1 << 17
-# NumPy's takes one axis, or means something else by two.
+SECTOR = 32
+# Of two axes some library has none, or means something else.
 OF_ONE_AXIS = ("argmax", "norm", "prod")
 LACKS = {"argmax": ("complex64",), "max": ("complex64",), "min": ("complex64",)}
 
@@ -116,10 +117,16 @@ def prime_near(number: int) -> int:
     return 2
 
 
+def places_of(call: Drawn) -> list[int]:
+    """Draw an order of the dimensions, always the same: how they are permuted, or which is cut."""
+    rank = len(call.shape)
+    return random.Random(str(call)).sample(range(rank), rank)
+
+
 def laid_out(flat: Any, call: Drawn) -> Any:
     """Make a view of the call's shape and layout of a flat array or tensor that is long enough."""
     shape, rank = call.shape, len(call.shape)
-    turned = random.Random(str(call)).sample(range(rank), rank)
+    turned = places_of(call)
     stored = list(shape)
     if call.layout == "permuted":
         stored = [shape[turned.index(k)] for k in range(rank)]
@@ -140,10 +147,6 @@ def bytes_touched(call: Drawn) -> int:
     """Count the bytes of the sectors that hold an element."""
     if call.layout != "every second":
         return call.nbytes
-    rank = len(call.shape)
-    place = random.Random(str(call)).sample(range(rank), rank)[0]
+    place = places_of(call)[0]
     together = math.prod(call.shape[place + 1 :]) * SIZES[call.dtype]
     return call.nbytes if together >= SECTOR else min(2, SECTOR // together) * call.nbytes
-
-
-SECTOR = 32

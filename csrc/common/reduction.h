@@ -129,8 +129,7 @@ void states_finish(enum reduction, const struct finish *, const uint32_t *counts
 /* Whether no number is in one of those states at least, of a fold that leaves NaN out. */
 bool states_lack_numbers(enum fold, enum element accumulator, const void *states, uint64_t n);
 
-/* States of the variance's fold, n of them, as if about other means, `step` numbers apart.
- */
+/* States of the variance's fold, n of them, as if about other means, `step` numbers apart. */
 void states_about(enum element accumulator, void *states, uint64_t n,
                   const struct complex128 *means, int64_t step);
 

@@ -175,16 +175,18 @@ void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct
     self->kind = kind_of(self);
 }
 
+/* Unsigned, so that broken strides may overflow. */
 void axes_span(const struct axes *axes, int64_t *lowest, int64_t *end)
 {
     const struct layout *reduced = &axes->reduced;
-    *lowest = 0;
-    *end = (int64_t)element_size(reduced->input);
+    uint64_t below = 0, above = element_size(reduced->input);
     for (unsigned k = 0; k < axes->outer; k++)
-        *end += (int64_t)(axes->shape[k] - 1) * axes->strides[k];
+        above += (axes->shape[k] - 1) * (uint64_t)axes->strides[k];
     for (unsigned k = 0; k < reduced->dimensions; k++)
-        *(reduced->strides[k] < 0 ? lowest : end) +=
-            (int64_t)(reduced->shape[k] - 1) * reduced->strides[k];
+        *(reduced->strides[k] < 0 ? &below : &above) +=
+            (reduced->shape[k] - 1) * (uint64_t)reduced->strides[k];
+    *lowest = (int64_t)below;
+    *end = (int64_t)above;
 }
 
 const char *axes_end(const struct axes *axes)

@@ -5,7 +5,7 @@
  *     static constexpr unsigned columns;   lanes of a vector
  *     void take(rows, before, valid);      a batch of vectors, after `before` others
  *     made(c, taken)                       what a result of lane c is made of: row_folds.cuh
- *     state(c, taken, coalesced, part)       the state of lane c
+ *     state(c, taken, coalesced, part)     the state of lane c
  *     across(taken)                        all lanes as one: a state; if indexed, a found<V>
  *
  * Of a batch `valid` vectors are there; what fills up the rest changes no state (neutral.cuh). Of
