@@ -24,6 +24,7 @@ from measures import (
     exact_figures,
     host_figures,
     ladder_figures,
+    list_figures,
     project_figures,
     reduction_figures,
     segments_figures,
@@ -39,7 +40,7 @@ Pieces = dict[str, Callable[[], Iterator[Figure]]]
 
 GROUPS = {
     "cpu": ("simulated", "import"),
-    "gpu": ("gpu", "arrays", "reductions", "calls", "types", "axes", "exact"),
+    "gpu": ("gpu", "arrays", "reductions", "calls", "lists", "types", "axes", "exact"),
     "host": (
         *dict.fromkeys(f"host-{name.split('/')[0]}" for name in host_figures.WORK),
         "host-transposed",
@@ -56,6 +57,7 @@ PARTS: Pieces = {
     "arrays": array_figures.measure_arrays,
     "reductions": reduction_figures.measure_reductions,
     "calls": call_figures.measure_calls,
+    "lists": list_figures.measure_lists,
     "types": type_figures.measure_types,
     **pieces("axes", {**axes_figures.PIECES, **segments_figures.PIECES}),
     **pieces("exact", exact_figures.PIECES),

@@ -20,7 +20,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from defects import DEFECTS, Defect
+from defect import Defect
+from defects import DEFECTS
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks/results/mutations.json"

@@ -63,6 +63,23 @@ static const struct exchange *find_exchange(PyTypeObject *type, PyObject **offer
     return NULL;
 }
 
+/* The same, of a class that may be the last one's. */
+static const struct exchange *find_cached_exchange(PyTypeObject *type, struct exchange_cache *cache,
+                                                   PyObject **offer)
+{
+    if (cache && cache->class == (PyObject *)type) {
+        *offer = Py_NewRef(cache->offer);
+        return cache->exchange;
+    }
+    const struct exchange *exchange = find_exchange(type, offer);
+    if (cache && exchange) {
+        Py_XSETREF(cache->class, Py_NewRef((PyObject *)type));
+        Py_XSETREF(cache->offer, Py_NewRef(*offer));
+        cache->exchange = exchange;
+    }
+    return exchange;
+}
+
 /* ---- views: false is failure, with an exception or without ---- */
 
 /* Some that fail may not say why, and some that say so may not know that they fail. */
@@ -130,7 +147,7 @@ static int view_by(const struct exchange *exchange, PyObject *object,
 int exchange_view(PyObject *object, const struct view_request *request, struct view *view)
 {
     OWNED *offer = NULL;
-    const struct exchange *exchange = find_exchange(Py_TYPE(object), &offer);
+    const struct exchange *exchange = find_cached_exchange(Py_TYPE(object), request->cache, &offer);
     const int viewed = exchange ? view_by(exchange, object, request, view) : 0;
     if (viewed >= 0 || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
         return viewed;

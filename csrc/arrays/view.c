@@ -29,6 +29,7 @@ void view_begin(struct view *view, bool on_device)
     view->on_device = on_device;
     view->platform = NULL;
     view->device = 0;
+    view->allocation = (struct extent){0, 0};
 }
 
 bool view_count(struct view *view, const char *name, const struct view_terms *terms)

@@ -27,6 +27,7 @@ struct view {
     struct stream producer;          /* its work comes first */
     const struct platform *platform; /* where device memory is, once somebody has asked */
     int device;
+    struct extent allocation; /* the memory around it that is allocated, as far as that is known */
     const void *began; /* where NumPy's array, which is the owner, had its elements; or NULL */
     PyObject *owner;   /* keeps the memory alive; the view's own reference */
     void *pin;         /* the same, for simulated memory */
@@ -59,6 +60,13 @@ struct view_request {
     struct stream consumer; /* the caller's stream=, for producers that want to know */
     bool in_place;          /* a copy will not do: the view is to be written */
     bool in_background;     /* the call may return before the work is done */
+
+    /* The class whose functions were looked up last, for arrays of a list, and these with what
+     * keeps them; or NULL, and then there is none to be kept. Its owner releases both. */
+    struct exchange_cache {
+        PyObject *class, *offer;
+        const void *exchange;
+    } *cache;
 };
 
 /* Set an exception; NULL, and so false. */

@@ -119,9 +119,10 @@ struct kernel_results {
                            * it, and of this type or such that nothing is lost by way of it */
     double divisor;       /* of such a result; 0: it is not divided */
 
-    /* Of every 8 bytes of elements, and of such a result: bits that are inverted where a kernel of
-     * a known type finds extremes, for it finds minima of signed numbers. */
-    uint64_t inverted;
+    /* Where a kernel of a known type finds extremes, for it finds minima of signed numbers: of every
+     * 8 bytes of elements, and of the value that is found, bits that are inverted; and those that
+     * the value has then. */
+    uint64_t inverted, value_inverted, value_bits;
     unsigned *findings;             /* bits are added here; NULL: not asked for */
     const struct complex128 *means; /* what spreads are about; NULL: each its own mean */
 };
@@ -133,6 +134,23 @@ struct outer_dimensions {
     int64_t first; /* the first result's place */
     uint64_t shape[DIMENSIONS_FEW];
     int64_t strides[DIMENSIONS_FEW], mask_strides[DIMENSIONS_FEW], output_strides[DIMENSIONS_FEW];
+};
+
+/* Of a list of arrays a block takes so many neighbouring elements of one, and shares the result with
+ * blocks that take others. */
+struct list_tile {
+    const void *data;
+    uint64_t n;
+    uint64_t position;     /* of the first of them */
+    uint64_t count;        /* elements of the result */
+    uint32_t result;       /* which one */
+    uint32_t first, tiles; /* the number of its first tile, and how many there are */
+};
+
+/* What a launch writes. */
+enum { WRITTEN_WORDS = 256 };
+struct written_words {
+    uint64_t at[WRITTEN_WORDS];
 };
 
 /* A reduction along axes as a kernel's argument; schedule/axes_schedule.h makes it. */
@@ -148,6 +166,8 @@ struct kernel_axes {
     struct outer_dimensions outer; /* of any kernel, but for the arrays */
 
     int64_t lowest, end; /* bytes from `from` to the array's first element, and to its end */
+
+    const struct list_tile *list; /* one a block, in place of rows of `from`; NULL: there is none */
 };
 
 /* The same of any dimensions, of which what is reduced and the outer ones have no more than an

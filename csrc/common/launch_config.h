@@ -87,6 +87,9 @@ enum kernel_kind {
     /* Counts what a mask lets through: (layout, n, counted). */
     KERNEL_COUNT,
 
+    /* Writes its first argument: (written_words, count, target). */
+    KERNEL_WRITE,
+
     /* Makes 8 n bytes of a mask from n bytes of its bits: (bits, n, mask). */
     KERNEL_UNPACK,
 

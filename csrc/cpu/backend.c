@@ -174,7 +174,7 @@ static bool measure_work(struct work *self)
 }
 
 /* Runs what makes one answer, once or as often as the run's timing says. */
-static bool work_run(struct job *job)
+bool work_run(struct job *job)
 {
     union folded folded;
     struct work self = {.job = job, .folded = &folded};
@@ -327,7 +327,7 @@ static unsigned threads(void *state, unsigned most)
  * worth another thread. */
 static bool is_brief(const struct plan *plan)
 {
-    const bool folds_all = !plan->method && !plan->exact && !plan->axes;
+    const bool folds_all = !plan->method && !plan->exact && !plan->axes && !plan->elements.list;
     return folds_all && plan->elements.flat && (plan->n <= LOOP_MOST || folding_is_short(plan));
 }
 
@@ -338,6 +338,8 @@ static bool run(void *state, const struct plan *plan, struct run *run)
     job.run = run;
     if (plan->segments.of)
         return segments_run(&job);
+    if (plan->elements.list && plan->axes)
+        return list_run_each(&job);
     if (run->explanation) {
         work_explain(&job);
         return true;

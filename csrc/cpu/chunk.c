@@ -70,6 +70,7 @@ void chunks_describe(struct chunks *self, const struct job *job)
         self->mask = layout_of_its_mask(layout);
         self->layout.mask = NULL;
     }
+    self->position = plan->elements.position;
     self->fold = plan->fold;
     self->accumulator = plan->accumulator;
     self->fold_elements =
@@ -106,7 +107,7 @@ static uint64_t fold_gathered(const struct chunks *self, char *buffer, uint64_t 
     void *const elements = buffer;
     const uint64_t kept = bring_together(self, start, n, elements);
     if (kept)
-        self->fold_elements(elements, kept, start, state);
+        self->fold_elements(elements, kept, self->position + start, state);
     else
         state_identity(self->fold, self->accumulator, state);
     return kept;
@@ -145,7 +146,7 @@ static void fold_rows(const struct chunks *self, uint64_t start, uint64_t n, voi
     struct walk walk;
     walk_start(&walk, &self->layout, start, n);
     while (walk.left) {
-        const uint64_t at = start + n - walk.left;
+        const uint64_t at = self->position + start + n - walk.left;
         const struct tile row = walk_next(&walk, least(walk.left, walk.whole.columns));
         self->fold_elements(row.at, row.columns, at, next);
         if (next == states)
@@ -167,6 +168,7 @@ uint64_t chunk_fold(const struct chunks *self, char *buffer, uint64_t start, uin
     if (self->way == IN_ROWS)
         fold_rows(self, start, n, state);
     else
-        self->fold_elements((const char *)self->layout.data + start * self->size, n, start, state);
+        self->fold_elements((const char *)self->layout.data + start * self->size, n,
+                            self->position + start, state);
     return n;
 }

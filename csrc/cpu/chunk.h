@@ -28,6 +28,7 @@ struct chunks {
     merge_states *merge;
     is_settled *settled; /* NULL: all chunks matter */
     size_t size, width;  /* of an element as a loop takes it and of a state, bytes */
+    uint64_t position;   /* of the layout's first element */
     size_t valid;        /* where in a buffer the mask's bytes begin */
     size_t buffer;       /* bytes that one thread gathers into */
 };

@@ -79,6 +79,8 @@ static struct exact_adder *adder_of(const struct adding *self, unsigned thread)
 /* What takes one thread, and lies ready, takes no memory. */
 bool exact_run(struct job *job, struct exact_sums *sums)
 {
+    if (job->plan->elements.list)
+        return list_add_exactly(job, sums);
     struct adding self = describe(job);
     struct exact_adder own;
     const bool alone = job->plan->elements.flat && threads_for(&job->threads, self.count) == 1;

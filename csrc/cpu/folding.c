@@ -143,7 +143,7 @@ static bool fold_at_once(const struct job *job, void *state)
         return false;
     if (fold_is_indexed(plan->fold))
         state_identity(plan->fold, plan->accumulator, state);
-    fold(plan->layout->data, plan->n, 0, state);
+    fold(plan->layout->data, plan->n, plan->elements.position, state);
     return true;
 }
 
@@ -172,6 +172,8 @@ bool folding_run(struct job *job, void *state, uint64_t *count)
 {
     const struct plan *plan = job->plan;
     *count = plan->n;
+    if (plan->elements.list)
+        return list_fold(job, state);
     if (plan->n == 0) {
         state_identity(plan->fold, plan->accumulator, state);
         return true;

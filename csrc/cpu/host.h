@@ -40,6 +40,15 @@ typedef bool make_result(struct job *part, int64_t place);
 bool folding_one_by_one(struct job *, make_result *);
 
 bool segments_run(struct job *);
+
+/* All that makes one answer of a plan without axes. */
+bool work_run(struct job *);
+
+/* Of the arrays of a list: all together, as a state or exact sums, or a result of each. */
+bool list_fold(struct job *, void *state);
+bool list_add_exactly(struct job *, struct exact_sums *);
+bool list_run_each(struct job *);
+
 bool exact_along(struct job *);
 void exact_along_explain(const struct job *);
 

@@ -316,6 +316,35 @@ static bool machine_elapsed(struct machine *machine, double *first_pass, double 
     return true;
 }
 
+/* ---- what a graph writes ---- */
+
+/* As kernels' arguments, which graphs keep. */
+static bool write_by_kernels(struct machine *machine, char *target, const char *source,
+                             size_t bytes)
+{
+    const struct step step = {.kernel = kernel_of_kind(machine->facts.kernels, KERNEL_WRITE),
+                              .grid = 1,
+                              .block = WRITTEN_WORDS,
+                              .cluster = 1};
+    for (size_t at = 0; at < bytes; at += WRITTEN_WORDS * sizeof(uint64_t)) {
+        struct written_words words;
+        const size_t some = bytes - at < sizeof words ? bytes - at : sizeof words;
+        unsigned count = (unsigned)(some / sizeof(uint64_t));
+        void *to = target + at;
+        void *arguments[] = {&words, &count, &to};
+        memcpy(words.at, source + at, some);
+        if (!machine_launch(machine, &step, arguments))
+            return false;
+    }
+    return true;
+}
+
+static bool machine_write(struct machine *machine, void *target, const void *source, size_t bytes)
+{
+    return session_of(machine)->capturing ? write_by_kernels(machine, target, source, bytes)
+                                          : machine_copy_in(machine, target, source, bytes);
+}
+
 static const struct machine_memory machine_memory = {
     .allocate = machine_allocate,
     .release = machine_release,
@@ -325,6 +354,7 @@ static const struct machine_memory machine_memory = {
     .room = machine_room,
     .clear = machine_clear,
     .copy_in = machine_copy_in,
+    .write = machine_write,
     .copy_out = machine_copy_out,
     .copy_within = machine_copy_within,
     .feed = machine_feed,

@@ -88,6 +88,17 @@ static uint64_t bytes_from(struct cuda_pointers *self, const struct known *known
     return whole ? range : 0;
 }
 
+/* A GPU's own memory around the address, all of which is mapped; of other memory, none. */
+static struct extent mapped_around(const struct known *known)
+{
+    const CUdeviceptr end = known->first + known->bytes,
+                      mapping_end = known->mapping + known->mapping_bytes,
+                      first = known->first > known->mapping ? known->first : known->mapping,
+                      last = end < mapping_end ? end : mapping_end;
+    const bool own = known->type == CU_MEMORYTYPE_DEVICE && known->device >= 0 && first < last;
+    return own ? (struct extent){first, last - first} : (struct extent){0, 0};
+}
+
 /* ---- whether all of an array is memory ---- */
 
 /* Whether memory follows on memory for so many bytes, where `known` is what is known of the first.
@@ -160,6 +171,7 @@ bool cuda_pointer_locate(struct cuda_pointers *self, struct view *view, struct f
                             "the %llu bytes from %p on are not all in memory that was allocated",
                             (unsigned long long)extent.bytes, first);
     view->layout.data = (const char *)on_gpu + ((uintptr_t)view->layout.data - extent.first);
+    view->allocation = mapped_around(&known);
     view->device = known.device;
     /* Managed and page-locked memory may belong to no GPU: the current one can reach it. */
     return known.device >= 0 || CUDA_TRY(failure, cudaGetDevice, &view->device);

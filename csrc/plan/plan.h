@@ -6,6 +6,7 @@
 #include "common/reduction.h"
 #include "plan/platform.h"
 
+struct array_list;
 struct axes;
 struct cached_plans;
 struct exact_span;
@@ -56,11 +57,17 @@ struct plan_elements {
     bool flat;   /* the layout is a plain run of elements */
     bool direct; /* a plain conversion to the accumulator is all that is asked */
     bool on_device, mask_on_device;
+    uint64_t position; /* of the first, where it is not 0: in a list */
+
+    /* Of what there is in place of the layout, which only tells the type then; NULL: there is one
+     * array. With axes, as of segments, each has a result. */
+    const struct array_list *list;
 };
 
 struct plan_streams {
-    struct stream producers[5]; /* of the array, the mask, out, results that gred has the memory of,
-                                   and given means: their work comes first */
+    struct stream
+        producers[8]; /* of the array, the mask, out, results that gred has the memory of,
+                         given means, and more of a list's arrays: their work comes first */
     struct stream consumer;
 };
 

@@ -38,6 +38,8 @@ static const struct signature signatures[SIGNATURES] = {
     [SIGNATURE_launch_limit] = {"launch_limit", 0, 1, 1, {DEVICE, SAMPLES}},
     [SIGNATURE_reduceat] = {"reduceat", 8, 8, 8,
         {OP, VALUES, OFFSETS, DTYPE, OUT, MAY_BE_EMPTY, DEVICE, STREAM}},
+    [SIGNATURE_each] = {"each", 9, 9, 9,
+        {OP, A, DTYPE, OUT, ORD, DDOF, INITIAL, METHOD, STREAM}},
     [SIGNATURE_counters] = {"counters", 1, 2, 2,
         {A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS, ROOM, CHECKED}},
     [SIGNATURE_explain] = {"explain", 1, 2, 2,

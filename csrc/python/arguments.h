@@ -50,6 +50,7 @@ enum signature_index {
     SIGNATURE_read_limit,
     SIGNATURE_launch_limit,
     SIGNATURE_reduceat,
+    SIGNATURE_each,
     SIGNATURE_counters,
     SIGNATURE_explain,
     SIGNATURES

@@ -60,8 +60,7 @@ static bool parse_order(PyObject *ord, PyObject *axis, enum reduction *reduction
     return value_error("ord must be None, 2, 1, 0, inf or -inf; got %R", ord);
 }
 
-static bool make_request(struct call *call, enum reduction reduction, int frames,
-                         PyObject *const *slots)
+bool call_request(struct call *call, enum reduction reduction, int frames, PyObject *const *slots)
 {
     struct request *request = &call->request;
     *request = (struct request){.platforms = &call->state->platforms,
@@ -175,11 +174,12 @@ struct call *call_begin(struct module_state *state, PyObject *like)
     call->like = like;
     view_nothing(&call->view);
     view_nothing(&call->mask);
-    view_nothing(&call->offsets);
+    view_nothing(&call->of_segments.offsets);
     view_nothing(&call->output.view);
     means_begin(&call->means);
     call->dimensions = call->count = 0;
     call->own = false;
+    call->listed = NULL;
     memset(call->arrays, 0, sizeof call->arrays);
     return call;
 }
@@ -190,7 +190,7 @@ struct call *call_open(struct module_state *state, enum reduction reduction, int
     struct call *call = call_begin(state, slots[A] ? slots[A] : slots[X]);
     if (!call)
         return NULL;
-    if (make_request(call, reduction, frames, slots) && call_view(call, "a", slots) &&
+    if (call_request(call, reduction, frames, slots) && call_view(call, "a", slots) &&
         view_mask(call, slots[WHERE]) && results_choose(call, slots[AXIS], slots[KEEPDIMS]) &&
         view_means(call, slots[MEAN]) &&
         plan_make(&call->request, &call->view, &call->mask, &call->plan)) {
@@ -223,7 +223,8 @@ void call_close(struct call *call)
     means_release(&call->means);
     array_release(&call->view);
     array_release(&call->mask);
-    array_release(&call->offsets);
+    array_release(&call->of_segments.offsets);
     array_release(&call->output.view);
+    listed_free(call->listed);
     PyMem_Free(call);
 }

@@ -11,6 +11,13 @@
 #include "python/arguments.h"
 #include "python/module.h"
 
+/* Of segments alone. */
+struct call_segments {
+    struct view offsets; /* or an array of a list, as it is viewed */
+    struct segments segments;
+    struct layout ordered; /* the values', in their own order */
+};
+
 /* On the heap: an argument's own code may call again, to any depth that Python allows, and threads'
  * stacks may be small. */
 struct call {
@@ -25,10 +32,8 @@ struct call {
     struct plan plan;
     struct run run;
 
-    /* Of segments alone. */
-    struct view offsets;
-    struct segments segments;
-    struct layout ordered; /* the values', in their own order */
+    struct call_segments of_segments;
+    struct listed *listed; /* of a list alone */
 
     /* Results, where there are several or keepdims= asks for them. */
     unsigned dimensions;
@@ -49,6 +54,22 @@ bool call_view(struct call *, const char *name, PyObject *const *slots);
  * gred's own in Python lie between the function and its user. The call is to be closed; NULL with
  * an exception set. */
 struct call *call_open(struct module_state *, enum reduction, int frames, PyObject *const *slots);
+
+/* Fills call->request. */
+bool call_request(struct call *, enum reduction, int frames, PyObject *const *slots);
+
+/* Views the arrays of a tuple and makes the plan of a call that has a request: with a result for
+ * each, or one of all of them. Without an exception and false where they lie in several places. */
+bool call_open_list(struct call *, PyObject *arrays, bool each, PyObject *const *slots);
+void listed_free(struct listed *); /* NULL: there is none */
+
+/* The arrays as a tuple, where `a` is a list, a tuple or an iterator of such and no array itself;
+ * of the host's, lists that NumPy makes an array of are one where there are axes. NULL: it is none,
+ * or with an exception set. */
+PyObject *list_of_arrays(PyObject *const *slots);
+
+/* Whether it offers memory of a device. */
+bool lies_on_device(PyObject *object);
 
 /* The same of a function that takes op=, and is called by one of gred's own in Python. */
 struct call *call_parse(PyObject *module, enum signature_index, PyObject *const *arguments,

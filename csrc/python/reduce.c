@@ -1,13 +1,14 @@
 /* The reductions, as functions of Python: arguments in, a plan that is run, and the answer back. */
 #include "arrays/protocols.h"
 #include "common/reduction.h"
+#include "plan/arguments.h"
 #include "python/call.h"
 
-/* ---- lists of arrays that lie on devices: each is reduced where it is, by gred/several.py ---- */
+/* ---- what lies on devices ---- */
 
 /* What has an interface of CUDA's has it for memory of a GPU; what speaks DLPack says where it is.
  */
-static bool lies_on_device(PyObject *object)
+bool lies_on_device(PyObject *object)
 {
     if (PyFloat_CheckExact(object) || PyLong_CheckExact(object))
         return false;
@@ -23,13 +24,13 @@ static bool lies_on_device(PyObject *object)
     return type != DLPACK_CPU;
 }
 
-/* Whether it is a list or a tuple, and any of its first elements an array on a device. */
-static bool holds_any(PyObject *object, Py_ssize_t first)
+/* Whether it is a list or a tuple, and any of its elements an array on a device. */
+static bool holds_any(PyObject *object)
 {
     bool found = false;
     if (!PyList_CheckExact(object) && !PyTuple_CheckExact(object))
         return false;
-    for (Py_ssize_t k = 0; !found && k < first && k < Py_SIZE(object); k++) {
+    for (Py_ssize_t k = 0; !found && k < Py_SIZE(object); k++) {
         OWNED *one = PySequence_GetItem(object, k);
         found = one && lies_on_device(one);
     }
@@ -43,21 +44,9 @@ bool several_were_given(PyObject *object)
     if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError))
         return false;
     const struct raised why = raised_set_aside();
-    const bool given = holds_any(object, PY_SSIZE_T_MAX);
+    const bool given = holds_any(object);
     raised_settle(why, !given);
     return given;
-}
-
-static PyObject *reduce_several(const char *name, PyObject *const *arguments, Py_ssize_t count,
-                                PyObject *names)
-{
-    OWNED *module = PyImport_ImportModule("gred.several");
-    if (!module)
-        return NULL;
-    if (!PyObject_HasAttrString(module, name))
-        return type_error("%s does not take several arrays on devices; sum and mean do", name);
-    OWNED *function = PyObject_GetAttrString(module, name);
-    return function ? PyObject_Vectorcall(function, arguments, (size_t)count, names) : NULL;
 }
 
 /* ---- one array ---- */
@@ -115,22 +104,110 @@ static PyObject *reduce_flat(struct module_state *state, enum reduction reductio
     return sound ? answer_to_python(&plan, &run) : NULL;
 }
 
+/* ---- lists of arrays ---- */
+
+/* By gred/several.py: each where it lies, and by any method. */
+static PyObject *reduce_several(enum reduction reduction, PyObject *arrays, PyObject *const *slots)
+{
+    const char *name = reduction_row(reduction)->name;
+    if (reduction != REDUCTION_sum && reduction != REDUCTION_mean)
+        return type_error("%s does not take arrays that lie in several places, or a method for "
+                          "those on devices; sum and mean do",
+                          name);
+    if (argument_given(slots[OUT]) || argument_given(slots[DEVICE]) ||
+        argument_given(slots[STREAM]) || slots[INITIAL])
+        return type_error("%s of arrays that lie in several places, or by a method, takes dtype, "
+                          "method and block_size; no out, initial, device or stream",
+                          name);
+    OWNED *module = PyImport_ImportModule("gred.several");
+    OWNED *function = module ? PyObject_GetAttrString(module, name) : NULL;
+    OWNED *method = slots[METHOD] ? Py_NewRef(slots[METHOD]) : PyUnicode_FromString("auto");
+    PyObject *const dtype = slots[DTYPE] ? slots[DTYPE] : Py_None, *const block =
+                                                                       slots[BLOCK_SIZE]
+                                                                           ? slots[BLOCK_SIZE]
+                                                                           : Py_None;
+    return function && method
+               ? PyObject_CallFunctionObjArgs(function, arrays, dtype, method, block, NULL)
+               : NULL;
+}
+
+/* As one array that is made of them, which can be reduced in any way. */
+static PyObject *reduce_joined(struct module_state *state, enum reduction reduction,
+                               PyObject *arrays, PyObject **slots)
+{
+    OWNED *numpy = PyImport_ImportModule("numpy");
+    OWNED *joined = numpy ? PyObject_CallMethod(numpy, "concatenate", "OO", arrays, Py_None) : NULL;
+    slots[slots[A] ? A : X] = joined;
+    return joined ? reduce_as_asked(state, reduction, slots) : NULL;
+}
+
+/* Whether a method is asked for that goes through one array. */
+static bool names_method(PyObject *const *slots)
+{
+    const struct method *method = NULL;
+    bool exact;
+    const bool parsed = !slots[METHOD] || method_parse(slots[METHOD], &method, &exact);
+    PyErr_Clear();
+    return !parsed || method || argument_given(slots[BLOCK_SIZE]);
+}
+
+/* By one plan, if they lie in one place. */
+static PyObject *reduce_list(struct module_state *state, enum reduction reduction, PyObject *arrays,
+                             bool each, int frames, PyObject **slots)
+{
+    const Py_ssize_t length = PyTuple_GET_SIZE(arrays);
+    PyObject *const first = length ? PyTuple_GET_ITEM(arrays, 0) : arrays;
+    if (!each && names_method(slots) && holds_any(arrays))
+        return reduce_several(reduction, arrays, slots);
+    if (!each && length && (names_method(slots) || argument_given(slots[DEVICE])) &&
+        !holds_any(arrays))
+        return reduce_joined(state, reduction, arrays, slots);
+    struct call *call = call_begin(state, first);
+    if (!call)
+        return NULL;
+    PyObject *result = NULL;
+    if (call_request(call, reduction, frames, slots) && call_open_list(call, arrays, each, slots) &&
+        results_make(call) && execute_plan(state, &call->plan, &call->run))
+        result = deliver(call);
+    call_close(call);
+    if (result || PyErr_Occurred())
+        return result;
+    return each ? value_error("the arrays lie in several places; give those of each to a call")
+                : reduce_several(reduction, arrays, slots);
+}
+
+CORE_FUNCTION(each)
+{
+    struct module_state *state = PyModule_GetState(module);
+    PyObject *slots[ARGUMENTS_END];
+    enum reduction reduction;
+    if (!arguments_parse(SIGNATURE_each, arguments, count, names, slots) ||
+        !reduction_parse(slots[OP], &reduction))
+        return NULL;
+    OWNED *arrays = PySequence_Tuple(slots[A]);
+    return arrays ? reduce_list(state, reduction, arrays, true, 1, slots) : NULL;
+}
+
+/* ---- all ---- */
+
 static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *const *arguments,
                         Py_ssize_t count, PyObject *names)
 {
     struct module_state *state = PyModule_GetState(module);
-    const char *name = reduction_row(reduction)->name;
     PyObject *slots[ARGUMENTS_END];
     PyObject *result = count == 1 && !names ? reduce_flat(state, reduction, arguments[0]) : NULL;
-    if (result || PyErr_Occurred())
+    if (result || PyErr_Occurred() ||
+        !arguments_parse((enum signature_index)reduction, arguments, count, names, slots))
         return result;
-    if (count && holds_any(arguments[0], 1))
-        return reduce_several(name, arguments, count, names);
-    if (!arguments_parse((enum signature_index)reduction, arguments, count, names, slots))
-        return NULL;
+    const int frames = frames_of(reduction);
+    OWNED *arrays = list_of_arrays(slots);
+    if (arrays || PyErr_Occurred())
+        return arrays ? reduce_list(state, reduction, arrays, false, frames, slots) : NULL;
     result = reduce_as_asked(state, reduction, slots);
-    if (!result && count && several_were_given(arguments[0]))
-        return reduce_several(name, arguments, count, names);
+    if (!result && count && several_were_given(arguments[0])) {
+        OWNED *others = PySequence_Tuple(arguments[0]);
+        result = others ? reduce_list(state, reduction, others, false, frames, slots) : NULL;
+    }
     return result;
 }
 
@@ -178,9 +255,9 @@ static bool check_offsets(const struct view *view)
 /* The host's offsets can be looked at; NumPy's words. */
 static bool check_range(const struct call *call, const char *op)
 {
-    const struct segments *segments = &call->segments;
+    const struct segments *segments = &call->of_segments.segments;
     const uint64_t end = segments->elements + segments->may_be_empty;
-    for (uint64_t k = 0; !call->offsets.on_device && k < segments->count; k++)
+    for (uint64_t k = 0; !call->of_segments.offsets.on_device && k < segments->count; k++)
         if ((uint64_t)segments->offsets[k] >= end)
             return PyErr_Format(PyExc_IndexError,
                                 "offset %lld out-of-bounds in %s.reduceat [0, %llu)",
@@ -191,7 +268,7 @@ static bool check_range(const struct call *call, const char *op)
 /* What the device has seen of its offsets, where the call has waited for it. */
 static bool check_findings(const struct call *call, const char *op)
 {
-    const struct segments *segments = &call->segments;
+    const struct segments *segments = &call->of_segments.segments;
     return !(call->run.findings & FOUND_OUTSIDE) ||
            PyErr_Format(PyExc_IndexError, "an offset is out-of-bounds in %s.reduceat [0, %llu)", op,
                         (unsigned long long)(segments->elements + segments->may_be_empty));
@@ -200,7 +277,7 @@ static bool check_findings(const struct call *call, const char *op)
 static bool view_arguments(struct call *call, PyObject *const *slots)
 {
     const struct where *where = &call->state->platforms.where;
-    struct view *const offsets = &call->offsets;
+    struct view *const offsets = &call->of_segments.offsets;
     if (!call_view(call, "values", slots) || !check_dimensions(&call->view, "values"))
         return false;
     call->asked.name = "offsets";
@@ -212,12 +289,12 @@ static bool view_arguments(struct call *call, PyObject *const *slots)
 static bool describe(struct call *call, PyObject *may_be_empty)
 {
     const int may = PyObject_IsTrue(may_be_empty);
-    call->segments = (struct segments){.offsets = call->offsets.layout.data,
-                                       .count = call->offsets.n,
-                                       .elements = call->view.n,
-                                       .may_be_empty = may};
+    call->of_segments.segments = (struct segments){.offsets = call->of_segments.offsets.layout.data,
+                                                   .count = call->of_segments.offsets.n,
+                                                   .elements = call->view.n,
+                                                   .may_be_empty = may};
     memset(&call->axes, 0, sizeof call->axes); /* how many results there are, and no more */
-    call->axes.results = call->shape[0] = call->offsets.n;
+    call->axes.results = call->shape[0] = call->of_segments.offsets.n;
     call->dimensions = 1;
     return may >= 0 && output_fits(&call->output, &call->state->platforms.where, 1, call->shape);
 }
@@ -225,7 +302,7 @@ static bool describe(struct call *call, PyObject *may_be_empty)
 /* Offsets come to where the values are reduced from the host only. */
 static bool check_place(const struct call *call)
 {
-    const struct view *offsets = &call->offsets;
+    const struct view *offsets = &call->of_segments.offsets;
     return !offsets->on_device || offsets->n == 0 ||
            (offsets->platform == call->plan.platform && offsets->device == call->plan.device) ||
            value_error("offsets are on another device than values; move both to one place");
@@ -235,18 +312,19 @@ static bool check_place(const struct call *call)
 static bool make_plan(struct call *call, const char *op)
 {
     struct plan *plan = &call->plan;
-    layout_copy(&call->view.layout, &call->ordered);
+    layout_copy(&call->view.layout, &call->of_segments.ordered);
     if (!plan_make(&call->request, &call->view, NULL, plan) || !check_place(call) ||
         !check_range(call, op))
         return false;
-    call->ordered.type = plan->layout->type;
-    plan->elements.flat = lies_flat(&call->ordered);
-    plan->layout = &call->ordered;
+    call->of_segments.ordered.type = plan->layout->type;
+    plan->elements.flat = lies_flat(&call->of_segments.ordered);
+    plan->layout = &call->of_segments.ordered;
     plan->out.at = NULL;
     plan->axes = &call->axes;
-    plan->segments.of = &call->segments;
-    plan->segments.offsets = call->offsets.on_device ? &call->offsets.layout : NULL;
-    plan->streams.producers[1] = call->offsets.producer;
+    plan->segments.of = &call->of_segments.segments;
+    plan->segments.offsets =
+        call->of_segments.offsets.on_device ? &call->of_segments.offsets.layout : NULL;
+    plan->streams.producers[1] = call->of_segments.offsets.producer;
     run_begin(&call->run, WRAPPER_FRAMES);
     return true;
 }

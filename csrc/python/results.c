@@ -4,6 +4,7 @@
 
 #include "common/reduction.h"
 #include "plan/arguments.h"
+#include "plan/list.h"
 #include "run/result.h"
 
 /* ---- running ---- */
@@ -196,10 +197,10 @@ static bool make_in_output(struct call *call)
 {
     struct output *const out = &call->output;
     struct results *results = &call->plan.results;
-    const bool may = !call->plan.segments.of || results->on_device;
+    const bool may = !call->plan.elements.list && (!call->plan.segments.of || results->on_device);
     if (!out->object || !may ||
         !output_is_ready(out, results->type, &call->view.layout,
-                         call->plan.segments.of ? &call->offsets.layout : NULL))
+                         call->plan.segments.of ? &call->of_segments.offsets.layout : NULL))
         return false;
     results->at[0] = (void *)out->view.layout.data;
     return true;
@@ -260,7 +261,9 @@ void results_describe(struct call *call)
     struct plan *const plan = &call->plan;
     struct results *const results = &plan->results;
     struct output *const out = &call->output;
-    results->values = answer_types(plan, plan->n == 0 || plan->layout->mask, results->types);
+    const bool nothing =
+        plan->elements.list && plan->axes ? plan->elements.list->fewest == 0 : plan->n == 0;
+    results->values = answer_types(plan, nothing || plan->layout->mask, results->types);
     results->type = results->types[0];
     results->on_device = out->view.on_device || (call->view.on_device && !out->object);
     if (out->view.on_device && !make_in_output(call))

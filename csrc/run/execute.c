@@ -60,7 +60,7 @@ static bool explain(struct machine *machine, const struct plan *plan, struct run
     return made;
 }
 
-static bool execute_array(struct machine *machine, const struct plan *asked, struct run *run)
+bool execute_array(struct machine *machine, const struct plan *asked, struct run *run)
 {
     const struct facts facts = facts_of(machine, run);
     struct plan plan = *asked;
@@ -306,9 +306,10 @@ static bool execute_axes(struct machine *machine, const struct plan *plan, struc
 
 static bool make(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    return plan->segments.of ? execute_segments(machine, plan, run)
-           : plan->axes      ? execute_axes(machine, plan, run)
-                             : execute_array(machine, plan, run);
+    return plan->segments.of     ? execute_segments(machine, plan, run)
+           : plan->elements.list ? execute_list(machine, plan, run)
+           : plan->axes          ? execute_axes(machine, plan, run)
+                                 : execute_array(machine, plan, run);
 }
 
 static bool store(struct machine *machine, const struct plan *plan)

@@ -45,6 +45,15 @@ struct copying {
 
 bool executor_copy(const struct executor *, const struct step *, struct copying);
 
+/* Copies all elements of a layout on the device, converted, to one after the other. */
+bool executor_gather(const struct executor *, const struct layout *, enum element type,
+                     void *target);
+
+/* What is to be done with states of the plan's results: of a kernel that accumulates in another
+ * type, and leaves what it has to say on the device. */
+struct kernel_results executor_results(const struct executor *, enum element accumulator,
+                                       unsigned *findings);
+
 /* Brings all results to the host, where the device has their values one after the other, and what
  * is to be said of them. */
 bool executor_fetch(const struct executor *, const char *values, const unsigned *findings);
@@ -101,6 +110,12 @@ bool execute_pieces(struct machine *, const struct schedule *, struct run *);
  * device, or, if that is NULL and they go to the host, to the run's. */
 bool execute_axes_schedule(struct machine *, struct axes_schedule *, unsigned *findings,
                            struct run *);
+
+/* As execute, of a plan of one array, without axes. */
+bool execute_array(struct machine *, const struct plan *, struct run *);
+
+/* Makes all results of a plan with a list. */
+bool execute_list(struct machine *, const struct plan *, struct run *);
 
 /* Makes all results of a plan with segments. */
 bool execute_segments(struct machine *, const struct plan *, struct run *);

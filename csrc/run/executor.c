@@ -45,9 +45,8 @@ bool executor_copy(const struct executor *self, const struct step *step, struct 
     return executor_launch(self, step, arguments);
 }
 
-/* Copies all elements of a layout on the device, converted, to one after the other. */
-static bool gather(const struct executor *self, const struct layout *layout, enum element type,
-                   void *target)
+bool executor_gather(const struct executor *self, const struct layout *layout, enum element type,
+                     void *target)
 {
     const struct step step = step_gather(&self->machine->facts, PART_ARRAY, layout_length(layout));
     return executor_copy(self, &step,
@@ -71,7 +70,7 @@ static bool bring(const struct executor *self, struct layout *layout, enum part 
     }
     at = executor_part(self, copied);
     if (at) {
-        if (!gather(self, layout, type, at))
+        if (!executor_gather(self, layout, type, at))
             return false;
         layout->data = at;
         layout->input = type;
@@ -88,10 +87,8 @@ size_t results_bytes(const struct plan *plan)
     return plan->axes->results * results_widest(&plan->results);
 }
 
-/* What is to be done with states of the plan's results: of a kernel that accumulates in another
- * type, and leaves what it has to say on the device. */
-static struct kernel_results results_of(const struct executor *self, enum element accumulator,
-                                        unsigned *findings)
+struct kernel_results executor_results(const struct executor *self, enum element accumulator,
+                                       unsigned *findings)
 {
     const struct plan *plan = self->plan;
     const struct reduction_row *row = reduction_row(plan->reduction);
@@ -103,6 +100,7 @@ static struct kernel_results results_of(const struct executor *self, enum elemen
         .nothing = row->nothing,
         .finish = finish_in(&plan->finish, accumulator),
         .at_once = epilogue_stores_at_once(plan, accumulator),
+        .value_bits = UINT64_MAX,
         .divisor = row->counts ? (double)plan->n : 0,
         .findings = findings,
         .means = executor_part(self, PART_MEANS),
@@ -144,7 +142,7 @@ static bool bring_means(const struct executor *on)
         return true;
     return means->here ? on->machine->memory->copy_in(on->machine, to, means->here,
                                                       means->count * sizeof *means->here)
-                       : gather(on, &means->there, ELEMENT_COMPLEX128, to);
+                       : executor_gather(on, &means->there, ELEMENT_COMPLEX128, to);
 }
 
 static bool bring_elements(const struct executor *on, struct axes_schedule *schedule)
@@ -191,7 +189,7 @@ static bool make_axes(const struct executor *on, struct axes_schedule *schedule,
     if (!executor_clear(on, PART_FINDINGS) || !bring_elements(on, schedule))
         return false;
     axes_schedule_argument(schedule, &axes);
-    axes.of_few.result = results_of(on, schedule->accumulator, findings);
+    axes.of_few.result = executor_results(on, schedule->accumulator, findings);
     if (launch_knows_type(&schedule->launch))
         epilogue_order(schedule->axes.reduced.input, &axes.of_few.result);
     return executor_launch(on, &step, arguments) &&
@@ -250,7 +248,7 @@ static bool launch_all(const struct executor *on, const struct segments_schedule
         .tile = shape->tile,
         .splits = splits,
         .order = shape->tile ? (unsigned *)(splits + shape->tiles + 1) : NULL,
-        .result = results_of(on, schedule->accumulator, executor_part(on, PART_FINDINGS)),
+        .result = executor_results(on, schedule->accumulator, executor_part(on, PART_FINDINGS)),
         .of_none = scalar_widen(run_value_of_none(plan), plan->results.type),
     };
     void *arguments[] = {&segments, &heads, &tails};

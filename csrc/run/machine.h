@@ -39,6 +39,9 @@ struct machine_memory {
     /* A few bytes from the host; they may change afterwards. */
     bool (*copy_in)(struct machine *, void *target, const void *source, size_t bytes);
     bool (*copy_out)(struct machine *, void *target, const void *source, size_t bytes); /* waits */
+
+    /* As copy_in; a graph writes the same whenever it runs. A multiple of 8 bytes. */
+    bool (*write)(struct machine *, void *target, const void *source, size_t bytes);
     bool (*copy_within)(struct machine *, void *target, const void *source, size_t bytes);
 
     /* Elements of a layout in the host's memory, from `start` on, in their own type; *fed of them,

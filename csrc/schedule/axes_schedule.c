@@ -318,6 +318,7 @@ void axes_schedule_argument(const struct axes_schedule *self, struct kernel_axes
     argument->rows = rows.how;
     argument->results = axes->results;
     argument->counts = counts_mask(self);
+    argument->list = NULL;
     axes_span(axes, &argument->lowest, &argument->end);
     outer->count = axes->outer;
     outer->first = axes->first;

@@ -156,10 +156,16 @@ void epilogue_order(enum element input, struct kernel_results *results)
     if (results->finish.has_initial && !truth)
         invert_initial(input, greatest, &results->finish);
     results->reduction = of_least(results->reduction, truth);
-    if (truth)
+    if (truth) {
         results->inverted = greatest ? lowest : 0;
-    else if (!element_is_integer(input))
+    } else if (!element_is_integer(input)) {
+        const bool narrow = results->finish.accumulator == ELEMENT_FLOAT32;
         results->inverted = greatest ? signs : 0;
-    else
-        results->inverted = (input > ELEMENT_INT64 ? signs : 0) ^ (greatest ? UINT64_MAX : 0);
+        results->value_inverted = greatest ? narrow ? 1u << 31 : (uint64_t)1 << 63 : 0;
+    } else {
+        const bool is_signed = input <= ELEMENT_INT64;
+        results->inverted = (is_signed ? 0 : signs) ^ (greatest ? UINT64_MAX : 0);
+        results->value_inverted = results->inverted;
+        results->value_bits = is_signed ? UINT64_MAX : UINT64_MAX >> (64 - bits);
+    }
 }

@@ -28,6 +28,7 @@
     PART(FINDINGS, "findings")                /* what is to be said of results along axes */       \
     PART(OFFSETS, "offsets")                  /* of segments, if elsewhere or of another type */   \
     PART(SPLITS, "splits")                    /* where tiles begin, and whether offsets rise */    \
+    PART(LIST, "list")                        /* tiles of its arrays */                            \
     PART(OUT, "out")                          /* where results are to stay: the caller's, or ours */
 /* clang-format on */
 

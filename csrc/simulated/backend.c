@@ -241,7 +241,8 @@ static bool run(void *opaque, const struct plan *plan, struct run *run)
         own.launch.data_blocks = state->substitute.data_blocks;
     if (!plan->axes && !plan_fits(&own, &run->failure))
         return false;
-    const bool tried = !run->explanation && !plan->segments.of; /* these may be of any lengths */
+    const bool tried =
+        !run->explanation && !plan->segments.of && !plan->elements.list; /* of any lengths */
     return (!tried || warn_if_slow(state, &own, 0, run)) && run_job(state, &own, 0, run);
 }
 

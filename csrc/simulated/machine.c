@@ -261,6 +261,7 @@ static const struct machine_memory machine_memory = {
     .room = machine_room,
     .clear = machine_clear,
     .copy_in = machine_copy,
+    .write = machine_copy,
     .copy_out = machine_copy,
     .copy_within = machine_copy,
     .feed = machine_feed,

@@ -251,11 +251,17 @@ __device__ __forceinline__ void take_typed_stack(row_accumulator<Fold, In> &all,
                                 unsigned(x.rows.items), me, x.rows.base + first, true);
 }
 
+/* What a result is made of, or a block's tile of a list: rows, of n elements each. */
+struct rows_of_result {
+    global<const char> data;
+    uint64_t n, items, position;
+};
+
 /* This thread's share of a result's rows. Blocks or parts of them that have none to themselves
  * share one. */
 template <class Fold, class In, bool Strided>
 __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, unsigned rank,
-                                                          const offsets &base)
+                                                          const rows_of_result &rows)
 {
     const layout_of_few &from = x.from;
     const unsigned inner = from.dimensions - 1, readers = x.launch.readers,
@@ -263,8 +269,8 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
     const bool together = readers == threads;
     const unsigned groups = together ? 1 : threads / readers, group = together ? 0 : rank / readers;
     const reader me = {rank - group * readers, readers};
-    const uint64_t n = from.shape[inner];
-    const global<const char> data = static_cast<const char *>(from.data) + base.data;
+    const uint64_t n = rows.n;
+    const global<const char> data = rows.data;
     row_accumulator<Fold, In> own(x.result);
     if constexpr (!Strided && !is_indexed<Fold>::value) {
         if (x.launch.stacked) {
@@ -274,10 +280,10 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
         }
     }
 #pragma unroll 1
-    for (uint64_t row = group; row < x.rows.items; row += groups) {
-        const int64_t at = inner == 0 ? 0 : offsets_of(from, inner, row).data;
+    for (uint64_t row = group; row < rows.items; row += groups) {
+        const int64_t at = row == 0 || inner == 0 ? 0 : offsets_of(from, inner, row).data;
         const global<const In> first = seen_as<const In>(data + at);
-        take_typed_row<Strided>(own, first, n, me, x.rows.base + row * n);
+        take_typed_row<Strided>(own, first, n, me, rows.position + row * n);
     }
     if (!is_indexed<Fold>::value)
         own.flush(0, 0);
@@ -288,13 +294,12 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
  * others. */
 template <class Fold>
 __device__ __forceinline__ bool
-exchange_rows(unsigned splits, unsigned split, uint64_t result, state_of<Fold> &state,
-              global<state_of<Fold>> partials, global<unsigned> tickets)
+exchange_rows(unsigned splits, unsigned split, state_of<Fold> &state,
+              global<state_of<Fold>> partials, global<unsigned> ticket)
 {
-    partials += result * splits;
     if (threadIdx.x == 0)
         partials[split] = state;
-    if (!is_last_block(tickets + result, splits))
+    if (!is_last_block(ticket, splits))
         return false;
     state = fold_partials<Fold>(partials, splits);
     if (splits > warp_size) {
@@ -308,6 +313,13 @@ exchange_rows(unsigned splits, unsigned split, uint64_t result, state_of<Fold> &
     return true;
 }
 
+/* Which of the blocks that share a result this one is, and of which, and where they leave their
+ * states. */
+struct share_of_result {
+    unsigned splits, split;
+    uint64_t result, first;
+};
+
 /* ---- the kernel ---- */
 
 template <class Fold, class In, bool Strided>
@@ -316,6 +328,7 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Stri
                       global<unsigned> tickets)
 {
     const teammate me = place_in_team(x);
+    const global<const list_tile> tile = !Strided && x.list ? x.list + blockIdx.x : nullptr;
     const unsigned team = x.launch.team, splits = unsigned(x.launch.splits);
     const unsigned group = splits == 1 ? blockIdx.x : blockIdx.x / splits,
                    split = blockIdx.x - group * splits;
@@ -323,19 +336,37 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Stri
 #pragma unroll 1
     for (unsigned round = 0; round < x.launch.rounds; round++, result += me.teams) {
         state_of<Fold> state = Fold::identity();
-        result_place at = {{0, 0}, 0};
+        int64_t place = 0;
         const bool there = result < x.results;
         if (there) {
-            at = place_of_result(x, result);
-            state = fold_typed_rows<Fold, In, Strided>(x, split << team | me.number, at.base);
+            rows_of_result rows;
+            if (tile) {
+                rows = {static_cast<const char *>(tile->data), tile->n, 1, tile->position};
+            } else {
+                const result_place at = place_of_result(x, result);
+                rows = {static_cast<const char *>(x.from.data) + at.base.data,
+                        x.from.shape[x.from.dimensions - 1], x.rows.items, x.rows.base};
+                place = at.place;
+            }
+            state = fold_typed_rows<Fold, In, Strided>(x, split << team | me.number, rows);
         }
         if (round > 0 && 1u << team > warp_size)
             __syncthreads();
         state = team_fold<Fold>(x, me, state);
-        if (splits > 1 && !exchange_rows<Fold>(splits, split, result, state, partials, tickets))
+        share_of_result share = {splits, split, result, result * splits};
+        kernel_results results = x.result;
+        if (tile) {
+            share = {tile->tiles, blockIdx.x - tile->first, tile->result, tile->first};
+            place = tile->result;
+            results.finish.count = tile->count;
+            results.divisor = results.divisor != 0 ? double(tile->count) : 0;
+        }
+        if (share.splits > 1 &&
+            !exchange_rows<Fold>(share.splits, share.split, state, partials + share.first,
+                                 tickets + share.result))
             return;
         if (me.number == 0 && there)
-            store_at_once<Fold>(x.result, {state}, at.place);
+            store_at_once<Fold>(results, {state}, place);
     }
 }
 

@@ -97,13 +97,13 @@ struct alignas(sizeof(Bits) * N < 16 ? sizeof(Bits) * N : 16) run_to_store {
  * take 32 bytes. */
 template <class Bits, class V, unsigned N>
 __device__ __forceinline__ void store_run(enum element type, global<void> at, int64_t place,
-                                          const V (&values)[N], unsigned count, uint64_t inverted)
+                                          const V (&values)[N], unsigned count)
 {
     run_to_store<Bits, N> run;
     const global<Bits> target = static_cast<Bits *>(at) + place;
 #pragma unroll
     for (unsigned k = 0; k < N; k++)
-        run.at[k] = narrowed<Bits>(type, values[k]) ^ Bits(inverted);
+        run.at[k] = narrowed<Bits>(type, values[k]);
     if (count == N && address_of(target) % alignof(decltype(run)) == 0)
         *seen_as<decltype(run)>(target) = run;
     else
@@ -113,26 +113,25 @@ __device__ __forceinline__ void store_run(enum element type, global<void> at, in
                 target[k] = run.at[k];
 }
 
-/* Values as a type of their kind that is no wider, or extremes of which bits are inverted; of an
- * answer's values number `which`. */
+/* Values as a type of their kind that is no wider; of an answer's values number `which`. */
 template <class V, unsigned N>
 __device__ __forceinline__ void store_values(const struct kernel_results &results, int64_t place,
                                              const V (&values)[N], unsigned count,
-                                             uint64_t inverted = 0, unsigned which = 0)
+                                             unsigned which = 0)
 {
     const enum element type = element(results.types[which]);
     const unsigned bytes = results.bytes[which];
     const global<void> at = results.at[which];
     if constexpr (sizeof(V) == sizeof(uint64_t)) {
         if (bytes == sizeof(uint64_t))
-            return store_run<uint64_t>(type, at, place, values, count, inverted);
+            return store_run<uint64_t>(type, at, place, values, count);
     }
     if (bytes == sizeof(uint32_t))
-        return store_run<uint32_t>(type, at, place, values, count, inverted);
+        return store_run<uint32_t>(type, at, place, values, count);
     if (bytes == sizeof(uint16_t))
-        return store_run<uint16_t>(type, at, place, values, count, inverted);
+        return store_run<uint16_t>(type, at, place, values, count);
     if constexpr (std::is_integral_v<V>)
-        store_run<uint8_t>(type, at, place, values, count, inverted);
+        store_run<uint8_t>(type, at, place, values, count);
 }
 
 /* A complex value as a type that is no wider. */
@@ -160,18 +159,37 @@ struct is_extreme<best_value<V, Order>> : std::true_type {};
 template <class V, template <class> class Order>
 struct is_extreme<best_number<V, Order>> : std::true_type {};
 
+/* A value as it was before it was compared in the order of kernels that know the elements' type. */
+template <class V>
+__device__ __forceinline__ V in_own_order(const struct kernel_results &results, V value)
+{
+    std::conditional_t<sizeof(V) == sizeof(uint64_t), uint64_t, uint32_t> bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits = (bits ^ decltype(bits)(results.value_inverted)) & decltype(bits)(results.value_bits);
+    memcpy(&value, &bits, sizeof bits);
+    return value;
+}
+
+/* The same of an extreme, and any other value as it is. */
+template <class Fold, class V>
+__device__ __forceinline__ V in_order_of(const struct kernel_results &results, V value)
+{
+    if constexpr (is_extreme<Fold>::value)
+        return in_own_order(results, value);
+    return value;
+}
+
 /* So many states as values, each what value(state) is. */
 template <class Fold, unsigned N, class Value>
 __device__ __forceinline__ void store_as_values(const struct kernel_results &results,
                                                 const state_of<Fold> (&states)[N], int64_t place,
-                                                unsigned count, Value value, uint64_t inverted = 0,
-                                                unsigned which = 0)
+                                                unsigned count, Value value, unsigned which = 0)
 {
     decltype(value(states[0])) values[N];
 #pragma unroll
     for (unsigned k = 0; k < N; k++)
         values[k] = value(states[k]);
-    store_values(results, place, values, count, inverted, which);
+    store_values(results, place, values, count, which);
 }
 
 /* By way of an answer. */
@@ -209,17 +227,15 @@ __device__ __forceinline__ void store_finished(const struct kernel_results &resu
     else if constexpr (!std::is_arithmetic_v<value_of<Fold>>)
         store_complex_values<Finishing, Fold>(results, states, place, count);
     else if constexpr (has_own<Finishing, Fold>::value)
+        store_as_values<Fold>(results, states, place, count, [&](const state &s) {
+            return in_order_of<Fold>(results, Finishing::template own<Fold>(s));
+        });
+    else if constexpr (std::is_same_v<Finishing, finishing<REDUCTION_minmax>>) {
+        store_as_values<Fold>(results, states, place, count,
+                              [&](const state &s) { return in_own_order(results, s.least); });
         store_as_values<Fold>(
             results, states, place, count,
-            [](const state &s) { return Finishing::template own<Fold>(s); },
-            is_extreme<Fold>::value ? results.inverted : 0);
-    else if constexpr (std::is_same_v<Finishing, finishing<REDUCTION_minmax>>) {
-        store_as_values<Fold>(
-            results, states, place, count, [](const state &s) { return s.least; }, results.inverted,
-            0);
-        store_as_values<Fold>(
-            results, states, place, count, [](const state &s) { return s.greatest; },
-            results.inverted, 1);
+            [&](const state &s) { return in_own_order(results, s.greatest); }, 1);
     }
 }
 
@@ -239,10 +255,9 @@ __device__ __forceinline__ void store_run_of_states(const struct kernel_results 
                 return double(Fold::stored(s, 0)) / results.divisor;
             });
     if constexpr (is_stored_as_it_is)
-        return store_as_values<Fold>(
-            results, states, place, count,
-            [&](const state &s) { return Fold::stored(s, results.divisor); },
-            is_extreme<Fold>::value ? results.inverted : 0);
+        return store_as_values<Fold>(results, states, place, count, [&](const state &s) {
+            return in_order_of<Fold>(results, Fold::stored(s, results.divisor));
+        });
 #define REDUCTION(name, of, ...)                                                                   \
     if constexpr (std::is_same_v<Fold, of<value_of<Fold>>>)                                        \
         if (results.reduction == REDUCTION_##name)                                                 \

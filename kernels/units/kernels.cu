@@ -8,6 +8,7 @@
 #include "../load/read.cuh"
 #include "../load/unpack.cuh"
 #include "../load/working_copy.cuh"
+#include "../load/write.cuh"
 #include "common/kernels.h"
 
 namespace KERNELS
@@ -102,6 +103,8 @@ const void *other_kernel(const kernel_key &key)
         return KERNEL_ENTRY(store);
     case KERNEL_COUNT:
         return KERNEL_ENTRY(count_selected);
+    case KERNEL_WRITE:
+        return KERNEL_ENTRY(write);
     case KERNEL_UNPACK:
         return KERNEL_ENTRY(unpack);
     case KERNEL_READ:

@@ -63,7 +63,6 @@ def docstring(
         return _TEXTS[f"gred.{name}"]
     returns, examples = _TEXTS[f"gred.{name}"].split(">>>", 1)
     returns += _TEXTS["out returned"] if "out" in arguments else ""
-    returns += _TEXTS["several returned"] if name in ("mean", "sum") else ""
     raises = _TEXTS["raises"] + (_RAISES.get(name) or _TEXTS.get(f"raises {nothing}", ""))
     raises += _TEXTS["raises overflow"] if "initial" in arguments else ""
     warns = f"RuntimeWarning\n    If {_WARNS[name]}.\n" if name in _WARNS else ""

@@ -74,29 +74,17 @@ def _merged(parts: Sequence[Any], dtype: DTypeLike | None, shares: Any = 1) -> A
     return result.type(_core.sum(np.array(parts, wide) * shares, dtype=wide))
 
 
-def _refuse(name: str, options: dict[str, Any]) -> None:
-    if options:
-        raise TypeError(
-            f"{name} of several arrays on devices takes dtype, method and block_size; not "
-            + ", ".join(options)
-        )
-
-
 def sum(
     arrays: Sequence[Any],
-    /,
-    *,
     dtype: DTypeLike | None = None,
     method: str = "auto",
     block_size: int | None = None,
-    **others: Any,
 ) -> Any:
     """Add up all elements of all arrays, of any shapes, on any devices.
 
     The type is by default that to which NumPy promotes all arrays' sums. By ``method="exact"`` the
     sum of all is rounded once, else each array's is before they are added.
     """
-    _refuse("sum", others)
     elements = _elements(arrays)
     if method == "exact" and elements.kind not in "biu":
         return _total(arrays).value(elements if dtype is None else dtype)
@@ -106,15 +94,11 @@ def sum(
 
 def mean(
     arrays: Sequence[Any],
-    /,
-    *,
     dtype: DTypeLike | None = None,
     method: str = "auto",
     block_size: int | None = None,
-    **others: Any,
 ) -> Any:
     """Average all elements of all arrays, each array weighing as much as it has elements."""
-    _refuse("mean", others)
     if method == "exact":
         elements = _elements(arrays)
         result = np.dtype(np.float64) if elements.kind in "biu" else elements

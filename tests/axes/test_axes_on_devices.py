@@ -189,3 +189,25 @@ def test_a_mask_of_the_host_goes_with_an_array_of_the_device(place):
     for axis in (0, 1):
         got = gred.sum(laid_out(x, place), axis, where=mask)
         np.testing.assert_allclose(to_host(got), x.sum(axis, where=mask))
+
+
+EXTREMES = ("max", "min", "nanmax", "nanmin", "minmax")
+CONVERTED = [np.dtype(one) for one in ("i2", "i8", "u1", "u4", "f2", "f4", "f8", "?")]
+
+
+@everywhere
+@pytest.mark.parametrize("dtype", CONVERTED, ids=str)
+@pytest.mark.parametrize("of", CONVERTED, ids=str)
+def test_extremes_are_those_of_what_elements_become(of, dtype, place):
+    """Kernels compare elements in an order of their own, and results are of another type."""
+    least = 0 if of.kind in "ub" else -100
+    x = np.random.default_rng(1).integers(least, 100, (6, 300, 8)).astype(of)
+    for name, axis in itertools.product(EXTREMES, (0, 1, 2, (0, 2))):
+        if name.startswith("nan") and dtype.kind in "iub":
+            continue
+        found = getattr(gred, name)(laid_out(x, place), axis, dtype=dtype)
+        plain = x.astype(dtype)
+        expected = [getattr(plain, way)(axis) for way in ("min", "max") if way in name]
+        found = found if name == "minmax" else [found]
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(to_host(one), other)

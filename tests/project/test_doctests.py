@@ -69,7 +69,8 @@ def places(library, module):
         "cp": lambda value: module.asarray(value),
         "torch": lambda value: module.from_numpy(value.copy()).cuda(),
     }
-    return {name: makes[library](value) for name, value in values.items()}
+    made = {name: makes[library](value) for name, value in values.items()}
+    return made | {"xs": [makes[library](A), makes[library](A[1])]}
 
 
 def host(value):

@@ -1,0 +1,310 @@
+/* Lists of arrays as arguments: all are viewed, and one plan is made for them. */
+#include "arrays/numpys.h"
+
+#include "plan/list.h"
+#include "python/call.h"
+
+#include "arrays/array.h"
+#include "plan/arguments.h"
+
+/* What keeps an array's memory, and tells whether it is still the same. */
+struct owner {
+    PyObject *object;
+    const void *began; /* as in a view */
+    uint64_t n;
+    void *pin;
+    void (*unpin)(void *pin);
+};
+
+struct listed {
+    struct array_list list;
+    struct listed_array *at;
+    struct owner *owners;
+    uint64_t viewed;   /* arrays */
+    bool split;        /* they lie in several places */
+    unsigned streams;  /* distinct ones that arrays come from */
+    uint64_t elements; /* of all */
+    PyObject *arrays;  /* a tuple */
+    struct exchange_cache cache;
+
+    /* The last array that was asked about. */
+    struct {
+        const struct platform *platform;
+        int device;
+        struct extent allocation;
+    } located;
+};
+
+/* ---- memory ---- */
+
+void listed_free(struct listed *self)
+{
+    if (!self)
+        return;
+    for (uint64_t k = 0; k < self->viewed; k++) {
+        struct owner *const owner = &self->owners[k];
+        if (owner->pin)
+            owner->unpin(owner->pin);
+        Py_XDECREF(owner->object);
+        PyMem_Free((void *)self->at[k].layout);
+    }
+    Py_XDECREF(self->cache.class);
+    Py_XDECREF(self->cache.offer);
+    PyMem_Free(self->owners);
+    PyMem_Free(self->at);
+    Py_DECREF(self->arrays);
+    PyMem_Free(self);
+}
+
+static struct listed *listed_new(PyObject *arrays)
+{
+    struct listed *self = PyMem_Calloc(1, sizeof *self);
+    if (!self) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    const size_t count = (size_t)PyTuple_GET_SIZE(arrays);
+    self->arrays = Py_NewRef(arrays);
+    self->list.count = count;
+    self->list.fewest = UINT64_MAX;
+    self->list.at = self->at = PyMem_Calloc(count ? count : 1, sizeof *self->at);
+    self->owners = PyMem_Calloc(count ? count : 1, sizeof *self->owners);
+    if (self->at && self->owners)
+        return self;
+    listed_free(self);
+    PyErr_NoMemory();
+    return NULL;
+}
+
+/* ---- views ---- */
+
+/* The memory is the list's from now on. A layout that is not flat is copied. */
+static bool take_over(struct listed *self, struct view *view, bool in_order)
+{
+    struct listed_array *const array = &self->at[self->viewed];
+    struct layout *const layout = &view->layout;
+    self->owners[self->viewed++] =
+        (struct owner){view->owner, view->began, view->n, view->pin, view->unpin};
+    view->owner = NULL;
+    view->pin = NULL;
+    layout_normalise(layout, in_order);
+    *array = (struct listed_array){.data = layout->data, .n = view->n, .input = layout->input};
+    if (__builtin_add_overflow(self->elements, view->n, &self->elements) ||
+        self->elements > INT64_MAX / 128)
+        return value_error("the list has more elements than memory can hold");
+    if (view->n < self->list.fewest)
+        self->list.fewest = view->n;
+    if (view->n == 0 || layout_is_flat(layout))
+        return true;
+    struct layout *const copy = PyMem_Malloc(sizeof *copy);
+    if (copy)
+        layout_copy(layout, copy);
+    else
+        PyErr_NoMemory();
+    array->layout = copy;
+    return copy;
+}
+
+/* Where a plan waits for streams of a list's arrays: in the places of what a list has not. */
+static const unsigned char places[] = {0, 1, 4, 5, 6, 7};
+
+static bool note_stream(struct listed *self, const struct stream *stream, struct stream *producers)
+{
+    if (!stream->given)
+        return true;
+    for (unsigned k = 0; k < self->streams; k++)
+        if (producers[places[k]].handle == stream->handle &&
+            producers[places[k]].passing == stream->passing)
+            return true;
+    if (self->streams == sizeof places)
+        return value_error("arrays of one list may come from %zu streams at most; synchronise "
+                           "before, or give fewer arrays",
+                           sizeof places);
+    producers[places[self->streams++]] = *stream;
+    return true;
+}
+
+/* Elements have the type that NumPy promotes all arrays' to. */
+static bool join(struct call *call, const struct view *view)
+{
+    struct view *const all = &call->view;
+    enum element *const type = &all->layout.input;
+    if (*type != view->layout.input && !numpys_promote(*type, view->layout.input, type))
+        return false;
+    if (view->n == 0)
+        return true;
+    if (call->listed->elements == 0) {
+        all->layout.data = view->layout.data;
+        all->on_device = view->on_device;
+        all->platform = view->platform;
+        all->device = view->device;
+    }
+    call->listed->split |= all->on_device != view->on_device || all->platform != view->platform ||
+                           all->device != view->device;
+    return true;
+}
+
+/* Where it lies: often in the same allocation as the array before it. */
+static bool locate(const struct call *call, struct listed *self, struct view *view)
+{
+    const struct extent own = layout_extent(&view->layout), known = self->located.allocation;
+    if (!view->on_device || view->n == 0)
+        return true;
+    if (own.first >= known.first && own.bytes <= known.bytes &&
+        own.first - known.first <= known.bytes - own.bytes) {
+        view->platform = self->located.platform;
+        view->device = self->located.device;
+        return true;
+    }
+    if (!call->asked.where->locate(call->asked.where, view, "a"))
+        return false;
+    self->located.allocation = view->allocation;
+    self->located.platform = view->platform;
+    self->located.device = view->device;
+    return true;
+}
+
+static bool view_all(struct call *call, bool in_order, struct stream *producers)
+{
+    struct listed *const self = call->listed;
+    struct view *const view = &call->of_segments.offsets;
+    call->asked.cache = &self->cache;
+    for (uint64_t k = 0; k < self->list.count && !self->split; k++) {
+        PyObject *const object = PyTuple_GET_ITEM(self->arrays, (Py_ssize_t)k);
+        if (!array_view(object, &call->asked, view))
+            return false;
+        if (!locate(call, self, view) || !join(call, view) ||
+            !note_stream(self, &view->producer, producers) || !take_over(self, view, in_order))
+            return false;
+    }
+    return true;
+}
+
+/* As array_still_lies. */
+static bool all_still_lie(const struct listed *self)
+{
+    for (uint64_t k = 0; k < self->viewed; k++) {
+        const struct owner *const owner = &self->owners[k];
+        PyArrayObject *const array = (PyArrayObject *)owner->object;
+        if (array && PyArray_Check(owner->object) &&
+            (PyArray_DATA(array) != owner->began || (uint64_t)PyArray_SIZE(array) != owner->n))
+            return value_error("an array of the list was resized by the code of another argument; "
+                               "its elements are gone");
+    }
+    return true;
+}
+
+/* ---- the plan ---- */
+
+/* What there is in place of an array. Of arrays that each have a result, what an empty one lacks is
+ * asked for. */
+static void describe(struct call *call)
+{
+    struct layout *const layout = &call->view.layout;
+    const struct array_list *const list = &call->listed->list;
+    array_release(&call->view);
+    call->view.n = list->each && list->fewest == 0 ? 0 : call->listed->elements;
+    layout->type = layout->input;
+    layout->dimensions = 1;
+    layout->shape[0] = call->view.n;
+    layout->strides[0] = (int64_t)element_size(layout->input);
+    layout->mask_strides[0] = 0;
+    layout->mask = NULL;
+    layout->swapped = false;
+}
+
+static bool is_uniform(const struct array_list *list, enum element input)
+{
+    for (uint64_t k = 0; k < list->count; k++)
+        if (list->at[k].n && (list->at[k].layout || list->at[k].input != input))
+            return false;
+    return true;
+}
+
+static bool make_plan(struct call *call, const struct stream *producers)
+{
+    struct listed *const self = call->listed;
+    struct plan *const plan = &call->plan;
+    if (!plan_make(&call->request, &call->view, NULL, plan) || !all_still_lie(self))
+        return false;
+    self->list.uniform = is_uniform(&self->list, plan->layout->input);
+    plan->elements.list = &self->list;
+    plan->n = plan->finish.count = self->elements;
+    for (unsigned k = 0; k < self->streams; k++)
+        plan->streams.producers[places[k]] = producers[places[k]];
+    run_begin(&call->run, call->request.frames);
+    if (self->list.each) {
+        plan->axes = &call->axes;
+        plan->out.at = NULL;
+        return true;
+    }
+    results_describe(call);
+    plan->results.on_device = false;
+    plan->results.out = NULL;
+    return true;
+}
+
+/* A result of each, or one of all. */
+static bool describe_results(struct call *call)
+{
+    memset(&call->axes, 0, sizeof call->axes); /* how many results there are, and no more */
+    call->axes.results = call->shape[0] = call->listed->list.count;
+    call->dimensions = call->listed->list.each;
+    return output_fits(&call->output, call->asked.where, call->dimensions, call->shape);
+}
+
+/* Arguments that only one array can have, if they are not as calls without them have them. */
+static bool check_arguments(const struct call *call, PyObject *const *slots)
+{
+    const struct {
+        enum argument argument;
+        const char *name;
+        PyObject *missing;
+    } of_one[] = {{AXIS, "axis", Py_None},
+                  {KEEPDIMS, "keepdims", Py_False},
+                  {WHERE, "where", Py_True},
+                  {MEAN, "mean", Py_Ellipsis}};
+    for (size_t k = 0; k < sizeof of_one / sizeof *of_one; k++) {
+        PyObject *const given = slots[of_one[k].argument];
+        if (given && given != of_one[k].missing && !numpys_is_no_value(given))
+            return type_error("%s of a list of arrays has no %s; that is for one array",
+                              reduction_row(call->request.reduction)->name, of_one[k].name);
+    }
+    return true;
+}
+
+bool call_open_list(struct call *call, PyObject *arrays, bool each, PyObject *const *slots)
+{
+    struct stream producers[sizeof call->plan.streams.producers / sizeof(struct stream)];
+    call->listed = listed_new(arrays);
+    if (!call->listed || !check_arguments(call, slots) || !call_view(call, "a", slots))
+        return false;
+    call->listed->list.each = each;
+    const bool in_order = fold_is_indexed(reduction_row(call->request.reduction)->fold);
+    if (!view_all(call, in_order, producers))
+        return false;
+    describe(call);
+    return !call->listed->split && describe_results(call) && make_plan(call, producers);
+}
+
+/* ---- what is a list of arrays ---- */
+
+static bool is_one(PyObject *const *slots)
+{
+    return argument_given(slots[AXIS]) || (slots[KEEPDIMS] && slots[KEEPDIMS] != Py_False) ||
+           (slots[WHERE] && slots[WHERE] != Py_True);
+}
+
+PyObject *list_of_arrays(PyObject *const *slots)
+{
+    PyObject *const a = slots[A] ? slots[A] : slots[X];
+    if (PyGen_CheckExact(a) || (PyIter_Check(a) && !array_offers_memory(a)))
+        return PySequence_Tuple(a);
+    if (!(PyList_CheckExact(a) || PyTuple_CheckExact(a)) || Py_SIZE(a) == 0)
+        return NULL;
+    OWNED *arrays = PySequence_Tuple(a);
+    PyObject *const first = arrays ? PyTuple_GET_ITEM(arrays, 0) : NULL;
+    if (!first || !array_offers_memory(first) || (is_one(slots) && !lies_on_device(first)))
+        return NULL;
+    return Py_NewRef(arrays);
+}

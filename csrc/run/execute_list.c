@@ -1,0 +1,306 @@
+/* Lists of arrays on a device. Their elements are cut into tiles, a block each, and one launch of
+ * the kernel of long rows makes all results. What that kernel cannot make, such as descriptions, is
+ * made of a copy that has all elements, or array by array. */
+#include "arrays/operands.h"
+#include "common/arithmetic.h"
+#include "plan/list.h"
+#include "run/execute.h"
+#include "run/result.h"
+#include "schedule/epilogue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIST_BATCH = 1 << 15 }; /* bytes */
+
+struct list_schedule {
+    const struct plan *plan; /* with results, even if there is but one */
+    enum element accumulator;
+    const void *kernel;
+    bool copies;          /* elements are of the accumulator's type */
+    size_t size;          /* bytes of one */
+    uint64_t large_tiles; /* of a result that is large */
+    uint64_t tiles, results;
+    struct arena arena;
+};
+
+/* ---- arrays ---- */
+
+/* Its elements, converted as the plan's are. */
+static void list_layout(const struct plan *plan, uint64_t k, struct layout *layout)
+{
+    const struct listed_array *const array = &plan->elements.list->at[k];
+    if (array->layout) {
+        layout_copy(array->layout, layout);
+    } else {
+        *layout = (struct layout){.data = array->data, .input = array->input};
+        layout_make_flat(layout, array->n);
+    }
+    layout->type = plan->layout->type;
+}
+
+/* Copies the elements of all arrays, converted, to one after the other. */
+static bool copy_all(const struct executor *on, enum element type, char *to)
+{
+    const struct array_list *const list = on->plan->elements.list;
+    struct layout layout;
+    for (uint64_t k = 0; k < list->count; k++) {
+        list_layout(on->plan, k, &layout);
+        if (list->at[k].n > 0 && !executor_gather(on, &layout, type, to))
+            return false;
+        to += list->at[k].n * element_size(type);
+    }
+    return true;
+}
+
+/* ---- in one launch ---- */
+
+/* Elements of a tile, in whole batches of what a block loads at a time: as many as leave a large
+ * result two tiles a multiprocessor, of which no more are resident than registers allow. It depends
+ * on the result's own elements alone. */
+static uint64_t tile_length(const struct list_schedule *self, uint64_t n)
+{
+    enum { BATCHES = 4 };
+    const uint64_t bytes = divide_up(n * self->size, self->large_tiles),
+                   batches = divide_up(bytes, LIST_BATCH);
+    return (batches > BATCHES ? batches : BATCHES) * LIST_BATCH / self->size;
+}
+
+/* The elements that array k's result is made of. */
+static uint64_t elements_together(const struct plan *plan, uint64_t k)
+{
+    return plan->elements.list->each ? plan->elements.list->at[k].n : plan->n;
+}
+
+/* False: there is no kernel, or results are not stored as it makes them. */
+static bool list_schedule_make(const struct plan *plan, const struct facts *facts,
+                               struct list_schedule *self)
+{
+    const struct array_list *const list = plan->elements.list;
+    struct plan smallest = *plan;
+    smallest.n = list->each ? list->fewest : plan->n;
+    self->plan = plan;
+    self->results = plan->axes->results;
+    self->kernel = plan->exact ? NULL
+                               : choice_along(facts->kernels, KERNEL_TYPED_ROWS, plan,
+                                              list->uniform, &self->accumulator, &self->copies);
+    if (!self->kernel || !epilogue_stores_at_once(&smallest, self->accumulator))
+        return false;
+    self->size = element_size(self->copies ? self->accumulator : plan->layout->input);
+    self->large_tiles = (uint64_t)2 * facts->multiprocessors;
+    self->tiles = 0;
+    for (uint64_t k = 0; k < list->count; k++)
+        self->tiles += divide_up(list->at[k].n, tile_length(self, elements_together(plan, k)));
+    if (self->tiles > INT32_MAX)
+        return false;
+    struct arena *const arena = &self->arena;
+    *arena = (struct arena){.total = 0};
+    arena_reserve(arena, PART_TICKETS, self->results, sizeof(unsigned));
+    arena_reserve(arena, PART_LIST, self->tiles, sizeof(struct list_tile));
+    arena_reserve(arena, PART_PARTIALS, self->tiles, state_bytes(plan->fold, self->accumulator));
+    if (self->copies)
+        arena_reserve(arena, PART_COPY, plan->n, self->size);
+    if (!plan->results.on_device)
+        arena_reserve_results(arena, plan, self->results);
+    return true;
+}
+
+/* What blocks read, array by array, in tiles that all begin where vectors of the array do. */
+static void fill_tiles(const struct list_schedule *self, const char *copy, struct list_tile *tiles)
+{
+    const struct plan *plan = self->plan;
+    const struct array_list *const list = plan->elements.list;
+    const size_t size = self->size;
+    uint64_t position = 0;
+    uint32_t next = 0;
+    for (uint64_t k = 0; k < list->count; k++) {
+        const uint64_t n = list->at[k].n, length = tile_length(self, elements_together(plan, k));
+        const char *const data = copy ? copy : list->at[k].data;
+        struct list_tile tile = {.count = n,
+                                 .result = (uint32_t)k,
+                                 .first = next,
+                                 .tiles = (uint32_t)divide_up(n, length)};
+        if (!list->each)
+            tile = (struct list_tile){.count = plan->n, .tiles = (uint32_t)self->tiles};
+        for (uint64_t at = 0; at < n; at += length) {
+            tile.data = data + at * size;
+            tile.n = least(n - at, length);
+            tile.position = position + at;
+            tiles[next++] = tile;
+        }
+        position += list->each ? 0 : n;
+        copy += copy ? n * size : 0;
+    }
+}
+
+static bool send_tiles(const struct executor *on, const struct list_schedule *self)
+{
+    const size_t bytes = self->tiles * sizeof(struct list_tile);
+    struct list_tile *const tiles = malloc(bytes);
+    if (!tiles)
+        return failure_note(on->machine->failure, FAILURE_MEMORY, "out of memory for a list");
+    fill_tiles(self, executor_part(on, PART_COPY), tiles);
+    const bool sent =
+        on->machine->memory->write(on->machine, executor_part(on, PART_LIST), tiles, bytes);
+    free(tiles);
+    return sent;
+}
+
+static bool launch_tiles(const struct executor *on, const struct list_schedule *self)
+{
+    const struct plan *const plan = self->plan;
+    const size_t state = state_bytes(plan->fold, self->accumulator),
+                 of_warp = state > sizeof(uint64_t) ? state : sizeof(uint64_t);
+    const struct step step = {.name = "list",
+                              .kernel = self->kernel,
+                              .grid = self->tiles,
+                              .block = 1u << LONG_ROWS_BLOCK,
+                              .shared_bytes = of_warp << (LONG_ROWS_BLOCK - 5),
+                              .cluster = 1};
+    struct kernel_axes axes = {
+        .launch = {.kernel = KERNEL_TYPED_ROWS,
+                   .block = LONG_ROWS_BLOCK,
+                   .team = LONG_ROWS_BLOCK,
+                   .rounds = 1,
+                   .groups = self->tiles,
+                   .splits = 1,
+                   .inner = 1,
+                   .step = 1,
+                   .readers = 1u << LONG_ROWS_BLOCK},
+        .results = self->tiles,
+        .result = executor_results(on, self->accumulator, executor_part(on, PART_FINDINGS)),
+        .list = executor_part(on, PART_LIST)};
+    void *partials = executor_part(on, PART_PARTIALS), *counts = NULL,
+         *tickets = executor_part(on, PART_TICKETS);
+    void *arguments[] = {&axes, &partials, &counts, &tickets};
+    epilogue_order(self->copies ? self->accumulator : plan->layout->input, &axes.result);
+    return executor_clear(on, PART_TICKETS) && executor_clear(on, PART_FINDINGS) &&
+           executor_launch(on, &step, arguments);
+}
+
+static bool run_tiles(const struct executor *on, const struct list_schedule *self)
+{
+    return (!self->copies || copy_all(on, self->accumulator, executor_part(on, PART_COPY))) &&
+           send_tiles(on, self) && launch_tiles(on, self) &&
+           (on->plan->results.on_device ||
+            executor_fetch(on, executor_part(on, PART_OUT), executor_part(on, PART_FINDINGS)));
+}
+
+static bool execute_tiles(struct machine *machine, const struct list_schedule *self,
+                          struct run *run)
+{
+    const uint64_t bytes = self->arena.total;
+    if (run->workspace_limit && bytes > run->workspace_limit)
+        return failure_note(machine->failure, FAILURE_MEMORY,
+                            "a list takes %llu bytes of the device at a time, and the workspace is "
+                            "limited to %llu",
+                            (unsigned long long)bytes, (unsigned long long)run->workspace_limit);
+    struct executor on = {machine, run, self->plan, &self->arena, NULL};
+    return executor_begin(&on) &&
+           executor_end(&on, self->plan->results.on_device, run_tiles(&on, self));
+}
+
+/* ---- as arrays ---- */
+
+/* All of them, in a copy. */
+static bool execute_copied(struct machine *machine, const struct plan *plan, struct run *run)
+{
+    const enum element type =
+        plan->exact ? plan->layout->type : accumulator_widest(plan->accumulator);
+    const struct executor on = {.machine = machine, .run = run, .plan = plan};
+    struct layout layout = {.input = type, .type = plan->layout->type};
+    struct plan one = *plan;
+    void *copy;
+    if (!machine->memory->lend(machine, plan->n * element_size(type), &copy))
+        return false;
+    layout.data = copy;
+    layout_make_flat(&layout, plan->n);
+    one.elements.list = NULL;
+    one.layout = &layout;
+    one.elements.flat = true;
+    one.elements.direct = types_convert_directly(&layout, plan->accumulator);
+    const bool made = copy_all(&on, type, copy) && execute_array(machine, &one, run);
+    machine->memory->take_back(machine, copy);
+    return made;
+}
+
+static bool store_answer(struct machine *machine, const struct plan *plan, const struct run *run,
+                         uint64_t k)
+{
+    const struct results *const results = &plan->results;
+    for (unsigned v = 0; v < results->values; v++) {
+        const size_t size = element_size(results->types[v]);
+        char *const at = (char *)results->at[v] + k * size;
+        char bytes[sizeof(struct complex128)];
+        run_store(run, plan, v, results->on_device ? bytes : at);
+        if (results->on_device && !machine->memory->copy_in(machine, at, bytes, size))
+            return false;
+    }
+    return true;
+}
+
+/* One after the other; of one value, where it is to stay if that is on the device. */
+static bool execute_one_by_one(struct machine *machine, const struct plan *plan, struct run *run)
+{
+    const struct results *const results = &plan->results;
+    const bool stays = results->on_device && results->values == 1;
+    struct layout layout;
+    struct plan one = *plan;
+    double asked = 0;
+    one.elements.list = NULL;
+    one.axes = NULL;
+    one.layout = &layout;
+    for (uint64_t k = 0; k < plan->elements.list->count; k++) {
+        list_layout(plan, k, &layout);
+        one.n = one.finish.count = plan->elements.list->at[k].n;
+        one.elements.flat = !plan->elements.list->at[k].layout;
+        one.elements.direct = types_convert_directly(&layout, plan->accumulator);
+        if (stays) {
+            one.out.at = (char *)results->at[0] + k * element_size(results->types[0]);
+            one.out.element = results->types[0];
+        }
+        if (watch_interrupted_lately(run, &asked) || !execute_array(machine, &one, run) ||
+            !(stays || store_answer(machine, plan, run, k)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- all ---- */
+
+/* One result, for the host or where it is to stay. */
+static bool execute_together(struct machine *machine, const struct plan *asked, struct run *run)
+{
+    static const struct axes single = {.results = 1};
+    struct complex128 values[ANSWER_VALUES];
+    struct plan plan = *asked;
+    struct results *const results = &plan.results;
+    struct list_schedule schedule;
+    plan.axes = &single;
+    for (unsigned v = 0; v < results->values; v++)
+        results->at[v] = &values[v];
+    if (plan.out.at) {
+        results->on_device = true;
+        results->at[0] = plan.out.at;
+    }
+    if ((plan.out.at && plan.out.element != results->types[0]) ||
+        !list_schedule_make(&plan, &machine->facts, &schedule))
+        return execute_copied(machine, asked, run);
+    if (!execute_tiles(machine, &schedule, run))
+        return false;
+    run->count = plan.n;
+    for (unsigned v = 0; v < results->values && !plan.out.at; v++)
+        run->answer.values[v] =
+            scalar_widen(scalar_load(&values[v], results->types[v]), results->types[v]);
+    return true;
+}
+
+bool execute_list(struct machine *machine, const struct plan *plan, struct run *run)
+{
+    struct list_schedule schedule;
+    if (!plan->axes)
+        return execute_together(machine, plan, run);
+    return list_schedule_make(plan, &machine->facts, &schedule)
+               ? execute_tiles(machine, &schedule, run)
+               : execute_one_by_one(machine, plan, run);
+}

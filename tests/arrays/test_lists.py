@@ -1,0 +1,346 @@
+"""Lists of arrays: reduced as the one array that their elements are, or each by itself.
+
+Elements are small integers, so that NumPy's sums are exact in any order; what has roots or
+quotients is compared to within the roundings of its type.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from devices import PLACES, laid_out, needs_gpu, parameter, to_host
+from drawn import often
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import BFLOAT16, EVERY_TYPE
+
+import gred
+from gred.testing import SimulatedArray
+
+places = pytest.mark.parametrize("place", [parameter(place) for place in PLACES])
+RECORDS = ("minmax", "describe")
+NAMES = [one.name for one in gred.reductions()]
+ROUNDED = ("mean", "nanmean", "var", "std", "norm", "describe", "prod", "nanprod")
+EMPTY_IS_AN_ERROR = ("min", "max", "argmin", "argmax", "ptp", "nanmin", "nanmax", "minmax")
+SHAPES = ((7,), (3, 5), (), (0, 4), (50_000,), (2, 3, 129), (1, 1))
+
+
+def parts(dtype, shapes=SHAPES, seed=1):
+    """Draw the arrays of a list: 0 and 1 where sums of more would be rounded."""
+    random = np.random.default_rng(seed)
+    most = 2 if dtype in (np.bool_, BFLOAT16, np.float16) else 7
+    return [np.asarray(random.integers(0, most, shape)).astype(dtype) for shape in shapes]
+
+
+def joined(arrays):
+    """Make one array of them, as NumPy promotes their types."""
+    return np.concatenate([np.ravel(x) for x in arrays])
+
+
+def expected(name, x, **options):
+    """Give NumPy's answer; of bfloat16 that of the same float32 numbers."""
+    x = x.astype(np.float32) if x.dtype == BFLOAT16 else x
+    wide = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+    if name == "norm":
+        return np.linalg.norm(wide, **options)
+    if name == "minmax":
+        return x.min(), x.max()
+    if name == "describe":
+        return len(x), 0, x.min(), x.max(), wide.mean(), wide.var(), wide.sum()
+    own = x if x.dtype.kind in "biu" and "mean" not in name else wide
+    with np.errstate(all="ignore"):
+        return getattr(np, name)(own if name in ROUNDED else x, **options)
+
+
+def check(got, wanted, dtype):
+    """Compare an answer, or the values of a record, to within some roundings of the type."""
+    rtol = 2.0**-6 if dtype == BFLOAT16 else 2.0**-9 if dtype == np.float16 else 1e-5
+    pairs = zip(got, wanted, strict=True) if isinstance(wanted, tuple) else [(got, wanted)]
+    for one, other in pairs:
+        np.testing.assert_allclose(np.complex128(one), np.complex128(other), rtol=rtol)
+
+
+def wide_enough(name, dtype):
+    """Tell whether results are numbers that the type has."""
+    return name not in ("sum", "nansum", "norm", "describe", "ptp") or dtype not in (
+        BFLOAT16,
+        np.float16,
+    )
+
+
+@places
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", EVERY_TYPE, ids=str)
+def test_a_list_is_reduced_as_one_array(dtype, name, place):
+    arrays = parts(dtype)
+    if not wide_enough(name, dtype):
+        arrays = arrays[:4]
+    if dtype == np.bool_ and name == "ptp":
+        pytest.skip("NumPy has no ptp of bool")
+    got = getattr(gred, name)([laid_out(x, place) for x in arrays])
+    check(got, expected(name, joined(arrays)), np.dtype(dtype))
+    if name not in RECORDS:
+        assert got.dtype == getattr(gred, name)(joined(arrays)).dtype
+
+
+@places
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", EVERY_TYPE, ids=str)
+def test_each_array_has_a_result(dtype, name, place):
+    arrays = parts(dtype)
+    if not wide_enough(name, dtype):
+        arrays = arrays[:4]
+    if name in EMPTY_IS_AN_ERROR or name in ("describe", "mean", "nanmean", "var", "std"):
+        arrays = [x for x in arrays if x.size]
+    if dtype == np.bool_ and name == "ptp":
+        pytest.skip("NumPy has no ptp of bool")
+    got = gred.each(name, [laid_out(x, place) for x in arrays])
+    got = [to_host(one) for one in got] if name in RECORDS else [to_host(got)]
+    for k, x in enumerate(arrays):
+        wanted = expected(name, x.ravel())
+        values = [one[k] for one in got]
+        check(values if name in RECORDS else values[0], wanted, np.dtype(dtype))
+    if name not in RECORDS:
+        assert got[0].dtype == getattr(gred, name)(joined(arrays)).dtype
+        assert got[0].shape == (len(arrays),)
+
+
+LAYOUTS = {
+    "transposed": lambda x: x.T,
+    "every second": lambda x: x[:, ::2],
+    "reversed": lambda x: x[::-1],
+    "rows": lambda x: x[:, 1:-1],
+    "broadcast": lambda x: np.broadcast_to(x[0], x.shape),
+    "none of it": lambda x: x[:0],
+}
+
+
+@places
+@pytest.mark.parametrize("names", list(itertools.combinations(LAYOUTS, 2)), ids="-".join)
+def test_arrays_may_lie_in_any_way(names, place):
+    whole = np.arange(4 * 9, dtype=np.float32).reshape(4, 9)
+    arrays = [LAYOUTS[name](whole) for name in names] + [whole]
+    there = [laid_out(x, place) for x in arrays]
+    for name in ("sum", "argmax", "max", "var"):
+        check(getattr(gred, name)(there), expected(name, joined(arrays)), np.dtype(np.float32))
+    got = to_host(gred.each("sum", there))
+    np.testing.assert_array_equal(got, [x.sum() for x in arrays])
+
+
+@places
+@pytest.mark.parametrize("pair", list(itertools.combinations(EVERY_TYPE, 2)), ids=str)
+def test_types_are_promoted_as_numpy_does(pair, place):
+    arrays = [(np.arange(5) % 2).astype(dtype) for dtype in pair]
+    there = [laid_out(x, place) for x in arrays]
+    known = [np.float32 if dtype == BFLOAT16 else dtype for dtype in pair]
+    both = np.concatenate([x.astype(other) for x, other in zip(arrays, known, strict=True)])
+    got = gred.sum(there)
+    if BFLOAT16 not in pair:
+        assert got.dtype == gred.sum(both).dtype
+        assert to_host(gred.each("sum", there)).dtype == got.dtype
+    assert complex(got) == complex(both.sum())
+    assert [complex(one) for one in to_host(gred.each("sum", there))] == [2, 2]
+
+
+@places
+def test_positions_count_through_all_arrays(place):
+    x = np.random.default_rng(3).permutation(100_000).astype(np.float32)
+    arrays = [laid_out(part, place) for part in np.split(x, [10, 11, 40_000, 99_990])]
+    assert gred.argmax(arrays) == x.argmax()
+    assert gred.argmin(arrays) == x.argmin()
+    ties = [laid_out(np.ones(n, np.int8), place) for n in (3, 70_000, 2)]
+    assert gred.argmax(ties) == 0
+    nan = np.zeros(5)
+    nan[3] = np.nan
+    assert gred.argmax([laid_out(np.ones(4), place), laid_out(nan, place)]) == 7
+
+
+@places
+def test_exact_sums_of_a_list_are_rounded_once(place):
+    arrays = [np.array([1e100, 1.0]), np.array([[1.0], [-1e100]]), np.array([2.0**-60])]
+    there = [laid_out(x, place) for x in arrays]
+    assert gred.sum(there, method="exact") == 2.0
+    assert gred.mean(there, method="exact") == 0.4
+    assert gred.norm([there[1]], method="exact") == 1e100
+    assert to_host(gred.each("sum", there, method="exact")).tolist() == [1e100, -1e100, 2.0**-60]
+    nothing = [laid_out(-np.zeros(2), place), laid_out(-np.zeros(3), place)]
+    assert np.signbit(gred.sum(nothing, method="exact", initial=-0.0))
+
+
+@places
+def test_a_result_does_not_depend_on_the_other_arrays(place):
+    """Bit for bit, for any number of them; larger ones take several tiles."""
+    random = np.random.default_rng(5)
+    arrays = [random.normal(size=n).astype(np.float32) for n in (1, 33, 5000, 40_001)]
+    there = [laid_out(x, place) for x in arrays]
+    for name in ("sum", "mean", "norm", "var"):
+        alone = [to_host(gred.each(name, [x]))[0] for x in there]
+        for count in (*range(1, 9), 63, 257):
+            got = to_host(gred.each(name, [there[k % 4] for k in range(count)]))
+            assert got.tobytes() == np.array([alone[k % 4] for k in range(count)]).tobytes()
+
+
+@places
+@pytest.mark.parametrize("options", [{"initial": 5}, {"dtype": np.float64}, {"dtype": np.int16}])
+def test_options_hold_for_all(options, place):
+    arrays = parts(np.int32)
+    there = [laid_out(x, place) for x in arrays]
+    whole = joined(arrays)
+    assert gred.sum(there, **options) == gred.sum(whole, **options)
+    assert gred.sum(there, **options).dtype == gred.sum(whole, **options).dtype
+    got = to_host(gred.each("sum", there, **options))
+    np.testing.assert_array_equal(got, [gred.sum(x, **options) for x in arrays])
+    assert gred.var(there, ddof=1) == pytest.approx(whole.var(ddof=1))
+    assert gred.norm(there, 1) == np.abs(whole).sum()
+    assert to_host(gred.each("norm", there, ord=np.inf)).max() == whole.max()
+
+
+@places
+def test_results_go_where_out_says(place):
+    arrays = [np.arange(6.0), np.ones((2, 2))]
+    there = [laid_out(x, place) for x in arrays]
+    for dtype in (np.float64, np.float32, np.int8):
+        out, whole = laid_out(np.zeros(2, dtype), place), laid_out(np.zeros(1, dtype), place)
+        assert gred.each("sum", there, out=out) is out
+        assert gred.sum(there, out=whole) is whole
+        assert to_host(out).tolist() == [15, 4]
+        assert to_host(whole).tolist() == [19]
+    with pytest.raises(ValueError, match="out"):
+        gred.each("sum", there, out=laid_out(np.zeros(3), place))
+
+
+@places
+def test_a_list_may_write_onto_itself(place):
+    x = np.arange(4.0)
+    there = laid_out(x.copy(), place)
+    gred.each("sum", [there, laid_out(np.ones(7), place), there, there], out=there)
+    assert to_host(there).tolist() == [6, 7, 6, 6]
+
+
+@places
+def test_nothing_is_what_numpy_says(place):
+    empty, some = laid_out(np.zeros(0), place), laid_out(np.ones(3), place)
+    assert gred.sum([empty, empty]) == 0
+    assert to_host(gred.each("sum", [empty, some])).tolist() == [0, 3]
+    assert gred.max([empty, some]) == 1
+    with pytest.raises(ValueError, match="empty"):
+        gred.each("max", [some, empty])
+    with pytest.raises(ValueError, match="empty"):
+        gred.argmin([empty])
+    assert to_host(gred.each("max", [some, empty], initial=-5)).tolist() == [1, -5]
+    if place == "host":
+        with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
+            got = gred.each("mean", [some, empty])
+    else:
+        got = to_host(gred.each("mean", [some, empty]))
+    np.testing.assert_array_equal(got, [1, np.nan])
+
+
+def test_a_list_of_nothing():
+    assert gred.sum(iter(())) == 0
+    assert gred.each("max", []).shape == (0,)
+
+
+@places
+def test_iterators_are_lists_and_keep_their_arrays(place):
+    """Nobody else does."""
+    arrays = (laid_out(np.full(1000, k, np.int32), place) for k in range(40))
+    assert gred.sum(arrays) == 1000 * sum(range(40))
+    arrays = map(lambda k: laid_out(np.full(1000, k, np.int32), place), range(40))
+    assert to_host(gred.each("max", arrays)).tolist() == list(range(40))
+
+
+def test_what_numpy_makes_an_array_of_is_one_where_there_are_axes():
+    rows = [np.arange(3), np.arange(3) + 1]
+    assert gred.sum(rows, axis=0).tolist() == [1, 3, 5]
+    assert gred.max(rows, keepdims=True).tolist() == [[3]]
+    assert gred.sum(rows, where=[[True, False, True]]) == 6
+
+
+@pytest.mark.parametrize("method", ["recursive", "unroll8", "exact"])
+def test_methods_go_through_the_hosts_arrays_as_one(method):
+    assert gred.sum([np.arange(50), np.ones(3, int)], method=method) == 1228
+    assert gred.sum([np.arange(50), np.ones(3, int)], device="simulated") == 1228
+
+
+class Shrinks:
+    """Has its neighbour in a list resized when it is viewed."""
+
+    def __init__(self, other):
+        self.other = other
+
+    def __array__(self, *_, **__):
+        self.other.resize(3, refcheck=False)
+        return np.ones(2)
+
+
+def test_an_array_that_is_resized_meanwhile_is_refused():
+    x = np.ones(100_000)
+    with pytest.raises(ValueError, match="resized"):
+        gred.sum([x, Shrinks(x)])
+
+
+def test_a_list_that_changes_meanwhile_is_what_it_was():
+    class Clears(SimulatedArray):
+        @property
+        def __cuda_array_interface__(self):
+            arrays.clear()
+            return super().__cuda_array_interface__
+
+    arrays = [SimulatedArray(np.ones(3)), Clears(np.ones(4)), SimulatedArray(np.ones(5))]
+    assert gred.sum(arrays) == 12
+
+
+def test_what_is_no_list_of_arrays_in_one_place_is_refused():
+    x, there = np.ones(3), SimulatedArray(np.ones(3))
+    with pytest.raises(ValueError, match="several places"):
+        gred.each("sum", [x, there])
+    with pytest.raises(TypeError, match="max does not take arrays that lie in several places"):
+        gred.max([x, there])
+    with pytest.raises(TypeError, match="element type"):
+        gred.each("sum", [x, "text"])
+    with pytest.raises(TypeError):
+        gred.each("sum", 5)
+    with pytest.raises(ValueError, match="name of a reduction"):
+        gred.each("median", [x])
+    with pytest.raises(ValueError, match="more elements than memory can hold"):
+        gred.sum([np.broadcast_to(x, (2**55, 3))] * 40)
+    for option in ({"axis": 0}, {"keepdims": True}, {"where": [True]}, {"mean": 1.0}):
+        with pytest.raises(TypeError, match=f"no {next(iter(option))}"):
+            gred.var([there, there], **option) if "mean" in option else gred.sum([there], **option)
+
+
+def test_the_workspace_limit_holds_for_lists():
+    there = [SimulatedArray(np.ones(5000)) for _ in range(9)]
+    with gred.workspace_limit(100), pytest.raises(MemoryError, match="a list takes"):
+        gred.sum(there)
+
+
+@given(st.data())
+@often(40)
+def test_any_list_is_reduced_as_numpy_does(data):
+    random = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    dtype = data.draw(st.sampled_from([np.int8, np.float32, np.float64, np.uint64]))
+    lengths = data.draw(st.lists(st.sampled_from([0, 1, 15, 16, 17, 1000, 33_000]), min_size=1))
+    arrays = [random.integers(0, 5, n).astype(dtype) for n in lengths]
+    name = data.draw(st.sampled_from(["sum", "count_nonzero", "any", "nansum"]))
+    for place in ("host", "simulated"):
+        there = [laid_out(x, place) for x in arrays]
+        assert getattr(gred, name)(there) == getattr(np, name)(joined(arrays))
+        got = to_host(gred.each(name, there))
+        np.testing.assert_array_equal(got, [getattr(np, name)(x) for x in arrays])
+
+
+@needs_gpu
+def test_pytorchs_gradients():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("this PyTorch has no GPU")
+    model = torch.nn.Sequential(*(torch.nn.Linear(100, 100) for _ in range(5))).cuda()
+    model(torch.randn(64, 100, device="cuda")).square().sum().backward()
+    gradients = [p.grad for p in model.parameters()]
+    wanted = torch.nn.utils.get_total_norm(gradients).item()
+    assert float(gred.norm(gradients)) == pytest.approx(wanted, rel=1e-5)
+    each = gred.each("norm", gradients)
+    assert isinstance(each, torch.Tensor)
+    torch.testing.assert_close(each, torch.stack(torch._foreach_norm(gradients)))
