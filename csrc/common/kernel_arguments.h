@@ -119,9 +119,9 @@ struct kernel_results {
                            * it, and of this type or such that nothing is lost by way of it */
     double divisor;       /* of such a result; 0: it is not divided */
 
-    /* Where a kernel of a known type finds extremes, for it finds minima of signed numbers: of every
-     * 8 bytes of elements, and of the value that is found, bits that are inverted; and those that
-     * the value has then. */
+    /* Where a kernel of a known type finds extremes, for it finds minima of signed numbers: of
+     * every 8 bytes of elements, and of the value that is found, bits that are inverted; and those
+     * that the value has then. */
     uint64_t inverted, value_inverted, value_bits;
     unsigned *findings;             /* bits are added here; NULL: not asked for */
     const struct complex128 *means; /* what spreads are about; NULL: each its own mean */
@@ -136,8 +136,8 @@ struct outer_dimensions {
     int64_t strides[DIMENSIONS_FEW], mask_strides[DIMENSIONS_FEW], output_strides[DIMENSIONS_FEW];
 };
 
-/* Of a list of arrays a block takes so many neighbouring elements of one, and shares the result with
- * blocks that take others. */
+/* Of a list of arrays a block takes so many neighbouring elements of one, and shares the result
+ * with blocks that take others. */
 struct list_tile {
     const void *data;
     uint64_t n;

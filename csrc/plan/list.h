@@ -1,5 +1,5 @@
-/* A list of arrays in one place: of any shapes, reduced as the one array that their elements are one
- * after the other, or each by itself. */
+/* A list of arrays in one place: of any shapes, reduced as the one array that their elements are
+ * one after the other, or each by itself. */
 #pragma once
 
 #include "common/layout.h"
