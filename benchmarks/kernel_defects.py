@@ -134,8 +134,8 @@ KERNELS = [
         "edge",
         "csrc/run/execute_list.c",
         "Positions in a list begin anew with every tile.",
-        "tile.position = position + at;",
-        "tile.position = position;",
+        "tile->position = array->position + at;",
+        "tile->position = array->position;",
         "arrays/test_lists.py",
     ),
     Defect(

@@ -136,15 +136,17 @@ struct outer_dimensions {
     int64_t strides[DIMENSIONS_FEW], mask_strides[DIMENSIONS_FEW], output_strides[DIMENSIONS_FEW];
 };
 
-/* Of a list of arrays a block takes so many neighbouring elements of one, and shares the result
- * with blocks that take others. */
+/* Of a list of arrays: so many neighbouring elements of one. A block takes the tile of its own
+ * number and `more` others from `next` on, and shares the result with blocks that take others. */
 struct list_tile {
     const void *data;
     uint64_t n;
-    uint64_t position;     /* of the first of them */
-    uint64_t count;        /* elements of the result */
-    uint32_t result;       /* which one */
-    uint32_t first, tiles; /* the number of its first tile, and how many there are */
+    uint64_t position; /* of the first of them */
+    uint32_t next, more;
+
+    uint64_t count;         /* elements of the result */
+    uint32_t result;        /* which one */
+    uint32_t first, blocks; /* the first block that shares it, and how many do */
 };
 
 /* What a launch writes. */

@@ -103,7 +103,8 @@ static PyObject *steps_along(const struct axes_schedule *schedule, const struct 
         append(&steps, when, step_store(NULL, asked->axes->results));
     return launches(schedule->copy.kernel ? "gathered" : kinds[schedule->axes.kind],
                     schedule->accumulator, schedule->state_bytes, 1, made.n, steps,
-                    &schedule->arena, asked->results.on_device ? part_name(PART_OUT) : "results");
+                    &schedule->arena,
+                    asked->results.on_device || asked->out.at ? part_name(PART_OUT) : "results");
 }
 
 /* ---- the whole ---- */
@@ -137,7 +138,7 @@ static PyObject *answer(const struct call *call, const struct explanation *expla
     const struct plan *const plan = &call->plan;
     const bool scheduled = explanation->by == EXPLAINED_SCHEDULE;
     const struct plan *run = scheduled ? &explanation->plan : plan;
-    const bool named = run->method && (scheduled || !plan->axes);
+    const bool named = run->method && explanation->by != EXPLAINED_ALONG;
     const uint64_t results = plan->axes ? plan->axes->results : 1;
     return Py_BuildValue("sNssIskskkN", reduction_row(call->request.reduction)->name,
                          platform_name(plan->platform, plan->device), why_there(call),

@@ -49,14 +49,69 @@ static bool shrink(struct machine *machine, const struct run *run, struct schedu
     return false;
 }
 
+/* A whole array as the one result along all of its axes. */
+struct single {
+    struct axes axes;
+    struct plan plan;
+    struct axes_schedule schedule;
+};
+
+/* Whether a kernel along axes, of elements whose type it knows, leaves the result where it is to
+ * stay, in the one launch, where a schedule's last pass would leave a state to another launch. */
+static bool is_single(struct machine *machine, const struct schedule *schedule, struct single *self)
+{
+    enum { BYTES = 32 << 20 }; /* of an array that takes so long that a launch does not matter */
+    const struct plan *const plan = schedule->plan;
+    struct failure ignored = {0};
+    if (!schedule->finishes_on_device || !plan->launch.automatic || plan->exact || plan->factors ||
+        plan->n == 0 || !plan->elements.on_device || plan->out.element != plan->finish.result ||
+        plan->n * element_size(plan->layout->input) > BYTES)
+        return false;
+    self->axes = (struct axes){.results = 1, .aligned = true};
+    layout_copy(plan->layout, &self->axes.reduced);
+    self->plan = *plan;
+    self->plan.axes = &self->axes;
+    self->plan.layout = &self->axes.reduced;
+    self->plan.results = (struct results){.at = {plan->out.at},
+                                          .type = plan->out.element,
+                                          .types = {plan->out.element},
+                                          .values = 1,
+                                          .on_device = true};
+    return axes_schedule_make(&self->plan, &machine->facts, &self->schedule, &ignored) &&
+           launch_knows_type(&self->schedule.launch);
+}
+
+static bool execute_single(struct machine *machine, const struct schedule *schedule,
+                           struct run *run, bool *ran)
+{
+    struct single *self =
+        schedule->finishes_on_device && !run->timing ? malloc(sizeof *self) : NULL;
+    const bool is = self && is_single(machine, schedule, self);
+    if (is)
+        *ran = execute_axes_schedule(machine, &self->schedule, NULL, run);
+    free(self);
+    return is;
+}
+
 static bool explain(struct machine *machine, const struct plan *plan, struct run *run)
 {
     struct explanation *explanation = run->explanation;
+    struct single *single = malloc(sizeof *single);
     explanation->by = EXPLAINED_SCHEDULE;
     explanation->plan = *plan;
     explanation->kernels = *machine->facts.kernels;
     const bool made = make_schedule(machine, &explanation->plan, run, &explanation->schedule);
+    if (single && made && is_single(machine, &explanation->schedule, single)) {
+        explanation->by = EXPLAINED_ALONG;
+        explanation->plan = single->plan;
+        explanation->axes = single->axes;
+        explanation->plan.axes = &explanation->axes;
+        explanation->plan.layout = &explanation->axes.reduced;
+        explanation->along = single->schedule;
+        explanation->along.plan = &explanation->plan;
+    }
     explanation->schedule.kernels = &explanation->kernels;
+    free(single);
     return made;
 }
 
@@ -71,6 +126,8 @@ bool execute_array(struct machine *machine, const struct plan *asked, struct run
     if (!make_schedule(machine, &plan, run, &schedule))
         return false;
     bool ran;
+    if (execute_single(machine, &schedule, run, &ran))
+        return ran;
     do
         ran = execute_pieces(machine, &schedule, run);
     while (!ran && shrink(machine, run, &schedule));

@@ -11,16 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIST_BATCH = 1 << 15 }; /* bytes */
-
 struct list_schedule {
     const struct plan *plan; /* with results, even if there is but one */
     enum element accumulator;
     const void *kernel;
-    bool copies;          /* elements are of the accumulator's type */
-    size_t size;          /* bytes of one */
-    uint64_t large_tiles; /* of a result that is large */
-    uint64_t tiles, results;
+    bool copies;       /* elements are of the accumulator's type */
+    size_t size;       /* bytes of one */
+    uint64_t resident; /* blocks */
+    uint64_t blocks, tiles, results;
     struct arena arena;
 };
 
@@ -55,21 +53,14 @@ static bool copy_all(const struct executor *on, enum element type, char *to)
 
 /* ---- in one launch ---- */
 
-/* Elements of a tile, in whole batches of what a block loads at a time: as many as leave a large
- * result two tiles a multiprocessor, of which no more are resident than registers allow. It depends
- * on the result's own elements alone. */
-static uint64_t tile_length(const struct list_schedule *self, uint64_t n)
+/* Elements of a block, of a result of n, which depends on nothing else: whole vectors, so many that
+ * all blocks of a large result are resident. */
+static uint64_t share_of(const struct list_schedule *self, uint64_t n)
 {
-    enum { BATCHES = 4 };
-    const uint64_t bytes = divide_up(n * self->size, self->large_tiles),
-                   batches = divide_up(bytes, LIST_BATCH);
-    return (batches > BATCHES ? batches : BATCHES) * LIST_BATCH / self->size;
-}
-
-/* The elements that array k's result is made of. */
-static uint64_t elements_together(const struct plan *plan, uint64_t k)
-{
-    return plan->elements.list->each ? plan->elements.list->at[k].n : plan->n;
+    enum { VECTOR = 16, LEAST = 1 << 17 }; /* bytes */
+    const uint64_t vectors = VECTOR / self->size, batch = LEAST / self->size,
+                   share = divide_up(n, self->resident * vectors) * vectors;
+    return share > batch ? share : batch;
 }
 
 /* False: there is no kernel, or results are not stored as it makes them. */
@@ -87,17 +78,22 @@ static bool list_schedule_make(const struct plan *plan, const struct facts *fact
     if (!self->kernel || !epilogue_stores_at_once(&smallest, self->accumulator))
         return false;
     self->size = element_size(self->copies ? self->accumulator : plan->layout->input);
-    self->large_tiles = (uint64_t)2 * facts->multiprocessors;
-    self->tiles = 0;
+    self->resident =
+        (uint64_t)facts->multiprocessors *
+        LONG_ROWS_RESIDENT(state_bytes(plan->fold, self->accumulator), self->size, false);
+    self->blocks = 0;
     for (uint64_t k = 0; k < list->count; k++)
-        self->tiles += divide_up(list->at[k].n, tile_length(self, elements_together(plan, k)));
+        self->blocks += list->each ? divide_up(list->at[k].n, share_of(self, list->at[k].n)) : 0;
+    if (!list->each)
+        self->blocks = divide_up(plan->n, share_of(self, plan->n));
+    self->tiles = self->blocks + (list->each ? 0 : list->count);
     if (self->tiles > INT32_MAX)
         return false;
     struct arena *const arena = &self->arena;
     *arena = (struct arena){.total = 0};
     arena_reserve(arena, PART_TICKETS, self->results, sizeof(unsigned));
     arena_reserve(arena, PART_LIST, self->tiles, sizeof(struct list_tile));
-    arena_reserve(arena, PART_PARTIALS, self->tiles, state_bytes(plan->fold, self->accumulator));
+    arena_reserve(arena, PART_PARTIALS, self->blocks, state_bytes(plan->fold, self->accumulator));
     if (self->copies)
         arena_reserve(arena, PART_COPY, plan->n, self->size);
     if (!plan->results.on_device)
@@ -105,38 +101,72 @@ static bool list_schedule_make(const struct plan *plan, const struct facts *fact
     return true;
 }
 
-/* What blocks read, array by array, in tiles that all begin where vectors of the array do. */
+/* Tiles as they are filled in: the blocks' first ones come first. */
+struct tiling {
+    const struct list_schedule *schedule;
+    struct list_tile *tiles;
+    uint64_t block, next; /* the block that is filled, and where its other tiles go */
+    uint64_t filled;      /* elements that the block has */
+};
+
+/* All elements of an array, to blocks of so many each. */
+static void tile_array(struct tiling *self, const struct list_tile *array, uint64_t share)
+{
+    const size_t size = self->schedule->size;
+    for (uint64_t at = 0, n; at < array->n; at += n) {
+        struct list_tile *const first = &self->tiles[self->block], *tile = first;
+        n = least(array->n - at, share - self->filled);
+        if (self->filled == 0) {
+            *tile = *array;
+            tile->next = (uint32_t)self->next;
+            tile->more = 0;
+        } else {
+            tile = &self->tiles[self->next++];
+            *tile = *array;
+            first->more++;
+        }
+        tile->data = (const char *)array->data + at * size;
+        tile->n = n;
+        tile->position = array->position + at;
+        self->filled += n;
+        if (self->filled == share) {
+            self->filled = 0;
+            self->block++;
+        }
+    }
+}
+
 static void fill_tiles(const struct list_schedule *self, const char *copy, struct list_tile *tiles)
 {
     const struct plan *plan = self->plan;
     const struct array_list *const list = plan->elements.list;
-    const size_t size = self->size;
-    uint64_t position = 0;
-    uint32_t next = 0;
+    struct tiling tiling = {.schedule = self, .tiles = tiles, .next = self->blocks};
+    struct list_tile array = {.count = plan->n, .blocks = (uint32_t)self->blocks};
+    uint64_t share = share_of(self, plan->n);
     for (uint64_t k = 0; k < list->count; k++) {
-        const uint64_t n = list->at[k].n, length = tile_length(self, elements_together(plan, k));
-        const char *const data = copy ? copy : list->at[k].data;
-        struct list_tile tile = {.count = n,
-                                 .result = (uint32_t)k,
-                                 .first = next,
-                                 .tiles = (uint32_t)divide_up(n, length)};
-        if (!list->each)
-            tile = (struct list_tile){.count = plan->n, .tiles = (uint32_t)self->tiles};
-        for (uint64_t at = 0; at < n; at += length) {
-            tile.data = data + at * size;
-            tile.n = least(n - at, length);
-            tile.position = position + at;
-            tiles[next++] = tile;
+        array.data = copy ? copy : list->at[k].data;
+        array.n = list->at[k].n;
+        if (list->each) {
+            share = share_of(self, array.n);
+            array.count = array.n;
+            array.result = (uint32_t)k;
+            array.first = (uint32_t)tiling.block;
+            array.blocks = (uint32_t)divide_up(array.n, share);
         }
-        position += list->each ? 0 : n;
-        copy += copy ? n * size : 0;
+        tile_array(&tiling, &array, share);
+        if (list->each && tiling.filled > 0) {
+            tiling.filled = 0;
+            tiling.block++;
+        }
+        array.position += list->each ? 0 : array.n;
+        copy += copy ? array.n * self->size : 0;
     }
 }
 
 static bool send_tiles(const struct executor *on, const struct list_schedule *self)
 {
     const size_t bytes = self->tiles * sizeof(struct list_tile);
-    struct list_tile *const tiles = malloc(bytes);
+    struct list_tile *const tiles = calloc(self->tiles, sizeof *tiles);
     if (!tiles)
         return failure_note(on->machine->failure, FAILURE_MEMORY, "out of memory for a list");
     fill_tiles(self, executor_part(on, PART_COPY), tiles);
@@ -153,7 +183,7 @@ static bool launch_tiles(const struct executor *on, const struct list_schedule *
                  of_warp = state > sizeof(uint64_t) ? state : sizeof(uint64_t);
     const struct step step = {.name = "list",
                               .kernel = self->kernel,
-                              .grid = self->tiles,
+                              .grid = self->blocks,
                               .block = 1u << LONG_ROWS_BLOCK,
                               .shared_bytes = of_warp << (LONG_ROWS_BLOCK - 5),
                               .cluster = 1};
@@ -162,12 +192,12 @@ static bool launch_tiles(const struct executor *on, const struct list_schedule *
                    .block = LONG_ROWS_BLOCK,
                    .team = LONG_ROWS_BLOCK,
                    .rounds = 1,
-                   .groups = self->tiles,
+                   .groups = self->blocks,
                    .splits = 1,
                    .inner = 1,
                    .step = 1,
                    .readers = 1u << LONG_ROWS_BLOCK},
-        .results = self->tiles,
+        .results = self->blocks,
         .result = executor_results(on, self->accumulator, executor_part(on, PART_FINDINGS)),
         .list = executor_part(on, PART_LIST)};
     void *partials = executor_part(on, PART_PARTIALS), *counts = NULL,

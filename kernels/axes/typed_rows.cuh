@@ -251,10 +251,12 @@ __device__ __forceinline__ void take_typed_stack(row_accumulator<Fold, In> &all,
                                 unsigned(x.rows.items), me, x.rows.base + first, true);
 }
 
-/* What a result is made of, or a block's tile of a list: rows, of n elements each. */
+/* What a result is made of: rows, of n elements each. Or tiles of a list, of which this is the
+ * first. */
 struct rows_of_result {
     global<const char> data;
     uint64_t n, items, position;
+    global<const list_tile> others;
 };
 
 /* This thread's share of a result's rows. Blocks or parts of them that have none to themselves
@@ -269,8 +271,8 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
     const bool together = readers == threads;
     const unsigned groups = together ? 1 : threads / readers, group = together ? 0 : rank / readers;
     const reader me = {rank - group * readers, readers};
-    const uint64_t n = rows.n;
-    const global<const char> data = rows.data;
+    uint64_t n = rows.n, position = rows.position;
+    global<const char> data = rows.data;
     row_accumulator<Fold, In> own(x.result);
     if constexpr (!Strided && !is_indexed<Fold>::value) {
         if (x.launch.stacked) {
@@ -281,9 +283,17 @@ __device__ __forceinline__ state_of<Fold> fold_typed_rows(const kernel_axes &x, 
     }
 #pragma unroll 1
     for (uint64_t row = group; row < rows.items; row += groups) {
-        const int64_t at = row == 0 || inner == 0 ? 0 : offsets_of(from, inner, row).data;
+        int64_t at = 0;
+        if (!rows.others) {
+            at = inner == 0 ? 0 : offsets_of(from, inner, row).data;
+        } else if (row > 0) {
+            const list_tile &tile = rows.others[row - 1];
+            data = static_cast<const char *>(tile.data);
+            n = tile.n;
+            position = tile.position - row * n;
+        }
         const global<const In> first = seen_as<const In>(data + at);
-        take_typed_row<Strided>(own, first, n, me, rows.position + row * n);
+        take_typed_row<Strided>(own, first, n, me, position + row * n);
     }
     if (!is_indexed<Fold>::value)
         own.flush(0, 0);
@@ -341,11 +351,12 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Stri
         if (there) {
             rows_of_result rows;
             if (tile) {
-                rows = {static_cast<const char *>(tile->data), tile->n, 1, tile->position};
+                rows = {static_cast<const char *>(tile->data), tile->n, uint64_t(tile->more) + 1,
+                        tile->position, x.list + tile->next};
             } else {
                 const result_place at = place_of_result(x, result);
                 rows = {static_cast<const char *>(x.from.data) + at.base.data,
-                        x.from.shape[x.from.dimensions - 1], x.rows.items, x.rows.base};
+                        x.from.shape[x.from.dimensions - 1], x.rows.items, x.rows.base, nullptr};
                 place = at.place;
             }
             state = fold_typed_rows<Fold, In, Strided>(x, split << team | me.number, rows);
@@ -356,7 +367,7 @@ __global__ void __launch_bounds__(threads_of_rows, blocks_of_rows<Fold, In, Stri
         share_of_result share = {splits, split, result, result * splits};
         kernel_results results = x.result;
         if (tile) {
-            share = {tile->tiles, blockIdx.x - tile->first, tile->result, tile->first};
+            share = {tile->blocks, blockIdx.x - tile->first, tile->result, tile->first};
             place = tile->result;
             results.finish.count = tile->count;
             results.divisor = results.divisor != 0 ? double(tile->count) : 0;

@@ -146,8 +146,9 @@ def test_nothing_is_run():
             assert (plan.results, plan.size) == (results, 3 * 2**40)
             assert axis is not None or not options or plan.pieces > 1
     out = SimulatedArray(np.full(1, -1.0, np.float32))
-    for op, last in (("sum", "pass 1"), ("var", "finish")):
-        plan = gred.explain(SimulatedArray(X), op, out=out)
+    ways = (("sum", "auto", "pass 1"), ("var", "auto", "long rows"), ("var", "last_block", "finish"))
+    for op, method, last in ways:
+        plan = gred.explain(SimulatedArray(X), op, method=method, out=out)
         assert out.get()[0] == -1
         assert plan.steps[-1].work == last
         assert "out" in plan.result
