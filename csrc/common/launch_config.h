@@ -25,12 +25,13 @@ enum kernel_kind {
 
     /* The same arguments, of elements of the very type `input`:
      * columns, of which a thread makes as many as a load of 16 bytes takes; those that no threads
-     * share; rows whose elements are neighbours; and short ones of these that lie one after the
-     * other. */
+     * share; rows whose elements are neighbours; short ones of these that lie one after the other;
+     * and any elements, one by one. */
     KERNEL_TYPED_COLUMNS,
     KERNEL_UNSPLIT_COLUMNS,
     KERNEL_TYPED_ROWS,
     KERNEL_TYPED_SHORT_ROWS,
+    KERNEL_TYPED_STRIDED,
 
     /* Of segments. The survey (kernel_segments) looks at offsets and finds tiles' beginnings. Then
      * (kernel_segments, heads, tails) has segments that lie in one tile folded, and of others what
@@ -125,6 +126,12 @@ struct column_tile {
     bool unread;          /* the place of the best of one row: elements need not be read */
 };
 
+/* Elements that are loaded one by one: neighbouring results of a block, and threads of each of
+ * their columns. */
+struct strided_tile {
+    unsigned results, rows;
+};
+
 /* How a reduction along axes is launched: the planner chooses it once (schedule/launch_config.h), a
  * kernel takes it as it is, and gred.explain prints it. Powers of two are said by their exponents.
  */
@@ -152,6 +159,7 @@ struct launch_config {
 
     struct row_tile row;
     struct column_tile column;
+    struct strided_tile strided;
 };
 
 static inline uint64_t launch_grid(const struct launch_config *self)

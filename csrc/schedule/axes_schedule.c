@@ -90,13 +90,13 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
         return 0;
     if (!axes->reduced.mask && elements_are_aligned(axes, brought) &&
         epilogue_stores_at_once(self->plan, self->accumulator)) {
-        asked |= 1u << KERNEL_TYPED_ROWS | 1u << KERNEL_TYPED_COLUMNS;
+        asked |= 1u << KERNEL_TYPED_ROWS | 1u << KERNEL_TYPED_COLUMNS | 1u << KERNEL_TYPED_STRIDED;
         if (native)
             asked |= 1u << KERNEL_UNSPLIT_COLUMNS;
         if (native || !short_rows_are_native(fold, input))
             asked |= 1u << KERNEL_TYPED_SHORT_ROWS;
     }
-    for (unsigned kind = KERNEL_FEW; kind <= KERNEL_TYPED_SHORT_ROWS; kind++)
+    for (unsigned kind = KERNEL_FEW; kind <= KERNEL_TYPED_STRIDED; kind++)
         if (asked >> kind & 1 &&
             kernel_of_fold(kernels, kind, fold, input, self->accumulator, access))
             there |= 1u << kind;

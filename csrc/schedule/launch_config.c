@@ -11,10 +11,12 @@ static bool is_unread(const struct launch_problem *problem, struct launch_config
 
 void launch_config_choose(const struct launch_problem *problem, struct launch_config *config)
 {
-    if (is_unread(problem, config) ||
+    const bool strided = launch_has(problem, KERNEL_TYPED_STRIDED);
+    if (is_unread(problem, config) || (strided && launch_small_columns(problem, config)) ||
         (launch_has(problem, KERNEL_TYPED_SHORT_ROWS) && launch_short_rows(problem, config)) ||
         (launch_has(problem, KERNEL_TYPED_ROWS) && launch_long_rows(problem, config)) ||
-        (launch_has(problem, KERNEL_TYPED_COLUMNS) && launch_typed_columns(problem, config)))
+        (launch_has(problem, KERNEL_TYPED_COLUMNS) && launch_typed_columns(problem, config)) ||
+        (strided && launch_strided(problem, config)))
         return;
     launch_any_type(problem, config);
 }
@@ -38,8 +40,8 @@ const char *launch_name(const struct launch_config *self)
     static const char *const names[] = {
         [KERNEL_TYPED_SHORT_ROWS] = "short rows",     [KERNEL_TYPED_ROWS] = "long rows",
         [KERNEL_UNSPLIT_COLUMNS] = "unsplit columns", [KERNEL_TYPED_COLUMNS] = "columns",
-        [KERNEL_FEW] = "few elements each",           [KERNEL_EXACT_ROWS] = "exact rows",
-        [KERNEL_EXACT_COLUMNS] = "exact columns",
+        [KERNEL_TYPED_STRIDED] = "one by one",        [KERNEL_FEW] = "few elements each",
+        [KERNEL_EXACT_ROWS] = "exact rows",           [KERNEL_EXACT_COLUMNS] = "exact columns",
     };
     const char *name = names[self->kernel];
     return name ? name : self->across ? "side by side" : "rows";

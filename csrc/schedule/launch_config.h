@@ -20,7 +20,8 @@ struct launch_problem {
 };
 
 /* The first of these for which there is a kernel, and as whose kernel wants them elements lie:
- * places among one element each, short rows, long rows, columns, few elements, any. */
+ * places among one element each, few columns, short rows, long rows, columns, anything of a known
+ * type, few elements, any. */
 void launch_config_choose(const struct launch_problem *, struct launch_config *);
 
 /* What config->kernel is found by, besides the fold and the types. */
@@ -29,7 +30,7 @@ enum kernel_access launch_access(const struct launch_config *);
 /* Whether config->kernel knows the elements' type. */
 static inline bool launch_knows_type(const struct launch_config *self)
 {
-    return self->kernel >= KERNEL_TYPED_COLUMNS && self->kernel <= KERNEL_TYPED_SHORT_ROWS;
+    return self->kernel >= KERNEL_TYPED_COLUMNS && self->kernel <= KERNEL_TYPED_STRIDED;
 }
 
 /* Counters of blocks. */
@@ -60,6 +61,10 @@ void launch_rows(const struct launch_config *, const struct axes *, enum element
 bool launch_short_rows(const struct launch_problem *, struct launch_config *);
 bool launch_long_rows(const struct launch_problem *, struct launch_config *);
 bool launch_typed_columns(const struct launch_problem *, struct launch_config *);
+bool launch_strided(const struct launch_problem *, struct launch_config *);
+
+/* By the same kernel as the last, columns of an array so small that little code is all. */
+bool launch_small_columns(const struct launch_problem *, struct launch_config *);
 
 /* By kernels of any type. */
 void launch_any_type(const struct launch_problem *, struct launch_config *);

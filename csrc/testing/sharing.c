@@ -33,7 +33,8 @@ static const char *const kernel_names[] = {[KERNEL_ALONG] = "along",
                                            [KERNEL_TYPED_COLUMNS] = "typed_columns",
                                            [KERNEL_UNSPLIT_COLUMNS] = "unsplit_columns",
                                            [KERNEL_TYPED_ROWS] = "typed_rows",
-                                           [KERNEL_TYPED_SHORT_ROWS] = "typed_short_rows"};
+                                           [KERNEL_TYPED_SHORT_ROWS] = "typed_short_rows",
+                                           [KERNEL_TYPED_STRIDED] = "typed_strided"};
 
 struct launch {
     const char *kernel;

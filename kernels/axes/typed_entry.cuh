@@ -8,6 +8,7 @@
 #include "typed_columns.cuh"
 #include "typed_rows.cuh"
 #include "typed_short_rows.cuh"
+#include "typed_strided.cuh"
 
 namespace KERNELS
 {
@@ -97,9 +98,22 @@ const void *kernel_of_short_rows(const kernel_key &key)
     });
 }
 
+/* Any elements, one by one. */
+template <template <class> class Fold, class Pairs>
+const void *kernel_of_strided(const kernel_key &key)
+{
+    if (key.variant == ACCESS_STRIDED)
+        return nullptr;
+    return Pairs::find(key.input, key.accumulator, [](auto in, auto acc) {
+        return KERNEL_ENTRY(fold_strided<Fold<decltype(acc)>, decltype(in)>);
+    });
+}
+
 template <template <class> class Fold, class Pairs, class Strided>
 const void *kernel_of_rows(const kernel_key &key)
 {
+    if (key.kind == KERNEL_TYPED_STRIDED)
+        return kernel_of_strided<Fold, Pairs>(key);
     return key.kind == KERNEL_TYPED_SHORT_ROWS ? kernel_of_short_rows<Fold, Pairs>(key)
                                                : kernel_of_long_rows<Fold, Pairs, Strided>(key);
 }

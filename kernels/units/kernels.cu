@@ -65,7 +65,8 @@ enum fold fold_of_extreme(enum fold fold, enum element input)
 /* Along axes, of elements of a known type. */
 const void *typed_kernel(kernel_key key)
 {
-    const bool rows = key.kind == KERNEL_TYPED_ROWS || key.kind == KERNEL_TYPED_SHORT_ROWS;
+    const bool rows = key.kind == KERNEL_TYPED_ROWS || key.kind == KERNEL_TYPED_SHORT_ROWS ||
+                      key.kind == KERNEL_TYPED_STRIDED;
     key.fold = fold_of_extreme(key.fold, key.input);
     switch (key.fold) {
 #define TYPED(name)                                                                                \
@@ -126,6 +127,7 @@ const void *find(kernel_key key)
     case KERNEL_UNSPLIT_COLUMNS:
     case KERNEL_TYPED_ROWS:
     case KERNEL_TYPED_SHORT_ROWS:
+    case KERNEL_TYPED_STRIDED:
         return typed_kernel(key);
     case KERNEL_SURVEY:
     case KERNEL_TILES:

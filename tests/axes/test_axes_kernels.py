@@ -16,6 +16,7 @@ from axes_kernels import (
     NEIGHBOURS,
     OF_LONG_ROWS,
     SHORT_ROWS,
+    STRIDED,
     UNSPLIT,
     Kernels,
     every_float,
@@ -49,6 +50,12 @@ class TestNeighbours(Kernels):
     """Columns of one result, which are merged."""
 
     family = NEIGHBOURS
+
+
+class TestStrided(Kernels):
+    """Elements that are loaded one by one, of columns and of short runs."""
+
+    family = STRIDED
 
 
 class TestUnsplitColumns(Kernels):

@@ -146,7 +146,11 @@ def test_nothing_is_run():
             assert (plan.results, plan.size) == (results, 3 * 2**40)
             assert axis is not None or not options or plan.pieces > 1
     out = SimulatedArray(np.full(1, -1.0, np.float32))
-    ways = (("sum", "auto", "pass 1"), ("var", "auto", "long rows"), ("var", "last_block", "finish"))
+    ways = (
+        ("sum", "auto", "pass 1"),
+        ("var", "auto", "long rows"),
+        ("var", "last_block", "finish"),
+    )
     for op, method, last in ways:
         plan = gred.explain(SimulatedArray(X), op, method=method, out=out)
         assert out.get()[0] == -1

@@ -16,7 +16,7 @@ from gred import _testing
 
 FIELDS = {
     "shape": "block data_blocks",
-    "axes": "block threads share blocks windows large across unsplit unsplit_block small",
+    "axes": "block threads share blocks windows large across unsplit unsplit_block small strided",
     "short_rows": "several staging staged turns threads",
     "long_rows": "elements bytes block least threads packs waves rounds stacked few several"
     " several_packs",
@@ -105,6 +105,12 @@ _COLUMNS = {
 _SHARED = (5, 1, 0, 0, 2, 5, 5)
 _UNSPLIT = {"shared": _SHARED, **{f"{loads} loads": (*_SHARED, loads) for loads in (1, 2, 4)}}
 
+_ONE_BY_ONE = (2, 8, 5, 0, 0, 0, 1 << 30)
+_STRIDED = {
+    "a thread each": (8, 1, 0, 0, *_ONE_BY_ONE),
+    "teams and splits": (8, 1 << 20, 0, 1 << 16, *_ONE_BY_ONE),
+}
+
 _SHORT_ROWS = {
     "measured": (),
     "a row a thread": (5, 5, 40_000, 1, 1),
@@ -164,6 +170,7 @@ CONFIGURATIONS = {
     | {name: {"axes": numbers, **_NO_ROWS} for name, numbers in _GENERAL.items()},
     "columns": _of("axes", _COLUMNS),
     "unsplit columns": _of("axes", _UNSPLIT),
+    "strided": _of("axes", _STRIDED),
     "short rows": _of("short_rows", _SHORT_ROWS),
     "long rows": _of("long_rows", _LONG_ROWS),
     "segments": _of("segments", _SEGMENTS),
