@@ -49,6 +49,15 @@ KERNELS = [
         "axes/test_axes_kernels.py axes/test_axes_on_devices.py",
     ),
     Defect(
+        "rows of two dimensions",
+        "edge",
+        "kernels/axes/typed_strided.cuh",
+        "A thread that passes the end of an inner row goes on at the next one's beginning.",
+        "j -= rows.length;",
+        "j = 0;",
+        "axes/test_axes_kernels.py",
+    ),
+    Defect(
         "segment behind a tile",
         "edge",
         "kernels/segments/scanned.cuh",

@@ -152,7 +152,13 @@ class Gpu:
 
 def result_bytes(call: Drawn) -> int:
     kept = math.prod(n for k, n in enumerate(call.shape) if k not in call.axes)
-    return kept * SIZES[call.dtype]
+    is_float = call.dtype.startswith(("float", "bfloat", "complex"))
+    if call.op in ("any", "all"):
+        return kept
+    if call.op in ("argmax", "count_nonzero") or (call.op not in ("min", "max") and not is_float):
+        return 8 * kept
+    is_real = call.op in ("var", "std", "norm") and call.dtype.startswith("complex")
+    return kept * SIZES[call.dtype] // (2 if is_real else 1)
 
 
 # ---- on the host ----

@@ -12,7 +12,7 @@ static bool is_unread(const struct launch_problem *problem, struct launch_config
 void launch_config_choose(const struct launch_problem *problem, struct launch_config *config)
 {
     const bool strided = launch_has(problem, KERNEL_TYPED_STRIDED);
-    if (is_unread(problem, config) || (strided && launch_small_columns(problem, config)) ||
+    if ((strided && launch_small(problem, config)) || is_unread(problem, config) ||
         (launch_has(problem, KERNEL_TYPED_SHORT_ROWS) && launch_short_rows(problem, config)) ||
         (launch_has(problem, KERNEL_TYPED_ROWS) && launch_long_rows(problem, config)) ||
         (launch_has(problem, KERNEL_TYPED_COLUMNS) && launch_typed_columns(problem, config)) ||

@@ -20,7 +20,7 @@ struct launch_problem {
 };
 
 /* The first of these for which there is a kernel, and as whose kernel wants them elements lie:
- * places among one element each, few columns, short rows, long rows, columns, anything of a known
+ * what is small, places among one element each, short rows, long rows, columns, anything of a known
  * type, few elements, any. */
 void launch_config_choose(const struct launch_problem *, struct launch_config *);
 
@@ -63,8 +63,8 @@ bool launch_long_rows(const struct launch_problem *, struct launch_config *);
 bool launch_typed_columns(const struct launch_problem *, struct launch_config *);
 bool launch_strided(const struct launch_problem *, struct launch_config *);
 
-/* By the same kernel as the last, columns of an array so small that little code is all. */
-bool launch_small_columns(const struct launch_problem *, struct launch_config *);
+/* By the same kernel as the last, an array so small that little code is all. */
+bool launch_small(const struct launch_problem *, struct launch_config *);
 
 /* By kernels of any type. */
 void launch_any_type(const struct launch_problem *, struct launch_config *);

@@ -60,12 +60,13 @@ bool launch_strided(const struct launch_problem *problem, struct launch_config *
            launch(problem, lanes > LANES ? lanes : LANES, config);
 }
 
-bool launch_small_columns(const struct launch_problem *problem, struct launch_config *config)
+bool launch_small(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
     const uint64_t n = elements_of_result(axes);
     return axes->results * n * element_bytes(axes) <=
                (uint64_t)problem->multiprocessors * axes_tuning()->strided &&
-           axes_inner_columns(axes, problem->indexed) > 0 && launch(problem, LANES, config) &&
+           (n == 1 || axes_inner_columns(axes, problem->indexed) > 0) &&
+           launch(problem, LANES, config) &&
            n / config->inner <= config->splits * config->strided.rows * LOADS_SMALL * STRIDED_LOADS;
 }

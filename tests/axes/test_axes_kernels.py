@@ -16,8 +16,8 @@ from axes_kernels import (
     NEIGHBOURS,
     OF_LONG_ROWS,
     SHORT_ROWS,
-    STRIDED,
     UNSPLIT,
+    Family,
     Kernels,
     every_float,
     every_type,
@@ -50,6 +50,23 @@ class TestNeighbours(Kernels):
     """Columns of one result, which are merged."""
 
     family = NEIGHBOURS
+
+
+# Columns, and runs of every length in one and two dimensions of rows.
+STRIDED = Family(
+    "strided",
+    [
+        *[((rows, 48), 0) for rows in (1, 2, 7, 8, 9, 31)],
+        *[((300, 2), 0), ((611, 3), 0), ((33, 257), 0), ((5, 1000), 0), ((70, 1), 0)],
+        *[((40, 7, run), (0, 2)) for run in (2, 3, 5, 17, 21)],
+        *[((6, 9, 4, 3), (0, 2)), ((3, 8, 5, 7), (0, 1, 3)), ((4, 9, 31), 1), ((3, 5, 6, 4), 1)],
+        *[((90, 2, 8), (0, 2)), ((2, 300, 3), 1), ((5, 11, 2, 13), (1, 3)), ((6, 7, 3, 5), (0, 2))],
+    ],
+    few=[((40, 96), 0), ((40, 6, 5), (0, 2)), ((5, 8, 8), 1)],
+    at_the_ends=[((7000, 16), 0), ((131, 16), 0), ((131, 4, 7), (0, 2))],
+    special=[((9, 32), 0), ((611, 3), 0), ((64, 33), 0)],
+    spread=[((63, 9), 0), ((64, 16), 0), ((131, 8), 0)],
+)
 
 
 class TestStrided(Kernels):

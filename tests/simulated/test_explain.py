@@ -244,18 +244,20 @@ WITHOUT_PARTS = ("ptp", "nanmin", "nanmax")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_columns_and_rows_of_every_type_are_read_by_kernels_of_their_own(name):
+def test_columns_and_rows_of_every_type_are_read_by_kernels_of_their_own(forced, name):
     """But for extremes of complex numbers and numbers of true ones."""
     for dtype in EVERY_TYPE:
         if not takes(name, dtype) or (dtype in COMPLEX and name in (*EXTREMES, *WITHOUT_PARTS)):
             continue
         if dtype == np.bool_ and name == "count_nonzero":
             continue
-        for shape, axis, work in (
-            ((300, 48), 0, "columns"),
-            ((300, 48), 1, "short rows"),
-            ((5, 9000), 1, "long rows"),
+        for shape, axis, work, strided in (
+            ((30, 4), 0, "one by one", 1 << 10),
+            ((300, 48), 0, "columns", 0),
+            ((300, 48), 1, "short rows", 0),
+            ((5, 9000), 1, "long rows", 0),
         ):
+            forced(8, 1024, 2, 4, 4, 10, 7, 4, 6, 1 << 16, strided)
             x = SimulatedArray(np.zeros(shape, dtype))
             assert [step.work for step in gred.explain(x, name, axis=axis).steps] == [work], dtype
 

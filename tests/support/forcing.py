@@ -161,6 +161,7 @@ _TILES = {
 _GUARDED = {
     "teams": (6, 1 << 20, 0, 1 << 16, 2, 6, 2),
     "unsplit": (6, 1, 0, 0, 2, 6, 5, 4),
+    "one by one": _STRIDED["teams and splits"],
 }
 _TUNING = {f"{block}x{n}": (block, n) for block, n in ((32, 1), (64, 3), (256, 16), (512, 8))}
 _TUNING["1024x64"] = 1024, 64
