@@ -64,9 +64,10 @@ static const struct exchange *find_exchange(PyTypeObject *type, PyObject **offer
 }
 
 /* The same, of a class that may be the last one's. */
-static const struct exchange *find_cached_exchange(PyTypeObject *type, struct exchange_cache *cache,
+static const struct exchange *find_cached_exchange(PyObject *object, struct exchange_cache *cache,
                                                    PyObject **offer)
 {
+    PyTypeObject *const type = Py_TYPE(object);
     if (cache && cache->class == (PyObject *)type) {
         *offer = Py_NewRef(cache->offer);
         return cache->exchange;
@@ -76,6 +77,7 @@ static const struct exchange *find_cached_exchange(PyTypeObject *type, struct ex
         Py_XSETREF(cache->class, Py_NewRef((PyObject *)type));
         Py_XSETREF(cache->offer, Py_NewRef(*offer));
         cache->exchange = exchange;
+        cache->of_tensors = torch_is_tensor(object);
     }
     return exchange;
 }
@@ -138,7 +140,9 @@ static int view_by(const struct exchange *exchange, PyObject *object,
     if (!(exchange->show && !request->in_place ? view_shown(exchange, object, request->name, view)
                                                : view_given(exchange, object, request->name, view)))
         return -1;
-    const int plain = torch_is_plain(object, element_is_complex(view->layout.input));
+    const bool known = request->cache && request->cache->class == (PyObject *)Py_TYPE(object);
+    const bool tensor = known ? request->cache->of_tensors : torch_is_tensor(object);
+    const int plain = tensor ? torch_is_plain(object, element_is_complex(view->layout.input)) : 1;
     if (plain <= 0)
         Py_CLEAR(view->owner);
     return plain;
@@ -147,7 +151,7 @@ static int view_by(const struct exchange *exchange, PyObject *object,
 int exchange_view(PyObject *object, const struct view_request *request, struct view *view)
 {
     OWNED *offer = NULL;
-    const struct exchange *exchange = find_cached_exchange(Py_TYPE(object), request->cache, &offer);
+    const struct exchange *exchange = find_cached_exchange(object, request->cache, &offer);
     const int viewed = exchange ? view_by(exchange, object, request, view) : 0;
     if (viewed >= 0 || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
         return viewed;

@@ -92,7 +92,7 @@ static PyObject *torch_of(PyObject *array)
     return library_of(array, names.torch, names.Tensor, false);
 }
 
-static bool is_tensor(PyObject *array)
+bool torch_is_tensor(PyObject *array)
 {
     OWNED *torch = torch_of(array);
     return torch;
@@ -113,7 +113,7 @@ bool torch_stream(PyObject *array, struct stream *stream)
 
 PyObject *torch_resolve(PyObject *array)
 {
-    if (!is_tensor(array))
+    if (!torch_is_tensor(array))
         return Py_NewRef(array);
     OWNED *conjugated = PyObject_CallMethodNoArgs(array, names.resolve_conj);
     return conjugated ? PyObject_CallMethodNoArgs(conjugated, names.resolve_neg) : NULL;
@@ -129,8 +129,6 @@ static int is_true(PyObject *answer)
 /* Real numbers are what conjugation leaves alone. */
 int torch_is_plain(PyObject *array, bool is_complex)
 {
-    if (!is_tensor(array))
-        return 1;
     int more = is_true(PyObject_GetAttr(array, names.requires_grad));
     if (more == 0)
         more = is_true(PyObject_CallMethodNoArgs(array, names.is_neg));
@@ -144,7 +142,7 @@ int torch_is_plain(PyObject *array, bool is_complex)
 bool library_lets_write(PyObject *array, const char *name)
 {
     const int keeps_history =
-        is_tensor(array) ? is_true(PyObject_GetAttr(array, names.requires_grad)) : 0;
+        torch_is_tensor(array) ? is_true(PyObject_GetAttr(array, names.requires_grad)) : 0;
     if (keeps_history > 0)
         value_error("%s is a tensor that requires grad, and PyTorch would not know of what is "
                     "written to it; %s.detach() shares its memory and may be written",

@@ -148,8 +148,10 @@ bool torch_stream(PyObject *array, struct stream *);
  * conjugate or negate them; a new reference. NULL with an exception set. */
 PyObject *torch_resolve(PyObject *array);
 
-/* Whether memory says all of a tensor: nothing is done when it is read, and it has no history. 1
- * for other libraries' arrays, too; 0, or -1 with an exception set. */
+bool torch_is_tensor(PyObject *array);
+
+/* Whether memory says all of a tensor: nothing is done when it is read, and it has no history. 1,
+ * 0, or -1 with an exception set. */
 int torch_is_plain(PyObject *array, bool is_complex);
 
 /* False with a ValueError if nobody may write to the array: a tensor whose history PyTorch keeps,

@@ -66,6 +66,7 @@ struct view_request {
     struct exchange_cache {
         PyObject *class, *offer;
         const void *exchange;
+        bool of_tensors; /* of PyTorch's */
     } *cache;
 };
 

@@ -24,7 +24,10 @@ _FLAGS = (
     *("-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"),
     "-Wl,-Bsymbolic",  # its own exit, of own_entries.cuh, before the C library's
 )
-_QUIET = ("-Wall", "-Wno-unknown-pragmas", "-Wno-unused", "-fdiagnostics-color=never")
+_QUIET = (
+    *("-Wall", "-Wno-unknown-pragmas", "-Wno-unused", "-fdiagnostics-color=never"),
+    "-ftemplate-backtrace-limit=0",  # g++ 13 leaves out the frame that is the user's
+)
 # Of kernels that count most time goes into looking at what they access, and into compiling them.
 _OPTIMISED = {"counting": ("-O0", "-g1", "-DGRED_COUNTING"), "plain": ("-O2",)}
 _WORDS_NBYTES = 1 << 20
