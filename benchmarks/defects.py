@@ -7,6 +7,15 @@ __all__ = ["DEFECTS", "KINDS", "Defect"]
 
 HOST = [
     Defect(
+        "full place",
+        "edge",
+        "csrc/cpu/large_sum.h",
+        "A place of a large superaccumulator takes one addition more than it holds.",
+        "LARGE_SUM_MOST = 1 << 12",
+        "LARGE_SUM_MOST = (1 << 12) + 2",
+        "exact/test_exact_host.py",
+    ),
+    Defect(
         "last bits of a mask",
         "edge",
         "csrc/threads/gather.c",

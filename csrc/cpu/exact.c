@@ -8,9 +8,10 @@
 #include "threads/gather.h"
 
 enum {
-    CHUNK = LOOP_MOST,  /* elements at a time */
-    STRETCH = 1 << 24,  /* elements of each thread between two thoughts of the watch */
-    WIDEST_ELEMENT = 16 /* bytes */
+    CHUNK = LOOP_MOST,   /* elements at a time */
+    STRETCH = 1 << 24,   /* elements of each thread between two thoughts of the watch */
+    WIDEST_ELEMENT = 16, /* bytes */
+    LARGE_SUM = 1 << 14  /* elements that are worth a large superaccumulator a thread */
 };
 
 /* A thread's: what it adds with, and where it gathers elements that do not lie ready. */
@@ -88,10 +89,14 @@ bool exact_run(struct job *job, struct exact_sums *sums)
         self.tiles.memory = (char *)&own;
         self.tiles.threads = 1;
     }
-    bool added = alone || tiles_open(&self.tiles, self.count, "exact sums");
-    for (unsigned thread = 0; added && thread < self.tiles.threads; thread++)
+    const bool opened = alone || tiles_open(&self.tiles, self.count, "exact sums");
+    for (unsigned thread = 0; opened && thread < self.tiles.threads; thread++) {
         exact_adder_start(adder_of(&self, thread), job);
-    added = added && tiles_run(&self.tiles, self.count, add_tile, &self);
+        adder_of(&self, thread)->long_enough = job->plan->n >= LARGE_SUM;
+    }
+    const bool added = opened && tiles_run(&self.tiles, self.count, add_tile, &self);
+    for (unsigned thread = 0; opened && thread < self.tiles.threads; thread++)
+        exact_adder_end(adder_of(&self, thread));
     if (added)
         *sums = adder_of(&self, 0)->sums;
     for (unsigned thread = 1; added && thread < self.tiles.threads; thread++)

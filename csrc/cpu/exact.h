@@ -6,6 +6,7 @@
 #include "common/cpu_kernels.h"
 #include "common/exact_sums.h"
 #include "cpu/host.h"
+#include "cpu/large_sum.h"
 
 /* ---- plain sums ---- */
 
@@ -96,12 +97,19 @@ void exact_ways_start(struct exact_ways *, enum instructions, enum element type,
 struct exact_adder {
     _Alignas(64) struct exact_sums sums;
     struct exact_ways ways;
+    struct large_sum *large; /* of floats too far apart for windows; NULL: none yet */
+    bool long_enough;        /* the sum is, for that */
+    unsigned failures;       /* of windows, in a row, beside a large sum, which */
+    unsigned waits;          /* has so many more loads to itself */
 };
 
 /* Whether elements are just added, as long as the processor tells that nothing was rounded. */
 bool exact_adder_just_adds(const struct job *);
 
 void exact_adder_start(struct exact_adder *, const struct job *);
+
+/* Has all that was added in its sums. */
+void exact_adder_end(struct exact_adder *);
 
 /* The next sum's numbers may be expected where the last one's were. */
 void exact_adder_clear(struct exact_adder *);

@@ -118,6 +118,15 @@ void exact_adder_start(struct exact_adder *self, const struct job *job)
     exact_sums_clear(&self->sums);
     exact_ways_start(&self->ways, job->instructions, element_real_part(plan->layout->input),
                      leaves_out(plan), is_squared(plan), exact_adder_just_adds(job));
+    self->large = NULL;
+    self->long_enough = false;
+    self->failures = self->waits = 0;
+}
+
+void exact_adder_end(struct exact_adder *self)
+{
+    large_sum_end(self->large, &self->sums.parts[EXACT_REAL]);
+    self->large = NULL;
 }
 
 /* Adds floats of a complex type's parts in turn, or of a real type; squares of both are one sum. */
@@ -133,16 +142,47 @@ static bool add_floats(const struct plan *plan, const void *floats, size_t n,
     return exact_ways_add(&self->ways, floats, n, even, odd, numbers);
 }
 
-static uint64_t add_one_by_one(const struct plan *plan, const void *elements, size_t n,
-                               struct exact_sums *sums)
+/* Where memory for it is short, the sums do. */
+static bool has_large_sum(const struct plan *plan, struct exact_adder *self)
 {
+    const enum element input = plan->layout->input;
+    if (!self->long_enough || is_squared(plan) ||
+        (input != ELEMENT_FLOAT32 && input != ELEMENT_FLOAT64))
+        return false;
+    if (!self->large)
+        self->large = large_sum_new();
+    return self->large;
+}
+
+static uint64_t add_one_by_one(const struct plan *plan, const void *elements, size_t n,
+                               struct exact_adder *self)
+{
+    struct exact_sums *const sums = &self->sums;
     const enum element input = plan->layout->input, part = element_real_part(input);
     const unsigned parts = parts_of(plan->layout);
     struct exact *const sum = &sums->parts[EXACT_REAL];
+    if (has_large_sum(plan, self))
+        return large_sum_add(self->large, elements, n, input, leaves_out(plan), sum);
     if (!is_squared(plan))
         return add_numbers(elements, n, input, parts, leaves_out(plan), sums);
     products_add(elements, part, elements, part, n * parts, sum, sum);
     return n;
+}
+
+/* Whether the next load is worth a try of windows: each time they have failed beside a large sum,
+ * twice as many loads are not. */
+static bool windows_are_due(const struct plan *plan, struct exact_adder *self)
+{
+    enum { MOST = 6 };
+    if (!fits_windows(plan) || self->waits > 0) {
+        self->waits -= self->waits > 0;
+        return false;
+    }
+    if (self->large) {
+        self->waits = (1u << self->failures) - 1;
+        self->failures += self->failures < MOST;
+    }
+    return true;
 }
 
 /* Adds elements that lie one after the other: no more than a loop takes floats. */
@@ -153,10 +193,12 @@ static void add_elements(const struct plan *plan, const void *elements, size_t n
     uint64_t added;
     if (n == 0)
         return;
-    if (fits_windows(plan) && add_floats(plan, elements, n * parts, self, &added))
+    if (windows_are_due(plan, self) && add_floats(plan, elements, n * parts, self, &added)) {
         added /= parts;
-    else
-        added = add_one_by_one(plan, elements, n, &self->sums);
+        self->failures = self->waits = 0;
+    } else {
+        added = add_one_by_one(plan, elements, n, self);
+    }
     for (int part = 0; part < EXACT_PARTS; part++)
         self->sums.parts[part].counts[EXACT_COUNT] += (int64_t)added;
 }

@@ -47,6 +47,60 @@ def test_a_chunk_that_rises_above_the_last_one_is_exact():
         assert gred.ExactSum(x).fraction() == exact_sum(x)
 
 
+def far_apart(dtype, n, seed=1):
+    """Draw any bits but those of what is not finite."""
+    bits = np.dtype(f"u{dtype.itemsize}")
+    random = np.random.default_rng(seed)
+    x = random.integers(0, np.iinfo(bits).max, n, bits, endpoint=True).view(dtype)
+    return np.where(np.isfinite(x), x, dtype.type(1))
+
+
+FAR_APART = [np.dtype(np.float32), np.dtype(np.float64)]
+
+
+@pytest.mark.parametrize("n", [16383, 16384, 70_001, 1_500_001])
+@pytest.mark.parametrize("dtype", FAR_APART, ids=str)
+def test_numbers_of_any_exponents_are_added_exactly(dtype, n):
+    """By a large superaccumulator where there are many, which several threads may each have."""
+    x = far_apart(dtype, n)
+    assert gred.ExactSum(x).fraction() == exact_sum(x)
+    assert gred.ExactSum(x[::-1]) == gred.ExactSum(x)
+    tiny = np.arange(n) % 3 == 0
+    x[tiny] = np.copysign(np.finfo(dtype).smallest_subnormal * 5, x[tiny])
+    x[1::5] = 0
+    assert gred.ExactSum(x).fraction() == exact_sum(x)
+
+
+@pytest.mark.parametrize("dtype", FAR_APART, ids=str)
+def test_an_exponent_may_have_any_number_of_numbers(dtype):
+    """More than a place takes before it is handed over, all of the largest significand."""
+    x = far_apart(dtype, 60_000)
+    for value in (1, -1, np.finfo(dtype).max, -np.finfo(dtype).tiny):
+        x[10_000:40_000] = np.nextafter(dtype.type(value), dtype.type(0))
+        assert gred.ExactSum(x).fraction() == exact_sum(x)
+
+
+@pytest.mark.parametrize("dtype", FAR_APART, ids=str)
+def test_what_is_not_finite_is_seen_among_numbers_of_any_exponents(dtype):
+    x = far_apart(dtype, 40_000)
+    for place, value in itertools.product((0, 20_000, 39_999), (math.inf, -math.inf, math.nan)):
+        y = x.copy()
+        y[place] = value
+        assert same(exact("sum", y), dtype.type(value))
+        y[7] = math.nan
+        kept = y[~np.isnan(y)]
+        assert same(exact("nansum", y), exact("sum", kept))
+        if math.isnan(value):
+            assert gred.ExactSum(kept).fraction() == exact_sum(kept)
+
+
+def test_near_and_far_numbers_take_turns():
+    """Windows are tried again after numbers that are too far apart."""
+    near = np.random.default_rng(2).normal(size=50_000)
+    x = np.concatenate([far_apart(FAR_APART[1], 30_000), near, far_apart(FAR_APART[1], 9000), near])
+    assert gred.ExactSum(x).fraction() == exact_sum(x)
+
+
 @pytest.mark.parametrize("n", [4096, 4095, 8192])
 def test_a_lane_that_is_full_to_its_limit_is_exact(n):
     """As many of the greatest number that a window takes, with as much left as can be, as fit."""
