@@ -20,6 +20,7 @@ enum { FIRST, SECOND, CROSSED, SUMS };
 struct workspace {
     _Alignas(CACHE_LINE) struct exact sums[SUMS];
     struct windows windows;
+    struct beside_windows beside;
     _Alignas(CACHE_LINE) char a[CHUNK * WIDEST_ELEMENT], b[CHUNK * WIDEST_ELEMENT];
     char swapped[CHUNK * WIDEST_ELEMENT]; /* b's complex numbers, the second part first */
 };
@@ -103,7 +104,16 @@ static void add_floats(const struct dot *self, const struct chunk *chunk, struct
     uint64_t added;
     exact_reserve(even, WINDOWS_LOAD);
     exact_reserve(odd, WINDOWS_LOAD);
-    if (!windows_add(&own->windows, chunk->a, chunk->b, chunk->n, even, odd, &added))
+    if (windows_are_due(&own->beside) &&
+        windows_add(&own->windows, chunk->a, chunk->b, chunk->n, even, odd, &added)) {
+        windows_held(&own->beside);
+        return;
+    }
+    struct large_sum *const large = large_sum_of(&own->beside);
+    if (large)
+        large_sum_add_products(large, chunk->a, chunk->b, chunk->n, part, self->job.instructions,
+                               even);
+    else
         products_add(chunk->a, part, chunk->b, part, chunk->n, even, odd);
 }
 
@@ -205,6 +215,9 @@ static void start(const struct dot *self, struct workspace *own)
         exact_clear(&own->sums[sum]);
     windows_start(&own->windows, self->job.instructions, element_real_part(self->type), false,
                   true);
+    own->beside = (struct beside_windows){
+        .long_enough = self->pairs.n >= LARGE_SUM &&
+                       (self->type == ELEMENT_FLOAT32 || self->type == ELEMENT_FLOAT64)};
 }
 
 static bool find_room(struct dot *self)
@@ -241,6 +254,9 @@ struct dot *dot_begin(void *host, const struct pairs *pairs, bool exactly)
 void dot_end(struct dot *self)
 {
     if (self) {
+        for (unsigned thread = 0;
+             self->exactly && self->tiles.memory && thread < self->tiles.threads; thread++)
+            free(workspace_of(self, thread)->beside.large);
         tiles_close(&self->tiles);
         free(self->pieces);
     }
@@ -272,6 +288,7 @@ void dot_sums(struct dot *self, struct exact_sums *sums)
         exact_clear(&sums->parts[part]);
     for (unsigned thread = 0; thread < self->tiles.threads; thread++) {
         struct exact *const own = workspace_of(self, thread)->sums;
+        large_sum_end(&workspace_of(self, thread)->beside, &own[FIRST]);
         negate(&own[SECOND]);
         exact_merge(&sums->parts[EXACT_REAL], &own[FIRST]);
         exact_merge(&sums->parts[EXACT_REAL], &own[SECOND]);

@@ -8,10 +8,9 @@
 #include "threads/gather.h"
 
 enum {
-    CHUNK = LOOP_MOST,   /* elements at a time */
-    STRETCH = 1 << 24,   /* elements of each thread between two thoughts of the watch */
-    WIDEST_ELEMENT = 16, /* bytes */
-    LARGE_SUM = 1 << 14  /* elements that are worth a large superaccumulator a thread */
+    CHUNK = LOOP_MOST,  /* elements at a time */
+    STRETCH = 1 << 24,  /* elements of each thread between two thoughts of the watch */
+    WIDEST_ELEMENT = 16 /* bytes */
 };
 
 /* A thread's: what it adds with, and where it gathers elements that do not lie ready. */
@@ -92,7 +91,7 @@ bool exact_run(struct job *job, struct exact_sums *sums)
     const bool opened = alone || tiles_open(&self.tiles, self.count, "exact sums");
     for (unsigned thread = 0; opened && thread < self.tiles.threads; thread++) {
         exact_adder_start(adder_of(&self, thread), job);
-        adder_of(&self, thread)->long_enough = job->plan->n >= LARGE_SUM;
+        adder_of(&self, thread)->beside.long_enough = job->plan->n >= LARGE_SUM;
     }
     const bool added = opened && tiles_run(&self.tiles, self.count, add_tile, &self);
     for (unsigned thread = 0; opened && thread < self.tiles.threads; thread++)

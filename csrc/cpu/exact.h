@@ -97,10 +97,7 @@ void exact_ways_start(struct exact_ways *, enum instructions, enum element type,
 struct exact_adder {
     _Alignas(64) struct exact_sums sums;
     struct exact_ways ways;
-    struct large_sum *large; /* of floats too far apart for windows; NULL: none yet */
-    bool long_enough;        /* the sum is, for that */
-    unsigned failures;       /* of windows, in a row, beside a large sum, which */
-    unsigned waits;          /* has so many more loads to itself */
+    struct beside_windows beside;
 };
 
 /* Whether elements are just added, as long as the processor tells that nothing was rounded. */

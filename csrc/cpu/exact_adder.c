@@ -118,15 +118,12 @@ void exact_adder_start(struct exact_adder *self, const struct job *job)
     exact_sums_clear(&self->sums);
     exact_ways_start(&self->ways, job->instructions, element_real_part(plan->layout->input),
                      leaves_out(plan), is_squared(plan), exact_adder_just_adds(job));
-    self->large = NULL;
-    self->long_enough = false;
-    self->failures = self->waits = 0;
+    self->beside = (struct beside_windows){.large = NULL};
 }
 
 void exact_adder_end(struct exact_adder *self)
 {
-    large_sum_end(self->large, &self->sums.parts[EXACT_REAL]);
-    self->large = NULL;
+    large_sum_end(&self->beside, &self->sums.parts[EXACT_REAL]);
 }
 
 /* Adds floats of a complex type's parts in turn, or of a real type; squares of both are one sum. */
@@ -142,16 +139,13 @@ static bool add_floats(const struct plan *plan, const void *floats, size_t n,
     return exact_ways_add(&self->ways, floats, n, even, odd, numbers);
 }
 
-/* Where memory for it is short, the sums do. */
-static bool has_large_sum(const struct plan *plan, struct exact_adder *self)
+/* NULL: there is none for such elements. */
+static struct large_sum *large_sum_for(const struct plan *plan, struct exact_adder *self)
 {
     const enum element input = plan->layout->input;
-    if (!self->long_enough || is_squared(plan) ||
-        (input != ELEMENT_FLOAT32 && input != ELEMENT_FLOAT64))
-        return false;
-    if (!self->large)
-        self->large = large_sum_new();
-    return self->large;
+    return !is_squared(plan) && (input == ELEMENT_FLOAT32 || input == ELEMENT_FLOAT64)
+               ? large_sum_of(&self->beside)
+               : NULL;
 }
 
 static uint64_t add_one_by_one(const struct plan *plan, const void *elements, size_t n,
@@ -161,28 +155,13 @@ static uint64_t add_one_by_one(const struct plan *plan, const void *elements, si
     const enum element input = plan->layout->input, part = element_real_part(input);
     const unsigned parts = parts_of(plan->layout);
     struct exact *const sum = &sums->parts[EXACT_REAL];
-    if (has_large_sum(plan, self))
-        return large_sum_add(self->large, elements, n, input, leaves_out(plan), sum);
+    struct large_sum *const large = large_sum_for(plan, self);
+    if (large)
+        return large_sum_add(large, elements, n, input, leaves_out(plan), sum);
     if (!is_squared(plan))
         return add_numbers(elements, n, input, parts, leaves_out(plan), sums);
     products_add(elements, part, elements, part, n * parts, sum, sum);
     return n;
-}
-
-/* Whether the next load is worth a try of windows: each time they have failed beside a large sum,
- * twice as many loads are not. */
-static bool windows_are_due(const struct plan *plan, struct exact_adder *self)
-{
-    enum { MOST = 6 };
-    if (!fits_windows(plan) || self->waits > 0) {
-        self->waits -= self->waits > 0;
-        return false;
-    }
-    if (self->large) {
-        self->waits = (1u << self->failures) - 1;
-        self->failures += self->failures < MOST;
-    }
-    return true;
 }
 
 /* Adds elements that lie one after the other: no more than a loop takes floats. */
@@ -193,9 +172,10 @@ static void add_elements(const struct plan *plan, const void *elements, size_t n
     uint64_t added;
     if (n == 0)
         return;
-    if (windows_are_due(plan, self) && add_floats(plan, elements, n * parts, self, &added)) {
+    if (fits_windows(plan) && windows_are_due(&self->beside) &&
+        add_floats(plan, elements, n * parts, self, &added)) {
         added /= parts;
-        self->failures = self->waits = 0;
+        windows_held(&self->beside);
     } else {
         added = add_one_by_one(plan, elements, n, self);
     }

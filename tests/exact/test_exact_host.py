@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exact_truths import exact_sum, nearest, same
+from exact_truths import exact_products, exact_sum, nearest, same
 from exactly import exact
 from processes import printed
 from reference import REALS
@@ -92,6 +92,22 @@ def test_what_is_not_finite_is_seen_among_numbers_of_any_exponents(dtype):
         assert same(exact("nansum", y), exact("sum", kept))
         if math.isnan(value):
             assert gred.ExactSum(kept).fraction() == exact_sum(kept)
+
+
+@pytest.mark.parametrize("n", [16384, 70_001])
+@pytest.mark.parametrize("dtype", FAR_APART, ids=str)
+def test_products_of_any_exponents_are_added_exactly(dtype, n):
+    """Too large and too small ones, too, and those of zero."""
+    random = np.random.default_rng(3)
+    for most in (10, 60, 120) if dtype == np.float32 else (10, 200, 1000):
+        a, b = (np.ldexp(random.normal(size=n), random.integers(-most, most, n)) for _ in "ab")
+        a, b = a.astype(dtype), b.astype(dtype)
+        a[::7], b[1::9] = 0, np.finfo(dtype).smallest_subnormal
+        total = gred.ExactSum()
+        total.add_products(a, b)
+        assert total.fraction() == exact_products(a, b)
+    a[5] = math.inf
+    assert same(gred.dot(a, b, method="exact"), dtype.type(math.copysign(math.inf, b[5])))
 
 
 def test_near_and_far_numbers_take_turns():
