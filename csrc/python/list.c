@@ -227,6 +227,9 @@ static bool make_plan(struct call *call, const struct stream *producers)
     struct plan *const plan = &call->plan;
     if (!plan_make(&call->request, &call->view, NULL, plan) || !all_still_lie(self))
         return false;
+    if (!call->view.on_device && plan->platform->place != METHOD_ON_HOST)
+        return value_error("the arrays of the list lie on the host, and out or method asks for a "
+                           "device; bring them there first");
     self->list.uniform = is_uniform(&self->list, plan->layout->input);
     plan->elements.list = &self->list;
     plan->n = plan->finish.count = self->elements;

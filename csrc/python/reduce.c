@@ -159,8 +159,9 @@ static PyObject *reduce_list(struct module_state *state, enum reduction reductio
     PyObject *const first = length ? PyTuple_GET_ITEM(arrays, 0) : arrays;
     if (!each && names_method(slots) && holds_any(arrays))
         return reduce_several(reduction, arrays, slots);
-    if (!each && length && (names_method(slots) || argument_given(slots[DEVICE])) &&
-        !holds_any(arrays))
+    const bool elsewhere =
+        argument_given(slots[DEVICE]) || (argument_given(slots[OUT]) && lies_on_device(slots[OUT]));
+    if (!each && length && (names_method(slots) || elsewhere) && !holds_any(arrays))
         return reduce_joined(state, reduction, arrays, slots);
     struct call *call = call_begin(state, first);
     if (!call)
@@ -184,6 +185,8 @@ CORE_FUNCTION(each)
     if (!arguments_parse(SIGNATURE_each, arguments, count, names, slots) ||
         !reduction_parse(slots[OP], &reduction))
         return NULL;
+    if (names_method(slots))
+        return value_error("each takes method 'auto' or 'exact', not %R", slots[METHOD]);
     OWNED *arrays = PySequence_Tuple(slots[A]);
     return arrays ? reduce_list(state, reduction, arrays, true, 1, slots) : NULL;
 }

@@ -263,6 +263,17 @@ def test_methods_go_through_the_hosts_arrays_as_one(method):
     assert gred.sum([np.arange(50), np.ones(3, int)], device="simulated") == 1228
 
 
+def test_the_hosts_arrays_go_to_where_out_lies_as_one():
+    arrays, out = [np.arange(5.0), np.ones(3)], SimulatedArray(np.zeros(1))
+    assert gred.sum(arrays, out=out) is out
+    assert to_host(out).tolist() == [13]
+    with pytest.raises(ValueError, match="lie on the host"):
+        gred.each("sum", arrays, out=SimulatedArray(np.zeros(2)))
+    for method in ("unroll8", "recursive", "none"):
+        with pytest.raises(ValueError, match="'auto' or 'exact'"):
+            gred.each("sum", arrays, method=method)
+
+
 class Shrinks:
     """Has its neighbour in a list resized when it is viewed."""
 
