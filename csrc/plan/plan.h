@@ -64,10 +64,10 @@ struct plan_elements {
     const struct array_list *list;
 };
 
+/* Work that comes first is that of the producers of the array, the mask, out, results that gred has
+ * the memory of, and given means; of a list, more of its arrays come after these. */
 struct plan_streams {
-    struct stream
-        producers[8]; /* of the array, the mask, out, results that gred has the memory of,
-                         given means, and more of a list's arrays: their work comes first */
+    struct stream producers[8];
     struct stream consumer;
 };
 

@@ -305,9 +305,8 @@ PyObject *list_of_arrays(PyObject *const *slots)
         return PySequence_Tuple(a);
     if (!(PyList_CheckExact(a) || PyTuple_CheckExact(a)) || Py_SIZE(a) == 0)
         return NULL;
-    OWNED *arrays = PySequence_Tuple(a);
-    PyObject *const first = arrays ? PyTuple_GET_ITEM(arrays, 0) : NULL;
+    OWNED *first = PySequence_GetItem(a, 0);
     if (!first || !array_offers_memory(first) || (is_one(slots) && !lies_on_device(first)))
         return NULL;
-    return Py_NewRef(arrays);
+    return PySequence_Tuple(a);
 }

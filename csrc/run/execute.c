@@ -58,7 +58,8 @@ struct single {
 
 /* Whether a kernel along axes, of elements whose type it knows, leaves the result where it is to
  * stay, in the one launch, where a schedule's last pass would leave a state to another launch. */
-static bool is_single(struct machine *machine, const struct schedule *schedule, struct single *self)
+static bool is_single(struct machine *machine, const struct schedule *schedule,
+                      const struct run *run, struct single *self)
 {
     enum { BYTES = 32 << 20 }; /* of an array that takes so long that a launch does not matter */
     const struct plan *const plan = schedule->plan;
@@ -78,7 +79,8 @@ static bool is_single(struct machine *machine, const struct schedule *schedule, 
                                           .values = 1,
                                           .on_device = true};
     return axes_schedule_make(&self->plan, &machine->facts, &self->schedule, &ignored) &&
-           launch_knows_type(&self->schedule.launch);
+           launch_knows_type(&self->schedule.launch) &&
+           (!run->workspace_limit || self->schedule.arena.total <= run->workspace_limit);
 }
 
 static bool execute_single(struct machine *machine, const struct schedule *schedule,
@@ -86,7 +88,7 @@ static bool execute_single(struct machine *machine, const struct schedule *sched
 {
     struct single *self =
         schedule->finishes_on_device && !run->timing ? malloc(sizeof *self) : NULL;
-    const bool is = self && is_single(machine, schedule, self);
+    const bool is = self && is_single(machine, schedule, run, self);
     if (is)
         *ran = execute_axes_schedule(machine, &self->schedule, NULL, run);
     free(self);
@@ -101,7 +103,7 @@ static bool explain(struct machine *machine, const struct plan *plan, struct run
     explanation->plan = *plan;
     explanation->kernels = *machine->facts.kernels;
     const bool made = make_schedule(machine, &explanation->plan, run, &explanation->schedule);
-    if (single && made && is_single(machine, &explanation->schedule, single)) {
+    if (single && made && is_single(machine, &explanation->schedule, run, single)) {
         explanation->by = EXPLAINED_ALONG;
         explanation->plan = single->plan;
         explanation->axes = single->axes;

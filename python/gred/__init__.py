@@ -35,10 +35,9 @@ from gred._core import (
 from gred.device_array import DeviceArray
 from gred.exact import ExactSum
 from gred.explanation import Explanation, explain
-from gred.lists import each
 from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
 from gred.records import Device, Method, Reduction, build_info, devices, methods, reductions
-from gred.segments import reduceat
+from gred.segments import each, reduceat
 from gred.settings import thread_order, threads, workspace_limit
 from gred.summary import Summary, describe
 
