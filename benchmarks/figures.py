@@ -23,6 +23,7 @@ from measures import (
     call_figures,
     exact_figures,
     host_figures,
+    invariant_figures,
     ladder_figures,
     list_figures,
     project_figures,
@@ -40,10 +41,11 @@ Pieces = dict[str, Callable[[], Iterator[Figure]]]
 
 GROUPS = {
     "cpu": ("simulated", "import"),
-    "gpu": ("gpu", "arrays", "reductions", "calls", "lists", "types", "axes", "exact"),
+    "gpu": ("gpu", "arrays", "reductions", "calls", "lists", "invariant", "types", "axes", "exact"),
     "host": (
         *dict.fromkeys(f"host-{name.split('/')[0]}" for name in host_figures.WORK),
         "host-transposed",
+        "host-invariant",
     ),
 }
 
@@ -58,6 +60,7 @@ PARTS: Pieces = {
     "reductions": reduction_figures.measure_reductions,
     "calls": call_figures.measure_calls,
     "lists": list_figures.measure_lists,
+    "invariant": invariant_figures.measure_invariant,
     "types": type_figures.measure_types,
     **pieces("axes", {**axes_figures.PIECES, **segments_figures.PIECES}),
     **pieces("exact", exact_figures.PIECES),
@@ -66,6 +69,7 @@ PARTS: Pieces = {
     "import": project_figures.measure_import,
     **{f"host-{name}": partial(host_figures.measure, name) for name in host_figures.WORK},
     "host-transposed": array_figures.measure_transposed_on_host,
+    "host-invariant": invariant_figures.measure_invariant_on_host,
     **pieces("build", project_figures.PIECES),
     "tests": project_figures.measure_tests,
 }

@@ -80,9 +80,10 @@ enum { LONG_ROWS_BLOCK = 8, LONG_ROWS_SMALL = 8 };
 /* Threads of a block that makes short rows of a known type, as an exponent, at most. */
 enum { SHORT_ROWS_BLOCK = 8 };
 
-/* Threads of a block that loads elements one by one, as an exponent, at most, and loads that a
- * thread waits for at a time, of up to 8 bytes. */
-enum { STRIDED_BLOCK = 8, STRIDED_LOADS = 8 };
+/* Threads of a block that loads elements one by one, as an exponent, at most; loads that a thread
+ * waits for at a time, of up to 8 bytes; and results side by side that leave a thread several
+ * shares of one, at most. */
+enum { STRIDED_BLOCK = 8, STRIDED_LOADS = 8, STRIDED_LANES = 32 };
 
 /* A thread that loads several rows at once makes so many results at most, of so many bytes of
  * elements. */

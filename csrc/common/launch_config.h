@@ -26,12 +26,14 @@ enum kernel_kind {
     /* The same arguments, of elements of the very type `input`:
      * columns, of which a thread makes as many as a load of 16 bytes takes; those that no threads
      * share; rows whose elements are neighbours; short ones of these that lie one after the other;
-     * and any elements, one by one. */
+     * any elements, one by one; and any of floats, such that bits of a result follow from its own
+     * elements alone. */
     KERNEL_TYPED_COLUMNS,
     KERNEL_UNSPLIT_COLUMNS,
     KERNEL_TYPED_ROWS,
     KERNEL_TYPED_SHORT_ROWS,
     KERNEL_TYPED_STRIDED,
+    KERNEL_BATCH_INVARIANT,
 
     /* Of segments. The survey (kernel_segments) looks at offsets and finds tiles' beginnings. Then
      * (kernel_segments, heads, tails) has segments that lie in one tile folded, and of others what
@@ -127,9 +129,10 @@ struct column_tile {
 };
 
 /* Elements that are loaded one by one: neighbouring results of a block, and threads of each of
- * their columns. */
+ * their columns; or, where they are batch invariant, shares of each result, of which a thread has
+ * 2^shares. */
 struct strided_tile {
-    unsigned results, rows;
+    unsigned results, rows, shares;
 };
 
 /* How a reduction along axes is launched: the planner chooses it once (schedule/launch_config.h), a
@@ -149,6 +152,10 @@ struct launch_config {
     unsigned inner;      /* neighbouring columns to a result, not an exponent */
     unsigned step; /* neighbours, in a row or among columns, of which one counts, where kernels
                     * that know its type read them all: 1 or 2 */
+
+    /* Which elements a thread takes, and how results merge, follows from how many of them a result
+     * has, and from their dimensions. */
+    bool batch_invariant;
 
     /* Of rows: threads of a group, and windows of a stretch; see kernel_stretches. */
     unsigned lanes, windows;

@@ -73,6 +73,7 @@ const char *method_nearest(const char *name)
     size_t least = strlen(name) / 2 + 1;
     consider("auto", name, &nearest, &least);
     consider("exact", name, &nearest, &least);
+    consider("batch_invariant", name, &nearest, &least);
     for (const struct method *m = methods; m < methods + METHODS; m++) {
         consider(m->name, name, &nearest, &least);
         consider(m->alias, name, &nearest, &least);

@@ -15,7 +15,6 @@
 #include <string.h>
 
 enum {
-    GRAIN = 64,        /* elements of which a part's length is a multiple, for the memory's sake */
     LANES = 16,        /* results side by side, at most */
     LEVELS = 34,       /* of states that wait for their like */
     FEW_APART = 4,     /* elements between two of a result */
@@ -24,12 +23,6 @@ enum {
     PROBE = 128,       /* elements that often settle a result */
     STRETCH = 1 << 26, /* elements between two thoughts of the watch */
     ELEMENTS_A_TILE = 1 << 16
-};
-
-/* 2^shift of them, which begin at multiples of a power of two; `count` is 0 of no elements. */
-struct parts {
-    uint64_t n, count;
-    unsigned shift;
 };
 
 struct along {
@@ -43,7 +36,8 @@ struct along {
     unsigned lanes;            /* results that are folded side by side */
     bool at_once;              /* each is, in one go */
     move_tile *move;           /* what brings its elements together first, or NULL */
-    transpose_rows *transpose; /* the same where those of several results lie side by side */
+    transpose_rows *transpose; /* the same where those of several results lie side by side: all, */
+    bool transposes;           /* or a chunk of each at a time */
     size_t states, done;       /* where states begin in a workspace, and those that wait */
     size_t chunks_at;          /* and what a thread makes of `chunks` */
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
@@ -65,19 +59,6 @@ struct lane {
 
 /* ---- one result's elements ---- */
 
-static struct parts parts_of(uint64_t n)
-{
-    struct parts parts = {n, n > 0, 0};
-    while (n > CHUNK && (n >> parts.shift) + GRAIN > CHUNK)
-        parts.count = (uint64_t)1 << ++parts.shift;
-    return parts;
-}
-
-static uint64_t part_start(struct parts parts, uint64_t part)
-{
-    return part == parts.count ? parts.n : (parts.n * part >> parts.shift) & ~((uint64_t)GRAIN - 1);
-}
-
 static void move_to(const struct along *self, struct workspace *own, const struct lane *lane)
 {
     const struct layout *first = &self->axes->reduced;
@@ -86,9 +67,10 @@ static void move_to(const struct along *self, struct workspace *own, const struc
 }
 
 /* Chunks' states merge as soon as there are two of as many chunks; where positions matter, what has
- * been found goes from one chunk to the next. `done`: chunks that were folded before. */
+ * been found goes from one chunk to the next. `done`: chunks that were folded before; `ready`: the
+ * chunk's elements, brought together; NULL: they are where they lie. */
 static void fold_next_chunk(const struct along *self, struct workspace *own, struct lane *lane,
-                            uint64_t chunk, uint64_t done)
+                            uint64_t chunk, uint64_t done, const char *ready)
 {
     const struct chunks *chunks = own->chunks;
     const uint64_t start = part_start(self->parts, chunk),
@@ -99,7 +81,9 @@ static void fold_next_chunk(const struct along *self, struct workspace *own, str
         chunk_fold(chunks, own->buffer, start, PROBE, state);
         lane->settled = chunks->settled(state, PROBE);
     }
-    if (!lane->settled) {
+    if (ready) {
+        chunks->fold_elements(ready, n, chunks->position + start, state);
+    } else if (!lane->settled) {
         chunk_fold(chunks, own->buffer, start, n, state);
         lane->settled = chunks->settled && chunks->settled(state, n);
     }
@@ -137,6 +121,41 @@ static void find_lanes(const struct along *self, const struct workspace *own, ui
                                  .states = own->states + k * LEVELS * self->chunks.width};
 }
 
+/* So many elements of each of some results, `distance` bytes apart, to one run each. */
+static void transpose(const struct along *self, const char *at, uint64_t elements, uint64_t results,
+                      int64_t distance, char *to)
+{
+    const struct transposition from = {.at = at,
+                                       .rows = elements,
+                                       .n = results,
+                                       .row_stride = self->axes->reduced.strides[0],
+                                       .stride = distance,
+                                       .end = axes_end(self->axes)};
+    self->transpose(&from, elements, to);
+}
+
+/* Whether these lie side by side, at one distance. */
+static bool are_neighbours(const struct lane *lanes, unsigned count)
+{
+    const int64_t distance = count > 1 ? lanes[1].offset - lanes[0].offset : 0;
+    for (unsigned k = 2; k < count; k++)
+        if (lanes[k].offset - lanes[k - 1].offset != distance)
+            return false;
+    return count > 1;
+}
+
+/* Brings their chunk together, each lane's as one run of elements, and returns how many. */
+static uint64_t transpose_lanes(const struct along *self, const struct workspace *own,
+                                const struct lane *lanes, unsigned count, uint64_t chunk)
+{
+    const struct layout *first = &self->axes->reduced;
+    const uint64_t start = part_start(self->parts, chunk),
+                   n = part_start(self->parts, chunk + 1) - start;
+    transpose(self, (const char *)first->data + lanes->offset + (int64_t)start * first->strides[0],
+              n, count, lanes[1].offset - lanes[0].offset, own->buffer);
+    return n;
+}
+
 /* Folds chunks of neighbours, one's and the next one's by turns, so that what lies between one's
  * elements serves the next. Each one's state is its first then. */
 static void fold_side_by_side(const struct along *self, struct workspace *own, struct lane *lanes,
@@ -146,10 +165,15 @@ static void fold_side_by_side(const struct along *self, struct workspace *own, s
     for (unsigned k = 0; k < count; k++)
         if (self->chunks.indexed || self->plan->n == 0)
             memcpy(lanes[k].states, self->identity, width);
-    for (uint64_t chunk = first; chunk < end; chunk++)
+    const bool transposes = self->transposes && are_neighbours(lanes, count);
+    for (uint64_t chunk = first; chunk < end; chunk++) {
+        const uint64_t bytes =
+            transposes ? transpose_lanes(self, own, lanes, count, chunk) * self->chunks.size : 0;
         for (unsigned k = 0; k < count; k++)
             if (!lanes[k].settled)
-                fold_next_chunk(self, own, &lanes[k], chunk, chunk - first);
+                fold_next_chunk(self, own, &lanes[k], chunk, chunk - first,
+                                transposes ? own->buffer + k * bytes : NULL);
+    }
     for (unsigned k = 0; k < count; k++)
         for (; lanes[k].depth > 1; lanes[k].depth--)
             self->chunks.merge(lanes[k].states + (lanes[k].depth - 2) * width, 2);
@@ -165,13 +189,7 @@ static const char *ready(const struct along *self, const struct workspace *own, 
     if (!self->move && !self->transpose)
         return at;
     if (self->transpose)
-        self->transpose(&(struct transposition){.at = at,
-                                                .rows = n,
-                                                .n = results,
-                                                .row_stride = stride,
-                                                .stride = *distance,
-                                                .end = axes_end(self->axes)},
-                        n, own->buffer);
+        transpose(self, at, n, results, *distance, own->buffer);
     else
         self->move(&(struct tile){.at = at,
                                   .rows = results,
@@ -301,10 +319,12 @@ static void describe_moves(struct along *self)
     const bool moves = self->chunks.way == GATHERED && reduced->dimensions == 1 &&
                        reduced->strides[0] > 0 &&
                        reduced->strides[0] <= FEW_APART * (int64_t)self->chunks.size;
-    const bool transposes = self->chunks.way == GATHERED && !moves && self->plan->n <= TRANSPOSED &&
-                            reduced->dimensions == 1 && !reduced->swapped;
-    self->at_once = self->parts.count == 1 && !self->plan->layout->mask &&
-                    (moves || transposes || self->chunks.way == IN_PLACE);
+    const bool transposes = self->chunks.way == GATHERED && !moves && reduced->dimensions == 1 &&
+                            !reduced->swapped && !reduced->mask,
+               few = self->plan->n <= TRANSPOSED;
+    self->at_once = self->parts.count == 1 && !self->plan->layout->mask && self->axes->outer &&
+                    (moves || (transposes && few) || self->chunks.way == IN_PLACE);
+    self->transposes = transposes && !few && !self->chunks.settled;
     self->transpose = transposes ? cpu_kernels(instructions)->transpose(self->chunks.size) : NULL;
     self->move = moves ? gather_mover(instructions, reduced, false) : NULL;
 }
@@ -343,7 +363,7 @@ static void describe(struct along *self, const struct job *job)
     const struct axes *axes = self->axes = plan->axes;
     self->tiles.job = (struct job *)job;
     chunks_describe(&self->chunks, job);
-    self->parts = parts_of(plan->n);
+    self->parts = parts_cut(plan->n);
     self->lanes = axes->kind == AXES_ROWS ? 1 : LANES;
     describe_moves(self);
     state_identity(plan->fold, plan->accumulator, self->identity);
@@ -351,7 +371,7 @@ static void describe(struct along *self, const struct job *job)
                                         plan->n * axes->results + 1, axes->results);
     share_out(self);
     const size_t width = self->chunks.width;
-    self->states = self->chunks.buffer;
+    self->states = self->transposes ? LANES * CHUNK * self->chunks.size : self->chunks.buffer;
     self->done = self->states + tiles_aligned(LEVELS * self->lanes * width);
     self->chunks_at = self->done + tiles_aligned(WAITING_MOST * width);
     self->tiles.workspace = self->chunks_at + sizeof self->chunks;
@@ -390,7 +410,7 @@ static bool fold_one(struct job *part, int64_t place)
 
 static bool shares_elements(const struct plan *plan)
 {
-    return plan->axes->results == 1 || plan->n >= STRETCH;
+    return (plan->axes->results == 1 && !plan->launch.batch_invariant) || plan->n >= STRETCH;
 }
 
 bool along_run(struct job *job)

@@ -9,6 +9,21 @@
 
 #include <string.h>
 
+enum { GRAIN = 64 }; /* elements of which a part's length is a multiple, for the memory's sake */
+
+struct parts parts_cut(uint64_t n)
+{
+    struct parts parts = {n, n > 0, 0};
+    while (n > CHUNK && (n >> parts.shift) + GRAIN > CHUNK)
+        parts.count = (uint64_t)1 << ++parts.shift;
+    return parts;
+}
+
+uint64_t part_start(struct parts parts, uint64_t part)
+{
+    return part == parts.count ? parts.n : (parts.n * part >> parts.shift) & ~((uint64_t)GRAIN - 1);
+}
+
 static void describe_buffer(struct chunks *self)
 {
     self->valid = way_gathers(self->way) ? tiles_aligned(CHUNK * self->size) : 0;
@@ -44,7 +59,7 @@ enum way chunk_way(const struct job *job)
         return CONVERTED;
     if (job->plan->elements.flat)
         return IN_PLACE;
-    return has_long_rows(job->plan) ? IN_ROWS : GATHERED;
+    return has_long_rows(job->plan) && !job->plan->launch.batch_invariant ? IN_ROWS : GATHERED;
 }
 
 const char *chunk_way_name(enum way way)

@@ -147,7 +147,8 @@ bool columns_suit(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const struct axes *axes = plan->axes;
-    if (axes->outer == 0 || axes->results <= 1 || plan->n == 0 || axes->reduced.dimensions > 1)
+    if (axes->outer == 0 || axes->results <= 1 || plan->n == 0 || axes->reduced.dimensions > 1 ||
+        plan->launch.batch_invariant)
         return false;
     return (!plan->layout->mask || may_fill(plan)) && pays(plan) &&
            (loop_of(job) || loop_of_converted(job));

@@ -90,7 +90,7 @@ char *waiting_room(struct waiting *self, int64_t place, uint64_t count, uint64_t
 {
     const struct axes *axes = self->plan->axes;
     struct finalize *const states = &self->states;
-    const int64_t step = axes->places[axes->outer - 1];
+    const int64_t step = axes->outer ? axes->places[axes->outer - 1] : 0;
     if (states->n == WAITING_MOST || states->count != count ||
         place != states->place + (int64_t)states->n * step)
         waiting_finalize(self);

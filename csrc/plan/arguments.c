@@ -31,7 +31,7 @@ const char *plain_text(PyObject *string)
 static bool unknown_method(PyObject *method, const char *text)
 {
     const char *nearest = text ? method_nearest(text) : NULL;
-    PyObject *names = PyUnicode_FromString("auto, exact");
+    PyObject *names = PyUnicode_FromString("auto, exact, batch_invariant");
     for (int m = 0; m < METHODS && names; m++) {
         PyObject *longer =
             PyUnicode_FromFormat("%U, %s", names, method_at((enum method_index)m)->name);
@@ -47,20 +47,20 @@ static bool unknown_method(PyObject *method, const char *text)
     return false;
 }
 
-bool method_parse(PyObject *method, const struct method **found, bool *exact)
+bool method_parse(PyObject *method, struct asked_method *asked)
 {
-    *found = NULL;
-    *exact = false;
+    *asked = (struct asked_method){.way = NULL};
     if (!method)
         return true;
     if (!PyUnicode_Check(method))
         return wrong_type("method", "a str", method);
     const char *text = plain_text(method);
-    *exact = text && strcmp(text, "exact") == 0;
-    if (*exact || (text && strcmp(text, "auto") == 0))
+    asked->exact = text && strcmp(text, "exact") == 0;
+    asked->batch_invariant = text && strcmp(text, "batch_invariant") == 0;
+    if (asked->exact || asked->batch_invariant || (text && strcmp(text, "auto") == 0))
         return true;
-    *found = text ? method_find(text) : NULL;
-    return *found || unknown_method(method, text);
+    asked->way = text ? method_find(text) : NULL;
+    return asked->way || unknown_method(method, text);
 }
 
 PyObject *numpys_exception(const char *name)

@@ -19,9 +19,14 @@ bool wrong_type(const char *name, const char *accepted, PyObject *value);
 /* A str's text, without a NUL or a surrogate in it; NULL (no exception) if it has one. */
 const char *plain_text(PyObject *string);
 
-/* NULL in *found for "auto", and for "exact", which is no way of going through an array but what is
- * to come of it. False with an exception set. */
-bool method_parse(PyObject *method, const struct method **found, bool *exact);
+/* What method= asks for: a way through an array, or what is to come of it. */
+struct asked_method {
+    const struct method *way; /* NULL: gred's choice */
+    bool exact, batch_invariant;
+};
+
+/* False with an exception set. */
+bool method_parse(PyObject *method, struct asked_method *);
 
 /* What numpy.exceptions has by that name; a new reference, or NULL with an exception set. */
 PyObject *numpys_exception(const char *name);

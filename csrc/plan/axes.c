@@ -159,6 +159,7 @@ static enum axes_kind kind_of(const struct axes *self)
 void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct axes *self)
 {
     self->results = axes_length(layout, ~axes);
+    self->runs = (unsigned)__builtin_popcountll(axes & ~(axes << 1));
     self->first = 0;
     self->outer = 0;
     take_reduced(&self->reduced, layout, axes);
@@ -200,6 +201,7 @@ void axes_copy(const struct axes *self, struct axes *to)
 {
     to->kind = self->kind;
     layout_copy(&self->reduced, &to->reduced);
+    to->runs = self->runs;
     to->results = self->results;
     to->aligned = self->aligned;
     to->first = self->first;

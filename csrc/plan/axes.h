@@ -24,6 +24,7 @@ enum axes_kind {
 struct axes {
     enum axes_kind kind;
     struct layout reduced; /* of the first result; normalised */
+    unsigned runs; /* of neighbouring axes among those that are reduced, whatever their lengths */
     uint64_t results;
     bool aligned;   /* every element is, and is in this machine's byte order */
     unsigned outer; /* dimensions that results differ in */

@@ -231,8 +231,16 @@ static bool check_means(const struct request *request)
 /* Methods are ways to reduce a whole array. */
 static bool choose_method(const struct request *request, struct view *view, struct plan *plan)
 {
-    if (!method_parse(request->method, &plan->method, &plan->exact))
+    struct asked_method asked;
+    if (!method_parse(request->method, &asked))
         return false;
+    plan->method = asked.way;
+    plan->exact = asked.exact;
+    plan->launch.batch_invariant = asked.batch_invariant;
+    if (asked.batch_invariant && !request->along)
+        return PyErr_Format(PyExc_ValueError,
+                            "method 'batch_invariant' is for results along axes, each of which "
+                            "depends on its own elements alone; give axis= or keepdims=");
     if (plan->method && request->along)
         return PyErr_Format(PyExc_ValueError,
                             "method '%s' is for whole arrays; with axis= or keepdims= leave method "
@@ -311,6 +319,8 @@ static bool choose_reduction(const struct request *request, struct layout *layou
         plan->finish.has_mean = true;
         plan->finish.mean = *request->means->here;
     }
+    if (element_is_integer(plan->accumulator) || fold_is_indexed(plan->fold))
+        plan->launch.batch_invariant = false; /* in any order they are the same */
     return choose_initial(request, plan) && check_nothing(request, plan) &&
            choose_exactness(request, layout, plan);
 }

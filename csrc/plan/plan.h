@@ -51,6 +51,10 @@ struct plan_launch {
     unsigned block;       /* threads; 0 where a block size has no meaning */
     unsigned data_blocks; /* how many elements a thread should get at least */
     bool automatic;       /* the caller has left the method and all this to gred */
+
+    /* Bits of a result follow from its own elements alone: no address, grid or number of results
+     * may change the order in which these merge. */
+    bool batch_invariant;
 };
 
 struct plan_elements {

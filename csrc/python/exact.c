@@ -273,9 +273,12 @@ static PyObject *dot_of(struct module_state *state, const struct factors *factor
 
 static bool parse_method(PyObject *method, bool *exactly)
 {
-    const struct method *rung;
-    return method_parse(method, &rung, exactly) &&
-           (!rung || value_error("method of dot must be 'auto' or 'exact'; got '%s'", rung->name));
+    struct asked_method asked;
+    if (!method_parse(method, &asked))
+        return false;
+    *exactly = asked.exact;
+    return (!asked.way && !asked.batch_invariant) ||
+           value_error("method of dot must be 'auto' or 'exact'; got %R", method);
 }
 
 CORE_FUNCTION(dot)

@@ -142,9 +142,10 @@ static PyObject *answer(const struct call *call, const struct explanation *expla
     const uint64_t results = plan->axes ? plan->axes->results : 1;
     return Py_BuildValue("sNssIskskkN", reduction_row(call->request.reduction)->name,
                          platform_name(plan->platform, plan->device), why_there(call),
-                         plan->exact ? "exact"
-                         : named     ? run->method->name
-                                     : "auto",
+                         plan->exact                    ? "exact"
+                         : plan->launch.batch_invariant ? "batch_invariant"
+                         : named                        ? run->method->name
+                                                        : "auto",
                          named ? run->launch.block : 0, element_name(plan->layout->input),
                          plan->n * results, element_name(plan->accumulator), results,
                          explanation->at_once ? explanation->at_once : results,

@@ -144,11 +144,10 @@ static PyObject *reduce_joined(struct module_state *state, enum reduction reduct
 /* Whether a method is asked for that goes through one array. */
 static bool names_method(PyObject *const *slots)
 {
-    const struct method *method = NULL;
-    bool exact;
-    const bool parsed = !slots[METHOD] || method_parse(slots[METHOD], &method, &exact);
+    struct asked_method asked;
+    const bool parsed = method_parse(slots[METHOD], &asked);
     PyErr_Clear();
-    return !parsed || method || argument_given(slots[BLOCK_SIZE]);
+    return !parsed || asked.way || asked.batch_invariant || argument_given(slots[BLOCK_SIZE]);
 }
 
 /* By one plan, if they lie in one place. */

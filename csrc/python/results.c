@@ -182,13 +182,14 @@ bool results_choose(struct call *call, PyObject *axis, PyObject *keepdims)
 {
     const struct layout *layout = &call->view.layout;
     struct request *request = &call->request;
+    struct asked_method method;
     bool kept;
     if (!axis_parse(axis, request->reduction, layout->dimensions, &request->reduced) ||
-        !keepdims_parse(keepdims, &kept))
+        !keepdims_parse(keepdims, &kept) || !method_parse(request->method, &method))
         return false;
     request->along = argument_given(axis) || kept;
     call->dimensions = axes_left(layout, request->reduced, kept, call->shape);
-    request->axes = call->dimensions ? &call->axes : NULL;
+    request->axes = call->dimensions || method.batch_invariant ? &call->axes : NULL;
     return output_fits(&call->output, &call->state->platforms.where, call->dimensions, call->shape);
 }
 
@@ -265,7 +266,8 @@ void results_describe(struct call *call)
         plan->elements.list && plan->axes ? plan->elements.list->fewest == 0 : plan->n == 0;
     results->values = answer_types(plan, nothing || plan->layout->mask, results->types);
     results->type = results->types[0];
-    results->on_device = out->view.on_device || (call->view.on_device && !out->object);
+    results->on_device =
+        out->view.on_device || (call->view.on_device && !out->object && call->dimensions);
     if (out->view.on_device && !make_in_output(call))
         results->out = &out->view.layout;
 }
@@ -284,6 +286,8 @@ bool results_make(struct call *call)
 static PyObject *hand_over(struct call *call, unsigned k)
 {
     PyObject *const array = call->arrays[k];
+    if (array && call->dimensions == 0)
+        return PyArray_Return((PyArrayObject *)Py_NewRef(array));
     if (array)
         return call->own ? result_hand_over(array, call->like) : Py_NewRef(array);
     const struct result_request request = request_of(call, k);

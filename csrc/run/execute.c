@@ -283,7 +283,13 @@ static bool run_parts(struct parts *self)
 {
     uint64_t count;
     const unsigned along = choose_cut(self, &count);
-    return along < self->all->axes->outer ? make_parts(self, along, count) : make_one_by_one(self);
+    if (along < self->all->axes->outer)
+        return make_parts(self, along, count);
+    return self->all->launch.batch_invariant
+               ? failure_note(self->machine->failure, FAILURE_MEMORY,
+                              "out of memory on the device for a result of method "
+                              "'batch_invariant', whose elements are not taken in pieces")
+               : make_one_by_one(self);
 }
 
 /* ---- along axes: for the host ---- */

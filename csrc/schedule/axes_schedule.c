@@ -91,12 +91,14 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
     if (!axes->reduced.mask && elements_are_aligned(axes, brought) &&
         epilogue_stores_at_once(self->plan, self->accumulator)) {
         asked |= 1u << KERNEL_TYPED_ROWS | 1u << KERNEL_TYPED_COLUMNS | 1u << KERNEL_TYPED_STRIDED;
+        if (self->plan->launch.batch_invariant)
+            asked |= 1u << KERNEL_BATCH_INVARIANT;
         if (native)
             asked |= 1u << KERNEL_UNSPLIT_COLUMNS;
         if (native || !short_rows_are_native(fold, input))
             asked |= 1u << KERNEL_TYPED_SHORT_ROWS;
     }
-    for (unsigned kind = KERNEL_FEW; kind <= KERNEL_TYPED_STRIDED; kind++)
+    for (unsigned kind = KERNEL_FEW; kind <= KERNEL_BATCH_INVARIANT; kind++)
         if (asked >> kind & 1 &&
             kernel_of_fold(kernels, kind, fold, input, self->accumulator, access))
             there |= 1u << kind;
@@ -127,6 +129,7 @@ static void choose_launch(const struct facts *facts, struct axes_schedule *self)
         .accumulator = self->accumulator,
         .state = self->state_bytes,
         .indexed = fold_is_indexed(self->plan->fold),
+        .batch_invariant = self->plan->launch.batch_invariant,
         .native = short_rows_are_native(self->plan->fold, axes->reduced.input),
         .kernels = kernels_there(facts->kernels, self, ACCESS_ALIGNED, brought),
         .strided =

@@ -83,26 +83,53 @@ static uint64_t splits_for(const struct launch_problem *problem, const struct la
     return splits > 1 ? splits : 1;
 }
 
+static struct launch_config begin(const struct launch_problem *problem)
+{
+    return (struct launch_config){.kernel = KERNEL_ALONG,
+                                  .block = axes_tuning()->block,
+                                  .rounds = 1,
+                                  .splits = 1,
+                                  .inner = 1,
+                                  .windows = WINDOWS_MIN,
+                                  .batch_invariant = problem->batch_invariant,
+                                  .column = {.coalesced = 1}};
+}
+
+static void share_memory(const struct launch_problem *problem, struct launch_config *config)
+{
+    config->groups =
+        divide_up(problem->axes->results, (uint64_t)1 << (config->block - config->team));
+    config->shared_bytes = (problem->state > sizeof(uint64_t) ? problem->state : sizeof(uint64_t))
+                           << config->block;
+}
+
+/* As many threads of a block as have enough to do, and then as many blocks. */
+void launch_any_type_invariant(const struct launch_problem *problem, struct launch_config *config)
+{
+    enum { SPLITS_MAX = 256 };
+    const struct axes *axes = problem->axes;
+    const uint64_t n = elements_of_result(axes);
+    const unsigned share = rows_slots(problem->accumulator) + axes_tuning()->share;
+    *config = begin(problem);
+    config->lanes = axes->runs > 1 ? 0 : inner_lanes(axes, problem->accumulator);
+    config->team = team_for(1, n, share, config->lanes, config->block, UINT64_MAX);
+    if (config->team == config->block)
+        config->splits = least(divide_up(n, (uint64_t)1 << (config->team + share)), SPLITS_MAX);
+    share_memory(problem, config);
+}
+
 void launch_any_type(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
-    *config = (struct launch_config){.kernel = KERNEL_ALONG,
-                                     .block = axes_tuning()->block,
-                                     .across = axes_lie_across(axes),
-                                     .rounds = 1,
-                                     .splits = 1,
-                                     .inner = 1,
-                                     .windows = WINDOWS_MIN,
-                                     .column = {.coalesced = 1}};
+    *config = begin(problem);
+    config->across = axes_lie_across(axes);
     if (config->across)
         launch_across(problem, config);
     else
         launch_any_rows(problem, config);
-    config->groups = divide_up(axes->results, (uint64_t)1 << (config->block - config->team));
+    share_memory(problem, config);
     if (has_few(problem, config))
         config->kernel = KERNEL_FEW;
     else
         config->splits = splits_for(problem, config);
-    config->shared_bytes = (problem->state > sizeof(uint64_t) ? problem->state : sizeof(uint64_t))
-                           << config->block;
 }

@@ -12,6 +12,11 @@ static bool is_unread(const struct launch_problem *problem, struct launch_config
 void launch_config_choose(const struct launch_problem *problem, struct launch_config *config)
 {
     const bool strided = launch_has(problem, KERNEL_TYPED_STRIDED);
+    if (problem->batch_invariant) {
+        if (!launch_batch_invariant(problem, config))
+            launch_any_type_invariant(problem, config);
+        return;
+    }
     if ((strided && launch_small(problem, config)) || is_unread(problem, config) ||
         (launch_has(problem, KERNEL_TYPED_SHORT_ROWS) && launch_short_rows(problem, config)) ||
         (launch_has(problem, KERNEL_TYPED_ROWS) && launch_long_rows(problem, config)) ||
@@ -40,8 +45,9 @@ const char *launch_name(const struct launch_config *self)
     static const char *const names[] = {
         [KERNEL_TYPED_SHORT_ROWS] = "short rows",     [KERNEL_TYPED_ROWS] = "long rows",
         [KERNEL_UNSPLIT_COLUMNS] = "unsplit columns", [KERNEL_TYPED_COLUMNS] = "columns",
-        [KERNEL_TYPED_STRIDED] = "one by one",        [KERNEL_FEW] = "few elements each",
-        [KERNEL_EXACT_ROWS] = "exact rows",           [KERNEL_EXACT_COLUMNS] = "exact columns",
+        [KERNEL_TYPED_STRIDED] = "one by one",        [KERNEL_BATCH_INVARIANT] = "batch invariant",
+        [KERNEL_FEW] = "few elements each",           [KERNEL_EXACT_ROWS] = "exact rows",
+        [KERNEL_EXACT_COLUMNS] = "exact columns",
     };
     const char *name = names[self->kernel];
     return name ? name : self->across ? "side by side" : "rows";
@@ -157,16 +163,18 @@ unsigned rows_lanes(uint64_t length, enum element accumulator)
 }
 
 /* How a layout is read with groups of 2^lanes threads, and stretches of 2^windows times what they
- * take at once. Slots that are words take several narrow elements. */
+ * take at once. Slots that are words take several narrow elements. Which elements a thread takes
+ * depends on where these lie, unless results are to be batch invariant. */
 static void rows_in_lanes(const struct layout *layout, uint64_t base, enum element accumulator,
-                          unsigned lanes, unsigned windows, struct kernel_stretches *rows)
+                          unsigned lanes, unsigned windows, bool batch_invariant,
+                          struct kernel_stretches *rows)
 {
     enum { LOAD_BYTES = 4 }; /* an exponent */
     const unsigned inner = layout->dimensions - 1, slots = rows_slots(accumulator);
     const uint64_t length = layout->shape[inner];
     const size_t size = element_size(layout->input), slot = element_size(accumulator);
     *rows = (struct kernel_stretches){.base = base, .bytes = twos_of(size), .lanes = lanes};
-    if (layout->strides[inner] == (int64_t)size) {
+    if (layout->strides[inner] == (int64_t)size && !batch_invariant) {
         rows->run = (unsigned)least(LOAD_BYTES - rows->bytes, slots);
         if (size <= slot && slot <= sizeof(uint64_t))
             rows->packing = twos_of(slot / size);
@@ -183,7 +191,7 @@ void rows_describe(struct kernel_rows *rows, uint64_t base, enum element accumul
     enum { WINDOWS_A_STRETCH = 2 };
     const uint64_t length = rows->from.shape[rows->from.dimensions - 1];
     rows_in_lanes(&rows->from, base, accumulator, rows_lanes(length, accumulator),
-                  WINDOWS_A_STRETCH, &rows->how);
+                  WINDOWS_A_STRETCH, false, &rows->how);
 }
 
 /* Threads share the rows of the longer of two dimensions, and take those of the other one after the
@@ -202,6 +210,14 @@ static void put_longer_first(struct kernel_rows *rows)
     rows->how.items = from->shape[0];
 }
 
+/* Each element is a stretch, so that it does not matter which of its dimensions are one. */
+static void take_one_by_one(const struct layout *from, struct kernel_stretches *rows)
+{
+    rows->stretch = 0;
+    rows->stretches = from->shape[from->dimensions - 1];
+    rows->items = layout_length(from);
+}
+
 /* A single dimension stands for none, and nothing has one row of no items. The items of columns are
  * rows, less a dimension of neighbours; those of long rows are rows. */
 void launch_rows(const struct launch_config *self, const struct axes *axes,
@@ -214,9 +230,12 @@ void launch_rows(const struct launch_config *self, const struct axes *axes,
     if (from->dimensions == 0)
         layout_make_flat(from, 1);
     if (n > 0)
-        rows_in_lanes(from, 0, accumulator, self->lanes, self->windows, &rows->how);
+        rows_in_lanes(from, 0, accumulator, self->lanes, self->windows, self->batch_invariant,
+                      &rows->how);
     else
         rows->how = (struct kernel_stretches){.items = 0};
+    if (n > 0 && self->batch_invariant && axes->runs > 1)
+        take_one_by_one(from, &rows->how);
     switch (self->kernel) {
     case KERNEL_TYPED_COLUMNS:
     case KERNEL_UNSPLIT_COLUMNS:

@@ -12,11 +12,12 @@ struct launch_problem {
     uintptr_t data; /* where the first result's elements lie */
     unsigned multiprocessors;
     enum element accumulator;
-    size_t state;     /* bytes */
-    bool indexed;     /* positions matter */
-    bool native;      /* short rows' kernels make results, not states */
-    unsigned kernels; /* a bit for each kind along axes that there is; KERNEL_ALONG always is */
-    unsigned strided; /* and that there is of every second element, or of such as lie apart */
+    size_t state;         /* bytes */
+    bool indexed;         /* positions matter */
+    bool native;          /* short rows' kernels make results, not states */
+    bool batch_invariant; /* only a result's own elements may decide in which order they merge */
+    unsigned kernels;     /* a bit for each kind along axes that there is; KERNEL_ALONG always is */
+    unsigned strided;     /* and that there is of every second element, or of such as lie apart */
 };
 
 /* The first of these for which there is a kernel, and as whose kernel wants them elements lie:
@@ -30,7 +31,7 @@ enum kernel_access launch_access(const struct launch_config *);
 /* Whether config->kernel knows the elements' type. */
 static inline bool launch_knows_type(const struct launch_config *self)
 {
-    return self->kernel >= KERNEL_TYPED_COLUMNS && self->kernel <= KERNEL_TYPED_STRIDED;
+    return self->kernel >= KERNEL_TYPED_COLUMNS && self->kernel <= KERNEL_BATCH_INVARIANT;
 }
 
 /* Counters of blocks. */
@@ -68,6 +69,10 @@ bool launch_small(const struct launch_problem *, struct launch_config *);
 
 /* By kernels of any type. */
 void launch_any_type(const struct launch_problem *, struct launch_config *);
+
+/* Such that bits of a result follow from its own elements alone. */
+bool launch_batch_invariant(const struct launch_problem *, struct launch_config *);
+void launch_any_type_invariant(const struct launch_problem *, struct launch_config *);
 
 /* ---- what they ask ---- */
 

@@ -34,7 +34,8 @@ static const char *const kernel_names[] = {[KERNEL_ALONG] = "along",
                                            [KERNEL_UNSPLIT_COLUMNS] = "unsplit_columns",
                                            [KERNEL_TYPED_ROWS] = "typed_rows",
                                            [KERNEL_TYPED_SHORT_ROWS] = "typed_short_rows",
-                                           [KERNEL_TYPED_STRIDED] = "typed_strided"};
+                                           [KERNEL_TYPED_STRIDED] = "typed_strided",
+                                           [KERNEL_BATCH_INVARIANT] = "batch_invariant"};
 
 struct launch {
     const char *kernel;

@@ -5,9 +5,9 @@
  * second column two loads have what one would, too (stride2.cuh), or three. */
 #pragma once
 
+#include "../load/stride2.cuh"
 #include "along.cuh"
 #include "row_words.cuh"
-#include "stride2.cuh"
 
 namespace KERNELS
 {

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "../load/copies.cuh"
+#include "../load/stride2.cuh"
 #include "along.cuh"
 #include "short_row.cuh"
-#include "stride2.cuh"
 
 namespace KERNELS
 {

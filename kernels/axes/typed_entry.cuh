@@ -5,6 +5,7 @@
 
 #include "../entry.cuh"
 #include "../reductions.cuh"
+#include "batch_invariant.cuh"
 #include "typed_columns.cuh"
 #include "typed_rows.cuh"
 #include "typed_short_rows.cuh"
@@ -109,9 +110,23 @@ const void *kernel_of_strided(const kernel_key &key)
     });
 }
 
+/* Of floats, for other sums are exact. */
+template <template <class> class Fold, class Pairs>
+const void *kernel_of_batch_invariant(const kernel_key &key)
+{
+    return Pairs::find(key.input, key.accumulator, [](auto in, auto acc) -> const void * {
+        using fold = Fold<decltype(acc)>;
+        if constexpr (!is_indexed<fold>::value && !std::is_integral_v<decltype(acc)>)
+            return KERNEL_ENTRY(fold_batch_invariant<fold, decltype(in)>);
+        return nullptr;
+    });
+}
+
 template <template <class> class Fold, class Pairs, class Strided>
 const void *kernel_of_rows(const kernel_key &key)
 {
+    if (key.kind == KERNEL_BATCH_INVARIANT)
+        return kernel_of_batch_invariant<Fold, Pairs>(key);
     if (key.kind == KERNEL_TYPED_STRIDED)
         return kernel_of_strided<Fold, Pairs>(key);
     return key.kind == KERNEL_TYPED_SHORT_ROWS ? kernel_of_short_rows<Fold, Pairs>(key)

@@ -8,12 +8,12 @@
  * packs are made of two each (stride2.cuh). */
 #pragma once
 
+#include "../load/stride2.cuh"
 #include "accumulator_halves.cuh"
 #include "accumulator_variance.cuh"
 #include "along.cuh"
 #include "neutral.cuh"
 #include "order.cuh"
-#include "stride2.cuh"
 
 namespace KERNELS
 {
@@ -221,7 +221,7 @@ __device__ __forceinline__ void take_typed_row(row_accumulator<Fold, In> &own,
     for (unsigned k = 0; k < ahead; k++)
         if (me.rank + k * me.threads < singles)
             early[k] = data[x.single(me.rank + k * me.threads) * step];
-    if constexpr (singles_of_row<In, Strided> > ahead)
+    if constexpr (singles_of_row < In, Strided >> ahead)
         if (me.threads * ahead < singles_of_row<In, Strided>)
 #pragma unroll 1
             for (unsigned k = me.rank + ahead * me.threads; k < singles; k += me.threads) {

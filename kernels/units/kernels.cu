@@ -66,7 +66,7 @@ enum fold fold_of_extreme(enum fold fold, enum element input)
 const void *typed_kernel(kernel_key key)
 {
     const bool rows = key.kind == KERNEL_TYPED_ROWS || key.kind == KERNEL_TYPED_SHORT_ROWS ||
-                      key.kind == KERNEL_TYPED_STRIDED;
+                      key.kind == KERNEL_TYPED_STRIDED || key.kind == KERNEL_BATCH_INVARIANT;
     key.fold = fold_of_extreme(key.fold, key.input);
     switch (key.fold) {
 #define TYPED(name)                                                                                \
@@ -128,6 +128,7 @@ const void *find(kernel_key key)
     case KERNEL_TYPED_ROWS:
     case KERNEL_TYPED_SHORT_ROWS:
     case KERNEL_TYPED_STRIDED:
+    case KERNEL_BATCH_INVARIANT:
         return typed_kernel(key);
     case KERNEL_SURVEY:
     case KERNEL_TILES:

@@ -47,7 +47,7 @@ NEAREST |= {"aut": "auto", " unroll8": "unroll8", "UNROLL8": None, "zzzzzzzzzz":
 def refused_methods():
     for name, nearest in NEAREST.items():
         words = [f"did you mean '{nearest}'?"] if nearest else []
-        words += ["he methods are auto, exact, recursive, "]  # which are no rungs
+        words += ["he methods are auto, exact, batch_invariant, recursive, "]  # which are no rungs
         yield ValueError, ("method", repr(name), *NAMES, *words), {"method": name}
     for name in ("unroll8\0", "\0", "\ud800", "unroll8\udcff", "u" * 10_000, "é", "🙂"):
         yield ValueError, ("method",), {"method": name}

@@ -87,6 +87,51 @@ def test_any_number_of_ranks_makes_the_same_bits():
     assert len(digests) == 1
 
 
+SPLIT = """
+import math, sys
+import numpy as np
+import gred, gred.mpi
+from mpi4py import MPI
+
+rank, size = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
+random = np.random.default_rng(11)
+gradients = [
+    (random.normal(size=shape) * np.exp2(random.integers(-60, 60, shape))).astype("f4")
+    for shape in ((64, 30), (7,), (3, 5, 8), (1001,))
+]
+splits = {
+    "data": gradients if rank == 0 else [],
+    "sharded": [np.array_split(one.ravel(), size)[rank] for one in gradients],
+    "tensor": [np.array_split(one, size, axis=-1)[rank] for one in gradients],
+    "pipeline": gradients[rank::size],
+}
+totals, squares = set(), set()
+for mine in splits.values():
+    part, products = gred.ExactSum(*mine), gred.ExactSum()
+    for one in mine:
+        products.add_products(one, one)
+    totals.add(gred.mpi.allreduce(part).value("f4"))
+    squares.add(gred.mpi.allreduce(products).fraction())
+everything = np.concatenate([one.ravel() for one in gradients]).astype("f8").tolist()
+assert totals == {np.float32(math.fsum(everything))} == {gred.sum(gradients, method="exact")}
+assert len(squares) == 1
+norm = np.float32(math.sqrt(squares.pop()))
+assert norm == gred.norm(gradients, method="exact")
+if rank == 0:
+    print(size, totals.pop(), norm, flush=True)
+"""
+
+
+def test_the_sum_of_parameters_is_the_same_however_they_are_split():
+    said = {}
+    for n in (1, 2):
+        done = ranks(n, ("-c", SPLIT))
+        assert done.returncode == 0, done.stdout + done.stderr
+        size, *said[n] = done.stdout.split()
+        assert int(size) == n
+    assert said[1] == said[2]
+
+
 def test_no_communicator_is_not_the_world():
     code = (
         "import gred.mpi; from mpi4py import MPI\n"

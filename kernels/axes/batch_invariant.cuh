@@ -1,0 +1,251 @@
+/* Reductions along axes whose bits follow from a result's own elements alone, whatever else there
+ * is in the array, wherever it lies, and on whatever grid: batch invariant ones, of floats.
+ *
+ * A result has so many shares as follows from its length. A share has packs of neighbouring
+ * elements, and takes in a batch of them at a time; shares merge as a binary tree over their
+ * numbers. Who folds a share is free: neighbouring threads have neighbouring shares of a result,
+ * or, where these are closer, the same share of neighbouring results, and then several of each. So
+ * is how its elements are loaded. */
+#pragma once
+
+#include "along.cuh"
+#include "order.cuh"
+
+namespace KERNELS
+{
+
+constexpr unsigned threads_of_invariant = 1u << STRIDED_BLOCK;
+
+/* Elements of a pack, of at most 16 bytes, and of the packs of a batch. */
+template <class In>
+constexpr unsigned packed_elements = sizeof(In) < 16 ? 16 / sizeof(In) : 1;
+template <class In>
+constexpr unsigned batch_elements = sizeof(In) < 4   ? 2 * packed_elements<In>
+                                    : sizeof(In) > 8 ? STRIDED_LOADS / 2
+                                                     : STRIDED_LOADS;
+
+template <class In>
+struct alignas(packed_elements<In> * sizeof(In)) pack_of {
+    In at[packed_elements<In>];
+};
+
+/* What is reduced to one result, in up to two dimensions. */
+template <class In>
+struct own_elements {
+    global<const char> data;
+    unsigned count, length; /* of all, and of the inner dimension */
+    int64_t outer, inner;   /* bytes from one to the next */
+    bool packed;            /* loads may take packs */
+
+    __device__ __forceinline__ own_elements(const layout_of_few &from, int64_t base)
+        : data(static_cast<const char *>(from.data) + base), count(1), length(1), outer(0), inner(0)
+    {
+        if (from.dimensions > 0) {
+            count = length = unsigned(from.shape[from.dimensions - 1]);
+            inner = from.strides[from.dimensions - 1];
+        }
+        if (from.dimensions > 1) {
+            count *= unsigned(from.shape[0]);
+            outer = from.strides[0];
+        }
+        packed = length == count && inner == int64_t(sizeof(In)) &&
+                 address_of(data) % sizeof(pack_of<In>) == 0;
+    }
+};
+
+/* A batch of which all elements are there: packs `apart` from each other, from element k on. */
+template <class In, unsigned N>
+__device__ __forceinline__ void load_batch(const own_elements<In> &own, unsigned k, unsigned apart,
+                                           In (&loaded)[N])
+{
+    constexpr unsigned V = packed_elements<In>;
+    const global<const char> at = own.data + int64_t(k) * own.inner;
+    const int64_t pace = int64_t(apart) * own.inner;
+#pragma unroll
+    for (unsigned p = 0; p < N / V; p++) {
+        if (own.packed) {
+            const pack_of<In> together = *seen_as<const pack_of<In>>(at + p * pace);
+#pragma unroll
+            for (unsigned v = 0; v < V; v++)
+                loaded[p * V + v] = together.at[v];
+        } else {
+#pragma unroll
+            for (unsigned v = 0; v < V; v++)
+                loaded[p * V + v] = *seen_as<const In>(at + p * pace + v * own.inner);
+        }
+    }
+}
+
+/* Any batch: which of its elements are there. In place of others the first is loaded. */
+template <class In, unsigned N>
+__device__ __forceinline__ uint32_t load_some(const own_elements<In> &own, unsigned k,
+                                              unsigned apart, In (&loaded)[N])
+{
+    constexpr unsigned V = packed_elements<In>;
+    uint32_t there = 0;
+#pragma unroll
+    for (unsigned p = 0; p < N / V; p++, k += apart) {
+        unsigned i = k / own.length, j = k - i * own.length;
+#pragma unroll
+        for (unsigned v = 0; v < V; v++) {
+            const bool is_there = k + v < own.count;
+            const int64_t at = is_there ? int64_t(i) * own.outer + int64_t(j) * own.inner : 0;
+            loaded[p * V + v] = *seen_as<const In>(own.data + at);
+            there |= uint32_t(is_there) << (p * V + v);
+            if (++j == own.length) {
+                j = 0;
+                i++;
+            }
+        }
+    }
+    return there;
+}
+
+/* Share number `share` of so many. */
+template <class Fold, class In>
+__device__ __forceinline__ state_of<Fold> fold_share(const inversion<Fold, In> &inverted,
+                                                     const own_elements<In> &own, unsigned share,
+                                                     unsigned shares)
+{
+    constexpr unsigned N = batch_elements<In>, V = packed_elements<In>;
+    const unsigned apart = shares * V;
+    const bool flat = own.length == own.count;
+    state_of<Fold> state = Fold::identity();
+#pragma unroll 1
+    for (unsigned k = share * V; k < own.count; k += N / V * apart) {
+        const bool whole = k + (N / V - 1) * apart + V <= own.count;
+        In loaded[N];
+        value_of<Fold> values[N];
+        uint32_t there = low_bits(N);
+        if (whole && flat)
+            load_batch(own, k, apart, loaded);
+        else
+            there = load_some(own, k, apart, loaded);
+#pragma unroll
+        for (unsigned u = 0; u < N; u++)
+            values[u] = value_of<Fold>(inverted.element(loaded[u]));
+        if (whole)
+            take_values<Fold>(state, values, in_a_row{0}, all_valid());
+        else
+            take_values<Fold>(state, values, in_a_row{0}, valid_bits{there});
+    }
+    return state;
+}
+
+/* ---- the tree ---- */
+
+/* The fold of `count` neighbouring shares, of which of(k) is number k. */
+template <class Fold, class F>
+__device__ __forceinline__ state_of<Fold> fold_in_order(unsigned count, F of)
+{
+    constexpr unsigned levels = 6;
+    static_assert(1u << (levels - 1) >= STRIDED_LANES, "states that wait");
+    state_of<Fold> waiting[levels], state = Fold::identity();
+#pragma unroll 1
+    for (unsigned k = 0; k < count; k++) {
+        unsigned level = 0;
+        state = of(k);
+        for (; k >> level & 1; level++)
+            state = Fold::merge(waiting[level], state);
+        if (k + 1 < count)
+            waiting[level] = state;
+    }
+#pragma unroll 1
+    for (unsigned left = count & (count - 1); left > 0; left &= left - 1)
+        state = Fold::merge(waiting[31 - __clz(int(left & (0 - left)))], state);
+    return state;
+}
+
+/* What a thread is to its block: of result number `result`, the thread with shares from number
+ * `row` << shares on. */
+struct invariant_thread {
+    unsigned row, rows, result, results;
+
+    __device__ __forceinline__ invariant_thread(const launch_config &launch)
+        : rows(((launch.strided.rows - 1) >> launch.strided.shares) + 1),
+          results(launch.strided.results)
+    {
+        const unsigned side = launch.across ? results : rows, far = threadIdx.x / side,
+                       near = threadIdx.x - far * side;
+        row = launch.across ? far : near;
+        result = launch.across ? near : far;
+    }
+
+    __device__ __forceinline__ bool is_needed() const
+    {
+        return row < rows && result < results;
+    }
+};
+
+/* Of `count` shares the thread has 2^each from number row << each on: how many there are. */
+__device__ __forceinline__ unsigned own_shares(const invariant_thread &me, unsigned count,
+                                               unsigned each)
+{
+    const unsigned first = me.row << each, left = first < count ? count - first : 0;
+    return me.is_needed() ? left >> each ? 1u << each : left : 0;
+}
+
+/* The first thread of a result gets the fold of what the first `rows` of them have. By all threads
+ * of the block. */
+template <class Fold>
+__device__ __forceinline__ state_of<Fold> fold_rows_in_order(const invariant_thread &me,
+                                                             unsigned rows, state_of<Fold> state)
+{
+    const shared<state_of<Fold>> states = block_memory<state_of<Fold>>() + me.result;
+    const bool there = me.is_needed() && me.row < rows;
+    if (there && rows > 1)
+        states[me.row * me.results] = state;
+#pragma unroll 1
+    for (unsigned half = 1; half < rows; half *= 2) {
+        __syncthreads();
+        if (there && me.row % (2 * half) == 0 && me.row + half < rows) {
+            state = Fold::merge(state, states[(me.row + half) * me.results]);
+            states[me.row * me.results] = state;
+        }
+    }
+    return state;
+}
+
+/* ---- the kernel ---- */
+
+template <class Fold, class In>
+__global__ void __launch_bounds__(threads_of_invariant, sizeof(state_of<Fold>) > 8 ? 3 : 4)
+    fold_batch_invariant(SHARED_PARAMETER(along) x, global<state_of<Fold>> partials,
+                         global<uint64_t>, global<unsigned> tickets)
+{
+    const strided_tile &tile = x.launch.strided;
+    const invariant_thread me(x.launch);
+    const unsigned splits = unsigned(x.launch.splits), block = blockIdx.x / splits,
+                   split = blockIdx.x - block * splits, first = me.row << tile.shares;
+    const uint64_t result = uint64_t(block) * tile.results + me.result;
+    const bool there = me.is_needed() && result < x.results;
+    state_of<Fold> state = Fold::identity();
+    result_place at = {{0, 0}, 0};
+    if (there) {
+        at = place_of_result(x, result);
+        const own_elements<In> own(x.from, at.base.data);
+        const inversion<Fold, In> inverted = {x.result.inverted};
+        state = fold_in_order<Fold>(own_shares(me, tile.rows, tile.shares), [&](unsigned k) {
+            return fold_share<Fold, In>(inverted, own, split * tile.rows + first + k,
+                                        splits * tile.rows);
+        });
+    }
+    state = fold_rows_in_order<Fold>(me, me.rows, state);
+    if (splits > 1) {
+        const unsigned each = 32 - __clz(int((splits - 1) / me.rows));
+        partials += result * splits;
+        if (me.row == 0 && there)
+            partials[split] = state;
+        if (!is_last_block(tickets + block, splits))
+            return;
+        partials += me.row << each;
+        state = fold_in_order<Fold>(there ? own_shares(me, splits, each) : 0, [&](unsigned k) {
+            return load_shared_by_all<state_of<Fold>>(partials + k);
+        });
+        state = fold_rows_in_order<Fold>(me, ((splits - 1) >> each) + 1, state);
+    }
+    if (me.row == 0 && there)
+        store_at_once<Fold>(x.result, {state}, at.place);
+}
+
+} // namespace KERNELS
