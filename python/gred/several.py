@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextvars
 import functools
 import importlib.util
+import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -21,6 +22,7 @@ from gred import _core
 from gred.device_array import dtype_named
 from gred.exact import ExactSum
 from gred.explanation import explain
+from gred.segments import each
 
 _THREADS_MOST = 32
 
@@ -66,12 +68,59 @@ def _total(arrays: Sequence[Any]) -> ExactSum:
     return total
 
 
+def _place(array: Any) -> Any:
+    """Tell places apart, in as little time as can be: a list may have hundreds of arrays."""
+    if hasattr(array, "device"):
+        return type(array), array.device
+    return explain(array).device if hasattr(array, "__cuda_array_interface__") else "host"
+
+
+def _by_place(arrays: Sequence[Any]) -> list[list[Any]]:
+    groups: dict[Any, list[Any]] = {}
+    for array in arrays:
+        groups.setdefault(_place(array), []).append(array)
+    return list(groups.values())
+
+
+def _size(array: Any) -> int:
+    return math.prod(array.shape) if hasattr(array, "shape") else explain(array).size
+
+
+def _begun(op: str, groups: Sequence[Sequence[Any]], dtype: DTypeLike | None) -> list[Any]:
+    """Have all places begin with a result of each array, and wait for none."""
+    function = getattr(_core, op)
+    return [
+        each(op, group, dtype=dtype)
+        if len(group) > 1
+        else function(group[0], keepdims=True, dtype=dtype)
+        for group in groups
+    ]
+
+
+def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Choose the widest type of a type's kind, in which results are added up."""
+    return np.dtype({"c": np.complex128, "f": np.float64}.get(dtype.kind, dtype))
+
+
+def _of_all(results: Any) -> Any:
+    """Add up what lies in one place; what is one is as it is."""
+    if _size(results) == 1:
+        return _core.sum(results)
+    own = dtype_named(_core.element(results))
+    return own.type(_core.sum(results, dtype=_wide(own)))
+
+
+def _read(results: Any) -> Any:
+    out = np.empty(_size(results), dtype_named(_core.element(results)))
+    return _core.sum(results, axis=(), out=out.reshape(results.shape)).ravel()
+
+
 def _merged(parts: Sequence[Any], dtype: DTypeLike | None, shares: Any = 1) -> Any:
     """Add results up, each so often, in the widest type of their kind, in order."""
     result = _common([part.dtype.name for part in parts]) if dtype is None else np.dtype(dtype)
-    floats = np.dtype(np.complex128 if result.kind == "c" else np.float64)
-    wide = result if result.kind in "biu" else floats
-    return result.type(_core.sum(np.array(parts, wide) * shares, dtype=wide))
+    wide = _wide(result)
+    values = np.concatenate([np.atleast_1d(part).astype(wide) for part in parts])
+    return result.type(_core.sum(values * shares, dtype=wide))
 
 
 def sum(
@@ -85,6 +134,9 @@ def sum(
     The type is by default that to which NumPy promotes all arrays' sums. By ``method="exact"`` the
     sum of all is rounded once, else each array's is before they are added.
     """
+    if method == "auto" and block_size is None:
+        begun = _begun("sum", _by_place(arrays), dtype)
+        return _merged([_of_all(results) for results in begun], dtype)
     elements = _elements(arrays)
     if method == "exact" and elements.kind not in "biu":
         return _total(arrays).value(elements if dtype is None else dtype)
@@ -103,9 +155,13 @@ def mean(
         elements = _elements(arrays)
         result = np.dtype(np.float64) if elements.kind in "biu" else elements
         return _total(arrays).mean(result if dtype is None else dtype)
-    average = partial(_core.mean, dtype=dtype, method=method, block_size=block_size)
-    lengths = [explain(array).size for array in arrays]
-    counted = [array for array, n in zip(arrays, lengths, strict=True) if n] or arrays[:1]
-    means = _on_each(average, counted)
-    shares = np.array([n for n in lengths if n] or [0]) / max(_core.sum(lengths), 1)
-    return means[0] if len(means) == 1 else _merged(means, None, shares)
+    filled = [array for array in arrays if _size(array)] or arrays[:1]
+    groups = _by_place(filled)
+    counted = [array for group in groups for array in group]
+    sizes = np.array([_size(array) for array in counted])
+    if method == "auto" and block_size is None:
+        parts = [_read(results) for results in _begun("mean", groups, dtype)]
+    else:
+        average = partial(_core.mean, dtype=dtype, method=method, block_size=block_size)
+        parts = _on_each(average, counted)
+    return _merged(parts, None, sizes / max(_core.sum(sizes), 1))
