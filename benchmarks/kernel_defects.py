@@ -219,4 +219,22 @@ KERNELS = [
         "stride == 2 * size && i + lanes <= n",
         "axes/test_guarded_rows.py",
     ),
+    Defect(
+        "shares by how busy",
+        "type",
+        "csrc/schedule/launch_batch_invariant.c",
+        "How many blocks share a result follows from how many results there are.",
+        "splits = least(divide_up(n, block * SHARE_LONG), block)",
+        "splits = least(divide_up(n, block * SHARE_LONG), divide_up(4, axes->results))",
+        "axes/test_batch_invariant.py",
+    ),
+    Defect(
+        "out of order",
+        "type",
+        "kernels/axes/batch_invariant.cuh",
+        "Shares of one thread merge one after the other, not as a tree over their numbers.",
+        "for (; k >> level & 1; level++)",
+        "for (level = 0; k && level < 1; level++)",
+        "axes/test_batch_invariant.py",
+    ),
 ]

@@ -60,13 +60,27 @@ bool launch_strided(const struct launch_problem *problem, struct launch_config *
            launch(problem, lanes > LANES ? lanes : LANES, config);
 }
 
+/* Whether a small array's elements are neither rows, nor copied as they lie one after the other. */
+static bool are_no_rows(const struct launch_problem *problem, uint64_t n)
+{
+    enum { SHORT_RUN = 32 };
+    const struct axes *axes = problem->axes;
+    const struct layout *reduced = &axes->reduced;
+    const unsigned last = reduced->dimensions - 1;
+    if (n == 1)
+        return !axes_lie_flat(axes, element_bytes(axes));
+    return axes_inner_columns(axes, problem->indexed) > 0 || axes_lie_across(axes) ||
+           reduced->strides[last] != (int64_t)element_bytes(axes) ||
+           (reduced->dimensions > 1 && reduced->shape[last] <= SHORT_RUN);
+}
+
 bool launch_small(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
     const uint64_t n = elements_of_result(axes);
-    return axes->results * n * element_bytes(axes) <=
+    return n > 0 &&
+           axes->results * n * element_bytes(axes) <=
                (uint64_t)problem->multiprocessors * axes_tuning()->strided &&
-           (n == 1 || axes_inner_columns(axes, problem->indexed) > 0) &&
-           launch(problem, LANES, config) &&
+           are_no_rows(problem, n) && launch(problem, LANES, config) &&
            n / config->inner <= config->splits * config->strided.rows * LOADS_SMALL * STRIDED_LOADS;
 }

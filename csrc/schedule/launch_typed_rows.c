@@ -6,15 +6,20 @@
 /* Rows of up to 16 bytes are folded in registers. Others are staged in shared memory, where one
  * thread reads a row, as long as so much of it fits. */
 
-/* A power of two of elements, which begin where a load can. */
-static bool pack_rows(uint64_t n, uint64_t bytes, uintptr_t data, struct launch_config *config)
+/* A power of two of elements, which begin where a load can, and so many rows that all
+ * multiprocessors have some. */
+static bool pack_rows(const struct launch_problem *problem, uint64_t n, uint64_t bytes,
+                      struct launch_config *config)
 {
     const unsigned block = short_rows_tuning()->several;
-    if (!block || n < 2 || bytes > PACK_BYTES || bytes & (bytes - 1) || data % PACK_BYTES)
+    const uint64_t rounds = least(ROWS_IN_REGISTERS, BYTES_IN_REGISTERS / bytes);
+    if (!block || n < 2 || bytes > PACK_BYTES || bytes & (bytes - 1) ||
+        problem->data % PACK_BYTES ||
+        problem->axes->results >> WARP < rounds * problem->multiprocessors)
         return false;
     config->row.packed = (unsigned)n;
     config->block = block;
-    config->rounds = (unsigned)least(ROWS_IN_REGISTERS, BYTES_IN_REGISTERS / bytes);
+    config->rounds = (unsigned)rounds;
     return true;
 }
 
@@ -88,7 +93,7 @@ bool launch_short_rows(const struct launch_problem *problem, struct launch_confi
     const bool flat = axes_lie_flat(axes, bytes);
     if (!flat && !lie_apart(problem, n, bytes, config, &behind))
         return false;
-    if (!(flat && problem->native && pack_rows(n, bytes, problem->data, config)) &&
+    if (!(flat && problem->native && pack_rows(problem, n, bytes, config)) &&
         !stage(problem, n, bytes, behind, config))
         return false;
     config->groups =

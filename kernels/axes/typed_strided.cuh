@@ -46,9 +46,31 @@ fold_column(const kernel_axes &x, const strided_rows &rows, global<const char> c
 {
     constexpr unsigned N = strided_loads<In>;
     const inversion<Fold, In> inverted = {x.result.inverted};
-    const unsigned down = step / rows.length, along = step - down * rows.length;
-    unsigned i = k / rows.length, j = k - i * rows.length;
+    const unsigned down = step / rows.length, along = step - down * rows.length,
+                   i = k / rows.length;
+    const int64_t hop = int64_t(down) * rows.outer + int64_t(along) * rows.inner,
+                  wrap = rows.outer - int64_t(rows.length) * rows.inner;
+    unsigned j = k - i * rows.length;
+    int64_t at = int64_t(i) * rows.outer + int64_t(j) * rows.inner;
     state_of<Fold> state = Fold::identity();
+    if (rows.length == rows.count) { /* of a long dimension: all are there, at one distance */
+        const int64_t pace = int64_t(step) * rows.inner;
+        const uint64_t long_enough = uint64_t(4 * N - 1) * step;
+#pragma unroll 1
+        for (; k + long_enough < rows.count; k += N * step, at += N * pace) {
+            const in_steps places = {uint64_t(k) * inner + place, uint64_t(step) * inner};
+            In loaded[N];
+            value_of<Fold> values[N];
+#pragma unroll
+            for (unsigned u = 0; u < N; u++)
+                loaded[u] = *seen_as<const In>(column + at + u * pace);
+#pragma unroll
+            for (unsigned u = 0; u < N; u++)
+                values[u] = value_of<Fold>(inverted.element(loaded[u]));
+            take_values<Fold>(state, values, places, all_valid());
+        }
+        j = k;
+    }
 #pragma unroll 1
     while (k < rows.count) {
         const in_steps places = {uint64_t(k) * inner + place, uint64_t(step) * inner};
@@ -57,15 +79,14 @@ fold_column(const kernel_axes &x, const strided_rows &rows, global<const char> c
 #pragma unroll
         for (unsigned u = 0; u < N; u++) {
             const bool is_there = k < rows.count;
-            const int64_t at = is_there ? int64_t(i) * rows.outer + int64_t(j) * rows.inner : 0;
-            loaded[u] = *seen_as<const In>(column + at);
+            loaded[u] = *seen_as<const In>(column + (is_there ? at : 0));
             there |= uint32_t(is_there) << u;
             k += step;
-            i += down;
             j += along;
+            at += hop;
             if (j >= rows.length) {
                 j -= rows.length;
-                i++;
+                at += wrap;
             }
         }
         value_of<Fold> values[N];

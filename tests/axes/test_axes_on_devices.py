@@ -8,7 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
-from along import NAMES, calls, check_call, normal, wrong_results
+from along import NAMES, calls, check_call, integers, normal, wrong_results
 from axes_kernels import wrong
 from devices import everywhere, laid_out, on, to_host
 from drawn import FLAVOURS, often, values
@@ -211,3 +211,14 @@ def test_extremes_are_those_of_what_elements_become(of, dtype, place):
         found = found if name == "minmax" else [found]
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(to_host(one), other)
+
+
+@everywhere
+@pytest.mark.parametrize("name", ["sum", "max", "argmin", "var"])
+@pytest.mark.parametrize("dtype", ["i1", "f2", BFLOAT16, "f4", "f8"], ids=str)
+def test_so_many_rows_of_few_elements_that_a_load_has_several(name, dtype, place):
+    for n in (2, 4, 8):
+        x = integers(dtype, (90_000, n))
+        got = to_host(getattr(gred, name)(laid_out(x, place), axis=1))
+        right = getattr(np, name)(x if name == "argmin" else x.astype("f8"), axis=1)
+        assert np.array_equal(got.astype("f8"), right.astype(got.dtype).astype("f8"))
