@@ -122,10 +122,8 @@ static PyObject *reduce_several(enum reduction reduction, PyObject *arrays, PyOb
     OWNED *module = PyImport_ImportModule("gred.several");
     OWNED *function = module ? PyObject_GetAttrString(module, name) : NULL;
     OWNED *method = slots[METHOD] ? Py_NewRef(slots[METHOD]) : PyUnicode_FromString("auto");
-    PyObject *const dtype = slots[DTYPE] ? slots[DTYPE] : Py_None, *const block =
-                                                                       slots[BLOCK_SIZE]
-                                                                           ? slots[BLOCK_SIZE]
-                                                                           : Py_None;
+    PyObject *const dtype = slots[DTYPE] ? slots[DTYPE] : Py_None;
+    PyObject *const block = slots[BLOCK_SIZE] ? slots[BLOCK_SIZE] : Py_None;
     return function && method
                ? PyObject_CallFunctionObjArgs(function, arrays, dtype, method, block, NULL)
                : NULL;
