@@ -83,7 +83,7 @@ enum { SHORT_ROWS_BLOCK = 8 };
 /* Threads of a block that loads elements one by one, as an exponent, at most; loads that a thread
  * waits for at a time, of up to 8 bytes; and results side by side that leave a thread several
  * shares of one, at most. */
-enum { STRIDED_BLOCK = 8, STRIDED_LOADS = 8, STRIDED_LANES = 32 };
+enum { STRIDED_BLOCK = 8, STRIDED_LOADS = 8, INVARIANT_LANES = 32 };
 
 /* A thread that loads several rows at once makes so many results at most, of so many bytes of
  * elements. */

@@ -153,8 +153,8 @@ struct launch_config {
     unsigned step; /* neighbours, in a row or among columns, of which one counts, where kernels
                     * that know its type read them all: 1 or 2 */
 
-    /* Which elements a thread takes, and how results merge, follows from how many of them a result
-     * has, and from their dimensions. */
+    /* Of the kernel of any type: which elements a thread takes, and how results merge, follows from
+     * how many of them a result has, and from their dimensions, not from where they lie. */
     bool batch_invariant;
 
     /* Of rows: threads of a group, and windows of a stretch; see kernel_stretches. */

@@ -67,10 +67,7 @@ static PyObject *kernel_time(struct call *call, struct timing *timing)
     timing->method = plan->method;
     if (!execute_plan(call->state, plan, &call->run))
         return NULL;
-    const char *method = plan->exact                    ? "exact"
-                         : plan->launch.batch_invariant ? "batch_invariant"
-                         : timing->method               ? timing->method->name
-                                                        : "auto";
+    const char *method = plan->exact ? "exact" : timing->method ? timing->method->name : "auto";
     return Py_BuildValue(
         "NNkIkNsNN", seconds_tuple(timing, timing->seconds),
         seconds_tuple(timing, timing->first_pass), plan->n * element_size(plan->layout->input),

@@ -15,7 +15,7 @@ static unsigned side_by_side(const struct launch_problem *problem, uint64_t spli
     const struct axes *axes = problem->axes;
     const uint64_t busy = (uint64_t)problem->multiprocessors * axes_tuning()->threads;
     const unsigned sector = exponent_up(SECTOR / element_bytes(axes));
-    unsigned exponent = exponent_up(least(axes->results, STRIDED_LANES));
+    unsigned exponent = exponent_up(least(axes->results, INVARIANT_LANES));
     while (exponent > sector &&
            divide_up(axes->results, 1u << exponent) * splits << STRIDED_BLOCK < busy)
         exponent--;

@@ -139,7 +139,7 @@ template <class Fold, class F>
 __device__ __forceinline__ state_of<Fold> fold_in_order(unsigned count, F of)
 {
     constexpr unsigned levels = 6;
-    static_assert(1u << (levels - 1) >= STRIDED_LANES, "states that wait");
+    static_assert(1u << (levels - 1) >= INVARIANT_LANES, "states that wait");
     state_of<Fold> waiting[levels], state = Fold::identity();
 #pragma unroll 1
     for (unsigned k = 0; k < count; k++) {

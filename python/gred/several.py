@@ -1,6 +1,7 @@
-"""Lists of arrays that lie on devices: each is reduced where it lies, side by side.
+"""Lists of arrays that lie in several places, or are reduced by a method of the ladder.
 
-What `gred.sum` and `gred.mean` do with a list or a tuple whose first element is such an array.
+What `gred.sum` and `gred.mean` do with these. By the default method a call for each place begins
+its work, and none is waited for before all have begun; by others each array has a thread.
 """
 
 from __future__ import annotations
