@@ -148,6 +148,20 @@ static bool names_method(PyObject *const *slots)
     return !parsed || asked.way || asked.batch_invariant || argument_given(slots[BLOCK_SIZE]);
 }
 
+/* Whether the first and the last are of one library, which says that they lie on two devices: so
+ * most lists of several are found without a look at their memory. */
+static bool ends_lie_apart(PyObject *arrays)
+{
+    const Py_ssize_t last = PyTuple_GET_SIZE(arrays) - 1;
+    if (last < 1 || Py_TYPE(PyTuple_GET_ITEM(arrays, 0)) != Py_TYPE(PyTuple_GET_ITEM(arrays, last)))
+        return false;
+    OWNED *one = PyObject_GetAttr(PyTuple_GET_ITEM(arrays, 0), names.device);
+    OWNED *other = one ? PyObject_GetAttr(PyTuple_GET_ITEM(arrays, last), names.device) : NULL;
+    const bool apart = other && PyObject_RichCompareBool(one, other, Py_NE) == 1;
+    PyErr_Clear();
+    return apart;
+}
+
 /* By one plan, if they lie in one place. */
 static PyObject *reduce_list(struct module_state *state, enum reduction reduction, PyObject *arrays,
                              bool each, int frames, PyObject **slots)
@@ -201,6 +215,8 @@ static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *co
         return result;
     const int frames = frames_of(reduction);
     OWNED *arrays = list_of_arrays(slots);
+    if (arrays && count == 1 && !names && ends_lie_apart(arrays))
+        return reduce_several(reduction, arrays, slots);
     if (arrays || PyErr_Occurred())
         return arrays ? reduce_list(state, reduction, arrays, false, frames, slots) : NULL;
     result = reduce_as_asked(state, reduction, slots);

@@ -7,116 +7,12 @@
 #include "plan/list.h"
 #include "run/result.h"
 
-/* ---- running ---- */
-
-/* The thread that waits for a run, as its callbacks need it. */
-struct waiting {
-    PyThreadState *thread; /* NULL: it has kept the GIL */
-    int frames;            /* of gred's own, which a warning passes over */
-};
-
-static void come_back(struct waiting *waiting)
-{
-    if (waiting->thread)
-        PyEval_RestoreThread(waiting->thread);
-}
-
-static void leave_again(struct waiting *waiting)
-{
-    if (waiting->thread)
-        waiting->thread = PyEval_SaveThread();
-}
-
-static bool interrupted(void *context)
-{
-    struct waiting *waiting = context;
-    come_back(waiting);
-    const bool raised = PyErr_CheckSignals() != 0;
-    leave_again(waiting);
-    return raised;
-}
+/* ---- values ---- */
 
 static bool give_warning(int frames, const char *text)
 {
     return PyErr_WarnEx(PyExc_RuntimeWarning, text, 1 + frames) == 0;
 }
-
-static bool warn(void *context, const char *text)
-{
-    struct waiting *waiting = context;
-    come_back(waiting);
-    const bool fine = give_warning(waiting->frames, text);
-    leave_again(waiting);
-    return fine;
-}
-
-/* The order of threads and the limit of workspace that are in force here, on this thread and in
- * this context, as far as the backend is one for them. */
-static bool read_context(const struct module_state *state, const struct backend *backend,
-                         struct run *run)
-{
-    if (!backend->takes_order && !backend->takes_workspace)
-        return true;
-    OWNED *order = NULL, *limit = NULL;
-    int kind = ORDER_FORWARDS;
-    unsigned long long seed = 0, bytes = 0;
-    bool read =
-        (!backend->takes_order || PyContextVar_Get(state->thread_order, NULL, &order) == 0) &&
-        (!backend->takes_workspace ||
-         PyContextVar_Get(state->workspace_limit, NULL, &limit) == 0) &&
-        (!order || PyArg_ParseTuple(order, "iK", &kind, &seed));
-    if (read && limit) {
-        bytes = PyLong_AsUnsignedLongLong(limit);
-        read = !PyErr_Occurred();
-    }
-    run->order = (enum thread_order)kind;
-    run->seed = seed;
-    run->workspace_limit = bytes;
-    return read;
-}
-
-/* Runs the plan, or reads `bytes` where there is none, while other threads may use Python, unless
- * it takes longer to let them than to run the plan. */
-static bool run_on_backend(struct module_state *state, const struct platform *platform,
-                           const struct plan *plan, int index, size_t bytes, struct run *run)
-{
-    const struct backend *backend = backend_of(platform);
-    void *backend_state = platforms_state(&state->platforms, platform);
-    const bool is_brief =
-        plan && !run->timing && !run->explanation && backend->is_brief && backend->is_brief(plan);
-    struct waiting waiting = {is_brief ? NULL : PyEval_SaveThread(), run->frames};
-    const struct watch watch = {interrupted, warn, &waiting};
-    run->watch = &watch;
-    const bool ran = plan ? backend->run(backend_state, plan, run)
-                          : backend->read(backend_state, index, bytes, run);
-    come_back(&waiting);
-    if (!ran)
-        failure_raise(&run->failure, state->platforms.cuda_error);
-    return ran;
-}
-
-/* What there is of no elements, and no results, need no device. */
-bool execute_plan(struct module_state *state, const struct plan *plan, struct run *run)
-{
-    if (plan->axes && plan->axes->results == 0)
-        return true;
-    if (plan->n == 0 && !plan->out.at && !plan->axes) {
-        _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
-        state_identity(plan->fold, plan->accumulator, identity);
-        run_finish(run, plan, plan->accumulator, identity, 0);
-        return true;
-    }
-    return read_context(state, backend_of(plan->platform), run) &&
-           run_on_backend(state, plan->platform, plan, plan->device, 0, run);
-}
-
-bool execute_read(struct module_state *state, const struct platform *platform, int index,
-                  size_t bytes, struct run *run)
-{
-    return run_on_backend(state, platform, NULL, index, bytes, run);
-}
-
-/* ---- values ---- */
 
 bool answer_is_sound(const struct plan *plan, const struct run *run)
 {

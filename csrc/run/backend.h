@@ -39,6 +39,12 @@ struct explanation;
 struct counting;
 struct exact;
 
+/* What the thread of a run does while it would wait for a device. */
+struct meanwhile {
+    void (*act)(void *context); /* NULL: nothing */
+    void *context;
+};
+
 struct run {
     const struct watch *watch;
     int frames;                      /* of gred's own in Python, for warnings to pass over */
@@ -49,11 +55,21 @@ struct run {
     uint64_t seed;
     uint64_t workspace_limit; /* bytes of device memory; 0: what there is */
     struct exact *exact;      /* where an exact plan's sum goes, not rounded; NULL: nowhere */
-    uint64_t count;           /* elements that took part, where the reduction counts */
-    unsigned findings;        /* FOUND_ bits */
+    struct meanwhile meanwhile;
+    uint64_t count;       /* elements that took part, where the reduction counts */
+    unsigned findings;    /* FOUND_ bits */
     struct answer answer; /* unless the plan has an `out`; from here on run_begin sets nothing */
     struct failure failure;
 };
+
+/* Once, before the run waits for its device, or when it has ended. */
+static inline void run_meanwhile(struct run *run)
+{
+    const struct meanwhile meanwhile = run->meanwhile;
+    run->meanwhile.act = NULL;
+    if (meanwhile.act)
+        meanwhile.act(meanwhile.context);
+}
 
 /* Issues a RuntimeWarning. False if it became an exception, which is noted. */
 static inline bool run_warn(struct run *run, const char *text)

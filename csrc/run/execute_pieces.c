@@ -371,6 +371,7 @@ static bool deliver(struct execution *self, enum part leaves)
         return true;
     if (plan->out.at)
         return finish_on_device(self, leaves);
+    run_meanwhile(run);
     if (self->posted ? !receive_state(machine, run, state)
                      : !machine->memory->copy_out(machine, state, executor_part(&self->on, leaves),
                                                   schedule->state_bytes))

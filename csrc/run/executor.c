@@ -122,6 +122,7 @@ bool executor_fetch(const struct executor *self, const char *values, const unsig
     const struct plan *plan = self->plan;
     const struct results *results = &plan->results;
     unsigned found = 0;
+    run_meanwhile(self->run);
     for (unsigned k = 0; k < results->values; k++)
         if (!machine->memory->copy_out(machine, results->at[k], values + k * results_bytes(plan),
                                        plan->axes->results * element_size(results->types[k])))

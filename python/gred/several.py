@@ -1,7 +1,7 @@
 """Lists of arrays that lie in several places, or are reduced by a method of the ladder.
 
-What `gred.sum` and `gred.mean` do with these. By the default method a call for each place begins
-its work, and none is waited for before all have begun; by others each array has a thread.
+What `gred.sum` and `gred.mean` do with these. By the default method all places are at work before
+one of them is waited for; by others each array has a thread.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from gred import _core
 from gred.device_array import dtype_named
 from gred.exact import ExactSum
 from gred.explanation import explain
-from gred.segments import each
 
 _THREADS_MOST = 32
 
@@ -72,30 +71,20 @@ def _total(arrays: Sequence[Any]) -> ExactSum:
 def _place(array: Any) -> Any:
     """Tell places apart, in as little time as can be: a list may have hundreds of arrays."""
     if hasattr(array, "device"):
-        return type(array), array.device
+        device = array.device
+        return type(array), device if device.__hash__ else device.id  # CuPy's has no hash
     return explain(array).device if hasattr(array, "__cuda_array_interface__") else "host"
 
 
-def _by_place(arrays: Sequence[Any]) -> list[list[Any]]:
+def _by_place(arrays: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
     groups: dict[Any, list[Any]] = {}
     for array in arrays:
         groups.setdefault(_place(array), []).append(array)
-    return list(groups.values())
+    return tuple(map(tuple, groups.values()))
 
 
 def _size(array: Any) -> int:
     return math.prod(array.shape) if hasattr(array, "shape") else explain(array).size
-
-
-def _begun(op: str, groups: Sequence[Sequence[Any]], dtype: DTypeLike | None) -> list[Any]:
-    """Have all places begin with a result of each array, and wait for none."""
-    function = getattr(_core, op)
-    return [
-        each(op, group, dtype=dtype)
-        if len(group) > 1
-        else function(group[0], keepdims=True, dtype=dtype)
-        for group in groups
-    ]
 
 
 def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -103,25 +92,18 @@ def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype({"c": np.complex128, "f": np.float64}.get(dtype.kind, dtype))
 
 
-def _of_all(results: Any) -> Any:
-    """Add up what lies in one place; what is one is as it is."""
-    if _size(results) == 1:
-        return _core.sum(results)
-    own = dtype_named(_core.element(results))
-    return own.type(_core.sum(results, dtype=_wide(own)))
-
-
-def _read(results: Any) -> Any:
-    out = np.empty(_size(results), dtype_named(_core.element(results)))
-    return _core.sum(results, axis=(), out=out.reshape(results.shape)).ravel()
-
-
-def _merged(parts: Sequence[Any], dtype: DTypeLike | None, shares: Any = 1) -> Any:
+def _merged(parts: Sequence[Any], dtype: DTypeLike | None, shares: Sequence[float] = ()) -> Any:
     """Add results up, each so often, in the widest type of their kind, in order."""
+    first = parts[0].dtype
+    if first.kind == "f" and dtype is None and all(part.dtype is first for part in parts):
+        total = 0.0  # of Python's, which takes less time than any call of NumPy's
+        for part, share in zip(parts, shares or [1.0] * len(parts), strict=True):
+            total += share * float(part)
+        return first.type(total)
     result = _common([part.dtype.name for part in parts]) if dtype is None else np.dtype(dtype)
     wide = _wide(result)
     values = np.concatenate([np.atleast_1d(part).astype(wide) for part in parts])
-    return result.type(_core.sum(values * shares, dtype=wide))
+    return result.type(_core.sum(values * (shares or 1), dtype=wide))
 
 
 def sum(
@@ -136,8 +118,7 @@ def sum(
     sum of all is rounded once, else each array's is before they are added.
     """
     if method == "auto" and block_size is None:
-        begun = _begun("sum", _by_place(arrays), dtype)
-        return _merged([_of_all(results) for results in begun], dtype)
+        return _merged(_core.by_place("sum", _by_place(arrays), dtype), dtype)
     elements = _elements(arrays)
     if method == "exact" and elements.kind not in "biu":
         return _total(arrays).value(elements if dtype is None else dtype)
@@ -157,12 +138,12 @@ def mean(
         result = np.dtype(np.float64) if elements.kind in "biu" else elements
         return _total(arrays).mean(result if dtype is None else dtype)
     filled = [array for array in arrays if _size(array)] or arrays[:1]
-    groups = _by_place(filled)
-    counted = [array for group in groups for array in group]
-    sizes = np.array([_size(array) for array in counted])
     if method == "auto" and block_size is None:
-        parts = [_read(results) for results in _begun("mean", groups, dtype)]
+        groups = _by_place(filled)
+        parts = _core.by_place("mean", groups, dtype)
     else:
+        groups = tuple((array,) for array in filled)
         average = partial(_core.mean, dtype=dtype, method=method, block_size=block_size)
-        parts = _on_each(average, counted)
-    return _merged(parts, None, sizes / max(_core.sum(sizes), 1))
+        parts = _on_each(average, filled)
+    sizes = [math.fsum(map(_size, group)) for group in groups]
+    return _merged(parts, None, [size / max(math.fsum(sizes), 1) for size in sizes])

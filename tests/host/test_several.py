@@ -1,5 +1,6 @@
 """`gred.sum` and `gred.mean` of lists of arrays in several places, or by a method of the ladder."""
 
+import itertools
 import math
 import threading
 from concurrent.futures import wait
@@ -104,6 +105,52 @@ def test_arrays_beside_those_on_devices_are_added_where_they_are():
     parts = [SimulatedArray(np.ones(3)), np.full(2, 2.0), [1.0]]
     assert gred.sum(parts[:2]) == 7
     assert gred.mean(parts[:2]) == 7 / 5
+    assert gred.sum(parts) == 8
+    for order in itertools.permutations([*parts, SimulatedArray(np.full(5, 2)), np.ones(2, bool)]):
+        assert gred.sum(order) == 20
+        assert gred.mean(order) == pytest.approx(20 / 13, rel=1e-15)
+
+
+def test_what_lies_on_several_devices_may_say_so():
+    """With and without a hash, as PyTorch's devices have one and CuPy's have not."""
+
+    class Number:
+        def __init__(self, number):
+            self.id = number
+
+        def __eq__(self, other):
+            return self.id == other.id
+
+    class Placed(SimulatedArray):
+        def __init__(self, device, values):
+            super().__init__(np.array(values))
+            self.device = device
+
+    for device in (int, str, Number):
+        arrays = [Placed(device(k % 2), [k, 1.0]) for k in range(6)]
+        assert gred.sum(arrays) == gred.sum(arrays[:5]) + 6 == 21
+        assert gred.mean(arrays) == 21 / 12
+        with pytest.raises(TypeError, match="max does not take arrays that lie in several places"):
+            gred.max(arrays)
+
+
+def test_an_error_of_one_place_is_the_calls():
+    """Whichever place has it, and the others give what they have got."""
+    fine = [SimulatedArray(np.ones(3)), np.ones(3)]
+    for position in range(3):
+        arrays = [*fine[:position], SimulatedArray(np.array([1 + 1j])), *fine[position:]]
+        with gred.workspace_limit(1), pytest.raises(MemoryError, match="limit"):
+            gred.sum(arrays, dtype=np.complex128)
+        assert gred.sum(arrays) == 7 + 1j
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e308])
+def test_parts_that_are_no_numbers_or_overflow_add_up_as_numbers_do(value):
+    for other in (np.inf, value, 1.0):
+        with np.errstate(all="ignore"):
+            expected = np.float64(value) + np.float64(other)
+        got = gred.sum([SimulatedArray(np.array([value])), np.array([other])])
+        assert same(got, expected)
 
 
 def test_empty_arrays_count_for_nothing():

@@ -1,0 +1,224 @@
+/* Runs plans: one, while other threads may use Python, or those of calls that lie in several
+ * places, at the same time. */
+#include "python/call.h"
+
+#include "run/result.h"
+
+#include <stdlib.h>
+
+/* The thread that waits for a run, as its callbacks need it. */
+struct waiting {
+    PyThreadState *thread; /* NULL: it has kept the GIL */
+    int frames;            /* of gred's own, which a warning passes over */
+};
+
+static void come_back(struct waiting *waiting)
+{
+    if (waiting->thread)
+        PyEval_RestoreThread(waiting->thread);
+}
+
+static void leave_again(struct waiting *waiting)
+{
+    if (waiting->thread)
+        waiting->thread = PyEval_SaveThread();
+}
+
+/* Or has been: of several runs, those that began before are told, too. */
+static bool interrupted(void *context)
+{
+    struct waiting *waiting = context;
+    come_back(waiting);
+    const bool raised = PyErr_Occurred() || PyErr_CheckSignals() != 0;
+    leave_again(waiting);
+    return raised;
+}
+
+static bool warn(void *context, const char *text)
+{
+    struct waiting *waiting = context;
+    come_back(waiting);
+    const bool fine = PyErr_WarnEx(PyExc_RuntimeWarning, text, 1 + waiting->frames) == 0;
+    leave_again(waiting);
+    return fine;
+}
+
+/* The order of threads and the limit of workspace that are in force here, on this thread and in
+ * this context, as far as the backend is one for them. */
+static bool read_context(const struct module_state *state, const struct backend *backend,
+                         struct run *run)
+{
+    if (!backend->takes_order && !backend->takes_workspace)
+        return true;
+    OWNED *order = NULL, *limit = NULL;
+    int kind = ORDER_FORWARDS;
+    unsigned long long seed = 0, bytes = 0;
+    bool read =
+        (!backend->takes_order || PyContextVar_Get(state->thread_order, NULL, &order) == 0) &&
+        (!backend->takes_workspace ||
+         PyContextVar_Get(state->workspace_limit, NULL, &limit) == 0) &&
+        (!order || PyArg_ParseTuple(order, "iK", &kind, &seed));
+    if (read && limit) {
+        bytes = PyLong_AsUnsignedLongLong(limit);
+        read = !PyErr_Occurred();
+    }
+    run->order = (enum thread_order)kind;
+    run->seed = seed;
+    run->workspace_limit = bytes;
+    return read;
+}
+
+/* ---- one ---- */
+
+/* Runs the plan, or reads `bytes` where there is none, while other threads may use Python, unless
+ * it takes longer to let them than to run the plan. */
+static bool run_on_backend(struct module_state *state, const struct platform *platform,
+                           const struct plan *plan, int index, size_t bytes, struct run *run)
+{
+    const struct backend *backend = backend_of(platform);
+    void *backend_state = platforms_state(&state->platforms, platform);
+    const bool is_brief =
+        plan && !run->timing && !run->explanation && backend->is_brief && backend->is_brief(plan);
+    struct waiting waiting = {is_brief ? NULL : PyEval_SaveThread(), run->frames};
+    const struct watch watch = {interrupted, warn, &waiting};
+    run->watch = &watch;
+    const bool ran = plan ? backend->run(backend_state, plan, run)
+                          : backend->read(backend_state, index, bytes, run);
+    come_back(&waiting);
+    if (!ran)
+        failure_raise(&run->failure, state->platforms.cuda_error);
+    return ran;
+}
+
+/* What there is of no elements, and no results, need no device. */
+static bool is_of_nothing(const struct plan *plan, struct run *run)
+{
+    if (plan->axes && plan->axes->results == 0)
+        return true;
+    if (plan->n > 0 || plan->out.at || plan->axes)
+        return false;
+    _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
+    state_identity(plan->fold, plan->accumulator, identity);
+    run_finish(run, plan, plan->accumulator, identity, 0);
+    return true;
+}
+
+bool execute_plan(struct module_state *state, const struct plan *plan, struct run *run)
+{
+    return is_of_nothing(plan, run) ||
+           (read_context(state, backend_of(plan->platform), run) &&
+            run_on_backend(state, plan->platform, plan, plan->device, 0, run));
+}
+
+bool execute_read(struct module_state *state, const struct platform *platform, int index,
+                  size_t bytes, struct run *run)
+{
+    return run_on_backend(state, platform, NULL, index, bytes, run);
+}
+
+/* ---- in several places: each begins while the one before it waits ---- */
+
+struct place {
+    struct call *call;
+    void *backend_state;
+    struct place *next; /* NULL: it is the last */
+    bool ran;
+};
+
+static void run_place(void *context)
+{
+    struct place *self = context;
+    struct run *run = &self->call->run;
+    const struct plan *plan = &self->call->plan;
+    if (self->next)
+        run->meanwhile = (struct meanwhile){run_place, self->next};
+    self->ran =
+        is_of_nothing(plan, run) || backend_of(plan->platform)->run(self->backend_state, plan, run);
+    run_meanwhile(run);
+}
+
+/* The host's are last: they are the work of the thread that then waits for devices. */
+static struct place *link_places(struct place *places, Py_ssize_t count)
+{
+    struct place *first = NULL, **last = &first;
+    for (int on_host = 0; on_host <= 1; on_host++)
+        for (Py_ssize_t k = 0; k < count; k++)
+            if ((places[k].call->plan.platform->place == METHOD_ON_HOST) == on_host) {
+                *last = &places[k];
+                last = &places[k].next;
+            }
+    return first;
+}
+
+/* The first that failed says why. */
+static bool run_places(struct module_state *state, struct place *places, Py_ssize_t count)
+{
+    struct waiting waiting = {NULL, 1};
+    const struct watch watch = {interrupted, warn, &waiting};
+    for (Py_ssize_t k = 0; k < count; k++) {
+        struct run *run = &places[k].call->run;
+        const struct platform *platform = places[k].call->plan.platform;
+        if (!read_context(state, backend_of(platform), run))
+            return false;
+        run->watch = &watch;
+        places[k].backend_state = platforms_state(&state->platforms, platform);
+    }
+    waiting.thread = PyEval_SaveThread();
+    run_place(link_places(places, count));
+    come_back(&waiting);
+    for (Py_ssize_t k = 0; k < count && !PyErr_Occurred(); k++)
+        if (!places[k].ran)
+            failure_raise(&places[k].call->run.failure, state->platforms.cuda_error);
+    return !PyErr_Occurred();
+}
+
+/* Of an array alone, or of a list that lies in one place. */
+static bool open_place(struct module_state *state, enum reduction reduction, PyObject *arrays,
+                       PyObject *dtype, struct place *place)
+{
+    const bool alone = PyTuple_GET_SIZE(arrays) == 1;
+    PyObject *slots[ARGUMENTS_END] = {[A] = alone ? PyTuple_GET_ITEM(arrays, 0) : arrays,
+                                      [DTYPE] = dtype};
+    place->call = alone ? call_open(state, reduction, 1, slots)
+                        : call_begin(state, PyTuple_GET_ITEM(arrays, 0));
+    if (!place->call || alone)
+        return place->call;
+    return call_request(place->call, reduction, 1, slots) &&
+           (call_open_list(place->call, arrays, false, slots) || PyErr_Occurred() ||
+            value_error("the arrays of a group lie in several places")) &&
+           !PyErr_Occurred();
+}
+
+PyObject *core_by_place(PyObject *module, PyObject *arguments)
+{
+    struct module_state *state = PyModule_GetState(module);
+    PyObject *op, *groups, *dtype;
+    enum reduction reduction;
+    if (!PyArg_ParseTuple(arguments, "OO!O:by_place", &op, &PyTuple_Type, &groups, &dtype) ||
+        !reduction_parse(op, &reduction))
+        return NULL;
+    const Py_ssize_t count = PyTuple_GET_SIZE(groups);
+    struct place *places = PyMem_Calloc((size_t)count + 1, sizeof *places);
+    if (!places)
+        return PyErr_NoMemory();
+    PyObject *results = NULL;
+    Py_ssize_t opened = 0;
+    while (opened < count &&
+           open_place(state, reduction, PyTuple_GET_ITEM(groups, opened), dtype, &places[opened]))
+        opened++;
+    if (opened == count && count > 0 && run_places(state, places, count))
+        results = PyTuple_New(count);
+    for (Py_ssize_t k = 0; k < count; k++) {
+        const struct call *call = places[k].call;
+        PyObject *one = results && answer_is_sound(&call->plan, &call->run)
+                            ? answer_to_python(&call->plan, &call->run)
+                            : NULL;
+        if (one)
+            PyTuple_SET_ITEM(results, k, one);
+        else
+            Py_CLEAR(results);
+        call_close(places[k].call);
+    }
+    PyMem_Free(places);
+    return results;
+}
