@@ -435,7 +435,11 @@ struct unrounded {
 typedef bool unrounded_values(const void *floats, size_t n, struct unrounded *);
 
 /* So many sums side by side: the floats of each lie `stride` bytes apart, its neighbour's beside
- * them. sums: of each, heads and tails. */
-enum { UNROUNDED_COLUMNS = 32, /* and multiples of that */ UNROUNDED_COLUMNS_MOST = 256 };
+ * them. `columns` is a multiple of UNROUNDED_COLUMNS. */
+enum { UNROUNDED_COLUMNS = 32, UNROUNDED_COLUMNS_MOST = 256 };
+struct unrounded_sums {
+    double heads[UNROUNDED_COLUMNS_MOST],
+        tails[UNROUNDED_COLUMNS_MOST]; /* only float64s have these */
+};
 typedef bool unrounded_columns(const void *floats, size_t n, int64_t stride, size_t columns,
-                               double (*sums)[2]);
+                               struct unrounded_sums *);

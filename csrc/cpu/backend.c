@@ -4,7 +4,7 @@
 
 #include "common/arithmetic.h"
 #include "common/processor.h"
-#include "cpu/exact.h"
+#include "cpu/exact/exact.h"
 #include "run/explanation.h"
 #include "run/result.h"
 #include "threads/gather.h"

@@ -4,7 +4,7 @@
 #include "cpu/dot.h"
 
 #include "common/arithmetic.h"
-#include "cpu/exact.h"
+#include "cpu/exact/exact.h"
 #include "cpu/tiles.h"
 #include "threads/gather.h"
 

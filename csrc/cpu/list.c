@@ -1,7 +1,7 @@
 /* The arrays of a list, one after the other, each folded like an array by itself. */
 #include "plan/list.h"
 #include "cpu/chunk.h"
-#include "cpu/exact.h"
+#include "cpu/exact/exact.h"
 #include "plan/axes.h"
 #include "run/result.h"
 

@@ -244,6 +244,14 @@ void results_next(struct walk_of_results *walk)
     }
 }
 
+void results_skip(struct walk_of_results *walk, uint64_t count)
+{
+    const unsigned last = walk->axes->outer - 1;
+    walk->index[last] += count - 1;
+    shift(walk, last, (int64_t)count - 1);
+    results_next(walk);
+}
+
 void axes_part(const struct axes *all, unsigned along, uint64_t outer, uint64_t start,
                uint64_t count, struct axes *part)
 {

@@ -69,5 +69,8 @@ struct walk_of_results {
 void results_start(struct walk_of_results *, const struct axes *, uint64_t result);
 void results_next(struct walk_of_results *);
 
+/* Past so many results of the innermost dimension, which has as many left. */
+void results_skip(struct walk_of_results *, uint64_t count);
+
 /* Moves a copy of the axes' `reduced` to the elements of the result that the walk is at. */
 void results_move(const struct walk_of_results *, struct layout *);

@@ -80,6 +80,12 @@ LANES_FUNCTION doubles head_of(doubles x)
     return doubles(words(x) & ~((uint64_t(1) << 27) - 1));
 }
 
+LANES_FUNCTION double fold_to_sum(doubles x)
+{
+    const auto pair = merged_to_16<double, register_bytes>(x, [](auto a, auto b) { return a + b; });
+    return pair[0] + pair[1];
+}
+
 /* Those in even places, and those in odd ones. */
 LANES_FUNCTION void fold_to(double (&sums)[2], const doubles (&at)[sum_registers])
 {
@@ -150,12 +156,17 @@ bool unrounded_loop(const void *floats, size_t n, struct unrounded *result)
 
 /* ---- columns ---- */
 
-/* As many columns as there are registers for them. */
+/* To the sums of as many columns as there are registers for, or their first rows. */
 template <class In>
-LANES_FUNCTION bool add_down(const char *x, size_t n, int64_t stride, double (*sums)[2])
+LANES_FUNCTION void add_down(const char *x, size_t n, int64_t stride, bool first, double *heads,
+                             double *tails)
 {
     constexpr unsigned parts = unrounded_parts<In>, registers = UNROUNDED_COLUMNS / in_register;
-    doubles at[parts][registers] = {};
+    double *const sums[] = {heads, tails};
+    doubles at[parts][registers];
+    for (unsigned part = 0; part < parts; part++)
+        EACH_REGISTER(unsigned r = 0; r < registers; r++)
+    at[part][r] = first ? doubles{} : loaded<doubles>(sums[part] + r * in_register);
     for (size_t row = 0; row < n; row++, x += stride)
         EACH_REGISTER(unsigned r = 0; r < registers; r++)
         {
@@ -166,30 +177,34 @@ LANES_FUNCTION bool add_down(const char *x, size_t n, int64_t stride, double (*s
             if constexpr (parts > 1)
                 at[1][r] += value - head;
         }
-    bool finite = true;
-    for (unsigned c = 0; c < UNROUNDED_COLUMNS; c++)
-        for (unsigned part = 0; part < 2; part++) {
-            const double sum =
-                part < parts ? at[part % parts][c / in_register][c % in_register] : 0;
-            sums[c][part] = sum;
-            finite = finite && sum - sum == 0;
-        }
-    return finite;
+    for (unsigned part = 0; part < parts; part++)
+        EACH_REGISTER(unsigned r = 0; r < registers; r++)
+    memcpy(sums[part] + r * in_register, &at[part][r], register_bytes);
 }
 
+/* A few rows of all columns, and then the next: rows that are far apart may share a few sets of a
+ * cache. */
 template <class In>
 SHARED_FUNCTION bool add_columns(const char *x, size_t n, int64_t stride, size_t columns,
-                                 double (*sums)[2])
+                                 struct unrounded_sums *sums)
 {
-    bool finite = true;
-    for (size_t c = 0; c < columns; c += UNROUNDED_COLUMNS)
-        finite &= add_down<In>(x + c * sizeof(In), n, stride, sums + c);
-    return finite;
+    constexpr size_t few = 8;
+    doubles lost = {};
+    for (size_t row = 0; row < n; row += few)
+        for (size_t c = 0; c < columns; c += UNROUNDED_COLUMNS)
+            add_down<In>(x + row * stride + c * sizeof(In), n - row < few ? n - row : few, stride,
+                         row == 0, sums->heads + c, sums->tails + c);
+    for (size_t c = 0; c < columns; c += in_register) {
+        const doubles head = loaded<doubles>(sums->heads + c),
+                      tail = loaded<doubles>(sums->tails + c);
+        lost += (head - head) + (tail - tail);
+    }
+    return fold_to_sum(lost) == 0;
 }
 
 template <class In>
 bool unrounded_columns_loop(const void *floats, size_t n, int64_t stride, size_t columns,
-                            double (*sums)[2])
+                            struct unrounded_sums *sums)
 {
     return is_unrounded([=] {
         return add_columns<In>(static_cast<const char *>(floats), n, stride, columns, sums);

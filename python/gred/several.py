@@ -144,6 +144,6 @@ def mean(
     else:
         groups = tuple((array,) for array in filled)
         average = partial(_core.mean, dtype=dtype, method=method, block_size=block_size)
-        parts = _on_each(average, filled)
+        parts = tuple(_on_each(average, filled))
     sizes = [math.fsum(map(_size, group)) for group in groups]
     return _merged(parts, None, [size / max(math.fsum(sizes), 1) for size in sizes])

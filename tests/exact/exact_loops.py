@@ -14,6 +14,7 @@ import itertools
 import ml_dtypes
 import numpy as np
 from exact_truths import exact_products, exact_sum, nearest, nearest_root, same
+from host_loops import Guarded
 from reference import REALS
 from thin import chosen
 
@@ -87,6 +88,18 @@ def check_sums():
         DIGEST.update(got.tobytes())
 
 
+def check_ends():
+    """Columns whose last element is where memory ends."""
+    memory = Guarded(18).inside
+    for dtype, width, rows in chosen(itertools.product(REALS, (1, 5, 31, 33, 100), (2, 3, 200))):
+        nbytes = min(rows * width * dtype.itemsize, memory.size // (width * 8) * width * 8)
+        x = memory[memory.size - nbytes :].view(dtype).reshape(-1, width)
+        x[:] = np.random.default_rng(rows).normal(size=x.shape).astype(dtype)
+        got = gred.sum(x, axis=0, method="exact")
+        for k, column in enumerate(x.T if __debug__ else ()):
+            assert same(got[k], nearest(exact_sum(column), dtype)), (x.shape, k)
+
+
 def multiplied(a, b):
     products = gred.ExactSum()
     products.add_products(a, b)
@@ -113,6 +126,7 @@ def check_products():
 
 if __name__ == "__main__":
     check_sums()
+    check_ends()
     check_products()
     array = gred.explain(np.ones(3), method="exact").array
     print(array.split(" by ")[1].split()[0], DIGEST.hexdigest(), sep="\n")

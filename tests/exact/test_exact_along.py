@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from devices import to_host
 from exact_loops import kinds
-from exact_truths import bits_of, exact_square, nearest_root, truth
-from reference import BFLOAT16, COMPLEX, REALS
+from exact_truths import BITS, bits_of, exact_square, nearest_root, of_bits, truth
+from reference import BFLOAT16, COMPLEX, MANTISSA_BITS, REALS
 from samples import quietly, there
 from thin import chosen
 
@@ -24,7 +24,7 @@ both_axes = pytest.mark.parametrize("axis", [0, 1])
 NAMES = ("sum", "mean", "nansum", "nanmean")
 LANES = 32  # results that are brought together, and a loop's most elements
 LOOP = 4096
-ROWS = 2048  # of columns that are added at once
+ROWS = 4096  # of columns that are added at once
 APART = [2.0**-40, 2.0**-60, 2.0**-80, 2.0**-100, 2.0**-120, 2.0**-1000]
 
 
@@ -138,6 +138,49 @@ def test_sums_that_two_floats_hold_are_rounded_once(device):
         x[1] = most
         check(device, name, x, 0)
         check(device, name, np.repeat(x, ROWS // 3, 0), 0)
+
+
+def edges(dtype, n, count, seed=1):
+    """Draw rows of n whose sums, or n-ths of them, lie at or beside the middle of two floats."""
+    random = np.random.default_rng(seed)
+    bits = random.integers(0, 2 ** (8 * dtype.itemsize), count, np.uint64)
+    bits[: count // 4] %= 2 ** (MANTISSA_BITS[dtype] + 2)  # subnormal numbers, and the least others
+    first = of_bits(bits.astype(BITS[dtype]), dtype)
+    first[~np.isfinite(first.astype(np.float64))] = 1
+    x = np.zeros((n, count), dtype)
+    x[0] = first
+    if n > 1:
+        _, exponents = np.frexp(first.astype(np.float64))
+        middle = np.ldexp(
+            random.choice([-0.5, 0.5, 1, 1.5], count), exponents - MANTISSA_BITS[dtype]
+        )
+        further = random.choice([2 * MANTISSA_BITS[dtype], 40], count)
+        beside = np.ldexp(1.0, exponents - further)
+        x[1] = middle.astype(dtype)
+        x[-1] += (random.integers(-1, 2, count) * beside).astype(dtype)
+    return x
+
+
+@typed
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 200])
+def test_rows_of_results_are_each_rounded_once(dtype, n):
+    """Where they or their elements lie side by side; to any type, with and without a divisor."""
+    x = edges(dtype, n, 2 * LANES * 8 + 5)
+    for name, to, layout in itertools.product(("sum", "mean"), REALS, (0, 1)):
+        y = x if layout == 0 else np.ascontiguousarray(x.T)
+        got = exact(name, y, layout, dtype=to)
+        assert same_bits(got, wanted(name, y, layout, to))
+
+
+@typed
+@pytest.mark.parametrize("width", [1, 5, 16, 31, 33, 255, 257])
+def test_columns_beside_others_and_at_the_end_of_memory_are_their_own(dtype, width):
+    """What is added for the sake of whole registers is of other results, or of no number."""
+    whole = np.full((ROWS + 9, width + 40), np.nan, dtype)
+    whole[:, :width] = np.random.default_rng(width).normal(size=(len(whole), width)).astype(dtype)
+    for rows in (3, 200, len(whole)):
+        for part in (whole[:rows, :width], np.ascontiguousarray(whole[:rows, :width])):
+            assert same_bits(exact("sum", part, 0), wanted("sum", part, 0, dtype))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -59,7 +59,8 @@ __global__ void last_adds(unsigned *results, uint64_t)
     results[blockIdx.x] = sum;
 }
 
-/* Neighbours in a warp hand over their values: lanes do not run in lockstep without a warp's barrier. */
+/* Neighbours in a warp hand over their values: lanes do not run in lockstep without a warp's
+ * barrier. */
 template <void (*Level)()>
 __global__ void warp_tree(unsigned *results, uint64_t)
 {

@@ -68,7 +68,7 @@ def project_includes(files):
 
 
 def badly_written(files):
-    """List includes that do not say "directory/file.h", or that nobody could follow."""
+    """List includes that do not say where a header lies in csrc, or that nobody could follow."""
     headers = {posixpath.basename(path) for path in files}
     for path, text in files.items():
         for written in INCLUDE.findall(text):
@@ -79,7 +79,7 @@ def badly_written(files):
             elif place(path) == "kernels":
                 fine = found(path, name, files)
             else:
-                fine = name.count("/") == 1 and in_csrc
+                fine = name.count("/") in (1, 2) and in_csrc
             if not fine:
                 yield f"{path}: #include {written}"
 
@@ -118,7 +118,7 @@ def cycles(files):
 
 
 RULES = {
-    "a project's header is included as directory/file.h": badly_written,
+    "a project's header is included by its path in csrc": badly_written,
     "no include goes up": includes_upwards,
     "kernels know nothing of Python": python_in_kernels,
     "no files include one another in a cycle": cycles,

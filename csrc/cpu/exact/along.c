@@ -3,7 +3,7 @@
  * neighbours' between them, several are gathered at a time, so that a cache line serves
  * them all. No order makes a difference to exact sums, and so none of this does. */
 #include "common/arithmetic.h"
-#include "cpu/exact.h"
+#include "cpu/exact/exact.h"
 #include "cpu/tiles.h"
 #include "plan/axes.h"
 #include "run/explanation.h"
@@ -18,10 +18,11 @@
 enum {
     CHUNK = LOOP_MOST,         /* elements at a time */
     BUFFER = 64 << 10,         /* bytes that are gathered at a time: CHUNK of any type */
-    LANES = UNROUNDED_COLUMNS, /* results that are, at most */
+    GROUP = UNROUNDED_COLUMNS, /* results whose elements are, at most */
+    LANES = 4 * GROUP,         /* results side by side, at most */
     ROWS = 512,                /* of columns that are just added, */
-    ROWS_MOST = 2048,          /* or all of them: in more something would be rounded */
-    ADDED_AT_ONCE = 1 << 12,   /* elements of those, but for the fewest columns */
+    ROWS_MOST = 4096,          /* or all of them: in more something would be rounded */
+    ADDED_AT_ONCE = 1 << 12,   /* elements of rows that become columns */
     SHORT = 128,               /* elements of rows that become columns */
     FEW = 16,                  /* results that threads do not share */
     LONG = 1 << 18,            /* elements of each of those, at least */
@@ -36,7 +37,8 @@ struct along {
     struct exact_ways ways;    /* to begin with */
     transpose_rows *transpose; /* what brings neighbours together, or NULL */
     transpose_rows *across;    /* what makes columns of short rows that are just added, or NULL */
-    bool adjacent;             /* whether neighbours lie one after the other, and are just added: */
+    bool rows;                 /* whether elements lie one after the other, and are just added */
+    bool adjacent;             /* whether neighbours do, and are just added: */
     uint64_t columns;          /* so many at once, or rows of as many as there are lanes */
     const char *end;           /* of all elements, for its sake */
     struct tiles tiles;
@@ -56,9 +58,9 @@ struct lane {
 struct workspace {
     _Alignas(64) char elements[BUFFER];
     struct lane lanes[LANES];
-    double sums[UNROUNDED_COLUMNS_MOST][2]; /* of neighbours */
-    struct unrounded_floats unrounded;      /* what adds these */
-    struct job part;                        /* one result */
+    struct unrounded_sums sums;        /* of neighbours */
+    struct unrounded_floats unrounded; /* what adds these */
+    struct job part;                   /* one result */
     struct run run;
     struct layout layout;
     struct plan one;
@@ -70,23 +72,6 @@ static void store(const struct plan *plan, const struct run *run, int64_t place)
 {
     const struct results *results = &plan->results;
     run_store(run, plan, 0, (char *)results->at[0] + place * (int64_t)element_size(results->type));
-}
-
-/* Stores a number of a result's own type that nothing is to be said of, if it is one of those that
- * most results are. */
-static bool store_float(const struct plan *plan, double value, int64_t place)
-{
-    const struct results *results = &plan->results;
-    const float single = (float)value;
-    if (results->type != plan->finish.result || !isfinite(value))
-        return false;
-    if (results->type == ELEMENT_FLOAT64)
-        memcpy((char *)results->at[0] + place * (int64_t)sizeof value, &value, sizeof value);
-    else if (results->type == ELEMENT_FLOAT32)
-        memcpy((char *)results->at[0] + place * (int64_t)sizeof single, &single, sizeof single);
-    else
-        return false;
-    return true;
 }
 
 static bool make_one(struct job *part, int64_t place)
@@ -148,15 +133,48 @@ static void add_result(struct along *self, struct workspace *own,
     finish(self, own, &own->lanes[0], walk);
 }
 
-/* Rows of elements of as many neighbours as there are lanes, where nothing is rounded. */
-static bool add_rows(struct workspace *own, const char *elements, int64_t stride, uint64_t rows)
+/* How many columns are added for `count` of them: those beyond are of other results, or of the next
+ * row, and left out. As many as are there, where the last row would end behind all elements. */
+static uint64_t padded(const struct along *self, const char *elements, int64_t stride,
+                       uint64_t rows, uint64_t count)
 {
-    if (!unrounded_is_due(&own->unrounded) ||
-        !unrounded_add_columns(&own->unrounded, elements, rows, stride, LANES, own->sums))
+    const uint64_t whole = divide_up(count, UNROUNDED_COLUMNS) * UNROUNDED_COLUMNS,
+                   size = element_size(self->axes->reduced.input);
+    const bool fits = stride >= 0 && (uint64_t)(self->end - elements) >=
+                                         (rows - 1) * (uint64_t)stride + whole * size;
+    return fits ? whole : count / UNROUNDED_COLUMNS * UNROUNDED_COLUMNS;
+}
+
+/* Rows of elements of neighbours, where nothing is rounded. */
+static bool add_rows(struct along *self, struct workspace *own, const char *elements,
+                     int64_t stride, uint64_t rows, unsigned count)
+{
+    if (padded(self, elements, stride, rows, count) < count || !unrounded_is_due(&own->unrounded) ||
+        !unrounded_add_columns(&own->unrounded, elements, rows, stride,
+                               divide_up(count, UNROUNDED_COLUMNS) * UNROUNDED_COLUMNS, &own->sums))
         return false;
-    for (unsigned k = 0; k < LANES; k++)
-        exact_adder_add_pair(adder_of(&own->lanes[k]), own->sums[k], rows);
+    for (unsigned k = 0; k < count; k++)
+        exact_adder_add_pair(adder_of(&own->lanes[k]), own->sums.heads[k], own->sums.tails[k],
+                             rows);
     return true;
+}
+
+/* Of a group of neighbours, n elements each from `at` on, of the first neighbour at `rows`. */
+static void add_group(struct along *self, struct workspace *own, const char *rows, unsigned first,
+                      unsigned count, uint64_t at, uint64_t n)
+{
+    const struct axes *axes = self->axes;
+    const int64_t stride = axes->strides[axes->outer - 1];
+    const struct transposition transposition = {.at = rows + (int64_t)first * stride,
+                                                .rows = n,
+                                                .n = count,
+                                                .row_stride = axes->reduced.strides[0],
+                                                .stride = stride,
+                                                .end = self->end};
+    self->transpose(&transposition, n, own->elements);
+    for (unsigned k = 0; k < count; k++)
+        add(&own->lanes[first + k], self->plan,
+            own->elements + k * n * element_size(axes->reduced.input), at, n);
 }
 
 /* So many neighbours, from where the walk is on, which goes past them. */
@@ -166,45 +184,59 @@ static void add_neighbours(struct along *self, struct workspace *own, struct wal
     const struct plan *plan = self->plan;
     const struct axes *axes = self->axes;
     const size_t size = element_size(axes->reduced.input);
-    const bool adds = self->adjacent && count == LANES && plan->n > ROWS_MOST;
-    const uint64_t room = BUFFER / (count * size), most = adds ? least(room, ROWS) : room;
-    const char *const data = (const char *)axes->reduced.data + walk->offset;
-    struct transposition transposition = {.n = count,
-                                          .row_stride = axes->reduced.strides[0],
-                                          .stride = axes->strides[axes->outer - 1],
-                                          .end = self->end};
-    for (uint64_t at = 0; at < plan->n; at += most) {
-        transposition.rows = least(plan->n - at, most);
-        transposition.at = data + (int64_t)at * transposition.row_stride;
-        if (adds && add_rows(own, transposition.at, transposition.row_stride, transposition.rows))
-            continue;
-        self->transpose(&transposition, transposition.rows, own->elements);
-        for (unsigned k = 0; k < count; k++)
-            add(&own->lanes[k], plan, own->elements + k * transposition.rows * size, at,
-                transposition.rows);
+    const bool adds = self->adjacent && plan->n > ROWS_MOST;
+    const uint64_t room = BUFFER / (least(count, GROUP) * size),
+                   most = adds ? least(room, ROWS) : room;
+    const int64_t stride = axes->reduced.strides[0];
+    const char *rows = (const char *)axes->reduced.data + walk->offset;
+    for (uint64_t at = 0, n; at < plan->n; at += n, rows += (int64_t)n * stride) {
+        n = least(plan->n - at, most);
+        if (!adds || !add_rows(self, own, rows, stride, n, count))
+            for (unsigned first = 0; first < count; first += GROUP)
+                add_group(self, own, rows, first, (unsigned)least(count - first, GROUP), at, n);
     }
     for (unsigned k = 0; k < count; k++, results_next(walk))
         finish(self, own, &own->lanes[k], walk);
 }
 
 /* Of a result whose elements' sum that is. */
-static void finish_pair(struct along *self, struct workspace *own, const double pair[2],
+static void finish_pair(struct along *self, struct workspace *own, double head, double tail,
                         const struct walk_of_results *walk)
 {
     const struct plan *one = &own->one;
     struct scalar_wide value;
-    if (!exact_round_pair(one, pair, self->plan->n, &value)) {
-        exact_adder_add_pair(adder_of(&own->lanes[0]), pair, self->plan->n);
+    if (!exact_round_pair(one, head, tail, self->plan->n, &value)) {
+        exact_adder_add_pair(adder_of(&own->lanes[0]), head, tail, self->plan->n);
         finish(self, own, &own->lanes[0], walk);
-    } else if (!store_float(one, value.real, walk->place)) {
+    } else {
         run_answer_exact(&own->run, one, NULL, value, self->plan->n);
         store(one, &own->run, walk->place);
     }
 }
 
+/* Of so many neighbours, whose sums these are; they go past them. */
+static void finish_sums(struct along *self, struct workspace *own, struct walk_of_results *walk,
+                        uint64_t count)
+{
+    const struct results *results = &self->plan->results;
+    const size_t size = element_size(results->type);
+    const int64_t step = (int64_t)size * self->axes->places[self->axes->outer - 1];
+    char *to = (char *)results->at[0] + walk->place * (int64_t)size;
+    if (results->type != self->plan->finish.result ||
+        !exact_round_sums(self->plan, &own->sums, count, own->elements)) {
+        for (uint64_t k = 0; k < count; k++, results_next(walk))
+            finish_pair(self, own, own->sums.heads[k], own->sums.tails[k], walk);
+        return;
+    }
+    if (step == (int64_t)size)
+        memcpy(to, own->elements, count * size);
+    for (uint64_t k = 0; k < count && step != (int64_t)size; k++, to += step)
+        memcpy(to, own->elements + k * size, size);
+    results_skip(walk, count);
+}
+
 /* As many neighbours as can be just added, from where the walk is on, which goes past them, or
- * none.
- */
+ * none. */
 static uint64_t add_columns(struct along *self, struct workspace *own, struct walk_of_results *walk,
                             uint64_t count)
 {
@@ -212,8 +244,13 @@ static uint64_t add_columns(struct along *self, struct workspace *own, struct wa
     const struct layout *reduced = &axes->reduced;
     const char *elements = (const char *)reduced->data + walk->offset;
     int64_t stride = reduced->strides[0];
-    count = least(count, self->columns) / UNROUNDED_COLUMNS * UNROUNDED_COLUMNS;
-    if (count == 0 || !unrounded_is_due(&own->unrounded))
+    if (self->columns == 0 || !unrounded_is_due(&own->unrounded))
+        return 0;
+    count = least(count, self->columns);
+    const uint64_t columns = self->across ? count / UNROUNDED_COLUMNS * UNROUNDED_COLUMNS
+                                          : padded(self, elements, stride, self->plan->n, count);
+    count = least(count, columns);
+    if (count == 0)
         return 0;
     if (self->across) {
         const struct transposition transposition = {.at = elements,
@@ -226,11 +263,28 @@ static uint64_t add_columns(struct along *self, struct workspace *own, struct wa
         elements = own->elements;
         stride = (int64_t)(count * element_size(reduced->input));
     }
-    if (!unrounded_add_columns(&own->unrounded, elements, self->plan->n, stride, count, own->sums))
+    if (!unrounded_add_columns(&own->unrounded, elements, self->plan->n, stride, columns,
+                               &own->sums))
         return 0;
-    for (uint64_t k = 0; k < count; k++, results_next(walk))
-        finish_pair(self, own, own->sums[k], walk);
+    finish_sums(self, own, walk, count);
     return count;
+}
+
+/* The same of results whose elements lie one after the other. */
+static uint64_t sum_rows(struct along *self, struct workspace *own, struct walk_of_results *walk,
+                         uint64_t count)
+{
+    const struct axes *axes = self->axes;
+    const char *row = (const char *)axes->reduced.data + walk->offset;
+    const uint64_t most = least(count, UNROUNDED_COLUMNS_MOST);
+    uint64_t k = 0;
+    for (; k < most && unrounded_add_row(&own->unrounded, row, self->plan->n, &own->sums.heads[k],
+                                         &own->sums.tails[k]);
+         k++)
+        row += axes->strides[axes->outer - 1];
+    if (k > 0)
+        finish_sums(self, own, walk, k);
+    return k;
 }
 
 static void start_workspace(const struct along *self, struct workspace *own)
@@ -241,6 +295,7 @@ static void start_workspace(const struct along *self, struct workspace *own)
         own->lanes[k].state = FRESH;
     }
     own->unrounded = self->ways.unrounded;
+    memset(&own->sums, 0, sizeof own->sums);
     run_begin(&own->run, 0);
     own->layout = self->axes->reduced;
     own->one = *self->plan;
@@ -261,9 +316,10 @@ static unsigned add_tile(void *context, uint64_t tile, char *memory)
     start_workspace(self, own);
     results_start(&walk, axes, first);
     for (uint64_t at = first; at < end;) {
-        const uint64_t row = self->transpose || self->across ? axes->shape[axes->outer - 1] : 1,
-                       left = least(end - at, row - at % row);
-        const uint64_t added = add_columns(self, own, &walk, left);
+        const uint64_t row = axes->outer ? axes->shape[axes->outer - 1] : 1,
+                       left = least(end - at, row - at % row),
+                       added = self->rows ? sum_rows(self, own, &walk, left)
+                                          : add_columns(self, own, &walk, left);
         const unsigned count = added ? 0 : self->transpose ? (unsigned)least(left, LANES) : 1;
         at += added;
         if (count > 1) {
@@ -279,11 +335,6 @@ static unsigned add_tile(void *context, uint64_t tile, char *memory)
 
 /* ---- all of them ---- */
 
-static bool are_few_and_long(const struct plan *plan)
-{
-    return plan->n >= STRETCH || (plan->n >= LONG && plan->axes->results <= FEW);
-}
-
 /* Whether a result's elements lie further apart than its neighbour's first one. */
 static bool lie_side_by_side(const struct plan *plan)
 {
@@ -292,6 +343,16 @@ static bool lie_side_by_side(const struct plan *plan)
     return !reduced->mask && !reduced->swapped && axes->outer > 0 && reduced->dimensions == 1 &&
            plan->n > 1 &&
            layout_distance(axes->strides[axes->outer - 1]) < layout_distance(reduced->strides[0]);
+}
+
+/* Neighbours are gathered line by line, which takes a thread as long as so many take for them one
+ * by one. */
+static bool are_few_and_long(const struct job *job)
+{
+    const struct plan *plan = job->plan;
+    const uint64_t threads = threads_for(&job->threads, UINT64_MAX);
+    return plan->n >= STRETCH || (plan->n >= LONG && plan->axes->results <= FEW &&
+                                  !(lie_side_by_side(plan) && plan->axes->results >= 2 * threads));
 }
 
 /* Whether neighbours can be just added, side by side. */
@@ -306,12 +367,21 @@ static bool adds_neighbours(const struct plan *plan)
 static uint64_t columns_of(uint64_t rows)
 {
     const uint64_t columns = ADDED_AT_ONCE / rows;
-    return rows > ROWS_MOST              ? 0
-           : columns < UNROUNDED_COLUMNS ? UNROUNDED_COLUMNS
-                                         : least(columns, UNROUNDED_COLUMNS_MOST);
+    return columns < UNROUNDED_COLUMNS ? UNROUNDED_COLUMNS : least(columns, UNROUNDED_COLUMNS_MOST);
+}
+
+/* Of a tile: as many as are side by side, if every thread has some. */
+static uint64_t results_of_tile(const struct along *self)
+{
+    const uint64_t n = self->plan->n, few = ELEMENTS_A_TILE / (least(n, ELEMENTS_A_TILE - 1) + 1),
+                   lanes = self->columns ? UNROUNDED_COLUMNS_MOST : LANES,
+                   threads = threads_for(&self->job->threads, UINT64_MAX),
+                   shared = divide_up(self->axes->results, threads * GROUP) * GROUP;
+    return self->transpose && few < lanes ? least(lanes, shared) : few;
 }
 
 static_assert(SHORT * UNROUNDED_COLUMNS <= CHUNK && ADDED_AT_ONCE <= CHUNK, "no room for columns");
+static_assert((int)LANES <= (int)UNROUNDED_COLUMNS_MOST, "no room for lanes");
 
 static void describe(struct along *self, const struct job *job)
 {
@@ -327,14 +397,14 @@ static void describe(struct along *self, const struct job *job)
     if (lie_side_by_side(plan)) {
         self->transpose = transpose;
         self->adjacent = adds && axes->strides[axes->outer - 1] == (int64_t)size;
-        self->columns = self->adjacent ? columns_of(n) : 0;
+        self->columns = self->adjacent && n <= ROWS_MOST ? UNROUNDED_COLUMNS_MOST : 0;
     } else if (adds && n > 1 && n <= SHORT) {
         self->across = transpose;
         self->columns = columns_of(n);
+    } else {
+        self->rows = adds && plan->elements.flat && n <= LOOP_MOST;
     }
-    self->results_a_tile = ELEMENTS_A_TILE / (least(n, ELEMENTS_A_TILE - 1) + 1);
-    if (self->transpose && self->results_a_tile < LANES)
-        self->results_a_tile = LANES;
+    self->results_a_tile = results_of_tile(self);
     exact_adder_start(&first, job);
     self->ways = first.ways;
     self->count = divide_up(axes->results, self->results_a_tile);
@@ -358,7 +428,7 @@ static bool share_results(struct job *job)
 
 bool exact_along(struct job *job)
 {
-    return are_few_and_long(job->plan) ? folding_one_by_one(job, make_one) : share_results(job);
+    return are_few_and_long(job) ? folding_one_by_one(job, make_one) : share_results(job);
 }
 
 void exact_along_explain(const struct job *job)
@@ -368,7 +438,7 @@ void exact_along_explain(const struct job *job)
     struct along self;
     exact_explain(job, loops);
     loops->results = RESULTS_IN_TURN;
-    if (are_few_and_long(job->plan)) {
+    if (are_few_and_long(job)) {
         explanation->at_once = 1;
         return;
     }

@@ -1,4 +1,4 @@
-#include "cpu/large_sum.h"
+#include "cpu/exact/large_sum.h"
 
 #include <stdlib.h>
 #include <string.h>

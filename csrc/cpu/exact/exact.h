@@ -5,8 +5,8 @@
 
 #include "common/cpu_kernels.h"
 #include "common/exact_sums.h"
+#include "cpu/exact/large_sum.h"
 #include "cpu/host.h"
-#include "cpu/large_sum.h"
 
 /* ---- plain sums ---- */
 
@@ -27,9 +27,13 @@ struct unrounded_floats {
  * for. */
 bool unrounded_is_due(struct unrounded_floats *);
 
+/* One sum of 1 to LOOP_MOST floats of a real type that lie one after the other, as that of two. */
+bool unrounded_add_row(struct unrounded_floats *, const void *floats, size_t n, double *head,
+                       double *tail);
+
 /* Columns that are due: see common/exact.h. */
 bool unrounded_add_columns(struct unrounded_floats *, const void *floats, size_t n, int64_t stride,
-                           size_t columns, double (*sums)[2]);
+                           size_t columns, struct unrounded_sums *);
 
 /* ---- windows ---- */
 
@@ -116,7 +120,7 @@ void exact_adder_clear(struct exact_adder *);
 void exact_adder_add(struct exact_adder *, const struct plan *, const char *elements, size_t n);
 
 /* Adds n elements of which the sum is that of two floats. */
-void exact_adder_add_pair(struct exact_adder *, const double pair[2], uint64_t n);
+void exact_adder_add_pair(struct exact_adder *, double head, double tail, uint64_t n);
 
 /* ---- results without a superaccumulator ---- */
 
@@ -131,5 +135,10 @@ bool exact_adder_round(struct exact_adder *, const struct plan *, const char *el
 
 /* Of a plain plan, of n elements of which the sum is that of two floats. False: these are too far
  * from each other. */
-bool exact_round_pair(const struct plan *, const double pair[2], uint64_t n,
+bool exact_round_pair(const struct plan *, double head, double tail, uint64_t n,
                       struct scalar_wide *value);
+
+/* Of a plain plan, the results of so many neighbours of which each is the sum of plan->n elements:
+ * one after the other, of the type that the plan finishes in. False: some are not finite, or too
+ * rare to be made so. */
+bool exact_round_sums(const struct plan *, const struct unrounded_sums *, uint64_t count, void *to);

@@ -1,6 +1,6 @@
 /* Floats that are added exactly by vectors: where nothing is rounded, or in windows. */
 #include "common/arithmetic.h"
-#include "cpu/exact.h"
+#include "cpu/exact/exact.h"
 
 #include <fenv.h>
 #include <math.h>
@@ -181,8 +181,26 @@ static bool add_unrounded(struct unrounded_floats *self, const void *floats, siz
     return true;
 }
 
+/* Whether `sum` is that of a and b, and nothing was rounded. */
+static bool is_exact(double sum, double a, double b)
+{
+    return sum - a == b && sum - b == a;
+}
+
+bool unrounded_add_row(struct unrounded_floats *self, const void *floats, size_t n, double *head,
+                       double *tail)
+{
+    struct unrounded found = {.sums = {{0}}};
+    if (!unrounded_is_due(self) || !note(self, self->loop(floats, n, &found)))
+        return false;
+    *head = found.sums[0][0] + found.sums[0][1];
+    *tail = found.sums[1][0] + found.sums[1][1];
+    return is_exact(*head, found.sums[0][0], found.sums[0][1]) &&
+           is_exact(*tail, found.sums[1][0], found.sums[1][1]);
+}
+
 bool unrounded_add_columns(struct unrounded_floats *self, const void *floats, size_t n,
-                           int64_t stride, size_t columns, double (*sums)[2])
+                           int64_t stride, size_t columns, struct unrounded_sums *sums)
 {
     return note(self, self->columns(floats, n, stride, columns, sums));
 }

@@ -1,6 +1,6 @@
 /* Each thread adds a chunk at a time to sums of its own, which are merged in the end: no order
  * makes a difference. */
-#include "cpu/exact.h"
+#include "cpu/exact/exact.h"
 
 #include "common/arithmetic.h"
 #include "cpu/tiles.h"

@@ -1,0 +1,213 @@
+/* Results of exact sums that need no superaccumulator: of a few digits, or of float64s of which
+ * they are the sum, one by one and many at a time. */
+#include "common/arithmetic.h"
+#include "cpu/exact/exact.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_mean(const struct plan *plan)
+{
+    return reduction_row(plan->reduction)->nothing == NOTHING_nan;
+}
+
+bool exact_is_plain(const struct plan *plan)
+{
+    const enum element input = plan->layout->input;
+    return !element_is_integer(input) && !element_is_complex(input) && plan->fold != FOLD_norm2 &&
+           !exact_has_parts(plan->finish.result) && !plan->finish.has_initial &&
+           plan->finish.from_nothing;
+}
+
+/* Leading digits as a superaccumulator has them: the first is not 0. */
+static struct exact_leading lead(const struct windows_total *total)
+{
+    const bool negative = total->units < 0;
+    unsigned __int128 bits = (unsigned __int128)total->units;
+    struct exact_leading leading = {.place = total->unit - EXACT_DIGIT_BITS, .negative = negative};
+    if (negative)
+        bits = -bits;
+    for (; bits && !(bits >> 3 * EXACT_DIGIT_BITS); bits <<= EXACT_DIGIT_BITS)
+        leading.place -= EXACT_DIGIT_BITS;
+    for (int k = 1; k < EXACT_SHOWN; k++)
+        leading.digits[k] = (uint32_t)(bits >> (k - 1) * EXACT_DIGIT_BITS);
+    return leading;
+}
+
+static struct scalar_wide round_total(const struct plan *plan, const struct windows_total *total)
+{
+    static const int64_t none[EXACT_COUNTS];
+    const struct finish *finish = &plan->finish;
+    const int64_t divisor = is_mean(plan) ? (int64_t)total->numbers : 1;
+    const uint64_t bits =
+        exact_round_leading(lead(total), none, divisor, exact_format_of_part(finish));
+    return exact_answer(finish, bits, 0);
+}
+
+/* In units of 2^unit, which its last bit is no less than. */
+static __int128 in_units(struct exact_number x, int unit)
+{
+    const __int128 units = (__int128)x.significand << (x.significand ? x.exponent - unit : 0);
+    return x.negative ? -units : units;
+}
+
+bool exact_round_pair(const struct plan *plan, double head, double tail, uint64_t n,
+                      struct scalar_wide *value)
+{
+    enum { FURTHEST = 126 - 53 };
+    const struct exact_number numbers[] = {exact_number_at(&head, ELEMENT_FLOAT64),
+                                           exact_number_at(&tail, ELEMENT_FLOAT64)};
+    const int a = numbers[numbers[0].significand == 0].exponent,
+              b = numbers[numbers[1].significand != 0].exponent;
+    if (a - b > FURTHEST || b - a > FURTHEST)
+        return false;
+    struct windows_total total = {.unit = a < b ? a : b, .numbers = n};
+    total.units = in_units(numbers[0], total.unit) + in_units(numbers[1], total.unit);
+    *value = round_total(plan, &total);
+    return true;
+}
+
+bool exact_adder_round(struct exact_adder *self, const struct plan *plan, const char *elements,
+                       struct scalar_wide *value, uint64_t *count)
+{
+    struct windows_total total;
+    if (plan->n == 0 || plan->n > LOOP_MOST || !exact_is_plain(plan) ||
+        !windows_total(&self->ways.windows, elements, plan->n, &total))
+        return false;
+    *value = round_total(plan, &total);
+    *count = total.numbers;
+    return true;
+}
+
+/* ---- many at a time ---- */
+
+/* x + rest, where that is no more than half of x's last place, rounded to odd: toward zero, and the
+ * last bit set if anything is missing. What is rounded to a type of at least two bits less is then
+ * rounded as the sum is (S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums:
+ * proved algorithms using rounding to odd", IEEE Trans. Comput. 57, 2008). */
+static inline double to_odd(double x, double rest)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits -= rest != 0 && (rest < 0) != (x < 0);
+    bits |= rest != 0;
+    memcpy(&x, &bits, sizeof bits);
+    return x;
+}
+
+static inline float float_to_odd(double x)
+{
+    float near = (float)x;
+    const double back = near;
+    uint32_t bits;
+    memcpy(&bits, &near, sizeof bits);
+    bits -= fabs(back) > fabs(x);
+    bits |= back != x;
+    memcpy(&near, &bits, sizeof bits);
+    return near;
+}
+
+/* The bits of a float of 16, without branches, so that loops become vectors. Above the largest one
+ * they are those of no number. */
+static inline uint16_t half_of(float x)
+{
+    const uint32_t bias = (127 - 15) << 23, least = (127 - 14) << 23; /* normal numbers' */
+    uint32_t bits, subnormal;
+    memcpy(&bits, &x, sizeof bits);
+    const uint32_t magnitude = bits & INT32_MAX;
+    const float units = fabsf(x) + 0.5f; /* whose last place is the least subnormal number */
+    memcpy(&subnormal, &units, sizeof subnormal);
+    const uint32_t normal = (magnitude - bias + 0xfff + (magnitude >> 13 & 1)) >> 13,
+                   half = magnitude < least ? subnormal - (126 << 23) : normal;
+    return (uint16_t)((bits >> 16 & 0x8000) | (half < 0x7c00 ? half : 0x7c00));
+}
+
+static inline uint16_t bfloat_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* By their bits, as loops that add floats up are no vectors. */
+static inline bool is_finite_float(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (bits << 1) < (uint32_t)0xff << 24;
+}
+
+static inline bool is_finite_double(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (bits << 1) < (uint64_t)0x7ff << 53;
+}
+
+/* With constant types, little is left to be decided in the loop. Whether all results are finite. */
+static inline __attribute__((always_inline)) bool round_to(enum element type, bool pairs,
+                                                           double divisor,
+                                                           const struct unrounded_sums *sums,
+                                                           uint64_t count, void *to)
+{
+    uint64_t infinite = 0;
+    for (uint64_t k = 0; k < count; k++) {
+        double value = sums->heads[k], rest = 0;
+        if (pairs) {
+            const double tail = sums->tails[k], sum = value + tail, added = sum - value;
+            rest = (value - (sum - added)) + (tail - added);
+            value = sum;
+        } else if (divisor != 1) {
+            const double quotient = value / divisor;
+            rest = fma(-quotient, divisor, value);
+            value = quotient;
+        }
+        if (type == ELEMENT_FLOAT64) {
+            ((double *)to)[k] = value;
+            infinite |= !is_finite_double(value);
+            continue;
+        }
+        const double odd = to_odd(value, rest);
+        if (type == ELEMENT_FLOAT32) {
+            const float near = (float)odd;
+            ((float *)to)[k] = near;
+            infinite |= !is_finite_float(near);
+        } else if (type == ELEMENT_FLOAT16) {
+            const uint16_t half = half_of(float_to_odd(odd));
+            ((uint16_t *)to)[k] = half;
+            infinite |= (half & 0x7c00) == 0x7c00;
+        } else {
+            const uint16_t bfloat = bfloat_of(float_to_odd(odd));
+            ((uint16_t *)to)[k] = bfloat;
+            infinite |= (bfloat & 0x7f80) == 0x7f80;
+        }
+    }
+    return !infinite;
+}
+
+bool exact_round_sums(const struct plan *plan, const struct unrounded_sums *sums, uint64_t count,
+                      void *to)
+{
+    const double divisor = is_mean(plan) ? (double)plan->n : 1;
+    const bool pairs = plan->layout->input == ELEMENT_FLOAT64;
+    const enum element type = plan->finish.result;
+    if (pairs && type != ELEMENT_FLOAT64 && type != ELEMENT_FLOAT32)
+        return false;
+    if (pairs)
+        return divisor == 1 &&
+               (type == ELEMENT_FLOAT64 ? round_to(ELEMENT_FLOAT64, true, 1, sums, count, to)
+                                        : round_to(ELEMENT_FLOAT32, true, 1, sums, count, to));
+    switch (type) {
+#define ROUND_TO(TYPE)                                                                             \
+    case TYPE:                                                                                     \
+        return divisor == 1 ? round_to(TYPE, false, 1, sums, count, to)                            \
+                            : round_to(TYPE, false, divisor, sums, count, to)
+        ROUND_TO(ELEMENT_FLOAT64);
+        ROUND_TO(ELEMENT_FLOAT32);
+        ROUND_TO(ELEMENT_FLOAT16);
+        ROUND_TO(ELEMENT_BFLOAT16);
+#undef ROUND_TO
+    default:
+        return false;
+    }
+}
