@@ -49,6 +49,7 @@ bool list_fold(struct job *, void *state);
 bool list_add_exactly(struct job *, struct exact_sums *);
 bool list_run_each(struct job *);
 
+bool exact_segments(struct job *);
 bool exact_along(struct job *);
 void exact_along_explain(const struct job *);
 

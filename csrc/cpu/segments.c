@@ -45,25 +45,30 @@ static void fold_segment(const struct segmented *self, char *buffer, char *state
         chunks->merge(states, segment.n);
         return;
     }
+    if (chunks->indexed)
+        state_identity(chunks->fold, chunks->accumulator, states);
     for (uint64_t chunk = 0, at = 0; chunk < count; chunk++, at += CHUNK)
         chunk_fold(chunks, buffer, segment.start + at, least(segment.n - at, CHUNK),
-                   states + chunk * chunks->width);
-    if (count > 1)
+                   states + (chunks->indexed ? 0 : chunk * chunks->width));
+    if (count > 1 && !chunks->indexed)
         chunks->merge(states, count);
 }
 
-/* As results hold it. */
-static union scalar value_of(const struct plan *plan, const void *state, uint64_t n)
+/* As results hold it; positions count from the segment's first element, which has one, too. */
+static union scalar value_of(const struct plan *plan, const void *state, uint64_t n, uint64_t first)
 {
     const enum element type = plan->finish.result;
     struct finish how = plan->finish;
     struct answer answer;
     how.count = n;
     state_finish(plan->reduction, &how, state, &answer);
+    if (fold_is_indexed(plan->fold))
+        answer.values[0].integer -= (int64_t)first;
     return scalar_convert(scalar_narrow(answer.values[0], type), type, plan->results.type);
 }
 
-static void finish(const struct segmented *self, const void *state, uint64_t n, uint64_t k)
+static void finish(const struct segmented *self, const void *state, uint64_t n, uint64_t first,
+                   uint64_t k)
 {
     const struct plan *plan = self->plan;
     char *const at = (char *)plan->results.at[0] + k * self->result_size;
@@ -72,7 +77,7 @@ static void finish(const struct segmented *self, const void *state, uint64_t n, 
     else if (self->stored)
         memcpy(at, state, self->result_size);
     else
-        scalar_store(at, value_of(plan, state, n), plan->results.type);
+        scalar_store(at, value_of(plan, state, n, first), plan->results.type);
 }
 
 /* ---- all of them ---- */
@@ -90,7 +95,7 @@ static unsigned fold_tile(void *context, uint64_t tile, char *workspace)
             continue;
         }
         fold_segment(self, workspace, states, segment);
-        finish(self, states, segment.n, k);
+        finish(self, states, segment.n, segment.start, k);
     }
     return 0;
 }
@@ -109,7 +114,7 @@ static bool fold_long(const struct segmented *self, struct segment segment, uint
     part.plan = &one;
     if (!folding_run(&part, state, &count))
         return false;
-    finish(self, state, segment.n, k);
+    finish(self, state, segment.n, 0, k);
     return true;
 }
 

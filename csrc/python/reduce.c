@@ -353,19 +353,16 @@ CORE_FUNCTION(reduceat)
     if (!arguments_parse(SIGNATURE_reduceat, arguments, count, names, slots) ||
         !reduction_parse(slots[OP], &reduction))
         return NULL;
+    if (names_method(slots))
+        return value_error("reduceat takes method 'auto' or 'exact', not %R", slots[METHOD]);
     const char *op = reduction_row(reduction)->name;
     struct call *call = call_begin(state, slots[VALUES]);
     if (!call)
         return NULL;
-    call->request = (struct request){.platforms = &state->platforms,
-                                     .reduction = reduction,
-                                     .dtype = slots[DTYPE],
-                                     .device = slots[DEVICE],
-                                     .frames = WRAPPER_FRAMES};
     PyObject *result = NULL;
-    if (view_arguments(call, slots) && describe(call, slots[MAY_BE_EMPTY]) && make_plan(call, op) &&
-        results_make(call) && execute_plan(state, &call->plan, &call->run) &&
-        check_findings(call, op))
+    if (call_request(call, reduction, WRAPPER_FRAMES, slots) && view_arguments(call, slots) &&
+        describe(call, slots[MAY_BE_EMPTY]) && make_plan(call, op) && results_make(call) &&
+        execute_plan(state, &call->plan, &call->run) && check_findings(call, op))
         result = results_deliver(call);
     call_close(call);
     return result;

@@ -49,6 +49,11 @@ bool executor_copy(const struct executor *, const struct step *, struct copying)
 bool executor_gather(const struct executor *, const struct layout *, enum element type,
                      void *target);
 
+/* Brings all elements of a layout in the host's memory to the part `uploaded`, and then copies
+ * them, converted, to `copied`, as far as there are such parts; the layout is of these then. */
+bool executor_bring(const struct executor *, struct layout *, enum part uploaded, enum part copied,
+                    enum element type);
+
 /* What is to be done with states of the plan's results: of a kernel that accumulates in another
  * type, and leaves what it has to say on the device. */
 struct kernel_results executor_results(const struct executor *, enum element accumulator,
@@ -117,5 +122,6 @@ bool execute_array(struct machine *, const struct plan *, struct run *);
 /* Makes all results of a plan with a list. */
 bool execute_list(struct machine *, const struct plan *, struct run *);
 
-/* Makes all results of a plan with segments. */
+/* Makes all results of a plan with segments; those that no kernel of segments makes, as a list's.
+ */
 bool execute_segments(struct machine *, const struct plan *, struct run *);

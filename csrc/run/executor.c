@@ -5,7 +5,6 @@
 #include "run/execute.h"
 #include "run/result.h"
 #include "schedule/epilogue.h"
-#include "schedule/segments_schedule.h"
 
 /* ---- memory ---- */
 
@@ -53,10 +52,8 @@ bool executor_gather(const struct executor *self, const struct layout *layout, e
                          (struct copying){.array = layout, .type = type, .target = target});
 }
 
-/* Brings all elements of a layout in the host's memory to the part `uploaded`, and then copies
- * them, converted, to `copied`, as far as there are such parts; the layout is of these then. */
-static bool bring(const struct executor *self, struct layout *layout, enum part uploaded,
-                  enum part copied, enum element type)
+bool executor_bring(const struct executor *self, struct layout *layout, enum part uploaded,
+                    enum part copied, enum element type)
 {
     const uint64_t n = layout_length(layout);
     void *at = executor_part(self, uploaded);
@@ -150,8 +147,8 @@ static bool bring_elements(const struct executor *on, struct axes_schedule *sche
 {
     struct layout *array = &schedule->array, *mask = &schedule->mask,
                   *reduced = &schedule->axes.reduced;
-    if (!bring(on, array, PART_UPLOADED, PART_COPY, schedule->accumulator) ||
-        !bring(on, mask, PART_MASK, PARTS, ELEMENT_BOOL))
+    if (!executor_bring(on, array, PART_UPLOADED, PART_COPY, schedule->accumulator) ||
+        !executor_bring(on, mask, PART_MASK, PARTS, ELEMENT_BOOL))
         return false;
     if (schedule->uploads || schedule->copy.kernel)
         reduced->data = array->data;
@@ -210,84 +207,4 @@ bool execute_axes_schedule(struct machine *machine, struct axes_schedule *schedu
     return executor_end(&on, plan->results.on_device,
                         plan->exact ? make_exact_axes(&on, schedule)
                                     : make_axes(&on, schedule, findings));
-}
-
-/* ---- of segments ---- */
-
-/* Of blocks of 2^block threads, which kernels are told, too. */
-static bool launch(const struct executor *on, void **arguments, const void *kernel, uint64_t grid,
-                   unsigned block, size_t shared_bytes, bool follows)
-{
-    struct kernel_segments *segments = arguments[0];
-    const struct step step = {.kernel = kernel,
-                              .grid = grid,
-                              .block = 1u << block,
-                              .shared_bytes = shared_bytes,
-                              .cluster = 1,
-                              .follows = follows && on->machine->facts.kernels->segments_follow()};
-    segments->block = block;
-    return executor_launch(on, &step, arguments);
-}
-
-/* Offsets are surveyed, and tiles folded; then what these leave, or all segments one by one. */
-static bool launch_all(const struct executor *on, const struct segments_schedule *schedule)
-{
-    enum { BLOCK = 8 };
-    const struct plan *plan = on->plan;
-    const struct segments_shape *shape = &schedule->shape;
-    uint64_t *const splits = executor_part(on, PART_SPLITS);
-    const size_t left = shape->tiles * state_bytes(plan->fold, schedule->accumulator);
-    char *heads = executor_part(on, PART_PARTIALS), *tails = heads ? heads + left : NULL;
-    struct kernel_segments segments = {
-        .of = *plan->segments.of,
-        .data = schedule->array.data,
-        .input = schedule->input,
-        .bytes = (unsigned)__builtin_ctzll(element_size(schedule->input)),
-        .team = shape->team,
-        .most = shape->alone,
-        .tiles = shape->tiles,
-        .tile = shape->tile,
-        .splits = splits,
-        .order = shape->tile ? (unsigned *)(splits + shape->tiles + 1) : NULL,
-        .result = executor_results(on, schedule->accumulator, executor_part(on, PART_FINDINGS)),
-        .of_none = scalar_widen(run_value_of_none(plan), plan->results.type),
-    };
-    void *arguments[] = {&segments, &heads, &tails};
-    segments.of.offsets = schedule->offsets.data;
-    if (shape->tile &&
-        (!launch(on, arguments, kernel_of_kind(on->machine->facts.kernels, KERNEL_SURVEY),
-                 divide_up(plan->segments.of->count, SURVEYED), BLOCK, SURVEYED * sizeof(uint64_t),
-                 false) ||
-         !launch(on, arguments, schedule->tiles, shape->tiles, shape->tile_block,
-                 shape->tile_shared_bytes, true)))
-        return false;
-    return launch(on, arguments, schedule->each, shape->grid, shape->block, shape->shared_bytes,
-                  shape->tile > 0);
-}
-
-static bool make_segments(const struct executor *on, struct segments_schedule *schedule)
-{
-    return executor_clear(on, PART_FINDINGS) && executor_clear(on, PART_SPLITS) &&
-           bring(on, &schedule->array, PART_UPLOADED, PART_COPY, schedule->accumulator) &&
-           bring(on, &schedule->offsets, schedule->uploads_offsets ? PART_OFFSETS : PARTS,
-                 schedule->copies_offsets ? PART_OFFSETS : PARTS, ELEMENT_INT64) &&
-           launch_all(on, schedule) &&
-           (on->plan->results.on_device ||
-            executor_fetch(on, executor_part(on, PART_OUT), executor_part(on, PART_FINDINGS)));
-}
-
-bool execute_segments(struct machine *machine, const struct plan *plan, struct run *run)
-{
-    struct segments_schedule schedule;
-    if (!segments_schedule_make(plan, &machine->facts, &schedule, machine->failure))
-        return false;
-    const uint64_t bytes = schedule.arena.total;
-    if (run->workspace_limit && bytes > run->workspace_limit)
-        return failure_note(machine->failure, FAILURE_MEMORY,
-                            "segments take %llu bytes of the device at a time, and the workspace "
-                            "is limited to %llu",
-                            (unsigned long long)bytes, (unsigned long long)run->workspace_limit);
-    struct executor on = {machine, run, plan, &schedule.arena, NULL};
-    return executor_begin(&on) &&
-           executor_end(&on, plan->results.on_device, make_segments(&on, &schedule));
 }

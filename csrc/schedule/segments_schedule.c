@@ -99,15 +99,16 @@ static void reserve_memory(struct segments_schedule *self)
 }
 
 bool segments_schedule_make(const struct plan *plan, const struct facts *facts,
-                            struct segments_schedule *self, struct failure *failure)
+                            struct segments_schedule *self)
 {
     self->plan = plan;
+    if (plan->exact || reduction_row(plan->reduction)->nothing == NOTHING_nan)
+        return false;
     self->each = choice_along(facts->kernels, KERNEL_SEGMENTS, plan,
                               plan->elements.flat || !plan->elements.on_device, &self->accumulator,
                               &self->copies);
     if (!self->each)
-        return failure_note(failure, FAILURE_VALUE, "there is no kernel of segments for %s",
-                            reduction_row(plan->reduction)->called);
+        return false;
     self->input = self->copies ? self->accumulator : plan->layout->input;
     self->copies = self->copies && plan->n > 0;
     self->array = *plan->layout;

@@ -33,6 +33,5 @@ struct segments_schedule {
     struct arena arena;
 };
 
-/* False with a failure noted. */
-bool segments_schedule_make(const struct plan *, const struct facts *, struct segments_schedule *,
-                            struct failure *);
+/* False: there are no kernels for it. */
+bool segments_schedule_make(const struct plan *, const struct facts *, struct segments_schedule *);

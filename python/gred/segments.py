@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -14,7 +16,7 @@ from gred.summary import Summary
 __all__ = ["each", "reduceat"]
 
 # What NumPy calls its ufuncs, and gred its reductions.
-_OPS = {
+_UFUNCS = {
     "add": "sum",
     "multiply": "prod",
     "minimum": "min",
@@ -23,15 +25,21 @@ _OPS = {
     "logical_and": "all",
 }
 
+# Reductions of one value, of which each segment has one.
+_OPS = (
+    *("sum", "prod", "min", "max", "any", "all", "mean", "var", "std", "norm", "argmin", "argmax"),
+    *("count_nonzero", "nansum", "nanprod", "nanmin", "nanmax", "nanmean"),
+)
+
 
 def _reduction(op: Any) -> str:
     """Name the reduction that a name of gred's or NumPy's stands for, or a ufunc."""
     name = op.__name__ if isinstance(op, np.ufunc) else op
     if isinstance(name, str):
-        found = _OPS.get(name, name)
-        if found in _OPS.values():
+        found = _UFUNCS.get(name, name)
+        if found in _OPS:
             return found
-        names = ", ".join([*_OPS.values(), *_OPS])
+        names = ", ".join([*_OPS, *_UFUNCS])
         raise ValueError(f"op must be one of {names}; got {name!r}")
     raise TypeError(f"op must be a name or a ufunc of NumPy's, not {type(op).__name__}")
 
@@ -52,6 +60,8 @@ def _offsets(offsets: Any) -> Any:
         array = array.astype(np.int64)
     if array.ndim != 1:
         raise ValueError(f"offsets must have one dimension; they have {array.ndim}")
+    if array.dtype == np.uint64:  # what int64 does not hold is outside any array
+        array = np.minimum(array, np.uint64(np.iinfo(np.int64).max)).astype(np.int64)
     return np.ascontiguousarray(array.astype(np.int64, casting="safe", copy=False))
 
 
@@ -60,11 +70,15 @@ def reduceat(
     values: ArrayLike | Any,
     offsets: ArrayLike | Any,
     *,
+    axis: SupportsIndex = 0,
     dtype: DTypeLike | None = None,
     device: str | None = None,
     stream: Any = None,
+    ord: float | None = None,
+    ddof: float = 0,
     out: Any = None,
     empty: str = "element",
+    method: str = "auto",
 ) -> Any:
     """Reduce segments of an array, each to a result, as ``ufunc.reduceat`` does.
 
@@ -73,48 +87,72 @@ def reduceat(
     Parameters
     ----------
     op : str or numpy.ufunc
-        'sum', 'prod', 'min', 'max', 'any', 'all', or NumPy's ufunc, or its name, for one of them.
-    values : array_like of shape (n,)
-        Of any type and stride that `gred.sum` takes. It is never written.
+        A reduction of one value, such as 'sum', 'mean', 'var', 'max', 'argmin' or 'norm', or
+        NumPy's ufunc, or its name, for one. Positions count from a segment's first element.
+    values : array_like of shape (n,) or (..., n, ...)
+        Of any type and stride that `gred.sum` takes, with segments along `axis`. Never written.
     offsets : array_like of int, shape (m,)
         From 0 to n - 1, in any order; `values` on the host are copied to where the offsets lie.
-    dtype, device, stream
-        As for the reduction itself.
-    out : array of shape (m,), optional
-        Where results go, in its type: on the host or the working device; may overlap the inputs.
+    axis, dtype, device, stream, ord, ddof, out
+        As for the reduction itself; `out` may overlap the inputs.
     empty : {'element', 'identity'}, default 'element'
         What a segment gives that does not end after its beginning: the element at its offset, as in
-        NumPy, or the neutral element (of a minimum infinity, or the type's largest value). Then
-        offsets may be n: ``reduceat("sum", data, indptr[:-1], empty="identity")`` for CSR rows.
+        NumPy, or the neutral element (of a minimum infinity or the type's largest value, of a mean
+        or variance NaN, of a position -1). Then offsets may be n: ``indptr[:-1]`` for CSR rows.
+    method : {'auto', 'exact'}, default 'auto'
+        'exact' rounds nothing but each result, as for `gred.sum`.
 
     Returns
     -------
-    array of shape (m,), of the reduction's type
+    array of shape (m,) or (..., m, ...), of the reduction's type
         NumPy's, or that of the library of `values` on a device, not waited for. Its bits are the
         same in every run, for any number of threads; float sums are as accurate as NumPy's or more.
 
     Raises
     ------
-    TypeError, ValueError, MemoryError
-        If there is no such `op` or `empty`, offsets are no integers that int64 holds, a shape does
-        not fit, offsets and values lie on two devices, or a device has no memory for copies.
-    IndexError
-        If an offset is not in the array, but for offsets and results on a device: there the neutral
-        element is left. Nothing outside the array is ever read.
+    TypeError, ValueError, IndexError, MemoryError
+        As NumPy, or if offsets and values lie on two devices. Where both and the results are on a
+        device, an offset outside gives the neutral element; nothing outside is ever read.
 
     Examples
     --------
     >>> import gred, numpy as np
     >>> gred.reduceat(np.maximum, [1.5, 2.5, 0.5], [1, 0, 2])
     array([2.5, 2.5, 0.5])
-    >>> gred.reduceat("prod", [2, 3, 4], [0, 2, 2, 3], empty="identity")
-    array([6, 1, 4, 1])
 
     """
+    rest = (dtype, out, _takes_none(empty), device, stream, ord, ddof, method)
+    return _along(_reduction(op), values, _offsets(offsets), operator.index(axis), rest)
+
+
+def _takes_none(empty: str) -> bool:
     if empty not in ("element", "identity"):
         raise ValueError(f"empty must be 'element' or 'identity'; got {empty!r}")
-    name, starts = _reduction(op), _offsets(offsets)
-    return _core.reduceat(name, values, starts, dtype, out, empty == "identity", device, stream)
+    return empty == "identity"
+
+
+def _along(name: str, values: Any, starts: Any, axis: int, rest: tuple[Any, ...]) -> Any:
+    """Reduce segments of each row along an axis, as those of one array that has all rows."""
+    if not hasattr(values, "ndim"):
+        values = values if hasattr(values, "__cuda_array_interface__") else np.asarray(values)
+    if getattr(values, "ndim", 1) == 1 and axis in (0, -1):
+        return _core.reduceat(name, values, starts, *rest)
+    if not -values.ndim <= axis < values.ndim:
+        raise np.exceptions.AxisError(axis, values.ndim)
+    if rest[1] is not None:
+        raise TypeError("reduceat along an axis of several takes no out")
+    if hasattr(starts, "__cuda_array_interface__"):
+        raise TypeError("offsets along an axis of several are to lie on the host")
+    rows = values.swapaxes(axis, -1)
+    n, shape = rows.shape[-1], rows.shape[:-1]
+    starts = np.asarray(starts)
+    if starts.size and not 0 <= starts.min() <= starts.max() < n + (rest[2] or starts.size == 0):
+        raise IndexError(f"an offset is out-of-bounds in {name}.reduceat [0, {n})")
+    # A row's last segment ends where the next row's first, which is left out, begins.
+    begins = np.arange(math.prod(shape), dtype=np.int64)[:, None] * n
+    every = np.concatenate([begins, begins + starts], axis=1).ravel()
+    results = _core.reduceat(name, rows.reshape(-1), every, *rest)
+    return results.reshape((*shape, 1 + len(starts)))[..., 1:].swapaxes(axis, -1)
 
 
 def each(
