@@ -46,7 +46,7 @@ HOST = [
     Defect(
         "offset at the end",
         "edge",
-        "csrc/python/reduce.c",
+        "csrc/python/segments.c",
         "A segment that begins behind the last element is not refused.",
         "(uint64_t)segments->offsets[k] >= end",
         "(uint64_t)segments->offsets[k] > end",

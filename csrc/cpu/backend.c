@@ -337,7 +337,7 @@ static bool run(void *state, const struct plan *plan, struct run *run)
     job.plan = plan;
     job.run = run;
     if (plan->segments.of)
-        return plan->exact ? exact_segments(&job) : segments_run(&job);
+        return segments_run(&job);
     if (plan->elements.list && plan->axes)
         return list_run_each(&job);
     if (run->explanation) {

@@ -2,6 +2,7 @@
  * but its own elements. Threads share the segments, and of a long one the elements. */
 #include "common/segments.h"
 #include "common/arithmetic.h"
+#include "cpu/by_key.h"
 #include "cpu/chunk.h"
 #include "cpu/tiles.h"
 #include "run/result.h"
@@ -158,9 +159,21 @@ static void describe(struct segmented *self, struct job *job)
     atomic_init(&self->has_long, false);
 }
 
+static bool by_key_run(struct job *job)
+{
+    bool made;
+    if (keyed_has_table(job->plan))
+        return keyed_fold(job);
+    return job->plan->exact && exact_fold_keys(job, &made) ? made : keyed_sort(job);
+}
+
 bool segments_run(struct job *job)
 {
     struct segmented self;
+    if (job->plan->segments.keys)
+        return by_key_run(job);
+    if (job->plan->exact)
+        return exact_segments(job);
     describe(&self, job);
     const uint64_t count = divide_up(self.segments->count, self.segments_a_tile);
     const size_t states = LONG / CHUNK > FEW ? LONG / CHUNK : FEW;

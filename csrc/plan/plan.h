@@ -86,6 +86,10 @@ struct plan_out {
 struct plan_segments {
     const struct segments *of;    /* NULL: there are none */
     const struct layout *offsets; /* where they are not the host's int64; or NULL */
+
+    /* Each element's result, in no order; offsets are none then. NULL: there are none. */
+    const struct layout *keys;
+    bool drops; /* elements whose key is no result's; else that is said */
 };
 
 /* Along axes it is the plan of the first result. */

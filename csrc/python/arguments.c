@@ -38,6 +38,8 @@ static const struct signature signatures[SIGNATURES] = {
     [SIGNATURE_launch_limit] = {"launch_limit", 0, 1, 1, {DEVICE, SAMPLES}},
     [SIGNATURE_reduceat] = {"reduceat", 11, 11, 11,
         {OP, VALUES, OFFSETS, DTYPE, OUT, MAY_BE_EMPTY, DEVICE, STREAM, ORD, DDOF, METHOD}},
+    [SIGNATURE_by_key] = {"by_key", 8, 8, 8,
+        {OP, KEYS, VALUES, NUM_KEYS, DROPS, DTYPE, DDOF, METHOD}},
     [SIGNATURE_each] = {"each", 9, 9, 9,
         {OP, A, DTYPE, OUT, ORD, DDOF, INITIAL, METHOD, STREAM}},
     [SIGNATURE_counters] = {"counters", 1, 2, 2,

@@ -16,6 +16,9 @@
     ARGUMENT(VALUES, "values", "")                                                                 \
     ARGUMENT(OFFSETS, "offsets", "")                                                               \
     ARGUMENT(MAY_BE_EMPTY, "may_be_empty", "")                                                     \
+    ARGUMENT(KEYS, "keys", "")                                                                     \
+    ARGUMENT(NUM_KEYS, "num_keys", "")                                                             \
+    ARGUMENT(DROPS, "drops", "")                                                                   \
     ARGUMENT(OP, "op", "'sum'")                                                                    \
     ARGUMENT(AXIS, "axis", "None")                                                                 \
     ARGUMENT(DTYPE, "dtype", "None")                                                               \
@@ -50,6 +53,7 @@ enum signature_index {
     SIGNATURE_read_limit,
     SIGNATURE_launch_limit,
     SIGNATURE_reduceat,
+    SIGNATURE_by_key,
     SIGNATURE_each,
     SIGNATURE_counters,
     SIGNATURE_explain,

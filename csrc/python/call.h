@@ -63,6 +63,9 @@ bool call_request(struct call *, enum reduction, int frames, PyObject *const *sl
 bool call_open_list(struct call *, PyObject *arrays, bool each, PyObject *const *slots);
 void listed_free(struct listed *); /* NULL: there is none */
 
+/* Whether a method is asked for that goes through one array. */
+bool names_method(PyObject *const *slots);
+
 /* The arrays as a tuple, where `a` is a list, a tuple or an iterator of such and no array itself;
  * of the host's, lists that NumPy makes an array of are one where there are axes. NULL: it is none,
  * or with an exception set. */

@@ -28,6 +28,7 @@ struct module_state {
     NAMED(read_limit, "The samples and circumstances of a measurement, as a tuple.")               \
     NAMED(launch_limit, "The samples and circumstances of a measurement, as a tuple.")             \
     NAMED(reduceat, "Results of an array's segments.")                                             \
+    NAMED(by_key, "Results of each key's elements.")                                               \
     NAMED(each, "Results of a list's arrays.")                                                     \
     NAMED(counters, "What a call accesses on the simulated device, as a tuple.")                   \
     NAMED(explain, "How a call would go, as a tuple.")                                             \

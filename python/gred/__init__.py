@@ -35,6 +35,7 @@ from gred._core import (
 from gred.device_array import DeviceArray
 from gred.exact import ExactSum
 from gred.explanation import Explanation, explain
+from gred.keys import by_key
 from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
 from gred.records import Device, Method, Reduction, build_info, devices, methods, reductions
 from gred.segments import each, reduceat
@@ -55,7 +56,7 @@ __version__ = "0.1.0"
 
 __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min", "minmax"]
 __all__ += ["nanmax", "nanmean", "nanmin", "nanprod", "nansum"]
-__all__ += ["dot", "each", "norm", "prod", "ptp", "reduceat", "std", "sum", "var"]
+__all__ += ["by_key", "dot", "each", "norm", "prod", "ptp", "reduceat", "std", "sum", "var"]
 __all__ += ["CudaError", "DeviceArray", "ExactSum", "Summary", "describe"]
 __all__ += ["Device", "Method", "Reduction", "build_info", "devices", "methods", "reductions"]
 __all__ += ["KernelTime", "LaunchLimit", "ReadLimit", "kernel_time", "launch_limit", "read_limit"]

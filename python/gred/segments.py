@@ -32,7 +32,7 @@ _OPS = (
 )
 
 
-def _reduction(op: Any) -> str:
+def reduction_named(op: Any) -> str:
     """Name the reduction that a name of gred's or NumPy's stands for, or a ufunc."""
     name = op.__name__ if isinstance(op, np.ufunc) else op
     if isinstance(name, str):
@@ -122,7 +122,7 @@ def reduceat(
 
     """
     rest = (dtype, out, _takes_none(empty), device, stream, ord, ddof, method)
-    return _along(_reduction(op), values, _offsets(offsets), operator.index(axis), rest)
+    return _along(reduction_named(op), values, _offsets(offsets), operator.index(axis), rest)
 
 
 def _takes_none(empty: str) -> bool:
@@ -135,7 +135,8 @@ def _along(name: str, values: Any, starts: Any, axis: int, rest: tuple[Any, ...]
     """Reduce segments of each row along an axis, as those of one array that has all rows."""
     if not hasattr(values, "ndim"):
         values = values if hasattr(values, "__cuda_array_interface__") else np.asarray(values)
-    if getattr(values, "ndim", 1) == 1 and axis in (0, -1):
+    dimensions = getattr(values, "ndim", 1)
+    if dimensions == 0 or (dimensions == 1 and axis in (0, -1)):
         return _core.reduceat(name, values, starts, *rest)
     if not -values.ndim <= axis < values.ndim:
         raise np.exceptions.AxisError(axis, values.ndim)

@@ -62,7 +62,12 @@ def rows():
 
 def places(library, module):
     """Make what the calls are about, as the library has it."""
-    values = {"bounds": np.array([0, 1, 3, 4]), "k": np.array([0, 1, 3]), "o": np.zeros(4)}
+    values = {
+        "bounds": np.array([0, 1, 3, 4]),
+        "k": np.array([0, 1, 3]),
+        "o": np.zeros(4),
+        "g": np.array([0, 2, 0, 1]),
+    }
     values |= {"a": A, "m": A > 0, "x": A[1]}
     makes = {
         "np": lambda value: value,

@@ -223,7 +223,8 @@ static void finish_sums(struct along *self, struct workspace *own, struct walk_o
     const int64_t step = (int64_t)size * self->axes->places[self->axes->outer - 1];
     char *to = (char *)results->at[0] + walk->place * (int64_t)size;
     if (results->type != self->plan->finish.result ||
-        !exact_round_sums(self->plan, &own->sums, count, own->elements)) {
+        !exact_round_sums(self->plan, &own->sums, self->axes->reduced.input == ELEMENT_FLOAT64,
+                          count, own->elements)) {
         for (uint64_t k = 0; k < count; k++, results_next(walk))
             finish_pair(self, own, own->sums.heads[k], own->sums.tails[k], walk);
         return;

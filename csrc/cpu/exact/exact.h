@@ -139,6 +139,7 @@ bool exact_round_pair(const struct plan *, double head, double tail, uint64_t n,
                       struct scalar_wide *value);
 
 /* Of a plain plan, the results of so many neighbours of which each is the sum of plan->n elements:
- * one after the other, of the type that the plan finishes in. False: some are not finite, or too
- * rare to be made so. */
-bool exact_round_sums(const struct plan *, const struct unrounded_sums *, uint64_t count, void *to);
+ * one after the other, of the type that the plan finishes in. `pairs`: sums have tails. False: some
+ * are not finite, or of pairs means. */
+bool exact_round_sums(const struct plan *, const struct unrounded_sums *, bool pairs,
+                      uint64_t count, void *to);

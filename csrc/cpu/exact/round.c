@@ -185,23 +185,16 @@ static inline __attribute__((always_inline)) bool round_to(enum element type, bo
     return !infinite;
 }
 
-bool exact_round_sums(const struct plan *plan, const struct unrounded_sums *sums, uint64_t count,
-                      void *to)
+bool exact_round_sums(const struct plan *plan, const struct unrounded_sums *sums, bool pairs,
+                      uint64_t count, void *to)
 {
     const double divisor = is_mean(plan) ? (double)plan->n : 1;
-    const bool pairs = plan->layout->input == ELEMENT_FLOAT64;
-    const enum element type = plan->finish.result;
-    if (pairs && type != ELEMENT_FLOAT64 && type != ELEMENT_FLOAT32)
-        return false;
-    if (pairs)
-        return divisor == 1 &&
-               (type == ELEMENT_FLOAT64 ? round_to(ELEMENT_FLOAT64, true, 1, sums, count, to)
-                                        : round_to(ELEMENT_FLOAT32, true, 1, sums, count, to));
-    switch (type) {
+    switch (plan->finish.result) {
 #define ROUND_TO(TYPE)                                                                             \
     case TYPE:                                                                                     \
-        return divisor == 1 ? round_to(TYPE, false, 1, sums, count, to)                            \
-                            : round_to(TYPE, false, divisor, sums, count, to)
+        return pairs          ? divisor == 1 && round_to(TYPE, true, 1, sums, count, to)           \
+               : divisor == 1 ? round_to(TYPE, false, 1, sums, count, to)                          \
+                              : round_to(TYPE, false, divisor, sums, count, to)
         ROUND_TO(ELEMENT_FLOAT64);
         ROUND_TO(ELEMENT_FLOAT32);
         ROUND_TO(ELEMENT_FLOAT16);

@@ -1,0 +1,42 @@
+/* Results by key, on the host: what all ways to make them share. */
+#pragma once
+
+#include "common/segments.h"
+#include "cpu/tiles.h"
+
+/* Elements and keys are taken in parts of fixed length, so that threads change no bits: by tables
+ * of states, one for each part, that are merged in order; or by a stable counting sort. */
+struct keyed {
+    struct job *job;
+    const struct plan *plan;
+    struct layout keys, values; /* the former as int64 */
+    uint64_t count;             /* of keys, and results */
+    uint64_t parts, part;
+    unsigned outside; /* what is to be said of a key that is not below the count */
+};
+
+/* Parts have a table of so many bytes a key each. */
+void keyed_describe(struct keyed *, struct job *, size_t width);
+
+/* n keys from element `start` on: where they lie, or in a buffer. */
+const int64_t *keyed_gather(const struct keyed *, uint64_t start, uint64_t n, int64_t *buffer);
+
+/* The same of values, converted. */
+const void *keyed_values(const struct keyed *, uint64_t start, uint64_t n, void *buffer);
+
+/* Counts each key, unless `counts` is NULL; returns what is to be said of them. */
+unsigned keyed_count(const struct keyed *, const int64_t *keys, uint64_t n, uint64_t *counts);
+
+/* Once: what another thread writes meanwhile is not seen between a check and a use. */
+static inline uint64_t read_key(const int64_t *key)
+{
+    return (uint64_t)__atomic_load_n(key, __ATOMIC_RELAXED);
+}
+
+/* By tables, where there is a loop for it; by a sort, anything. */
+bool keyed_has_table(const struct plan *);
+bool keyed_fold(struct job *);
+bool keyed_sort(struct job *);
+
+/* Exact sums, by tables. False: in vain, a sort is needed; else whether they are `made`. */
+bool exact_fold_keys(struct job *, bool *made);

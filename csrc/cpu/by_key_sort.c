@@ -1,0 +1,183 @@
+/* Any reduction by key: a stable counting sort brings each key's elements together, which then are
+ * a segment. Positions are those that elements had before. */
+#include "common/arithmetic.h"
+#include "cpu/by_key.h"
+#include "plan/axes.h"
+#include "threads/gather.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = LOOP_MOST, WIDEST_ELEMENT = 16 /* bytes */ };
+
+struct sorting {
+    struct keyed all;
+    struct tiles tiles; /* in common: for each part, how many elements each key has, and then where
+                           the next one goes */
+    size_t size;        /* of an element */
+    int64_t *offsets;   /* of segments */
+    char *elements;     /* sorted */
+    uint64_t *origins;  /* of these; NULL: nobody asks */
+};
+
+struct workspace {
+    int64_t keys[CHUNK];
+    _Alignas(64) char elements[CHUNK * WIDEST_ELEMENT];
+};
+
+static uint64_t *places_of(const struct sorting *self, uint64_t part)
+{
+    return (uint64_t *)(void *)tiles_common(&self->tiles) + part * self->all.count;
+}
+
+static unsigned count_part(void *context, uint64_t part, char *memory)
+{
+    struct sorting *self = context;
+    struct workspace *own = (struct workspace *)(void *)memory;
+    const struct keyed *all = &self->all;
+    const uint64_t begin = part * all->part, end = least(begin + all->part, all->plan->n);
+    uint64_t *const counts = places_of(self, part);
+    unsigned found = 0;
+    memset(counts, 0, all->count * sizeof *counts);
+    for (uint64_t at = begin; at < end; at += CHUNK) {
+        const uint64_t n = least(end - at, CHUNK);
+        const int64_t *const keys = keyed_gather(all, at, n, own->keys);
+        found |= keyed_count(all, keys, n, counts);
+    }
+    return found;
+}
+
+/* Each key's elements follow those of the key before, and a part's those of the part before.
+ * Returns how many there are. */
+static uint64_t place_all(struct sorting *self)
+{
+    uint64_t next = 0;
+    for (uint64_t key = 0; key < self->all.count; key++) {
+        self->offsets[key] = (int64_t)next;
+        for (uint64_t part = 0; part < self->all.parts; part++) {
+            uint64_t *const place = &places_of(self, part)[key];
+            const uint64_t n = *place;
+            *place = next;
+            next += n;
+        }
+    }
+    return next;
+}
+
+/* n elements, of which the first is number `start`. With a constant size, a copy is a move. */
+static inline __attribute__((always_inline)) void scatter(const struct sorting *self,
+                                                          const int64_t *keys, const char *elements,
+                                                          uint64_t start, uint64_t n, size_t size,
+                                                          uint64_t *places)
+{
+    for (uint64_t k = 0; k < n; k++) {
+        const uint64_t key = read_key(&keys[k]);
+        if (key >= self->all.count)
+            continue;
+        const uint64_t place = places[key]++;
+        if (place >= self->all.plan->n) /* somebody has written keys since they were counted */
+            continue;
+        memcpy(self->elements + place * size, elements + k * size, size);
+        if (self->origins)
+            self->origins[place] = start + k;
+    }
+}
+
+static unsigned move_part(void *context, uint64_t part, char *memory)
+{
+    struct sorting *self = context;
+    struct workspace *own = (struct workspace *)(void *)memory;
+    const struct keyed *all = &self->all;
+    const struct plan *plan = all->plan;
+    const uint64_t begin = part * all->part, end = least(begin + all->part, plan->n);
+    uint64_t *const places = places_of(self, part);
+    for (uint64_t at = begin; at < end; at += CHUNK) {
+        const uint64_t n = least(end - at, CHUNK);
+        const int64_t *const keys = keyed_gather(all, at, n, own->keys);
+        const char *elements = (const char *)plan->layout->data + at * self->size;
+        if (!plan->elements.flat) {
+            gather_unconverted(all->job->instructions, plan->layout, at, n, own->elements);
+            elements = own->elements;
+        }
+        switch (self->size) {
+#define SCATTER(bytes)                                                                             \
+    case bytes:                                                                                    \
+        scatter(self, keys, elements, at, n, bytes, places);                                       \
+        break
+            SCATTER(1);
+            SCATTER(2);
+            SCATTER(4);
+            SCATTER(8);
+            SCATTER(16);
+#undef SCATTER
+        }
+    }
+    return 0;
+}
+
+/* ---- segments ---- */
+
+static bool reduce_segments(const struct sorting *self, uint64_t n)
+{
+    const struct plan *all = self->all.plan;
+    const struct segments segments = {
+        .offsets = self->offsets, .count = self->all.count, .elements = n, .may_be_empty = true};
+    struct layout layout = {
+        .data = self->elements, .input = all->layout->input, .type = all->layout->type};
+    struct plan plan = *all;
+    struct job job = *self->all.job;
+    layout_make_flat(&layout, n);
+    plan.layout = &layout;
+    plan.n = plan.finish.count = n;
+    plan.elements.flat = true;
+    plan.elements.direct = types_convert_directly(&layout, plan.accumulator);
+    plan.segments = (struct plan_segments){.of = &segments};
+    job.plan = &plan;
+    return segments_run(&job);
+}
+
+/* From positions among a key's elements to those among all. */
+static void restore_positions(const struct sorting *self)
+{
+    int64_t *const positions = self->all.plan->results.at[0];
+    for (uint64_t key = 0; key < self->all.count; key++)
+        if (positions[key] >= 0)
+            positions[key] = (int64_t)self->origins[self->offsets[key] + positions[key]];
+}
+
+static bool sort_and_reduce(struct sorting *self)
+{
+    if (!tiles_run(&self->tiles, self->all.parts, count_part, self))
+        return false;
+    const uint64_t n = place_all(self);
+    if (!tiles_run(&self->tiles, self->all.parts, move_part, self) || !reduce_segments(self, n))
+        return false;
+    if (self->origins)
+        restore_positions(self);
+    return true;
+}
+
+bool keyed_sort(struct job *job)
+{
+    const struct plan *plan = job->plan;
+    struct sorting self = {.size = element_size(plan->layout->input)};
+    keyed_describe(&self.all, job, sizeof(uint64_t));
+    self.tiles = (struct tiles){.job = job,
+                                .sharing.pieces = self.all.parts,
+                                .workspace = sizeof(struct workspace),
+                                .common = self.all.parts * self.all.count * sizeof(uint64_t)};
+    const bool indexed = fold_is_indexed(plan->fold);
+    self.offsets = malloc((self.all.count + 1) * sizeof *self.offsets);
+    self.elements = malloc(plan->n * self.size + 1);
+    self.origins = indexed ? malloc((plan->n + 1) * sizeof *self.origins) : NULL;
+    bool made = tiles_open(&self.tiles, self.all.parts, "places of keys");
+    if (!self.offsets || !self.elements || (indexed && !self.origins))
+        made = failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for a sort by key");
+    made = made && sort_and_reduce(&self);
+    job->run->findings |= self.tiles.findings;
+    tiles_close(&self.tiles);
+    free(self.origins);
+    free(self.elements);
+    free(self.offsets);
+    return made;
+}

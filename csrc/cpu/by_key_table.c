@@ -1,0 +1,284 @@
+/* Sums, products, extremes and truth by key: each part of the elements has a table of states, and
+ * those of a key are merged in the parts' order. */
+#include "common/arithmetic.h"
+#include "common/scalar.h"
+#include "cpu/by_key.h"
+#include "plan/axes.h"
+#include "run/result.h"
+#include "threads/gather.h"
+
+#include <string.h>
+
+enum {
+    CHUNK = LOOP_MOST,
+    WIDEST_ELEMENT = 16, /* bytes */
+    LEAST_PART = 1 << 16,
+    PARTS_MOST = 64,
+    KEYS_A_TILE = 1 << 12
+};
+
+/* ---- loops ---- */
+
+/* Adds n values to the states of their keys; returns whether a key was none of `count`. */
+typedef bool add_to_table(const int64_t *keys, const void *values, uint64_t n, uint64_t count,
+                          void *table);
+
+#define TO_TABLE(name, In, State, ...)                                                             \
+    static bool name(const int64_t *keys, const void *values, uint64_t n, uint64_t count,          \
+                     void *table)                                                                  \
+    {                                                                                              \
+        const In *const x = values;                                                                \
+        State *const states = table;                                                               \
+        bool outside = false;                                                                      \
+        for (uint64_t k = 0; k < n; k++) {                                                         \
+            const uint64_t key = read_key(&keys[k]);                                               \
+            if (key >= count) {                                                                    \
+                outside = true;                                                                    \
+                continue;                                                                          \
+            }                                                                                      \
+            State *const at = &states[key];                                                        \
+            __VA_ARGS__;                                                                           \
+        }                                                                                          \
+        return outside;                                                                            \
+    }
+
+/* Of integers the bits, whatever their sign. */
+#define REALS(op, name)                                                                            \
+    op(name##_int32, int32_t, int64_t) op(name##_int64, int64_t, int64_t)                          \
+        op(name##_uint64, uint64_t, uint64_t) op(name##_float32, float, double)                    \
+            op(name##_float64, double, double)
+#define SUM(name, In, State)  TO_TABLE(name, In, State, *at = (State)(*at + (State)x[k]))
+#define PROD(name, In, State) TO_TABLE(name, In, State, *at = (State)(*at * (State)x[k]))
+
+/* NaN wins. */
+#define MIN(name, In, State)                                                                       \
+    TO_TABLE(name, In, State, const State value = (State)x[k];                                     \
+             if (value < *at || value != value) *at = value)
+#define MAX(name, In, State)                                                                       \
+    TO_TABLE(name, In, State, const State value = (State)x[k];                                     \
+             if (value > *at || value != value) *at = value)
+#define COMPLEX_SUM(name, In)                                                                      \
+    TO_TABLE(name, In, struct complex128, at->real += x[k].real; at->imag += x[k].imag)
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wtautological-compare"
+REALS(SUM, sum)
+REALS(PROD, prod)
+REALS(MIN, min)
+REALS(MAX, max)
+COMPLEX_SUM(sum_complex64, struct complex64)
+COMPLEX_SUM(sum_complex128, struct complex128)
+TO_TABLE(nonzero, int32_t, int64_t, *at += x[k] != 0)
+#pragma GCC diagnostic pop
+
+/* NULL: there is none. `values`: as they are gathered. */
+static add_to_table *loop_of(enum fold fold, enum element values)
+{
+#define REAL_LOOPS(name)                                                                           \
+    {                                                                                              \
+        [ELEMENT_INT32] = name##_int32, [ELEMENT_INT64] = name##_int64,                            \
+        [ELEMENT_UINT64] = name##_uint64, [ELEMENT_FLOAT32] = name##_float32,                      \
+        [ELEMENT_FLOAT64] = name##_float64                                                         \
+    }
+    static add_to_table
+        *const prods[ELEMENTS] = REAL_LOOPS(prod),
+               *const mins[ELEMENTS] = REAL_LOOPS(min), *const maxs[ELEMENTS] = REAL_LOOPS(max),
+               *const sums[ELEMENTS] = {
+                   [ELEMENT_INT32] = sum_int32,          [ELEMENT_INT64] = sum_int64,
+                   [ELEMENT_UINT64] = sum_uint64,        [ELEMENT_FLOAT32] = sum_float32,
+                   [ELEMENT_FLOAT64] = sum_float64,      [ELEMENT_COMPLEX64] = sum_complex64,
+                   [ELEMENT_COMPLEX128] = sum_complex128};
+    switch (fold) {
+    case FOLD_sum:
+        return sums[values];
+    case FOLD_prod:
+        return prods[values];
+    case FOLD_min:
+        return mins[values];
+    case FOLD_max:
+        return maxs[values];
+    case FOLD_nonzero:
+        return values == ELEMENT_INT32 ? nonzero : NULL;
+    default:
+        return NULL;
+    }
+}
+
+bool keyed_has_table(const struct plan *plan)
+{
+    return !plan->exact && loop_of(plan->fold, element_accumulator(plan->layout->type));
+}
+
+/* ---- what is shared with a sort ---- */
+
+/* As many as threads may want, but for tables that take as long to merge as elements to add. */
+void keyed_describe(struct keyed *self, struct job *job, size_t width)
+{
+    const struct plan *plan = job->plan;
+    *self = (struct keyed){.job = job,
+                           .plan = plan,
+                           .keys = *plan->segments.keys,
+                           .values = *plan->layout,
+                           .count = plan->segments.of->count,
+                           .outside = plan->segments.drops ? 0 : FOUND_OUTSIDE};
+    self->keys.type = self->keys.input == ELEMENT_UINT64 ? ELEMENT_UINT64 : ELEMENT_INT64;
+    const uint64_t fitting = plan->n / (width * self->count + 1),
+                   wanted = least(plan->n / LEAST_PART, fitting > 2 ? fitting : 2),
+                   parts = wanted > 1 ? least(wanted, PARTS_MOST) : 1;
+    self->part = divide_up(divide_up(plan->n, parts), CHUNK) * CHUNK;
+    self->parts = self->part ? divide_up(plan->n, self->part) : 1;
+}
+
+const int64_t *keyed_gather(const struct keyed *self, uint64_t start, uint64_t n, int64_t *keys)
+{
+    const struct layout *from = &self->keys;
+    if (from->input == from->type && layout_is_flat(from))
+        return (const int64_t *)from->data + start;
+    gather(self->job->instructions, from, start, n, keys);
+    return keys;
+}
+
+const void *keyed_values(const struct keyed *self, uint64_t start, uint64_t n, void *buffer)
+{
+    const struct layout *from = &self->values;
+    if (self->plan->elements.flat && from->input == from->type &&
+        element_accumulator(from->type) == from->input)
+        return (const char *)from->data + start * element_size(from->input);
+    gather(self->job->instructions, from, start, n, buffer);
+    return buffer;
+}
+
+unsigned keyed_count(const struct keyed *self, const int64_t *keys, uint64_t n, uint64_t *counts)
+{
+    unsigned outside = 0;
+    for (uint64_t k = 0; k < n; k++) {
+        const uint64_t key = read_key(&keys[k]);
+        if (key >= self->count)
+            outside = self->outside;
+        else if (counts)
+            counts[key]++;
+    }
+    return outside;
+}
+
+/* ---- tables ---- */
+
+struct folding {
+    struct keyed all;
+    struct tiles tiles; /* in common: tables, and then counts */
+    add_to_table *add;
+    enum element accumulator; /* that states are of */
+    size_t width;
+    bool counts, stored;
+    _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
+    union scalar of_none;
+};
+
+/* For elements, or states of a tile's keys. */
+struct workspace {
+    int64_t keys[CHUNK];
+    _Alignas(64) char values[CHUNK * WIDEST_ELEMENT];
+};
+
+static char *table_of(const struct folding *self, uint64_t part)
+{
+    return tiles_common(&self->tiles) + part * self->all.count * self->width;
+}
+
+static uint64_t *counts_of(const struct folding *self, uint64_t part)
+{
+    char *const counts = table_of(self, self->all.parts);
+    return (uint64_t *)(void *)counts + part * self->all.count;
+}
+
+static unsigned fold_part(void *context, uint64_t part, char *memory)
+{
+    struct folding *self = context;
+    struct workspace *own = (struct workspace *)(void *)memory;
+    const struct keyed *all = &self->all;
+    const struct plan *plan = all->plan;
+    const uint64_t begin = part * all->part, end = least(begin + all->part, plan->n);
+    char *const table = table_of(self, part);
+    bool outside = false;
+    for (uint64_t key = 0; key < all->count; key++)
+        memcpy(table + key * self->width, self->identity, self->width);
+    if (self->counts)
+        memset(counts_of(self, part), 0, all->count * sizeof(uint64_t));
+    for (uint64_t at = begin; at < end; at += CHUNK) {
+        const uint64_t n = least(end - at, CHUNK);
+        const int64_t *const keys = keyed_gather(all, at, n, own->keys);
+        outside |= self->add(keys, keyed_values(all, at, n, own->values), n, all->count, table);
+        if (self->counts)
+            keyed_count(all, keys, n, counts_of(self, part));
+    }
+    return outside ? all->outside : 0;
+}
+
+/* ---- results ---- */
+
+static union scalar value_of(const struct folding *self, const void *state, uint64_t n)
+{
+    const struct plan *plan = self->all.plan;
+    const enum element type = plan->finish.result;
+    struct finish how = finish_in(&plan->finish, self->accumulator);
+    struct answer answer;
+    if (self->counts ? n == 0 : memcmp(state, self->identity, self->width) == 0)
+        return self->of_none; /* which such a state is, too, but for narrower integers */
+    if (self->stored)
+        return scalar_convert(
+            scalar_convert(scalar_load(state, self->accumulator), self->accumulator, type), type,
+            plan->results.type);
+    how.count = n;
+    state_finish(plan->reduction, &how, state, &answer);
+    return scalar_convert(scalar_narrow(answer.values[0], type), type, plan->results.type);
+}
+
+static unsigned finish_keys(void *context, uint64_t tile, char *memory)
+{
+    struct folding *self = context;
+    const struct keyed *all = &self->all;
+    const struct plan *plan = all->plan;
+    const uint64_t begin = tile * KEYS_A_TILE, end = least(begin + KEYS_A_TILE, all->count);
+    const size_t width = self->width, size = element_size(plan->results.type);
+    fold_pairs *const merge = loop_of_pairs(plan->fold, self->accumulator);
+    uint64_t *const counts = self->counts ? counts_of(self, 0) : NULL;
+    char *const states = memory, *const to = (char *)plan->results.at[0];
+    memcpy(states, table_of(self, 0) + begin * width, (end - begin) * width);
+    for (uint64_t part = 1; part < all->parts; part++) {
+        merge(states, table_of(self, part) + begin * width, end - begin);
+        for (uint64_t key = begin; counts && key < end; key++)
+            counts[key] += counts_of(self, part)[key];
+    }
+    for (uint64_t key = begin; key < end; key++)
+        scalar_store(to + key * size,
+                     value_of(self, states + (key - begin) * width, counts ? counts[key] : 0),
+                     plan->results.type);
+    return 0;
+}
+
+bool keyed_fold(struct job *job)
+{
+    const struct plan *plan = job->plan;
+    struct folding self = {.accumulator = accumulator_widest(plan->accumulator),
+                           .counts = reduction_row(plan->reduction)->counts,
+                           .of_none = run_value_of_none(plan)};
+    self.width = state_bytes(plan->fold, self.accumulator);
+    state_identity(plan->fold, self.accumulator, self.identity);
+    self.add = loop_of(plan->fold, element_accumulator(plan->layout->type));
+    self.stored = reduction_is_stored(plan->reduction) && !self.counts;
+    keyed_describe(&self.all, job, self.width);
+    const uint64_t tables = self.all.parts * self.all.count,
+                   key_tiles = divide_up(self.all.count, KEYS_A_TILE);
+    self.tiles = (struct tiles){.job = job,
+                                .sharing.pieces = self.all.parts,
+                                .workspace = sizeof(struct workspace),
+                                .common = tables * (self.width + 8 * self.counts)};
+    const bool made =
+        tiles_open(&self.tiles, self.all.parts > key_tiles ? self.all.parts : key_tiles,
+                   "tables of keys") &&
+        tiles_run(&self.tiles, self.all.parts, fold_part, &self) &&
+        tiles_run(&self.tiles, key_tiles, finish_keys, &self);
+    job->run->findings |= self.tiles.findings;
+    tiles_close(&self.tiles);
+    return made;
+}

@@ -1,0 +1,203 @@
+/* Sums by key, each rounded once, by tables of plain sums: floats are cut in two, so that each half
+ * has bits to spare, and the processor tells whether a sum was rounded all the same. */
+#include "cpu/by_key.h"
+#include "common/arithmetic.h"
+#include "cpu/exact/exact.h"
+#include "run/result.h"
+
+#include <fenv.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { CHUNK = LOOP_MOST, KEYS_A_TILE = UNROUNDED_COLUMNS_MOST };
+
+struct halves {
+    double head, tail;
+};
+
+struct adding {
+    struct keyed all;
+    struct tiles tiles; /* in common: tables of halves, and then of counts */
+    bool counts;
+    atomic_bool rounded; /* somewhere, or not finite: all is in vain */
+};
+
+struct workspace {
+    int64_t keys[CHUNK];
+    double values[CHUNK];
+    struct unrounded_sums sums;
+    struct exact_adder adder;
+    struct job part; /* one key */
+    struct run run;
+    struct plan one;
+};
+
+/* ---- loops ---- */
+
+/* Cuts off as many bits of a float's as leave about half of them. */
+#define ADD_HALVES(name, In, Bits, cut)                                                            \
+    static void name(const int64_t *keys, const void *values, uint64_t n, uint64_t count,          \
+                     struct halves *table)                                                         \
+    {                                                                                              \
+        const In *const x = values;                                                                \
+        for (uint64_t k = 0; k < n; k++) {                                                         \
+            const uint64_t key = read_key(&keys[k]);                                               \
+            Bits bits;                                                                             \
+            In head;                                                                               \
+            if (key >= count)                                                                      \
+                continue;                                                                          \
+            memcpy(&bits, &x[k], sizeof bits);                                                     \
+            bits &= ~(((Bits)1 << (cut)) - 1);                                                     \
+            memcpy(&head, &bits, sizeof head);                                                     \
+            table[key].head += head;                                                               \
+            table[key].tail += x[k] - head;                                                        \
+        }                                                                                          \
+    }
+
+ADD_HALVES(add_floats, float, uint32_t, 12)
+ADD_HALVES(add_doubles, double, uint64_t, 27)
+
+/* ---- tables ---- */
+
+static struct halves *table_of(const struct adding *self, uint64_t part)
+{
+    return (struct halves *)(void *)tiles_common(&self->tiles) + part * self->all.count;
+}
+
+static uint64_t *counts_of(const struct adding *self, uint64_t part)
+{
+    return (uint64_t *)(void *)table_of(self, self->all.parts) + part * self->all.count;
+}
+
+static unsigned add_part(void *context, uint64_t part, char *memory)
+{
+    struct adding *self = context;
+    struct workspace *own = (struct workspace *)(void *)memory;
+    const struct keyed *all = &self->all;
+    const uint64_t begin = part * all->part, end = least(begin + all->part, all->plan->n);
+    struct halves *const table = table_of(self, part);
+    unsigned found = 0;
+    memset(table, 0, all->count * sizeof *table);
+    if (self->counts)
+        memset(counts_of(self, part), 0, all->count * sizeof(uint64_t));
+    for (uint64_t at = begin; at < end && !atomic_load(&self->rounded); at += CHUNK) {
+        const uint64_t n = least(end - at, CHUNK);
+        const int64_t *const keys = keyed_gather(all, at, n, own->keys);
+        const void *const values = keyed_values(all, at, n, own->values);
+        found |= keyed_count(all, keys, n, self->counts ? counts_of(self, part) : NULL);
+        feclearexcept(FE_INEXACT);
+        (all->values.type == ELEMENT_FLOAT64 ? add_doubles : add_floats)(keys, values, n,
+                                                                         all->count, table);
+        if (fetestexcept(FE_INEXACT))
+            atomic_store(&self->rounded, true);
+    }
+    return found;
+}
+
+/* ---- results ---- */
+
+/* To the sum of a key; whether nothing is rounded. */
+static bool add_to(double *sum, double x)
+{
+    const double before = *sum, added = before + x, part = added - before;
+    *sum = added;
+    return (before - (added - part)) + (x - part) == 0;
+}
+
+/* The halves of all parts, of which the sum is. Whether nothing was rounded. */
+static bool merge_parts(const struct adding *self, uint64_t key, double *head, double *tail)
+{
+    bool exact = true;
+    *head = *tail = 0;
+    for (uint64_t part = 0; part < self->all.parts; part++) {
+        const struct halves *const halves = &table_of(self, part)[key];
+        exact &= add_to(head, halves->head) & add_to(tail, halves->tail);
+    }
+    return exact;
+}
+
+/* One key, of n values. */
+static void finish_key(struct adding *self, struct workspace *own, uint64_t key, uint64_t n)
+{
+    const struct plan *plan = self->all.plan;
+    char *const to = (char *)plan->results.at[0] + key * element_size(plan->results.type);
+    struct scalar_wide value;
+    double head, tail;
+    own->one.n = own->one.finish.count = n;
+    if (self->counts && n == 0) {
+        scalar_store(to, run_value_of_none(plan), plan->results.type);
+        return;
+    }
+    if (merge_parts(self, key, &head, &tail) &&
+        exact_round_pair(&own->one, head, tail, n, &value)) {
+        run_answer_exact(&own->run, &own->one, NULL, value, n);
+    } else {
+        exact_adder_clear(&own->adder);
+        for (uint64_t part = 0; part < self->all.parts; part++) {
+            const struct halves *const halves = &table_of(self, part)[key];
+            exact_adder_add_pair(&own->adder, halves->head, halves->tail, part ? 0 : n);
+        }
+        if (!exact_finish(&own->part, &own->adder.sums))
+            atomic_store(&self->rounded, true);
+    }
+    run_store(&own->run, &own->one, 0, to);
+}
+
+static unsigned finish_keys(void *context, uint64_t tile, char *memory)
+{
+    struct adding *self = context;
+    struct workspace *own = (struct workspace *)(void *)memory;
+    const struct keyed *all = &self->all;
+    const struct plan *plan = all->plan;
+    const uint64_t begin = tile * KEYS_A_TILE, n = least(all->count - begin, KEYS_A_TILE);
+    char *const to = (char *)plan->results.at[0] + begin * element_size(plan->results.type);
+    bool exact = !self->counts && plan->results.type == plan->finish.result;
+    own->one = *plan;
+    own->one.layout = &all->values;
+    own->part = *all->job;
+    own->part.plan = &own->one;
+    own->part.run = &own->run;
+    own->adder.beside = (struct beside_windows){.large = NULL};
+    run_begin(&own->run, 0);
+    for (uint64_t k = 0; k < n; k++) {
+        exact &= merge_parts(self, begin + k, &own->sums.heads[k], &own->sums.tails[k]);
+        if (!isfinite(own->sums.heads[k] + own->sums.tails[k]))
+            atomic_store(&self->rounded, true);
+    }
+    if (atomic_load(&self->rounded) || (exact && exact_round_sums(plan, &own->sums, true, n, to)))
+        return 0;
+    for (uint64_t k = 0; k < n; k++) {
+        uint64_t count = 0;
+        for (uint64_t part = 0; self->counts && part < all->parts; part++)
+            count += counts_of(self, part)[begin + k];
+        finish_key(self, own, begin + k, count);
+    }
+    return own->run.findings;
+}
+
+bool exact_fold_keys(struct job *job, bool *made)
+{
+    const struct plan *plan = job->plan;
+    struct adding self = {.counts = reduction_row(plan->reduction)->counts};
+    if (!job->tells_rounding || !exact_is_plain(plan) || plan->fold != FOLD_sum)
+        return false;
+    keyed_describe(&self.all, job, sizeof(struct halves));
+    self.all.values.type = element_accumulator(self.all.values.input);
+    const uint64_t tables = self.all.parts * self.all.count,
+                   key_tiles = divide_up(self.all.count, KEYS_A_TILE);
+    self.tiles =
+        (struct tiles){.job = job,
+                       .sharing.pieces = self.all.parts,
+                       .plain = true,
+                       .workspace = sizeof(struct workspace),
+                       .common = tables * (sizeof(struct halves) + self.counts * sizeof(uint64_t))};
+    *made = tiles_open(&self.tiles, self.all.parts > key_tiles ? self.all.parts : key_tiles,
+                       "tables of keys") &&
+            tiles_run(&self.tiles, self.all.parts, add_part, &self) &&
+            (self.rounded || tiles_run(&self.tiles, key_tiles, finish_keys, &self));
+    if (!self.rounded)
+        job->run->findings |= self.tiles.findings;
+    tiles_close(&self.tiles);
+    return !*made || !self.rounded;
+}

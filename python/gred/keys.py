@@ -1,0 +1,228 @@
+"""Reductions by key: a result for each key, of the values that have it, in no order."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+from numpy.typing import ArrayLike, DTypeLike
+
+import gred._core as _core
+from gred.segments import reduceat, reduction_named
+
+__all__ = ["by_key"]
+
+
+def by_key(
+    op: Any,
+    keys: ArrayLike | tuple[ArrayLike, ...] | Any,
+    values: ArrayLike | Any,
+    num_keys: int | Sequence[int] | None = None,
+    *,
+    axis: SupportsIndex = 0,
+    outside: str = "error",
+    dtype: DTypeLike | None = None,
+    ddof: float = 0,
+    method: str = "auto",
+) -> Any:
+    """Reduce the values of each key, as ``np.bincount`` adds them and a ``groupby`` does.
+
+    Bits are the same in every run, for any number of threads; by ``method="exact"`` for any order
+    of the values, on any device.
+
+    Parameters
+    ----------
+    op : str or numpy.ufunc
+        'count', or what `gred.reduceat` takes: 'sum', 'mean', 'var', 'max', 'argmin', np.maximum.
+        Positions are those along `axis`, the first of equals.
+    keys : array_like of int, shape (n,), or tuple of such
+        From 0 to num_keys - 1, in any order. Of several, results have a dimension for each.
+    values : array_like of shape (..., n, ...)
+        Of any type. With the keys on one device, in a library that sorts: CuPy, PyTorch, JAX.
+    num_keys : int, or one for each of the keys, optional
+        How many results there are; one more than the greatest key where it is left out.
+    axis : int, default 0
+        The one that keys are along.
+    outside : {'error', 'drop'}, default 'error'
+        What becomes of values whose key is negative or no less than num_keys.
+    dtype, ddof, method
+        As for `gred.reduceat`.
+
+    Returns
+    -------
+    array of shape (..., num_keys, ...), of the reduction's type
+        A key without values has what is neutral: of a sum 0, of a minimum infinity or the type's
+        largest value, of a mean or variance NaN, of a position -1.
+
+    Raises
+    ------
+    TypeError, ValueError, MemoryError
+        If keys are no integers, or not as many as values along the axis, or `op` is none.
+    IndexError
+        If a key is outside.
+
+    Examples
+    --------
+    >>> import gred
+    >>> gred.by_key("sum", [1, 0, 1, 3], [1.5, 2.0, 3.0, 4.0])
+    array([2. , 4.5, 0. , 4. ])
+
+    """
+    if outside not in ("error", "drop"):
+        raise ValueError(f"outside must be 'error' or 'drop'; got {outside!r}")
+    name = "count" if isinstance(op, str) and op == "count" else reduction_named(op)
+    rest = (outside == "drop", dtype, ddof, method)
+    return _reduced(name, keys, _array(values), num_keys, operator.index(axis), rest)
+
+
+def _reduced(
+    name: str,
+    keys: Any,
+    values: Any,
+    num_keys: Any,
+    axis: int,
+    rest: tuple[bool, DTypeLike | None, float, str],
+) -> Any:
+    xp, dim = _library(values), normalize_axis_index(axis, values.ndim)
+    listed = keys if isinstance(keys, tuple) else (keys,)
+    codes = [_checked(_array(key), values.shape[dim]) for key in listed]
+    counts = _counts(codes, num_keys)
+    code = codes[0] if len(codes) == 1 else _joined(xp, codes, counts)
+    front = xp.moveaxis(values, dim, 0)
+    reduce = _at_once if xp is np else _sorted
+    results = reduce(name, code, front, math.prod(counts), *rest)
+    dimensions = tuple(range(len(counts)))
+    there = tuple(dim + k for k in dimensions)
+    return xp.moveaxis(results.reshape((*counts, *front.shape[1:])), dimensions, there)
+
+
+# ---- arguments ----
+
+
+def _array(given: Any) -> Any:
+    """Leave arrays of devices what they are; others become NumPy's."""
+    if hasattr(given, "__cuda_array_interface__"):
+        return given
+    array = np.asarray(given)
+    return array.astype(np.int64) if array.size == 0 and not hasattr(given, "dtype") else array
+
+
+def _library(array: Any) -> Any:
+    """Find the library of an array, by whose functions others are made of it."""
+    if isinstance(array, np.ndarray):
+        return np
+    name = type(array).__module__.split(".")[0]
+    if name not in ("cupy", "torch", "jax", "jaxlib"):
+        raise TypeError(
+            f"by_key sorts arrays of a device by their own library, CuPy, PyTorch or JAX, and "
+            f"{type(array).__name__} has none; copy keys and values to the host, or to one of these"
+        )
+    return importlib.import_module(name if name in ("cupy", "torch") else "jax.numpy")
+
+
+def _checked(key: Any, n: int) -> Any:
+    kind = getattr(key.dtype, "name", None) or str(key.dtype).removeprefix("torch.")
+    if not kind.startswith(("int", "uint", "bool")):
+        raise TypeError(f"keys must be integers, not {kind}")
+    if key.ndim != 1:
+        raise ValueError(f"keys must have one dimension; they have {key.ndim}")
+    if key.shape[0] != n:
+        raise ValueError(f"there are {key.shape[0]} keys, and {n} values along the axis")
+    return key
+
+
+def _counts(codes: Sequence[Any], num_keys: Any) -> tuple[int, ...]:
+    if num_keys is None:
+        return tuple(max(int(_core.max(key)) + 1, 0) if key.shape[0] else 0 for key in codes)
+    given = num_keys if isinstance(num_keys, Sequence) else (num_keys,)
+    counts = tuple(operator.index(count) for count in given)
+    if len(counts) != len(codes):
+        raise ValueError(f"num_keys has {len(counts)} numbers for {len(codes)} keys")
+    if min(counts, default=0) < 0:
+        raise ValueError(f"num_keys must not be negative; got {min(counts)}")
+    return counts
+
+
+def _joined(xp: Any, codes: Sequence[Any], counts: Sequence[int]) -> Any:
+    """Make one key of several, in C order; -1 where one of them is outside."""
+    joined, outside = None, None
+    for key, count in zip(codes, counts, strict=True):
+        bad = (key < 0) | (key >= count)
+        key = xp.where(bad, xp.zeros_like(key), key)
+        joined = key if joined is None else joined * count + key
+        outside = bad if outside is None else outside | bad
+    return xp.where(outside, xp.zeros_like(joined) - 1, joined)
+
+
+# ---- on the host ----
+
+
+def _at_once(
+    name: str,
+    keys: Any,
+    values: Any,
+    count: int,
+    drops: bool,
+    dtype: DTypeLike | None,
+    ddof: float,
+    method: str,
+) -> Any:
+    """Reduce all columns at once, each of which has keys of its own."""
+    if name == "count":
+        name, values = "count_nonzero", np.broadcast_to(np.True_, values.shape)
+    width = math.prod(values.shape[1:])
+    if width != 1:
+        outside = (keys < 0) | (keys >= count)
+        keys = np.where(outside, -1, keys.astype(np.int64) * width)[:, None] + np.arange(width)
+        keys[outside] = -1
+    flat = values.reshape(-1)
+    results = _core.by_key(name, keys.ravel(), flat, count * width, drops, dtype, ddof, method)
+    return results // width if name in ("argmin", "argmax") and width > 1 else results
+
+
+# ---- on a device ----
+
+
+def _sorted(
+    name: str,
+    keys: Any,
+    values: Any,
+    count: int,
+    drops: bool,
+    dtype: DTypeLike | None,
+    ddof: float,
+    method: str,
+) -> Any:
+    """Bring each key's values together by a stable sort, to segments of them."""
+    xp = _library(values)
+    if _library(keys) is not xp:
+        raise TypeError("keys and values must be arrays of one library, on one device")
+    order = xp.argsort(keys, **({"stable": True} if xp.__name__ == "torch" else {}))
+    place = {"device": keys.device} if xp.__name__ == "torch" else {}
+    bounds = xp.searchsorted(keys[order], xp.arange(count + 1, dtype=keys.dtype, **place))
+    ends = np.empty(count + 1, np.int64)
+    _core.sum(bounds, axis=(), out=ends)
+    if not drops and (ends[0] > 0 or ends[-1] < keys.shape[0]):
+        raise IndexError(f"a key is not in [0, {count})")
+    column = (-1, *[1] * (values.ndim - 1))
+    if name == "count":
+        counted = bounds[1:] - bounds[:-1]
+        return xp.broadcast_to(counted.reshape(column), (count, *values.shape[1:]))
+    order = order[int(ends[0]) : int(ends[-1])]
+    results = reduceat(
+        *(name, values[order], ends[:-1] - ends[0]),
+        dtype=dtype,
+        ddof=ddof,
+        empty="identity",
+        method=method,
+    )
+    if name not in ("argmin", "argmax"):
+        return results
+    first = (bounds[:-1] - int(ends[0])).reshape(column)
+    found = xp.where(results < 0, xp.zeros_like(results), results + first)
+    return xp.where(results < 0, results, order[found])
