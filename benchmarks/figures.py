@@ -25,6 +25,7 @@ from measures import (
     gpus_figures,
     host_figures,
     invariant_figures,
+    key_figures,
     ladder_figures,
     list_figures,
     project_figures,
@@ -42,11 +43,23 @@ Pieces = dict[str, Callable[[], Iterator[Figure]]]
 
 GROUPS = {
     "cpu": ("simulated", "import"),
-    "gpu": ("gpu", "arrays", "reductions", "calls", "lists", "invariant", "types", "axes", "exact"),
+    "gpu": (
+        "gpu",
+        "arrays",
+        "reductions",
+        "calls",
+        "lists",
+        "keys",
+        "invariant",
+        "types",
+        "axes",
+        "exact",
+    ),
     "host": (
         *dict.fromkeys(f"host-{name.split('/')[0]}" for name in host_figures.WORK),
         "host-transposed",
         "host-invariant",
+        "host-keys",
     ),
 }
 
@@ -61,6 +74,7 @@ PARTS: Pieces = {
     "reductions": reduction_figures.measure_reductions,
     "calls": call_figures.measure_calls,
     "lists": list_figures.measure_lists,
+    "keys": key_figures.measure_keys,
     "invariant": invariant_figures.measure_invariant,
     "types": type_figures.measure_types,
     **pieces("axes", {**axes_figures.PIECES, **segments_figures.PIECES}),
@@ -71,6 +85,7 @@ PARTS: Pieces = {
     **{f"host-{name}": partial(host_figures.measure, name) for name in host_figures.WORK},
     "host-transposed": array_figures.measure_transposed_on_host,
     "host-invariant": invariant_figures.measure_invariant_on_host,
+    "host-keys": key_figures.measure_keys_on_host,
     **pieces("build", project_figures.PIECES),
     "tests": project_figures.measure_tests,
 }

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 import gred._core as _core
-from gred.summary import Summary
+from gred.summary import made
 
 __all__ = ["each", "reduceat"]
 
@@ -211,4 +211,4 @@ def each(
     if not listed:
         return np.empty(0)
     results = _core.each(op, listed, dtype, out, ord, ddof, initial, method, stream)
-    return Summary(*results) if op == "describe" else results
+    return made(results, ddof) if op == "describe" else results

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, SupportsIndex
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -11,10 +12,16 @@ from numpy.typing import ArrayLike, DTypeLike
 from gred import _core
 from gred.records import facts_html, facts_text
 
+if TYPE_CHECKING:
+    from typing_extensions import disjoint_base
+else:
 
-class Summary(NamedTuple):
-    """What `describe` returns, as NumPy scalars, or arrays along axes; it prints as a table."""
+    def disjoint_base(cls):
+        """Leave a class what it is: no other class with attributes can be a base beside it."""
+        return cls
 
+
+class _Fields(NamedTuple):
     count: Any
     nans: Any
     min: Any
@@ -23,9 +30,42 @@ class Summary(NamedTuple):
     var: Any
     sum: Any
 
+
+@disjoint_base
+class Summary(_Fields):
+    """What `describe` returns, as NumPy scalars, or arrays along axes; it prints as a table.
+
+    Summaries of parts make that of the whole by ``a.merge(b, c)``, ``a + b``, or ``sum(parts)``.
+    """
+
+    ddof: float = 0  # that `var` was divided with
+
     def __add__(self, other: object) -> Any:
-        """Refuse what tuples do: two summaries are not one of 14 fields."""
-        return NotImplemented
+        """Merge two; to add anything else makes no sense."""
+        return self.merge(other) if isinstance(other, Summary) else NotImplemented
+
+    def __radd__(self, other: object) -> Any:
+        """Begin a sum, which Python does with 0."""
+        if isinstance(other, int) and other == 0:
+            return self
+        raise TypeError(f"a Summary cannot be added to {type(other).__name__}")  # as a tuple could
+
+    def merge(self, *others: Summary) -> Summary:
+        """Summarise all that this and the others do, whose arrays are NumPy's or scalars.
+
+        Means and variances by T. F. Chan, G. H. Golub and R. J. LeVeque, "Updating formulae and a
+        pairwise algorithm for computing sample variances", 1979. A sum of integers wraps around.
+
+        Raises
+        ------
+        ValueError
+            If variances were divided with another `ddof`, or shapes differ.
+
+        """
+        merged = self
+        for other in others:
+            merged = _merged(merged, other)
+        return merged
 
     @property
     def std(self) -> Any:
@@ -51,6 +91,51 @@ class Summary(NamedTuple):
 
     def _repr_html_(self) -> str:
         return facts_html(self._facts())
+
+
+def made(fields: Iterable[Any], ddof: float) -> Summary:
+    """Make a summary of fields whose variance was divided with `ddof`."""
+    summary = Summary(*fields)
+    if ddof:
+        summary.ddof = float(ddof)
+    return summary
+
+
+def _merged(a: Summary, b: Summary) -> Summary:
+    if a.ddof != b.ddof:
+        raise ValueError(f"one variance was divided with ddof={a.ddof:g}, another with {b.ddof:g}")
+    if np.shape(a.count) != np.shape(b.count):
+        shapes = f"{np.shape(a.count)} and {np.shape(b.count)}"
+        raise ValueError(f"the summaries have different shapes: {shapes}")
+
+    m, n = np.asarray(a.count), np.asarray(b.count)
+    count = m + n
+
+    def both(name: str, merge: Any) -> Any:
+        """Merge a field, or take it, and its type, of the one that is of something."""
+        x, y = np.asarray(getattr(a, name)), np.asarray(getattr(b, name))
+        if not m.any():
+            return y[()]
+        if not n.any():
+            return x[()]
+        some = np.where(m > 0, np.where(n > 0, merge(x, y), x), y)
+        return some.astype(np.result_type(x, y))[()]
+
+    def squares(one: Summary) -> Any:
+        return np.where(one.count > 1, one.var * (one.count - one.ddof), 0)
+
+    with np.errstate(all="ignore"):
+        apart = np.where((m > 0) & (n > 0), b.mean - a.mean, 0)
+        squared = squares(a) + squares(b) + abs(apart) ** 2 * (m * (n / count))
+        var = np.where(count > 0, squared / np.maximum(count - a.ddof, 0), np.nan)
+        fields = (
+            *(count[()], np.add(a.nans, b.nans)),
+            *(both("min", np.minimum), both("max", np.maximum)),
+            both("mean", lambda x, y: x + (y - x) * (n / count)),
+            var.astype(np.result_type(a.var, b.var))[()],
+            np.add(a.sum, b.sum),
+        )
+    return made(fields, a.ddof)
 
 
 def describe(
@@ -111,4 +196,4 @@ def describe(
     """
     options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
     options |= {"device": device, "where": where, "stream": stream}
-    return Summary(*_core.describe(a, ddof, axis=axis, keepdims=keepdims, **options))
+    return made(_core.describe(a, ddof, axis=axis, keepdims=keepdims, **options), ddof)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from devices import GPU_IS_HERE, on_gpu
+from devices import GPU_IS_HERE
 from exact_truths import bits_of, truth
 from processes import printed
 from reference import EVERY_TYPE, REALS
@@ -287,14 +287,12 @@ def test_what_cannot_be_is_refused(arguments, options, error, words):
 @pytest.mark.parametrize("library", ["cupy", "torch"])
 @every_op
 def test_a_library_on_a_gpu_sorts_and_gets_its_own_arrays(op, library):
-    pytest.importorskip(library)
     keys, x = drawn(5000, 40)
     if op == "prod":
         x = np.where(np.arange(5000) % 97, 1.0, x)
-    there = on_gpu(0, keys), on_gpu(0, x)
-    if library == "torch":
-        torch = pytest.importorskip("torch")
-        there = tuple(torch.as_tensor(array, device="cuda") for array in there)
+    module = pytest.importorskip(library)
+    make = module.asarray if library == "cupy" else lambda array: module.tensor(array).cuda()
+    there = make(keys), make(x)
     got = gred.by_key(op, *there, 40)
     assert type(got) is type(there[1])
     host = got.cpu().numpy() if library == "torch" else got.get()
