@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import numbers
+import operator
 import threading
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +66,8 @@ class ExactSum:
     Accumulators add up with ``+`` and ``+=``; ``-`` and ``-=`` take away what another one has been
     given, also where that was not finite: ``a + b - b == a``. They are equal if the same was added
     up: if their exact sums, their counts, and their counts of NaNs and infinities are the same.
+    ``-a`` and ``3 * a`` are of each element negated or times an integer. ``<`` and the like compare
+    exact sums with one another's, and with numbers; of NaN they are false.
     They can be pickled and copied, and are used from many threads at once.
 
     Parameters
@@ -165,19 +171,64 @@ class ExactSum:
         """Make a new one, of what this one has been given and the other one has not."""
         return _of_words(self._words).__isub__(other)
 
+    def __neg__(self) -> ExactSum:
+        """Make a new one, of all elements negated."""
+        return self * -1
+
+    def __mul__(self, factor: SupportsIndex) -> ExactSum:
+        """Make a new one, of all elements times an integer; OverflowError beyond 2**2139."""
+        if not hasattr(factor, "__index__"):
+            return NotImplemented
+        k, words = operator.index(factor), self._words
+        nans, ends = int(words[1]), words[2:COUNTS].tolist()
+        if k == 0:
+            nans, ends = nans + sum(ends), [0, 0]
+        digits = _digits_of(_integer_of(words) * k)
+        counts = [int(words[0]), nans, *(ends if k > 0 else ends[::-1])]
+        return _of_words(_normalised(np.concatenate([np.array(counts, np.int64), digits])))
+
+    __rmul__ = __mul__
+
+    def __lt__(self, other: Any) -> bool:
+        return _compared(operator.lt, self, other)
+
+    def __le__(self, other: Any) -> bool:
+        return _compared(operator.le, self, other)
+
+    def __gt__(self, other: Any) -> bool:
+        return _compared(operator.gt, self, other)
+
+    def __ge__(self, other: Any) -> bool:
+        return _compared(operator.ge, self, other)
+
     @property
     def count(self) -> int:
         """How many elements, or products, were added, less those taken away."""
         return int(self._words[0])
 
-    def value(self, dtype: DTypeLike = np.float64) -> Any:
+    def value(self, dtype: DTypeLike = np.float64, rounding: str = "nearest") -> Any:
         """Round the sum once, to a NumPy scalar of float16, bfloat16, float32 or float64.
 
-        It is the float that is nearest to the exact sum, the even one of two; an infinity where
-        that is beyond the greatest. A sum of 0, also of nothing, is 0.0. Without ml_dtypes a
-        bfloat16 comes as a float32. Other types raise TypeError.
+        By default it is the float that is nearest to the exact sum, the even one of two; an
+        infinity where that is beyond the greatest. ``rounding="down"`` gives the greatest that is
+        not above the exact sum, and ``"up"`` the least that is not below: the ends of an interval.
+        A sum of 0, also of nothing, is 0.0. Without ml_dtypes a bfloat16 comes as a float32. Other
+        types raise TypeError, and other roundings ValueError.
         """
-        return _core.exact_rounded(self._words, 1, dtype)
+        toward = {"nearest": 0.0, "down": -np.inf, "up": np.inf}.get(rounding)
+        if toward is None:
+            raise ValueError(f"rounding must be 'nearest', 'down' or 'up'; got {rounding!r}")
+        words = self._words
+        nearest = _core.exact_rounded(words, 1, dtype)
+        if rounding == "nearest" or words[1:COUNTS].any():
+            return nearest
+        exact = Fraction(_integer_of(words), 2**_POINT)
+        beyond = operator.gt if rounding == "down" else operator.lt
+        if not beyond(_number(float(nearest)), exact):
+            return nearest
+        if type(nearest) is np.float32 and str(dtype) == "bfloat16":
+            raise TypeError("without ml_dtypes, bfloat16 is rounded to nearest alone")
+        return np.nextafter(nearest, type(nearest)(toward))
 
     def mean(self, dtype: DTypeLike = np.float64) -> Any:
         """Divide the sum by `count`, and round the quotient once, as `value`; of nothing NaN."""
@@ -189,9 +240,7 @@ class ExactSum:
         words = self._words
         if words[1:COUNTS].any():
             return Fraction(float(_core.exact_rounded(words, 1, np.float64)))
-        digits = words[COUNTS:]
-        magnitude = int.from_bytes(np.abs(digits).astype("<u4").tobytes(), "little")
-        return Fraction(-magnitude if (digits < 0).any() else magnitude, 2**_POINT)
+        return Fraction(_integer_of(words), 2**_POINT)
 
     def __float__(self) -> float:
         return float(self.value())
@@ -271,6 +320,38 @@ class ExactSum:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_bytes, (self.to_bytes(),)
+
+
+def _integer_of(words: _Words) -> int:
+    """Give the exact sum of what is finite, in units of its last digit."""
+    digits = words[COUNTS:]
+    magnitude = int.from_bytes(np.abs(digits).astype("<u4").tobytes(), "little")
+    return -magnitude if (digits < 0).any() else magnitude
+
+
+def _digits_of(units: int) -> _Words:
+    try:
+        magnitude = abs(units).to_bytes(4 * (WORDS - COUNTS), "little")
+    except OverflowError:
+        raise OverflowError("the exact sum is beyond what an ExactSum holds") from None
+    digits = np.frombuffer(magnitude, "<u4").astype(np.int64)
+    return -digits if units < 0 else digits
+
+
+def _number(value: Any) -> Any:
+    """Take a number as it compares exactly with others: a fraction, or an infinity or NaN."""
+    if isinstance(value, ExactSum):
+        special = value._words[1:COUNTS].any()
+        return float(value) if special else Fraction(_integer_of(value._words), 2**_POINT)
+    if isinstance(value, np.generic):
+        value = value.item()
+    return Fraction(value) if isinstance(value, float) and math.isfinite(value) else value
+
+
+def _compared(how: Callable[[Any, Any], bool], mine: ExactSum, other: Any) -> bool:
+    if not isinstance(other, (ExactSum, numbers.Real, np.generic)):
+        return NotImplemented
+    return bool(how(_number(mine), _number(other)))
 
 
 def _of_words(words: _Words) -> ExactSum:
