@@ -189,16 +189,16 @@ class ExactSum:
 
     __rmul__ = __mul__
 
-    def __lt__(self, other: Any) -> bool:
+    def __lt__(self, other: Any) -> Any:
         return _compared(operator.lt, self, other)
 
-    def __le__(self, other: Any) -> bool:
+    def __le__(self, other: Any) -> Any:
         return _compared(operator.le, self, other)
 
-    def __gt__(self, other: Any) -> bool:
+    def __gt__(self, other: Any) -> Any:
         return _compared(operator.gt, self, other)
 
-    def __ge__(self, other: Any) -> bool:
+    def __ge__(self, other: Any) -> Any:
         return _compared(operator.ge, self, other)
 
     @property
@@ -348,7 +348,7 @@ def _number(value: Any) -> Any:
     return Fraction(value) if isinstance(value, float) and math.isfinite(value) else value
 
 
-def _compared(how: Callable[[Any, Any], bool], mine: ExactSum, other: Any) -> bool:
+def _compared(how: Callable[[Any, Any], Any], mine: ExactSum, other: Any) -> Any:
     if not isinstance(other, (ExactSum, numbers.Real, np.generic)):
         return NotImplemented
     return bool(how(_number(mine), _number(other)))
