@@ -13,7 +13,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import ArrayLike, DTypeLike
 
 import gred._core as _core
-from gred.segments import reduceat, reduction_named
+from gred.segments import of_numpy, reduceat, reduction_named
 
 __all__ = ["by_key"]
 
@@ -93,6 +93,8 @@ def _reduced(
     codes = [_checked(_array(key), values.shape[dim]) for key in listed]
     counts = _counts(codes, num_keys)
     code = codes[0] if len(codes) == 1 else _joined(xp, codes, counts)
+    if math.prod(counts) == 0 < values.shape[dim] and not rest[0]:
+        raise IndexError("a key is not in [0, 0)")
     front = xp.moveaxis(values, dim, 0)
     reduce = _at_once if xp is np else _sorted
     results = reduce(name, code, front, math.prod(counts), *rest)
@@ -108,7 +110,7 @@ def _array(given: Any) -> Any:
     """Leave arrays of devices what they are; others become NumPy's."""
     if hasattr(given, "__cuda_array_interface__"):
         return given
-    array = np.asarray(given)
+    array = of_numpy(given)
     return array.astype(np.int64) if array.size == 0 and not hasattr(given, "dtype") else array
 
 

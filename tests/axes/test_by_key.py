@@ -231,6 +231,8 @@ def test_nothing_has_no_keys():
     assert gred.by_key("sum", [], [], 3).tolist() == [0, 0, 0]
     assert gred.by_key("mean", np.zeros(0, int), np.zeros((0, 2)), 2).shape == (2, 2)
     assert gred.by_key("sum", [-5, -1], [1.0, 2.0], outside="drop").tolist() == []
+    with pytest.raises(IndexError):
+        gred.by_key("sum", [-5, -1], [1.0, 2.0])
 
 
 def test_a_key_that_changes_meanwhile_is_read_and_never_believed():
@@ -280,6 +282,16 @@ def test_a_key_that_changes_meanwhile_is_read_and_never_believed():
 def test_what_cannot_be_is_refused(arguments, options, error, words):
     with pytest.raises(error, match=words):
         gred.by_key(*arguments, **options)
+
+
+def test_masked_arrays_are_refused():
+    masked = np.ma.array([1, 2, 3], mask=[0, 0, 1])
+    for keys, values in ((masked, [1.0, 2.0, 3.0]), ([0, 1, 2], masked)):
+        with pytest.raises(TypeError, match="masked arrays are not supported"):
+            gred.by_key("sum", keys, values)
+    for values, offsets in ((masked, [0]), ([1.0, 2.0, 3.0], masked)):
+        with pytest.raises(TypeError, match="masked arrays are not supported"):
+            gred.reduceat("sum", values, offsets)
 
 
 @pytest.mark.gpu
