@@ -33,6 +33,29 @@ static inline uint64_t read_key(const int64_t *key)
     return (uint64_t)__atomic_load_n(key, __ATOMIC_RELAXED);
 }
 
+/* A table of entries of so many bytes, and of how many of n keys it pays to ask for theirs some
+ * steps ahead: of a small one, which a cache holds, none. */
+struct ahead {
+    const void *table;
+    size_t size;
+    uint64_t n;
+};
+
+static inline struct ahead ahead_of(const void *table, size_t size, uint64_t count, uint64_t n)
+{
+    enum { CACHED = 1 << 20 };
+    return (struct ahead){table, size, count * size > CACHED ? n : 0};
+}
+
+/* What a key says may be anywhere. */
+static inline void prefetch_entry(struct ahead ahead, const int64_t *keys, uint64_t k)
+{
+    enum { STEPS = 32 };
+    if (k + STEPS < ahead.n)
+        __builtin_prefetch(
+            (const void *)((uintptr_t)ahead.table + read_key(&keys[k + STEPS]) * ahead.size), 1);
+}
+
 /* By tables, where there is a loop for it; by a sort, anything. */
 bool keyed_has_table(const struct plan *);
 bool keyed_fold(struct job *);

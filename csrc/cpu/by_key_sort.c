@@ -70,8 +70,10 @@ static inline __attribute__((always_inline)) void scatter(const struct sorting *
                                                           uint64_t start, uint64_t n, size_t size,
                                                           uint64_t *places)
 {
+    const struct ahead ahead = ahead_of(places, sizeof *places, self->all.count, n);
     for (uint64_t k = 0; k < n; k++) {
         const uint64_t key = read_key(&keys[k]);
+        prefetch_entry(ahead, keys, k);
         if (key >= self->all.count)
             continue;
         const uint64_t place = places[key]++;

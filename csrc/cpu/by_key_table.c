@@ -29,8 +29,10 @@ typedef bool add_to_table(const int64_t *keys, const void *values, uint64_t n, u
     {                                                                                              \
         const In *const x = values;                                                                \
         State *const states = table;                                                               \
+        const struct ahead ahead = ahead_of(table, sizeof *states, count, n);                      \
         bool outside = false;                                                                      \
         for (uint64_t k = 0; k < n; k++) {                                                         \
+            prefetch_entry(ahead, keys, k);                                                        \
             const uint64_t key = read_key(&keys[k]);                                               \
             if (key >= count) {                                                                    \
                 outside = true;                                                                    \
@@ -150,15 +152,19 @@ const void *keyed_values(const struct keyed *self, uint64_t start, uint64_t n, v
 
 unsigned keyed_count(const struct keyed *self, const int64_t *keys, uint64_t n, uint64_t *counts)
 {
-    unsigned outside = 0;
-    for (uint64_t k = 0; k < n; k++) {
+    const struct ahead ahead = ahead_of(counts, sizeof *counts, self->count, n);
+    bool outside = false;
+    for (uint64_t k = 0; !counts && k < n; k++)
+        outside |= read_key(&keys[k]) >= self->count;
+    for (uint64_t k = 0; counts && k < n; k++) {
         const uint64_t key = read_key(&keys[k]);
+        prefetch_entry(ahead, keys, k);
         if (key >= self->count)
-            outside = self->outside;
-        else if (counts)
+            outside = true;
+        else
             counts[key]++;
     }
-    return outside;
+    return outside ? self->outside : 0;
 }
 
 /* ---- tables ---- */

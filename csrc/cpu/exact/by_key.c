@@ -41,10 +41,12 @@ struct workspace {
                      struct halves *table)                                                         \
     {                                                                                              \
         const In *const x = values;                                                                \
+        const struct ahead ahead = ahead_of(table, sizeof *table, count, n);                       \
         for (uint64_t k = 0; k < n; k++) {                                                         \
             const uint64_t key = read_key(&keys[k]);                                               \
             Bits bits;                                                                             \
             In head;                                                                               \
+            prefetch_entry(ahead, keys, k);                                                        \
             if (key >= count)                                                                      \
                 continue;                                                                          \
             memcpy(&bits, &x[k], sizeof bits);                                                     \
