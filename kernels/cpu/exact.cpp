@@ -188,7 +188,7 @@ template <class In>
 SHARED_FUNCTION bool add_columns(const char *x, size_t n, int64_t stride, size_t columns,
                                  struct unrounded_sums *sums)
 {
-    constexpr size_t few = 8;
+    const size_t few = columns > UNROUNDED_COLUMNS ? 8 : n;
     doubles lost = {};
     for (size_t row = 0; row < n; row += few)
         for (size_t c = 0; c < columns; c += UNROUNDED_COLUMNS)
