@@ -179,6 +179,33 @@ HOST = [
         "if (self->counts[k] > self->counts[fewest])",
         "axes/test_along_axes.py",
     ),
+    Defect(
+        "rounded table",
+        "edge",
+        "csrc/cpu/exact/by_key.c",
+        "A rounded sum by key is taken for an exact one.",
+        "if (fetestexcept(FE_INEXACT))",
+        "if (at == 1 && fetestexcept(FE_INEXACT))",
+        "axes/test_by_key.py",
+    ),
+    Defect(
+        "key that changes",
+        "race",
+        "csrc/cpu/by_key_sort.c",
+        "Elements whose keys were written meanwhile are moved beyond the memory for them.",
+        "place >= self->all.plan->n",
+        "place >= 2 * self->all.plan->n + 9",
+        "axes/test_by_key.py",
+    ),
+    Defect(
+        "rounded twice",
+        "edge",
+        "csrc/cpu/exact/round.c",
+        "Exact results of 16 bits are rounded to float32 before.",
+        "bits |= back != x;",
+        "bits |= back == x && false;",
+        "exact/test_exact_along.py",
+    ),
 ]
 
 PYTHON = [
