@@ -44,15 +44,19 @@ typedef bool add_to_table(const int64_t *keys, const void *values, uint64_t n, u
         return outside;                                                                            \
     }
 
-/* Of integers the bits, whatever their sign. */
-#define REALS(op, name)                                                                            \
-    op(name##_int32, int32_t, int64_t) op(name##_int64, int64_t, int64_t)                          \
-        op(name##_uint64, uint64_t, uint64_t) op(name##_float32, float, double)                    \
-            op(name##_float64, double, double)
-#define SUM(name, In, State)  TO_TABLE(name, In, State, *at = (State)(*at + (State)x[k]))
-#define PROD(name, In, State) TO_TABLE(name, In, State, *at = (State)(*at * (State)x[k]))
+#define FLOATS(op, name) op(name##_float32, float, double) op(name##_float64, double, double)
+
+/* Integers wrap around. */
+#define ADDED(op, name)                                                                            \
+    op(name##_int32, int32_t, uint64_t) op(name##_int64, int64_t, uint64_t)                        \
+        op(name##_uint64, uint64_t, uint64_t) FLOATS(op, name)
+#define SUM(name, In, State)  TO_TABLE(name, In, State, *at += (State)x[k])
+#define PROD(name, In, State) TO_TABLE(name, In, State, *at *= (State)x[k])
 
 /* NaN wins. */
+#define COMPARED(op, name)                                                                         \
+    op(name##_int32, int32_t, int64_t) op(name##_int64, int64_t, int64_t)                          \
+        op(name##_uint64, uint64_t, uint64_t) FLOATS(op, name)
 #define MIN(name, In, State)                                                                       \
     TO_TABLE(name, In, State, const State value = (State)x[k];                                     \
              if (value < *at || value != value) *at = value)
@@ -64,10 +68,10 @@ typedef bool add_to_table(const int64_t *keys, const void *values, uint64_t n, u
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wtautological-compare"
-REALS(SUM, sum)
-REALS(PROD, prod)
-REALS(MIN, min)
-REALS(MAX, max)
+ADDED(SUM, sum)
+ADDED(PROD, prod)
+COMPARED(MIN, min)
+COMPARED(MAX, max)
 COMPLEX_SUM(sum_complex64, struct complex64)
 COMPLEX_SUM(sum_complex128, struct complex128)
 TO_TABLE(nonzero, int32_t, int64_t, *at += x[k] != 0)
@@ -113,7 +117,8 @@ bool keyed_has_table(const struct plan *plan)
 
 /* ---- what is shared with a sort ---- */
 
-/* As many as threads may want, but for tables that take as long to merge as elements to add. */
+/* As many parts as threads may want, but for tables that take as long to merge as elements to add.
+ */
 void keyed_describe(struct keyed *self, struct job *job, size_t width)
 {
     const struct plan *plan = job->plan;
@@ -278,7 +283,7 @@ bool keyed_fold(struct job *job)
     self.tiles = (struct tiles){.job = job,
                                 .sharing.pieces = self.all.parts,
                                 .workspace = sizeof(struct workspace),
-                                .common = tables * (self.width + 8 * self.counts)};
+                                .common = tables * (self.width + self.counts * sizeof(uint64_t))};
     const bool made =
         tiles_open(&self.tiles, self.all.parts > key_tiles ? self.all.parts : key_tiles,
                    "tables of keys") &&

@@ -35,6 +35,12 @@ def drawn(n, num_keys, dtype="f8", seed=1):
     return keys, (abs(x) if np.dtype(dtype).kind == "u" else x).astype(dtype)
 
 
+def misaligned(x):
+    beside = np.zeros(x.nbytes + 1, np.uint8)[1:].view(x.dtype)
+    beside[...] = x
+    return beside
+
+
 def by_loops(op, keys, x, num_keys):
     """Reduce the values of each key by NumPy; positions are those among all."""
     found = []
@@ -123,12 +129,14 @@ def test_layouts_change_nothing():
             by_loops("var", keys[layout], x[layout], 30),
             4000,
         )
-    swapped = gred.by_key("sum", keys.astype(">i4"), x.astype(">f8"), 30)
-    assert np.array_equal(swapped, by_loops("sum", keys, x, 30))
-    assert np.array_equal(
-        gred.by_key("sum", keys, np.broadcast_to(2.0, 4000), 30),
-        2.0 * np.bincount(keys, minlength=30),
-    )
+    for kind in (">i4", ">i8", ">u8"):
+        swapped = gred.by_key("sum", keys.astype(kind), x.astype(">f8"), 30)
+        assert np.array_equal(swapped, by_loops("sum", keys, x, 30))
+    for op, method in (("sum", "auto"), ("sum", "exact"), ("argmax", "auto")):
+        got = gred.by_key(op, misaligned(keys), misaligned(x), 30, method=method)
+        assert np.array_equal(got, by_loops(op, keys, x, 30))
+    got = gred.by_key("sum", keys, np.broadcast_to(2.0, 4000), 30)
+    assert np.array_equal(got, 2.0 * np.bincount(keys, minlength=30))
 
 
 @pytest.mark.parametrize("op", ["sum", "mean", "max", "argmax", "var", "count"])
@@ -224,6 +232,13 @@ def test_dtype_and_ddof_have_their_meaning():
     assert gred.by_key("mean", keys, x, dtype=np.float32).dtype == np.float32
     assert gred.by_key("var", keys, x, ddof=1).tolist() == [0.5, 5000.0]
     assert gred.by_key(np.maximum, keys, x).tolist() == [2, 200]
+
+
+def test_integers_wrap_around():
+    keys, x = np.array([0, 0, 1, 1, 1]), np.array([2**62, 2**62, 2**40, 2**40, 3])
+    assert gred.by_key("sum", keys, x)[0] == -(2**63)
+    assert gred.by_key("prod", keys, x).tolist() == [0, 3 * 2**80 % 2**64]
+    assert gred.by_key("prod", keys, x.astype(np.int32), dtype=np.int32).dtype == np.int32
 
 
 def test_nothing_has_no_keys():
