@@ -11,8 +11,9 @@ struct keyed {
     const struct plan *plan;
     struct layout keys, values; /* the former as int64 */
     uint64_t count;             /* of keys, and results */
-    uint64_t parts, part;
-    unsigned outside; /* what is to be said of a key that is not below the count */
+    uint64_t parts, part;       /* how many, and elements of one */
+    uint64_t stretch;           /* parts between two thoughts of the watch */
+    unsigned outside;           /* what is to be said of a key that is not below the count */
 };
 
 /* Parts have a table of so many bytes a key each. */

@@ -166,6 +166,7 @@ bool keyed_sort(struct job *job)
     keyed_describe(&self.all, job, sizeof(uint64_t));
     self.tiles = (struct tiles){.job = job,
                                 .sharing.pieces = self.all.parts,
+                                .stretch = self.all.stretch,
                                 .workspace = sizeof(struct workspace),
                                 .common = self.all.parts * self.all.count * sizeof(uint64_t)};
     const bool indexed = fold_is_indexed(plan->fold);

@@ -14,6 +14,8 @@ enum {
     WIDEST_ELEMENT = 16, /* bytes */
     LEAST_PART = 1 << 16,
     PARTS_MOST = 64,
+    STRETCH = 1 << 26, /* elements between two thoughts of the watch, */
+    FEWEST = 16,       /* or as many parts as many threads need */
     KEYS_A_TILE = 1 << 12
 };
 
@@ -134,6 +136,7 @@ void keyed_describe(struct keyed *self, struct job *job, size_t width)
                    parts = wanted > 1 ? least(wanted, PARTS_MOST) : 1;
     self->part = divide_up(divide_up(plan->n, parts), CHUNK) * CHUNK;
     self->parts = self->part ? divide_up(plan->n, self->part) : 1;
+    self->stretch = FEWEST + STRETCH / (self->part + 1);
 }
 
 const int64_t *keyed_gather(const struct keyed *self, uint64_t start, uint64_t n, int64_t *keys)
@@ -282,6 +285,7 @@ bool keyed_fold(struct job *job)
                    key_tiles = divide_up(self.all.count, KEYS_A_TILE);
     self.tiles = (struct tiles){.job = job,
                                 .sharing.pieces = self.all.parts,
+                                .stretch = self.all.stretch,
                                 .workspace = sizeof(struct workspace),
                                 .common = tables * (self.width + self.counts * sizeof(uint64_t))};
     const bool made =

@@ -157,7 +157,8 @@ static bool ends_lie_apart(PyObject *arrays)
     OWNED *one = PyObject_GetAttr(PyTuple_GET_ITEM(arrays, 0), names.device);
     OWNED *other = one ? PyObject_GetAttr(PyTuple_GET_ITEM(arrays, last), names.device) : NULL;
     const bool apart = other && PyObject_RichCompareBool(one, other, Py_NE) == 1;
-    PyErr_Clear();
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
     return apart;
 }
 
@@ -216,6 +217,8 @@ static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *co
     OWNED *arrays = list_of_arrays(slots);
     if (arrays && count == 1 && !names && ends_lie_apart(arrays))
         return reduce_several(reduction, arrays, slots);
+    if (PyErr_Occurred())
+        return NULL;
     if (arrays || PyErr_Occurred())
         return arrays ? reduce_list(state, reduction, arrays, false, frames, slots) : NULL;
     result = reduce_as_asked(state, reduction, slots);

@@ -197,6 +197,8 @@ PyObject *core_by_place(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "OO!O:by_place", &op, &PyTuple_Type, &groups, &dtype) ||
         !reduction_parse(op, &reduction))
         return NULL;
+    if (PyTuple_GET_SIZE(groups) == 0)
+        return PyTuple_New(0);
     const Py_ssize_t count = PyTuple_GET_SIZE(groups);
     struct place *places = PyMem_Calloc((size_t)count + 1, sizeof *places);
     if (!places)
@@ -206,7 +208,7 @@ PyObject *core_by_place(PyObject *module, PyObject *arguments)
     while (opened < count &&
            open_place(state, reduction, PyTuple_GET_ITEM(groups, opened), dtype, &places[opened]))
         opened++;
-    if (opened == count && count > 0 && run_places(state, places, count))
+    if (opened == count && run_places(state, places, count))
         results = PyTuple_New(count);
     for (Py_ssize_t k = 0; k < count; k++) {
         const struct call *call = places[k].call;

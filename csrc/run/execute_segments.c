@@ -16,13 +16,25 @@ struct listed_segments {
     struct array_list list;
     struct listed_array *arrays;
     int64_t *offsets;           /* those of a device, here; else NULL */
+    uint64_t lent;              /* bytes of both: */
     void *elements, *on_device; /* copies there, of elements and offsets, or NULL */
 };
 
-static bool lend(const struct listed_segments *self, size_t bytes, void **memory)
+static bool is_within_limit(struct machine *machine, const struct run *run, uint64_t bytes)
+{
+    return !run->workspace_limit || bytes <= run->workspace_limit ||
+           failure_note(machine->failure, FAILURE_MEMORY,
+                        "segments take %llu bytes of the device at a time, and the workspace is "
+                        "limited to %llu",
+                        (unsigned long long)bytes, (unsigned long long)run->workspace_limit);
+}
+
+static bool lend(struct listed_segments *self, size_t bytes, void **memory)
 {
     struct machine *machine = self->on.machine;
-    return machine->memory->lend(machine, bytes, memory);
+    self->lent += bytes;
+    return is_within_limit(machine, self->on.run, self->lent) &&
+           machine->memory->lend(machine, bytes, memory);
 }
 
 /* Those of the device are waited for. */
@@ -188,12 +200,8 @@ static bool make_segments(const struct executor *on, struct segments_schedule *s
 static bool execute_schedule(struct machine *machine, struct segments_schedule *schedule,
                              struct run *run)
 {
-    const uint64_t bytes = schedule->arena.total;
-    if (run->workspace_limit && bytes > run->workspace_limit)
-        return failure_note(machine->failure, FAILURE_MEMORY,
-                            "segments take %llu bytes of the device at a time, and the workspace "
-                            "is limited to %llu",
-                            (unsigned long long)bytes, (unsigned long long)run->workspace_limit);
+    if (!is_within_limit(machine, run, schedule->arena.total))
+        return false;
     struct executor on = {machine, run, schedule->plan, &schedule->arena, NULL};
     return executor_begin(&on) &&
            executor_end(&on, schedule->plan->results.on_device, make_segments(&on, schedule));

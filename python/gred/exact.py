@@ -176,7 +176,7 @@ class ExactSum:
         return self * -1
 
     def __mul__(self, factor: SupportsIndex) -> ExactSum:
-        """Make a new one, of all elements times an integer; OverflowError beyond 2**2139."""
+        """Make a new one, of all elements times an integer; OverflowError beyond 2**2140."""
         if not hasattr(factor, "__index__"):
             return NotImplemented
         k, words = operator.index(factor), self._words
@@ -343,6 +343,8 @@ def _number(value: Any) -> Any:
     if isinstance(value, ExactSum):
         special = value._words[1:COUNTS].any()
         return float(value) if special else Fraction(_integer_of(value._words), 2**_POINT)
+    if isinstance(value, np.longdouble):  # which Python has no number for
+        return Fraction(*value.as_integer_ratio()) if np.isfinite(value) else float(value)
     if isinstance(value, np.generic):
         value = value.item()
     return Fraction(value) if isinstance(value, float) and math.isfinite(value) else value

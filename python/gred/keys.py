@@ -77,7 +77,8 @@ def by_key(
         raise ValueError(f"outside must be 'error' or 'drop'; got {outside!r}")
     name = "count" if isinstance(op, str) and op == "count" else reduction_named(op)
     rest = (outside == "drop", dtype, ddof, method)
-    return _reduced(name, keys, _array(values), num_keys, operator.index(axis), rest)
+    array = _unmasked(_array(values), "values")
+    return _reduced(name, keys, array, num_keys, operator.index(axis), rest)
 
 
 def _reduced(
@@ -90,7 +91,7 @@ def _reduced(
 ) -> Any:
     xp, dim = _library(values), normalize_axis_index(axis, values.ndim)
     listed = keys if isinstance(keys, tuple) else (keys,)
-    codes = [_checked(_array(key), values.shape[dim]) for key in listed]
+    codes = [_checked(_unmasked(_array(key), "keys"), values.shape[dim]) for key in listed]
     counts = _counts(codes, num_keys)
     code = codes[0] if len(codes) == 1 else _joined(xp, codes, counts)
     if math.prod(counts) == 0 < values.shape[dim] and not rest[0]:
@@ -127,6 +128,15 @@ def _library(array: Any) -> Any:
     return importlib.import_module(name if name in ("cupy", "torch") else "jax.numpy")
 
 
+def _unmasked(array: Any, name: str) -> Any:
+    if hasattr(array, "mask"):
+        raise TypeError(
+            f"{name}: masked arrays are not supported; {name}.compressed() leaves out what is "
+            f"masked, {name}.filled(value) fills it in"
+        )
+    return array
+
+
 def _checked(key: Any, n: int) -> Any:
     kind = getattr(key.dtype, "name", None) or str(key.dtype).removeprefix("torch.")
     if not kind.startswith(("int", "uint", "bool")):
@@ -153,12 +163,25 @@ def _counts(codes: Sequence[Any], num_keys: Any) -> tuple[int, ...]:
 def _joined(xp: Any, codes: Sequence[Any], counts: Sequence[int]) -> Any:
     """Make one key of several, in C order; -1 where one of them is outside."""
     joined, outside = None, None
-    for key, count in zip(codes, counts, strict=True):
-        bad = (key < 0) | (key >= count)
+    for given, count in zip(codes, counts, strict=True):
+        key, bad = _wide(xp, given, math.prod(counts)), _is_outside(given, count)
         key = xp.where(bad, xp.zeros_like(key), key)
         joined = key if joined is None else joined * count + key
         outside = bad if outside is None else outside | bad
     return xp.where(outside, xp.zeros_like(joined) - 1, joined)
+
+
+def _is_outside(key: Any, count: int) -> Any:
+    """Compare with what the key's own type may not hold."""
+    return (key < 0) | (key > count - 1) if count else key == key
+
+
+def _wide(xp: Any, key: Any, count: int) -> Any:
+    """Convert keys to int64, as far as the library has it; those of uint64 may become negative."""
+    wide = key.to(xp.int64) if xp.__name__ == "torch" else key.astype(np.int64)
+    if count > np.iinfo(str(wide.dtype).removeprefix("torch.")).max:
+        raise OverflowError(f"{count} keys are more than {wide.dtype} tells apart")
+    return wide
 
 
 # ---- on the host ----
@@ -179,8 +202,10 @@ def _at_once(
         name, values = "count_nonzero", np.broadcast_to(np.True_, values.shape)
     width = math.prod(values.shape[1:])
     if width != 1:
-        outside = (keys < 0) | (keys >= count)
-        keys = np.where(outside, -1, keys.astype(np.int64) * width)[:, None] + np.arange(width)
+        outside = _is_outside(keys, count)
+        if outside.any() and not drops:
+            raise IndexError(f"a key is not in [0, {count})")
+        keys = np.where(outside, 0, keys.astype(np.int64))[:, None] * width + np.arange(width)
         keys[outside] = -1
     flat = values.reshape(-1)
     results = _core.by_key(name, keys.ravel(), flat, count * width, drops, dtype, ddof, method)
@@ -204,6 +229,7 @@ def _sorted(
     xp = _library(values)
     if _library(keys) is not xp:
         raise TypeError("keys and values must be arrays of one library, on one device")
+    keys = _wide(xp, keys, count)
     order = xp.argsort(keys, **({"stable": True} if xp.__name__ == "torch" else {}))
     place = {"device": keys.device} if xp.__name__ == "torch" else {}
     bounds = xp.searchsorted(keys[order], xp.arange(count + 1, dtype=keys.dtype, **place))

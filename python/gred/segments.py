@@ -151,9 +151,14 @@ def _along(name: str, values: Any, starts: Any, axis: int, rest: tuple[Any, ...]
         raise TypeError("reduceat along an axis of several takes no out")
     if hasattr(starts, "__cuda_array_interface__"):
         raise TypeError("offsets along an axis of several are to lie on the host")
+    if hasattr(starts, "mask"):
+        raise TypeError("offsets: masked arrays are not supported")
     rows = values.swapaxes(axis, -1)
     n, shape = rows.shape[-1], rows.shape[:-1]
     starts = np.asarray(starts)
+    if starts.size == 0:
+        nothing = _core.reduceat(name, rows.reshape(-1), starts, *rest)
+        return nothing.reshape((*shape, 0)).swapaxes(axis, -1)
     if starts.size and not 0 <= starts.min() <= starts.max() < n + (rest[2] or starts.size == 0):
         raise IndexError(f"an offset is out-of-bounds in {name}.reduceat [0, {n})")
     # A row's last segment ends where the next row's first, which is left out, begins.

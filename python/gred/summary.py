@@ -54,7 +54,8 @@ class Summary(_Fields):
         """Summarise all that this and the others do, whose arrays are NumPy's or scalars.
 
         Means and variances by T. F. Chan, G. H. Golub and R. J. LeVeque, "Updating formulae and a
-        pairwise algorithm for computing sample variances", 1979. A sum of integers wraps around.
+        pairwise algorithm for computing sample variances", 1979. A sum of integers wraps around. Of
+        a part of more than one element, and no more than `ddof`, the variance is lost, and NaN.
 
         Raises
         ------
@@ -101,6 +102,10 @@ def made(fields: Iterable[Any], ddof: float) -> Summary:
     return summary
 
 
+def _wide(x: Any) -> Any:
+    return np.asarray(x).astype(np.complex128 if np.iscomplexobj(x) else np.float64)
+
+
 def _merged(a: Summary, b: Summary) -> Summary:
     if a.ddof != b.ddof:
         raise ValueError(f"one variance was divided with ddof={a.ddof:g}, another with {b.ddof:g}")
@@ -122,17 +127,24 @@ def _merged(a: Summary, b: Summary) -> Summary:
         return some.astype(np.result_type(x, y))[()]
 
     def squares(one: Summary) -> Any:
-        return np.where(one.count > 1, one.var * (one.count - one.ddof), 0)
+        """Undo the division: of one element there is nothing, and of few more no way back."""
+        k = np.asarray(one.count)
+        of_many = np.where(k > one.ddof, _wide(one.var) * (k - one.ddof), np.nan)
+        return np.where(k > 1, of_many, np.where(np.isfinite(_wide(one.mean)), 0, np.nan))
 
     with np.errstate(all="ignore"):
-        apart = np.where((m > 0) & (n > 0), b.mean - a.mean, 0)
-        squared = squares(a) + squares(b) + abs(apart) ** 2 * (m * (n / count))
-        var = np.where(count > 0, squared / np.maximum(count - a.ddof, 0), np.nan)
+        means = _wide(a.mean), _wide(b.mean)
+        apart, share = means[1] - means[0], n / count
+        mean = np.where(
+            np.isfinite(apart), means[0] + apart * share, means[0] * (m / count) + means[1] * share
+        )
+        squared = squares(a) + squares(b) + abs(apart) ** 2 * (m * share)
+        squared = np.where(np.isfinite(apart), squared, np.nan)
         fields = (
             *(count[()], np.add(a.nans, b.nans)),
             *(both("min", np.minimum), both("max", np.maximum)),
-            both("mean", lambda x, y: x + (y - x) * (n / count)),
-            var.astype(np.result_type(a.var, b.var))[()],
+            both("mean", lambda *_: mean),
+            both("var", lambda *_: squared / np.maximum(count - a.ddof, 0)),
             np.add(a.sum, b.sum),
         )
     return made(fields, a.ddof)

@@ -169,6 +169,23 @@ def test_several_keys_give_a_dimension_each():
     assert got.sum() == 5
     with pytest.raises(IndexError):
         gred.by_key("sum", bad, [1.0, 2, 4, 8], (3, 4))
+    with pytest.raises(IndexError, match=r"\[0, 3\)"):
+        gred.by_key("sum", [0, 5], np.ones((2, 4)), 3)
+
+
+def test_several_narrow_keys_are_joined_in_wide_ones():
+    for kind in ("i1", "u1", "i2", "u4", "u8", "i8"):
+        for counts in ((20, 20), (100, 120), (300, 300), (100_000, 100)):
+            one, other = np.array([0, 19, 19, 10, 99]), np.array([1, 19, 3, 5, 118])
+            want = np.zeros(counts)
+            fits = (one < counts[0]) & (other < counts[1])
+            np.add.at(want, (one[fits], other[fits]), 1)
+            given = (one.astype(kind), other.astype("i4"))
+            got = gred.by_key("sum", given, np.ones(5), counts, outside="drop")
+            assert np.array_equal(got, want)
+    largest = np.array([2**64 - 1, 1], np.uint64)
+    got = gred.by_key("count", (largest, np.array([1, 1])), np.ones(2), (20, 20), outside="drop")
+    assert got.sum() == got[1, 1] == 1
 
 
 @every_op
@@ -301,10 +318,16 @@ def test_what_cannot_be_is_refused(arguments, options, error, words):
 
 def test_masked_arrays_are_refused():
     masked = np.ma.array([1, 2, 3], mask=[0, 0, 1])
-    for keys, values in ((masked, [1.0, 2.0, 3.0]), ([0, 1, 2], masked)):
+    for op, keys, values in (
+        ("sum", masked, [1.0, 2.0, 3.0]),
+        ("sum", [0, 1, 2], masked),
+        ("count", [0, 1, 2], masked),
+        ("sum", masked, np.ones((3, 2))),
+        ("sum", (masked, [0, 1, 2]), [1.0, 2.0, 3.0]),
+    ):
         with pytest.raises(TypeError, match="masked arrays are not supported"):
-            gred.by_key("sum", keys, values)
-    for values, offsets in ((masked, [0]), ([1.0, 2.0, 3.0], masked)):
+            gred.by_key(op, keys, values)
+    for values, offsets in ((masked, [0]), ([1.0, 2.0, 3.0], masked), (np.ones((3, 3)), masked)):
         with pytest.raises(TypeError, match="masked arrays are not supported"):
             gred.reduceat("sum", values, offsets)
 

@@ -14,6 +14,7 @@ from reference import REALS
 from thin import chosen
 
 import gred
+from gred.testing import SimulatedArray
 
 N = 3000
 OFFSETS = {
@@ -162,6 +163,20 @@ def test_segments_lie_along_any_axis(op, axis):
         ufunc = {"sum": np.add, "max": np.maximum}[op]
         got = gred.reduceat(ufunc, x, [0, 3, 3, 1], axis=axis)
         same(got, ufunc.reduceat(x, [0, 3, 3, 1], axis=axis), 9)
+
+
+def test_no_offsets_along_an_axis_give_no_results():
+    for shape in ((2, 0), (2, 5)):
+        got = gred.reduceat("sum", np.zeros(shape), np.zeros(0, int), axis=1)
+        assert got.shape == (2, 0)
+    assert gred.reduceat("sum", np.zeros((4, 3)), np.zeros(0, int)).shape == (0, 3)
+
+
+def test_a_copy_of_segments_is_within_the_limit():
+    x = SimulatedArray(np.ones(1000))[::2]
+    with gred.workspace_limit(1000), pytest.raises(MemoryError, match="limited to 1000"):
+        gred.reduceat("var", x, [0, 10])
+    assert to_host(gred.reduceat("var", x, [0, 10])).tolist() == [0, 0]
 
 
 def test_offsets_may_be_any_integers():

@@ -69,7 +69,7 @@ def test_sums_are_compared_as_fractions_are(x, y):
 
 def test_sums_are_compared_with_numbers_of_any_kind():
     total = gred.ExactSum([1e100, 2.0**-60, -1e100, 1.0])
-    for one in (1, 1.0, np.float32(1), np.int8(1), True, Fraction(1)):
+    for one in (1, 1.0, np.float32(1), np.int8(1), True, Fraction(1), np.longdouble(1)):
         assert total > one
         assert not total <= one
     assert total < 1 + Fraction(1, 2**59)

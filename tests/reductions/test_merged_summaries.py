@@ -69,6 +69,40 @@ def test_nothing_and_nan_change_nothing():
     assert all(np.isnan(value) for value in empty[2:6])
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        ([np.inf, 1.0], [2.0]),
+        ([np.inf, 1.0], [np.inf, 2.0]),
+        ([1.0], [np.inf]),
+        ([np.inf], []),
+        ([np.inf, 1.0], [-np.inf]),
+        ([-np.inf], [-np.inf]),
+    ],
+)
+def test_infinities_merge_as_they_are_described(values):
+    for order in (values, values[::-1]):
+        one, other = map(gred.describe, map(np.array, order))
+        whole, merged = gred.describe(np.concatenate(values)), one + other
+        assert np.array_equal(merged[2:], whole[2:], equal_nan=True)
+
+
+@pytest.mark.parametrize("value", [200, 60000])
+def test_float16_is_merged_in_more(value):
+    parts = [np.full(4, sign * value, np.float16) for sign in (-1, 1)]
+    merged = gred.describe(parts[0]) + gred.describe(parts[1])
+    whole = gred.describe(np.concatenate(parts))
+    assert merged.mean == 0
+    assert merged.var == whole.var
+    assert merged.var.dtype == np.float16
+
+
+def test_a_variance_that_was_divided_by_nothing_is_lost():
+    parts = [gred.describe(values, ddof=2) for values in ([1.0, 2.0], [3.0, 4.0, 5.0])]
+    assert np.isnan(sum(parts).var)
+    assert sum(parts).mean == 3
+
+
 def test_a_single_element_has_no_spread_whatever_ddof_is():
     ones = [gred.describe([value], ddof=1) for value in (1.0, 4.0, 7.0)]
     assert sum(ones).var == 9.0

@@ -191,6 +191,7 @@ bool exact_fold_keys(struct job *job, bool *made)
     self.tiles =
         (struct tiles){.job = job,
                        .sharing.pieces = self.all.parts,
+                       .stretch = self.all.stretch,
                        .plain = true,
                        .workspace = sizeof(struct workspace),
                        .common = tables * (sizeof(struct halves) + self.counts * sizeof(uint64_t))};
