@@ -77,8 +77,7 @@ def by_key(
         raise ValueError(f"outside must be 'error' or 'drop'; got {outside!r}")
     name = "count" if isinstance(op, str) and op == "count" else reduction_named(op)
     rest = (outside == "drop", dtype, ddof, method)
-    array = _unmasked(_array(values), "values")
-    return _reduced(name, keys, array, num_keys, operator.index(axis), rest)
+    return _reduced(name, keys, _array(values), num_keys, operator.index(axis), rest)
 
 
 def _reduced(
@@ -89,6 +88,7 @@ def _reduced(
     axis: int,
     rest: tuple[bool, DTypeLike | None, float, str],
 ) -> Any:
+    _unmasked(values, "values")
     xp, dim = _library(values), normalize_axis_index(axis, values.ndim)
     listed = keys if isinstance(keys, tuple) else (keys,)
     codes = [_checked(_unmasked(_array(key), "keys"), values.shape[dim]) for key in listed]
