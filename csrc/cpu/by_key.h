@@ -25,7 +25,7 @@ const int64_t *keyed_gather(const struct keyed *, uint64_t start, uint64_t n, in
 /* The same of values, converted. */
 const void *keyed_values(const struct keyed *, uint64_t start, uint64_t n, void *buffer);
 
-/* Counts each key, unless `counts` is NULL; returns what is to be said of them. */
+/* Counts each key, and returns what is to be said of them. */
 unsigned keyed_count(const struct keyed *, const int64_t *keys, uint64_t n, uint64_t *counts);
 
 /* Once: what another thread writes meanwhile is not seen between a check and a use. */

@@ -162,9 +162,7 @@ unsigned keyed_count(const struct keyed *self, const int64_t *keys, uint64_t n, 
 {
     const struct ahead ahead = ahead_of(counts, sizeof *counts, self->count, n);
     bool outside = false;
-    for (uint64_t k = 0; !counts && k < n; k++)
-        outside |= read_key(&keys[k]) >= self->count;
-    for (uint64_t k = 0; counts && k < n; k++) {
+    for (uint64_t k = 0; k < n; k++) {
         const uint64_t key = read_key(&keys[k]);
         prefetch_entry(ahead, keys, k);
         if (key >= self->count)

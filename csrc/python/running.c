@@ -197,10 +197,10 @@ PyObject *core_by_place(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "OO!O:by_place", &op, &PyTuple_Type, &groups, &dtype) ||
         !reduction_parse(op, &reduction))
         return NULL;
-    if (PyTuple_GET_SIZE(groups) == 0)
-        return PyTuple_New(0);
     const Py_ssize_t count = PyTuple_GET_SIZE(groups);
-    struct place *places = PyMem_Calloc((size_t)count + 1, sizeof *places);
+    if (count == 0)
+        return PyTuple_New(0);
+    struct place *places = PyMem_Calloc((size_t)count, sizeof *places);
     if (!places)
         return PyErr_NoMemory();
     PyObject *results = NULL;

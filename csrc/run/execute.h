@@ -24,6 +24,11 @@ static inline void *executor_part(const struct executor *self, enum part part)
 bool executor_begin(struct executor *);
 bool executor_end(struct executor *, bool nobody_waits, bool done);
 
+/* Whether so many bytes of the device's memory, which `what` takes at a time, are allowed; else
+ * that is noted. */
+bool executor_is_within_limit(struct machine *, const struct run *, uint64_t bytes,
+                              const char *what);
+
 /* Makes zeros of a part, if there is one. */
 bool executor_clear(const struct executor *, enum part);
 

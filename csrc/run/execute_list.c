@@ -216,19 +216,10 @@ static bool run_tiles(const struct executor *on, const struct list_schedule *sel
             executor_fetch(on, executor_part(on, PART_OUT), executor_part(on, PART_FINDINGS)));
 }
 
-static bool is_within_limit(struct machine *machine, const struct run *run, uint64_t bytes)
-{
-    return !run->workspace_limit || bytes <= run->workspace_limit ||
-           failure_note(machine->failure, FAILURE_MEMORY,
-                        "a list takes %llu bytes of the device at a time, and the workspace is "
-                        "limited to %llu",
-                        (unsigned long long)bytes, (unsigned long long)run->workspace_limit);
-}
-
 static bool execute_tiles(struct machine *machine, const struct list_schedule *self,
                           struct run *run)
 {
-    if (!is_within_limit(machine, run, self->arena.total))
+    if (!executor_is_within_limit(machine, run, self->arena.total, "a list"))
         return false;
     struct executor on = {machine, run, self->plan, &self->arena, NULL};
     return executor_begin(&on) &&
@@ -246,7 +237,7 @@ static bool execute_copied(struct machine *machine, const struct plan *plan, str
     struct layout layout = {.input = type, .type = plan->layout->type};
     struct plan one = *plan;
     void *copy;
-    if (!is_within_limit(machine, run, plan->n * element_size(type)) ||
+    if (!executor_is_within_limit(machine, run, plan->n * element_size(type), "a list") ||
         !machine->memory->lend(machine, plan->n * element_size(type), &copy))
         return false;
     layout.data = copy;

@@ -20,20 +20,11 @@ struct listed_segments {
     void *elements, *on_device; /* copies there, of elements and offsets, or NULL */
 };
 
-static bool is_within_limit(struct machine *machine, const struct run *run, uint64_t bytes)
-{
-    return !run->workspace_limit || bytes <= run->workspace_limit ||
-           failure_note(machine->failure, FAILURE_MEMORY,
-                        "segments take %llu bytes of the device at a time, and the workspace is "
-                        "limited to %llu",
-                        (unsigned long long)bytes, (unsigned long long)run->workspace_limit);
-}
-
 static bool lend(struct listed_segments *self, size_t bytes, void **memory)
 {
     struct machine *machine = self->on.machine;
     self->lent += bytes;
-    return is_within_limit(machine, self->on.run, self->lent) &&
+    return executor_is_within_limit(machine, self->on.run, self->lent, "the call of segments") &&
            machine->memory->lend(machine, bytes, memory);
 }
 
@@ -200,7 +191,7 @@ static bool make_segments(const struct executor *on, struct segments_schedule *s
 static bool execute_schedule(struct machine *machine, struct segments_schedule *schedule,
                              struct run *run)
 {
-    if (!is_within_limit(machine, run, schedule->arena.total))
+    if (!executor_is_within_limit(machine, run, schedule->arena.total, "the call of segments"))
         return false;
     struct executor on = {machine, run, schedule->plan, &schedule->arena, NULL};
     return executor_begin(&on) &&

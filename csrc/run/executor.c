@@ -27,6 +27,16 @@ bool executor_end(struct executor *self, bool nobody_waits, bool done)
     return done && left;
 }
 
+bool executor_is_within_limit(struct machine *machine, const struct run *run, uint64_t bytes,
+                              const char *what)
+{
+    return !run->workspace_limit || bytes <= run->workspace_limit ||
+           failure_note(machine->failure, FAILURE_MEMORY,
+                        "%s takes %llu bytes of the device at a time, and the workspace is limited "
+                        "to %llu",
+                        what, (unsigned long long)bytes, (unsigned long long)run->workspace_limit);
+}
+
 bool executor_clear(const struct executor *self, enum part part)
 {
     void *at = executor_part(self, part);

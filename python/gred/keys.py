@@ -17,6 +17,8 @@ from gred.segments import of_numpy, reduceat, reduction_named
 
 __all__ = ["by_key"]
 
+_Rest = tuple[bool, DTypeLike | None, float, str]  # whether to drop, dtype, ddof, method
+
 
 def by_key(
     op: Any,
@@ -86,7 +88,7 @@ def _reduced(
     values: Any,
     num_keys: Any,
     axis: int,
-    rest: tuple[bool, DTypeLike | None, float, str],
+    rest: _Rest,
 ) -> Any:
     _unmasked(values, "values")
     xp, dim = _library(values), normalize_axis_index(axis, values.ndim)
@@ -98,7 +100,7 @@ def _reduced(
         raise IndexError("a key is not in [0, 0)")
     front = xp.moveaxis(values, dim, 0)
     reduce = _at_once if xp is np else _sorted
-    results = reduce(name, code, front, math.prod(counts), *rest)
+    results = reduce(name, code, front, math.prod(counts), rest)
     dimensions = tuple(range(len(counts)))
     there = tuple(dim + k for k in dimensions)
     return xp.moveaxis(results.reshape((*counts, *front.shape[1:])), dimensions, there)
@@ -187,45 +189,28 @@ def _wide(xp: Any, key: Any, count: int) -> Any:
 # ---- on the host ----
 
 
-def _at_once(
-    name: str,
-    keys: Any,
-    values: Any,
-    count: int,
-    drops: bool,
-    dtype: DTypeLike | None,
-    ddof: float,
-    method: str,
-) -> Any:
+def _at_once(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
     """Reduce all columns at once, each of which has keys of its own."""
     if name == "count":
         name, values = "count_nonzero", np.broadcast_to(np.True_, values.shape)
     width = math.prod(values.shape[1:])
     if width != 1:
         outside = _is_outside(keys, count)
-        if outside.any() and not drops:
+        if outside.any() and not rest[0]:
             raise IndexError(f"a key is not in [0, {count})")
         keys = np.where(outside, 0, keys.astype(np.int64))[:, None] * width + np.arange(width)
         keys[outside] = -1
     flat = values.reshape(-1)
-    results = _core.by_key(name, keys.ravel(), flat, count * width, drops, dtype, ddof, method)
+    results = _core.by_key(name, keys.ravel(), flat, count * width, *rest)
     return results // width if name in ("argmin", "argmax") and width > 1 else results
 
 
 # ---- on a device ----
 
 
-def _sorted(
-    name: str,
-    keys: Any,
-    values: Any,
-    count: int,
-    drops: bool,
-    dtype: DTypeLike | None,
-    ddof: float,
-    method: str,
-) -> Any:
+def _sorted(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
     """Bring each key's values together by a stable sort, to segments of them."""
+    drops, dtype, ddof, method = rest
     xp = _library(values)
     if _library(keys) is not xp:
         raise TypeError("keys and values must be arrays of one library, on one device")

@@ -11,7 +11,6 @@
 #include "threads/gather.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 

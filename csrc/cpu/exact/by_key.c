@@ -20,7 +20,8 @@ struct adding {
     struct keyed all;
     struct tiles tiles; /* in common: tables of halves, and then of counts */
     bool counts;
-    atomic_bool rounded; /* somewhere, or not finite: all is in vain */
+    union scalar of_none; /* as results hold it */
+    atomic_bool rounded;  /* somewhere, or not finite: all is in vain */
 };
 
 struct workspace {
@@ -35,26 +36,31 @@ struct workspace {
 
 /* ---- loops ---- */
 
-/* Cuts off as many bits of a float's as leave about half of them. */
+/* Cuts off as many bits of a float's as leave about half of them. Returns whether a key was none of
+ * `count`. */
 #define ADD_HALVES(name, In, Bits, cut)                                                            \
-    static void name(const int64_t *keys, const void *values, uint64_t n, uint64_t count,          \
+    static bool name(const int64_t *keys, const void *values, uint64_t n, uint64_t count,          \
                      struct halves *table)                                                         \
     {                                                                                              \
         const In *const x = values;                                                                \
         const struct ahead ahead = ahead_of(table, sizeof *table, count, n);                       \
+        bool outside = false;                                                                      \
         for (uint64_t k = 0; k < n; k++) {                                                         \
             const uint64_t key = read_key(&keys[k]);                                               \
             Bits bits;                                                                             \
             In head;                                                                               \
             prefetch_entry(ahead, keys, k);                                                        \
-            if (key >= count)                                                                      \
+            if (key >= count) {                                                                    \
+                outside = true;                                                                    \
                 continue;                                                                          \
+            }                                                                                      \
             memcpy(&bits, &x[k], sizeof bits);                                                     \
             bits &= ~(((Bits)1 << (cut)) - 1);                                                     \
             memcpy(&head, &bits, sizeof head);                                                     \
             table[key].head += head;                                                               \
             table[key].tail += x[k] - head;                                                        \
         }                                                                                          \
+        return outside;                                                                            \
     }
 
 ADD_HALVES(add_floats, float, uint32_t, 12)
@@ -79,7 +85,7 @@ static unsigned add_part(void *context, uint64_t part, char *memory)
     const struct keyed *all = &self->all;
     const uint64_t begin = part * all->part, end = least(begin + all->part, all->plan->n);
     struct halves *const table = table_of(self, part);
-    unsigned found = 0;
+    bool outside = false;
     memset(table, 0, all->count * sizeof *table);
     if (self->counts)
         memset(counts_of(self, part), 0, all->count * sizeof(uint64_t));
@@ -87,14 +93,15 @@ static unsigned add_part(void *context, uint64_t part, char *memory)
         const uint64_t n = least(end - at, CHUNK);
         const int64_t *const keys = keyed_gather(all, at, n, own->keys);
         const void *const values = keyed_values(all, at, n, own->values);
-        found |= keyed_count(all, keys, n, self->counts ? counts_of(self, part) : NULL);
+        if (self->counts)
+            keyed_count(all, keys, n, counts_of(self, part));
         feclearexcept(FE_INEXACT);
-        (all->values.type == ELEMENT_FLOAT64 ? add_doubles : add_floats)(keys, values, n,
-                                                                         all->count, table);
+        outside |= (all->values.type == ELEMENT_FLOAT64 ? add_doubles : add_floats)(
+            keys, values, n, all->count, table);
         if (fetestexcept(FE_INEXACT))
             atomic_store(&self->rounded, true);
     }
-    return found;
+    return outside ? all->outside : 0;
 }
 
 /* ---- results ---- */
@@ -128,7 +135,7 @@ static void finish_key(struct adding *self, struct workspace *own, uint64_t key,
     double head, tail;
     own->one.n = own->one.finish.count = n;
     if (self->counts && n == 0) {
-        scalar_store(to, run_value_of_none(plan), plan->results.type);
+        scalar_store(to, self->of_none, plan->results.type);
         return;
     }
     if (merge_parts(self, key, &head, &tail) &&
@@ -181,7 +188,8 @@ static unsigned finish_keys(void *context, uint64_t tile, char *memory)
 bool exact_fold_keys(struct job *job, bool *made)
 {
     const struct plan *plan = job->plan;
-    struct adding self = {.counts = reduction_row(plan->reduction)->counts};
+    struct adding self = {.counts = reduction_row(plan->reduction)->counts,
+                          .of_none = run_value_of_none(plan)};
     if (!job->tells_rounding || !exact_is_plain(plan) || plan->fold != FOLD_sum)
         return false;
     keyed_describe(&self.all, job, sizeof(struct halves));
