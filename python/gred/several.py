@@ -115,7 +115,8 @@ def sum(
     """Add up all elements of all arrays, of any shapes, on any devices.
 
     The type is by default that to which NumPy promotes all arrays' sums. By ``method="exact"`` the
-    sum of all is rounded once, else each array's is before they are added.
+    sum of all is rounded once; by default that of each place is, and by other methods each array's,
+    before they are added.
     """
     if method == "auto" and block_size is None:
         return _merged(_core.by_place("sum", _by_place(arrays), dtype), dtype)
