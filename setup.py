@@ -104,7 +104,7 @@ def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
         defines = [f"-DGRED_FOLD={fold}", f"-DGRED_WIDENS={widens:d}"]
         units.append(("methods.cu", fold, [*defines, f"-DGRED_AVERAGES={averages:d}"]))
     units += [(LATER, "later_methods", []), ("exact.cu", "exact", [])]
-    units += [("segments.cu", "segments", []), ("products.cu", "products", [])]
+    units += [(f"{name}.cu", name, []) for name in ("segments", "products", "keys")]
     return [*units, ("kernels.cu", "kernels", [f"-DGRED_TABLE={table}"])]
 
 

@@ -247,6 +247,18 @@ def exactly(device, _quick):
                 yield unless(same(got, right), f"{name} of {what}: {got!r}, not {right!r}")
 
 
+def by_key(device, _quick):
+    """Add in tables and without them, in few digits and in many, one key more often."""
+    views = [(what, view) for what, view in exact_views() if view.ndim == 1]
+    for (what, view), num_keys, name in itertools.product(views, (7, 40_000), EXACTLY):
+        keys = np.random.default_rng(2).integers(0, num_keys, view.size)
+        keys[::7] = 3
+        got = gred.by_key(name, there(keys, device), there(view, device), num_keys).to_numpy()
+        for key in {3, int(keys[0]), int(keys[1])}:
+            right = sum_or_mean(name, view[keys == key])
+            yield unless(same(got[key], right), f"{name} of {what}: {got[key]!r}, not {right!r}")
+
+
 # ---- products ----
 
 
@@ -305,6 +317,7 @@ PARTS = {
     "rows": rows,
     "segments": segments,
     "exactly": exactly,
+    "by key": by_key,
     "products": products,
 }
 

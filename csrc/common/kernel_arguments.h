@@ -257,3 +257,57 @@ struct kernel_exact_along {
     int64_t strides[DIMENSIONS_MAX], output_strides[DIMENSIONS_MAX];
     struct exact_result result;
 };
+
+/* ---- by key ---- */
+
+/* Threads of a block, as an exponent, and elements that each loads at a time; elements that are
+ * looked at beforehand, and how many of these have one key where there are keys that many have. */
+enum { KEYS_BLOCK = 10, KEYS_AHEAD = 4, KEYS_SAMPLE = 1024, KEYS_HOT = 16 };
+
+/* A number did not fit into the digits: beside FOUND_ bits. */
+enum { KEYS_BEYOND = 1 << 16 };
+
+struct keys_found {
+    unsigned bits;
+    int lowest; /* the exponent of what the digits count */
+};
+
+/* Elements and their keys, one after the other. */
+struct keyed_elements {
+    const void *keys, *data;
+    enum element key_type, input;
+    unsigned key_bytes, bytes; /* of one, as exponents */
+    uint64_t n, width;         /* elements, and how many neighbours have one key */
+    bool aligned;              /* both arrays, so that a load may take neighbours */
+};
+
+/* What is made of a key's elements: how many take part, and a sum, which is an integer of 32-bit
+ * digits, in two's complement, times 2^lowest. */
+struct keyed_sums {
+    unsigned digits;    /* 0: there are no sums, and elements that are not 0 are counted */
+    unsigned limit;     /* bits that a number may have above 2^lowest; 0: any number fits */
+    int lowest;         /* the exponent of the last bit that any number of the type may have */
+    bool whole;         /* the digits begin there, and are for all numbers; else for a sample's */
+    bool counts;        /* elements that take part are counted */
+    bool leaves_out;    /* NaN */
+    bool wraps;         /* results are the low bytes of integers */
+    unsigned out_bytes; /* of a result */
+};
+
+/* Exact sums by key as a kernel's argument. Blocks add in tables in shared memory, of a slot for
+ * each result or for those that come first, and then all together, in words of 64 bits: one for
+ * each digit but the topmost, which takes up carries and is the last word's upper half. */
+struct kernel_keys {
+    struct keyed_elements of;
+    struct keyed_sums sums;
+    uint64_t keys_end, results;
+    unsigned slots;   /* of a table, a power of two; or as many as results */
+    unsigned outside; /* what is to be said where a key is no result's */
+
+    /* In words, how far apart a result's are, the lowest first and its count last, and those of
+     * neighbours. */
+    uint64_t word_step, result_step;
+    unsigned long long *words;
+    unsigned *notes; /* of each result: which numbers were not finite, bits */
+    struct keys_found *found;
+};

@@ -78,6 +78,11 @@ enum kernel_kind {
     KERNEL_EXACT_ROWS,
     KERNEL_EXACT_COLUMNS,
 
+    /* Exact sums by key: adds elements, (kernel_keys), each as a value of the accumulator's type;
+     * and rounds the sums, (kernel_keys, exact_result). */
+    KERNEL_KEYS,
+    KERNEL_KEYS_FINISH,
+
     /* Exact sums of products, of two flat arrays of a type, or of one and itself: as the three of
      * sums, and the first then (type, factors' type), which only the kernel of integers takes. */
     KERNEL_EXACT_PRODUCTS,

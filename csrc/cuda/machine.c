@@ -184,6 +184,16 @@ static bool machine_run_ahead(struct machine *machine)
 
 /* ---- kernels ---- */
 
+/* More than any kernel may have has to be asked for, of every device; always as much, since other
+ * threads launch the same kernel. */
+static bool allow_shared_bytes(struct machine *machine, const void *kernel, size_t bytes)
+{
+    enum { ALWAYS = 48 << 10 };
+    return bytes <= ALWAYS ||
+           CUDA_TRY(machine->failure, cudaFuncSetAttribute, kernel,
+                    cudaFuncAttributeMaxDynamicSharedMemorySize, (int)machine->facts.shared_bytes);
+}
+
 /* With what only an attribute says: clusters, or that it is made ready to run while the launch
  * before it still does. */
 static bool launch_with_attribute(struct machine *machine, const struct step *step,
@@ -213,6 +223,8 @@ static bool machine_launch(struct machine *machine, const struct step *step, voi
 {
     const dim3 grid = {(unsigned)step->grid, 1, 1}, block = {step->block, 1, 1};
     const cudaStream_t stream = session_of(machine)->stream;
+    if (!allow_shared_bytes(machine, step->kernel, step->shared_bytes))
+        return false;
     if (step->cluster > 1 || step->follows)
         return launch_with_attribute(machine, step, arguments);
     if (step->cooperative)
@@ -225,9 +237,10 @@ static bool machine_launch(struct machine *machine, const struct step *step, voi
 static bool machine_resident(void *device, const void *kernel, unsigned block, size_t shared_bytes,
                              unsigned *blocks)
 {
-    const struct machine *machine = device;
+    struct machine *machine = device;
     int resident = 0;
-    if (!CUDA_TRY(machine->failure, cudaOccupancyMaxActiveBlocksPerMultiprocessor, &resident,
+    if (!allow_shared_bytes(machine, kernel, shared_bytes) ||
+        !CUDA_TRY(machine->failure, cudaOccupancyMaxActiveBlocksPerMultiprocessor, &resident,
                   kernel, (int)block, shared_bytes))
         return false;
     *blocks = (unsigned)resident;

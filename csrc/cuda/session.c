@@ -47,10 +47,12 @@ static bool has_machine_code(int capability)
 static bool ask_device(struct cuda_session *self, int device, struct failure *failure)
 {
     enum { SCRATCH_L2_TIMES = 3 };
-    int units = 0, l2_bytes = 0, major = 0, minor = 0;
+    int units = 0, l2_bytes = 0, shared_bytes = 0, major = 0, minor = 0;
     if (!CUDA_TRY(failure, cudaDeviceGetAttribute, &units, cudaDevAttrMultiProcessorCount,
                   device) ||
         !CUDA_TRY(failure, cudaDeviceGetAttribute, &l2_bytes, cudaDevAttrL2CacheSize, device) ||
+        !CUDA_TRY(failure, cudaDeviceGetAttribute, &shared_bytes,
+                  cudaDevAttrMaxSharedMemoryPerBlockOptin, device) ||
         !CUDA_TRY(failure, cudaDeviceGetAttribute, &major, cudaDevAttrComputeCapabilityMajor,
                   device) ||
         !CUDA_TRY(failure, cudaDeviceGetAttribute, &minor, cudaDevAttrComputeCapabilityMinor,
@@ -58,6 +60,7 @@ static bool ask_device(struct cuda_session *self, int device, struct failure *fa
         return false;
     self->machine.facts.multiprocessors = (unsigned)units;
     self->machine.facts.capability = major * 10 + minor;
+    self->machine.facts.shared_bytes = (size_t)shared_bytes;
     self->machine_code = has_machine_code(self->machine.facts.capability);
     self->scratch.bytes = SCRATCH_L2_TIMES * (size_t)l2_bytes;
     return true;

@@ -123,6 +123,9 @@ static inline bool plan_adds_products(const struct plan *plan)
     return plan->factors || (plan->exact && plan->fold == FOLD_norm2);
 }
 
+/* Whether a device has a kernel that adds by key, exactly: what plan->segments.keys says. */
+bool plan_adds_by_key(const struct plan *);
+
 /* Of the words that its exact sums are. */
 struct exact_span plan_exact_span(const struct plan *, enum element accumulator);
 

@@ -79,12 +79,18 @@ static bool describe(struct call *call, const int64_t *offsets, uint64_t count, 
            output_fits(&call->output, &call->state->platforms.where, 1, call->shape);
 }
 
+/* Whether offsets or keys are the host's, or lie where the values are reduced. */
+static bool is_in_place(const struct call *call)
+{
+    const struct view *view = &call->of_segments.offsets;
+    return !view->on_device || view->n == 0 ||
+           (view->platform == call->plan.platform && view->device == call->plan.device);
+}
+
 /* Offsets come to where the values are reduced from the host only. */
 static bool check_place(const struct call *call)
 {
-    const struct view *offsets = &call->of_segments.offsets;
-    return !offsets->on_device || offsets->n == 0 ||
-           (offsets->platform == call->plan.platform && offsets->device == call->plan.device) ||
+    return is_in_place(call) ||
            value_error("offsets are on another device than values; move both to one place");
 }
 
@@ -148,15 +154,32 @@ static bool view_keys(struct call *call, PyObject *const *slots)
         return false;
     call->asked.name = "keys";
     call->request.offsets = keys;
-    if (!array_view(slots[KEYS], &call->asked, keys) || !check_dimensions(keys, "keys"))
+    const struct where *where = &call->state->platforms.where;
+    if (!array_view(slots[KEYS], &call->asked, keys) || !check_dimensions(keys, "keys") ||
+        (keys->on_device && !where->locate(where, keys, "keys")))
         return false;
     if (!element_is_integer(keys->layout.input))
         return type_error("keys must be integers, not %s", element_name(keys->layout.input));
-    if (keys->on_device || call->view.on_device)
-        return type_error("keys and values must lie on the host");
-    return keys->n == call->view.n ||
+    const uint64_t n = call->view.n;
+    const bool shared = keys->on_device && keys->n > 0 && n % keys->n == 0;
+    return keys->n == n || shared ||
            value_error("there are %llu keys and %llu values", (unsigned long long)keys->n,
-                       (unsigned long long)call->view.n);
+                       (unsigned long long)n);
+}
+
+/* The plan's, in their own order. */
+static bool take_keys(struct call *call, PyObject *const *slots)
+{
+    struct plan *const plan = &call->plan;
+    struct view *const keys = &call->of_segments.offsets;
+    const bool on_host = plan->platform->place == METHOD_ON_HOST;
+    if (keys->n > 0 && (keys->on_device == on_host || !is_in_place(call)))
+        return type_error("keys and values must lie in one place, on the host or on one device");
+    layout_normalise(&keys->layout, true);
+    plan->segments.keys = &keys->layout;
+    plan->segments.drops = PyObject_IsTrue(slots[DROPS]) > 0;
+    plan->streams.producers[1] = keys->producer;
+    return true;
 }
 
 CORE_FUNCTION(by_key)
@@ -177,11 +200,11 @@ CORE_FUNCTION(by_key)
         return NULL;
     PyObject *result = NULL;
     if (call_request(call, reduction, WRAPPER_FRAMES, slots) && view_keys(call, slots) &&
-        describe(call, NULL, (uint64_t)results, true) && make_plan(call)) {
-        layout_normalise(&call->of_segments.offsets.layout, true);
-        call->plan.segments.keys = &call->of_segments.offsets.layout;
-        call->plan.segments.drops = PyObject_IsTrue(slots[DROPS]) > 0;
-        if (results_make(call) && execute_plan(state, &call->plan, &call->run))
+        describe(call, NULL, (uint64_t)results, true) && make_plan(call) &&
+        take_keys(call, slots)) {
+        if (call->plan.platform->place != METHOD_ON_HOST && !plan_adds_by_key(&call->plan))
+            result = Py_NewRef(Py_NotImplemented);
+        else if (results_make(call) && execute_plan(state, &call->plan, &call->run))
             result = results_deliver(call);
     }
     if (result && call->run.findings & FOUND_OUTSIDE) {

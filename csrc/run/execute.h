@@ -68,6 +68,10 @@ struct kernel_results executor_results(const struct executor *, enum element acc
  * is to be said of them. */
 bool executor_fetch(const struct executor *, const char *values, const unsigned *findings);
 
+/* Waits until the mailbox holds what was posted last. False with a failure noted: the work failed,
+ * or the user has had enough; then it may still be under way. */
+bool executor_receive(const struct executor *, void *state);
+
 /* One value of all results along axes. */
 size_t results_bytes(const struct plan *);
 
@@ -130,3 +134,6 @@ bool execute_list(struct machine *, const struct plan *, struct run *);
 /* Makes all results of a plan with segments; those that no kernel of segments makes, as a list's.
  */
 bool execute_segments(struct machine *, const struct plan *, struct run *);
+
+/* Makes all results of a plan with keys, if it adds by key. */
+bool execute_keys(struct machine *, const struct plan *, struct run *);

@@ -1,16 +1,11 @@
-#define _GNU_SOURCE
-
 /* The pieces of a whole array one after the other, each brought and passed over, and the result
  * where it is to go. What is done was decided when the schedule was made. */
 #include "common/arithmetic.h"
-#include "common/processor.h"
 #include "run/execute.h"
 #include "run/result.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- what a step reads ---- */
 
@@ -295,65 +290,6 @@ static bool measure(struct execution *self, enum part *leaves)
     return true;
 }
 
-/* ---- what is posted ---- */
-
-/* Most results are there while the host spins. Then it lets other threads go first, and later on it
- * sleeps, each time for a small part of what it has waited. */
-static const double spins_for = 50e-6, yields_for = 20e-3;
-
-enum { LOOKS = 256, SLEEPS_A_WAIT = 64 };
-
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#endif
-}
-
-static bool look(struct mailbox *mailbox, void *state)
-{
-    for (int k = 0; k < LOOKS; k++) {
-        if (mailbox_read(mailbox, state))
-            return true;
-        relax();
-    }
-    return false;
-}
-
-static void rest(double waited)
-{
-    if (waited < yields_for) {
-        sched_yield();
-        return;
-    }
-    const double seconds = waited / SLEEPS_A_WAIT < 1e-3 ? waited / SLEEPS_A_WAIT : 1e-3;
-    nanosleep(&(struct timespec){.tv_nsec = (long)(seconds * 1e9)}, NULL);
-}
-
-/* Waits until the mailbox holds what was posted last. False with a failure noted: the work failed,
- * or the user has had enough; then it may still be under way. */
-static bool receive_state(struct machine *machine, struct run *run, void *state)
-{
-    const double began = clock_now();
-    double asked = began;
-    while (!look(machine->mailbox, state)) {
-        const double waited = clock_now() - began;
-        if (waited < spins_for)
-            continue;
-        if (watch_interrupted_lately(run, &asked))
-            return false;
-        const enum progress progress = machine->work->progress(machine);
-        if (progress == PROGRESS_DONE) /* the state came with the work's end, or never will */
-            return mailbox_read(machine->mailbox, state) ||
-                   failure_note(machine->failure, FAILURE_RUNTIME,
-                                "the kernel ended without a result");
-        if (progress == PROGRESS_FAILED)
-            return false;
-        rest(waited);
-    }
-    return true;
-}
-
 /* ---- runs ---- */
 
 static bool deliver(struct execution *self, enum part leaves)
@@ -372,7 +308,7 @@ static bool deliver(struct execution *self, enum part leaves)
     if (plan->out.at)
         return finish_on_device(self, leaves);
     run_meanwhile(run);
-    if (self->posted ? !receive_state(machine, run, state)
+    if (self->posted ? !executor_receive(&self->on, state)
                      : !machine->memory->copy_out(machine, state, executor_part(&self->on, leaves),
                                                   schedule->state_bytes))
         return false;

@@ -1,10 +1,15 @@
+#define _GNU_SOURCE
 /* What carries schedules out, and those along axes and of segments: what lies elsewhere is brought,
  * what is of another type is copied, and what kernels make goes where it is to be. */
 #include "arrays/operands.h"
 #include "common/arithmetic.h"
+#include "common/processor.h"
 #include "run/execute.h"
 #include "run/result.h"
 #include "schedule/epilogue.h"
+
+#include <sched.h>
+#include <time.h>
 
 /* ---- memory ---- */
 
@@ -137,6 +142,65 @@ bool executor_fetch(const struct executor *self, const char *values, const unsig
     if (!machine->memory->copy_out(machine, &found, findings, sizeof found))
         return false;
     self->run->findings |= found;
+    return true;
+}
+
+/* ---- what is posted ---- */
+
+/* Most results are there while the host spins. Then it lets other threads go first, and later on it
+ * sleeps, each time for a small part of what it has waited. */
+static const double spins_for = 50e-6, yields_for = 20e-3;
+
+enum { LOOKS = 256, SLEEPS_A_WAIT = 64 };
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static bool look(struct mailbox *mailbox, void *state)
+{
+    for (int k = 0; k < LOOKS; k++) {
+        if (mailbox_read(mailbox, state))
+            return true;
+        relax();
+    }
+    return false;
+}
+
+static void rest(double waited)
+{
+    if (waited < yields_for) {
+        sched_yield();
+        return;
+    }
+    const double seconds = waited / SLEEPS_A_WAIT < 1e-3 ? waited / SLEEPS_A_WAIT : 1e-3;
+    nanosleep(&(struct timespec){.tv_nsec = (long)(seconds * 1e9)}, NULL);
+}
+
+bool executor_receive(const struct executor *self, void *state)
+{
+    struct machine *machine = self->machine;
+    struct run *run = self->run;
+    const double began = clock_now();
+    double asked = began;
+    while (!look(machine->mailbox, state)) {
+        const double waited = clock_now() - began;
+        if (waited < spins_for)
+            continue;
+        if (watch_interrupted_lately(run, &asked))
+            return false;
+        const enum progress progress = machine->work->progress(machine);
+        if (progress == PROGRESS_DONE) /* the state came with the work's end, or never will */
+            return mailbox_read(machine->mailbox, state) ||
+                   failure_note(machine->failure, FAILURE_RUNTIME,
+                                "the kernel ended without a result");
+        if (progress == PROGRESS_FAILED)
+            return false;
+        rest(waited);
+    }
     return true;
 }
 

@@ -60,9 +60,10 @@ void arena_reserve_results(struct arena *, const struct plan *, uint64_t count);
 struct facts {
     const struct kernels *kernels;
     unsigned multiprocessors;
-    int capability; /* of a GPU, 90 for 9.0; 0: not a GPU, and none of its limits */
-    uint64_t limit; /* bytes of memory that the run may work in */
-    bool whole;     /* the array may not be taken in pieces, whatever the limit */
+    int capability;      /* of a GPU, 90 for 9.0; 0: not a GPU, and none of its limits */
+    size_t shared_bytes; /* of a block, at most */
+    uint64_t limit;      /* bytes of memory that the run may work in */
+    bool whole;          /* the array may not be taken in pieces, whatever the limit */
 
     /* How many blocks of a kernel a multiprocessor holds at a time; asked only where the grid
      * depends on it. False where the device cannot tell. */

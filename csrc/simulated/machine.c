@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SHARED_BYTES = 48 << 10 }; /* of a block: what any GPU has */
+
 static struct simulated_machine *simulation_of(struct machine *machine)
 {
     return (struct simulated_machine *)machine;
@@ -290,6 +292,7 @@ void simulated_machine_open(struct simulated_machine *self, struct simulator *si
                          .work = &machine_work,
                          .facts = {.kernels = &self->kernels,
                                    .multiprocessors = simulator_multiprocessors(simulator),
+                                   .shared_bytes = SHARED_BYTES,
                                    .resident = machine_resident,
                                    .device = &self->machine},
                          .failure = &run->failure,

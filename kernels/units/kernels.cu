@@ -25,7 +25,7 @@ using finder = const void *(kernel_key);
 #define TYPED(name) finder name##_columns_kernel, name##_rows_kernel;
 TYPED_FOLDS(TYPED)
 #undef TYPED
-finder later_kernel, segments_kernel, exact_kernel, products_kernel;
+finder later_kernel, segments_kernel, exact_kernel, keys_kernel, products_kernel;
 
 bool segments_follow();
 library_reduce *library_entry(enum fold, enum element input, enum element accumulator);
@@ -141,6 +141,9 @@ const void *find(kernel_key key)
     case KERNEL_EXACT_ROWS:
     case KERNEL_EXACT_COLUMNS:
         return exact_kernel(key);
+    case KERNEL_KEYS:
+    case KERNEL_KEYS_FINISH:
+        return keys_kernel(key);
     case KERNEL_EXACT_PRODUCTS:
     case KERNEL_EXACT_PRODUCTS_MERGE:
     case KERNEL_EXACT_PRODUCTS_FINISH:

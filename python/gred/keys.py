@@ -35,7 +35,7 @@ def by_key(
     """Reduce the values of each key, as ``np.bincount`` adds them and a ``groupby`` does.
 
     Bits are the same in every run, for any number of threads; by ``method="exact"`` for any order
-    of the values, on any device.
+    of the values, on any device. Devices add exactly by any method: in integers, by atomics.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def by_key(
     keys : array_like of int, shape (n,), or tuple of such
         From 0 to num_keys - 1, in any order. Of several, results have a dimension for each.
     values : array_like of shape (..., n, ...)
-        Of any type. With the keys on one device, in a library that sorts: CuPy, PyTorch, JAX.
+        Of any type, where the keys are; on a device of CuPy, PyTorch or JAX, unless it is added.
     num_keys : int, or one for each of the keys, optional
         How many results there are; one more than the greatest key where it is left out.
     axis : int, default 0
@@ -91,16 +91,22 @@ def _reduced(
     rest: _Rest,
 ) -> Any:
     _unmasked(values, "values")
-    xp, dim = _library(values), normalize_axis_index(axis, values.ndim)
+    shape = _shape(values)
+    xp, dim = _library(values), normalize_axis_index(axis, len(shape))
     listed = keys if isinstance(keys, tuple) else (keys,)
-    codes = [_checked(_unmasked(_array(key), "keys"), values.shape[dim]) for key in listed]
+    codes = [_checked(_unmasked(_array(key), "keys"), shape[dim]) for key in listed]
+    if xp is np and not all(isinstance(key, np.ndarray) for key in codes):
+        raise TypeError("keys and values must lie in one place, on the host or on one device")
     counts = _counts(codes, num_keys)
-    code = codes[0] if len(codes) == 1 else _joined(xp, codes, counts)
-    if math.prod(counts) == 0 < values.shape[dim] and not rest[0]:
+    if math.prod(counts) == 0 < shape[dim] and not rest[0]:
         raise IndexError("a key is not in [0, 0)")
+    if len(codes) == len(shape) == 1:
+        return _OF[xp is np](name, codes[0], values, counts[0], rest)
+    if xp is None:
+        raise _without_library(values)
+    code = codes[0] if len(codes) == 1 else _joined(xp, codes, counts)
     front = xp.moveaxis(values, dim, 0)
-    reduce = _at_once if xp is np else _sorted
-    results = reduce(name, code, front, math.prod(counts), rest)
+    results = _OF[xp is np](name, code, front, math.prod(counts), rest)
     dimensions = tuple(range(len(counts)))
     there = tuple(dim + k for k in dimensions)
     return xp.moveaxis(results.reshape((*counts, *front.shape[1:])), dimensions, there)
@@ -117,16 +123,19 @@ def _array(given: Any) -> Any:
     return array.astype(np.int64) if array.size == 0 and not hasattr(given, "dtype") else array
 
 
+def _shape(array: Any) -> tuple[int, ...]:
+    """Ask an array, or what it offers, which may be all that there is of it."""
+    shape = getattr(array, "shape", None)
+    return tuple(array.__cuda_array_interface__["shape"] if shape is None else shape)
+
+
 def _library(array: Any) -> Any:
-    """Find the library of an array, by whose functions others are made of it."""
+    """Find the library of an array, by whose functions others are made of it, or None."""
     if isinstance(array, np.ndarray):
         return np
     name = type(array).__module__.split(".")[0]
     if name not in ("cupy", "torch", "jax", "jaxlib"):
-        raise TypeError(
-            f"by_key sorts arrays of a device by their own library, CuPy, PyTorch or JAX, and "
-            f"{type(array).__name__} has none; copy keys and values to the host, or to one of these"
-        )
+        return None
     return importlib.import_module(name if name in ("cupy", "torch") else "jax.numpy")
 
 
@@ -140,19 +149,21 @@ def _unmasked(array: Any, name: str) -> Any:
 
 
 def _checked(key: Any, n: int) -> Any:
-    kind = getattr(key.dtype, "name", None) or str(key.dtype).removeprefix("torch.")
+    """Leave the type to the core where an array does not say it."""
+    dtype, shape = getattr(key, "dtype", np.dtype(int)), _shape(key)
+    kind = getattr(dtype, "name", None) or str(dtype).removeprefix("torch.")
     if not kind.startswith(("int", "uint", "bool")):
         raise TypeError(f"keys must be integers, not {kind}")
-    if key.ndim != 1:
-        raise ValueError(f"keys must have one dimension; they have {key.ndim}")
-    if key.shape[0] != n:
-        raise ValueError(f"there are {key.shape[0]} keys, and {n} values along the axis")
+    if len(shape) != 1:
+        raise ValueError(f"keys must have one dimension; they have {len(shape)}")
+    if shape[0] != n:
+        raise ValueError(f"there are {shape[0]} keys, and {n} values along the axis")
     return key
 
 
 def _counts(codes: Sequence[Any], num_keys: Any) -> tuple[int, ...]:
     if num_keys is None:
-        return tuple(max(int(_core.max(key)) + 1, 0) if key.shape[0] else 0 for key in codes)
+        return tuple(max(int(_core.max(key)) + 1, 0) if _shape(key)[0] else 0 for key in codes)
     given = num_keys if isinstance(num_keys, Sequence) else (num_keys,)
     counts = tuple(operator.index(count) for count in given)
     if len(counts) != len(codes):
@@ -207,6 +218,47 @@ def _at_once(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
 
 # ---- on a device ----
 
+_SUMS = ("sum", "mean", "nansum", "nanmean")
+
+
+def _added(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
+    """Add or count by kernels; NotImplemented where there is none for it."""
+    if name not in (*_SUMS, "count_nonzero"):
+        return NotImplemented
+    drops, dtype, ddof, method = rest
+    return _core.by_key(
+        *(name, keys, values, count, drops, dtype, ddof),
+        "exact" if name in _SUMS else method,
+    )
+
+
+def _without_library(values: Any) -> TypeError:
+    return TypeError(
+        f"by_key takes arrays of {type(values).__name__} for sums and means of one dimension by "
+        f"one key; others it sorts by their own library, CuPy, PyTorch or JAX: copy keys and "
+        f"values to the host, or to one of these"
+    )
+
+
+def _on_device(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
+    """Add where there are kernels for it, which take all columns at once; else sort."""
+    xp = _library(values)
+    if xp and name == "count":
+        truth = xp.bool if xp.__name__ == "torch" else np.bool_
+        return _on_device("count_nonzero", keys, xp.ones_like(values, dtype=truth), count, rest)
+    if xp and name == "any":
+        return _on_device("count_nonzero", keys, values, count, rest) != 0
+    if xp and name == "all":
+        return _on_device("count_nonzero", keys, values == 0, count, rest) == 0
+    wide = xp and values.ndim > 1
+    width, flat = (math.prod(values.shape[1:]), values.reshape(-1)) if wide else (1, values)
+    found = _added(name, keys, flat, count * width, rest)
+    if found is not NotImplemented:
+        return found
+    if not xp:
+        raise _without_library(values)
+    return _sorted(name, keys, values, count, rest)
+
 
 def _sorted(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
     """Bring each key's values together by a stable sort, to segments of them."""
@@ -223,9 +275,6 @@ def _sorted(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
     if not drops and (ends[0] > 0 or ends[-1] < keys.shape[0]):
         raise IndexError(f"a key is not in [0, {count})")
     column = (-1, *[1] * (values.ndim - 1))
-    if name == "count":
-        counted = bounds[1:] - bounds[:-1]
-        return xp.broadcast_to(counted.reshape(column), (count, *values.shape[1:]))
     order = order[int(ends[0]) : int(ends[-1])]
     results = reduceat(
         *(name, values[order], ends[:-1] - ends[0]),
@@ -239,3 +288,6 @@ def _sorted(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
     first = (bounds[:-1] - int(ends[0])).reshape(column)
     found = xp.where(results < 0, xp.zeros_like(results), results + first)
     return xp.where(results < 0, results, order[found])
+
+
+_OF = {True: _at_once, False: _on_device}

@@ -1,6 +1,7 @@
 """What gred.explain says of a call is what the call does, said without anything being run."""
 
 import itertools
+import math
 
 import forcing
 import numpy as np
@@ -17,6 +18,7 @@ from gred.testing import SimulatedArray
 
 X = np.arange(100_003, dtype=np.float32)
 MATRIX = np.arange(60_000, dtype=np.float32).reshape(200, 300)
+WIDE = np.zeros((200, 3000), np.float32)  # columns for all multiprocessors, however many cores
 RUNGS = methods_on("simulated")
 
 
@@ -195,17 +197,17 @@ def test_as_many_results_are_explained_as_there_are(axis, keepdims):
 
 
 def test_how_results_are_made_on_a_device_is_told():
-    integers = SimulatedArray(MATRIX.astype(np.int32))
+    integers = SimulatedArray(WIDE.astype(np.int32))
     for x, options, works, word in (
         (SimulatedArray(MATRIX), {"axis": 1}, ["short rows"], "each result's"),
-        (SimulatedArray(MATRIX), {"axis": 0}, ["columns"], "neighbouring results"),
+        (SimulatedArray(WIDE), {"axis": 0}, ["columns"], "neighbouring results"),
         (SimulatedArray(MATRIX.reshape(2, -1)), {"axis": 1}, ["long rows"], "each result's"),
         (integers, {"axis": 0, "dtype": np.float32}, ["copy", "columns"], "one by one"),
         (MATRIX, {"axis": 1, "device": "simulated"}, ["short rows"], "uploaded"),
     ):
         plan = gred.explain(x, **options)
         assert [step.work for step in plan.steps] == works
-        assert all(step.size == x.shape[0] * x.shape[1] for step in plan.steps)
+        assert all(step.size == math.prod(x.shape) for step in plan.steps)
         assert all(step.grid >= 1 and step.block_size >= 32 for step in plan.steps)
         assert word in plan.array
         assert plan.method == "auto"

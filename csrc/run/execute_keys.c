@@ -1,0 +1,252 @@
+/* Exact sums by key on a device: see kernel_keys. Digits are first for numbers near a sample's
+ * greatest; where some do not fit, for all numbers of the type. */
+#include "common/arithmetic.h"
+#include "run/execute.h"
+#include "run/result.h"
+
+enum { DIGIT_BITS = 32, SLOTS = 4096, ALIGNMENT = 16 };
+
+struct adding_by_key {
+    struct executor on;
+    struct arena arena;
+    struct kernel_keys keys;
+    enum element accumulator; /* what elements become on their way */
+    struct layout array, key_array;
+    const void *kernel;
+};
+
+/* ---- numbers ---- */
+
+/* As these, floats of all types are numbers without a rounding. */
+static enum element number_type(enum element input)
+{
+    return element_is_integer(input)  ? ELEMENT_INT64
+           : input == ELEMENT_FLOAT64 ? ELEMENT_FLOAT64
+                                      : ELEMENT_FLOAT32;
+}
+
+/* A number's last bit is worth 2^lowest or more, and its first less than 2^greatest. */
+static void find_ends(enum element input, int *lowest, int *greatest)
+{
+    *lowest = input == ELEMENT_FLOAT64 ? -1074 : input == ELEMENT_FLOAT16 ? -47 : -149;
+    *greatest = input == ELEMENT_FLOAT64 ? 1024 : input == ELEMENT_FLOAT16 ? 16 : 128;
+}
+
+/* Digits, of which the topmost takes up carries, and bits of it that as many numbers leave. */
+static void choose_digits(struct adding_by_key *self, bool whole)
+{
+    enum { NEAR = 3, NEAR_OF_FLOAT64 = 4, WRAPPING = 2, SIGN = 2 };
+    const struct plan *plan = self->on.plan;
+    struct kernel_keys *keys = &self->keys;
+    int greatest;
+    keys->sums.whole = whole || keys->of.input == ELEMENT_FLOAT16;
+    keys->sums.limit = 0;
+    keys->sums.lowest = 0;
+    if (plan->fold == FOLD_nonzero) {
+        keys->sums.digits = 0;
+    } else if (self->accumulator == ELEMENT_INT64) {
+        keys->sums.whole = true;
+        keys->sums.digits = plan->exact ? WRAPPING + 1 : WRAPPING;
+    } else {
+        find_ends(keys->of.input, &keys->sums.lowest, &greatest);
+        const unsigned all =
+            (unsigned)divide_up((uint64_t)(greatest - keys->sums.lowest), DIGIT_BITS);
+        keys->sums.digits = keys->sums.whole                       ? all + 1
+                            : self->accumulator == ELEMENT_FLOAT64 ? NEAR_OF_FLOAT64
+                                                                   : NEAR;
+        keys->sums.limit =
+            keys->sums.digits * DIGIT_BITS - SIGN - (64 - (unsigned)__builtin_clzll(plan->n));
+    }
+}
+
+/* ---- memory ---- */
+
+/* What does not lie one after the other is copied, as what holds all numbers of its type. */
+static enum element holder_of(enum element input)
+{
+    return !element_is_integer(input) ? ELEMENT_FLOAT64
+           : input == ELEMENT_UINT64  ? ELEMENT_UINT64
+                                      : ELEMENT_INT64;
+}
+
+static void find_arrays(struct adding_by_key *self)
+{
+    const struct plan *plan = self->on.plan;
+    struct kernel_keys *keys = &self->keys;
+    self->array = *plan->layout;
+    layout_normalise(&self->array, true);
+    self->array.input = plan->layout->input;
+    self->key_array = *plan->segments.keys;
+    keys->of.input = plan->layout->input;
+    keys->of.key_type = self->key_array.input;
+    if (!layout_is_flat(&self->array)) {
+        keys->of.input = holder_of(keys->of.input);
+        arena_reserve(&self->arena, PART_COPY, plan->n, element_size(keys->of.input));
+    }
+    if (!layout_is_flat(&self->key_array)) {
+        keys->of.key_type = holder_of(keys->of.key_type);
+        arena_reserve(&self->arena, PART_OFFSETS, layout_length(&self->key_array),
+                      element_size(keys->of.key_type));
+    }
+    if (!plan->results.on_device)
+        arena_reserve(&self->arena, PART_OUT, keys->results, results_widest(&plan->results));
+}
+
+static void describe(struct adding_by_key *self)
+{
+    const struct plan *plan = self->on.plan;
+    const uint64_t rows = layout_length(plan->segments.keys);
+    const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
+    self->keys = (struct kernel_keys){
+        .of = {.n = plan->n, .width = rows ? plan->n / rows : 1},
+        .sums = {.counts = mean || plan->fold == FOLD_nonzero,
+                 .leaves_out = plan->fold == FOLD_nansum,
+                 .wraps = !plan->exact,
+                 .out_bytes = (unsigned)element_size(plan->results.types[0])},
+        .results = plan->segments.of->count,
+        .outside = plan->segments.drops ? 0 : FOUND_OUTSIDE,
+    };
+    self->keys.keys_end = self->keys.results / self->keys.of.width;
+    find_arrays(self);
+    self->accumulator = number_type(self->keys.of.input);
+    self->keys.of.bytes = (unsigned)__builtin_ctzll(element_size(self->keys.of.input));
+    self->keys.of.key_bytes = (unsigned)__builtin_ctzll(element_size(self->keys.of.key_type));
+    self->kernel = kernel_of_fold(self->on.machine->facts.kernels, KERNEL_KEYS, plan->fold,
+                                  self->keys.of.input, self->accumulator, 0);
+}
+
+static bool bring(struct adding_by_key *self)
+{
+    struct kernel_keys *keys = &self->keys;
+    const struct executor *on = &self->on;
+    if (!executor_bring(on, &self->array, PARTS, PART_COPY, keys->of.input) ||
+        !executor_bring(on, &self->key_array, PARTS, PART_OFFSETS, keys->of.key_type))
+        return false;
+    keys->of.data = self->array.data;
+    keys->of.keys = self->key_array.data;
+    keys->of.aligned = ((uintptr_t)keys->of.data | (uintptr_t)keys->of.keys) % ALIGNMENT == 0;
+    return true;
+}
+
+/* ---- launches ---- */
+
+/* A table of all results, where a block's elements are more than these; else of those that it has
+ * room for beside the tags, twice a multiprocessor. */
+static size_t choose_table(struct adding_by_key *self)
+{
+    struct kernel_keys *keys = &self->keys;
+    const size_t of_slot = (keys->sums.digits + keys->sums.counts) * sizeof(uint32_t),
+                 all = self->on.machine->facts.shared_bytes,
+                 room = all / 2 / (of_slot + sizeof(uint32_t)),
+                 sample = (KEYS_SAMPLE + 32) * sizeof(uint32_t);
+    size_t bytes = keys->results * of_slot;
+    keys->slots = (unsigned)keys->results;
+    if (bytes > all || keys->results > keys->of.n) {
+        keys->slots = SLOTS;
+        while (keys->slots > room)
+            keys->slots /= 2;
+        bytes = keys->slots * (of_slot + sizeof(uint32_t));
+    }
+    return bytes > sample ? bytes : sample;
+}
+
+static bool launch_adding(struct adding_by_key *self)
+{
+    const struct facts *facts = &self->on.machine->facts;
+    const size_t shared_bytes = choose_table(self);
+    unsigned resident;
+    if (!facts->resident(facts->device, self->kernel, 1u << KEYS_BLOCK, shared_bytes, &resident))
+        return false;
+    const uint64_t most = (uint64_t)facts->multiprocessors * (resident ? resident : 1);
+    const struct step step = {
+        .kernel = self->kernel,
+        .grid = least(divide_up(self->keys.of.n, KEYS_AHEAD << KEYS_BLOCK), most),
+        .block = 1u << KEYS_BLOCK,
+        .shared_bytes = shared_bytes,
+        .cluster = 1,
+    };
+    void *arguments[] = {&self->keys};
+    return self->keys.of.n == 0 || executor_launch(&self->on, &step, arguments);
+}
+
+/* It posts what adding has found, as it begins. */
+static bool launch_finish(struct adding_by_key *self, struct epilogue epilogue)
+{
+    enum { BLOCK = 256 };
+    const struct plan *plan = self->on.plan;
+    const struct step step = {
+        .kernel = kernel_of_kind(self->on.machine->facts.kernels, KERNEL_KEYS_FINISH),
+        .grid = divide_up(self->keys.results, BLOCK),
+        .block = BLOCK,
+        .cluster = 1,
+    };
+    void *const out =
+        plan->results.on_device ? plan->results.at[0] : executor_part(&self->on, PART_OUT);
+    struct exact_result result = step_exact_result(plan, out, plan->results.types[0], plan->n);
+    void *arguments[] = {&self->keys, &result, &epilogue};
+    return executor_launch(&self->on, &step, arguments);
+}
+
+/* A result's words lie together where all fit into a GPU's cache: then one line has them. Returns
+ * how many bytes all take. */
+static size_t lay_out_words(struct kernel_keys *keys)
+{
+    enum { CACHED = 32 << 20 };
+    const uint64_t of_result = (keys->sums.digits ? keys->sums.digits - 1 : 0) + keys->sums.counts;
+    const size_t bytes = keys->results * of_result * sizeof *keys->words;
+    keys->word_step = bytes <= CACHED ? 1 : keys->results;
+    keys->result_step = bytes <= CACHED ? of_result : 1;
+    return bytes;
+}
+
+/* In words that begin as zeros, and so do notes and what is found. */
+static bool add_and_finish(struct adding_by_key *self, bool whole, unsigned *found)
+{
+    struct machine *machine = self->on.machine;
+    struct kernel_keys *keys = &self->keys;
+    struct epilogue epilogue = {.mailbox = NULL};
+    choose_digits(self, whole);
+    const size_t words = lay_out_words(keys), notes = keys->results * sizeof *keys->notes,
+                 bytes = words + sizeof *keys->found + notes;
+    void *memory = NULL;
+    if (!executor_is_within_limit(machine, self->on.run, bytes + self->arena.total,
+                                  "the call by key") ||
+        !machine->memory->lend(machine, bytes, &memory))
+        return false;
+    keys->words = memory;
+    keys->found = (struct keys_found *)((char *)memory + words);
+    keys->notes = (unsigned *)(keys->found + 1);
+    bool done = machine->memory->clear(machine, memory, bytes) && launch_adding(self);
+    if (done && machine->mailbox)
+        epilogue = mailbox_next(machine->mailbox, sizeof *found);
+    done = done && launch_finish(self, epilogue) &&
+           (machine->mailbox
+                ? executor_receive(&self->on, found)
+                : machine->memory->copy_out(machine, found, &keys->found->bits, sizeof *found));
+    machine->memory->take_back(machine, memory);
+    return done;
+}
+
+static bool make_all(struct adding_by_key *self)
+{
+    unsigned found;
+    if (!bring(self) || !add_and_finish(self, false, &found) ||
+        (found & KEYS_BEYOND && !add_and_finish(self, true, &found)))
+        return false;
+    self->on.run->findings |= found & ~(unsigned)KEYS_BEYOND;
+    return self->on.plan->results.on_device ||
+           self->on.machine->memory->copy_out(self->on.machine, self->on.plan->results.at[0],
+                                              executor_part(&self->on, PART_OUT),
+                                              self->keys.results * self->keys.sums.out_bytes);
+}
+
+bool execute_keys(struct machine *machine, const struct plan *plan, struct run *run)
+{
+    if (plan->segments.of->count == 0)
+        return true;
+    struct adding_by_key self = {.on = {.machine = machine, .run = run, .plan = plan}};
+    self.on.arena = &self.arena;
+    describe(&self);
+    return executor_begin(&self.on) &&
+           executor_end(&self.on, plan->results.on_device, make_all(&self));
+}

@@ -1,0 +1,103 @@
+/* Numbers in the digits of sums by key (struct kernel_keys): where they lie, and how they are
+ * added, with atomics that return what was there in shared memory, and without in global memory.
+ * Integers are added, so any order makes the same bits. */
+#pragma once
+
+#include "../exact/words.cuh"
+
+namespace KERNELS
+{
+
+/* A struct kernel_keys, under a name of this namespace. */
+struct keyed : kernel_keys {
+    __device__ __forceinline__ unsigned sum_words() const
+    {
+        return sums.digits ? sums.digits - 1 : 0;
+    }
+
+    __device__ __forceinline__ global<exact_word> words_of(uint64_t result) const
+    {
+        return words + result * result_step;
+    }
+
+    /* Of a result, if elements are counted. */
+    __device__ __forceinline__ global<exact_word> count_of(uint64_t result) const
+    {
+        return words_of(result) + sum_words() * word_step;
+    }
+};
+
+/* magnitude * 2^place, in units of the digits. */
+struct placed_number {
+    uint64_t magnitude;
+    unsigned place;
+    bool negative;
+};
+
+/* Digits that a number's magnitude may lie in. */
+template <class V>
+constexpr unsigned digits_touched = sizeof(V) == sizeof(float) ? 2 : EXACT_PIECES;
+
+/* Adds to a number of so many digits, each `step` words after the one before, in two's complement:
+ * what each hands on follows from what was there. */
+template <class V>
+__device__ __forceinline__ void add_in_table(shared<uint32_t> digits, unsigned step, unsigned count,
+                                             const placed_number &x)
+{
+    unsigned at = x.place / EXACT_DIGIT_BITS;
+    uint32_t carry = x.negative;
+    const auto add = [&](uint32_t piece) {
+        const uint64_t sum = uint64_t(x.negative ? ~piece : piece) + carry;
+        const uint32_t addend = uint32_t(sum);
+        carry = uint32_t(sum >> EXACT_DIGIT_BITS);
+        if (addend && at < count)
+            carry += atomicAdd(digits + at * step, addend) + addend < addend;
+        at++;
+    };
+#pragma unroll
+    for (unsigned k = 0; k < digits_touched<V>; k++)
+        add(uint32_t(exact_piece(x.magnitude, x.place, k)));
+    while (carry != x.negative && at < count)
+        add(0);
+}
+
+/* What of a magnitude lies in a digit and above it: digit k of those that it touches, or all. */
+__device__ __forceinline__ exact_word touched_from(const placed_number &x, unsigned k)
+{
+    const unsigned shift = x.place % EXACT_DIGIT_BITS;
+    const uint64_t low = x.magnitude << shift, high = x.magnitude >> 1 >> (63 - shift);
+    return k == 0 ? low : k == 1 ? low >> EXACT_DIGIT_BITS | high << EXACT_DIGIT_BITS : high;
+}
+
+/* Adds to words of 64 bits, which hand nothing on. */
+template <class V>
+__device__ __forceinline__ void add_in_words(global<exact_word> words, uint64_t step,
+                                             unsigned count, const placed_number &x)
+{
+    const unsigned first = x.place / EXACT_DIGIT_BITS;
+#pragma unroll
+    for (unsigned k = 0; k < digits_touched<V>; k++) {
+        const bool last = first + k + 1 == count;
+        const exact_word from = touched_from(x, k), piece = last ? from : uint32_t(from);
+        if (piece)
+            atomicAdd(words + (first + k) * step, x.negative ? 0 - piece : piece);
+        if (last)
+            return;
+    }
+}
+
+/* ---- numbers ---- */
+
+template <class V>
+__device__ __forceinline__ struct exact_number number_of(V x, enum element)
+{
+    return decoded(x);
+}
+
+__device__ __forceinline__ struct exact_number number_of(int64_t x, enum element input)
+{
+    const bool negative = x < 0 && input != ELEMENT_UINT64;
+    return {EXACT_FINITE, negative, negative ? 0 - uint64_t(x) : uint64_t(x), 0};
+}
+
+} // namespace KERNELS

@@ -1,0 +1,268 @@
+/* Exact sums by key, of elements in any order. A block has a table in shared memory, which is added
+ * to all results when it has seen its elements. Where there are more results than slots, a slot is
+ * the first result's that asks for it, and elements of others are added to these in global memory,
+ * as all are where a sample shows no key that many have: atomics on one address take turns.
+ *
+ * Digits are few where all numbers are near one another: they lie around the greatest of a sample,
+ * which is the same for all blocks. A number that does not fit is told, and all is done again with
+ * digits for any number. */
+#pragma once
+
+#include "../exact/windows.cuh"
+#include "../load/slots.cuh"
+#include "digits.cuh"
+
+namespace KERNELS
+{
+
+/* ---- the table ---- */
+
+constexpr unsigned no_slot = ~0u;
+
+struct key_table {
+    shared<uint32_t> words; /* of all slots the lowest digit, the next, ..., the count */
+    shared<uint32_t> tags;  /* whose slot it is: a result's number and 1, 0: nobody's; or NULL */
+    unsigned slots;         /* 0: there is no table */
+
+    __device__ __forceinline__ key_table(const keyed &x, bool used)
+        : words(block_memory<uint32_t>()),
+          tags(x.slots < x.results ? words + x.slots * (x.sums.digits + x.sums.counts) : nullptr),
+          slots(used ? x.slots : 0)
+    {
+        const unsigned all = slots * (x.sums.digits + x.sums.counts + (tags != nullptr));
+        for (unsigned k = threadIdx.x; k < all; k += blockDim.x)
+            words[k] = 0;
+    }
+
+    __device__ __forceinline__ unsigned slot_of(uint64_t result) const
+    {
+        if (!tags || !slots)
+            return slots ? unsigned(result) : no_slot;
+        const uint32_t tag = uint32_t(result) + 1;
+        const unsigned slot = unsigned(result) & (slots - 1);
+        uint32_t seen = *const_cast<const volatile uint32_t *>(tags + slot);
+        if (!seen)
+            seen = atomicCAS(tags + slot, 0u, tag);
+        return !seen || seen == tag ? slot : no_slot;
+    }
+
+    /* After a barrier. */
+    __device__ __forceinline__ void add_to_all(const keyed &x) const
+    {
+        for (unsigned slot = threadIdx.x; slot < slots; slot += blockDim.x) {
+            const uint64_t result = tags ? uint64_t(tags[slot]) - 1 : slot;
+            if (result >= x.results)
+                continue;
+            for (unsigned k = 0; k < x.sum_words(); k++) {
+                const exact_word above = k + 2 == x.sums.digits ? words[(k + 1) * slots + slot] : 0;
+                add(x.words_of(result) + k * x.word_step,
+                    above << EXACT_DIGIT_BITS | words[k * slots + slot]);
+            }
+            if (x.sums.counts)
+                add(x.count_of(result), words[x.sums.digits * slots + slot]);
+        }
+    }
+
+  private:
+    static __device__ __forceinline__ void add(global<exact_word> to, exact_word addend)
+    {
+        if (addend)
+            atomicAdd(to, addend);
+    }
+};
+
+/* ---- elements ---- */
+
+/* Neighbours, as many as a thread loads at a time, from a multiple of these on. */
+template <class V>
+struct loaded_elements {
+    static constexpr unsigned count = KEYS_AHEAD;
+    int64_t keys[count];
+    V values[count];
+    uint64_t first;
+    uint32_t there; /* bits */
+
+    __device__ __forceinline__ loaded_elements(const keyed &x, uint64_t first, uint64_t end)
+        : first(first), there(low_bits(end - first < count ? unsigned(end - first) : count))
+    {
+        typename slot<V>::type words[count];
+        uint64_t key_words[count];
+        if (x.of.width == 1)
+            load(key_words, x.of.keys, x.of.key_bytes, x.of.aligned);
+        else
+            load_shared_keys(x, key_words);
+        load(words, x.of.data, x.of.bytes, x.of.aligned);
+        decode(keys, key_words, x.of.key_type);
+        decode(values, words, x.of.input);
+    }
+
+    /* The result that an element is added to; x.results: none. */
+    __device__ __forceinline__ uint64_t result(const keyed &x, unsigned k) const
+    {
+        const uint64_t key = uint64_t(keys[k]);
+        if (key >= x.keys_end)
+            return x.results;
+        return x.of.width == 1 ? key : key * x.of.width + (first + k) % x.of.width;
+    }
+
+  private:
+    template <class Word>
+    __device__ __forceinline__ void load(Word (&words)[count], const void *array, unsigned bytes,
+                                         bool aligned) const
+    {
+        constexpr int64_t run = 16; /* bytes that a load takes at most */
+        const char *const at = static_cast<const char *>(array) + (first << bytes);
+        const int64_t size = int64_t(1) << bytes;
+        if (there == low_bits(count))
+            load_words(words, unsigned(size), all_slots{at, aligned ? run : size, aligned});
+        else
+            load_words(words, unsigned(size), some_slots{at, size, there});
+    }
+
+    __device__ __forceinline__ void load_shared_keys(const keyed &x, uint64_t (&words)[count]) const
+    {
+#pragma unroll
+        for (unsigned k = 0; k < count; k++) {
+            uint64_t word[1] = {0};
+            const uint64_t key = there >> k & 1 ? (first + k) / x.of.width : 0;
+            const char *const at = static_cast<const char *>(x.of.keys) + (key << x.of.key_bytes);
+            load_words(word, 1u << x.of.key_bytes, all_slots{at, 0, false});
+            words[k] = word[0];
+        }
+    }
+};
+
+/* ---- a sample ---- */
+
+/* Of all threads of a block, for all of them. Uses the first words of shared memory. */
+__device__ __forceinline__ uint32_t block_greatest(uint32_t x)
+{
+    const shared<uint32_t> of_warps = block_memory<uint32_t>();
+    const unsigned lane = threadIdx.x % warp_size, warps = blockDim.x / warp_size;
+    __syncthreads();
+    if (x = lanes_greatest(x); lane == 0)
+        of_warps[threadIdx.x / warp_size] = x;
+    __syncthreads();
+    x = lanes_greatest(lane < warps ? of_warps[lane] : 0);
+    __syncthreads();
+    return x;
+}
+
+/* Elements of all parts of the array, one a thread. */
+template <class V>
+struct key_sample {
+    int lowest;
+    bool has_hot_keys;
+
+    __device__ __forceinline__ explicit key_sample(const keyed &x)
+        : lowest(x.sums.lowest), has_hot_keys(false)
+    {
+        const bool asks = x.slots < x.results;
+        if (x.sums.whole && !asks)
+            return;
+        const uint64_t step = x.of.n < blockDim.x ? 1 : x.of.n / blockDim.x,
+                       place = threadIdx.x * step;
+        const loaded_elements<V> element(x, place, place < x.of.n ? place + 1 : place);
+        if (!x.sums.whole) {
+            const struct exact_number number = number_of(element.values[0], x.of.input);
+            const bool counts =
+                (element.there & 1) && number.kind == EXACT_FINITE && number.significand;
+            const int top = number.exponent + 64 - EXACT_BITS_ABOVE(number.significand | 1);
+            const int greatest = int(block_greatest(counts ? unsigned(top - lowest) : 0)) + lowest;
+            const int begins = greatest - int(x.sums.digits - 1) * EXACT_DIGIT_BITS;
+            lowest = begins > lowest ? begins : lowest;
+        }
+        if (asks)
+            find_hot_keys(x, element.there & 1 ? element.result(x, 0) : x.results);
+    }
+
+  private:
+    __device__ __forceinline__ void find_hot_keys(const keyed &x, uint64_t result)
+    {
+        const shared<uint32_t> counters = block_memory<uint32_t>() + warp_size;
+        const unsigned mask = blockDim.x - 1;
+        counters[threadIdx.x] = 0;
+        __syncthreads();
+        if (result < x.results)
+            atomicAdd(counters + (unsigned(result) & mask), 1u);
+        __syncthreads();
+        has_hot_keys = block_greatest(counters[threadIdx.x]) >= KEYS_HOT;
+    }
+};
+
+/* ---- the kernel ---- */
+
+template <class V>
+struct adding_by_key {
+    const keyed &x;
+    const key_table &table;
+    int lowest;
+    unsigned found;
+
+    __device__ __forceinline__ void count(uint64_t result, unsigned slot) const
+    {
+        if (slot == no_slot)
+            atomicAdd(x.count_of(result), exact_word(1));
+        else
+            atomicAdd(table.words + x.sums.digits * table.slots + slot, 1u);
+    }
+
+    __device__ __forceinline__ void take(uint64_t result, V value)
+    {
+        if (result >= x.results) {
+            found |= x.outside;
+            return;
+        }
+        if ((x.sums.leaves_out && is_nan(value)) || (x.sums.digits == 0 && is_zero(value)))
+            return;
+        const struct exact_number number = number_of(value, x.of.input);
+        const unsigned slot = table.slot_of(result);
+        if (x.sums.counts)
+            count(result, slot);
+        if (x.sums.digits == 0 || number.kind != EXACT_FINITE) {
+            if (x.sums.digits > 0)
+                atomicOr(x.notes + result, 1u << exact_count_of(number.kind, number.negative));
+            return;
+        }
+        const int place = number.exponent - lowest;
+        if (place < 0 || (x.sums.limit && place + digits_of_value > int(x.sums.limit))) {
+            found |= number.significand ? unsigned(KEYS_BEYOND) : 0;
+            return;
+        }
+        const placed_number placed = {number.significand, unsigned(place), number.negative};
+        if (slot == no_slot)
+            add_in_words<V>(x.words_of(result), x.word_step, x.sum_words(), placed);
+        else
+            add_in_table<V>(table.words + slot, table.slots, x.sums.digits, placed);
+    }
+
+  private:
+    static constexpr int digits_of_value = std::numeric_limits<V>::digits;
+};
+
+template <class V>
+__global__ void __launch_bounds__(1 << KEYS_BLOCK) add_by_key(SHARED_PARAMETER(keyed) x)
+{
+    const key_sample<V> sample(x);
+    const key_table table(x, x.slots == x.results || sample.has_hot_keys);
+    const uint64_t apart = uint64_t(gridDim.x) * blockDim.x * KEYS_AHEAD;
+    adding_by_key<V> adding = {x, table, sample.lowest, 0};
+    __syncthreads();
+#pragma unroll 1
+    for (uint64_t i = (uint64_t(blockIdx.x) * blockDim.x + threadIdx.x) * KEYS_AHEAD; i < x.of.n;
+         i += apart) {
+        const loaded_elements<V> elements(x, i, x.of.n);
+#pragma unroll
+        for (unsigned k = 0; k < KEYS_AHEAD; k++)
+            if (elements.there >> k & 1)
+                adding.take(elements.result(x, k), elements.values[k]);
+    }
+    if (adding.found)
+        atomicOr(&x.found->bits, adding.found);
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        x.found->lowest = sample.lowest;
+    __syncthreads();
+    table.add_to_all(x);
+}
+
+} // namespace KERNELS
