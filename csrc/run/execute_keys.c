@@ -220,11 +220,10 @@ static bool add_and_finish(struct adding_by_key *self, bool whole, unsigned *fou
     if (done && machine->mailbox)
         epilogue = mailbox_next(machine->mailbox, sizeof *found);
     done = done && launch_finish(self, epilogue) &&
-           (machine->mailbox
-                ? executor_receive(&self->on, found)
-                : machine->memory->copy_out(machine, found, &keys->found->bits, sizeof *found));
-    machine->memory->take_back(machine, memory);
-    return done;
+           (epilogue.mailbox ||
+            machine->memory->copy_out(machine, found, &keys->found->bits, sizeof *found));
+    machine->memory->take_back(machine, memory); /* in the stream's order */
+    return done && (!epilogue.mailbox || executor_receive(&self->on, found));
 }
 
 static bool make_all(struct adding_by_key *self)

@@ -8,7 +8,7 @@ import functools
 
 import numpy as np
 import pytest
-from devices import everywhere, flat_there, to_host
+from devices import everywhere, flat_there, laid_out, to_host
 from exact_truths import bits_of, of_exponents, truth
 from reference import INTEGERS, REALS
 from thin import chosen
@@ -177,10 +177,10 @@ def test_keys_outside_are_an_error_or_dropped(place, kind):
 def test_layouts_change_nothing(place):
     keys, x = drawn(FEW), np.random.default_rng(1).integers(-9, 9, N).astype("f4")
     for view in (slice(None, None, 3), slice(1, None), slice(5, -2, 2), slice(0, 0), slice(7, 8)):
-        there = flat_there(keys, place)[view], flat_there(x, place)[view]
+        there = laid_out(keys[view], place), laid_out(x[view], place)
         want = np.bincount(keys[view], x[view], FEW)
         assert np.array_equal(to_host(gred.by_key("sum", *there, FEW)), want)
-        wide = to_host(gred.by_key("mean", there[0], flat_there(x.astype("f8"), place)[view], FEW))
+        wide = to_host(gred.by_key("mean", there[0], laid_out(x.astype("f8")[view], place), FEW))
         counted = np.bincount(keys[view], minlength=FEW)
         with np.errstate(invalid="ignore"):
             assert np.array_equal(wide, want / counted, equal_nan=True)
