@@ -19,8 +19,7 @@ static bool parse_number(PyObject *object, const char *name, double *number)
     return wrong_type(name, "a number", object);
 }
 
-/* ddof= and correction= are two names for one thing. */
-static bool parse_ddof(PyObject *const *slots, double *ddof)
+bool ddof_parse(PyObject *const *slots, double *ddof)
 {
     PyObject *const correction = numpys_is_no_value(slots[CORRECTION]) ? NULL : slots[CORRECTION];
     PyObject *const given = slots[DDOF] ? slots[DDOF] : correction;
@@ -76,7 +75,7 @@ bool call_request(struct call *call, enum reduction reduction, int frames, PyObj
         request->initial = NULL;
     if (reduction == REDUCTION_norm)
         return parse_order(slots[ORD], slots[AXIS], &request->reduction);
-    return parse_ddof(slots, &request->ddof);
+    return ddof_parse(slots, &request->ddof);
 }
 
 /* ---- NaN that dtype= has no value for ---- */

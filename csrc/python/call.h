@@ -55,6 +55,9 @@ bool call_view(struct call *, const char *name, PyObject *const *slots);
  * an exception set. */
 struct call *call_open(struct module_state *, enum reduction, int frames, PyObject *const *slots);
 
+/* ddof= and correction= are two names for one thing. */
+bool ddof_parse(PyObject *const *slots, double *ddof);
+
 /* Fills call->request. */
 bool call_request(struct call *, enum reduction, int frames, PyObject *const *slots);
 

@@ -1,4 +1,6 @@
 /* The reductions, as functions of Python: arguments in, a plan that is run, and the answer back. */
+#include "arrays/numpys.h"
+
 #include "arrays/protocols.h"
 #include "common/reduction.h"
 #include "plan/arguments.h"
@@ -202,6 +204,39 @@ CORE_FUNCTION(each)
     return arrays ? reduce_list(state, reduction, arrays, true, 1, slots) : NULL;
 }
 
+/* ---- exact variances ---- */
+
+static bool is_exact_spread(enum reduction reduction, PyObject *const *slots)
+{
+    struct asked_method method = {.exact = false};
+    if (reduction != REDUCTION_var && reduction != REDUCTION_std)
+        return false;
+    if (!method_parse(slots[METHOD], &method))
+        PyErr_Clear(); /* whoever makes the plan says so */
+    return method.exact;
+}
+
+/* By gred/exact/moments.py. */
+static PyObject *reduce_moments(enum reduction reduction, PyObject *const *slots)
+{
+    const char *name = reduction_row(reduction)->name;
+    double ddof;
+    if (argument_given(slots[OUT]) || argument_given(slots[DEVICE]) ||
+        argument_given(slots[STREAM]) || argument_given(slots[BLOCK_SIZE]) ||
+        !(numpys_is_no_value(slots[MEAN]) || slots[MEAN] == Py_Ellipsis || !slots[MEAN]))
+        return type_error("%s by method 'exact' takes axis, dtype, ddof, keepdims and where; no "
+                          "out, mean, device, stream or block_size",
+                          name);
+    OWNED *module = PyImport_ImportModule("gred.exact.moments");
+    const int kept = slots[KEEPDIMS] ? PyObject_IsTrue(slots[KEEPDIMS]) : 0;
+    if (!module || kept < 0 || !ddof_parse(slots, &ddof))
+        return NULL;
+    return PyObject_CallMethod(module, "spread", "sOOOdiO", name, slots[A],
+                               slots[AXIS] ? slots[AXIS] : Py_None,
+                               slots[DTYPE] ? slots[DTYPE] : Py_None, ddof, kept,
+                               slots[WHERE] ? slots[WHERE] : Py_True);
+}
+
 /* ---- all ---- */
 
 static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *const *arguments,
@@ -213,6 +248,8 @@ static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *co
     if (result || PyErr_Occurred() ||
         !arguments_parse((enum signature_index)reduction, arguments, count, names, slots))
         return result;
+    if (is_exact_spread(reduction, slots))
+        return reduce_moments(reduction, slots);
     const int frames = frames_of(reduction);
     OWNED *arrays = list_of_arrays(slots);
     if (arrays && count == 1 && !names && ends_lie_apart(arrays))

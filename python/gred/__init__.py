@@ -33,7 +33,7 @@ from gred._core import (
     var,
 )
 from gred.device_array import DeviceArray
-from gred.exact import ExactSum
+from gred.exact import ExactMoments, ExactSum, corrcoef, cov
 from gred.explanation import Explanation, explain
 from gred.keys import by_key
 from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
@@ -56,8 +56,9 @@ __version__ = "0.1.0"
 
 __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min", "minmax"]
 __all__ += ["nanmax", "nanmean", "nanmin", "nanprod", "nansum"]
-__all__ += ["by_key", "dot", "each", "norm", "prod", "ptp", "reduceat", "std", "sum", "var"]
-__all__ += ["CudaError", "DeviceArray", "ExactSum", "Summary", "describe"]
+__all__ += ["by_key", "corrcoef", "cov", "dot", "each", "norm", "prod", "ptp", "reduceat"]
+__all__ += ["std", "sum", "var"]
+__all__ += ["CudaError", "DeviceArray", "ExactMoments", "ExactSum", "Summary", "describe"]
 __all__ += ["Device", "Method", "Reduction", "build_info", "devices", "methods", "reductions"]
 __all__ += ["KernelTime", "LaunchLimit", "ReadLimit", "kernel_time", "launch_limit", "read_limit"]
 __all__ += ["Access", "Accesses", "Counters", "Counts", "Explanation", "Roofline"]

@@ -1,4 +1,4 @@
-"""Sums, means and dot products of Dask's arrays: exactly, and so whatever their chunks are.
+"""Sums, means, variances and dot products of Dask's arrays: exactly, whatever their chunks are.
 
 >>> import dask.array as da, gred.dask
 >>> x = da.from_array([1e100, 1.0, -1e100, 2.0], chunks=1)
@@ -12,6 +12,7 @@ scheduler, and every number of workers.
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,9 +25,10 @@ from numpy.typing import DTypeLike
 
 from gred import _core
 from gred.checks import needed
-from gred.exact import COUNTS, WORDS, ExactSum
+from gred.exact import COUNTS, WORDS, ExactMoments, ExactSum
+from gred.exact.moments import moments_of, spread_of
 
-__all__ = ["dot", "mean", "sum"]
+__all__ = ["dot", "mean", "std", "sum", "var"]
 
 
 def __dir__() -> list[str]:
@@ -336,6 +338,86 @@ def mean(
     default = np.dtype(np.float64) if _is_integer(kind) else kind
     result = _checked(dtype, default, kind.kind == "c")
     return _reduced(x, _add, result, divided=True, **options)
+
+
+# ---- variances ----
+
+
+def _moments(
+    block: Any, axis: _Axis, keepdims: bool, computing_meta: bool = False
+) -> list[ExactMoments] | Any:
+    return block if computing_meta else moments_of(block)
+
+
+def _merge(blocks: Any, axis: _Axis, keepdims: bool) -> list[Any]:
+    return [builtins.sum(of_part) for of_part in zip(*_leaves(blocks), strict=True)]
+
+
+def _leaves(blocks: Any) -> list[list[ExactMoments]]:
+    """Take Dask's nested lists apart, down to one block's moments, which are a list, too."""
+    if isinstance(blocks[0], ExactMoments):
+        return [blocks]
+    return [one for block in blocks for one in _leaves(block)]
+
+
+def _finish_spread(
+    blocks: Any, axis: _Axis, keepdims: bool, name: str, ddof: float, result: np.dtype[Any]
+) -> Any:
+    return spread_of(name, _merge(blocks, axis, keepdims), ddof, result)
+
+
+def _spread(x: Any, name: str, dtype: Any, ddof: float, split_every: int | None) -> Any:
+    kind = _array(x, "x").dtype
+    default = np.empty(0, np.float64 if _is_integer(kind) else kind).real.dtype
+    result = _checked(dtype, default, False)
+
+    finish = partial(_finish_spread, name=name, ddof=ddof, result=result)
+    options: dict[str, Any] = {"chunk": _moments, "combine": _merge, "concatenate": False}
+    return _reduction(x, result, aggregate=finish, split_every=split_every, **options)
+
+
+def var(
+    x: Any, dtype: DTypeLike | None = None, ddof: float = 0, *, split_every: int | None = None
+) -> Any:
+    """Make the variance of all elements of a Dask array: the exact one, rounded once.
+
+    Parameters
+    ----------
+    x, split_every
+        As for `sum`.
+    dtype : data-type, optional
+        A float's type; by default that of the elements, or of their parts, and float64 of integers.
+    ddof : float, default 0
+        What is taken from the number of elements for the divisor.
+
+    Returns
+    -------
+    dask.array.Array of shape ()
+        Lazy. What `gred.var` with ``method="exact"`` is of the whole array.
+
+    Raises
+    ------
+    TypeError
+        As `sum`.
+
+    Examples
+    --------
+    >>> import dask.array as da, gred.dask
+    >>> float(gred.dask.var(da.from_array([1e8, 1e8 + 1, 1e8 + 2], chunks=1), ddof=1))
+    1.0
+
+    """
+    return _spread(x, "var", dtype, ddof, split_every)
+
+
+def std(
+    x: Any, dtype: DTypeLike | None = None, ddof: float = 0, *, split_every: int | None = None
+) -> Any:
+    """Make the standard deviation of all elements of a Dask array; all as for `var`."""
+    return _spread(x, "std", dtype, ddof, split_every)
+
+
+# ---- dot products ----
 
 
 def _are_vectors(a: Any, b: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Exact sums over the ranks of an MPI communicator.
+"""Exact sums and moments over the ranks of an MPI communicator.
 
 >>> import gred, gred.mpi
 >>> part = gred.ExactSum([0.1] * 10)
@@ -11,15 +11,17 @@ ranks, to the same bits.
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from gred.checks import needed
-from gred.exact import ExactSum
+from gred.exact import ExactMoments, ExactSum
 
 __all__ = ["allreduce", "reduce"]
+
+_Part = TypeVar("_Part", ExactSum, ExactMoments)
 
 
 def __dir__() -> list[str]:
@@ -39,8 +41,8 @@ def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> npt.NDArray[
     """Give this rank's words, once all have some, and one root; otherwise every rank raises."""
     words, error, rank = np.empty(0, np.int64), None, 0
     try:
-        if not isinstance(part, ExactSum):
-            raise TypeError(f"part must be an ExactSum; got {type(part).__name__}")
+        if not isinstance(part, ExactSum | ExactMoments):
+            raise TypeError(f"part must be an ExactSum or ExactMoments; got {type(part).__name__}")
         try:
             rank = operator.index(root)
         except TypeError:
@@ -50,39 +52,41 @@ def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> npt.NDArray[
         words = part.words
     except Exception as raised:
         error = raised
-    greatest = np.array([error is not None, rank, -rank], np.int64)
+    greatest = np.array([error is not None, rank, -rank, words.size, -words.size], np.int64)
     comm.Allreduce(mpi.IN_PLACE, greatest, op=mpi.MAX)
-    failed, last, first = greatest.tolist()
+    failed, last, first, most, least = greatest.tolist()
     if error:
         raise error
     if failed:
         raise TypeError("part, or root, was refused on another rank")
     if last != -first:
         raise ValueError(f"root must be the same on all ranks; got {-first} to {last}")
+    if most != -least:
+        raise ValueError("part must be of one kind, and of as many variables, on all ranks")
     return words
 
 
-def allreduce(part: ExactSum, comm: Any = None) -> ExactSum:
+def allreduce(part: _Part, comm: Any = None) -> _Part:
     """Add up what all ranks have, and give it to all of them.
 
     Parameters
     ----------
-    part : ExactSum
+    part : ExactSum or ExactMoments
         This rank's. It stays what it is.
     comm : mpi4py.MPI.Comm, optional
         By default ``MPI.COMM_WORLD``. All of its ranks have to call, and there may be 2**20.
 
     Returns
     -------
-    ExactSum
+    ExactSum or ExactMoments
         The same on every rank. ``comm.allreduce(part)`` makes the same, but pickles it.
 
     Raises
     ------
     ValueError
-        If comm is ``MPI.COMM_NULL``.
+        If comm is ``MPI.COMM_NULL``; on every rank, if moments are of different variables.
     TypeError, OverflowError
-        On every rank, if one has no ExactSum, or too many elements for its `ExactSum.words`.
+        On every rank, if one has none such, or too many elements for its `ExactSum.words`.
 
     References
     ----------
@@ -93,10 +97,10 @@ def allreduce(part: ExactSum, comm: Any = None) -> ExactSum:
     mpi, comm = _mpi_with(comm)
     words = _agreed_words(mpi, comm, part)
     comm.Allreduce(mpi.IN_PLACE, words, op=mpi.SUM)
-    return ExactSum.from_words(words)
+    return type(part).from_words(words)
 
 
-def reduce(part: ExactSum, comm: Any = None, root: int = 0) -> ExactSum | None:
+def reduce(part: _Part, comm: Any = None, root: int = 0) -> _Part | None:
     """Add up what all ranks have, and give it to one of them.
 
     Parameters
@@ -108,7 +112,7 @@ def reduce(part: ExactSum, comm: Any = None, root: int = 0) -> ExactSum | None:
 
     Returns
     -------
-    ExactSum or None
+    ExactSum, ExactMoments or None
         On the root, and on others.
 
     Raises
@@ -121,4 +125,4 @@ def reduce(part: ExactSum, comm: Any = None, root: int = 0) -> ExactSum | None:
     words = _agreed_words(mpi, comm, part, root)
     at_root = comm.Get_rank() == root
     comm.Reduce(mpi.IN_PLACE if at_root else words, words if at_root else None, mpi.SUM, root)
-    return ExactSum.from_words(words) if at_root else None
+    return type(part).from_words(words) if at_root else None

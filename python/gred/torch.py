@@ -1,4 +1,4 @@
-"""Exact sums over the ranks of a torch.distributed process group, also on GPUs.
+"""Exact sums and moments over the ranks of a torch.distributed process group, also on GPUs.
 
 >>> import gred, gred.torch
 >>> part = gred.ExactSum(shard)  # doctest: +SKIP
@@ -11,21 +11,24 @@ order, by any number of ranks, to the same bits.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from gred.checks import needed
-from gred.exact import ExactSum
+from gred.exact import ExactMoments, ExactSum
 
 __all__ = ["all_reduce"]
 
+_Part = TypeVar("_Part", ExactSum, ExactMoments)
 
-def all_reduce(part: ExactSum, group: Any = None, device: Any = None) -> ExactSum:
+
+def all_reduce(part: _Part, group: Any = None, device: Any = None) -> _Part:
     """Add up what all ranks have, and give it to all of them.
 
     Parameters
     ----------
-    part : ExactSum
-        This rank's, such as that of its shard of a tensor. It stays what it is.
+    part : ExactSum or ExactMoments
+        This rank's, such as that of its shard of a tensor. It stays what it is. Moments have to be
+        of as many variables on all ranks.
     group : torch.distributed.ProcessGroup, optional
         By default the default one. All of its ranks have to call, and there may be 2**20.
     device : torch.device or str, optional
@@ -34,7 +37,7 @@ def all_reduce(part: ExactSum, group: Any = None, device: Any = None) -> ExactSu
 
     Returns
     -------
-    ExactSum
+    ExactSum or ExactMoments
         The same on every rank.
 
     """
@@ -44,4 +47,4 @@ def all_reduce(part: ExactSum, group: Any = None, device: Any = None) -> ExactSu
         device = torch.device("cuda", torch.cuda.current_device()) if nccl else "cpu"
     words = torch.from_numpy(part.words).to(device)
     distributed.all_reduce(words, group=group)
-    return ExactSum.from_words(words.cpu().numpy())
+    return type(part).from_words(words.cpu().numpy())

@@ -294,3 +294,19 @@ def test_parts_of_a_mean_do_not_touch_each_other():
         computed(gred.dask.mean(da.from_array(x, chunks=1), dtype="c8")),
     ]
     assert [(mean.real, mean.imag) for mean in means] == [(math.inf, 2.0)] * 4
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_variances_are_the_whole_arrays_whatever_its_chunks(name):
+    of_dask, of_gred = getattr(gred.dask, name), partial(getattr(gred, name), method="exact")
+    for x in (numbers() / 2.0**500, np.arange(1932).reshape(SHAPE), numbers() * (1 + 2j) / 2**500):
+        for chunks in CHUNKS:
+            for options in ({}, {"ddof": 1}, {"dtype": np.float32, "ddof": 0.5}):
+                made = of_dask(da.from_array(x, chunks=chunks), split_every=2, **options)
+                want = of_gred(x, **options)
+                assert made.dtype == want.dtype
+                assert same(computed(made), want)
+    with pytest.raises(TypeError, match="array of Dask's"):
+        of_dask(np.ones(3))
+    with pytest.raises(TypeError, match="a float's"):
+        of_dask(da.ones(3), dtype=int)

@@ -50,6 +50,16 @@ def rank():
     mine = gred.mpi.allreduce(part, halves)
     assert comm.allreduce(mine if halves.rank == 0 else gred.ExactSum()) == whole
     assert part.to_bytes() == before
+    moments, all_moments = gred.ExactMoments(x[comm.rank :: comm.size]), gred.ExactMoments(x)
+    assert gred.mpi.allreduce(moments) == all_moments
+    assert gred.mpi.reduce(moments, root=last) == (all_moments if comm.rank == last else None)
+    if comm.size > 1:
+        try:
+            gred.mpi.allreduce(moments if comm.rank else part)
+        except ValueError:
+            pass
+        else:
+            sys.exit("a sum and moments were added up")
     hostile = part.words
     hostile[comm.rank] += 1
     comm.Allreduce(MPI.IN_PLACE, hostile, op=MPI.SUM)

@@ -34,6 +34,7 @@ def rank_of(backend, meeting_place="env://"):
     part = gred.ExactSum(shard)
     before = part.to_bytes()
     assert gred.torch.all_reduce(part) == whole
+    assert gred.torch.all_reduce(gred.ExactMoments(shard)) == gred.ExactMoments(x)
     evens = dist.new_group(range(0, size, 2))
     if rank % 2 == 0:
         expected = gred.ExactSum(*(x[k::size] for k in range(0, size, 2)))

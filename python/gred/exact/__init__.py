@@ -1,0 +1,6 @@
+"""Exact sums and exact moments as objects, and what is made of moments."""
+
+from gred.exact.moments import ExactMoments, corrcoef, cov
+from gred.exact.sums import COUNTS, WORDS, ExactSum
+
+__all__ = ["COUNTS", "WORDS", "ExactMoments", "ExactSum", "corrcoef", "cov"]

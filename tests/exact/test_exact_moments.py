@@ -1,0 +1,237 @@
+"""Exact moments against fractions: variances, covariances, correlations, each rounded once."""
+
+import pickle
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from devices import everywhere, flat_there
+from drawn import examples
+from exact_truths import (
+    TINY,
+    bits_of,
+    edges,
+    exact_products,
+    exact_square,
+    exact_sum,
+    finite_floats,
+    nearest,
+    nearest_root,
+    same,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import COMPLEX, INTEGERS, REALS
+
+import gred
+from gred.exact import rationals
+
+FLOAT64 = np.dtype(np.float64)
+NAMES = {"var": nearest, "std": nearest_root}
+every_name = pytest.mark.parametrize("name", NAMES)
+
+
+def comoment(a, b):
+    """Sum the products of deviations from the means."""
+    return exact_products(a, b) - exact_sum(a) * exact_sum(b) / len(a)
+
+
+def truth(name, x, dtype, ddof=0):
+    """Round a variance, or its root, once."""
+    x = np.ravel(x)
+    of_sums = exact_sum(x.real) ** 2 + exact_sum(x.imag) ** 2
+    return NAMES[name]((exact_square(x) - of_sums / x.size) / (x.size - Fraction(ddof)), dtype)
+
+
+def spread_out(n, dtype, seed=1):
+    """Draw numbers of many sizes around one that is far from 0."""
+    random = np.random.default_rng(seed)
+    far = 0 if dtype.itemsize == 2 else 2.0 ** min(random.integers(10, 60), 100)
+    return (far + random.normal(size=n) * np.exp2(random.integers(-9, 9, n))).astype(dtype)
+
+
+@every_name
+@pytest.mark.parametrize("dtype", REALS, ids=str)
+@settings(deadline=None, max_examples=examples(60))
+@given(data=st.data())
+def test_a_variance_is_rounded_once(name, dtype, data):
+    x = data.draw(finite_floats(dtype).filter(len))
+    ddof = data.draw(st.sampled_from([0, 0.5, len(x) - 1, -1]))
+    if len(x) > ddof:
+        got = getattr(gred, name)(x, ddof=ddof, method="exact")
+        assert same(got, truth(name, x, dtype, ddof))
+
+
+@pytest.mark.parametrize("dtype", REALS, ids=str)
+def test_fractions_and_roots_are_rounded_at_every_edge(dtype):
+    for value in edges(dtype):
+        for signed in (value, -value):
+            assert same(rationals.nearest(signed, dtype), nearest(signed, dtype))
+        for square in (value**2, value**2 + TINY**4, value**2 * (1 - TINY**4), value / 3):
+            if square >= 0:
+                assert same(rationals.root(square, dtype), nearest_root(square, dtype))
+
+
+@every_name
+def test_no_variance_overflows_or_cancels(name):
+    reduce = getattr(gred, name)
+    for x in (np.array([1.7e308, -1.7e308, 0.0]), np.array([5e-324, 0.0, 5e-324])):
+        assert same(reduce(x, method="exact"), truth(name, x, FLOAT64))
+    for x in (np.array([3e38, -3e38], "f4"), 1e8 + np.arange(1000.0), 2.0**53 + np.arange(4.0)):
+        assert same(reduce(x, method="exact"), truth(name, x, x.dtype))
+
+
+@every_name
+@pytest.mark.parametrize("dtype", [*INTEGERS, *COMPLEX], ids=str)
+def test_integers_and_complex_numbers_have_exact_variances(name, dtype):
+    x = np.random.default_rng(3).normal(size=300) * 100
+    x = (x + 1j * x[::-1] if dtype.kind == "c" else abs(x)).astype(dtype)
+    result = np.dtype(np.float32) if dtype.itemsize == 8 and dtype.kind == "c" else FLOAT64
+    assert same(getattr(gred, name)(x, method="exact"), truth(name, x, result))
+    if dtype.kind in "iu" and dtype.itemsize == 8:
+        x = np.iinfo(dtype).max - np.arange(5, dtype=dtype)
+        assert same(getattr(gred, name)(x, method="exact"), truth(name, x, FLOAT64))
+
+
+@every_name
+@pytest.mark.parametrize("axis", [0, 1, -1, (0, 2), (0, 1, 2), ()], ids=str)
+def test_axes_keepdims_masks_and_types_are_as_in_numpy(name, axis):
+    x = spread_out(210, FLOAT64).reshape(5, 6, 7)
+    mask = np.random.default_rng(1).random((6, 7)) < 0.8
+    reduce, numpys = getattr(gred, name), getattr(np, name)
+    for options in ({}, {"keepdims": True}, {"ddof": 1}, {"where": mask}, {"correction": 1}):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            got = reduce(x, axis, method="exact", **options)
+            want = numpys(x.astype(np.longdouble), axis, **options)
+        assert got.shape == want.shape
+        # NumPy rounds each of 210 squares of deviations, sums and a mean of up to 2^60.
+        scale = np.abs(x).max()
+        bound = 300 * np.finfo(np.longdouble).eps * scale * (scale if name == "var" else 1)
+        assert np.allclose(got, want.astype(float), 1e-15, float(bound), equal_nan=True)
+    narrow = reduce(x, axis, dtype=np.float32, method="exact")
+    assert narrow.dtype == np.float32
+
+
+def test_results_along_axes_are_those_of_their_elements():
+    x = spread_out(60, np.dtype(np.float32)).reshape(3, 20)
+    for name in NAMES:
+        rows = getattr(gred, name)(x, axis=1, method="exact", ddof=1)
+        assert [bits_of(one) for one in rows] == [
+            bits_of(truth(name, row, np.dtype(np.float32), 1)) for row in x
+        ]
+
+
+@everywhere
+@every_name
+def test_arrays_of_devices_make_the_same_bits(place, name):
+    x = spread_out(3000, FLOAT64)
+    reduce = getattr(gred, name)
+    assert same(reduce(flat_there(x, place), method="exact"), truth(name, x, FLOAT64))
+    both = [flat_there(x[:1000], place), flat_there(x[1000:], place)]
+    assert same(reduce(both, method="exact"), truth(name, x, FLOAT64))
+
+
+def test_nothing_and_what_is_not_finite_have_nan():
+    for x, ddof in (([], 0), ([1.0], 1), ([1.0, 2.0], 5)):
+        with pytest.warns(RuntimeWarning, match="Degrees of freedom <= 0"):
+            assert np.isnan(gred.var(x, ddof=ddof, method="exact"))
+    for bad in (np.nan, np.inf, -np.inf):
+        assert np.isnan(gred.std([1.0, bad, 2.0], method="exact"))
+        moments = gred.ExactMoments([1.0, bad], [1.0, 2.0])
+        assert np.isnan(moments.cov()).tolist() == [[True, True], [True, False]]
+        assert np.isnan(moments.corrcoef()).tolist() == [[True, True], [True, False]]
+    assert gred.ExactMoments([np.inf, 1.0]).mean() == np.inf
+
+
+@settings(deadline=None, max_examples=examples(60))
+@given(x=finite_floats(FLOAT64, 40).filter(lambda x: len(x) > 3), seed=st.integers(0, 9))
+def test_covariances_and_correlations_are_rounded_once(x, seed):
+    y = np.random.default_rng(seed).permutation(x)
+    both = gred.ExactMoments(x, y)
+    for ddof in (0, 1, 2.5):
+        want = [[comoment(a, b) / (len(x) - Fraction(ddof)) for b in (x, y)] for a in (x, y)]
+        got = both.cov(ddof)
+        assert all(same(got[i, j], nearest(want[i][j], FLOAT64)) for i, j in np.ndindex(2, 2))
+    of_x, of_y, of_both = comoment(x, x), comoment(y, y), comoment(x, y)
+    got = both.corrcoef()
+    if of_x == 0:
+        assert np.isnan(got).all()
+    else:
+        want = nearest_root(of_both**2 / (of_x * of_y), FLOAT64) * (-1 if of_both < 0 else 1)
+        assert got[0, 1] == got[1, 0] == want
+        assert got[0, 0] == got[1, 1] == 1
+
+
+def test_numpys_forms_of_covariances_are_understood():
+    random = np.random.default_rng(2)
+    m, y = random.normal(size=(3, 50)), random.normal(size=(2, 50))
+    for options in ({}, {"bias": True}, {"ddof": 3}, {"rowvar": False}):
+        assert np.allclose(gred.cov(m, **options), np.cov(m, **options), 1e-12)
+    assert np.allclose(gred.cov(m, y), np.cov(m, y), 1e-12)
+    assert np.allclose(gred.cov(m[0], y[0]), np.cov(m[0], y[0]), 1e-12)
+    assert np.allclose(gred.cov(m[0]), np.cov(m[0]), 1e-12)
+    assert np.allclose(gred.corrcoef(m, y), np.corrcoef(m, y), 1e-12)
+    assert np.allclose(gred.corrcoef(m.T, rowvar=False), np.corrcoef(m), 1e-12)
+    assert gred.cov(m, dtype=np.float32).dtype == np.float32
+
+
+@settings(deadline=None, max_examples=examples(30))
+@given(cuts=st.lists(st.integers(0, 500), max_size=6), seed=st.integers(0, 99))
+def test_parts_in_any_order_are_the_whole_to_the_last_bit(cuts, seed):
+    x, y = spread_out(500, FLOAT64, 4), spread_out(500, FLOAT64, 5)
+    whole = gred.ExactMoments(x, y)
+    order = np.random.default_rng(seed).permutation(500)
+    parts = [
+        gred.ExactMoments(x[part], y[part]) for part in np.split(order, sorted(cuts)) if part.size
+    ]
+    words = np.add.reduce([part.words for part in parts])
+    assert sum(parts) == whole
+    assert gred.ExactMoments.from_words(words) == whole
+    assert pickle.loads(pickle.dumps(sum(parts))) == whole
+    streamed = gred.ExactMoments()
+    for part in np.split(order, sorted(cuts)):
+        streamed.add(x[part], y[part])
+    assert streamed == whole
+    assert (streamed.count, whole.words.shape) == (500, (5, 140))
+
+
+def test_merging_leaves_parts_alone():
+    a, b = gred.ExactMoments([1.0, 2.0]), gred.ExactMoments([3.0])
+    before = a.words
+    assert (a + b).var() == np.var([1.0, 2.0, 3.0])
+    assert np.array_equal(a.words, before)
+    empty = gred.ExactMoments()
+    assert empty + a == a + empty == a
+    assert empty.count == 0
+    assert empty.words.shape == (0, 140)
+    assert "2 values of 1 variables" in repr(a)
+    assert a != 3
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: gred.ExactMoments([1.0], [1.0, 2.0]), ValueError, "one shape"),
+        (lambda: gred.ExactMoments([1.0]).add([1.0], [2.0]), ValueError, "there are 1 variables"),
+        (lambda: gred.ExactMoments([1.0]) + gred.ExactMoments([1.0], [2.0]), ValueError, "2 are"),
+        (lambda: gred.ExactMoments([1.0]) + 1, TypeError, "unsupported operand"),
+        (lambda: gred.ExactMoments().add(), ValueError, "a variable"),
+        (lambda: gred.ExactMoments([1j]), TypeError, "two sums"),
+        (lambda: gred.ExactMoments.from_words(np.zeros((3, 140), int)), ValueError, "shape"),
+        (lambda: gred.ExactMoments.from_words(np.zeros((2, 140), int)), ValueError, "changed"),
+        (lambda: gred.cov(np.ones((2, 2, 2))), ValueError, "2 dimensions"),
+        (lambda: gred.cov([1j, 2]), TypeError, "two sums"),
+        (lambda: gred.var([1.0], out=np.zeros(()), method="exact"), TypeError, "no out"),
+        (lambda: gred.var([1.0], mean=1.0, method="exact"), TypeError, "no out, mean"),
+        (lambda: gred.var([1.0], axis=1, method="exact"), IndexError, "out of bounds"),
+        (lambda: gred.var([1.0], where=[1], method="exact"), TypeError, "of bool"),
+        (lambda: gred.var([1.0], ddof=1, correction=1, method="exact"), ValueError, "two names"),
+        (lambda: gred.var([1.0], method="exactly"), ValueError, "method"),
+        (lambda: gred.reduceat("var", [1.0], [0], method="exact"), ValueError, "not for var"),
+    ],
+)
+def test_what_cannot_be_is_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
