@@ -212,7 +212,7 @@ PYTHON = [
     Defect(
         "third slab",
         "edge",
-        "python/gred/dask.py",
+        "python/gred/exact/partials.py",
         "Of more than 2048 exact results along axes the third slab overwrites the second.",
         "        at += n\n",
         "        at = n\n",
@@ -226,6 +226,15 @@ PYTHON = [
         "(a.imag, -b.imag)",
         "(a.imag, b.imag)",
         "host/test_dask.py",
+    ),
+    Defect(
+        "product of later variables",
+        "edge",
+        "python/gred/exact/moments.py",
+        "Covariances of a third variable and those after it are of other variables' products.",
+        "i * k - i * (i - 1) // 2 + j - i",
+        "i * k + j - i",
+        "exact/test_exact_moments.py",
     ),
     Defect(
         "no communicator",

@@ -237,4 +237,22 @@ KERNELS = [
         "for (level = 0; k && level < 1; level++)",
         "axes/test_batch_invariant.py",
     ),
+    Defect(
+        "slot of another key",
+        "race",
+        "kernels/keys/keys.cuh",
+        "Of two keys that ask for one slot of a table at once, both are added there.",
+        "return !seen || seen == tag ? slot : no_slot;",
+        "return slot;",
+        "axes/test_by_key_on_devices.py",
+    ),
+    Defect(
+        "carries of a table",
+        "edge",
+        "kernels/keys/digits.cuh",
+        "What a digit of a sum by key hands on is lost above the digits that a number touches.",
+        "while (carry != x.negative && at < count)",
+        "while (false)",
+        "axes/test_by_key_on_devices.py",
+    ),
 ]

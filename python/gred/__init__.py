@@ -37,6 +37,7 @@ from gred.exact import ExactMoments, ExactSum, corrcoef, cov
 from gred.explanation import Explanation, explain
 from gred.keys import by_key
 from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
+from gred.nans import nanargmax, nanargmin, nanstd, nanvar
 from gred.records import Device, Method, Reduction, build_info, devices, methods, reductions
 from gred.segments import each, reduceat
 from gred.settings import thread_order, threads, workspace_limit
@@ -55,7 +56,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min", "minmax"]
-__all__ += ["nanmax", "nanmean", "nanmin", "nanprod", "nansum"]
+__all__ += ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd"]
+__all__ += ["nansum", "nanvar"]
 __all__ += ["by_key", "corrcoef", "cov", "dot", "each", "norm", "prod", "ptp", "reduceat"]
 __all__ += ["std", "sum", "var"]
 __all__ += ["CudaError", "DeviceArray", "ExactMoments", "ExactSum", "Summary", "describe"]

@@ -272,9 +272,17 @@ def corrcoef(
     *,
     dtype: DTypeLike = np.float64,
 ) -> Any:
-    """Correlate variables, which are given as for `cov`: each coefficient is rounded once.
+    """Correlate variables: each of Pearson's coefficients is the exact one, rounded once.
 
-    Returns an array of shape (k, k), or a scalar of one variable; NaN where one is constant.
+    Parameters
+    ----------
+    x, y, rowvar, dtype
+        As for `cov`.
+
+    Returns
+    -------
+    array of NumPy's, of shape (k, k) of k variables, or a scalar of one
+        NaN where a variable is constant.
 
     Examples
     --------
@@ -326,7 +334,8 @@ def _type(array: Any, dtype: Any) -> np.dtype[Any]:
         name = _name_of_type(array)
         name = {"complex64": "float32", "complex128": "float64"}.get(name, name)
         dtype = name if name.startswith(("float", "bfloat")) else np.float64
-    return np.dtype(dtype)
+    found: np.dtype[Any] = np.dtype(dtype)
+    return found
 
 
 def moments_of(array: Any) -> list[ExactMoments]:

@@ -1,0 +1,169 @@
+"""Variances and positions of what is not NaN: those of a mask, `where=` of gred's own."""
+
+from __future__ import annotations
+
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from gred import _core
+
+__all__ = ["nanargmax", "nanargmin", "nanstd", "nanvar"]
+
+_Axis = int | tuple[int, ...] | None
+
+
+def _numbers(a: Any, where: Any) -> dict[str, Any]:
+    """Let an array's numbers through, as far as a mask does; it is of the array's own library."""
+    array = a if hasattr(a, "__cuda_array_interface__") else np.asarray(a)
+    name = str(getattr(array, "dtype", "float64")).removeprefix("torch.")
+    if not name.startswith(("float", "bfloat", "complex")):
+        return {"a": array, "where": where}
+    shown = array == array
+    if isinstance(shown, bool):  # nobody has compared elements
+        raise TypeError(
+            f"arrays of {type(a).__name__} cannot be compared, to find what is NaN; copy it to the "
+            f"host, or give where="
+        )
+    return {"a": array, "where": shown if where is True else shown & where}
+
+
+def nanvar(
+    a: ArrayLike | Any,
+    axis: _Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+    **options: Any,
+) -> Any:
+    """Compute the variance of elements that are not NaN.
+
+    Parameters
+    ----------
+    a, axis, dtype, out, ddof, keepdims, where, **options
+        As for `gred.var`, which is called with a mask; of an array on a device its own library,
+        CuPy, PyTorch or JAX, finds NaN.
+
+    Returns
+    -------
+    scalar or array
+        As of `gred.var`: NaN, with a RuntimeWarning, where no more than `ddof` elements are left.
+
+    Raises
+    ------
+    TypeError
+        If the array has no library that finds NaN, or as `gred.var`.
+
+    Examples
+    --------
+    >>> import gred
+    >>> gred.nanvar([1.0, float("nan"), 3.0])
+    np.float64(1.0)
+
+    """
+    given = _numbers(a, where)
+    return _core.var(given["a"], axis, dtype, out, ddof, keepdims, where=given["where"], **options)
+
+
+def nanstd(
+    a: ArrayLike | Any,
+    axis: _Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+    **options: Any,
+) -> Any:
+    """Compute the standard deviation of elements that are not NaN.
+
+    Parameters
+    ----------
+    a, axis, dtype, out, ddof, keepdims, where, **options
+        As for `nanvar`.
+
+    Returns
+    -------
+    scalar or array
+        The root of what `nanvar` returns.
+
+    Examples
+    --------
+    >>> import gred
+    >>> gred.nanstd([1.0, float("nan"), 5.0])
+    np.float64(2.0)
+
+    """
+    given = _numbers(a, where)
+    return _core.std(given["a"], axis, dtype, out, ddof, keepdims, where=given["where"], **options)
+
+
+def nanargmin(
+    a: ArrayLike | Any,
+    axis: SupportsIndex | None = None,
+    out: Any = None,
+    *,
+    where: Any = True,
+    **options: Any,
+) -> Any:
+    """Find the position of the least element that is not NaN, the first of equals.
+
+    Parameters
+    ----------
+    a, axis, out, where, **options
+        As for `gred.argmin`, which is called with a mask; of an array on a device its own library,
+        CuPy, PyTorch or JAX, finds NaN.
+
+    Returns
+    -------
+    int64 or array of int64
+
+    Raises
+    ------
+    ValueError
+        If all elements are NaN.
+    TypeError
+        If the array has no library that finds NaN.
+
+    Examples
+    --------
+    >>> import gred
+    >>> gred.nanargmin([float("nan"), 3.0, 2.0])
+    np.int64(2)
+
+    """
+    return _core.argmin(axis=axis, out=out, **_numbers(a, where), **options)
+
+
+def nanargmax(
+    a: ArrayLike | Any,
+    axis: SupportsIndex | None = None,
+    out: Any = None,
+    *,
+    where: Any = True,
+    **options: Any,
+) -> Any:
+    """Find the position of the greatest element that is not NaN, the first of equals.
+
+    Parameters
+    ----------
+    a, axis, out, where, **options
+        As for `nanargmin`, and so are errors.
+
+    Returns
+    -------
+    int64 or array of int64
+
+    Examples
+    --------
+    >>> import gred
+    >>> gred.nanargmax([float("nan"), 3.0, 2.0])
+    np.int64(1)
+
+    """
+    return _core.argmax(axis=axis, out=out, **_numbers(a, where), **options)
