@@ -33,7 +33,7 @@ from gred._core import (
     var,
 )
 from gred.device_array import DeviceArray
-from gred.exact import ExactMoments, ExactSum, corrcoef, cov
+from gred.exact import ExactMoments, ExactSum, ExactSums, corrcoef, cov
 from gred.explanation import Explanation, explain
 from gred.keys import by_key
 from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
@@ -60,7 +60,8 @@ __all__ += ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", 
 __all__ += ["nansum", "nanvar"]
 __all__ += ["by_key", "corrcoef", "cov", "dot", "each", "norm", "prod", "ptp", "reduceat"]
 __all__ += ["std", "sum", "var"]
-__all__ += ["CudaError", "DeviceArray", "ExactMoments", "ExactSum", "Summary", "describe"]
+__all__ += ["CudaError", "DeviceArray", "ExactMoments", "ExactSum", "ExactSums"]
+__all__ += ["Summary", "describe"]
 __all__ += ["Device", "Method", "Reduction", "build_info", "devices", "methods", "reductions"]
 __all__ += ["KernelTime", "LaunchLimit", "ReadLimit", "kernel_time", "launch_limit", "read_limit"]
 __all__ += ["Access", "Accesses", "Counters", "Counts", "Explanation", "Roofline"]

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gred.checks import needed
-from gred.exact import ExactMoments, ExactSum
+from gred.exact import ExactMoments, ExactSum, ExactSums
 
 __all__ = ["allreduce", "reduce"]
 
-_Part = TypeVar("_Part", ExactSum, ExactMoments)
+_Part = TypeVar("_Part", ExactSum, ExactSums, ExactMoments)
 
 
 def __dir__() -> list[str]:
@@ -41,8 +41,10 @@ def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> npt.NDArray[
     """Give this rank's words, once all have some, and one root; otherwise every rank raises."""
     words, error, rank = np.empty(0, np.int64), None, 0
     try:
-        if not isinstance(part, ExactSum | ExactMoments):
-            raise TypeError(f"part must be an ExactSum or ExactMoments; got {type(part).__name__}")
+        if not isinstance(part, ExactSum | ExactSums | ExactMoments):
+            raise TypeError(
+                f"part must be an ExactSum, ExactSums or ExactMoments; got {type(part).__name__}"
+            )
         try:
             rank = operator.index(root)
         except TypeError:
@@ -62,7 +64,7 @@ def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> npt.NDArray[
     if last != -first:
         raise ValueError(f"root must be the same on all ranks; got {-first} to {last}")
     if most != -least:
-        raise ValueError("part must be of one kind, and of as many variables, on all ranks")
+        raise ValueError("part must be of one kind and shape on all ranks")
     return words
 
 
@@ -71,20 +73,20 @@ def allreduce(part: _Part, comm: Any = None) -> _Part:
 
     Parameters
     ----------
-    part : ExactSum or ExactMoments
+    part : ExactSum, ExactSums or ExactMoments
         This rank's. It stays what it is.
     comm : mpi4py.MPI.Comm, optional
         By default ``MPI.COMM_WORLD``. All of its ranks have to call, and there may be 2**20.
 
     Returns
     -------
-    ExactSum or ExactMoments
+    ExactSum, ExactSums or ExactMoments
         The same on every rank. ``comm.allreduce(part)`` makes the same, but pickles it.
 
     Raises
     ------
     ValueError
-        If comm is ``MPI.COMM_NULL``; on every rank, if moments are of different variables.
+        If comm is ``MPI.COMM_NULL``; on every rank, if sums or moments are of several shapes.
     TypeError, OverflowError
         On every rank, if one has none such, or too many elements for its `ExactSum.words`.
 
@@ -112,7 +114,7 @@ def reduce(part: _Part, comm: Any = None, root: int = 0) -> _Part | None:
 
     Returns
     -------
-    ExactSum, ExactMoments or None
+    ExactSum, ExactSums, ExactMoments or None
         On the root, and on others.
 
     Raises

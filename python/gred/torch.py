@@ -14,11 +14,11 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from gred.checks import needed
-from gred.exact import ExactMoments, ExactSum
+from gred.exact import ExactMoments, ExactSum, ExactSums
 
 __all__ = ["all_reduce"]
 
-_Part = TypeVar("_Part", ExactSum, ExactMoments)
+_Part = TypeVar("_Part", ExactSum, ExactSums, ExactMoments)
 
 
 def all_reduce(part: _Part, group: Any = None, device: Any = None) -> _Part:
@@ -26,9 +26,9 @@ def all_reduce(part: _Part, group: Any = None, device: Any = None) -> _Part:
 
     Parameters
     ----------
-    part : ExactSum or ExactMoments
-        This rank's, such as that of its shard of a tensor. It stays what it is. Moments have to be
-        of as many variables on all ranks.
+    part : ExactSum, ExactSums or ExactMoments
+        This rank's, such as that of its shard of a tensor. It stays what it is. Sums and moments
+        have to be of one shape on all ranks.
     group : torch.distributed.ProcessGroup, optional
         By default the default one. All of its ranks have to call, and there may be 2**20.
     device : torch.device or str, optional
@@ -37,7 +37,7 @@ def all_reduce(part: _Part, group: Any = None, device: Any = None) -> _Part:
 
     Returns
     -------
-    ExactSum or ExactMoments
+    ExactSum, ExactSums or ExactMoments
         The same on every rank.
 
     """

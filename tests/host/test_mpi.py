@@ -50,6 +50,9 @@ def rank():
     mine = gred.mpi.allreduce(part, halves)
     assert comm.allreduce(mine if halves.rank == 0 else gred.ExactSum()) == whole
     assert part.to_bytes() == before
+    rows = x[:10_000].reshape(100, 100)
+    sums = gred.ExactSums(rows[comm.rank :: comm.size], 0)
+    assert gred.mpi.allreduce(sums) == gred.ExactSums(rows, 0)
     moments, all_moments = gred.ExactMoments(x[comm.rank :: comm.size]), gred.ExactMoments(x)
     assert gred.mpi.allreduce(moments) == all_moments
     assert gred.mpi.reduce(moments, root=last) == (all_moments if comm.rank == last else None)

@@ -34,6 +34,9 @@ def rank_of(backend, meeting_place="env://"):
     part = gred.ExactSum(shard)
     before = part.to_bytes()
     assert gred.torch.all_reduce(part) == whole
+    rows = x[:10_000].reshape(100, 100)
+    sums = gred.ExactSums(torch.from_numpy(rows[rank::size].copy()), 0)
+    assert gred.torch.all_reduce(sums) == gred.ExactSums(rows, 0)
     assert gred.torch.all_reduce(gred.ExactMoments(shard)) == gred.ExactMoments(x)
     evens = dist.new_group(range(0, size, 2))
     if rank % 2 == 0:

@@ -24,16 +24,17 @@ _PARTS_MOST = 2**20
 
 # In front of the words that go out: how many accumulators were added up in them, and a checksum,
 # which adds up as they do, and which words that are anything else do not have.
-_PARTS, _CHECK, _HEAD = 0, 1, 2
+_PARTS, _CHECK, HEAD = 0, 1, 2
 _WEIGHTS = np.array([pow(0x9E3779B97F4A7C15, k + 1, 2**64) for k in range(WORDS + 1)], np.uint64)
 
 _MAGIC = b"gredsum\x01"
-_BYTES = len(_MAGIC) + 8 * (_HEAD + WORDS)
+_BYTES = len(_MAGIC) + 8 * (HEAD + WORDS)
 
 _Words = npt.NDArray[np.int64]
 
 
-def _normalised(words: _Words) -> _Words:
+def normalised(words: _Words) -> _Words:
+    """Hand carries on, so that equal sums have equal words."""
     return np.frombuffer(_core.exact_normalised(words), np.int64)
 
 
@@ -43,15 +44,20 @@ def _check_of(parts: int, words: _Words) -> Any:
     return (all_words * _WEIGHTS).sum(dtype=np.uint64).view(np.int64)
 
 
-def _opened(sealed: _Words) -> _Words:
+def sealed(words: _Words) -> _Words:
+    """Put in front of words what they go out with."""
+    return np.concatenate([[np.int64(1), _check_of(1, words)], words])
+
+
+def opened(given: _Words) -> _Words:
     """Take words that came from anywhere, and may have been added up there."""
-    parts, check, words = int(sealed[_PARTS]), int(sealed[_CHECK]), sealed[_HEAD:]
+    parts, check, words = int(given[_PARTS]), int(given[_CHECK]), given[HEAD:]
     if not 1 <= parts <= _PARTS_MOST or check != _check_of(parts, words):
         raise ValueError(
             "these are not the words of an ExactSum, or not the sum of those of at most "
             f"{_PARTS_MOST}: something has changed them"
         )
-    return _normalised(np.ascontiguousarray(words))
+    return normalised(np.ascontiguousarray(words))
 
 
 class ExactSum:
@@ -137,14 +143,14 @@ class ExactSum:
         """
         self._merge(_core.exact_products(a, b))
 
-    def _merge(self, normalised: bytes | _Words, sign: int = 1) -> None:
+    def _merge(self, given: bytes | _Words, sign: int = 1) -> None:
         """Add normalised words, or take them away. Words are replaced, never written."""
-        words = np.frombuffer(normalised, np.int64)
+        words = np.frombuffer(given, np.int64)
         with self._lock:
             counts = zip(self._words[:COUNTS].tolist(), words[:COUNTS].tolist(), strict=True)
             if not all(-(2**63) < mine + sign * theirs < 2**63 for mine, theirs in counts):
                 raise OverflowError("more than 2**63 elements")
-            self._words = _normalised(self._words + sign * words)
+            self._words = normalised(self._words + sign * words)
 
     def __iadd__(self, other: ExactSum | int) -> ExactSum:
         """Add in place what another one has been given; 0, by which `sum` begins, is nothing."""
@@ -163,13 +169,13 @@ class ExactSum:
 
     def __add__(self, other: ExactSum | int) -> ExactSum:
         """Make a new one, of all that both have been given."""
-        return _of_words(self._words).__iadd__(other)
+        return of_words(self._words).__iadd__(other)
 
     __radd__ = __add__
 
     def __sub__(self, other: ExactSum) -> ExactSum:
         """Make a new one, of what this one has been given and the other one has not."""
-        return _of_words(self._words).__isub__(other)
+        return of_words(self._words).__isub__(other)
 
     def __neg__(self) -> ExactSum:
         """Make a new one, of all elements negated."""
@@ -185,7 +191,7 @@ class ExactSum:
             nans, ends = nans + sum(ends), [0, 0]
         digits = _digits_of(_integer_of(words) * k)
         counts = [int(words[0]), nans, *(ends if k > 0 else ends[::-1])]
-        return _of_words(_normalised(np.concatenate([np.array(counts, np.int64), digits])))
+        return of_words(normalised(np.concatenate([np.array(counts, np.int64), digits])))
 
     __rmul__ = __mul__
 
@@ -269,15 +275,7 @@ class ExactSum:
         OverflowError is raised if `count` is 2**43 or more: the sum of 2**20 such counts does not
         fit in a word.
         """
-        if np.abs(self._words[:COUNTS]).max() >= 2**63 // _PARTS_MOST:
-            raise OverflowError(
-                f"words of at most {2**63 // _PARTS_MOST - 1} elements add up safely; "
-                f"count is {self.count}"
-            )
-        return self._sealed()
-
-    def _sealed(self) -> _Words:
-        return np.concatenate([[np.int64(1), _check_of(1, self._words)], self._words])
+        return sealed(check_counts(self._words))
 
     @classmethod
     def from_words(cls, words: ArrayLike) -> ExactSum:
@@ -286,10 +284,10 @@ class ExactSum:
         They are int64, of shape (140,). What is nothing of that kind raises ValueError.
         """
         given = np.asarray(words)
-        if given.shape != (_HEAD + WORDS,) or given.dtype != np.int64:
+        if given.shape != (HEAD + WORDS,) or given.dtype != np.int64:
             got = f"shape {given.shape} of {given.dtype}"
-            raise ValueError(f"words must be {_HEAD + WORDS} of int64; got {got}")
-        return _of_words(_opened(given))
+            raise ValueError(f"words must be {HEAD + WORDS} of int64; got {got}")
+        return of_words(opened(given))
 
     def to_bytes(self) -> bytes:
         """Write the accumulator as bytes, for keeping it, or for another machine.
@@ -297,7 +295,7 @@ class ExactSum:
         There are 1128: ``b"gredsum"``, a byte for the version, which is 1, and `words`, 8 bytes
         each, the lowest first, on a machine of any byte order. Equal accumulators' are equal.
         """
-        return _MAGIC + self._sealed().astype("<i8").tobytes()
+        return _MAGIC + sealed(self._words).astype("<i8").tobytes()
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> ExactSum:
@@ -316,10 +314,20 @@ class ExactSum:
         words = np.frombuffer(data, "<i8", offset=len(_MAGIC)).astype(np.int64)
         if words[_PARTS] != 1:
             raise ValueError("these are not the bytes of one ExactSum")
-        return _of_words(_opened(words))
+        return of_words(opened(words))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_bytes, (self.to_bytes(),)
+
+
+def check_counts(words: _Words) -> _Words:
+    """Refuse words of which 2**20 would not add up."""
+    most = np.abs(words[..., :COUNTS]).max(initial=0)
+    if most >= 2**63 // _PARTS_MOST:
+        raise OverflowError(
+            f"words of at most {2**63 // _PARTS_MOST - 1} elements add up safely; count is {most}"
+        )
+    return words
 
 
 def _integer_of(words: _Words) -> int:
@@ -356,7 +364,8 @@ def _compared(how: Callable[[Any, Any], Any], mine: ExactSum, other: Any) -> Any
     return bool(how(_number(mine), _number(other)))
 
 
-def _of_words(words: _Words) -> ExactSum:
+def of_words(words: _Words) -> ExactSum:
+    """Make an accumulator that has normalised words."""
     made = ExactSum()
     made._words = words
     return made
