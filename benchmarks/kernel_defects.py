@@ -240,7 +240,7 @@ KERNELS = [
     Defect(
         "slot of another key",
         "race",
-        "kernels/keys/keys.cuh",
+        "kernels/keys/sums.cuh",
         "Of two keys that ask for one slot of a table at once, both are added there.",
         "return !seen || seen == tag ? slot : no_slot;",
         "return slot;",

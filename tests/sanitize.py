@@ -257,6 +257,11 @@ def by_key(device, _quick):
         for key in {3, int(keys[0]), int(keys[1])}:
             right = sum_or_mean(name, view[keys == key])
             yield unless(same(got[key], right), f"{name} of {what}: {got[key]!r}, not {right!r}")
+    for (what, view), op in itertools.product(views, ("max", "nanmin")):
+        keys = np.arange(view.size) // 20
+        got = gred.by_key(op, there(keys, device), there(view, device)).to_numpy()
+        right = gred.by_key(op, keys, view)
+        yield unless(np.array_equal(got, right, equal_nan=True), f"{op} of {what} by key")
 
 
 # ---- products ----

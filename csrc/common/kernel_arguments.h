@@ -282,15 +282,16 @@ struct keyed_elements {
 };
 
 /* What is made of a key's elements: how many take part, and a sum, which is an integer of 32-bit
- * digits, in two's complement, times 2^lowest. */
+ * digits, in two's complement, times 2^lowest; or an extreme. */
 struct keyed_sums {
-    unsigned digits;    /* 0: there are no sums, and elements that are not 0 are counted */
+    unsigned digits;    /* 0: there are no sums; elements that are not 0 are counted */
     unsigned limit;     /* bits that a number may have above 2^lowest; 0: any number fits */
     int lowest;         /* the exponent of the last bit that any number of the type may have */
     bool whole;         /* the digits begin there, and are for all numbers; else for a sample's */
     bool counts;        /* elements that take part are counted */
     bool leaves_out;    /* NaN */
     bool wraps;         /* results are the low bytes of integers */
+    bool least;         /* of extremes: these are the least, else the greatest */
     unsigned out_bytes; /* of a result */
 };
 

@@ -78,10 +78,13 @@ enum kernel_kind {
     KERNEL_EXACT_ROWS,
     KERNEL_EXACT_COLUMNS,
 
-    /* Exact sums by key: adds elements, (kernel_keys), each as a value of the accumulator's type;
-     * and rounds the sums, (kernel_keys, exact_result). */
+    /* By key: adds elements exactly, (kernel_keys), each as a value of the accumulator's type, and
+     * rounds the sums, (kernel_keys, exact_result, epilogue); or finds extremes, and stores them,
+     * (kernel_keys, values' type, type of out, out, of_none, epilogue). */
     KERNEL_KEYS,
     KERNEL_KEYS_FINISH,
+    KERNEL_KEYS_EXTREMES,
+    KERNEL_KEYS_STORE,
 
     /* Exact sums of products, of two flat arrays of a type, or of one and itself: as the three of
      * sums, and the first then (type, factors' type), which only the kernel of integers takes. */

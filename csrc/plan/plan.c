@@ -418,7 +418,7 @@ struct exact_span plan_exact_span(const struct plan *plan, enum element accumula
 }
 
 /* Digits take up the carries of so many numbers, and a table's tags are words. */
-bool plan_adds_by_key(const struct plan *plan)
+bool plan_goes_by_key(const struct plan *plan)
 {
     const uint64_t most = (uint64_t)1 << 30;
     const enum element input = plan->layout->input;
@@ -426,7 +426,8 @@ bool plan_adds_by_key(const struct plan *plan)
         (plan->fold == FOLD_sum || plan->fold == FOLD_nansum) &&
         (plan->exact || (element_is_integer(input) && element_is_integer(plan->finish.result)));
     return plan->n < most && plan->segments.of->count < UINT32_MAX && !element_is_complex(input) &&
-           (adds || plan->reduction == REDUCTION_count_nonzero);
+           (adds || plan->reduction == REDUCTION_count_nonzero ||
+            (plan_finds_extremes(plan) && plan->layout->type == input));
 }
 
 bool plan_grid_grows(const struct plan *plan)

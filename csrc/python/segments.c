@@ -202,7 +202,7 @@ CORE_FUNCTION(by_key)
     if (call_request(call, reduction, WRAPPER_FRAMES, slots) && view_keys(call, slots) &&
         describe(call, NULL, (uint64_t)results, true) && make_plan(call) &&
         take_keys(call, slots)) {
-        if (call->plan.platform->place != METHOD_ON_HOST && !plan_adds_by_key(&call->plan))
+        if (call->plan.platform->place != METHOD_ON_HOST && !plan_goes_by_key(&call->plan))
             result = Py_NewRef(Py_NotImplemented);
         else if (results_make(call) && execute_plan(state, &call->plan, &call->run))
             result = results_deliver(call);

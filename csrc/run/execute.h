@@ -135,5 +135,5 @@ bool execute_list(struct machine *, const struct plan *, struct run *);
  */
 bool execute_segments(struct machine *, const struct plan *, struct run *);
 
-/* Makes all results of a plan with keys, if it adds by key. */
+/* Makes all results of a plan that goes by key. */
 bool execute_keys(struct machine *, const struct plan *, struct run *);

@@ -1,12 +1,12 @@
-/* Exact sums by key on a device: see kernel_keys. Digits are first for numbers near a sample's
- * greatest; where some do not fit, for all numbers of the type. */
+/* Exact sums, counts and extremes by key on a device: see kernel_keys. Digits of sums are first for
+ * numbers near a sample's greatest; where some do not fit, for all numbers of the type. */
 #include "common/arithmetic.h"
 #include "run/execute.h"
 #include "run/result.h"
 
 enum { DIGIT_BITS = 32, SLOTS = 4096, ALIGNMENT = 16 };
 
-struct adding_by_key {
+struct by_key {
     struct executor on;
     struct arena arena;
     struct kernel_keys keys;
@@ -33,7 +33,7 @@ static void find_ends(enum element input, int *lowest, int *greatest)
 }
 
 /* Digits, of which the topmost takes up carries, and bits of it that as many numbers leave. */
-static void choose_digits(struct adding_by_key *self, bool whole)
+static void choose_digits(struct by_key *self, bool whole)
 {
     enum { NEAR = 3, NEAR_OF_FLOAT64 = 4, WRAPPING = 2, SIGN = 2 };
     const struct plan *plan = self->on.plan;
@@ -42,7 +42,7 @@ static void choose_digits(struct adding_by_key *self, bool whole)
     keys->sums.whole = whole || keys->of.input == ELEMENT_FLOAT16;
     keys->sums.limit = 0;
     keys->sums.lowest = 0;
-    if (plan->fold == FOLD_nonzero) {
+    if (plan->fold == FOLD_nonzero || plan_finds_extremes(plan)) {
         keys->sums.digits = 0;
     } else if (self->accumulator == ELEMENT_INT64) {
         keys->sums.whole = true;
@@ -69,7 +69,7 @@ static enum element holder_of(enum element input)
                                       : ELEMENT_INT64;
 }
 
-static void find_arrays(struct adding_by_key *self)
+static void find_arrays(struct by_key *self)
 {
     const struct plan *plan = self->on.plan;
     struct kernel_keys *keys = &self->keys;
@@ -92,15 +92,17 @@ static void find_arrays(struct adding_by_key *self)
         arena_reserve(&self->arena, PART_OUT, keys->results, results_widest(&plan->results));
 }
 
-static void describe(struct adding_by_key *self)
+static void describe(struct by_key *self)
 {
     const struct plan *plan = self->on.plan;
     const uint64_t rows = layout_length(plan->segments.keys);
     const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
     self->keys = (struct kernel_keys){
         .of = {.n = plan->n, .width = rows ? plan->n / rows : 1},
-        .sums = {.counts = mean || plan->fold == FOLD_nonzero,
-                 .leaves_out = plan->fold == FOLD_nansum,
+        .sums = {.counts = mean || plan->fold == FOLD_nonzero || plan_finds_extremes(plan),
+                 .leaves_out = plan->fold == FOLD_nansum || plan->fold == FOLD_nanmin ||
+                               plan->fold == FOLD_nanmax,
+                 .least = plan->fold == FOLD_min || plan->fold == FOLD_nanmin,
                  .wraps = !plan->exact,
                  .out_bytes = (unsigned)element_size(plan->results.types[0])},
         .results = plan->segments.of->count,
@@ -111,11 +113,12 @@ static void describe(struct adding_by_key *self)
     self->accumulator = number_type(self->keys.of.input);
     self->keys.of.bytes = (unsigned)__builtin_ctzll(element_size(self->keys.of.input));
     self->keys.of.key_bytes = (unsigned)__builtin_ctzll(element_size(self->keys.of.key_type));
-    self->kernel = kernel_of_fold(self->on.machine->facts.kernels, KERNEL_KEYS, plan->fold,
-                                  self->keys.of.input, self->accumulator, 0);
+    self->kernel = kernel_of_fold(self->on.machine->facts.kernels,
+                                  plan_finds_extremes(plan) ? KERNEL_KEYS_EXTREMES : KERNEL_KEYS,
+                                  plan->fold, self->keys.of.input, self->accumulator, 0);
 }
 
-static bool bring(struct adding_by_key *self)
+static bool bring(struct by_key *self)
 {
     struct kernel_keys *keys = &self->keys;
     const struct executor *on = &self->on;
@@ -132,7 +135,7 @@ static bool bring(struct adding_by_key *self)
 
 /* A table of all results, where a block's elements are more than these; else of those that it has
  * room for beside the tags, twice a multiprocessor. */
-static size_t choose_table(struct adding_by_key *self)
+static size_t choose_table(struct by_key *self)
 {
     struct kernel_keys *keys = &self->keys;
     const size_t of_slot = (keys->sums.digits + keys->sums.counts) * sizeof(uint32_t),
@@ -150,10 +153,10 @@ static size_t choose_table(struct adding_by_key *self)
     return bytes > sample ? bytes : sample;
 }
 
-static bool launch_adding(struct adding_by_key *self)
+static bool launch_adding(struct by_key *self)
 {
     const struct facts *facts = &self->on.machine->facts;
-    const size_t shared_bytes = choose_table(self);
+    const size_t shared_bytes = plan_finds_extremes(self->on.plan) ? 0 : choose_table(self);
     unsigned resident;
     if (!facts->resident(facts->device, self->kernel, 1u << KEYS_BLOCK, shared_bytes, &resident))
         return false;
@@ -170,21 +173,26 @@ static bool launch_adding(struct adding_by_key *self)
 }
 
 /* It posts what adding has found, as it begins. */
-static bool launch_finish(struct adding_by_key *self, struct epilogue epilogue)
+static bool launch_finish(struct by_key *self, struct epilogue epilogue)
 {
     enum { BLOCK = 256 };
     const struct plan *plan = self->on.plan;
+    const bool sums = !plan_finds_extremes(plan);
     const struct step step = {
-        .kernel = kernel_of_kind(self->on.machine->facts.kernels, KERNEL_KEYS_FINISH),
+        .kernel = kernel_of_kind(self->on.machine->facts.kernels,
+                                 sums ? KERNEL_KEYS_FINISH : KERNEL_KEYS_STORE),
         .grid = divide_up(self->keys.results, BLOCK),
         .block = BLOCK,
         .cluster = 1,
     };
-    void *const out =
-        plan->results.on_device ? plan->results.at[0] : executor_part(&self->on, PART_OUT);
-    struct exact_result result = step_exact_result(plan, out, plan->results.types[0], plan->n);
-    void *arguments[] = {&self->keys, &result, &epilogue};
-    return executor_launch(&self->on, &step, arguments);
+    void *out = plan->results.on_device ? plan->results.at[0] : executor_part(&self->on, PART_OUT);
+    enum element out_type = plan->results.types[0],
+                 type = self->keys.of.input == ELEMENT_UINT64 ? ELEMENT_UINT64 : self->accumulator;
+    struct exact_result result = step_exact_result(plan, out, out_type, plan->n);
+    struct scalar_wide of_none = scalar_widen(run_value_of_none(plan), plan->results.type);
+    void *of_sums[] = {&self->keys, &result, &epilogue},
+         *of_extremes[] = {&self->keys, &type, &out_type, &out, &of_none, &epilogue};
+    return executor_launch(&self->on, &step, sums ? of_sums : of_extremes);
 }
 
 /* A result's words lie together where all fit into a GPU's cache: then one line has them. Returns
@@ -200,7 +208,7 @@ static size_t lay_out_words(struct kernel_keys *keys)
 }
 
 /* In words that begin as zeros, and so do notes and what is found. */
-static bool add_and_finish(struct adding_by_key *self, bool whole, unsigned *found)
+static bool add_and_finish(struct by_key *self, bool whole, unsigned *found)
 {
     struct machine *machine = self->on.machine;
     struct kernel_keys *keys = &self->keys;
@@ -226,7 +234,7 @@ static bool add_and_finish(struct adding_by_key *self, bool whole, unsigned *fou
     return done && (!epilogue.mailbox || executor_receive(&self->on, found));
 }
 
-static bool make_all(struct adding_by_key *self)
+static bool make_all(struct by_key *self)
 {
     unsigned found;
     if (!bring(self) || !add_and_finish(self, false, &found) ||
@@ -243,7 +251,7 @@ bool execute_keys(struct machine *machine, const struct plan *plan, struct run *
 {
     if (plan->segments.of->count == 0)
         return true;
-    struct adding_by_key self = {.on = {.machine = machine, .run = run, .plan = plan}};
+    struct by_key self = {.on = {.machine = machine, .run = run, .plan = plan}};
     self.on.arena = &self.arena;
     describe(&self);
     return executor_begin(&self.on) &&

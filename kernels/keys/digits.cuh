@@ -4,28 +4,10 @@
 #pragma once
 
 #include "../exact/words.cuh"
+#include "elements.cuh"
 
 namespace KERNELS
 {
-
-/* A struct kernel_keys, under a name of this namespace. */
-struct keyed : kernel_keys {
-    __device__ __forceinline__ unsigned sum_words() const
-    {
-        return sums.digits ? sums.digits - 1 : 0;
-    }
-
-    __device__ __forceinline__ global<exact_word> words_of(uint64_t result) const
-    {
-        return words + result * result_step;
-    }
-
-    /* Of a result, if elements are counted. */
-    __device__ __forceinline__ global<exact_word> count_of(uint64_t result) const
-    {
-        return words_of(result) + sum_words() * word_step;
-    }
-};
 
 /* magnitude * 2^place, in units of the digits. */
 struct placed_number {

@@ -137,6 +137,16 @@ T atomicAdd(T *address, T value)
     return seen;
 }
 
+template <class T>
+T atomicMax(T *address, T value)
+{
+    T seen = __atomic_load_n(address, __ATOMIC_SEQ_CST);
+    while (seen < value && !__atomic_compare_exchange_n(address, &seen, value, false,
+                                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    }
+    return seen;
+}
+
 inline unsigned atomicOr(unsigned *address, unsigned bits)
 {
     return __atomic_fetch_or(address, bits, __ATOMIC_SEQ_CST);

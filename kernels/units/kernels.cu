@@ -143,6 +143,8 @@ const void *find(kernel_key key)
         return exact_kernel(key);
     case KERNEL_KEYS:
     case KERNEL_KEYS_FINISH:
+    case KERNEL_KEYS_EXTREMES:
+    case KERNEL_KEYS_STORE:
         return keys_kernel(key);
     case KERNEL_EXACT_PRODUCTS:
     case KERNEL_EXACT_PRODUCTS_MERGE:

@@ -1,23 +1,37 @@
-/* The kernels of sums by key: one of the values that elements become without being rounded. */
+/* The kernels of reductions by key: of sums and of extremes one of the values that elements become
+ * without being rounded. */
 #include "../entry.cuh"
+#include "../keys/extremes.cuh"
 #include "../keys/finish.cuh"
-#include "../keys/keys.cuh"
+#include "../keys/sums.cuh"
 #include "common/kernels.h"
 
 namespace KERNELS
 {
+namespace
+{
+
+template <class V>
+const void *of_values(enum kernel_kind kind)
+{
+    return kind == KERNEL_KEYS ? KERNEL_ENTRY(add_by_key<V>) : KERNEL_ENTRY(extremes_by_key<V>);
+}
+
+} // namespace
 
 const void *keys_kernel(kernel_key key)
 {
     if (key.kind == KERNEL_KEYS_FINISH)
         return KERNEL_ENTRY(finish_by_key);
+    if (key.kind == KERNEL_KEYS_STORE)
+        return KERNEL_ENTRY(store_extremes);
     switch (key.accumulator) {
     case ELEMENT_FLOAT32:
-        return KERNEL_ENTRY(add_by_key<float>);
+        return of_values<float>(key.kind);
     case ELEMENT_FLOAT64:
-        return KERNEL_ENTRY(add_by_key<double>);
+        return of_values<double>(key.kind);
     default:
-        return KERNEL_ENTRY(add_by_key<int64_t>);
+        return of_values<int64_t>(key.kind);
     }
 }
 

@@ -45,7 +45,7 @@ def by_key(
     keys : array_like of int, shape (n,), or tuple of such
         From 0 to num_keys - 1, in any order. Of several, results have a dimension for each.
     values : array_like of shape (..., n, ...)
-        Of any type, where the keys are; on a device of CuPy, PyTorch or JAX, unless it is added.
+        Of any type, where the keys are; on a device CuPy's, PyTorch's or JAX's, unless added.
     num_keys : int, or one for each of the keys, optional
         How many results there are; one more than the greatest key where it is left out.
     axis : int, default 0
@@ -219,11 +219,12 @@ def _at_once(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
 # ---- on a device ----
 
 _SUMS = ("sum", "mean", "nansum", "nanmean")
+_BY_KERNELS = (*_SUMS, "count_nonzero", "min", "max", "nanmin", "nanmax")
 
 
-def _added(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
-    """Add or count by kernels; NotImplemented where there is none for it."""
-    if name not in (*_SUMS, "count_nonzero"):
+def _by_kernels(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
+    """Add, count or find extremes; NotImplemented where there is no kernel for it."""
+    if name not in _BY_KERNELS:
         return NotImplemented
     drops, dtype, ddof, method = rest
     return _core.by_key(
@@ -234,9 +235,9 @@ def _added(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
 
 def _without_library(values: Any) -> TypeError:
     return TypeError(
-        f"by_key takes arrays of {type(values).__name__} for sums and means of one dimension by "
-        f"one key; others it sorts by their own library, CuPy, PyTorch or JAX: copy keys and "
-        f"values to the host, or to one of these"
+        f"by_key takes arrays of {type(values).__name__} for sums, means and extremes of one "
+        f"dimension by one key; others it sorts by their own library, CuPy, PyTorch or JAX: copy "
+        f"keys and values to the host, or to one of these"
     )
 
 
@@ -252,7 +253,7 @@ def _on_device(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> An
         return _on_device("count_nonzero", keys, values == 0, count, rest) == 0
     wide = xp and values.ndim > 1
     width, flat = (math.prod(values.shape[1:]), values.reshape(-1)) if wide else (1, values)
-    found = _added(name, keys, flat, count * width, rest)
+    found = _by_kernels(name, keys, flat, count * width, rest)
     if found is not NotImplemented:
         return found
     if not xp:

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from devices import GPU_IS_HERE
+from devices import GPU_IS_HERE, to_host
 from exact_truths import bits_of, truth
 from processes import printed
 from reference import EVERY_TYPE, REALS
@@ -334,18 +334,30 @@ def test_masked_arrays_are_refused():
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not GPU_IS_HERE, reason="there is no GPU")
-@pytest.mark.parametrize("library", ["cupy", "torch"])
+@pytest.mark.parametrize("library", ["cupy", "torch", "jax"])
 @every_op
-def test_a_library_on_a_gpu_sorts_and_gets_its_own_arrays(op, library):
+def test_a_library_on_a_gpu_gets_its_own_arrays(op, library):
     keys, x = drawn(5000, 40)
     if op == "prod":
         x = np.where(np.arange(5000) % 97, 1.0, x)
     module = pytest.importorskip(library)
-    make = module.asarray if library == "cupy" else lambda array: module.tensor(array).cuda()
+    if library == "jax":
+        module.config.update("jax_enable_x64", True)
+        if module.default_backend() != "gpu":
+            pytest.skip("this JAX has no GPU")
+    make = {
+        "cupy": lambda array: module.asarray(array),
+        "torch": lambda array: module.tensor(array).cuda(),
+        "jax": lambda array: module.numpy.asarray(array),
+    }[library]
     there = make(keys), make(x)
     got = gred.by_key(op, *there, 40)
     assert type(got) is type(there[1])
-    host = got.cpu().numpy() if library == "torch" else got.get()
-    same(host, by_loops(op, keys, x, 40), 5000)
+    same(to_host(got), by_loops(op, keys, x, 40), 5000)
+    both = gred.by_key(op, there[0], make(np.stack([x, x[::-1]], 1)), 40)
+    if op not in ("argmin", "argmax"):
+        same(to_host(both)[:, 0], to_host(got), 5000)
+    two = gred.by_key(op, (there[0] // 8, there[0] % 8), there[1], (5, 8))
+    same(to_host(two).ravel(), to_host(got), 5000)
     with pytest.raises(IndexError):
         gred.by_key(op, there[0] - 1, there[1], 40)

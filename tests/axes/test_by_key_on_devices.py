@@ -149,6 +149,46 @@ def test_integers_wrap_around_and_their_means_do_not(place, dtype):
 
 
 @everywhere
+@pytest.mark.parametrize("dtype", [*INTEGERS, *REALS], ids=str)
+@pytest.mark.parametrize("op", ["min", "max", "nanmin", "nanmax"])
+def test_extremes_are_numpys_of_each_key(place, dtype, op):
+    random = np.random.default_rng(4)
+    x = np.frombuffer(random.bytes(N * dtype.itemsize), np.uint8).copy()
+    x = (x & 1).view(bool) if dtype.kind == "b" else x.view(dtype)
+    if dtype.kind in "fV":
+        x[random.random(N) < 0.01] = np.nan
+    for num_keys, hot in ((FEW, False), (MANY, True)):
+        keys = drawn(num_keys, hot)
+        got = by_key(place, op, keys, x, num_keys)
+        want = gred.by_key(op, keys, x, num_keys)
+        assert got.dtype == want.dtype == dtype
+        with np.errstate(invalid="ignore"):
+            assert np.array_equal(got.astype(float), want.astype(float), equal_nan=True)
+        for key in (int(keys[0]), num_keys // 2, num_keys - 1):
+            values = x[keys == key]
+            if values.size:
+                with np.errstate(all="ignore"):
+                    wide = values.astype(float) if dtype.kind in "fV" else values
+                    assert np.array_equal(got[key], getattr(np, op)(wide), equal_nan=True)
+
+
+@everywhere
+def test_keys_without_elements_have_what_is_neutral(place):
+    keys = np.array([2, 2])
+    for dtype in ("i1", "u2", "i8", "u8", "?"):
+        x = np.ones(2, dtype)
+        ends = (False, True) if dtype == "?" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        assert by_key(place, "max", keys, x, 3).tolist() == [ends[0], ends[0], 1]
+        assert by_key(place, "min", keys, x, 3).tolist() == [ends[1], ends[1], 1]
+    x = np.array([np.nan, np.nan], "f4")
+    assert np.array_equal(by_key(place, "max", keys, x, 3), [-np.inf, -np.inf, np.nan], True)
+    assert np.array_equal(by_key(place, "min", keys, -x, 3), [np.inf, np.inf, np.nan], True)
+    assert np.isnan(by_key(place, "nanmin", keys, x, 3)).all()
+    with pytest.raises(IndexError):
+        by_key(place, "max", keys, x, 2)
+
+
+@everywhere
 def test_other_types_are_rounded_to_once(place):
     keys, x = drawn(FEW), of_exponents(np.random.default_rng(6).integers(-9, 5, N), REALS[2])
     same_bits(by_key(place, "sum", keys, x, FEW, dtype=np.float64), "sum", keys, x, REALS[3])
@@ -213,8 +253,8 @@ def test_the_workspace_is_bounded(place):
 def test_what_no_kernel_takes_is_refused(place):
     keys, x = flat_there(np.array([0, 1]), place), flat_there(np.ones(2), place)
     reduce = functools.partial(gred.by_key, num_keys=2)
-    with pytest.raises(TypeError, match=r"by_key takes arrays of .* for sums and means"):
-        reduce("max", keys, x)
+    with pytest.raises(TypeError, match=r"by_key takes arrays of .* for sums, means and"):
+        reduce("var", keys, x)
     with pytest.raises(TypeError, match="one place"):
         reduce("sum", np.array([0, 1]), x)
     with pytest.raises(TypeError, match="one place"):
