@@ -15,7 +15,7 @@ using ordered_word = unsigned long long; /* 0: no element has been there */
 template <class V>
 using bits_of_value = std::conditional_t<sizeof(V) == sizeof(uint32_t), uint32_t, uint64_t>;
 
-constexpr bool is_signed_number(enum element type)
+__host__ __device__ constexpr bool is_signed_number(enum element type)
 {
     return type != ELEMENT_UINT64;
 }
