@@ -97,6 +97,17 @@ static int view_interface(PyObject *object, const struct view_request *request, 
     return viewed;
 }
 
+/* Numbers that a library of tables calls null NumPy makes NaN of, and says nothing. NULL with an
+ * exception set if there are any; Python's own objects have none. */
+static PyObject *made_by_numpy(PyObject *object, const char *name)
+{
+    if (is_plain(object))
+        return PyArray_FROM_O(object);
+    OWNED *checks = PyImport_ImportModule("gred.checks");
+    OWNED *same = checks ? PyObject_CallMethod(checks, "without_nulls", "Os", object, name) : NULL;
+    return same ? PyArray_FROM_O(same) : NULL;
+}
+
 /* What NumPy makes of an object. Its masked arrays are arrays with all their elements; to reduce
  * those would be wrong. NULL with an exception set. */
 static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request *request)
@@ -108,7 +119,7 @@ static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request
         return request->in_place
                    ? type_error("%s must be an array, of NumPy or on a GPU; got %.200s", name,
                                 Py_TYPE(object)->tp_name)
-                   : PyArray_FROM_O(object);
+                   : made_by_numpy(object, name);
     if (PyObject_HasAttr(object, names.mask))
         return type_error("%s: masked arrays are not supported; %s.compressed() leaves out what is "
                           "masked, %s.filled(value) fills it in",

@@ -7,6 +7,10 @@ import operator
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
+from gred import _core
+
 
 def integer_from(value: Any, name: str) -> int:
     """Read a whole number."""
@@ -36,3 +40,35 @@ def needed(name: str, extra: str) -> ModuleType:
             "brings it",
             name=name,
         ) from error
+
+
+def array_of(given: Any) -> Any:
+    """Leave a device's array what it is; of others make NumPy's, once gred has looked at them.
+
+    It refuses masks, units and nulls, which NumPy would drop.
+    """
+    _core.element(given)
+    return given if hasattr(given, "__cuda_array_interface__") else np.asarray(given)
+
+
+def without_nulls(a: Any, name: str) -> Any:
+    """Refuse nulls, of which NumPy would make NaN: Arrow's and Polars', and pandas' NA."""
+    nulls = _count_nulls(a)
+    if nulls:
+        raise TypeError(
+            f"{name}: {nulls} of the elements are null, and would become NaN; leave them out, by "
+            f"{name}.drop_nulls() or {name}.dropna(), or fill them in"
+        )
+    return a
+
+
+def _count_nulls(a: Any) -> int:
+    counted = getattr(type(a), "null_count", None)
+    if counted is not None:  # a method of Polars, a property of pyarrow
+        count = counted(a) if callable(counted) else a.null_count
+        return int(np.sum(np.asarray(count)))
+    if not hasattr(type(a), "isna"):
+        return 0
+    table = a if hasattr(a, "dtypes") and hasattr(a, "columns") else None
+    columns = [a] if table is None else [a[column] for column in table.columns]
+    return sum(int(one.isna().sum()) for one in columns if not isinstance(one.dtype, np.dtype))

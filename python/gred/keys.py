@@ -79,7 +79,7 @@ def by_key(
         raise ValueError(f"outside must be 'error' or 'drop'; got {outside!r}")
     name = "count" if isinstance(op, str) and op == "count" else reduction_named(op)
     rest = (outside == "drop", dtype, ddof, method)
-    return _reduced(name, keys, _array(values), num_keys, operator.index(axis), rest)
+    return _reduced(name, keys, _array(values, "values"), num_keys, operator.index(axis), rest)
 
 
 def _reduced(
@@ -94,7 +94,7 @@ def _reduced(
     shape = _shape(values)
     xp, dim = _library(values), normalize_axis_index(axis, len(shape))
     listed = keys if isinstance(keys, tuple) else (keys,)
-    codes = [_checked(_unmasked(_array(key), "keys"), shape[dim]) for key in listed]
+    codes = [_checked(_unmasked(_array(key, "keys"), "keys"), shape[dim]) for key in listed]
     if xp is np and not all(isinstance(key, np.ndarray) for key in codes):
         raise TypeError("keys and values must lie in one place, on the host or on one device")
     counts = _counts(codes, num_keys)
@@ -115,11 +115,11 @@ def _reduced(
 # ---- arguments ----
 
 
-def _array(given: Any) -> Any:
+def _array(given: Any, name: str) -> Any:
     """Leave arrays of devices what they are; others become NumPy's."""
     if hasattr(given, "__cuda_array_interface__"):
         return given
-    array = of_numpy(given)
+    array = of_numpy(given, name)
     return array.astype(np.int64) if array.size == 0 and not hasattr(given, "dtype") else array
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, SupportsIndex
 
-import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
+from gred.checks import array_of
 
 __all__ = ["nanargmax", "nanargmin", "nanstd", "nanvar"]
 
@@ -16,9 +16,8 @@ _Axis = int | tuple[int, ...] | None
 
 def _numbers(a: Any, where: Any) -> dict[str, Any]:
     """Let an array's numbers through, as far as a mask does; it is of the array's own library."""
-    array = a if hasattr(a, "__cuda_array_interface__") else np.asarray(a)
-    name = str(getattr(array, "dtype", "float64")).removeprefix("torch.")
-    if not name.startswith(("float", "bfloat", "complex")):
+    array = array_of(a)
+    if not _core.element(array).startswith(("float", "bfloat", "complex")):
         return {"a": array, "where": where}
     shown = array == array
     if isinstance(shown, bool):  # nobody has compared elements

@@ -13,6 +13,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
+from gred.checks import array_of
 from gred.exact.sums import (
     COUNTS,
     HEAD,
@@ -59,12 +60,12 @@ class ExactSums:
     __slots__ = ("_parts", "_shape", "_words")
 
     def __init__(self, a: ArrayLike | Any, axis: int | tuple[int, ...] | None = None) -> None:
-        array: Any = a if hasattr(a, "__cuda_array_interface__") else np.asarray(a)
+        array = array_of(a)
         reduced = normalize_axis_tuple(range(array.ndim) if axis is None else axis, array.ndim)
         kept = [k for k in range(array.ndim) if k not in reduced]
         rows = getattr(array, "permute", array.transpose)(*kept, *reduced)
         self._shape = tuple(array.shape[k] for k in kept)
-        self._parts = _COMPLEX if "complex" in str(array.dtype) else _REAL
+        self._parts = _COMPLEX if _core.element(array).startswith("complex") else _REAL
         self._words = _added([rows[place] for place in np.ndindex(*self._shape)], self._parts)
 
     @classmethod
@@ -73,10 +74,10 @@ class ExactSums:
 
         Keys and errors are as of `gred.by_key`: integers from 0 on, below `num_keys`.
         """
-        key, value = np.asarray(keys), np.asarray(values)
+        value = array_of(values)
         if value.ndim != 1:
             raise ValueError(f"values must have one dimension; they have {value.ndim}")
-        count = len(by_key("count", key, value, num_keys))
+        count, key = len(by_key("count", keys, value, num_keys)), np.asarray(keys)
         order = np.argsort(key, kind="stable")
         ends, ordered = np.searchsorted(key[order], np.arange(count + 1)), value[order]
         parts = _COMPLEX if value.dtype.kind == "c" else _REAL

@@ -14,6 +14,9 @@ import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import ArrayLike, DTypeLike
 
+from gred import _core
+from gred.checks import array_of
+from gred.device_array import dtype_named
 from gred.exact.rationals import nearest, root
 from gred.exact.sums import ExactSum
 
@@ -211,7 +214,7 @@ def _variables(m: Any, y: Any, rowvar: bool) -> list[Any]:
     """Take an array's rows, or columns, as variables."""
     found = []
     for given in (m,) if y is None else (m, y):
-        array = given if hasattr(given, "__cuda_array_interface__") else np.asarray(given)
+        array = array_of(given)
         if array.ndim > 2:
             raise ValueError(f"m and y must have at most 2 dimensions; got {array.ndim}")
         if array.ndim < 2:
@@ -302,10 +305,10 @@ def spread(
     name: str, a: Any, axis: Any, dtype: Any, ddof: float, keepdims: bool, where: Any
 ) -> Any:
     """Make exact variances, or their roots: of an array, or of a list of a device's as of one."""
-    if isinstance(a, list | tuple) and any(hasattr(one, _INTERFACE) for one in a):
+    if isinstance(a, list | tuple) and any(hasattr(one, "__cuda_array_interface__") for one in a):
         parts = [sum(of_part) for of_part in zip(*map(moments_of, a), strict=True)]
         return spread_of(name, parts, ddof, _type(a[0], dtype))
-    array = a if hasattr(a, _INTERFACE) else np.asarray(a)
+    array = array_of(a)
     rounded, shown = _type(array, dtype), _shown(array, where)
     if axis is None and not keepdims:
         return spread_of(name, moments_of(array if shown is None else array[shown]), ddof, rounded)
@@ -318,29 +321,19 @@ def spread(
     return _like(array, found if keepdims else found.squeeze(reduced))
 
 
-_INTERFACE = "__cuda_array_interface__"
-
-
-def _name_of_type(array: Any) -> str:
-    dtype = getattr(array, "dtype", None)
-    if dtype is None:
-        dtype = np.dtype(getattr(array, _INTERFACE)["typestr"])
-    return str(dtype).removeprefix("torch.")
-
-
 def _type(array: Any, dtype: Any) -> np.dtype[Any]:
     """Find the type of a result: the elements' own, or its parts', and float64 of integers."""
     if dtype is None:
-        name = _name_of_type(array)
+        name = _core.element(array)
         name = {"complex64": "float32", "complex128": "float64"}.get(name, name)
         dtype = name if name.startswith(("float", "bfloat")) else np.float64
-    found: np.dtype[Any] = np.dtype(dtype)
+    found: np.dtype[Any] = dtype_named(dtype) if isinstance(dtype, str) else np.dtype(dtype)
     return found
 
 
 def moments_of(array: Any) -> list[ExactMoments]:
     """Take the parts of complex numbers as two, whose variances are added up."""
-    is_complex = _name_of_type(array).startswith("complex")
+    is_complex = _core.element(array).startswith("complex")
     return [ExactMoments(part) for part in ((array.real, array.imag) if is_complex else (array,))]
 
 
