@@ -38,7 +38,16 @@ from gred.explanation import Explanation, explain
 from gred.keys import by_key
 from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
 from gred.nans import nanargmax, nanargmin, nanstd, nanvar
-from gred.records import Device, Method, Reduction, build_info, devices, methods, reductions
+from gred.records import (
+    Device,
+    Method,
+    Reduction,
+    build_info,
+    devices,
+    methods,
+    reductions,
+    show_config,
+)
 from gred.segments import each, reduceat
 from gred.settings import thread_order, threads, workspace_limit
 from gred.summary import Summary, describe
@@ -66,7 +75,7 @@ __all__ += ["Device", "Method", "Reduction", "build_info", "devices", "methods",
 __all__ += ["KernelTime", "LaunchLimit", "ReadLimit", "kernel_time", "launch_limit", "read_limit"]
 __all__ += ["Access", "Accesses", "Counters", "Counts", "Explanation", "Roofline"]
 __all__ += ["accesses", "counters", "explain", "lab", "roofline"]
-__all__ += ["thread_order", "threads", "workspace_limit"]
+__all__ += ["show_config", "thread_order", "threads", "workspace_limit"]
 
 # What shows how rungs work is imported when somebody asks for it, and so are modules, of which some
 # need libraries that are installed separately. Type checkers see the imports above.

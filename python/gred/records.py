@@ -1,10 +1,18 @@
-"""What there is to choose from: methods and devices, as records that print as a table."""
+"""What there is: methods, reductions and devices, as records that print as a table; versions."""
 
+import contextlib
+import importlib
+import os
+import platform
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from importlib import metadata
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
 
 from gred import _core
 
@@ -220,3 +228,61 @@ def build_info() -> dict[str, object]:
 
     """
     return {"cuda": _core.cuda or None, "architectures": tuple(_core.architectures.split())}
+
+
+# What may bring arrays, or takes gred along, by the names that pip has for them.
+_LIBRARIES = "numpy cupy torch jax numba dask mpi4py ml_dtypes pandas polars pyarrow".split()
+
+
+def show_config(mode: str = "stdout") -> dict[str, str] | None:
+    """Show what a report of a bug needs: versions, processor, threads, devices, libraries.
+
+    Parameters
+    ----------
+    mode : {'stdout', 'dicts'}, default 'stdout'
+        Whether to print it, or, as `numpy.show_config` has it, to return it.
+
+    Returns
+    -------
+    dict of str, or None
+        Names and what they are, if mode is 'dicts'.
+
+    Raises
+    ------
+    ValueError
+        If mode is another.
+
+    Examples
+    --------
+    >>> import gred
+    >>> sorted(gred.show_config("dicts"))[:4]
+    ['Python', 'built for', 'devices', 'gred']
+
+    """
+    if mode not in ("stdout", "dicts"):
+        raise ValueError(f"mode must be 'stdout' or 'dicts'; got {mode!r}")
+    gred = importlib.import_module("gred")
+    loops = re.search(r"by (\w+) instructions", gred.explain(np.ones(1 << 10)).array)
+    facts = {
+        "gred": f"{gred.__version__}, {os.path.dirname(__file__)}",
+        "Python": f"{platform.python_implementation()} {platform.python_version()}",
+        "platform": platform.platform(),
+        "instructions": loops[1] if loops else "baseline",
+        "threads": str(gred.threads()),
+        "built for": f"CUDA {_core.cuda} {_core.architectures}" if _core.cuda else "no GPU",
+        "devices": "; ".join(f"{one.name}: {one.title}" for one in devices()),
+        "libraries": ", ".join(filter(None, map(_installed, _LIBRARIES))),
+    }
+    if mode == "dicts":
+        return facts
+    print(facts_text(list(facts.items())))
+    return None
+
+
+def _installed(name: str) -> str | None:
+    """Tell a library's version, without importing it; CuPy's name says for which CUDA it is."""
+    names = [name, *(f"cupy-cuda{n}x" for n in (13, 12, 11))] if name == "cupy" else [name]
+    for one in names:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            return f"{one} {metadata.version(one)}"
+    return None

@@ -144,6 +144,21 @@ def test_records_are_plain_tuples_otherwise(records):
     assert first.name in repr(first)
 
 
+def test_a_report_of_a_bug_has_what_it_needs(capsys):
+    facts = gred.show_config("dicts")
+    assert gred.show_config() is None
+    shown = capsys.readouterr().out
+    assert all(fact in shown for fact in facts.values())
+    assert facts["gred"].startswith(gred.__version__)
+    assert f"numpy {np.__version__}" in facts["libraries"]
+    assert facts["threads"] == str(gred.threads())
+    assert all(device.name in facts["devices"] for device in gred.devices())
+    assert facts["instructions"] in gred.explain(np.ones(1000)).array
+    assert ("CUDA" in facts["built for"]) == (gred.build_info()["cuda"] is not None)
+    with pytest.raises(ValueError, match="'stdout' or 'dicts'"):
+        gred.show_config("yaml")
+
+
 def test_build_info_says_how_it_was_built():
     info = gred.build_info()
     assert set(info) == {"cuda", "architectures"}
