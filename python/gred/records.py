@@ -231,7 +231,19 @@ def build_info() -> dict[str, object]:
 
 
 # What may bring arrays, or takes gred along, by the names that pip has for them.
-_LIBRARIES = "numpy cupy torch jax numba dask mpi4py ml_dtypes pandas polars pyarrow".split()
+_LIBRARIES = [
+    "numpy",
+    "cupy",
+    "torch",
+    "jax",
+    "numba",
+    "dask",
+    "mpi4py",
+    "ml_dtypes",
+    "pandas",
+    "polars",
+    "pyarrow",
+]
 
 
 def show_config(mode: str = "stdout") -> dict[str, str] | None:
