@@ -231,19 +231,8 @@ def build_info() -> dict[str, object]:
 
 
 # What may bring arrays, or takes gred along, by the names that pip has for them.
-_LIBRARIES = [
-    "numpy",
-    "cupy",
-    "torch",
-    "jax",
-    "numba",
-    "dask",
-    "mpi4py",
-    "ml_dtypes",
-    "pandas",
-    "polars",
-    "pyarrow",
-]
+_LIBRARIES = ["numpy", "cupy", "torch", "jax", "numba", "dask", "mpi4py", "ml_dtypes"]
+_LIBRARIES += ["pandas", "polars", "pyarrow"]
 
 
 def show_config(mode: str = "stdout") -> dict[str, str] | None:
