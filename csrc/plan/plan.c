@@ -177,7 +177,7 @@ static bool choose_exactness(const struct request *request, struct layout *layou
     if (row->fold != FOLD_sum && row->fold != FOLD_nansum && row->fold != FOLD_norm2)
         return PyErr_Format(
             PyExc_ValueError,
-            "method 'exact' is for sum, mean, nansum, nanmean and the norm of order 2; "
+            "method 'exact' is here for sum, mean, nansum, nanmean and the norm of order 2; "
             "not for %s",
             row->called);
     plan->exact = !element_is_integer(plan->finish.type);
@@ -422,9 +422,11 @@ bool plan_goes_by_key(const struct plan *plan)
 {
     const uint64_t most = (uint64_t)1 << 30;
     const enum element input = plan->layout->input;
+    const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan,
+               wraps =
+                   !mean && element_is_integer(input) && element_is_integer(plan->finish.result);
     const bool adds =
-        (plan->fold == FOLD_sum || plan->fold == FOLD_nansum) &&
-        (plan->exact || (element_is_integer(input) && element_is_integer(plan->finish.result)));
+        (plan->fold == FOLD_sum || plan->fold == FOLD_nansum) && (plan->exact || wraps);
     return plan->n < most && plan->segments.of->count < UINT32_MAX && !element_is_complex(input) &&
            (adds || plan->reduction == REDUCTION_count_nonzero ||
             (plan_finds_extremes(plan) && plan->layout->type == input));

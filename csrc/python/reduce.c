@@ -216,25 +216,30 @@ static bool is_exact_spread(enum reduction reduction, PyObject *const *slots)
     return method.exact;
 }
 
-/* By gred/exact/moments.py. */
-static PyObject *reduce_moments(enum reduction reduction, PyObject *const *slots)
+/* By gred/exact/variances.py; `arrays` is NULL where there is one. */
+static PyObject *reduce_moments(enum reduction reduction, PyObject *arrays, PyObject *const *slots)
 {
     const char *name = reduction_row(reduction)->name;
+    PyObject *const axis = slots[AXIS] ? slots[AXIS] : Py_None,
+                    *const where = slots[WHERE] ? slots[WHERE] : Py_True,
+                    *const dtype = slots[DTYPE] ? slots[DTYPE] : Py_None, *const mean = slots[MEAN];
     double ddof;
+    bool kept;
     if (argument_given(slots[OUT]) || argument_given(slots[DEVICE]) ||
         argument_given(slots[STREAM]) || argument_given(slots[BLOCK_SIZE]) ||
-        !(numpys_is_no_value(slots[MEAN]) || slots[MEAN] == Py_Ellipsis || !slots[MEAN]))
+        (argument_given(mean) && mean != Py_Ellipsis && !numpys_is_no_value(mean)))
         return type_error("%s by method 'exact' takes axis, dtype, ddof, keepdims and where; no "
                           "out, mean, device, stream or block_size",
                           name);
-    OWNED *module = PyImport_ImportModule("gred.exact.moments");
-    const int kept = slots[KEEPDIMS] ? PyObject_IsTrue(slots[KEEPDIMS]) : 0;
-    if (!module || kept < 0 || !ddof_parse(slots, &ddof))
+    OWNED *module = PyImport_ImportModule("gred.exact.variances");
+    if (!module || !keepdims_parse(slots[KEEPDIMS], &kept) || !ddof_parse(slots, &ddof))
         return NULL;
-    return PyObject_CallMethod(module, "spread", "sOOOdiO", name, slots[A],
-                               slots[AXIS] ? slots[AXIS] : Py_None,
-                               slots[DTYPE] ? slots[DTYPE] : Py_None, ddof, kept,
-                               slots[WHERE] ? slots[WHERE] : Py_True);
+    if (!arrays)
+        return PyObject_CallMethod(module, "reduced", "sOOOdiO", name, slots[A], axis, dtype, ddof,
+                                   (int)kept, where);
+    if (axis != Py_None || kept || where != Py_True)
+        return type_error("%s of a list of arrays takes no axis, keepdims or where", name);
+    return PyObject_CallMethod(module, "reduced_list", "sOOd", name, arrays, dtype, ddof);
 }
 
 /* ---- all ---- */
@@ -248,16 +253,16 @@ static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *co
     if (result || PyErr_Occurred() ||
         !arguments_parse((enum signature_index)reduction, arguments, count, names, slots))
         return result;
-    if (is_exact_spread(reduction, slots))
-        return reduce_moments(reduction, slots);
     const int frames = frames_of(reduction);
     OWNED *arrays = list_of_arrays(slots);
     if (arrays && count == 1 && !names && ends_lie_apart(arrays))
         return reduce_several(reduction, arrays, slots);
     if (PyErr_Occurred())
         return NULL;
-    if (arrays || PyErr_Occurred())
-        return arrays ? reduce_list(state, reduction, arrays, false, frames, slots) : NULL;
+    if (is_exact_spread(reduction, slots))
+        return reduce_moments(reduction, arrays, slots);
+    if (arrays)
+        return reduce_list(state, reduction, arrays, false, frames, slots);
     result = reduce_as_asked(state, reduction, slots);
     if (!result && count && several_were_given(arguments[0])) {
         OWNED *others = PySequence_Tuple(arguments[0]);

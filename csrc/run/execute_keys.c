@@ -55,7 +55,7 @@ static void choose_digits(struct by_key *self, bool whole)
                             : self->accumulator == ELEMENT_FLOAT64 ? NEAR_OF_FLOAT64
                                                                    : NEAR;
         keys->sums.limit =
-            keys->sums.digits * DIGIT_BITS - SIGN - (64 - (unsigned)__builtin_clzll(plan->n));
+            keys->sums.digits * DIGIT_BITS - SIGN - (64 - (unsigned)__builtin_clzll(plan->n | 1));
     }
 }
 

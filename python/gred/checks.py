@@ -51,6 +51,17 @@ def array_of(given: Any) -> Any:
     return given if hasattr(given, "__cuda_array_interface__") else np.asarray(given)
 
 
+def indexable(given: Any) -> Any:
+    """Make the same, if its library can take parts of it."""
+    array = array_of(given)
+    if not hasattr(array, "reshape"):
+        raise TypeError(
+            f"a {type(given).__name__} offers its memory, and nothing to take parts of it with; "
+            f"copy it to the host, or to CuPy, PyTorch or JAX"
+        )
+    return array
+
+
 def without_nulls(a: Any, name: str) -> Any:
     """Refuse nulls, of which NumPy would make NaN: Arrow's and Polars', and pandas' NA."""
     nulls = _count_nulls(a)

@@ -22,8 +22,8 @@ from numpy.typing import DTypeLike
 from gred import _core
 from gred.checks import needed
 from gred.exact import WORDS, ExactMoments, ExactSum
-from gred.exact.moments import moments_of, spread_of
 from gred.exact.partials import Partials, merged, of_sums, rounded, sums_of
+from gred.exact.variances import moments_of, variance_of
 
 __all__ = ["dot", "mean", "std", "sum", "var"]
 
@@ -244,7 +244,7 @@ def mean(
 def _moments(
     block: Any, axis: _Axis, keepdims: bool, computing_meta: bool = False
 ) -> list[ExactMoments] | Any:
-    return block if computing_meta else moments_of(block)
+    return block if computing_meta else list(moments_of(block))
 
 
 def _merge(blocks: Any, axis: _Axis, keepdims: bool) -> list[Any]:
@@ -261,7 +261,7 @@ def _leaves(blocks: Any) -> list[list[ExactMoments]]:
 def _finish_spread(
     blocks: Any, axis: _Axis, keepdims: bool, name: str, ddof: float, result: np.dtype[Any]
 ) -> Any:
-    return spread_of(name, _merge(blocks, axis, keepdims), ddof, result)
+    return variance_of(name, _merge(blocks, axis, keepdims), ddof, result)
 
 
 def _spread(x: Any, name: str, dtype: Any, ddof: float, split_every: int | None) -> Any:

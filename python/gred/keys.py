@@ -35,7 +35,7 @@ def by_key(
     """Reduce the values of each key, as ``np.bincount`` adds them and a ``groupby`` does.
 
     Bits are the same in every run, for any number of threads; by ``method="exact"`` for any order
-    of the values, on any device. Devices add exactly by any method: in integers, by atomics.
+    of the values, on any device. Devices add real numbers exactly by any method, by atomics.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def _by_kernels(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> A
     drops, dtype, ddof, method = rest
     return _core.by_key(
         *(name, keys, values, count, drops, dtype, ddof),
-        "exact" if name in _SUMS else method,
+        "exact" if name in _SUMS and method == "auto" else method,
     )
 
 

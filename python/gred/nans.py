@@ -50,7 +50,7 @@ def nanvar(
     Returns
     -------
     scalar or array
-        As of `gred.var`: NaN, with a RuntimeWarning, where no more than `ddof` elements are left.
+        As of `gred.var`, which has a RuntimeWarning where no more than `ddof` elements are left.
 
     Raises
     ------

@@ -48,10 +48,10 @@ def _on_each(function: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]
 
 def _elements(arrays: Sequence[Any]) -> np.dtype[Any]:
     """Find the type that all elements have in common, as NumPy promotes types."""
-    return _common([_core.element(array) for array in arrays])
+    return common([_core.element(array) for array in arrays])
 
 
-def _common(names: Sequence[str]) -> np.dtype[Any]:
+def common(names: Sequence[str]) -> np.dtype[Any]:
     """Promote bfloat16, which NumPy does not know, as float32, but where there is nothing else."""
     if set(names) == {"bfloat16"} and importlib.util.find_spec("ml_dtypes"):
         return dtype_named("bfloat16")
@@ -100,7 +100,7 @@ def _merged(parts: Sequence[Any], dtype: DTypeLike | None, shares: Sequence[floa
         for part, share in zip(parts, shares or [1.0] * len(parts), strict=True):
             total += share * float(part)
         return first.type(total)
-    result = _common([part.dtype.name for part in parts]) if dtype is None else np.dtype(dtype)
+    result = common([part.dtype.name for part in parts]) if dtype is None else np.dtype(dtype)
     wide = _wide(result)
     values = np.concatenate([np.atleast_1d(part).astype(wide) for part in parts])
     return result.type(_core.sum(values * (shares or 1), dtype=wide))

@@ -192,8 +192,8 @@ def test_keys_without_elements_have_what_is_neutral(place):
 def test_other_types_are_rounded_to_once(place):
     keys, x = drawn(FEW), of_exponents(np.random.default_rng(6).integers(-9, 5, N), REALS[2])
     same_bits(by_key(place, "sum", keys, x, FEW, dtype=np.float64), "sum", keys, x, REALS[3])
-    halves = by_key(place, "mean", keys, x.astype("f8"), FEW, dtype=np.float32)
-    assert halves.dtype == np.float32
+    narrow = by_key(place, "mean", keys, x.astype("f8"), FEW, dtype=np.float32)
+    same_bits(narrow, "mean", keys, x.astype("f8"), REALS[2])
     complex_sums = by_key(place, "sum", keys, x, FEW, dtype=np.complex128)
     assert np.array_equal(complex_sums, by_key(place, "sum", keys, x, FEW, dtype=np.float64) + 0j)
 
@@ -255,6 +255,12 @@ def test_what_no_kernel_takes_is_refused(place):
     reduce = functools.partial(gred.by_key, num_keys=2)
     with pytest.raises(TypeError, match=r"by_key takes arrays of .* for sums, means and"):
         reduce("var", keys, x)
+    whole = flat_there(np.array([1, 4]), place)
+    with pytest.raises(TypeError, match=r"by_key takes arrays of"):
+        reduce("mean", keys, whole, dtype=int)  # which is not a sum's low bytes
+    for method in ("foo", "batch_invariant", "unroll8"):
+        with pytest.raises(ValueError, match="method"):
+            reduce("sum", keys, x, method=method)
     with pytest.raises(TypeError, match="one place"):
         reduce("sum", np.array([0, 1]), x)
     with pytest.raises(TypeError, match="one place"):

@@ -1,6 +1,8 @@
 """Exact moments against fractions: variances, covariances, correlations, each rounded once."""
 
+import operator
 import pickle
+import threading
 import warnings
 from fractions import Fraction
 
@@ -26,6 +28,7 @@ from reference import COMPLEX, INTEGERS, REALS
 
 import gred
 from gred.exact import rationals
+from gred.testing import SimulatedArray
 
 FLOAT64 = np.dtype(np.float64)
 NAMES = {"var": nearest, "std": nearest_root}
@@ -136,7 +139,9 @@ def test_arrays_of_devices_make_the_same_bits(place, name):
 def test_nothing_and_what_is_not_finite_have_nan():
     for x, ddof in (([], 0), ([1.0], 1), ([1.0, 2.0], 5)):
         with pytest.warns(RuntimeWarning, match="Degrees of freedom <= 0"):
-            assert np.isnan(gred.var(x, ddof=ddof, method="exact"))
+            got = gred.var(x, ddof=ddof, method="exact")
+        with np.errstate(all="ignore"), pytest.warns(RuntimeWarning):
+            assert np.array_equal(got, np.var(x, ddof=ddof), equal_nan=True)
     for bad in (np.nan, np.inf, -np.inf):
         assert np.isnan(gred.std([1.0, bad, 2.0], method="exact"))
         moments = gred.ExactMoments([1.0, bad], [1.0, 2.0])
@@ -210,6 +215,116 @@ def test_merging_leaves_parts_alone():
     assert a != 3
 
 
+def test_types_are_asked_for_by_any_name():
+    x = np.array([1.0, 2.0, 4.0])
+    for name, kind in (("f4", "f4"), ("float32", "f4"), (">f8", "f8"), ("e", "f2"), (float, "f8")):
+        got = gred.var(x, dtype=name, method="exact")
+        assert same(got, truth("var", x, np.dtype(kind)))
+        assert gred.cov(x, dtype=name).dtype == kind
+    for name in (int, bool, "S3", np.longdouble, complex):
+        for call in (
+            gred.cov,
+            gred.corrcoef,
+            lambda y, dtype: gred.var(y, dtype=dtype, method="exact"),
+        ):
+            with pytest.raises(TypeError, match="dtype must be float16"):
+                call(x, dtype=name)
+
+
+def test_lists_are_the_one_array_of_all_elements():
+    arrays = [spread_out(50, np.dtype(np.float32)), spread_out(30, FLOAT64).reshape(5, 6)]
+    both = np.concatenate([one.ravel() for one in arrays])
+    assert same(gred.var(arrays, method="exact"), truth("var", both, FLOAT64))
+    assert same(gred.std(iter(arrays), ddof=1, method="exact"), truth("std", both, FLOAT64, 1))
+    assert same(gred.var([[1, 2], [3, 4.0]], axis=0, method="exact")[0], np.float64(1))
+    for options in ({"axis": 0}, {"keepdims": True}, {"where": [True] * 30}):
+        with pytest.raises(TypeError, match="of a list of arrays takes no axis"):
+            gred.var([SimulatedArray(one) for one in arrays], method="exact", **options)
+
+
+@pytest.mark.parametrize("make", [gred.ExactMoments, gred.ExactSums])
+def test_many_threads_add_and_read_at_once(make):
+    total, seen, stop = make([1.0, 3.0]), set(), threading.Event()
+
+    def read():
+        while not stop.is_set():
+            seen.add(float((total.var if make is gred.ExactMoments else total.mean)()))
+
+    def add():
+        for _ in range(200):
+            operator.iadd(total, make([1.0, 3.0]))
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    writers = [threading.Thread(target=add) for _ in range(3)]
+    for thread in (*readers, *writers):
+        thread.start()
+    for thread in writers:
+        thread.join()
+    stop.set()
+    for thread in readers:
+        thread.join()
+    assert np.asarray(total.count).item() == 2 * 601
+    assert seen == {1.0 if make is gred.ExactMoments else 2.0}
+
+
+def test_words_of_another_kind_or_shape_do_not_add_up():
+    wide, tall = gred.ExactSums(np.ones((2, 3)), ()), gred.ExactSums(np.ones((3, 2)), ())
+    mixed = [(wide, tall), (gred.ExactSums(np.ones(5), ()), gred.ExactMoments([1.0], [2.0]))]
+    mixed += [(gred.ExactSums(np.ones(2), ()), gred.ExactMoments([1.0]))]
+    for one, other in mixed:
+        added = one.words + other.words.reshape(one.words.shape)
+        with pytest.raises(ValueError, match="this kind and shape"):
+            type(one).from_words(added)
+        with pytest.raises(ValueError, match="this kind and shape"):
+            type(other).from_words(added.reshape(other.words.shape))
+
+
+def test_warnings_are_the_callers_and_one_a_call():
+    x = np.ones((4, 1))
+    for call in (
+        lambda: gred.var(x[0], ddof=1, method="exact"),
+        lambda: gred.var(x, axis=1, ddof=1, method="exact"),
+        lambda: gred.std([x[0], x[1][:0]], ddof=1, method="exact"),
+        lambda: gred.ExactMoments([1.0]).var(ddof=1),
+    ):
+        with pytest.warns(RuntimeWarning, match="Degrees of freedom") as told:
+            call()
+        assert [one.filename for one in told] == [__file__]
+
+
+def test_degrees_of_freedom_are_numbers():
+    x = [1.0, 2.0, 4.0]
+    for ddof in (1, np.int64(1), np.float32(1), True):
+        assert gred.cov(x, ddof=ddof) == gred.var(x, ddof=1, method="exact")
+    for ddof, error in (("1", TypeError), (np.nan, ValueError), (np.inf, ValueError)):
+        with pytest.raises(error, match="ddof must be"):
+            gred.cov(x, ddof=ddof)
+
+
+def test_rows_and_columns_are_numpys():
+    row, table = np.arange(4.0)[None] ** 2, np.random.default_rng(1).normal(size=(4, 3))
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        assert gred.cov(row, rowvar=False).shape == np.cov(row, rowvar=False).shape == (4, 4)
+        assert np.allclose(gred.cov(table, row, rowvar=False), np.cov(table, row, rowvar=False))
+    with pytest.raises(ValueError, match="one shape"):
+        gred.cov(row, table, rowvar=False)
+
+
+def test_arrays_without_a_library_are_taken_whole():
+    x = SimulatedArray(np.arange(6.0).reshape(2, 3))
+    there = gred.sum(x, axis=0)
+    assert gred.var(there, method="exact") == np.var([3.0, 5.0, 7.0])
+    for call in (
+        lambda: gred.var(there, axis=0, method="exact"),
+        lambda: gred.cov(there),
+        lambda: gred.ExactSums(there),
+        lambda: gred.ExactSums.by_key(there, there),
+    ):
+        with pytest.raises(TypeError, match="nothing to take parts of it with"):
+            call()
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
@@ -220,6 +335,7 @@ def test_merging_leaves_parts_alone():
         (lambda: gred.ExactMoments().add(), ValueError, "a variable"),
         (lambda: gred.ExactMoments([1j]), TypeError, "two sums"),
         (lambda: gred.ExactMoments.from_words(np.zeros((3, 140), int)), ValueError, "shape"),
+        (lambda: gred.ExactMoments.from_words(5), ValueError, "shape"),
         (lambda: gred.ExactMoments.from_words(np.zeros((2, 140), int)), ValueError, "changed"),
         (lambda: gred.cov(np.ones((2, 2, 2))), ValueError, "2 dimensions"),
         (lambda: gred.cov([1j, 2]), TypeError, "two sums"),

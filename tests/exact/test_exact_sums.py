@@ -105,6 +105,15 @@ def test_some_are_taken_by_their_places():
     assert parts[0].shape == ()
 
 
+def test_sums_are_a_sequence_whose_counts_are_copies():
+    made = gred.ExactSums(np.ones((2, 3)), 1)
+    assert list(made) == [made[0], made[1]]
+    made.count[:] = 77
+    assert made.count.tolist() == [3, 3]
+    with pytest.raises(TypeError, match="no length"):
+        list(gred.ExactSums([1.0]))
+
+
 def test_merging_leaves_parts_alone():
     a, b = gred.ExactSums([[1.0, 2.0]], 0), gred.ExactSums([[3.0, 4.0]], 0)
     before = a.words
@@ -139,6 +148,7 @@ def test_merging_leaves_parts_alone():
         (lambda: gred.ExactSums.by_key([0, 5], [1.0, 2.0], 3), IndexError, "a key is not"),
         (lambda: gred.ExactSums.by_key([0], [[1.0]]), ValueError, "one dimension"),
         (lambda: gred.ExactSums.by_key([0.5], [1.0]), TypeError, "integers"),
+        (lambda: gred.ExactSums.by_key(([0], [0]), [1.0]), TypeError, "join several"),
     ],
 )
 def test_what_cannot_be_is_refused(call, error, words):

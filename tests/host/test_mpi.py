@@ -56,13 +56,14 @@ def rank():
     moments, all_moments = gred.ExactMoments(x[comm.rank :: comm.size]), gred.ExactMoments(x)
     assert gred.mpi.allreduce(moments) == all_moments
     assert gred.mpi.reduce(moments, root=last) == (all_moments if comm.rank == last else None)
-    if comm.size > 1:
+    square = np.ones((2, 3) if comm.rank else (3, 2))
+    for other in (moments if comm.rank else part, gred.ExactSums(square, ())):
         try:
-            gred.mpi.allreduce(moments if comm.rank else part)
+            gred.mpi.allreduce(other)
         except ValueError:
-            pass
-        else:
-            sys.exit("a sum and moments were added up")
+            continue
+        if comm.size > 1:
+            sys.exit("sums of several kinds or shapes were added up")
     hostile = part.words
     hostile[comm.rank] += 1
     comm.Allreduce(MPI.IN_PLACE, hostile, op=MPI.SUM)

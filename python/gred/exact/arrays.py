@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
-from gred.checks import array_of
+from gred.checks import indexable
 from gred.exact.sums import (
     COUNTS,
     HEAD,
@@ -23,6 +24,7 @@ from gred.exact.sums import (
     normalised,
     of_words,
     opened,
+    salt_of,
     sealed,
 )
 from gred.keys import by_key
@@ -57,13 +59,14 @@ class ExactSums:
 
     """
 
-    __slots__ = ("_parts", "_shape", "_words")
+    __slots__ = ("__weakref__", "_lock", "_parts", "_shape", "_words")
 
     def __init__(self, a: ArrayLike | Any, axis: int | tuple[int, ...] | None = None) -> None:
-        array = array_of(a)
+        array = indexable(a)
         reduced = normalize_axis_tuple(range(array.ndim) if axis is None else axis, array.ndim)
         kept = [k for k in range(array.ndim) if k not in reduced]
         rows = getattr(array, "permute", array.transpose)(*kept, *reduced)
+        self._lock = threading.Lock()
         self._shape = tuple(array.shape[k] for k in kept)
         self._parts = _COMPLEX if _core.element(array).startswith("complex") else _REAL
         self._words = _added([rows[place] for place in np.ndindex(*self._shape)], self._parts)
@@ -74,7 +77,9 @@ class ExactSums:
 
         Keys and errors are as of `gred.by_key`: integers from 0 on, below `num_keys`.
         """
-        value = array_of(values)
+        if isinstance(keys, tuple):
+            raise TypeError("keys of one kind are taken; join several to one first")
+        value = indexable(values)
         if value.ndim != 1:
             raise ValueError(f"values must have one dimension; they have {value.ndim}")
         count, key = len(by_key("count", keys, value, num_keys)), np.asarray(keys)
@@ -92,7 +97,7 @@ class ExactSums:
     @property
     def count(self) -> npt.NDArray[np.int64]:
         """How many elements each has been given, less those taken away."""
-        return self._words[:: self._parts, 0].reshape(self._shape)
+        return self._words[:: self._parts, 0].copy().reshape(self._shape)
 
     def __getitem__(self, place: Any) -> ExactSum | ExactSums:
         """Take some, or, of real numbers, one as an `ExactSum`."""
@@ -102,12 +107,21 @@ class ExactSums:
             return of_words(rows[0])
         return _made(np.shape(numbers), self._parts, rows.reshape(-1, WORDS))
 
+    def __len__(self) -> int:
+        if not self._shape:
+            raise TypeError("sums of shape () have no length")
+        return int(self._shape[0])
+
+    def __iter__(self) -> Iterator[ExactSum | ExactSums]:
+        """Go through the first dimension."""
+        return (self[k] for k in range(len(self)))
+
     # ---- merging ----
 
     def __iadd__(self, other: ExactSums | int) -> ExactSums:
         """Add in place what others have been given; 0, by which `sum` begins, is nothing."""
         if isinstance(other, ExactSums):
-            self._words = self._merged(other, 1)
+            self._merge(other, 1)
         elif type(other) is not int or other != 0:
             return NotImplemented
         return self
@@ -116,7 +130,7 @@ class ExactSums:
         """Take away what others have been given."""
         if not isinstance(other, ExactSums):
             return NotImplemented
-        self._words = self._merged(other, -1)
+        self._merge(other, -1)
         return self
 
     def __add__(self, other: ExactSums | int) -> ExactSums:
@@ -129,7 +143,8 @@ class ExactSums:
         """Make new ones, of what these have been given and the others have not."""
         return _made(self._shape, self._parts, self._words).__isub__(other)
 
-    def _merged(self, other: ExactSums, sign: int) -> _Words:
+    def _merge(self, other: ExactSums, sign: int) -> None:
+        """Words are replaced, never written."""
         if (self._shape, self._parts) != (other._shape, other._parts):
             raise ValueError(
                 f"sums of shapes {self._shape} and {other._shape}, or of real and complex numbers, "
@@ -137,7 +152,9 @@ class ExactSums:
             )
         if any(np.abs(one._words[:, :COUNTS]).max(initial=0) >= 2**62 for one in (self, other)):
             raise OverflowError("more than 2**62 elements")
-        return _each(normalised, self._words + sign * other._words, WORDS)
+        theirs = other._words
+        with self._lock:
+            self._words = _each(lambda row, _: normalised(row), self._words + sign * theirs, WORDS)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ExactSums):
@@ -151,23 +168,22 @@ class ExactSums:
 
     def value(self, dtype: DTypeLike | None = None) -> npt.NDArray[Any]:
         """Round each sum once, to float64, or, of complex numbers, complex128, or another type."""
-        return self._rounded(dtype, [1] * len(self._words))
+        return self._rounded(dtype, False)
 
     def mean(self, dtype: DTypeLike | None = None) -> npt.NDArray[Any]:
         """Divide each by its count, and round the quotient once; of nothing NaN."""
-        return self._rounded(dtype, self._words[:, 0].tolist())
+        return self._rounded(dtype, True)
 
-    def _rounded(self, dtype: Any, divisors: Sequence[int]) -> npt.NDArray[Any]:
+    def _rounded(self, dtype: Any, divides: bool) -> npt.NDArray[Any]:
+        all_words = self._words
         default = np.complex128 if self._parts == _COMPLEX else np.float64
         found = np.empty(self._shape, default if dtype is None else dtype)
         if (found.dtype.kind == "c") != (self._parts == _COMPLEX):
             raise TypeError(f"sums of {self._parts} parts are not rounded to {found.dtype}")
         for part, values in enumerate((found.real, found.imag)[: self._parts]):
             rounded = [
-                _core.exact_rounded(words, divisor, values.dtype)
-                for words, divisor in zip(
-                    self._words[part :: self._parts], divisors[part :: self._parts], strict=True
-                )
+                _core.exact_rounded(words, int(words[0]) if divides else 1, values.dtype)
+                for words in all_words[part :: self._parts]
             ]
             values[...] = np.array(rounded, values.dtype).reshape(self._shape)
         return found
@@ -183,7 +199,7 @@ class ExactSums:
 
         They add up as `ExactSum.words` do, whose errors these are.
         """
-        rows = _each(sealed, check_counts(self._words), HEAD + WORDS)
+        rows = _each(self._salted(sealed), check_counts(self._words), HEAD + WORDS)
         return rows.reshape(*self._shape, self._parts, HEAD + WORDS)
 
     @classmethod
@@ -195,7 +211,13 @@ class ExactSums:
         *shape, parts, length = given.shape
         if parts not in (_REAL, _COMPLEX):
             raise ValueError(f"numbers have 1 part or 2; got words of {parts}")
-        return _made(tuple(shape), parts, _each(opened, given.reshape(-1, length), WORDS))
+        made = _made(tuple(shape), parts, np.empty((0, WORDS), np.int64))
+        made._words = _each(made._salted(opened), given.reshape(-1, length), WORDS)
+        return made
+
+    def _salted(self, change: Callable[..., _Words]) -> Callable[[_Words, int], _Words]:
+        kind = "complex sums" if self._parts == _COMPLEX else "sums"
+        return lambda row, k: change(row, salt_of(kind, self._shape, k))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _made, (self._shape, self._parts, self._words)
@@ -203,12 +225,13 @@ class ExactSums:
 
 def _made(shape: tuple[int, ...], parts: int, words: _Words) -> ExactSums:
     made = ExactSums.__new__(ExactSums)
+    made._lock = threading.Lock()
     made._shape, made._parts, made._words = tuple(shape), parts, words
     return made
 
 
-def _each(change: Callable[[_Words], _Words], rows: _Words, length: int) -> _Words:
-    changed = [change(np.ascontiguousarray(row)) for row in rows]
+def _each(change: Callable[[_Words, int], _Words], rows: _Words, length: int) -> _Words:
+    changed = [change(np.ascontiguousarray(row), k) for k, row in enumerate(rows)]
     return np.array(changed, np.int64).reshape(len(rows), length)
 
 

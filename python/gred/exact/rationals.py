@@ -3,19 +3,48 @@
 from __future__ import annotations
 
 import math
+import numbers
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 # Bits of a significand, and the exponent of the smallest number.
 _FORMATS = {"float16": (11, -24), "bfloat16": (8, -133), "float32": (24, -149)}
-_FORMATS["float64"] = _BITS, _LOWEST = 53, -1074
+_FORMATS["float64"] = 53, -1074
+
+
+def float_type(dtype: DTypeLike) -> np.dtype[Any]:
+    """Take a type that fractions are rounded to."""
+    found = np.dtype(dtype).newbyteorder("=")
+    if found.name not in _FORMATS:
+        raise TypeError(f"dtype must be float16, bfloat16, float32 or float64; got {found}")
+    return found
+
+
+def divisor_of(count: int, ddof: Any) -> Fraction:
+    """Subtract degrees of freedom, down to 0."""
+    if not isinstance(ddof, numbers.Real | np.number):
+        raise TypeError(f"ddof must be a number; got {ddof!r}")
+    if not math.isfinite(ddof):
+        raise ValueError(f"ddof must be finite; got {ddof!r}")
+    return max(count - Fraction(float(ddof)), Fraction())
+
+
+def quotient(
+    rounded: Callable[..., Any], exact: Fraction | None, divisor: Fraction, dtype: np.dtype[Any]
+) -> Any:
+    """Divide and round; NaN of no number and of 0 by 0, and else infinity by 0."""
+    if exact is not None and divisor:
+        return rounded(exact / divisor, dtype)
+    return dtype.type(np.inf if exact else np.nan)
 
 
 def nearest(exact: Fraction, dtype: np.dtype[Any]) -> Any:
     """Round to the nearest float, the even one of two; beyond the greatest is infinity."""
-    bits, lowest = _FORMATS.get(dtype.name, (_BITS, _LOWEST))
+    bits, lowest = _FORMATS[dtype.name]
     magnitude = abs(exact)
     exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
     exponent -= magnitude < Fraction(2) ** exponent

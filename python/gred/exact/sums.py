@@ -6,6 +6,7 @@ import math
 import numbers
 import operator
 import threading
+import zlib
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, SupportsIndex
@@ -44,20 +45,31 @@ def _check_of(parts: int, words: _Words) -> Any:
     return (all_words * _WEIGHTS).sum(dtype=np.uint64).view(np.int64)
 
 
-def sealed(words: _Words) -> _Words:
-    """Put in front of words what they go out with."""
-    return np.concatenate([[np.int64(1), _check_of(1, words)], words])
+def sealed(words: _Words, salt: int = 0) -> _Words:
+    """Put in front of words what they go out with; of many sums a salt says which one it is."""
+    return np.concatenate([[np.int64(1), _wrapped(int(_check_of(1, words)) + salt)], words])
 
 
-def opened(given: _Words) -> _Words:
+def opened(given: _Words, salt: int = 0) -> _Words:
     """Take words that came from anywhere, and may have been added up there."""
     parts, check, words = int(given[_PARTS]), int(given[_CHECK]), given[HEAD:]
-    if not 1 <= parts <= _PARTS_MOST or check != _check_of(parts, words):
+    sound = 1 <= parts <= _PARTS_MOST
+    if not sound or check != _wrapped(int(_check_of(parts, words)) + parts * salt):
         raise ValueError(
-            "these are not the words of an ExactSum, or not the sum of those of at most "
-            f"{_PARTS_MOST}: something has changed them"
+            "these are not the words of an ExactSum, or of sums of this kind and shape, or not the "
+            f"sum of those of at most {_PARTS_MOST}: something has changed them"
         )
     return normalised(np.ascontiguousarray(words))
+
+
+def _wrapped(number: int) -> int:
+    """Take what 64 bits leave of a number."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
+def salt_of(kind: str, shape: tuple[int, ...], row: int) -> int:
+    """Tell sums of one kind, shape and place from others, whose words do not add up with them."""
+    return zlib.crc32(repr((kind, shape, row)).encode())
 
 
 class ExactSum:
