@@ -6,7 +6,6 @@
 #include "arrays/numpys.h"
 #include "arrays/operands.h"
 #include "common/exact_sums.h"
-#include "common/segments.h"
 #include "plan/arguments.h"
 #include "plan/axes.h"
 
@@ -415,21 +414,6 @@ struct exact_span plan_exact_span(const struct plan *plan, enum element accumula
 {
     return plan_adds_products(plan) ? exact_span_of_products(plan->fold, accumulator)
                                     : exact_span_of(accumulator);
-}
-
-/* Digits take up the carries of so many numbers, and a table's tags are words. */
-bool plan_goes_by_key(const struct plan *plan)
-{
-    const uint64_t most = (uint64_t)1 << 30;
-    const enum element input = plan->layout->input;
-    const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan,
-               wraps =
-                   !mean && element_is_integer(input) && element_is_integer(plan->finish.result);
-    const bool adds =
-        (plan->fold == FOLD_sum || plan->fold == FOLD_nansum) && (plan->exact || wraps);
-    return plan->n < most && plan->segments.of->count < UINT32_MAX && !element_is_complex(input) &&
-           (adds || plan->reduction == REDUCTION_count_nonzero ||
-            (plan_finds_extremes(plan) && plan->layout->type == input));
 }
 
 bool plan_grid_grows(const struct plan *plan)

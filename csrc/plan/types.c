@@ -5,6 +5,7 @@
 
 #include "arrays/numpys.h"
 #include "arrays/operands.h"
+#include "common/segments.h"
 #include "plan/arguments.h"
 
 static bool warn_of_lost_imaginary_part(int frames)
@@ -166,4 +167,21 @@ bool types_convert_directly(const struct layout *layout, enum element accumulato
     if (type != accumulator || element_is_complex(input) || element_is_complex(type))
         return false;
     return element_is_integer(input) || !element_is_integer(type);
+}
+
+/* ---- by key ---- */
+
+/* Digits take up the carries of so many numbers, and a table's tags are words. */
+bool plan_goes_by_key(const struct plan *plan)
+{
+    const uint64_t most = (uint64_t)1 << 30;
+    const enum element input = plan->layout->input;
+    const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan,
+               wraps =
+                   !mean && element_is_integer(input) && element_is_integer(plan->finish.result);
+    const bool adds =
+        (plan->fold == FOLD_sum || plan->fold == FOLD_nansum) && (plan->exact || wraps);
+    return plan->n < most && plan->segments.of->count < UINT32_MAX && !element_is_complex(input) &&
+           (adds || plan->reduction == REDUCTION_count_nonzero ||
+            (plan_finds_extremes(plan) && plan->layout->type == input));
 }
