@@ -195,7 +195,7 @@ class ExactSums:
 
     @property
     def words(self) -> _Words:
-        """All sums as one array of int64, of shape (*shape, 1, 140); of complex ones 2.
+        """All sums as one array of int64, of shape (..., 1, 140); of complex ones 2.
 
         They add up as `ExactSum.words` do, whose errors these are.
         """
