@@ -49,7 +49,7 @@ __device__ __forceinline__ struct exact_leading leading_by_key(const keyed &x, u
 __device__ __forceinline__ uint64_t rounded_pair(global<const exact_word> low, exact_word high,
                                                  int lowest, struct exact_format format)
 {
-    const __int128 sum = (__int128(int64_t(high)) << EXACT_DIGIT_BITS) + int64_t(*low);
+    const __int128 sum = __int128(int64_t(high)) * (int64_t(1) << EXACT_DIGIT_BITS) + int64_t(*low);
     const bool negative = sum < 0;
     unsigned __int128 bits = negative ? -sum : sum;
     if (!bits)
