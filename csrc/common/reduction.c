@@ -41,6 +41,11 @@ bool fold_is_on_ladder(enum fold fold)
     return folds[fold].ladder;
 }
 
+bool fold_is_extreme(enum fold fold)
+{
+    return fold == FOLD_min || fold == FOLD_max || fold == FOLD_nanmin || fold == FOLD_nanmax;
+}
+
 bool fold_is_indexed(enum fold fold)
 {
     return folds[fold].indexed;

@@ -56,6 +56,9 @@ bool fold_is_on_ladder(enum fold);
 /* Whether an element's position in the array matters. */
 bool fold_is_indexed(enum fold);
 
+/* Whether the least or the greatest element is asked for, or that of numbers. */
+bool fold_is_extreme(enum fold);
+
 /* Whether its state, divided by how many elements took part, is a mean of floats. */
 bool fold_makes_means(enum fold, enum element accumulator);
 

@@ -123,13 +123,6 @@ static inline bool plan_adds_products(const struct plan *plan)
     return plan->factors || (plan->exact && plan->fold == FOLD_norm2);
 }
 
-/* Whether it is the least or the greatest element that is asked for, or that of numbers. */
-static inline bool plan_finds_extremes(const struct plan *plan)
-{
-    return plan->fold == FOLD_min || plan->fold == FOLD_max || plan->fold == FOLD_nanmin ||
-           plan->fold == FOLD_nanmax;
-}
-
 /* Whether a device has kernels of keys for it: of exact sums, of counts and of extremes. */
 bool plan_goes_by_key(const struct plan *);
 

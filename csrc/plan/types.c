@@ -183,5 +183,5 @@ bool plan_goes_by_key(const struct plan *plan)
         (plan->fold == FOLD_sum || plan->fold == FOLD_nansum) && (plan->exact || wraps);
     return plan->n < most && plan->segments.of->count < UINT32_MAX && !element_is_complex(input) &&
            (adds || plan->reduction == REDUCTION_count_nonzero ||
-            (plan_finds_extremes(plan) && plan->layout->type == input));
+            (fold_is_extreme(plan->fold) && plan->layout->type == input));
 }

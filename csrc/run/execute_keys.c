@@ -42,7 +42,7 @@ static void choose_digits(struct by_key *self, bool whole)
     keys->sums.whole = whole || keys->of.input == ELEMENT_FLOAT16;
     keys->sums.limit = 0;
     keys->sums.lowest = 0;
-    if (plan->fold == FOLD_nonzero || plan_finds_extremes(plan)) {
+    if (plan->fold == FOLD_nonzero || fold_is_extreme(plan->fold)) {
         keys->sums.digits = 0;
     } else if (self->accumulator == ELEMENT_INT64) {
         keys->sums.whole = true;
@@ -99,7 +99,7 @@ static void describe(struct by_key *self)
     const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
     self->keys = (struct kernel_keys){
         .of = {.n = plan->n, .width = rows ? plan->n / rows : 1},
-        .sums = {.counts = mean || plan->fold == FOLD_nonzero || plan_finds_extremes(plan),
+        .sums = {.counts = mean || plan->fold == FOLD_nonzero || fold_is_extreme(plan->fold),
                  .leaves_out = plan->fold == FOLD_nansum || plan->fold == FOLD_nanmin ||
                                plan->fold == FOLD_nanmax,
                  .least = plan->fold == FOLD_min || plan->fold == FOLD_nanmin,
@@ -114,7 +114,7 @@ static void describe(struct by_key *self)
     self->keys.of.bytes = (unsigned)__builtin_ctzll(element_size(self->keys.of.input));
     self->keys.of.key_bytes = (unsigned)__builtin_ctzll(element_size(self->keys.of.key_type));
     self->kernel = kernel_of_fold(self->on.machine->facts.kernels,
-                                  plan_finds_extremes(plan) ? KERNEL_KEYS_EXTREMES : KERNEL_KEYS,
+                                  fold_is_extreme(plan->fold) ? KERNEL_KEYS_EXTREMES : KERNEL_KEYS,
                                   plan->fold, self->keys.of.input, self->accumulator, 0);
 }
 
@@ -156,7 +156,7 @@ static size_t choose_table(struct by_key *self)
 static bool launch_adding(struct by_key *self)
 {
     const struct facts *facts = &self->on.machine->facts;
-    const size_t shared_bytes = plan_finds_extremes(self->on.plan) ? 0 : choose_table(self);
+    const size_t shared_bytes = fold_is_extreme(self->on.plan->fold) ? 0 : choose_table(self);
     unsigned resident;
     if (!facts->resident(facts->device, self->kernel, 1u << KEYS_BLOCK, shared_bytes, &resident))
         return false;
@@ -177,7 +177,7 @@ static bool launch_finish(struct by_key *self, struct epilogue epilogue)
 {
     enum { BLOCK = 256 };
     const struct plan *plan = self->on.plan;
-    const bool sums = !plan_finds_extremes(plan);
+    const bool sums = !fold_is_extreme(plan->fold);
     const struct step step = {
         .kernel = kernel_of_kind(self->on.machine->facts.kernels,
                                  sums ? KERNEL_KEYS_FINISH : KERNEL_KEYS_STORE),

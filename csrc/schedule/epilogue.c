@@ -24,8 +24,7 @@ static bool becomes(enum element value, enum element result, bool divided)
  * or multiplied. */
 static bool begins_with_initial(enum fold fold)
 {
-    return fold == FOLD_min || fold == FOLD_max || fold == FOLD_nanmin || fold == FOLD_nanmax ||
-           fold == FOLD_prod || fold == FOLD_nanprod;
+    return fold_is_extreme(fold) || fold == FOLD_prod || fold == FOLD_nanprod;
 }
 
 static bool becomes_all(const struct plan *plan, enum element accumulator)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../load/slots.cuh"
+#include "../mailbox.cuh"
 
 #include "common/exact_sums.h"
 #include "common/kernels.h"
@@ -101,6 +102,17 @@ __device__ __forceinline__ void each_of_key(const keyed &x, Take take)
             if (elements.there >> k & 1)
                 take(elements.result(x, k), elements.values[k]);
     }
+}
+
+/* The result that a thread finishes; not below x.results: none. The host finds what the launch
+ * before has found before results are made. */
+__device__ __forceinline__ uint64_t result_to_finish(const keyed &x,
+                                                     const struct epilogue &epilogue)
+{
+    const uint64_t result = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (result == 0)
+        post(epilogue, x.found->bits);
+    return result;
 }
 
 } // namespace KERNELS

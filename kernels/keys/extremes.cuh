@@ -3,7 +3,6 @@
  * be an older one, from a cache, since words only rise. */
 #pragma once
 
-#include "../mailbox.cuh"
 #include "../values.cuh"
 #include "elements.cuh"
 
@@ -85,14 +84,11 @@ __device__ __forceinline__ union scalar value_of_word(ordered_word word, enum el
     return value;
 }
 
-/* The host finds what the launch before has found before results are stored. */
 __global__ void store_extremes(SHARED_PARAMETER(keyed) x, enum element type, enum element out_type,
                                void *out, SHARED_PARAMETER(struct scalar_wide) of_none,
                                struct epilogue epilogue)
 {
-    const uint64_t k = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (k == 0)
-        post(epilogue, x.found->bits);
+    const uint64_t k = result_to_finish(x, epilogue);
     if (k >= x.results)
         return;
     const ordered_word word = x.words[k];

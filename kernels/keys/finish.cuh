@@ -86,13 +86,10 @@ __device__ __forceinline__ void store_low_bytes(global<unsigned char> out, uint6
         out[k] = static_cast<unsigned char>(bits >> 8 * k);
 }
 
-/* The host finds what adding has found before results are made. */
 __global__ void finish_by_key(SHARED_PARAMETER(keyed) x, SHARED_PARAMETER(struct exact_result) how,
                               struct epilogue epilogue)
 {
-    const uint64_t k = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (k == 0)
-        post(epilogue, x.found->bits);
+    const uint64_t k = result_to_finish(x, epilogue);
     if (k >= x.results)
         return;
     const global<unsigned char> out = static_cast<unsigned char *>(how.out) + k * x.sums.out_bytes;

@@ -1,4 +1,4 @@
-"""What several modules check: integers that they are given, and what is not installed with gred."""
+"""What several modules ask of what they are given: integers, arrays, libraries that are there."""
 
 from __future__ import annotations
 
@@ -40,6 +40,16 @@ def needed(name: str, extra: str) -> ModuleType:
             "brings it",
             name=name,
         ) from error
+
+
+def library_of(array: Any) -> Any:
+    """Find the library of an array, by whose functions others are made of it, or None."""
+    if isinstance(array, np.ndarray):
+        return np
+    name = type(array).__module__.split(".")[0]
+    if name not in ("cupy", "torch", "jax", "jaxlib"):
+        return None
+    return importlib.import_module(name if name in ("cupy", "torch") else "jax.numpy")
 
 
 def array_of(given: Any) -> Any:

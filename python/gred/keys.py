@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import operator
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import ArrayLike, DTypeLike
 
 import gred._core as _core
+from gred.checks import library_of
 from gred.segments import of_numpy, reduceat, reduction_named
 
 __all__ = ["by_key"]
@@ -92,7 +92,7 @@ def _reduced(
 ) -> Any:
     _unmasked(values, "values")
     shape = _shape(values)
-    xp, dim = _library(values), normalize_axis_index(axis, len(shape))
+    xp, dim = library_of(values), normalize_axis_index(axis, len(shape))
     listed = keys if isinstance(keys, tuple) else (keys,)
     codes = [_checked(_unmasked(_array(key, "keys"), "keys"), shape[dim]) for key in listed]
     if xp is np and not all(isinstance(key, np.ndarray) for key in codes):
@@ -100,13 +100,14 @@ def _reduced(
     counts = _counts(codes, num_keys)
     if math.prod(counts) == 0 < shape[dim] and not rest[0]:
         raise IndexError("a key is not in [0, 0)")
+    reduce = _at_once if xp is np else _on_device
     if len(codes) == len(shape) == 1:
-        return _OF[xp is np](name, codes[0], values, counts[0], rest)
+        return reduce(name, codes[0], values, counts[0], rest)
     if xp is None:
         raise _without_library(values)
     code = codes[0] if len(codes) == 1 else _joined(xp, codes, counts)
     front = xp.moveaxis(values, dim, 0)
-    results = _OF[xp is np](name, code, front, math.prod(counts), rest)
+    results = reduce(name, code, front, math.prod(counts), rest)
     dimensions = tuple(range(len(counts)))
     there = tuple(dim + k for k in dimensions)
     return xp.moveaxis(results.reshape((*counts, *front.shape[1:])), dimensions, there)
@@ -127,16 +128,6 @@ def _shape(array: Any) -> tuple[int, ...]:
     """Ask an array, or what it offers, which may be all that there is of it."""
     shape = getattr(array, "shape", None)
     return tuple(array.__cuda_array_interface__["shape"] if shape is None else shape)
-
-
-def _library(array: Any) -> Any:
-    """Find the library of an array, by whose functions others are made of it, or None."""
-    if isinstance(array, np.ndarray):
-        return np
-    name = type(array).__module__.split(".")[0]
-    if name not in ("cupy", "torch", "jax", "jaxlib"):
-        return None
-    return importlib.import_module(name if name in ("cupy", "torch") else "jax.numpy")
 
 
 def _unmasked(array: Any, name: str) -> Any:
@@ -243,7 +234,7 @@ def _without_library(values: Any) -> TypeError:
 
 def _on_device(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
     """Add where there are kernels for it, which take all columns at once; else sort."""
-    xp = _library(values)
+    xp = library_of(values)
     if xp and name == "count":
         truth = xp.bool if xp.__name__ == "torch" else np.bool_
         return _on_device("count_nonzero", keys, xp.ones_like(values, dtype=truth), count, rest)
@@ -264,8 +255,8 @@ def _on_device(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> An
 def _sorted(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
     """Bring each key's values together by a stable sort, to segments of them."""
     drops, dtype, ddof, method = rest
-    xp = _library(values)
-    if _library(keys) is not xp:
+    xp = library_of(values)
+    if library_of(keys) is not xp:
         raise TypeError("keys and values must be arrays of one library, on one device")
     keys = _wide(xp, keys, count)
     order = xp.argsort(keys, **({"stable": True} if xp.__name__ == "torch" else {}))
@@ -289,6 +280,3 @@ def _sorted(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
     first = (bounds[:-1] - int(ends[0])).reshape(column)
     found = xp.where(results < 0, xp.zeros_like(results), results + first)
     return xp.where(results < 0, results, order[found])
-
-
-_OF = {True: _at_once, False: _on_device}

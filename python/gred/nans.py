@@ -14,18 +14,18 @@ __all__ = ["nanargmax", "nanargmin", "nanstd", "nanvar"]
 _Axis = int | tuple[int, ...] | None
 
 
-def _numbers(a: Any, where: Any) -> dict[str, Any]:
-    """Let an array's numbers through, as far as a mask does; it is of the array's own library."""
+def _numbers(a: Any, where: Any) -> tuple[Any, Any]:
+    """Make a mask of what is a number, and let through by another, in the array's library."""
     array = array_of(a)
     if not _core.element(array).startswith(("float", "bfloat", "complex")):
-        return {"a": array, "where": where}
+        return array, where
     shown = array == array
     if isinstance(shown, bool):  # nobody has compared elements
         raise TypeError(
             f"arrays of {type(a).__name__} cannot be compared, to find what is NaN; copy it to the "
             f"host, or give where="
         )
-    return {"a": array, "where": shown if where is True else shown & where}
+    return array, shown if where is True else shown & where
 
 
 def nanvar(
@@ -64,8 +64,8 @@ def nanvar(
     np.float64(1.0)
 
     """
-    given = _numbers(a, where)
-    return _core.var(given["a"], axis, dtype, out, ddof, keepdims, where=given["where"], **options)
+    array, shown = _numbers(a, where)
+    return _core.var(array, axis, dtype, out, ddof, keepdims, where=shown, **options)
 
 
 def nanstd(
@@ -98,8 +98,8 @@ def nanstd(
     np.float64(2.0)
 
     """
-    given = _numbers(a, where)
-    return _core.std(given["a"], axis, dtype, out, ddof, keepdims, where=given["where"], **options)
+    array, shown = _numbers(a, where)
+    return _core.std(array, axis, dtype, out, ddof, keepdims, where=shown, **options)
 
 
 def nanargmin(
@@ -136,7 +136,8 @@ def nanargmin(
     np.int64(2)
 
     """
-    return _core.argmin(axis=axis, out=out, **_numbers(a, where), **options)
+    array, shown = _numbers(a, where)
+    return _core.argmin(array, axis, out, where=shown, **options)
 
 
 def nanargmax(
@@ -165,4 +166,5 @@ def nanargmax(
     np.int64(1)
 
     """
-    return _core.argmax(axis=axis, out=out, **_numbers(a, where), **options)
+    array, shown = _numbers(a, where)
+    return _core.argmax(array, axis, out, where=shown, **options)

@@ -211,6 +211,9 @@ def test_merging_leaves_parts_alone():
     assert empty + a == a + empty == a
     assert empty.count == 0
     assert empty.words.shape == (0, 140)
+    assert gred.ExactMoments.from_words(empty.words) == empty
+    with pytest.warns(RuntimeWarning):
+        assert empty.cov().shape == empty.corrcoef().shape == (0, 0)
     assert "2 values of 1 variables" in repr(a)
     assert a != 3
 

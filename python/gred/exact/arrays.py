@@ -150,11 +150,12 @@ class ExactSums:
                 f"sums of shapes {self._shape} and {other._shape}, or of real and complex numbers, "
                 f"do not add up"
             )
-        if any(np.abs(one._words[:, :COUNTS]).max(initial=0) >= 2**62 for one in (self, other)):
-            raise OverflowError("more than 2**62 elements")
         theirs = other._words
         with self._lock:
-            self._words = _each(lambda row, _: normalised(row), self._words + sign * theirs, WORDS)
+            mine = self._words
+            if any(np.abs(one[:, :COUNTS]).max(initial=0) >= 2**62 for one in (mine, theirs)):
+                raise OverflowError("more than 2**62 elements")
+            self._words = _each(lambda row, _: normalised(row), mine + sign * theirs, WORDS)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ExactSums):

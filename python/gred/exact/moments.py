@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import warnings
 from collections.abc import Callable, Iterable
@@ -137,12 +138,11 @@ class ExactMoments:
     def from_words(cls, words: ArrayLike) -> ExactMoments:
         """Make moments of words, or of up to 2**20 ones' that were added up; else ValueError."""
         rows = np.asarray(words)
-        found = [k for k in range(rows.size) if (k * (k + 3) // 2, HEAD + WORDS) == rows.shape]
-        if not found or rows.dtype != np.int64:
+        k = (math.isqrt(9 + 8 * len(np.atleast_1d(rows))) - 3) // 2
+        if rows.shape != (k * (k + 3) // 2, HEAD + WORDS) or rows.dtype != np.int64:
             raise ValueError(
                 f"words of shape {rows.shape} of {rows.dtype} are not those of moments"
             )
-        k = found[0]
         parts = [of_words(opened(row, _salt(k, place))) for place, row in enumerate(rows)]
         return _made(parts[:k], parts[k:])
 
@@ -175,7 +175,8 @@ class ExactMoments:
     def cov(self, ddof: float = 1, dtype: DTypeLike = np.float64) -> Any:
         """Give the matrix of covariances, divided by ``count - ddof``, as `var` does."""
         found = self._made_of(ddof, dtype, nearest, True)
-        return np.array(found, dtype).reshape(len(self._state[0]), -1)
+        k = math.isqrt(len(found))
+        return np.array(found, dtype).reshape(k, k)
 
     def corrcoef(self, dtype: DTypeLike = np.float64) -> Any:
         """Give the matrix of Pearson's coefficients: each is the exact one, rounded once."""

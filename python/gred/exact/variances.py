@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Sequence
 from fractions import Fraction
@@ -12,8 +11,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from gred import _core
-from gred.checks import array_of, indexable
-from gred.device_array import dtype_named
+from gred.checks import array_of, indexable, library_of
 from gred.exact.moments import NO_FREEDOM, ExactMoments, comoment
 from gred.exact.rationals import divisor_of, float_type, nearest, quotient, root
 from gred.several import common
@@ -77,7 +75,7 @@ def _type(arrays: Sequence[Any], dtype: Any) -> np.dtype[Any]:
     parts = {"complex64": "float32", "complex128": "float64"}
     names = [parts.get(name, name) for name in map(_core.element, arrays)]
     floats = [name if name.startswith(("float", "bfloat")) else "float64" for name in names]
-    return common(floats) if len(set(floats)) > 1 else dtype_named(floats[0])
+    return common(floats)
 
 
 def _shown(array: Any, where: Any) -> Any:
@@ -94,10 +92,7 @@ def _like(array: Any, found: Any) -> Any:
     """Bring results along axes to the library of an array on a device."""
     if found.ndim == 0:
         return found[()]
-    library = type(array).__module__.split(".")[0]
-    if library == "torch":
-        return importlib.import_module("torch").as_tensor(found, device=array.device)
-    if library in ("cupy", "jax", "jaxlib"):
-        name = "cupy" if library == "cupy" else "jax.numpy"
-        return importlib.import_module(name).asarray(found)
-    return found
+    library = library_of(array)
+    if library and library.__name__ == "torch":
+        return library.as_tensor(found, device=array.device)
+    return library.asarray(found) if library else found
