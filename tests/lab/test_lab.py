@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -269,3 +270,34 @@ def test_a_rung_stands_in_the_ladders_table():
 def test_more_data_blocks_are_fewer_blocks():
     few = gred.lab.compile(LADDER / "18_shuffle.cuh", data_blocks=16)
     assert few.counters(np.ones(4096, np.int32), block_size=64).passes[0].blocks == 4
+
+
+AFFINITY = """
+#define _GNU_SOURCE
+#include <sched.h>
+#include <string.h>
+static cpu_set_t set;
+int sched_setaffinity(pid_t process, size_t bytes, const cpu_set_t *asked)
+{
+    CPU_ZERO(&set);
+    memcpy(&set, asked, bytes < sizeof set ? bytes : sizeof set);
+    return 0;
+}
+int sched_getaffinity(pid_t process, size_t bytes, cpu_set_t *mask)
+{
+    if (CPU_COUNT(&set) == 0)
+        for (int core = 0; core < 200; core++)
+            CPU_SET(core, &set);
+    memcpy(mask, &set, bytes < sizeof set ? bytes : sizeof set);
+    return 0;
+}
+"""
+
+
+def test_the_address_space_is_enough_on_a_machine_of_many_cores(tmp_path, monkeypatch):
+    library = tmp_path / "affinity.so"
+    command = [shutil.which("cc") or "gcc", "-shared", "-fPIC", "-xc", "-", "-o", library]
+    subprocess.run(command, input=AFFINITY, text=True, check=True)
+    rung = gred.lab.compile(LADDER / "18_shuffle.cuh")
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    assert rung.counters(np.ones(1 << 16, np.float32), block_size=128).result == 1 << 16

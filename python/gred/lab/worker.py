@@ -18,6 +18,7 @@ from typing import Any
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _FILE_NBYTES = 1 << 20
+_CORES = 8
 _THREADS_MAX = 1024  # as many as a simulated device has multiprocessors
 
 
@@ -76,9 +77,14 @@ def _leave_as(status: int) -> None:
 
 
 def _bound(asked: dict[str, Any]) -> None:
-    """Take away what would harm others; CUDA reserves many addresses, so there data are bounded."""
+    """Take away what would harm others; CUDA reserves many addresses, so there data are bounded.
+
+    Each core of a simulated device reserves addresses for stacks and an arena of malloc's, so that
+    it has few, however many the machine has.
+    """
     memory, seconds = asked["memory"], asked["seconds"]
     of_memory = resource.RLIMIT_AS if asked["device"] == "simulated" else resource.RLIMIT_DATA
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:_CORES])
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_NBYTES, _FILE_NBYTES))
     resource.setrlimit(of_memory, (memory, memory))
