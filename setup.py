@@ -31,6 +31,7 @@ FOLD_GROUPS = (
     "ranges",
     "variances",
     "norm1s",
+    "exponentials",
     "nan_extremes",
     "argmins",
     "argmaxs",

@@ -49,6 +49,7 @@ FOLDS: dict[str, Callable[..., Any]] = {
     "norm2": gred.norm,
     "norm_inf": functools.partial(gred.norm, ord=np.inf),
     "norm_neg_inf": functools.partial(gred.norm, ord=-np.inf),
+    "logsumexp": gred.logsumexp,
     "summary": gred.describe,
 }
 PAUSE, SHARED_TURNS, TURNS_TOGETHER = 0.0005, 15, 20

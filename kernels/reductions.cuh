@@ -2,6 +2,7 @@
 #pragma once
 
 #include "reductions/extremes.cuh"
+#include "reductions/logsumexp.cuh"
 #include "reductions/nan.cuh"
 #include "reductions/nonzero.cuh"
 #include "reductions/norm.cuh"

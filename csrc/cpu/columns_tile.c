@@ -86,6 +86,8 @@ bool columns_neutral(enum fold fold, enum element type, union scalar *neutral)
     case FOLD_min:
     case FOLD_max:
         return worst_of(type, fold == FOLD_min, neutral);
+    case FOLD_logsumexp:
+        return !element_is_integer(type) && worst_of(type, false, neutral);
     case FOLD_nansum:
     case FOLD_nanprod:
     case FOLD_nanmin:

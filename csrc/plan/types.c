@@ -118,7 +118,7 @@ static bool check_types(const struct request *request, enum element input,
         return PyErr_Format(PyExc_TypeError,
                             "%s does not take bool: a difference of truth values is none",
                             row->called);
-    if (row->values == VALUES_floating && row->result == RESULT_real &&
+    if (row->values == VALUES_floating && row->plain == request->reduction && !row->counts &&
         element_is_integer(types->elements))
         return PyErr_Format(PyExc_TypeError, "dtype of %s must be a float or complex type; got %s",
                             row->called, element_name(types->elements));

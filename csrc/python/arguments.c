@@ -65,6 +65,7 @@ static const struct signature signatures[SIGNATURES] = {
     ROW(count_nonzero, 2, 0, A, AXIS, KEEPDIMS, OUT, WHERE)
     ROW(ptp, 4, 0, A, AXIS, OUT, KEEPDIMS, DTYPE, WHERE)
     ROW(norm, 4, 0, X, ORD, AXIS, KEEPDIMS, DTYPE, OUT, WHERE)
+    ROW(logsumexp, 4, 0, A, AXIS, OUT, KEEPDIMS, DTYPE, WHERE)
     ROW(minmax, 2, 0, A, AXIS, KEEPDIMS, DTYPE, WHERE)
     ROW(describe, 2, 1, A, DDOF, AXIS, DTYPE, KEEPDIMS, WHERE)
     /* clang-format on */

@@ -1,5 +1,6 @@
 /* What folds many results at once, compiled once for each set of instructions, as vectors.cpp is.
  */
+#include "column_exponentials.cuh"
 #include "column_extremes.cuh"
 #include "column_sums.cuh"
 #include "products.cuh"
@@ -93,6 +94,8 @@ const slab_loop *float_loop_of(enum fold fold)
     switch (fold) {
     case FOLD_variance:
         return &loop_by<column_variances<In>, state_of<variance<V>>>;
+    case FOLD_logsumexp:
+        return &loop_by<column_exponentials<In, V>, state_of<logsumexp<V>>>;
     case FOLD_nansum:
         return &loop_by<column_number_sums<In, V>, state_of<nansum<V>>>;
     case FOLD_nanprod:

@@ -1,5 +1,6 @@
 /* The host's loops over vector registers. This file is compiled once for each set of instructions,
  * which GRED_INSTRUCTIONS names; which set a processor has is found out when the module starts. */
+#include "exponentials.cuh"
 #include "norms.cuh"
 #include "products.cuh"
 #include "table.h"
@@ -195,6 +196,8 @@ fold_values *float_loop_of(enum fold fold)
         return norm_inf_loop<In, V>;
     case FOLD_norm_neg_inf:
         return norm_neg_inf_loop<In, V>;
+    case FOLD_logsumexp:
+        return logsumexp_loop<In, V>;
     default:
         return nullptr;
     }

@@ -6,3 +6,4 @@
 #define __host__
 #define __device__
 #define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__    __attribute__((noinline))

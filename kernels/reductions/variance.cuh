@@ -16,16 +16,6 @@ struct variance_state {
     double deviation; /* sum of |x - mean|^2 */
 };
 
-__host__ __device__ __forceinline__ double scaled(double x, double by)
-{
-    return x * by;
-}
-
-__host__ __device__ __forceinline__ complex<double> scaled(complex<double> x, double by)
-{
-    return {x.real * by, x.imag * by};
-}
-
 /* part / whole: of any number by a count. */
 __host__ __device__ __forceinline__ double ratio_of_counts(double part, double whole)
 {

@@ -45,12 +45,13 @@ const void *kernel_of_fold(const kernel_key &key)
 
 /* GROUP_n(FOLD): FOLD(fold, its pairs of a flat array, its values of others, its pairs along axes
  * whose type is known, unless typed.cu compiles these). */
-#define GROUP_argmins(FOLD)  FOLD(argmin, own_values, all_values<>, pairs<>)
-#define GROUP_argmaxs(FOLD)  FOLD(argmax, own_values, all_values<>, pairs<>)
-#define GROUP_ranges(FOLD)   FOLD(extremes, own_values, all_values<>, compared)
-#define GROUP_nonzeros(FOLD) FOLD(nonzero, own_values, all_values<>, pairs<>)
-#define GROUP_norm1s(FOLD)   FOLD(norm1, floating_pairs, floats_only, all_floats)
-#define GROUP_norm2s(FOLD)   FOLD(norm2, averages, floats_only, numbers)
+#define GROUP_argmins(FOLD)      FOLD(argmin, own_values, all_values<>, pairs<>)
+#define GROUP_argmaxs(FOLD)      FOLD(argmax, own_values, all_values<>, pairs<>)
+#define GROUP_ranges(FOLD)       FOLD(extremes, own_values, all_values<>, compared)
+#define GROUP_nonzeros(FOLD)     FOLD(nonzero, own_values, all_values<>, pairs<>)
+#define GROUP_exponentials(FOLD) FOLD(logsumexp, floating_pairs, floats_only, real_floats)
+#define GROUP_norm1s(FOLD)       FOLD(norm1, floating_pairs, floats_only, all_floats)
+#define GROUP_norm2s(FOLD)       FOLD(norm2, averages, floats_only, numbers)
 #define GROUP_infinity_norms(FOLD)                                                                 \
     FOLD(norm_inf, floating_pairs, floats_only, all_floats)                                        \
     FOLD(norm_neg_inf, floating_pairs, floats_only, all_floats)

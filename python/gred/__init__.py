@@ -16,6 +16,7 @@ from gred._core import (
     argmin,
     count_nonzero,
     dot,
+    logsumexp,
     max,
     mean,
     min,
@@ -67,8 +68,8 @@ __version__ = "0.1.0"
 __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min", "minmax"]
 __all__ += ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd"]
 __all__ += ["nansum", "nanvar"]
-__all__ += ["by_key", "corrcoef", "cov", "dot", "each", "norm", "prod", "ptp", "reduceat"]
-__all__ += ["std", "sum", "var"]
+__all__ += ["by_key", "corrcoef", "cov", "dot", "each", "logsumexp", "norm", "prod", "ptp"]
+__all__ += ["reduceat", "std", "sum", "var"]
 __all__ += ["CudaError", "DeviceArray", "ExactMoments", "ExactSum", "ExactSums"]
 __all__ += ["Summary", "describe"]
 __all__ += ["Device", "Method", "Reduction", "build_info", "devices", "methods", "reductions"]

@@ -191,6 +191,7 @@ count_nonzero: _Count
 argmin: _Position
 argmax: _Position
 ptp: _Range
+logsumexp: _Range
 norm: _Norm
 describe: Any  # gred.describe has its types
 

@@ -22,6 +22,7 @@ _UFUNCS = {
     "multiply": "prod",
     "minimum": "min",
     "maximum": "max",
+    "logaddexp": "logsumexp",
     "logical_or": "any",
     "logical_and": "all",
 }
@@ -29,7 +30,7 @@ _UFUNCS = {
 # Reductions of one value, of which each segment has one.
 _OPS = (
     *("sum", "prod", "min", "max", "any", "all", "mean", "var", "std", "norm", "argmin", "argmax"),
-    *("count_nonzero", "nansum", "nanprod", "nanmin", "nanmax", "nanmean"),
+    *("count_nonzero", "nansum", "nanprod", "nanmin", "nanmax", "nanmean", "logsumexp"),
 )
 
 

@@ -11,7 +11,7 @@ from inputs import OPS, shown
 from numpys import FLOATS, SMALL, A, as_in_numpy, everywhere
 from reference import BFLOAT16, COMPLEX, INTEGERS, REALS, agrees, truth
 from samples import quietly, takes, wrong
-from truths import COUNTS, NAMES, SCALARS, SPREADS, WITHOUT_NAN, type_of
+from truths import COUNTS, NAMES, SCALARS, SPREADS, WITHOUT_NAN, numpys, type_of
 from truths import PLACES as POSITIONS
 
 import gred
@@ -295,7 +295,6 @@ def test_the_truth_takes_every_type():
             continue
         x = np.ones(3, dtype)
         for name in SCALARS:
-            if takes(name, dtype) and name != "norm":
-                assert type_of(name, dtype) == np.asarray(getattr(np, name)(x)).dtype, name
-        assert type_of("norm", dtype) == np.linalg.norm(x).dtype
+            if takes(name, dtype) and (name != "logsumexp" or dtype not in COMPLEX):
+                assert type_of(name, dtype) == np.asarray(numpys(name)(x)).dtype, name
         assert truth("sum", x).value in (3, (3, 0))

@@ -10,7 +10,7 @@ from numpys import FLOATS, A, everywhere
 from processes import printed
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, agrees, truth
 from samples import element_there, fetched, options_of, quietly, takes, there
-from truths import COUNTS, PLACES, RECORDS, SCALARS, answer, type_of
+from truths import COUNTS, PLACES, RECORDS, SCALARS, answer, numpys, type_of
 
 import gred
 from gred.testing import SimulatedArray
@@ -183,7 +183,7 @@ def test_out_of_a_place_is_of_integers_that_int64_holds(name, device):
 def test_an_out_of_another_type_holds_the_same_or_is_refused(name, device):
     """What is written is the result, converted as NumPy would; nothing is written at a refusal."""
     x = np.array([2.0, 1.0, 6.0])
-    right = getattr(np, name if name != "norm" else "ptp")(x) if name != "norm" else np.sqrt(41)
+    right = numpys(name)(x)
     for dtype in EVERY_TYPE:
         if dtype == np.bool_ and name not in COUNTS:
             continue

@@ -26,7 +26,7 @@ from truths import COUNTS, ORDERS, PLACES, SPREADS, WITHOUT_NAN, answer, is_nan,
 from truths import NAMES as OFF_LADDER
 
 LADDER = ("sum", "prod", "min", "max", "mean")
-NAMES = (*LADDER, *COUNTS, *PLACES, *SPREADS, "ptp", *WITHOUT_NAN, "norm")
+NAMES = (*LADDER, *COUNTS, *PLACES, *SPREADS, "ptp", *WITHOUT_NAN, "norm", "logsumexp")
 INITIAL = ("sum", "prod", "min", "max", "nansum", "nanprod", "nanmin", "nanmax")
 NEEDS_SOME = ("min", "max", "nanmin", "nanmax", *PLACES, "ptp", "minmax")
 EXTREMES = ("min", "max", *PLACES)
@@ -89,6 +89,10 @@ def right_along(name, x, axis, *, additions=None, where=True, initial=None, orde
     if base == "prod":
         right = values.prod(axis)
         return right, (most_of_one + 2) * max(accumulated, unit(x.dtype)) * abs(right) + 2.0**-149
+    if base == "logsumexp":
+        values = np.where(shown, x.astype(wide), -np.inf)
+        right = np.logaddexp.reduce(values, axis)
+        return right, 64 * accumulated * (abs(right) + np.log(most_of_one + 1) + 1)
     if base == "norm":
         sizes = abs(values)
         of = {1: np.sum, np.inf: np.max, -np.inf: np.min}.get(order)
@@ -161,10 +165,6 @@ def check_call(call, **where):
     assert x.tobytes() == before
 
 
-def numpys(name):
-    return np.linalg.norm if name == "norm" else getattr(np, name)
-
-
 @st.composite
 def calls(draw, flat=False):
     """Draw a reduction, an array, axes and arguments; or one off the ladder, of a whole array."""
@@ -203,7 +203,7 @@ def types_for(name, given):
     """List the types that elements can be converted to."""
     if given in COMPLEX:
         return COMPLEX
-    if name in (*SPREADS, "nanmean"):
+    if name in (*SPREADS, "nanmean", "logsumexp"):
         return REALS
     if name in WITHOUT_NAN and given not in INTEGERS:
         return [kind for kind in EVERY_TYPE if kind not in INTEGERS]

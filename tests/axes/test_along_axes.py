@@ -10,13 +10,13 @@ import warnings
 
 import numpy as np
 import pytest
-from along import NAMES, calls, check_call, numpys, result_of
+from along import NAMES, calls, check_call, result_of
 from drawn import misaligned, often
 from hypothesis import given
 from reference import EVERY_TYPE
 from samples import quietly, takes
 from thin import chosen
-from truths import PLACES
+from truths import PLACES, numpys
 
 import gred
 

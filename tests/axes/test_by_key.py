@@ -20,10 +20,11 @@ NUMPYS = {
     **{name: getattr(np, name) for name in ("sum", "mean", "prod", "var", "std", "min", "max")},
     **{name: getattr(np, name) for name in ("any", "all", "argmin", "argmax", "nansum", "nanmax")},
     "count_nonzero": np.count_nonzero,
+    "logsumexp": lambda x: np.logaddexp.reduce(x, axis=None),
 }
 EMPTY = {"sum": 0, "mean": np.nan, "prod": 1, "var": np.nan, "std": np.nan, "min": np.inf}
 EMPTY |= {"max": -np.inf, "any": False, "all": True, "argmin": -1, "argmax": -1, "count": 0}
-EMPTY |= {"norm": 0, "nansum": 0, "nanmax": np.nan, "count_nonzero": 0}
+EMPTY |= {"norm": 0, "nansum": 0, "nanmax": np.nan, "count_nonzero": 0, "logsumexp": -np.inf}
 every_op = pytest.mark.parametrize("op", NUMPYS)
 
 

@@ -43,6 +43,7 @@ NUMPYS = {
     **{name: getattr(np, name) for name in ("var", "std", "argmin", "argmax", "count_nonzero")},
     **{name: getattr(np, name) for name in ("nansum", "nanprod", "nanmin", "nanmax", "nanmean")},
     "norm": norm,
+    "logsumexp": lambda x: np.logaddexp.reduce(x.astype("f8")),
 }
 every_op = pytest.mark.parametrize("op", NUMPYS)
 
@@ -101,6 +102,7 @@ def test_segments_of_nothing_have_what_is_neutral(place):
         "norm": 0.0,
         "nansum": 0.0,
         "max": -np.inf,
+        "logsumexp": -np.inf,
     }
     for op, value in nothing.items():
         want = [

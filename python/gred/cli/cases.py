@@ -146,6 +146,7 @@ REDUCTIONS: dict[str, Reduction] = _by_name(
         Reduction("nanmax", "f", "nansum"),
         Reduction("nanmean", "fc", "nansum", ("dtype",)),
         Reduction("norm", "iufc", "sum"),
+        Reduction("logsumexp", "f", "sum"),
         Reduction("minmax", "iuf", "max"),
         Reduction("describe", "iuf", "sum"),
     )

@@ -319,6 +319,16 @@ def _magnitudes(piece: Array) -> Any:
     return np.abs(piece if piece.dtype.kind == "c" else piece.astype(np.float64))
 
 
+def _logsumexp(piece: Array) -> float:
+    most = float(piece.max(initial=-np.inf))
+    with np.errstate(divide="ignore"):
+        return most + float(np.log(np.exp(piece - most).sum())) if np.isfinite(most) else most
+
+
+def _logsumexp_of_parts(parts: Iterable[float]) -> float:
+    return _logsumexp(np.fromiter(parts, np.float64))
+
+
 def _lexical(number: Any) -> Any:
     return (number.real, number.imag)
 
@@ -333,6 +343,7 @@ _PARTS: dict[str, tuple[Callable[[Array], Any], Callable[[Iterable[Any]], Any]]]
     "product": (lambda piece: _number(piece.prod()), math.prod),
     "minimum": (lambda piece: _number(piece.min()), functools.partial(min, key=_lexical)),
     "maximum": (lambda piece: _number(piece.max()), functools.partial(max, key=_lexical)),
+    "exponentials": (lambda piece: _logsumexp(piece.astype(np.float64)), _logsumexp_of_parts),
     "nonzero": (lambda piece: int(np.count_nonzero(piece)), sum),
 }
 
@@ -349,6 +360,7 @@ _NUMBERS: dict[str, Callable[[Totals], tuple[Any, float]]] = {
     "var": lambda t: (t.variance, t.square),
     "std": lambda t: (math.sqrt(t.variance), t.square / (math.sqrt(t.variance) or 1.0)),
     "ptp": lambda t: (t.maximum - t.minimum, max(abs(t.maximum), abs(t.minimum))),
+    "logsumexp": lambda t: (t.exponentials, 1.0 + abs(t.exponentials)),
     "norm": lambda t: (math.sqrt(t.squares), math.sqrt(t.squares)),
 }
 # Reductions whose answers are those of others: of what is not NaN, at a place, or several at once.

@@ -82,6 +82,8 @@ def _numpy_function(xp: Any, name: str) -> Function:
     if name in _TOGETHER:
         functions = [getattr(xp, part) for part in _TOGETHER[name]]
         return lambda *given, **options: tuple(f(*given, **options) for f in functions)
+    if name == "logsumexp":
+        return functools.partial(_found(_found(xp, "logaddexp"), "reduce"), axis=None)
     return _found(xp.linalg if name == "norm" else xp, name)
 
 
@@ -236,6 +238,7 @@ class PyTorch(Library):
             "std": functools.partial(torch.std, correction=0),
             "ptp": lambda x: torch.sub(*reversed(torch.aminmax(x))),
             "norm": torch.linalg.vector_norm,
+            "logsumexp": lambda x: torch.logsumexp(x, tuple(range(x.dim()))),
             "minmax": lambda x: tuple(torch.aminmax(x)),
             "describe": lambda x: (
                 *torch.aminmax(x),

@@ -1,0 +1,123 @@
+/* Logarithms of sums of exponentials: the greatest element first, and then the exponentials. */
+#pragma once
+
+#include "extremes.cuh"
+#include "sums.cuh"
+
+namespace KERNELS
+{
+namespace
+{
+
+/* ln 2 in two parts, the upper of which has so few bits that a product with an exponent is exact,
+ * and the terms of the series of exp in [-ln 2 / 2, ln 2 / 2] that T feels. */
+template <class T>
+struct series_of_exp {
+    static constexpr T ln2_high = T(0x1.63p-1), ln2_low = T(-0x1.bd0105c610ca8p-13);
+    static constexpr T least = -87; /* whose exponential is a normal number */
+    static constexpr unsigned bits = 23, terms = 7;
+};
+
+template <>
+struct series_of_exp<double> {
+    static constexpr double ln2_high = 0x1.62e42feep-1, ln2_low = 0x1.a39ef35793c76p-33;
+    static constexpr double least = -708;
+    static constexpr unsigned bits = 52, terms = 13;
+};
+
+constexpr double factorial(unsigned n)
+{
+    return n ? n * factorial(n - 1) : 1;
+}
+
+/* The series' terms from number `Term` on, divided by r to that power. */
+template <class T, unsigned Term>
+LANES_FUNCTION vector<T> polynomial(vector<T> r)
+{
+    const vector<T> coefficient = in_all(T(1 / factorial(Term)));
+    if constexpr (Term == series_of_exp<T>::terms)
+        return coefficient;
+    else
+        return coefficient + r * polynomial<T, Term + 1>(r);
+}
+
+/* exp(x - greatest) in every lane, x being no greater: 2^k exp(r) with r = d - k ln 2. What is
+ * below the least is taken for it, which beside a sum of 1 or more is nothing. */
+template <class T>
+LANES_FUNCTION vector<T> exponential(vector<T> x, vector<T> greatest)
+{
+    using series = series_of_exp<T>;
+    using integers = vector<bits_of<sizeof(T)>>;
+    const vector<T> none = {}, least = in_all(series::least),
+                    away = x == greatest ? none : x - greatest, d = away < least ? least : away;
+    const T rounding = T(3) * T(uint64_t(1) << (series::bits - 1)); /* its last bit is of a 1 */
+    const vector<T> rounded = d * T(1.4426950408889634) + rounding, k = rounded - rounding,
+                    r = d - k * series::ln2_high - k * series::ln2_low;
+    const vector<T> power = polynomial<T, 0>(r);
+    return vector<T>(integers(power) + (integers(rounded) << series::bits));
+}
+
+template <class T>
+struct exponential_lanes : folded_lanes<T, sum> {
+    static constexpr unsigned in_register = register_bytes / sizeof(T),
+                              step = lanes_registers * in_register;
+
+    template <class In>
+    LANES_FUNCTION void take(const In *x, vector<T> greatest)
+    {
+        EACH_REGISTER(unsigned r = 0; r < lanes_registers; r++)
+        this->totals.at[r] += exponential<T>(converted<T>(x + r * in_register), greatest);
+    }
+
+    LANES_FUNCTION double sum_of_all() const
+    {
+        T sum;
+        this->template total<1>(&sum);
+        return double(sum);
+    }
+};
+
+/* The elements that fill no step are taken among such as add nothing. Lanes add up a few each. */
+template <class T, class In>
+SHARED_FUNCTION double sum_of_exponentials(const In *x, size_t n, T greatest)
+{
+    using lanes = exponential_lanes<T>;
+    const vector<T> in_lanes = in_all(greatest);
+    double sum = 0;
+    size_t i = 0;
+    while (i + lanes::step <= n) {
+        lanes all;
+        for (unsigned k = 0; k < steps_in_a_row && i + lanes::step <= n; k++, i += lanes::step)
+            all.take(x + i, in_lanes);
+        sum += all.sum_of_all();
+    }
+    if (i == n)
+        return sum;
+    T last[lanes::step];
+    for (unsigned k = 0; k < lanes::step; k++)
+        last[k] = i + k < n ? T(x[i + k]) : ends<T>::least;
+    lanes of_last;
+    of_last.take(last, in_lanes);
+    return sum + of_last.sum_of_all();
+}
+
+template <class In, class V>
+void logsumexp_loop(const void *elements, size_t n, uint64_t, void *state)
+{
+    using fold = logsumexp<V>;
+    const In *const x = static_cast<const In *>(elements);
+    if constexpr (is_complex<V>) {
+        state_of<fold> all = fold::identity();
+        for (size_t i = 0; i < n; i++)
+            all = fold::merge(all, fold::lift(V(x[i]), i));
+        put_state<fold>(state, all);
+    } else {
+        key<In> best;
+        const bool has_nan = find_best<In, nan_is::noted, greatest>(x, n, &best);
+        const V most = has_nan ? not_a_number<V>() : value<V, In>(best);
+        put_state<fold>(state, {double(most), has_nan ? 1 : sum_of_exponentials(x, n, most)});
+    }
+}
+
+} // namespace
+} // namespace KERNELS

@@ -1,0 +1,148 @@
+/* The logarithm of the sum of exponentials. A state is the greatest value m and the sum of
+ * exp(x - m), which cannot overflow: Blanchard, Higham and Higham (2021), "Accurately computing the
+ * log-sum-exp and softmax functions". Two merge as those of Milakov and Gimelshein (2018), "Online
+ * normalizer calculation for softmax", so that memory is read once. Of complex values m is the
+ * greatest real part. */
+#pragma once
+
+#include "../fold.cuh"
+
+namespace KERNELS
+{
+
+/* exp(d), d <= 0. Relative errors are below (2 + |d|) of the type's unit roundoff: those of large
+ * |d| belong to terms that are small beside the greatest, which is 1. */
+__host__ __device__ __forceinline__ float exponential(float d)
+{
+#ifdef __CUDA_ARCH__
+    return __expf(d);
+#else
+    return expf(d);
+#endif
+}
+
+__host__ __device__ __forceinline__ double exponential(double d)
+{
+    return exp(d);
+}
+
+/* The same of what merges: not inlined, as it would be often. */
+__host__ __device__ __noinline__ inline double ratio(double d)
+{
+    return exp(d);
+}
+
+/* The real part, and exp(i y) of the other one. */
+__host__ __device__ __forceinline__ double real_part(double x)
+{
+    return x;
+}
+
+__host__ __device__ __forceinline__ double real_part(complex<double> x)
+{
+    return x.real;
+}
+
+__host__ __device__ __forceinline__ double phase(double)
+{
+    return 1;
+}
+
+__host__ __device__ __noinline__ inline complex<double> phase(complex<double> x)
+{
+    return {cos(x.imag), sin(x.imag)};
+}
+
+__host__ __device__ __forceinline__ double logarithm(double x)
+{
+    return log(x);
+}
+
+__host__ __device__ __noinline__ inline complex<double> logarithm(complex<double> x)
+{
+    return {log(hypot(x.real, x.imag)), atan2(x.imag, x.real)};
+}
+
+template <class W>
+struct exponentials {
+    double greatest;
+    W sum;
+};
+
+template <class V>
+struct logsumexp {
+    using value = V;
+    using wide = wide_of<V>;
+    using state = exponentials<wide>;
+    struct absorbs_many;
+
+    FOLD_FUNCTION state identity()
+    {
+        return {ends<double>::least, wide(0)};
+    }
+
+    FOLD_FUNCTION state lift(V x, uint64_t)
+    {
+        return {real_part(widen(x)), phase(widen(x))};
+    }
+
+    FOLD_FUNCTION state merge(state a, state b)
+    {
+        const double greatest =
+            a.greatest >= b.greatest || is_nan(a.greatest) ? a.greatest : b.greatest;
+        return {greatest, sum_beside(a, greatest) + sum_beside(b, greatest)};
+    }
+
+    template <unsigned N, class Positions, class Valid = all_valid>
+    FOLD_FUNCTION void absorb(state &s, const V (&x)[N], Positions, Valid valid = {})
+    {
+        if constexpr (std::is_same_v<wide, double>) {
+            absorb_real(s, x, valid);
+        } else {
+#pragma unroll
+            for (unsigned k = 0; k < N; k++)
+                s = valid(k) ? merge(s, lift(x[k], 0)) : s;
+        }
+    }
+
+  private:
+    /* Infinities differ from each other by nothing. */
+    FOLD_FUNCTION wide sum_beside(const state &s, double greatest)
+    {
+        return s.greatest == greatest ? s.sum : scaled(s.sum, ratio(s.greatest - greatest));
+    }
+
+    template <unsigned N, class Valid>
+    FOLD_FUNCTION void absorb_real(state &s, const V (&x)[N], Valid valid)
+    {
+        V greatest = V(s.greatest);
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            greatest = valid(k) && (x[k] > greatest || is_nan(x[k])) ? x[k] : greatest;
+        s = {double(greatest), sum_beside(s, double(greatest))};
+        if (!(greatest - greatest == 0)) { /* an infinity, or NaN: no sum makes a difference */
+            s.sum = 1;
+            return;
+        }
+        s.sum += double(added_in_lanes<N, V>(
+            [&](unsigned k) { return valid(k) ? exponential(x[k] - greatest) : V(0); }));
+    }
+};
+
+template <>
+struct finishing<REDUCTION_logsumexp> {
+    template <class Fold>
+    FOLD_FUNCTION value_of<Fold> own(const state_of<Fold> &state)
+    {
+        return value_of<Fold>(wide_of<value_of<Fold>>(state.greatest) + logarithm(state.sum));
+    }
+
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = value_answer(own<Fold>(state));
+    }
+};
+
+} // namespace KERNELS
