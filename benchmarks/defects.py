@@ -290,6 +290,33 @@ PYTHON = [
         "{edge - 1, edge}",
         "lab/test_lab_exercises.py",
     ),
+    Defect(
+        "rank beside the bracket",
+        "edge",
+        "kernels/cpu/selection.cuh",
+        "An order statistic outside of its sample's bracket is looked for among what that kept.",
+        "memcpy(room, keys, n * sizeof(K));",
+        ";",
+        "reductions/test_quantiles.py",
+    ),
+    Defect(
+        "sums beside other maxima",
+        "type",
+        "kernels/cpu/column_sums.cuh",
+        "Sums of exponentials of a column's parts are added as if these had one greatest element.",
+        "other.sums.at[r] * exponential<T>(other.most.at[r], greatest);",
+        "other.sums.at[r];",
+        "reductions/test_logsumexp.py",
+    ),
+    Defect(
+        "quantile of numbers",
+        "edge",
+        "python/gred/statistics/quantiles.py",
+        "A quantile of elements among which NaN is is that of the others.",
+        "if not leaves_out and nans.any():",
+        "if leaves_out and nans.any():",
+        "reductions/test_quantiles.py",
+    ),
 ]
 
 DEFECTS = [*KERNELS, *HOST, *PYTHON]

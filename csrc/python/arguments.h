@@ -26,6 +26,7 @@
     ARGUMENT(KEEPDIMS, "keepdims", "False")                                                        \
     ARGUMENT(INITIAL, "initial", "...")                                                            \
     ARGUMENT(WHERE, "where", "True")                                                               \
+    ARGUMENT(WEIGHTS, "weights", "None")                                                           \
     ARGUMENT(ORD, "ord", "None")                                                                   \
     ARGUMENT(DDOF, "ddof", "0")                                                                    \
     ARGUMENT(MEAN, "mean", "...")                                                                  \

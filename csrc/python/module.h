@@ -34,6 +34,7 @@ struct module_state {
     NAMED(explain, "How a call would go, as a tuple.")                                             \
     NAMED(nothing, "Does nothing.")                                                                \
     PLAIN(by_place, METH_VARARGS, "Results of lists, each in one place, all at the same time.")    \
+    PLAIN(select, METH_VARARGS, "Elements of given ranks, of an array on the host.")               \
     PLAIN(substitute, METH_VARARGS,                                                                \
           "Puts a kernel of the user's own in a rung's place on a device that launches kernels.")  \
     PLAIN(threads, METH_O, "Bounds the host's threads, unless by 0, and counts them.")             \

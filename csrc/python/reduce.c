@@ -53,7 +53,7 @@ bool several_were_given(PyObject *object)
 
 /* ---- one array ---- */
 
-/* describe is called by gred/summary.py, whose frame is not the user's. */
+/* describe is called by gred/statistics/summary.py, whose frame is not the user's. */
 static int frames_of(enum reduction reduction)
 {
     return reduction == REDUCTION_describe;
@@ -204,7 +204,40 @@ CORE_FUNCTION(each)
     return arrays ? reduce_list(state, reduction, arrays, true, 1, slots) : NULL;
 }
 
-/* ---- exact variances ---- */
+/* ---- exact variances, and weights ---- */
+
+/* Whether any argument is given that what is made in Python does not take. */
+static bool wants_more(PyObject *const *slots)
+{
+    PyObject *const mean = slots[MEAN];
+    return argument_given(slots[OUT]) || argument_given(slots[DEVICE]) ||
+           argument_given(slots[STREAM]) || argument_given(slots[BLOCK_SIZE]) ||
+           (argument_given(mean) && mean != Py_Ellipsis && !numpys_is_no_value(mean));
+}
+
+/* By gred/statistics/weights.py. */
+static PyObject *reduce_weighted(enum reduction reduction, PyObject *const *slots)
+{
+    const char *name = reduction_row(reduction)->name;
+    PyObject *const axis = slots[AXIS] ? slots[AXIS] : Py_None, *const dtype = slots[DTYPE]
+                                                                                   ? slots[DTYPE]
+                                                                                   : Py_None;
+    double ddof;
+    bool kept;
+    if (wants_more(slots))
+        return type_error("%s with weights takes axis, dtype, ddof, keepdims, where and method; no "
+                          "out, mean, device, stream or block_size",
+                          name);
+    OWNED *module = PyImport_ImportModule("gred.statistics.weights");
+    if (!module || !keepdims_parse(slots[KEEPDIMS], &kept) || !ddof_parse(slots, &ddof))
+        return NULL;
+    OWNED *options = Py_BuildValue("{sOsOsO}", "keepdims", kept ? Py_True : Py_False, "where",
+                                   slots[WHERE] ? slots[WHERE] : Py_True, "method",
+                                   slots[METHOD] ? slots[METHOD] : Py_None);
+    return options ? PyObject_CallMethod(module, "reduced", "sOOOOdO", name, slots[A],
+                                         slots[WEIGHTS], axis, dtype, ddof, options)
+                   : NULL;
+}
 
 static bool is_exact_spread(enum reduction reduction, PyObject *const *slots)
 {
@@ -222,12 +255,10 @@ static PyObject *reduce_moments(enum reduction reduction, PyObject *arrays, PyOb
     const char *name = reduction_row(reduction)->name;
     PyObject *const axis = slots[AXIS] ? slots[AXIS] : Py_None,
                     *const where = slots[WHERE] ? slots[WHERE] : Py_True,
-                    *const dtype = slots[DTYPE] ? slots[DTYPE] : Py_None, *const mean = slots[MEAN];
+                    *const dtype = slots[DTYPE] ? slots[DTYPE] : Py_None;
     double ddof;
     bool kept;
-    if (argument_given(slots[OUT]) || argument_given(slots[DEVICE]) ||
-        argument_given(slots[STREAM]) || argument_given(slots[BLOCK_SIZE]) ||
-        (argument_given(mean) && mean != Py_Ellipsis && !numpys_is_no_value(mean)))
+    if (wants_more(slots))
         return type_error("%s by method 'exact' takes axis, dtype, ddof, keepdims and where; no "
                           "out, mean, device, stream or block_size",
                           name);
@@ -259,6 +290,8 @@ static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *co
         return reduce_several(reduction, arrays, slots);
     if (PyErr_Occurred())
         return NULL;
+    if (argument_given(slots[WEIGHTS]))
+        return reduce_weighted(reduction, slots);
     if (is_exact_spread(reduction, slots))
         return reduce_moments(reduction, arrays, slots);
     if (arrays)

@@ -1,6 +1,5 @@
 /* What folds many results at once, compiled once for each set of instructions, as vectors.cpp is.
  */
-#include "column_exponentials.cuh"
 #include "column_extremes.cuh"
 #include "column_sums.cuh"
 #include "products.cuh"

@@ -1,6 +1,7 @@
 /* What the host does with states, from the one definition of each fold, and which of the loops of
  * vectors.cpp makes them. */
 #include "many_results.cuh"
+#include "selection.cuh"
 #include "types.cuh"
 
 #include "common/cpu_kernels.h"

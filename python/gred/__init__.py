@@ -38,7 +38,6 @@ from gred.exact import ExactMoments, ExactSum, ExactSums, corrcoef, cov
 from gred.explanation import Explanation, explain
 from gred.keys import by_key
 from gred.measure import KernelTime, LaunchLimit, ReadLimit, kernel_time, launch_limit, read_limit
-from gred.nans import nanargmax, nanargmin, nanstd, nanvar
 from gred.records import (
     Device,
     Method,
@@ -51,7 +50,9 @@ from gred.records import (
 )
 from gred.segments import each, reduceat
 from gred.settings import thread_order, threads, workspace_limit
-from gred.summary import Summary, describe
+from gred.statistics.nans import nanargmax, nanargmin, nanstd, nanvar
+from gred.statistics.quantiles import median, nanmedian, nanquantile, quantile
+from gred.statistics.summary import Summary, describe
 
 if TYPE_CHECKING:
     from gred import dask as dask
@@ -67,7 +68,7 @@ __version__ = "0.1.0"
 
 __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min", "minmax"]
 __all__ += ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd"]
-__all__ += ["nansum", "nanvar"]
+__all__ += ["median", "nanmedian", "nanquantile", "nansum", "nanvar", "quantile"]
 __all__ += ["by_key", "corrcoef", "cov", "dot", "each", "logsumexp", "norm", "prod", "ptp"]
 __all__ += ["reduceat", "std", "sum", "var"]
 __all__ += ["CudaError", "DeviceArray", "ExactMoments", "ExactSum", "ExactSums"]

@@ -31,11 +31,11 @@ def by_key(
     dtype: DTypeLike | None = None,
     ddof: float = 0,
     method: str = "auto",
+    weights: ArrayLike | Any | None = None,
 ) -> Any:
     """Reduce the values of each key, as ``np.bincount`` adds them and a ``groupby`` does.
 
-    Bits are the same in every run, for any number of threads; by ``method="exact"`` for any order
-    of the values, on any device. Devices add real numbers exactly by any method, by atomics.
+    Bits are the same in every run; by ``method="exact"`` for any order of values, on any device.
 
     Parameters
     ----------
@@ -43,30 +43,30 @@ def by_key(
         'count', or what `gred.reduceat` takes: 'sum', 'mean', 'var', 'max', 'argmin', np.maximum.
         Positions are those along `axis`, the first of equals.
     keys : array_like of int, shape (n,), or tuple of such
-        From 0 to num_keys - 1, in any order. Of several, results have a dimension for each.
+        From 0 to num_keys - 1, in any order; of several, results have a dimension for each.
     values : array_like of shape (..., n, ...)
         Of any type, where the keys are; on a device CuPy's, PyTorch's or JAX's, unless added.
     num_keys : int, or one for each of the keys, optional
-        How many results there are; one more than the greatest key where it is left out.
+        How many results there are; by default one more than the greatest key.
     axis : int, default 0
         The one that keys are along.
     outside : {'error', 'drop'}, default 'error'
         What becomes of values whose key is negative or no less than num_keys.
     dtype, ddof, method
         As for `gred.reduceat`.
+    weights : array_like of the shape of `values`, or of the keys', optional
+        Factors of the values, for 'sum', 'mean', 'var' and 'std' by one key, as of `gred.mean`.
 
     Returns
     -------
     array of shape (..., num_keys, ...), of the reduction's type
-        A key without values has what is neutral: of a sum 0, of a minimum infinity or the type's
-        largest value, of a mean or variance NaN, of a position -1.
+        A key without values has what is neutral: 0, 1, infinity or the type's ends; of a mean or
+        variance NaN, of a position -1.
 
     Raises
     ------
-    TypeError, ValueError, MemoryError
-        If keys are no integers, or not as many as values along the axis, or `op` is none.
-    IndexError
-        If a key is outside.
+    TypeError, ValueError, IndexError, MemoryError
+        If keys are no integers, not as many as values, or outside, or `op` is none.
 
     Examples
     --------
@@ -75,11 +75,11 @@ def by_key(
     array([2. , 4.5, 0. , 4. ])
 
     """
-    if outside not in ("error", "drop"):
-        raise ValueError(f"outside must be 'error' or 'drop'; got {outside!r}")
     name = "count" if isinstance(op, str) and op == "count" else reduction_named(op)
-    rest = (outside == "drop", dtype, ddof, method)
-    return _reduced(name, keys, _array(values, "values"), num_keys, operator.index(axis), rest)
+    array, rest = _array(values, "values"), (_drops(outside), dtype, ddof, method)
+    if weights is None:
+        return _reduced(name, keys, array, num_keys, operator.index(axis), rest)
+    return _weighted(name, keys, array, num_keys, axis, rest, _array(weights, "weights"))
 
 
 def _reduced(
@@ -113,7 +113,45 @@ def _reduced(
     return xp.moveaxis(results.reshape((*counts, *front.shape[1:])), dimensions, there)
 
 
+def _weighted(
+    name: str, keys: Any, values: Any, num_keys: Any, axis: Any, rest: _Rest, weights: Any
+) -> Any:
+    """Add up products with weights, and the weights; of variances squares of deviations."""
+    if name not in ("sum", "mean", "var", "std") or isinstance(keys, tuple):
+        raise ValueError(f"weights are for 'sum', 'mean', 'var' and 'std' by one key, not {name!r}")
+    if rest[3] != "auto":
+        raise ValueError("by_key with weights takes method 'auto' alone")
+    xp, key = library_of(values), _array(keys, "keys")
+    if xp is None or library_of(weights) is not xp:
+        raise _without_library(values)
+    axis = normalize_axis_index(axis, values.ndim)
+    if weights.ndim == 1 < values.ndim:
+        weights = weights.reshape([-1 if k == axis else 1 for k in range(values.ndim)])
+    weights = xp.broadcast_to(weights, values.shape)
+    num_keys = _counts([key], None)[0] if num_keys is None else num_keys
+
+    def added(array: Any) -> Any:
+        return _reduced("sum", key, array, num_keys, axis, rest)
+
+    total, found = added(weights), added(values * weights)
+    if name == "sum":
+        return found
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = found / total
+        if name != "mean":
+            places = xp.clip(_wide(xp, key, num_keys), 0, num_keys - 1)
+            apart = values - (found[(slice(None),) * axis + (places,)])
+            found = added(abs(apart) ** 2 * weights) / (total - rest[2])
+    return found**0.5 if name == "std" else found
+
+
 # ---- arguments ----
+
+
+def _drops(outside: str) -> bool:
+    if outside not in ("error", "drop"):
+        raise ValueError(f"outside must be 'error' or 'drop'; got {outside!r}")
+    return outside == "drop"
 
 
 def _array(given: Any, name: str) -> Any:

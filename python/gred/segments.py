@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 import gred._core as _core
 from gred.checks import without_nulls
-from gred.summary import made
+from gred.statistics.summary import made
 
 __all__ = ["each", "reduceat"]
 

@@ -27,7 +27,7 @@ def truth(x, axis, ddof, shown):
     rows = np.moveaxis(x, axis, range(-len(axis), 0))
     masks = np.moveaxis(np.broadcast_to(shown, x.shape), axis, range(-len(axis), 0))
     shape = rows.shape[: x.ndim - len(axis)]
-    fields = [np.empty(shape, object) for _ in gred.summary.Summary._fields]
+    fields = [np.empty(shape, object) for _ in gred.statistics.summary.Summary._fields]
     for place in np.ndindex(shape):
         elements = rows[place][masks[place]]
         numbers = elements[elements == elements]

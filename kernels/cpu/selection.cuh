@@ -1,0 +1,380 @@
+/* Order statistics. Elements become unsigned integers, keys, in the same order. Of many, those
+ * between two elements of a sample are kept, where the rank is nearly always: Floyd and Rivest
+ * (1975), "Expected time bounds for selection", here without a branch, and out of place. */
+#pragma once
+
+#include "registers.cuh"
+
+#include "common/cpu_kernels.h"
+
+#include <algorithm>
+
+namespace KERNELS
+{
+namespace
+{
+
+/* ---- keys ---- */
+
+/* Of elements as wide as K. NaNs are one key, the greatest; no number's is. */
+template <class K>
+struct key_form {
+    K infinity; /* bits; 0: integers */
+    K flip;     /* of integers: the sign */
+
+    static constexpr K top = K(K(1) << (8 * sizeof(K) - 1)), nan = K(~K(0));
+
+    explicit key_form(enum element type)
+        : infinity(K(type == ELEMENT_FLOAT16    ? 0x7c00
+                     : type == ELEMENT_BFLOAT16 ? 0x7f80
+                     : type == ELEMENT_FLOAT32  ? 0x7f800000
+                     : type == ELEMENT_FLOAT64  ? 0x7ff0000000000000
+                                                : 0)),
+          flip(type >= ELEMENT_INT8 && type <= ELEMENT_INT64 ? top : K(0))
+    {
+    }
+
+    template <bool Floats>
+    LANES_FUNCTION K key(K bits) const
+    {
+        if constexpr (!Floats)
+            return bits ^ flip;
+        const K ordered = bits & top ? K(~bits) : K(bits | top);
+        return K(bits & K(~top)) > infinity ? nan : ordered;
+    }
+
+    LANES_FUNCTION K bits(K key) const
+    {
+        if (!infinity)
+            return key ^ flip;
+        return key == nan ? K(infinity | infinity >> 1) : key & top ? K(key ^ top) : K(~key);
+    }
+};
+
+template <class Visit>
+auto visit_keys(enum element type, Visit visit)
+{
+    switch (element_size(type)) {
+    case 1:
+        return visit(uint8_t());
+    case 2:
+        return visit(uint16_t());
+    case 4:
+        return visit(uint32_t());
+    default:
+        return visit(uint64_t());
+    }
+}
+
+/* n elements at a distance, to keys at another one. */
+template <bool Floats, class K>
+LANES_FUNCTION void store_keys(const key_form<K> &form, const char *at, uint64_t n, int64_t stride,
+                               K *keys, uint64_t step)
+{
+    for (uint64_t i = 0; i < n; i++)
+        keys[i * step] = form.template key<Floats>(loaded<K>(at + int64_t(i) * stride));
+}
+
+template <class K>
+void store_keys(const key_form<K> &form, const char *at, uint64_t n, int64_t stride, K *keys,
+                uint64_t step)
+{
+    if (form.infinity && stride == sizeof(K) && step == 1)
+        store_keys<true>(form, at, n, sizeof(K), keys, 1);
+    else if (form.infinity)
+        store_keys<true>(form, at, n, stride, keys, step);
+    else
+        store_keys<false>(form, at, n, stride, keys, step);
+}
+
+template <class K>
+uint64_t count_nans(const key_form<K> &form, const K *keys, uint64_t n)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0; form.infinity && i < n; i++)
+        count += keys[i] == form.nan;
+    return count;
+}
+
+/* ---- a call ---- */
+
+/* A selection, with what is asked of one result. */
+template <class K>
+struct selecting {
+    const struct selection &all;
+    uint64_t result;
+    key_form<K> form{all.type};
+
+    LANES_FUNCTION uint64_t rank(uint64_t k) const
+    {
+        return uint64_t(all.ranks[int64_t(k) * all.rank_pitch + int64_t(result) * all.rank_step]);
+    }
+
+    LANES_FUNCTION void put(uint64_t k, K key) const
+    {
+        const K bits = form.bits(key);
+        memcpy(all.out + (k * all.outer * all.inner + result) * sizeof(K), &bits, sizeof bits);
+    }
+
+    const char *at() const
+    {
+        return all.at + int64_t(result / all.inner) * all.outer_stride +
+               int64_t(result % all.inner) * all.inner_stride;
+    }
+
+    /* The last rank that lies near the first. */
+    uint64_t group(uint64_t first) const
+    {
+        uint64_t last = first;
+        const uint64_t from = rank(first), near = all.n / 128 + 1;
+        while (last + 1 < all.count && rank(last + 1) - from <= near && rank(last + 1) < all.n)
+            last++;
+        return last;
+    }
+
+    /* Ranks that are none are not looked for. */
+    bool skip(uint64_t k) const
+    {
+        if (rank(k) < all.n)
+            return false;
+        put(k, form.infinity ? form.nan : form.flip);
+        return true;
+    }
+};
+
+/* A sample's keys at both sides of two ranks, each by three standard deviations. */
+template <class K>
+void find_bracket(K *sample, uint64_t size, uint64_t n, uint64_t first, uint64_t last, K *bracket)
+{
+    const double scale = double(size) / double(n), away = 1.5 * sqrt(double(size)) + 1;
+    const double low = double(first) * scale - away, high = double(last + 1) * scale + away;
+    const uint64_t k = low <= 0 ? 0 : uint64_t(low), l = uint64_t(high);
+    bracket[0] = 0;
+    bracket[1] = K(~K(0));
+    if (low > 0) {
+        std::nth_element(sample, sample + k, sample + size);
+        bracket[0] = sample[k];
+    }
+    if (l < size) {
+        std::nth_element(sample + k, sample + l, sample + size);
+        bracket[1] = sample[l];
+    }
+}
+
+/* Keeps those in the bracket; returns how many, and how many are below. */
+template <class K>
+SHARED_FUNCTION uint64_t keep(const K *keys, uint64_t n, const K *bracket, K *kept, uint64_t *less)
+{
+    const K low = bracket[0], high = bracket[1];
+    uint64_t m = 0, below = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        const K key = keys[i];
+        kept[m] = key;
+        m += (key >= low) & (key <= high);
+        below += key < low;
+    }
+    *less += below;
+    return m;
+}
+
+constexpr uint64_t few_keys = 512, sample_most = 1 << 12;
+
+/* A few elements that no pattern of the array's repeats. */
+struct random_places {
+    uint64_t state, n;
+
+    LANES_FUNCTION uint64_t next()
+    {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        return uint64_t((unsigned __int128)(state >> 32 << 32) * n >> 64);
+    }
+};
+
+/* The least and the greatest of some ranks. */
+template <class K>
+struct rank_ends {
+    uint64_t least, greatest;
+
+    rank_ends(const selecting<K> &self, uint64_t first, uint64_t last)
+        : least(self.rank(first)), greatest(least)
+    {
+        for (uint64_t k = first; k <= last; k++) {
+            least = std::min(least, self.rank(k));
+            greatest = std::max(greatest, self.rank(k));
+        }
+    }
+};
+
+/* By partitions of n keys, which `less` others are below. */
+template <class K>
+void select_in_place(const selecting<K> &self, uint64_t first, uint64_t last, K *keys, uint64_t n,
+                     uint64_t less)
+{
+    uint64_t parted = 0;
+    for (uint64_t k = first; k <= last; k++) {
+        const uint64_t rank = self.rank(k) - less;
+        if (rank >= parted)
+            std::nth_element(keys + parted, keys + rank, keys + n);
+        else
+            std::nth_element(keys, keys + rank, keys + parted);
+        parted = rank;
+        self.put(k, keys[rank]);
+    }
+}
+
+/* Ranks `first` to `last` of n keys, which stay, and which `less` others are below; there is room
+ * for as many. */
+template <class K>
+void select(const selecting<K> &self, uint64_t first, uint64_t last, const K *keys, uint64_t n,
+            uint64_t less, K *room)
+{
+    if (n > few_keys) {
+        const rank_ends<K> ends(self, first, last);
+        K bracket[2];
+        uint64_t size = 64, below = 0;
+        while (size < sample_most && size * size < 16 * n)
+            size *= 2;
+        random_places places = {n, n};
+        for (uint64_t k = 0; k < size; k++)
+            room[k] = keys[places.next()];
+        find_bracket(room, size, n, ends.least - less, ends.greatest - less, bracket);
+        const uint64_t m = keep(keys, n, bracket, room, &below);
+        const bool found = ends.least - less >= below && ends.greatest - less < below + m;
+        if (found && bracket[0] == bracket[1]) {
+            for (uint64_t k = first; k <= last; k++)
+                self.put(k, bracket[0]);
+            return;
+        }
+        if (found && m <= n / 2)
+            return select(self, first, last, room, m, less + below, room + m);
+    }
+    memcpy(room, keys, n * sizeof(K));
+    select_in_place(self, first, last, room, n, less);
+}
+
+/* ---- results at once ---- */
+
+template <class K>
+void select_all(const struct selection &all, uint64_t first, uint64_t count, K *keys)
+{
+    K *const kept = keys + all.n * count;
+    for (uint64_t i = 0; count > 1 && i < all.n; i++) {
+        const selecting<K> self = {all, first};
+        store_keys(self.form, self.at() + int64_t(i) * all.stride, count, all.inner_stride,
+                   keys + i, all.n);
+    }
+    for (uint64_t r = 0; r < count; r++) {
+        const selecting<K> self = {all, first + r};
+        K *const own = keys + r * all.n;
+        if (count == 1)
+            store_keys(self.form, self.at(), all.n, all.stride, own, 1);
+        all.nans[first + r] = int64_t(count_nans(self.form, own, all.n));
+        const bool sorts = all.count > 2 && all.n <= few_keys;
+        if (sorts)
+            std::sort(own, own + all.n);
+        for (uint64_t k = 0; k < all.count; k++) {
+            if (self.skip(k))
+                continue;
+            const uint64_t last = sorts ? k : self.group(k);
+            if (sorts)
+                self.put(k, own[self.rank(k)]);
+            else
+                select(self, k, last, own, all.n, 0, kept);
+            k = last;
+        }
+    }
+}
+
+/* ---- one result, by parts ---- */
+
+template <class K>
+void sample_bracket(const selecting<K> &self, uint64_t first, uint64_t last, uint64_t *bracket,
+                    K *sample)
+{
+    K found[2];
+    const rank_ends<K> ends(self, first, last);
+    const uint64_t n = self.all.n;
+    random_places places = {n, n};
+    for (uint64_t k = 0; k < sample_most; k++)
+        store_keys(self.form, self.at() + int64_t(places.next()) * self.all.stride, 1, 0,
+                   sample + k, 1);
+    find_bracket(sample, sample_most, n, ends.least, ends.greatest, found);
+    bracket[0] = found[0];
+    bracket[1] = found[1];
+}
+
+template <class K>
+struct selection_part keep_part(const selecting<K> &self, uint64_t part, const uint64_t *bracket,
+                                K *kept, K *keys)
+{
+    const K ends[] = {K(bracket[0]), K(bracket[1])};
+    const uint64_t first = part * SELECTION_PART,
+                   n = std::min(self.all.n - first, uint64_t(SELECTION_PART));
+    struct selection_part found = {0, 0, 0};
+    store_keys(self.form, self.at() + int64_t(first) * self.all.stride, n, self.all.stride, keys,
+               1);
+    found.nans = count_nans(self.form, keys, n);
+    found.kept = keep(keys, n, ends, kept, &found.less);
+    return found;
+}
+
+/* The keys lie at the front of room for as many again, or for all elements. */
+template <class K>
+bool select_among(const selecting<K> &self, uint64_t first, uint64_t last, K *keys, uint64_t n,
+                  uint64_t less)
+{
+    const rank_ends<K> ends(self, first, last);
+    if (ends.least < less || ends.greatest >= less + n)
+        return false;
+    if (n <= self.all.n / 2)
+        select(self, first, last, keys, n, less, keys + n);
+    else
+        select_in_place(self, first, last, keys, n, less);
+    return true;
+}
+
+} // namespace
+} // namespace KERNELS
+
+#define OF_KEYS(...)                                                                               \
+    KERNELS::visit_keys(all->type, [&](auto key) {                                                 \
+        using K = decltype(key);                                                                   \
+        __VA_ARGS__                                                                                \
+    })
+
+size_t selection_bytes(const struct selection *all)
+{
+    return (SELECTION_AT_ONCE + 1) * all->n * element_size(all->type);
+}
+
+void selection_of(const struct selection *all, uint64_t first, uint64_t count, char *workspace)
+{
+    OF_KEYS(KERNELS::select_all(*all, first, count, reinterpret_cast<K *>(workspace)););
+}
+
+uint64_t selection_group(const struct selection *all, uint64_t result, uint64_t first)
+{
+    return OF_KEYS(return KERNELS::selecting<K>{*all, result}.group(first););
+}
+
+void selection_bracket(const struct selection *all, uint64_t result, uint64_t first, uint64_t last,
+                       uint64_t bracket[2], char *room)
+{
+    OF_KEYS(KERNELS::sample_bracket(KERNELS::selecting<K>{*all, result}, first, last, bracket,
+                                    reinterpret_cast<K *>(room)););
+}
+
+struct selection_part selection_filter(const struct selection *all, uint64_t result, uint64_t part,
+                                       const uint64_t bracket[2], char *kept, char *workspace)
+{
+    return OF_KEYS(return KERNELS::keep_part(KERNELS::selecting<K>{*all, result}, part, bracket,
+                                             reinterpret_cast<K *>(kept),
+                                             reinterpret_cast<K *>(workspace)););
+}
+
+bool selection_among(const struct selection *all, uint64_t result, uint64_t first, uint64_t last,
+                     char *kept, uint64_t n, uint64_t less)
+{
+    return OF_KEYS(return KERNELS::select_among(KERNELS::selecting<K>{*all, result}, first, last,
+                                                reinterpret_cast<K *>(kept), n, less););
+}

@@ -1,0 +1,202 @@
+"""Quantiles and medians, beside NumPy's of float64, and beside sorted elements."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from devices import GPU_IS_HERE
+from reference import BFLOAT16
+
+import gred
+
+METHODS = ("linear", "lower", "higher", "nearest", "midpoint", "interpolated_inverted_cdf")
+METHODS += ("hazen", "weibull", "median_unbiased", "normal_unbiased")
+TYPES = ("?", "i1", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", BFLOAT16)
+SHAPES = ((1,), (9,), (1000,), (4, 50), (50, 4), (700, 20), (2, 33, 40), (5, 0, 3))
+SHARES = [0, 0.1, 0.25, 0.5, 0.77, 1]
+every_type = pytest.mark.parametrize("dtype", TYPES, ids=str)
+
+
+def drawn(dtype, shape, seed=1):
+    random = np.random.default_rng(seed)
+    if np.dtype(dtype) in (np.int64, np.uint64):
+        return random.integers(0, 2**62, shape).astype(dtype)
+    return (random.normal(size=shape) * 40 + (100 if np.dtype(dtype).kind == "u" else 0)).astype(
+        dtype
+    )
+
+
+def near(got, want, dtype):
+    """Compare, to within four roundings of what is interpolated."""
+    bits = {"float16": 11, "bfloat16": 8, "float32": 24}.get(np.dtype(dtype).name, 53)
+    return np.allclose(
+        np.float64(got), np.float64(want), 4 * 2.0**-bits, 4 * 2.0**-bits * 100, equal_nan=True
+    )
+
+
+@every_type
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_they_are_numpys(dtype, shape):
+    x = drawn(dtype, shape)
+    axes = [None, *range(-1, len(shape) - 1), tuple(range(len(shape)))]
+    for axis, method in itertools.product(axes, METHODS):
+        places = (axis,) if isinstance(axis, int) else range(len(shape))
+        if np.prod([shape[k] for k in places]) == 0:
+            with pytest.raises(ValueError, match="no elements"):
+                gred.quantile(x, 0.5, axis, method=method)
+            continue
+        got = gred.quantile(x, SHARES, axis, method=method)
+        want = np.quantile(x.astype("f8"), SHARES, axis=axis, method=method)
+        assert got.shape == want.shape
+        assert near(got, want, dtype)
+        keeps = x.dtype.kind not in "iub" or method in ("lower", "higher", "nearest")
+        assert got.dtype == (x.dtype if keeps else np.float64)
+        got = gred.median(x, axis, keepdims=True)
+        assert got.shape == np.median(x, axis, keepdims=True).shape
+
+
+@pytest.mark.parametrize("layout", ["rows", "columns", "swapped", "reversed", "apart"])
+def test_layouts(layout):
+    x = drawn("f4", (60, 3000))
+    views = {"rows": x, "columns": x.T, "swapped": x.astype(">f4"), "reversed": x[::-1, ::-1]}
+    view = views.get(layout, x[::3, 1::2])
+    for axis in (None, 0, 1, (1, 0)):
+        assert near(gred.quantile(view, SHARES, axis), np.quantile(view, SHARES, axis), "f4")
+    assert not np.shares_memory(view, gred.median(view, 0))
+
+
+def patterns(n):
+    random = np.random.default_rng(n)
+    yield np.arange(n)
+    yield np.arange(n)[::-1]
+    yield np.zeros(n, int)
+    yield random.integers(0, 2, n)
+    yield np.minimum(np.arange(n), np.arange(n)[::-1])
+    yield np.repeat([3, 1, 2], -(-n // 3))[:n]
+    hidden = np.zeros(n, int)
+    hidden[sampled(n)] = np.arange(4096) + 1
+    yield hidden
+    yield -hidden
+
+
+def sampled(n, count=4096):
+    """Repeat what kernels/cpu/selection.cuh draws of so many elements."""
+    state, places = n, []
+    for _ in range(count):
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        places.append((state >> 32 << 32) * n >> 64)
+    return places
+
+
+@pytest.mark.parametrize("n", [2, 511, 513, 5000, (1 << 16) - 1, (1 << 16) + 1, 300_000])
+@pytest.mark.parametrize("dtype", ["i4", "f8", "f2"])
+def test_orders_that_samples_are_misled_by(n, dtype):
+    """Elements where the sample is taken lie beside all others, so that its bracket is wrong."""
+    for x in patterns(n):
+        y = x.astype(dtype)
+        ordered = np.sort(y)
+        for method, place in (("lower", np.floor), ("higher", np.ceil)):
+            got = gred.quantile(y, SHARES, method=method)
+            assert np.array_equal(got, ordered[place(np.array(SHARES) * (n - 1)).astype(int)])
+        rows = np.stack([y, y[::-1], y])
+        assert np.array_equal(gred.quantile(rows, 0.3, 1, method="lower"), np.full(3, got_at(y)))
+
+
+def got_at(y):
+    return np.sort(y)[int(0.3 * (len(y) - 1))]
+
+
+@pytest.mark.parametrize("shape", [(40,), (6, 30), (70_001,), (3, 1000, 2)])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_nan(shape, dtype):
+    random = np.random.default_rng(3)
+    x = drawn(dtype, shape)
+    x[random.random(shape) < 0.1] = np.nan
+    x[0] = np.nan
+    for axis in (None, 0, -1):
+        for ours, numpys in ((gred.nanquantile, np.nanquantile), (gred.quantile, np.quantile)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                want = numpys(x.astype("f8"), SHARES, axis)
+            assert near(ours(x, SHARES, axis), want, dtype), (axis, ours.__name__)
+    assert np.isnan(gred.nanmedian(np.full(5, np.nan)))
+    assert gred.nanmedian([np.nan, 2, 5, 3]) == 3
+
+
+def test_infinities_and_what_overflows():
+    inf = np.inf
+    assert gred.median([-inf, inf, 1.0]) == 1
+    assert gred.median([inf, inf]) == inf
+    assert gred.median([-inf, 1.0]) == -inf
+    assert np.isnan(gred.median([-inf, inf]))
+    assert gred.median([-1.5e308, 1.5e308]) == 0
+    assert gred.quantile([-1.5e308, 1.5e308], 1) == 1.5e308
+    assert gred.median(np.array([2**63, 2**63 + 2**12], np.uint64)) == 2.0**63 + 2**11
+    assert gred.median(np.array([-0.0, 0.0])) == 0
+    assert gred.quantile(np.array([65504, -65504], "f2"), 0.5) == 0
+
+
+def test_more_elements_than_floats_count():
+    """Where a rank in float32 is off by one, and torch.quantile refuses."""
+    n = (1 << 24) + 2
+    x = np.random.default_rng(1).permutation(n).astype("i4")
+    assert gred.quantile(x, [0.25, 0.5], method="lower").tolist() == [(n - 1) // 4, (n - 1) // 2]
+    assert gred.median(x) == (n - 1) / 2
+
+
+def test_ranks_of_results_that_have_some_numbers_each():
+    x = np.full((4, 6), np.nan)
+    for row in range(4):
+        x[row, : 2 * row] = np.arange(2 * row)
+    got = gred.nanquantile(x, [0, 0.5, 1], 1)
+    assert np.array_equal(got[0], [np.nan, 0, 0, 0], equal_nan=True)
+    assert np.array_equal(got[1], [np.nan, 0.5, 1.5, 2.5], equal_nan=True)
+    assert np.array_equal(got[2], [np.nan, 1, 3, 5], equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "words"),
+    [
+        (([1.0], 1.5), {}, ValueError, "from 0 to 1"),
+        (([1.0], [0.5, np.nan]), {}, ValueError, "from 0 to 1"),
+        (([1.0], 0.5), {"method": "cubic"}, ValueError, "method must be one of linear, "),
+        (([1.0], 0.5, 1), {}, ValueError, "axis"),
+        (([1j], 0.5), {}, TypeError, "complex numbers have no quantiles"),
+        ((["a"], 0.5), {}, TypeError, "not supported"),
+        (([], 0.5), {}, ValueError, "no elements"),
+    ],
+)
+def test_what_is_refused(arguments, options, error, words):
+    for function in (gred.quantile, gred.nanquantile):
+        with pytest.raises(error, match=words):
+            function(*arguments, **options)
+
+
+def test_shapes_of_shares():
+    x = np.arange(12.0).reshape(3, 4)
+    assert gred.quantile(x, [[0.1, 0.2], [0.3, 0.4]], 0).shape == (2, 2, 4)
+    assert gred.quantile(x, [], 0).shape == (0, 4)
+    assert type(gred.quantile(x, 0.5)) is np.float64
+    assert gred.quantile(np.zeros((3, 0)), 0.5, 0).shape == (0,)
+
+
+def libraries():
+    for name in ("cupy", "torch", "jax.numpy"):
+        yield pytest.param(name, marks=() if GPU_IS_HERE else pytest.mark.skip(reason="no GPU"))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", libraries())
+def test_in_the_libraries_of_devices(name):
+    xp = pytest.importorskip(name)
+    place = {"device": "cuda"} if name == "torch" else {}
+    x = drawn("f4", (37, 50, 3))
+    x[3, 4] = np.nan
+    there = xp.asarray(x, **place)
+    for axis in (None, 0, 1, (0, 2)):
+        for ours, numpys in ((gred.nanquantile, np.nanquantile), (gred.quantile, np.quantile)):
+            got = ours(there, SHARES, axis)
+            assert type(got) is type(there)
+            host = got.get() if name == "cupy" else np.asarray(got.cpu() if place else got)
+            assert near(host, numpys(x.astype("f8"), SHARES, axis), "f4")
