@@ -42,12 +42,8 @@ def expected(name, x, **options):
     """Give NumPy's answer; of bfloat16 that of the same float32 numbers."""
     x = x.astype(np.float32) if x.dtype == BFLOAT16 else x
     wide = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
-    if name in ("norm", "logsumexp") and wide.dtype.kind != "c":
+    if name in ("norm", "logsumexp"):
         return numpys(name)(wide, **options)
-    if name == "logsumexp":
-        return np.log(np.exp(wide).sum(**options))
-    if name == "norm":
-        return np.linalg.norm(wide, **options)
     if name == "minmax":
         return x.min(), x.max()
     if name == "describe":

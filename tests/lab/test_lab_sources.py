@@ -53,6 +53,26 @@ def test_a_type_error_is_said_once_at_the_files_line(tmp_path, there, wrong, tex
     assert not re.search(r"_kernels::|simulator_event|SIMULATOR|required from|\[with", said)
 
 
+LEFT_OUT = """\
+In file included from {path}:2:
+kernels/grid_stride.cuh: In instantiation of 'state_of<Fold> fold_pair(Array) [with Fold = sum]':
+kernels/grid_stride.cuh:30:51:   required from 'state_of<Fold> fold_grid_stride(Array, uint64_t) \
+[with Fold = sum; Array = mine(pointer<const int>)::what]'
+kernels/own_entries.cuh:68:16:   recursively required from 'struct simulated_thread<mine<sum> >'
+kernels/own_entries.cuh:68:16:   required from 'const void* entry(unsigned int)'
+kernels/grid_stride.cuh:18:44: error: no matching function for call to 'load<sum>(what&)'
+   18 |     const state_of<Fold> first = load<Fold>(data, i);
+"""
+
+
+def test_a_frame_that_gxx_13_leaves_out_is_found_by_what_is_called_there(tmp_path):
+    path = saved(tmp_path, f'{LIKE_SHUFFLE}#include "../warp.cuh"\n{RIGHT}')
+    said = building.first_error(LEFT_OUT.format(path=path), str(path)).splitlines()
+    line = path.read_text(encoding="utf-8").splitlines().index(RIGHT.splitlines()[4]) + 1
+    assert said[0] == f"{path}:{line}: error: no matching function for call to 'load<sum>(what&)'"
+    assert said[1].endswith("store_partial(partials, fold_grid_stride<Fold>(data, n));")
+
+
 def test_the_compilers_words_are_no_commands_to_a_terminal(tmp_path):
     path = saved(tmp_path, f"{LIKE_SHUFFLE}#error \x1b]0;mine\x07 \x1b[31mred\n{RIGHT}")
     said = compile_error(path)

@@ -30,6 +30,7 @@ from reference import (
 )
 from samples import wrong, wrong_record
 from truths import PLACES, RECORDS, SPREADS, WITHOUT_NAN, answer
+from truths import numpys as numpys_own
 
 import gred
 from gred.testing import SimulatedArray
@@ -214,6 +215,8 @@ def test_types_are_those_of_numpys_own_functions(call):
         with pytest.raises(type(theirs)):
             getattr(gred, name)(array, **options)
         return
+    if name in SPREADS and array.dtype in COMPLEX and not taken(array, options).size:
+        return  # NumPy's own NaN of nothing is complex
     got = getattr(gred, name)(array, **options)
     assert got.dtype == np.asarray(theirs).dtype
     assert got.dtype not in INTEGERS or not is_decided(array, options) or got == theirs
@@ -233,6 +236,8 @@ def numpys(name, array, options):
     try:
         if name == "norm":
             return np.linalg.norm(array.ravel(), options["ord"])
+        if name == "logsumexp":
+            return numpys_own(name)(array.astype(options.get("dtype") or array.dtype))
         return getattr(np, name)(array, **options)
     except Exception as error:
         return error

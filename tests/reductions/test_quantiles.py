@@ -9,6 +9,7 @@ from devices import GPU_IS_HERE
 from reference import BFLOAT16
 
 import gred
+from gred.statistics import quantiles
 
 METHODS = ("linear", "lower", "higher", "nearest", "midpoint", "interpolated_inverted_cdf")
 METHODS += ("hazen", "weibull", "median_unbiased", "normal_unbiased")
@@ -179,6 +180,21 @@ def test_shapes_of_shares():
     assert gred.quantile(x, [], 0).shape == (0, 4)
     assert type(gred.quantile(x, 0.5)) is np.float64
     assert gred.quantile(np.zeros((3, 0)), 0.5, 0).shape == (0,)
+
+
+@pytest.mark.parametrize("leaves_out", [False, True])
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 2)])
+def test_what_is_sorted_is_what_is_selected(axis, leaves_out):
+    """The way of devices' libraries, gone by NumPy."""
+    x = drawn("f4", (7, 30, 3))
+    x[2, 4] = np.nan
+    x[:, 5] = np.nan
+    rows = quantiles._rows(np, x, axis, False)
+    for asked, method in itertools.product([(0.5,), (0.1, 0.9, 1.0)], METHODS):
+        selected = quantiles._selected(np, rows, asked, method, leaves_out)
+        by_sort = quantiles._sorted(np, rows, asked, method, leaves_out)
+        for one, other in zip(selected, by_sort, strict=True):
+            assert np.array_equal(one, np.broadcast_to(other, one.shape), equal_nan=True)
 
 
 def libraries():

@@ -171,6 +171,9 @@ _PLACE = re.compile(
 )
 _ERROR = re.compile(r"(?:fatal )?error(?: #\d+(?:-D)?)?: ")
 _LED_HERE = re.compile(r" *(?:recursively )?required (?:from|by)|note: in instantiation of")
+# What g++ 13 says in the place of the user's frame, after the function that is called there.
+_LEFT_OUT = "recursively required from 'struct"
+_CALLED = re.compile(r"required from '.*?(\w+)\(")
 _IS_SHOWN = re.compile(r" (?!.*detected during)")
 _TEMPLATES = [
     (r" \[with [^\]]*\]", ""),
@@ -198,6 +201,8 @@ def first_error(text: str, path: str) -> str:
             if "In instantiation of" in line:
                 led_here = None
             continue
+        if led_here is None and _LEFT_OUT in line:
+            led_here = _line_that_calls(lines[number - 1], path)
         is_own = place[1] == path
         if _LED_HERE.match(place[5]):
             led_here = _where(place) if is_own else led_here
@@ -227,6 +232,14 @@ def _asked_for(following: Iterable[str], path: str) -> str | None:
         if told and told[2] == path:
             return f"{path}:{told[1]}"
     return None
+
+
+def _line_that_calls(frame: str, path: str) -> str | None:
+    """Find the first line of the file that names the function of a frame."""
+    called = _CALLED.search(frame)
+    text = Path(path).read_text(encoding="utf-8", errors="replace")
+    found = called and re.search(rf"\b{called[1]}\b", text)
+    return f"{path}:{text.count(chr(10), 0, found.start()) + 1}" if found else None
 
 
 def _source(where: str, path: str) -> str:

@@ -274,16 +274,21 @@ def _sorted(
 ) -> tuple[Any, Any, Any]:
     """Have a device's library sort, NaN last, and take elements of the ranks."""
     torch, results = xp.__name__ == "torch", math.prod(rows.shape)
-    flat = xp.moveaxis(rows.blocks, 1, 2).reshape((results, rows.n))
-    ordered = xp.sort(flat, dim=1).values if torch else xp.sort(flat, axis=1)
-    numbers = np.empty(results, np.int64)
-    _core.count_nonzero(flat == flat, axis=1, out=numbers)
-    ranks, parts = _places(asked, numbers if leaves_out else np.full(results, rows.n), method)
-    if not leaves_out:  # NaN, the last of all, is then the result
-        ranks = np.where(numbers < rows.n, rows.n - 1, ranks)
-    ranks = np.ascontiguousarray(np.where(ranks < 0, rows.n - 1, ranks).T)
-    take = xp.take_along_dim if torch else xp.take_along_axis
-    found = xp.moveaxis(take(ordered, _there(xp, flat, ranks), 1), 0, 1)
+    flat = xp.moveaxis(rows.blocks, 1, 2).reshape((-1,) if results == 1 else (results, rows.n))
+    ordered = xp.sort(flat).values if torch else xp.sort(flat)
+    ordered = ordered.reshape((results, rows.n))
+    if leaves_out:
+        numbers = np.empty(results, np.int64)
+        _core.count_nonzero(ordered == ordered, axis=1, out=numbers)
+        ranks, parts = _places(asked, numbers, method)
+        ranks = np.ascontiguousarray(np.where(ranks < 0, rows.n - 1, ranks).T)
+        take = xp.take_along_dim if torch else xp.take_along_axis
+        found = take(ordered, _there(xp, flat, ranks), 1)
+    else:
+        ranks, parts = _of_all(asked, rows.n, method)
+        found, last = ordered[:, _there(xp, flat, ranks[:, 0])], ordered[:, -1:]
+        found = xp.where(last == last, found, last)
+    found = found.T
     return found[0::2], found[1::2], _there(xp, flat, np.ascontiguousarray(parts))
 
 
