@@ -43,7 +43,8 @@ def column(table, values):
 def test_nulls_are_refused_and_numbers_taken(table, call):
     with pytest.raises(TypeError, match=r"1 of the elements are null.*drop_nulls\(\)"):
         CALLS[call](column(table, [1, None, 3]))
-    CALLS[call](column(table, [1, 2, 3]))
+    if (call, table) != ("keys", "pandas floats"):  # keys are integers
+        CALLS[call](column(table, [1, 2, 3]))
 
 
 @every_table
