@@ -32,6 +32,7 @@ from measures import (
     reduction_figures,
     segments_figures,
     simulated_figures,
+    statistics_figures,
     type_figures,
 )
 from measures.figure import Figure
@@ -50,6 +51,7 @@ GROUPS = {
         "calls",
         "lists",
         "keys",
+        "statistics",
         "invariant",
         "types",
         "axes",
@@ -60,6 +62,7 @@ GROUPS = {
         "host-transposed",
         "host-invariant",
         "host-keys",
+        "host-statistics",
     ),
 }
 
@@ -75,6 +78,7 @@ PARTS: Pieces = {
     "calls": call_figures.measure_calls,
     "lists": list_figures.measure_lists,
     "keys": key_figures.measure_keys,
+    "statistics": statistics_figures.measure_statistics,
     "invariant": invariant_figures.measure_invariant,
     "types": type_figures.measure_types,
     **pieces("axes", {**axes_figures.PIECES, **segments_figures.PIECES}),
@@ -86,6 +90,7 @@ PARTS: Pieces = {
     "host-transposed": array_figures.measure_transposed_on_host,
     "host-invariant": invariant_figures.measure_invariant_on_host,
     "host-keys": key_figures.measure_keys_on_host,
+    "host-statistics": statistics_figures.measure_statistics_on_host,
     **pieces("build", project_figures.PIECES),
     "tests": project_figures.measure_tests,
 }

@@ -86,5 +86,23 @@ def measure_keys() -> Iterator[Figure]:
                     ),
                 }
                 taken = times.medians(times.able(calls, 1.0))
+                extremes = times.medians(times.able(greatest(torch, keys, values, num_keys), 1.0))
             what = f"sum of 2^24 float32, {num_keys} {kind} keys"
             yield from rows(what, "device time", num_keys, taken, OVER_GPU_PEERS)
+            theirs, greds = extremes["scatter_reduce_"], extremes["gred"]
+            yield figure(
+                f"max of 2^24 float32, {num_keys} {kind} keys, gred {1e3 * greds:.3g} ms, "
+                f"scatter_reduce_ {1e3 * theirs:.3g} ms: the latter over gred",
+                [theirs / greds],
+                "x",
+                at_least=OVER_GPU_PEERS,
+                group="extremes by key, device time: over scatter_reduce_",
+            )
+
+
+def greatest(torch: Any, keys: Any, values: Any, num_keys: int) -> dict[str, Callable[[], Any]]:
+    least = torch.full((num_keys,), -torch.inf, device="cuda")
+    return {
+        "gred": lambda: gred.by_key("max", keys, values, num_keys),
+        "scatter_reduce_": lambda: least.scatter_reduce_(0, keys, values, "amax"),
+    }
