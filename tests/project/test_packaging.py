@@ -24,6 +24,22 @@ def test_the_version_is_one():
     assert gred.__version__ == version == importlib.metadata.version("gred")
 
 
+def test_the_citation_is_of_this_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.+)$", citation, re.MULTILINE)[1] == gred.__version__
+    assert re.search(r"^license: (.+)$", citation, re.MULTILINE)[1] in (
+        ROOT / "pyproject.toml"
+    ).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["bug.yml", "slow.yml"])
+def test_a_report_asks_for_what_show_config_prints(name):
+    form = (ROOT / ".github/ISSUE_TEMPLATE" / name).read_text(encoding="utf-8")
+    assert form.count("required: true") >= 2
+    assert "gred.show_config()" in form
+    assert callable(gred.show_config)
+
+
 def test_types_are_there():
     assert Path(gred.__file__).with_name("py.typed").exists()
     assert Path(gred.__file__).with_name("_core.pyi").exists()
