@@ -264,6 +264,18 @@ def by_key(device, _quick):
         yield unless(np.array_equal(got, right, equal_nan=True), f"{op} of {what} by key")
 
 
+def ranks(device, _quick):
+    """Select in rows of every type, by one warp and by several."""
+    for dtype, (rows, n) in itertools.product(EVERY_TYPE, ((40, 30), (5, 900), (2, 9001))):
+        if dtype in COMPLEX:
+            continue
+        x = (np.random.default_rng(3).normal(size=(rows, n)) * 40).astype(dtype)
+        asked = np.array([0, n // 2, n - 1])
+        got = gred._core.select_rows(there(x.reshape(-1), device), rows, asked).to_numpy()
+        right = np.sort(x, 1)[:, asked].T
+        yield unless(np.array_equal(got.reshape(3, rows), right), f"ranks of {rows} x {n} {dtype}")
+
+
 # ---- products ----
 
 
@@ -323,6 +335,7 @@ PARTS = {
     "segments": segments,
     "exactly": exactly,
     "by key": by_key,
+    "ranks": ranks,
     "products": products,
 }
 

@@ -295,6 +295,19 @@ struct keyed_sums {
     unsigned out_bytes; /* of a result */
 };
 
+enum { RANKS_MOST = 16 };
+
+/* Order statistics of rows as a kernel's argument: element of rank k of row r, among the row's n,
+ * goes to number k * rows + r of `out`; NaN, if one is in the row. */
+struct kernel_select {
+    const void *values; /* n of each row, one after the other */
+    uint64_t rows, n;
+    enum element input;
+    unsigned count; /* of ranks */
+    uint32_t ranks[RANKS_MOST];
+    void *out;
+};
+
 /* Exact sums by key as a kernel's argument. Blocks add in tables in shared memory, of a slot for
  * each result or for those that come first, and then all together, in words of 64 bits: one for
  * each digit but the topmost, which takes up carries and is the last word's upper half. */

@@ -86,6 +86,9 @@ enum kernel_kind {
     KERNEL_KEYS_EXTREMES,
     KERNEL_KEYS_STORE,
 
+    /* Elements of given ranks of each row, (kernel_select), of elements as wide as the key's. */
+    KERNEL_SELECT,
+
     /* Exact sums of products, of two flat arrays of a type, or of one and itself: as the three of
      * sums, and the first then (type, factors' type), which only the kernel of integers takes. */
     KERNEL_EXACT_PRODUCTS,

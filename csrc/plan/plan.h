@@ -90,6 +90,9 @@ struct plan_segments {
     /* Each element's result, in no order; offsets are none then. NULL: there are none. */
     const struct layout *keys;
     bool drops; /* elements whose key is no result's; else that is said */
+
+    /* Rows of one length, of which these ranks are results, on a device. NULL: there are none. */
+    const struct kernel_select *ranks;
 };
 
 /* Along axes it is the plan of the first result. */

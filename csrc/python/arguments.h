@@ -55,6 +55,7 @@ enum signature_index {
     SIGNATURE_launch_limit,
     SIGNATURE_reduceat,
     SIGNATURE_by_key,
+    SIGNATURE_select_rows,
     SIGNATURE_each,
     SIGNATURE_counters,
     SIGNATURE_explain,

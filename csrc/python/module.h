@@ -29,6 +29,7 @@ struct module_state {
     NAMED(launch_limit, "The samples and circumstances of a measurement, as a tuple.")             \
     NAMED(reduceat, "Results of an array's segments.")                                             \
     NAMED(by_key, "Results of each key's elements.")                                               \
+    NAMED(select_rows, "Elements of given ranks, of an array's rows on a device.")                 \
     NAMED(each, "Results of a list's arrays.")                                                     \
     NAMED(counters, "What a call accesses on the simulated device, as a tuple.")                   \
     NAMED(explain, "How a call would go, as a tuple.")                                             \

@@ -1,5 +1,7 @@
 /* Segments and keys, for gred/segments.py: of values of one dimension, at offsets or with keys of
  * one dimension; offsets are int64 and lie one after the other. */
+#include "arrays/numpys.h"
+
 #include "arrays/protocols.h"
 #include "plan/arguments.h"
 #include "python/call.h"
@@ -210,6 +212,56 @@ CORE_FUNCTION(by_key)
     if (result && call->run.findings & FOUND_OUTSIDE) {
         Py_CLEAR(result);
         PyErr_Format(PyExc_IndexError, "a key is not in [0, %zd)", results);
+    }
+    call_close(call);
+    return result;
+}
+
+/* ---- ranks ---- */
+
+/* Those of an int64 array, of each row. */
+static bool take_ranks(PyObject *object, const struct view *values, uint64_t rows,
+                       struct kernel_select *select)
+{
+    PyArrayObject *const ranks = (PyArrayObject *)object;
+    if (!PyArray_Check(object) || PyArray_TYPE(ranks) != NPY_INT64 || !PyArray_ISCARRAY_RO(ranks) ||
+        PyArray_SIZE(ranks) > RANKS_MOST || rows == 0 || values->n % rows ||
+        values->n / rows > INT32_MAX)
+        return type_error("select_rows takes what gred/statistics/quantiles.py gives it");
+    *select = (struct kernel_select){.rows = rows,
+                                     .n = values->n / rows,
+                                     .input = values->layout.input,
+                                     .count = (unsigned)PyArray_SIZE(ranks)};
+    for (unsigned k = 0; k < select->count; k++) {
+        const int64_t rank = ((const int64_t *)PyArray_DATA(ranks))[k];
+        if (rank < 0 || (uint64_t)rank >= select->n)
+            return value_error("there is no element of rank %lld", (long long)rank);
+        select->ranks[k] = (uint32_t)rank;
+    }
+    return true;
+}
+
+CORE_FUNCTION(select_rows)
+{
+    struct module_state *state = PyModule_GetState(module);
+    struct kernel_select select;
+    PyObject *slots[ARGUMENTS_END];
+    if (!arguments_parse(SIGNATURE_select_rows, arguments, count, names, slots))
+        return NULL;
+    const Py_ssize_t rows = PyNumber_AsSsize_t(slots[NUM_KEYS], PyExc_OverflowError);
+    struct call *call = rows < 0 ? NULL : call_begin(state, slots[VALUES]);
+    if (!call)
+        return NULL;
+    PyObject *result = NULL;
+    if (call_request(call, REDUCTION_max, WRAPPER_FRAMES, slots) &&
+        call_view(call, "values", slots) && check_dimensions(&call->view, "values") &&
+        take_ranks(slots[OFFSETS], &call->view, (uint64_t)rows, &select) &&
+        describe(call, NULL, (uint64_t)rows * select.count, true) && make_plan(call)) {
+        call->plan.segments.ranks = &select;
+        if (!call->view.on_device || !call->plan.elements.flat)
+            result = Py_NewRef(Py_NotImplemented);
+        else if (results_make(call) && execute_plan(state, &call->plan, &call->run))
+            result = results_deliver(call);
     }
     call_close(call);
     return result;

@@ -137,3 +137,4 @@ bool execute_segments(struct machine *, const struct plan *, struct run *);
 
 /* Makes all results of a plan that goes by key. */
 bool execute_keys(struct machine *, const struct plan *, struct run *);
+bool execute_select(struct machine *, const struct plan *, struct run *);

@@ -3,6 +3,7 @@
  * (1975), "Expected time bounds for selection", here without a branch, and out of place. */
 #pragma once
 
+#include "../keys/rank_key.cuh"
 #include "registers.cuh"
 
 #include "common/cpu_kernels.h"
@@ -15,41 +16,6 @@ namespace
 {
 
 /* ---- keys ---- */
-
-/* Of elements as wide as K. NaNs are one key, the greatest; no number's is. */
-template <class K>
-struct key_form {
-    K infinity; /* bits; 0: integers */
-    K flip;     /* of integers: the sign */
-
-    static constexpr K top = K(K(1) << (8 * sizeof(K) - 1)), nan = K(~K(0));
-
-    explicit key_form(enum element type)
-        : infinity(K(type == ELEMENT_FLOAT16    ? 0x7c00
-                     : type == ELEMENT_BFLOAT16 ? 0x7f80
-                     : type == ELEMENT_FLOAT32  ? 0x7f800000
-                     : type == ELEMENT_FLOAT64  ? 0x7ff0000000000000
-                                                : 0)),
-          flip(type >= ELEMENT_INT8 && type <= ELEMENT_INT64 ? top : K(0))
-    {
-    }
-
-    template <bool Floats>
-    LANES_FUNCTION K key(K bits) const
-    {
-        if constexpr (!Floats)
-            return bits ^ flip;
-        const K ordered = bits & top ? K(~bits) : K(bits | top);
-        return K(bits & K(~top)) > infinity ? nan : ordered;
-    }
-
-    LANES_FUNCTION K bits(K key) const
-    {
-        if (!infinity)
-            return key ^ flip;
-        return key == nan ? K(infinity | infinity >> 1) : key & top ? K(key ^ top) : K(~key);
-    }
-};
 
 template <class Visit>
 auto visit_keys(enum element type, Visit visit)
@@ -68,15 +34,15 @@ auto visit_keys(enum element type, Visit visit)
 
 /* n elements at a distance, to keys at another one. */
 template <bool Floats, class K>
-LANES_FUNCTION void store_keys(const key_form<K> &form, const char *at, uint64_t n, int64_t stride,
+LANES_FUNCTION void store_keys(const rank_key<K> &form, const char *at, uint64_t n, int64_t stride,
                                K *keys, uint64_t step)
 {
     for (uint64_t i = 0; i < n; i++)
-        keys[i * step] = form.template key<Floats>(loaded<K>(at + int64_t(i) * stride));
+        keys[i * step] = form.template of<Floats>(loaded<K>(at + int64_t(i) * stride));
 }
 
 template <class K>
-void store_keys(const key_form<K> &form, const char *at, uint64_t n, int64_t stride, K *keys,
+void store_keys(const rank_key<K> &form, const char *at, uint64_t n, int64_t stride, K *keys,
                 uint64_t step)
 {
     if (form.infinity && stride == sizeof(K) && step == 1)
@@ -88,7 +54,7 @@ void store_keys(const key_form<K> &form, const char *at, uint64_t n, int64_t str
 }
 
 template <class K>
-uint64_t count_nans(const key_form<K> &form, const K *keys, uint64_t n)
+uint64_t count_nans(const rank_key<K> &form, const K *keys, uint64_t n)
 {
     uint64_t count = 0;
     for (uint64_t i = 0; form.infinity && i < n; i++)
@@ -103,7 +69,7 @@ template <class K>
 struct selecting {
     const struct selection &all;
     uint64_t result;
-    key_form<K> form{all.type};
+    rank_key<K> form{all.type};
 
     LANES_FUNCTION uint64_t rank(uint64_t k) const
     {

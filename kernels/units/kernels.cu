@@ -145,6 +145,7 @@ const void *find(kernel_key key)
     case KERNEL_KEYS_FINISH:
     case KERNEL_KEYS_EXTREMES:
     case KERNEL_KEYS_STORE:
+    case KERNEL_SELECT:
         return keys_kernel(key);
     case KERNEL_EXACT_PRODUCTS:
     case KERNEL_EXACT_PRODUCTS_MERGE:

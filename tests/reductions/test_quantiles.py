@@ -5,10 +5,11 @@ import warnings
 
 import numpy as np
 import pytest
-from devices import GPU_IS_HERE
+from devices import GPU_IS_HERE, everywhere, flat_there, to_host
 from reference import BFLOAT16
 
 import gred
+from gred import _core
 from gred.statistics import quantiles
 
 METHODS = ("linear", "lower", "higher", "nearest", "midpoint", "interpolated_inverted_cdf")
@@ -180,6 +181,37 @@ def test_shapes_of_shares():
     assert gred.quantile(x, [], 0).shape == (0, 4)
     assert type(gred.quantile(x, 0.5)) is np.float64
     assert gred.quantile(np.zeros((3, 0)), 0.5, 0).shape == (0,)
+
+
+@everywhere
+@every_type
+@pytest.mark.parametrize("shape", [(1, 1), (5, 33), (2, 300), (3, 5000), (40, 64)], ids=str)
+def test_rows_on_devices(place, dtype, shape):
+    """By the kernel that selects: equal elements, and NaN, among them."""
+    rows, n = shape
+    x = drawn(dtype, shape)
+    x[-1, : n // 2] = x[0, 0]
+    ranks = np.unique([0, n // 3, n // 2, n - 1])
+    for nan in (False, True) if x.dtype.kind in "fV" else (False,):
+        if nan:
+            x[0, n // 3] = np.nan
+        there = _core.select_rows(flat_there(x.reshape(-1), place), rows, ranks)
+        want = np.sort(x, 1)[:, ranks].T
+        want[:, 0] = np.nan if nan else want[:, 0]
+        got = to_host(there).reshape(want.shape)
+        assert got.dtype == x.dtype
+        assert np.array_equal(got.astype("f8"), want.astype("f8"), equal_nan=True)
+
+
+@everywhere
+def test_ranks_that_rows_do_not_have(place):
+    values = flat_there(np.arange(12.0), place)
+    for ranks, error in ([4], ValueError), ([-1], ValueError), ([0] * 17, TypeError):
+        with pytest.raises(error):
+            _core.select_rows(values, 3, np.array(ranks))
+    with pytest.raises(TypeError):
+        _core.select_rows(values, 5, np.array([0]))
+    assert _core.select_rows(np.arange(12.0), 3, np.array([0])) is NotImplemented
 
 
 @pytest.mark.parametrize("leaves_out", [False, True])

@@ -51,7 +51,7 @@ def quantile(
     Parameters
     ----------
     a : array_like of real numbers, of any shape
-        On the host; or CuPy's, PyTorch's or JAX's on a device, which that library sorts.
+        On the host; or CuPy's, PyTorch's or JAX's on a device.
     q : float or array_like of float
         From 0 to 1.
     axis : int or tuple of int, optional
@@ -186,7 +186,7 @@ def _quantile(
     xp = library_of(array)
     if xp is None:
         raise TypeError(
-            f"quantiles of arrays on a device are for CuPy, PyTorch and JAX, which sort them; copy "
+            f"quantiles of arrays on a device are for those of CuPy, PyTorch and JAX; copy "
             f"a {type(a).__name__} to the host, or to one of these"
         )
     rows = _rows(xp, array, axis, keepdims)
@@ -272,9 +272,15 @@ def _selected(
 def _sorted(
     xp: Any, rows: _Rows, asked: tuple[float, ...], method: str, leaves_out: bool
 ) -> tuple[Any, Any, Any]:
-    """Have a device's library sort, NaN last, and take elements of the ranks."""
+    """Select on a device, a block for each row; or have its library sort, NaN last."""
     torch, results = xp.__name__ == "torch", math.prod(rows.shape)
     flat = xp.moveaxis(rows.blocks, 1, 2).reshape((-1,) if results == 1 else (results, rows.n))
+    if xp is not np and not leaves_out and _are_for_blocks(results, rows.n, len(asked)):
+        ranks, parts = _of_all(asked, rows.n, method)
+        found = _core.select_rows(flat.reshape(-1), results, np.ascontiguousarray(ranks[:, 0]))
+        if found is not NotImplemented:
+            found = found.reshape((len(ranks), results))
+            return found[0::2], found[1::2], _there(xp, flat, np.ascontiguousarray(parts))
     ordered = xp.sort(flat).values if torch else xp.sort(flat)
     ordered = ordered.reshape((results, rows.n))
     if leaves_out:
@@ -290,6 +296,11 @@ def _sorted(
         found = xp.where(last == last, found, last)
     found = found.T
     return found[0::2], found[1::2], _there(xp, flat, np.ascontiguousarray(parts))
+
+
+def _are_for_blocks(results: int, n: int, asked: int) -> bool:
+    """Tell whether a block of threads for each row is better than a sort, of few ranks."""
+    return asked <= 8 and (n <= 1 << 12 or (results >= 32 and n <= 1 << 20))
 
 
 def _there(xp: Any, like: Any, host: Any) -> Any:

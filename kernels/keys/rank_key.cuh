@@ -1,0 +1,46 @@
+/* Elements as unsigned integers in the same order, for order statistics. */
+#pragma once
+
+#include "../device.cuh"
+
+#include "common/element.h"
+
+namespace KERNELS
+{
+
+/* Of elements as wide as K. NaNs are one key, the greatest; no number's is. */
+template <class K>
+struct rank_key {
+    K infinity; /* bits; 0: integers */
+    K flip;     /* of integers: the sign */
+
+    static constexpr K top = K(K(1) << (8 * sizeof(K) - 1)), nan = K(~K(0));
+
+    __host__ __device__ __forceinline__ explicit rank_key(enum element type)
+        : infinity(K(type == ELEMENT_FLOAT16    ? 0x7c00
+                     : type == ELEMENT_BFLOAT16 ? 0x7f80
+                     : type == ELEMENT_FLOAT32  ? 0x7f800000
+                     : type == ELEMENT_FLOAT64  ? 0x7ff0000000000000
+                                                : 0)),
+          flip(type >= ELEMENT_INT8 && type <= ELEMENT_INT64 ? top : K(0))
+    {
+    }
+
+    template <bool Floats>
+    __host__ __device__ __forceinline__ K of(K bits) const
+    {
+        if constexpr (!Floats)
+            return bits ^ flip;
+        const K ordered = bits & top ? K(~bits) : K(bits | top);
+        return K(bits & K(~top)) > infinity ? K(~K(0)) : ordered;
+    }
+
+    __host__ __device__ __forceinline__ K bits(K key) const
+    {
+        if (!infinity)
+            return key ^ flip;
+        return key == K(~K(0)) ? K(infinity | infinity >> 1) : key & top ? K(key ^ top) : K(~key);
+    }
+};
+
+} // namespace KERNELS
