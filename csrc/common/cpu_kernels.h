@@ -133,10 +133,11 @@ INSTRUCTION_SETS(DECLARE_CPU_KERNELS)
 
 const struct cpu_kernels *cpu_kernels(enum instructions);
 
-/* Bytes that `selection_of` works in. */
-size_t selection_bytes(const struct selection *);
+/* Whether there is no such rank of a result, which then is NaN, or 0. */
+bool selection_skip(const struct selection *, uint64_t result, uint64_t rank);
 
-/* Results first to first + count - 1, of one block, at most SELECTION_AT_ONCE. */
+/* Results first to first + count - 1, of one block, at most SELECTION_AT_ONCE; in room for the
+ * elements of all and of one more. */
 void selection_of(const struct selection *, uint64_t first, uint64_t count, char *workspace);
 
 /* The same of one result, in parts of SELECTION_PART elements. Keys between which ranks number

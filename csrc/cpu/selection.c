@@ -17,6 +17,14 @@ struct selecting {
     char *kept; /* of each part, where its elements would begin */
 };
 
+/* Bytes of some elements of so many results; false: more than any address space has, for each of
+ * many threads. */
+static bool room_for(uint64_t n, uint64_t results, size_t size, size_t *bytes)
+{
+    const size_t most = SIZE_MAX >> 16;
+    return !__builtin_mul_overflow(n, results * size, bytes) && *bytes <= most;
+}
+
 /* ---- many results ---- */
 
 static unsigned do_results(void *context, uint64_t tile, char *workspace)
@@ -35,10 +43,13 @@ static bool find_many(struct job *job, struct selecting *self)
                         all->inner_stride < (int64_t)element_size(all->type) * SELECTION_AT_ONCE;
     self->at_once = narrow ? SELECTION_AT_ONCE : 1;
     self->in_block = divide_up(all->inner, self->at_once);
+    size_t bytes;
+    if (!room_for(all->n, self->at_once + 1, element_size(all->type), &bytes))
+        return false;
     const uint64_t tiles = all->outer * self->in_block;
     struct tiles shared = {.job = job,
                            .sharing = {.pieces = all->n * all->outer * all->inner > ALONE ? 2 : 1},
-                           .workspace = selection_bytes(all)};
+                           .workspace = bytes};
     if (!tiles_open(&shared, tiles, "order statistics"))
         return false;
     tiles_run(&shared, tiles, do_results, self);
@@ -97,14 +108,19 @@ static bool find_long(struct job *job, struct selecting *self)
     struct tiles shared = {.job = job,
                            .sharing = {.pieces = 2},
                            .workspace = SELECTION_PART * element_size(all->type)};
+    size_t bytes;
+    if (!room_for(parts, SELECTION_PART, element_size(all->type), &bytes))
+        return false;
     self->parts = malloc(parts * sizeof *self->parts);
-    self->kept = malloc(parts * SELECTION_PART * element_size(all->type));
+    self->kept = malloc(bytes);
     const bool there = self->parts && self->kept && tiles_open(&shared, parts, "order statistics");
     for (uint64_t result = 0; there && result < all->outer * all->inner; result++) {
         self->result = result;
         for (uint64_t k = 0, last; k < all->count; k = last + 1) {
-            last = selection_group(all, result, k);
-            find_group(&shared, self, k, last);
+            const bool none = selection_skip(all, result, k);
+            last = none ? k : selection_group(all, result, k);
+            if (!none)
+                find_group(&shared, self, k, last);
         }
     }
     if (there)

@@ -57,5 +57,9 @@ PyObject *core_select(PyObject *module, PyObject *arguments)
     Py_BEGIN_ALLOW_THREADS;
     done = selection_run(&job, &selection);
     Py_END_ALLOW_THREADS;
-    return done ? Py_NewRef(Py_None) : PyErr_NoMemory();
+    return done ? Py_NewRef(Py_None)
+                : PyErr_Format(PyExc_MemoryError,
+                               "out of memory for order statistics of %llu "
+                               "elements each",
+                               (unsigned long long)selection.n);
 }

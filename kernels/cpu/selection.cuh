@@ -308,9 +308,9 @@ bool select_among(const selecting<K> &self, uint64_t first, uint64_t last, K *ke
         __VA_ARGS__                                                                                \
     })
 
-size_t selection_bytes(const struct selection *all)
+bool selection_skip(const struct selection *all, uint64_t result, uint64_t rank)
 {
-    return (SELECTION_AT_ONCE + 1) * all->n * element_size(all->type);
+    return OF_KEYS(return KERNELS::selecting<K>{*all, result}.skip(rank););
 }
 
 void selection_of(const struct selection *all, uint64_t first, uint64_t count, char *workspace)

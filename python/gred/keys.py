@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 import gred._core as _core
 from gred.checks import library_of
 from gred.segments import of_numpy, reduceat, reduction_named
+from gred.statistics.weights import cast, divisor, real, type_in, typed
 
 __all__ = ["by_key"]
 
@@ -119,7 +120,8 @@ def _weighted(
     """Add up products with weights, and the weights; of variances squares of deviations."""
     if name not in ("sum", "mean", "var", "std") or isinstance(keys, tuple):
         raise ValueError(f"weights are for 'sum', 'mean', 'var' and 'std' by one key, not {name!r}")
-    if rest[3] != "auto":
+    _, dtype, _, method = rest
+    if method != "auto":
         raise ValueError("by_key with weights takes method 'auto' alone")
     xp, key = library_of(values), _array(keys, "keys")
     if xp is None or library_of(weights) is not xp:
@@ -127,22 +129,23 @@ def _weighted(
     axis = normalize_axis_index(axis, values.ndim)
     if weights.ndim == 1 < values.ndim:
         weights = weights.reshape([-1 if k == axis else 1 for k in range(values.ndim)])
-    weights = xp.broadcast_to(weights, values.shape)
-    num_keys = _counts([key], None)[0] if num_keys is None else num_keys
+    count, rest = _counts([key], num_keys)[0], (rest[0], None, *rest[2:])
+    (array, weight), kind = typed(xp, values, xp.broadcast_to(weights, values.shape), dtype)
 
-    def added(array: Any) -> Any:
-        return _reduced("sum", key, array, num_keys, axis, rest)
+    def added(x: Any) -> Any:
+        return _reduced("sum", key, x, count, axis, rest)
 
-    total, found = added(weights), added(values * weights)
-    if name == "sum":
-        return found
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = found / total
-        if name != "mean":
-            places = xp.clip(_wide(xp, key, num_keys), 0, num_keys - 1)
-            apart = values - (found[(slice(None),) * axis + (places,)])
-            found = added(abs(apart) ** 2 * weights) / (total - rest[2])
-    return found**0.5 if name == "std" else found
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found = added(array * weight)
+        if name != "sum":
+            total = added(weight)
+            found = found / total
+        if name in ("var", "std"):
+            places = xp.clip(_wide(xp, key, count), 0, max(count - 1, 0))
+            apart = array - found[(slice(None),) * axis + (places,)] if count else array
+            found = added(abs(apart) ** 2 * weight) / divisor(xp, total, rest[2])
+            found, kind = found**0.5 if name == "std" else found, real(kind)
+        return cast(found, type_in(xp, values, kind))
 
 
 # ---- arguments ----

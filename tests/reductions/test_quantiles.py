@@ -175,6 +175,32 @@ def test_what_is_refused(arguments, options, error, words):
             function(*arguments, **options)
 
 
+@pytest.mark.parametrize("n", [7, 5000, 70_000])
+def test_nothing_but_nan_of_any_length(n):
+    for dtype in ("f2", "f4", "f8"):
+        x = np.full(n, np.nan, dtype)
+        assert np.isnan(gred.nanmedian(x))
+        assert np.isnan(gred.nanquantile(x[:, None], [0.1, 0.9], 0)).all()
+        assert np.isnan(gred.quantile(x, [0.1, 0.9])).all()
+    assert gred.nanmedian(np.zeros((0, 3)), 1).shape == (0,)
+    assert gred.nanmedian(np.zeros((3, 0, 2)), 0).shape == (0, 2)
+
+
+def test_more_than_there_is_memory_for_is_a_memory_error():
+    for rows in (1, 64):
+        with pytest.raises(MemoryError, match="order statistics"):
+            gred.median(np.broadcast_to(np.int8(1), (rows, 2**64 // (17 * 64))), 1)
+
+
+@pytest.mark.parametrize("count", [5, 60, 500])
+def test_shares_in_any_order(count):
+    random = np.random.default_rng(2)
+    x, shares = random.normal(size=(3, 7000)), random.random(count)
+    assert near(gred.quantile(x, shares, 1), np.quantile(x, shares, 1), "f8")
+    x[1, 5] = np.nan
+    assert near(gred.nanquantile(x, shares, 1), np.nanquantile(x, shares, 1), "f8")
+
+
 def test_shapes_of_shares():
     x = np.arange(12.0).reshape(3, 4)
     assert gred.quantile(x, [[0.1, 0.2], [0.3, 0.4]], 0).shape == (2, 2, 4)

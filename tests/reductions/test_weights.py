@@ -78,11 +78,15 @@ def test_exact_means_are_rounded_once():
     want = sum(a * b for a, b in pairs) / sum(b for _, b in pairs)
     assert gred.mean(x, weights=w, method="exact") == float(want)
     assert gred.mean(x[::-1], weights=w[::-1], method="exact") == float(want)
+    rows, shown = np.array([[1.0, 9.0, 2.0]] * 2, "f4"), [True, False, True]
+    assert gred.mean(rows, weights=rows, where=shown, method="exact") == np.float32(10 / 6)
     assert np.isnan(gred.mean([1.0, np.nan], weights=[1.0, 1.0], method="exact"))
     assert gred.mean([1.0, np.inf], weights=[1.0, 1.0], method="exact") == np.inf
 
 
 def test_weights_that_sum_to_nothing():
+    with pytest.warns(RuntimeWarning, match="sum to zero"):
+        assert np.isnan(gred.mean(np.ones(3), weights=np.zeros(3), method="exact"))
     with pytest.warns(RuntimeWarning, match="sum to zero"):
         assert np.isnan(gred.mean([1.0, 2.0], weights=[0.0, 0.0]))
     with pytest.warns(RuntimeWarning, match="sum to zero"):
@@ -98,12 +102,46 @@ def test_weights_that_sum_to_nothing():
         (lambda: gred.mean([1], weights=[1], dtype=int), TypeError, "float or complex"),
         (lambda: gred.var([1.0], weights=[1.0], method="exact"), TypeError, "for means"),
         (lambda: gred.sum([1.0], weights=[1.0]), TypeError, "no keyword argument 'weights'"),
+        (lambda: gred.by_key("mean", [0], [1.0], weights=[1j]), TypeError, "weights must be real"),
+        (
+            lambda: gred.mean([1.0], weights=[1.0], method="unroll8"),
+            ValueError,
+            "'auto' or 'exact'",
+        ),
+        (lambda: gred.mean([1], weights=[1], dtype="longdouble"), TypeError, "float or complex"),
+        (lambda: gred.mean([1], weights=[1], dtype=int, method="exact"), TypeError, "float or"),
         (lambda: gred.by_key("max", [0], [1.0], weights=[1.0]), ValueError, "weights are for"),
     ],
 )
 def test_what_is_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_by_key_multiplies_in_wide_types():
+    narrow = np.array([100, 100], "i1"), np.array([2, 1], "i1")
+    assert gred.by_key("sum", [0, 0], narrow[0], weights=narrow[1]) == [300]
+    halves = np.array([60000, 2], "f2"), np.array([10, 1], "f2")
+    got = gred.by_key("mean", [0, 0], halves[0], weights=halves[1])
+    assert got == [np.float16(600002 / 11)]
+    assert got.dtype == np.float16
+
+
+def test_weights_of_no_more_than_ddof():
+    for call in (
+        lambda **options: gred.var([1.0, 2.0], weights=[1, 1], **options),
+        lambda **options: gred.std([1.0, 2.0], weights=[1, 1], **options),
+    ):
+        with pytest.warns(RuntimeWarning, match="no more than ddof"):
+            assert call(ddof=5) == np.inf
+    assert gred.by_key("var", [0, 0], [1.0, 2.0], ddof=3, weights=[1.0, 1.0]) == [np.inf]
+
+
+def test_by_key_takes_as_many_keys_as_without_weights():
+    found = gred.by_key("var", [0, 0], [1.0, 2.0], [3], weights=[1.0, 1.0])
+    assert np.array_equal(found, [0.25, np.nan, np.nan], equal_nan=True)
+    none = gred.by_key("std", [0, 0], [1.0, 2.0], 0, outside="drop", weights=[1.0, 1.0])
+    assert none.shape == (0,)
 
 
 @pytest.mark.parametrize("axis", [0, 1])

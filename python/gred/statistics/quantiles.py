@@ -32,6 +32,7 @@ _ALPHAS_AND_BETAS = {
     "median_unbiased": (1 / 3, 1 / 3),
     "normal_unbiased": (3 / 8, 3 / 8),
 }
+_SORTED_FROM = 64  # quantiles of one array
 _CHOOSING = ("lower", "higher", "nearest")
 
 
@@ -192,10 +193,13 @@ def _quantile(
     rows = _rows(xp, array, axis, keepdims)
     if rows.n == 0:
         raise ValueError("there are no elements to take a quantile of")
-    find = _selected if xp is np else _sorted
-    asked = tuple(shares.ravel().tolist())
+    find = _selected if xp is np and shares.size <= _SORTED_FROM else _sorted
+    order = np.argsort(shares, axis=None, kind="stable")  # neighbours are found together
+    asked = tuple(shares.ravel()[order].tolist())
     below, above, parts = find(xp, rows, asked, method, leaves_out and "float" in element)
     found = _between(xp, below, above, parts, element, method)
+    if (np.diff(order) < 0).any():
+        found = found[_there(xp, found, np.argsort(order))]
     found = found.reshape((*shares.shape, *rows.shape))
     return found[()] if xp is np else found
 
@@ -205,7 +209,7 @@ def _rows(xp: Any, array: Any, axis: _Axis, keepdims: bool) -> _Rows:
     if xp is np and not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     if axis is None:
-        return _Rows(array.reshape((1, math.prod(shape), 1)), (1,) * (len(shape) * keepdims))
+        return _Rows(array.reshape((1, math.prod(shape), 1)), (1,) * (len(shape) * bool(keepdims)))
     dims = normalize_axis_tuple(axis, len(shape), "axis")
     kept = [k for k in range(len(shape)) if k not in dims]
     results = tuple(
@@ -246,10 +250,16 @@ def _places(asked: tuple[float, ...], n: Any, method: str) -> tuple[Any, Any]:
         part = np.where(part > 0, 0.5, 0.0)
     rank = np.where(most < 0, -1, whole).astype(np.int64)
     ranks = np.stack([rank, np.minimum(rank + (part > 0), most)], axis=1)
-    return np.ascontiguousarray(ranks.reshape(-1, len(n))), part
+    return np.ascontiguousarray(ranks.reshape(2 * len(asked), len(n))), part
 
 
-_of_all = lru_cache(256)(lambda asked, n, method: _places(asked, np.full(1, n), method))
+_cached = lru_cache(256)(lambda asked, n, method: _places(asked, np.full(1, n), method))
+
+
+def _of_all(asked: tuple[float, ...], n: int, method: str) -> tuple[Any, Any]:
+    """Find the same where all have n, as a few often are asked for."""
+    few = len(asked) <= 8
+    return _cached(asked, n, method) if few else _places(asked, np.full(1, n), method)
 
 
 def _selected(
@@ -300,11 +310,13 @@ def _sorted(
 
 def _are_for_blocks(results: int, n: int, asked: int) -> bool:
     """Tell whether a block of threads for each row is better than a sort, of few ranks."""
-    return asked <= 8 and (n <= 1 << 12 or (results >= 32 and n <= 1 << 20))
+    return asked <= 8 and (n <= 1 << 12 or (results >= 32 and n <= 1 << 16))
 
 
 def _there(xp: Any, like: Any, host: Any) -> Any:
     """Bring numbers of the host's to where an array is."""
+    if xp is np:
+        return host
     if xp.__name__ == "torch":
         return xp.from_numpy(host).to(like.device)
     return xp.asarray(host)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from gred import _core
-from gred.checks import indexable, library_of
-from gred.exact import ExactSum
-from gred.exact.rationals import nearest
+from gred.checks import indexable, library_of, without_nulls
 
-_NOTHING = "Weights sum to zero: the mean or variance is NaN"
+_NOTHING = "Weights sum to zero, or to no more than ddof: the mean or variance has no value"
+_WIDE = ("complex128", "complex64", "float64", "float32")
+_NARROW = ("float16", "bfloat16")
 
 
 def reduced(
@@ -24,35 +24,37 @@ def reduced(
     `options` are `keepdims`, `where` and `method`.
     """
     array, weight, xp = _arrays(a, weights, axis)
-    shown = options.pop("where")
+    shown, method = options.pop("where"), options.pop("method") or "auto"
+    if method not in ("auto", "exact"):
+        raise ValueError(f"method with weights must be 'auto' or 'exact'; got {method!r}")
     if name.startswith("nan"):
         numbers = array == array
         shown = numbers if shown is True else numbers & shown
-    if options.pop("method") == "exact":
-        return _exactly(name, array, weight, axis, dtype, shown, options["keepdims"])
-    work, kind = _types(xp, array, weight, dtype)
-    array, weight = _cast(array, _type(xp, array, work)), _cast(weight, _type(xp, array, work))
+    factors, kind = typed(xp, array, weight, dtype)
+    if method == "exact":
+        return _exactly(name, array, weight, axis, kind, shown, options["keepdims"])
     options |= {"axis": axis, "where": shown}
-    if name in ("mean", "nanmean"):
-        found = _divided(xp, array * weight, weight, 0, **options)
-    else:
-        mean = _divided(xp, array * weight, weight, 0, **options | {"keepdims": True})
-        squares = abs(array - mean) ** 2
-        found = _divided(xp, squares * weight, weight, ddof, **options)
-        found = xp.sqrt(found) if name == "std" else found
-    is_real = name in ("var", "std")
-    found = _cast(found, _type(xp, array, _real(kind) if is_real else kind))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found, total = _divided(xp, *factors, 0, options | {"keepdims": True})
+        if name in ("var", "std"):
+            squares = abs(factors[0] - found) ** 2
+            found, total = _divided(xp, squares, factors[1], ddof, options)
+            found = xp.sqrt(found) if name == "std" else found
+            kind = real(kind)
+        elif not options["keepdims"]:
+            found, total = _divided(xp, *factors, 0, options)
+    if xp is np and not (np.asarray(total) > 0).all():
+        warnings.warn(_NOTHING, RuntimeWarning, stacklevel=2)
+    found = cast(found, type_in(xp, array, kind))
     return found[()] if xp is np else found
 
 
 def _arrays(a: Any, weights: Any, axis: Any) -> tuple[Any, Any, Any]:
     """Broadcast weights as numpy.average does: of an element each, or along the axes."""
-    array, weight = indexable(a), indexable(weights)
+    array, weight = indexable(a), indexable(without_nulls(weights, "weights"))
     xp = library_of(array)
     if xp is None or library_of(weight) is not xp:
         raise TypeError("an array and its weights have to be of NumPy, CuPy, PyTorch or JAX both")
-    if _core.element(weight).startswith("complex"):
-        raise TypeError("weights must be real")
     shape, given = tuple(array.shape), tuple(weight.shape)
     if given == shape:
         return array, weight, xp
@@ -68,66 +70,87 @@ def _arrays(a: Any, weights: Any, axis: Any) -> tuple[Any, Any, Any]:
     return array, xp.broadcast_to(moved.reshape(spread), shape), xp
 
 
-def _types(xp: Any, array: Any, weight: Any, dtype: Any) -> tuple[str, str]:
-    """Choose what products are made in, and the type of the result."""
+# ---- types ----
+
+
+def typed(xp: Any, array: Any, weight: Any, dtype: Any) -> tuple[tuple[Any, Any], str]:
+    """Convert elements and weights to what products are made in; and name the results' type.
+
+    Integers are float64, and floats of 16 bits float32. TypeError is raised where weights are
+    complex, or `dtype` is no float's.
+    """
     names = [_core.element(array), _core.element(weight)]
-    floats = [name if not name.startswith(("int", "uint", "bool")) else "float64" for name in names]
-    narrow = all(name in ("float16", "bfloat16") for name in floats)
+    if names[1].startswith("complex"):
+        raise TypeError("weights must be real")
+    floats = [name if name in (*_WIDE, *_NARROW) else "float64" for name in names]
     if "complex64" in floats and "float64" in floats:
         floats.append("complex128")
-    order = ["complex128", "complex64", "float64", "float32", *floats]
-    widest = min(floats, key=order.index)
-    work = "float32" if narrow else widest
-    kind = (floats[0] if floats[0] == floats[1] else "float32") if narrow else widest
+    wide = [name for name in floats if name in _WIDE]
+    work = min(wide, key=_WIDE.index) if wide else "float32"
+    kind = work if wide or floats[0] != floats[1] else floats[0]
     if dtype is not None:
         kind = str(dtype).removeprefix("torch.") if xp.__name__ == "torch" else np.dtype(dtype).name
-        if not kind.startswith(("float", "bfloat", "complex")):
+        if kind not in (*_WIDE, *_NARROW):
             raise TypeError(
                 f"dtype of what has weights must be a float or complex type; got {kind}"
             )
-        work = work if narrow or order.index(work) <= order.index(kind) else kind
-    return work, kind
+        work = min(work, kind, key=_WIDE.index) if kind in _WIDE else work
+    factors = type_in(xp, array, work), type_in(xp, array, real(work))
+    return (cast(array, factors[0]), cast(weight, factors[1])), kind
 
 
-def _real(name: str) -> str:
+def real(name: str) -> str:
     """Name the type of a complex one's parts."""
     return {"complex64": "float32", "complex128": "float64"}.get(name, name)
 
 
-def _type(xp: Any, array: Any, name: str) -> Any:
+def type_in(xp: Any, array: Any, name: str) -> Any:
+    """Find a type in a library; NumPy has bfloat16 from the array."""
     if name == "bfloat16" and xp is np:
         return array.dtype if array.dtype.name == name else np.dtype(name)
     return getattr(xp, name)
 
 
-def _cast(x: Any, dtype: Any) -> Any:
+def cast(x: Any, dtype: Any) -> Any:
+    """Convert an array, or a scalar of NumPy's."""
     return x.to(dtype) if hasattr(x, "to") else x.astype(dtype)
 
 
-def _divided(xp: Any, products: Any, weight: Any, ddof: float, **options: Any) -> Any:
-    total = _core.sum(weight, **options) - ddof
-    found = _core.sum(products, **options)
-    total, found = xp.asarray(total), xp.asarray(found)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        quotient = found / xp.where(total > 0, total, total * 0) if ddof else found / total
-    if xp is np and not np.asarray(total).all():
-        warnings.warn(_NOTHING, RuntimeWarning, stacklevel=3)
-    return quotient
+# ---- sums ----
+
+
+def divisor(xp: Any, total: Any, ddof: float) -> Any:
+    """Take degrees of freedom from sums of weights, and leave no less than 0."""
+    left = total - ddof if ddof else total
+    return xp.where(left > 0, left, xp.zeros_like(left)) if ddof else left
+
+
+def _divided(
+    xp: Any, array: Any, weight: Any, ddof: float, options: dict[str, Any]
+) -> tuple[Any, Any]:
+    total = divisor(xp, xp.asarray(_core.sum(weight, **options)), ddof)
+    return xp.asarray(_core.sum(array * weight, **options)) / total, total
 
 
 def _exactly(
-    name: str, array: Any, weight: Any, axis: Any, dtype: Any, shown: Any, keepdims: bool
+    name: str, array: Any, weight: Any, axis: Any, kind: str, shown: Any, keepdims: bool
 ) -> Any:
     """Round a weighted mean once: the quotient of two exact sums."""
-    if name not in ("mean", "nanmean") or axis is not None or keepdims:
-        raise TypeError("method 'exact' with weights is for means of whole arrays")
+    from gred.exact import ExactSum  # which rests on modules that this one serves
+    from gred.exact.rationals import nearest
+
+    if name not in ("mean", "nanmean") or axis is not None or keepdims or "complex" in kind:
+        raise TypeError("method 'exact' with weights is for means of whole arrays, and real ones")
     if shown is not True:
+        shown = library_of(array).broadcast_to(shown, array.shape)
         array, weight = array[shown], weight[shown]
     products, total = ExactSum(), ExactSum(weight)
     products.add_products(array.reshape(-1), weight.reshape(-1))
-    kind = np.dtype("float64" if dtype is None else dtype)
+    dtype = type_in(np, array, kind)
     try:
-        return nearest(products.fraction() / total.fraction(), kind)
+        return nearest(products.fraction() / total.fraction(), np.dtype(dtype))
     except (ArithmeticError, ValueError):  # of 0, or of what is not finite
+        if not total.value() > 0:
+            warnings.warn(_NOTHING, RuntimeWarning, stacklevel=3)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return kind.type(np.float64(products.value()) / np.float64(total.value()))
+            return np.dtype(dtype).type(products.value() / total.value())
