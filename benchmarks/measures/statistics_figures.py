@@ -70,8 +70,30 @@ def measure_statistics_on_host() -> Iterator[Figure]:
                 yield row(f"{op} {dtype}, {where} axis {axis}", taken, f"{op}, host")
 
 
+def measure_medians(cupy: Any, torch: Any) -> Iterator[Figure]:
+    """Measure whole calls on a GPU, waited for, by turns."""
+    stream = torch.cuda.current_stream()
+
+    def waited(call: Callable[[], Any]) -> Callable[[], Any]:
+        return lambda: (call(), stream.synchronize(), cupy.cuda.Device().synchronize())
+
+    for name in ("float32", "int32"):
+        for shape, axis in SHAPES:
+            x = (torch.randn(shape, device="cuda") * 1e6).to(getattr(torch, name))
+            y = cupy.asarray(x)
+            calls: Calls = {
+                "gred": lambda x=x, axis=axis: gred.median(x, axis),
+                "cupy.median": lambda y=y, axis=axis: cupy.median(y, axis),
+            }
+            if name == "float32":
+                calls["torch.quantile"] = lambda x=x, axis=axis: torch.quantile(x, 0.5, axis)
+            taken = medians_in_turns({key: waited(call) for key, call in calls.items()}, CALLS)
+            where = "x".join(map(str, shape))
+            yield row(f"median {name}, {where} axis {axis}", taken, "median, calls on a GPU")
+
+
 def measure_statistics() -> Iterator[Figure]:
-    """Measure device times by turns with PyTorch's."""
+    """Measure device times by turns with PyTorch's, and then medians."""
     cupy, torch = peers()
     times = DeviceTimes(cupy, torch)
     for name in ("float32", "bfloat16", "float64"):
@@ -85,3 +107,4 @@ def measure_statistics() -> Iterator[Figure]:
                 taken = times.medians(times.able(calls, 1.0))
             where = "x".join(map(str, shape))
             yield row(f"logsumexp {name}, {where} axis {axis}", taken, "logsumexp, device time")
+    yield from measure_medians(cupy, torch)

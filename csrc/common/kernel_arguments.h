@@ -295,7 +295,7 @@ struct keyed_sums {
     unsigned out_bytes; /* of a result */
 };
 
-enum { RANKS_MOST = 16 };
+enum { RANKS_MOST = 16, SELECT_WORDS = 256 + 4 + 2 /* of shared memory */ };
 
 /* Order statistics of rows as a kernel's argument: element of rank k of row r, among the row's n,
  * goes to number k * rows + r of `out`; NaN, if one is in the row. */

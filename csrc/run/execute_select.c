@@ -11,7 +11,7 @@ static unsigned block_of(uint64_t n)
 
 static bool launch(const struct executor *on)
 {
-    enum { GRID_MOST = 1 << 30, WORDS = 256 + 2 }; /* of shared memory, of a digit's counts */
+    enum { GRID_MOST = 1 << 30 };
     const struct plan *plan = on->plan;
     struct kernel_select select = *plan->segments.ranks;
     const struct kernel_key key = {KERNEL_SELECT, FOLDS, select.input, ELEMENTS, METHODS, 0};
@@ -19,7 +19,7 @@ static bool launch(const struct executor *on)
         .kernel = on->machine->facts.kernels->find(key),
         .grid = least(select.rows, GRID_MOST),
         .block = block_of(select.n),
-        .shared_bytes = WORDS * sizeof(uint32_t),
+        .shared_bytes = SELECT_WORDS * sizeof(uint32_t),
         .cluster = 1,
     };
     void *arguments[] = {&select};

@@ -217,7 +217,8 @@ def test_rows_on_devices(place, dtype, shape):
     rows, n = shape
     x = drawn(dtype, shape)
     x[-1, : n // 2] = x[0, 0]
-    ranks = np.unique([0, n // 3, n // 2, n - 1])
+    ranks = np.unique(np.clip([0, 1, 2, n // 3, n // 2, n // 2 + 1, n - 2, n - 1], 0, n - 1))
+    ranks = np.append(ranks, n - 1)
     for nan in (False, True) if x.dtype.kind in "fV" else (False,):
         if nan:
             x[0, n // 3] = np.nan

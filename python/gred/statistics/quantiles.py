@@ -310,7 +310,7 @@ def _sorted(
 
 def _are_for_blocks(results: int, n: int, asked: int) -> bool:
     """Tell whether a block of threads for each row is better than a sort, of few ranks."""
-    return asked <= 8 and (n <= 1 << 12 or (results >= 32 and n <= 1 << 16))
+    return asked <= 8 and (n <= 1 << 12 or (results >= 32 and n <= 1 << 20))
 
 
 def _there(xp: Any, like: Any, host: Any) -> Any:
