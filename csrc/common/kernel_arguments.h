@@ -295,7 +295,9 @@ struct keyed_sums {
     unsigned out_bytes; /* of a result */
 };
 
-enum { RANKS_MOST = 16, SELECT_WORDS = 256 + 4 + 2 /* of shared memory */ };
+/* Of shared memory: how many keys have each value of a digit, what is found, and a word of 64 bits.
+ */
+enum { RANKS_MOST = 16, SELECT_DIGITS = 256, SELECT_WORDS = SELECT_DIGITS + 4 + 2 };
 
 /* Order statistics of rows as a kernel's argument: element of rank k of row r, among the row's n,
  * goes to number k * rows + r of `out`; NaN, if one is in the row. */

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONG = 1 << 16, ALONE = 1 << 13 }; /* elements: of a result, and of a call */
+/* Elements: of a result that threads share, where there are fewer than so many for each of them,
+ * and of a call that is not worth a second thread. */
+enum { LONG = 1 << 16, FOR_EACH = 4, ALONE = 1 << 13 };
 
 struct selecting {
     const struct selection *all;
@@ -133,9 +135,7 @@ static bool find_long(struct job *job, struct selecting *self)
 bool selection_run(struct job *job, const struct selection *all)
 {
     struct selecting self = {.all = all};
-    const bool same = all->rank_step == 0;
-    if (all->n >= LONG && same &&
-        all->outer * all->inner < threads_for(&job->threads, UINT32_MAX) * 4)
-        return find_long(job, &self);
-    return find_many(job, &self);
+    const uint64_t few = (uint64_t)threads_for(&job->threads, UINT32_MAX) * FOR_EACH;
+    const bool is_long = all->n >= LONG && all->rank_step == 0 && all->outer * all->inner < few;
+    return is_long ? find_long(job, &self) : find_many(job, &self);
 }

@@ -32,14 +32,14 @@ struct rank_key {
         if constexpr (!Floats)
             return bits ^ flip;
         const K ordered = bits & top ? K(~bits) : K(bits | top);
-        return K(bits & K(~top)) > infinity ? K(~K(0)) : ordered;
+        return K(bits & K(~top)) > infinity ? nan : ordered;
     }
 
     __host__ __device__ __forceinline__ K bits(K key) const
     {
         if (!infinity)
             return key ^ flip;
-        return key == K(~K(0)) ? K(infinity | infinity >> 1) : key & top ? K(key ^ top) : K(~key);
+        return key == nan ? K(infinity | infinity >> 1) : key & top ? K(key ^ top) : K(~key);
     }
 };
 

@@ -11,7 +11,8 @@
 namespace KERNELS
 {
 
-enum { SELECT_DIGIT = 8, SELECT_DIGITS = 1 << SELECT_DIGIT };
+enum { SELECT_DIGIT = 8 };
+static_assert(SELECT_DIGITS == 1 << SELECT_DIGIT, "a digit has as many values as counts");
 
 /* Of one digit how many keys have each value, and then which is that of a rank, how many keys are
  * below, and how many of the same value come after it. */
@@ -77,12 +78,12 @@ __device__ __forceinline__ ranked_key<K> key_of_rank(const rank_key<K> &form, co
         digits.clear();
         for (unsigned i = threadIdx.x; i < n; i += blockDim.x) {
             const K key = form.template of<Floats>(row[i]);
-            nan |= Floats && key == K(~K(0));
+            nan |= Floats && key == rank_key<K>::nan;
             if (K(key >> shift >> SELECT_DIGIT) == above)
                 atomicAdd(&digits.counts[unsigned(key >> shift) % SELECT_DIGITS], 1u);
         }
         if (__syncthreads_or(nan))
-            return {K(~K(0)), n};
+            return {rank_key<K>::nan, n};
         digits.find(rank);
         __syncthreads();
         prefix |= K(K(digits.found[0]) << shift);
@@ -97,7 +98,7 @@ __device__ __forceinline__ K next_key(const rank_key<K> &form, const K *row, uns
 {
     const shared<unsigned long long> greatest =
         reinterpret_cast<unsigned long long *>(&block_memory<unsigned>()[SELECT_WORDS - 2]);
-    K least = K(~K(0));
+    K least = rank_key<K>::nan;
     if (threadIdx.x == 0)
         *greatest = 0;
     __syncthreads();
@@ -105,7 +106,7 @@ __device__ __forceinline__ K next_key(const rank_key<K> &form, const K *row, uns
         const K other = form.template of<Floats>(row[i]);
         least = other > key && other < least ? other : least;
     }
-    if (least != K(~K(0)))
+    if (least != rank_key<K>::nan)
         atomicMax(greatest, ~(unsigned long long)least);
     __syncthreads();
     least = *greatest ? K(~*greatest) : least;

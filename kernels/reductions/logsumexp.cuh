@@ -10,8 +10,8 @@
 namespace KERNELS
 {
 
-/* exp(d), d <= 0. Relative errors are below (2 + |d|) of the type's unit roundoff: those of large
- * |d| belong to terms that are small beside the greatest, which is 1. */
+/* exp(d), d <= 0. Relative errors grow as |d| times the type's unit roundoff: those of large |d|
+ * belong to terms that are small beside the greatest, which is 1. */
 __host__ __device__ __forceinline__ float exponential(float d)
 {
 #ifdef __CUDA_ARCH__

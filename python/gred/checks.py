@@ -52,6 +52,21 @@ def library_of(array: Any) -> Any:
     return importlib.import_module(name if name in ("cupy", "torch") else "jax.numpy")
 
 
+def cast(x: Any, dtype: Any) -> Any:
+    """Convert an array of any library, or a scalar of NumPy's."""
+    return x.to(dtype) if hasattr(x, "to") else x.astype(dtype)
+
+
+def brought(host: Any, like: Any) -> Any:
+    """Bring an array of NumPy's to the library of another, and where that lies."""
+    xp = library_of(like)
+    if xp is None or xp is np:
+        return host
+    if xp.__name__ == "torch":
+        return xp.as_tensor(host, device=like.device)
+    return xp.asarray(host)
+
+
 def array_of(given: Any) -> Any:
     """Leave a device's array what it is; of others make NumPy's, once gred has looked at them.
 

@@ -12,9 +12,9 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import ArrayLike, DTypeLike
 
 import gred._core as _core
-from gred.checks import library_of
+from gred.checks import cast, library_of
 from gred.segments import of_numpy, reduceat, reduction_named
-from gred.statistics.weights import cast, divisor, real, type_in, typed
+from gred.statistics.weights import divisor, real, type_in, typed
 
 __all__ = ["by_key"]
 
@@ -223,7 +223,7 @@ def _is_outside(key: Any, count: int) -> Any:
 
 def _wide(xp: Any, key: Any, count: int) -> Any:
     """Convert keys to int64, as far as the library has it; those of uint64 may become negative."""
-    wide = key.to(xp.int64) if xp.__name__ == "torch" else key.astype(np.int64)
+    wide = cast(key, xp.int64)
     if count > np.iinfo(str(wide.dtype).removeprefix("torch.")).max:
         raise OverflowError(f"{count} keys are more than {wide.dtype} tells apart")
     return wide

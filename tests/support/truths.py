@@ -370,35 +370,45 @@ def _norm_of_infinities(parts: list[np.ndarray]):
 
 
 def _exponentials(x: np.ndarray) -> Truth:
+    if x.dtype in COMPLEX:
+        return _complex_exponentials(x)
     kind = x.dtype
-    wide = x.astype(np.clongdouble if kind in COMPLEX else np.longdouble)
-    greatest = wide.real.max(initial=-np.inf)
-    if not np.isfinite(wide).all() and (kind in COMPLEX or greatest != -np.inf):
-        special = np.isnan(wide).any() or greatest == np.inf
-        if kind in COMPLEX:
-            return Truth((UNDECIDED,) * 2, kind, (EXACTLY,) * 2)
-        if special:
-            return Truth(float(greatest), kind, EXACTLY)
-    if greatest == -np.inf:
-        nothing = Truth(-math.inf, kind, EXACTLY)
-        return Truth((-math.inf, 0.0), kind, (EXACTLY,) * 2) if kind in COMPLEX else nothing
+    wide = x.astype(np.longdouble)
+    greatest = wide.max(initial=-np.inf)
+    if not np.isfinite(greatest):
+        return Truth(float(greatest), kind, EXACTLY)
+    value, relative = _logarithm(wide, greatest, accumulator(kind))
+    return Truth(_fraction(value), kind, relative + gamma(2, accumulator(kind)) * _above(value))
+
+
+def _complex_exponentials(x: np.ndarray) -> Truth:
+    """Leave open what infinities make, and on which side of the cut an argument is."""
+    undecided = Truth((UNDECIDED,) * 2, x.dtype, (EXACTLY,) * 2)
+    if not x.size:
+        return Truth((-math.inf, 0.0), x.dtype, (EXACTLY,) * 2)
+    if not np.isfinite(x).all():
+        return undecided
+    wide = x.astype(np.clongdouble)
+    value, relative = _logarithm(wide, wide.real.max(), WIDE)
+    if relative > 0.01 or math.pi - float(abs(value.imag)) < 2 * relative:
+        return undecided
+    error = 2 * (relative + gamma(2, WIDE) * _above(value))
+    return Truth((_fraction(value.real), _fraction(value.imag)), x.dtype, (error,) * 2)
+
+
+def _logarithm(wide: np.ndarray, greatest, kind: np.dtype) -> tuple:
+    """Take the logarithm of the sum, and bound the latter's relative error."""
     away = wide - greatest
     terms = np.exp(away)
-    total, sizes = terms.sum(), abs(terms).sum()
-    rounding = 2.0 ** -MANTISSA_BITS[WIDE if kind in COMPLEX else accumulator(kind)]
-    lost = np.where(np.isfinite(away.real), 2 * abs(away.real), 0)
-    error = rounding * ((abs(terms) * lost).sum() + (24 + 8 * math.log2(x.size + 1)) * sizes)
-    error += 2.0 ** -MANTISSA_BITS[WIDE] * (8 * depth(x.size) * sizes + (abs(terms) * lost).sum())
-    relative = error / abs(total)
-    value = greatest + np.log(total)
-    error = Fraction(float(relative)) + gamma(
-        2, accumulator(kind) if kind not in COMPLEX else WIDE
-    ) * Fraction(float(abs(value)))
-    if kind not in COMPLEX:
-        return Truth(_fraction(value), kind, error)
-    if relative > 0.01 or (total.real < 0 and abs(total.imag) <= 2 * relative * abs(total)):
-        return Truth((UNDECIDED,) * 2, kind, (EXACTLY,) * 2)
-    return Truth((_fraction(value.real), _fraction(value.imag)), kind, (2 * error,) * 2)
+    sizes, total = abs(terms), terms.sum()
+    lost = (sizes * np.where(np.isfinite(away.real), 2 * abs(away.real), 0)).sum()
+    error = 2.0 ** -MANTISSA_BITS[kind] * (lost + (24 + 8 * math.log2(wide.size + 1)) * sizes.sum())
+    error += 2.0 ** -MANTISSA_BITS[WIDE] * (lost + 8 * depth(wide.size) * sizes.sum())
+    return greatest + np.log(total), _above(error / abs(total))
+
+
+def _above(x) -> Fraction:
+    return Fraction(float(abs(x)))
 
 
 def _fraction(x: np.longdouble) -> Fraction:

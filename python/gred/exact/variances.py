@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from gred import _core
-from gred.checks import array_of, indexable, library_of
+from gred.checks import array_of, brought, indexable
 from gred.exact.moments import NO_FREEDOM, ExactMoments, comoment
 from gred.exact.rationals import divisor_of, float_type, nearest, quotient, root
 from gred.several import common
@@ -38,7 +38,8 @@ def reduced(
             found[place] = variance_of(name, moments_of(part), ddof, result)
     if told:
         warnings.warn(NO_FREEDOM, RuntimeWarning, stacklevel=2)
-    return _like(array, found if keepdims else found.squeeze(axes))
+    found = found if keepdims else found.squeeze(axes)
+    return brought(found, array) if found.ndim else found[()]
 
 
 def reduced_list(name: str, arrays: Sequence[Any], dtype: Any, ddof: float) -> Any:
@@ -86,13 +87,3 @@ def _shown(array: Any, where: Any) -> Any:
     if not isinstance(array, np.ndarray) or mask.dtype != bool:
         raise TypeError("where of exact variances has to be of bool, and is for arrays of NumPy's")
     return np.broadcast_to(mask, array.shape)
-
-
-def _like(array: Any, found: Any) -> Any:
-    """Bring results along axes to the library of an array on a device."""
-    if found.ndim == 0:
-        return found[()]
-    library = library_of(array)
-    if library and library.__name__ == "torch":
-        return library.as_tensor(found, device=array.device)
-    return library.asarray(found) if library else found

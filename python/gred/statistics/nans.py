@@ -14,7 +14,7 @@ __all__ = ["nanargmax", "nanargmin", "nanstd", "nanvar"]
 _Axis = int | tuple[int, ...] | None
 
 
-def _numbers(a: Any, where: Any) -> tuple[Any, Any]:
+def numbers_of(a: Any, where: Any) -> tuple[Any, Any]:
     """Make a mask of what is a number, and let through by another, in the array's library."""
     array = array_of(a)
     if not _core.element(array).startswith(("float", "bfloat", "complex")):
@@ -64,7 +64,7 @@ def nanvar(
     np.float64(1.0)
 
     """
-    array, shown = _numbers(a, where)
+    array, shown = numbers_of(a, where)
     return _core.var(array, axis, dtype, out, ddof, keepdims, where=shown, **options)
 
 
@@ -98,7 +98,7 @@ def nanstd(
     np.float64(2.0)
 
     """
-    array, shown = _numbers(a, where)
+    array, shown = numbers_of(a, where)
     return _core.std(array, axis, dtype, out, ddof, keepdims, where=shown, **options)
 
 
@@ -136,7 +136,7 @@ def nanargmin(
     np.int64(2)
 
     """
-    array, shown = _numbers(a, where)
+    array, shown = numbers_of(a, where)
     return _core.argmin(array, axis, out, where=shown, **options)
 
 
@@ -166,5 +166,5 @@ def nanargmax(
     np.int64(1)
 
     """
-    array, shown = _numbers(a, where)
+    array, shown = numbers_of(a, where)
     return _core.argmax(array, axis, out, where=shown, **options)

@@ -11,7 +11,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import ArrayLike
 
 from gred import _core
-from gred.checks import array_of, library_of
+from gred.checks import array_of, brought, cast, library_of
 
 __all__ = ["median", "nanmedian", "nanquantile", "quantile"]
 
@@ -193,13 +193,13 @@ def _quantile(
     rows = _rows(xp, array, axis, keepdims)
     if rows.n == 0:
         raise ValueError("there are no elements to take a quantile of")
-    find = _selected if xp is np and shares.size <= _SORTED_FROM else _sorted
+    find = _on_device if xp is not np else _selected if shares.size <= _SORTED_FROM else _sorted
     order = np.argsort(shares, axis=None, kind="stable")  # neighbours are found together
     asked = tuple(shares.ravel()[order].tolist())
     below, above, parts = find(xp, rows, asked, method, leaves_out and "float" in element)
     found = _between(xp, below, above, parts, element, method)
     if (np.diff(order) < 0).any():
-        found = found[_there(xp, found, np.argsort(order))]
+        found = found[brought(np.argsort(order), found)]
     found = found.reshape((*shares.shape, *rows.shape))
     return found[()] if xp is np else found
 
@@ -253,13 +253,13 @@ def _places(asked: tuple[float, ...], n: Any, method: str) -> tuple[Any, Any]:
     return np.ascontiguousarray(ranks.reshape(2 * len(asked), len(n))), part
 
 
-_cached = lru_cache(256)(lambda asked, n, method: _places(asked, np.full(1, n), method))
+# Not a decorator: type checkers' stubs and what it makes of a signature differ.
+_often = lru_cache(256)(lambda asked, n, method: _places(asked, np.full(1, n), method))
 
 
 def _of_all(asked: tuple[float, ...], n: int, method: str) -> tuple[Any, Any]:
-    """Find the same where all have n, as a few often are asked for."""
-    few = len(asked) <= 8
-    return _cached(asked, n, method) if few else _places(asked, np.full(1, n), method)
+    """Find the same where all have n; what is asked for often is remembered, if it is short."""
+    return _often(asked, n, method) if len(asked) <= 8 else _places(asked, np.full(1, n), method)
 
 
 def _selected(
@@ -279,68 +279,62 @@ def _selected(
     return out[0::2], out[1::2], parts
 
 
+def _on_device(
+    xp: Any, rows: _Rows, asked: tuple[float, ...], method: str, leaves_out: bool
+) -> tuple[Any, Any, Any]:
+    """Select by a block of threads for each row, or have the array's library sort."""
+    results = math.prod(rows.shape)
+    if not leaves_out and _are_for_blocks(results, rows.n, len(asked)):
+        ranks, parts = _of_all(asked, rows.n, method)
+        flat = xp.moveaxis(rows.blocks, 1, 2).reshape(-1)
+        found = _core.select_rows(flat, results, np.ascontiguousarray(ranks[:, 0]))
+        if found is not NotImplemented:
+            found = found.reshape((len(ranks), results))
+            return found[0::2], found[1::2], parts
+    return _sorted(xp, rows, asked, method, leaves_out)
+
+
+def _are_for_blocks(results: int, n: int, asked: int) -> bool:
+    """Tell whether blocks are better than a sort: of few ranks, on an H200 (part `statistics`)."""
+    return asked <= 8 and (n <= 1 << 12 or (results >= 32 and n <= 1 << 20))
+
+
 def _sorted(
     xp: Any, rows: _Rows, asked: tuple[float, ...], method: str, leaves_out: bool
 ) -> tuple[Any, Any, Any]:
-    """Select on a device, a block for each row; or have its library sort, NaN last."""
+    """Have a library sort, NaN last, and take elements of the ranks."""
     torch, results = xp.__name__ == "torch", math.prod(rows.shape)
     flat = xp.moveaxis(rows.blocks, 1, 2).reshape((-1,) if results == 1 else (results, rows.n))
-    if xp is not np and not leaves_out and _are_for_blocks(results, rows.n, len(asked)):
-        ranks, parts = _of_all(asked, rows.n, method)
-        found = _core.select_rows(flat.reshape(-1), results, np.ascontiguousarray(ranks[:, 0]))
-        if found is not NotImplemented:
-            found = found.reshape((len(ranks), results))
-            return found[0::2], found[1::2], _there(xp, flat, np.ascontiguousarray(parts))
-    ordered = xp.sort(flat).values if torch else xp.sort(flat)
-    ordered = ordered.reshape((results, rows.n))
+    ordered = (xp.sort(flat).values if torch else xp.sort(flat)).reshape((results, rows.n))
     if leaves_out:
         numbers = np.empty(results, np.int64)
         _core.count_nonzero(ordered == ordered, axis=1, out=numbers)
         ranks, parts = _places(asked, numbers, method)
         ranks = np.ascontiguousarray(np.where(ranks < 0, rows.n - 1, ranks).T)
         take = xp.take_along_dim if torch else xp.take_along_axis
-        found = take(ordered, _there(xp, flat, ranks), 1)
+        found = take(ordered, brought(ranks, flat), 1)
     else:
         ranks, parts = _of_all(asked, rows.n, method)
-        found, last = ordered[:, _there(xp, flat, ranks[:, 0])], ordered[:, -1:]
+        found, last = ordered[:, brought(ranks[:, 0], flat)], ordered[:, -1:]
         found = xp.where(last == last, found, last)
-    found = found.T
-    return found[0::2], found[1::2], _there(xp, flat, np.ascontiguousarray(parts))
-
-
-def _are_for_blocks(results: int, n: int, asked: int) -> bool:
-    """Tell whether a block of threads for each row is better than a sort, of few ranks."""
-    return asked <= 8 and (n <= 1 << 12 or (results >= 32 and n <= 1 << 20))
-
-
-def _there(xp: Any, like: Any, host: Any) -> Any:
-    """Bring numbers of the host's to where an array is."""
-    if xp is np:
-        return host
-    if xp.__name__ == "torch":
-        return xp.from_numpy(host).to(like.device)
-    return xp.asarray(host)
+    return found.T[0::2], found.T[1::2], parts
 
 
 # ---- between two elements ----
 
 
-def _cast(x: Any, dtype: Any) -> Any:
-    return x.to(dtype) if hasattr(x, "to") else x.astype(dtype)
-
-
 def _between(xp: Any, below: Any, above: Any, parts: Any, element: str, method: str) -> Any:
-    """Interpolate in float64, from the nearer end, as numpy.quantile does."""
+    """Interpolate in float64, from the nearer end, as numpy.quantile does; `parts` is NumPy's."""
     if method in _CHOOSING:
         return below
-    low, kind = _cast(below, xp.float64), below.dtype if "float" in element else xp.float64
+    low, kind = cast(below, xp.float64), below.dtype if "float" in element else xp.float64
     if not parts.any():
-        return _cast(low, kind)
-    high = _cast(above, xp.float64)
+        return cast(low, kind)
+    high, parts = cast(above, xp.float64), brought(np.ascontiguousarray(parts), below)
     with np.errstate(invalid="ignore", over="ignore"):
         apart, rest = high - low, 1 - parts
         found = xp.where(parts < 0.5, low + apart * parts, high - apart * rest)
         if not xp.isfinite(found).all():
             found = xp.where(abs(apart) < np.inf, found, low * rest + high * parts)
             found = xp.where((low == high) | (parts == 0), low, found)
-        return _cast(found, kind)
+        return cast(found, kind)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from gred import _core
-from gred.checks import indexable, library_of, without_nulls
+from gred.checks import cast, indexable, library_of, without_nulls
+from gred.statistics.nans import numbers_of
 
 _NOTHING = "Weights sum to zero, or to no more than ddof: the mean or variance has no value"
 _WIDE = ("complex128", "complex64", "float64", "float32")
@@ -28,21 +29,19 @@ def reduced(
     if method not in ("auto", "exact"):
         raise ValueError(f"method with weights must be 'auto' or 'exact'; got {method!r}")
     if name.startswith("nan"):
-        numbers = array == array
-        shown = numbers if shown is True else numbers & shown
+        _, shown = numbers_of(array, shown)
     factors, kind = typed(xp, array, weight, dtype)
     if method == "exact":
         return _exactly(name, array, weight, axis, kind, shown, options["keepdims"])
     options |= {"axis": axis, "where": shown}
+    is_spread = name in ("var", "std")
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        found, total = _divided(xp, *factors, 0, options | {"keepdims": True})
-        if name in ("var", "std"):
+        of_mean = options | {"keepdims": True} if is_spread else options
+        found, total = _divided(xp, *factors, 0, of_mean)
+        if is_spread:
             squares = abs(factors[0] - found) ** 2
             found, total = _divided(xp, squares, factors[1], ddof, options)
-            found = xp.sqrt(found) if name == "std" else found
-            kind = real(kind)
-        elif not options["keepdims"]:
-            found, total = _divided(xp, *factors, 0, options)
+            found, kind = xp.sqrt(found) if name == "std" else found, real(kind)
     if xp is np and not (np.asarray(total) > 0).all():
         warnings.warn(_NOTHING, RuntimeWarning, stacklevel=2)
     found = cast(found, type_in(xp, array, kind))
@@ -109,11 +108,6 @@ def type_in(xp: Any, array: Any, name: str) -> Any:
     if name == "bfloat16" and xp is np:
         return array.dtype if array.dtype.name == name else np.dtype(name)
     return getattr(xp, name)
-
-
-def cast(x: Any, dtype: Any) -> Any:
-    """Convert an array, or a scalar of NumPy's."""
-    return x.to(dtype) if hasattr(x, "to") else x.astype(dtype)
 
 
 # ---- sums ----
