@@ -311,10 +311,10 @@ PYTHON = [
     Defect(
         "quantile of numbers",
         "edge",
-        "python/gred/statistics/quantiles.py",
+        "kernels/cpu/selection.cuh",
         "A quantile of elements among which NaN is is that of the others.",
-        "if not leaves_out and nans.any():",
-        "if leaves_out and nans.any():",
+        "all.of.leaves_out ? all.n - nans : nans ? 0 : all.n;",
+        "all.n - nans;",
         "reductions/test_quantiles.py",
     ),
 ]

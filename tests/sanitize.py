@@ -265,15 +265,22 @@ def by_key(device, _quick):
 
 
 def ranks(device, _quick):
-    """Select in rows of every type, by one warp and by several."""
-    for dtype, (rows, n) in itertools.product(EVERY_TYPE, ((40, 30), (5, 900), (2, 9001))):
+    """Select in rows of every type, by one warp, by several, and by all blocks together."""
+    for dtype, (rows, n) in itertools.product(
+        EVERY_TYPE, ((40, 30), (5, 900), (2, 9001), (1, 40_000))
+    ):
         if dtype in COMPLEX:
             continue
         x = (np.random.default_rng(3).normal(size=(rows, n)) * 40).astype(dtype)
-        asked = np.array([0, n // 2, n - 1])
-        got = gred._core.select_rows(there(x.reshape(-1), device), rows, asked).to_numpy()
-        right = np.sort(x, 1)[:, asked].T
-        yield unless(np.array_equal(got.reshape(3, rows), right), f"ranks of {rows} x {n} {dtype}")
+        for leaves_out in (False, True) if x.dtype.kind == "f" else (False,):
+            x[0, n // 3 : n // 2] = np.nan if leaves_out else x[0, 0]
+            asked = np.array([0, 0.5, 1]), "lower", leaves_out, False
+            got = gred._core.select_rows(there(x.reshape(-1), device), rows, asked, None).to_numpy()
+            most = n - 1 - np.isnan(x).sum(1) if leaves_out else np.full(rows, n - 1)
+            right = np.sort(x, 1)[np.arange(rows), [0 * most, most // 2, most]]
+            yield unless(
+                np.array_equal(got.reshape(3, rows), right), f"ranks of {rows} x {n} {dtype}"
+            )
 
 
 # ---- products ----

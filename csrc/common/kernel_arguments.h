@@ -4,6 +4,7 @@
 #include "common/launch_config.h"
 #include "common/layout.h"
 #include "common/method.h"
+#include "common/quantile.h"
 #include "common/reduction.h"
 #include "common/segments.h"
 
@@ -295,20 +296,29 @@ struct keyed_sums {
     unsigned out_bytes; /* of a result */
 };
 
-/* Of shared memory: how many keys have each value of a digit, what is found, and a word of 64 bits.
- */
-enum { RANKS_MOST = 16, SELECT_DIGITS = 256, SELECT_WORDS = SELECT_DIGITS + 4 + 2 };
+/* Words of a block's shared memory, counts of a digit's values first; and of global memory for each
+ * pass, where blocks select together. */
+enum {
+    SHARES_MOST = 16,
+    SELECT_DIGITS = 256,
+    SELECT_WORDS = SELECT_DIGITS + 4 + 2,
+    SELECT_PASS_WORDS = SELECT_DIGITS + 8 /* whole sectors of 32 bytes */
+};
 
-/* Order statistics of rows as a kernel's argument: element of rank k of row r, among the row's n,
- * goes to number k * rows + r of `out`; NaN, if one is in the row. */
+/* Quantiles of rows as a kernel's argument: number k of row r goes to number k * rows + r. */
 struct kernel_select {
+    struct quantiles of; /* but for the shares */
+    double shares[SHARES_MOST];
     const void *values; /* n of each row, one after the other */
     uint64_t rows, n;
-    enum element input;
-    unsigned count; /* of ranks */
-    uint32_t ranks[RANKS_MOST];
+    unsigned *passes; /* zeros, for SELECT_PASSES of them a row; NULL: a block selects in a row by
+                       * itself */
     void *out;
+    unsigned out_bytes; /* of a quantile */
 };
+
+/* Of each quantile's two ranks a pass a byte and one more, and one for NaNs. */
+#define SELECT_PASSES(shares, element) (2 * (shares) * ((element) + 1) + 1)
 
 /* Exact sums by key as a kernel's argument. Blocks add in tables in shared memory, of a slot for
  * each result or for those that come first, and then all together, in words of 64 bits: one for

@@ -14,7 +14,8 @@ enum { LONG = 1 << 16, FOR_EACH = 4, ALONE = 1 << 13 };
 struct selecting {
     const struct selection *all;
     uint64_t at_once, in_block; /* results, and tiles of a block */
-    uint64_t result, bracket[2];
+    struct selected one;
+    uint64_t bracket[2];
     struct selection_part *parts;
     char *kept; /* of each part, where its elements would begin */
 };
@@ -41,17 +42,18 @@ static unsigned do_results(void *context, uint64_t tile, char *workspace)
 static bool find_many(struct job *job, struct selecting *self)
 {
     const struct selection *all = self->all;
-    const bool narrow = all->inner > 1 && all->inner_stride >= 0 &&
-                        all->inner_stride < (int64_t)element_size(all->type) * SELECTION_AT_ONCE;
+    const size_t size = element_size(all->of.input);
+    const bool narrow = !all->of.sorted && all->inner > 1 && all->inner_stride >= 0 &&
+                        all->inner_stride < (int64_t)size * SELECTION_AT_ONCE;
     self->at_once = narrow ? SELECTION_AT_ONCE : 1;
     self->in_block = divide_up(all->inner, self->at_once);
     size_t bytes;
-    if (!room_for(all->n, self->at_once + 1, element_size(all->type), &bytes))
+    if (!room_for(all->of.sorted ? 0 : all->n, self->at_once + 1, size, &bytes))
         return false;
     const uint64_t tiles = all->outer * self->in_block;
     struct tiles shared = {.job = job,
                            .sharing = {.pieces = all->n * all->outer * all->inner > ALONE ? 2 : 1},
-                           .workspace = bytes};
+                           .workspace = bytes + 2 * all->of.count * size};
     if (!tiles_open(&shared, tiles, "order statistics"))
         return false;
     tiles_run(&shared, tiles, do_results, self);
@@ -65,70 +67,91 @@ static unsigned do_part(void *context, uint64_t part, char *workspace)
 {
     struct selecting *self = context;
     self->parts[part] = selection_filter(
-        self->all, self->result, part, self->bracket,
-        self->kept + part * SELECTION_PART * element_size(self->all->type), workspace);
+        self->all, &self->one, part, self->bracket,
+        self->kept + part * SELECTION_PART * element_size(self->all->of.input), workspace);
     return 0;
 }
 
-/* Puts what the parts have kept together. Returns how many. */
-static uint64_t join_parts(struct selecting *self, uint64_t parts, uint64_t *less)
+/* Puts what the parts have kept together. */
+static struct selection_part join_parts(struct selecting *self, uint64_t parts)
 {
-    const size_t size = element_size(self->all->type);
-    uint64_t kept = 0, nans = 0;
-    *less = 0;
+    const size_t size = element_size(self->all->of.input);
+    struct selection_part all = {0, 0, 0};
     for (uint64_t part = 0; part < parts; part++) {
-        memmove(self->kept + kept * size, self->kept + part * SELECTION_PART * size,
+        memmove(self->kept + all.kept * size, self->kept + part * SELECTION_PART * size,
                 self->parts[part].kept * size);
-        kept += self->parts[part].kept;
-        *less += self->parts[part].less;
-        nans += self->parts[part].nans;
+        all.kept += self->parts[part].kept;
+        all.less += self->parts[part].less;
+        all.nans += self->parts[part].nans;
     }
-    self->all->nans[self->result] = (int64_t)nans;
-    return kept;
+    return all;
 }
 
-/* Ranks that are near each other; those outside of the bracket, once in hundreds, from all keys. */
-static void find_group(struct tiles *shared, struct selecting *self, uint64_t first, uint64_t last)
+static struct selection_part run_parts(struct tiles *shared, struct selecting *self, uint64_t low,
+                                       uint64_t high)
 {
     const uint64_t parts = divide_up(self->all->n, SELECTION_PART);
-    selection_bracket(self->all, self->result, first, last, self->bracket, self->kept);
+    self->bracket[0] = low;
+    self->bracket[1] = high;
+    tiles_run(shared, parts, do_part, self);
+    return join_parts(self, parts);
+}
+
+/* Ranks that are near each other; those outside of the bracket, once in hundreds, from all keys.
+ * Returns how many elements are NaN. */
+static uint64_t find_group(struct tiles *shared, struct selecting *self, uint64_t first,
+                           uint64_t last)
+{
+    uint64_t bracket[2];
+    selection_bracket(self->all, &self->one, first, last, bracket, self->kept);
     for (;;) {
-        uint64_t less;
-        tiles_run(shared, parts, do_part, self);
-        const uint64_t kept = join_parts(self, parts, &less);
-        if (selection_among(self->all, self->result, first, last, self->kept, kept, less))
-            return;
-        self->bracket[0] = 0;
-        self->bracket[1] = UINT64_MAX;
+        const struct selection_part all = run_parts(shared, self, bracket[0], bracket[1]);
+        if (selection_among(self->all, &self->one, first, last, self->kept, all.kept, all.less))
+            return all.nans;
+        bracket[0] = 0;
+        bracket[1] = UINT64_MAX;
     }
+}
+
+/* Where NaN is left out ranks depend on how many there are; no key is in an empty bracket. */
+static void find_result(struct tiles *shared, struct selecting *self, uint64_t result)
+{
+    const struct selection *all = self->all;
+    struct selected *one = &self->one;
+    one->result = result;
+    one->numbers = all->n;
+    if (all->of.leaves_out)
+        one->numbers -= run_parts(shared, self, 1, 0).nans;
+    for (uint64_t k = 0, last; one->numbers && k < 2 * all->of.count; k = last + 1) {
+        last = selection_group(all, one, k);
+        if (find_group(shared, self, k, last) && !all->of.leaves_out)
+            one->numbers = 0;
+    }
+    selection_store(all, one);
 }
 
 static bool find_long(struct job *job, struct selecting *self)
 {
     const struct selection *all = self->all;
     const uint64_t parts = divide_up(all->n, SELECTION_PART);
-    struct tiles shared = {.job = job,
-                           .sharing = {.pieces = 2},
-                           .workspace = SELECTION_PART * element_size(all->type)};
+    const size_t size = element_size(all->of.input);
+    struct tiles shared = {
+        .job = job, .sharing = {.pieces = 2}, .workspace = SELECTION_PART * size};
     size_t bytes;
-    if (!room_for(parts, SELECTION_PART, element_size(all->type), &bytes))
+    if (!room_for(parts, SELECTION_PART, size, &bytes))
         return false;
     self->parts = malloc(parts * sizeof *self->parts);
     self->kept = malloc(bytes);
-    const bool there = self->parts && self->kept && tiles_open(&shared, parts, "order statistics");
-    for (uint64_t result = 0; there && result < all->outer * all->inner; result++) {
-        self->result = result;
-        for (uint64_t k = 0, last; k < all->count; k = last + 1) {
-            const bool none = selection_skip(all, result, k);
-            last = none ? k : selection_group(all, result, k);
-            if (!none)
-                find_group(&shared, self, k, last);
-        }
-    }
+    self->one.keys = malloc(2 * all->of.count * size + 1);
+    const bool there = self->parts && self->kept && self->one.keys &&
+                       tiles_open(&shared, parts, "order statistics");
+    for (uint64_t result = 0; there && result < all->outer * all->inner; result++)
+        find_result(&shared, self, result);
     if (there)
         tiles_close(&shared);
     free(self->parts);
     free(self->kept);
+    free(self->one.keys);
     return there;
 }
 
@@ -136,6 +159,6 @@ bool selection_run(struct job *job, const struct selection *all)
 {
     struct selecting self = {.all = all};
     const uint64_t few = (uint64_t)threads_for(&job->threads, UINT32_MAX) * FOR_EACH;
-    const bool is_long = all->n >= LONG && all->rank_step == 0 && all->outer * all->inner < few;
+    const bool is_long = all->n >= LONG && !all->of.sorted && all->outer * all->inner < few;
     return is_long ? find_long(job, &self) : find_many(job, &self);
 }

@@ -91,8 +91,8 @@ struct plan_segments {
     const struct layout *keys;
     bool drops; /* elements whose key is no result's; else that is said */
 
-    /* Rows of one length, of which these ranks are results, on a device. NULL: there are none. */
-    const struct kernel_select *ranks;
+    /* Rows of one length, of which quantiles are results, on a device. NULL: there are none. */
+    const struct kernel_select *quantiles;
 };
 
 /* Along axes it is the plan of the first result. */

@@ -40,7 +40,7 @@ static const struct signature signatures[SIGNATURES] = {
         {OP, VALUES, OFFSETS, DTYPE, OUT, MAY_BE_EMPTY, DEVICE, STREAM, ORD, DDOF, METHOD}},
     [SIGNATURE_by_key] = {"by_key", 8, 8, 8,
         {OP, KEYS, VALUES, NUM_KEYS, DROPS, DTYPE, DDOF, METHOD}},
-    [SIGNATURE_select_rows] = {"select_rows", 3, 3, 3, {VALUES, NUM_KEYS, OFFSETS}},
+    [SIGNATURE_select_rows] = {"select_rows", 4, 4, 4, {VALUES, NUM_KEYS, OP, DTYPE}},
     [SIGNATURE_each] = {"each", 9, 9, 9,
         {OP, A, DTYPE, OUT, ORD, DDOF, INITIAL, METHOD, STREAM}},
     [SIGNATURE_counters] = {"counters", 1, 2, 2,

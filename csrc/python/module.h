@@ -29,13 +29,13 @@ struct module_state {
     NAMED(launch_limit, "The samples and circumstances of a measurement, as a tuple.")             \
     NAMED(reduceat, "Results of an array's segments.")                                             \
     NAMED(by_key, "Results of each key's elements.")                                               \
-    NAMED(select_rows, "Elements of given ranks, of an array's rows on a device.")                 \
+    NAMED(select_rows, "Quantiles of an array's rows on a device.")                                \
     NAMED(each, "Results of a list's arrays.")                                                     \
     NAMED(counters, "What a call accesses on the simulated device, as a tuple.")                   \
     NAMED(explain, "How a call would go, as a tuple.")                                             \
     NAMED(nothing, "Does nothing.")                                                                \
     PLAIN(by_place, METH_VARARGS, "Results of lists, each in one place, all at the same time.")    \
-    PLAIN(select, METH_VARARGS, "Elements of given ranks, of an array on the host.")               \
+    PLAIN(select, METH_VARARGS, "Quantiles of an array on the host.")                              \
     PLAIN(substitute, METH_VARARGS,                                                                \
           "Puts a kernel of the user's own in a rung's place on a device that launches kernels.")  \
     PLAIN(threads, METH_O, "Bounds the host's threads, unless by 0, and counts them.")             \

@@ -5,6 +5,7 @@
 #include "arrays/protocols.h"
 #include "plan/arguments.h"
 #include "python/call.h"
+#include "python/select.h"
 
 /* It is called by gred/segments.py, whose frame is not the user's. */
 enum { WRAPPER_FRAMES = 1 };
@@ -217,27 +218,20 @@ CORE_FUNCTION(by_key)
     return result;
 }
 
-/* ---- ranks ---- */
+/* ---- quantiles ---- */
 
-/* Those of an int64 array, of each row. */
-static bool take_ranks(PyObject *object, const struct view *values, uint64_t rows,
-                       struct kernel_select *select)
+static bool take_rows(PyObject *asked, const struct view *values, uint64_t rows,
+                      struct kernel_select *select)
 {
-    PyArrayObject *const ranks = (PyArrayObject *)object;
-    if (!PyArray_Check(object) || PyArray_TYPE(ranks) != NPY_INT64 || !PyArray_ISCARRAY_RO(ranks) ||
-        PyArray_SIZE(ranks) > RANKS_MOST || rows == 0 || values->n % rows ||
-        values->n / rows > INT32_MAX)
+    *select = (struct kernel_select){.rows = rows, .n = rows ? values->n / rows : 0};
+    if (!quantiles_parse(asked, &select->of))
+        return false;
+    if (select->n == 0 || values->n % rows || select->of.count > SHARES_MOST ||
+        (select->n > INT32_MAX && !select->of.sorted))
         return type_error("select_rows takes what gred/statistics/quantiles.py gives it");
-    *select = (struct kernel_select){.rows = rows,
-                                     .n = values->n / rows,
-                                     .input = values->layout.input,
-                                     .count = (unsigned)PyArray_SIZE(ranks)};
-    for (unsigned k = 0; k < select->count; k++) {
-        const int64_t rank = ((const int64_t *)PyArray_DATA(ranks))[k];
-        if (rank < 0 || (uint64_t)rank >= select->n)
-            return value_error("there is no element of rank %lld", (long long)rank);
-        select->ranks[k] = (uint32_t)rank;
-    }
+    memcpy(select->shares, select->of.shares, select->of.count * sizeof *select->shares);
+    select->of.shares = NULL;
+    select->of.input = values->layout.input;
     return true;
 }
 
@@ -255,9 +249,9 @@ CORE_FUNCTION(select_rows)
     PyObject *result = NULL;
     if (call_request(call, REDUCTION_max, WRAPPER_FRAMES, slots) &&
         call_view(call, "values", slots) && check_dimensions(&call->view, "values") &&
-        take_ranks(slots[OFFSETS], &call->view, (uint64_t)rows, &select) &&
-        describe(call, NULL, (uint64_t)rows * select.count, true) && make_plan(call)) {
-        call->plan.segments.ranks = &select;
+        take_rows(slots[OP], &call->view, (uint64_t)rows, &select) &&
+        describe(call, NULL, (uint64_t)rows * select.of.count, true) && make_plan(call)) {
+        call->plan.segments.quantiles = &select;
         if (!call->view.on_device || !call->plan.elements.flat)
             result = Py_NewRef(Py_NotImplemented);
         else if (results_make(call) && execute_plan(state, &call->plan, &call->run))

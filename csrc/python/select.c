@@ -1,26 +1,66 @@
-/* Elements of given ranks, for gred/statistics/quantiles.py, which has checked and shaped
- * everything. */
+/* Quantiles for gred/statistics/quantiles.py, which has checked and shaped everything. */
 #include "arrays/numpys.h"
+
+#include "python/select.h"
 
 #include "arrays/objects.h"
 #include "cpu/selection.h"
 #include "plan/platform.h"
 #include "python/module.h"
 
-/* An array of so many dimensions, of int64 unless `type` is NULL. */
-static bool is_array(PyObject *object, int dimensions, bool of_ranks)
+#define METHOD(name, alpha, beta, rule) {#name, {alpha, beta, QUANTILE_##rule}},
+static const struct {
+    const char *name;
+    struct quantile_method method;
+} methods[] = {QUANTILE_METHODS(METHOD)};
+#undef METHOD
+
+enum { COUNT = sizeof methods / sizeof *methods };
+
+static bool method_parse(PyObject *name, struct quantile_method *method)
+{
+    OWNED *names = PyUnicode_FromString("");
+    for (unsigned k = 0; names && k < COUNT; k++) {
+        if (PyUnicode_Check(name) && !PyUnicode_CompareWithASCIIString(name, methods[k].name)) {
+            *method = methods[k].method;
+            return true;
+        }
+        Py_SETREF(names, PyUnicode_FromFormat("%U%s%s", names, k ? ", " : "", methods[k].name));
+    }
+    return names && value_error("method must be one of %U; got %R", names, name);
+}
+
+bool quantiles_parse(PyObject *asked, struct quantiles *quantiles)
+{
+    PyObject *shares, *method;
+    int leaves_out, sorted;
+    if (!PyArg_ParseTuple(asked, "OOpp", &shares, &method, &leaves_out, &sorted) ||
+        !method_parse(method, &quantiles->method))
+        return false;
+    PyArrayObject *const array = (PyArrayObject *)shares;
+    if (!PyArray_Check(shares) || PyArray_TYPE(array) != NPY_DOUBLE ||
+        !PyArray_ISCARRAY_RO(array) || PyArray_NDIM(array) != 1)
+        return type_error("shares must be float64, one after the other");
+    quantiles->shares = PyArray_DATA(array);
+    quantiles->count = (uint64_t)PyArray_SIZE(array);
+    quantiles->leaves_out = leaves_out;
+    quantiles->sorted = sorted;
+    for (uint64_t k = 0; k < quantiles->count; k++)
+        if (!(quantiles->shares[k] >= 0 && quantiles->shares[k] <= 1))
+            return value_error("q must be from 0 to 1");
+    return true;
+}
+
+static bool is_array(PyObject *object, int dimensions)
 {
     PyArrayObject *array = (PyArrayObject *)object;
     return PyArray_Check(object) && PyArray_NDIM(array) == dimensions &&
-           (of_ranks ? PyArray_TYPE(array) == NPY_INT64 && PyArray_ISCARRAY_RO(array)
-                     : PyArray_ISNOTSWAPPED(array));
+           PyArray_ISNOTSWAPPED(array);
 }
 
-static struct selection describe(PyArrayObject *values, PyArrayObject *ranks, PyArrayObject *out,
-                                 PyArrayObject *nans)
+static struct selection describe(PyArrayObject *values, PyArrayObject *out)
 {
     const npy_intp *shape = PyArray_DIMS(values), *strides = PyArray_STRIDES(values);
-    const bool same = PyArray_DIM(ranks, 1) == 1;
     return (struct selection){.at = PyArray_BYTES(values),
                               .outer = (uint64_t)shape[0],
                               .n = (uint64_t)shape[1],
@@ -28,28 +68,23 @@ static struct selection describe(PyArrayObject *values, PyArrayObject *ranks, Py
                               .outer_stride = strides[0],
                               .stride = strides[1],
                               .inner_stride = strides[2],
-                              .ranks = PyArray_DATA(ranks),
-                              .count = (uint64_t)PyArray_DIM(ranks, 0),
-                              .rank_pitch = PyArray_DIM(ranks, 1),
-                              .rank_step = !same,
-                              .out = PyArray_BYTES(out),
-                              .nans = PyArray_DATA(nans)};
+                              .out = PyArray_BYTES(out)};
 }
 
+/* (values of shape (outer, n, inner), what is asked, out of shape (shares, outer * inner)) */
 PyObject *core_select(PyObject *module, PyObject *arguments)
 {
     struct module_state *state = PyModule_GetState(module);
-    PyObject *values, *ranks, *out, *nans;
-    if (!PyArg_ParseTuple(arguments, "OOOO:select", &values, &ranks, &out, &nans))
+    PyObject *values, *asked, *out;
+    if (!PyArg_ParseTuple(arguments, "OO!O:select", &values, &PyTuple_Type, &asked, &out))
         return NULL;
-    if (!is_array(values, 3, false) || !is_array(ranks, 2, true) || !is_array(out, 2, false) ||
-        !is_array(nans, 1, true) || !PyArray_ISCARRAY((PyArrayObject *)out) ||
-        PyArray_DESCR((PyArrayObject *)out)->type_num !=
-            PyArray_DESCR((PyArrayObject *)values)->type_num)
+    if (!is_array(values, 3) || !is_array(out, 2) || !PyArray_ISCARRAY((PyArrayObject *)out) ||
+        PyArray_DIM((PyArrayObject *)values, 1) == 0)
         return type_error("select takes what gred/statistics/quantiles.py gives it");
-    struct selection selection = describe((PyArrayObject *)values, (PyArrayObject *)ranks,
-                                          (PyArrayObject *)out, (PyArrayObject *)nans);
-    if (!numpys_element_of(PyArray_DESCR((PyArrayObject *)values), "a", &selection.type))
+    struct selection selection = describe((PyArrayObject *)values, (PyArrayObject *)out);
+    if (!quantiles_parse(asked, &selection.of) ||
+        !numpys_element_of(PyArray_DESCR((PyArrayObject *)values), "a", &selection.of.input) ||
+        !numpys_element_of(PyArray_DESCR((PyArrayObject *)out), "out", &selection.of.out))
         return NULL;
     const struct platform *host = platforms_on(&state->platforms, METHOD_ON_HOST);
     struct job job = host_job(platforms_state(&state->platforms, host));

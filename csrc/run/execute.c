@@ -371,12 +371,12 @@ static bool execute_axes(struct machine *machine, const struct plan *plan, struc
 
 static bool make(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    return plan->segments.ranks  ? execute_select(machine, plan, run)
-           : plan->segments.keys ? execute_keys(machine, plan, run)
-           : plan->segments.of   ? execute_segments(machine, plan, run)
-           : plan->elements.list ? execute_list(machine, plan, run)
-           : plan->axes          ? execute_axes(machine, plan, run)
-                                 : execute_array(machine, plan, run);
+    return plan->segments.quantiles ? execute_select(machine, plan, run)
+           : plan->segments.keys    ? execute_keys(machine, plan, run)
+           : plan->segments.of      ? execute_segments(machine, plan, run)
+           : plan->elements.list    ? execute_list(machine, plan, run)
+           : plan->axes             ? execute_axes(machine, plan, run)
+                                    : execute_array(machine, plan, run);
 }
 
 static bool store(struct machine *machine, const struct plan *plan)

@@ -1,6 +1,21 @@
-/* Order statistics of rows on a device, in memory of the caller's: see kernel_select. */
+/* Quantiles of rows on a device: see kernel_select. */
 #include "common/arithmetic.h"
 #include "run/execute.h"
+
+struct selecting {
+    struct executor on;
+    struct arena arena;
+    struct kernel_select select;
+    struct step step;
+};
+
+/* All blocks take one row after the other where rows are few and long: a pass of theirs takes as
+ * long as a barrier, at least ("together" in benchmarks/tuning/selection.json). */
+static bool goes_together(uint64_t rows, uint64_t n)
+{
+    enum { A_ROW = 1 << 14 };
+    return n / A_ROW >= rows;
+}
 
 /* Few threads share a short row, so that many rows are under way at once. */
 static unsigned block_of(uint64_t n)
@@ -9,29 +24,54 @@ static unsigned block_of(uint64_t n)
     return n <= SHORT ? 32 : n <= LONG ? 128 : 512;
 }
 
-static bool launch(const struct executor *on)
+static bool arrange(struct selecting *self)
 {
     enum { GRID_MOST = 1 << 30 };
-    const struct plan *plan = on->plan;
-    struct kernel_select select = *plan->segments.ranks;
-    const struct kernel_key key = {KERNEL_SELECT, FOLDS, select.input, ELEMENTS, METHODS, 0};
-    const struct step step = {
-        .kernel = on->machine->facts.kernels->find(key),
-        .grid = least(select.rows, GRID_MOST),
-        .block = block_of(select.n),
+    const struct facts *facts = &self->on.machine->facts;
+    struct kernel_select *select = &self->select;
+    const struct kernel_key key = {KERNEL_SELECT, FOLDS, select->of.input, ELEMENTS, METHODS, 0};
+    self->step = (struct step){
+        .kernel = facts->kernels->find(key),
+        .grid = least(select->rows, GRID_MOST),
+        .block = block_of(select->n),
         .shared_bytes = SELECT_WORDS * sizeof(uint32_t),
         .cluster = 1,
+        .cooperative = goes_together(select->rows, select->n),
     };
-    void *arguments[] = {&select};
-    select.values = plan->layout->data;
-    select.out = plan->results.at[0];
-    return executor_launch(on, &step, arguments);
+    if (!self->step.cooperative)
+        return true;
+    const uint64_t passes = SELECT_PASSES(select->of.count, element_size(select->of.input));
+    arena_reserve(&self->arena, PART_TICKETS, passes * select->rows,
+                  SELECT_PASS_WORDS * sizeof(uint32_t));
+    unsigned resident;
+    if (!facts->resident(facts->device, self->step.kernel, self->step.block,
+                         self->step.shared_bytes, &resident))
+        return false;
+    self->step.grid = least(divide_up(select->n, self->step.block),
+                            (uint64_t)facts->multiprocessors * (resident ? resident : 1));
+    return true;
+}
+
+static bool launch(struct selecting *self)
+{
+    const struct executor *on = &self->on;
+    struct kernel_select *select = &self->select;
+    void *arguments[] = {select};
+    select->passes = executor_part(on, PART_TICKETS);
+    select->values = on->plan->layout->data;
+    select->out = on->plan->results.at[0];
+    select->of.out = on->plan->results.types[0];
+    select->out_bytes = (unsigned)element_size(select->of.out);
+    return executor_clear(on, PART_TICKETS) && executor_launch(on, &self->step, arguments);
 }
 
 bool execute_select(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    const struct arena arena = {.total = 0};
-    const struct executor on = {.machine = machine, .run = run, .plan = plan, .arena = &arena};
-    struct executor self = on;
-    return plan->n == 0 || (executor_begin(&self) && executor_end(&self, true, launch(&self)));
+    struct selecting self = {.on = {.machine = machine, .run = run, .plan = plan},
+                             .select = *plan->segments.quantiles};
+    self.on.arena = &self.arena;
+    return plan->n == 0 ||
+           (arrange(&self) &&
+            executor_is_within_limit(machine, run, self.arena.total, "the selection") &&
+            executor_begin(&self.on) && executor_end(&self.on, true, launch(&self)));
 }

@@ -5,7 +5,7 @@
 
 #include "registers.cuh"
 
-#include "common/cpu_kernels.h"
+#include "threads/cpu_kernels.h"
 
 namespace KERNELS
 {

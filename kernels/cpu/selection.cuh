@@ -6,7 +6,7 @@
 #include "../keys/rank_key.cuh"
 #include "registers.cuh"
 
-#include "common/cpu_kernels.h"
+#include "threads/cpu_kernels.h"
 
 #include <algorithm>
 
@@ -68,24 +68,35 @@ uint64_t count_nans(const rank_key<K> &form, const K *keys, uint64_t n)
 template <class K>
 struct selecting {
     const struct selection &all;
-    uint64_t result;
-    rank_key<K> form{all.type};
+    struct selected one;
+    rank_key<K> form{all.of.input};
+
+    struct quantile_place place(uint64_t k) const
+    {
+        return quantile_place(all.of.method, all.of.shares[k], one.numbers);
+    }
 
     LANES_FUNCTION uint64_t rank(uint64_t k) const
     {
-        return uint64_t(all.ranks[int64_t(k) * all.rank_pitch + int64_t(result) * all.rank_step]);
+        const struct quantile_place found = place(k / 2);
+        return k % 2 ? found.above : found.below;
     }
 
     LANES_FUNCTION void put(uint64_t k, K key) const
     {
-        const K bits = form.bits(key);
-        memcpy(all.out + (k * all.outer * all.inner + result) * sizeof(K), &bits, sizeof bits);
+        memcpy(one.keys + k * sizeof(K), &key, sizeof key);
     }
 
-    const char *at() const
+    const char *at(uint64_t i) const
     {
-        return all.at + int64_t(result / all.inner) * all.outer_stride +
-               int64_t(result % all.inner) * all.inner_stride;
+        return all.at + int64_t(one.result / all.inner) * all.outer_stride +
+               int64_t(one.result % all.inner) * all.inner_stride + int64_t(i) * all.stride;
+    }
+
+    K operator[](uint64_t i) const
+    {
+        const K bits = loaded<K>(at(i));
+        return form.infinity ? form.template of<true>(bits) : form.template of<false>(bits);
     }
 
     /* The last rank that lies near the first. */
@@ -93,18 +104,25 @@ struct selecting {
     {
         uint64_t last = first;
         const uint64_t from = rank(first), near = all.n / 128 + 1;
-        while (last + 1 < all.count && rank(last + 1) - from <= near && rank(last + 1) < all.n)
+        while (last + 1 < 2 * all.of.count && rank(last + 1) - from <= near)
             last++;
         return last;
     }
 
-    /* Ranks that are none are not looked for. */
-    bool skip(uint64_t k) const
+    void store() const
     {
-        if (rank(k) < all.n)
-            return false;
-        put(k, form.infinity ? form.nan : form.flip);
-        return true;
+        const uint64_t results = all.outer * all.inner;
+        for (uint64_t k = 0; k < all.of.count; k++) {
+            K keys[2] = {form.nan, form.nan};
+            double part = 0;
+            if (one.numbers) {
+                part = place(k).part;
+                memcpy(keys, one.keys + 2 * k * sizeof(K), sizeof keys);
+            }
+            quantile_store(all.out + (k * results + one.result) * element_size(all.of.out),
+                           form.value(keys[0]), form.value(keys[1]), part, all.of.input,
+                           all.of.out);
+        }
     }
 };
 
@@ -220,34 +238,57 @@ void select(const selecting<K> &self, uint64_t first, uint64_t last, const K *ke
 
 /* ---- results at once ---- */
 
+/* From keys that lie one after the other; there is room for as many. */
+template <class K>
+void select_ranks(const selecting<K> &self, K *keys, K *kept)
+{
+    const struct selection &all = self.all;
+    const uint64_t ranks = 2 * all.of.count;
+    const bool sorts = ranks > 2 && all.n <= few_keys;
+    if (sorts)
+        std::sort(keys, keys + all.n);
+    for (uint64_t k = 0; k < ranks; k++)
+        if (sorts) {
+            self.put(k, keys[self.rank(k)]);
+        } else {
+            const uint64_t last = self.group(k);
+            select(self, k, last, keys, all.n, 0, kept);
+            k = last;
+        }
+}
+
+template <class K>
+void select_sorted(const struct selection &all, uint64_t result, K *found)
+{
+    selecting<K> self = {all, {result, all.n, reinterpret_cast<char *>(found)}};
+    const uint64_t numbers = self.form.infinity ? sorted_numbers(self, all.n) : all.n;
+    self.one.numbers = all.of.leaves_out || numbers == all.n ? numbers : 0;
+    for (uint64_t k = 0; self.one.numbers && k < 2 * all.of.count; k++)
+        self.put(k, self[self.rank(k)]);
+    self.store();
+}
+
 template <class K>
 void select_all(const struct selection &all, uint64_t first, uint64_t count, K *keys)
 {
-    K *const kept = keys + all.n * count;
-    for (uint64_t i = 0; count > 1 && i < all.n; i++) {
-        const selecting<K> self = {all, first};
-        store_keys(self.form, self.at() + int64_t(i) * all.stride, count, all.inner_stride,
-                   keys + i, all.n);
-    }
+    K *const kept = keys + (all.of.sorted ? 0 : all.n * count), *const found =
+                                                                    kept +
+                                                                    (all.of.sorted ? 0 : all.n);
+    if (all.of.sorted)
+        return select_sorted(all, first, found);
+    selecting<K> self = {all, {first, all.n, reinterpret_cast<char *>(found)}};
+    for (uint64_t i = 0; count > 1 && i < all.n; i++)
+        store_keys(self.form, self.at(i), count, all.inner_stride, keys + i, all.n);
     for (uint64_t r = 0; r < count; r++) {
-        const selecting<K> self = {all, first + r};
         K *const own = keys + r * all.n;
+        self.one.result = first + r;
         if (count == 1)
-            store_keys(self.form, self.at(), all.n, all.stride, own, 1);
-        all.nans[first + r] = int64_t(count_nans(self.form, own, all.n));
-        const bool sorts = all.count > 2 && all.n <= few_keys;
-        if (sorts)
-            std::sort(own, own + all.n);
-        for (uint64_t k = 0; k < all.count; k++) {
-            if (self.skip(k))
-                continue;
-            const uint64_t last = sorts ? k : self.group(k);
-            if (sorts)
-                self.put(k, own[self.rank(k)]);
-            else
-                select(self, k, last, own, all.n, 0, kept);
-            k = last;
-        }
+            store_keys(self.form, self.at(0), all.n, all.stride, own, 1);
+        const uint64_t nans = count_nans(self.form, own, all.n);
+        self.one.numbers = all.of.leaves_out ? all.n - nans : nans ? 0 : all.n;
+        if (self.one.numbers)
+            select_ranks(self, own, kept);
+        self.store();
     }
 }
 
@@ -262,8 +303,7 @@ void sample_bracket(const selecting<K> &self, uint64_t first, uint64_t last, uin
     const uint64_t n = self.all.n;
     random_places places = {n, n};
     for (uint64_t k = 0; k < sample_most; k++)
-        store_keys(self.form, self.at() + int64_t(places.next()) * self.all.stride, 1, 0,
-                   sample + k, 1);
+        store_keys(self.form, self.at(places.next()), 1, 0, sample + k, 1);
     find_bracket(sample, sample_most, n, ends.least, ends.greatest, found);
     bracket[0] = found[0];
     bracket[1] = found[1];
@@ -277,8 +317,7 @@ struct selection_part keep_part(const selecting<K> &self, uint64_t part, const u
     const uint64_t first = part * SELECTION_PART,
                    n = std::min(self.all.n - first, uint64_t(SELECTION_PART));
     struct selection_part found = {0, 0, 0};
-    store_keys(self.form, self.at() + int64_t(first) * self.all.stride, n, self.all.stride, keys,
-               1);
+    store_keys(self.form, self.at(first), n, self.all.stride, keys, 1);
     found.nans = count_nans(self.form, keys, n);
     found.kept = keep(keys, n, ends, kept, &found.less);
     return found;
@@ -303,44 +342,45 @@ bool select_among(const selecting<K> &self, uint64_t first, uint64_t last, K *ke
 } // namespace KERNELS
 
 #define OF_KEYS(...)                                                                               \
-    KERNELS::visit_keys(all->type, [&](auto key) {                                                 \
+    KERNELS::visit_keys(all->of.input, [&](auto key) {                                             \
         using K = decltype(key);                                                                   \
         __VA_ARGS__                                                                                \
     })
 
-bool selection_skip(const struct selection *all, uint64_t result, uint64_t rank)
-{
-    return OF_KEYS(return KERNELS::selecting<K>{*all, result}.skip(rank););
-}
+#define OF_ONE(...) OF_KEYS(const auto self = KERNELS::selecting<K>{*all, *one}; __VA_ARGS__)
 
 void selection_of(const struct selection *all, uint64_t first, uint64_t count, char *workspace)
 {
     OF_KEYS(KERNELS::select_all(*all, first, count, reinterpret_cast<K *>(workspace)););
 }
 
-uint64_t selection_group(const struct selection *all, uint64_t result, uint64_t first)
+uint64_t selection_group(const struct selection *all, const struct selected *one, uint64_t first)
 {
-    return OF_KEYS(return KERNELS::selecting<K>{*all, result}.group(first););
+    return OF_ONE(return self.group(first););
 }
 
-void selection_bracket(const struct selection *all, uint64_t result, uint64_t first, uint64_t last,
-                       uint64_t bracket[2], char *room)
+void selection_bracket(const struct selection *all, const struct selected *one, uint64_t first,
+                       uint64_t last, uint64_t bracket[2], char *room)
 {
-    OF_KEYS(KERNELS::sample_bracket(KERNELS::selecting<K>{*all, result}, first, last, bracket,
-                                    reinterpret_cast<K *>(room)););
+    OF_ONE(KERNELS::sample_bracket(self, first, last, bracket, reinterpret_cast<K *>(room)););
 }
 
-struct selection_part selection_filter(const struct selection *all, uint64_t result, uint64_t part,
-                                       const uint64_t bracket[2], char *kept, char *workspace)
+struct selection_part selection_filter(const struct selection *all, const struct selected *one,
+                                       uint64_t part, const uint64_t bracket[2], char *kept,
+                                       char *workspace)
 {
-    return OF_KEYS(return KERNELS::keep_part(KERNELS::selecting<K>{*all, result}, part, bracket,
-                                             reinterpret_cast<K *>(kept),
-                                             reinterpret_cast<K *>(workspace)););
+    return OF_ONE(return KERNELS::keep_part(self, part, bracket, reinterpret_cast<K *>(kept),
+                                            reinterpret_cast<K *>(workspace)););
 }
 
-bool selection_among(const struct selection *all, uint64_t result, uint64_t first, uint64_t last,
-                     char *kept, uint64_t n, uint64_t less)
+bool selection_among(const struct selection *all, const struct selected *one, uint64_t first,
+                     uint64_t last, char *kept, uint64_t n, uint64_t less)
 {
-    return OF_KEYS(return KERNELS::select_among(KERNELS::selecting<K>{*all, result}, first, last,
-                                                reinterpret_cast<K *>(kept), n, less););
+    return OF_ONE(
+        return KERNELS::select_among(self, first, last, reinterpret_cast<K *>(kept), n, less););
+}
+
+void selection_store(const struct selection *all, const struct selected *one)
+{
+    OF_ONE(self.store(););
 }

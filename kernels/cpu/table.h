@@ -1,10 +1,10 @@
 /* What the units of one set of instructions, which GRED_INSTRUCTIONS names, have for its table: see
- * common/cpu_kernels.h. */
+ * cpu/kernels.h. */
 #pragma once
 
 #include "../device.cuh"
 
-#include "common/cpu_kernels.h"
+#include "threads/cpu_kernels.h"
 
 namespace KERNELS
 {

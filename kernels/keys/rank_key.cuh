@@ -3,7 +3,7 @@
 
 #include "../device.cuh"
 
-#include "common/element.h"
+#include "common/quantile.h"
 
 namespace KERNELS
 {
@@ -41,6 +41,31 @@ struct rank_key {
             return key ^ flip;
         return key == nan ? K(infinity | infinity >> 1) : key & top ? K(key ^ top) : K(~key);
     }
+
+    __host__ __device__ __forceinline__ union scalar value(K key) const
+    {
+        const K as_stored = bits(key);
+        union scalar value;
+        value.c128.real = value.c128.imag = 0;
+        memcpy(&value, &as_stored, sizeof as_stored);
+        return value;
+    }
 };
+
+/* How many of n sorted keys, NaNs last, are numbers. */
+template <class Keys>
+__host__ __device__ __forceinline__ uint64_t sorted_numbers(const Keys &keys, uint64_t n)
+{
+    using K = decltype(keys[0]);
+    uint64_t least = 0;
+    while (n > least) {
+        const uint64_t middle = least + (n - least) / 2;
+        if (keys[middle] == rank_key<K>::nan)
+            n = middle;
+        else
+            least = middle + 1;
+    }
+    return least;
+}
 
 } // namespace KERNELS

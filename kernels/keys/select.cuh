@@ -1,9 +1,9 @@
-/* Order statistics of rows, a block each, by radix selection: a digit of 8 bits after the other,
- * from the highest on, of the keys that begin as the ranked one does. A row is read once a digit,
- * from a cache but for the first. */
+/* Order statistics of rows by radix selection: a digit of 8 bits after the other, from the highest
+ * on, of the keys that begin as the ranked one does. A row is read once a digit, by a block, or
+ * by all blocks of a cooperative launch, which add up their counts in global memory. */
 #pragma once
 
-#include "../warp.cuh"
+#include "../vector.cuh"
 #include "rank_key.cuh"
 
 #include "common/kernel_arguments.h"
@@ -14,46 +14,141 @@ namespace KERNELS
 enum { SELECT_DIGIT = 8 };
 static_assert(SELECT_DIGITS == 1 << SELECT_DIGIT, "a digit has as many values as counts");
 
-/* Of one digit how many keys have each value, and then which is that of a rank, how many keys are
- * below, and how many of the same value come after it. */
-struct digit_counts {
-    shared<unsigned> counts, found;
+/* The bucket of a rank: the digit's value, how many keys are below it, and how many are in it. */
+struct digit_bucket {
+    unsigned digit, below, size;
+};
 
-    __device__ __forceinline__ digit_counts()
-        : counts(block_memory<unsigned>()), found(counts + SELECT_DIGITS)
+/* The threads that select in a row together, and the words by which they do: a block's in shared
+ * memory; those of all blocks in global memory, where each pass has its own, zeros at first. */
+struct select_team {
+    enum {
+        NAN_WORD = SELECT_DIGITS,
+        ARRIVED_COUNTS,
+        ARRIVED_LEAST,
+        LEAST_WORD = ARRIVED_LEAST + 2
+    };
+    static_assert(LEAST_WORD % 2 == 0 && LEAST_WORD + 2 <= SELECT_PASS_WORDS, "64 bits, aligned");
+
+    shared<unsigned> counts, bucket;
+    shared<unsigned long long> complement;
+    global<unsigned> pass; /* NULL: the team is a block */
+    unsigned first, step;
+
+    __device__ __forceinline__ explicit select_team(const kernel_select &x)
+        : counts(block_memory<unsigned>()), bucket(counts + SELECT_DIGITS),
+          complement(reinterpret_cast<unsigned long long *>(&bucket[4])), pass(x.passes),
+          first(threadIdx.x), step(blockDim.x)
     {
+        if (pass) {
+            first += blockIdx.x * blockDim.x;
+            step *= gridDim.x;
+        }
+    }
+
+    /* Calls take(key) with the thread's share of a row's keys: of those between 16-byte boundaries,
+     * several loads at a time, and of the others. */
+    template <bool Floats, class K, class Take>
+    __device__ __forceinline__ void each_key(const rank_key<K> &form, const K *row, unsigned n,
+                                             Take take) const
+    {
+        using keys = pack<K>;
+        constexpr unsigned loads = sizeof(K) > 1 ? 4 : 2;
+        const unsigned to_boundary = unsigned(-reinterpret_cast<uintptr_t>(row)) % sizeof(keys),
+                       lead = to_boundary / sizeof(K) < n ? to_boundary / sizeof(K) : n,
+                       packs = (n - lead) / keys::size, rest = n - packs * keys::size;
+        const keys *const aligned = reinterpret_cast<const keys *>(row + lead);
+#pragma unroll 1
+        for (unsigned i = first; i < packs; i += loads * step) {
+            keys loaded[loads];
+#pragma unroll
+            for (unsigned k = 0; k < loads; k++)
+                if (i + k * step < packs)
+                    loaded[k] = aligned[i + k * step];
+#pragma unroll
+            for (unsigned k = 0; k < loads; k++)
+                for (unsigned j = 0; j < keys::size && i + k * step < packs; j++)
+                    take(form.template of<Floats>(loaded[k].at[j]));
+        }
+        if (first < rest)
+            take(form.template of<Floats>(row[first < lead ? first : first + packs * keys::size]));
     }
 
     __device__ __forceinline__ void clear() const
     {
         for (unsigned d = threadIdx.x; d < SELECT_DIGITS; d += blockDim.x)
             counts[d] = 0;
+        if (threadIdx.x == 0)
+            *complement = 0;
         __syncthreads();
     }
 
-    /* By the first warp, each thread of which has 8 values; between barriers. */
-    __device__ __forceinline__ void find(unsigned rank) const
+    /* Adds up what the team's threads have counted, and tells all of them whether one has `seen`.
+     */
+    __device__ __forceinline__ bool add_up(bool seen) const
+    {
+        seen = __syncthreads_or(seen);
+        if (!pass)
+            return seen;
+        for (unsigned d = threadIdx.x; d < SELECT_DIGITS; d += blockDim.x)
+            if (counts[d])
+                atomicAdd(pass + d, counts[d]);
+        if (seen && threadIdx.x == 0)
+            atomicOr(pass + NAN_WORD, 1u);
+        grid_barrier(pass + ARRIVED_COUNTS);
+        for (unsigned d = threadIdx.x; d < SELECT_DIGITS; d += blockDim.x)
+            counts[d] = pass[d];
+        __syncthreads();
+        return pass[NAN_WORD];
+    }
+
+    /* Finds a rank's bucket by the first warp, each thread of which has 8 counts. */
+    __device__ __forceinline__ digit_bucket find(unsigned rank) const
     {
         constexpr unsigned own = SELECT_DIGITS / warp_size;
-        if (threadIdx.x >= warp_size)
-            return;
-        unsigned sum = 0;
-        for (unsigned k = 0; k < own; k++)
-            sum += counts[threadIdx.x * own + k];
-        unsigned end = sum;
-        for (unsigned offset = 1; offset < warp_size; offset *= 2) {
-            const unsigned before = __shfl_up_sync(whole_warp, end, offset);
-            end += threadIdx.x >= offset ? before : 0;
+        if (threadIdx.x < warp_size) {
+            unsigned sum = 0;
+            for (unsigned k = 0; k < own; k++)
+                sum += counts[threadIdx.x * own + k];
+            unsigned end = sum;
+            for (unsigned offset = 1; offset < warp_size; offset *= 2) {
+                const unsigned before = __shfl_up_sync(whole_warp, end, offset);
+                end += threadIdx.x >= offset ? before : 0;
+            }
+            unsigned below = end - sum, digit = threadIdx.x * own;
+            if (rank >= below && rank < end) {
+                for (; rank >= below + counts[digit]; digit++)
+                    below += counts[digit];
+                bucket[0] = digit;
+                bucket[1] = below;
+                bucket[2] = counts[digit];
+            }
         }
-        unsigned below = end - sum;
-        if (rank < below || rank >= end)
-            return;
-        unsigned digit = threadIdx.x * own;
-        for (; rank >= below + counts[digit]; digit++)
-            below += counts[digit];
-        found[0] = digit;
-        found[1] = below;
-        found[2] = below + counts[digit] - rank - 1;
+        __syncthreads();
+        return {bucket[0], bucket[1], bucket[2]};
+    }
+
+    /* The greatest of all threads' words, for all of them, after clear(). */
+    __device__ __forceinline__ unsigned long long greatest(unsigned long long word) const
+    {
+        if (word)
+            atomicMax(complement, word);
+        __syncthreads();
+        if (!pass)
+            return *complement;
+        const global<unsigned long long> of_all =
+            reinterpret_cast<unsigned long long *>(&pass[LEAST_WORD]);
+        if (threadIdx.x == 0 && *complement)
+            atomicMax(of_all, *complement);
+        grid_barrier(pass + ARRIVED_LEAST);
+        return *of_all;
+    }
+
+    __device__ __forceinline__ void next_pass()
+    {
+        __syncthreads();
+        if (pass)
+            pass += SELECT_PASS_WORDS;
     }
 };
 
@@ -65,86 +160,145 @@ struct ranked_key {
     unsigned equal;
 };
 
-/* The key of a rank, of a block for all its threads; or NaN's, if there is one. */
-template <class K, bool Floats>
-__device__ __forceinline__ ranked_key<K> key_of_rank(const rank_key<K> &form, const K *row,
-                                                     unsigned n, unsigned rank)
+/* The least key that is not below a given one, of which there is at least one. */
+template <bool Floats, class K>
+__device__ __forceinline__ K least_key(select_team &team, const rank_key<K> &form, const K *row,
+                                       unsigned n, K from)
 {
-    const digit_counts digits;
+    K least = rank_key<K>::nan;
+    team.clear();
+    team.each_key<Floats>(form, row, n,
+                          [&](K key) { least = key >= from && key < least ? key : least; });
+    const unsigned long long complement =
+        team.greatest(least == rank_key<K>::nan ? 0 : ~(unsigned long long)least);
+    team.next_pass();
+    return complement ? K(~complement) : rank_key<K>::nan;
+}
+
+/* The key of a rank. A NaN is the whole row's, unless they are left out: then no rank is one's. */
+template <bool Floats, class K>
+__device__ __forceinline__ ranked_key<K> key_of_rank(select_team &team, const rank_key<K> &form,
+                                                     const K *row, unsigned n, unsigned rank,
+                                                     bool leaves_out)
+{
     K prefix = 0;
+    digit_bucket bucket;
     for (int shift = 8 * int(sizeof(K)) - SELECT_DIGIT; shift >= 0; shift -= SELECT_DIGIT) {
         const K above = K(prefix >> shift >> SELECT_DIGIT);
-        bool nan = false;
-        digits.clear();
-        for (unsigned i = threadIdx.x; i < n; i += blockDim.x) {
-            const K key = form.template of<Floats>(row[i]);
-            nan |= Floats && key == rank_key<K>::nan;
+        unsigned nan = 0;
+        team.clear();
+        team.each_key<Floats>(form, row, n, [&](K key) {
+            nan |= unsigned(Floats && key == rank_key<K>::nan);
             if (K(key >> shift >> SELECT_DIGIT) == above)
-                atomicAdd(&digits.counts[unsigned(key >> shift) % SELECT_DIGITS], 1u);
-        }
-        if (__syncthreads_or(nan))
+                atomicAdd(&team.counts[unsigned(key >> shift) % SELECT_DIGITS], 1u);
+        });
+        nan = team.add_up(nan && !leaves_out);
+        bucket = team.find(rank);
+        team.next_pass();
+        if (nan)
             return {rank_key<K>::nan, n};
-        digits.find(rank);
-        __syncthreads();
-        prefix |= K(K(digits.found[0]) << shift);
-        rank -= digits.found[1];
+        prefix |= K(K(bucket.digit) << shift);
+        rank -= bucket.below;
+        if (bucket.size == 1 && shift > SELECT_DIGIT) /* which one it is takes one pass */
+            return {least_key<Floats>(team, form, row, n, prefix), 0};
     }
-    return {prefix, digits.found[2]};
+    return {prefix, bucket.size - rank - 1};
 }
 
-/* The least key above one, in one more pass: the greatest complement. */
-template <class K, bool Floats>
-__device__ __forceinline__ K next_key(const rank_key<K> &form, const K *row, unsigned n, K key)
+/* How many elements of a row are not NaN. */
+template <class K>
+__device__ __forceinline__ unsigned count_numbers(select_team &team, const rank_key<K> &form,
+                                                  const K *row, unsigned n)
 {
-    const shared<unsigned long long> greatest =
-        reinterpret_cast<unsigned long long *>(&block_memory<unsigned>()[SELECT_WORDS - 2]);
-    K least = rank_key<K>::nan;
-    if (threadIdx.x == 0)
-        *greatest = 0;
-    __syncthreads();
-    for (unsigned i = threadIdx.x; i < n; i += blockDim.x) {
-        const K other = form.template of<Floats>(row[i]);
-        least = other > key && other < least ? other : least;
-    }
-    if (least != rank_key<K>::nan)
-        atomicMax(greatest, ~(unsigned long long)least);
-    __syncthreads();
-    least = *greatest ? K(~*greatest) : least;
-    __syncthreads();
-    return least;
+    unsigned nans = 0;
+    team.clear();
+    team.each_key<true>(form, row, n, [&](K key) { nans += key == rank_key<K>::nan; });
+    if (nans)
+        atomicAdd(&team.counts[0], nans);
+    team.add_up(false);
+    nans = team.counts[0];
+    team.next_pass();
+    return n - nans;
 }
 
-/* Ranks that follow one another, as those of a median do, share all passes but one. */
-template <class K, bool Floats>
-__device__ __forceinline__ void select_in_row(const kernel_select &x, const rank_key<K> &form,
-                                              uint64_t r)
-{
-    const K *const row = static_cast<const K *>(x.values) + r * x.n;
-    const unsigned n = unsigned(x.n);
-    ranked_key<K> found = {0, ranked_key<K>::not_counted};
-    for (unsigned k = 0; k < x.count; k++) {
-        const bool counted = found.equal != ranked_key<K>::not_counted;
-        const unsigned ahead = k ? x.ranks[k] - x.ranks[k - 1] : n;
-        if (ahead == 1 && counted && found.equal > 0)
+/* Keys of ranks that mostly follow one another, as those of a median do: these share all passes but
+ * one. */
+template <bool Floats, class K>
+struct row_ranks {
+    const rank_key<K> &form;
+    const K *row;
+    uint64_t n, before;
+    ranked_key<K> found;
+    bool sorted, leaves_out;
+
+    __device__ __forceinline__ row_ranks(const kernel_select &x, const rank_key<K> &form,
+                                         uint64_t r)
+        : form(form), row(static_cast<const K *>(x.values) + r * x.n), n(x.n), before(n),
+          found{0, ranked_key<K>::not_counted}, sorted(x.of.sorted), leaves_out(x.of.leaves_out)
+    {
+    }
+
+    __device__ __forceinline__ uint64_t numbers(select_team &team) const
+    {
+        if (!Floats || !(leaves_out || sorted))
+            return n;
+        return sorted ? sorted_numbers(*this, n) : count_numbers(team, form, row, unsigned(n));
+    }
+
+    __device__ __forceinline__ K operator[](uint64_t rank) const
+    {
+        return form.template of<Floats>(row[rank]);
+    }
+
+    __device__ __forceinline__ K at(select_team &team, uint64_t rank)
+    {
+        const bool counted = found.equal != ranked_key<K>::not_counted, next = rank == before + 1;
+        if (sorted)
+            return (*this)[rank];
+        if (next && counted && found.equal > 0)
             found.equal--;
-        else if (ahead == 1 && counted)
-            found = {next_key<K, Floats>(form, row, n, found.key), ranked_key<K>::not_counted};
-        else if (ahead > 0)
-            found = key_of_rank<K, Floats>(form, row, n, x.ranks[k]);
-        if (threadIdx.x == 0)
-            static_cast<K *>(x.out)[k * x.rows + r] = form.bits(found.key);
+        else if (next && counted)
+            found = {least_key<Floats>(team, form, row, unsigned(n), K(found.key + 1)),
+                     ranked_key<K>::not_counted};
+        else if (rank != before)
+            found = key_of_rank<Floats>(team, form, row, unsigned(n), unsigned(rank), leaves_out);
+        before = rank;
+        return found.key;
+    }
+};
+
+template <bool Floats, class K>
+__device__ __forceinline__ void select_in_row(const kernel_select &x, select_team &team,
+                                              const rank_key<K> &form, uint64_t r)
+{
+    row_ranks<Floats, K> ranks(x, form, r);
+    const uint64_t numbers = ranks.numbers(team);
+    const bool none = numbers == 0 || (numbers < x.n && !x.of.leaves_out);
+#pragma unroll 1
+    for (unsigned k = 0; k < x.of.count; k++) {
+        struct quantile_place place = {0, 0, 0};
+        K low = rank_key<K>::nan, high = low;
+        if (!none) {
+            place = quantile_place(x.of.method, x.shares[k], numbers);
+            low = ranks.at(team, place.below);
+            high = place.part > 0 ? ranks.at(team, place.above) : low;
+        }
+        if (threadIdx.x == 0 && (blockIdx.x == 0 || !team.pass))
+            quantile_store(static_cast<char *>(x.out) + (k * x.rows + r) * x.out_bytes,
+                           form.value(low), form.value(high), place.part, x.of.input, x.of.out);
     }
 }
 
 template <class K>
 __global__ void __launch_bounds__(512) select_rows(SHARED_PARAMETER(kernel_select) x)
 {
-    const rank_key<K> form(x.input);
-    for (uint64_t r = blockIdx.x; r < x.rows; r += gridDim.x)
+    const rank_key<K> form(x.of.input);
+    select_team team(x);
+    for (uint64_t r = team.pass ? 0 : blockIdx.x; r < x.rows; r += team.pass ? 1 : gridDim.x)
         if (form.infinity)
-            select_in_row<K, true>(x, form, r);
+            select_in_row<true>(x, team, form, r);
         else
-            select_in_row<K, false>(x, form, r);
+            select_in_row<false>(x, team, form, r);
 }
 
 } // namespace KERNELS

@@ -14,6 +14,8 @@ from gred.statistics import quantiles
 
 METHODS = ("linear", "lower", "higher", "nearest", "midpoint", "interpolated_inverted_cdf")
 METHODS += ("hazen", "weibull", "median_unbiased", "normal_unbiased")
+METHODS += ("inverted_cdf", "averaged_inverted_cdf", "closest_observation")
+CHOOSING = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
 TYPES = ("?", "i1", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", BFLOAT16)
 SHAPES = ((1,), (9,), (1000,), (4, 50), (50, 4), (700, 20), (2, 33, 40), (5, 0, 3))
 SHARES = [0, 0.1, 0.25, 0.5, 0.77, 1]
@@ -52,7 +54,7 @@ def test_they_are_numpys(dtype, shape):
         want = np.quantile(x.astype("f8"), SHARES, axis=axis, method=method)
         assert got.shape == want.shape
         assert near(got, want, dtype)
-        keeps = x.dtype.kind not in "iub" or method in ("lower", "higher", "nearest")
+        keeps = x.dtype.kind not in "iub" or method in CHOOSING
         assert got.dtype == (x.dtype if keeps else np.float64)
         got = gred.median(x, axis, keepdims=True)
         assert got.shape == np.median(x, axis, keepdims=True).shape
@@ -209,51 +211,66 @@ def test_shapes_of_shares():
     assert gred.quantile(np.zeros((3, 0)), 0.5, 0).shape == (0,)
 
 
+ROWS = [(1, 1), (5, 33), (2, 300), (3, 5000), (40, 64), (1, 40_000)]
+
+
 @everywhere
 @every_type
-@pytest.mark.parametrize("shape", [(1, 1), (5, 33), (2, 300), (3, 5000), (40, 64)], ids=str)
+@pytest.mark.parametrize("shape", ROWS, ids=str)
 def test_rows_on_devices(place, dtype, shape):
-    """By the kernel that selects: equal elements, and NaN, among them."""
+    """By the kernel that selects: equal elements, and NaN, among them, sorted or not."""
     rows, n = shape
     x = drawn(dtype, shape)
     x[-1, : n // 2] = x[0, 0]
-    ranks = np.unique(np.clip([0, 1, 2, n // 3, n // 2, n // 2 + 1, n - 2, n - 1], 0, n - 1))
-    ranks = np.append(ranks, n - 1)
+    shares = np.unique(np.clip(np.array([0, 1, 2, n // 3, n // 2, n // 2 + 1, n]) / n, 0, 1))
     for nan in (False, True) if x.dtype.kind in "fV" else (False,):
         if nan:
             x[0, n // 3] = np.nan
-        there = _core.select_rows(flat_there(x.reshape(-1), place), rows, ranks)
-        want = np.sort(x, 1)[:, ranks].T
-        want[:, 0] = np.nan if nan else want[:, 0]
-        got = to_host(there).reshape(want.shape)
-        assert got.dtype == x.dtype
-        assert np.array_equal(got.astype("f8"), want.astype("f8"), equal_nan=True)
+        for leaves_out, is_sorted, method in itertools.product([0, 1], [0, 1], ["lower", "hazen"]):
+            y = np.sort(x.astype("f8"), 1).astype(dtype) if is_sorted else x
+            asked = shares, method, leaves_out, is_sorted
+            kind = None if x.dtype.kind in "fV" or method == "lower" else "f8"
+            there = _core.select_rows(flat_there(y.reshape(-1), place), rows, asked, kind)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                numpys = np.nanquantile if leaves_out else np.quantile
+                want = numpys(y.astype("f8"), shares, axis=1, method=method)
+            got = to_host(there).reshape(want.shape)
+            assert got.dtype == (kind or x.dtype)
+            assert near(got, want, dtype), (leaves_out, is_sorted, method)
+            if method == "lower":
+                assert np.array_equal(got.astype("f8"), want, equal_nan=True)
 
 
 @everywhere
-def test_ranks_that_rows_do_not_have(place):
+def test_rows_that_cannot_be(place):
     values = flat_there(np.arange(12.0), place)
-    for ranks, error in ([4], ValueError), ([-1], ValueError), ([0] * 17, TypeError):
-        with pytest.raises(error):
-            _core.select_rows(values, 3, np.array(ranks))
-    with pytest.raises(TypeError):
-        _core.select_rows(values, 5, np.array([0]))
-    assert _core.select_rows(np.arange(12.0), 3, np.array([0])) is NotImplemented
+    asked = np.array([0.5]), "linear", False, False
+    for rows, shares in (5, [0.5]), (0, [0.5]), (3, [0.5] * 17), (3, [[0.5]]):
+        with pytest.raises(TypeError):
+            _core.select_rows(values, rows, (np.array(shares), *asked[1:]), None)
+    for shares in [-0.1], [1.1], [np.nan]:
+        with pytest.raises(ValueError, match="from 0 to 1"):
+            _core.select_rows(values, 3, (np.array(shares), *asked[1:]), None)
+    assert _core.select_rows(np.arange(12.0), 3, asked, None) is NotImplemented
 
 
+@pytest.mark.parametrize("dtype", ["i2", "f4", BFLOAT16], ids=str)
 @pytest.mark.parametrize("leaves_out", [False, True])
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 2)])
-def test_what_is_sorted_is_what_is_selected(axis, leaves_out):
-    """The way of devices' libraries, gone by NumPy."""
-    x = drawn("f4", (7, 30, 3))
-    x[2, 4] = np.nan
-    x[:, 5] = np.nan
-    rows = quantiles._rows(np, x, axis, False)
-    for asked, method in itertools.product([(0.5,), (0.1, 0.9, 1.0)], METHODS):
-        selected = quantiles._selected(np, rows, asked, method, leaves_out)
-        by_sort = quantiles._sorted(np, rows, asked, method, leaves_out)
-        for one, other in zip(selected, by_sort, strict=True):
-            assert np.array_equal(one, np.broadcast_to(other, one.shape), equal_nan=True)
+def test_what_is_sorted_is_what_is_selected(dtype, axis, leaves_out, monkeypatch):
+    x = drawn(dtype, (7, 30, 3))
+    if x.dtype.kind in "fV":
+        x[2, 4] = np.nan
+        x[:, 5] = np.nan
+    function = gred.nanquantile if leaves_out else gred.quantile
+    for shares, method in itertools.product([0.5, [0.1, 0.9, 1.0]], METHODS):
+        selected = function(x, shares, axis, method=method)
+        with monkeypatch.context() as patch:
+            patch.setattr(quantiles, "_SELECTED_ON_HOST", 0)
+            assert np.array_equal(
+                selected, function(x, shares, axis, method=method), equal_nan=True
+            )
 
 
 def libraries():

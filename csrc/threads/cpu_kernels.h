@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/exact.h"
+#include "common/quantile.h"
 #include "common/slab.h"
 
 /* ---- moving elements ---- */
@@ -64,20 +65,23 @@ union dotted {
 /* Of 1 to LOOP_MOST elements. Floats are added as a tree. */
 typedef void dot_elements(const void *a, const void *b, size_t n, union dotted *);
 
-/* ---- order statistics: elements of given ranks among those of each result ---- */
+/* ---- quantiles of each result's elements ---- */
 
 /* Elements i of result b of block a lie at `at` + a * outer_stride + i * stride + b * inner_stride,
- * bytes. NaNs are the greatest. */
+ * bytes. */
 struct selection {
-    enum element type;
+    struct quantiles of;
     const char *at;
     uint64_t outer, n, inner;
     int64_t outer_stride, stride, inner_stride;
-    const int64_t *ranks; /* rank k of result r at k * rank_pitch + r * rank_step */
-    uint64_t count;       /* of these; below 0, and from n on: NaN, or 0 */
-    int64_t rank_pitch, rank_step;
-    char *out;     /* rank k of result r is number k * results + r */
-    int64_t *nans; /* how many each result has */
+    char *out; /* quantile k of result r is number k * results + r */
+};
+
+/* One result, of `numbers` elements that are not NaN, or of all of them: keys that it has found, of
+ * both ranks of each quantile, rank k being one of quantile k / 2. */
+struct selected {
+    uint64_t result, numbers;
+    char *keys;
 };
 
 /* Part of one long result's elements: those that may have a rank are kept. */
@@ -133,29 +137,30 @@ INSTRUCTION_SETS(DECLARE_CPU_KERNELS)
 
 const struct cpu_kernels *cpu_kernels(enum instructions);
 
-/* Whether there is no such rank of a result, which then is NaN, or 0. */
-bool selection_skip(const struct selection *, uint64_t result, uint64_t rank);
-
 /* Results first to first + count - 1, of one block, at most SELECTION_AT_ONCE; in room for the
- * elements of all and of one more. */
+ * elements of all and of one more, and for the keys of its ranks. Sorted ones need only this. */
 void selection_of(const struct selection *, uint64_t first, uint64_t count, char *workspace);
 
 /* The same of one result, in parts of SELECTION_PART elements. Keys between which ranks number
  * `first` to `last` are supposed to lie; there is room for a part. */
-void selection_bracket(const struct selection *, uint64_t result, uint64_t first, uint64_t last,
-                       uint64_t bracket[2], char *room);
+void selection_bracket(const struct selection *, const struct selected *, uint64_t first,
+                       uint64_t last, uint64_t bracket[2], char *room);
 
 /* Keeps the keys of a part that lie in a bracket; a workspace has room for as many. */
-struct selection_part selection_filter(const struct selection *, uint64_t result, uint64_t part,
-                                       const uint64_t bracket[2], char *kept, char *workspace);
+struct selection_part selection_filter(const struct selection *, const struct selected *,
+                                       uint64_t part, const uint64_t bracket[2], char *kept,
+                                       char *workspace);
 
 /* Ranks number `first` to `last`, from n keys that are kept, which `less` others are below. False:
  * they are not among them. */
-bool selection_among(const struct selection *, uint64_t result, uint64_t first, uint64_t last,
-                     char *kept, uint64_t n, uint64_t less);
+bool selection_among(const struct selection *, const struct selected *, uint64_t first,
+                     uint64_t last, char *kept, uint64_t n, uint64_t less);
 
 /* The last rank, from number `first` on, that is near enough to be found with it. */
-uint64_t selection_group(const struct selection *, uint64_t result, uint64_t first);
+uint64_t selection_group(const struct selection *, const struct selected *, uint64_t first);
+
+/* Stores the quantiles, when all keys are found; of no numbers they are NaN. */
+void selection_store(const struct selection *, const struct selected *);
 
 #ifdef __cplusplus
 }
