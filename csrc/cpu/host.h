@@ -1,9 +1,9 @@
 /* The host's backend: a call's work as its parts share it, and the ways in which it is done. */
 #pragma once
 
+#include "common/cpu_kernels.h"
 #include "common/exact_sums.h"
 #include "run/backend.h"
-#include "threads/cpu_kernels.h"
 #include "threads/threads.h"
 
 extern const struct backend backend_host;

@@ -5,7 +5,7 @@
 #include "threads/gather.h"
 
 #include "common/arithmetic.h"
-#include "threads/cpu_kernels.h"
+#include "common/cpu_kernels.h"
 
 #include <endian.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  * them, masked or not; any stretch can be gathered by itself, so threads can share the work. */
 #pragma once
 
+#include "common/cpu_kernels.h"
 #include "common/layout.h"
 #include "common/processor.h"
-#include "threads/cpu_kernels.h"
 
 /* Elements `start` to `start + length`, those that the mask lets through, converted to layout->type
  * and widened to its accumulator, at `target`. Returns how many there were. */

@@ -4,7 +4,7 @@
 #include "selection.cuh"
 #include "types.cuh"
 
-#include "threads/cpu_kernels.h"
+#include "common/cpu_kernels.h"
 
 namespace KERNELS
 {

@@ -5,7 +5,7 @@
 
 #include "registers.cuh"
 
-#include "threads/cpu_kernels.h"
+#include "common/cpu_kernels.h"
 
 namespace KERNELS
 {

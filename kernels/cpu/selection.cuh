@@ -6,7 +6,7 @@
 #include "../keys/rank_key.cuh"
 #include "registers.cuh"
 
-#include "threads/cpu_kernels.h"
+#include "common/cpu_kernels.h"
 
 #include <algorithm>
 

@@ -16,7 +16,7 @@
 
 #include "sums.cuh"
 
-#include "common/slab.h"
+#include "common/cpu_kernels.h"
 
 namespace KERNELS
 {

@@ -4,7 +4,7 @@
 
 #include "registers.cuh"
 
-#include "common/slab.h"
+#include "common/cpu_kernels.h"
 
 namespace KERNELS
 {

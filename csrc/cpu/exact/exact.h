@@ -3,10 +3,10 @@
  * tells that nothing was rounded, windows, and one element after the other. */
 #pragma once
 
+#include "common/cpu_kernels.h"
 #include "common/exact_sums.h"
 #include "cpu/exact/large_sum.h"
 #include "cpu/host.h"
-#include "threads/cpu_kernels.h"
 
 /* ---- plain sums ---- */
 
