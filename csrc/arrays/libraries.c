@@ -299,6 +299,8 @@ int result_allocate(const struct result_request *request, struct result_memory *
 {
     *result = (struct result_memory){.array = NULL};
     int known = exchange_allocate(request, result, at);
+    if (known == 0 && request->device == ON_HOST && !torch_is_tensor(request->like))
+        return 0; /* NumPy's are what all libraries of the host take */
     if (known == 0)
         known = cupy_allocate(request, result, at);
     return known ? known : make_in_python(request, &result->array, at);

@@ -166,14 +166,16 @@ void library_tells_deleted(PyObject *object, const char *name);
  * quantities of Pint, Astropy and unyt have. */
 bool library_has_no_unit(PyObject *object, const char *name);
 
-/* ---- new arrays for results in device memory, of the library that the caller's array is of: first
+/* ---- new arrays for results, of the library that the caller's array is of: first
  * the memory, which a launch needs, and, while the device works, the array. Those that return
  * objects return new references, or NULL with an exception set ---- */
+
+enum { ON_HOST = -1 };
 
 /* An array in C order, where the caller's array lies. */
 struct result_request {
     PyObject *like; /* the caller's */
-    int device;
+    int device;     /* a GPU's number, or ON_HOST */
     enum element type;
     unsigned dimensions;
     const uint64_t *shape;

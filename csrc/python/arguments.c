@@ -74,6 +74,12 @@ static const struct signature signatures[SIGNATURES] = {
 
 /* ---- arguments ---- */
 
+/* PyTorch's names of arguments. */
+static const struct {
+    const char *name;
+    enum argument argument;
+} other_names[] = {{"dim", AXIS}, {"keepdim", KEEPDIMS}};
+
 /* Most keywords are told apart by how they begin. */
 static bool is_keyword(PyObject *name, const char *keyword)
 {
@@ -85,9 +91,16 @@ static bool is_keyword(PyObject *name, const char *keyword)
 static enum argument argument_named(const struct signature *signature, PyObject *name)
 {
     const unsigned char *const first = signature->order + signature->unnamed;
+    enum argument other = NO_ARGUMENT;
     for (const unsigned char *k = first; *k; k++)
         if (is_keyword(name, argument_names[*k]))
             return (enum argument) * k;
+    for (size_t k = 0; k < sizeof other_names / sizeof *other_names; k++)
+        if (is_keyword(name, other_names[k].name))
+            other = other_names[k].argument;
+    for (const unsigned char *k = first; other && *k; k++)
+        if (*k == other)
+            return other;
     OWNED *accepted = PyUnicode_FromString("");
     for (const unsigned char *k = first; accepted && *k; k++)
         Py_SETREF(accepted, PyUnicode_FromFormat("%U%s%s", accepted, k == first ? "" : ", ",
@@ -112,7 +125,8 @@ bool arguments_parse(enum signature_index which, PyObject *const *arguments, Py_
         if (argument == NO_ARGUMENT)
             return false;
         if (slots[argument])
-            return type_error("%s() got %R twice", signature->function, name);
+            return type_error("%s() got %s twice, and as %R last", signature->function,
+                              argument_names[argument], name);
         slots[argument] = arguments[count + k];
     }
     bool complete = count <= signature->positional;

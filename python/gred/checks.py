@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import operator
+import sys
 from types import ModuleType
 from typing import Any
 
@@ -42,14 +43,33 @@ def needed(name: str, extra: str) -> ModuleType:
         ) from error
 
 
+def is_tensor(given: Any) -> bool:
+    """Tell a tensor of PyTorch, which is not imported for that."""
+    kind = getattr(sys.modules.get("torch"), "Tensor", None)
+    return kind is not None and isinstance(given, kind)
+
+
+def on_device(given: Any) -> bool:
+    """Tell an array that lies on a device."""
+    return hasattr(given, "__cuda_array_interface__")
+
+
 def library_of(array: Any) -> Any:
     """Find the library of an array, by whose functions others are made of it, or None."""
     if isinstance(array, np.ndarray):
         return np
+    if is_tensor(array):
+        return sys.modules["torch"]
     name = type(array).__module__.split(".")[0]
-    if name not in ("cupy", "torch", "jax", "jaxlib"):
+    if name not in ("cupy", "jax", "jaxlib"):
         return None
-    return importlib.import_module(name if name in ("cupy", "torch") else "jax.numpy")
+    return importlib.import_module(name if name == "cupy" else "jax.numpy")
+
+
+def dtype_name(dtype: Any) -> str:
+    """Name a dtype of NumPy's, or what stands for one, or one of PyTorch's."""
+    name = str(dtype)
+    return name.removeprefix("torch.") if name.startswith("torch.") else np.dtype(dtype).name
 
 
 def cast(x: Any, dtype: Any) -> Any:
@@ -62,18 +82,27 @@ def brought(host: Any, like: Any) -> Any:
     xp = library_of(like)
     if xp is None or xp is np:
         return host
-    if xp.__name__ == "torch":
-        return xp.as_tensor(host, device=like.device)
-    return xp.asarray(host)
+    if xp.__name__ != "torch":
+        return xp.asarray(host)
+    if str(host.dtype) == "bfloat16":  # ml_dtypes', which PyTorch does not know
+        return xp.as_tensor(host.astype(np.float32), device=like.device).to(xp.bfloat16)
+    return xp.as_tensor(host, device=like.device)
+
+
+def beside(array: Any, other: Any) -> Any:
+    """Make the same of an array as another is of, if both lie on the host."""
+    if on_device(array) or on_device(other):
+        return array
+    return np.asarray(array) if isinstance(other, np.ndarray) else brought(array, other)
 
 
 def array_of(given: Any) -> Any:
-    """Leave a device's array what it is; of others make NumPy's, once gred has looked at them.
+    """Leave a device's array and a tensor what they are; of others make NumPy's, once looked at.
 
     It refuses masks, units and nulls, which NumPy would drop.
     """
     _core.element(given)
-    return given if hasattr(given, "__cuda_array_interface__") else np.asarray(given)
+    return given if on_device(given) or is_tensor(given) else np.asarray(given)
 
 
 def indexable(given: Any) -> Any:

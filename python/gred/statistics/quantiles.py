@@ -11,7 +11,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import ArrayLike
 
 from gred import _core
-from gred.checks import array_of, brought, cast, library_of
+from gred.checks import array_of, brought, cast, is_tensor, library_of, on_device
 
 __all__ = ["median", "nanmedian", "nanquantile", "quantile"]
 
@@ -184,6 +184,10 @@ def _quantile(
     element = _core.element(array)
     if element.startswith("complex"):
         raise TypeError(f"complex numbers have no quantiles; got {element}")
+    if is_tensor(array) and not on_device(array) and element != "bfloat16":
+        there = array.resolve_neg().numpy()
+        found = _quantile(there, q, axis, method, keepdims, leaves_out=leaves_out)
+        return brought(np.asarray(found), array)
     xp = library_of(array)
     if xp is None:
         raise TypeError(
