@@ -167,6 +167,17 @@ void library_tells_deleted(PyObject *object, const char *name)
     raised_settle(raised, deleted != Py_True);
 }
 
+void library_tells_why(PyObject *object, const char *name)
+{
+    if (!PyErr_ExceptionMatches(PyExc_Exception))
+        return;
+    const struct raised raised = raised_set_aside();
+    OWNED *checks = torch_is_tensor(object) ? PyImport_ImportModule("gred.checks") : NULL;
+    OWNED *fine = checks ? PyObject_CallMethod(checks, "refuse_tensor", "Os", object, name) : NULL;
+    const bool said = checks && !fine && !PyErr_ExceptionMatches(PyExc_AttributeError);
+    raised_settle(raised, !said);
+}
+
 /* ---- units ---- */
 
 /* Which of two names a class has something by; NULL: neither. Only what a class has is meant: an

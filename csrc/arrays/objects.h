@@ -162,6 +162,10 @@ bool library_lets_write(PyObject *array, const char *name);
  * be: its interfaces fail in ways of their own. */
 void library_tells_deleted(PyObject *object, const char *name);
 
+/* The same of a tensor that has no memory to be read as it lies, of which gred/checks.py says what
+ * it is. */
+void library_tells_why(PyObject *object, const char *name);
+
 /* False with a TypeError if the object has a unit, of which a view would show the numbers alone, as
  * quantities of Pint, Astropy and unyt have. */
 bool library_has_no_unit(PyObject *object, const char *name);

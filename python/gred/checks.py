@@ -105,6 +105,42 @@ def array_of(given: Any) -> Any:
     return given if on_device(given) or is_tensor(given) else np.asarray(given)
 
 
+def refuse_tensor(tensor: Any, name: str) -> None:
+    """Say of a tensor whose memory cannot be read as it lies what is in the way, if that is known.
+
+    Raises
+    ------
+    RuntimeError
+        If it requires grad, or a transform of ``torch.func`` is tracing it.
+    TypeError
+        If it is nested, quantized, sparse, fake, or on a device that gred has no backend for.
+
+    """
+    torch = sys.modules["torch"]
+    if tensor.requires_grad and name != "out":
+        raise RuntimeError(
+            f"{name} requires grad, and gred's own functions have no gradients: those of "
+            f"gred.torch have, or pass {name}.detach()"
+        )
+    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        raise RuntimeError(
+            f"{name} is traced by a transform of torch.func; the functions of gred.torch can be"
+        )
+    device, why = tensor.device.type, None
+    if tensor.is_nested:
+        why = f"is nested; reduce each of {name}.unbind()"
+    elif tensor.is_quantized:
+        why = f"is quantized; pass {name}.dequantize()"
+    elif tensor.layout != torch.strided:
+        why = f"has the layout {tensor.layout}; pass {name}.to_dense()"
+    elif device == "meta" or "fake" in type(tensor).__name__.lower():
+        why = "has a shape and no elements; the functions of gred.torch take such tensors"
+    elif device not in ("cpu", "cuda"):
+        why = f"lies on {device!r}; gred reduces tensors on the CPU and on CUDA devices"
+    if why is not None:
+        raise TypeError(f"{name} is a tensor that {why}")
+
+
 def indexable(given: Any) -> Any:
     """Make the same, if its library can take parts of it."""
     array = array_of(given)

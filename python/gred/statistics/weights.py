@@ -132,6 +132,7 @@ def _exactly(
     """Round a weighted mean once: the quotient of two exact sums."""
     from gred.exact import ExactSum  # which rests on modules that this one serves
     from gred.exact.rationals import nearest
+    from gred.several import common
 
     if name not in ("mean", "nanmean") or axis is not None or keepdims or "complex" in kind:
         raise TypeError("method 'exact' with weights is for means of whole arrays, and real ones")
@@ -140,11 +141,11 @@ def _exactly(
         array, weight = array[shown], weight[shown]
     products, total = ExactSum(), ExactSum(weight)
     products.add_products(array.reshape(-1), weight.reshape(-1))
-    dtype = type_in(np, array, kind)
+    dtype = common([kind])
     try:
-        return nearest(products.fraction() / total.fraction(), np.dtype(dtype))
+        return nearest(products.fraction() / total.fraction(), dtype)
     except (ArithmeticError, ValueError):  # of 0, or of what is not finite
         if not total.value() > 0:
             warnings.warn(_NOTHING, RuntimeWarning, stacklevel=3)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.dtype(dtype).type(products.value() / total.value())
+            return dtype.type(products.value() / total.value())
