@@ -31,16 +31,25 @@ def number_from(value: Any, name: str, most: int) -> int:
     return number
 
 
-def needed(name: str, extra: str) -> ModuleType:
-    """Import a module that one of gred's extras brings; the ImportError says which."""
+def needed(name: str, extra: str, version: tuple[int, ...] = ()) -> ModuleType:
+    """Import a module that one of gred's extras brings; the ImportError says which.
+
+    It is of that version or a later one, by the numbers that its own begins with.
+    """
+    brings = f"pip install 'gred[{extra}]' brings it"
     try:
-        return importlib.import_module(name)
+        module = importlib.import_module(name)
     except ImportError as error:
         raise ImportError(
-            f"this needs {name}, which cannot be imported ({error}); pip install 'gred[{extra}]' "
-            "brings it",
-            name=name,
+            f"this needs {name}, which cannot be imported ({error}); {brings}", name=name
         ) from error
+    if version and tuple(map(int, module.__version__.split(".")[: len(version)])) < version:
+        least = ".".join(map(str, version))
+        raise ImportError(
+            f"this needs {name} {least} or later, and {module.__version__} is here; {brings}",
+            name=name,
+        )
+    return module
 
 
 def is_tensor(given: Any) -> bool:
