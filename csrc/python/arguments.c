@@ -131,7 +131,7 @@ bool arguments_parse(enum signature_index which, PyObject *const *arguments, Py_
         if (argument == NO_ARGUMENT)
             return false;
         if (slots[argument])
-            return type_error("%s() got %s twice, and as %R last", signature->function,
+            return type_error("%s() got %s twice, also as %R", signature->function,
                               argument_names[argument], name);
         slots[argument] = arguments[count + k];
     }

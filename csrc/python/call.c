@@ -178,6 +178,7 @@ struct call *call_begin(struct module_state *state, PyObject *like)
     view_nothing(&call->mask);
     view_nothing(&call->of_segments.offsets);
     view_nothing(&call->output.view);
+    call->output.object = NULL;
     means_begin(&call->means);
     call->dimensions = call->count = 0;
     call->own = call->as_array = false;

@@ -12,6 +12,7 @@ workspace_limit: ContextVar[int]
 
 _Array: TypeAlias = ArrayLike | Any
 _Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | None
+_DType: TypeAlias = DTypeLike | Any | None  # PyTorch's, too
 _Out = TypeVar("_Out", default=Any)
 
 class CudaError(RuntimeError):
@@ -49,6 +50,8 @@ class DeviceMemory:
 # Reductions, by their parameters. What is given as `out` is what is returned. Every reduction takes
 # these keywords besides its own.
 class _Launch(TypedDict, total=False):
+    dim: _Axes
+    keepdim: SupportsIndex
     method: str
     block_size: int | None
     device: str | None
@@ -59,7 +62,7 @@ class _Sum(Protocol):
         self,
         a: _Array,
         axis: _Axes = None,
-        dtype: DTypeLike | None = None,
+        dtype: _DType = None,
         out: _Out | None = None,
         keepdims: SupportsIndex = False,
         initial: Any = ...,
@@ -77,7 +80,7 @@ class _Extreme(Protocol):
         initial: Any = ...,
         where: ArrayLike = True,
         *,
-        dtype: DTypeLike | None = None,
+        dtype: _DType = None,
         **options: Unpack[_Launch],
     ) -> _Out: ...
 
@@ -86,7 +89,7 @@ class _Mean(Protocol):
         self,
         a: _Array,
         axis: _Axes = None,
-        dtype: DTypeLike | None = None,
+        dtype: _DType = None,
         out: _Out | None = None,
         keepdims: SupportsIndex = False,
         *,
@@ -100,7 +103,7 @@ class _Variance(Protocol):
         self,
         a: _Array,
         axis: _Axes = None,
-        dtype: DTypeLike | None = None,
+        dtype: _DType = None,
         out: _Out | None = None,
         ddof: float = 0,
         keepdims: SupportsIndex = False,
@@ -156,7 +159,7 @@ class _Range(Protocol):
         out: _Out | None = None,
         keepdims: SupportsIndex = False,
         *,
-        dtype: DTypeLike | None = None,
+        dtype: _DType = None,
         where: ArrayLike = True,
         **options: Unpack[_Launch],
     ) -> _Out: ...
@@ -169,7 +172,7 @@ class _Norm(Protocol):
         axis: _Axes = None,
         keepdims: SupportsIndex = False,
         *,
-        dtype: DTypeLike | None = None,
+        dtype: _DType = None,
         out: _Out | None = None,
         where: ArrayLike = True,
         **options: Unpack[_Launch],
@@ -202,7 +205,7 @@ def minmax(
     axis: _Axes = None,
     *,
     keepdims: SupportsIndex = False,
-    dtype: DTypeLike | None = None,
+    dtype: _DType = None,
     where: ArrayLike = True,
     **options: Unpack[_Launch],
 ) -> tuple[Any, Any]: ...
@@ -229,7 +232,7 @@ def read_limit(
 def launch_limit(device: str | None = None, /, **options: Any) -> tuple[Any, ...]: ...
 def each(op: str, arrays: tuple[Any, ...], /, *others: Any) -> Any: ...
 def by_place(
-    op: str, groups: tuple[tuple[Any, ...], ...], dtype: DTypeLike | None, /
+    op: str, groups: tuple[tuple[Any, ...], ...], dtype: _DType, /
 ) -> tuple[Any, ...]: ...
 def by_key(op: str, keys: Any, values: Any, num_keys: int, /, *others: Any) -> Any: ...
 def reduceat(op: str, values: Any, offsets: Any, /, *others: Any) -> Any: ...

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import operator
 import sys
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from gred import _core
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def takes_other_names(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Let a function take PyTorch's names, too, as those of the core do: dim and keepdim."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> _R:
+        for other, name in (("dim", "axis"), ("keepdim", "keepdims")):
+            if other in options:
+                if name in options:
+                    raise TypeError(f"{function.__name__}() got {name} twice, also as {other!r}")
+                options[name] = options.pop(other)
+        return function(*args, **options)
+
+    return call
 
 
 def integer_from(value: Any, name: str) -> int:

@@ -11,7 +11,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import ArrayLike
 
 from gred import _core
-from gred.checks import array_of, brought, cast, is_tensor, library_of, on_device
+from gred.checks import array_of, brought, cast, is_tensor, library_of, on_device, takes_other_names
 
 __all__ = ["median", "nanmedian", "nanquantile", "quantile"]
 
@@ -36,6 +36,7 @@ _SORTED_FROM = 64  # quantiles of one array
 _CHOOSING = ("lower", "higher", "nearest")
 
 
+@takes_other_names
 def quantile(
     a: ArrayLike | Any,
     q: ArrayLike,
@@ -87,6 +88,7 @@ def quantile(
     return _quantile(a, q, axis, method, keepdims, leaves_out=False)
 
 
+@takes_other_names
 def median(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False) -> Any:
     """Compute the median: the element in the middle, or the mean of two.
 
@@ -110,6 +112,7 @@ def median(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False) ->
     return _quantile(a, 0.5, axis, "linear", keepdims, leaves_out=False)
 
 
+@takes_other_names
 def nanquantile(
     a: ArrayLike | Any,
     q: ArrayLike,
@@ -140,6 +143,7 @@ def nanquantile(
     return _quantile(a, q, axis, method, keepdims, leaves_out=True)
 
 
+@takes_other_names
 def nanmedian(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False) -> Any:
     """Compute the median of elements that are not NaN.
 

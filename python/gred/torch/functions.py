@@ -6,17 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from gred import _core
-from gred.checks import needed
 from gred.keys import by_key
 
 try:
     from gred.torch.operators import CALLS, is_plain, vector_norm
-except ImportError:  # PyTorch is missing or too old; a call says so
-    CALLS, vector_norm = {}, _core.norm
+except ImportError as error:  # PyTorch is missing or too old; a call says so
+    CALLS, vector_norm, _missing = {}, _core.norm, error
 
     def is_plain(x: Any) -> bool:
         """Raise the error that says what is missing."""
-        return bool(needed("gred.torch.operators", "torch"))
+        raise _missing
 
 
 _Function = Callable[..., Any]

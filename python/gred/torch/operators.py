@@ -118,7 +118,8 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 def _register(name: str, row: Operator) -> None:
     """Register all, and make of it a call that transforms of torch.func can differentiate.
 
-    Those want a function that has a context of its own, which PyTorch makes of no registration.
+    Those want a function that has a context of its own, which PyTorch makes of no registration;
+    it also refuses forward gradients, which operators would lose.
     """
     full = f"gred::{name}"
     _library.define(f"{name}({row.schema}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
@@ -132,7 +133,7 @@ def _register(name: str, row: Operator) -> None:
     function: Any = type(name, (torch.autograd.Function,), members)
 
     def call(*arguments: Any) -> Any:
-        if not _is_compiling() and _level() is not None:
+        if not _is_compiling() and (_level() is not None or _forward_ad._current_level >= 0):
             return function.apply(*arguments)
         return operator(*arguments)
 
