@@ -82,8 +82,7 @@ static int convert_dtype(PyObject *dtype, PyArray_Descr **descr)
 static enum element element_of_torch(PyObject *dtype)
 {
     static const char module[] = "torch.";
-    OWNED *repr =
-        strcmp(Py_TYPE(dtype)->tp_name, "torch.dtype") == 0 ? PyObject_Repr(dtype) : NULL;
+    OWNED *repr = strcmp(Py_TYPE(dtype)->tp_name, "torch.dtype") == 0 ? PyObject_Repr(dtype) : NULL;
     const char *text = repr ? PyUnicode_AsUTF8(repr) : NULL;
     enum element element = 0;
     PyErr_Clear();

@@ -74,7 +74,8 @@ static const struct signature signatures[SIGNATURES] = {
 
 /* ---- arguments ---- */
 
-/* The same as Python's strings, which keywords mostly are: made at import, constant from then on. */
+/* The same as Python's strings, which keywords mostly are: made at import, constant from then on.
+ */
 static PyObject *argument_keywords[ARGUMENTS_END];
 
 /* PyTorch's names of arguments. */

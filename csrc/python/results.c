@@ -132,8 +132,8 @@ static struct result_request request_of(const struct call *call, unsigned k)
 static bool make_new(struct call *call)
 {
     struct results *results = &call->plan.results;
-    const bool numpys = PyArray_Check(call->like) || call->output.object ||
-                        !(call->dimensions || call->as_array);
+    const bool numpys =
+        PyArray_Check(call->like) || call->output.object || !(call->dimensions || call->as_array);
     for (unsigned k = 0; k < results->values; k++) {
         const struct result_request request = request_of(call, k);
         int made = 0;
@@ -142,10 +142,9 @@ static bool make_new(struct call *call)
             call->count = k + 1;
         }
         if (made == 0)
-            call->arrays[k] = results->on_device
-                                  ? make_own(call, &request, &results->at[k])
-                                  : numpys_new(call->dimensions, call->shape, &results->types[k],
-                                               &results->at[k]);
+            call->arrays[k] = results->on_device ? make_own(call, &request, &results->at[k])
+                                                 : numpys_new(call->dimensions, call->shape,
+                                                              &results->types[k], &results->at[k]);
         if (made < 0 || (made == 0 && !call->arrays[k]))
             return false;
     }

@@ -14,7 +14,6 @@ import numpy as np
 
 from gred import _core
 
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 

@@ -77,11 +77,11 @@ def by_key(
 
     """
     name = "count" if isinstance(op, str) and op == "count" else reduction_named(op)
-    array, rest = values if is_tensor(values) else _array(values, "values"), (_drops(outside), dtype, ddof, method)
+    array, rest = _values(values, "values"), (_drops(outside), dtype, ddof, method)
     if weights is None:
         return _reduced(name, keys, array, num_keys, operator.index(axis), rest)
-    weights = weights if is_tensor(weights) else _array(weights, "weights")
-    return _weighted(name, keys, array, num_keys, axis, rest, beside(weights, array))
+    weights = beside(_values(weights, "weights"), array)
+    return _weighted(name, keys, array, num_keys, axis, rest, weights)
 
 
 def _reduced(
@@ -157,6 +157,11 @@ def _drops(outside: str) -> bool:
     if outside not in ("error", "drop"):
         raise ValueError(f"outside must be 'error' or 'drop'; got {outside!r}")
     return outside == "drop"
+
+
+def _values(given: Any, name: str) -> Any:
+    """Leave tensors what they are, too."""
+    return given if is_tensor(given) else _array(given, name)
 
 
 def _array(given: Any, name: str) -> Any:

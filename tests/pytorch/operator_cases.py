@@ -1,4 +1,4 @@
-"""What operators of PyTorch are tried with: a function of gred.torch, one of torch, and elements."""
+"""What operators are tried with: a function of gred.torch, one of PyTorch, and elements."""
 
 import torch
 

@@ -51,7 +51,7 @@ def test_gradients_of_both_orders_are_those_of_differences(name, dim):
     check_gradients(lambda x: REDUCTIONS[name][0](x, dim=dim), drawn(2, 3, 2))
 
 
-@pytest.mark.parametrize("name", ["sum", "mean", "prod", "var", "std", "norm"])
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "logsumexp", "var", "std", "norm"])
 def test_so_are_those_of_complex_numbers(name):
     check_gradients(lambda x: REDUCTIONS[name][0](x, dim=1), drawn(2, 3, dtype=torch.complex128))
 

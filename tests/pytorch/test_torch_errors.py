@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-FUNCTIONS = "sum mean prod amin amax min max logsumexp var std norm".split()
+FUNCTIONS = ["sum", "mean", "prod", "amin", "amax", "min", "max", "logsumexp", "var", "std", "norm"]
 
 
 @pytest.mark.unsanitized

@@ -60,7 +60,7 @@ def of_extreme(v: Any, y: Any, g: Any, dims: _Dims) -> Any:
 
 def of_logsumexp(v: Any, y: Any, g: Any, dims: _Dims) -> Any:
     """Weigh by the softmax; of nothing but minus infinity there is no gradient."""
-    return g * (v - y.masked_fill(y == -math.inf, 0)).exp()
+    return g * (v - y.masked_fill(y == -math.inf, 0)).exp().conj()
 
 
 def of_var(v: Any, y: Any, g: Any, dims: _Dims, correction: float) -> Any:

@@ -11,7 +11,7 @@ from gred.keys import by_key
 try:
     from gred.torch.operators import CALLS, is_plain, vector_norm
 except ImportError as error:  # PyTorch is missing or too old; a call says so
-    CALLS, vector_norm, _missing = {}, _core.norm, error
+    CALLS, _missing = {}, error
 
     def is_plain(x: Any) -> bool:
         """Raise the error that says what is missing."""
@@ -124,7 +124,7 @@ std = _spread(
 )
 
 
-def norm(
+def _norm(
     x: Any,
     ord: float = 2,
     dim: _Dim = None,
@@ -139,8 +139,8 @@ def norm(
     return CALLS["norm"](x, dim, keepdim, dtype, method, ord)
 
 
-_named(
-    *(norm, "norm", "Compute norms of vectors, as ``torch.linalg.vector_norm`` does."),
+norm = _named(
+    *(_norm, "norm", "Compute norms of vectors, as ``torch.linalg.vector_norm`` does."),
     "torch.tensor([3.0, 4.0]))\n    tensor(5.)",
     """
     ord : {2, 1, 0, inf, -inf}, default 2

@@ -5,7 +5,6 @@ https://docs.pytorch.org/docs/stable/library.html
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -151,7 +150,7 @@ def _gradient_like(gradient: Any, x: Any) -> Any:
 
 def _along(name: str, row: Along) -> Operator:
     def kernel(x, dim=None, keepdim=False, dtype=None, method="auto", *last):  # type: ignore[no-untyped-def]
-        own = {row.keyword: value for value in last or row.default}
+        own = dict(zip((row.keyword,), last or row.default, strict=False))
         axis = None if dim is None else tuple(dim)
         options = {"keepdims": keepdim, "dtype": dtype, "method": method, **own}
         return row.core(x.detach(), axis=axis, out=..., **options)
@@ -242,6 +241,7 @@ _register("by_key_sum", Operator(_schema, *_of_keys))
 
 
 # ---- calls of nothing but an operator ----
+
 
 def is_plain(x: Any) -> bool:
     """Tell a tensor of which the core makes what the operator would, in less time.
