@@ -80,8 +80,7 @@ def by_key(
     array, rest = _values(values, "values"), (_drops(outside), dtype, ddof, method)
     if weights is None:
         return _reduced(name, keys, array, num_keys, operator.index(axis), rest)
-    weights = beside(_values(weights, "weights"), array)
-    return _weighted(name, keys, array, num_keys, axis, rest, weights)
+    return _weighted(name, keys, array, num_keys, axis, rest, _values(weights, "weights"))
 
 
 def _reduced(
@@ -125,7 +124,7 @@ def _weighted(
     _, dtype, _, method = rest
     if method != "auto":
         raise ValueError("by_key with weights takes method 'auto' alone")
-    xp, key = library_of(values), _array(keys, "keys")
+    xp, key, weights = library_of(values), _array(keys, "keys"), beside(weights, values)
     if xp is None or library_of(weights) is not xp:
         raise _without_library(values)
     axis = normalize_axis_index(axis, values.ndim)

@@ -10,9 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gred.checks import needed
-
-torch = needed("torch", "torch")
+from gred.torch.library import torch
 
 _Dims = tuple[int, ...]
 

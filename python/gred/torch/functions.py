@@ -7,16 +7,7 @@ from typing import Any
 
 from gred import _core
 from gred.keys import by_key
-
-try:
-    from gred.torch.operators import CALLS, is_plain, vector_norm
-except ImportError as error:  # PyTorch is missing or too old; a call says so
-    CALLS, _missing = {}, error
-
-    def is_plain(x: Any) -> bool:
-        """Raise the error that says what is missing."""
-        raise _missing
-
+from gred.torch.operators import CALLS, is_plain, vector_norm
 
 _Function = Callable[..., Any]
 _Dim = int | tuple[int, ...] | list[int] | None

@@ -9,19 +9,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gred import _core
-from gred.checks import needed
 from gred.keys import by_key
 from gred.torch import formulas
+from gred.torch.library import refuse, torch
 
-torch = needed("torch", "torch", (2, 5))
-
-_library = torch.library.Library("gred", "DEF")  # operators are there for as long as it is
-_is_compiling = torch.compiler.is_dynamo_compiling
-_modes = torch._C._len_torch_dispatch_stack
-_level = torch._C._functorch.maybe_current_level
-_trace = torch._C._get_tracing_state
-_forward_ad = torch.autograd.forward_ad
-_Tensor = torch.Tensor
+# Operators are there for as long as the library is.
+_library: Any = torch and torch.library.Library("gred", "DEF")
 
 
 def vector_norm(x: Any, axis: Any, ord: float, **options: Any) -> Any:
@@ -178,10 +171,6 @@ def _along(name: str, row: Along) -> Operator:
     return Operator(schema, kernel, fake, backward, batched)
 
 
-for _name, _row in TABLE.items():
-    _register(_name, _along(_name, _row))
-
-
 # ---- two tensors ----
 
 
@@ -232,15 +221,29 @@ def _by_key_batched(info: Any, in_dims: Any, x: Any, keys: Any, num_keys: int, *
     return results.unflatten(0, (len(keys), num_keys)), 0
 
 
-_method = "str method='auto'"
-_of_two = (_dot, _dot_shape, _dot_backward, _dot_batched)
-_register("dot", Operator(f"Tensor a, Tensor b, {_method}", *_of_two))
-_schema = f"Tensor x, Tensor keys, SymInt num_keys, bool drop=False, {_method}"
-_of_keys = (_by_key, _by_key_shape, _by_key_backward, _by_key_batched)
-_register("by_key_sum", Operator(_schema, *_of_keys))
+def _register_all() -> None:
+    for name, row in TABLE.items():
+        _register(name, _along(name, row))
+    method = "str method='auto'"
+    schema = f"Tensor a, Tensor b, {method}"
+    _register("dot", Operator(schema, _dot, _dot_shape, _dot_backward, _dot_batched))
+    schema = f"Tensor x, Tensor keys, SymInt num_keys, bool drop=False, {method}"
+    of_keys = (_by_key, _by_key_shape, _by_key_backward, _by_key_batched)
+    _register("by_key_sum", Operator(schema, *of_keys))
+
+
+if torch is not None:
+    _register_all()
 
 
 # ---- calls of nothing but an operator ----
+
+_is_compiling: Any = torch.compiler.is_dynamo_compiling if torch else refuse
+_modes: Any = torch and torch._C._len_torch_dispatch_stack
+_level: Any = torch and torch._C._functorch.maybe_current_level
+_trace: Any = torch and torch._C._get_tracing_state
+_forward_ad: Any = torch and torch.autograd.forward_ad
+_Tensor: Any = torch and torch.Tensor
 
 
 def is_plain(x: Any) -> bool:
