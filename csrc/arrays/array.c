@@ -140,12 +140,13 @@ static bool view_by_numpy(PyObject *object, const struct view_request *request, 
 
 bool array_view(PyObject *object, const struct view_request *request, struct view *view)
 {
-    if (!PyArray_Check(object) && !is_plain(object)) {
-        const int viewed = view_interface(object, request, view);
-        if (viewed)
-            return viewed > 0;
-    }
-    return view_by_numpy(object, request, view);
+    if (PyArray_Check(object) || is_plain(object))
+        return view_by_numpy(object, request, view);
+    const int viewed = view_interface(object, request, view);
+    if (viewed > 0 || (viewed == 0 && view_by_numpy(object, request, view)))
+        return true;
+    library_tells_why(object, request->name);
+    return false;
 }
 
 bool array_still_lies(const struct view *view, const char *name)

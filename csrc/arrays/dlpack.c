@@ -119,8 +119,8 @@ void dlpack_describe(struct dl_tensor *tensor, int device, enum element element)
     while (code + 1 < sizeof kinds &&
            (!kinds[code] || view_element(kinds[code], element_size(element)) != element))
         code++;
-    tensor->device_type = DLPACK_CUDA;
-    tensor->device = device;
+    tensor->device_type = device == ON_HOST ? DLPACK_CPU : DLPACK_CUDA;
+    tensor->device = device == ON_HOST ? 0 : device;
     tensor->code = (uint8_t)code;
     tensor->bits = (uint8_t)(8 * element_size(element));
     tensor->lanes = 1;

@@ -167,6 +167,17 @@ void library_tells_deleted(PyObject *object, const char *name)
     raised_settle(raised, deleted != Py_True);
 }
 
+void library_tells_why(PyObject *object, const char *name)
+{
+    if (!PyErr_ExceptionMatches(PyExc_Exception))
+        return;
+    const struct raised raised = raised_set_aside();
+    OWNED *checks = torch_is_tensor(object) ? PyImport_ImportModule("gred.checks") : NULL;
+    OWNED *fine = checks ? PyObject_CallMethod(checks, "refuse_tensor", "Os", object, name) : NULL;
+    const bool said = checks && !fine && !PyErr_ExceptionMatches(PyExc_AttributeError);
+    raised_settle(raised, !said);
+}
+
 /* ---- units ---- */
 
 /* Which of two names a class has something by; NULL: neither. Only what a class has is meant: an
@@ -299,6 +310,8 @@ int result_allocate(const struct result_request *request, struct result_memory *
 {
     *result = (struct result_memory){.array = NULL};
     int known = exchange_allocate(request, result, at);
+    if (known == 0 && request->device == ON_HOST && !torch_is_tensor(request->like))
+        return 0; /* NumPy's are what all libraries of the host take */
     if (known == 0)
         known = cupy_allocate(request, result, at);
     return known ? known : make_in_python(request, &result->array, at);

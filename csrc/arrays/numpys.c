@@ -78,9 +78,27 @@ static int convert_dtype(PyObject *dtype, PyArray_Descr **descr)
     return instance ? PyArray_DescrConverter(instance, descr) : NPY_FAIL;
 }
 
+/* PyTorch's, whose names are those of NumPy's, in its module. */
+static enum element element_of_torch(PyObject *dtype)
+{
+    static const char module[] = "torch.";
+    OWNED *repr = strcmp(Py_TYPE(dtype)->tp_name, "torch.dtype") == 0 ? PyObject_Repr(dtype) : NULL;
+    const char *text = repr ? PyUnicode_AsUTF8(repr) : NULL;
+    enum element element = 0;
+    PyErr_Clear();
+    if (!text || strncmp(text, module, strlen(module)) != 0)
+        return ELEMENTS;
+    while (element < ELEMENTS && strcmp(text + strlen(module), element_name(element)) != 0)
+        element++;
+    return element;
+}
+
 bool numpys_element(PyObject *dtype, const char *name, enum element *element)
 {
     PyArray_Descr *descr = NULL;
+    *element = element_of_torch(dtype);
+    if (*element != ELEMENTS)
+        return true;
     if (convert_dtype(dtype, &descr) != NPY_SUCCEED)
         return type_error("%s: %R is not an element type; the supported ones are %s", name, dtype,
                           element_names());

@@ -20,8 +20,8 @@ enum element numpys_common_element(int type);
 /* False with a TypeError that says what is supported. */
 bool numpys_element_of(PyArray_Descr *, const char *name, enum element *element);
 
-/* The element type that NumPy's dtype, or anything that names one, stands for. False with a
- * TypeError that says what is supported. */
+/* The element type that NumPy's or PyTorch's dtype, or anything that names one, stands for. False
+ * with a TypeError that says what is supported. */
 bool numpys_element(PyObject *dtype, const char *name, enum element *element);
 
 /* The smallest type that both can be cast to, as NumPy has it, and beside it: bfloat16 stays

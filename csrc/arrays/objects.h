@@ -162,18 +162,24 @@ bool library_lets_write(PyObject *array, const char *name);
  * be: its interfaces fail in ways of their own. */
 void library_tells_deleted(PyObject *object, const char *name);
 
+/* The same of a tensor that has no memory to be read as it lies, of which gred/checks.py says what
+ * it is. */
+void library_tells_why(PyObject *object, const char *name);
+
 /* False with a TypeError if the object has a unit, of which a view would show the numbers alone, as
  * quantities of Pint, Astropy and unyt have. */
 bool library_has_no_unit(PyObject *object, const char *name);
 
-/* ---- new arrays for results in device memory, of the library that the caller's array is of: first
+/* ---- new arrays for results, of the library that the caller's array is of: first
  * the memory, which a launch needs, and, while the device works, the array. Those that return
  * objects return new references, or NULL with an exception set ---- */
+
+enum { ON_HOST = -1 };
 
 /* An array in C order, where the caller's array lies. */
 struct result_request {
     PyObject *like; /* the caller's */
-    int device;
+    int device;     /* a GPU's number, or ON_HOST */
     enum element type;
     unsigned dimensions;
     const uint64_t *shape;

@@ -136,7 +136,11 @@ static bool take_here(PyObject *object, const struct view *array, unsigned dimen
 {
     enum element element = ELEMENT_COMPLEX128;
     void *elements = NULL;
-    OWNED *made = PyArray_FROM_O(object);
+    const bool bfloat16 = self->view.owner && self->view.layout.input == ELEMENT_BFLOAT16;
+    OWNED *readable = bfloat16 && torch_is_tensor(object) /* of which NumPy makes nothing */
+                          ? PyObject_CallMethod(object, "float", NULL)
+                          : Py_NewRef(object);
+    OWNED *made = readable ? PyArray_FROM_O(readable) : NULL;
     if (!made)
         return false;
     PyArrayObject *const given = (PyArrayObject *)made;

@@ -105,7 +105,7 @@ bool dlpack_check_version(const struct dl_versioned *, const char *name);
  * the place to tell. */
 const char *dlpack_why_read_only(const struct dl_versioned *, bool on_device);
 
-/* Sets the device, a GPU, and the element type. */
+/* Sets the device, a GPU's number or ON_HOST, and the element type. */
 void dlpack_describe(struct dl_tensor *, int device, enum element);
 
 /* An object to keep a tensor, without one yet. NULL with an exception set. */

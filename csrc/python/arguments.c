@@ -31,7 +31,7 @@ struct signature {
 
 static const struct signature signatures[SIGNATURES] = {
     /* clang-format off */
-    [SIGNATURE_dot] = {"dot", 2, 2, 0, {A, B, METHOD, DEVICE, STREAM}},
+    [SIGNATURE_dot] = {"dot", 2, 2, 0, {A, B, OUT, METHOD, DEVICE, STREAM}},
     [SIGNATURE_kernel_time] = {"kernel_time", 1, 2, 2,
         {A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, SAMPLES, WARMUP, COLD}},
     [SIGNATURE_read_limit] = {"read_limit", 0, 2, 2, {DEVICE, NBYTES, SAMPLES, COLD}},
@@ -74,6 +74,16 @@ static const struct signature signatures[SIGNATURES] = {
 
 /* ---- arguments ---- */
 
+/* The same as Python's strings, which keywords mostly are: made at import, constant from then on.
+ */
+static PyObject *argument_keywords[ARGUMENTS_END];
+
+/* PyTorch's names of arguments. */
+static const struct {
+    const char *name;
+    enum argument argument;
+} other_names[] = {{"dim", AXIS}, {"keepdim", KEEPDIMS}};
+
 /* Most keywords are told apart by how they begin. */
 static bool is_keyword(PyObject *name, const char *keyword)
 {
@@ -85,9 +95,19 @@ static bool is_keyword(PyObject *name, const char *keyword)
 static enum argument argument_named(const struct signature *signature, PyObject *name)
 {
     const unsigned char *const first = signature->order + signature->unnamed;
+    enum argument other = NO_ARGUMENT;
+    for (const unsigned char *k = first; *k; k++)
+        if (argument_keywords[*k] == name)
+            return (enum argument) * k;
     for (const unsigned char *k = first; *k; k++)
         if (is_keyword(name, argument_names[*k]))
             return (enum argument) * k;
+    for (size_t k = 0; k < sizeof other_names / sizeof *other_names; k++)
+        if (is_keyword(name, other_names[k].name))
+            other = other_names[k].argument;
+    for (const unsigned char *k = first; other && *k; k++)
+        if (*k == other)
+            return other;
     OWNED *accepted = PyUnicode_FromString("");
     for (const unsigned char *k = first; accepted && *k; k++)
         Py_SETREF(accepted, PyUnicode_FromFormat("%U%s%s", accepted, k == first ? "" : ", ",
@@ -112,7 +132,8 @@ bool arguments_parse(enum signature_index which, PyObject *const *arguments, Py_
         if (argument == NO_ARGUMENT)
             return false;
         if (slots[argument])
-            return type_error("%s() got %R twice", signature->function, name);
+            return type_error("%s() got %s twice, also as %R", signature->function,
+                              argument_names[argument], name);
         slots[argument] = arguments[count + k];
     }
     bool complete = count <= signature->positional;
@@ -186,6 +207,10 @@ static PyObject *docstring(PyObject *module, unsigned which)
 /* Copies last as long as the process: functions refer to them. */
 bool signatures_document(PyMethodDef *functions)
 {
+    for (unsigned k = NO_ARGUMENT + 1; k < ARGUMENTS_END; k++)
+        if (!argument_keywords[k] &&
+            !(argument_keywords[k] = PyUnicode_InternFromString(argument_names[k])))
+            return false;
     OWNED *module = PyImport_ImportModule("gred.docstrings");
     for (unsigned k = 0; module && k <= SIGNATURE_dot; k++) {
         if (functions[k].ml_doc)

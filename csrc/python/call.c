@@ -80,9 +80,11 @@ bool call_request(struct call *call, enum reduction reduction, int frames, PyObj
 
 /* ---- NaN that dtype= has no value for ---- */
 
-/* NumPy's own view of what was viewed, of no derived class. */
+/* A tensor, or NumPy's own view of what was viewed, of no derived class. */
 static PyObject *plain_array(const struct view *view, PyObject *object)
 {
+    if (torch_is_tensor(object))
+        return Py_NewRef(object);
     const bool own = view->owner && PyArray_Check(view->owner);
     return PyArray_FROM_OF(own ? view->owner : object, NPY_ARRAY_ENSUREARRAY);
 }
@@ -128,8 +130,9 @@ bool call_view(struct call *call, const char *name, PyObject *const *slots)
     struct request *request = &call->request;
     struct view_request *asked = &call->asked;
     *asked = (struct view_request){.name = name, .where = &call->state->platforms.where};
+    call->as_array = slots[OUT] == Py_Ellipsis;
     if (!stream_parse(slots[STREAM], &asked->consumer) ||
-        !output_view(slots[OUT], asked, &call->output))
+        !output_view(call->as_array ? NULL : slots[OUT], asked, &call->output))
         return false;
     request->consumer = asked->consumer;
     request->out = call->output.object ? &call->output : NULL;
@@ -175,9 +178,10 @@ struct call *call_begin(struct module_state *state, PyObject *like)
     view_nothing(&call->mask);
     view_nothing(&call->of_segments.offsets);
     view_nothing(&call->output.view);
+    call->output.object = NULL;
     means_begin(&call->means);
     call->dimensions = call->count = 0;
-    call->own = false;
+    call->own = call->as_array = false;
     call->listed = NULL;
     memset(call->arrays, 0, sizeof call->arrays);
     return call;

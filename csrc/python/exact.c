@@ -247,28 +247,39 @@ static struct scalar_wide rounded(const struct exact_sums *sums, enum element ty
     return (struct scalar_wide){SCALAR_FLOAT, 0, values[EXACT_REAL], values[EXACT_IMAGINARY]};
 }
 
-static PyObject *dot_of(struct module_state *state, const struct factors *factors)
+/* On the host. NULL with an exception set. */
+static bool multiply_here(struct module_state *state, const struct factors *factors,
+                          struct scalar_wide *value)
 {
-    const struct plan *plan = &factors->plan;
     const enum element type = products_type(factors->type);
-    if (plan->n > 0 && plan->platform->place != METHOD_ON_HOST) {
-        struct run run;
-        run_begin(&run, 0);
-        return execute_plan(state, plan, &run) ? answer_to_python(plan, &run) : NULL;
-    }
-    union scalar value;
-    memset(&value, 0, sizeof value); /* what there is of no products */
-    if (plan->n > 0) {
-        struct exact_sums sums;
-        struct dot *dot = add_all(state, factors, plan->exact);
-        if (!dot)
-            return NULL;
-        if (plan->exact)
-            dot_sums(dot, &sums);
-        value = scalar_narrow(plan->exact ? rounded(&sums, type) : dot_value(dot), type);
-        dot_end(dot);
-    }
-    return numpys_scalar(value, type);
+    struct exact_sums sums;
+    struct dot *dot = add_all(state, factors, factors->plan.exact);
+    if (!dot)
+        return false;
+    if (factors->plan.exact)
+        dot_sums(dot, &sums);
+    *value = factors->plan.exact ? rounded(&sums, type) : dot_value(dot);
+    dot_end(dot);
+    return true;
+}
+
+/* In a scalar, or with out=... in an array, where the factors lie. */
+static PyObject *dot_of(struct call *call, const struct factors *factors)
+{
+    struct plan *const plan = &call->plan;
+    *plan = factors->plan;
+    plan->finish.result = products_type(factors->type);
+    call->view.on_device = factors->a.on_device;
+    run_begin(&call->run, 0);
+    memset(&call->run.answer, 0, sizeof call->run.answer); /* what there is of no products */
+    if (!results_make(call))
+        return NULL;
+    const bool here = plan->platform->place == METHOD_ON_HOST;
+    if ((plan->n > 0 || plan->out.at) &&
+        !(here ? multiply_here(call->state, factors, &call->run.answer.values[0])
+               : execute_plan(call->state, plan, &call->run)))
+        return NULL;
+    return call->as_array ? results_deliver(call) : answer_to_python(plan, &call->run);
 }
 
 static bool parse_method(PyObject *method, bool *exactly)
@@ -290,11 +301,18 @@ CORE_FUNCTION(dot)
     if (!arguments_parse(SIGNATURE_dot, arguments, count, names, slots) ||
         !parse_method(slots[METHOD], &exactly) || !stream_parse(slots[STREAM], &request.consumer))
         return NULL;
+    if (argument_given(slots[OUT]) && slots[OUT] != Py_Ellipsis)
+        return type_error("out of dot can be ... alone, for a new array without dimensions");
     request.device = slots[DEVICE];
     struct factors *factors = factors_make(&request, slots[A], slots[B], true, exactly);
-    if (!factors)
-        return NULL;
-    PyObject *result = dot_of(state, factors);
-    factors_release(factors);
+    struct call *call = factors ? call_begin(state, slots[A]) : NULL;
+    PyObject *result = NULL;
+    if (call) {
+        call->as_array = slots[OUT] == Py_Ellipsis;
+        result = dot_of(call, factors);
+    }
+    call_close(call);
+    if (factors)
+        factors_release(factors);
     return result;
 }

@@ -53,10 +53,10 @@ bool several_were_given(PyObject *object)
 
 /* ---- one array ---- */
 
-/* describe is called by gred/statistics/summary.py, whose frame is not the user's. */
+/* describe is called by gred/statistics/summary.py, whose two frames are not the user's. */
 static int frames_of(enum reduction reduction)
 {
-    return reduction == REDUCTION_describe;
+    return 2 * (reduction == REDUCTION_describe);
 }
 
 static PyObject *deliver(struct call *call)
@@ -65,7 +65,7 @@ static PyObject *deliver(struct call *call)
     const struct run *const run = &call->run;
     if ((!plan->out.at || plan->n == 0) && !answer_is_sound(plan, run))
         return NULL;
-    if (plan->axes)
+    if (plan->axes || call->as_array)
         return results_deliver(call);
     if (!call->output.object)
         return answer_to_python(plan, run);

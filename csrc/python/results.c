@@ -103,23 +103,13 @@ static bool make_in_output(struct call *call)
     return true;
 }
 
-/* In arrays of NumPy's. */
-static bool make_here(struct call *call)
-{
-    struct results *results = &call->plan.results;
-    for (unsigned k = 0; k < results->values; k++)
-        if (!(call->arrays[k] =
-                  numpys_new(call->dimensions, call->shape, &results->types[k], &results->at[k])))
-            return false;
-    return true;
-}
-
 /* In memory of gred's own. NULL with an exception set. */
 static PyObject *make_own(struct call *call, const struct result_request *request, void **at)
 {
     struct plan *const plan = &call->plan;
     struct device_memory memory = {.at = NULL};
-    const size_t bytes = plan->axes->results * element_size(request->type);
+    const uint64_t count = plan->axes ? plan->axes->results : 1;
+    const size_t bytes = count * element_size(request->type);
     OWNED *keeper = device_memory_new(call->state, plan->platform, plan->device, bytes, &memory);
     *at = memory.at;
     plan->streams.producers[3] = memory.stream;
@@ -131,21 +121,30 @@ static PyObject *make_own(struct call *call, const struct result_request *reques
 static struct result_request request_of(const struct call *call, unsigned k)
 {
     return (struct result_request){.like = call->like,
-                                   .device = call->plan.device,
+                                   .device =
+                                       call->plan.results.on_device ? call->plan.device : ON_HOST,
                                    .type = call->plan.results.types[k],
                                    .dimensions = call->dimensions,
                                    .shape = call->shape};
 }
 
-static bool make_there(struct call *call)
+/* NumPy's on the host, where the caller's library has none, or does not get them. */
+static bool make_new(struct call *call)
 {
     struct results *results = &call->plan.results;
+    const bool numpys =
+        PyArray_Check(call->like) || call->output.object || !(call->dimensions || call->as_array);
     for (unsigned k = 0; k < results->values; k++) {
         const struct result_request request = request_of(call, k);
-        const int made = result_allocate(&request, &call->made[k], &results->at[k]);
-        call->count = k + 1;
+        int made = 0;
+        if (results->on_device || !numpys) {
+            made = result_allocate(&request, &call->made[k], &results->at[k]);
+            call->count = k + 1;
+        }
         if (made == 0)
-            call->arrays[k] = make_own(call, &request, &results->at[k]);
+            call->arrays[k] = results->on_device ? make_own(call, &request, &results->at[k])
+                                                 : numpys_new(call->dimensions, call->shape,
+                                                              &results->types[k], &results->at[k]);
         if (made < 0 || (made == 0 && !call->arrays[k]))
             return false;
     }
@@ -162,27 +161,32 @@ void results_describe(struct call *call)
         plan->elements.list && plan->axes ? plan->elements.list->fewest == 0 : plan->n == 0;
     results->values = answer_types(plan, nothing || plan->layout->mask, results->types);
     results->type = results->types[0];
-    results->on_device =
-        out->view.on_device || (call->view.on_device && !out->object && call->dimensions);
+    results->on_device = out->view.on_device || (call->view.on_device && !out->object &&
+                                                 (call->dimensions || call->as_array));
     if (out->view.on_device && !make_in_output(call))
         results->out = &out->view.layout;
 }
 
 bool results_make(struct call *call)
 {
-    if (!call->plan.axes)
+    struct plan *const plan = &call->plan;
+    if (!plan->axes && !call->as_array)
         return true;
     results_describe(call);
-    if (!call->plan.results.on_device)
-        return make_in_output(call) || make_here(call);
-    return call->output.view.on_device || make_there(call);
+    if (call->output.view.on_device || (!plan->results.on_device && make_in_output(call)))
+        return true;
+    if (!make_new(call))
+        return false;
+    if (!plan->axes && plan->results.on_device)
+        plan->out = (struct plan_out){plan->results.at[0], plan->results.type};
+    return true;
 }
 
 /* Value k, as its owner gets it: in an array of the library that the caller's is of. */
 static PyObject *hand_over(struct call *call, unsigned k)
 {
     PyObject *const array = call->arrays[k];
-    if (array && call->dimensions == 0)
+    if (array && call->dimensions == 0 && !call->as_array)
         return PyArray_Return((PyArrayObject *)Py_NewRef(array));
     if (array)
         return call->own ? result_hand_over(array, call->like) : Py_NewRef(array);
@@ -193,6 +197,8 @@ static PyObject *hand_over(struct call *call, unsigned k)
 PyObject *results_deliver(struct call *call)
 {
     const struct results *results = &call->plan.results;
+    if (!call->plan.axes && !call->plan.out.at)
+        run_store(&call->run, &call->plan, 0, results->at[0]);
     if (call->output.object) {
         if (call->arrays[0] && !results->on_device)
             output_store(&call->output, results->at[0], results->type);

@@ -12,6 +12,7 @@ workspace_limit: ContextVar[int]
 
 _Array: TypeAlias = ArrayLike | Any
 _Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | None
+_DType: TypeAlias = DTypeLike | Any | None  # PyTorch's, too
 _Out = TypeVar("_Out", default=Any)
 
 class CudaError(RuntimeError):
@@ -59,7 +60,7 @@ class _Sum(Protocol):
         self,
         a: _Array,
         axis: _Axes = None,
-        dtype: DTypeLike | None = None,
+        dtype: _DType = None,
         out: _Out | None = None,
         keepdims: SupportsIndex = False,
         initial: Any = ...,
@@ -77,7 +78,7 @@ class _Extreme(Protocol):
         initial: Any = ...,
         where: ArrayLike = True,
         *,
-        dtype: DTypeLike | None = None,
+        dtype: _DType = None,
         **options: Unpack[_Launch],
     ) -> _Out: ...
 
@@ -86,7 +87,7 @@ class _Mean(Protocol):
         self,
         a: _Array,
         axis: _Axes = None,
-        dtype: DTypeLike | None = None,
+        dtype: _DType = None,
         out: _Out | None = None,
         keepdims: SupportsIndex = False,
         *,
@@ -100,7 +101,7 @@ class _Variance(Protocol):
         self,
         a: _Array,
         axis: _Axes = None,
-        dtype: DTypeLike | None = None,
+        dtype: _DType = None,
         out: _Out | None = None,
         ddof: float = 0,
         keepdims: SupportsIndex = False,
@@ -156,7 +157,7 @@ class _Range(Protocol):
         out: _Out | None = None,
         keepdims: SupportsIndex = False,
         *,
-        dtype: DTypeLike | None = None,
+        dtype: _DType = None,
         where: ArrayLike = True,
         **options: Unpack[_Launch],
     ) -> _Out: ...
@@ -169,7 +170,7 @@ class _Norm(Protocol):
         axis: _Axes = None,
         keepdims: SupportsIndex = False,
         *,
-        dtype: DTypeLike | None = None,
+        dtype: _DType = None,
         out: _Out | None = None,
         where: ArrayLike = True,
         **options: Unpack[_Launch],
@@ -202,7 +203,7 @@ def minmax(
     axis: _Axes = None,
     *,
     keepdims: SupportsIndex = False,
-    dtype: DTypeLike | None = None,
+    dtype: _DType = None,
     where: ArrayLike = True,
     **options: Unpack[_Launch],
 ) -> tuple[Any, Any]: ...
@@ -210,7 +211,13 @@ def parse(a: Any, /) -> None: ...
 def nothing(*arguments: Any) -> None: ...
 def threads(most: int, /) -> int: ...
 def dot(
-    a: _Array, b: _Array, *, method: str = "auto", device: str | None = None, stream: Any = None
+    a: _Array,
+    b: _Array,
+    *,
+    out: Any = None,
+    method: str = "auto",
+    device: str | None = None,
+    stream: Any = None,
 ) -> Any: ...
 def element(a: Any, /) -> str: ...
 def select_rows(values: Any, rows: int, asked: Any, dtype: Any, /) -> Any: ...
@@ -228,9 +235,7 @@ def read_limit(
 ) -> tuple[Any, ...]: ...
 def launch_limit(device: str | None = None, /, **options: Any) -> tuple[Any, ...]: ...
 def each(op: str, arrays: tuple[Any, ...], /, *others: Any) -> Any: ...
-def by_place(
-    op: str, groups: tuple[tuple[Any, ...], ...], dtype: DTypeLike | None, /
-) -> tuple[Any, ...]: ...
+def by_place(op: str, groups: tuple[tuple[Any, ...], ...], dtype: _DType, /) -> tuple[Any, ...]: ...
 def by_key(op: str, keys: Any, values: Any, num_keys: int, /, *others: Any) -> Any: ...
 def reduceat(op: str, values: Any, offsets: Any, /, *others: Any) -> Any: ...
 def counters(a: Any, op: str = "sum", /, **options: Any) -> tuple[Any, ...]: ...

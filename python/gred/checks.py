@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import operator
+import sys
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from gred import _core
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def takes_other_names(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Let a function take PyTorch's names, too, as those of the core do: dim and keepdim."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> _R:
+        for other, name in (("dim", "axis"), ("keepdim", "keepdims")):
+            if other in options:
+                if name in options:
+                    raise TypeError(f"{function.__name__}() got {name} twice, also as {other!r}")
+                options[name] = options.pop(other)
+        return function(*args, **options)
+
+    return call
 
 
 def integer_from(value: Any, name: str) -> int:
@@ -30,26 +51,54 @@ def number_from(value: Any, name: str, most: int) -> int:
     return number
 
 
-def needed(name: str, extra: str) -> ModuleType:
-    """Import a module that one of gred's extras brings; the ImportError says which."""
+def needed(name: str, extra: str, version: tuple[int, ...] = ()) -> ModuleType:
+    """Import a module that one of gred's extras brings; the ImportError says which.
+
+    It is of that version or a later one, by the numbers that its own begins with.
+    """
+    brings = f"pip install 'gred[{extra}]' brings it"
     try:
-        return importlib.import_module(name)
+        module = importlib.import_module(name)
     except ImportError as error:
         raise ImportError(
-            f"this needs {name}, which cannot be imported ({error}); pip install 'gred[{extra}]' "
-            "brings it",
-            name=name,
+            f"this needs {name}, which cannot be imported ({error}); {brings}", name=name
         ) from error
+    if version and tuple(map(int, module.__version__.split(".")[: len(version)])) < version:
+        least = ".".join(map(str, version))
+        raise ImportError(
+            f"this needs {name} {least} or later, and {module.__version__} is here; {brings}",
+            name=name,
+        )
+    return module
+
+
+def is_tensor(given: Any) -> bool:
+    """Tell a tensor of PyTorch, which is not imported for that."""
+    kind = getattr(sys.modules.get("torch"), "Tensor", None)
+    return kind is not None and isinstance(given, kind)
+
+
+def on_device(given: Any) -> bool:
+    """Tell an array that lies on a device."""
+    return hasattr(given, "__cuda_array_interface__")
 
 
 def library_of(array: Any) -> Any:
     """Find the library of an array, by whose functions others are made of it, or None."""
     if isinstance(array, np.ndarray):
         return np
+    if is_tensor(array):
+        return sys.modules["torch"]
     name = type(array).__module__.split(".")[0]
-    if name not in ("cupy", "torch", "jax", "jaxlib"):
+    if name not in ("cupy", "jax", "jaxlib"):
         return None
-    return importlib.import_module(name if name in ("cupy", "torch") else "jax.numpy")
+    return importlib.import_module(name if name == "cupy" else "jax.numpy")
+
+
+def dtype_name(dtype: Any) -> str:
+    """Name a dtype of NumPy's, or what stands for one, or one of PyTorch's."""
+    name = str(dtype)
+    return name.removeprefix("torch.") if name.startswith("torch.") else np.dtype(dtype).name
 
 
 def cast(x: Any, dtype: Any) -> Any:
@@ -62,18 +111,63 @@ def brought(host: Any, like: Any) -> Any:
     xp = library_of(like)
     if xp is None or xp is np:
         return host
-    if xp.__name__ == "torch":
-        return xp.as_tensor(host, device=like.device)
-    return xp.asarray(host)
+    if xp.__name__ != "torch":
+        return xp.asarray(host)
+    if str(host.dtype) == "bfloat16":  # ml_dtypes', which PyTorch does not know
+        return xp.as_tensor(host.astype(np.float32), device=like.device).to(xp.bfloat16)
+    return xp.as_tensor(host, device=like.device)
+
+
+def beside(array: Any, other: Any) -> Any:
+    """Make the same of an array as another is of, if both lie on the host."""
+    if on_device(array) or on_device(other):
+        return array
+    return np.asarray(array) if isinstance(other, np.ndarray) else brought(array, other)
 
 
 def array_of(given: Any) -> Any:
-    """Leave a device's array what it is; of others make NumPy's, once gred has looked at them.
+    """Leave a device's array and a tensor what they are; of others make NumPy's, once looked at.
 
     It refuses masks, units and nulls, which NumPy would drop.
     """
     _core.element(given)
-    return given if hasattr(given, "__cuda_array_interface__") else np.asarray(given)
+    return given if on_device(given) or is_tensor(given) else np.asarray(given)
+
+
+def refuse_tensor(tensor: Any, name: str) -> None:
+    """Say of a tensor whose memory cannot be read as it lies what is in the way, if that is known.
+
+    Raises
+    ------
+    RuntimeError
+        If it requires grad, or a transform of ``torch.func`` is tracing it.
+    TypeError
+        If it is nested, quantized, sparse, fake, or on a device that gred has no backend for.
+
+    """
+    torch = sys.modules["torch"]
+    if tensor.requires_grad and name != "out":
+        raise RuntimeError(
+            f"{name} requires grad, and gred's own functions have no gradients: those of "
+            f"gred.torch have, or pass {name}.detach()"
+        )
+    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        raise RuntimeError(
+            f"{name} is traced by a transform of torch.func; the functions of gred.torch can be"
+        )
+    device, why = tensor.device.type, None
+    if tensor.is_nested:
+        why = f"is nested; reduce each of {name}.unbind()"
+    elif tensor.is_quantized:
+        why = f"is quantized; pass {name}.dequantize()"
+    elif tensor.layout != torch.strided:
+        why = f"has the layout {tensor.layout}; pass {name}.to_dense()"
+    elif device == "meta" or "fake" in type(tensor).__name__.lower():
+        why = "has a shape and no elements; the functions of gred.torch take such tensors"
+    elif device not in ("cpu", "cuda"):
+        why = f"lies on {device!r}; gred reduces tensors on the CPU and on CUDA devices"
+    if why is not None:
+        raise TypeError(f"{name} is a tensor that {why}")
 
 
 def indexable(given: Any) -> Any:

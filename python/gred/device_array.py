@@ -149,8 +149,8 @@ class DeviceArray:
 # ---- other libraries', which the extension asks for ----
 
 
-def _cupys(like: Any, shape: tuple[int, ...], dtype: np.dtype[Any], device: int) -> tuple[Any, int]:
-    cupy = sys.modules["cupy"]
+def _cupys(like: Any, shape: _Shape, type_name: str, device: int) -> tuple[Any, int]:
+    cupy, dtype = sys.modules["cupy"], dtype_named(type_name)
     if cupy.cuda.runtime.getDevice() == device:
         array = cupy.ndarray(shape, dtype)
     else:
@@ -159,15 +159,21 @@ def _cupys(like: Any, shape: tuple[int, ...], dtype: np.dtype[Any], device: int)
     return array, array.data.ptr
 
 
-def _numbas(like: Any, shape: _Shape, dtype: np.dtype[Any], device: int) -> tuple[Any, int]:
+def _numbas(like: Any, shape: _Shape, type_name: str, device: int) -> tuple[Any, int]:
     cuda = importlib.import_module("numba.cuda")
     with cuda.gpus[device]:
-        array = cuda.device_array(shape, dtype, stream=like.stream)
+        array = cuda.device_array(shape, dtype_named(type_name), stream=like.stream)
     return array, array.__cuda_array_interface__["data"][0]
 
 
-_MAKERS = {"cupy": _cupys, "numba": _numbas}
-_LIBRARIES = {*_MAKERS, "jax", "jaxlib", "torch"}
+def _torchs(like: Any, shape: _Shape, type_name: str, device: int) -> tuple[Any, int]:
+    torch = sys.modules["torch"]
+    array = torch.empty(shape, dtype=getattr(torch, type_name), device=like.device)
+    return array, array.data_ptr()
+
+
+_MAKERS = {"cupy": _cupys, "numba": _numbas, "torch": _torchs}
+_LIBRARIES = {*_MAKERS, "jax", "jaxlib"}
 
 
 def _library(array: Any) -> str:
@@ -179,14 +185,11 @@ def _library(array: Any) -> str:
 def made_like(like: Any, shape: _Shape, type_name: str, device: int) -> tuple[Any, int] | None:
     """Make an array of the library that another is of, not filled; and tell its address."""
     make = _MAKERS.get(_library(like))
-    return make and make(like, shape, dtype_named(type_name), device)
+    return make and make(like, shape, type_name, device)
 
 
 def handed_over(own: DeviceArray, like: Any) -> Any:
     """Give gred's own array to the library that another is of, where it takes it by DLPack."""
-    library = _library(like)
-    if library in ("jax", "jaxlib"):
+    if _library(like) in ("jax", "jaxlib"):
         return importlib.import_module("jax").dlpack.from_dlpack(own)
-    if library == "torch":
-        return importlib.import_module("torch").from_dlpack(own)
     return own

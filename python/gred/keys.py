@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import ArrayLike, DTypeLike
 
 import gred._core as _core
-from gred.checks import cast, library_of
+from gred.checks import beside, brought, cast, is_tensor, library_of, on_device
 from gred.segments import of_numpy, reduceat, reduction_named
 from gred.statistics.weights import divisor, real, type_in, typed
 
@@ -77,10 +77,10 @@ def by_key(
 
     """
     name = "count" if isinstance(op, str) and op == "count" else reduction_named(op)
-    array, rest = _array(values, "values"), (_drops(outside), dtype, ddof, method)
+    array, rest = _values(values, "values"), (_drops(outside), dtype, ddof, method)
     if weights is None:
         return _reduced(name, keys, array, num_keys, operator.index(axis), rest)
-    return _weighted(name, keys, array, num_keys, axis, rest, _array(weights, "weights"))
+    return _weighted(name, keys, array, num_keys, axis, rest, _values(weights, "weights"))
 
 
 def _reduced(
@@ -94,19 +94,20 @@ def _reduced(
     _unmasked(values, "values")
     shape = _shape(values)
     xp, dim = library_of(values), normalize_axis_index(axis, len(shape))
+    here = not on_device(values)
     listed = keys if isinstance(keys, tuple) else (keys,)
     codes = [_checked(_unmasked(_array(key, "keys"), "keys"), shape[dim]) for key in listed]
-    if xp is np and not all(isinstance(key, np.ndarray) for key in codes):
+    if here and any(map(on_device, codes)):
         raise TypeError("keys and values must lie in one place, on the host or on one device")
     counts = _counts(codes, num_keys)
     if math.prod(counts) == 0 < shape[dim] and not rest[0]:
         raise IndexError("a key is not in [0, 0)")
-    reduce = _at_once if xp is np else _on_device
+    reduce = _at_once if here else _on_device
     if len(codes) == len(shape) == 1:
         return reduce(name, codes[0], values, counts[0], rest)
     if xp is None:
         raise _without_library(values)
-    code = codes[0] if len(codes) == 1 else _joined(xp, codes, counts)
+    code = codes[0] if len(codes) == 1 else _joined(np if here else xp, codes, counts)
     front = xp.moveaxis(values, dim, 0)
     results = reduce(name, code, front, math.prod(counts), rest)
     dimensions = tuple(range(len(counts)))
@@ -123,7 +124,7 @@ def _weighted(
     _, dtype, _, method = rest
     if method != "auto":
         raise ValueError("by_key with weights takes method 'auto' alone")
-    xp, key = library_of(values), _array(keys, "keys")
+    xp, key, weights = library_of(values), _array(keys, "keys"), beside(weights, values)
     if xp is None or library_of(weights) is not xp:
         raise _without_library(values)
     axis = normalize_axis_index(axis, values.ndim)
@@ -141,7 +142,7 @@ def _weighted(
             total = added(weight)
             found = found / total
         if name in ("var", "std"):
-            places = xp.clip(_wide(xp, key, count), 0, max(count - 1, 0))
+            places = xp.clip(_wide(xp, brought(key, array), count), 0, max(count - 1, 0))
             apart = array - found[(slice(None),) * axis + (places,)] if count else array
             found = added(abs(apart) ** 2 * weight) / divisor(xp, total, rest[2])
             found, kind = found**0.5 if name == "std" else found, real(kind)
@@ -157,9 +158,14 @@ def _drops(outside: str) -> bool:
     return outside == "drop"
 
 
+def _values(given: Any, name: str) -> Any:
+    """Leave tensors what they are, too."""
+    return given if is_tensor(given) else _array(given, name)
+
+
 def _array(given: Any, name: str) -> Any:
     """Leave arrays of devices what they are; others become NumPy's."""
-    if hasattr(given, "__cuda_array_interface__"):
+    if on_device(given):
         return given
     array = of_numpy(given, name)
     return array.astype(np.int64) if array.size == 0 and not hasattr(given, "dtype") else array
@@ -235,7 +241,8 @@ def _wide(xp: Any, key: Any, count: int) -> Any:
 def _at_once(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
     """Reduce all columns at once, each of which has keys of its own."""
     if name == "count":
-        name, values = "count_nonzero", np.broadcast_to(np.True_, values.shape)
+        xp = library_of(values)
+        name, values = "count_nonzero", xp.broadcast_to(xp.asarray(True), values.shape)
     width = math.prod(values.shape[1:])
     if width != 1:
         outside = _is_outside(keys, count)

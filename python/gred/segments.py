@@ -116,8 +116,9 @@ def reduceat(
     Returns
     -------
     array of shape (m,) or (..., m, ...), of the reduction's type
-        NumPy's, or that of the library of `values` on a device, not waited for. Its bits are the
-        same in every run, for any number of threads; float sums are as accurate as NumPy's or more.
+        NumPy's, PyTorch's of tensors, or that of the library of `values` on a device, not waited
+        for. Its bits are the same in every run, for any number of threads; float sums are as
+        accurate as NumPy's or more.
 
     Raises
     ------
@@ -207,9 +208,9 @@ def each(
     Returns
     -------
     array of shape (n,), of the reduction's type
-        NumPy's, or that of the library of the first array on a device, not waited for; of 'minmax'
-        two, and of 'describe' a `Summary`. A result's bits depend on its own array and the device
-        alone, if all arrays are contiguous and of one type.
+        NumPy's, PyTorch's of tensors, or that of the library of the first array on a device, not
+        waited for; of 'minmax' two, and of 'describe' a `Summary`. A result's bits depend on its
+        own array and the device alone, if all arrays are contiguous and of one type.
 
     Raises
     ------

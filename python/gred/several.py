@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gred import _core
+from gred.checks import dtype_name
 from gred.device_array import dtype_named
 from gred.exact import ExactSum
 from gred.explanation import explain
@@ -100,7 +101,11 @@ def _merged(parts: Sequence[Any], dtype: DTypeLike | None, shares: Sequence[floa
         for part, share in zip(parts, shares or [1.0] * len(parts), strict=True):
             total += share * float(part)
         return first.type(total)
-    result = common([part.dtype.name for part in parts]) if dtype is None else np.dtype(dtype)
+    result = (
+        common([part.dtype.name for part in parts])
+        if dtype is None
+        else np.dtype(dtype_name(dtype))
+    )
     wide = _wide(result)
     values = np.concatenate([np.atleast_1d(part).astype(wide) for part in parts])
     return result.type(_core.sum(values * (shares or 1), dtype=wide))

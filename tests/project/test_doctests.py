@@ -19,12 +19,12 @@ pytestmark = pytest.mark.unsanitized
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/from-numpy.md").read_text(encoding="utf-8")
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-# Modules that need libraries of their own; what gred.torch shows takes several processes.
+# Modules that need libraries of their own; those of gred.torch are in tests/pytorch.
 NEEDED = {"gred.dask": "dask.array", "gred.mpi": "mpi4py"}
 MODULES = sorted(
     "gred" if path.stem == "__init__" else f"gred.{path.stem}"
     for path in Path(gred.__file__).parent.glob("*.py")
-    if ">>> " in path.read_text(encoding="utf-8") and path.stem not in ("torch", "docstrings")
+    if ">>> " in path.read_text(encoding="utf-8") and path.stem != "docstrings"
 )
 TEXTS = {"README.md": (ROOT / "README.md").read_text(encoding="utf-8"), "from-numpy.md": PAGE}
 TEXTS |= {
@@ -62,6 +62,7 @@ def rows():
 
 def places(library, module):
     """Make what the calls are about, as the library has it."""
+    place = "cuda" if library == "torch" and module.cuda.is_available() else "cpu"
     values = {
         "bounds": np.array([0, 1, 3, 4]),
         "k": np.array([0, 1, 3]),
@@ -72,7 +73,7 @@ def places(library, module):
     makes = {
         "np": lambda value: value,
         "cp": lambda value: module.asarray(value),
-        "torch": lambda value: module.from_numpy(value.copy()).cuda(),
+        "torch": lambda value: module.tensor(value, device=place),
     }
     made = {name: makes[library](value) for name, value in values.items()}
     return made | {"xs": [makes[library](A), makes[library](A[1])]}
@@ -94,8 +95,6 @@ def test_each_call_is_what_it_stands_for(library, row):
     if not written:
         pytest.skip("the library has no such call")
     module = pytest.importorskip(name)
-    if library == "torch" and not module.cuda.is_available():
-        pytest.skip("this PyTorch has no GPU")
     names = {library: module, "gred": gred, "np": np}
     expected = host(eval(written, names, places(library, module)))
     got = host(eval(own, names, places(library, module)))

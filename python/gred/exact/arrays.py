@@ -85,7 +85,7 @@ class ExactSums:
         count, key = len(by_key("count", keys, value, num_keys)), np.asarray(keys)
         order = np.argsort(key, kind="stable")
         ends, ordered = np.searchsorted(key[order], np.arange(count + 1)), value[order]
-        parts = _COMPLEX if value.dtype.kind == "c" else _REAL
+        parts = _COMPLEX if _core.element(value).startswith("complex") else _REAL
         pieces = [ordered[begin:end] for begin, end in pairwise(ends)]
         return _made((count,), parts, _added(pieces, parts))
 

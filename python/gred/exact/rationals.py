@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from gred.checks import dtype_name
+
 # Bits of a significand, and the exponent of the smallest number.
 _FORMATS = {"float16": (11, -24), "bfloat16": (8, -133), "float32": (24, -149)}
 _FORMATS["float64"] = 53, -1074
@@ -18,10 +20,10 @@ _FORMATS["float64"] = 53, -1074
 
 def float_type(dtype: DTypeLike) -> np.dtype[Any]:
     """Take a type that fractions are rounded to."""
-    found = np.dtype(dtype).newbyteorder("=")
-    if found.name not in _FORMATS:
-        raise TypeError(f"dtype must be float16, bfloat16, float32 or float64; got {found}")
-    return found
+    name = dtype_name(dtype)
+    if name not in _FORMATS:
+        raise TypeError(f"dtype must be float16, bfloat16, float32 or float64; got {name}")
+    return np.dtype(name)
 
 
 def divisor_of(count: int, ddof: Any) -> Fraction:

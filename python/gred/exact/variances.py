@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from gred import _core
-from gred.checks import array_of, brought, indexable
+from gred.checks import array_of, brought, indexable, on_device
 from gred.exact.moments import NO_FREEDOM, ExactMoments, comoment
 from gred.exact.rationals import divisor_of, float_type, nearest, quotient, root
 from gred.several import common
@@ -84,6 +84,6 @@ def _shown(array: Any, where: Any) -> Any:
     if where is True:
         return None
     mask = np.asarray(where)
-    if not isinstance(array, np.ndarray) or mask.dtype != bool:
-        raise TypeError("where of exact variances has to be of bool, and is for arrays of NumPy's")
-    return np.broadcast_to(mask, array.shape)
+    if on_device(array) or mask.dtype != bool:
+        raise TypeError("where of exact variances has to be of bool, and is for arrays on the host")
+    return np.broadcast_to(mask, tuple(array.shape))

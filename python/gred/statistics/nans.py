@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
-from gred.checks import array_of
+from gred.checks import array_of, takes_other_names
 
 __all__ = ["nanargmax", "nanargmin", "nanstd", "nanvar"]
 
@@ -28,6 +28,7 @@ def numbers_of(a: Any, where: Any) -> tuple[Any, Any]:
     return array, shown if where is True else shown & where
 
 
+@takes_other_names
 def nanvar(
     a: ArrayLike | Any,
     axis: _Axis = None,
@@ -68,6 +69,7 @@ def nanvar(
     return _core.var(array, axis, dtype, out, ddof, keepdims, where=shown, **options)
 
 
+@takes_other_names
 def nanstd(
     a: ArrayLike | Any,
     axis: _Axis = None,
@@ -102,6 +104,7 @@ def nanstd(
     return _core.std(array, axis, dtype, out, ddof, keepdims, where=shown, **options)
 
 
+@takes_other_names
 def nanargmin(
     a: ArrayLike | Any,
     axis: SupportsIndex | None = None,
@@ -140,6 +143,7 @@ def nanargmin(
     return _core.argmin(array, axis, out, where=shown, **options)
 
 
+@takes_other_names
 def nanargmax(
     a: ArrayLike | Any,
     axis: SupportsIndex | None = None,

@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import ArrayLike
 
 from gred import _core
-from gred.checks import array_of, brought, library_of
+from gred.checks import array_of, brought, cast, is_tensor, library_of, on_device, takes_other_names
 
 __all__ = ["median", "nanmedian", "nanquantile", "quantile"]
 
@@ -22,6 +22,7 @@ _SELECTED_ON_HOST, _SELECTED_ON_DEVICE = 64, 8
 _SHARES_MOST, _ROW_MOST = 16, 2**31 - 1  # of a kernel
 
 
+@takes_other_names
 def quantile(
     a: ArrayLike | Any,
     q: ArrayLike,
@@ -71,6 +72,7 @@ def quantile(
     return _quantile(a, q, axis, method, keepdims, leaves_out=False)
 
 
+@takes_other_names
 def median(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False) -> Any:
     """Compute the median: the element in the middle, or the mean of two.
 
@@ -94,6 +96,7 @@ def median(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False) ->
     return _quantile(a, 0.5, axis, "linear", keepdims, leaves_out=False)
 
 
+@takes_other_names
 def nanquantile(
     a: ArrayLike | Any,
     q: ArrayLike,
@@ -124,6 +127,7 @@ def nanquantile(
     return _quantile(a, q, axis, method, keepdims, leaves_out=True)
 
 
+@takes_other_names
 def nanmedian(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False) -> Any:
     """Compute the median of elements that are not NaN.
 
@@ -165,6 +169,11 @@ def _quantile(
     element = _core.element(array)
     if element.startswith("complex"):
         raise TypeError(f"complex numbers have no quantiles; got {element}")
+    if is_tensor(array) and not on_device(array):
+        numbers = array.float() if element == "bfloat16" else array.resolve_neg()
+        found = _quantile(numbers.numpy(), q, axis, method, keepdims, leaves_out=leaves_out)
+        found = brought(np.asarray(found), array)
+        return cast(found, array.dtype) if element == "bfloat16" else found
     xp = library_of(array)
     if xp is None:
         raise TypeError(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
+from gred.checks import takes_other_names
 from gred.records import facts_html, facts_text
 
 if TYPE_CHECKING:
@@ -150,6 +151,7 @@ def _merged(a: Summary, b: Summary) -> Summary:
     return made(fields, a.ddof)
 
 
+@takes_other_names
 def describe(
     a: ArrayLike | Any,
     /,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from gred import _core
-from gred.checks import cast, indexable, library_of, without_nulls
+from gred.checks import beside, cast, dtype_name, indexable, library_of, without_nulls
 from gred.statistics.nans import numbers_of
 
 _NOTHING = "Weights sum to zero, or to no more than ddof: the mean or variance has no value"
@@ -51,7 +51,7 @@ def reduced(
 def _arrays(a: Any, weights: Any, axis: Any) -> tuple[Any, Any, Any]:
     """Broadcast weights as numpy.average does: of an element each, or along the axes."""
     array, weight = indexable(a), indexable(without_nulls(weights, "weights"))
-    xp = library_of(array)
+    xp, weight = library_of(array), beside(weight, array)
     if xp is None or library_of(weight) is not xp:
         raise TypeError("an array and its weights have to be of NumPy, CuPy, PyTorch or JAX both")
     shape, given = tuple(array.shape), tuple(weight.shape)
@@ -88,7 +88,7 @@ def typed(xp: Any, array: Any, weight: Any, dtype: Any) -> tuple[tuple[Any, Any]
     work = min(wide, key=_WIDE.index) if wide else "float32"
     kind = work if wide or floats[0] != floats[1] else floats[0]
     if dtype is not None:
-        kind = str(dtype).removeprefix("torch.") if xp.__name__ == "torch" else np.dtype(dtype).name
+        kind = dtype_name(dtype)
         if kind not in (*_WIDE, *_NARROW):
             raise TypeError(
                 f"dtype of what has weights must be a float or complex type; got {kind}"
@@ -106,7 +106,7 @@ def real(name: str) -> str:
 def type_in(xp: Any, array: Any, name: str) -> Any:
     """Find a type in a library; NumPy has bfloat16 from the array."""
     if name == "bfloat16" and xp is np:
-        return array.dtype if array.dtype.name == name else np.dtype(name)
+        return array.dtype if str(array.dtype) == name else np.dtype(name)
     return getattr(xp, name)
 
 
@@ -132,6 +132,7 @@ def _exactly(
     """Round a weighted mean once: the quotient of two exact sums."""
     from gred.exact import ExactSum  # which rests on modules that this one serves
     from gred.exact.rationals import nearest
+    from gred.several import common
 
     if name not in ("mean", "nanmean") or axis is not None or keepdims or "complex" in kind:
         raise TypeError("method 'exact' with weights is for means of whole arrays, and real ones")
@@ -140,11 +141,11 @@ def _exactly(
         array, weight = array[shown], weight[shown]
     products, total = ExactSum(), ExactSum(weight)
     products.add_products(array.reshape(-1), weight.reshape(-1))
-    dtype = type_in(np, array, kind)
+    dtype = common([kind])
     try:
-        return nearest(products.fraction() / total.fraction(), np.dtype(dtype))
+        return nearest(products.fraction() / total.fraction(), dtype)
     except (ArithmeticError, ValueError):  # of 0, or of what is not finite
         if not total.value() > 0:
             warnings.warn(_NOTHING, RuntimeWarning, stacklevel=3)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.dtype(dtype).type(products.value() / total.value())
+            return dtype.type(products.value() / total.value())

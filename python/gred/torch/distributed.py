@@ -1,10 +1,5 @@
 """Exact sums and moments over the ranks of a torch.distributed process group, also on GPUs.
 
->>> import gred, gred.torch
->>> part = gred.ExactSum(shard)  # doctest: +SKIP
->>> total = gred.torch.all_reduce(part)  # doctest: +SKIP
->>> total.value()  # doctest: +SKIP
-
 What is added up, by Gloo, NCCL or whatever the group has, are words of 64-bit integers: in any
 order, by any number of ranks, to the same bits.
 """
@@ -22,7 +17,10 @@ _Part = TypeVar("_Part", ExactSum, ExactSums, ExactMoments)
 
 
 def all_reduce(part: _Part, group: Any = None, device: Any = None) -> _Part:
-    """Add up what all ranks have, and give it to all of them.
+    """Add up what all ranks have, exactly, and give it to all of them.
+
+    Words of 64-bit integers are added, by Gloo, NCCL or whatever the group has: in any order, by
+    any number of ranks, to the same bits.
 
     Parameters
     ----------
@@ -39,6 +37,12 @@ def all_reduce(part: _Part, group: Any = None, device: Any = None) -> _Part:
     -------
     ExactSum, ExactSums or ExactMoments
         The same on every rank.
+
+    Examples
+    --------
+    >>> import gred, gred.torch
+    >>> part = gred.ExactSum(shard)  # doctest: +SKIP
+    >>> gred.torch.all_reduce(part).value()  # doctest: +SKIP
 
     """
     torch, distributed = needed("torch", "torch"), needed("torch.distributed", "torch")

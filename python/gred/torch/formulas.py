@@ -1,0 +1,98 @@
+"""Gradients of reductions: formulas of differentiable functions, and so of any order.
+
+All take elements v, results y and their gradients g, which have a length of 1 along the dimensions
+`dims` that are reduced. Gradients of complex numbers are those that descend, as PyTorch has them:
+https://docs.pytorch.org/docs/stable/notes/autograd.html#autograd-for-complex-numbers
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gred.torch.library import torch
+
+_Dims = tuple[int, ...]
+
+
+def _count(v: Any, dims: _Dims) -> Any:
+    return math.prod(v.shape[k] for k in dims)
+
+
+def of_sum(v: Any, y: Any, g: Any, dims: _Dims) -> Any:
+    """Give each element its result's."""
+    return g.expand(v.shape)
+
+
+def of_mean(v: Any, y: Any, g: Any, dims: _Dims) -> Any:
+    """Give each element its share."""
+    return g.expand(v.shape) / _count(v, dims)
+
+
+def of_prod(v: Any, y: Any, g: Any, dims: _Dims) -> Any:
+    """Multiply with all other elements: those before and those after, none of which may be 0."""
+    if not dims:
+        return g
+    last = tuple(range(-len(dims), 0))
+    moved = v.movedim(dims, last)
+    flat = moved.flatten(v.ndim - len(dims))
+    others = _before(flat) * _before(flat.flip(-1)).flip(-1)
+    return g * others.reshape(moved.shape).movedim(last, dims).conj()
+
+
+def _before(flat: Any) -> Any:
+    """Multiply all elements before each."""
+    first = flat.new_ones(flat[..., :1].shape)
+    return torch.cat([first, flat[..., :-1]], -1).cumprod(-1)
+
+
+def _shared(hit: Any, g: Any, dims: _Dims) -> Any:
+    """Share a gradient among the elements that a result is equal to."""
+    return g * hit / (hit.sum(dims, keepdim=True) if dims else hit)
+
+
+def of_extreme(v: Any, y: Any, g: Any, dims: _Dims) -> Any:
+    """Share it among all that are as great, as PyTorch does."""
+    return _shared(v == y, g, dims)
+
+
+def of_logsumexp(v: Any, y: Any, g: Any, dims: _Dims) -> Any:
+    """Weigh by the softmax; of nothing but minus infinity there is no gradient."""
+    return g * (v - y.masked_fill(y == -math.inf, 0)).exp().conj()
+
+
+def of_var(v: Any, y: Any, g: Any, dims: _Dims, correction: float) -> Any:
+    """Take the deviation from the mean."""
+    mean = v.mean(dims, keepdim=True) if dims else v
+    free = _count(v, dims) - correction
+    return g * (v - mean) * (2 / free if free > 0 else math.inf)
+
+
+def of_std(v: Any, y: Any, g: Any, dims: _Dims, correction: float) -> Any:
+    """Divide that of the variance by twice the root; where that is 0 there is none."""
+    of_square = (g / (2 * y)).masked_fill(y == 0, 0)
+    return of_var(v, y, of_square, dims, correction)
+
+
+def of_norm(v: Any, y: Any, g: Any, dims: _Dims, order: float) -> Any:
+    """Take the direction of the element, or its sign."""
+    if order == 2:
+        return v * (g / y).masked_fill(y == 0, 0)
+    if order == 1:
+        return g * v.sgn()
+    if order == 0:
+        return v * 0 * g
+    size = v.abs()
+    end = torch.amax if order > 0 else torch.amin
+    found = end(size, dims, keepdim=True) if dims else size  # no dims would be all
+    return _shared(size == found, g, dims) * v.sgn()
+
+
+def taken(grad: Any, keys: Any, x: Any) -> Any:
+    """Take for each value its key's; those outside have none."""
+    inside = (keys >= 0) & (keys < grad.shape[0])
+    if grad.shape[0] == 0:
+        return x * 0
+    keys = keys.long()
+    found = grad[keys.clamp(0, grad.shape[0] - 1)]
+    return found.masked_fill(~inside.reshape(-1, *[1] * (x.ndim - 1)), 0)

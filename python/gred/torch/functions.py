@@ -1,0 +1,210 @@
+"""The functions of gred.torch: the core at once where an operator would do no more, or it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gred import _core
+from gred.keys import by_key
+from gred.torch.operators import CALLS, is_plain, vector_norm
+
+_Function = Callable[..., Any]
+_Dim = int | tuple[int, ...] | list[int] | None
+
+_ALONG = """{summary}
+
+    Parameters
+    ----------
+    x : torch.Tensor of any shape
+        Of the element types that `gred.sum` takes, on the CPU or a GPU, of any strides.{more}
+    dim : int, or tuple or list of int, optional
+        The dimensions that are reduced; by default all, by an empty one none.
+    keepdim : bool, default False
+        Whether they stay, with a length of 1.
+    dtype : torch.dtype, optional
+        As for `gred.{name}`, as whose types those of results are.
+    method : str, default 'auto'
+        As for `gred.{name}`.
+
+    Returns
+    -------
+    torch.Tensor
+        Of no dimensions if all are reduced. On a GPU it is made on PyTorch's current stream, and
+        nobody waits.
+
+    Raises
+    ------
+    TypeError, ValueError, IndexError, RuntimeError, MemoryError
+        If `x` is no tensor, or one that is nested, quantized or sparse; or as `gred.{name}`.
+
+    Examples
+    --------
+    >>> import gred.torch, torch
+    >>> gred.torch.{name}({example}
+
+    """
+
+
+def _named(function: _Function, name: str, summary: str, example: str, more: str = "") -> _Function:
+    function.__doc__ = _ALONG.format(name=name, summary=summary, example=example, more=more)
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "gred.torch"
+    return function
+
+
+def _along(name: str, core: Any, summary: str, example: str) -> _Function:
+    operator: Any = CALLS.get(name)
+
+    def function(
+        x: Any, dim: _Dim = None, keepdim: bool = False, dtype: Any = None, *, method: str = "auto"
+    ) -> Any:
+        if is_plain(x):
+            axis = tuple(dim) if type(dim) is list else dim
+            return core(x, axis, out=..., keepdims=keepdim, dtype=dtype, method=method)
+        return operator(x, dim, keepdim, dtype, method)
+
+    return _named(function, name, summary, example)
+
+
+def _spread(name: str, core: Any, summary: str, example: str) -> _Function:
+    operator: Any = CALLS.get(name)
+
+    def function(
+        x: Any,
+        dim: _Dim = None,
+        keepdim: bool = False,
+        dtype: Any = None,
+        *,
+        correction: float = 1,
+        method: str = "auto",
+    ) -> Any:
+        if is_plain(x):
+            axis = tuple(dim) if type(dim) is list else dim
+            options = {"keepdims": keepdim, "dtype": dtype, "method": method}
+            return core(x, axis, out=..., ddof=correction, **options)
+        return operator(x, dim, keepdim, dtype, method, correction)
+
+    more = """
+    correction : float, default 1
+        How many less than the elements squares are divided by, as in ``torch.var``."""
+    return _named(function, name, summary, example, more)
+
+
+_X = "torch.tensor([[3.0, 1.0], [2.0, 6.0]])"
+
+sum = _along("sum", _core.sum, "Add elements up.", f"{_X}, dim=0)\n    tensor([5., 7.])")
+mean = _along("mean", _core.mean, "Average elements.", f"{_X})\n    tensor(3.)")
+prod = _along("prod", _core.prod, "Multiply elements.", f"{_X})\n    tensor(36.)")
+amin = min = _along(
+    *("amin", _core.min, "Find the least elements, which share the gradient if there are several."),
+    f"{_X}, dim=1)\n    tensor([1., 2.])",
+)
+amax = max = _along(
+    *("amax", _core.max, "Find the greatest elements; several share the gradient."),
+    f"{_X}, dim=1)\n    tensor([3., 6.])",
+)
+logsumexp = _along(
+    *("logsumexp", _core.logsumexp, "Take the logarithm of the sum of exponentials."),
+    "torch.zeros(8))\n    tensor(2.0794)",
+)
+var = _spread("var", _core.var, "Compute variances.", f"{_X}, dim=1)\n    tensor([2., 8.])")
+std = _spread(
+    *("std", _core.std, "Compute standard deviations."),
+    f"{_X}, correction=0)\n    tensor(1.8708)",
+)
+
+
+def _norm(
+    x: Any,
+    ord: float = 2,
+    dim: _Dim = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    *,
+    method: str = "auto",
+) -> Any:
+    if is_plain(x):
+        axis = tuple(dim) if type(dim) is list else dim
+        return vector_norm(x, axis, ord, keepdims=keepdim, dtype=dtype, out=..., method=method)
+    return CALLS["norm"](x, dim, keepdim, dtype, method, ord)
+
+
+norm = _named(
+    *(_norm, "norm", "Compute norms of vectors, as ``torch.linalg.vector_norm`` does."),
+    "torch.tensor([3.0, 4.0]))\n    tensor(5.)",
+    """
+    ord : {2, 1, 0, inf, -inf}, default 2
+        Which norm it is.""",
+)
+
+
+def dot(a: Any, b: Any, *, method: str = "auto") -> Any:
+    """Add up products of the elements of two vectors, none of which is conjugated.
+
+    Parameters
+    ----------
+    a, b : torch.Tensor of shape (n,)
+        Of the element types that `gred.dot` takes, on one device.
+    method : {'auto', 'exact'}, default 'auto'
+        As for `gred.dot`.
+
+    Returns
+    -------
+    torch.Tensor without dimensions
+
+    Raises
+    ------
+    TypeError, ValueError, RuntimeError, MemoryError
+        If they are no tensors, or as `gred.dot`.
+
+    Examples
+    --------
+    >>> import gred.torch, torch
+    >>> gred.torch.dot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+    tensor(11.)
+
+    """
+    if is_plain(a) and is_plain(b):
+        return _core.dot(a, b, out=..., method=method)
+    return CALLS["dot"](a, b, method)
+
+
+def by_key_sum(
+    keys: Any, values: Any, num_keys: int, *, outside: str = "error", method: str = "auto"
+) -> Any:
+    """Add up the values of each key, as `gred.by_key` does; what ``index_add_`` adds to zeros.
+
+    Parameters
+    ----------
+    keys : torch.Tensor of int, shape (n,)
+        From 0 to `num_keys` - 1, in any order.
+    values : torch.Tensor of shape (n, ...)
+        Where the keys are.
+    num_keys : int
+        How many results there are.
+    outside, method
+        As for `gred.by_key`.
+
+    Returns
+    -------
+    torch.Tensor of shape (num_keys, ...)
+        On a GPU the call waits, to tell of keys outside.
+
+    Raises
+    ------
+    TypeError, ValueError, IndexError, RuntimeError, MemoryError
+        If they are no tensors, or as `gred.by_key`.
+
+    Examples
+    --------
+    >>> import gred.torch, torch
+    >>> gred.torch.by_key_sum(torch.tensor([1, 0, 1]), torch.tensor([1.0, 2.0, 3.0]), 3)
+    tensor([2., 4., 0.])
+
+    """
+    if is_plain(values) and is_plain(keys):
+        return by_key("sum", keys, values, num_keys, outside=outside, method=method)
+    if outside not in ("error", "drop"):
+        raise ValueError(f"outside must be 'error' or 'drop'; got {outside!r}")
+    return CALLS["by_key_sum"](values, keys, num_keys, outside == "drop", method)

@@ -1,0 +1,151 @@
+"""Registered operators under PyTorch's own checkers, and beside its own functions."""
+
+import pytest
+
+torch = pytest.importorskip("torch", minversion="2.5")
+
+from operator_cases import INF, REDUCTIONS, drawn, ops  # noqa: E402
+from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
+from torch.library import opcheck  # noqa: E402
+
+import gred.torch  # noqa: E402
+from gred.torch.operators import CALLS, TABLE  # noqa: E402
+
+DIMS = [None, 0, -1, (0, 1), (0, 1, 2)]
+KEYS = torch.tensor([0, 2, 0, 1, 2])
+TWO = {"dot", "by_key_sum"}
+
+
+def test_every_operator_is_tried_here():
+    assert set(TABLE) == set(REDUCTIONS)
+    assert set(CALLS) == set(REDUCTIONS) | TWO
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dim", [None, [1], [0, 1], []], ids=str)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_pytorchs_checker_finds_nothing(name, dim):
+    if name in ("var", "std") and dim == []:
+        pytest.skip("one element has no variance")
+    operator = getattr(ops, name).default
+    for keepdim in (False, True):
+        opcheck(operator, (drawn(3, 4), dim, keepdim))
+    opcheck(operator, (drawn(3, 4, dtype=torch.float32), dim, False, torch.float64))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_nor_of_two_tensors():
+    opcheck(ops.dot.default, (drawn(5), drawn(5, seed=4)))
+    opcheck(ops.by_key_sum.default, (drawn(5, 3), KEYS, 3))
+    opcheck(ops.by_key_sum.default, (drawn(5), KEYS, 2, True))
+
+
+def check_gradients(function, *inputs):
+    assert gradcheck(function, inputs)
+    assert gradgradcheck(function, inputs)
+
+
+@pytest.mark.parametrize("dim", DIMS, ids=str)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_gradients_of_both_orders_are_those_of_differences(name, dim):
+    check_gradients(lambda x: REDUCTIONS[name][0](x, dim=dim), drawn(2, 3, 2))
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "logsumexp", "var", "std", "norm"])
+def test_so_are_those_of_complex_numbers(name):
+    check_gradients(lambda x: REDUCTIONS[name][0](x, dim=1), drawn(2, 3, dtype=torch.complex128))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
+@pytest.mark.parametrize("dim", [None, 1, (0, 1)], ids=str)
+@pytest.mark.parametrize("order", [0, 1, 2, INF, -INF])
+def test_so_are_those_of_norms_of_every_order(order, dim, dtype):
+    x = drawn(2, 3, dtype=dtype)
+    check_gradients(lambda x: gred.torch.norm(x, order, dim), x)
+    expected = torch.linalg.vector_norm(x, order, dim)
+    for keepdim in (False, True):
+        got = gred.torch.norm(x.detach(), order, dim, keepdim)
+        torch.testing.assert_close(got.reshape(expected.shape), expected.detach())
+        assert got.ndim == (x.ndim if keepdim else expected.ndim)
+
+
+def test_so_are_those_of_two_tensors():
+    check_gradients(gred.torch.dot, drawn(5), drawn(5, seed=4))
+    check_gradients(gred.torch.dot, drawn(5, dtype=torch.complex128), drawn(5, seed=4))
+    check_gradients(lambda x: gred.torch.by_key_sum(KEYS, x, 4), drawn(5, 3))
+    check_gradients(lambda x: gred.torch.by_key_sum(KEYS, x, 2, outside="drop"), drawn(5))
+    check_gradients(lambda x: gred.torch.by_key_sum(KEYS, x, 0, outside="drop"), drawn(5))
+
+
+def test_so_are_those_of_other_arguments():
+    check_gradients(lambda x: gred.torch.var(x, 1, correction=0), drawn(3, 4))
+    check_gradients(lambda x: gred.torch.sum(x, 1, dtype=torch.complex128), drawn(3, 4))
+    check_gradients(lambda x: gred.torch.mean(x, 1, True, method="exact"), drawn(3, 4))
+    x = drawn(3, 4, dtype=torch.float32)
+    (gradient,) = torch.autograd.grad(gred.torch.mean(x, dtype=torch.float64), x)
+    assert gradient.dtype == torch.float32
+    assert not gred.torch.sum(x, dtype=torch.int64).requires_grad
+
+
+ENDS = {
+    "zeros": ("prod", [[0.0, 2, 3], [0, 0, 3], [1, 2, 3], [0, 0, 0]]),
+    "equals": ("amax", [[1.0, 1, 0], [2, 2, 2], [0, 1, 2]]),
+    "least of equals": ("amin", [[1.0, 1, 3], [2, 2, 2]]),
+    "no deviation": ("std", [[1.0, 1, 1], [1, 2, 3]]),
+    "no length": ("norm", [[0.0, 0, 0], [3, 0, 4]]),
+    "minus infinity": ("logsumexp", [[-INF, 0, 1], [-INF, -INF, 0]]),
+}
+
+
+@pytest.mark.parametrize("case", ENDS)
+def test_where_a_formula_divides_by_zero_the_gradient_is_pytorchs(case):
+    name, rows = ENDS[case]
+    x = torch.tensor(rows, dtype=torch.float64, requires_grad=True)
+    ours, theirs = REDUCTIONS[name]
+    (expected,) = torch.autograd.grad(theirs(x, dim=1).sum(), x)
+    (got,) = torch.autograd.grad(ours(x, dim=1).sum(), x)
+    torch.testing.assert_close(got, expected)
+    assert torch.isfinite(got).all()
+
+
+def test_products_with_zeros_have_second_gradients():
+    zeros = torch.tensor(ENDS["zeros"][1], dtype=torch.float64, requires_grad=True)
+    check_gradients(lambda x: gred.torch.prod(x, 1), zeros)
+    check_gradients(gred.torch.prod, zeros)
+
+
+@pytest.mark.parametrize("dim", DIMS, ids=str)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_values_and_gradients_are_those_of_pytorchs_function(name, dim):
+    ours, theirs = REDUCTIONS[name]
+    for x in (drawn(2, 3, 4), drawn(4, 3, 2).permute(2, 0, 1), drawn(2, 6, 4)[:, ::2]):
+        got, expected = ours(x, dim=dim), theirs(x, dim=dim)
+        torch.testing.assert_close(got, expected)
+        torch.testing.assert_close(ours(x.detach(), dim=dim), expected.detach())
+        gradients = [torch.autograd.grad(y.sum(), x)[0] for y in (got, expected)]
+        torch.testing.assert_close(*gradients)
+
+
+TYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64"
+
+
+@pytest.mark.parametrize("dtype", [*TYPES.split(), "complex64", "complex128"])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_fake_tensors_have_the_types_and_shapes_of_true_ones(name, dtype):
+    x = torch.ones(2, 3).to(getattr(torch, dtype))
+    for asked in (None, torch.float32, torch.complex128):
+        if asked == torch.float32 and x.is_complex():
+            continue
+        for dim, keepdim in ((None, False), (1, True), (-2, False)):
+            there = CALLS[name](x, dim, keepdim, asked)
+            meta = CALLS[name](x.to("meta"), dim, keepdim, asked)
+            assert (meta.device.type, meta.dtype, meta.shape) == ("meta", there.dtype, there.shape)
+
+
+def test_dims_that_are_not_there_are_refused_by_fakes_and_tensors_alike():
+    for x in (torch.ones(2, 3), torch.ones(2, 3, device="meta"), drawn(2, 3)):
+        for dim in (2, (0, -3)):
+            with pytest.raises(IndexError):
+                gred.torch.sum(x, dim)
+        with pytest.raises(ValueError, match=r"duplicate|twice"):
+            gred.torch.sum(x, (0, -2))

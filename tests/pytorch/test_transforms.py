@@ -1,0 +1,109 @@
+"""torch.compile, torch.vmap, torch.func and fake tensors take the functions of gred.torch."""
+
+import pytest
+
+torch = pytest.importorskip("torch", minversion="2.5")
+
+from operator_cases import REDUCTIONS, drawn  # noqa: E402
+
+import gred.torch  # noqa: E402
+
+X = drawn(5, 3, 4, grad=False)
+
+
+def stacked(function, x, at):
+    return torch.stack([function(one) for one in x.unbind(at)])
+
+
+@pytest.mark.parametrize("at", [0, 1, -1])
+@pytest.mark.parametrize("dim", [None, 0, [-1], (0, 1)], ids=str)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_a_batch_is_reduced_as_its_members(name, dim, at):
+    def reduce(x):
+        return REDUCTIONS[name][0](x, dim=dim)
+
+    torch.testing.assert_close(torch.vmap(reduce, in_dims=at)(X), stacked(reduce, X, at))
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_batches_of_batches_and_gradients_of_them(name):
+    reduce, theirs = REDUCTIONS[name]
+    twice = torch.vmap(torch.vmap(reduce))(X)
+    torch.testing.assert_close(twice, torch.stack([stacked(reduce, one, 0) for one in X]))
+    gradient = torch.func.grad(reduce)
+    torch.testing.assert_close(torch.vmap(gradient)(X), stacked(torch.func.grad(theirs), X, 0))
+    curvature = torch.func.jacrev(gradient)(X[0])
+    torch.testing.assert_close(curvature, torch.func.jacrev(torch.func.grad(theirs))(X[0]))
+
+
+def test_batches_of_two_tensors():
+    a = drawn(4, 5, grad=False)
+    torch.testing.assert_close(torch.vmap(gred.torch.dot)(a, a), (a * a).sum(1))
+    one = torch.vmap(gred.torch.dot, in_dims=(1, None))(a, a[:, 0])
+    torch.testing.assert_close(one, a.T @ a[:, 0])
+    values, keys = drawn(6, 5, 3, grad=False), torch.arange(30).reshape(6, 5) % 4
+
+    def added(keys, values):
+        return gred.torch.by_key_sum(keys, values, 4)
+
+    for where, pairs in {
+        (0, 0): zip(keys, values, strict=True),
+        (None, 0): ((keys[0], one) for one in values),
+        (0, None): ((one, values[0]) for one in keys),
+    }.items():
+        arguments = (keys if where[0] == 0 else keys[0], values if where[1] == 0 else values[0])
+        expected = torch.stack([added(*pair) for pair in pairs])
+        torch.testing.assert_close(torch.vmap(added, in_dims=where)(*arguments), expected)
+    with pytest.raises(IndexError, match="a key is not in"):
+        torch.vmap(added)(keys + 1, values)
+
+
+def everything(x, keys, vector):
+    """Use all operators."""
+    found = sum(reduce(x, dim=0) for reduce, _ in REDUCTIONS.values())
+    found = found + gred.torch.by_key_sum(keys, x, 2)[0] + gred.torch.dot(vector, vector)
+    return found + gred.torch.sum(x) + gred.torch.min(x, dim=[0], keepdim=True)[0]
+
+
+@pytest.mark.unsanitized
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_compiled_graphs_are_whole_and_make_the_same(backend, dynamic):
+    torch._dynamo.reset()
+    compiled = torch.compile(everything, fullgraph=True, backend=backend, dynamic=dynamic)
+    keys, vector = torch.tensor([0, 1, 0]), drawn(7, grad=False)
+    for x in (X[0], drawn(3, 4), drawn(3, 6)):
+        got, expected = compiled(x, keys, vector), everything(x, keys, vector)
+        torch.testing.assert_close(got, expected)
+        if x.requires_grad:
+            gradients = [torch.autograd.grad(y.sum(), x)[0] for y in (got, expected)]
+            torch.testing.assert_close(*gradients)
+
+
+def test_traces_and_modes_see_operators():
+    from torch._subclasses import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    seen = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(function)
+            return function(*args, **(kwargs or {}))
+
+    with Watch():
+        gred.torch.sum(X, 0)
+    assert torch.ops.gred.sum.default in seen
+    graph = make_fx(lambda x: gred.torch.amax(x, 0))(X).graph
+    assert torch.ops.gred.amax.default in [node.target for node in graph.nodes]
+    with FakeTensorMode() as mode:
+        assert gred.torch.var(mode.from_tensor(X), 1).shape == (5, 4)
+
+
+def test_a_forward_gradient_is_refused_and_never_lost():
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(X, X)
+        with pytest.raises((RuntimeError, NotImplementedError)):
+            torch.autograd.forward_ad.unpack_dual(gred.torch.sum(dual)).tangent.item()
