@@ -6,6 +6,7 @@ np.int64(499999500000)
 """
 
 from importlib import import_module as _import_module
+from sys import modules as _modules
 from typing import TYPE_CHECKING
 
 from gred._core import (
@@ -49,7 +50,7 @@ from gred.records import (
     show_config,
 )
 from gred.segments import each, reduceat
-from gred.settings import thread_order, threads, workspace_limit
+from gred.settings import register_threadpoolctl, thread_order, threads, workspace_limit
 from gred.statistics.nans import nanargmax, nanargmin, nanstd, nanvar
 from gred.statistics.quantiles import median, nanmedian, nanquantile, quantile
 from gred.statistics.summary import Summary, describe
@@ -77,7 +78,7 @@ __all__ += ["Device", "Method", "Reduction", "build_info", "devices", "methods",
 __all__ += ["KernelTime", "LaunchLimit", "ReadLimit", "kernel_time", "launch_limit", "read_limit"]
 __all__ += ["Access", "Accesses", "Counters", "Counts", "Explanation", "Roofline"]
 __all__ += ["accesses", "counters", "explain", "lab", "roofline"]
-__all__ += ["show_config", "thread_order", "threads", "workspace_limit"]
+__all__ += ["register_threadpoolctl", "show_config", "thread_order", "threads", "workspace_limit"]
 
 # What shows how rungs work is imported when somebody asks for it, and so are modules, of which some
 # need libraries that are installed separately. Type checkers see the imports above.
@@ -87,6 +88,9 @@ _LAZY = {
     "gred.recording": ("Access", "Accesses", "accesses"),
 }
 _MODULES = ("dask", "lab", "mpi", "testing", "torch")
+
+if "threadpoolctl" in _modules:
+    register_threadpoolctl()
 
 if not TYPE_CHECKING:
 
