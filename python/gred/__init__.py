@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from gred.prediction import Roofline, roofline
     from gred.recording import Access, Accesses, accesses
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min", "minmax"]
 __all__ += ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd"]

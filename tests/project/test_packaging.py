@@ -32,6 +32,28 @@ def test_the_citation_is_of_this_version():
     ).read_text(encoding="utf-8")
 
 
+def test_the_changes_of_this_version_are_a_page_that_begins_with_what_may_break():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    version, page = re.search(
+        r"^## (\S+)$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL
+    ).groups()
+    assert version == gred.__version__
+    assert re.findall(r"^### (.+)$", page, re.MULTILINE)[:2] == [
+        "What may break your code",
+        "Added",
+    ]
+    assert len(page.splitlines()) <= 90
+
+
+def test_every_supported_python_is_named():
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    least = int(re.search(r'requires-python = ">=3\.(\d+)"', project)[1])
+    named = [
+        int(one) for one in re.findall(r'"Programming Language :: Python :: 3\.(\d+)"', project)
+    ]
+    assert named == list(range(least, 15))
+
+
 @pytest.mark.parametrize("name", ["bug.yml", "slow.yml"])
 def test_a_report_asks_for_what_show_config_prints(name):
     form = (ROOT / ".github/ISSUE_TEMPLATE" / name).read_text(encoding="utf-8")
