@@ -9,6 +9,12 @@ from importlib import import_module as _import_module
 from sys import modules as _modules
 from typing import TYPE_CHECKING
 
+try:  # noqa: SIM105
+    # Of gred-cuda13: the core with kernels for GPUs, in place of the one beside this file.
+    __path__[:0] = _import_module("gred_cuda13").__path__
+except ImportError:
+    pass
+
 from gred._core import (
     CudaError,
     all,

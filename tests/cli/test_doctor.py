@@ -127,9 +127,7 @@ def test_a_cache_is_looked_at_where_the_driver_compiles(found, with_gpu, environ
     assert words in text
 
 
-@pytest.mark.parametrize(
-    ("built", "words"), [(None, "GRED_CUDA_ARCHS=all"), ("13.0", "runs CUDA 13.0")]
-)
+@pytest.mark.parametrize(("built", "words"), [(None, "gred[cuda13]"), ("13.0", "runs CUDA 13.0")])
 def test_a_driver_whose_gpus_are_not_used_is_a_problem(found, monkeypatch, built, words):
     if any(one.name.startswith("cuda") for one in gred.devices()):
         pytest.skip("its GPU is used")

@@ -29,6 +29,7 @@ OPTIONS = ()
 
 _WRONG = 1
 _LENGTH = 100_003
+_KERNELS = "pip install 'gred[cuda13]', or build it where nvcc is"
 _AGAIN = "install it again, with GRED_CUDA_ARCHS={} in the environment"
 
 
@@ -103,7 +104,7 @@ def _driver(version: str | None, gpus: list[Any]) -> Check:
     if version is None:
         return Check("driver", found)
     if built is None:
-        return Check("driver", found, "gred has no kernels for GPUs; " + _AGAIN.format("all"))
+        return Check("driver", found, f"gred has no kernels for GPUs; {_KERNELS}")
     remedy = f"{_absence()}; look at nvidia-smi and CUDA_VISIBLE_DEVICES, and whether the driver "
     return Check("driver", found, remedy + f"runs CUDA {built}")
 
