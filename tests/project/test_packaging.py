@@ -24,9 +24,11 @@ def test_the_version_is_one():
     assert gred.__version__ == version == importlib.metadata.version("gred")
 
 
-def test_the_citation_is_of_this_version():
+def test_the_citation_and_the_recipe_are_of_this_version():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.search(r"^version: (.+)$", citation, re.MULTILINE)[1] == gred.__version__
+    recipe = (ROOT / "recipe/recipe.yaml").read_text(encoding="utf-8")
+    assert f'version: "{gred.__version__}"' in recipe
     assert re.search(r"^license: (.+)$", citation, re.MULTILINE)[1] in (
         ROOT / "pyproject.toml"
     ).read_text(encoding="utf-8")
