@@ -97,15 +97,32 @@ static int view_interface(PyObject *object, const struct view_request *request, 
     return viewed;
 }
 
-/* Numbers that a library of tables calls null NumPy makes NaN of, and says nothing. NULL with an
- * exception set if there are any; Python's own objects have none. */
-static PyObject *made_by_numpy(PyObject *object, const char *name)
+/* Of a list or a tuple the first item tells: one of numbers or arrays is not gone through. */
+static bool may_have_nulls(PyObject *object)
 {
-    if (is_plain(object))
+    if (!is_plain(object))
+        return true;
+    if (!(PyList_CheckExact(object) || PyTuple_CheckExact(object)) || Py_SIZE(object) == 0)
+        return false;
+    PyObject *const first = PySequence_Fast_ITEMS(object)[0];
+    return !is_plain(first) && !PyArray_Check(first);
+}
+
+/* Numbers that a library of tables calls null NumPy makes NaN of, and says nothing. They are told
+ * apart by a mask where one is asked for, and else refused. NULL with an exception set. */
+static PyObject *made_by_numpy(PyObject *object, const struct view_request *request)
+{
+    if (!may_have_nulls(object))
         return PyArray_FROM_O(object);
+    const char *const check = request->present ? "nulls_apart" : "without_nulls";
     OWNED *checks = PyImport_ImportModule("gred.checks");
-    OWNED *same = checks ? PyObject_CallMethod(checks, "without_nulls", "Os", object, name) : NULL;
-    return same ? PyArray_FROM_O(same) : NULL;
+    OWNED *checked =
+        checks ? PyObject_CallMethod(checks, check, "Os", object, request->name) : NULL;
+    if (!checked || !request->present)
+        return checked ? PyArray_FROM_O(checked) : NULL;
+    PyObject *const present = PyTuple_GET_ITEM(checked, 1);
+    *request->present = present == Py_None ? NULL : Py_NewRef(present);
+    return PyArray_FROM_O(PyTuple_GET_ITEM(checked, 0));
 }
 
 /* What NumPy makes of an object. Its masked arrays are arrays with all their elements; to reduce
@@ -119,7 +136,7 @@ static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request
         return request->in_place
                    ? type_error("%s must be an array, of NumPy or on a GPU; got %.200s", name,
                                 Py_TYPE(object)->tp_name)
-                   : made_by_numpy(object, name);
+                   : made_by_numpy(object, request);
     if (PyObject_HasAttr(object, names.mask))
         return type_error("%s: masked arrays are not supported; %s.compressed() leaves out what is "
                           "masked, %s.filled(value) fills it in",

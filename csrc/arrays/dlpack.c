@@ -262,14 +262,15 @@ static PyObject *call(PyObject *method, bool with_version, PyObject *stream)
     return PyObject_Vectorcall(method, values, 0, keywords[with_version][stream != NULL]);
 }
 
-/* Producers of before DLPack 1.0 have no max_version=. NULL with an exception set. */
+/* Producers of before DLPack 1.0 have no max_version=, which is a TypeError, while one of a derived
+ * class, as pyarrow's, says that there is nothing to export. NULL with an exception set. */
 static PyObject *ask_capsule(PyObject *method, const struct stream *producer)
 {
     OWNED *stream = NULL;
     if (producer->given && !(stream = PyLong_FromUnsignedLongLong(producer->handle)))
         return NULL;
     PyObject *capsule = call(method, true, stream);
-    if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {
+    if (!capsule && PyErr_Occurred() == PyExc_TypeError) {
         PyErr_Clear();
         capsule = call(method, false, stream);
     }

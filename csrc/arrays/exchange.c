@@ -184,7 +184,7 @@ static struct dl_versioned *allocate(const struct exchange *exchange,
     int64_t shape[DIMENSIONS_MAX];
     struct dl_tensor prototype = {.dimensions = (int32_t)request->dimensions, .shape = shape};
     struct dl_versioned *made = NULL;
-    struct failure failure = {FAILURE_NONE};
+    struct failure failure = {0};
     for (unsigned k = 0; k < request->dimensions; k++)
         shape[k] = (int64_t)request->shape[k];
     dlpack_describe(&prototype, request->device, request->type);
@@ -234,7 +234,7 @@ PyObject *exchange_array(struct result_memory *memory)
     const bool taken = succeeded(memory->functions->take(memory->tensor, &object));
     Py_CLEAR(memory->offer);
     if (!taken || !object)
-        raise_unless_raised(&(struct failure){FAILURE_NONE});
+        raise_unless_raised(&(struct failure){0});
     return taken ? object : NULL;
 }
 

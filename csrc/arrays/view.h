@@ -60,6 +60,7 @@ struct view_request {
     struct stream consumer; /* the caller's stream=, for producers that want to know */
     bool in_place;          /* a copy will not do: the view is to be written */
     bool in_background;     /* the call may return before the work is done */
+    PyObject **present;     /* where a mask of what is not null goes; NULL: nulls are refused */
 
     /* The class whose functions were looked up last, for arrays of a list, and these with what
      * keeps them; or NULL, and then there is none to be kept. Its owner releases both. */

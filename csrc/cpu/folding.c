@@ -158,9 +158,11 @@ static bool fold_few(const struct job *job, void *state)
         sharing_for(job->plan, IN_PLACE, n).pieces > 1)
         return false;
     chunks_describe(&self.all, job);
-    self.start = self.masked = 0;
+    self.start = 0;
+    self.masked = 0;
     self.n = n;
-    self.tiles.sharing.chunks = self.matter = chunks;
+    self.tiles.sharing.chunks = chunks;
+    self.matter = chunks;
     self.states = states;
     fold_piece(&self, 0, NULL);
     self.all.merge(states, self.matter);
@@ -186,7 +188,8 @@ bool folding_run(struct job *job, void *state, uint64_t *count)
         return false;
     }
     chunks_describe(&self->all, job);
-    self->start = self->masked = 0;
+    self->start = 0;
+    self->masked = 0;
     const bool folded = fold_in_memory(job, self, state);
     *count -= self->masked;
     free(self);

@@ -209,7 +209,7 @@ static bool check_nothing(const struct request *request, const struct plan *plan
     if (plan->n == 0)
         return PyErr_Format(PyExc_ValueError, "%s of an empty array has no value%s", row->called,
                             takes_initial ? "; initial= gives it one" : "");
-    if (takes_initial && plan->layout->mask)
+    if (takes_initial && plan->layout->mask && !request->some_left)
         return PyErr_Format(PyExc_ValueError,
                             "%s has no value where the mask hides all; where= needs initial=, too",
                             row->called);

@@ -28,6 +28,7 @@ struct request {
                           axes; NULL: there is one of the whole array */
     uint64_t reduced;  /* axes, a bit each */
     bool along;        /* axis= or keepdims= was given, whatever came of it */
+    bool some_left;    /* by a mask whose elements have been looked at */
     struct stream consumer;
     int frames; /* Python frames of gred's own below the user's, which warnings pass over */
 };

@@ -125,7 +125,7 @@ static bool leave_nan_out(struct call *call, PyObject *where)
 
 /* ---- what they are of ---- */
 
-bool call_view(struct call *call, const char *name, PyObject *const *slots)
+bool call_view(struct call *call, const char *name, bool masked, PyObject *const *slots)
 {
     struct request *request = &call->request;
     struct view_request *asked = &call->asked;
@@ -137,14 +137,41 @@ bool call_view(struct call *call, const char *name, PyObject *const *slots)
     request->consumer = asked->consumer;
     request->out = call->output.object ? &call->output : NULL;
     asked->in_background = call->output.view.on_device;
-    return array_view(call->like, asked, &call->view);
+    struct view_request with_nulls = *asked;
+    with_nulls.present = masked ? &call->present : NULL;
+    return array_view(call->like, &with_nulls, &call->view);
+}
+
+/* What hides what `where` does, and nulls. False with an exception set. */
+static bool hide_nulls(struct call *call, PyObject **where)
+{
+    PyObject *const given = *where;
+    if (!call->present || given == Py_None)
+        return true;
+    if (given && given != Py_True && !numpys_is_no_value(given)) {
+        struct view mask;
+        view_nothing(&mask);
+        PyObject *joined = NULL;
+        if (array_of_bools(given, "where", &mask))
+            joined = PyNumber_And(mask.owner, call->present);
+        array_release(&mask);
+        Py_SETREF(call->present, joined);
+    }
+    if (!call->present)
+        return false;
+    *where = call->present;
+    OWNED *some_left = PyObject_CallMethod(call->present, "any", NULL);
+    const int is_left = some_left ? PyObject_IsTrue(some_left) : -1;
+    call->request.some_left = is_left > 0;
+    return is_left >= 0;
 }
 
 /* The mask has to lie where the array does. */
 static bool view_mask(struct call *call, PyObject *mask)
 {
     const struct where *where = call->asked.where;
-    return (!mask || !call->view.on_device || where->locate(where, &call->view, "a")) &&
+    return hide_nulls(call, &mask) &&
+           (!mask || !call->view.on_device || where->locate(where, &call->view, "a")) &&
            mask_apply(mask, &call->asked, &call->view, &call->mask) && leave_nan_out(call, mask);
 }
 
@@ -183,6 +210,7 @@ struct call *call_begin(struct module_state *state, PyObject *like)
     call->dimensions = call->count = 0;
     call->own = call->as_array = false;
     call->listed = NULL;
+    call->present = NULL;
     memset(call->arrays, 0, sizeof call->arrays);
     return call;
 }
@@ -193,7 +221,7 @@ struct call *call_open(struct module_state *state, enum reduction reduction, int
     struct call *call = call_begin(state, slots[A] ? slots[A] : slots[X]);
     if (!call)
         return NULL;
-    if (call_request(call, reduction, frames, slots) && call_view(call, "a", slots) &&
+    if (call_request(call, reduction, frames, slots) && call_view(call, "a", true, slots) &&
         view_mask(call, slots[WHERE]) && results_choose(call, slots[AXIS], slots[KEEPDIMS]) &&
         view_means(call, slots[MEAN]) &&
         plan_make(&call->request, &call->view, &call->mask, &call->plan)) {
@@ -229,5 +257,6 @@ void call_close(struct call *call)
     array_release(&call->of_segments.offsets);
     array_release(&call->output.view);
     listed_free(call->listed);
+    Py_XDECREF(call->present);
     PyMem_Free(call);
 }

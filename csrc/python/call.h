@@ -34,6 +34,7 @@ struct call {
 
     struct call_segments of_segments;
     struct listed *listed; /* of a list alone */
+    PyObject *present;     /* a mask that hides nulls; NULL: there are none */
 
     /* Results, where there are several or keepdims= asks for them. */
     unsigned dimensions;
@@ -48,8 +49,8 @@ struct call {
 /* All that closing looks at. NULL with an exception set. */
 struct call *call_begin(struct module_state *, PyObject *like);
 
-/* Reads stream= and views out= and the array. */
-bool call_view(struct call *, const char *name, PyObject *const *slots);
+/* Reads stream= and views out= and the array, which may have nulls where there can be a mask. */
+bool call_view(struct call *, const char *name, bool masked, PyObject *const *slots);
 
 /* Reads the arguments, views what they are of, and makes the plan, but runs nothing. `frames` of
  * gred's own in Python lie between the function and its user. The call is to be closed; NULL with

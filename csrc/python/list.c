@@ -280,7 +280,7 @@ bool call_open_list(struct call *call, PyObject *arrays, bool each, PyObject *co
 {
     struct stream producers[sizeof call->plan.streams.producers / sizeof(struct stream)];
     call->listed = listed_new(arrays);
-    if (!call->listed || !check_arguments(call, slots) || !call_view(call, "a", slots))
+    if (!call->listed || !check_arguments(call, slots) || !call_view(call, "a", false, slots))
         return false;
     call->listed->list.each = each;
     const bool in_order = fold_is_indexed(reduction_row(call->request.reduction)->fold);

@@ -12,10 +12,10 @@
 /* ---- arrays, for measurements and gred/several.py ---- */
 
 /* Views an array, and lets it go. False with an exception set. */
-static bool find_element(PyObject *module, PyObject *array, enum element *type)
+static bool find_element(PyObject *module, PyObject *array, const char *name, enum element *type)
 {
     const struct module_state *state = PyModule_GetState(module);
-    const struct view_request asked = {.name = "a", .where = &state->platforms.where};
+    const struct view_request asked = {.name = name, .where = &state->platforms.where};
     struct view view;
     if (!array_view(array, &asked, &view))
         return false;
@@ -27,13 +27,18 @@ static bool find_element(PyObject *module, PyObject *array, enum element *type)
 PyObject *core_parse(PyObject *module, PyObject *array)
 {
     enum element type;
-    return find_element(module, array, &type) ? Py_NewRef(Py_None) : NULL;
+    return find_element(module, array, "a", &type) ? Py_NewRef(Py_None) : NULL;
 }
 
-PyObject *core_element(PyObject *module, PyObject *array)
+PyObject *core_element(PyObject *module, PyObject *arguments)
 {
     enum element type;
-    return find_element(module, array, &type) ? PyUnicode_FromString(element_name(type)) : NULL;
+    PyObject *array;
+    const char *name = "a";
+    if (!PyArg_ParseTuple(arguments, "O|s", &array, &name))
+        return NULL;
+    return find_element(module, array, name, &type) ? PyUnicode_FromString(element_name(type))
+                                                    : NULL;
 }
 
 /* What a call costs that does nothing. */

@@ -40,7 +40,7 @@ struct module_state {
           "Puts a kernel of the user's own in a rung's place on a device that launches kernels.")  \
     PLAIN(threads, METH_O, "Bounds the host's threads, unless by 0, and counts them.")             \
     PLAIN(parse, METH_O, "Reads where an array lies and what its elements are, and nothing more.") \
-    PLAIN(element, METH_O, "The name of an array's element type.")                                 \
+    PLAIN(element, METH_VARARGS, "The name of an array's element type.")                           \
     PLAIN(exact_sum, METH_O, "The words of an array's exact sum.")                                 \
     PLAIN(exact_products, METH_VARARGS, "The words of the exact sum of products.")                 \
     PLAIN(exact_normalised, METH_O, "Words of an exact sum, normalised.")                          \

@@ -63,7 +63,7 @@ static bool view_arguments(struct call *call, PyObject *const *slots)
 {
     const struct where *where = &call->state->platforms.where;
     struct view *const offsets = &call->of_segments.offsets;
-    if (!call_view(call, "values", slots) || !check_dimensions(&call->view, "values"))
+    if (!call_view(call, "values", false, slots) || !check_dimensions(&call->view, "values"))
         return false;
     call->asked.name = "offsets";
     call->request.offsets = offsets;
@@ -153,7 +153,7 @@ CORE_FUNCTION(reduceat)
 static bool view_keys(struct call *call, PyObject *const *slots)
 {
     struct view *const keys = &call->of_segments.offsets;
-    if (!call_view(call, "values", slots) || !check_dimensions(&call->view, "values"))
+    if (!call_view(call, "values", false, slots) || !check_dimensions(&call->view, "values"))
         return false;
     call->asked.name = "keys";
     call->request.offsets = keys;
@@ -248,7 +248,7 @@ CORE_FUNCTION(select_rows)
         return NULL;
     PyObject *result = NULL;
     if (call_request(call, REDUCTION_max, WRAPPER_FRAMES, slots) &&
-        call_view(call, "values", slots) && check_dimensions(&call->view, "values") &&
+        call_view(call, "values", false, slots) && check_dimensions(&call->view, "values") &&
         take_rows(slots[OP], &call->view, (uint64_t)rows, &select) &&
         describe(call, NULL, (uint64_t)rows * select.of.count, true) && make_plan(call)) {
         call->plan.segments.quantiles = &select;

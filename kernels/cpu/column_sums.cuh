@@ -342,7 +342,7 @@ struct column_exponentials : column_lanes<In, T> {
   private:
     LANES_FUNCTION static vector<T> greater(vector<T> a, vector<T> b)
     {
-        return (a >= b) | (a != a) ? a : b;
+        return ((a >= b) | (a != a)) ? a : b;
     }
 };
 

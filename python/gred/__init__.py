@@ -6,7 +6,14 @@ np.int64(499999500000)
 """
 
 from importlib import import_module as _import_module
+from sys import modules as _modules
 from typing import TYPE_CHECKING
+
+try:  # noqa: SIM105
+    # Of gred-cuda13: the core with kernels for GPUs, in place of the one beside this file.
+    __path__[:0] = _import_module("gred_cuda13").__path__
+except ImportError:
+    pass
 
 from gred._core import (
     CudaError,
@@ -49,7 +56,7 @@ from gred.records import (
     show_config,
 )
 from gred.segments import each, reduceat
-from gred.settings import thread_order, threads, workspace_limit
+from gred.settings import register_threadpoolctl, thread_order, threads, workspace_limit
 from gred.statistics.nans import nanargmax, nanargmin, nanstd, nanvar
 from gred.statistics.quantiles import median, nanmedian, nanquantile, quantile
 from gred.statistics.summary import Summary, describe
@@ -64,7 +71,7 @@ if TYPE_CHECKING:
     from gred.prediction import Roofline, roofline
     from gred.recording import Access, Accesses, accesses
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min", "minmax"]
 __all__ += ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd"]
@@ -77,7 +84,7 @@ __all__ += ["Device", "Method", "Reduction", "build_info", "devices", "methods",
 __all__ += ["KernelTime", "LaunchLimit", "ReadLimit", "kernel_time", "launch_limit", "read_limit"]
 __all__ += ["Access", "Accesses", "Counters", "Counts", "Explanation", "Roofline"]
 __all__ += ["accesses", "counters", "explain", "lab", "roofline"]
-__all__ += ["show_config", "thread_order", "threads", "workspace_limit"]
+__all__ += ["register_threadpoolctl", "show_config", "thread_order", "threads", "workspace_limit"]
 
 # What shows how rungs work is imported when somebody asks for it, and so are modules, of which some
 # need libraries that are installed separately. Type checkers see the imports above.
@@ -87,6 +94,9 @@ _LAZY = {
     "gred.recording": ("Access", "Accesses", "accesses"),
 }
 _MODULES = ("dask", "lab", "mpi", "testing", "torch")
+
+if "threadpoolctl" in _modules:
+    register_threadpoolctl()
 
 if not TYPE_CHECKING:
 

@@ -125,12 +125,12 @@ def beside(array: Any, other: Any) -> Any:
     return np.asarray(array) if isinstance(other, np.ndarray) else brought(array, other)
 
 
-def array_of(given: Any) -> Any:
+def array_of(given: Any, name: str = "a") -> Any:
     """Leave a device's array and a tensor what they are; of others make NumPy's, once looked at.
 
-    It refuses masks, units and nulls, which NumPy would drop.
+    It refuses masks, units, nulls and sparse matrices, which NumPy would drop.
     """
-    _core.element(given)
+    _core.element(given, name)
     return given if on_device(given) or is_tensor(given) else np.asarray(given)
 
 
@@ -170,9 +170,9 @@ def refuse_tensor(tensor: Any, name: str) -> None:
         raise TypeError(f"{name} is a tensor that {why}")
 
 
-def indexable(given: Any) -> Any:
+def indexable(given: Any, name: str = "a") -> Any:
     """Make the same, if its library can take parts of it."""
-    array = array_of(given)
+    array = array_of(given, name)
     if not hasattr(array, "reshape"):
         raise TypeError(
             f"a {type(given).__name__} offers its memory, and nothing to take parts of it with; "
@@ -182,7 +182,18 @@ def indexable(given: Any) -> Any:
 
 
 def without_nulls(a: Any, name: str) -> Any:
-    """Refuse nulls, of which NumPy would make NaN: Arrow's and Polars', and pandas' NA."""
+    """Refuse nulls, of which NumPy would make NaN: Arrow's and Polars', and pandas' NA.
+
+    And sparse matrices, of which it would make a single object.
+    """
+    if isinstance(a, (list, tuple)):
+        for one in a:
+            without_nulls(one, name)
+    if hasattr(type(a), "tocsr"):
+        raise TypeError(
+            f"{name} is sparse; {name}.data has the elements that are not 0, as of "
+            f"{name}.tocsr(), whose rows gred.reduceat reduces; {name}.toarray() has all"
+        )
     nulls = _count_nulls(a)
     if nulls:
         raise TypeError(
@@ -192,7 +203,28 @@ def without_nulls(a: Any, name: str) -> Any:
     return a
 
 
+def nulls_apart(a: Any, name: str) -> tuple[Any, Any]:
+    """Give an array, and a mask that is False where it has nulls; None if there are none.
+
+    The elements lie where Arrow has them: of pyarrow, of Polars, and what pandas gives to pyarrow.
+    """
+    library = type(a).__module__.partition(".")[0]
+    of_arrow = library in ("pyarrow", "polars", "pandas") and not hasattr(a, "columns")
+    if not (of_arrow and _count_nulls(a)):
+        return without_nulls(a, name), None
+    arrow = needed("pyarrow", "arrow")
+    whole = a.to_arrow() if library == "polars" else a if library == "pyarrow" else arrow.array(a)
+    whole = whole.combine_chunks() if isinstance(whole, arrow.ChunkedArray) else whole
+    if not (isinstance(whole, arrow.Array) and arrow.types.is_primitive(whole.type)):
+        return without_nulls(a, name), None
+    buffers = [None, *whole.buffers()[1:]]
+    values = arrow.Array.from_buffers(whole.type, len(whole), buffers, offset=whole.offset)
+    present = whole.is_valid().to_numpy(zero_copy_only=False)
+    return values.to_numpy(zero_copy_only=False), present
+
+
 def _count_nulls(a: Any) -> int:
+    a = a.data if type(a).__module__.startswith("xarray.") else a  # which may be pandas'
     counted = getattr(type(a), "null_count", None)
     if counted is not None:  # a method of Polars, a property of pyarrow
         count = counted(a) if callable(counted) else a.null_count

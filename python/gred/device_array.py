@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import operator
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from gred.checks import library_of
 
 __all__ = ["DeviceArray"]
 
@@ -28,11 +32,32 @@ def dtype_named(name: str) -> np.dtype[Any]:
     return dtype
 
 
+def _by_the_other(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
+    """Make an operator that the other operand's library carries out."""
+
+    def operate(self: DeviceArray, other: Any) -> Any:
+        if isinstance(other, (np.ndarray, np.generic)):
+            return NotImplemented  # NumPy copies to the host
+        space = getattr(other, "__array_namespace__", None)
+        library = space() if space else library_of(other)
+        if library is None:
+            raise TypeError(
+                "a gred.DeviceArray has no arithmetic of its own: an operand of CuPy, PyTorch or "
+                "JAX brings it; or take it to one of these by from_dlpack, or to the host by "
+                "to_numpy()"
+            )
+        own = library.from_dlpack(self)
+        return getattr(operator, name)(*((other, own) if reflected else (own, other)))
+
+    return operate
+
+
 class DeviceArray:
     """Results along axes on a GPU, of an array whose library gred does not know how to ask for one.
 
     Other libraries take it by ``__cuda_array_interface__`` or DLPack, without a copy. gred's
-    functions take it as they take any array on a GPU. It cannot be made by hand.
+    functions take it as they take any array on a GPU. Arithmetic with an array of another library
+    is carried out by that: ``result - x`` is an array as `x` is. It cannot be made by hand.
 
     Attributes
     ----------
@@ -59,6 +84,11 @@ class DeviceArray:
         self._memory, self._type = memory, type_name
         self.shape = shape
         self.dtype = dtype_named(type_name)
+
+    __add__, __radd__ = _by_the_other("add"), _by_the_other("add", True)
+    __sub__, __rsub__ = _by_the_other("sub"), _by_the_other("sub", True)
+    __mul__, __rmul__ = _by_the_other("mul"), _by_the_other("mul", True)
+    __truediv__, __rtruediv__ = _by_the_other("truediv"), _by_the_other("truediv", True)
 
     @property
     def device(self) -> str:

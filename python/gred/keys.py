@@ -12,8 +12,8 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import ArrayLike, DTypeLike
 
 import gred._core as _core
-from gred.checks import beside, brought, cast, is_tensor, library_of, on_device
-from gred.segments import of_numpy, reduceat, reduction_named
+from gred.checks import array_of, beside, brought, cast, is_tensor, library_of, on_device
+from gred.segments import reduceat, reduction_named
 from gred.statistics.weights import divisor, real, type_in, typed
 
 __all__ = ["by_key"]
@@ -91,12 +91,11 @@ def _reduced(
     axis: int,
     rest: _Rest,
 ) -> Any:
-    _unmasked(values, "values")
     shape = _shape(values)
     xp, dim = library_of(values), normalize_axis_index(axis, len(shape))
     here = not on_device(values)
     listed = keys if isinstance(keys, tuple) else (keys,)
-    codes = [_checked(_unmasked(_array(key, "keys"), "keys"), shape[dim]) for key in listed]
+    codes = [_checked(_array(key, "keys"), shape[dim]) for key in listed]
     if here and any(map(on_device, codes)):
         raise TypeError("keys and values must lie in one place, on the host or on one device")
     counts = _counts(codes, num_keys)
@@ -160,30 +159,23 @@ def _drops(outside: str) -> bool:
 
 def _values(given: Any, name: str) -> Any:
     """Leave tensors what they are, too."""
-    return given if is_tensor(given) else _array(given, name)
+    return array_of(given, name) if is_tensor(given) else _array(given, name)
 
 
 def _array(given: Any, name: str) -> Any:
     """Leave arrays of devices what they are; others become NumPy's."""
-    if on_device(given):
-        return given
-    array = of_numpy(given, name)
-    return array.astype(np.int64) if array.size == 0 and not hasattr(given, "dtype") else array
+    array = array_of(given, name)
+    if on_device(array):
+        return array
+    array = np.asarray(array)
+    empty = array.size == 0 and not hasattr(given, "dtype")
+    return array.astype(np.int64) if empty else array
 
 
 def _shape(array: Any) -> tuple[int, ...]:
     """Ask an array, or what it offers, which may be all that there is of it."""
     shape = getattr(array, "shape", None)
     return tuple(array.__cuda_array_interface__["shape"] if shape is None else shape)
-
-
-def _unmasked(array: Any, name: str) -> Any:
-    if hasattr(array, "mask"):
-        raise TypeError(
-            f"{name}: masked arrays are not supported; {name}.compressed() leaves out what is "
-            f"masked, {name}.filled(value) fills it in"
-        )
-    return array
 
 
 def _checked(key: Any, n: int) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 import gred._core as _core
-from gred.checks import without_nulls
+from gred.checks import array_of
 from gred.statistics.summary import made
 
 __all__ = ["each", "reduceat"]
@@ -46,13 +46,6 @@ def reduction_named(op: Any) -> str:
     raise TypeError(f"op must be a name or a ufunc of NumPy's, not {type(op).__name__}")
 
 
-def of_numpy(given: Any, name: str) -> Any:
-    """Make an array of NumPy's; a masked one stays what it is, for the core to refuse."""
-    if isinstance(given, np.ndarray) and hasattr(given, "mask"):
-        return given
-    return np.asarray(without_nulls(given, name))
-
-
 # DLPack's device types: CUDA's memory, and memory that it manages.
 _OF_CUDA = ((2,), (13,))
 
@@ -64,9 +57,7 @@ def _offsets(offsets: Any) -> Any:
     where = getattr(offsets, "__dlpack_device__", None)
     if where is not None and tuple(where() or ())[:1] in _OF_CUDA:
         return offsets
-    array = of_numpy(offsets, "offsets")
-    if hasattr(array, "mask"):
-        return array
+    array = np.asarray(array_of(offsets, "offsets"))
     if array.size == 0 and not hasattr(offsets, "dtype"):
         array = array.astype(np.int64)
     if array.ndim != 1:
@@ -146,9 +137,7 @@ def _takes_none(empty: str) -> bool:
 def _along(name: str, values: Any, starts: Any, axis: int, rest: tuple[Any, ...]) -> Any:
     """Reduce segments of each row along an axis, as those of one array that has all rows."""
     if not hasattr(values, "ndim"):
-        values = (
-            values if hasattr(values, "__cuda_array_interface__") else of_numpy(values, "values")
-        )
+        values = array_of(values, "values")
     dimensions = getattr(values, "ndim", 1)
     if dimensions == 0 or (dimensions == 1 and axis in (0, -1)):
         return _core.reduceat(name, values, starts, *rest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -63,6 +64,43 @@ def threads(n: SupportsIndex | None = None, /) -> int:
     if n is not None and wanted < 1:
         raise ValueError(f"n must be at least 1; got {n!r}")
     return _core.threads(min(wanted, 2**31 - 1))
+
+
+def register_threadpoolctl() -> None:
+    """Let threadpoolctl see and limit the threads of `threads`, as it does those of BLAS.
+
+    Importing gred does so if threadpoolctl has been imported by then, and imports it not. The limit
+    is of the whole process, as ``gred.threads(n)`` sets it, and ends with the ``with`` block.
+
+    Raises
+    ------
+    ImportError
+        If threadpoolctl is not installed, or older than 3.2.
+
+    Examples
+    --------
+    >>> import gred, threadpoolctl
+    >>> gred.register_threadpoolctl()
+    >>> with threadpoolctl.threadpool_limits(1, user_api="gred"):
+    ...     gred.threads()
+    1
+
+    """
+    threadpoolctl = importlib.import_module("threadpoolctl")
+    if not hasattr(threadpoolctl, "register"):
+        raise ImportError("gred needs threadpoolctl 3.2 or later", name="threadpoolctl")
+    if any(pool["user_api"] == "gred" for pool in threadpoolctl.threadpool_info()):
+        return
+    how = {
+        "user_api": "gred",
+        "internal_api": "gred",
+        "filename_prefixes": ("_core",),
+        "check_symbols": ("simulator_here",),  # which no other _core has
+        "get_num_threads": lambda self: threads(),
+        "set_num_threads": lambda self, most: threads(most),
+        "get_version": lambda self: importlib.import_module("gred").__version__,
+    }
+    threadpoolctl.register(type("Controller", (threadpoolctl.LibController,), how))
 
 
 def thread_order(

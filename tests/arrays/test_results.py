@@ -5,8 +5,10 @@ The simulated device's memory stands for a GPU's, and pretended libraries for th
 
 import ctypes
 import gc
+import operator
 import os
 import sys
+import types
 import weakref
 from pathlib import Path
 
@@ -103,6 +105,55 @@ def test_it_tells_what_it_is():
     assert np.asarray(result, np.int64).dtype == np.int64
     with pytest.raises(ValueError, match="without a copy"):
         np.array(result, copy=False)
+
+
+OPERATORS = [operator.add, operator.sub, operator.mul, operator.truediv]
+
+
+class Foreign:
+    """An array of a library of its own, which knows nothing of gred's."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array_namespace__(self):
+        return types.SimpleNamespace(from_dlpack=lambda given: Foreign(to_host(given)))
+
+
+for _operator in OPERATORS:
+
+    def _operate(self, other, operate=_operator):
+        both = isinstance(other, Foreign)
+        return Foreign(operate(self.values, other.values)) if both else NotImplemented
+
+    setattr(Foreign, f"__{_operator.__name__}__", _operate)
+
+
+@pytest.mark.parametrize("operate", OPERATORS, ids=lambda operate: operate.__name__)
+def test_arithmetic_is_the_other_operands_librarys(operate):
+    result, x = gred.sum(SimulatedArray(X), 0), Foreign(X[1] + 1)
+    for got, expected in (
+        (operate(result, x), operate(X.sum(0), X[1] + 1)),
+        (operate(x, result), operate(X[1] + 1, X.sum(0))),
+    ):
+        assert type(got) is Foreign
+        np.testing.assert_array_equal(got.values, expected)
+
+
+@pytest.mark.parametrize("operate", OPERATORS, ids=lambda operate: operate.__name__)
+@pytest.mark.parametrize("other", [2.0, [1.0], SimulatedArray(X[0]), None])
+def test_arithmetic_without_a_library_says_what_to_do(operate, other):
+    result = gred.sum(SimulatedArray(X), 0)
+    for operands in ((result, other), (other, result), (result, result)):
+        with pytest.raises(TypeError, match=r"no arithmetic of its own.*from_dlpack.*to_numpy\(\)"):
+            operate(*operands)
+
+
+def test_arithmetic_with_numpys_arrays_is_on_the_host():
+    result = gred.sum(SimulatedArray(X), 0)
+    for other in (X[0], np.float32(3)):
+        np.testing.assert_array_equal(result - other, X.sum(0) - other)
+        np.testing.assert_array_equal(other / result, other / X.sum(0))
 
 
 def test_its_memory_is_not_made_by_hand():

@@ -1,9 +1,12 @@
 """Columns of tables: of pandas, Polars and pyarrow, whose nulls are never NaN in silence."""
 
+import sys
+
 import numpy as np
 import pytest
 
 import gred
+from gred import checks
 
 MAKES = {
     "pandas": lambda pd, values: pd.Series(values, dtype="Int64"),
@@ -16,15 +19,14 @@ MAKES = {
 }
 every_table = pytest.mark.parametrize("table", MAKES)
 CALLS = {
-    "a": lambda x: gred.sum(x),
-    "a along an axis": lambda x: gred.max(x, axis=0),
-    "a of exact": lambda x: gred.mean(x, method="exact"),
     "a of var": lambda x: gred.var(x, method="exact"),
     "a of nanvar": lambda x: gred.nanvar(x),
     "b": lambda x: gred.dot([1.0, 2.0, 3.0], x),
     "values": lambda x: gred.reduceat("add", x, [0]),
     "values by key": lambda x: gred.by_key("sum", [0, 1, 0], x),
     "keys": lambda x: gred.by_key("sum", x, [1.0, 2.0, 3.0]),
+    "a of a list": lambda x: gred.sum([x, x]),
+    "a of a median": lambda x: gred.median(x),
     "a of ExactSum": lambda x: gred.ExactSum(x),
     "a of ExactSums": lambda x: gred.ExactSums(x, 0),
     "m": lambda x: gred.cov(x),
@@ -40,11 +42,98 @@ def column(table, values):
 
 @every_table
 @pytest.mark.parametrize("call", CALLS)
-def test_nulls_are_refused_and_numbers_taken(table, call):
-    with pytest.raises(TypeError, match=r"1 of the elements are null.*drop_nulls\(\)"):
+def test_nulls_are_refused_where_there_can_be_no_mask(table, call):
+    with pytest.raises(TypeError, match=r"\d of the elements are null.*drop_nulls\(\)"):
         CALLS[call](column(table, [1, None, 3]))
     if (call, table) != ("keys", "pandas floats"):  # keys are integers
         CALLS[call](column(table, [1, 2, 3]))
+
+
+@every_table
+@pytest.mark.parametrize("name", [one.name for one in gred.reductions()])
+def test_reductions_leave_nulls_out_as_the_library_itself_does(table, name):
+    """NumPy tells the truth of what is left; of what it lacks, gred does."""
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    call = getattr(gred, name)
+    there = np.array([True, False, True, True, False])
+    whole = np.array([3, 7, 1, 2, 9], np.int32 if table == "pandas array" else np.int64)
+    whole = whole.astype(np.float64) if table == "pandas floats" else whole
+    given = column(
+        table, [value if here else None for value, here in zip(whole.tolist(), there, strict=True)]
+    )
+    truth = np.linalg.norm if name == "norm" else getattr(np, name, call)
+    expected = truth(whole[there])
+    expected = np.flatnonzero(there)[expected] if name.startswith("arg") else expected
+    assert_same(call(given), expected)
+    assert_same(call(given, axis=0), expected)
+    assert_same(call(given, where=np.arange(5) < 1), truth(whole[:1]))
+
+
+def assert_same(got, expected):
+    got, expected = (np.array(one, np.float64).ravel() for one in (got, expected))
+    np.testing.assert_array_max_ulp(got, expected, 2)
+
+
+def test_sums_of_columns_are_those_of_their_libraries():
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    values = [1.5, None, 2.25, None, -8.0, float("inf")][:5]
+    for make, total in (
+        (lambda: pytest.importorskip("pandas").Series(values, dtype="Float64"), "sum"),
+        (lambda: pytest.importorskip("polars").Series(values), "sum"),
+    ):
+        assert gred.sum(make()) == getattr(make(), total)()
+    assert gred.sum(pa.array(values)) == pa.compute.sum(pa.array(values)).as_py()
+    assert gred.max(pa.array(values)) == pa.compute.max(pa.array(values)).as_py()
+
+
+def test_elements_beside_nulls_are_read_where_they_lie():
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    whole = pa.array([0, 1, None, 3, 4, None], pa.int16())
+    part = whole[1:5]
+    values, present = checks.nulls_apart(part, "a")
+    assert values.__array_interface__["data"][0] == whole.buffers()[1].address + 2
+    assert present.tolist() == [True, False, True, True]
+    polars = pytest.importorskip("polars", reason="Polars is not installed")
+    series = polars.Series([1.0, None, 3.0])
+    values, _ = checks.nulls_apart(series, "a")
+    assert values.__array_interface__["data"][0] == series.to_arrow().buffers()[1].address
+
+
+def test_of_nothing_but_nulls_there_is_a_sum_and_no_extreme():
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    nothing = pa.array([None, None], pa.int32())
+    assert gred.sum(nothing) == 0
+    assert gred.max(nothing, initial=-5) == -5
+    for call in (gred.max, gred.argmax):
+        with pytest.raises(ValueError, match="mask hides all"):
+            call(nothing)
+    with pytest.raises(TypeError, match="where must be an array of bool"):
+        gred.sum(nothing, where=None)
+    with pytest.raises(ValueError, match="broadcast"):
+        gred.sum(nothing, where=[True, False, True])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda pa: pa.array(["a", None]),
+        lambda pa: pa.array([[1], None]),
+        lambda pa: pa.array([7, None]).dictionary_encode(),
+        lambda pa: pa.table({"a": [1, None]})["a"].dictionary_encode(),
+    ],
+)
+def test_columns_of_no_numbers_have_no_mask(make):
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    with pytest.raises(TypeError, match="1 of the elements are null"):
+        gred.sum(make(pa))
+
+
+def test_without_pyarrow_nulls_are_told_of(monkeypatch):
+    pl = pytest.importorskip("polars", reason="Polars is not installed")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"pip install 'gred\[arrow\]'"):
+        gred.sum(pl.Series([1, None]))
+    assert gred.sum(pl.Series([1, 2])) == 3
 
 
 @every_table
@@ -92,7 +181,7 @@ class OfPandas(Column):
 
 
 @pytest.mark.parametrize("kind", [OfArrow, OfPolars, OfPandas])
-@pytest.mark.parametrize("call", [call for call in CALLS if call != "keys"])
+@pytest.mark.parametrize("call", [call for call in CALLS if call not in ("keys", "a of a list")])
 def test_columns_of_any_library_have_no_nulls(kind, call):
     with pytest.raises(TypeError, match="1 of the elements are null"):
         CALLS[call](kind([1.0, None, 3.0]))
@@ -123,10 +212,3 @@ def test_tables_of_polars_are_looked_through():
     assert gred.sum(pl.DataFrame({"a": [1, 2], "b": [3.0, 4.0]}), axis=0).tolist() == [3, 7]
     with pytest.raises(TypeError, match="2 of the elements are null"):
         gred.sum(pl.DataFrame({"a": [1, None], "b": [None, 4.0]}), axis=0)
-
-
-def test_labels_stay_where_xarray_reduces():
-    xr = pytest.importorskip("xarray", reason="xarray is not installed")
-    x = xr.DataArray(np.arange(6.0).reshape(2, 3), dims=("a", "b"))
-    assert x.reduce(gred.sum, dim="a").dims == ("b",)
-    assert x.reduce(gred.nanvar).item() == np.var(np.arange(6.0))

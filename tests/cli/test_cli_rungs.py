@@ -8,7 +8,8 @@ import pytest
 from scripts import BENCHMARKS
 
 import gred
-from gred.cli import counters, explain, record, roofline, rung_plots, units
+from gred.cli import counters, explain, record, roofline, units
+from gred.cli.plots import rungs
 
 pytestmark = pytest.mark.unsanitized
 
@@ -87,7 +88,7 @@ def test_counters_are_kept_with_every_pass_and_line_and_drawn_as_bars(kept):
             assert row["total"][name] == getattr(want.total, name)
             assert [one[name] for one in row["passes"]] == [getattr(p, name) for p in want.passes]
         assert row["lines"] == [line._asdict() for line in want.total.lines]
-    moved, wavefronts, lanes = rung_plots.counters_figure(data).axes
+    moved, wavefronts, lanes = rungs.counters_figure(data).axes
     assert [text.get_text().split()[1] for text in moved.get_yticklabels()] == RUNGS
     totals = [counted(rung).total for rung in RUNGS]
     events = ("global_load", "global_store", "bulk_copy")
@@ -222,7 +223,7 @@ def test_measured_times_stand_beside_predictions_of_the_same_call_and_are_drawn(
     measured = {row["method"]: row["median_ns"] for row in record.rows_of(record.read_json(LADDER))}
     times = [row["measured_ns"] for row in data["rows"]]
     assert times == [measured[row["method"]] for row in data["rows"]]
-    roof, bars = rung_plots.roofline_figure(data).axes
+    roof, bars = rungs.roofline_figure(data).axes
     widths = [bar.get_width() for bars_of in bars.containers for bar in bars_of]
     assert sorted(widths) == sorted(row["predicted_ns"] * 1e-3 for row in data["rows"])
     (lines,) = bars.collections
@@ -244,7 +245,7 @@ def test_the_roof_is_as_high_as_the_types_additions(dtype, additions):
     """By NVIDIA's table of arithmetic throughput, compute capability 9.0; 64 bits are two adds."""
     told = [gred.roofline(5000, method="shuffle", block_size=64, dtype=dtype)]
     data = roofline.record_of({}, counters.Settings((), 5000, dtype, 64), told)
-    roof, _ = rung_plots.roofline_figure(data).axes
+    roof, _ = rungs.roofline_figure(data).axes
     assert max(roof.lines[0].get_ydata()) == 132 * additions * 1.98e9
     assert f"{additions} additions a cycle" in [text.get_text() for text in roof.texts]
 

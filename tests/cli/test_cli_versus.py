@@ -272,7 +272,7 @@ def test_everything_measured_is_written_and_shown(screen, tmp_path):
 
 def test_plots_show_every_case(command, tmp_path):
     pytest.importorskip("matplotlib")
-    from gred.cli import versus_plots
+    from gred.cli.plots import versus as versus_plots
 
     assert command(*TINY, "--out", "new")[0] == 0
     kept = record.read_json(tmp_path / "new" / "versus.json")
@@ -306,7 +306,7 @@ def kept_of(rows, floor=None):
 
 def test_the_map_is_green_ahead_and_red_behind_and_hides_nothing():
     pytest.importorskip("matplotlib")
-    from gred.cli import versus_plots
+    from gred.cli.plots import versus as versus_plots
 
     rows = []
     for size, peer_ns in enumerate((11, 9, 2000)):
@@ -329,7 +329,7 @@ def test_the_map_is_green_ahead_and_red_behind_and_hides_nothing():
 
 def test_the_latency_floor_is_a_line_of_the_times():
     pytest.importorskip("matplotlib")
-    from gred.cli import versus_plots
+    from gred.cli.plots import versus as versus_plots
 
     rows = [row("gred", 10 * k, ours=True, extent=f"{k} B", nbytes=k) for k in (1, 2, 4)]
     [axes] = versus_plots.time_figure(kept_of(rows, floor=8.5)).axes

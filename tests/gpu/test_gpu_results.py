@@ -87,6 +87,22 @@ def test_other_libraries_take_greds_own(library):
     np.testing.assert_array_equal(to_host(taken), X.sum(1))
 
 
+@of_libraries
+def test_arithmetic_with_greds_own_is_the_librarys(library):
+    if library.module == "numba":
+        pytest.skip("Numba's arrays have no arithmetic")
+    x = X.astype(np.float32)
+    result = gred.sum(GpuArray.of(x).described(shape=X.shape), 1)
+    other = library.make(x[:, 0])
+    for got, expected in (
+        (result - other, x.sum(1) - x[:, 0]),
+        (other - result, x[:, 0] - x.sum(1)),
+        (result * other, x.sum(1) * x[:, 0]),
+    ):
+        assert type(got) is type(other)
+        np.testing.assert_array_equal(to_host(got), expected)
+
+
 def test_numpys_scalar_is_a_whole_arrays(library):
     assert type(gred.sum(library.make(X.astype(np.float32)), (0, 1, 2))) is np.float32
 

@@ -24,12 +24,36 @@ def test_the_version_is_one():
     assert gred.__version__ == version == importlib.metadata.version("gred")
 
 
-def test_the_citation_is_of_this_version():
+def test_the_citation_and_the_recipe_are_of_this_version():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.search(r"^version: (.+)$", citation, re.MULTILINE)[1] == gred.__version__
+    recipe = (ROOT / "recipe/recipe.yaml").read_text(encoding="utf-8")
+    assert f'version: "{gred.__version__}"' in recipe
     assert re.search(r"^license: (.+)$", citation, re.MULTILINE)[1] in (
         ROOT / "pyproject.toml"
     ).read_text(encoding="utf-8")
+
+
+def test_the_changes_of_this_version_are_a_page_that_begins_with_what_may_break():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    version, page = re.search(
+        r"^## (\S+)$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL
+    ).groups()
+    assert version == gred.__version__
+    assert re.findall(r"^### (.+)$", page, re.MULTILINE)[:2] == [
+        "What may break your code",
+        "Added",
+    ]
+    assert len(page.splitlines()) <= 90
+
+
+def test_every_supported_python_is_named():
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    least = int(re.search(r'requires-python = ">=3\.(\d+)"', project)[1])
+    named = [
+        int(one) for one in re.findall(r'"Programming Language :: Python :: 3\.(\d+)"', project)
+    ]
+    assert named == list(range(least, 15))
 
 
 @pytest.mark.parametrize("name", ["bug.yml", "slow.yml"])

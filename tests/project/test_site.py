@@ -23,9 +23,18 @@ PAGES = sorted(path for path in DOCS.rglob("*.md") if path.parent.name != "noteb
 # Of your-own-rung.md tests/cli/test_cli_lab.py runs the examples.
 RUN = [path for path in PAGES if path.stem != "your-own-rung"]
 # Those that show how to do something begin with it.
-OTHERS = {"changes", "eight-steps", "figures", "gallery", "index", "ladder", "notebooks"}
+OTHERS = {
+    "changes",
+    "eight-steps",
+    "figures",
+    "gallery",
+    "index",
+    "ladder",
+    "notebooks",
+    "versions",
+}
 GUIDES = [path for path in RUN if path.parent == DOCS and path.stem not in OTHERS]
-NEEDS = {"exact": ("dask.array", "mpi4py"), "pytorch": ("torch",)}
+NEEDS = {"exact": ("dask.array", "mpi4py"), "pytorch": ("torch",), "tables": ("pyarrow",)}
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

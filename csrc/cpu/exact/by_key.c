@@ -121,7 +121,8 @@ static bool merge_parts(const struct adding *self, uint64_t key, double *head, d
     *head = *tail = 0;
     for (uint64_t part = 0; part < self->all.parts; part++) {
         const struct halves *const halves = &table_of(self, part)[key];
-        exact &= add_to(head, halves->head) & add_to(tail, halves->tail);
+        exact &= add_to(head, halves->head);
+        exact &= add_to(tail, halves->tail);
     }
     return exact;
 }

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, TextIO, cast
 
-from gred.cli import counters, explain, lab, ladder, options, roofline, show, sweep, versus
+from gred.cli import counters, doctor, explain, lab, ladder, options, roofline, show, sweep, versus
 from gred.cli.console import Console, OutputError, make_console
 from gred.cli.options import UsageError
 
@@ -20,6 +20,7 @@ PROGRAM = "python -m gred"
 # The jobs that are named; with no name it is the ladder's.
 _JOBS: dict[str, Any] = {
     "counters": counters,
+    "doctor": doctor,
     "explain": explain,
     "lab": lab,
     "roofline": roofline,

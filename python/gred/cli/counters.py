@@ -23,7 +23,7 @@ default an H200's. Exit status: 0 counted, 2 bad arguments, 130 interrupted, 141
 
 SIZE, BLOCK_SIZE = 1 << 20, 256
 LATEST = 24
-FIGURE = "gred.cli.rung_plots.counters_figure"
+FIGURE = "gred.cli.plots.rungs.counters_figure"
 
 MULTIPROCESSORS = option(
     "--multiprocessors",

@@ -35,7 +35,8 @@ Beside other libraries: python -m gred versus --help
 What each does to memory: python -m gred counters --help, python -m gred explain --help
 Each drawn step by step: python -m gred show --help
 Predicted times: python -m gred roofline --help
-A rung of your own: python -m gred lab --help"""
+A rung of your own: python -m gred lab --help
+What is wrong here, and what to do: python -m gred doctor --help"""
 
 _NEXT = """\
 A rung's source with its counters: python -m gred explain shared_strided. Drawn step by step:

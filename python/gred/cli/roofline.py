@@ -34,7 +34,7 @@ SIZE = 1 << 28
 # The ladder on an H200, from the kept results by benchmarks/ladder_times.py.
 PACKAGED = Path(__file__).with_name("h200.json")
 
-FIGURE = "gred.cli.rung_plots.roofline_figure"
+FIGURE = "gred.cli.plots.rungs.roofline_figure"
 OPTIONS = (
     option("--methods", f"all rungs up to {counters.LATEST}"),
     option("--size", "2**28", default=SIZE),

@@ -42,8 +42,8 @@ _SAMPLINGS = {
 }
 
 FIGURES = {
-    "versus_time": "gred.cli.versus_plots.time_figure",
-    "versus_ratio": "gred.cli.versus_plots.ratio_figure",
+    "versus_time": "gred.cli.plots.versus.time_figure",
+    "versus_ratio": "gred.cli.plots.versus.ratio_figure",
 }
 OPTIONS = (
     option("--device", "cuda, cuda:1 or host (default: a GPU if there is one, else host)"),

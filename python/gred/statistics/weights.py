@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from gred import _core
-from gred.checks import beside, cast, dtype_name, indexable, library_of, without_nulls
+from gred.checks import beside, cast, dtype_name, indexable, library_of
 from gred.statistics.nans import numbers_of
 
 _NOTHING = "Weights sum to zero, or to no more than ddof: the mean or variance has no value"
@@ -50,7 +50,7 @@ def reduced(
 
 def _arrays(a: Any, weights: Any, axis: Any) -> tuple[Any, Any, Any]:
     """Broadcast weights as numpy.average does: of an element each, or along the axes."""
-    array, weight = indexable(a), indexable(without_nulls(weights, "weights"))
+    array, weight = indexable(a), indexable(weights, "weights")
     xp, weight = library_of(array), beside(weight, array)
     if xp is None or library_of(weight) is not xp:
         raise TypeError("an array and its weights have to be of NumPy, CuPy, PyTorch or JAX both")

@@ -1,0 +1,83 @@
+"""Libraries around NumPy: xarray keeps labels, no unit is lost, sparse matrices are told of."""
+
+import numpy as np
+import pytest
+
+import gred
+
+
+@pytest.fixture
+def xr():
+    return pytest.importorskip("xarray", reason="xarray is not installed")
+
+
+def test_labels_stay_where_xarray_reduces(xr):
+    values = np.arange(6.0).reshape(2, 3)
+    x = xr.DataArray(values, dims=("a", "b"), coords={"b": [10, 20, 30]}, name="x")
+    for name in ("sum", "max", "mean", "std", "median"):
+        for dim in ("a", "b", ("a", "b"), None):
+            xr.testing.assert_equal(x.reduce(getattr(gred, name), dim), getattr(x, name)(dim))
+    kept = x.reduce(gred.sum, "b", keepdims=True)
+    assert kept.dims == ("a", "b")
+    assert kept.shape == (2, 1)
+    by_letter = x.assign_coords(letter=("b", ["p", "q", "p"])).groupby("letter")
+    xr.testing.assert_equal(by_letter.reduce(gred.sum), by_letter.sum())
+    xr.testing.assert_equal(x.rolling(b=2).reduce(gred.max), x.rolling(b=2).max())
+    xr.testing.assert_equal(x.to_dataset().reduce(gred.min, "a"), x.to_dataset().min("a"))
+    assert gred.sum(x, axis=0).tolist() == [3, 5, 7]
+
+
+def test_nulls_behind_labels_are_refused(xr):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    assert gred.sum(xr.DataArray(pd.array([1, 2], dtype="Int64"))) == 3
+    with pytest.raises(TypeError, match="1 of the elements are null"):
+        gred.sum(xr.DataArray(pd.array([1, None], dtype="Int64")))
+
+
+def pints():
+    pint = pytest.importorskip("pint", reason="pint is not installed")
+    return pint.UnitRegistry().Quantity(np.array([1.0, 2.0, 3.0]), "m"), "magnitude"
+
+
+def astropys():
+    units = pytest.importorskip("astropy.units", reason="astropy is not installed")
+    return np.array([1.0, 2.0, 3.0]) * units.m, "value"
+
+
+@pytest.mark.parametrize("make", [pints, astropys])
+def test_units_are_not_lost(make):
+    given, number = make()
+    calls = {
+        "a": (gred.sum, gred.median, gred.nanvar, gred.ExactSum, lambda q: gred.sum([q, q])),
+        "values": (
+            lambda q: gred.by_key("sum", [0, 1, 0], q),
+            lambda q: gred.reduceat("sum", q, [0]),
+        ),
+        "keys": (lambda q: gred.by_key("sum", q, [1.0, 2.0, 3.0]),),
+        "weights": (lambda q: gred.mean([1.0, 2.0, 3.0], weights=q),),
+        "where": (lambda q: gred.sum([1.0, 2.0, 3.0], where=q),),
+    }
+    for name, of_name in calls.items():
+        for call in of_name:
+            with pytest.raises(
+                TypeError, match=rf"{name}: a Quantity has a unit.*{name}\.{number}"
+            ):
+                call(given)
+    assert gred.sum(getattr(given, number)) * (given[0] / getattr(given[0], number)) == 6 * given[0]
+
+
+@pytest.mark.parametrize(
+    "form", ["csr_matrix", "csr_array", "csc_array", "coo_array", "lil_array", "dok_array"]
+)
+def test_sparse_matrices_are_told_what_works(form):
+    sparse = pytest.importorskip("scipy.sparse", reason="SciPy is not installed")
+    dense = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [3.0, 0.0, 4.0]])
+    matrix = getattr(sparse, form)(dense)
+    calls = [gred.sum, gred.median, gred.ExactSum, lambda m: gred.max(m, axis=0)]
+    for call in [*calls, lambda m: gred.sum([m, m]), lambda m: gred.dot(m, m)]:
+        with pytest.raises(TypeError, match=r"a is sparse; a\.data .*gred\.reduceat.*a\.toarray"):
+            call(matrix)
+    rows = matrix.tocsr()
+    assert gred.sum(rows.data) == gred.sum(matrix.toarray()) == 9
+    sums = gred.reduceat("sum", rows.data, rows.indptr[:-1], empty="identity")
+    assert sums.tolist() == dense.sum(axis=1).tolist()
