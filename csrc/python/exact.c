@@ -237,16 +237,6 @@ PyObject *core_exact_products(PyObject *module, PyObject *arguments)
 
 /* ---- gred.dot ---- */
 
-/* Rounded once, each part of it. */
-static struct scalar_wide rounded(const struct exact_sums *sums, enum element type)
-{
-    const enum element part = element_real_part(type);
-    double values[EXACT_PARTS];
-    for (int k = 0; k < EXACT_PARTS; k++)
-        values[k] = scalar_widen(exact_value(&sums->parts[k], 1, part), part).real;
-    return (struct scalar_wide){SCALAR_FLOAT, 0, values[EXACT_REAL], values[EXACT_IMAGINARY]};
-}
-
 static PyObject *dot_of(struct module_state *state, const struct factors *factors)
 {
     const struct plan *plan = &factors->plan;
@@ -259,13 +249,10 @@ static PyObject *dot_of(struct module_state *state, const struct factors *factor
     union scalar value;
     memset(&value, 0, sizeof value); /* what there is of no products */
     if (plan->n > 0) {
-        struct exact_sums sums;
         struct dot *dot = add_all(state, factors, plan->exact);
         if (!dot)
             return NULL;
-        if (plan->exact)
-            dot_sums(dot, &sums);
-        value = scalar_narrow(plan->exact ? rounded(&sums, type) : dot_value(dot), type);
+        value = dot_result(dot, type);
         dot_end(dot);
     }
     return numpys_scalar(value, type);
