@@ -16,7 +16,6 @@ and on GPUs, on its own stream, without Python.
 
 from __future__ import annotations
 
-from gred.jax import available as available  # or an error, before anything else
 from gred.jax.functions import dot as dot
 from gred.jax.functions import reduction as _reduction
 

@@ -7,10 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
-from jax.interpreters import ad
-
+from gred.jax.available import ad, jax, jnp
 from gred.jax.primitive import How, reduce_p
 
 
@@ -30,13 +27,13 @@ class Call(NamedTuple):
         return jnp.expand_dims(values, self.how.axes)
 
     @property
-    def count(self) -> int:
+    def length(self) -> int:
         """How many elements a result has."""
         return math.prod(self.x.shape[k] for k in self.how.axes)
 
 
 def _mean(call: Call, t: Any) -> Any:
-    return call.total(t) / call.count
+    return call.total(t) / call.length
 
 
 def _product(call: Call, t: Any) -> Any:
@@ -56,8 +53,8 @@ def _times(x: Any, t: Any) -> Any:
 
 
 def _variance(call: Call, t: Any) -> Any:
-    deviations = call.x - call.spread(call.total(call.x) / call.count)
-    return 2 * call.total(_times(deviations, t)) / (call.count - call.how.ddof)
+    deviations = call.x - call.spread(call.total(call.x) / call.length)
+    return 2 * call.total(_times(deviations, t)) / (call.length - call.how.ddof)
 
 
 def _deviation(call: Call, t: Any) -> Any:
@@ -125,7 +122,8 @@ def _transpose(cotangent: Any, *arrays: Any, how: How) -> list[Any]:
         return [None] * len(arrays)
     unknown = [ad.is_undefined_primal(one) for one in arrays]
     aval = arrays[unknown.index(True)].aval
-    spread = jnp.broadcast_to(jnp.expand_dims(cotangent, how.axes), aval.shape)
+    kept = [k for k in range(len(aval.shape)) if k not in how.axes]
+    spread = jax.lax.broadcast_in_dim(cotangent, aval.shape, kept, out_sharding=aval.sharding)
     if len(arrays) == 1:
         return [spread.astype(aval.dtype)]
     x, y = arrays

@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 import gred
 from gred.jax import derivatives as derivatives  # which the primitive has none without
+from gred.jax.available import jnp
 from gred.jax.primitive import reduce_p, settled
 
 DOCSTRING = """{summary}
@@ -66,15 +66,11 @@ def reduction(name: str) -> Callable[..., Any]:
         result = reduce_p.bind(x, how=how)
         return jnp.expand_dims(result, how.axes) if keepdims else result
 
-    summary = {one.name: one.summary for one in gred.reductions()}[name]
     parameters = "".join(f"{o} : {kind}\n    {text}\n" for o, (_, kind, text) in options.items())
-    return _named(function, name, signature, DOCSTRING.format_map(locals()))
-
-
-def _named(function: Any, name: str, signature: inspect.Signature, text: str) -> Any:
+    summary = {one.name: one.summary for one in gred.reductions()}[name]
     function.__name__ = function.__qualname__ = name
-    function.__module__, function.__doc__ = "gred.jax", text
-    function.__signature__ = signature
+    function.__module__, function.__doc__ = "gred.jax", DOCSTRING.format_map(locals())
+    vars(function)["__signature__"] = signature
     return function
 
 

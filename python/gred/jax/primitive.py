@@ -5,13 +5,10 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Primitive
-from jax.interpreters import batching, mlir
 
-from gred import _core, _jax
+from gred import _core
+from gred.jax.available import Primitive, batching, ffi, jax, jnp, mlir, targets
 
 TARGET = "gred_reduce"
 
@@ -62,13 +59,10 @@ def settled(op: str, x: Any, axis: Any, dtype: Any, method: str, **options: Any)
 reduce_p = Primitive("gred_reduce")
 
 
-@reduce_p.def_impl
-@functools.partial(jax.jit, static_argnames="how")
 def _reduce(*arrays: Any, how: How) -> Any:
     return reduce_p.bind(*arrays, how=how)
 
 
-@reduce_p.def_abstract_eval
 def _result(x: Any, *factors: Any, how: How) -> Any:
     plain = [one.update(weak_type=False) for one in (x, *factors)]
     if plain[0] != plain[-1]:
@@ -82,17 +76,21 @@ def _result(x: Any, *factors: Any, how: How) -> Any:
     )
 
 
+reduce_p.def_impl(jax.jit(_reduce, static_argnames="how"))
+reduce_p.def_abstract_eval(_result)
+
+
 def _lower(platform: str, context: Any, *arrays: Any, how: How) -> Any:
     if platform == "cuda" and not _core.cuda:
         raise NotImplementedError("this gred was built without CUDA; put the array on the CPU")
     asked = how._asdict() | {"axes": np.int64(sum(1 << k for k in how.axes))}
     asked["ddof"] = np.float64(how.ddof)
     asked["input"] = context.avals_in[0].dtype.name
-    return jax.ffi.ffi_lowering(TARGET)(context, *arrays, **asked)
+    return ffi.ffi_lowering(TARGET)(context, *arrays, **asked)
 
 
-for _platform, _name, _target in (("cpu", "cpu", _jax.host), ("cuda", "CUDA", _jax.cuda)):
-    jax.ffi.register_ffi_target(TARGET, _target, platform=_name)
+for _platform, _name, _target in (("cpu", "cpu", targets.host), ("cuda", "CUDA", targets.cuda)):
+    ffi.register_ffi_target(TARGET, _target, platform=_name)
     mlir.register_lowering(reduce_p, functools.partial(_lower, _platform), platform=_platform)
 
 
