@@ -88,18 +88,24 @@ static bool view_call(const struct foreign_call *call, struct errand *self)
                         call->results_bytes);
 }
 
-static bool locate(const struct platforms *platforms, struct view *view, struct failure *failure)
+/* Nothing lies nowhere: then it is where its results are. */
+static bool locate(const struct platforms *platforms, const struct foreign_call *call,
+                   struct view *view, struct failure *failure)
 {
-    view->platform = platforms_on(platforms, METHOD_ON_HOST);
-    for (int k = 0; view->on_device && k < PLATFORMS; k++) {
-        const struct platform *platform = platforms->all[k];
-        const enum located located = platform->locate
-                                         ? platform->locate(platforms->states[k], view, failure)
-                                         : LOCATED_ELSEWHERE;
-        if (located != LOCATED_ELSEWHERE)
-            return located == LOCATED_HERE;
-    }
-    return true;
+    struct view results = {.n = call->results_bytes, .on_device = view->on_device};
+    struct view *const there = view->n > 0 ? view : &results;
+    enum located located = LOCATED_ELSEWHERE;
+    results.layout.data = call->results;
+    layout_make_flat(&results.layout, results.n);
+    there->platform = platforms_on(platforms, METHOD_ON_HOST);
+    for (int k = 0; there->on_device && there->n > 0 && located == LOCATED_ELSEWHERE; k++)
+        if (platforms->all[k]->locate)
+            located = platforms->all[k]->locate(platforms->states[k], there, failure);
+    view->platform = there->platform;
+    view->device = there->device;
+    if (results.pin)
+        results.unpin(results.pin);
+    return located != LOCATED_NOWHERE;
 }
 
 /* A whole array's result stays on a device, or is stored once it is there. */
@@ -183,13 +189,13 @@ static bool run_errand(const struct platforms *platforms, const struct foreign_c
     struct plan *const plan = &self->plan;
     struct failure *const failure = &self->run.failure;
     if (!find_names(call, self) || !view_call(call, self) ||
-        !locate(platforms, &self->view, failure))
+        !locate(platforms, call, &self->view, failure))
         return false;
     if (call->factors) {
         self->factors = self->view;
         self->factors.layout.data = call->factors;
         self->factors.pin = NULL;
-        if (!locate(platforms, &self->factors, failure))
+        if (!locate(platforms, call, &self->factors, failure))
             return false;
         make_plan_of_products(self);
     } else {
