@@ -25,7 +25,7 @@ RUN = [path for path in PAGES if path.stem != "your-own-rung"]
 # Those that show how to do something begin with it.
 OTHERS = {"changes", "eight-steps", "figures", "gallery", "index", "ladder", "notebooks"}
 GUIDES = [path for path in RUN if path.parent == DOCS and path.stem not in OTHERS]
-NEEDS = {"exact": ("dask.array", "mpi4py")}
+NEEDS = {"exact": ("dask.array", "mpi4py"), "jax": ("jax", "gred._jax")}
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

@@ -1,4 +1,4 @@
-"""Calls by gred._core's interface for code that is not Python's, as csrc/python/foreign.h has it."""
+"""Calls of gred._core that do not come from Python, as csrc/python/foreign.h has them."""
 
 import ctypes
 

@@ -8,10 +8,9 @@ import pytest
 import gred
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
+jnp = pytest.importorskip("jax.numpy")
 pytest.importorskip("gred._jax", reason="gred was built without its part for JAX")
-
-import gred.jax
-import jax.numpy as jnp
+pytest.importorskip("gred.jax")
 
 pytestmark = pytest.mark.unsanitized
 

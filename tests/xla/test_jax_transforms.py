@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from processes import printed
 
-jax = pytest.importorskip("jax", reason="JAX is not installed")
-pytest.importorskip("gred._jax", reason="gred was built without its part for JAX")
+import gred
 
-import gred.jax
-import jax.numpy as jnp
-from jax.test_util import check_grads
+jax = pytest.importorskip("jax", reason="JAX is not installed")
+jnp = pytest.importorskip("jax.numpy")
+pytest.importorskip("gred._jax", reason="gred was built without its part for JAX")
+pytest.importorskip("gred.jax")
+check_grads = pytest.importorskip("jax.test_util").check_grads
 
 pytestmark = pytest.mark.unsanitized
 
@@ -66,7 +67,9 @@ def test_options_have_derivatives(name, options):
 def test_dot_has_derivatives_of_both_vectors(values, method):
     a, b = values[0, :, 0], values[1, :, 1]
     checked(lambda a, b: gred.jax.dot(a, b, method=method), (a, b))
-    np.testing.assert_allclose(jax.jacfwd(jax.grad(gred.jax.dot))(X[0, 0], X[1, 0]), np.zeros((4, 4)))
+    np.testing.assert_allclose(
+        jax.jacfwd(jax.grad(gred.jax.dot))(X[0, 0], X[1, 0]), np.zeros((4, 4))
+    )
 
 
 def test_derivatives_at_ties_and_zeros_are_those_of_jax():
@@ -96,7 +99,10 @@ def test_elements_of_another_type_have_derivatives_of_their_own():
     gradient = jax.grad(lambda x: gred.jax.mean(x, dtype=jnp.float64))(x)
     assert gradient.dtype == jnp.float32
     np.testing.assert_allclose(gradient, 1 / x.size, rtol=1e-6)
-    assert jax.grad(lambda x: gred.jax.sum(x, 1, method="exact")[0, 0])(x.astype("bfloat16")).sum() == 5
+    assert (
+        jax.grad(lambda x: gred.jax.sum(x, 1, method="exact")[0, 0])(x.astype("bfloat16")).sum()
+        == 5
+    )
 
 
 @pytest.mark.parametrize("place", [0, 1, -1])
@@ -127,7 +133,9 @@ def test_products_are_added_one_by_one_in_batches():
     for places, other in (((0, None), lambda k: b), ((0, 0), lambda k: X[1, k])):
         got = jax.vmap(exact, places)(a, b if places[1] is None else X[1])
         np.testing.assert_array_equal(got, [exact(a[k], other(k)) for k in range(5)])
-    np.testing.assert_array_equal(jax.vmap(exact, (1, None))(a.T, b), jax.vmap(exact, (0, None))(a, b))
+    np.testing.assert_array_equal(
+        jax.vmap(exact, (1, None))(a.T, b), jax.vmap(exact, (0, None))(a, b)
+    )
 
 
 SHARDED = """
