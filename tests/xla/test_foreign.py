@@ -103,14 +103,30 @@ def test_there_may_be_nothing(place):
     assert made(nothing, "sum", place, {}, nothing, elements=b"float64") == 0
 
 
+NARROW = [
+    ("argmax", "float32", "int32"),
+    ("count_nonzero", "bool", "int32"),
+    ("sum", "int64", "int32"),
+    ("prod", "int8", "int32"),
+    ("sum", "uint64", "uint32"),
+    ("mean", "int8", "float32"),
+    ("var", "int64", "float32"),
+]
+
+
 @places
-@pytest.mark.parametrize("axis", [None, 1])
-@pytest.mark.parametrize(("op", "dtype"), [("argmax", "float32"), ("count_nonzero", "bool")])
-def test_positions_and_counts_may_be_narrow(op, dtype, axis, place):
+@pytest.mark.parametrize("axis", [None, 0, 1, 2])
+@pytest.mark.parametrize(("op", "dtype", "narrow"), NARROW)
+def test_results_may_be_narrower_than_gred_makes_them(op, dtype, narrow, axis, place):
+    """Integers wrap, and floats are rounded to what they are in 64 bits."""
     x = elements(dtype)
-    got = made(x, op, place, {"axis": axis}, result=b"int32")
-    assert got.dtype == np.int32
-    np.testing.assert_array_equal(got, getattr(np, op)(x, axis))
+    got = made(x, op, place, {"axis": axis}, result=narrow.encode())
+    assert got.dtype == narrow
+    wide = np.asarray(getattr(np, op)(x, axis))
+    if narrow == "float32":
+        np.testing.assert_allclose(got, wide, rtol=2**-24 * (1 + 1e-6))
+    else:
+        np.testing.assert_array_equal(got, wide.astype(narrow))
 
 
 @pytest.mark.parametrize(

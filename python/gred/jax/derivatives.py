@@ -109,7 +109,8 @@ def _jvp(arrays: Any, tangents: Any, *, how: How) -> tuple[Any, Any]:
     formula = FORMULAS.get(how.reduction)
     if formula is None or not jnp.issubdtype(result.dtype, jnp.inexact):
         return result, ad.Zero(jax.typeof(result).to_tangent_aval())
-    x, t = (one.astype(how.elements) for one in (*arrays, *tangents))
+    wide = jnp.promote_types(how.elements, jnp.float32)  # whose sums and counts have room
+    x, t = (one.astype(wide) for one in (*arrays, *tangents))
     return result, formula(Call(x, result, how), t).astype(result.dtype)
 
 

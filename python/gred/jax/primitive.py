@@ -40,18 +40,15 @@ def settled(op: str, x: Any, axis: Any, dtype: Any, method: str, **options: Any)
         raise TypeError(f"x: gred has no elements of {x.dtype}")
     like = np.broadcast_to(np.zeros((), x.dtype), x.shape)
 
-    def settle(dtype: Any) -> tuple[Any, ...]:
-        order, ddof = options.get("ord"), options.get("ddof", 0)
-        return _core.settle(like, op, axis, dtype, order, ddof, method)
-
     if dtype is not None:
         dtype = jnp.empty((), dtype).dtype
-    bits, reduction, elements, result, exact, invariant = settle(dtype)
-    narrow = jax.dtypes.canonicalize_dtype(result).name
-    if narrow != result and elements != x.dtype.name:
-        bits, reduction, elements, result, exact, invariant = settle(narrow)
+    order, ddof = options.get("ord"), options.get("ddof", 0)
+    bits, reduction, elements, result, *ways = _core.settle(
+        like, op, axis, dtype, order, ddof, method
+    )
+    result = jax.dtypes.canonicalize_dtype(result).name
     axes = tuple(k for k in range(x.ndim) if bits >> k & 1)
-    return How(reduction, elements, narrow, exact, invariant, axes, float(options.get("ddof") or 0))
+    return How(reduction, elements, result, *ways, axes, float(ddof))
 
 
 # ---- the primitive, of one array, or of two vectors whose elements are multiplied ----
