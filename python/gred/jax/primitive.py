@@ -43,12 +43,12 @@ def settled(op: str, x: Any, axis: Any, dtype: Any, method: str, **options: Any)
     if dtype is not None:
         dtype = jnp.empty((), dtype).dtype
     order, ddof = options.get("ord"), options.get("ddof", 0)
-    bits, reduction, elements, result, *ways = _core.settle(
+    bits, reduction, elements, result, exact, invariant = _core.settle(
         like, op, axis, dtype, order, ddof, method
     )
     result = jax.dtypes.canonicalize_dtype(result).name
     axes = tuple(k for k in range(x.ndim) if bits >> k & 1)
-    return How(reduction, elements, result, *ways, axes, float(ddof))
+    return How(reduction, elements, result, exact, invariant, axes, float(ddof))
 
 
 # ---- the primitive, of one array, or of two vectors whose elements are multiplied ----
