@@ -21,8 +21,9 @@ sys.path.insert(0, str(Path(__file__).parent / "build_backend"))
 from description import long_description
 from toolkit import HOPPER, PTX, Toolkit, find_nvcc, without_nvcc
 from wheels import driver_version
+from xla import headers, wants_jax
 
-CORE = "gred._core"
+CORE, TESTING, JAX = "gred._core", "gred._testing", "gred._jax"
 LADDER_FOLDS = ("sum", "prod", "min", "max")
 FOLD_GROUPS = (
     "norm2s",
@@ -144,13 +145,19 @@ class BuildExt(build_ext):
 
     def build_extension(self, ext: Extension) -> None:
         """Compile an extension's sources, and let setuptools link them."""
-        jobs = self.core_jobs(ext) if ext.name == CORE else self.plain_jobs(ext, [])
+        jobs = self.jobs(ext)
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             list(pool.map(Job.run, jobs))
         ext.sources = []
         ext.extra_objects += [str(job.target) for job in jobs]
         self.force = True  # linking is quick, and what objects there are may have changed
         super().build_extension(ext)
+
+    def jobs(self, ext: Extension) -> list[Job]:
+        """List what is compiled for an extension."""
+        if ext.name == JAX:
+            return self.jax_jobs(ext)
+        return self.core_jobs(ext) if ext.name == CORE else self.plain_jobs(ext, [])
 
     def core_jobs(self, ext: Extension) -> list[Job]:
         """Add what the machine offers to the core, and list what is compiled for it."""
@@ -222,6 +229,12 @@ class BuildExt(build_ext):
         words += [f"-D{name}={value}" for name, value in ext.define_macros]
         return [Job(words, Path(source), self.object(source)) for source in ext.sources + more]
 
+    def jax_jobs(self, ext: Extension) -> list[Job]:
+        """One call of the host's C++ compiler a source, with XLA's headers."""
+        words = [*os.environ.get("CXX", "g++").split(), *HOST_CXX, *CHECKS, "-isystem", headers()]
+        words += [f"-I{folder}" for folder in self.include_dirs]
+        return [Job(words, Path(source), self.object(source)) for source in ext.sources]
+
     def object(self, source: str) -> Path:
         """Name the object of a source; names alone are not unique, so it keeps its folders."""
         return Path(self.build_temp, source).with_suffix(".o")
@@ -240,7 +253,7 @@ def extension(name: str, sources: list[str]) -> Extension:
         include_dirs=[numpy.get_include()],
         define_macros=[("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")],
         extra_compile_args=HOST_C,
-        extra_link_args=[*(LIBRARIES if name == CORE else []), *SANITIZERS],
+        extra_link_args=[*([] if name == TESTING else LIBRARIES), *SANITIZERS],
     )
 
 
@@ -248,6 +261,10 @@ if __name__ == "__main__":
     setup(
         long_description=long_description(Path(__file__).parent / "README.md"),
         long_description_content_type="text/markdown",
-        ext_modules=[extension(CORE, SOURCES), extension("gred._testing", sorted(TEST_SOURCES))],
+        ext_modules=[
+            extension(CORE, SOURCES),
+            extension(TESTING, sorted(TEST_SOURCES)),
+            *([extension(JAX, ["csrc/jax/module.cpp"])] if wants_jax(os.environ) else []),
+        ],
         cmdclass={"build_ext": BuildExt},
     )

@@ -264,7 +264,7 @@ void dot_end(struct dot *self)
 }
 
 /* (a + bi) (c + di) = (ac - bd) + (ad + bc)i. */
-struct scalar_wide dot_value(const struct dot *self)
+static struct scalar_wide value_of(const struct dot *self)
 {
     const union dotted total = total_of(self, self->pieces, divide_up(self->pairs.n, DOT_PIECE));
     if (element_is_integer(self->type))
@@ -296,4 +296,23 @@ void dot_sums(struct dot *self, struct exact_sums *sums)
     }
     for (int part = 0; part < EXACT_PARTS; part++)
         exact_normalise(&sums->parts[part]);
+}
+
+/* Rounded once, each part of it. */
+static struct scalar_wide rounded(const struct exact_sums *sums, enum element type)
+{
+    const enum element part = element_real_part(type);
+    double values[EXACT_PARTS];
+    for (int k = 0; k < EXACT_PARTS; k++)
+        values[k] = scalar_widen(exact_value(&sums->parts[k], 1, part), part).real;
+    return (struct scalar_wide){SCALAR_FLOAT, 0, values[EXACT_REAL], values[EXACT_IMAGINARY]};
+}
+
+union scalar dot_result(struct dot *self, enum element type)
+{
+    struct exact_sums sums;
+    if (!self->exactly)
+        return scalar_narrow(value_of(self), type);
+    dot_sums(self, &sums);
+    return scalar_narrow(rounded(&sums, type), type);
 }

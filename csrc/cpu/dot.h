@@ -22,8 +22,8 @@ enum { DOT_PIECE = 1 << 14 };
 /* Adds the products of pairs `start` to `start + length`, in any order of stretches. */
 void dot_add(struct dot *, uint64_t start, uint64_t length);
 
-/* What has been added: modulo 2^64, or as floats, ... */
-struct scalar_wide dot_value(const struct dot *);
-
-/* ... or exactly; normalised. */
+/* What has been added exactly; normalised. */
 void dot_sums(struct dot *, struct exact_sums *);
+
+/* What has been added, exactly, modulo 2^64 or as floats, as a value of that type. */
+union scalar dot_result(struct dot *, enum element type);

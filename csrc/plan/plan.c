@@ -152,21 +152,6 @@ static bool check_method(const struct request *request, const struct plan *plan)
     return true;
 }
 
-/* What is rounded once is rounded to the type in which it is kept, or, if that is of integers, to
- * the one from which these are made. */
-static void round_for_output(const struct output *out, struct plan *plan)
-{
-    struct finish *finish = &plan->finish;
-    if (out && !element_is_integer(out->view.layout.input))
-        finish->result = out->view.layout.input;
-    else if (element_is_integer(finish->result))
-        finish->result = reduction_row(plan->reduction)->result == RESULT_real
-                             ? element_real_part(finish->type)
-                             : finish->type;
-}
-
-/* Sums of integers are exact by any method. Devices copy elements that they cannot read as they lie
- * to a type without a rounding. */
 static bool choose_exactness(const struct request *request, struct layout *layout,
                              struct plan *plan)
 {
@@ -179,21 +164,7 @@ static bool choose_exactness(const struct request *request, struct layout *layou
             "method 'exact' is here for sum, mean, nansum, nanmean and the norm of order 2; "
             "not for %s",
             row->called);
-    plan->exact = !element_is_integer(plan->finish.type);
-    if (!plan->exact)
-        return true;
-    round_for_output(request->out, plan);
-    if (plan->platform->place == METHOD_ON_HOST)
-        return true;
-    const enum element input = layout->input;
-    if (plan_adds_products(plan))
-        layout->type = holder_of_factor(input, layout->type);
-    else if (element_is_integer(input))
-        layout->type = input == ELEMENT_UINT64 ? ELEMENT_UINT64 : ELEMENT_INT64;
-    else if (element_is_complex(input) && element_is_complex(layout->type))
-        layout->type = ELEMENT_COMPLEX128;
-    else
-        layout->type = ELEMENT_FLOAT64;
+    plan_round_once(request->out, layout, plan);
     return true;
 }
 
@@ -250,14 +221,7 @@ static bool choose_method(const struct request *request, struct view *view, stru
         (plan->method &&
          !check_method_runs_there(request->platforms, plan->method, plan->platform)))
         return false;
-    if (!plan->method && plan->platform->automatic != METHODS) {
-        plan->method = method_at(plan->platform->automatic);
-        plan->launch.automatic = !argument_given(request->block_size);
-    }
-    if (plan->method) {
-        plan->launch.block = plan->method->block_size;
-        plan->launch.data_blocks = plan->method->data_blocks;
-    }
+    plan_choose_launch(plan, !argument_given(request->block_size));
     return choose_block(request, plan);
 }
 
@@ -296,71 +260,20 @@ static bool choose_initial(const struct request *request, struct plan *plan)
     return false;
 }
 
-/* The run has to count what takes part where the reduction may want to know, or nothing may. */
 static bool choose_reduction(const struct request *request, struct layout *layout,
                              struct plan *plan)
 {
-    struct types types;
-    if (!types_choose(request, layout, &types))
+    struct settled settled = {.ddof = request->ddof};
+    if (!types_choose(request, layout, &settled.types))
         return false;
-    layout->type = types.elements;
-    plan->reduction = resolved(request, layout->input, types.elements);
-    const struct reduction_row *row = reduction_row(plan->reduction);
-    plan->fold = row->fold;
-    plan->accumulator = element_accumulator(types.elements);
-    plan->finish = (struct finish){.accumulator = plan->accumulator,
-                                   .type = types.elements,
-                                   .result = types.result,
-                                   .count = plan->n,
-                                   .ddof = request->ddof};
-    plan->counts = row->counts ||
-                   (row->nothing == NOTHING_error && layout->mask && !fold_is_indexed(plan->fold));
+    settled.reduction = resolved(request, layout->input, settled.types.elements);
+    plan_settle(&settled, layout, plan);
     if (request->means && !request->axes) {
         plan->finish.has_mean = true;
         plan->finish.mean = *request->means->here;
     }
-    if (element_is_integer(plan->accumulator) || fold_is_indexed(plan->fold))
-        plan->launch.batch_invariant = false; /* in any order they are the same */
     return choose_initial(request, plan) && check_nothing(request, plan) &&
            choose_exactness(request, layout, plan);
-}
-
-/* Where an element may be taken in as often as one likes, one of those that are broadcast is
- * enough; but a method that is asked for shall see all. */
-static void leave_out_repeats(const struct request *request, struct layout *layout,
-                              struct plan *plan)
-{
-    static const bool idempotent[REDUCTIONS] = {
-        [REDUCTION_any] = true, [REDUCTION_all] = true,    [REDUCTION_min] = true,
-        [REDUCTION_max] = true, [REDUCTION_nanmin] = true, [REDUCTION_nanmax] = true,
-        [REDUCTION_ptp] = true, [REDUCTION_minmax] = true,
-    };
-    const uint64_t reduced = request->axes ? request->reduced : UINT64_MAX;
-    if (!idempotent[plan->reduction] || layout->mask || plan->n == 0 ||
-        (plan->method && !plan->launch.automatic))
-        return;
-    for (unsigned k = 0; k < layout->dimensions; k++)
-        if (reduced >> k & 1 && layout->strides[k] == 0) {
-            plan->n /= layout->shape[k];
-            layout->shape[k] = 1;
-        }
-    plan->finish.count = plan->n;
-}
-
-/* In their best order. */
-static void find_elements(const struct request *request, struct layout *layout, struct plan *plan)
-{
-    const bool in_order = fold_is_indexed(plan->fold);
-    leave_out_repeats(request, layout, plan);
-    if (request->axes) {
-        axes_make(layout, request->reduced, in_order, request->axes);
-        plan->axes = request->axes;
-        plan->layout = &request->axes->reduced;
-        plan->elements.flat = layout_is_flat(plan->layout) && request->axes->aligned;
-    } else {
-        layout_normalise(layout, in_order);
-        plan->elements.flat = layout_is_flat(layout);
-    }
 }
 
 size_t results_widest(const struct results *self)
@@ -398,8 +311,7 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
         !choose_reduction(request, layout, plan) || !check_method(request, plan) ||
         !arrays_still_lie(request, view, mask))
         return false;
-    find_elements(request, layout, plan);
-    plan->elements.direct = types_convert_directly(layout, plan->accumulator);
+    plan_find_elements(layout, request->reduced, request->axes, plan);
     plan->streams.producers[0] = view->producer;
     if (mask)
         plan->streams.producers[1] = mask->producer;

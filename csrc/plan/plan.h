@@ -156,6 +156,11 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
 bool products_plan(const struct request *, struct view *a, struct view *b, bool exactly,
                    struct plan *);
 
+/* The same where both have been located, in two steps, with a platform of one's own between them;
+ * the second is for devices. */
+void products_begin(struct view *a, struct view *b, bool exactly, struct plan *);
+void products_settle(struct view *a, struct view *b, struct plan *);
+
 /* What sums of products of a type are: integers keep all their bits, floats stay what they are. */
 enum element products_type(enum element);
 
@@ -179,6 +184,32 @@ struct types {
 
 /* By NumPy's rules. False with an exception set. */
 bool types_choose(const struct request *, const struct layout *, struct types *);
+
+/* What a call is, once its arguments are checked: nothing of Python's is left. */
+struct settled {
+    enum reduction reduction; /* a variant, where it turned out to be one */
+    struct types types;
+    bool exact, batch_invariant;
+    double ddof;
+};
+
+/* The plan of that, without mask, mean=, initial= or another device than the view's, which has
+ * been located, along `reduced`; of the whole array where `axes` is NULL. `exact` must be for a
+ * reduction that has such results. */
+void plan_of_settled(const struct settled *, struct view *, uint64_t reduced, struct axes *axes,
+                     struct plan *);
+
+/* The parts of it: how kernels are launched, ... */
+void plan_choose_launch(struct plan *, bool automatic);
+
+/* ... what is computed, in which types, ... */
+void plan_settle(const struct settled *, struct layout *, struct plan *);
+
+/* ... and that of an exact plan, whose results go to `out`, if it is not NULL, ... */
+void plan_round_once(const struct output *out, struct layout *, struct plan *);
+
+/* ... and its elements, in their best order. */
+void plan_find_elements(struct layout *, uint64_t reduced, struct axes *, struct plan *);
 
 /* Whether NaN becomes a number that is none, or may be in the part that goes. */
 bool types_lose_nan(enum element from, enum element to);

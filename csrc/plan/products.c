@@ -76,8 +76,7 @@ static void choose_types(struct view *a, struct view *b, struct plan *plan)
     b->layout.type = holder_of_factor(b->layout.input, type);
 }
 
-bool products_plan(const struct request *request, struct view *a, struct view *b, bool exactly,
-                   struct plan *plan)
+void products_begin(struct view *a, struct view *b, bool exactly, struct plan *plan)
 {
     *plan =
         (struct plan){.layout = &a->layout,
@@ -87,16 +86,24 @@ bool products_plan(const struct request *request, struct view *a, struct view *b
                       .reduction = REDUCTION_sum,
                       .fold = FOLD_sum,
                       .elements = {.flat = layout_is_flat(&a->layout), .on_device = a->on_device},
-                      .streams = {{a->producer, b->producer}, request->consumer}};
+                      .streams = {.producers = {a->producer, b->producer}}};
+}
+
+void products_settle(struct view *a, struct view *b, struct plan *plan)
+{
+    choose_types(a, b, plan);
+    plan_choose_launch(plan, true);
+}
+
+bool products_plan(const struct request *request, struct view *a, struct view *b, bool exactly,
+                   struct plan *plan)
+{
+    products_begin(a, b, exactly, plan);
+    plan->streams.consumer = request->consumer;
     if (!choose_device(request, a, b, plan) || !array_still_lies(a, "a") ||
         !array_still_lies(b, "b"))
         return false;
-    if (plan->platform->place == METHOD_ON_HOST)
-        return true;
-    choose_types(a, b, plan);
-    plan->method = method_at(plan->platform->automatic);
-    plan->launch.automatic = true;
-    plan->launch.block = plan->method->block_size;
-    plan->launch.data_blocks = plan->method->data_blocks;
+    if (plan->platform->place != METHOD_ON_HOST)
+        products_settle(a, b, plan);
     return true;
 }

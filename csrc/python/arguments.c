@@ -43,6 +43,7 @@ static const struct signature signatures[SIGNATURES] = {
     [SIGNATURE_select_rows] = {"select_rows", 4, 4, 4, {VALUES, NUM_KEYS, OP, DTYPE}},
     [SIGNATURE_each] = {"each", 9, 9, 9,
         {OP, A, DTYPE, OUT, ORD, DDOF, INITIAL, METHOD, STREAM}},
+    [SIGNATURE_settle] = {"settle", 7, 7, 7, {A, OP, AXIS, DTYPE, ORD, DDOF, METHOD}},
     [SIGNATURE_counters] = {"counters", 1, 2, 2,
         {A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS, ROOM, CHECKED}},
     [SIGNATURE_explain] = {"explain", 1, 2, 2,

@@ -57,6 +57,7 @@ enum signature_index {
     SIGNATURE_by_key,
     SIGNATURE_select_rows,
     SIGNATURE_each,
+    SIGNATURE_settle,
     SIGNATURE_counters,
     SIGNATURE_explain,
     SIGNATURES

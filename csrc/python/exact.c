@@ -237,28 +237,15 @@ PyObject *core_exact_products(PyObject *module, PyObject *arguments)
 
 /* ---- gred.dot ---- */
 
-/* Rounded once, each part of it. */
-static struct scalar_wide rounded(const struct exact_sums *sums, enum element type)
-{
-    const enum element part = element_real_part(type);
-    double values[EXACT_PARTS];
-    for (int k = 0; k < EXACT_PARTS; k++)
-        values[k] = scalar_widen(exact_value(&sums->parts[k], 1, part), part).real;
-    return (struct scalar_wide){SCALAR_FLOAT, 0, values[EXACT_REAL], values[EXACT_IMAGINARY]};
-}
-
 /* On the host. NULL with an exception set. */
 static bool multiply_here(struct module_state *state, const struct factors *factors,
                           struct scalar_wide *value)
 {
     const enum element type = products_type(factors->type);
-    struct exact_sums sums;
     struct dot *dot = add_all(state, factors, factors->plan.exact);
     if (!dot)
         return false;
-    if (factors->plan.exact)
-        dot_sums(dot, &sums);
-    *value = factors->plan.exact ? rounded(&sums, type) : dot_value(dot);
+    *value = scalar_widen(dot_result(dot, type), type);
     dot_end(dot);
     return true;
 }

@@ -232,6 +232,8 @@ static int setup(PyObject *module)
         !signatures_document(functions))
         return -1;
     OWNED *hooks = PyCapsule_New((void *)&testing_hooks, HOOKS_NAME, NULL);
+    OWNED *foreign = PyCapsule_New(&state->foreign, FOREIGN_NAME, NULL);
+    foreign_begin(&state->foreign, state);
     state->cached_plans = cached_plans_make(&state->platforms);
     state->thread_order = PyContextVar_New("gred.thread_order", NULL);
     state->workspace_limit = PyContextVar_New("gred.workspace_limit", NULL);
@@ -242,6 +244,7 @@ static int setup(PyObject *module)
     state->device_memory =
         (PyTypeObject *)PyType_FromModuleAndSpec(module, &device_memory_spec, NULL);
     const bool added = state->cached_plans && add(module, "_hooks", hooks) &&
+                       add(module, "_foreign", foreign) &&
                        add(module, "thread_order", state->thread_order) &&
                        add(module, "workspace_limit", state->workspace_limit) &&
                        add(module, "CudaError", state->platforms.cuda_error) &&

@@ -7,6 +7,7 @@
 
 #include "plan/plan.h"
 #include "plan/platform.h"
+#include "python/foreign.h"
 #include "run/backend.h"
 
 /* Nothing in gred that changes lives anywhere else. */
@@ -16,6 +17,7 @@ struct module_state {
     PyObject *thread_order;    /* a ContextVar: (order, seed) of the simulated device's threads */
     PyObject *workspace_limit; /* a ContextVar: bytes */
     PyTypeObject *simulated_memory, *device_memory;
+    struct foreign foreign;
 };
 
 /* ---- what it offers to Python, beside the reductions, its types and variables. Tables are plain
@@ -31,6 +33,7 @@ struct module_state {
     NAMED(by_key, "Results of each key's elements.")                                               \
     NAMED(select_rows, "Quantiles of an array's rows on a device.")                                \
     NAMED(each, "Results of a list's arrays.")                                                     \
+    NAMED(settle, "What a call would compute, as a tuple.")                                        \
     NAMED(counters, "What a call accesses on the simulated device, as a tuple.")                   \
     NAMED(explain, "How a call would go, as a tuple.")                                             \
     NAMED(nothing, "Does nothing.")                                                                \
@@ -66,9 +69,16 @@ FUNCTIONS(NAMED, PLAIN)
 /* run->answer is there then, or the plan's `out` or results are written. */
 bool execute_plan(struct module_state *, const struct plan *plan, struct run *run);
 
+/* Runs what needs no device: what there is of no elements, and no results. False: it is not that;
+ * no exception is set. Needs no GIL. */
+bool run_of_nothing(const struct plan *plan, struct run *run);
+
 /* Reads so many bytes, for measurements. */
 bool execute_read(struct module_state *, const struct platform *, int index, size_t bytes,
                   struct run *);
+
+/* What others may call, of this state. */
+void foreign_begin(struct foreign *, void *state);
 
 /* ---- memory as types of Python's: DeviceMemory, on a device, which gred has got for results, and
  * SimulatedMemory(nbytes), of the simulated device: a writable buffer ---- */

@@ -90,8 +90,7 @@ static bool run_on_backend(struct module_state *state, const struct platform *pl
     return ran;
 }
 
-/* What there is of no elements, and no results, need no device. */
-static bool is_of_nothing(const struct plan *plan, struct run *run)
+bool run_of_nothing(const struct plan *plan, struct run *run)
 {
     if (plan->axes && plan->axes->results == 0)
         return true;
@@ -105,7 +104,7 @@ static bool is_of_nothing(const struct plan *plan, struct run *run)
 
 bool execute_plan(struct module_state *state, const struct plan *plan, struct run *run)
 {
-    return is_of_nothing(plan, run) ||
+    return run_of_nothing(plan, run) ||
            (read_context(state, backend_of(plan->platform), run) &&
             run_on_backend(state, plan->platform, plan, plan->device, 0, run));
 }
@@ -132,8 +131,8 @@ static void run_place(void *context)
     const struct plan *plan = &self->call->plan;
     if (self->next)
         run->meanwhile = (struct meanwhile){run_place, self->next};
-    self->ran =
-        is_of_nothing(plan, run) || backend_of(plan->platform)->run(self->backend_state, plan, run);
+    self->ran = run_of_nothing(plan, run) ||
+                backend_of(plan->platform)->run(self->backend_state, plan, run);
     run_meanwhile(run);
 }
 

@@ -25,6 +25,7 @@ BELOW = {  # what each directory may include beside itself
     "run": RUN,
     **dict.fromkeys(BACKENDS, RUN),
     "python": (*BACKENDS, *RUN),
+    "jax": ("python",),
     "testing": ("python", "run", "schedule", "plan", "arrays", "common"),
     "kernels": ("common",),
 }

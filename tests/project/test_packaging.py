@@ -219,7 +219,7 @@ def building(monkeypatch):
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.chdir(ROOT)
     yield importlib.import_module
-    for name in ("backend", "toolkit", "wheels"):
+    for name in ("backend", "toolkit", "wheels", "xla"):
         sys.modules.pop(name, None)
 
 
@@ -249,6 +249,15 @@ def test_a_build_asks_for_the_compiler_where_it_is_wanted_and_missing(
     got = building("wheels").requirements(environment, nvcc, driver)
     assert bool(got) == needed
     assert not needed or len(got) == 5
+
+
+def test_a_build_asks_for_jax_where_it_is_wanted(building):
+    xla, text = building("xla"), (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert xla.requirements({}) == []
+    assert xla.requirements({"GRED_JAX": "1"}) == [xla.REQUIREMENT]
+    assert f'jax = ["{xla.REQUIREMENT}"]' in text
+    with pytest.raises(SystemExit, match="GRED_JAX='yes' is not understood: 1 builds"):
+        xla.requirements({"GRED_JAX": "yes"})
 
 
 def test_the_parts_of_the_compiler_are_of_one_version_that_the_least_driver_runs(building):

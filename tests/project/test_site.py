@@ -34,7 +34,8 @@ OTHERS = {
     "versions",
 }
 GUIDES = [path for path in RUN if path.parent == DOCS and path.stem not in OTHERS]
-NEEDS = {"exact": ("dask.array", "mpi4py"), "pytorch": ("torch",), "tables": ("pyarrow",)}
+NEEDS = {"exact": ("dask.array", "mpi4py"), "jax": ("jax", "gred._jax")}
+NEEDS |= {"pytorch": ("torch",), "tables": ("pyarrow",)}
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

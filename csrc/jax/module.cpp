@@ -1,0 +1,158 @@
+/* The extension module gred._jax: the reductions as a target of XLA's foreign function interface,
+ * for the host and for GPUs. A handler makes a call of gred._core's of buffers and attributes. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "python/foreign.h"
+
+#include <string>
+#include <string_view>
+
+#include <xla/ffi/api/ffi.h>
+
+namespace ffi = xla::ffi;
+
+/* What does not depend on where arrays lie; of gred/jax/reduction.py. */
+struct attributes {
+    std::string_view reduction, input, elements, result;
+    bool exact, batch_invariant;
+    double ddof;
+    int64_t axes;
+};
+
+XLA_FFI_REGISTER_STRUCT_ATTR_DECODING(attributes, ffi::StructMember<std::string_view>("reduction"),
+                                      ffi::StructMember<std::string_view>("input"),
+                                      ffi::StructMember<std::string_view>("elements"),
+                                      ffi::StructMember<std::string_view>("result"),
+                                      ffi::StructMember<bool>("exact"),
+                                      ffi::StructMember<bool>("batch_invariant"),
+                                      ffi::StructMember<double>("ddof"),
+                                      ffi::StructMember<int64_t>("axes"));
+
+namespace
+{
+
+/* Of a gred._core that is kept for as long as the process lasts: XLA may call at any time. */
+const foreign *core;
+
+ffi::Error reduce(const attributes &asked, const ffi::AnyBuffer &array, const void *factors,
+                  const ffi::AnyBuffer &results, bool on_device, void *stream)
+{
+    const std::string reduction(asked.reduction), input(asked.input), elements(asked.elements),
+        result(asked.result);
+    foreign_call call = {};
+    call.reduction = reduction.c_str();
+    call.input = input.c_str();
+    call.elements = elements.c_str();
+    call.result = result.c_str();
+    call.exact = asked.exact;
+    call.batch_invariant = asked.batch_invariant;
+    call.ddof = asked.ddof;
+    call.data = array.untyped_data();
+    call.factors = factors;
+    call.dimensions = static_cast<unsigned>(array.dimensions().size());
+    call.shape = array.dimensions().begin();
+    call.axes = static_cast<uint64_t>(asked.axes);
+    call.results = results.untyped_data();
+    call.data_bytes = array.size_bytes();
+    call.results_bytes = results.size_bytes();
+    call.on_device = on_device;
+    call.stream = reinterpret_cast<uintptr_t>(stream);
+    char why[512];
+    if (core->reduce(core->state, &call, why, sizeof why))
+        return ffi::Error::Success();
+    return ffi::Error::Internal(std::string("gred: ") + why);
+}
+
+/* ---- handlers, of one array or of two of one shape, whose elements are multiplied ---- */
+
+ffi::Error reduce_all(const attributes &asked, const ffi::RemainingArgs &arrays,
+                      const ffi::AnyBuffer &results, bool on_device, void *stream)
+{
+    const auto array = arrays.get<ffi::AnyBuffer>(0);
+    if (!array)
+        return array.error();
+    if (arrays.size() == 1)
+        return reduce(asked, *array, nullptr, results, on_device, stream);
+    const auto factors = arrays.get<ffi::AnyBuffer>(1);
+    if (!factors || factors->size_bytes() != array->size_bytes())
+        return ffi::Error::InvalidArgument("gred: both arrays have to be of one size");
+    return reduce(asked, *array, factors->untyped_data(), results, on_device, stream);
+}
+
+using results = ffi::Result<ffi::AnyBuffer>;
+
+ffi::Error reduce_on_host(results to, ffi::RemainingArgs arrays, attributes asked)
+{
+    return reduce_all(asked, arrays, *to, false, nullptr);
+}
+
+ffi::Error reduce_on_gpu(void *stream, results to, ffi::RemainingArgs arrays, attributes asked)
+{
+    return reduce_all(asked, arrays, *to, true, stream);
+}
+
+XLA_FFI_DEFINE_HANDLER(host_handler, reduce_on_host,
+                       ffi::Ffi::Bind().Ret<ffi::AnyBuffer>().RemainingArgs().Attrs<attributes>());
+
+XLA_FFI_DEFINE_HANDLER(cuda_handler, reduce_on_gpu,
+                       ffi::Ffi::Bind()
+                           .Ctx<ffi::PlatformStream<void *>>()
+                           .Ret<ffi::AnyBuffer>()
+                           .RemainingArgs()
+                           .Attrs<attributes>());
+
+/* ---- the module ---- */
+
+PyObject *target(XLA_FFI_Handler *handler)
+{
+    return PyCapsule_New(reinterpret_cast<void *>(handler), nullptr, nullptr);
+}
+
+bool add(PyObject *module, const char *name, PyObject *object)
+{
+    const bool added = object && PyModule_AddObjectRef(module, name, object) == 0;
+    Py_XDECREF(object);
+    return added;
+}
+
+int setup(PyObject *module)
+{
+    PyObject *const owner = PyImport_ImportModule("gred._core");
+    if (!owner)
+        return -1;
+    core = static_cast<const foreign *>(PyCapsule_Import(FOREIGN_NAME, 0));
+    return core && add(module, "host", target(host_handler)) &&
+                   add(module, "cuda", target(cuda_handler)) &&
+                   add(module, "version",
+                       Py_BuildValue("(ii)", XLA_FFI_API_MAJOR, XLA_FFI_API_MINOR))
+               ? 0
+               : -1;
+}
+
+PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, reinterpret_cast<void *>(setup)},
+#ifdef Py_GIL_DISABLED
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, nullptr},
+};
+
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    "gred._jax",
+    "gred's targets for XLA.",
+    0,
+    nullptr,
+    slots,
+    nullptr,
+    nullptr,
+    nullptr,
+};
+
+} // namespace
+
+PyMODINIT_FUNC PyInit__jax(void)
+{
+    return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,136 @@
+/* From what a call is, once all is settled, to a plan. Nothing here needs Python, and so other code
+ * than Python's can have plans, too. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "plan/plan.h"
+
+#include "arrays/operands.h"
+#include "plan/axes.h"
+
+void plan_choose_launch(struct plan *plan, bool automatic)
+{
+    if (!plan->method && plan->platform->automatic != METHODS) {
+        plan->method = method_at(plan->platform->automatic);
+        plan->launch.automatic = automatic;
+    }
+    if (plan->method) {
+        plan->launch.block = plan->method->block_size;
+        plan->launch.data_blocks = plan->method->data_blocks;
+    }
+}
+
+/* The run has to count what takes part where the reduction may want to know, or nothing may. */
+void plan_settle(const struct settled *settled, struct layout *layout, struct plan *plan)
+{
+    const struct reduction_row *row = reduction_row(settled->reduction);
+    layout->type = settled->types.elements;
+    plan->reduction = settled->reduction;
+    plan->fold = row->fold;
+    plan->accumulator = element_accumulator(settled->types.elements);
+    plan->finish = (struct finish){.accumulator = plan->accumulator,
+                                   .type = settled->types.elements,
+                                   .result = settled->types.result,
+                                   .count = plan->n,
+                                   .ddof = settled->ddof};
+    plan->counts = row->counts ||
+                   (row->nothing == NOTHING_error && layout->mask && !fold_is_indexed(plan->fold));
+    if (element_is_integer(plan->accumulator) || fold_is_indexed(plan->fold))
+        plan->launch.batch_invariant = false; /* in any order they are the same */
+}
+
+/* ---- exact ---- */
+
+/* What is rounded once is rounded to the type in which it is kept, or, if that is of integers, to
+ * the one from which these are made. */
+static void round_for_output(const struct output *out, struct plan *plan)
+{
+    struct finish *finish = &plan->finish;
+    if (out && !element_is_integer(out->view.layout.input))
+        finish->result = out->view.layout.input;
+    else if (element_is_integer(finish->result))
+        finish->result = reduction_row(plan->reduction)->result == RESULT_real
+                             ? element_real_part(finish->type)
+                             : finish->type;
+}
+
+/* Sums of integers are exact by any method. Devices copy elements that they cannot read as they lie
+ * to a type without a rounding. */
+void plan_round_once(const struct output *out, struct layout *layout, struct plan *plan)
+{
+    const enum element input = layout->input;
+    plan->exact = !element_is_integer(plan->finish.type);
+    if (!plan->exact)
+        return;
+    round_for_output(out, plan);
+    if (plan->platform->place == METHOD_ON_HOST)
+        return;
+    if (plan_adds_products(plan))
+        layout->type = holder_of_factor(input, layout->type);
+    else if (element_is_integer(input))
+        layout->type = input == ELEMENT_UINT64 ? ELEMENT_UINT64 : ELEMENT_INT64;
+    else if (element_is_complex(input) && element_is_complex(layout->type))
+        layout->type = ELEMENT_COMPLEX128;
+    else
+        layout->type = ELEMENT_FLOAT64;
+}
+
+/* ---- elements ---- */
+
+/* Where an element may be taken in as often as one likes, one of those that are broadcast is
+ * enough; but a method that is asked for shall see all. */
+static void leave_out_repeats(struct layout *layout, uint64_t reduced, struct plan *plan)
+{
+    static const bool idempotent[REDUCTIONS] = {
+        [REDUCTION_any] = true, [REDUCTION_all] = true,    [REDUCTION_min] = true,
+        [REDUCTION_max] = true, [REDUCTION_nanmin] = true, [REDUCTION_nanmax] = true,
+        [REDUCTION_ptp] = true, [REDUCTION_minmax] = true,
+    };
+    if (!idempotent[plan->reduction] || layout->mask || plan->n == 0 ||
+        (plan->method && !plan->launch.automatic))
+        return;
+    for (unsigned k = 0; k < layout->dimensions; k++)
+        if (reduced >> k & 1 && layout->strides[k] == 0) {
+            plan->n /= layout->shape[k];
+            layout->shape[k] = 1;
+        }
+    plan->finish.count = plan->n;
+}
+
+void plan_find_elements(struct layout *layout, uint64_t reduced, struct axes *axes,
+                        struct plan *plan)
+{
+    const bool in_order = fold_is_indexed(plan->fold);
+    leave_out_repeats(layout, axes ? reduced : UINT64_MAX, plan);
+    if (axes) {
+        axes_make(layout, reduced, in_order, axes);
+        plan->axes = axes;
+        plan->layout = &axes->reduced;
+    } else {
+        layout_normalise(layout, in_order);
+    }
+    plan->elements.flat = layout_is_flat(plan->layout) && (!axes || axes->aligned);
+    plan->elements.direct = types_convert_directly(layout, plan->accumulator);
+}
+
+/* ---- the whole ---- */
+
+void plan_of_settled(const struct settled *settled, struct view *view, uint64_t reduced,
+                     struct axes *axes, struct plan *plan)
+{
+    struct layout *layout = &view->layout;
+    *plan = (struct plan){
+        .platform = view->platform,
+        .device = view->device,
+        .launch = {.batch_invariant = settled->batch_invariant},
+        .layout = layout,
+        .n = axes ? axes_length(layout, reduced) : view->n,
+        .elements = {.on_device = view->on_device},
+    };
+    plan_choose_launch(plan, true);
+    plan_settle(settled, layout, plan);
+    plan->finish.from_nothing = true;
+    if (settled->exact)
+        plan_round_once(NULL, layout, plan);
+    plan_find_elements(layout, reduced, axes, plan);
+}

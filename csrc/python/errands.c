@@ -1,0 +1,239 @@
+/* Calls that do not come from Python: what they ask for is settled by a call of Python's, once, and
+ * then they run as often as their caller likes, without the GIL. */
+#include "python/foreign.h"
+
+#include "cpu/dot.h"
+#include "python/call.h"
+#include "run/result.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- what is asked for ---- */
+
+/* Of an array like this one, wherever its like lies later: the axes, a bit each, the reduction, the
+ * types of elements and results, and whether these are exact or batch-invariant. */
+CORE_FUNCTION(settle)
+{
+    PyObject *slots[ARGUMENTS_END];
+    struct call *call = call_parse(module, SIGNATURE_settle, arguments, count, names, slots);
+    PyObject *settled = NULL;
+    if (call) {
+        const struct plan *plan = &call->plan;
+        settled = Py_BuildValue(
+            "KsssOO", call->request.reduced, reduction_row(plan->reduction)->name,
+            element_name(plan->layout->type), element_name(plan->finish.result),
+            plan->exact ? Py_True : Py_False, plan->launch.batch_invariant ? Py_True : Py_False);
+    }
+    call_close(call);
+    return settled;
+}
+
+/* ---- a call ---- */
+
+/* On the heap: threads' stacks may be small. */
+struct errand {
+    struct view view, factors;
+    struct settled settled;
+    struct axes axes;
+    struct plan plan;
+    struct run run;
+};
+
+static bool find_element(const char *name, enum element *found)
+{
+    int e = 0;
+    while (e < ELEMENTS && strcmp(name, element_name((enum element)e)) != 0)
+        e++;
+    *found = (enum element)e;
+    return e < ELEMENTS;
+}
+
+static bool find_names(const struct foreign_call *call, struct errand *self)
+{
+    struct settled *settled = &self->settled;
+    int r = 0;
+    while (r < REDUCTIONS && strcmp(call->reduction, reduction_row((enum reduction)r)->name) != 0)
+        r++;
+    settled->reduction = (enum reduction)r;
+    settled->exact = call->exact;
+    settled->batch_invariant = call->batch_invariant;
+    settled->ddof = call->ddof;
+    return (r < REDUCTIONS && find_element(call->input, &self->view.layout.input) &&
+            find_element(call->elements, &settled->types.elements) &&
+            find_element(call->result, &settled->types.result)) ||
+           failure_note(&self->run.failure, FAILURE_VALUE,
+                        "this gred has no %s of %s as %s to %s: another version has traced the "
+                        "call",
+                        call->reduction, call->input, call->elements, call->result);
+}
+
+static bool view_call(const struct foreign_call *call, struct errand *self)
+{
+    struct layout *layout = &self->view.layout;
+    view_begin(&self->view, call->on_device);
+    layout->data = call->data;
+    layout->type = layout->input;
+    layout->dimensions = call->dimensions;
+    for (unsigned k = 0; k < call->dimensions; k++)
+        layout->shape[k] = (uint64_t)call->shape[k];
+    view_in_c_order(layout);
+    self->view.n = layout_length(layout);
+    const uint64_t results = axes_length(layout, ~call->axes);
+    return (self->view.n * element_size(layout->input) == call->data_bytes &&
+            results * element_size(self->settled.types.result) == call->results_bytes) ||
+           failure_note(&self->run.failure, FAILURE_VALUE,
+                        "%s of %s makes %llu results of %s, which do not fill %zu bytes",
+                        call->reduction, call->input, (unsigned long long)results, call->result,
+                        call->results_bytes);
+}
+
+/* Nothing lies nowhere: then it is where its results are. */
+static bool locate(const struct platforms *platforms, const struct foreign_call *call,
+                   struct view *view, struct failure *failure)
+{
+    struct view results = {.n = call->results_bytes, .on_device = view->on_device};
+    struct view *const there = view->n > 0 ? view : &results;
+    enum located located = LOCATED_ELSEWHERE;
+    results.layout.data = call->results;
+    layout_make_flat(&results.layout, results.n);
+    there->platform = platforms_on(platforms, METHOD_ON_HOST);
+    for (int k = 0; there->on_device && there->n > 0 && located == LOCATED_ELSEWHERE; k++)
+        if (platforms->all[k]->locate)
+            located = platforms->all[k]->locate(platforms->states[k], there, failure);
+    view->platform = there->platform;
+    view->device = there->device;
+    if (results.pin)
+        results.unpin(results.pin);
+    return located != LOCATED_NOWHERE;
+}
+
+/* A whole array's result stays on a device, or is stored once it is there. */
+static void make_plan(const struct foreign_call *call, struct errand *self)
+{
+    struct plan *plan = &self->plan;
+    const enum element type = self->settled.types.result;
+    const bool whole =
+        __builtin_popcountll(call->axes) == (int)call->dimensions && !call->batch_invariant;
+    plan_of_settled(&self->settled, &self->view, call->axes, whole ? NULL : &self->axes, plan);
+    if (!whole)
+        plan->results = (struct results){.at = {call->results},
+                                         .type = type,
+                                         .types = {type},
+                                         .values = 1,
+                                         .on_device = call->on_device};
+}
+
+/* Of vectors, whose products are added; on the host that is no plan's. */
+static void make_plan_of_products(struct errand *self)
+{
+    struct view *const a = &self->view, *const b = &self->factors;
+    a->layout.type = b->layout.type = self->settled.types.elements;
+    layout_normalise(&a->layout, true);
+    layout_normalise(&b->layout, true);
+    products_begin(a, b, self->settled.exact, &self->plan);
+    self->plan.platform = a->platform;
+    self->plan.device = a->device;
+    if (a->on_device)
+        products_settle(a, b, &self->plan);
+}
+
+/* ---- running it ---- */
+
+/* Nobody is asked while it runs, nor told of anything but failures. */
+static bool never(void *Py_UNUSED(context))
+{
+    return false;
+}
+
+static bool in_silence(void *Py_UNUSED(context), const char *Py_UNUSED(text))
+{
+    return true;
+}
+
+static bool store_products(void *host, const struct foreign_call *call, struct errand *self)
+{
+    const struct pairs pairs = {&self->view.layout, &self->factors.layout, self->view.n};
+    const enum element type = self->settled.types.result;
+    memset(call->results, 0, element_size(type)); /* what there is of no products */
+    struct dot *dot = pairs.n ? dot_begin(host, &pairs, self->settled.exact) : NULL;
+    if (pairs.n && !dot)
+        return failure_note(&self->run.failure, FAILURE_MEMORY, "out of memory for products");
+    if (dot) {
+        dot_add(dot, 0, pairs.n);
+        const union scalar value = dot_result(dot, type);
+        memcpy(call->results, &value, element_size(type));
+    }
+    dot_end(dot);
+    return true;
+}
+
+static bool run_plan(void *backend_state, const struct foreign_call *call, struct errand *self)
+{
+    static const struct watch watch = {never, in_silence, NULL};
+    const struct plan *plan = &self->plan;
+    struct run *run = &self->run;
+    run->watch = &watch;
+    if (!run_of_nothing(plan, run) && !backend_of(plan->platform)->run(backend_state, plan, run))
+        return false;
+    if (!plan->axes && !plan->out.at) {
+        const union scalar value = scalar_narrow(run->answer.values[0], plan->finish.result);
+        memcpy(call->results, &value, element_size(plan->finish.result));
+    }
+    return true;
+}
+
+static bool run_errand(const struct platforms *platforms, const struct foreign_call *call,
+                       struct errand *self)
+{
+    struct plan *const plan = &self->plan;
+    struct failure *const failure = &self->run.failure;
+    if (!find_names(call, self) || !view_call(call, self) ||
+        !locate(platforms, call, &self->view, failure))
+        return false;
+    if (call->factors) {
+        self->factors = self->view;
+        self->factors.layout.data = call->factors;
+        self->factors.pin = NULL;
+        if (!locate(platforms, call, &self->factors, failure))
+            return false;
+        make_plan_of_products(self);
+    } else {
+        make_plan(call, self);
+    }
+    void *const backend_state = platforms_state(platforms, plan->platform);
+    if (call->factors && !call->on_device)
+        return store_products(backend_state, call, self);
+    plan->streams.consumer = (struct stream){.given = call->on_device, .handle = call->stream};
+    if (!plan->axes && call->on_device)
+        plan->out = (struct plan_out){call->results, self->settled.types.result};
+    return run_plan(backend_state, call, self);
+}
+
+static bool reduce(void *state, const struct foreign_call *call, char *why, size_t length)
+{
+    struct errand *self = call->dimensions <= DIMENSIONS_MAX ? malloc(sizeof *self) : NULL;
+    if (!self) {
+        snprintf(why, length, "no memory for a call, or too many dimensions, which are %u",
+                 call->dimensions);
+        return false;
+    }
+    run_begin(&self->run, 0);
+    view_nothing(&self->view);
+    view_nothing(&self->factors);
+    const bool ran = run_errand(&((struct module_state *)state)->platforms, call, self);
+    const struct failure *failure = &self->run.failure;
+    if (!ran && failure->kind == FAILURE_CUDA)
+        snprintf(why, length, "%s: %s (%s)", failure->call, failure->text, failure->name);
+    else if (!ran)
+        snprintf(why, length, "%s", failure->text);
+    array_release(&self->view);
+    array_release(&self->factors);
+    free(self);
+    return ran;
+}
+
+void foreign_begin(struct foreign *self, void *state)
+{
+    *self = (struct foreign){state, reduce};
+}

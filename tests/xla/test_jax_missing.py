@@ -1,0 +1,57 @@
+"""What gred.jax needs and does not find, it says in one line; and gred needs none of it."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from processes import printed
+
+pytestmark = pytest.mark.unsanitized
+
+# Modules that are found before any that are installed.
+STAND_INS = """
+import sys, types
+def stand_in(name, **attributes):
+    module = sys.modules[name] = types.ModuleType(name)
+    vars(module).update(attributes)
+    return module
+def jax_of(*version):
+    inner = [stand_in(f"jax.interpreters.{name}") for name in ("ad", "batching", "mlir")]
+    stand_in("jax.extend.core", Primitive=None)
+    for name in ("jax.extend", "jax.interpreters", "jax.numpy"):
+        stand_in(name)
+    text = ".".join(map(str, version))
+    jax = stand_in("jax", __version__=text, __version_info__=version)
+    jax.ffi = stand_in("jax.ffi", include_dir=lambda: "FOLDER")
+"""
+CASES = {
+    "missing": ("sys.modules['jax'] = None", "needs jax, .*pip install 'gred.jax.' brings it"),
+    "old": ("jax_of(0, 5, 3)", r"needs jax 0\.6 or later, and jax 0\.5\.3 is here; pip install"),
+    "not built": (
+        "jax_of(0, 9, 0); sys.modules['gred._jax'] = None",
+        r"built without its part for JAX .*GRED_JAX=1 pip install '\.\[jax\]' builds it",
+    ),
+    "of a later JAX": (
+        "jax_of(0, 9, 0); stand_in('gred._jax', version=(0, 4))",
+        r"later JAX than is here \(jax 0\.9\.0 is here\).*--no-build-isolation",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_missing_is_said_in_one_line(case, tmp_path):
+    header = tmp_path / "xla/ffi/api/c_api.h"
+    header.parent.mkdir(parents=True)
+    header.write_text("#define XLA_FFI_API_MAJOR 0\n#define XLA_FFI_API_MINOR 3\n")
+    setup, says = CASES[case]
+    code = f"{STAND_INS.replace('FOLDER', str(tmp_path))}\nimport gred\n{setup}\nimport gred.jax"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert re.search(f"^ImportError: .*{says}", done.stderr.splitlines()[-1]), done.stderr
+
+
+def test_gred_imports_no_jax():
+    assert printed("import sys, gred; print('jax' in sys.modules, 'gred._jax' in sys.modules)") == (
+        "False False\n"
+    )
