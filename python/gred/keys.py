@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 import gred._core as _core
 from gred.checks import cast, library_of
 from gred.segments import of_numpy, reduceat, reduction_named
+from gred.statistics.summary import Summary, exactly, made
 from gred.statistics.weights import divisor, real, type_in, typed
 
 __all__ = ["by_key"]
@@ -42,7 +43,7 @@ def by_key(
     ----------
     op : str or numpy.ufunc
         'count', or what `gred.reduceat` takes: 'sum', 'mean', 'var', 'max', 'argmin', np.maximum.
-        Positions are those along `axis`, the first of equals.
+        Positions are those along `axis`, the first of equals. Or 'describe', along axis 0.
     keys : array_like of int, shape (n,), or tuple of such
         From 0 to num_keys - 1, in any order; of several, results have a dimension for each.
     values : array_like of shape (..., n, ...)
@@ -62,7 +63,8 @@ def by_key(
     -------
     array of shape (..., num_keys, ...), of the reduction's type
         A key without values has what is neutral: 0, 1, infinity or the type's ends; of a mean or
-        variance NaN, of a position -1.
+        variance NaN, of a position -1. Of 'describe' a `Summary` of such arrays, as of
+        `gred.describe`; by method 'exact', on the host, too.
 
     Raises
     ------
@@ -76,6 +78,10 @@ def by_key(
     array([2. , 4.5, 0. , 4. ])
 
     """
+    if isinstance(op, str) and op == "describe":
+        if operator.index(axis) or weights is not None:
+            raise ValueError("describe by key is along axis 0, and takes no weights")
+        return _described(keys, _array(values, "values"), num_keys, outside, dtype, ddof, method)
     name = "count" if isinstance(op, str) and op == "count" else reduction_named(op)
     array, rest = _array(values, "values"), (_drops(outside), dtype, ddof, method)
     if weights is None:
@@ -94,19 +100,14 @@ def _reduced(
     _unmasked(values, "values")
     shape = _shape(values)
     xp, dim = library_of(values), normalize_axis_index(axis, len(shape))
-    listed = keys if isinstance(keys, tuple) else (keys,)
-    codes = [_checked(_unmasked(_array(key, "keys"), "keys"), shape[dim]) for key in listed]
-    if xp is np and not all(isinstance(key, np.ndarray) for key in codes):
-        raise TypeError("keys and values must lie in one place, on the host or on one device")
-    counts = _counts(codes, num_keys)
+    code, counts = _code_of(keys, num_keys, xp, values, shape[dim])
     if math.prod(counts) == 0 < shape[dim] and not rest[0]:
         raise IndexError("a key is not in [0, 0)")
     reduce = _at_once if xp is np else _on_device
-    if len(codes) == len(shape) == 1:
-        return reduce(name, codes[0], values, counts[0], rest)
+    if len(counts) == len(shape) == 1:
+        return reduce(name, code, values, counts[0], rest)
     if xp is None:
         raise _without_library(values)
-    code = codes[0] if len(codes) == 1 else _joined(xp, codes, counts)
     front = xp.moveaxis(values, dim, 0)
     results = reduce(name, code, front, math.prod(counts), rest)
     dimensions = tuple(range(len(counts)))
@@ -148,7 +149,60 @@ def _weighted(
         return cast(found, type_in(xp, values, kind))
 
 
+def _described(
+    keys: Any, values: Any, num_keys: Any, outside: str, dtype: Any, ddof: float, method: str
+) -> Summary:
+    """Describe the values of each key: what is NaN has no weight in variances."""
+    from gred.exact.partials import MOMENTS, sums_by_key  # which rests on this module
+
+    xp = library_of(_unmasked(values, "values"))
+    if xp is None or (method == "exact" and xp is not np):
+        raise _without_library(values)
+    if method not in ("auto", "exact"):
+        raise ValueError(f"describe by key takes method 'auto' or 'exact', not {method!r}")
+    if values.ndim == 0:
+        raise ValueError("values must have a dimension")
+    if dtype is not None:
+        values = cast(values, type_in(xp, values, _core.element(np.empty(0, dtype))))
+    code, counts = _code_of(keys, num_keys, xp, values, values.shape[0])
+    total, numbers, element = math.prod(counts), values == values, _core.element(values)
+    is_float = element.startswith(("float", "bfloat", "complex"))
+
+    def of(op: str, x: Any, **more: Any) -> Any:
+        return by_key(op, code, x, total, outside=outside, **more)
+
+    count = of("count_nonzero", numbers)
+    ends = [of(op, values) for op in ("nanmin", "nanmax")]
+    ends = [end if is_float else cast(end, xp.float64) for end in ends]
+    ends = [xp.where(count > 0, end, xp.full_like(end, np.nan)) for end in ends]
+    weights = cast(numbers, type_in(xp, values, real(element) if is_float else "float64"))
+    known = xp.where(numbers, values, xp.zeros_like(values))
+    fields = (
+        *(count, of("count_nonzero", ~numbers), *ends, of("nanmean", values)),
+        *(of("var", known, weights=weights, ddof=ddof), of("nansum", values)),
+    )
+    summary = made(fields, ddof)
+    if method == "exact":
+        summary = exactly(summary, [sums_by_key(code, values, total, MOMENTS, skips_nans=True)])
+    shape = (*counts, *values.shape[1:])
+    return made((field.reshape(shape) for field in summary), ddof, summary.sums)
+
+
 # ---- arguments ----
+
+
+def _code_of(keys: Any, num_keys: Any, xp: Any, values: Any, n: int) -> tuple[Any, tuple[int, ...]]:
+    """Check keys of n values, and make one of several; and how many there are of each."""
+    listed = keys if isinstance(keys, tuple) else (keys,)
+    codes = [_checked(_unmasked(_array(key, "keys"), "keys"), n) for key in listed]
+    if xp is np and not all(isinstance(key, np.ndarray) for key in codes):
+        raise TypeError("keys and values must lie in one place, on the host or on one device")
+    counts = _counts(codes, num_keys)
+    if len(codes) == 1:
+        return codes[0], counts
+    if xp is None:
+        raise _without_library(values)
+    return _joined(xp, codes, counts), counts
 
 
 def _drops(outside: str) -> bool:

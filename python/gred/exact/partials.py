@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
@@ -49,6 +48,16 @@ class Partials:
                 found.append(of_words(normalised(words)))
             yield found
 
+    def taken(self, places: npt.NDArray[np.int64]) -> Partials:
+        """Take results in another order."""
+        return replace(self, counts=self.counts[:, places], digits=self.digits[:, places])
+
+    def normalised(self) -> Partials:
+        """Hand carries on, so that equal sums are equal partials."""
+        rows = [[total._words for total in sums] for sums in self.sums()]
+        words = np.array(rows, np.int64).reshape(-1, len(self.counts), WORDS).swapaxes(0, 1)
+        return replace(_of_words(words, self.is_complex), shape=self.shape)
+
 
 def _of_words(words: npt.NDArray[np.int64], is_complex: bool) -> Partials:
     """Leave out digits that are 0 everywhere, but for one."""
@@ -77,15 +86,13 @@ def sums_of(
     if is_complex and skips_nans:
         numbers = array == array
         mask, skips_nans = numbers if mask is None else numbers & mask, False
-    if axes is None:
-        pieces, shape = iter([array if mask is None else array[mask]]), ()
-    else:
+    shape: tuple[int, ...] = ()
+    pieces = iter([array if mask is None else array[mask]])
+    if axes is not None:
         kept = [k for k in range(array.ndim) if k not in axes]
         shape = tuple(1 if k in axes else n for k, n in enumerate(array.shape))
-        rows, shown = (
-            None if one is None else getattr(one, "permute", one.transpose)(*kept, *axes)
-            for one in (array, mask)
-        )
+        rows: Any = getattr(array, "permute", array.transpose)(*kept, *axes)
+        shown = None if mask is None else getattr(mask, "permute", mask.transpose)(*kept, *axes)
         places = ((*place, ...) for place in np.ndindex(*(array.shape[k] for k in kept)))
         pieces = (rows[at] if shown is None else rows[at][shown[at]] for at in places)
     found = _summed(pieces, is_complex, shape, powers)
@@ -135,7 +142,7 @@ def _summed(
     if not tiles:
         nothing = np.zeros((len(powers) * (2 if is_complex else 1), 0, COUNTS), np.int64)
         return Partials(shape, nothing, nothing[..., :1], 0, is_complex)
-    return _concatenated(tiles, shape)
+    return concatenated(tiles, shape)
 
 
 def _powered(x: Any, power: int) -> bytes:
@@ -160,7 +167,7 @@ def _span(partials: Sequence[Partials]) -> tuple[int, int]:
     )
 
 
-def _concatenated(tiles: Sequence[Partials], shape: tuple[int, ...]) -> Partials:
+def concatenated(tiles: Sequence[Partials], shape: tuple[int, ...]) -> Partials:
     """Put tiles of results one after the other."""
     first, end = _span(tiles)
     counts = np.concatenate([one.counts for one in tiles], axis=1)

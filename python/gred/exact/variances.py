@@ -27,7 +27,7 @@ def reduced(
     """Make exact variances, or their roots, of an array."""
     whole = axis is None and not keepdims
     array = array_of(a) if whole and where is True else indexable(a)
-    result, shown = _type([array], dtype), shown_of(array, where)
+    result, shown = type_of([array], dtype), shown_of(array, where)
     axes = None
     if not whole:
         axes = normalize_axis_tuple(range(array.ndim) if axis is None else axis, array.ndim)
@@ -39,7 +39,7 @@ def reduced(
 def reduced_list(name: str, arrays: Sequence[Any], dtype: Any, ddof: float) -> Any:
     """Make the variance, or its root, of the one array that all elements of some are."""
     sums = merged([sums_of(array, powers=MOMENTS) for array in arrays])
-    return variances(name, sums, ddof, _type(arrays, dtype), 3)[()]
+    return variances(name, sums, ddof, type_of(arrays, dtype), 3)[()]
 
 
 def variances(
@@ -57,7 +57,8 @@ def variances(
         half = len(sums) // 2
         states = [((x,), (square,)) for x, square in zip(sums[:half], sums[half:], strict=True)]
         of_parts = [comoment(state, 0, 0) for state in states]
-        whole = None if None in of_parts else sum(of_parts, Fraction())
+        known = [x for x in of_parts if x is not None]
+        whole = sum(known, Fraction()) if len(known) == len(of_parts) else None
         found[k] = quotient(_ROUNDED[name], whole, divisor, dtype)
     return found.reshape(partials.shape)
 
@@ -74,7 +75,7 @@ def norms(partials: Partials, dtype: np.dtype[Any]) -> Any:
     return found.reshape(partials.shape)
 
 
-def _type(arrays: Sequence[Any], dtype: Any) -> np.dtype[Any]:
+def type_of(arrays: Sequence[Any], dtype: Any) -> np.dtype[Any]:
     """Find the type of a result: the elements' own, or its parts', and float64 of integers."""
     if dtype is not None:
         return float_type(dtype)
