@@ -336,7 +336,7 @@ static void leave_out_repeats(const struct request *request, struct layout *layo
         [REDUCTION_ptp] = true, [REDUCTION_minmax] = true,
     };
     const uint64_t reduced = request->axes ? request->reduced : UINT64_MAX;
-    if (!idempotent[plan->reduction] || layout->mask || plan->n == 0 ||
+    if (!idempotent[plan->reduction] || layout->mask || plan->n == 0 || request->offsets ||
         (plan->method && !plan->launch.automatic))
         return;
     for (unsigned k = 0; k < layout->dimensions; k++)
