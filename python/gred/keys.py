@@ -37,34 +37,31 @@ def by_key(
 ) -> Any:
     """Reduce the values of each key, as ``np.bincount`` adds them and a ``groupby`` does.
 
-    Bits are the same in every run; by ``method="exact"`` for any order of values, on any device.
-
     Parameters
     ----------
     op : str or numpy.ufunc
-        'count', or what `gred.reduceat` takes: 'sum', 'mean', 'var', 'max', 'argmin', np.maximum.
-        Positions are those along `axis`, the first of equals. Or 'describe', along axis 0.
-    keys : array_like of int, shape (n,), or tuple of such
-        From 0 to num_keys - 1, in any order; of several, results have a dimension for each.
+        'count', 'describe' (along axis 0), or as for `gred.reduceat`: 'sum', 'argmin', np.maximum.
+    keys : array_like of int, shape (n,), or tuple of such, a dimension of results each
+        From 0 to num_keys - 1, in any order.
     values : array_like of shape (..., n, ...)
-        Of any type, where the keys are; on a device CuPy's, PyTorch's or JAX's, unless added.
+        Where the keys are; on a device CuPy's, PyTorch's or JAX's, unless added.
     num_keys : int, or one for each of the keys, optional
         How many results there are; by default one more than the greatest key.
     axis : int, default 0
-        The one that keys are along.
+        That keys are along.
     outside : {'error', 'drop'}, default 'error'
         What becomes of values whose key is negative or no less than num_keys.
     dtype, ddof, method
         As for `gred.reduceat`.
     weights : array_like of the shape of `values`, or of the keys', optional
-        Factors of the values, for 'sum', 'mean', 'var' and 'std' by one key, as of `gred.mean`.
+        Factors, for 'sum', 'mean', 'var' and 'std' by one key, as of `gred.mean`.
 
     Returns
     -------
     array of shape (..., num_keys, ...), of the reduction's type
-        A key without values has what is neutral: 0, 1, infinity or the type's ends; of a mean or
-        variance NaN, of a position -1. Of 'describe' a `Summary` of such arrays, as of
-        `gred.describe`; by method 'exact', on the host, too.
+        With the same bits in every run; by 'exact' for any order and device. A key without values
+        has what is neutral: 0, 1, infinity or the type's ends; of means NaN; of positions, which
+        are along `axis`, -1. Of 'describe' a `Summary` of such; exact ones on the host.
 
     Raises
     ------
@@ -78,12 +75,10 @@ def by_key(
     array([2. , 4.5, 0. , 4. ])
 
     """
-    if isinstance(op, str) and op == "describe":
-        if operator.index(axis) or weights is not None:
-            raise ValueError("describe by key is along axis 0, and takes no weights")
-        return _described(keys, _array(values, "values"), num_keys, outside, dtype, ddof, method)
-    name = "count" if isinstance(op, str) and op == "count" else reduction_named(op)
     array, rest = _array(values, "values"), (_drops(outside), dtype, ddof, method)
+    name = op if isinstance(op, str) and op in ("count", "describe") else reduction_named(op)
+    if name == "describe":
+        return _described(keys, array, num_keys, axis, weights, outside, rest)
     if weights is None:
         return _reduced(name, keys, array, num_keys, operator.index(axis), rest)
     return _weighted(name, keys, array, num_keys, axis, rest, _array(weights, "weights"))
@@ -150,11 +145,20 @@ def _weighted(
 
 
 def _described(
-    keys: Any, values: Any, num_keys: Any, outside: str, dtype: Any, ddof: float, method: str
+    keys: Any,
+    values: Any,
+    num_keys: Any,
+    axis: SupportsIndex,
+    weights: Any,
+    outside: str,
+    rest: _Rest,
 ) -> Summary:
     """Describe the values of each key: what is NaN has no weight in variances."""
     from gred.exact.partials import MOMENTS, sums_by_key  # which rests on this module
 
+    _, dtype, ddof, method = rest
+    if operator.index(axis) or weights is not None:
+        raise ValueError("describe by key is along axis 0, and takes no weights")
     xp = library_of(_unmasked(values, "values"))
     if xp is None or (method == "exact" and xp is not np):
         raise _without_library(values)

@@ -229,6 +229,36 @@ def test_clusters_of_any_size_make_the_same_bits(cluster):
         assert client.submit(sum_of, parts).result() == gred.ExactSum(x)
 
 
+def lose_a_worker(block, marker):
+    """End the process that comes here first, once."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+        os._exit(1)
+    return block
+
+
+@pytest.mark.unsanitized
+def test_a_worker_that_dies_changes_no_bit(cluster, tmp_path):
+    x = numbers()
+    lazy = da.from_array(x, chunks=(9, 5, 7))
+    doomed = lazy.map_blocks(
+        lose_a_worker, marker=str(tmp_path / "died"), dtype=x.dtype, meta=np.empty((0, 0, 0))
+    )
+
+    def asked(x):
+        keys = da.arange(x.size, chunks=100) % 5
+        of_all = [gred.dask.norm(x), gred.dask.var(x / 2.0**500, 1), gred.dask.max(x, 0)]
+        by_key = gred.dask.by_key("sum", keys, x.reshape(-1), 5)
+        return [*of_all, by_key, gred.dask.quantile(x, [0.1, 0.7]), gred.dask.describe(x)]
+
+    expected = dask.compute(*asked(lazy), scheduler="synchronous")
+    with cluster.get_client() as client:
+        client.wait_for_workers(2)
+        made = client.compute(asked(doomed), sync=True)
+    assert (tmp_path / "died").exists()
+    assert [*map(bits, map(np.asarray, made))] == [*map(bits, map(np.asarray, expected))]
+
+
 def sum_of(parts):
     """Merge what workers send each other."""
     total = gred.ExactSum()

@@ -74,7 +74,8 @@ def _ordered(values: Any) -> Any:
     dtype, kind = values.dtype, _unsigned(values.dtype)
     bits, sign = values.view(kind), kind.type(1 << (8 * dtype.itemsize - 1))
     if _is_float(dtype):
-        return np.where(bits & sign, ~bits, bits | sign)
+        flips = values.view(f"i{dtype.itemsize}") >> (8 * dtype.itemsize - 1)  # all bits, or none
+        return bits ^ (flips.view(kind) | sign)
     return bits ^ sign if dtype.kind == "i" else bits
 
 
@@ -93,17 +94,16 @@ def _count(
     values = np.ascontiguousarray(block.reshape(-1), at.dtype)
     numbers = values[values == values] if _is_float(at.dtype) else values
     keys, low, width = _ordered(numbers), at.low, 1 << at.bits
+    prefixes, places = np.zeros(1), 0
+    if search is not None:
+        prefixes = np.unique(search.prefixes).astype(keys.dtype)
+        begins = keys >> keys.dtype.type(low + at.bits)
+        fits = np.isin(begins, prefixes)
+        keys, places = keys[fits], np.searchsorted(prefixes, begins[fits])
     digits = (keys >> keys.dtype.type(low)) & keys.dtype.type(width - 1)
-    if search is None:
-        counts = np.bincount(digits, minlength=width)[None]
-        return _Counted(counts, len(values) - len(numbers), None)
-    prefixes = np.unique(search.prefixes)
-    begins = keys >> keys.dtype.type(low + at.bits)
-    places = np.minimum(np.searchsorted(prefixes, begins), len(prefixes) - 1)
-    fits = prefixes[places] == begins
-    codes = places[fits] * width + digits[fits].astype(np.int64)
-    counts = np.bincount(codes, minlength=len(prefixes) * width)
-    return _Counted(counts.reshape(-1, width), 0, search)
+    codes = digits.astype(np.int64) + places * width
+    counts = np.bincount(codes, minlength=len(prefixes) * width).reshape(-1, width)
+    return _Counted(counts, len(values) - len(numbers), search)
 
 
 def _merge(parts: list[_Counted]) -> _Counted:

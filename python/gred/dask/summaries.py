@@ -27,9 +27,9 @@ from gred.statistics.summary import Summary
 def _described(
     block: Any, mask: Any = True, *, axes: tuple[int, ...], ddof: float, dtype: Any
 ) -> Summary:
-    return summary.describe(
-        block, ddof, axis=axes, keepdims=True, method="exact", dtype=dtype, where=mask
-    )
+    # Of a whole array extremes of integers are integers, whatever a mask leaves.
+    along: dict[str, Any] = {"axis": axes, "keepdims": True} if len(axes) < block.ndim else {}
+    return summary.describe(block, ddof, method="exact", dtype=dtype, where=mask, **along)
 
 
 def _merged(parts: list[Summary]) -> Summary:
@@ -177,22 +177,23 @@ def by_key(
     array([1., 5., 0.])
 
     """
-    keys, count = library().asanyarray(keys), operator.index(num_keys)
-    if array(values, "values").ndim == 0 or keys.ndim != 1:
-        raise ValueError(f"keys must have one dimension, and values one or more; got {keys.ndim}")
-    if keys.dtype.kind not in "biu":
-        raise TypeError(f"keys must be integers, not {keys.dtype}")
+    keys, count = _keys(keys, array(values, "values")), operator.index(num_keys)
     if count < 0:
         raise ValueError(f"num_keys must not be negative; got {count}")
     options = {"num_keys": count, "outside": outside}
     how, result = _reduction_by_key(op, values, options, dtype, ddof)
-    found = reduced(
-        *(values, how, result, 0, True),
-        beside=[("keys", keys, (0,))],
-        split_every=split_every,
-        size=count,
-    )
+    more: dict[str, Any] = {"beside": [("keys", keys, (0,))], "split_every": split_every}
+    found = reduced(values, how, result, 0, True, size=count, **more)
     return _delayed(found, ()) if result.kind == "O" else found
+
+
+def _keys(keys: Any, values: Any) -> Any:
+    keys = library().asanyarray(keys)
+    if values.ndim == 0 or keys.ndim != 1:
+        raise ValueError(f"keys must have one dimension, and values one or more; got {keys.ndim}")
+    if keys.dtype.kind not in "biu":
+        raise TypeError(f"keys must be integers, not {keys.dtype}")
+    return keys
 
 
 _FOLDED = ("min", "max", "any", "all", "count", "count_nonzero")

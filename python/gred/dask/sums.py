@@ -307,8 +307,8 @@ def norm(
     Examples
     --------
     >>> import dask.array as da, gred.dask
-    >>> float(gred.dask.norm(da.from_array([3e200, 4e200], chunks=1)))
-    5e+200
+    >>> float(gred.dask.norm(da.from_array([3.0, 4.0], chunks=1) * 2.0**600)) / 2.0**600
+    5.0
 
     """
     return _reduced("norm", x, axis, dtype, keepdims, **options)

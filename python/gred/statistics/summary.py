@@ -115,8 +115,9 @@ class Summary(_Fields):
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> Summary:
         """Read what `to_bytes` has written; anything else raises ValueError."""
+        file = io.BytesIO(memoryview(data))
         try:
-            with np.load(io.BytesIO(bytes(data)), allow_pickle=False) as kept:
+            with np.load(file, allow_pickle=False) as kept:
                 return _read(dict(kept))
         except Exception as error:  # of zipfile's, zlib's and NumPy's many
             raise ValueError("these are not the bytes of a Summary") from error
@@ -301,26 +302,22 @@ def describe(
     Parameters
     ----------
     a : array_like of any shape
-        As for `gred.sum`: any element type and layout, on a GPU or not. It is never written.
-    ddof, axis, keepdims, block_size, dtype, device, where, stream
+        As for `gred.sum`: any element type and layout, on a GPU or not. Never written.
+    ddof, axis, keepdims, method, block_size, dtype, device, where, stream
         As for `gred.var`. Along axes each field is an array, with a value for each place along the
-        outer ones, of the caller's library and on its device where it lies on one.
-    method : str, default 'auto'
-        As for `gred.var`. By 'exact' ``mean``, ``var``, ``std`` and ``sum`` are of exact sums of
-        elements and of their squares, and rounded once, and so are those of merged summaries: their
-        bits are the same for every order, partition and device. It takes no block_size, device or
-        stream.
+        outer ones, of the caller's library and on its device where it lies on one. By method
+        'exact', without block_size, device or stream, ``mean``, ``var``, ``std`` and ``sum`` are
+        rounded once, also of merged summaries, with the same bits for every order and partition.
 
     Returns
     -------
     Summary
         ``count`` (int64): how many elements take part and are not NaN; ``nans`` (int64): how many
-        are. NaNs are left out of all else: ``min``, ``max``: of the elements' type, complex numbers
-        by their real parts first; ``mean`` and ``var``: of the types that `gred.mean` and
-        `gred.var` have; ``sum``: of that which `gred.sum` has, integers wrap around. Of nothing,
-        ``min``, ``max``, ``mean`` and ``var`` are NaN, without a warning. ``std`` is the square
-        root of ``var``. Along axes, ``min`` and ``max`` of integers are float64 where there may be
-        nothing: with a mask, and of no elements.
+        are, and left out of all else. ``min``, ``max``: of the elements' type, complex numbers by
+        their real parts first; ``mean``, ``var`` and ``sum``: of the types that `gred.mean`,
+        `gred.var` and `gred.sum` have, integers wrap around. Of nothing all but sums are NaN,
+        without a warning. ``std`` is the square root of ``var``. Along axes, ``min`` and ``max`` of
+        integers are float64 where there may be nothing: with a mask, and of no elements.
 
     Raises
     ------
@@ -339,12 +336,10 @@ def describe(
     var    2.6666666666666665
     std    1.632993161855452
     sum    15.0
-    >>> gred.describe(range(10)).mean
-    np.float64(4.5)
 
     """
-    rest = {"block_size": block_size, "device": device, "stream": stream}
+    rest: dict[str, Any] = {"block_size": block_size, "device": device, "stream": stream}
     if method == "exact":
         return _exactly(a, ddof, axis, keepdims, dtype, where, rest)
-    options: dict[str, Any] = {"method": method, "dtype": dtype, "where": where, **rest}
-    return made(_core.describe(a, ddof, axis=axis, keepdims=keepdims, **options), ddof)
+    rest |= {"method": method, "dtype": dtype, "where": where}
+    return made(_core.describe(a, ddof, axis=axis, keepdims=keepdims, **rest), ddof)
