@@ -64,7 +64,15 @@ CHECKS = CHECKS if SANITIZED else []
 # The host's loops have one source for all instructions: AVX2's are sanitized, which are on nearly
 # every machine, and the tests run them. Sanitizing all took 50 of 220 s of the build more.
 UNSANITIZED = ("baseline", "avx512") if platform.machine() in ("x86_64", "AMD64") else ()
-HOST_C = ["-Icsrc", "-std=c11", "-O3", "-fvisibility=hidden", *WARNINGS, *CHECKS]
+HOST_C = [
+    "-Icsrc",
+    "-std=c11",
+    "-O3",
+    "-ffp-contract=off",
+    "-fvisibility=hidden",
+    *WARNINGS,
+    *CHECKS,
+]
 HOST_CXX = ["-Icsrc", "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", *WARNINGS]
 HOST_CXX += ["-fno-exceptions", "-fno-rtti", "-Wno-unknown-pragmas"]
 # The rungs that people run and count are optimized, all else for the simulated device compiles in

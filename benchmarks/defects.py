@@ -221,7 +221,7 @@ PYTHON = [
     Defect(
         "product of imaginary parts",
         "type",
-        "python/gred/dask.py",
+        "python/gred/dask/sums.py",
         "Products of imaginary parts are added, not subtracted.",
         "(a.imag, -b.imag)",
         "(a.imag, b.imag)",

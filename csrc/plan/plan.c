@@ -311,7 +311,8 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
         !choose_reduction(request, layout, plan) || !check_method(request, plan) ||
         !arrays_still_lie(request, view, mask))
         return false;
-    plan_find_elements(layout, request->reduced, request->axes, plan);
+    const uint64_t whole = request->offsets ? 0 : UINT64_MAX; /* segments begin at positions */
+    plan_find_elements(layout, request->axes ? request->reduced : whole, request->axes, plan);
     plan->streams.producers[0] = view->producer;
     if (mask)
         plan->streams.producers[1] = mask->producer;

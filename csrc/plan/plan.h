@@ -194,8 +194,8 @@ struct settled {
 };
 
 /* The plan of that, without mask, mean=, initial= or another device than the view's, which has
- * been located, along `reduced`; of the whole array where `axes` is NULL. `exact` must be for a
- * reduction that has such results. */
+ * been located, along `reduced`; of the whole array, all bits, where `axes` is NULL. `exact` must
+ * be for a reduction that has such results. */
 void plan_of_settled(const struct settled *, struct view *, uint64_t reduced, struct axes *axes,
                      struct plan *);
 

@@ -101,7 +101,7 @@ void plan_find_elements(struct layout *layout, uint64_t reduced, struct axes *ax
                         struct plan *plan)
 {
     const bool in_order = fold_is_indexed(plan->fold);
-    leave_out_repeats(layout, axes ? reduced : UINT64_MAX, plan);
+    leave_out_repeats(layout, reduced, plan);
     if (axes) {
         axes_make(layout, reduced, in_order, axes);
         plan->axes = axes;

@@ -115,7 +115,8 @@ static void make_plan(const struct foreign_call *call, struct errand *self)
     const enum element type = self->settled.types.result;
     const bool whole =
         __builtin_popcountll(call->axes) == (int)call->dimensions && !call->batch_invariant;
-    plan_of_settled(&self->settled, &self->view, call->axes, whole ? NULL : &self->axes, plan);
+    plan_of_settled(&self->settled, &self->view, whole ? UINT64_MAX : call->axes,
+                    whole ? NULL : &self->axes, plan);
     if (!whole)
         plan->results = (struct results){.at = {call->results},
                                          .type = type,

@@ -38,6 +38,7 @@ struct module_state {
     NAMED(explain, "How a call would go, as a tuple.")                                             \
     NAMED(nothing, "Does nothing.")                                                                \
     PLAIN(by_place, METH_VARARGS, "Results of lists, each in one place, all at the same time.")    \
+    PLAIN(quantile_places, METH_VARARGS, "Where quantiles of n numbers lie among their ranks.")    \
     PLAIN(select, METH_VARARGS, "Quantiles of an array on the host.")                              \
     PLAIN(substitute, METH_VARARGS,                                                                \
           "Puts a kernel of the user's own in a rung's place on a device that launches kernels.")  \

@@ -98,3 +98,26 @@ PyObject *core_select(PyObject *module, PyObject *arguments)
                                "elements each",
                                (unsigned long long)selection.n);
 }
+
+/* (what is asked, n > 0): of each share (rank below, rank above, part). */
+PyObject *core_quantile_places(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *asked;
+    unsigned long long n;
+    struct quantiles quantiles;
+    if (!PyArg_ParseTuple(arguments, "O!K:quantile_places", &PyTuple_Type, &asked, &n) ||
+        !quantiles_parse(asked, &quantiles))
+        return NULL;
+    PyObject *places = PyTuple_New((Py_ssize_t)quantiles.count);
+    for (uint64_t k = 0; places && k < quantiles.count; k++) {
+        const struct quantile_place place =
+            quantile_place(quantiles.method, quantiles.shares[k], n);
+        PyObject *found = Py_BuildValue("KKd", (unsigned long long)place.below,
+                                        (unsigned long long)place.above, place.part);
+        if (!found)
+            Py_CLEAR(places);
+        else
+            PyTuple_SET_ITEM(places, (Py_ssize_t)k, found);
+    }
+    return places;
+}

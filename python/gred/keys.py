@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 import gred._core as _core
 from gred.checks import array_of, beside, brought, cast, is_tensor, library_of, on_device
 from gred.segments import reduceat, reduction_named
+from gred.statistics.summary import Summary, exactly, made
 from gred.statistics.weights import divisor, real, type_in, typed
 
 __all__ = ["by_key"]
@@ -36,33 +37,31 @@ def by_key(
 ) -> Any:
     """Reduce the values of each key, as ``np.bincount`` adds them and a ``groupby`` does.
 
-    Bits are the same in every run; by ``method="exact"`` for any order of values, on any device.
-
     Parameters
     ----------
     op : str or numpy.ufunc
-        'count', or what `gred.reduceat` takes: 'sum', 'mean', 'var', 'max', 'argmin', np.maximum.
-        Positions are those along `axis`, the first of equals.
-    keys : array_like of int, shape (n,), or tuple of such
-        From 0 to num_keys - 1, in any order; of several, results have a dimension for each.
+        'count', 'describe' (along axis 0), or as for `gred.reduceat`: 'sum', 'argmin', np.maximum.
+    keys : array_like of int, shape (n,), or tuple of such, a dimension of results each
+        From 0 to num_keys - 1, in any order.
     values : array_like of shape (..., n, ...)
-        Of any type, where the keys are; on a device CuPy's, PyTorch's or JAX's, unless added.
+        Where the keys are; on a device CuPy's, PyTorch's or JAX's, unless added.
     num_keys : int, or one for each of the keys, optional
         How many results there are; by default one more than the greatest key.
     axis : int, default 0
-        The one that keys are along.
+        That keys are along.
     outside : {'error', 'drop'}, default 'error'
         What becomes of values whose key is negative or no less than num_keys.
     dtype, ddof, method
         As for `gred.reduceat`.
     weights : array_like of the shape of `values`, or of the keys', optional
-        Factors of the values, for 'sum', 'mean', 'var' and 'std' by one key, as of `gred.mean`.
+        Factors, for 'sum', 'mean', 'var' and 'std' by one key, as of `gred.mean`.
 
     Returns
     -------
     array of shape (..., num_keys, ...), of the reduction's type
-        A key without values has what is neutral: 0, 1, infinity or the type's ends; of a mean or
-        variance NaN, of a position -1.
+        With the same bits in every run; by 'exact' for any order and device. A key without values
+        has what is neutral: 0, 1, infinity or the type's ends; of means NaN; of positions, which
+        are along `axis`, -1. Of 'describe' a `Summary` of such; exact ones on the host.
 
     Raises
     ------
@@ -76,8 +75,10 @@ def by_key(
     array([2. , 4.5, 0. , 4. ])
 
     """
-    name = "count" if isinstance(op, str) and op == "count" else reduction_named(op)
     array, rest = _values(values, "values"), (_drops(outside), dtype, ddof, method)
+    name = op if isinstance(op, str) and op in ("count", "describe") else reduction_named(op)
+    if name == "describe":
+        return _described(keys, array, num_keys, axis, weights, outside, rest)
     if weights is None:
         return _reduced(name, keys, array, num_keys, operator.index(axis), rest)
     return _weighted(name, keys, array, num_keys, axis, rest, _values(weights, "weights"))
@@ -93,20 +94,14 @@ def _reduced(
 ) -> Any:
     shape = _shape(values)
     xp, dim = library_of(values), normalize_axis_index(axis, len(shape))
-    here = not on_device(values)
-    listed = keys if isinstance(keys, tuple) else (keys,)
-    codes = [_checked(_array(key, "keys"), shape[dim]) for key in listed]
-    if here and any(map(on_device, codes)):
-        raise TypeError("keys and values must lie in one place, on the host or on one device")
-    counts = _counts(codes, num_keys)
+    code, counts = _code_of(keys, num_keys, xp, values, shape[dim])
     if math.prod(counts) == 0 < shape[dim] and not rest[0]:
         raise IndexError("a key is not in [0, 0)")
-    reduce = _at_once if here else _on_device
-    if len(codes) == len(shape) == 1:
-        return reduce(name, codes[0], values, counts[0], rest)
+    reduce = _at_once if not on_device(values) else _on_device
+    if len(counts) == len(shape) == 1:
+        return reduce(name, code, values, counts[0], rest)
     if xp is None:
         raise _without_library(values)
-    code = codes[0] if len(codes) == 1 else _joined(np if here else xp, codes, counts)
     front = xp.moveaxis(values, dim, 0)
     results = reduce(name, code, front, math.prod(counts), rest)
     dimensions = tuple(range(len(counts)))
@@ -148,7 +143,70 @@ def _weighted(
         return cast(found, type_in(xp, values, kind))
 
 
+def _described(
+    keys: Any,
+    values: Any,
+    num_keys: Any,
+    axis: SupportsIndex,
+    weights: Any,
+    outside: str,
+    rest: _Rest,
+) -> Summary:
+    """Describe the values of each key: what is NaN has no weight in variances."""
+    from gred.exact.partials import MOMENTS, sums_by_key  # which rests on this module
+
+    _, dtype, ddof, method = rest
+    if operator.index(axis) or weights is not None:
+        raise ValueError("describe by key is along axis 0, and takes no weights")
+    xp = library_of(values)
+    if xp is None or (method == "exact" and xp is not np):
+        raise _without_library(values)
+    if method not in ("auto", "exact"):
+        raise ValueError(f"describe by key takes method 'auto' or 'exact', not {method!r}")
+    if values.ndim == 0:
+        raise ValueError("values must have a dimension")
+    if dtype is not None:
+        values = cast(values, type_in(xp, values, _core.element(np.empty(0, dtype))))
+    code, counts = _code_of(keys, num_keys, xp, values, values.shape[0])
+    total, numbers, element = math.prod(counts), values == values, _core.element(values)
+    is_float = element.startswith(("float", "bfloat", "complex"))
+
+    def of(op: str, x: Any, **more: Any) -> Any:
+        return by_key(op, code, x, total, outside=outside, **more)
+
+    count = of("count_nonzero", numbers)
+    ends = [of(op, values) for op in ("nanmin", "nanmax")]
+    ends = [end if is_float else cast(end, xp.float64) for end in ends]
+    ends = [xp.where(count > 0, end, xp.full_like(end, np.nan)) for end in ends]
+    weights = cast(numbers, type_in(xp, values, real(element) if is_float else "float64"))
+    known = xp.where(numbers, values, xp.zeros_like(values))
+    fields = (
+        *(count, of("count_nonzero", ~numbers), *ends, of("nanmean", values)),
+        *(of("var", known, weights=weights, ddof=ddof), of("nansum", values)),
+    )
+    summary = made(fields, ddof)
+    if method == "exact":
+        summary = exactly(summary, [sums_by_key(code, values, total, MOMENTS, skips_nans=True)])
+    shape = (*counts, *values.shape[1:])
+    return made((field.reshape(shape) for field in summary), ddof, summary.sums)
+
+
 # ---- arguments ----
+
+
+def _code_of(keys: Any, num_keys: Any, xp: Any, values: Any, n: int) -> tuple[Any, tuple[int, ...]]:
+    """Check keys of n values, and make one of several; and how many there are of each."""
+    listed = keys if isinstance(keys, tuple) else (keys,)
+    codes = [_checked(_array(key, "keys"), n) for key in listed]
+    here = not on_device(values)
+    if here and any(map(on_device, codes)):
+        raise TypeError("keys and values must lie in one place, on the host or on one device")
+    counts = _counts(codes, num_keys)
+    if len(codes) == 1:
+        return codes[0], counts
+    if xp is None:
+        raise _without_library(values)
+    return _joined(np if here else xp, codes, counts), counts
 
 
 def _drops(outside: str) -> bool:

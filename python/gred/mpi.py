@@ -1,27 +1,30 @@
-"""Exact sums and moments over the ranks of an MPI communicator.
+"""Exact sums, moments and summaries over the ranks of an MPI communicator.
 
 >>> import gred, gred.mpi
 >>> part = gred.ExactSum([0.1] * 10)
 >>> total = gred.mpi.allreduce(part)  # of all ranks' parts
 
 Their words are added up as integers by MPI itself, without pickling: in any order, by any number of
-ranks, to the same bits.
+ranks, to the same bits. Summaries are pickled, and merged by mpi4py as a tree of ranks: those of
+``gred.describe(part, method="exact")`` to the same bits, too.
 """
 
 from __future__ import annotations
 
 import operator
-from typing import Any, TypeVar
+import zlib
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from gred.checks import needed
 from gred.exact import ExactMoments, ExactSum, ExactSums
+from gred.statistics.summary import Summary
 
 __all__ = ["allreduce", "reduce"]
 
-_Part = TypeVar("_Part", ExactSum, ExactSums, ExactMoments)
+_Part = TypeVar("_Part", ExactSum, ExactSums, ExactMoments, Summary)
 
 
 def __dir__() -> list[str]:
@@ -37,13 +40,24 @@ def _mpi_with(comm: Any) -> tuple[Any, Any]:
     return mpi, comm
 
 
+def _kind(part: Any, words: npt.NDArray[np.int64]) -> int:
+    """Make a number of what has to be the same on all ranks: of sums how many words there are."""
+    if isinstance(part, Summary):
+        return -1 - zlib.crc32(repr((np.shape(part.count), float(part.ddof))).encode())
+    return words.size
+
+
 def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> npt.NDArray[np.int64]:
-    """Give this rank's words, once all have some, and one root; otherwise every rank raises."""
+    """Give this rank's words, once all have some, and one root; otherwise every rank raises.
+
+    Summaries have none.
+    """
     words, error, rank = np.empty(0, np.int64), None, 0
     try:
-        if not isinstance(part, ExactSum | ExactSums | ExactMoments):
+        if not isinstance(part, ExactSum | ExactSums | ExactMoments | Summary):
             raise TypeError(
-                f"part must be an ExactSum, ExactSums or ExactMoments; got {type(part).__name__}"
+                "part must be an ExactSum, ExactSums, ExactMoments or Summary; got "
+                f"{type(part).__name__}"
             )
         try:
             rank = operator.index(root)
@@ -51,10 +65,11 @@ def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> npt.NDArray[
             raise TypeError(f"root must be a rank, an integer; got {root!r}") from None
         if not 0 <= rank < comm.Get_size():
             raise ValueError(f"root must be a rank from 0 to {comm.Get_size() - 1}; got {rank}")
-        words = part.words
+        words = words if isinstance(part, Summary) else part.words
     except Exception as raised:
         error = raised
-    greatest = np.array([error is not None, rank, -rank, words.size, -words.size], np.int64)
+    kind = _kind(part, words)
+    greatest = np.array([error is not None, rank, -rank, kind, -kind], np.int64)
     comm.Allreduce(mpi.IN_PLACE, greatest, op=mpi.MAX)
     failed, last, first, most, least = greatest.tolist()
     if error:
@@ -64,7 +79,7 @@ def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> npt.NDArray[
     if last != -first:
         raise ValueError(f"root must be the same on all ranks; got {-first} to {last}")
     if most != -least:
-        raise ValueError("part must be of one kind and shape on all ranks")
+        raise ValueError("part must be of one kind, shape and ddof on all ranks")
     return words
 
 
@@ -73,20 +88,20 @@ def allreduce(part: _Part, comm: Any = None) -> _Part:
 
     Parameters
     ----------
-    part : ExactSum, ExactSums or ExactMoments
+    part : ExactSum, ExactSums, ExactMoments or Summary
         This rank's. It stays what it is.
     comm : mpi4py.MPI.Comm, optional
         By default ``MPI.COMM_WORLD``. All of its ranks have to call, and there may be 2**20.
 
     Returns
     -------
-    ExactSum, ExactSums or ExactMoments
+    ExactSum, ExactSums, ExactMoments or Summary
         The same on every rank. ``comm.allreduce(part)`` makes the same, but pickles it.
 
     Raises
     ------
     ValueError
-        If comm is ``MPI.COMM_NULL``; on every rank, if sums or moments are of several shapes.
+        If comm is ``MPI.COMM_NULL``; on every rank, if parts are of several shapes or ddof.
     TypeError, OverflowError
         On every rank, if one has none such, or too many elements for its `ExactSum.words`.
 
@@ -98,6 +113,8 @@ def allreduce(part: _Part, comm: Any = None) -> _Part:
     """
     mpi, comm = _mpi_with(comm)
     words = _agreed_words(mpi, comm, part)
+    if isinstance(part, Summary):
+        return cast(_Part, comm.allreduce(part))
     comm.Allreduce(mpi.IN_PLACE, words, op=mpi.SUM)
     return type(part).from_words(words)
 
@@ -114,7 +131,7 @@ def reduce(part: _Part, comm: Any = None, root: int = 0) -> _Part | None:
 
     Returns
     -------
-    ExactSum, ExactSums, ExactMoments or None
+    ExactSum, ExactSums, ExactMoments, Summary or None
         On the root, and on others.
 
     Raises
@@ -125,6 +142,8 @@ def reduce(part: _Part, comm: Any = None, root: int = 0) -> _Part | None:
     """
     mpi, comm = _mpi_with(comm)
     words = _agreed_words(mpi, comm, part, root)
+    if isinstance(part, Summary):
+        return cast(_Part | None, comm.reduce(part, root=root))
     at_root = comm.Get_rank() == root
     comm.Reduce(mpi.IN_PLACE if at_root else words, words if at_root else None, mpi.SUM, root)
     return type(part).from_words(words) if at_root else None

@@ -138,6 +138,11 @@ def test_layouts_change_nothing():
         assert np.array_equal(got, by_loops(op, keys, x, 30))
     got = gred.by_key("sum", keys, np.broadcast_to(2.0, 4000), 30)
     assert np.array_equal(got, 2.0 * np.bincount(keys, minlength=30))
+    for op in ("min", "max", "any", "all"):  # of which each key has its own
+        for value in (2.0, 0.0):
+            x = np.full(4000, value)
+            got = gred.by_key(op, keys, np.broadcast_to(value, 4000), 30)
+            assert np.array_equal(got, by_loops(op, keys, x, 30), equal_nan=True)
 
 
 @pytest.mark.parametrize("op", ["sum", "mean", "max", "argmax", "var", "count"])

@@ -120,6 +120,24 @@ def test_fields_are_arrays_of_the_callers_library(library):
     check(got, host, 1)
 
 
+@pytest.mark.gpu
+@of(Cupy, Torch)
+def test_exact_fields_and_those_by_key_are_arrays_of_the_callers_library(library):
+    host = drawn((30, 20, 9), "f4")
+    x, keys = library.make(host), np.arange(30) % 4
+    exact = gred.describe(x, axis=1, method="exact"), gred.describe(host, axis=1, method="exact")
+    by_key = (
+        gred.by_key("describe", one, array, 5)
+        for one, array in ((library.make(keys), x), (keys, host))
+    )
+    for got, want in (exact, by_key):
+        assert {type(field) for field in got} == {type(x)}
+        for field, right in zip(got, want, strict=True):
+            np.testing.assert_allclose(to_host(field), right, 1e-5, equal_nan=True)
+    assert to_host(exact[0].var).tobytes() == exact[1].var.tobytes()
+    assert gred.describe(x, method="exact") == gred.describe(host, method="exact")
+
+
 def test_fields_that_are_arrays_print_and_spreads_come_to_the_host():
     x = np.array([[1.0, 4.0], [3.0, 4.0]])
     for there in (x, SimulatedArray(x)):

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from reference import BFLOAT16, COMPLEX, REALS
 
 import gred
+from gred.exact.partials import merged, rounded, sums_of
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
@@ -228,6 +229,36 @@ def test_clusters_of_any_size_make_the_same_bits(cluster):
         assert client.submit(sum_of, parts).result() == gred.ExactSum(x)
 
 
+def lose_a_worker(block, marker):
+    """End the process that comes here first, once."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+        os._exit(1)
+    return block
+
+
+@pytest.mark.unsanitized
+def test_a_worker_that_dies_changes_no_bit(cluster, tmp_path):
+    x = numbers()
+    lazy = da.from_array(x, chunks=(9, 5, 7))
+    doomed = lazy.map_blocks(
+        lose_a_worker, marker=str(tmp_path / "died"), dtype=x.dtype, meta=np.empty((0, 0, 0))
+    )
+
+    def asked(x):
+        keys = da.arange(x.size, chunks=100) % 5
+        of_all = [gred.dask.norm(x), gred.dask.var(x / 2.0**500, 1), gred.dask.max(x, 0)]
+        by_key = gred.dask.by_key("sum", keys, x.reshape(-1), 5)
+        return [*of_all, by_key, gred.dask.quantile(x, [0.1, 0.7]), gred.dask.describe(x)]
+
+    expected = dask.compute(*asked(lazy), scheduler="synchronous")
+    with cluster.get_client() as client:
+        client.wait_for_workers(2)
+        made = client.compute(asked(doomed), sync=True)
+    assert (tmp_path / "died").exists()
+    assert [*map(bits, map(np.asarray, made))] == [*map(bits, map(np.asarray, expected))]
+
+
 def sum_of(parts):
     """Merge what workers send each other."""
     total = gred.ExactSum()
@@ -237,24 +268,24 @@ def sum_of(parts):
 
 
 def test_partials_leave_out_digits_that_nobody_has():
-    made = gred.dask.sums_of(np.ones((5, 100)), (1,))
+    made = sums_of(np.ones((5, 100)), (1,))
     assert made.shape == (5, 1)
     assert made.digits.shape == (1, 5, 1)
     assert len(pickle.dumps(made)) < 1000
-    more = gred.dask.merged([made, gred.dask.sums_of(np.full((5, 100), 2.0**-500), (1,))])
+    more = merged([made, sums_of(np.full((5, 100), 2.0**-500), (1,))])
     assert more.digits.shape[-1] == 17
-    assert gred.dask.rounded(more, float, divided=False).tolist() == [[100.0]] * 5
-    many = gred.dask.sums_of(np.arange(5000.0).reshape(2500, 2), (1,))
+    assert rounded(more, float, divided=False).tolist() == [[100.0]] * 5
+    many = sums_of(np.arange(5000.0).reshape(2500, 2), (1,))
     expected = np.arange(5000.0).reshape(2500, 2).sum(1, keepdims=True)
-    assert np.array_equal(gred.dask.rounded(many, float, divided=False), expected)
+    assert np.array_equal(rounded(many, float, divided=False), expected)
 
 
 def test_partials_have_room_for_a_million_parts():
-    made = gred.dask.sums_of(np.array([-sys.float_info.max, 2.0**-1074]), (0,))
+    made = sums_of(np.array([-sys.float_info.max, 2.0**-1074]), (0,))
     doubled = made
     for _ in range(20):
-        doubled = gred.dask.merged([doubled, doubled])
-    got = gred.dask.rounded(doubled, float, divided=True)
+        doubled = merged([doubled, doubled])
+    got = rounded(doubled, float, divided=True)
     assert bits_of(got) == bits_of([-sys.float_info.max / 2])
 
 
@@ -263,15 +294,15 @@ REFUSED = [
     ("dot", (FLOATS, [1, 2, 3]), {}, TypeError, "b must be an array of Dask's, not list"),
     ("dot", (FLOATS, da.ones(4)), {}, ValueError, "vectors of one length; got shapes"),
     ("dot", (SQUARE, SQUARE), {}, ValueError, "vectors of one length; got shapes"),
-    ("sum", (WHOLE * 1j,), {"dtype": float}, TypeError, "dtype must be a complex one here"),
-    ("sum", (WHOLE,), {"dtype": np.int8}, TypeError, "sums of int64 are int64"),
+    ("sum", (WHOLE * 1j,), {"dtype": float}, TypeError, "must be complex; got float64"),
+    ("mean", (FLOATS,), {"dtype": int}, TypeError, "must be a float's; got int64"),
     ("sum", (FLOATS,), {"axis": 3}, np.exceptions.AxisError, "out of bounds"),
 ]
 for name, x in (("sum", FLOATS), ("mean", WHOLE)):
     REFUSED += [(name, (np.ones(3),), {}, TypeError, "x must be an array of Dask's, not ndarray")]
     REFUSED += [
-        (name, (x,), {"dtype": dtype}, TypeError, "dtype must be a float's here")
-        for dtype in (int, complex)
+        (name, (x,), {"where": where}, error, "where must")
+        for where, error in (([1, 0, 1], TypeError), ([True] * 2, ValueError))
     ]
     for dtype in ("U3", "M8[s]", "O", np.longdouble):
         elements = da.from_array(np.zeros(3, dtype), chunks=3)
@@ -308,5 +339,5 @@ def test_variances_are_the_whole_arrays_whatever_its_chunks(name):
                 assert same(computed(made), want)
     with pytest.raises(TypeError, match="array of Dask's"):
         of_dask(np.ones(3))
-    with pytest.raises(TypeError, match="a float's"):
+    with pytest.raises(TypeError, match="must be float16"):
         of_dask(da.ones(3), dtype=int)

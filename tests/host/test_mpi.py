@@ -26,6 +26,30 @@ pytestmark = [
 ]
 
 
+def summaries(comm, x):
+    """Check those of this rank's part, and return it."""
+    last, rows = comm.size - 1, x[:10_000].reshape(100, 100)
+    described = gred.describe(x, 1, method="exact")
+    summary = gred.describe(x[comm.rank :: comm.size], 1, method="exact")
+    assert gred.mpi.allreduce(summary).to_bytes() == described.to_bytes()
+    at_root = gred.mpi.reduce(summary, root=last)
+    assert (at_root == described) if comm.rank == last else (at_root is None)
+    columns = gred.mpi.allreduce(gred.describe(rows[comm.rank :: comm.size], axis=0))
+    near = gred.describe(rows, axis=0)
+    assert np.array_equal(columns.min, near.min)
+    assert np.allclose(columns.var, near.var, 1e-12)
+    by_key = gred.by_key(
+        "describe",
+        np.arange(comm.rank, 10_000, comm.size) % 7,
+        x[comm.rank : 10_000 : comm.size],
+        7,
+        method="exact",
+    )
+    keyed = gred.by_key("describe", np.arange(10_000) % 7, x[:10_000], 7, method="exact")
+    assert gred.mpi.allreduce(by_key).to_bytes() == keyed.to_bytes()
+    return summary
+
+
 def rank():
     """Check all, and print what was made."""
     from mpi4py import MPI
@@ -56,8 +80,12 @@ def rank():
     moments, all_moments = gred.ExactMoments(x[comm.rank :: comm.size]), gred.ExactMoments(x)
     assert gred.mpi.allreduce(moments) == all_moments
     assert gred.mpi.reduce(moments, root=last) == (all_moments if comm.rank == last else None)
+    summary = summaries(comm, x)
     square = np.ones((2, 3) if comm.rank else (3, 2))
-    for other in (moments if comm.rank else part, gred.ExactSums(square, ())):
+    others = [moments if comm.rank else part, gred.ExactSums(square, ())]
+    others += [summary if comm.rank else part, gred.describe(x, comm.rank)]
+    others += [gred.describe(square, axis=0)]
+    for other in others:
         try:
             gred.mpi.allreduce(other)
         except ValueError:

@@ -38,10 +38,13 @@ def rank_of(backend, meeting_place="env://"):
     sums = gred.ExactSums(torch.from_numpy(rows[rank::size].copy()), 0)
     assert gred.torch.all_reduce(sums) == gred.ExactSums(rows, 0)
     assert gred.torch.all_reduce(gred.ExactMoments(shard)) == gred.ExactMoments(x)
+    summary = gred.describe(shard, method="exact")
+    assert gred.torch.all_reduce(summary) == gred.describe(x, method="exact")
     evens = dist.new_group(range(0, size, 2))
     if rank % 2 == 0:
         expected = gred.ExactSum(*(x[k::size] for k in range(0, size, 2)))
         assert gred.torch.all_reduce(part, evens) == expected
+        assert gred.torch.all_reduce(summary, evens).count == expected.count
     if backend == "nccl":
         assert gred.torch.all_reduce(gred.ExactSum(shard.cuda())) == whole
     assert part.to_bytes() == before

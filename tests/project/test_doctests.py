@@ -20,10 +20,11 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/from-numpy.md").read_text(encoding="utf-8")
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 # Modules that need libraries of their own; those of gred.torch are in tests/pytorch.
-NEEDED = {"gred.dask": "dask.array", "gred.mpi": "mpi4py"}
+NEEDED = {"dask": "dask.array", "jax": "gred._jax", "mpi": "mpi4py", "torch": "torch"}
+HERE = Path(gred.__file__).parent
 MODULES = sorted(
-    "gred" if path.stem == "__init__" else f"gred.{path.stem}"
-    for path in Path(gred.__file__).parent.glob("*.py")
+    ".".join(("gred", *path.relative_to(HERE).with_suffix("").parts)).removesuffix(".__init__")
+    for path in HERE.rglob("*.py")
     if ">>> " in path.read_text(encoding="utf-8") and path.stem != "docstrings"
 )
 TEXTS = {"README.md": (ROOT / "README.md").read_text(encoding="utf-8"), "from-numpy.md": PAGE}
@@ -44,7 +45,7 @@ def test_the_examples_of_pages_and_of_the_cores_docstrings_are_true(name):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_python_docstrings_are_true(name):
-    pytest.importorskip(NEEDED.get(name, "gred"))
+    pytest.importorskip(NEEDED.get(f"{name}.".split(".")[1], "gred"))
     results = doctest.testmod(importlib.import_module(name), optionflags=OPTIONS)
     assert results.attempted > 0
     assert results.failed == 0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -12,55 +12,152 @@ import numpy.typing as npt
 from numpy.typing import DTypeLike
 
 from gred import _core
-from gred.exact.sums import COUNTS, WORDS, ExactSum
+from gred.checks import indexable
+from gred.exact.sums import COUNTS, WORDS, ExactSum, normalised, of_words
 
 _AT_ONCE = 1024  # results, whose words are made whole
+
+MOMENTS = (1, 2)  # powers: of elements, and of their squares
 
 
 @dataclass(frozen=True)
 class Partials:
-    """The exact sums of results that lie in a shape, or of the parts of complex ones.
+    """Exact sums of powers of elements, of results that lie in a shape.
 
-    ``counts``, of shape (parts, results, 4), are how many elements, NaNs and infinities of both
-    signs there were; ``digits``, of shape (parts, results, n), the words' digits from the one at
-    ``first`` on. Digits that no result has are left out: those in front, and those at the end. As
-    words have bits to spare for 2**30 parts, merging is adding.
+    Of complex numbers each power has two parts. ``counts``, of shape (parts, results, 4), are how
+    many elements, NaNs and infinities of both signs there were; ``digits``, of shape (parts,
+    results, n), the words' digits from the one at ``first`` on. Digits that no result has are left
+    out: those in front, and those at the end. As words have bits to spare for 2**30 parts, merging
+    is adding.
     """
 
     shape: tuple[int, ...]
     counts: npt.NDArray[np.int64]
     digits: npt.NDArray[np.int64]
     first: int
+    is_complex: bool = False
+
+    def sums(self) -> Iterator[list[ExactSum]]:
+        """Give the sums of each result's parts."""
+        words = np.zeros(WORDS, np.int64)
+        for k in range(self.counts.shape[1]):
+            found = []
+            for counts, digits in zip(self.counts, self.digits, strict=True):
+                words[:COUNTS] = counts[k]
+                words[COUNTS + self.first :][: digits.shape[-1]] = digits[k]
+                found.append(of_words(normalised(words)))
+            yield found
+
+    def taken(self, places: npt.NDArray[np.int64]) -> Partials:
+        """Take results in another order."""
+        return replace(self, counts=self.counts[:, places], digits=self.digits[:, places])
+
+    def normalised(self) -> Partials:
+        """Hand carries on, so that equal sums are equal partials."""
+        rows = [[total._words for total in sums] for sums in self.sums()]
+        words = np.array(rows, np.int64).reshape(-1, len(self.counts), WORDS).swapaxes(0, 1)
+        return replace(_of_words(words, self.is_complex), shape=self.shape)
 
 
-def _of_words(shape: tuple[int, ...], words: npt.NDArray[np.int64]) -> Partials:
+def _of_words(words: npt.NDArray[np.int64], is_complex: bool) -> Partials:
     """Leave out digits that are 0 everywhere, but for one."""
     used = np.flatnonzero(words[..., COUNTS:].any(axis=(0, 1)))
     first, last = (int(used[0]), int(used[-1])) if len(used) else (0, 0)
     digits = words[..., COUNTS + first : COUNTS + last + 1].copy()
-    return Partials(shape, words[..., :COUNTS].copy(), digits, first)
+    return Partials((words.shape[1],), words[..., :COUNTS].copy(), digits, first, is_complex)
 
 
-def sums_of(array: Any, axes: tuple[int, ...]) -> Partials:
-    """Add a NumPy or CuPy array up along distinct axes from 0 on, which stay with length 1."""
-    kept = [k for k in range(array.ndim) if k not in axes]
-    shape = tuple(1 if k in axes else n for k, n in enumerate(array.shape))
-    lengths = [array.shape[k] for k in kept]
-    of_parts = [array.real, array.imag] if array.dtype.kind == "c" else [array]
-    rows = [part.transpose(*kept, *axes) for part in of_parts]
-    tiles = []
-    results = range(math.prod(lengths))
-    for tile in (results[k : k + _AT_ONCE] for k in results[::_AT_ONCE]):
-        places = [np.unravel_index(k, lengths) for k in tile]
-        sums = [[_core.exact_sum(row[place]) for place in places] for row in rows]
-        words = [[np.frombuffer(one, np.int64) for one in of_row] for of_row in sums]
-        tiles.append(_of_words((len(tile),), np.array(words)))
-    return _concatenated(tiles, shape, len(rows))
+# ---- adding up ----
+
+
+def sums_of(
+    array: Any,
+    axes: tuple[int, ...] | None = None,
+    mask: Any = None,
+    powers: tuple[int, ...] = (1,),
+    skips_nans: bool = False,
+) -> Partials:
+    """Add an array's elements up along distinct axes from 0 on, which stay with length 1.
+
+    Without axes there is one result, of shape (). A mask, of bool and the array's shape and
+    library, says which elements take part; NaN does not if `skips_nans`.
+    """
+    is_complex = _core.element(array).startswith("complex")
+    if is_complex and skips_nans:
+        numbers = array == array
+        mask, skips_nans = numbers if mask is None else numbers & mask, False
+    shape: tuple[int, ...] = ()
+    pieces = iter([array if mask is None else array[mask]])
+    if axes is not None:
+        kept = [k for k in range(array.ndim) if k not in axes]
+        shape = tuple(1 if k in axes else n for k, n in enumerate(array.shape))
+        rows: Any = getattr(array, "permute", array.transpose)(*kept, *axes)
+        shown = None if mask is None else getattr(mask, "permute", mask.transpose)(*kept, *axes)
+        places = ((*place, ...) for place in np.ndindex(*(array.shape[k] for k in kept)))
+        pieces = (rows[at] if shown is None else rows[at][shown[at]] for at in places)
+    found = _summed(pieces, is_complex, shape, powers)
+    return _without_nans(found) if skips_nans else found
+
+
+def sums_by_key(
+    keys: Any, values: Any, count: int, powers: tuple[int, ...] = (1,), skips_nans: bool = False
+) -> Partials:
+    """Add values up along their first axis, those of each key from 0 on, below `count`.
+
+    Both are NumPy's. Values of other keys are left out.
+    """
+    order = np.argsort(keys, kind="stable")
+    ends = np.searchsorted(keys[order], np.arange(count + 1))
+    ordered, shape = values[order], (count, *values.shape[1:])
+    is_complex = values.dtype.kind == "c"
+    columns = [(slice(None), *place) for place in np.ndindex(*values.shape[1:])]
+    pieces = (ordered[begin:end][column] for begin, end in pairwise(ends) for column in columns)
+    if is_complex and skips_nans:
+        pieces = (piece[piece == piece] for piece in pieces)
+        skips_nans = False
+    found = _summed(pieces, is_complex, shape, powers)
+    return _without_nans(found) if skips_nans else found
 
 
 def of_sums(sums: Sequence[ExactSum]) -> Partials:
     """Take one result's exact sum, or those of its two parts."""
-    return _of_words((1,), np.array([[total._words] for total in sums]))
+    return _of_words(np.array([[total._words] for total in sums]), len(sums) > 1)
+
+
+def _summed(
+    pieces: Iterable[Any], is_complex: bool, shape: tuple[int, ...], powers: tuple[int, ...]
+) -> Partials:
+    """Add up each piece, of which a result is made."""
+    left, tiles = iter(pieces), []
+    while tile := list(islice(left, _AT_ONCE)):
+        if is_complex:
+            tile = [indexable(piece) for piece in tile]
+        parts = [[x.real for x in tile], [x.imag for x in tile]] if is_complex else [tile]
+        words = [
+            [np.frombuffer(_powered(x, power), np.int64) for x in part]
+            for power in powers
+            for part in parts
+        ]
+        tiles.append(_of_words(np.array(words), is_complex))
+    if not tiles:
+        nothing = np.zeros((len(powers) * (2 if is_complex else 1), 0, COUNTS), np.int64)
+        return Partials(shape, nothing, nothing[..., :1], 0, is_complex)
+    return concatenated(tiles, shape)
+
+
+def _powered(x: Any, power: int) -> bytes:
+    return _core.exact_sum(x) if power == 1 else _core.exact_products(x, x)
+
+
+def _without_nans(partials: Partials) -> Partials:
+    """Forget NaNs, which leave no digits."""
+    counts = partials.counts.copy()
+    counts[..., 0] -= counts[..., 1]
+    counts[..., 1] = 0
+    return replace(partials, counts=counts)
+
+
+# ---- merging ----
 
 
 def _span(partials: Sequence[Partials]) -> tuple[int, int]:
@@ -70,11 +167,8 @@ def _span(partials: Sequence[Partials]) -> tuple[int, int]:
     )
 
 
-def _concatenated(tiles: Sequence[Partials], shape: tuple[int, ...], parts: int) -> Partials:
+def concatenated(tiles: Sequence[Partials], shape: tuple[int, ...]) -> Partials:
     """Put tiles of results one after the other."""
-    if not tiles:
-        nothing = np.zeros((parts, 0, COUNTS), np.int64)
-        return Partials(shape, nothing, nothing[..., :1], 0)
     first, end = _span(tiles)
     counts = np.concatenate([one.counts for one in tiles], axis=1)
     digits = np.zeros((*counts.shape[:2], end - first), np.int64)
@@ -83,7 +177,7 @@ def _concatenated(tiles: Sequence[Partials], shape: tuple[int, ...], parts: int)
         begin, (_, n, length) = one.first - first, one.digits.shape
         digits[:, at : at + n, begin : begin + length] = one.digits
         at += n
-    return Partials(shape, counts, digits, first)
+    return Partials(shape, counts, digits, first, tiles[0].is_complex)
 
 
 def merged(partials: Sequence[Partials]) -> Partials:
@@ -94,18 +188,17 @@ def merged(partials: Sequence[Partials]) -> Partials:
     for one in partials:
         begin = one.first - first
         digits[..., begin : begin + one.digits.shape[-1]] += one.digits
-    return Partials(partials[0].shape, counts, digits, first)
+    return replace(partials[0], counts=counts, digits=digits, first=first)
+
+
+# ---- rounding ----
 
 
 def rounded(partials: Partials, dtype: DTypeLike, *, divided: bool) -> npt.NDArray[Any]:
-    """Round every sum, or mean if `divided`, once; to a complex type those of two parts."""
-    whole = np.empty(partials.counts.shape[1], dtype)
-    parts = [whole.real, whole.imag] if whole.dtype.kind == "c" else [whole]
-    words = np.zeros(WORDS, np.int64)
-    for values, counts, digits in zip(parts, partials.counts, partials.digits, strict=True):
-        for k in range(len(values)):
-            words[:COUNTS] = counts[k]
-            words[COUNTS + partials.first :][: digits.shape[-1]] = digits[k]
-            divisor = int(counts[k, 0]) if divided else 1
-            values[k] = _core.exact_rounded(words, divisor, values.dtype)
+    """Round sums, or means if `divided`, once; those of two parts to a complex type."""
+    whole = np.zeros(partials.counts.shape[1], dtype)
+    parts = [whole.real, whole.imag] if partials.is_complex else [whole.real]
+    for k, sums in enumerate(partials.sums()):
+        for values, total in zip(parts, sums, strict=False):
+            values[k] = total.mean(values.dtype) if divided else total.value(values.dtype)
     return whole.reshape(partials.shape)

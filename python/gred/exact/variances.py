@@ -1,4 +1,4 @@
-"""What gred.var and gred.std are by method='exact': of moments, rounded once."""
+"""What is made of exact sums of elements and of squares: variances, and norms, rounded once."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from gred import _core
 from gred.checks import array_of, brought, indexable, on_device
-from gred.exact.moments import NO_FREEDOM, ExactMoments, comoment
+from gred.exact.moments import NO_FREEDOM, comoment
+from gred.exact.partials import MOMENTS, Partials, merged, sums_of
 from gred.exact.rationals import divisor_of, float_type, nearest, quotient, root
+from gred.exact.sums import ExactSum
 from gred.several import common
 
 _ROUNDED = {"var": nearest, "std": root}
@@ -25,51 +27,55 @@ def reduced(
     """Make exact variances, or their roots, of an array."""
     whole = axis is None and not keepdims
     array = array_of(a) if whole and where is True else indexable(a)
-    result, shown = _type([array], dtype), _shown(array, where)
-    if whole:
-        parts = moments_of(array if shown is None else array[shown])
-        return variance_of(name, parts, ddof, result, 3)
-    axes = normalize_axis_tuple(range(array.ndim) if axis is None else axis, array.ndim)
-    found = np.empty([1 if k in axes else n for k, n in enumerate(array.shape)], result)
-    with warnings.catch_warnings(record=True) as told:
-        for place in np.ndindex(found.shape):
-            at = tuple(slice(None) if k in axes else place[k] for k in range(array.ndim))
-            part = array[at] if shown is None else array[at][shown[at]]
-            found[place] = variance_of(name, moments_of(part), ddof, result)
-    if told:
-        warnings.warn(NO_FREEDOM, RuntimeWarning, stacklevel=2)
+    result, shown = type_of([array], dtype), shown_of(array, where)
+    axes = None
+    if not whole:
+        axes = normalize_axis_tuple(range(array.ndim) if axis is None else axis, array.ndim)
+    found = variances(name, sums_of(array, axes, shown, MOMENTS), ddof, result, 3)
     found = found if keepdims else found.squeeze(axes)
     return brought(found, array) if found.ndim else found[()]
 
 
 def reduced_list(name: str, arrays: Sequence[Any], dtype: Any, ddof: float) -> Any:
     """Make the variance, or its root, of the one array that all elements of some are."""
-    parts = [sum(of_part) for of_part in zip(*map(moments_of, arrays), strict=True)]
-    return variance_of(name, parts, ddof, _type(arrays, dtype), 3)
+    sums = merged([sums_of(array, powers=MOMENTS) for array in arrays])
+    return variances(name, sums, ddof, type_of(arrays, dtype), 3)[()]
 
 
-def moments_of(array: Any) -> tuple[ExactMoments, ExactMoments]:
-    """Take the parts of complex numbers as two, whose variances are added up."""
-    if _core.element(array).startswith("complex"):
-        parts = indexable(array)
-        return ExactMoments(parts.real), ExactMoments(parts.imag)
-    return ExactMoments(array), ExactMoments()
-
-
-def variance_of(
-    name: str, parts: Sequence[Any], ddof: float, dtype: np.dtype[Any], stacklevel: int = 2
+def variances(
+    name: str, partials: Partials, ddof: float, dtype: np.dtype[Any], stacklevel: int = 2
 ) -> Any:
-    """Round the variance that parts of complex numbers have together, or its root."""
-    divisor = divisor_of(parts[0].count, ddof)
-    if not divisor:
+    """Round the variances that sums of elements and of squares make, or their roots.
+
+    Those of complex numbers are their parts' together.
+    """
+    found = np.empty(partials.counts.shape[1], dtype)
+    divisors = [divisor_of(count, ddof) for count in partials.counts[0, :, 0].tolist()]
+    if stacklevel and not all(divisors):
         warnings.warn(NO_FREEDOM, RuntimeWarning, stacklevel=stacklevel)
-    found = [comoment(part._state, 0, 0) for part in parts if part.count]
-    finite = [x for x in found if x is not None]
-    whole = sum(finite, Fraction()) if found and len(finite) == len(found) else None
-    return quotient(_ROUNDED[name], whole, divisor, dtype)
+    for k, (sums, divisor) in enumerate(zip(partials.sums(), divisors, strict=True)):
+        half = len(sums) // 2
+        states = [((x,), (square,)) for x, square in zip(sums[:half], sums[half:], strict=True)]
+        of_parts = [comoment(state, 0, 0) for state in states]
+        known = [x for x in of_parts if x is not None]
+        whole = sum(known, Fraction()) if len(known) == len(of_parts) else None
+        found[k] = quotient(_ROUNDED[name], whole, divisor, dtype)
+    return found.reshape(partials.shape)
 
 
-def _type(arrays: Sequence[Any], dtype: Any) -> np.dtype[Any]:
+def norms(partials: Partials, dtype: np.dtype[Any]) -> Any:
+    """Round the roots of sums of squares; those of complex numbers' parts are added up."""
+    found = np.empty(partials.counts.shape[1], dtype)
+    for k, sums in enumerate(partials.sums()):
+        total = sum(sums, ExactSum())
+        try:
+            found[k] = root(total.fraction(), dtype)
+        except (ValueError, OverflowError):
+            found[k] = total.value(dtype)  # infinity, or NaN
+    return found.reshape(partials.shape)
+
+
+def type_of(arrays: Sequence[Any], dtype: Any) -> np.dtype[Any]:
     """Find the type of a result: the elements' own, or its parts', and float64 of integers."""
     if dtype is not None:
         return float_type(dtype)
@@ -79,7 +85,7 @@ def _type(arrays: Sequence[Any], dtype: Any) -> np.dtype[Any]:
     return common(floats)
 
 
-def _shown(array: Any, where: Any) -> Any:
+def shown_of(array: Any, where: Any) -> Any:
     """Broadcast a mask; None if there is none."""
     if where is True:
         return None

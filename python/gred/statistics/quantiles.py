@@ -16,7 +16,8 @@ __all__ = ["median", "nanmedian", "nanquantile", "quantile"]
 
 _Axis = int | tuple[int, ...] | None
 
-_CHOOSING = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
+# Methods by which a quantile is an element.
+CHOOSING = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
 # Of more quantiles the elements are sorted first.
 _SELECTED_ON_HOST, _SELECTED_ON_DEVICE = 64, 8
 _SHARES_MOST, _ROW_MOST = 16, 2**31 - 1  # of a kernel
@@ -187,7 +188,7 @@ def _quantile(
     order = np.argsort(flat, kind="stable") if flat.size > 1 else None
     ascending = flat if order is None else flat[order]  # neighbours are found together
     asked = _Asked(ascending, method, leaves_out and "float" in element, False)
-    kept = "float" in element or method in _CHOOSING
+    kept = "float" in element or method in CHOOSING
     found = (_on_host if xp is np else _on_device)(xp, rows, asked, None if kept else "float64")
     if order is not None and (np.diff(order) < 0).any():
         found = found[brought(np.argsort(order), found)]

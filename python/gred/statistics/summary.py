@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import functools
+import io
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
-from gred.checks import takes_other_names
+from gred.checks import array_of, brought, indexable, takes_other_names
+from gred.device_array import dtype_named
 from gred.records import facts_html, facts_text
 
 if TYPE_CHECKING:
     from typing_extensions import disjoint_base
+
+    from gred.exact.partials import Partials
 else:
 
     def disjoint_base(cls):
@@ -37,9 +43,12 @@ class Summary(_Fields):
     """What `describe` returns, as NumPy scalars, or arrays along axes; it prints as a table.
 
     Summaries of parts make that of the whole by ``a.merge(b, c)``, ``a + b``, or ``sum(parts)``.
+    Those by ``method="exact"`` keep exact sums, and so do what they make: their bits are those of
+    the whole.
     """
 
     ddof: float = 0  # that `var` was divided with
+    sums: Partials | None = None  # of elements and squares, by method 'exact'
 
     def __add__(self, other: object) -> Any:
         """Merge two; to add anything else makes no sense."""
@@ -55,8 +64,9 @@ class Summary(_Fields):
         """Summarise all that this and the others do, whose arrays are NumPy's or scalars.
 
         Means and variances by T. F. Chan, G. H. Golub and R. J. LeVeque, "Updating formulae and a
-        pairwise algorithm for computing sample variances", 1979. A sum of integers wraps around. Of
-        a part of more than one element, and no more than `ddof`, the variance is lost, and NaN.
+        pairwise algorithm for computing sample variances", 1979; of exact sums, if all have them,
+        rounded once. A sum of integers wraps around. Of a part of more than one element, and no
+        more than `ddof`, the variance is lost without exact sums, and NaN.
 
         Raises
         ------
@@ -64,17 +74,19 @@ class Summary(_Fields):
             If variances were divided with another `ddof`, or shapes differ.
 
         """
-        merged = self
-        for other in others:
-            merged = _merged(merged, other)
-        return merged
+        merged = functools.reduce(_merged, others, self)
+        sums = [one.sums for one in (self, *others) if one.sums is not None]
+        return exactly(merged, sums) if len(sums) == 1 + len(others) else merged
 
     @property
     def std(self) -> Any:
         """The standard deviation: the square root of `var`, in its type.
 
-        Of arrays on a GPU that have no arithmetic (Numba's, `DeviceArray`), one of NumPy's.
+        By ``method="exact"`` it is rounded once. Of arrays on a GPU that have no arithmetic
+        (Numba's, `DeviceArray`), one of NumPy's.
         """
+        if self.sums is not None:
+            return _spread("std", self.sums, self.ddof, self.var)
         if isinstance(self.var, np.generic):
             return type(self.var)(np.sqrt(self.var)) if not math.isnan(self.var) else self.var
         if isinstance(self.var, np.ndarray):
@@ -83,6 +95,32 @@ class Summary(_Fields):
             return self.var**0.5
         here = getattr(self.var, "to_numpy", None) or self.var.copy_to_host
         return np.sqrt(here())
+
+    def to_bytes(self) -> bytes:
+        """Write the summary as bytes, for keeping it, or for another machine.
+
+        They are a .npz file of NumPy's, with the fields' names and checksums, as arrays of the
+        host. Equal summaries' are equal.
+        """
+        fields = [_on_host(field) for field in self]
+        kept = dict(zip(self._fields, map(_known, fields), strict=True))
+        kept |= {"types": np.array([x.dtype.name for x in fields]), "ddof": np.float64(self.ddof)}
+        if self.sums is not None:
+            sums = self.sums.normalised()
+            kept |= {name: np.asarray(getattr(sums, name)) for name in _OF_SUMS}
+        file = io.BytesIO()
+        np.savez(file, **{name: x.astype(x.dtype.newbyteorder("<")) for name, x in kept.items()})
+        return file.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Summary:
+        """Read what `to_bytes` has written; anything else raises ValueError."""
+        file = io.BytesIO(memoryview(data))
+        try:
+            with np.load(file, allow_pickle=False) as kept:
+                return _read(dict(kept))
+        except Exception as error:  # of zipfile's, zlib's and NumPy's many
+            raise ValueError("these are not the bytes of a Summary") from error
 
     def _facts(self) -> list[tuple[str, str]]:
         fields = ("count", "nans", "min", "max", "mean", "var", "std", "sum")
@@ -95,12 +133,54 @@ class Summary(_Fields):
         return facts_html(self._facts())
 
 
-def made(fields: Iterable[Any], ddof: float) -> Summary:
+def made(fields: Iterable[Any], ddof: float, sums: Partials | None = None) -> Summary:
     """Make a summary of fields whose variance was divided with `ddof`."""
     summary = Summary(*fields)
     if ddof:
         summary.ddof = float(ddof)
+    if sums is not None:
+        summary.sums = sums
     return summary
+
+
+# ---- as bytes ----
+
+_OF_SUMS = ("counts", "digits", "first", "is_complex")
+
+
+def _on_host(field: Any) -> Any:
+    """Copy a device's array, by gred, whosever it is."""
+    if not hasattr(field, "__cuda_array_interface__"):
+        return np.asarray(field)
+    found = np.empty(field.shape, dtype_named(_core.element(field)))
+    _core.sum(field, axis=(), out=found)
+    return found
+
+
+def _known(x: Any) -> Any:
+    """Have bfloat16, which files of NumPy's have no name for, as float32."""
+    return x.astype(np.float32) if x.dtype.kind == "V" else x
+
+
+def _read(kept: dict[str, Any]) -> Summary:
+    from gred.exact.partials import Partials  # which rests on modules that this one serves
+
+    types = [dtype_named(name) for name in kept["types"].tolist()]
+    stored = [kept[name] for name in Summary._fields]
+    if len({x.shape for x in stored}) != 1:
+        raise ValueError("fields of several shapes")
+    fields = (x.astype(dtype)[()] for x, dtype in zip(stored, types, strict=True))
+    sums = None
+    if "digits" in kept:
+        counts, digits = kept["counts"].astype(np.int64), kept["digits"].astype(np.int64)
+        if not counts.shape[1] == digits.shape[1] == stored[0].size:
+            raise ValueError("sums of another shape")
+        parts = int(kept["first"]), bool(kept["is_complex"])
+        sums = Partials(stored[0].shape, counts, digits, *parts)
+    return made(fields, float(kept["ddof"]), sums)
+
+
+# ---- merging ----
 
 
 def _wide(x: Any) -> Any:
@@ -151,6 +231,58 @@ def _merged(a: Summary, b: Summary) -> Summary:
     return made(fields, a.ddof)
 
 
+# ---- exactly ----
+
+
+def _spread(name: str, sums: Partials, ddof: float, field: Any) -> Any:
+    from gred.exact.variances import variances  # which rests on modules that this one serves
+
+    return _like(variances(name, sums, ddof, _type_of(field), 0), field)
+
+
+def _type_of(field: Any) -> np.dtype[Any]:
+    from gred.several import common
+
+    return common([_core.element(field)])
+
+
+def _like(found: Any, field: Any) -> Any:
+    """Make what a field is: an array of its shape, where it lies, or a scalar."""
+    return brought(found.reshape(field.shape), field) if field.ndim else found.reshape(())[()]
+
+
+def exactly(summary: Summary, sums: Iterable[Partials]) -> Summary:
+    """Round means, variances and sums of floats of exact sums."""
+    from gred.exact.partials import merged, rounded
+
+    exact, total = merged(list(sums)), summary.sum
+    if not _core.element(total).startswith(("int", "uint")):
+        total = _like(rounded(exact, _type_of(total), divided=False), total)
+    mean = _like(rounded(exact, _type_of(summary.mean), divided=True), summary.mean)
+    var = _spread("var", exact, summary.ddof, summary.var)
+    return made((*summary[:4], mean, var, total), summary.ddof, exact)
+
+
+def _exactly(
+    a: Any, ddof: float, axis: Any, keepdims: Any, dtype: Any, where: Any, rest: dict[str, Any]
+) -> Summary:
+    """Describe what needs no rounding in one read, and add up in others."""
+    from gred.exact.partials import MOMENTS, sums_of
+    from gred.exact.variances import shown_of
+
+    if any(value is not None for value in rest.values()):
+        raise TypeError(f"describe by method 'exact' takes no {', '.join(rest)}")
+    whole = axis is None and not keepdims
+    array = array_of(a) if whole and where is True else indexable(a)
+    options = {"axis": axis, "keepdims": keepdims, "dtype": dtype, "where": where}
+    axes = None
+    if not whole:
+        axes = normalize_axis_tuple(range(array.ndim) if axis is None else axis, array.ndim)
+    summary = made(_core.describe(array, ddof, **options), ddof)
+    shown = shown_of(array, where)
+    return exactly(summary, [sums_of(array, axes, shown, MOMENTS, skips_nans=True)])
+
+
 @takes_other_names
 def describe(
     a: ArrayLike | Any,
@@ -171,21 +303,22 @@ def describe(
     Parameters
     ----------
     a : array_like of any shape
-        As for `gred.sum`: any element type and layout, on a GPU or not. It is never written.
+        As for `gred.sum`: any element type and layout, on a GPU or not. Never written.
     ddof, axis, keepdims, method, block_size, dtype, device, where, stream
         As for `gred.var`. Along axes each field is an array, with a value for each place along the
-        outer ones, of the caller's library and on its device where it lies on one.
+        outer ones, of the caller's library and on its device where it lies on one. By method
+        'exact', without block_size, device or stream, ``mean``, ``var``, ``std`` and ``sum`` are
+        rounded once, also of merged summaries, with the same bits for every order and partition.
 
     Returns
     -------
     Summary
         ``count`` (int64): how many elements take part and are not NaN; ``nans`` (int64): how many
-        are. NaNs are left out of all else: ``min``, ``max``: of the elements' type, complex numbers
-        by their real parts first; ``mean`` and ``var``: of the types that `gred.mean` and
-        `gred.var` have; ``sum``: of that which `gred.sum` has, integers wrap around. Of nothing,
-        ``min``, ``max``, ``mean`` and ``var`` are NaN, without a warning. ``std`` is the square
-        root of ``var``. Along axes, ``min`` and ``max`` of integers are float64 where there may be
-        nothing: with a mask, and of no elements.
+        are, and left out of all else. ``min``, ``max``: of the elements' type, complex numbers by
+        their real parts first; ``mean``, ``var`` and ``sum``: of the types that `gred.mean`,
+        `gred.var` and `gred.sum` have, integers wrap around. Of nothing all but sums are NaN,
+        without a warning. ``std`` is the square root of ``var``. Along axes, ``min`` and ``max`` of
+        integers are float64 where there may be nothing: with a mask, and of no elements.
 
     Raises
     ------
@@ -204,10 +337,10 @@ def describe(
     var    2.6666666666666665
     std    1.632993161855452
     sum    15.0
-    >>> gred.describe(range(10)).mean
-    np.float64(4.5)
 
     """
-    options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
-    options |= {"device": device, "where": where, "stream": stream}
-    return made(_core.describe(a, ddof, axis=axis, keepdims=keepdims, **options), ddof)
+    rest: dict[str, Any] = {"block_size": block_size, "device": device, "stream": stream}
+    if method == "exact":
+        return _exactly(a, ddof, axis, keepdims, dtype, where, rest)
+    rest |= {"method": method, "dtype": dtype, "where": where}
+    return made(_core.describe(a, ddof, axis=axis, keepdims=keepdims, **rest), ddof)

@@ -1,7 +1,8 @@
-"""Exact sums and moments over the ranks of a torch.distributed process group, also on GPUs.
+"""Exact sums, moments and summaries over torch.distributed's ranks, also on GPUs.
 
 What is added up, by Gloo, NCCL or whatever the group has, are words of 64-bit integers: in any
-order, by any number of ranks, to the same bits.
+order, by any number of ranks, to the same bits. Summaries are pickled and gathered, and every rank
+merges them in the order of ranks.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from typing import Any, TypeVar
 
 from gred.checks import needed
 from gred.exact import ExactMoments, ExactSum, ExactSums
+from gred.statistics.summary import Summary
 
 __all__ = ["all_reduce"]
 
-_Part = TypeVar("_Part", ExactSum, ExactSums, ExactMoments)
+_Part = TypeVar("_Part", ExactSum, ExactSums, ExactMoments, Summary)
 
 
 def all_reduce(part: _Part, group: Any = None, device: Any = None) -> _Part:
@@ -24,9 +26,9 @@ def all_reduce(part: _Part, group: Any = None, device: Any = None) -> _Part:
 
     Parameters
     ----------
-    part : ExactSum, ExactSums or ExactMoments
-        This rank's, such as that of its shard of a tensor. It stays what it is. Sums and moments
-        have to be of one shape on all ranks.
+    part : ExactSum, ExactSums, ExactMoments or Summary
+        This rank's, such as that of its shard of a tensor. It stays what it is. Parts have to be of
+        one shape on all ranks.
     group : torch.distributed.ProcessGroup, optional
         By default the default one. All of its ranks have to call, and there may be 2**20.
     device : torch.device or str, optional
@@ -35,7 +37,7 @@ def all_reduce(part: _Part, group: Any = None, device: Any = None) -> _Part:
 
     Returns
     -------
-    ExactSum, ExactSums or ExactMoments
+    ExactSum, ExactSums, ExactMoments or Summary
         The same on every rank.
 
     Examples
@@ -46,6 +48,10 @@ def all_reduce(part: _Part, group: Any = None, device: Any = None) -> _Part:
 
     """
     torch, distributed = needed("torch", "torch"), needed("torch.distributed", "torch")
+    if isinstance(part, Summary):
+        parts = [part] * distributed.get_world_size(group)
+        distributed.all_gather_object(parts, part, group)
+        return parts[0].merge(*parts[1:])
     if device is None:
         nccl = "nccl" in distributed.get_backend(group)
         device = torch.device("cuda", torch.cuda.current_device()) if nccl else "cpu"

@@ -1,0 +1,151 @@
+"""The one way all go: a partial of each block, merged by Dask as a tree, and finished."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.typing import DTypeLike
+
+from gred.checks import needed
+
+Axis = int | tuple[int, ...] | None
+
+
+class Reduction(NamedTuple):
+    """What a block becomes, what many of these are, and what is made of the last.
+
+    A partial is made of a block, of what there is beside it, and of the keyword `axes`, distinct
+    ones from 0 on. It may be anything that is pickled, but no list. What is finished is an array in
+    which axes that are reduced have length 1.
+    """
+
+    partial: Callable[..., Any]
+    merge: Callable[[list[Any]], Any]
+    finish: Callable[[Any], Any]
+
+
+def library() -> Any:
+    """Import what all of this is made with."""
+    return needed("dask.array", "dask")
+
+
+def array(x: Any, name: str = "x") -> Any:
+    """Take an array of Dask's, and no other."""
+    if not isinstance(x, library().Array):
+        raise TypeError(f"{name} must be an array of Dask's, not {type(x).__name__}")
+    return x
+
+
+def axes_of(x: Any, axis: Axis) -> tuple[int, ...]:
+    """List axes from 0 on, all of them for None."""
+    return normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim, "axis")
+
+
+# ---- what runs on workers ----
+
+
+def _as_it_is(block: Any, axis: Axis, keepdims: bool) -> Any:
+    return block
+
+
+def flat(blocks: Any) -> list[Any]:
+    """Take Dask's nested lists apart, which are as deep as there are axes."""
+    return (
+        [one for block in blocks for one in flat(block)] if isinstance(blocks, list) else [blocks]
+    )
+
+
+def _merge(blocks: Any, axis: Axis, keepdims: bool, how: Reduction) -> Any:
+    return how.merge(flat(blocks))
+
+
+def _finish(blocks: Any, axis: tuple[int, ...], keepdims: bool, how: Reduction) -> Any:
+    found = how.finish(how.merge(flat(blocks)))
+    return found if keepdims else np.squeeze(found, axis)[()]
+
+
+# ---- the graph ----
+
+
+def reduced(
+    x: Any,
+    how: Reduction,
+    dtype: DTypeLike,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    beside: Sequence[tuple[str, Any, tuple[int, ...]]] = (),
+    split_every: int | None = None,
+    size: int = 1,
+) -> Any:
+    """Reduce a Dask array, with others beside it, each with a name and the axes of x that it has.
+
+    Results have `size` elements along an axis that stays by `keepdims`.
+    """
+    axes, inds = axes_of(x, axis), tuple(range(x.ndim))
+    pairs = [x, inds]
+    for name, other, its in beside:
+        _check_chunks(x, name, other, its)
+        pairs += [other, its]
+    meta = np.empty((0,) * (x.ndim if keepdims else x.ndim - len(axes)), dtype)
+    partials = library().blockwise(
+        partial(how.partial, axes=axes),
+        inds,
+        *pairs,
+        adjust_chunks=dict.fromkeys(axes, 1),
+        meta=np.empty((0,) * x.ndim, dtype),
+        dtype=dtype,
+        align_arrays=not any(map(_is_unknown, pairs[::2])),
+    )
+    return library().reduction(
+        partials,
+        _as_it_is,
+        combine=partial(_merge, how=how),
+        aggregate=partial(_finish, how=how),
+        axis=axes,
+        keepdims=keepdims,
+        split_every=split_every,
+        concatenate=False,
+        dtype=dtype,
+        meta=meta,
+        output_size=size,
+    )
+
+
+def _is_unknown(x: Any) -> bool:
+    return any(map(math.isnan, x.shape))
+
+
+def _check_chunks(x: Any, name: str, other: Any, its: tuple[int, ...]) -> None:
+    """Refuse what does not lie beside x; where lengths are unknown, Dask does not align chunks."""
+    lengths = [x.shape[k] for k in its]
+    fits = len(its) == other.ndim and all(
+        one == 1 or one == of_x or math.isnan(one) or math.isnan(of_x)
+        for one, of_x in zip(other.shape, lengths, strict=True)
+    )
+    if not fits:
+        raise ValueError(f"{name} must fit shape {x.shape}; its shape is {other.shape}")
+    if _is_unknown(x) or _is_unknown(other):
+        for count, k, length in zip(other.numblocks, its, other.shape, strict=True):
+            if length != 1 and count != x.numblocks[k]:
+                raise ValueError(
+                    f"{name} must have as many chunks as x where lengths are unknown; got {count} "
+                    f"and {x.numblocks[k]}"
+                )
+
+
+def mask_beside(x: Any, where: Any) -> list[tuple[str, Any, tuple[int, ...]]]:
+    """Put a mask beside x that is broadcast to it; nothing where all elements take part."""
+    if where is True:
+        return []
+    mask = library().asanyarray(where)
+    if mask.dtype != bool:
+        raise TypeError(f"where must be of bool; got {mask.dtype}")
+    if mask.ndim > x.ndim:
+        raise ValueError(f"where must fit shape {x.shape}; its shape is {mask.shape}")
+    return [("where", mask, tuple(range(x.ndim - mask.ndim, x.ndim)))]

@@ -1,0 +1,294 @@
+"""Quantiles: exact order statistics, digit by digit, through counts that Dask merges.
+
+A pass counts, of the elements that begin as the one that is looked for does, how many go on with
+each digit, and so finds its next one. Elements are taken as unsigned integers in the same order.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+
+from gred import _core
+from gred.checks import needed
+from gred.dask.engine import Axis, Reduction, array, axes_of, flat, library, reduced
+from gred.statistics import quantiles as selection
+
+_Counts = npt.NDArray[np.int64]
+
+_DIGIT = 16  # bits of a digit, at most
+_COUNTED = 21  # bits of how many counts there may be in a pass, some 8 MiB of them
+
+
+class _Rest(NamedTuple):
+    """Options that are passed on."""
+
+    method: str
+    leaves_out: bool
+    split: int | None
+
+
+# ---- what runs on workers ----
+
+
+class _Search(NamedTuple):
+    """How far elements of some ranks are known."""
+
+    prefixes: npt.NDArray[np.uint64]  # their digits so far
+    ranks: _Counts  # among the elements that begin so
+    parts: Any  # how far quantiles are from the first of two elements on
+    nans: int
+    numbers: int
+
+
+class _Pass(NamedTuple):
+    """Which digit is counted, from a bit on, of so many bits."""
+
+    dtype: np.dtype[Any]
+    low: int
+    bits: int
+
+
+class _Counted(NamedTuple):
+    """How often each digit follows on each prefix."""
+
+    counts: _Counts  # of shape (prefixes, digits)
+    nans: int
+    search: _Search | None
+
+
+def _unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(f"u{dtype.itemsize}")
+
+
+def _is_float(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in "fV"  # V is that of bfloat16
+
+
+def _ordered(values: Any) -> Any:
+    """Take elements as unsigned integers in their order: of floats signs are turned round."""
+    dtype, kind = values.dtype, _unsigned(values.dtype)
+    bits, sign = values.view(kind), kind.type(1 << (8 * dtype.itemsize - 1))
+    if _is_float(dtype):
+        flips = values.view(f"i{dtype.itemsize}") >> (8 * dtype.itemsize - 1)  # all bits, or none
+        return bits ^ (flips.view(kind) | sign)
+    return bits ^ sign if dtype.kind == "i" else bits
+
+
+def _elements(ordered: Any, dtype: np.dtype[Any]) -> Any:
+    """Take them back."""
+    bits = ordered.astype(_unsigned(dtype))
+    sign = bits.dtype.type(1 << (8 * dtype.itemsize - 1))
+    if _is_float(dtype):
+        bits = np.where(bits & sign, bits ^ sign, ~bits)
+    return (bits ^ sign if dtype.kind == "i" else bits).view(dtype)
+
+
+def _count(
+    block: Any, search: _Search | None = None, *, axes: tuple[int, ...], at: _Pass
+) -> _Counted:
+    values = np.ascontiguousarray(block.reshape(-1), at.dtype)
+    numbers = values[values == values] if _is_float(at.dtype) else values
+    keys, low, width = _ordered(numbers), at.low, 1 << at.bits
+    prefixes, places = np.zeros(1), 0
+    if search is not None:
+        prefixes = np.unique(search.prefixes).astype(keys.dtype)
+        begins = keys >> keys.dtype.type(low + at.bits)
+        fits = np.isin(begins, prefixes)
+        keys, places = keys[fits], np.searchsorted(prefixes, begins[fits])
+    digits = (keys >> keys.dtype.type(low)) & keys.dtype.type(width - 1)
+    codes = digits.astype(np.int64) + places * width
+    counts = np.bincount(codes, minlength=len(prefixes) * width).reshape(-1, width)
+    return _Counted(counts, len(values) - len(numbers), search)
+
+
+def _merge(parts: list[_Counted]) -> _Counted:
+    counts = np.add.reduce([one.counts for one in parts])
+    return _Counted(counts, sum(one.nans for one in parts), parts[0].search)
+
+
+def _begun(counted: _Counted, asked: tuple[float, ...], method: str) -> _Search:
+    """Find ranks, once it is known how many elements there are."""
+    n = int(counted.counts.sum())
+    if n + counted.nans == 0:
+        raise ValueError("there are no elements to take a quantile of")
+    if n == 0:
+        nothing = np.zeros(2 * len(asked), np.int64)
+        return _Search(nothing.astype(np.uint64), nothing, nothing[::2], counted.nans, n)
+    # gred.quantile's rule, and whichever elements it takes.
+    places = _core.quantile_places((np.array(asked), method, False, False), n)
+    ranks = np.array([rank for *both, _ in places for rank in both], np.int64)
+    parts = [part for *_, part in places]
+    return _Search(np.zeros(len(ranks), np.uint64), ranks, parts, counted.nans, n)
+
+
+def _narrowed(counted: _Counted, *, at: _Pass, asked: tuple[float, ...], method: str) -> _Search:
+    """Find the next digit of each element."""
+    search = counted.search or _begun(counted, asked, method)
+    rows = np.searchsorted(np.unique(search.prefixes), search.prefixes)
+    up_to = np.cumsum(counted.counts, axis=1)[rows]
+    digits = np.minimum((up_to <= search.ranks[:, None]).sum(axis=1), up_to.shape[1] - 1)
+    ranks = search.ranks - np.where(digits > 0, up_to[np.arange(len(rows)), digits - 1], 0)
+    prefixes = (search.prefixes << np.uint64(at.bits)) | digits.astype(np.uint64)
+    return search._replace(prefixes=prefixes, ranks=ranks)
+
+
+def _found(blocks: Any, *, dtype: np.dtype[Any], shape: tuple[int, ...], rest: _Rest) -> Any:
+    """Interpolate between two elements, as gred.quantile does."""
+    (search,) = flat(blocks)
+    pairs = _elements(search.prefixes, dtype).reshape(-1, 2)
+    # Of two elements it is the part itself that says where a quantile is.
+    method = "lower" if rest.method in selection.CHOOSING else "linear"
+    each = [
+        selection.quantile(pair, part, method=method)
+        for pair, part in zip(pairs, search.parts, strict=True)
+    ]
+    found = np.array(each)
+    if search.numbers == 0 or (search.nans and not rest.leaves_out):
+        found = np.full_like(found, np.nan)
+    return found.reshape(shape)
+
+
+def _along(block: Any, q: Any, axes: tuple[int, ...], rest: _Rest) -> Any:
+    take = selection.nanquantile if rest.leaves_out else selection.quantile
+    return take(block, q, axes, method=rest.method, keepdims=True)
+
+
+# ---- the graph ----
+
+
+def _quantile(x: Any, q: ArrayLike, axis: Axis, keepdims: bool, rest: _Rest) -> Any:
+    shares, axes = np.asarray(q, np.float64), axes_of(array(x), axis)
+    # gred's own answer says of what type it is, and refuses what it cannot do.
+    dtype = selection.quantile(np.zeros(1, x.dtype), shares, method=rest.method).dtype
+    make = _of_all if len(axes) == x.ndim else _of_axes
+    found = make(x, shares, axes, dtype, rest)
+    return found if keepdims else found.squeeze(tuple(shares.ndim + k for k in axes))
+
+
+def _of_axes(x: Any, q: Any, axes: tuple[int, ...], dtype: np.dtype[Any], rest: _Rest) -> Any:
+    """Have all elements of a result in one block."""
+    whole = x.rechunk({k: -1 if k in axes else "auto" for k in range(x.ndim)})
+    inds = tuple(range(q.ndim, q.ndim + x.ndim))
+    return library().blockwise(
+        partial(_along, q=q, axes=axes, rest=rest),
+        (*range(q.ndim), *inds),
+        *(whole, inds),
+        new_axes=dict(enumerate(q.shape)),
+        adjust_chunks={q.ndim + k: 1 for k in axes},
+        dtype=dtype,
+        meta=np.empty((0,) * (q.ndim + x.ndim), dtype),
+    )
+
+
+def _of_all(x: Any, q: Any, axes: tuple[int, ...], dtype: np.dtype[Any], rest: _Rest) -> Any:
+    """Find elements in passes, each of which computes x once more, rather than keep it."""
+    bind = needed("dask.graph_manipulation", "dask").bind
+    native, asked = x.dtype.newbyteorder("="), tuple(q.ravel().tolist())
+    bits = max(min(_DIGIT, _COUNTED - (2 * len(asked)).bit_length()), 1)
+    low, search = 8 * native.itemsize, None  # what is known so far, of all above a bit
+    while low > 0:
+        at = _Pass(native, max(low - bits, 0), min(bits, low))
+        finish = partial(_narrowed, at=at, asked=asked, method=rest.method)
+        how = Reduction(partial(_count, at=at), _merge, finish)
+        again = x if search is None else bind(x, search)
+        beside = () if search is None else (("search", search, axes),)
+        search = reduced(again, how, np.uint64, axes, True, beside=beside, split_every=rest.split)
+        low = at.low
+    shape = (*q.shape, *[1] * x.ndim)
+    inds = tuple(range(len(shape), len(shape) + x.ndim))
+    return library().blockwise(
+        partial(_found, dtype=native, shape=shape, rest=rest),
+        tuple(range(len(shape))),
+        *(search, inds),
+        new_axes=dict(enumerate(shape)),
+        dtype=dtype,
+        meta=np.empty((0,) * len(shape), dtype),
+    )
+
+
+def quantile(
+    x: Any,
+    q: ArrayLike,
+    axis: Axis = None,
+    *,
+    method: str = "linear",
+    keepdims: bool = False,
+    split_every: int | None = None,
+) -> Any:
+    """Compute quantiles of a Dask array, exactly: those that `gred.quantile` has of the whole.
+
+    Of all elements they are found in passes: one for elements of up to 16 bits, two for those of
+    32, and four for those of 64, or more where q has more than 8. A pass reads x anew and merges
+    counts, of at most 8 MiB, so that x need not fit into memory; `x.persist()` where it does and is
+    slow to compute. Along axes x is rechunked, so that a block has all elements of a result.
+
+    Parameters
+    ----------
+    x : dask.array.Array of real numbers
+        Its blocks are NumPy's.
+    q : float or array_like of float
+        From 0 to 1.
+    axis, method, keepdims
+        As for `gred.quantile`.
+    split_every : int, optional
+        As for `sum`.
+
+    Returns
+    -------
+    dask.array.Array, with the dimensions of `q` in front
+        Lazy. NaN where an element is NaN.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `gred.quantile`; where there are no elements, as it is computed.
+
+    Examples
+    --------
+    >>> import dask.array as da, gred.dask
+    >>> x = da.from_array([4.0, 1.0, 3.0, 2.0], chunks=1)
+    >>> gred.dask.quantile(x, [0.25, 0.5]).compute()
+    array([1.75, 2.5 ])
+
+    """
+    return _quantile(x, q, axis, keepdims, _Rest(method, False, split_every))
+
+
+def nanquantile(
+    x: Any,
+    q: ArrayLike,
+    axis: Axis = None,
+    *,
+    method: str = "linear",
+    keepdims: bool = False,
+    split_every: int | None = None,
+) -> Any:
+    """Compute quantiles of what is not NaN; all as for `quantile`, and NaN where all are."""
+    return _quantile(x, q, axis, keepdims, _Rest(method, True, split_every))
+
+
+def median(
+    x: Any, axis: Axis = None, *, keepdims: bool = False, split_every: int | None = None
+) -> Any:
+    """Compute the median: the quantile of q = 0.5.
+
+    Examples
+    --------
+    >>> import dask.array as da, gred.dask
+    >>> float(gred.dask.median(da.from_array([5.0, 1.0, 3.0], chunks=1)))
+    3.0
+
+    """
+    return _quantile(x, 0.5, axis, keepdims, _Rest("linear", False, split_every))
+
+
+def nanmedian(
+    x: Any, axis: Axis = None, *, keepdims: bool = False, split_every: int | None = None
+) -> Any:
+    """Compute the median of what is not NaN; all as for `nanquantile`."""
+    return _quantile(x, 0.5, axis, keepdims, _Rest("linear", True, split_every))

@@ -1,0 +1,223 @@
+"""Summaries, and reductions by key."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+import gred.keys
+from gred.checks import needed
+from gred.dask.engine import Axis, Reduction, array, axes_of, flat, library, mask_beside, reduced
+from gred.dask.extremes import folding
+from gred.dask.sums import finishing
+from gred.exact.partials import Partials, concatenated, merged, sums_by_key
+from gred.segments import reduction_named
+from gred.statistics import summary
+from gred.statistics.summary import Summary
+
+# ---- what runs on workers ----
+
+
+def _described(
+    block: Any, mask: Any = True, *, axes: tuple[int, ...], ddof: float, dtype: Any
+) -> Summary:
+    # Of a whole array extremes of integers are integers, whatever a mask leaves.
+    along: dict[str, Any] = {"axis": axes, "keepdims": True} if len(axes) < block.ndim else {}
+    return summary.describe(block, ddof, method="exact", dtype=dtype, where=mask, **along)
+
+
+def _merged(parts: list[Summary]) -> Summary:
+    return parts[0].merge(*parts[1:])
+
+
+def _whole(blocks: Any, axes: tuple[int, ...]) -> Summary:
+    """Put summaries of blocks together, which are nested as these lie, without some axes."""
+    listed = flat(blocks)
+    fields = [np.block(_mapped(blocks, attrgetter(name))) for name in Summary._fields]
+    begins = iter(np.cumsum([0, *(one.count.size for one in listed)]).tolist())
+    places = np.block(
+        _mapped(
+            blocks, lambda one: next(begins) + np.arange(one.count.size).reshape(one.count.shape)
+        )
+    )
+    sums = concatenated([one.sums for one in listed], places.shape).taken(places.ravel())
+    return summary.made((np.squeeze(x, axes)[()] for x in fields), listed[0].ddof, sums)
+
+
+def _mapped(blocks: Any, change: Callable[[Summary], Any]) -> Any:
+    if isinstance(blocks, list):
+        return [_mapped(block, change) for block in blocks]
+    return change(blocks)
+
+
+def _same(found: Summary) -> Summary:
+    return found
+
+
+def _by_key(block: Any, keys: Any, *, axes: tuple[int, ...], op: str, **options: Any) -> Any:
+    return gred.keys.by_key(op, keys, block, **options)
+
+
+def _sums_by_key(
+    block: Any, keys: Any, *, axes: tuple[int, ...], num_keys: int, outside: str, powers: Any
+) -> Partials:
+    gred.keys.by_key("count", keys, keys, num_keys, outside=outside)  # refuses keys outside
+    return sums_by_key(keys, block, num_keys, powers)
+
+
+# ---- the graph ----
+
+
+def describe(
+    x: Any,
+    ddof: float = 0,
+    *,
+    axis: Axis = None,
+    keepdims: bool = False,
+    dtype: DTypeLike | None = None,
+    where: Any = True,
+    split_every: int | None = None,
+) -> Any:
+    """Describe a Dask array: count, NaNs, extremes, mean, variance and sum.
+
+    Parameters
+    ----------
+    x, axis, keepdims, where, split_every
+        As for `sum`.
+    ddof : float, default 0
+        As for `var`.
+    dtype : data-type, optional
+        As for `gred.describe`.
+
+    Returns
+    -------
+    dask.delayed.Delayed
+        Of the `gred.Summary` that `gred.describe` with ``method="exact"`` makes of the whole array.
+        Its attributes are lazy, too.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `sum`.
+
+    Examples
+    --------
+    >>> import dask.array as da, gred.dask
+    >>> found = gred.dask.describe(da.from_array([3.0, float("nan"), 5.0, 7.0], chunks=2))
+    >>> found.compute().mean, found.max.compute()
+    (np.float64(5.0), np.float64(7.0))
+
+    """
+    options: dict[str, Any] = {"ddof": ddof, "dtype": dtype}
+    _described(np.zeros(1, array(x).dtype), axes=(0,), **options)  # refuses what gred has not
+    how = Reduction(partial(_described, **options), _merged, _same)
+    beside = mask_beside(x, where)
+    found = reduced(x, how, object, axis, True, beside=beside, split_every=split_every)
+    return _delayed(found, () if keepdims else axes_of(x, axis))
+
+
+def _delayed(found: Any, axes: tuple[int, ...]) -> Any:
+    return needed("dask", "dask").delayed(_whole)(found.to_delayed().tolist(), axes)
+
+
+def by_key(
+    op: Any,
+    keys: ArrayLike | Any,
+    values: Any,
+    num_keys: int,
+    *,
+    outside: str = "error",
+    dtype: DTypeLike | None = None,
+    ddof: float = 0,
+    split_every: int | None = None,
+) -> Any:
+    """Reduce the values of each key of Dask's arrays, as a ``groupby`` does.
+
+    Parameters
+    ----------
+    op : str or numpy.ufunc
+        'sum', 'mean', 'var', 'std', 'norm', 'min', 'max', 'any', 'all', 'count', 'count_nonzero',
+        'describe', or a ufunc of NumPy's for one.
+    keys : array_like of int, shape (n,), of Dask's or NumPy's
+        From 0 to num_keys - 1, in any order.
+    values : dask.array.Array of shape (n, ...)
+        Of any of gred's types, with blocks of NumPy's.
+    num_keys : int
+        How many results there are.
+    outside : {'error', 'drop'}, default 'error'
+        What becomes of values whose key is outside: an IndexError as they are computed, or nothing.
+    dtype, ddof
+        As for `sum` and `var`.
+    split_every : int, optional
+        As for `sum`.
+
+    Returns
+    -------
+    dask.array.Array of shape (num_keys, ...)
+        Lazy. Sums, means, variances and norms of floats are exact, and rounded once. A key without
+        values has what it has in `gred.by_key`. Of 'describe' a Delayed `gred.Summary`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If keys are no integers, of more dimensions, or not as many as values, or there is no such
+        `op`.
+
+    Examples
+    --------
+    >>> import dask.array as da, gred.dask
+    >>> values = da.from_array([1e100, 2.0, 3.0, -1e100, 1.0], chunks=2)
+    >>> gred.dask.by_key("sum", [0, 1, 1, 0, 0], values, 3).compute()
+    array([1., 5., 0.])
+
+    """
+    keys, count = _keys(keys, array(values, "values")), operator.index(num_keys)
+    if count < 0:
+        raise ValueError(f"num_keys must not be negative; got {count}")
+    options = {"num_keys": count, "outside": outside}
+    how, result = _reduction_by_key(op, values, options, dtype, ddof)
+    more: dict[str, Any] = {"beside": [("keys", keys, (0,))], "split_every": split_every}
+    found = reduced(values, how, result, 0, True, size=count, **more)
+    return _delayed(found, ()) if result.kind == "O" else found
+
+
+def _keys(keys: Any, values: Any) -> Any:
+    keys = library().asanyarray(keys)
+    if values.ndim == 0 or keys.ndim != 1:
+        raise ValueError(f"keys must have one dimension, and values one or more; got {keys.ndim}")
+    if keys.dtype.kind not in "biu":
+        raise TypeError(f"keys must be integers, not {keys.dtype}")
+    return keys
+
+
+_FOLDED = ("min", "max", "any", "all", "count", "count_nonzero")
+
+
+def _reduction_by_key(
+    op: Any, values: Any, options: dict[str, Any], dtype: Any, ddof: float
+) -> tuple[Reduction, np.dtype[Any]]:
+    """Say how blocks are reduced by key, and the type of results, which gred itself has of one."""
+    name = op if isinstance(op, str) and op in ("count", "describe") else reduction_named(op)
+    sample = np.zeros(1, values.dtype)
+    if name == "describe":
+        rest = {"op": name, "dtype": dtype, "ddof": ddof, "method": "exact"}
+        _by_key(sample, [0], axes=(0,), num_keys=1, **rest)  # refuses what gred has not
+        return Reduction(partial(_by_key, **rest, **options), _merged, _same), np.dtype(object)
+    if name in ("sum", "mean", "var", "std", "norm"):
+        powers, finish, result = finishing(name, values, dtype, ddof)
+        if result.kind not in "biu":
+            chunk = partial(_sums_by_key, powers=powers, **options)
+            return Reduction(chunk, merged, finish), result
+    elif name not in _FOLDED:
+        names = ", ".join(["sum", "mean", "var", "std", "norm", *_FOLDED, "describe"])
+        raise ValueError(f"op must be one of {names}; got {name!r}")
+    result = gred.keys.by_key(name, [0], sample, 1, dtype=dtype).dtype
+    chunk = partial(_by_key, op=name, dtype=dtype, **options)
+    merging = folding(name, **({"dtype": result} if name == "sum" else {}))
+    return merging._replace(partial=chunk), result
