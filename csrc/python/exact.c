@@ -7,6 +7,7 @@
 #include "common/exact.h"
 #include "common/exact_sums.h"
 #include "cpu/dot.h"
+#include "plan/axes.h"
 #include "plan/arguments.h"
 #include "plan/plan.h"
 #include "python/call.h"
@@ -135,8 +136,6 @@ static bool find_types(struct factors *factors)
     if (!numpys_promote(a->input, b->input, &factors->type))
         return false;
     a->type = b->type = factors->type;
-    layout_normalise(a, true);
-    layout_normalise(b, true);
     return true;
 }
 
@@ -147,10 +146,10 @@ static void factors_release(struct factors *factors)
     PyMem_Free(factors);
 }
 
-/* Of gred.dot, or all elements of two arrays for one exact sum; to be released. NULL with an
+/* Of gred.dot, or of two arrays of one shape, of real numbers; to be released. NULL with an
  * exception set. */
-static struct factors *factors_make(const struct request *request, PyObject *a, PyObject *b,
-                                    bool of_dot, bool exactly)
+static struct factors *factors_view(const struct request *request, PyObject *a, PyObject *b,
+                                    bool of_dot)
 {
     struct view_request asked = {
         .name = "a", .where = &request->platforms->where, .consumer = request->consumer};
@@ -165,10 +164,24 @@ static struct factors *factors_make(const struct request *request, PyObject *a, 
     asked.name = "b";
     made = made && array_view(b, &asked, &factors->b) &&
            (of_dot || (has_one_sum(&factors->a, "a") && has_one_sum(&factors->b, "b"))) &&
-           check_shapes(factors, of_dot) && find_types(factors) &&
-           products_plan(request, &factors->a, &factors->b,
-                         exactly && !(of_dot && element_is_integer(factors->type)), &factors->plan);
+           check_shapes(factors, of_dot) && find_types(factors);
     if (made)
+        return factors;
+    factors_release(factors);
+    return NULL;
+}
+
+/* The same, all of whose products are one sum. */
+static struct factors *factors_make(const struct request *request, PyObject *a, PyObject *b,
+                                    bool of_dot, bool exactly)
+{
+    struct factors *factors = factors_view(request, a, b, of_dot);
+    if (!factors)
+        return NULL;
+    layout_normalise(&factors->a.layout, true);
+    layout_normalise(&factors->b.layout, true);
+    if (products_plan(request, &factors->a, &factors->b,
+                      exactly && !(of_dot && element_is_integer(factors->type)), &factors->plan))
         return factors;
     factors_release(factors);
     return NULL;
@@ -233,6 +246,72 @@ PyObject *core_exact_products(PyObject *module, PyObject *arguments)
     const bool added = add_exactly(state, factors, &sums);
     factors_release(factors);
     return added ? words_of(&sums.parts[EXACT_REAL]) : NULL;
+}
+
+/* ---- along axes ---- */
+
+/* Rounded to a float type, or of integers, which wrap around in 64 bits. */
+static bool choose_result(struct factors *factors, PyObject *dtype, bool exactly)
+{
+    struct finish *const finish = &factors->plan.finish;
+    const enum element type = factors->type;
+    const bool narrow = exact_has_format(type) && element_size(type) <= sizeof(float);
+    finish->result = products_type(type);
+    if (dtype != Py_None && !numpys_element(dtype, "dtype", &finish->result))
+        return false;
+    if (finish->result != products_type(type) && !exact_has_format(finish->result))
+        return type_error("dtype must be float16, bfloat16, float32 or float64%s; got %s",
+                          element_is_integer(type) ? ", or be left out of integers" : "",
+                          element_name(finish->result));
+    factors->plan.exact = exactly && !element_is_integer(finish->result);
+    factors->plan.accumulator = element_is_integer(finish->result) ? finish->result
+                                : narrow                           ? ELEMENT_FLOAT32
+                                                                   : ELEMENT_FLOAT64;
+    return true;
+}
+
+/* A new array, of the axes before the last `along`. */
+static PyObject *sum_along(struct module_state *state, struct factors *factors, unsigned along)
+{
+    struct layout *const a = &factors->a.layout, *const b = &factors->b.layout;
+    struct plan *const plan = &factors->plan;
+    const unsigned left = a->dimensions - along;
+    struct axes axes;
+    struct run run;
+    a->mask = b->data;
+    memcpy(a->mask_strides, b->strides, sizeof a->mask_strides);
+    axes_make(a, (((uint64_t)1 << along) - 1) << left, false, &axes);
+    plan->axes = &axes;
+    plan->n = layout_length(&axes.reduced);
+    plan->results.type = plan->finish.result;
+    OWNED *results =
+        numpys_new(left, a->shape, &plan->finish.result, &plan->results.at[0]);
+    run_begin(&run, 0);
+    return results && execute_plan(state, plan, &run) ? Py_NewRef(results) : NULL;
+}
+
+PyObject *core_dots(PyObject *module, PyObject *arguments)
+{
+    struct module_state *state = PyModule_GetState(module);
+    const struct request request = {.platforms = &state->platforms};
+    unsigned along;
+    int exactly;
+    PyObject *a, *b, *dtype;
+    if (!PyArg_ParseTuple(arguments, "OOIOp:dots", &a, &b, &along, &dtype, &exactly))
+        return NULL;
+    struct factors *factors = factors_view(&request, a, b, false);
+    if (!factors)
+        return NULL;
+    const bool is_planned = products_plan(&request, &factors->a, &factors->b, exactly,
+                                          &factors->plan) &&
+                            choose_result(factors, dtype, exactly);
+    PyObject *results = NULL;
+    if (is_planned && (along > factors->a.layout.dimensions || factors->a.on_device))
+        value_error("dots takes what gred/statistics/products.py gives it");
+    else if (is_planned)
+        results = sum_along(state, factors, along);
+    factors_release(factors);
+    return results;
 }
 
 /* ---- gred.dot ---- */
