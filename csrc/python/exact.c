@@ -7,8 +7,8 @@
 #include "common/exact.h"
 #include "common/exact_sums.h"
 #include "cpu/dot.h"
-#include "plan/axes.h"
 #include "plan/arguments.h"
+#include "plan/axes.h"
 #include "plan/plan.h"
 #include "python/call.h"
 
@@ -360,6 +360,22 @@ static bool parse_method(PyObject *method, bool *exactly)
            value_error("method of dot must be 'auto' or 'exact'; got %R", method);
 }
 
+static PyObject *given_or_none(PyObject *argument)
+{
+    return argument ? argument : Py_None;
+}
+
+/* By gred/statistics/products.py. */
+static PyObject *dot_along(PyObject *const *slots, bool exactly)
+{
+    OWNED *module = PyImport_ImportModule("gred.statistics.products");
+    return module ? PyObject_CallMethod(module, "dots", "OOOs{sOsO}O", slots[A], slots[B],
+                                        slots[AXIS], exactly ? "exact" : "auto", "device",
+                                        given_or_none(slots[DEVICE]), "stream",
+                                        given_or_none(slots[STREAM]), Py_False)
+                  : NULL;
+}
+
 CORE_FUNCTION(dot)
 {
     struct module_state *state = PyModule_GetState(module);
@@ -369,6 +385,8 @@ CORE_FUNCTION(dot)
     if (!arguments_parse(SIGNATURE_dot, arguments, count, names, slots) ||
         !parse_method(slots[METHOD], &exactly) || !stream_parse(slots[STREAM], &request.consumer))
         return NULL;
+    if (argument_given(slots[AXIS]))
+        return dot_along(slots, exactly);
     request.device = slots[DEVICE];
     struct factors *factors = factors_make(&request, slots[A], slots[B], true, exactly);
     if (!factors)

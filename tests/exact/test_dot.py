@@ -237,7 +237,7 @@ REFUSED = [
     ((X, X), {"method": "exacd"}, ValueError, "method 'exacd' does not exist"),
     ((X, np.array(["a"] * 3)), {}, TypeError, "b: element type"),
     ((np.ma.masked_array(X, [True, False, False]), X), {}, TypeError, "masked"),
-    ((X, X), {"axis": 0}, TypeError, "no keyword argument 'axis'"),
+    ((X, X), {"out": X}, TypeError, "no keyword argument 'out'"),
     ((X,), {}, TypeError, "takes 2"),
     ((X, X), {"device": "gpu"}, ValueError, "device must be"),
     ((X, X), {"stream": "new"}, TypeError, "stream"),

@@ -1,0 +1,335 @@
+"""Dot products along an axis: sums of products of two arrays' elements, exact ones too."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+from numpy.typing import ArrayLike, DTypeLike
+
+from gred import _core
+from gred.checks import array_of, brought, cast, library_of
+from gred.several import common
+from gred.statistics.weights import real, type_in
+
+__all__ = ["vecdot"]
+
+_FEW, _LONG = 16, 1 << 18  # results that are made one by one, each by all threads
+# What is multiplied in float64 without a rounding.
+_SHORT = ("bool", "int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float32")
+
+
+def vecdot(
+    a: ArrayLike | Any,
+    b: ArrayLike | Any,
+    axis: int = -1,
+    *,
+    keepdims: bool = False,
+    dtype: DTypeLike | None = None,
+    out: Any = None,
+    method: str = "auto",
+    device: str | None = None,
+    stream: Any = None,
+) -> Any:
+    """Compute dot products of the vectors along an axis of two arrays.
+
+    As `numpy.vecdot`: complex numbers of `a` are conjugated, which `gred.dot` does not, and the
+    other axes are broadcast. So the product of a real matrix and a vector is
+    ``gred.vecdot(matrix, vector)``; nothing is copied.
+
+    Parameters
+    ----------
+    a, b : array_like
+        Of any real or complex types and layouts, both on the host, or both of CuPy, PyTorch or JAX
+        on a device, where their library multiplies them.
+    axis : int, default -1
+        Of each array, where its vectors lie, all of one length n.
+    keepdims : bool, default False
+        Whether the axis stays, with length 1.
+    dtype : dtype, optional
+        What results are rounded to: float16, bfloat16, float32 or float64; complex64 or complex128
+        of complex numbers.
+    out : array, optional
+        Where results go, of their shape and a type that they can be cast to.
+    method : {'auto', 'exact'}, default 'auto'
+        ``'auto'`` multiplies and adds floats in float64; what is lost between stretches of some
+        thousand elements is added up by itself. ``'exact'`` rounds nothing but each result, once,
+        to the nearest float, ties to even, as that of `gred.dot`: sums and products are
+        compensated, with a bound of what was lost all the same [1]_, and where that could make a
+        difference a superaccumulator has the result [2]_. On a device products are in two parts of
+        float64 [3]_, which `gred.sum` adds exactly.
+    device : str, optional
+        As for `gred.sum`: where arrays of the host are added up once they are multiplied.
+    stream : int or stream, optional
+        As for `gred.sum`.
+
+    Returns
+    -------
+    scalar or array
+        Of the types that `gred.dot` has: integers are int64 or uint64, and wrap around in 64 bits.
+        Of arrays on a device it is of their library; of others, NumPy's.
+
+    Raises
+    ------
+    ValueError
+        If vectors are not of one length, other axes cannot be broadcast, there is no such axis or
+        method, or `out` has another shape.
+    TypeError
+        If a type is not supported, or the arrays are of two libraries.
+
+    References
+    ----------
+    .. [1] T. Ogita, S. M. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26,
+       2005.
+    .. [2] R. M. Neal, "Fast exact summation using small and large superaccumulators",
+       arXiv:1505.05571, 2015.
+    .. [3] T. J. Dekker, "A floating-point technique for extending the available precision", Numer.
+       Math. 18, 1971.
+
+    Examples
+    --------
+    >>> import gred, numpy as np
+    >>> matrix = np.array([[1e200, 1.0, -1e200], [1.0, 2.0, 3.0]])
+    >>> gred.vecdot(matrix, [1e200, 3.0, 1e200], method="exact")
+    array([3.e+000, 4.e+200])
+    >>> gred.vecdot([[1, 2], [3, 4]], [[5, 6], [7, 8]], axis=0)
+    array([26, 44])
+
+    """
+    places = {"device": device, "stream": stream}
+    return dots(a, b, axis, method, places, True, dtype, out, keepdims)
+
+
+def dots(
+    a: Any,
+    b: Any,
+    axis: int,
+    method: str,
+    places: dict[str, Any],
+    conjugates: bool,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+) -> Any:
+    """Make dot products along an axis; `places` are `device` and `stream`.
+
+    `csrc/python/exact.c` calls it for `gred.dot`, by position.
+    """
+    if method not in ("auto", "exact"):
+        raise ValueError(f"method must be 'auto' or 'exact'; got {method!r}")
+    x, y, shape = _vectors(a, b, axis)
+    is_complex = "complex" in _core.element(x) + _core.element(y)
+    if is_complex and dtype is not None and "complex" not in _name_of(dtype):
+        raise TypeError(f"dtype of complex numbers must be complex; got {_name_of(dtype)}")
+    if not shape and dtype is None:
+        x = x.conj() if conjugates and is_complex else x
+        found = _core.dot(_resolved(x), _resolved(y), method=method, **places)
+    elif is_complex:
+        found = _complex(x, y, shape, dtype, method, places, conjugates)
+    else:
+        found = _real(x, y, shape, 1, dtype, method, places)
+    if keepdims:
+        found = np.asarray(found) if not shape and isinstance(found, np.generic) else found
+        place = normalize_axis_index(axis, len(shape) + 1)
+        found = found.reshape((*shape[:place], 1, *shape[place:]))
+    if out is not None:
+        return _put(found, out)
+    return found if not isinstance(found, np.ndarray) else found[()]
+
+
+def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
+    """Move vectors to the last axis, and find the shape that the others have together."""
+    given = (a, b)
+    if all(hasattr(one, "movedim") for one in given):  # PyTorch's, whose bfloat16 NumPy lacks
+        arrays = given
+    else:
+        arrays = tuple(array_of(one) for one in given)
+    libraries = [library_of(one) for one in arrays]
+    if libraries[0] is None or libraries[0] is not libraries[1]:
+        kinds = " and ".join(type(one).__name__ for one in given)
+        raise TypeError(
+            f"a and b must both lie on the host, or be of CuPy, PyTorch or JAX both; got {kinds}"
+        )
+    if not all(len(one.shape) for one in arrays):
+        raise ValueError("a and b must have at least one dimension")
+    x, y = (
+        libraries[0].moveaxis(one, normalize_axis_index(axis, len(one.shape)), -1)
+        for one in arrays
+    )
+    if x.shape[-1] != y.shape[-1]:
+        raise ValueError(
+            f"a and b must have one length along axis {axis}; got shapes {tuple(arrays[0].shape)} "
+            f"and {tuple(arrays[1].shape)}"
+        )
+    return x, y, np.broadcast_shapes(tuple(x.shape[:-1]), tuple(y.shape[:-1]))
+
+
+def _name_of(dtype: Any) -> str:
+    if isinstance(dtype, str) or type(dtype).__module__ == "torch":
+        return str(dtype).removeprefix("torch.")
+    return np.dtype(dtype).name
+
+
+def _resolved(x: Any) -> Any:
+    """Conjugate what PyTorch has only marked."""
+    return x.resolve_conj() if hasattr(x, "resolve_conj") else x
+
+
+def _put(found: Any, out: Any) -> Any:
+    if not hasattr(out, "shape"):
+        raise TypeError(f"out must be an array; got {type(out).__name__}")
+    shape, kinds = tuple(np.shape(found)), [_core.element(found), _core.element(out)]
+    if tuple(out.shape) != shape:
+        raise ValueError(
+            f"out must have the shape of the results, {shape}; it has {tuple(out.shape)}"
+        )
+    types = [common([kind]) for kind in kinds]
+    if not np.can_cast(*types, "same_kind"):
+        raise TypeError(f"results of {kinds[0]} cannot be cast to out, which is of {kinds[1]}")
+    out[...] = found if library_of(out) in (np, library_of(found)) else brought(found, out)
+    return out
+
+
+# ---- complex numbers ----
+
+
+def _parts(xp: Any, x: Any) -> Any:
+    """Take both parts of complex numbers as a last axis."""
+    if xp is np:
+        return x[..., None].view(x.real.dtype)
+    if xp.__name__ == "torch":
+        return xp.view_as_real(_resolved(x))
+    return xp.stack((x.real, x.imag), -1)
+
+
+def _complex(
+    x: Any,
+    y: Any,
+    shape: tuple[int, ...],
+    dtype: Any,
+    method: str,
+    places: dict[str, Any],
+    conjugates: bool,
+) -> Any:
+    """Make both parts as sums of real products, beside which the smaller array is turned."""
+    xp, kind = library_of(x), common([_core.element(x), _core.element(y)]).name
+    x, y = (cast(one, type_in(xp, one, kind)) for one in (x, y))
+    turned, other = (x, y) if math.prod(x.shape) < math.prod(y.shape) else (y, x)
+    r, i, sign = turned.real, _resolved(turned).imag, 1
+    if conjugates:
+        i, sign = -i, 1 if turned is x else -1
+    part = None if dtype is None else real(_name_of(dtype))
+    halves = [
+        _real(_parts(xp, other), xp.stack(pair, -1), shape, 2, part, method, places)
+        for pair in ((r, -i), (sign * i, sign * r))
+    ]
+    if xp.__name__.startswith("jax"):
+        from jax.lax import complex as joined
+
+        return joined(*halves)
+    if xp.__name__ == "torch" and not isinstance(halves[0], np.ndarray):
+        return xp.complex(*halves)
+    here = library_of(halves[0])
+    found = here.empty(shape, type_in(here, halves[0], _name_of(dtype or kind)))
+    found.real, found.imag = halves
+    return found
+
+
+# ---- real numbers ----
+
+
+def _real(
+    x: Any,
+    y: Any,
+    shape: tuple[int, ...],
+    along: int,
+    dtype: Any,
+    method: str,
+    places: dict[str, Any],
+) -> Any:
+    """Make sums of products along so many last axes."""
+    xp, exact = library_of(x), method == "exact"
+    if math.prod(x.shape) < math.prod(y.shape):
+        x, y = y, x
+    there = hasattr(x, "__cuda_array_interface__") or places["device"] not in (None, "host")
+    if there:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            found = _there(xp, x, y, along, dtype, method, places)
+        if found is not None:
+            return found
+    x, y = (xp.broadcast_to(one, shape + tuple(x.shape[-along:])) for one in (x, y))
+    if there:
+        return brought(_one_by_one(x, y, shape, dtype), x)
+    n = math.prod(x.shape[-along:])
+    if n >= _LONG and math.prod(shape) <= _FEW and exact:
+        return _one_by_one(x, y, shape, dtype)
+    if n >= _LONG and math.prod(shape) <= _FEW and dtype is None:
+        found = [_core.dot(x[at].reshape(-1), y[at].reshape(-1)) for at in np.ndindex(*shape)]
+        return np.array(found).reshape(shape)
+    return _core.dots(x, y, along, dtype, exact)
+
+
+def _result(x: Any, y: Any, dtype: Any) -> str:
+    """Name the type of results."""
+    if dtype is not None:
+        return _name_of(dtype)
+    kind = common([_core.element(x), _core.element(y)])
+    return {"b": "int64", "i": "int64", "u": "uint64"}.get(kind.kind, kind.name)
+
+
+def _one_by_one(x: Any, y: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Round exact sums of products, each of which is made like those of whole arrays."""
+    kind = _result(x, y, dtype)
+    if kind in ("int64", "uint64"):
+        one = [_core.dot(x[at].reshape(-1), y[at].reshape(-1)) for at in np.ndindex(*shape)]
+    else:
+        one = [
+            _core.exact_rounded(_core.exact_products(x[at], y[at]), 1, kind)
+            for at in np.ndindex(*shape)
+        ]
+    return np.array(one, None if one else kind).reshape(shape)
+
+
+def _there(
+    xp: Any, x: Any, y: Any, along: int, dtype: Any, method: str, places: dict[str, Any]
+) -> Any:
+    """Have the arrays' library multiply; None where that would not be exact, and is to be."""
+    kind, names = _result(x, y, dtype), (_core.element(x), _core.element(y))
+    exact = method == "exact" and "int" not in kind
+    if exact and any(name in ("int64", "uint64") for name in names):
+        return None
+    x, y = (cast(one, xp.int64 if "int" in kind else xp.float64) for one in (x, y))
+    terms = x * y
+    if exact and "float64" not in str(terms.dtype):  # JAX's, unless it is told to have them
+        return None
+    if exact and any(name not in _SHORT for name in names):
+        lost = _lost(xp, x, y, terms)
+        if lost is None:
+            return None
+        terms = xp.concatenate((terms, lost), -1)
+    options = places | ({"method": method, "dtype": kind} if exact else {})
+    found = _core.sum(terms, axis=tuple(range(-along, 0)), **options)
+    if isinstance(found, np.generic):
+        found = np.asarray(found)
+    return cast(found, type_in(library_of(found), found, kind))
+
+
+def _lost(xp: Any, x: Any, y: Any, products: Any) -> Any:
+    """Find what float64s' products have lost when they were rounded, as T. J. Dekker does.
+
+    None where one is so large or so small, or a factor so large, that this may be no float.
+    """
+    sound = (abs(x) < 2.0**990) & (abs(y) < 2.0**990) & (abs(products) < 2.0**1000)
+    sound &= (abs(products) > 2.0**-900) | (x == 0) | (y == 0)
+    if not bool(sound.all()):
+        return None
+    (a, b), (c, d) = (_halves(one) for one in (x, y))
+    return ((a * c - products) + a * d + b * c) + b * d
+
+
+def _halves(x: Any) -> tuple[Any, Any]:
+    shifted = x * (2.0**27 + 1)
+    high = shifted - (shifted - x)
+    return high, x - high
