@@ -76,8 +76,9 @@ struct dot_sum {
 
 enum { DOT_COLUMNS = 256 };
 
-/* n factors of each of some results; of columns, of at most DOT_COLUMNS. In rows, a result's lie one after the other, and results
- * `step` bytes apart; in columns, neighbouring results' do, and a result's factors. */
+/* n factors of each of some results; of columns, of at most DOT_COLUMNS. In rows, a result's lie
+ * one after the other, and results `step` bytes apart; in columns, neighbouring results' do, and a
+ * result's factors. */
 struct dot_slab {
     const void *a, *b;
     int64_t step_a, step_b;
@@ -134,7 +135,8 @@ struct cpu_kernels {
 
     dot_elements *(*dot)(enum element);
 
-    /* Of float32 and float64, in rows or columns, exactly or not, and of 64-bit integers in rows. */
+    /* Of float32 and float64, in rows or columns, exactly or not, and of 64-bit integers in rows.
+     */
     add_dot_slab *(*dot_slabs)(enum element, bool columns, bool exactly);
 
     /* Of floats of a real type, in so many windows; NaNs are left out or not. */

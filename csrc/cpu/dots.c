@@ -12,13 +12,13 @@
 #include <string.h>
 
 enum {
-    CHUNK = LOOP_MOST,        /* elements at a time */
-    RESULTS = DOT_COLUMNS,    /* side by side, at most, */
-    FEW = 8,                  /* and at least of columns */
+    CHUNK = LOOP_MOST,     /* elements at a time */
+    RESULTS = DOT_COLUMNS, /* side by side, at most, */
+    FEW = 8,               /* and at least of columns */
     ELEMENTS_A_TILE = 1 << 16,
-    ALONE = 1 << 14,          /* elements that are not worth a second thread */
-    BRIEF = 1 << 17,          /* or one that sleeps */
-    STRETCH = 1 << 24         /* elements between two thoughts of the watch */
+    ALONE = 1 << 14,  /* elements that are not worth a second thread */
+    BRIEF = 1 << 17,  /* or one that sleeps */
+    STRETCH = 1 << 24 /* elements between two thoughts of the watch */
 };
 
 /* One of the two. */
@@ -90,8 +90,7 @@ static bool is_rounded_twice(double x, enum element type)
 static bool round_sum(const struct dot_sum *sum, uint64_t n, enum element type, union scalar *value)
 {
     const double lost = ((double)n + 32) * sum->taken * 0x1p-52, high = sum->high + sum->low,
-                 shown = high - sum->high,
-                 low = (sum->high - (high - shown)) + (sum->low - shown);
+                 shown = high - sum->high, low = (sum->high - (high - shown)) + (sum->low - shown);
     *value = of_double(high, type);
     if (lost == 0 && low == 0)
         return isfinite(high) && !is_rounded_twice(high, type);
@@ -102,8 +101,8 @@ static bool round_sum(const struct dot_sum *sum, uint64_t n, enum element type, 
     const double margin = (fabs(low) + lost) * (1 + 0x1p-50) + fabs(high) * 0x1p-52,
                  least = high - margin, greatest = high + margin;
     const union scalar ends[] = {of_double(least, type), of_double(greatest, type)};
-    return isfinite(margin) && !is_rounded_twice(least, type) && !is_rounded_twice(greatest, type) &&
-           memcmp(&ends[0], &ends[1], element_size(type)) == 0;
+    return isfinite(margin) && !is_rounded_twice(least, type) &&
+           !is_rounded_twice(greatest, type) && memcmp(&ends[0], &ends[1], element_size(type)) == 0;
 }
 
 /* Of elements as they are. */
@@ -146,8 +145,8 @@ static void finish(const struct dots *self, const struct walk_of_results *walk, 
         else if (!exact)
             value = of_double(sum->high + sum->low, type);
         else if (!self->loop || !round_sum(sum, plan->n, type, &value))
-            value = exactly(self, a + (int64_t)k * self->a.outer, b + (int64_t)k * self->b.outer,
-                            own);
+            value =
+                exactly(self, a + (int64_t)k * self->a.outer, b + (int64_t)k * self->b.outer, own);
         scalar_store(to, value, type);
     }
 }
@@ -200,7 +199,8 @@ static bool is_ready(const struct dots *self, const struct factor *factor)
     const int64_t size = (int64_t)element_size(self->type),
                   next = one->dimensions ? one->strides[0] : size;
     return one->input == self->type && !one->swapped && one->dimensions <= 1 &&
-           ((uintptr_t)one->data | (uint64_t)next | (uint64_t)factor->outer) % (uint64_t)size == 0 &&
+           ((uintptr_t)one->data | (uint64_t)next | (uint64_t)factor->outer) % (uint64_t)size ==
+               0 &&
            (self->columns ? factor->outer : next) == size;
 }
 
@@ -249,23 +249,21 @@ static void describe(struct dots *self, const struct job *job)
     const struct plan *plan = job->plan;
     const struct axes *axes = plan->axes;
     const struct layout *reduced = &axes->reduced;
-    *self = (struct dots){.plan = plan,
-                          .axes = axes,
-                          .instructions = job->instructions,
-                          .type = plan->accumulator};
+    *self = (struct dots){
+        .plan = plan, .axes = axes, .instructions = job->instructions, .type = plan->accumulator};
     self->columns = !element_is_integer(self->type) && axes->outer && reduced->dimensions == 1 &&
                     axes->strides[axes->outer - 1] < reduced->strides[0] &&
                     axes->shape[axes->outer - 1] >= FEW;
     describe_factors(self);
-    self->loop = plan->exact && (is_long_integer(&self->a) || is_long_integer(&self->b))
-                     ? NULL
-                     : cpu_kernels(job->instructions)
-                           ->dot_slabs(self->type, self->columns, plan->exact);
+    self->loop =
+        plan->exact && (is_long_integer(&self->a) || is_long_integer(&self->b))
+            ? NULL
+            : cpu_kernels(job->instructions)->dot_slabs(self->type, self->columns, plan->exact);
     const uint64_t fair = divide_up(axes->results, threads_for(&job->threads, UINT64_MAX)),
                    most = ELEMENTS_A_TILE / (least(plan->n, ELEMENTS_A_TILE) + 1) + 1;
     self->at_once = self->columns ? least(RESULTS, fair < FEW ? FEW : fair)
                                   : least(RESULTS, CHUNK / least(plan->n ? plan->n : 1, CHUNK));
-    self->most = !self->columns                      ? CHUNK
+    self->most = !self->columns                   ? CHUNK
                  : self->a.ready && self->b.ready ? RESULTS
                                                   : CHUNK / self->at_once;
     self->results_a_tile = most < self->at_once ? self->at_once : most;
@@ -278,11 +276,12 @@ bool dots_run(struct job *job)
     describe(&self, job);
     const uint64_t n = self.plan->n, results = self.axes->results,
                    each = self.results_a_tile * (n + 1);
-    struct tiles tiles = {.job = job,
-                          .sharing = {.pieces = n * results > ALONE ? 2 : 1,
-                                      .brief = n * results < BRIEF},
-                          .plain = true,
-                          .stretch = STRETCH / each + 1,
-                          .workspace = sizeof(struct workspace)};
-    return tiles_do(&tiles, self.tiles, 1, "factors", &(struct tile_works){.whole = do_tile}, &self);
+    struct tiles tiles = {
+        .job = job,
+        .sharing = {.pieces = n * results > ALONE ? 2 : 1, .brief = n * results < BRIEF},
+        .plain = true,
+        .stretch = STRETCH / each + 1,
+        .workspace = sizeof(struct workspace)};
+    return tiles_do(&tiles, self.tiles, 1, "factors", &(struct tile_works){.whole = do_tile},
+                    &self);
 }

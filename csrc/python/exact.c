@@ -284,8 +284,7 @@ static PyObject *sum_along(struct module_state *state, struct factors *factors, 
     plan->axes = &axes;
     plan->n = layout_length(&axes.reduced);
     plan->results.type = plan->finish.result;
-    OWNED *results =
-        numpys_new(left, a->shape, &plan->finish.result, &plan->results.at[0]);
+    OWNED *results = numpys_new(left, a->shape, &plan->finish.result, &plan->results.at[0]);
     run_begin(&run, 0);
     return results && execute_plan(state, plan, &run) ? Py_NewRef(results) : NULL;
 }
@@ -302,9 +301,9 @@ PyObject *core_dots(PyObject *module, PyObject *arguments)
     struct factors *factors = factors_view(&request, a, b, false);
     if (!factors)
         return NULL;
-    const bool is_planned = products_plan(&request, &factors->a, &factors->b, exactly,
-                                          &factors->plan) &&
-                            choose_result(factors, dtype, exactly);
+    const bool is_planned =
+        products_plan(&request, &factors->a, &factors->b, exactly, &factors->plan) &&
+        choose_result(factors, dtype, exactly);
     PyObject *results = NULL;
     if (is_planned && (along > factors->a.layout.dimensions || factors->a.on_device))
         value_error("dots takes what gred/statistics/products.py gives it");

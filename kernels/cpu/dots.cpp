@@ -263,7 +263,8 @@ LANES_FUNCTION void put_sum(const products_sum<In, true, double> &x, bool lacks,
 template <class In>
 LANES_FUNCTION void put_sum(const products_sum<In, false, double> &x, bool, struct dot_sum *sum)
 {
-    sum->low += lost_by_adding(x.high, sum->high);
+    const double lost = lost_by_adding(x.high, sum->high);
+    sum->low += lost == lost ? lost : 0; /* of what is not finite nothing is */
 }
 
 /* ---- slabs ---- */
@@ -355,7 +356,7 @@ void integer_rows_dot(const struct dot_slab *self, struct dot_sum *sums)
 template <class In>
 add_dot_slab *float_slabs(bool columns, bool exactly)
 {
-    return columns ? exactly ? columns_dot<In, true> : columns_dot<In, false>
+    return columns   ? exactly ? columns_dot<In, true> : columns_dot<In, false>
            : exactly ? rows_dot<In, true>
                      : rows_dot<In, false>;
 }

@@ -126,6 +126,22 @@ def test_any_bits_are_added_exactly(data):
 
 
 @quiet
+@settings(deadline=None)
+@given(any_floats(np.dtype("f4")), any_floats(np.dtype("f4")))
+def test_what_is_not_finite_is_as_numpy_has_it(a, b):
+    a, b = a[: len(b)], b[: len(a)]
+    want = (a.astype("f8") * b.astype("f8")).sum()
+    for n in (1, 20):
+        for x, y, axis in (
+            ([a] * n, [b] * n, 1),
+            (np.transpose([a] * n), np.transpose([b] * n), 0),
+        ):
+            got = gred.vecdot(x, y, axis, dtype="f8")
+            assert np.isfinite(want) or np.array_equal(got, np.repeat(want, n), equal_nan=True)
+            assert np.isfinite(got).all() == np.isfinite(want)
+
+
+@quiet
 @pytest.mark.parametrize("place", ["host", "simulated"])
 def test_neither_overflow_nor_underflow_nor_cancellation_matters(place):
     tiny, most = 2.0**-1074, np.finfo("f8").max
@@ -166,9 +182,24 @@ def test_results_of_narrow_types_are_rounded_once():
             assert float(got[0]) == (1 + 2 * half if more > 0 else 1)
 
 
+def test_what_was_lost_on_the_way_is_found_again():
+    # The third number is lost beside the second, and decides on which side of a tie the sum is.
+    for numbers, dtype, want in (
+        (
+            [2.0**60, 2.0**-10, 2.0**-70, -(2.0**-10), -(2.0**60), 1, 2.0**-53, -(2.0**-90)],
+            "f8",
+            53,
+        ),
+        ([2.0**80, 2.0**20, 2.0**-40, -(2.0**20), -(2.0**80), 1, 2.0**-24, -(2.0**-45)], "f4", 24),
+    ):
+        got = gred.vecdot([numbers] * 2, np.ones(8), dtype=dtype, method="exact")
+        assert got.tolist() == [1 + 2 * 2.0**-want] * 2
+
+
 @both_methods
 @pytest.mark.parametrize(
-    "kinds", [("f4", "f8"), ("f2", BFLOAT16), ("i4", "f4"), ("u1", "i8"), ("i8", "f8"), ("f4", "c8")]
+    "kinds",
+    [("f4", "f8"), ("f2", BFLOAT16), ("i4", "f4"), ("u1", "i8"), ("i8", "f8"), ("f4", "c8")],
 )
 def test_types_are_mixed_as_in_gred_dot(kinds, how):
     a = (drawn("f8", (4, 50), 1) * 9).astype(kinds[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from typing import Any
 
@@ -33,69 +34,50 @@ def vecdot(
     device: str | None = None,
     stream: Any = None,
 ) -> Any:
-    """Compute dot products of the vectors along an axis of two arrays.
+    """Compute dot products of vectors along an axis; those of `a` are conjugated.
 
-    As `numpy.vecdot`: complex numbers of `a` are conjugated, which `gred.dot` does not, and the
-    other axes are broadcast. So the product of a real matrix and a vector is
-    ``gred.vecdot(matrix, vector)``; nothing is copied.
+    As `numpy.vecdot`; ``vecdot(matrix, vector)`` is the product of a real matrix and a vector.
 
     Parameters
     ----------
     a, b : array_like
-        Of any real or complex types and layouts, both on the host, or both of CuPy, PyTorch or JAX
-        on a device, where their library multiplies them.
+        Of any types, on the host, or both of CuPy, PyTorch or JAX on a device, where that library
+        multiplies. Axes but for the vectors' are broadcast.
     axis : int, default -1
-        Of each array, where its vectors lie, all of one length n.
+        Of either array: where its vectors lie, all of one length.
     keepdims : bool, default False
         Whether the axis stays, with length 1.
-    dtype : dtype, optional
-        What results are rounded to: float16, bfloat16, float32 or float64; complex64 or complex128
-        of complex numbers.
+    dtype : float16, bfloat16, float32 or float64, or complex64 or complex128, optional
+        What results are rounded to; by default their type is as of `gred.dot`.
     out : array, optional
-        Where results go, of their shape and a type that they can be cast to.
+        Where results go, of their shape.
     method : {'auto', 'exact'}, default 'auto'
-        ``'auto'`` multiplies and adds floats in float64; what is lost between stretches of some
-        thousand elements is added up by itself. ``'exact'`` rounds nothing but each result, once,
-        to the nearest float, ties to even, as that of `gred.dot`: sums and products are
-        compensated, with a bound of what was lost all the same [1]_, and where that could make a
-        difference a superaccumulator has the result [2]_. On a device products are in two parts of
-        float64 [3]_, which `gred.sum` adds exactly.
-    device : str, optional
-        As for `gred.sum`: where arrays of the host are added up once they are multiplied.
-    stream : int or stream, optional
-        As for `gred.sum`.
+        ``'auto'`` multiplies and adds in float64, ``'exact'`` rounds each result once, as
+        `gred.dot`: of compensated sums [1]_, unless what these may have lost could matter.
+    device, stream : optional
+        As for `gred.sum`, of products that are made before.
 
     Returns
     -------
     scalar or array
-        Of the types that `gred.dot` has: integers are int64 or uint64, and wrap around in 64 bits.
-        Of arrays on a device it is of their library; of others, NumPy's.
+        Of NumPy's, or of the library of arrays on a device. Integers wrap around in 64 bits.
 
     Raises
     ------
     ValueError
-        If vectors are not of one length, other axes cannot be broadcast, there is no such axis or
-        method, or `out` has another shape.
+        If shapes do not fit, or there is no such axis, method or device.
     TypeError
-        If a type is not supported, or the arrays are of two libraries.
+        If a type is not supported, or one array is on the host and one on a device.
 
     References
     ----------
-    .. [1] T. Ogita, S. M. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26,
-       2005.
-    .. [2] R. M. Neal, "Fast exact summation using small and large superaccumulators",
-       arXiv:1505.05571, 2015.
-    .. [3] T. J. Dekker, "A floating-point technique for extending the available precision", Numer.
-       Math. 18, 1971.
+    .. [1] T. Ogita, S. M. Rump, S. Oishi, "Accurate sum and dot product", SISC 26, 2005.
 
     Examples
     --------
-    >>> import gred, numpy as np
-    >>> matrix = np.array([[1e200, 1.0, -1e200], [1.0, 2.0, 3.0]])
-    >>> gred.vecdot(matrix, [1e200, 3.0, 1e200], method="exact")
+    >>> import gred
+    >>> gred.vecdot([[1e200, 1.0, -1e200], [1, 2, 3]], [1e200, 3.0, 1e200], method="exact")
     array([3.e+000, 4.e+200])
-    >>> gred.vecdot([[1, 2], [3, 4]], [[5, 6], [7, 8]], axis=0)
-    array([26, 44])
 
     """
     places = {"device": device, "stream": stream}
@@ -155,8 +137,7 @@ def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
     if not all(len(one.shape) for one in arrays):
         raise ValueError("a and b must have at least one dimension")
     x, y = (
-        libraries[0].moveaxis(one, normalize_axis_index(axis, len(one.shape)), -1)
-        for one in arrays
+        libraries[0].moveaxis(one, normalize_axis_index(axis, len(one.shape)), -1) for one in arrays
     )
     if x.shape[-1] != y.shape[-1]:
         raise ValueError(
@@ -169,7 +150,7 @@ def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
 def _name_of(dtype: Any) -> str:
     if isinstance(dtype, str) or type(dtype).__module__ == "torch":
         return str(dtype).removeprefix("torch.")
-    return np.dtype(dtype).name
+    return str(np.dtype(dtype).name)
 
 
 def _resolved(x: Any) -> Any:
@@ -185,8 +166,8 @@ def _put(found: Any, out: Any) -> Any:
         raise ValueError(
             f"out must have the shape of the results, {shape}; it has {tuple(out.shape)}"
         )
-    types = [common([kind]) for kind in kinds]
-    if not np.can_cast(*types, "same_kind"):
+    given, wanted = (common([kind]) for kind in kinds)
+    if not np.can_cast(given, wanted, "same_kind"):
         raise TypeError(f"results of {kinds[0]} cannot be cast to out, which is of {kinds[1]}")
     out[...] = found if library_of(out) in (np, library_of(found)) else brought(found, out)
     return out
@@ -226,9 +207,7 @@ def _complex(
         for pair in ((r, -i), (sign * i, sign * r))
     ]
     if xp.__name__.startswith("jax"):
-        from jax.lax import complex as joined
-
-        return joined(*halves)
+        return importlib.import_module("jax.lax").complex(*halves)
     if xp.__name__ == "torch" and not isinstance(halves[0], np.ndarray):
         return xp.complex(*halves)
     here = library_of(halves[0])
