@@ -259,10 +259,8 @@ static bool choose_result(struct factors *factors, PyObject *dtype, bool exactly
     finish->result = products_type(type);
     if (dtype != Py_None && !numpys_element(dtype, "dtype", &finish->result))
         return false;
-    if (finish->result != products_type(type) && !exact_has_format(finish->result))
-        return type_error("dtype must be float16, bfloat16, float32 or float64%s; got %s",
-                          element_is_integer(type) ? ", or be left out of integers" : "",
-                          element_name(finish->result));
+    if (dtype != Py_None && !exact_has_format(finish->result))
+        return type_error("results are not rounded to %s", element_name(finish->result));
     factors->plan.exact = exactly && !element_is_integer(finish->result);
     factors->plan.accumulator = element_is_integer(finish->result) ? finish->result
                                 : narrow                           ? ELEMENT_FLOAT32

@@ -313,10 +313,11 @@ WRONG = [
     ((1.0, X), {}, ValueError, "at least one dimension"),
     ((M, X), {"axis": (0, 1)}, TypeError, "integer"),
     ((M, X), {"method": "last_block"}, ValueError, "'auto' or 'exact'; got 'last_block'"),
-    ((M, X), {"dtype": int}, TypeError, "dtype must be float16, bfloat16, float32 or float64; got"),
+    ((M, X), {"dtype": int}, TypeError, "dtype must be float16, bfloat16, float32, float64, or"),
     ((M, X), {"dtype": "c16"}, TypeError, "dtype must be"),
-    ((M + 0j, X), {"dtype": "f8"}, TypeError, "dtype of complex numbers must be complex"),
-    ((M.astype(int), X.astype(int)), {"dtype": "i4"}, TypeError, "be left out of integers"),
+    ((M + 0j, X), {"dtype": "f8"}, TypeError, "dtype must be complex64, complex128,"),
+    ((M.astype(int), X.astype(int)), {"dtype": "i4"}, TypeError, "or be left out; got 'i4'"),
+    ((M, X), {"dtype": int, "device": "simulated"}, TypeError, "dtype must be"),
     ((M, X), {"out": np.zeros(3)}, ValueError, r"the results, \(2,\); it has \(3,\)"),
     ((M, X), {"out": np.zeros(2, int)}, TypeError, "float64 cannot be cast to out"),
     ((M, X), {"out": [0, 0]}, TypeError, "out must be an array; got list"),
@@ -349,6 +350,19 @@ def test_arrays_of_pytorch_and_jax_on_the_host():
     got = gred.vecdot(half, half, method="exact", dtype="f4")
     whole = half.double().numpy()
     assert same_bits(got, right(whole, whole, -1, "f4"))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i4", "u1"])
+def test_pytorch_multiplies_what_another_device_adds(dtype):
+    torch = pytest.importorskip("torch")
+    for of_a, of_b, axis in CASES:
+        a, b = drawn(dtype, of_a, 1), drawn(dtype, of_b, 2)
+        want = gred.vecdot(a, b, axis, method="exact")
+        x, y = torch.asarray(a), torch.asarray(b)
+        got = gred.vecdot(x, y, axis, method="exact", device="simulated")
+        assert same_bits(got, want)
+        got = gred.vecdot(x, y, axis, device="simulated")
+        assert np.allclose(got, want, 2.0**-9, 0.1)
 
 
 LIBRARIES = [

@@ -18,8 +18,9 @@ from gred.statistics.weights import real, type_in
 __all__ = ["vecdot"]
 
 _FEW, _LONG = 16, 1 << 18  # results that are made one by one, each by all threads
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
 # What is multiplied in float64 without a rounding.
-_SHORT = ("bool", "int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float32")
+_SHORT = ("bool", "int8", "uint8", "int16", "uint16", *_FLOATS[:3])
 
 
 def vecdot(
@@ -103,8 +104,9 @@ def dots(
         raise ValueError(f"method must be 'auto' or 'exact'; got {method!r}")
     x, y, shape = _vectors(a, b, axis)
     is_complex = "complex" in _core.element(x) + _core.element(y)
-    if is_complex and dtype is not None and "complex" not in _name_of(dtype):
-        raise TypeError(f"dtype of complex numbers must be complex; got {_name_of(dtype)}")
+    types = ("complex64", "complex128") if is_complex else _FLOATS
+    if dtype is not None and _name_of(dtype) not in types:
+        raise TypeError(f"dtype must be {', '.join(types)}, or be left out; got {dtype!r}")
     if not shape and dtype is None:
         x = x.conj() if conjugates and is_complex else x
         found = _core.dot(_resolved(x), _resolved(y), method=method, **places)
@@ -148,9 +150,8 @@ def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
 
 
 def _name_of(dtype: Any) -> str:
-    if isinstance(dtype, str) or type(dtype).__module__ == "torch":
-        return str(dtype).removeprefix("torch.")
-    return str(np.dtype(dtype).name)
+    name = str(dtype).removeprefix("torch.")  # NumPy knows bfloat16 from ml_dtypes alone
+    return name if name == "bfloat16" or type(dtype).__module__ == "torch" else np.dtype(dtype).name
 
 
 def _resolved(x: Any) -> Any:
@@ -232,15 +233,16 @@ def _real(
     xp, exact = library_of(x), method == "exact"
     if math.prod(x.shape) < math.prod(y.shape):
         x, y = y, x
-    there = hasattr(x, "__cuda_array_interface__") or places["device"] not in (None, "host")
-    if there:
+    on_device = hasattr(x, "__cuda_array_interface__")
+    if on_device or places["device"] not in (None, "host"):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             found = _there(xp, x, y, along, dtype, method, places)
         if found is not None:
             return found
     x, y = (xp.broadcast_to(one, shape + tuple(x.shape[-along:])) for one in (x, y))
-    if there:
-        return brought(_one_by_one(x, y, shape, dtype), x)
+    if on_device:
+        found = brought(_one_by_one(x, y, shape, dtype).astype(np.float64), x)
+        return cast(found, type_in(xp, x, _result(x, y, dtype)))
     n = math.prod(x.shape[-along:])
     if n >= _LONG and math.prod(shape) <= _FEW and exact:
         return _one_by_one(x, y, shape, dtype)
