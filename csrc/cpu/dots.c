@@ -263,9 +263,10 @@ static void describe(struct dots *self, const struct job *job)
                    most = ELEMENTS_A_TILE / (least(plan->n, ELEMENTS_A_TILE) + 1) + 1;
     self->at_once = self->columns ? least(RESULTS, fair < FEW ? FEW : fair)
                                   : least(RESULTS, CHUNK / least(plan->n ? plan->n : 1, CHUNK));
+    /* The order of additions is not to depend on the number of threads, as at_once does. */
     self->most = !self->columns                   ? CHUNK
                  : self->a.ready && self->b.ready ? RESULTS
-                                                  : CHUNK / self->at_once;
+                                                  : CHUNK / RESULTS;
     self->results_a_tile = most < self->at_once ? self->at_once : most;
     self->tiles = divide_up(axes->results, self->results_a_tile);
 }
