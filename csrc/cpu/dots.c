@@ -13,6 +13,7 @@
 
 enum {
     CHUNK = LOOP_MOST,     /* elements at a time */
+    STEPS = CHUNK / 2,     /* that are added one after the other, in lanes */
     RESULTS = DOT_COLUMNS, /* side by side, at most, */
     FEW = 8,               /* and at least of columns */
     ELEMENTS_A_TILE = 1 << 16,
@@ -261,12 +262,13 @@ static void describe(struct dots *self, const struct job *job)
             : cpu_kernels(job->instructions)->dot_slabs(self->type, self->columns, plan->exact);
     const uint64_t fair = divide_up(axes->results, threads_for(&job->threads, UINT64_MAX)),
                    most = ELEMENTS_A_TILE / (least(plan->n, ELEMENTS_A_TILE) + 1) + 1;
-    self->at_once = self->columns ? least(RESULTS, fair < FEW ? FEW : fair)
-                                  : least(RESULTS, CHUNK / least(plan->n ? plan->n : 1, CHUNK));
     /* The order of additions is not to depend on the number of threads, as at_once does. */
-    self->most = !self->columns                   ? CHUNK
-                 : self->a.ready && self->b.ready ? RESULTS
-                                                  : CHUNK / RESULTS;
+    const bool ready = self->a.ready && self->b.ready;
+    self->most = self->columns ? ready ? RESULTS : CHUNK / RESULTS : plan->exact ? CHUNK : STEPS;
+    const uint64_t whole = plan->n ? least(plan->n, self->most) : 1;
+    self->at_once = self->columns                    ? least(RESULTS, fair < FEW ? FEW : fair)
+                    : ready && plan->n <= self->most ? RESULTS
+                                                     : least(RESULTS, self->most / whole);
     self->results_a_tile = most < self->at_once ? self->at_once : most;
     self->tiles = divide_up(axes->results, self->results_a_tile);
 }

@@ -176,8 +176,7 @@ struct products_sum<In, true, V> {
 template <class In, bool Exactly>
 struct slab_lanes {
     using element = In;
-    /* Exactly, no order matters; and to what is narrower a loop's roundings do not. */
-    static constexpr bool is_wide = Exactly || sizeof(In) < sizeof(double);
+    static constexpr bool is_wide = true; /* exactly, no order matters; and others are short */
     static constexpr unsigned step = lanes_registers * in_register;
     using of_one = products_sum<In, Exactly, double>;
     using of_register = products_sum<In, Exactly, doubles>;
