@@ -188,8 +188,9 @@ bool output_view(PyObject *out, const struct view_request *request, struct outpu
     asked.name = "out";
     asked.in_place = asked.in_background = true;
     output->object = NULL;
+    output->as_array = out == Py_Ellipsis;
     view_nothing(&output->view);
-    if (!out || out == Py_None)
+    if (!out || out == Py_None || output->as_array)
         return true;
     if (!array_view(out, &asked, &output->view))
         return false;

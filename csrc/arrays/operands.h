@@ -39,6 +39,7 @@ void means_release(struct means *);
 struct output {
     PyObject *object; /* what the caller gave, and gets back; NULL: out= was left out. Borrowed */
     struct view view; /* to be released */
+    bool as_array;    /* out=...: a result without dimensions is an array and no scalar */
 };
 
 bool output_view(PyObject *out, const struct view_request *, struct output *);

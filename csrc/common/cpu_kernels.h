@@ -130,6 +130,30 @@ union dotted {
 /* Of 1 to LOOP_MOST elements. Floats are added as a tree. */
 typedef void dot_elements(const void *a, const void *b, size_t n, union dotted *);
 
+/* ---- dot products of many results ---- */
+
+/* Of floats high + low. What low has lost is less than the last place of `taken`, the magnitudes of
+ * all that was added to it, for each addition; unless it is exact, low may be 0. Of integers, which
+ * are added modulo 2^64, `integer` alone. */
+struct dot_sum {
+    double high, low, taken;
+    uint64_t integer;
+};
+
+enum { DOT_COLUMNS = 256 };
+
+/* n factors of each of some results; of columns, of at most DOT_COLUMNS. In rows, a result's lie
+ * one after the other, and results `step` bytes apart; in columns, neighbouring results' do, and a
+ * result's factors. */
+struct dot_slab {
+    const void *a, *b;
+    int64_t step_a, step_b;
+    size_t n, results;
+};
+
+/* Adds to the sums of 1 to LOOP_MOST elements each. */
+typedef void add_dot_slab(const struct dot_slab *, struct dot_sum *);
+
 /* ---- quantiles of each result's elements ---- */
 
 /* Elements i of result b of block a lie at `at` + a * outer_stride + i * stride + b * inner_stride,
@@ -179,6 +203,10 @@ struct cpu_kernels {
     convert_elements *(*convert)(enum element input, enum element type);
 
     dot_elements *(*dot)(enum element);
+
+    /* Of float32 and float64, in rows or columns, exactly or not, and of 64-bit integers in rows.
+     */
+    add_dot_slab *(*dot_slabs)(enum element, bool columns, bool exactly);
 
     /* Of floats of a real type, in so many windows; NaNs are left out or not. */
     window_values *(*windows)(enum element, unsigned windows, bool leaves_out);

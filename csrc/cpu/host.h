@@ -39,6 +39,9 @@ void along_explain(const struct job *);
 typedef bool make_result(struct job *part, int64_t place);
 bool folding_one_by_one(struct job *, make_result *);
 
+/* Sums of products, of a plan that has factors and axes, whose mask is the factors. */
+bool dots_run(struct job *);
+
 bool segments_run(struct job *);
 
 /* All that makes one answer of a plan without axes. */

@@ -31,7 +31,7 @@ struct signature {
 
 static const struct signature signatures[SIGNATURES] = {
     /* clang-format off */
-    [SIGNATURE_dot] = {"dot", 2, 2, 0, {A, B, OUT, METHOD, DEVICE, STREAM}},
+    [SIGNATURE_dot] = {"dot", 2, 2, 0, {A, B, AXIS, OUT, METHOD, DEVICE, STREAM}},
     [SIGNATURE_kernel_time] = {"kernel_time", 1, 2, 2,
         {A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, SAMPLES, WARMUP, COLD}},
     [SIGNATURE_read_limit] = {"read_limit", 0, 2, 2, {DEVICE, NBYTES, SAMPLES, COLD}},

@@ -130,9 +130,8 @@ bool call_view(struct call *call, const char *name, bool masked, PyObject *const
     struct request *request = &call->request;
     struct view_request *asked = &call->asked;
     *asked = (struct view_request){.name = name, .where = &call->state->platforms.where};
-    call->as_array = slots[OUT] == Py_Ellipsis;
     if (!stream_parse(slots[STREAM], &asked->consumer) ||
-        !output_view(call->as_array ? NULL : slots[OUT], asked, &call->output))
+        !output_view(slots[OUT], asked, &call->output))
         return false;
     request->consumer = asked->consumer;
     request->out = call->output.object ? &call->output : NULL;
@@ -208,7 +207,7 @@ struct call *call_begin(struct module_state *state, PyObject *like)
     call->output.object = NULL;
     means_begin(&call->means);
     call->dimensions = call->count = 0;
-    call->own = call->as_array = false;
+    call->own = call->output.as_array = false;
     call->listed = NULL;
     call->present = NULL;
     memset(call->arrays, 0, sizeof call->arrays);

@@ -43,7 +43,6 @@ struct call {
     struct result_memory made[ANSWER_VALUES]; /* or memory of the caller's library for them, */
     unsigned count;                           /* and of how many */
     bool own;                                 /* the arrays are in device memory of gred's own */
-    bool as_array;                            /* out=...: one without dimensions is no scalar */
 };
 
 /* All that closing looks at. NULL with an exception set. */

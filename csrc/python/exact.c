@@ -8,6 +8,7 @@
 #include "common/exact_sums.h"
 #include "cpu/dot.h"
 #include "plan/arguments.h"
+#include "plan/axes.h"
 #include "plan/plan.h"
 #include "python/call.h"
 
@@ -135,8 +136,6 @@ static bool find_types(struct factors *factors)
     if (!numpys_promote(a->input, b->input, &factors->type))
         return false;
     a->type = b->type = factors->type;
-    layout_normalise(a, true);
-    layout_normalise(b, true);
     return true;
 }
 
@@ -147,10 +146,10 @@ static void factors_release(struct factors *factors)
     PyMem_Free(factors);
 }
 
-/* Of gred.dot, or all elements of two arrays for one exact sum; to be released. NULL with an
+/* Of gred.dot, or of two arrays of one shape, of real numbers; to be released. NULL with an
  * exception set. */
-static struct factors *factors_make(const struct request *request, PyObject *a, PyObject *b,
-                                    bool of_dot, bool exactly)
+static struct factors *factors_view(const struct request *request, PyObject *a, PyObject *b,
+                                    bool of_dot)
 {
     struct view_request asked = {
         .name = "a", .where = &request->platforms->where, .consumer = request->consumer};
@@ -165,10 +164,24 @@ static struct factors *factors_make(const struct request *request, PyObject *a, 
     asked.name = "b";
     made = made && array_view(b, &asked, &factors->b) &&
            (of_dot || (has_one_sum(&factors->a, "a") && has_one_sum(&factors->b, "b"))) &&
-           check_shapes(factors, of_dot) && find_types(factors) &&
-           products_plan(request, &factors->a, &factors->b,
-                         exactly && !(of_dot && element_is_integer(factors->type)), &factors->plan);
+           check_shapes(factors, of_dot) && find_types(factors);
     if (made)
+        return factors;
+    factors_release(factors);
+    return NULL;
+}
+
+/* The same, all of whose products are one sum. */
+static struct factors *factors_make(const struct request *request, PyObject *a, PyObject *b,
+                                    bool of_dot, bool exactly)
+{
+    struct factors *factors = factors_view(request, a, b, of_dot);
+    if (!factors)
+        return NULL;
+    layout_normalise(&factors->a.layout, true);
+    layout_normalise(&factors->b.layout, true);
+    if (products_plan(request, &factors->a, &factors->b,
+                      exactly && !(of_dot && element_is_integer(factors->type)), &factors->plan))
         return factors;
     factors_release(factors);
     return NULL;
@@ -235,6 +248,69 @@ PyObject *core_exact_products(PyObject *module, PyObject *arguments)
     return added ? words_of(&sums.parts[EXACT_REAL]) : NULL;
 }
 
+/* ---- along axes ---- */
+
+/* Rounded to a float type, or of integers, which wrap around in 64 bits. */
+static bool choose_result(struct factors *factors, PyObject *dtype, bool exactly)
+{
+    struct finish *const finish = &factors->plan.finish;
+    const enum element type = factors->type;
+    const bool narrow = exact_has_format(type) && element_size(type) <= sizeof(float);
+    finish->result = products_type(type);
+    if (dtype != Py_None && !numpys_element(dtype, "dtype", &finish->result))
+        return false;
+    if (dtype != Py_None && !exact_has_format(finish->result))
+        return type_error("results are not rounded to %s", element_name(finish->result));
+    factors->plan.exact = exactly && !element_is_integer(finish->result);
+    factors->plan.accumulator = element_is_integer(finish->result) ? finish->result
+                                : narrow                           ? ELEMENT_FLOAT32
+                                                                   : ELEMENT_FLOAT64;
+    return true;
+}
+
+/* A new array, of the axes before the last `along`. */
+static PyObject *sum_along(struct module_state *state, struct factors *factors, unsigned along)
+{
+    struct layout *const a = &factors->a.layout, *const b = &factors->b.layout;
+    struct plan *const plan = &factors->plan;
+    const unsigned left = a->dimensions - along;
+    struct axes axes;
+    struct run run;
+    a->mask = b->data;
+    memcpy(a->mask_strides, b->strides, sizeof a->mask_strides);
+    axes_make(a, (((uint64_t)1 << along) - 1) << left, false, &axes);
+    plan->axes = &axes;
+    plan->n = layout_length(&axes.reduced);
+    plan->results.type = plan->finish.result;
+    OWNED *results = numpys_new(left, a->shape, &plan->finish.result, &plan->results.at[0]);
+    run_begin(&run, 0);
+    return results && execute_plan(state, plan, &run) ? Py_NewRef(results) : NULL;
+}
+
+PyObject *core_dots(PyObject *module, PyObject *arguments)
+{
+    struct module_state *state = PyModule_GetState(module);
+    const struct request request = {.platforms = &state->platforms};
+    unsigned along;
+    int exactly;
+    PyObject *a, *b, *dtype;
+    if (!PyArg_ParseTuple(arguments, "OOIOp:dots", &a, &b, &along, &dtype, &exactly))
+        return NULL;
+    struct factors *factors = factors_view(&request, a, b, false);
+    if (!factors)
+        return NULL;
+    const bool is_planned =
+        products_plan(&request, &factors->a, &factors->b, exactly, &factors->plan) &&
+        choose_result(factors, dtype, exactly);
+    PyObject *results = NULL;
+    if (is_planned && (along > factors->a.layout.dimensions || factors->a.on_device))
+        value_error("dots takes what gred/statistics/products.py gives it");
+    else if (is_planned)
+        results = sum_along(state, factors, along);
+    factors_release(factors);
+    return results;
+}
+
 /* ---- gred.dot ---- */
 
 /* On the host. NULL with an exception set. */
@@ -266,7 +342,7 @@ static PyObject *dot_of(struct call *call, const struct factors *factors)
         !(here ? multiply_here(call->state, factors, &call->run.answer.values[0])
                : execute_plan(call->state, plan, &call->run)))
         return NULL;
-    return call->as_array ? results_deliver(call) : answer_to_python(plan, &call->run);
+    return call->output.as_array ? results_deliver(call) : answer_to_python(plan, &call->run);
 }
 
 static bool parse_method(PyObject *method, bool *exactly)
@@ -279,6 +355,23 @@ static bool parse_method(PyObject *method, bool *exactly)
            value_error("method of dot must be 'auto' or 'exact'; got %R", method);
 }
 
+static PyObject *given_or_none(PyObject *argument)
+{
+    return argument ? argument : Py_None;
+}
+
+/* By gred/statistics/products.py. */
+static PyObject *dot_along(PyObject *const *slots, bool exactly)
+{
+    OWNED *module = PyImport_ImportModule("gred.statistics.products");
+    return module ? PyObject_CallMethod(module, "dots", "OOOs{sOsO}OOO", slots[A], slots[B],
+                                        slots[AXIS], exactly ? "exact" : "auto", "device",
+                                        given_or_none(slots[DEVICE]), "stream",
+                                        given_or_none(slots[STREAM]), Py_False, Py_None,
+                                        given_or_none(slots[OUT]))
+                  : NULL;
+}
+
 CORE_FUNCTION(dot)
 {
     struct module_state *state = PyModule_GetState(module);
@@ -288,6 +381,8 @@ CORE_FUNCTION(dot)
     if (!arguments_parse(SIGNATURE_dot, arguments, count, names, slots) ||
         !parse_method(slots[METHOD], &exactly) || !stream_parse(slots[STREAM], &request.consumer))
         return NULL;
+    if (argument_given(slots[AXIS]))
+        return dot_along(slots, exactly);
     if (argument_given(slots[OUT]) && slots[OUT] != Py_Ellipsis)
         return type_error("out of dot can be ... alone, for a new array without dimensions");
     request.device = slots[DEVICE];
@@ -295,7 +390,7 @@ CORE_FUNCTION(dot)
     struct call *call = factors ? call_begin(state, slots[A]) : NULL;
     PyObject *result = NULL;
     if (call) {
-        call->as_array = slots[OUT] == Py_Ellipsis;
+        call->output.as_array = slots[OUT] == Py_Ellipsis;
         result = dot_of(call, factors);
     }
     call_close(call);

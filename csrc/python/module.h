@@ -46,6 +46,7 @@ struct module_state {
     PLAIN(parse, METH_O, "Reads where an array lies and what its elements are, and nothing more.") \
     PLAIN(element, METH_VARARGS, "The name of an array's element type.")                           \
     PLAIN(exact_sum, METH_O, "The words of an array's exact sum.")                                 \
+    PLAIN(dots, METH_VARARGS, "Sums of products along the last axes of two arrays.")               \
     PLAIN(exact_products, METH_VARARGS, "The words of the exact sum of products.")                 \
     PLAIN(exact_normalised, METH_O, "Words of an exact sum, normalised.")                          \
     PLAIN(exact_rounded, METH_VARARGS, "Words of an exact sum, divided and rounded.")              \

@@ -65,7 +65,7 @@ static PyObject *deliver(struct call *call)
     const struct run *const run = &call->run;
     if ((!plan->out.at || plan->n == 0) && !answer_is_sound(plan, run))
         return NULL;
-    if (plan->axes || call->as_array)
+    if (plan->axes || call->output.as_array)
         return results_deliver(call);
     if (!call->output.object)
         return answer_to_python(plan, run);

@@ -132,8 +132,8 @@ static struct result_request request_of(const struct call *call, unsigned k)
 static bool make_new(struct call *call)
 {
     struct results *results = &call->plan.results;
-    const bool numpys =
-        PyArray_Check(call->like) || call->output.object || !(call->dimensions || call->as_array);
+    const bool numpys = PyArray_Check(call->like) || call->output.object ||
+                        !(call->dimensions || call->output.as_array);
     for (unsigned k = 0; k < results->values; k++) {
         const struct result_request request = request_of(call, k);
         int made = 0;
@@ -162,7 +162,7 @@ void results_describe(struct call *call)
     results->values = answer_types(plan, nothing || plan->layout->mask, results->types);
     results->type = results->types[0];
     results->on_device = out->view.on_device || (call->view.on_device && !out->object &&
-                                                 (call->dimensions || call->as_array));
+                                                 (call->dimensions || call->output.as_array));
     if (out->view.on_device && !make_in_output(call))
         results->out = &out->view.layout;
 }
@@ -170,7 +170,7 @@ void results_describe(struct call *call)
 bool results_make(struct call *call)
 {
     struct plan *const plan = &call->plan;
-    if (!plan->axes && !call->as_array)
+    if (!plan->axes && !call->output.as_array)
         return true;
     results_describe(call);
     if (call->output.view.on_device || (!plan->results.on_device && make_in_output(call)))
@@ -186,7 +186,7 @@ bool results_make(struct call *call)
 static PyObject *hand_over(struct call *call, unsigned k)
 {
     PyObject *const array = call->arrays[k];
-    if (array && call->dimensions == 0 && !call->as_array)
+    if (array && call->dimensions == 0 && !call->output.as_array)
         return PyArray_Return((PyArrayObject *)Py_NewRef(array));
     if (array)
         return call->own ? result_hand_over(array, call->like) : Py_NewRef(array);

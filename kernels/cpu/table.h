@@ -16,6 +16,7 @@ transpose_rows *find_transpose(size_t size);
 move_tile *find_move(size_t size, size_t part, bool masked);
 convert_elements *find_convert(enum element input, enum element type);
 dot_elements *find_dot(enum element);
+add_dot_slab *find_dot_slabs(enum element, bool columns, bool exactly);
 window_values *find_windows(enum element, unsigned windows, bool leaves_out);
 window_products *find_product_windows(enum element, unsigned windows);
 unrounded_values *find_unrounded(enum element, bool leaves_out);

@@ -273,6 +273,7 @@ const struct cpu_kernels CPU_KERNELS(GRED_INSTRUCTIONS) = {
     find_move,
     find_convert,
     find_dot,
+    find_dot_slabs,
     find_windows,
     find_product_windows,
     find_unrounded,

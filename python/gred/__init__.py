@@ -58,6 +58,7 @@ from gred.records import (
 from gred.segments import each, reduceat
 from gred.settings import register_threadpoolctl, thread_order, threads, workspace_limit
 from gred.statistics.nans import nanargmax, nanargmin, nanstd, nanvar
+from gred.statistics.products import vecdot
 from gred.statistics.quantiles import median, nanmedian, nanquantile, quantile
 from gred.statistics.summary import Summary, describe
 
@@ -77,7 +78,7 @@ __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "mi
 __all__ += ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd"]
 __all__ += ["median", "nanmedian", "nanquantile", "nansum", "nanvar", "quantile"]
 __all__ += ["by_key", "corrcoef", "cov", "dot", "each", "logsumexp", "norm", "prod", "ptp"]
-__all__ += ["reduceat", "std", "sum", "var"]
+__all__ += ["reduceat", "std", "sum", "var", "vecdot"]
 __all__ += ["CudaError", "DeviceArray", "ExactMoments", "ExactSum", "ExactSums"]
 __all__ += ["Summary", "describe"]
 __all__ += ["Device", "Method", "Reduction", "build_info", "devices", "methods", "reductions"]

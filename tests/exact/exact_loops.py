@@ -4,8 +4,8 @@
     GRED_INSTRUCTIONS=avx2 python tests/exact/exact_loops.py
 
 Every sum, every sum of products and every norm is compared with what is exactly right, for several
-numbers of threads. Printed are the instructions and a digest of all that was computed, of fast dot
-products too, which is to be the same for all instructions.
+numbers of threads; dot products of rows and columns, too. Printed are the instructions and a digest
+of all that was computed, of fast dot products too, which is to be the same for all instructions.
 """
 
 import hashlib
@@ -106,9 +106,20 @@ def multiplied(a, b):
     return products, gred.dot(a, b).tobytes()
 
 
+def check_vectors(a, b):
+    """Lay vectors in rows, and in as many columns as do not fill lanes."""
+    rows, others = np.stack([b, a, a]), np.stack([b, -b, b])
+    for one, other, axis in ((rows, others, 1), (rows.T.repeat(6, 1), others.T.repeat(6, 1), 0)):
+        got = gred.vecdot(one, other, axis, method="exact")
+        assert same(got[-1], nearest(exact_products(a, b), a.dtype)), (a, b)
+        DIGEST.update(got.tobytes() + gred.vecdot(one, other, axis).tobytes())
+
+
 def check_products():
     for a, b in factors():
         check(multiplied, exact_products, a, b, long=8 * CHUNK)
+        if a.size <= CHUNK + 1:
+            check_vectors(a, b)
         if __debug__ and a.size <= 64:
             root = nearest_root(exact_products(a, a), a.dtype)
             assert same(gred.norm(a, method="exact"), root), a

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from devices import everywhere, flat_there, parameter, to_host
 from foreign import left, run, settled
+from gpu_arrays import GpuArray
 
 import gred
 
@@ -38,6 +39,11 @@ TYPES = ["bool", "int8", "uint64", "float16", "float32", "float64", "complex64"]
 places = pytest.mark.parametrize("place", [parameter(p) for p in ("host", "simulated", "cuda")])
 
 
+def there_of(x, place):
+    """Copy an array to a device, in its shape."""
+    return GpuArray.laid_out(x) if place == "cuda" else flat_there(x, place)
+
+
 def address(array):
     """Tell where an array lies, wherever that is."""
     interface = getattr(array, "__cuda_array_interface__", None)
@@ -46,13 +52,13 @@ def address(array):
 
 def made(x, op, place, options, factors=None, **changes):
     """Run a call there: its results."""
-    there = [x if place == "host" else flat_there(x, place)]
+    there = [x if place == "host" else there_of(x, place)]
     call = settled(x, op, **options, **changes)
     if factors is not None:
-        there.append(factors if place == "host" else flat_there(factors, place))
+        there.append(factors if place == "host" else there_of(factors, place))
         call.factors = address(there[1])
     blank = np.full(left(x, call), 7, np.dtype(call.result.decode()))
-    out = blank if place == "host" else flat_there(blank, place)
+    out = blank if place == "host" else there_of(blank, place)
     call.data, call.results = address(there[0]), address(out)
     call.results_bytes = blank.nbytes
     call.on_device, call.stream = place != "host", 1 if place == "cuda" else 0
@@ -73,9 +79,9 @@ def test_a_call_of_others_makes_the_bits_of_pythons(op, options, dtype, place):
     """Of a whole array on a device, those that stay there."""
     x = elements(dtype)
     got = made(x, op, place, options)
-    there = x if place == "host" else flat_there(x, place)
+    there = x if place == "host" else there_of(x, place)
     stays = place != "host" and "axis" not in options
-    out = {"out": flat_there(np.zeros((), got.dtype), place)} if stays else {}
+    out = {"out": there_of(np.zeros((), got.dtype), place)} if stays else {}
     expected = to_host(getattr(gred, op)(there, **options, **out))
     assert got.dtype == expected.dtype
     assert got.tobytes() == np.asarray(expected).tobytes()
@@ -86,7 +92,7 @@ def test_a_call_of_others_makes_the_bits_of_pythons(op, options, dtype, place):
 @pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "complex64"])
 def test_products_are_those_of_dot(dtype, method, place):
     a, b = elements(dtype)[0].ravel().copy(), elements(dtype)[1].ravel().copy()
-    there = [one if place == "host" else flat_there(one, place) for one in (a, b)]
+    there = [one if place == "host" else there_of(one, place) for one in (a, b)]
     expected = gred.dot(*there, method=method)
     got = made(a, "sum", place, {"method": method}, b, elements=dtype.encode())
     assert got.dtype == expected.dtype

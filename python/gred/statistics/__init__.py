@@ -1,1 +1,1 @@
-"""What is made of the core's reductions: summaries, quantiles, weights, and what is not NaN."""
+"""What is made of the core's reductions: summaries, quantiles, weights, dot products, no NaN."""

@@ -1,0 +1,290 @@
+/* Dot products of many results, which threads share. Factors are multiplied where they lie, or are
+ * brought to rows, or columns, first. Exactly, sums are compensated, which tells what each may have
+ * lost: nearly always too little to make a difference when it is rounded. Where it could, a
+ * superaccumulator has the result. */
+#include "common/arithmetic.h"
+#include "cpu/exact/exact.h"
+#include "cpu/tiles.h"
+#include "plan/axes.h"
+#include "threads/gather.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    CHUNK = LOOP_MOST,     /* elements at a time */
+    STEPS = CHUNK / 2,     /* that are added one after the other, in lanes */
+    RESULTS = DOT_COLUMNS, /* side by side, at most, */
+    FEW = 8,               /* and at least of columns */
+    ELEMENTS_A_TILE = 1 << 16,
+    ALONE = 1 << 14,  /* elements that are not worth a second thread */
+    BRIEF = 1 << 17,  /* or one that sleeps */
+    STRETCH = 1 << 24 /* elements between two thoughts of the watch */
+};
+
+/* One of the two. */
+struct factor {
+    struct layout group; /* what is brought: results and elements, as they are to lie */
+    struct layout one;   /* a result's elements */
+    int64_t outer;       /* from a result's to its neighbour's, bytes */
+    bool ready;
+};
+
+struct dots {
+    const struct plan *plan;
+    const struct axes *axes;
+    enum instructions instructions;
+    enum element type;
+    struct factor a, b;
+    add_dot_slab *loop; /* NULL: each result has a superaccumulator */
+    bool columns;
+    uint64_t at_once, most; /* results side by side, and elements of each */
+    uint64_t results_a_tile, tiles;
+};
+
+struct workspace {
+    _Alignas(64) char a[CHUNK * sizeof(double)], b[CHUNK * sizeof(double)];
+    struct dot_sum sums[RESULTS];
+    struct exact exact;
+    struct layout layout; /* of what is brought now */
+};
+
+/* ---- bringing ---- */
+
+/* Elements `at` to `at + n` of each of `count` neighbours, the first of which begins at `first`. */
+static const char *bring(const struct dots *self, const struct factor *factor, const char *first,
+                         uint64_t at, uint64_t n, uint64_t count, struct workspace *own, char *room,
+                         int64_t *step)
+{
+    const size_t size = element_size(self->type);
+    if (factor->ready) {
+        const int64_t apart = self->columns ? factor->one.strides[0] : (int64_t)size;
+        *step = self->columns ? apart : factor->outer;
+        return first + (int64_t)at * apart;
+    }
+    struct layout *const layout = &own->layout;
+    layout_copy(&factor->group, layout);
+    layout->data = first;
+    layout->shape[self->columns] = count;
+    gather(self->instructions, layout, self->columns ? at * count : at, n * count, room);
+    *step = (int64_t)((self->columns ? count : n) * size);
+    return room;
+}
+
+/* ---- results ---- */
+
+static union scalar of_double(double value, enum element type)
+{
+    return scalar_narrow((struct scalar_wide){SCALAR_FLOAT, 0, value, 0}, type);
+}
+
+/* Whether a float64 lies half way between two bfloat16s once it is a float32, and not before. */
+static bool is_rounded_twice(double x, enum element type)
+{
+    const float near = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &near, sizeof bits);
+    return type == ELEMENT_BFLOAT16 && (bits & UINT16_MAX) == INT16_MAX + 1 && near != x;
+}
+
+/* Rounds a sum of n products. False: what was lost could decide how. */
+static bool round_sum(const struct dot_sum *sum, uint64_t n, enum element type, union scalar *value)
+{
+    const double lost = ((double)n + 32) * sum->taken * 0x1p-52, high = sum->high + sum->low,
+                 shown = high - sum->high, low = (sum->high - (high - shown)) + (sum->low - shown);
+    *value = of_double(high, type);
+    if (lost == 0 && low == 0)
+        return isfinite(high) && !is_rounded_twice(high, type);
+    if (type == ELEMENT_FLOAT64) {
+        const double margin = lost * (1 + 0x1p-50) + fabs(low) * 0x1p-52;
+        return high + (low + margin) == high && high + (low - margin) == high;
+    }
+    const double margin = (fabs(low) + lost) * (1 + 0x1p-50) + fabs(high) * 0x1p-52,
+                 least = high - margin, greatest = high + margin;
+    const union scalar ends[] = {of_double(least, type), of_double(greatest, type)};
+    return isfinite(margin) && !is_rounded_twice(least, type) &&
+           !is_rounded_twice(greatest, type) && memcmp(&ends[0], &ends[1], element_size(type)) == 0;
+}
+
+/* Of elements as they are. */
+static union scalar exactly(const struct dots *self, const char *a, const char *b,
+                            struct workspace *own)
+{
+    const uint64_t n = self->plan->n;
+    struct exact *const sum = &own->exact;
+    struct layout *const layout = &own->layout;
+    exact_clear(sum);
+    for (uint64_t at = 0; at < n; at += CHUNK) {
+        const uint64_t count = least(n - at, CHUNK);
+        layout_copy(&self->a.one, layout);
+        layout->data = a;
+        gather_unconverted(self->instructions, layout, at, count, own->a);
+        layout_copy(&self->b.one, layout);
+        layout->data = b;
+        gather_unconverted(self->instructions, layout, at, count, own->b);
+        products_add(own->a, self->a.one.input, own->b, self->b.one.input, count, sum, sum);
+    }
+    exact_normalise(sum);
+    return exact_value(sum, 1, self->plan->finish.result);
+}
+
+/* So many results of a walk, of neighbours whose elements begin at `a` and `b`. */
+static void finish(const struct dots *self, const struct walk_of_results *walk, const char *a,
+                   const char *b, uint64_t count, struct workspace *own)
+{
+    const struct plan *plan = self->plan;
+    const enum element type = plan->finish.result;
+    const bool integer = element_is_integer(type), exact = plan->exact;
+    const int64_t size = (int64_t)element_size(type),
+                  step = self->axes->outer ? size * self->axes->places[self->axes->outer - 1] : 0;
+    const struct dot_sum *sum = own->sums;
+    char *to = (char *)plan->results.at[0] + walk->place * size;
+    for (uint64_t k = 0; k < count; k++, sum++, to += step) {
+        union scalar value;
+        if (integer)
+            value = scalar_of_uint64(sum->integer, type);
+        else if (!exact)
+            value = of_double(sum->high + sum->low, type);
+        else if (!self->loop || !round_sum(sum, plan->n, type, &value))
+            value =
+                exactly(self, a + (int64_t)k * self->a.outer, b + (int64_t)k * self->b.outer, own);
+        scalar_store(to, value, type);
+    }
+}
+
+/* ---- tiles ---- */
+
+static void add_up(const struct dots *self, const char *a, const char *b, uint64_t count,
+                   struct workspace *own)
+{
+    const uint64_t n = self->plan->n, most = self->most;
+    memset(own->sums, 0, count * sizeof *own->sums);
+    for (uint64_t at = 0; at < n && self->loop; at += most) {
+        struct dot_slab slab = {.n = least(n - at, most), .results = count};
+        slab.a = bring(self, &self->a, a, at, slab.n, count, own, own->a, &slab.step_a);
+        slab.b = bring(self, &self->b, b, at, slab.n, count, own, own->b, &slab.step_b);
+        self->loop(&slab, own->sums);
+    }
+}
+
+static unsigned do_tile(void *context, uint64_t tile, char *memory)
+{
+    const struct dots *self = context;
+    struct workspace *const own = (struct workspace *)(void *)memory;
+    const struct axes *axes = self->axes;
+    const unsigned inner = axes->outer - 1;
+    const uint64_t first = tile * self->results_a_tile,
+                   end = least(first + self->results_a_tile, axes->results);
+    struct walk_of_results walk;
+    results_start(&walk, axes, first);
+    for (uint64_t result = first, count; result < end; result += count) {
+        count = axes->outer ? least(least(end - result, axes->shape[inner] - walk.index[inner]),
+                                    self->at_once)
+                            : 1;
+        const char *const a = (const char *)self->a.one.data + walk.offset,
+                          *const b = (const char *)self->b.one.data + walk.mask_offset;
+        add_up(self, a, b, count, own);
+        finish(self, &walk, a, b, count, own);
+        if (axes->outer)
+            results_skip(&walk, count);
+    }
+    return 0;
+}
+
+/* ---- all of them ---- */
+
+/* Whether its elements are the loop's own, and lie as it takes them. */
+static bool is_ready(const struct dots *self, const struct factor *factor)
+{
+    const struct layout *const one = &factor->one;
+    const int64_t size = (int64_t)element_size(self->type),
+                  next = one->dimensions ? one->strides[0] : size;
+    return one->input == self->type && !one->swapped && one->dimensions <= 1 &&
+           ((uintptr_t)one->data | (uint64_t)next | (uint64_t)factor->outer) % (uint64_t)size ==
+               0 &&
+           (self->columns ? factor->outer : next) == size;
+}
+
+/* Whether its elements may be longer than any float's significand. */
+static bool is_long_integer(const struct factor *factor)
+{
+    return factor->one.input == ELEMENT_INT64 || factor->one.input == ELEMENT_UINT64;
+}
+
+/* The dimension in which neighbours lie comes before a result's, or, of columns, after. */
+static void describe_factor(struct dots *self, struct factor *factor)
+{
+    const struct axes *axes = self->axes;
+    const struct layout *const one = &factor->one;
+    struct layout *const group = &factor->group;
+    const unsigned before = self->columns ? 0 : 1;
+    *group = *one;
+    group->dimensions = one->dimensions + 1;
+    for (unsigned k = 0; k < one->dimensions; k++) {
+        group->shape[k + before] = one->shape[k];
+        group->strides[k + before] = one->strides[k];
+    }
+    group->shape[self->columns] = axes->results;
+    group->strides[self->columns] = factor->outer;
+    factor->ready = is_ready(self, factor);
+}
+
+static void describe_factors(struct dots *self)
+{
+    const struct axes *axes = self->axes;
+    const unsigned inner = axes->outer - 1;
+    self->a.one = axes->reduced;
+    self->b.one = layout_of_its_mask(&axes->reduced);
+    self->b.one.input = self->plan->factors->input;
+    self->b.one.swapped = self->plan->factors->swapped;
+    self->a.one.mask = NULL;
+    self->a.one.type = self->b.one.type = self->type;
+    self->a.outer = axes->outer ? axes->strides[inner] : 0;
+    self->b.outer = axes->outer ? axes->mask_strides[inner] : 0;
+    describe_factor(self, &self->a);
+    describe_factor(self, &self->b);
+}
+
+static void describe(struct dots *self, const struct job *job)
+{
+    const struct plan *plan = job->plan;
+    const struct axes *axes = plan->axes;
+    const struct layout *reduced = &axes->reduced;
+    *self = (struct dots){
+        .plan = plan, .axes = axes, .instructions = job->instructions, .type = plan->accumulator};
+    self->columns = !element_is_integer(self->type) && axes->outer && reduced->dimensions == 1 &&
+                    axes->strides[axes->outer - 1] < reduced->strides[0] &&
+                    axes->shape[axes->outer - 1] >= FEW;
+    describe_factors(self);
+    self->loop =
+        plan->exact && (is_long_integer(&self->a) || is_long_integer(&self->b))
+            ? NULL
+            : cpu_kernels(job->instructions)->dot_slabs(self->type, self->columns, plan->exact);
+    const uint64_t fair = divide_up(axes->results, threads_for(&job->threads, UINT64_MAX)),
+                   most = ELEMENTS_A_TILE / (least(plan->n, ELEMENTS_A_TILE) + 1) + 1;
+    /* The order of additions is not to depend on the number of threads, as at_once does. */
+    const bool ready = self->a.ready && self->b.ready;
+    self->most = self->columns ? ready ? RESULTS : CHUNK / RESULTS : plan->exact ? CHUNK : STEPS;
+    const uint64_t whole = plan->n ? least(plan->n, self->most) : 1;
+    self->at_once = self->columns                    ? least(RESULTS, fair < FEW ? FEW : fair)
+                    : ready && plan->n <= self->most ? RESULTS
+                                                     : least(RESULTS, self->most / whole);
+    self->results_a_tile = most < self->at_once ? self->at_once : most;
+    self->tiles = divide_up(axes->results, self->results_a_tile);
+}
+
+bool dots_run(struct job *job)
+{
+    struct dots self;
+    describe(&self, job);
+    const uint64_t n = self.plan->n, results = self.axes->results,
+                   each = self.results_a_tile * (n + 1);
+    struct tiles tiles = {
+        .job = job,
+        .sharing = {.pieces = n * results > ALONE ? 2 : 1, .brief = n * results < BRIEF},
+        .plain = true,
+        .stretch = STRETCH / each + 1,
+        .workspace = sizeof(struct workspace)};
+    return tiles_do(&tiles, self.tiles, 1, "factors", &(struct tile_works){.whole = do_tile},
+                    &self);
+}

@@ -1,0 +1,315 @@
+"""Dot products along an axis: sums of products of two arrays' elements, exact ones too."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+from numpy.typing import ArrayLike, DTypeLike
+
+from gred import _core
+from gred.checks import array_of, beside, brought, cast, library_of
+from gred.several import common
+from gred.statistics.weights import real, type_in
+
+__all__ = ["vecdot"]
+
+_FEW, _LONG = 16, 1 << 18  # results that are made one by one, each by all threads
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+# What is multiplied in float64 without a rounding.
+_SHORT = ("bool", "int8", "uint8", "int16", "uint16", *_FLOATS[:3])
+
+
+def vecdot(
+    a: ArrayLike | Any,
+    b: ArrayLike | Any,
+    axis: int = -1,
+    *,
+    keepdims: bool = False,
+    dtype: DTypeLike | None = None,
+    out: Any = None,
+    method: str = "auto",
+    device: str | None = None,
+    stream: Any = None,
+) -> Any:
+    """Compute dot products of vectors along an axis; those of `a` are conjugated.
+
+    As `numpy.vecdot`; ``vecdot(matrix, vector)`` is the product of a real matrix and a vector.
+
+    Parameters
+    ----------
+    a, b : array_like
+        Of any types, on the host, or both of CuPy, PyTorch or JAX on a device, where that library
+        multiplies. Axes but for the vectors' are broadcast.
+    axis : int, default -1
+        Of either array: where its vectors lie, all of one length.
+    keepdims : bool, default False
+        Whether the axis stays, with length 1.
+    dtype : float16, bfloat16, float32 or float64, or complex64 or complex128, optional
+        What results are rounded to; by default their type is as of `gred.dot`.
+    out : array, optional
+        Where results go, of their shape.
+    method : {'auto', 'exact'}, default 'auto'
+        ``'auto'`` multiplies and adds in float64, ``'exact'`` rounds each result once, as
+        `gred.dot`: of compensated sums [1]_, unless what these may have lost could matter.
+    device, stream : optional
+        As for `gred.sum`, of products that are made before.
+
+    Returns
+    -------
+    scalar or array
+        Of NumPy's, or of the library of arrays on a device. Integers wrap around in 64 bits.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or there is no such axis, method or device.
+    TypeError
+        If a type is not supported, or one array is on the host and one on a device.
+
+    References
+    ----------
+    .. [1] T. Ogita, S. M. Rump, S. Oishi, "Accurate sum and dot product", SISC 26, 2005.
+
+    Examples
+    --------
+    >>> import gred
+    >>> gred.vecdot([[1e200, 1.0, -1e200], [1, 2, 3]], [1e200, 3.0, 1e200], method="exact")
+    array([3.e+000, 4.e+200])
+
+    """
+    places = {"device": device, "stream": stream}
+    return dots(a, b, axis, method, places, True, dtype, out, keepdims)
+
+
+def dots(
+    a: Any,
+    b: Any,
+    axis: int,
+    method: str,
+    places: dict[str, Any],
+    conjugates: bool,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+) -> Any:
+    """Make dot products along an axis; `places` are `device` and `stream`.
+
+    `csrc/python/exact.c` calls it for `gred.dot`, by position.
+    """
+    if method not in ("auto", "exact"):
+        raise ValueError(f"method must be 'auto' or 'exact'; got {method!r}")
+    x, y, shape = _vectors(a, b, axis)
+    is_complex = "complex" in _core.element(x) + _core.element(y)
+    types = ("complex64", "complex128") if is_complex else _FLOATS
+    if dtype is not None and _name_of(dtype) not in types:
+        raise TypeError(f"dtype must be {', '.join(types)}, or be left out; got {dtype!r}")
+    if not shape and dtype is None:
+        x = x.conj() if conjugates and is_complex else x
+        found = _core.dot(_resolved(x), _resolved(y), method=method, **places)
+    elif is_complex:
+        found = _complex(x, y, shape, dtype, method, places, conjugates)
+    else:
+        found = _real(x, y, shape, 1, dtype, method, places)
+    if keepdims:
+        found = np.asarray(found) if not shape and isinstance(found, np.generic) else found
+        place = normalize_axis_index(axis, len(shape) + 1)
+        found = found.reshape((*shape[:place], 1, *shape[place:]))
+    if out is not None:
+        return _put(found, out)
+    return found if not isinstance(found, np.ndarray) else found[()]
+
+
+def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
+    """Move vectors to the last axis, and find the shape that the others have together."""
+    given, first = (a, b), array_of(a)
+    arrays = first, beside(array_of(b, "b"), first)
+    libraries = [library_of(one) for one in arrays]
+    if libraries[0] is None or libraries[0] is not libraries[1]:
+        kinds = " and ".join(type(one).__name__ for one in given)
+        raise TypeError(
+            f"a and b must both lie on the host, or be of CuPy, PyTorch or JAX both; got {kinds}"
+        )
+    if not all(len(one.shape) for one in arrays):
+        raise ValueError("a and b must have at least one dimension")
+    x, y = (
+        libraries[0].moveaxis(one, normalize_axis_index(axis, len(one.shape)), -1) for one in arrays
+    )
+    if x.shape[-1] != y.shape[-1]:
+        raise ValueError(
+            f"a and b must have one length along axis {axis}; got shapes {tuple(arrays[0].shape)} "
+            f"and {tuple(arrays[1].shape)}"
+        )
+    return x, y, np.broadcast_shapes(tuple(x.shape[:-1]), tuple(y.shape[:-1]))
+
+
+def _name_of(dtype: Any) -> str:
+    name = str(dtype).removeprefix("torch.")  # NumPy knows bfloat16 from ml_dtypes alone
+    return name if name == "bfloat16" or type(dtype).__module__ == "torch" else np.dtype(dtype).name
+
+
+def _resolved(x: Any) -> Any:
+    """Conjugate what PyTorch has only marked."""
+    return x.resolve_conj() if hasattr(x, "resolve_conj") else x
+
+
+def _put(found: Any, out: Any) -> Any:
+    if out is ...:
+        return np.asarray(found) if isinstance(found, np.generic) else found
+    if not hasattr(out, "shape"):
+        raise TypeError(f"out must be an array; got {type(out).__name__}")
+    shape, kinds = tuple(np.shape(found)), [_core.element(found), _core.element(out)]
+    if tuple(out.shape) != shape:
+        raise ValueError(
+            f"out must have the shape of the results, {shape}; it has {tuple(out.shape)}"
+        )
+    given, wanted = (common([kind]) for kind in kinds)
+    if not np.can_cast(given, wanted, "same_kind"):
+        raise TypeError(f"results of {kinds[0]} cannot be cast to out, which is of {kinds[1]}")
+    out[...] = found if library_of(out) in (np, library_of(found)) else brought(found, out)
+    return out
+
+
+# ---- complex numbers ----
+
+
+def _parts(xp: Any, x: Any) -> Any:
+    """Take both parts of complex numbers as a last axis."""
+    if xp is np:
+        return x[..., None].view(x.real.dtype)
+    if xp.__name__ == "torch":
+        return xp.view_as_real(_resolved(x))
+    return xp.stack((x.real, x.imag), -1)
+
+
+def _complex(
+    x: Any,
+    y: Any,
+    shape: tuple[int, ...],
+    dtype: Any,
+    method: str,
+    places: dict[str, Any],
+    conjugates: bool,
+) -> Any:
+    """Make both parts as sums of real products, beside which the smaller array is turned."""
+    xp, kind = library_of(x), common([_core.element(x), _core.element(y)]).name
+    x, y = (cast(one, type_in(xp, one, kind)) for one in (x, y))
+    turned, other = (x, y) if math.prod(x.shape) < math.prod(y.shape) else (y, x)
+    r, i, sign = turned.real, _resolved(turned).imag, 1
+    if conjugates:
+        i, sign = -i, 1 if turned is x else -1
+    part = None if dtype is None else real(_name_of(dtype))
+    halves = [
+        _real(_parts(xp, other), xp.stack(pair, -1), shape, 2, part, method, places)
+        for pair in ((r, -i), (sign * i, sign * r))
+    ]
+    if xp.__name__.startswith("jax"):
+        return importlib.import_module("jax.lax").complex(*halves)
+    if xp.__name__ == "torch" and not isinstance(halves[0], np.ndarray):
+        return xp.complex(*halves)
+    here = library_of(halves[0])
+    found = here.empty(shape, type_in(here, halves[0], _name_of(dtype or kind)))
+    found.real, found.imag = halves
+    return found
+
+
+# ---- real numbers ----
+
+
+def _real(
+    x: Any,
+    y: Any,
+    shape: tuple[int, ...],
+    along: int,
+    dtype: Any,
+    method: str,
+    places: dict[str, Any],
+) -> Any:
+    """Make sums of products along so many last axes."""
+    xp, exact = library_of(x), method == "exact"
+    if math.prod(x.shape) < math.prod(y.shape):
+        x, y = y, x
+    on_device = hasattr(x, "__cuda_array_interface__")
+    if on_device or places["device"] not in (None, "host"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            found = _there(xp, x, y, along, dtype, method, places)
+        if found is not None:
+            return found
+    x, y = (xp.broadcast_to(one, shape + tuple(x.shape[-along:])) for one in (x, y))
+    if on_device:
+        found = brought(_one_by_one(x, y, shape, dtype).astype(np.float64), x)
+        return cast(found, type_in(xp, x, _result(x, y, dtype)))
+    n = math.prod(x.shape[-along:])
+    if n >= _LONG and math.prod(shape) <= _FEW and exact:
+        return _one_by_one(x, y, shape, dtype)
+    if n >= _LONG and math.prod(shape) <= _FEW and dtype is None:
+        found = [_core.dot(x[at].reshape(-1), y[at].reshape(-1)) for at in np.ndindex(*shape)]
+        return np.array(found).reshape(shape)
+    return _core.dots(x, y, along, dtype, exact)
+
+
+def _result(x: Any, y: Any, dtype: Any) -> str:
+    """Name the type of results."""
+    if dtype is not None:
+        return _name_of(dtype)
+    kind = common([_core.element(x), _core.element(y)])
+    return {"b": "int64", "i": "int64", "u": "uint64"}.get(kind.kind, kind.name)
+
+
+def _one_by_one(x: Any, y: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Round exact sums of products, each of which is made like those of whole arrays."""
+    kind = _result(x, y, dtype)
+    if kind in ("int64", "uint64"):
+        one = [_core.dot(x[at].reshape(-1), y[at].reshape(-1)) for at in np.ndindex(*shape)]
+    else:
+        one = [
+            _core.exact_rounded(_core.exact_products(x[at], y[at]), 1, kind)
+            for at in np.ndindex(*shape)
+        ]
+    return np.array(one, None if one else kind).reshape(shape)
+
+
+def _there(
+    xp: Any, x: Any, y: Any, along: int, dtype: Any, method: str, places: dict[str, Any]
+) -> Any:
+    """Have the arrays' library multiply; None where that would not be exact, and is to be."""
+    kind, names = _result(x, y, dtype), (_core.element(x), _core.element(y))
+    exact = method == "exact" and "int" not in kind
+    if exact and any(name in ("int64", "uint64") for name in names):
+        return None
+    x, y = (cast(one, xp.int64 if "int" in kind else xp.float64) for one in (x, y))
+    terms = x * y
+    if exact and "float64" not in str(terms.dtype):  # JAX's, unless it is told to have them
+        return None
+    if exact and any(name not in _SHORT for name in names):
+        lost = _lost(xp, x, y, terms)
+        if lost is None:
+            return None
+        terms = xp.concatenate((terms, lost), -1)
+    options = places | ({"method": method, "dtype": kind} if exact else {})
+    found = _core.sum(terms, axis=tuple(range(-along, 0)), **options)
+    if isinstance(found, np.generic):
+        found = np.asarray(found)
+    return cast(found, type_in(library_of(found), found, kind))
+
+
+def _lost(xp: Any, x: Any, y: Any, products: Any) -> Any:
+    """Find what float64s' products have lost when they were rounded, as T. J. Dekker does.
+
+    None where one is so large or so small, or a factor so large, that this may be no float.
+    """
+    sound = (abs(x) < 2.0**990) & (abs(y) < 2.0**990) & (abs(products) < 2.0**1000)
+    sound &= (abs(products) > 2.0**-900) | (x == 0) | (y == 0)
+    if not bool(sound.all()):
+        return None
+    (a, b), (c, d) = (_halves(one) for one in (x, y))
+    return ((a * c - products) + a * d + b * c) + b * d
+
+
+def _halves(x: Any) -> tuple[Any, Any]:
+    shifted = x * (2.0**27 + 1)
+    high = shifted - (shifted - x)
+    return high, x - high
