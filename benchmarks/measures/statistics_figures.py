@@ -20,6 +20,8 @@ SHAPES: tuple[tuple[tuple[int, ...], Any], ...] = (
     ((1 << 18, 64), 1),
     ((64, 1 << 18), 0),
 )
+SMALL = ((1000,), 0)
+LARGE = ((1 << 26,), 0)  # more than torch.quantile takes
 ON_GPU = (((1 << 27,), 0), ((2048, 50257), 1), ((2048, 50257), 0), ((64, 56, 56, 256), (1, 2)))
 ON_GPU += (((1 << 20, 64), 1), ((16384, 768), 1), ((512, 768), 1))
 Calls = dict[str, Callable[[], Any]]
@@ -48,21 +50,23 @@ def host_calls(op: str, x: Any, axis: Any) -> Calls:
     calls: Calls = {"gred": lambda: getattr(gred, op)(x, axis)}
     if op == "logsumexp":
         return calls | {"NumPy": lambda: numpys_logsumexp(x, axis)}
-    calls["NumPy"] = lambda: np.median(x, axis)
+    calls["NumPy"] = lambda: getattr(np, op)(x, axis)
     try:
         import bottleneck
     except ImportError:
         return calls
-    return calls | {"bottleneck": lambda: bottleneck.median(x, axis)}
+    return calls | {"bottleneck": lambda: getattr(bottleneck, op)(x, axis)}
 
 
 def measure_statistics_on_host() -> Iterator[Figure]:
     """Measure whole calls by turns."""
     random = np.random.default_rng(0)
-    for op in ("logsumexp", "median"):
+    for op in ("logsumexp", "median", "nanmedian"):
         for dtype in ("float32", "float64"):
-            for shape, axis in SHAPES:
+            for shape, axis in (*SHAPES, SMALL):
                 x = random.standard_normal(shape).astype(dtype)
+                if op == "nanmedian":
+                    x.flat[::7] = np.nan
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     taken = medians_in_turns(host_calls(op, x, axis), CALLS)
@@ -76,19 +80,24 @@ def measure_medians(cupy: Any, torch: Any) -> Iterator[Figure]:
     def waited(call: Callable[[], Any]) -> Callable[[], Any]:
         return lambda: (call(), cupy.cuda.Device().synchronize())
 
-    for name in ("float32", "int32"):
-        for shape, axis in SHAPES:
+    for op, name in (("median", "float32"), ("median", "int32"), ("nanmedian", "float32")):
+        for shape, axis in (*SHAPES, SMALL, LARGE):
             x = (torch.randn(shape, device="cuda") * 1e6).to(getattr(torch, name))
+            if op == "nanmedian":
+                x.view(-1)[::7] = float("nan")
             y = cupy.asarray(x)
             calls: Calls = {
-                "gred": lambda x=x, axis=axis: gred.median(x, axis),
-                "cupy.median": lambda y=y, axis=axis: cupy.median(y, axis),
+                "gred": lambda op=op, x=x, axis=axis: getattr(gred, op)(x, axis),
+                f"cupy.{op}": lambda op=op, y=y, axis=axis: getattr(cupy, op)(y, axis),
             }
-            if name == "float32":
-                calls["torch.quantile"] = lambda x=x, axis=axis: torch.quantile(x, 0.5, axis)
+            theirs = "nanquantile" if op == "nanmedian" else "quantile"
+            if name == "float32" and (shape, axis) != LARGE:
+                calls[f"torch.{theirs}"] = lambda theirs=theirs, x=x, axis=axis: getattr(
+                    torch, theirs
+                )(x, 0.5, axis)
             taken = medians_in_turns({key: waited(call) for key, call in calls.items()}, CALLS)
             where = "x".join(map(str, shape))
-            yield row(f"median {name}, {where} axis {axis}", taken, "median, calls on a GPU")
+            yield row(f"{op} {name}, {where} axis {axis}", taken, f"{op}, calls on a GPU")
 
 
 def measure_statistics() -> Iterator[Figure]:

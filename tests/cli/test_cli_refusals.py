@@ -39,7 +39,7 @@ REFUSED = {
         ("--plot -", "--plot -"),
         ("--json x.svg --plot x.svg", "--json and --plot both write to x.svg"),
         ("shwo 1", "'shwo' is not a job; did you mean 'show'?"),
-        ("1", "'1' is not a job; there are counters, explain, lab, "),
+        ("1", "'1' is not a job; there are counters, doctor, explain, lab, "),
         ("''", "'' is not a job"),
     ],
     "sweep": [

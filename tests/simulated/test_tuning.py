@@ -145,8 +145,8 @@ def test_the_ring_of_bulk_copies_fits_what_every_block_may_have():
 ROOT = Path(__file__).parents[2]
 MEASURED = ROOT / "benchmarks/tuning"
 # Of the rows in schedule/schedule.c and passes.c, the host's loops, and what a launch configuration
-# chooses among; not of those constants.
-OF_TABLES = {"whole_arrays", "host", "cases"}
+# chooses among, and of run/execute_select.c; not of those constants.
+OF_TABLES = {"whole_arrays", "host", "cases", "selection"}
 
 
 def entries():

@@ -200,7 +200,9 @@ def test_a_traced_call_can_be_stored_and_run_again(place):
 
     check = export.DisabledSafetyCheck.custom_call("gred_reduce")
     traced = jax.jit(lambda x: gred.jax.var(x, 1))
-    made = export.export(traced, platforms=[place], disabled_checks=[check])
+    made = export.export(
+        traced, platforms=["cuda" if place == "gpu" else place], disabled_checks=[check]
+    )
     stored = made(jax.ShapeDtypeStruct(X.shape, jnp.float32)).serialize()
     x = jnp.asarray(X, jnp.float32)
     np.testing.assert_array_equal(export.deserialize(stored).call(x), gred.jax.var(x, 1))
