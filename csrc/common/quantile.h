@@ -92,7 +92,7 @@ SCALAR struct quantile_place quantile_place(struct quantile_method method, doubl
         part = 0;
         break;
     case QUANTILE_NEXT_OR_ODD:
-        whole += part > 0 || fmod(whole, 2) == 0;
+        whole += part > 0 || floor(whole / 2) == whole / 2;
         part = 0;
         break;
     default:
