@@ -80,10 +80,11 @@ __device__ __forceinline__ shared<T> block_memory()
     return reinterpret_cast<T *>(bytes);
 }
 
-/* Every thread of every block waits here, once a launch, which has to be cooperative: only then are
- * all blocks sure to run at the same time. Blocks count themselves on `arrived`, which is 0 before
- * and wraps around to 0 when the last one is there; that is what the others wait for. CUDA's own
- * cooperative groups do much the same, in a header that is slow to compile. */
+/* Every thread of every block waits here, once for each `arrived` of a launch, which has to be
+ * cooperative: only then are all blocks sure to run at the same time. Blocks count themselves on
+ * `arrived`, which is 0 before and wraps around to 0 when the last one is there; that is what the
+ * others wait for. CUDA's own cooperative groups do much the same, in a header that is slow to
+ * compile. */
 __device__ __forceinline__ void grid_barrier(global<unsigned> arrived)
 {
     __syncthreads();

@@ -105,6 +105,8 @@ static bool locate(const struct platforms *platforms, const struct foreign_call 
     view->device = there->device;
     if (results.pin)
         results.unpin(results.pin);
+    if (there->on_device && there->n > 0 && located == LOCATED_ELSEWHERE)
+        return failure_note(failure, FAILURE_VALUE, "no device of gred's has the array's memory");
     return located != LOCATED_NOWHERE;
 }
 

@@ -108,6 +108,8 @@ PyObject *core_quantile_places(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "O!K:quantile_places", &PyTuple_Type, &asked, &n) ||
         !quantiles_parse(asked, &quantiles))
         return NULL;
+    if (n == 0)
+        return value_error("of no numbers there are no quantiles"), NULL;
     PyObject *places = PyTuple_New((Py_ssize_t)quantiles.count);
     for (uint64_t k = 0; places && k < quantiles.count; k++) {
         const struct quantile_place place =

@@ -28,7 +28,8 @@ static bool arrange(struct selecting *self)
 {
     enum { GRID_MOST = 1 << 30 };
     const struct facts *facts = &self->on.machine->facts;
-    struct kernel_select *select = &self->select;
+    const struct kernel_select *select = &self->select;
+    const uint64_t limit = self->on.run->workspace_limit;
     const struct kernel_key key = {KERNEL_SELECT, FOLDS, select->of.input, ELEMENTS, METHODS, 0};
     self->step = (struct step){
         .kernel = facts->kernels->find(key),
@@ -36,13 +37,17 @@ static bool arrange(struct selecting *self)
         .block = block_of(select->n),
         .shared_bytes = SELECT_WORDS * sizeof(uint32_t),
         .cluster = 1,
-        .cooperative = goes_together(select->rows, select->n),
     };
-    if (!self->step.cooperative)
+    if (select->of.sorted || !goes_together(select->rows, select->n))
         return true;
     const uint64_t passes = SELECT_PASSES(select->of.count, element_size(select->of.input));
-    arena_reserve(&self->arena, PART_TICKETS, passes * select->rows,
+    struct arena arena = self->arena;
+    arena_reserve(&arena, PART_TICKETS, passes * select->rows,
                   SELECT_PASS_WORDS * sizeof(uint32_t));
+    if (limit && arena.total > limit)
+        return true;
+    self->arena = arena;
+    self->step.cooperative = true;
     unsigned resident;
     if (!facts->resident(facts->device, self->step.kernel, self->step.block,
                          self->step.shared_bytes, &resident))
@@ -70,8 +75,6 @@ bool execute_select(struct machine *machine, const struct plan *plan, struct run
     struct selecting self = {.on = {.machine = machine, .run = run, .plan = plan},
                              .select = *plan->segments.quantiles};
     self.on.arena = &self.arena;
-    return plan->n == 0 ||
-           (arrange(&self) &&
-            executor_is_within_limit(machine, run, self.arena.total, "the selection") &&
-            executor_begin(&self.on) && executor_end(&self.on, true, launch(&self)));
+    return plan->n == 0 || (arrange(&self) && executor_begin(&self.on) &&
+                            executor_end(&self.on, true, launch(&self)));
 }

@@ -292,3 +292,14 @@ def test_in_the_libraries_of_devices(name):
             assert type(got) is type(there)
             host = got.get() if name == "cupy" else np.asarray(got.cpu() if place else got)
             assert near(host, numpys(x.astype("f8"), SHARES, axis), "f4")
+
+
+@everywhere
+def test_a_workspace_too_small_for_all_blocks_together(place):
+    x = flat_there(np.random.default_rng(1).random(40_000), place)
+    asked = np.array([0.25, 0.5]), "linear", False, False
+    whole = to_host(_core.select_rows(x, 1, asked, None))
+    with gred.workspace_limit(1000):
+        assert np.array_equal(to_host(_core.select_rows(x, 1, asked, None)), whole)
+    with pytest.raises(ValueError, match="no numbers"):
+        _core.quantile_places(asked, 0)

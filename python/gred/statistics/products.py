@@ -11,7 +11,16 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
-from gred.checks import array_of, beside, brought, cast, library_of
+from gred.checks import (
+    array_of,
+    beside,
+    brought,
+    cast,
+    integer_from,
+    is_tensor,
+    library_of,
+    takes_other_names,
+)
 from gred.several import common
 from gred.statistics.weights import real, type_in
 
@@ -23,6 +32,7 @@ _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _SHORT = ("bool", "int8", "uint8", "int16", "uint16", *_FLOATS[:3])
 
 
+@takes_other_names
 def vecdot(
     a: ArrayLike | Any,
     b: ArrayLike | Any,
@@ -54,14 +64,16 @@ def vecdot(
         Where results go, of their shape.
     method : {'auto', 'exact'}, default 'auto'
         ``'auto'`` multiplies and adds in float64, ``'exact'`` rounds each result once, as
-        `gred.dot`: of compensated sums [1]_, unless what these may have lost could matter.
+        `gred.dot`: of compensated sums [1]_, unless what these may have lost could matter. Beside
+        complex numbers, integers of 64 bits are rounded to floats before they are multiplied.
     device, stream : optional
         As for `gred.sum`, of products that are made before.
 
     Returns
     -------
     scalar or array
-        Of NumPy's, or of the library of arrays on a device. Integers wrap around in 64 bits.
+        In the library of tensors and of arrays on a device, else NumPy's. Integers wrap around in
+        64 bits.
 
     Raises
     ------
@@ -107,6 +119,9 @@ def dots(
     types = ("complex64", "complex128") if is_complex else _FLOATS
     if dtype is not None and _name_of(dtype) not in types:
         raise TypeError(f"dtype must be {', '.join(types)}, or be left out; got {dtype!r}")
+    if out is not None and out is not ...:
+        kind = _checked(out, axis, shape, keepdims, _result(x, y, dtype))
+        dtype = kind if method == "exact" and kind in types else dtype
     if not shape and dtype is None:
         x = x.conj() if conjugates and is_complex else x
         found = _core.dot(_resolved(x), _resolved(y), method=method, **places)
@@ -118,9 +133,13 @@ def dots(
         found = np.asarray(found) if not shape and isinstance(found, np.generic) else found
         place = normalize_axis_index(axis, len(shape) + 1)
         found = found.reshape((*shape[:place], 1, *shape[place:]))
-    if out is not None:
-        return _put(found, out)
-    return found if not isinstance(found, np.ndarray) else found[()]
+    if out is None or out is ...:
+        found = np.asarray(found) if out is ... and isinstance(found, np.generic) else found
+        if is_tensor(x) and isinstance(found, np.ndarray):
+            return brought(found, x)
+        return found[()] if out is None and isinstance(found, np.ndarray) else found
+    out[...] = found if library_of(out) in (np, library_of(found)) else brought(found, out)
+    return out
 
 
 def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
@@ -135,6 +154,7 @@ def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
         )
     if not all(len(one.shape) for one in arrays):
         raise ValueError("a and b must have at least one dimension")
+    axis = integer_from(axis, "axis")
     x, y = (
         libraries[0].moveaxis(one, normalize_axis_index(axis, len(one.shape)), -1) for one in arrays
     )
@@ -143,7 +163,13 @@ def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
             f"a and b must have one length along axis {axis}; got shapes {tuple(arrays[0].shape)} "
             f"and {tuple(arrays[1].shape)}"
         )
-    return x, y, np.broadcast_shapes(tuple(x.shape[:-1]), tuple(y.shape[:-1]))
+    try:
+        return x, y, np.broadcast_shapes(tuple(x.shape[:-1]), tuple(y.shape[:-1]))
+    except ValueError:
+        raise ValueError(
+            f"a and b, of shapes {tuple(arrays[0].shape)} and {tuple(arrays[1].shape)}, do not fit "
+            f"together beside axis {axis}"
+        ) from None
 
 
 def _name_of(dtype: Any) -> str:
@@ -156,21 +182,21 @@ def _resolved(x: Any) -> Any:
     return x.resolve_conj() if hasattr(x, "resolve_conj") else x
 
 
-def _put(found: Any, out: Any) -> Any:
-    if out is ...:
-        return np.asarray(found) if isinstance(found, np.generic) else found
+def _checked(out: Any, axis: int, shape: tuple[int, ...], keepdims: bool, kind: str) -> str:
+    """Refuse what results of a type do not fit into; name the type of what they do."""
     if not hasattr(out, "shape"):
         raise TypeError(f"out must be an array; got {type(out).__name__}")
-    shape, kinds = tuple(np.shape(found)), [_core.element(found), _core.element(out)]
+    if keepdims:
+        place = normalize_axis_index(axis, len(shape) + 1)
+        shape = (*shape[:place], 1, *shape[place:])
     if tuple(out.shape) != shape:
         raise ValueError(
             f"out must have the shape of the results, {shape}; it has {tuple(out.shape)}"
         )
-    given, wanted = (common([kind]) for kind in kinds)
-    if not np.can_cast(given, wanted, "same_kind"):
-        raise TypeError(f"results of {kinds[0]} cannot be cast to out, which is of {kinds[1]}")
-    out[...] = found if library_of(out) in (np, library_of(found)) else brought(found, out)
-    return out
+    wanted = _core.element(out, "out")
+    if not np.can_cast(common([kind]), common([wanted]), "same_kind"):
+        raise TypeError(f"results of {kind} cannot be cast to out, which is of {wanted}")
+    return wanted
 
 
 # ---- complex numbers ----
@@ -243,9 +269,10 @@ def _real(
         found = brought(_one_by_one(x, y, shape, dtype).astype(np.float64), x)
         return cast(found, type_in(xp, x, _result(x, y, dtype)))
     n = math.prod(x.shape[-along:])
-    if n >= _LONG and math.prod(shape) <= _FEW and exact:
+    few = n >= _LONG and 0 < math.prod(shape) <= _FEW
+    if few and exact:
         return _one_by_one(x, y, shape, dtype)
-    if n >= _LONG and math.prod(shape) <= _FEW and dtype is None:
+    if few and dtype is None:
         found = [_core.dot(x[at].reshape(-1), y[at].reshape(-1)) for at in np.ndindex(*shape)]
         return np.array(found).reshape(shape)
     return _core.dots(x, y, along, dtype, exact)
