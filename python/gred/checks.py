@@ -194,6 +194,8 @@ def without_nulls(a: Any, name: str) -> Any:
             f"{name} is sparse; {name}.data has the elements that are not 0, as of "
             f"{name}.tocsr(), whose rows gred.reduceat reduces; {name}.toarray() has all"
         )
+    if type(a).__module__.startswith("xarray."):
+        _refuse_within(a, name)
     nulls = _count_nulls(a)
     if nulls:
         raise TypeError(
@@ -201,6 +203,14 @@ def without_nulls(a: Any, name: str) -> Any:
             f"{name}.drop_nulls() or {name}.dropna(), or fill them in"
         )
     return a
+
+
+def _refuse_within(a: Any, name: str) -> None:
+    """Refuse a Dataset, and what xarray holds that has units or a mask, which it would drop."""
+    if not hasattr(a, "data"):
+        raise TypeError(f"{name} is a {type(a).__name__} of xarray's; reduce one of its arrays")
+    if hasattr(a.data, "units") or hasattr(a.data, "unit") or hasattr(a.data, "mask"):
+        _core.element(a.data, name)
 
 
 def nulls_apart(a: Any, name: str) -> tuple[Any, Any]:
@@ -213,9 +223,15 @@ def nulls_apart(a: Any, name: str) -> tuple[Any, Any]:
     if not (of_arrow and _count_nulls(a)):
         return without_nulls(a, name), None
     arrow = needed("pyarrow", "arrow")
-    whole = a.to_arrow() if library == "polars" else a if library == "pyarrow" else arrow.array(a)
+    try:
+        whole = (
+            a if library == "pyarrow" else a.to_arrow() if library == "polars" else arrow.array(a)
+        )
+    except (TypeError, arrow.ArrowException):  # what Arrow has no type for
+        return without_nulls(a, name), None
     whole = whole.combine_chunks() if isinstance(whole, arrow.ChunkedArray) else whole
-    if not (isinstance(whole, arrow.Array) and arrow.types.is_primitive(whole.type)):
+    kinds = arrow.types.is_integer, arrow.types.is_floating, arrow.types.is_boolean
+    if not (isinstance(whole, arrow.Array) and any(kind(whole.type) for kind in kinds)):
         return without_nulls(a, name), None
     buffers = [None, *whole.buffers()[1:]]
     values = arrow.Array.from_buffers(whole.type, len(whole), buffers, offset=whole.offset)
@@ -225,6 +241,8 @@ def nulls_apart(a: Any, name: str) -> tuple[Any, Any]:
 
 def _count_nulls(a: Any) -> int:
     a = a.data if type(a).__module__.startswith("xarray.") else a  # which may be pandas'
+    if type(a).__module__.startswith("pyarrow.") and hasattr(a, "columns"):
+        return sum(column.null_count for column in a.columns)
     counted = getattr(type(a), "null_count", None)
     if counted is not None:  # a method of Polars, a property of pyarrow
         count = counted(a) if callable(counted) else a.null_count

@@ -159,7 +159,11 @@ def _described(
     if operator.index(axis) or weights is not None:
         raise ValueError("describe by key is along axis 0, and takes no weights")
     xp = library_of(values)
-    if xp is None or (method == "exact" and xp is not np):
+    if method == "exact" and xp is not np:
+        raise TypeError(
+            f"describe by key by method 'exact' takes NumPy's arrays; got a {type(values).__name__}"
+        )
+    if xp is None:
         raise _without_library(values)
     if method not in ("auto", "exact"):
         raise ValueError(f"describe by key takes method 'auto' or 'exact', not {method!r}")

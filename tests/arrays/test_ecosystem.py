@@ -81,3 +81,12 @@ def test_sparse_matrices_are_told_what_works(form):
     assert gred.sum(rows.data) == gred.sum(matrix.toarray()) == 9
     sums = gred.reduceat("sum", rows.data, rows.indptr[:-1], empty="identity")
     assert sums.tolist() == dense.sum(axis=1).tolist()
+
+
+def test_what_lies_in_xarray_is_looked_at():
+    xarray, pint = pytest.importorskip("xarray"), pytest.importorskip("pint")
+    lengths = xarray.DataArray(pint.UnitRegistry().Quantity(np.arange(3.0), "m"))
+    with pytest.raises(TypeError, match="unit"):
+        gred.sum(lengths)
+    with pytest.raises(TypeError, match="reduce one of its arrays"):
+        gred.sum(xarray.Dataset({"a": ("x", [1.0, 2.0])}))

@@ -20,7 +20,7 @@ MAKES = {
 every_table = pytest.mark.parametrize("table", MAKES)
 CALLS = {
     "a of var": lambda x: gred.var(x, method="exact"),
-    "a of nanvar": lambda x: gred.nanvar(x),
+    "a of an exact variance": lambda x: gred.var(x, method="exact"),
     "b": lambda x: gred.dot([1.0, 2.0, 3.0], x),
     "values": lambda x: gred.reduceat("add", x, [0]),
     "values by key": lambda x: gred.by_key("sum", [0, 1, 0], x),
@@ -212,3 +212,20 @@ def test_tables_of_polars_are_looked_through():
     assert gred.sum(pl.DataFrame({"a": [1, 2], "b": [3.0, 4.0]}), axis=0).tolist() == [3, 7]
     with pytest.raises(TypeError, match="2 of the elements are null"):
         gred.sum(pl.DataFrame({"a": [1, None], "b": [None, 4.0]}), axis=0)
+
+
+def test_nulls_of_arrows_tables_are_refused():
+    arrow = pytest.importorskip("pyarrow")
+    columns = {"a": [1, None], "b": [2, 3]}
+    for table in arrow.table(columns), arrow.record_batch(columns):
+        for call in gred.sum, gred.max, gred.median, gred.describe:
+            with pytest.raises(TypeError, match="1 of the elements are null"):
+                call(table)
+
+
+def test_nulls_are_left_out_beside_nan():
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    x = pandas.Series([1.0, None, 3.0, 7.0], dtype="Float64")
+    assert gred.nanvar(x, ddof=1) == x.var()
+    assert gred.nanargmax(x) == 3

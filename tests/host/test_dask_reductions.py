@@ -420,3 +420,11 @@ def test_quantiles_that_cannot_be_are_refused():
         with pytest.raises(error, match=words):
             call()
     assert math.isnan(computed(gred.dask.nanmedian(x * np.nan)))
+
+
+def test_quantiles_refuse_masked_blocks():
+    x = da.from_array(np.ma.array([1.0, 2, 5], mask=[True, False, False]), chunks=2)
+    with pytest.raises(TypeError, match="masked"):
+        gred.dask.median(x).compute()
+    with pytest.raises(ValueError, match="outside must be"):
+        gred.dask.by_key("sum", [0], da.ones(1), 1, outside="x")

@@ -297,3 +297,33 @@ def test_bytes_that_are_others_or_have_changed_are_refused():
     assert refused > len(changed) / 2
     with pytest.raises(TypeError):
         gred.Summary.from_bytes(3.5)
+
+
+def test_summaries_are_equal_or_not():
+    x = np.arange(12.0).reshape(3, 4)
+    x[1, 1] = np.nan
+    one, other = gred.describe(x, axis=0), gred.describe(x, axis=0)
+    assert one == other
+    assert gred.Summary.from_bytes(one.to_bytes()) == one
+    assert one != gred.describe(x + 1, axis=0)
+    assert gred.describe(x) != gred.describe(x, ddof=1)
+    with pytest.raises(TypeError, match="summaries alone are merged; got a int"):
+        one.merge(3)
+
+
+def test_exact_summaries_of_lists_are_of_all_their_elements():
+    parts = [np.array([1e16, 1.0]), np.array([-1e16, 3.0, 2.0])]
+    whole = gred.describe(np.concatenate(parts), method="exact")
+    for given in (parts, tuple(parts), iter(parts)):
+        assert gred.describe(given, method="exact") == whole
+
+
+def test_summaries_of_tensors():
+    torch = pytest.importorskip("torch")
+    x = torch.arange(12.0).reshape(3, 4)
+    for y in (x, x.bfloat16()):
+        both = gred.describe(y, axis=0) + gred.describe(y, axis=0)
+        assert {type(field) for field in both} == {np.ndarray}
+        assert both.count.tolist() == [6] * 4
+        assert both.max.tolist() == [8, 9, 10, 11]
+        assert gred.Summary.from_bytes(both.to_bytes()) == both

@@ -79,7 +79,7 @@ def _version(found: str) -> Check:
 
 
 def _instructions(found: str, environment: Mapping[str, str]) -> Check:
-    asked = environment.get("GRED_INSTRUCTIONS")
+    asked = environment.get("GRED_INSTRUCTIONS") or None
     if asked in (None, found):
         return Check("instructions", found + (f", by GRED_INSTRUCTIONS={asked}" if asked else ""))
     remedy = f"not GRED_INSTRUCTIONS={asked}, which this processor or gred lacks; unset it"

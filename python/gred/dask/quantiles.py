@@ -14,7 +14,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from gred import _core
-from gred.checks import needed
+from gred.checks import array_of, needed
 from gred.dask.engine import Axis, Reduction, array, axes_of, flat, library, reduced
 from gred.statistics import quantiles as selection
 
@@ -91,7 +91,7 @@ def _elements(ordered: Any, dtype: np.dtype[Any]) -> Any:
 def _count(
     block: Any, search: _Search | None = None, *, axes: tuple[int, ...], at: _Pass
 ) -> _Counted:
-    values = np.ascontiguousarray(block.reshape(-1), at.dtype)
+    values = np.ascontiguousarray(array_of(block).reshape(-1), at.dtype)
     numbers = values[values == values] if _is_float(at.dtype) else values
     keys, low, width = _ordered(numbers), at.low, 1 << at.bits
     prefixes, places = np.zeros(1), 0

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, SupportsIndex
 
+import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
-from gred.checks import array_of, takes_other_names
+from gred.checks import array_of, nulls_apart, takes_other_names
 
 __all__ = ["nanargmax", "nanargmin", "nanstd", "nanvar"]
 
@@ -16,7 +17,10 @@ _Axis = int | tuple[int, ...] | None
 
 def numbers_of(a: Any, where: Any) -> tuple[Any, Any]:
     """Make a mask of what is a number, and let through by another, in the array's library."""
-    array = array_of(a)
+    values, present = nulls_apart(a, "a")
+    array = array_of(values)
+    if present is not None:
+        where = present if where is True else present & np.asarray(where)
     if not _core.element(array).startswith(("float", "bfloat", "complex")):
         return array, where
     shown = array == array

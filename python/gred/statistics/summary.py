@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
-from gred.checks import array_of, brought, indexable, takes_other_names
+from gred.checks import array_of, brought, indexable, is_tensor, on_device, takes_other_names
 from gred.device_array import dtype_named
 from gred.records import facts_html, facts_text
 
@@ -60,8 +60,23 @@ class Summary(_Fields):
             return self
         raise TypeError(f"a Summary cannot be added to {type(other).__name__}")  # as a tuple could
 
+    def __eq__(self, other: object) -> bool:
+        """Compare all fields, and `ddof`; NaN is equal to NaN."""
+        if not isinstance(other, Summary):
+            return NotImplemented
+        pairs = zip(map(_on_host, self), map(_on_host, other), strict=True)
+        return self.ddof == other.ddof and all(
+            np.array_equal(x, y, equal_nan=x.dtype.kind not in "biu") for x, y in pairs
+        )
+
+    def __ne__(self, other: object) -> bool:
+        """Compare, as a tuple would do otherwise."""
+        return not self == other
+
+    __hash__ = _Fields.__hash__
+
     def merge(self, *others: Summary) -> Summary:
-        """Summarise all that this and the others do, whose arrays are NumPy's or scalars.
+        """Summarise all that this and the others do; arrays are NumPy's then.
 
         Means and variances by T. F. Chan, G. H. Golub and R. J. LeVeque, "Updating formulae and a
         pairwise algorithm for computing sample variances", 1979; of exact sums, if all have them,
@@ -74,6 +89,9 @@ class Summary(_Fields):
             If variances were divided with another `ddof`, or shapes differ.
 
         """
+        for one in others:
+            if not isinstance(one, Summary):
+                raise TypeError(f"summaries alone are merged; got a {type(one).__name__}")
         merged = functools.reduce(_merged, others, self)
         sums = [one.sums for one in (self, *others) if one.sums is not None]
         return exactly(merged, sums) if len(sums) == 1 + len(others) else merged
@@ -149,8 +167,8 @@ _OF_SUMS = ("counts", "digits", "first", "is_complex")
 
 
 def _on_host(field: Any) -> Any:
-    """Copy a device's array, by gred, whosever it is."""
-    if not hasattr(field, "__cuda_array_interface__"):
+    """Copy an array of a device, or a tensor, by gred, whosever it is."""
+    if not (on_device(field) or is_tensor(field)):
         return np.asarray(field)
     found = np.empty(field.shape, dtype_named(_core.element(field)))
     _core.sum(field, axis=(), out=found)
@@ -188,6 +206,7 @@ def _wide(x: Any) -> Any:
 
 
 def _merged(a: Summary, b: Summary) -> Summary:
+    a, b = (made(map(_on_host, one), one.ddof) for one in (a, b))
     if a.ddof != b.ddof:
         raise ValueError(f"one variance was divided with ddof={a.ddof:g}, another with {b.ddof:g}")
     if np.shape(a.count) != np.shape(b.count):
@@ -263,6 +282,10 @@ def exactly(summary: Summary, sums: Iterable[Partials]) -> Summary:
     return made((*summary[:4], mean, var, total), summary.ddof, exact)
 
 
+def _are_arrays(parts: Sequence[Any]) -> bool:
+    return bool(parts) and all(hasattr(part, "shape") and part.shape for part in parts)
+
+
 def _exactly(
     a: Any, ddof: float, axis: Any, keepdims: Any, dtype: Any, where: Any, rest: dict[str, Any]
 ) -> Summary:
@@ -273,6 +296,9 @@ def _exactly(
     if any(value is not None for value in rest.values()):
         raise TypeError(f"describe by method 'exact' takes no {', '.join(rest)}")
     whole = axis is None and not keepdims
+    if whole and (hasattr(a, "__next__") or (isinstance(a, (list, tuple)) and _are_arrays(a))):
+        parts = [_exactly(part, ddof, None, False, dtype, where, rest) for part in a]
+        return parts[0].merge(*parts[1:])
     array = array_of(a) if whole and where is True else indexable(a)
     options = {"axis": axis, "keepdims": keepdims, "dtype": dtype, "where": where}
     axes = None
