@@ -13,7 +13,7 @@ from gred.torch.operators import CALLS, TABLE  # noqa: E402
 
 DIMS = [None, 0, -1, (0, 1), (0, 1, 2)]
 KEYS = torch.tensor([0, 2, 0, 1, 2])
-TWO = {"dot", "by_key_sum"}
+TWO = {"dot", "dots", "by_key_sum"}
 
 
 def test_every_operator_is_tried_here():
@@ -36,6 +36,8 @@ def test_pytorchs_checker_finds_nothing(name, dim):
 @pytest.mark.filterwarnings("ignore")
 def test_nor_of_two_tensors():
     opcheck(ops.dot.default, (drawn(5), drawn(5, seed=4)))
+    opcheck(ops.dot.default, (drawn(5, dtype=torch.float32), torch.arange(5)))
+    opcheck(ops.dots.default, (drawn(2, 5), drawn(2, 5, dtype=torch.complex128, seed=4)))
     opcheck(ops.by_key_sum.default, (drawn(5, 3), KEYS, 3))
     opcheck(ops.by_key_sum.default, (drawn(5), KEYS, 2, True))
 
@@ -140,6 +142,25 @@ def test_fake_tensors_have_the_types_and_shapes_of_true_ones(name, dtype):
             there = CALLS[name](x, dim, keepdim, asked)
             meta = CALLS[name](x.to("meta"), dim, keepdim, asked)
             assert (meta.device.type, meta.dtype, meta.shape) == ("meta", there.dtype, there.shape)
+
+
+@pytest.mark.parametrize("first", [*TYPES.split(), "complex64", "complex128"])
+def test_so_have_those_of_dot_products_of_two_types(first):
+    a = torch.ones(2, 3).to(getattr(torch, first))
+    for second in [*TYPES.split(), "complex64", "complex128"]:
+        b = torch.ones(2, 3).to(getattr(torch, second))
+        expected = gred.torch.dot(a[0], b[0])
+        meta = gred.torch.dot(a[0].to("meta"), b[0].to("meta"))
+        batch = torch.vmap(gred.torch.dot)(a, b)
+        assert (meta.dtype, meta.shape) == (batch.dtype, ()) == (expected.dtype, expected.shape)
+        assert batch.tolist() == [3, 3]
+
+
+def test_dot_products_of_other_shapes_are_refused_by_fakes_and_tensors_alike():
+    for shapes in ([2, 3], [(2, 2), (2, 2)], [(), ()]):
+        for device in ("cpu", "meta"):
+            with pytest.raises(ValueError, match="vectors of one length"):
+                gred.torch.dot(*(torch.ones(shape, device=device) for shape in shapes))
 
 
 def test_dims_that_are_not_there_are_refused_by_fakes_and_tensors_alike():

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from gred import _core
 from gred.keys import by_key
 from gred.torch import formulas
@@ -174,24 +176,48 @@ def _along(name: str, row: Along) -> Operator:
 # ---- two tensors ----
 
 
+def _type_of_both(a: Any, b: Any) -> Any:
+    """Promote types as the core does: as NumPy, which a lone bfloat16 meets as a float16."""
+    names = [str(x.dtype).removeprefix("torch.") for x in (a, b)]
+    half = "float32" if "float16" in names else "float16"
+    found = np.result_type(*(half if name == "bfloat16" else name for name in names)).name
+    is_short = found == "float16" and "bfloat16" in names
+    return result_type("sum", torch.bfloat16 if is_short else getattr(torch, found))
+
+
 def _dot(a: Any, b: Any, method: str = "auto") -> Any:
     return _core.dot(a.detach(), b.detach(), out=..., method=method)
 
 
 def _dot_shape(a: Any, b: Any, method: str = "auto") -> Any:
-    return a.new_empty((), dtype=result_type("sum", torch.promote_types(a.dtype, b.dtype)))
+    torch._check_value(
+        a.ndim == b.ndim == 1 and a.shape[0] == b.shape[0],
+        lambda: f"a and b must be vectors of one length; got shapes {a.shape} and {b.shape}",
+    )
+    return a.new_empty((), dtype=_type_of_both(a, b))
 
 
 def _dot_backward(ctx: Any, grad: Any) -> Any:
     a, b, _ = ctx.saved_tensors
-    return _gradient_like(grad * b.conj(), a), _gradient_like(grad * a.conj(), b), None
+    of_a, of_b = (grad[..., None] * x.to(grad.dtype).conj() for x in (b, a))
+    return _gradient_like(of_a, a), _gradient_like(of_b, b), None
 
 
 def _dot_batched(info: Any, in_dims: Any, a: Any, b: Any, method: str = "auto") -> Any:
     first, second = (
-        x if k is None else x.movedim(k, 0) for x, k in zip((a, b), in_dims[:2], strict=True)
+        x.expand(info.batch_size, *x.shape) if k is None else x.movedim(k, 0)
+        for x, k in zip((a, b), in_dims[:2], strict=True)
     )
-    return CALLS["sum"](first * second, [1], False, None, method), 0
+    return CALLS["dots"](first, second, method), 0
+
+
+def _dots(a: Any, b: Any, method: str = "auto") -> Any:
+    found = _core.dot(a.detach(), b.detach(), axis=-1, out=..., method=method)
+    return found.to(_type_of_both(a, b))
+
+
+def _dots_shape(a: Any, b: Any, method: str = "auto") -> Any:
+    return a.new_empty(a.shape[:-1], dtype=_type_of_both(a, b))
 
 
 def _by_key(x: Any, keys: Any, num_keys: int, drop: bool = False, method: str = "auto") -> Any:
@@ -227,6 +253,8 @@ def _register_all() -> None:
     method = "str method='auto'"
     schema = f"Tensor a, Tensor b, {method}"
     _register("dot", Operator(schema, _dot, _dot_shape, _dot_backward, _dot_batched))
+    # Of batches of vectors, along the last dimension, both of one shape.
+    _register("dots", Operator(schema, _dots, _dots_shape, _dot_backward, _dot_batched))
     schema = f"Tensor x, Tensor keys, SymInt num_keys, bool drop=False, {method}"
     of_keys = (_by_key, _by_key_shape, _by_key_backward, _by_key_batched)
     _register("by_key_sum", Operator(schema, *of_keys))
