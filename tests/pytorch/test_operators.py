@@ -110,6 +110,27 @@ def test_where_a_formula_divides_by_zero_the_gradient_is_pytorchs(case):
     assert torch.isfinite(got).all()
 
 
+@pytest.mark.parametrize("order", [0, 1, 2, INF, -INF])
+@pytest.mark.parametrize(("dtype", "least"), [(torch.float16, 1e-5), (torch.float32, 1e-40)])
+def test_gradients_of_small_elements_are_those_of_large_ones(dtype, least, order):
+    for name, made in ((f"norm {order}", [least, 0]), ("std", [least, -least])):
+        x = torch.tensor(made, dtype=dtype, requires_grad=True)
+        large = (x.detach() / least).requires_grad_()
+        for one in (x, large):
+            found = gred.torch.norm(one, order) if name != "std" else gred.torch.std(one)
+            found.backward()
+        torch.testing.assert_close(x.grad, large.grad, rtol=2e-2, atol=0, msg=f"{name} {x.grad}")
+
+
+@pytest.mark.parametrize("dtype", "uint8 uint16 uint32 uint64 int16".split())
+def test_keys_of_every_type_have_gradients_and_batches(dtype):
+    keys, x = KEYS.to(getattr(torch, dtype)), drawn(5)
+    results = [gred.torch.by_key_sum(one, x, 4).square().sum() for one in (keys, KEYS)]
+    torch.testing.assert_close(*(torch.autograd.grad(y, x)[0] for y in results))
+    batch = torch.vmap(lambda keys, x: gred.torch.by_key_sum(keys, x, 3), in_dims=(0, None))
+    torch.testing.assert_close(batch(keys[None], x)[0], gred.torch.by_key_sum(KEYS, x, 3))
+
+
 def test_products_with_zeros_have_second_gradients():
     zeros = torch.tensor(ENDS["zeros"][1], dtype=torch.float64, requires_grad=True)
     check_gradients(lambda x: gred.torch.prod(x, 1), zeros)

@@ -239,6 +239,7 @@ def _by_key_batched(info: Any, in_dims: Any, x: Any, keys: Any, num_keys: int, *
     if in_dims[1] is None:
         return call(x.movedim(in_dims[0], 1), keys, num_keys, *rest), 1
     keys = keys.movedim(in_dims[1], 0)
+    keys = keys if keys.dtype.is_signed else keys.long()  # PyTorch compares no unsigned ones
     x = x.expand(len(keys), *x.shape) if in_dims[0] is None else x.movedim(in_dims[0], 0)
     first = torch.arange(len(keys), device=keys.device)[:, None] * num_keys
     outside = (keys < 0) | (keys >= num_keys)
