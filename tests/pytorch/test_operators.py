@@ -1,5 +1,6 @@
 """Registered operators under PyTorch's own checkers, and beside its own functions."""
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", minversion="2.5")
@@ -122,7 +123,7 @@ def test_gradients_of_small_elements_are_those_of_large_ones(dtype, least, order
         torch.testing.assert_close(x.grad, large.grad, rtol=2e-2, atol=0, msg=f"{name} {x.grad}")
 
 
-@pytest.mark.parametrize("dtype", "uint8 uint16 uint32 uint64 int16".split())
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64", "int16"])
 def test_keys_of_every_type_have_gradients_and_batches(dtype):
     keys, x = KEYS.to(getattr(torch, dtype)), drawn(5)
     results = [gred.torch.by_key_sum(one, x, 4).square().sum() for one in (keys, KEYS)]
@@ -182,6 +183,58 @@ def test_dot_products_of_other_shapes_are_refused_by_fakes_and_tensors_alike():
         for device in ("cpu", "meta"):
             with pytest.raises(ValueError, match="vectors of one length"):
                 gred.torch.dot(*(torch.ones(shape, device=device) for shape in shapes))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dim", [0, -1, (0,), (), None], ids=str)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_a_tensor_without_dimensions_has_none_to_reduce(name, dim):
+    ours, theirs = REDUCTIONS[name]
+    x, expected = torch.tensor(3.0, requires_grad=True), theirs(torch.tensor([3.0]), dim=0)
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: ours(x, dim=dim), backend="eager", fullgraph=True)
+    for found in (ours(x.detach(), dim=dim), ours(x, dim=dim), compiled(x.detach())):
+        torch.testing.assert_close(found, expected, equal_nan=True, check_stride=False)
+    for one in (x, x.detach(), x.to("meta")):
+        with pytest.raises(IndexError):
+            ours(one, dim=1)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_dims_may_be_integers_of_numpy(name):
+    for x in (drawn(2, 3), drawn(2, 3, grad=False)):
+        for dim in (np.int64(1), [np.int32(0), np.int64(1)]):
+            plain = (0, 1) if isinstance(dim, list) else 1
+            torch.testing.assert_close(*(REDUCTIONS[name][0](x, dim=one) for one in (dim, plain)))
+
+
+def test_a_norm_of_no_order_is_of_order_2():
+    for x in (drawn(2, 3), drawn(2, 3, grad=False)):
+        torch.testing.assert_close(gred.torch.norm(x, None), torch.linalg.vector_norm(x))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float32", "float64", "int8", "complex64"]
+)
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_exact_spreads_are_tensors_and_have_gradients(name, dtype):
+    x, function = drawn(2, 3, dtype=torch.complex64, grad=False) * 4, getattr(gred.torch, name)
+    x = (x if dtype == "complex64" else x.real).to(getattr(torch, dtype))
+    for dim, keepdim in ((None, False), (1, False), ((0, 1), True)):
+        expected = function(x, dim, keepdim)
+        torch.testing.assert_close(function(x, dim, keepdim, method="exact"), expected)
+        fake = function(x.to("meta"), dim, keepdim, method="exact")
+        assert (fake.dtype, fake.shape) == (expected.dtype, expected.shape)
+    check_gradients(lambda x: function(x, 1, method="exact"), drawn(2, 3))
+
+
+@pytest.mark.parametrize("name", ["amin", "amax"])
+def test_extremes_of_no_elements_are_refused_by_fakes_and_tensors_alike(name):
+    for device in ("cpu", "meta"):
+        for shape, dim in (((0, 3), None), ((0, 3), 0), ((0, 0), 1)):
+            with pytest.raises(ValueError, match="no value"):
+                getattr(gred.torch, name)(torch.ones(shape, device=device), dim)
+        assert getattr(gred.torch, name)(torch.ones(0, 3, device=device), 1).shape == (0,)
 
 
 def test_dims_that_are_not_there_are_refused_by_fakes_and_tensors_alike():

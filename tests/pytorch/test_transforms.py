@@ -123,6 +123,16 @@ def test_traces_and_modes_see_operators():
         assert gred.torch.var(mode.from_tensor(X), 1).shape == (5, 4)
 
 
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_symbolic_traces_take_them(name):
+    def every(x, keys):
+        found = REDUCTIONS[name][0](x, dim=1)
+        return found + gred.torch.dot(found, found) + gred.torch.by_key_sum(keys, x, 2).sum()
+
+    x, keys = drawn(3, 4), torch.tensor([0, 1, 0])
+    torch.testing.assert_close(torch.fx.symbolic_trace(every)(x, keys), every(x, keys))
+
+
 def test_a_forward_gradient_is_refused_and_never_lost():
     with torch.autograd.forward_ad.dual_level():
         dual = torch.autograd.forward_ad.make_dual(X, X)

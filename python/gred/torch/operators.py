@@ -6,11 +6,13 @@ https://docs.pytorch.org/docs/stable/library.html
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gred import _core
+from gred.checks import brought
 from gred.keys import by_key
 from gred.torch import formulas
 from gred.torch.library import refuse, torch
@@ -35,6 +37,18 @@ def vector_norm(x: Any, axis: Any, ord: float, **options: Any) -> Any:
     return found if kept is None else found.reshape(kept)
 
 
+def spread(core: Callable[..., Any]) -> Callable[..., Any]:
+    """Make tensors by the exact method, too, which takes no `out` and makes scalars of NumPy's."""
+
+    def found(x: Any, axis: Any, *, out: Any, **options: Any) -> Any:
+        if options["method"] != "exact":
+            return core(x, axis, out=out, **options)
+        made = core(x, axis, **options)
+        return made if isinstance(made, torch.Tensor) else brought(np.asarray(made), x)
+
+    return found
+
+
 class Along(NamedTuple):
     """A reduction along dimensions."""
 
@@ -52,8 +66,8 @@ TABLE = {
     "amin": Along(_core.min, formulas.of_extreme),
     "amax": Along(_core.max, formulas.of_extreme),
     "logsumexp": Along(_core.logsumexp, formulas.of_logsumexp),
-    "var": Along(_core.var, formulas.of_var, ", float correction=1", "ddof", (1,)),
-    "std": Along(_core.std, formulas.of_std, ", float correction=1", "ddof", (1,)),
+    "var": Along(spread(_core.var), formulas.of_var, ", float correction=1", "ddof", (1,)),
+    "std": Along(spread(_core.std), formulas.of_std, ", float correction=1", "ddof", (1,)),
     "norm": Along(vector_norm, formulas.of_norm, ", float ord=2", "ord", (2,)),
 }
 
@@ -71,6 +85,19 @@ def _dims(ndim: int, dim: Any) -> tuple[int, ...]:
     if len(set(found)) < len(found):
         raise ValueError(f"dim {tuple(dims)} names a dimension twice")
     return found if ndim else ()
+
+
+def dims_of(dim: Any) -> Any:
+    """Take integers of any kind, which schemas do not."""
+    if dim is None or type(dim) is int:
+        return dim
+    return tuple(map(index, dim)) if hasattr(dim, "__iter__") else index(dim)
+
+
+def axis_of(x: Any, dim: Any) -> Any:
+    """Name dimensions to the core, to which a tensor without any has none that may be named."""
+    dim = dims_of(dim)
+    return dim if dim is None or x.ndim else _dims(0, dim)
 
 
 def _kept(x: Any, dims: tuple[int, ...]) -> list[Any]:
@@ -146,12 +173,14 @@ def _gradient_like(gradient: Any, x: Any) -> Any:
 def _along(name: str, row: Along) -> Operator:
     def kernel(x, dim=None, keepdim=False, dtype=None, method="auto", *last):  # type: ignore[no-untyped-def]
         own = dict(zip((row.keyword,), last or row.default, strict=False))
-        axis = None if dim is None else tuple(dim)
         options = {"keepdims": keepdim, "dtype": dtype, "method": method, **own}
-        return row.core(x.detach(), axis=axis, out=..., **options)
+        return row.core(x.detach(), axis=axis_of(x, dim), out=..., **options)
 
     def fake(x, dim=None, keepdim=False, dtype=None, *_):  # type: ignore[no-untyped-def]
         dims = _dims(x.ndim, dim)
+        if name in ("amin", "amax"):
+            for k in dims:
+                torch._check_value(x.shape[k] != 0, lambda: f"{name} of no elements has no value")
         left = [length for k, length in enumerate(x.shape) if k not in dims]
         shape = _kept(x, dims) if keepdim else left
         return x.new_empty(shape, dtype=result_type(name, x.dtype, dtype))
@@ -279,7 +308,7 @@ def is_plain(x: Any) -> bool:
     """Tell a tensor of which the core makes what the operator would, in less time.
 
     No gradient is wanted of it, and no mode, transform or compiler looks on. TypeError is raised
-    if it is no tensor.
+    if it is no tensor, nor what PyTorch's functions hand themselves to, as to proxies of torch.fx.
     """
     if (
         not _is_compiling()
@@ -292,6 +321,6 @@ def is_plain(x: Any) -> bool:
         and _forward_ad._current_level < 0
     ):
         return True
-    if not isinstance(x, _Tensor):
+    if not isinstance(x, _Tensor) and not hasattr(type(x), "__torch_function__"):
         raise TypeError(f"the functions of gred.torch take tensors, not {type(x).__name__}")
     return False
