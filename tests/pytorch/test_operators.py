@@ -1,5 +1,6 @@
 """Registered operators under PyTorch's own checkers, and beside its own functions."""
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", minversion="2.5")
@@ -13,7 +14,7 @@ from gred.torch.operators import CALLS, TABLE  # noqa: E402
 
 DIMS = [None, 0, -1, (0, 1), (0, 1, 2)]
 KEYS = torch.tensor([0, 2, 0, 1, 2])
-TWO = {"dot", "by_key_sum"}
+TWO = {"dot", "dots", "by_key_sum"}
 
 
 def test_every_operator_is_tried_here():
@@ -36,6 +37,8 @@ def test_pytorchs_checker_finds_nothing(name, dim):
 @pytest.mark.filterwarnings("ignore")
 def test_nor_of_two_tensors():
     opcheck(ops.dot.default, (drawn(5), drawn(5, seed=4)))
+    opcheck(ops.dot.default, (drawn(5, dtype=torch.float32), torch.arange(5)))
+    opcheck(ops.dots.default, (drawn(2, 5), drawn(2, 5, dtype=torch.complex128, seed=4)))
     opcheck(ops.by_key_sum.default, (drawn(5, 3), KEYS, 3))
     opcheck(ops.by_key_sum.default, (drawn(5), KEYS, 2, True))
 
@@ -108,6 +111,27 @@ def test_where_a_formula_divides_by_zero_the_gradient_is_pytorchs(case):
     assert torch.isfinite(got).all()
 
 
+@pytest.mark.parametrize("order", [0, 1, 2, INF, -INF])
+@pytest.mark.parametrize(("dtype", "least"), [(torch.float16, 1e-5), (torch.float32, 1e-40)])
+def test_gradients_of_small_elements_are_those_of_large_ones(dtype, least, order):
+    for name, made in ((f"norm {order}", [least, 0]), ("std", [least, -least])):
+        x = torch.tensor(made, dtype=dtype, requires_grad=True)
+        large = (x.detach() / least).requires_grad_()
+        for one in (x, large):
+            found = gred.torch.norm(one, order) if name != "std" else gred.torch.std(one)
+            found.backward()
+        torch.testing.assert_close(x.grad, large.grad, rtol=2e-2, atol=0, msg=f"{name} {x.grad}")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64", "int16"])
+def test_keys_of_every_type_have_gradients_and_batches(dtype):
+    keys, x = KEYS.to(getattr(torch, dtype)), drawn(5)
+    results = [gred.torch.by_key_sum(one, x, 4).square().sum() for one in (keys, KEYS)]
+    torch.testing.assert_close(*(torch.autograd.grad(y, x)[0] for y in results))
+    batch = torch.vmap(lambda keys, x: gred.torch.by_key_sum(keys, x, 3), in_dims=(0, None))
+    torch.testing.assert_close(batch(keys[None], x)[0], gred.torch.by_key_sum(KEYS, x, 3))
+
+
 def test_products_with_zeros_have_second_gradients():
     zeros = torch.tensor(ENDS["zeros"][1], dtype=torch.float64, requires_grad=True)
     check_gradients(lambda x: gred.torch.prod(x, 1), zeros)
@@ -140,6 +164,77 @@ def test_fake_tensors_have_the_types_and_shapes_of_true_ones(name, dtype):
             there = CALLS[name](x, dim, keepdim, asked)
             meta = CALLS[name](x.to("meta"), dim, keepdim, asked)
             assert (meta.device.type, meta.dtype, meta.shape) == ("meta", there.dtype, there.shape)
+
+
+@pytest.mark.parametrize("first", [*TYPES.split(), "complex64", "complex128"])
+def test_so_have_those_of_dot_products_of_two_types(first):
+    a = torch.ones(2, 3).to(getattr(torch, first))
+    for second in [*TYPES.split(), "complex64", "complex128"]:
+        b = torch.ones(2, 3).to(getattr(torch, second))
+        expected = gred.torch.dot(a[0], b[0])
+        meta = gred.torch.dot(a[0].to("meta"), b[0].to("meta"))
+        batch = torch.vmap(gred.torch.dot)(a, b)
+        assert (meta.dtype, meta.shape) == (batch.dtype, ()) == (expected.dtype, expected.shape)
+        assert batch.tolist() == [3, 3]
+
+
+def test_dot_products_of_other_shapes_are_refused_by_fakes_and_tensors_alike():
+    for shapes in ([2, 3], [(2, 2), (2, 2)], [(), ()]):
+        for device in ("cpu", "meta"):
+            with pytest.raises(ValueError, match="vectors of one length"):
+                gred.torch.dot(*(torch.ones(shape, device=device) for shape in shapes))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dim", [0, -1, (0,), (), None], ids=str)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_a_tensor_without_dimensions_has_none_to_reduce(name, dim):
+    ours, theirs = REDUCTIONS[name]
+    x, expected = torch.tensor(3.0, requires_grad=True), theirs(torch.tensor([3.0]), dim=0)
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: ours(x, dim=dim), backend="eager", fullgraph=True)
+    for found in (ours(x.detach(), dim=dim), ours(x, dim=dim), compiled(x.detach())):
+        torch.testing.assert_close(found, expected, equal_nan=True, check_stride=False)
+    for one in (x, x.detach(), x.to("meta")):
+        with pytest.raises(IndexError):
+            ours(one, dim=1)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_dims_may_be_integers_of_numpy(name):
+    for x in (drawn(2, 3), drawn(2, 3, grad=False)):
+        for dim in (np.int64(1), [np.int32(0), np.int64(1)]):
+            plain = (0, 1) if isinstance(dim, list) else 1
+            torch.testing.assert_close(*(REDUCTIONS[name][0](x, dim=one) for one in (dim, plain)))
+
+
+def test_a_norm_of_no_order_is_of_order_2():
+    for x in (drawn(2, 3), drawn(2, 3, grad=False)):
+        torch.testing.assert_close(gred.torch.norm(x, None), torch.linalg.vector_norm(x))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float32", "float64", "int8", "complex64"]
+)
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_exact_spreads_are_tensors_and_have_gradients(name, dtype):
+    x, function = drawn(2, 3, dtype=torch.complex64, grad=False) * 4, getattr(gred.torch, name)
+    x = (x if dtype == "complex64" else x.real).to(getattr(torch, dtype))
+    for dim, keepdim in ((None, False), (1, False), ((0, 1), True)):
+        expected = function(x, dim, keepdim)
+        torch.testing.assert_close(function(x, dim, keepdim, method="exact"), expected)
+        fake = function(x.to("meta"), dim, keepdim, method="exact")
+        assert (fake.dtype, fake.shape) == (expected.dtype, expected.shape)
+    check_gradients(lambda x: function(x, 1, method="exact"), drawn(2, 3))
+
+
+@pytest.mark.parametrize("name", ["amin", "amax"])
+def test_extremes_of_no_elements_are_refused_by_fakes_and_tensors_alike(name):
+    for device in ("cpu", "meta"):
+        for shape, dim in (((0, 3), None), ((0, 3), 0), ((0, 0), 1)):
+            with pytest.raises(ValueError, match="no value"):
+                getattr(gred.torch, name)(torch.ones(shape, device=device), dim)
+        assert getattr(gred.torch, name)(torch.ones(0, 3, device=device), 1).shape == (0,)
 
 
 def test_dims_that_are_not_there_are_refused_by_fakes_and_tensors_alike():

@@ -58,6 +58,27 @@ def test_batches_of_two_tensors():
         torch.vmap(added)(keys + 1, values)
 
 
+def test_a_batch_of_dot_products_is_made_as_single_ones():
+    dot = gred.torch.dot
+    bytes_ = torch.full((2, 3), 100, dtype=torch.int8)
+    assert torch.vmap(dot)(bytes_, bytes_).tolist() == [30000, 30000]
+    a, b = (
+        torch.tensor([[1e200, one, sign * 1e200]] * 2, dtype=torch.float64)
+        for one, sign in ((1, -1), (3, 1))
+    )
+    got = torch.vmap(lambda a, b: dot(a, b, method="exact"))(a, b)
+    assert got.tolist() == [dot(*pair, method="exact") for pair in zip(a, b, strict=True)]
+    z = drawn(3, 2, 5, dtype=torch.complex128, grad=False)
+    twice = torch.vmap(torch.vmap(dot, in_dims=(0, None)))(z, z[:, 0])
+    torch.testing.assert_close(twice, (z * z[:, :1]).sum(-1))
+    of_both = torch.func.grad(lambda a, b: dot(a, b, method="exact"), argnums=(0, 1))
+    got = torch.vmap(of_both, in_dims=(0, None))(X[:, 0], X[0, 1])
+    torch.testing.assert_close(got, (X[0, 1].expand(5, 4), X[:, 0]))
+    x = drawn(3, 4)
+    torch.vmap(dot)(x, X[:3, 0].float()).sum().backward()
+    torch.testing.assert_close(x.grad, X[:3, 0].float().double())
+
+
 def everything(x, keys, vector):
     """Use all operators."""
     found = sum(reduce(x, dim=0) for reduce, _ in REDUCTIONS.values())
@@ -100,6 +121,16 @@ def test_traces_and_modes_see_operators():
     assert torch.ops.gred.amax.default in [node.target for node in graph.nodes]
     with FakeTensorMode() as mode:
         assert gred.torch.var(mode.from_tensor(X), 1).shape == (5, 4)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_symbolic_traces_take_them(name):
+    def every(x, keys):
+        found = REDUCTIONS[name][0](x, dim=1)
+        return found + gred.torch.dot(found, found) + gred.torch.by_key_sum(keys, x, 2).sum()
+
+    x, keys = drawn(3, 4), torch.tensor([0, 1, 0])
+    torch.testing.assert_close(torch.fx.symbolic_trace(every)(x, keys), every(x, keys))
 
 
 def test_a_forward_gradient_is_refused_and_never_lost():

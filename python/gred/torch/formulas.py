@@ -70,14 +70,13 @@ def of_var(v: Any, y: Any, g: Any, dims: _Dims, correction: float) -> Any:
 
 def of_std(v: Any, y: Any, g: Any, dims: _Dims, correction: float) -> Any:
     """Divide that of the variance by twice the root; where that is 0 there is none."""
-    of_square = (g / (2 * y)).masked_fill(y == 0, 0)
-    return of_var(v, y, of_square, dims, correction)
+    return g * (of_var(v, y, 0.5, dims, correction) / y).masked_fill(y == 0, 0)
 
 
 def of_norm(v: Any, y: Any, g: Any, dims: _Dims, order: float) -> Any:
     """Take the direction of the element, or its sign."""
     if order == 2:
-        return v * (g / y).masked_fill(y == 0, 0)
+        return g * (v / y).masked_fill(y == 0, 0)
     if order == 1:
         return g * v.sgn()
     if order == 0:
@@ -90,9 +89,9 @@ def of_norm(v: Any, y: Any, g: Any, dims: _Dims, order: float) -> Any:
 
 def taken(grad: Any, keys: Any, x: Any) -> Any:
     """Take for each value its key's; those outside have none."""
+    keys = keys.long()  # PyTorch compares no unsigned ones
     inside = (keys >= 0) & (keys < grad.shape[0])
     if grad.shape[0] == 0:
         return x * 0
-    keys = keys.long()
     found = grad[keys.clamp(0, grad.shape[0] - 1)]
     return found.masked_fill(~inside.reshape(-1, *[1] * (x.ndim - 1)), 0)

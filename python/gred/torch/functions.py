@@ -7,7 +7,7 @@ from typing import Any
 
 from gred import _core
 from gred.keys import by_key
-from gred.torch.operators import CALLS, is_plain, vector_norm
+from gred.torch.operators import CALLS, TABLE, axis_of, dims_of, is_plain, vector_norm
 
 _Function = Callable[..., Any]
 _Dim = int | tuple[int, ...] | list[int] | None
@@ -60,9 +60,8 @@ def _along(name: str, core: Any, summary: str, example: str) -> _Function:
         x: Any, dim: _Dim = None, keepdim: bool = False, dtype: Any = None, *, method: str = "auto"
     ) -> Any:
         if is_plain(x):
-            axis = tuple(dim) if type(dim) is list else dim
-            return core(x, axis, out=..., keepdims=keepdim, dtype=dtype, method=method)
-        return operator(x, dim, keepdim, dtype, method)
+            return core(x, axis_of(x, dim), out=..., keepdims=keepdim, dtype=dtype, method=method)
+        return operator(x, dims_of(dim), keepdim, dtype, method)
 
     return _named(function, name, summary, example)
 
@@ -80,10 +79,9 @@ def _spread(name: str, core: Any, summary: str, example: str) -> _Function:
         method: str = "auto",
     ) -> Any:
         if is_plain(x):
-            axis = tuple(dim) if type(dim) is list else dim
             options = {"keepdims": keepdim, "dtype": dtype, "method": method}
-            return core(x, axis, out=..., ddof=correction, **options)
-        return operator(x, dim, keepdim, dtype, method, correction)
+            return core(x, axis_of(x, dim), out=..., ddof=correction, **options)
+        return operator(x, dims_of(dim), keepdim, dtype, method, correction)
 
     more = """
     correction : float, default 1
@@ -108,26 +106,28 @@ logsumexp = _along(
     *("logsumexp", _core.logsumexp, "Take the logarithm of the sum of exponentials."),
     "torch.zeros(8))\n    tensor(2.0794)",
 )
-var = _spread("var", _core.var, "Compute variances.", f"{_X}, dim=1)\n    tensor([2., 8.])")
+var = _spread("var", TABLE["var"].core, "Compute variances.", f"{_X}, dim=1)\n    tensor([2., 8.])")
 std = _spread(
-    *("std", _core.std, "Compute standard deviations."),
+    *("std", TABLE["std"].core, "Compute standard deviations."),
     f"{_X}, correction=0)\n    tensor(1.8708)",
 )
 
 
 def _norm(
     x: Any,
-    ord: float = 2,
+    ord: float | None = 2,
     dim: _Dim = None,
     keepdim: bool = False,
     dtype: Any = None,
     *,
     method: str = "auto",
 ) -> Any:
+    ord = 2 if ord is None else ord
     if is_plain(x):
-        axis = tuple(dim) if type(dim) is list else dim
-        return vector_norm(x, axis, ord, keepdims=keepdim, dtype=dtype, out=..., method=method)
-    return CALLS["norm"](x, dim, keepdim, dtype, method, ord)
+        return vector_norm(
+            x, axis_of(x, dim), ord, keepdims=keepdim, dtype=dtype, out=..., method=method
+        )
+    return CALLS["norm"](x, dims_of(dim), keepdim, dtype, method, ord)
 
 
 norm = _named(
@@ -135,7 +135,7 @@ norm = _named(
     "torch.tensor([3.0, 4.0]))\n    tensor(5.)",
     """
     ord : {2, 1, 0, inf, -inf}, default 2
-        Which norm it is.""",
+        Which norm it is; None is 2.""",
 )
 
 

@@ -6,9 +6,13 @@ https://docs.pytorch.org/docs/stable/library.html
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from gred import _core
+from gred.checks import brought
 from gred.keys import by_key
 from gred.torch import formulas
 from gred.torch.library import refuse, torch
@@ -33,6 +37,18 @@ def vector_norm(x: Any, axis: Any, ord: float, **options: Any) -> Any:
     return found if kept is None else found.reshape(kept)
 
 
+def spread(core: Callable[..., Any]) -> Callable[..., Any]:
+    """Make tensors by the exact method, too, which takes no `out` and makes scalars of NumPy's."""
+
+    def found(x: Any, axis: Any, *, out: Any, **options: Any) -> Any:
+        if options["method"] != "exact":
+            return core(x, axis, out=out, **options)
+        made = core(x, axis, **options)
+        return made if isinstance(made, torch.Tensor) else brought(np.asarray(made), x)
+
+    return found
+
+
 class Along(NamedTuple):
     """A reduction along dimensions."""
 
@@ -50,8 +66,8 @@ TABLE = {
     "amin": Along(_core.min, formulas.of_extreme),
     "amax": Along(_core.max, formulas.of_extreme),
     "logsumexp": Along(_core.logsumexp, formulas.of_logsumexp),
-    "var": Along(_core.var, formulas.of_var, ", float correction=1", "ddof", (1,)),
-    "std": Along(_core.std, formulas.of_std, ", float correction=1", "ddof", (1,)),
+    "var": Along(spread(_core.var), formulas.of_var, ", float correction=1", "ddof", (1,)),
+    "std": Along(spread(_core.std), formulas.of_std, ", float correction=1", "ddof", (1,)),
     "norm": Along(vector_norm, formulas.of_norm, ", float ord=2", "ord", (2,)),
 }
 
@@ -69,6 +85,19 @@ def _dims(ndim: int, dim: Any) -> tuple[int, ...]:
     if len(set(found)) < len(found):
         raise ValueError(f"dim {tuple(dims)} names a dimension twice")
     return found if ndim else ()
+
+
+def dims_of(dim: Any) -> Any:
+    """Take integers of any kind, which schemas do not."""
+    if dim is None or type(dim) is int:
+        return dim
+    return tuple(map(index, dim)) if hasattr(dim, "__iter__") else index(dim)
+
+
+def axis_of(x: Any, dim: Any) -> Any:
+    """Name dimensions to the core, to which a tensor without any has none that may be named."""
+    dim = dims_of(dim)
+    return dim if dim is None or x.ndim else _dims(0, dim)
 
 
 def _kept(x: Any, dims: tuple[int, ...]) -> list[Any]:
@@ -144,12 +173,14 @@ def _gradient_like(gradient: Any, x: Any) -> Any:
 def _along(name: str, row: Along) -> Operator:
     def kernel(x, dim=None, keepdim=False, dtype=None, method="auto", *last):  # type: ignore[no-untyped-def]
         own = dict(zip((row.keyword,), last or row.default, strict=False))
-        axis = None if dim is None else tuple(dim)
         options = {"keepdims": keepdim, "dtype": dtype, "method": method, **own}
-        return row.core(x.detach(), axis=axis, out=..., **options)
+        return row.core(x.detach(), axis=axis_of(x, dim), out=..., **options)
 
     def fake(x, dim=None, keepdim=False, dtype=None, *_):  # type: ignore[no-untyped-def]
         dims = _dims(x.ndim, dim)
+        if name in ("amin", "amax"):
+            for k in dims:
+                torch._check_value(x.shape[k] != 0, lambda: f"{name} of no elements has no value")
         left = [length for k, length in enumerate(x.shape) if k not in dims]
         shape = _kept(x, dims) if keepdim else left
         return x.new_empty(shape, dtype=result_type(name, x.dtype, dtype))
@@ -174,24 +205,48 @@ def _along(name: str, row: Along) -> Operator:
 # ---- two tensors ----
 
 
+def _type_of_both(a: Any, b: Any) -> Any:
+    """Promote types as the core does: as NumPy, which a lone bfloat16 meets as a float16."""
+    names = [str(x.dtype).removeprefix("torch.") for x in (a, b)]
+    half = "float32" if "float16" in names else "float16"
+    found = np.result_type(*(half if name == "bfloat16" else name for name in names)).name
+    is_short = found == "float16" and "bfloat16" in names
+    return result_type("sum", torch.bfloat16 if is_short else getattr(torch, found))
+
+
 def _dot(a: Any, b: Any, method: str = "auto") -> Any:
     return _core.dot(a.detach(), b.detach(), out=..., method=method)
 
 
 def _dot_shape(a: Any, b: Any, method: str = "auto") -> Any:
-    return a.new_empty((), dtype=result_type("sum", torch.promote_types(a.dtype, b.dtype)))
+    torch._check_value(
+        a.ndim == b.ndim == 1 and a.shape[0] == b.shape[0],
+        lambda: f"a and b must be vectors of one length; got shapes {a.shape} and {b.shape}",
+    )
+    return a.new_empty((), dtype=_type_of_both(a, b))
 
 
 def _dot_backward(ctx: Any, grad: Any) -> Any:
     a, b, _ = ctx.saved_tensors
-    return _gradient_like(grad * b.conj(), a), _gradient_like(grad * a.conj(), b), None
+    of_a, of_b = (grad[..., None] * x.to(grad.dtype).conj() for x in (b, a))
+    return _gradient_like(of_a, a), _gradient_like(of_b, b), None
 
 
 def _dot_batched(info: Any, in_dims: Any, a: Any, b: Any, method: str = "auto") -> Any:
     first, second = (
-        x if k is None else x.movedim(k, 0) for x, k in zip((a, b), in_dims[:2], strict=True)
+        x.expand(info.batch_size, *x.shape) if k is None else x.movedim(k, 0)
+        for x, k in zip((a, b), in_dims[:2], strict=True)
     )
-    return CALLS["sum"](first * second, [1], False, None, method), 0
+    return CALLS["dots"](first, second, method), 0
+
+
+def _dots(a: Any, b: Any, method: str = "auto") -> Any:
+    found = _core.dot(a.detach(), b.detach(), axis=-1, out=..., method=method)
+    return found.to(_type_of_both(a, b))
+
+
+def _dots_shape(a: Any, b: Any, method: str = "auto") -> Any:
+    return a.new_empty(a.shape[:-1], dtype=_type_of_both(a, b))
 
 
 def _by_key(x: Any, keys: Any, num_keys: int, drop: bool = False, method: str = "auto") -> Any:
@@ -213,6 +268,7 @@ def _by_key_batched(info: Any, in_dims: Any, x: Any, keys: Any, num_keys: int, *
     if in_dims[1] is None:
         return call(x.movedim(in_dims[0], 1), keys, num_keys, *rest), 1
     keys = keys.movedim(in_dims[1], 0)
+    keys = keys if keys.dtype.is_signed else keys.long()  # PyTorch compares no unsigned ones
     x = x.expand(len(keys), *x.shape) if in_dims[0] is None else x.movedim(in_dims[0], 0)
     first = torch.arange(len(keys), device=keys.device)[:, None] * num_keys
     outside = (keys < 0) | (keys >= num_keys)
@@ -227,6 +283,8 @@ def _register_all() -> None:
     method = "str method='auto'"
     schema = f"Tensor a, Tensor b, {method}"
     _register("dot", Operator(schema, _dot, _dot_shape, _dot_backward, _dot_batched))
+    # Of batches of vectors, along the last dimension, both of one shape.
+    _register("dots", Operator(schema, _dots, _dots_shape, _dot_backward, _dot_batched))
     schema = f"Tensor x, Tensor keys, SymInt num_keys, bool drop=False, {method}"
     of_keys = (_by_key, _by_key_shape, _by_key_backward, _by_key_batched)
     _register("by_key_sum", Operator(schema, *of_keys))
@@ -250,7 +308,7 @@ def is_plain(x: Any) -> bool:
     """Tell a tensor of which the core makes what the operator would, in less time.
 
     No gradient is wanted of it, and no mode, transform or compiler looks on. TypeError is raised
-    if it is no tensor.
+    if it is no tensor, nor what PyTorch's functions hand themselves to, as to proxies of torch.fx.
     """
     if (
         not _is_compiling()
@@ -263,6 +321,6 @@ def is_plain(x: Any) -> bool:
         and _forward_ad._current_level < 0
     ):
         return True
-    if not isinstance(x, _Tensor):
+    if not isinstance(x, _Tensor) and not hasattr(type(x), "__torch_function__"):
         raise TypeError(f"the functions of gred.torch take tensors, not {type(x).__name__}")
     return False
