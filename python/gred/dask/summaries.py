@@ -166,8 +166,7 @@ def by_key(
     Raises
     ------
     TypeError, ValueError
-        If keys are no integers, of more dimensions, or not as many as values, or there is no such
-        `op`.
+        If keys are no integers, or not as many as values, or there is no such `op` or `outside`.
 
     Examples
     --------

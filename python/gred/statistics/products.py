@@ -64,16 +64,14 @@ def vecdot(
         Where results go, of their shape.
     method : {'auto', 'exact'}, default 'auto'
         ``'auto'`` multiplies and adds in float64, ``'exact'`` rounds each result once, as
-        `gred.dot`: of compensated sums [1]_, unless what these may have lost could matter. Beside
-        complex numbers, integers of 64 bits are rounded to floats before they are multiplied.
-    device, stream : optional
-        As for `gred.sum`, of products that are made before.
+        `gred.dot`: of compensated sums [1]_, unless what these may have lost could matter. Integers
+        of 64 bits beside complex numbers are rounded to floats first.
+    device, stream : optional, as for `gred.sum`, of products that are made before
 
     Returns
     -------
     scalar or array
-        In the library of tensors and of arrays on a device, else NumPy's. Integers wrap around in
-        64 bits.
+        NumPy's, or of tensors and arrays on a device theirs. Integers wrap around in 64 bits.
 
     Raises
     ------
