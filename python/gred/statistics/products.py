@@ -52,21 +52,21 @@ def vecdot(
     Parameters
     ----------
     a, b : array_like
-        Of any types, on the host, or both of CuPy, PyTorch or JAX on a device, where that library
-        multiplies. Axes but for the vectors' are broadcast.
+        On the host, or both of CuPy, PyTorch or JAX on a device. Other axes are broadcast.
     axis : int, default -1
         Of either array: where its vectors lie, all of one length.
     keepdims : bool, default False
         Whether the axis stays, with length 1.
     dtype : float16, bfloat16, float32 or float64, or complex64 or complex128, optional
         What results are rounded to; by default their type is as of `gred.dot`.
-    out : array, optional
-        Where results go, of their shape.
+    out : array of the results' shape, optional
+        Where they go.
     method : {'auto', 'exact'}, default 'auto'
         ``'auto'`` multiplies and adds in float64, ``'exact'`` rounds each result once, as
         `gred.dot`: of compensated sums [1]_, unless what these may have lost could matter. Integers
         of 64 bits beside complex numbers are rounded to floats first.
-    device, stream : optional, as for `gred.sum`, of products that are made before
+    device, stream : optional
+        As for `gred.sum`, of products that are made before.
 
     Returns
     -------
