@@ -75,7 +75,7 @@ def by_key(
     array([2. , 4.5, 0. , 4. ])
 
     """
-    array, rest = _values(values, "values"), (_drops(outside), dtype, ddof, method)
+    array, rest = _values(values, "values"), (drops(outside), dtype, ddof, method)
     name = op if isinstance(op, str) and op in ("count", "describe") else reduction_named(op)
     if name == "describe":
         return _described(keys, array, num_keys, axis, weights, outside, rest)
@@ -213,7 +213,8 @@ def _code_of(keys: Any, num_keys: Any, xp: Any, values: Any, n: int) -> tuple[An
     return _joined(np if here else xp, codes, counts), counts
 
 
-def _drops(outside: str) -> bool:
+def drops(outside: str) -> bool:
+    """Read `outside`: whether values without a result are dropped."""
     if outside not in ("error", "drop"):
         raise ValueError(f"outside must be 'error' or 'drop'; got {outside!r}")
     return outside == "drop"

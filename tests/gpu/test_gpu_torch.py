@@ -5,6 +5,7 @@ import pytest
 torch = pytest.importorskip("torch", minversion="2.5")
 
 from operator_cases import REDUCTIONS, drawn, ops  # noqa: E402
+from torch import library  # noqa: E402
 
 import gred.torch  # noqa: E402
 
@@ -32,16 +33,16 @@ def test_values_and_gradients_are_those_of_pytorchs_function(name, dim):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_pytorchs_checker_finds_nothing(name):
-    torch.library.opcheck(getattr(ops, name).default, (on_gpu(3, 4).requires_grad_(), [1]))
+    library.opcheck(getattr(ops, name).default, (on_gpu(3, 4).requires_grad_(), [1]))
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_nor_of_two_tensors():
     a, b = on_gpu(5).requires_grad_(), on_gpu(5, seed=4).requires_grad_()
-    torch.library.opcheck(ops.dot.default, (a, b))
+    library.opcheck(ops.dot.default, (a, b))
     torch.testing.assert_close(gred.torch.dot(a, b), torch.dot(a, b))
     x, keys = on_gpu(5, 3).requires_grad_(), torch.tensor(KEYS, device="cuda")
-    torch.library.opcheck(ops.by_key_sum.default, (x, keys, 3))
+    library.opcheck(ops.by_key_sum.default, (x, keys, 3))
     expected = torch.zeros(3, 3, dtype=x.dtype, device="cuda").index_add_(0, keys, x)
     torch.testing.assert_close(gred.torch.by_key_sum(keys, x, 3), expected)
 

@@ -6,8 +6,8 @@ import pytest
 torch = pytest.importorskip("torch", minversion="2.5")
 
 from operator_cases import INF, REDUCTIONS, drawn, ops  # noqa: E402
+from torch import library  # noqa: E402
 from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
-from torch.library import opcheck  # noqa: E402
 
 import gred.torch  # noqa: E402
 from gred.torch.operators import CALLS, TABLE  # noqa: E402
@@ -30,17 +30,17 @@ def test_pytorchs_checker_finds_nothing(name, dim):
         pytest.skip("one element has no variance")
     operator = getattr(ops, name).default
     for keepdim in (False, True):
-        opcheck(operator, (drawn(3, 4), dim, keepdim))
-    opcheck(operator, (drawn(3, 4, dtype=torch.float32), dim, False, torch.float64))
+        library.opcheck(operator, (drawn(3, 4), dim, keepdim))
+    library.opcheck(operator, (drawn(3, 4, dtype=torch.float32), dim, False, torch.float64))
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_nor_of_two_tensors():
-    opcheck(ops.dot.default, (drawn(5), drawn(5, seed=4)))
-    opcheck(ops.dot.default, (drawn(5, dtype=torch.float32), torch.arange(5)))
-    opcheck(ops.dots.default, (drawn(2, 5), drawn(2, 5, dtype=torch.complex128, seed=4)))
-    opcheck(ops.by_key_sum.default, (drawn(5, 3), KEYS, 3))
-    opcheck(ops.by_key_sum.default, (drawn(5), KEYS, 2, True))
+    library.opcheck(ops.dot.default, (drawn(5), drawn(5, seed=4)))
+    library.opcheck(ops.dot.default, (drawn(5, dtype=torch.float32), torch.arange(5)))
+    library.opcheck(ops.dots.default, (drawn(2, 5), drawn(2, 5, dtype=torch.complex128, seed=4)))
+    library.opcheck(ops.by_key_sum.default, (drawn(5, 3), KEYS, 3))
+    library.opcheck(ops.by_key_sum.default, (drawn(5), KEYS, 2, True))
 
 
 def check_gradients(function, *inputs):

@@ -179,8 +179,7 @@ def by_key(
     keys, count = _keys(keys, array(values, "values")), operator.index(num_keys)
     if count < 0:
         raise ValueError(f"num_keys must not be negative; got {count}")
-    if outside not in ("error", "drop"):
-        raise ValueError(f"outside must be 'error' or 'drop'; got {outside!r}")
+    gred.keys.drops(outside)  # refuses what it cannot be
     options = {"num_keys": count, "outside": outside}
     how, result = _reduction_by_key(op, values, options, dtype, ddof)
     more: dict[str, Any] = {"beside": [("keys", keys, (0,))], "split_every": split_every}

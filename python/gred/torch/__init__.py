@@ -1,8 +1,8 @@
 """gred in PyTorch: reductions as registered operators, and exact sums over many ranks.
 
-The functions are operators of ``torch.library``, ``torch.ops.gred.sum`` and so on: they have
-gradients of any order, no graph break under ``torch.compile``, shapes on fake and meta tensors,
-and go through ``torch.vmap`` and ``torch.func``.
+The functions are operators, ``torch.ops.gred.sum`` and so on: they have gradients of any order, no
+graph break under ``torch.compile``, shapes on fake and meta tensors, and go through ``torch.vmap``
+and ``torch.func``.
 
 >>> import gred.torch, torch
 >>> x = torch.tensor([[3.0, 1.0], [2.0, 6.0]], requires_grad=True)

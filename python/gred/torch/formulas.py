@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gred.torch.library import torch
+from gred.torch.imported import torch
 
 _Dims = tuple[int, ...]
 

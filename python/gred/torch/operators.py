@@ -15,10 +15,10 @@ from gred import _core
 from gred.checks import brought
 from gred.keys import by_key
 from gred.torch import formulas
-from gred.torch.library import refuse, torch
+from gred.torch.imported import refuse, registry, torch
 
 # Operators are there for as long as the library is.
-_library: Any = torch and torch.library.Library("gred", "DEF")
+_library: Any = registry and registry.Library("gred", "DEF")
 
 
 def vector_norm(x: Any, axis: Any, ord: float, **options: Any) -> Any:
@@ -145,9 +145,9 @@ def _register(name: str, row: Operator) -> None:
     full = f"gred::{name}"
     _library.define(f"{name}({row.schema}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
     _library.impl(name, row.kernel, "CompositeExplicitAutograd")
-    torch.library.register_fake(full, row.fake, lib=_library)
-    torch.library.register_autograd(full, row.backward, setup_context=_keep, lib=_library)
-    torch.library.register_vmap(full, row.batched, lib=_library)
+    registry.register_fake(full, row.fake, lib=_library)
+    registry.register_autograd(full, row.backward, setup_context=_keep, lib=_library)
+    registry.register_vmap(full, row.batched, lib=_library)
     operator = getattr(torch.ops.gred, name).default
     members = {"forward": operator, "setup_context": _keep, "backward": row.backward}
     members = {key: staticmethod(one) for key, one in (members | {"vmap": row.batched}).items()}

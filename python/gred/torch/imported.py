@@ -15,6 +15,7 @@ def _found() -> tuple[Any, Exception]:
 
 
 torch, _missing = _found()
+registry: Any = getattr(torch, "library", None)  # by which operators are registered
 
 
 def refuse() -> bool:
