@@ -67,6 +67,12 @@ enum signature_index {
 bool arguments_parse(enum signature_index, PyObject *const *arguments, Py_ssize_t count,
                      PyObject *names, PyObject *slots[ARGUMENTS_END]);
 
+/* For a call in Python. Borrowed. */
+static inline PyObject *argument_or(PyObject *argument, PyObject *otherwise)
+{
+    return argument ? argument : otherwise;
+}
+
 /* op=: a reduction by its name; the sum where it was left out. False with an exception set. */
 bool reduction_parse(PyObject *op, enum reduction *);
 

@@ -355,20 +355,15 @@ static bool parse_method(PyObject *method, bool *exactly)
            value_error("method of dot must be 'auto' or 'exact'; got %R", method);
 }
 
-static PyObject *given_or_none(PyObject *argument)
-{
-    return argument ? argument : Py_None;
-}
-
 /* By gred/statistics/products.py. */
 static PyObject *dot_along(PyObject *const *slots, bool exactly)
 {
     OWNED *module = PyImport_ImportModule("gred.statistics.products");
     return module ? PyObject_CallMethod(module, "dots", "OOOs{sOsO}OOO", slots[A], slots[B],
                                         slots[AXIS], exactly ? "exact" : "auto", "device",
-                                        given_or_none(slots[DEVICE]), "stream",
-                                        given_or_none(slots[STREAM]), Py_False, Py_None,
-                                        given_or_none(slots[OUT]))
+                                        argument_or(slots[DEVICE], Py_None), "stream",
+                                        argument_or(slots[STREAM], Py_None), Py_False, Py_None,
+                                        argument_or(slots[OUT], Py_None))
                   : NULL;
 }
 

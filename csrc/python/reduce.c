@@ -206,11 +206,6 @@ CORE_FUNCTION(each)
 
 /* ---- exact variances, and weights ---- */
 
-static PyObject *given_or(PyObject *argument, PyObject *otherwise)
-{
-    return argument ? argument : otherwise;
-}
-
 /* Whether any argument is given that what is made in Python does not take. */
 static bool wants_more(PyObject *const *slots)
 {
@@ -233,12 +228,12 @@ static PyObject *reduce_weighted(enum reduction reduction, PyObject *const *slot
     OWNED *module = PyImport_ImportModule("gred.statistics.weights");
     if (!module || !keepdims_parse(slots[KEEPDIMS], &kept) || !ddof_parse(slots, &ddof))
         return NULL;
-    OWNED *options =
-        Py_BuildValue("{sOsOsO}", "keepdims", kept ? Py_True : Py_False, "where",
-                      given_or(slots[WHERE], Py_True), "method", given_or(slots[METHOD], Py_None));
+    OWNED *options = Py_BuildValue("{sOsOsO}", "keepdims", kept ? Py_True : Py_False, "where",
+                                   argument_or(slots[WHERE], Py_True), "method",
+                                   argument_or(slots[METHOD], Py_None));
     return options ? PyObject_CallMethod(module, "reduced", "sOOOOdO", name, slots[A],
-                                         slots[WEIGHTS], given_or(slots[AXIS], Py_None),
-                                         given_or(slots[DTYPE], Py_None), ddof, options)
+                                         slots[WEIGHTS], argument_or(slots[AXIS], Py_None),
+                                         argument_or(slots[DTYPE], Py_None), ddof, options)
                    : NULL;
 }
 
@@ -256,9 +251,9 @@ static bool is_exact_spread(enum reduction reduction, PyObject *const *slots)
 static PyObject *reduce_moments(enum reduction reduction, PyObject *arrays, PyObject *const *slots)
 {
     const char *name = reduction_row(reduction)->name;
-    PyObject *const axis = given_or(slots[AXIS], Py_None),
-                    *const where = given_or(slots[WHERE], Py_True),
-                    *const dtype = given_or(slots[DTYPE], Py_None);
+    PyObject *const axis = argument_or(slots[AXIS], Py_None),
+                    *const where = argument_or(slots[WHERE], Py_True),
+                    *const dtype = argument_or(slots[DTYPE], Py_None);
     double ddof;
     bool kept;
     if (wants_more(slots))

@@ -40,13 +40,12 @@ static bool arrange(struct selecting *self)
     };
     if (select->of.sorted || !goes_together(select->rows, select->n))
         return true;
-    const uint64_t passes = SELECT_PASSES(select->of.count, element_size(select->of.input));
-    struct arena arena = self->arena;
-    arena_reserve(&arena, PART_TICKETS, passes * select->rows,
-                  SELECT_PASS_WORDS * sizeof(uint32_t));
-    if (limit && arena.total > limit)
-        return true;
-    self->arena = arena;
+    const uint64_t passes =
+        select->rows * SELECT_PASSES(select->of.count, element_size(select->of.input));
+    const size_t of_pass = SELECT_PASS_WORDS * sizeof(uint32_t);
+    if (limit && passes * of_pass > limit)
+        return true; /* a block needs no workspace */
+    arena_reserve(&self->arena, PART_TICKETS, passes, of_pass);
     self->step.cooperative = true;
     unsigned resident;
     if (!facts->resident(facts->device, self->step.kernel, self->step.block,

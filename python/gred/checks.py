@@ -97,8 +97,9 @@ def library_of(array: Any) -> Any:
 
 def dtype_name(dtype: Any) -> str:
     """Name a dtype of NumPy's, or what stands for one, or one of PyTorch's."""
-    name = str(dtype)
-    return name.removeprefix("torch.") if name.startswith("torch.") else np.dtype(dtype).name
+    name = str(dtype).removeprefix("torch.")
+    given = name == "bfloat16" or type(dtype).__module__ == "torch"  # NumPy need not know it
+    return name if given else np.dtype(dtype).name
 
 
 def cast(x: Any, dtype: Any) -> Any:

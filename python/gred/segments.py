@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 import gred._core as _core
-from gred.checks import array_of
+from gred.checks import array_of, on_device
 from gred.statistics.summary import made
 
 __all__ = ["each", "reduceat"]
@@ -52,7 +52,7 @@ _OF_CUDA = ((2,), (13,))
 
 def _offsets(offsets: Any) -> Any:
     """Make what NumPy takes for indices int64, one after the other; a device does it itself."""
-    if hasattr(offsets, "__cuda_array_interface__"):
+    if on_device(offsets):
         return offsets
     where = getattr(offsets, "__dlpack_device__", None)
     if where is not None and tuple(where() or ())[:1] in _OF_CUDA:
@@ -145,7 +145,7 @@ def _along(name: str, values: Any, starts: Any, axis: int, rest: tuple[Any, ...]
         raise np.exceptions.AxisError(axis, values.ndim)
     if rest[1] is not None:
         raise TypeError("reduceat along an axis of several takes no out")
-    if hasattr(starts, "__cuda_array_interface__"):
+    if on_device(starts):
         raise TypeError("offsets along an axis of several are to lie on the host")
     if hasattr(starts, "mask"):
         raise TypeError("offsets: masked arrays are not supported")

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gred import _core
-from gred.checks import dtype_name
+from gred.checks import dtype_name, on_device
 from gred.device_array import dtype_named
 from gred.exact import ExactSum
 from gred.explanation import explain
@@ -74,7 +74,7 @@ def _place(array: Any) -> Any:
     if hasattr(array, "device"):
         device = array.device
         return type(array), device if device.__hash__ else device.id  # CuPy's has no hash
-    return explain(array).device if hasattr(array, "__cuda_array_interface__") else "host"
+    return explain(array).device if on_device(array) else "host"
 
 
 def _by_place(arrays: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:

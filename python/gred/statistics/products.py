@@ -16,9 +16,11 @@ from gred.checks import (
     beside,
     brought,
     cast,
+    dtype_name,
     integer_from,
     is_tensor,
     library_of,
+    on_device,
     takes_other_names,
 )
 from gred.several import common
@@ -115,7 +117,7 @@ def dots(
     x, y, shape = _vectors(a, b, axis)
     is_complex = "complex" in _core.element(x) + _core.element(y)
     types = ("complex64", "complex128") if is_complex else _FLOATS
-    if dtype is not None and _name_of(dtype) not in types:
+    if dtype is not None and dtype_name(dtype) not in types:
         raise TypeError(f"dtype must be {', '.join(types)}, or be left out; got {dtype!r}")
     if out is not None and out is not ...:
         kind = _checked(out, axis, shape, keepdims, _result(x, y, dtype))
@@ -170,11 +172,6 @@ def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
         ) from None
 
 
-def _name_of(dtype: Any) -> str:
-    name = str(dtype).removeprefix("torch.")  # NumPy knows bfloat16 from ml_dtypes alone
-    return name if name == "bfloat16" or type(dtype).__module__ == "torch" else np.dtype(dtype).name
-
-
 def _resolved(x: Any) -> Any:
     """Conjugate what PyTorch has only marked."""
     return x.resolve_conj() if hasattr(x, "resolve_conj") else x
@@ -225,7 +222,7 @@ def _complex(
     r, i, sign = turned.real, _resolved(turned).imag, 1
     if conjugates:
         i, sign = -i, 1 if turned is x else -1
-    part = None if dtype is None else real(_name_of(dtype))
+    part = None if dtype is None else real(dtype_name(dtype))
     halves = [
         _real(_parts(xp, other), xp.stack(pair, -1), shape, 2, part, method, places)
         for pair in ((r, -i), (sign * i, sign * r))
@@ -235,7 +232,7 @@ def _complex(
     if xp.__name__ == "torch" and not isinstance(halves[0], np.ndarray):
         return xp.complex(*halves)
     here = library_of(halves[0])
-    found = here.empty(shape, type_in(here, halves[0], _name_of(dtype or kind)))
+    found = here.empty(shape, type_in(here, halves[0], dtype_name(dtype or kind)))
     found.real, found.imag = halves
     return found
 
@@ -256,14 +253,13 @@ def _real(
     xp, exact = library_of(x), method == "exact"
     if math.prod(x.shape) < math.prod(y.shape):
         x, y = y, x
-    on_device = hasattr(x, "__cuda_array_interface__")
-    if on_device or places["device"] not in (None, "host"):
+    if on_device(x) or places["device"] not in (None, "host"):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             found = _there(xp, x, y, along, dtype, method, places)
         if found is not None:
             return found
     x, y = (xp.broadcast_to(one, shape + tuple(x.shape[-along:])) for one in (x, y))
-    if on_device:
+    if on_device(x):
         found = brought(_one_by_one(x, y, shape, dtype).astype(np.float64), x)
         return cast(found, type_in(xp, x, _result(x, y, dtype)))
     n = math.prod(x.shape[-along:])
@@ -279,7 +275,7 @@ def _real(
 def _result(x: Any, y: Any, dtype: Any) -> str:
     """Name the type of results."""
     if dtype is not None:
-        return _name_of(dtype)
+        return dtype_name(dtype)
     kind = common([_core.element(x), _core.element(y)])
     return {"b": "int64", "i": "int64", "u": "uint64"}.get(kind.kind, kind.name)
 
