@@ -15,20 +15,6 @@ from gred.torch.imported import torch
 _Dims = tuple[int, ...]
 
 
-def _count(v: Any, dims: _Dims) -> Any:
-    return math.prod(v.shape[k] for k in dims)
-
-
-def of_sum(v: Any, y: Any, g: Any, dims: _Dims) -> Any:
-    """Give each element its result's."""
-    return g.expand(v.shape)
-
-
-def of_mean(v: Any, y: Any, g: Any, dims: _Dims) -> Any:
-    """Give each element its share."""
-    return g.expand(v.shape) / _count(v, dims)
-
-
 def of_prod(v: Any, y: Any, g: Any, dims: _Dims) -> Any:
     """Multiply with all other elements: those before and those after, none of which may be 0."""
     if not dims:
@@ -48,7 +34,7 @@ def _before(flat: Any) -> Any:
 
 def _shared(hit: Any, g: Any, dims: _Dims) -> Any:
     """Share a gradient among the elements that a result is equal to."""
-    return g * hit / (hit.sum(dims, keepdim=True) if dims else hit)
+    return g / (hit.sum(dims, keepdim=True) if dims else hit) * hit
 
 
 def of_extreme(v: Any, y: Any, g: Any, dims: _Dims) -> Any:
@@ -64,8 +50,8 @@ def of_logsumexp(v: Any, y: Any, g: Any, dims: _Dims) -> Any:
 def of_var(v: Any, y: Any, g: Any, dims: _Dims, correction: float) -> Any:
     """Take the deviation from the mean."""
     mean = v.mean(dims, keepdim=True) if dims else v
-    free = _count(v, dims) - correction
-    return g * (v - mean) * (2 / free if free > 0 else math.inf)
+    free = math.prod(v.shape[k] for k in dims) - correction
+    return (v - mean) * (g * (2 / free if free > 0 else math.inf))
 
 
 def of_std(v: Any, y: Any, g: Any, dims: _Dims, correction: float) -> Any:

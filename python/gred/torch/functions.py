@@ -1,13 +1,12 @@
-"""The functions of gred.torch: the core at once where an operator would do no more, or it."""
+"""The functions of gred.torch: calls of operators, with their arguments by name and documented."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
-from gred import _core
-from gred.keys import by_key
-from gred.torch.operators import CALLS, TABLE, axis_of, dims_of, is_plain, vector_norm
+from gred.torch.operators import CALLS
 
 _Function = Callable[..., Any]
 _Dim = int | tuple[int, ...] | list[int] | None
@@ -53,21 +52,26 @@ def _named(function: _Function, name: str, summary: str, example: str, more: str
     return function
 
 
-def _along(name: str, core: Any, summary: str, example: str) -> _Function:
-    operator: Any = CALLS.get(name)
+def _dims_of(dim: _Dim) -> _Dim:
+    """Take integers of any kind, which schemas do not."""
+    if dim is None or type(dim) is int:
+        return dim
+    return tuple(map(index, dim)) if hasattr(dim, "__iter__") else index(dim)
+
+
+def _along(name: str, summary: str, example: str) -> _Function:
+    call = CALLS[name]
 
     def function(
         x: Any, dim: _Dim = None, keepdim: bool = False, dtype: Any = None, *, method: str = "auto"
     ) -> Any:
-        if is_plain(x):
-            return core(x, axis_of(x, dim), out=..., keepdims=keepdim, dtype=dtype, method=method)
-        return operator(x, dims_of(dim), keepdim, dtype, method)
+        return call(x, _dims_of(dim), keepdim, dtype, method)
 
     return _named(function, name, summary, example)
 
 
-def _spread(name: str, core: Any, summary: str, example: str) -> _Function:
-    operator: Any = CALLS.get(name)
+def _spread(name: str, summary: str, example: str) -> _Function:
+    call = CALLS[name]
 
     def function(
         x: Any,
@@ -78,10 +82,7 @@ def _spread(name: str, core: Any, summary: str, example: str) -> _Function:
         correction: float = 1,
         method: str = "auto",
     ) -> Any:
-        if is_plain(x):
-            options = {"keepdims": keepdim, "dtype": dtype, "method": method}
-            return core(x, axis_of(x, dim), out=..., ddof=correction, **options)
-        return operator(x, dims_of(dim), keepdim, dtype, method, correction)
+        return call(x, _dims_of(dim), keepdim, dtype, method, correction)
 
     more = """
     correction : float, default 1
@@ -91,24 +92,24 @@ def _spread(name: str, core: Any, summary: str, example: str) -> _Function:
 
 _X = "torch.tensor([[3.0, 1.0], [2.0, 6.0]])"
 
-sum = _along("sum", _core.sum, "Add elements up.", f"{_X}, dim=0)\n    tensor([5., 7.])")
-mean = _along("mean", _core.mean, "Average elements.", f"{_X})\n    tensor(3.)")
-prod = _along("prod", _core.prod, "Multiply elements.", f"{_X})\n    tensor(36.)")
+sum = _along("sum", "Add elements up.", f"{_X}, dim=0)\n    tensor([5., 7.])")
+mean = _along("mean", "Average elements.", f"{_X})\n    tensor(3.)")
+prod = _along("prod", "Multiply elements.", f"{_X})\n    tensor(36.)")
 amin = min = _along(
-    *("amin", _core.min, "Find the least elements, which share the gradient if there are several."),
+    *("amin", "Find the least elements, which share the gradient if there are several."),
     f"{_X}, dim=1)\n    tensor([1., 2.])",
 )
 amax = max = _along(
-    *("amax", _core.max, "Find the greatest elements; several share the gradient."),
+    *("amax", "Find the greatest elements; several share the gradient."),
     f"{_X}, dim=1)\n    tensor([3., 6.])",
 )
 logsumexp = _along(
-    *("logsumexp", _core.logsumexp, "Take the logarithm of the sum of exponentials."),
+    *("logsumexp", "Take the logarithm of the sum of exponentials."),
     "torch.zeros(8))\n    tensor(2.0794)",
 )
-var = _spread("var", TABLE["var"].core, "Compute variances.", f"{_X}, dim=1)\n    tensor([2., 8.])")
+var = _spread("var", "Compute variances.", f"{_X}, dim=1)\n    tensor([2., 8.])")
 std = _spread(
-    *("std", TABLE["std"].core, "Compute standard deviations."),
+    *("std", "Compute standard deviations."),
     f"{_X}, correction=0)\n    tensor(1.8708)",
 )
 
@@ -122,12 +123,7 @@ def _norm(
     *,
     method: str = "auto",
 ) -> Any:
-    ord = 2 if ord is None else ord
-    if is_plain(x):
-        return vector_norm(
-            x, axis_of(x, dim), ord, keepdims=keepdim, dtype=dtype, out=..., method=method
-        )
-    return CALLS["norm"](x, dims_of(dim), keepdim, dtype, method, ord)
+    return CALLS["norm"](x, _dims_of(dim), keepdim, dtype, method, 2 if ord is None else ord)
 
 
 norm = _named(
@@ -165,8 +161,6 @@ def dot(a: Any, b: Any, *, method: str = "auto") -> Any:
     tensor(11.)
 
     """
-    if is_plain(a) and is_plain(b):
-        return _core.dot(a, b, out=..., method=method)
     return CALLS["dot"](a, b, method)
 
 
@@ -203,8 +197,6 @@ def by_key_sum(
     tensor([2., 4., 0.])
 
     """
-    if is_plain(values) and is_plain(keys):
-        return by_key("sum", keys, values, num_keys, outside=outside, method=method)
     if outside not in ("error", "drop"):
         raise ValueError(f"outside must be 'error' or 'drop'; got {outside!r}")
     return CALLS["by_key_sum"](values, keys, num_keys, outside == "drop", method)

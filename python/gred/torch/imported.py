@@ -7,17 +7,12 @@ from typing import Any
 from gred.checks import needed
 
 
-def _found() -> tuple[Any, Exception]:
-    try:
-        return needed("torch", "torch", (2, 5)), AssertionError("it is there")
-    except ImportError as error:
-        return None, error
+def refuse(*_: Any) -> Any:
+    """Import it; the ImportError says what brings it."""
+    return needed("torch", "torch", (2, 5))
 
 
-torch, _missing = _found()
-registry: Any = getattr(torch, "library", None)  # by which operators are registered
-
-
-def refuse() -> bool:
-    """Raise an ImportError that says what brings it."""
-    raise _missing
+try:
+    torch = refuse()
+except ImportError:
+    torch = None

@@ -5,8 +5,9 @@ https://docs.pytorch.org/docs/stable/library.html
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Callable
-from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,69 +16,19 @@ from gred import _core
 from gred.checks import brought
 from gred.keys import by_key
 from gred.torch import formulas
-from gred.torch.imported import refuse, registry, torch
+from gred.torch.imported import refuse, torch
 
 # Operators are there for as long as the library is.
-_library: Any = registry and registry.Library("gred", "DEF")
-
-
-def vector_norm(x: Any, axis: Any, ord: float, **options: Any) -> Any:
-    """Compute norms of vectors, which elements along several dimensions are, too.
-
-    The core refuses those, unless they are of order 2, since to NumPy they are matrices.
-    """
-    if ord == 2:
-        return _core.norm(x, None, axis, **options)
-    if axis is None or type(axis) is int or len(axis) < 2:
-        return _core.norm(x, ord, axis, **options)
-    dims = _dims(x.ndim, axis)
-    flat = x.movedim(dims, tuple(range(-len(dims), 0))).flatten(-len(dims))
-    kept = _kept(x, dims) if options.pop("keepdims", False) else None
-    found = _core.norm(flat, ord, -1, **options)
-    return found if kept is None else found.reshape(kept)
-
-
-def spread(core: Callable[..., Any]) -> Callable[..., Any]:
-    """Make tensors by the exact method, too, which takes no `out` and makes scalars of NumPy's."""
-
-    def found(x: Any, axis: Any, *, out: Any, **options: Any) -> Any:
-        if options["method"] != "exact":
-            return core(x, axis, out=out, **options)
-        made = core(x, axis, **options)
-        return made if isinstance(made, torch.Tensor) else brought(np.asarray(made), x)
-
-    return found
-
-
-class Along(NamedTuple):
-    """A reduction along dimensions."""
-
-    core: Callable[..., Any]
-    gradient: Callable[..., Any]  # of elements, results and their gradients, dims, the last
-    last: str = ""  # an argument of its own, as schemas have it, and as the core does,
-    keyword: str = ""
-    default: tuple[float, ...] = ()  # which the dispatcher leaves out
-
-
-TABLE = {
-    "sum": Along(_core.sum, formulas.of_sum),
-    "mean": Along(_core.mean, formulas.of_mean),
-    "prod": Along(_core.prod, formulas.of_prod),
-    "amin": Along(_core.min, formulas.of_extreme),
-    "amax": Along(_core.max, formulas.of_extreme),
-    "logsumexp": Along(_core.logsumexp, formulas.of_logsumexp),
-    "var": Along(spread(_core.var), formulas.of_var, ", float correction=1", "ddof", (1,)),
-    "std": Along(spread(_core.std), formulas.of_std, ", float correction=1", "ddof", (1,)),
-    "norm": Along(vector_norm, formulas.of_norm, ", float ord=2", "ord", (2,)),
-}
-
+_library: Any = torch and torch.library.Library("gred", "DEF")
 
 # ---- shapes and types ----
 
 
 def _dims(ndim: int, dim: Any) -> tuple[int, ...]:
     """Count dimensions from the front; a tensor without any has one that may be named."""
-    dims = range(ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    if dim is None:
+        return tuple(range(ndim))
+    dims = (dim,) if isinstance(dim, int) else dim
     for k in dims:
         if not -max(ndim, 1) <= k < max(ndim, 1):
             raise IndexError(f"dim {k} is not one of {ndim} dimensions")
@@ -87,21 +38,20 @@ def _dims(ndim: int, dim: Any) -> tuple[int, ...]:
     return found if ndim else ()
 
 
-def dims_of(dim: Any) -> Any:
-    """Take integers of any kind, which schemas do not."""
-    if dim is None or type(dim) is int:
-        return dim
-    return tuple(map(index, dim)) if hasattr(dim, "__iter__") else index(dim)
-
-
-def axis_of(x: Any, dim: Any) -> Any:
+def _axis(x: Any, dim: Any) -> Any:
     """Name dimensions to the core, to which a tensor without any has none that may be named."""
-    dim = dims_of(dim)
-    return dim if dim is None or x.ndim else _dims(0, dim)
+    if dim is None:
+        return None
+    return _dims(0, dim) if not x.ndim else dim if isinstance(dim, int) else tuple(dim)
 
 
-def _kept(x: Any, dims: tuple[int, ...]) -> list[Any]:
-    return [1 if k in dims else length for k, length in enumerate(x.shape)]
+def _kept(shape: Any, dims: tuple[int, ...]) -> list[Any]:
+    return [1 if k in dims else length for k, length in enumerate(shape)]
+
+
+def _beside(y: Any, shape: Any, dims: tuple[int, ...]) -> Any:
+    """Shape results so that they broadcast to the elements."""
+    return y.reshape(_kept(shape, dims)) if 0 < y.ndim < len(shape) else y
 
 
 def result_type(name: str, dtype: Any, asked: Any = None) -> Any:
@@ -116,9 +66,75 @@ def result_type(name: str, dtype: Any, asked: Any = None) -> Any:
     return torch.int64 if found.is_signed or found == torch.bool else torch.uint64
 
 
+# ---- kernels along dimensions ----
+
+
+def _values(x: Any) -> Any:
+    return x.detach() if x.requires_grad else x
+
+
+def _kernel(core: Callable[..., Any]) -> Callable[..., Any]:
+    def kernel(x, dim=None, keepdim=False, dtype=None, method="auto"):  # type: ignore[no-untyped-def]
+        x, axis = _values(x), _axis(x, dim)
+        return core(x, axis, out=..., keepdims=keepdim, dtype=dtype, method=method)
+
+    return kernel
+
+
+def _spread(core: Callable[..., Any]) -> Callable[..., Any]:
+    """Make tensors by the exact method, too, which takes no `out` and makes scalars of NumPy's."""
+
+    def kernel(x, dim=None, keepdim=False, dtype=None, method="auto", correction=1):  # type: ignore[no-untyped-def]
+        options = {"keepdims": keepdim, "dtype": dtype, "method": method, "ddof": correction}
+        x, axis = _values(x), _axis(x, dim)
+        if method != "exact":
+            return core(x, axis, out=..., **options)
+        made = core(x, axis, **options)
+        return made if isinstance(made, torch.Tensor) else brought(np.asarray(made), x)
+
+    return kernel
+
+
+def _norm(x, dim=None, keepdim=False, dtype=None, method="auto", ord=2):  # type: ignore[no-untyped-def]
+    """Compute norms of vectors, which elements along several dimensions are, too.
+
+    The core refuses those, unless they are of order 2, since to NumPy they are matrices.
+    """
+    options = {"dtype": dtype, "out": ..., "method": method}
+    x, axis = _values(x), _axis(x, dim)
+    if ord == 2 or axis is None or isinstance(axis, int) or len(axis) < 2:
+        return _core.norm(x, None if ord == 2 else ord, axis, keepdims=keepdim, **options)
+    dims = _dims(x.ndim, axis)
+    flat = x.movedim(dims, tuple(range(-len(dims), 0))).flatten(-len(dims))
+    found = _core.norm(flat, ord, -1, **options)
+    return found.reshape(_kept(x.shape, dims)) if keepdim else found
+
+
+class Along(NamedTuple):
+    """A reduction along dimensions."""
+
+    kernel: Callable[..., Any]
+    gradient: Callable[..., Any] | None = None  # see formulas; None: elements share it alike
+    last: str = ""  # an argument of its own, as schemas have it
+
+
+_CORRECTION = ", float correction=1"
+TABLE = {
+    "sum": Along(_kernel(_core.sum)),
+    "mean": Along(_kernel(_core.mean)),
+    "prod": Along(_kernel(_core.prod), formulas.of_prod),
+    "amin": Along(_kernel(_core.min), formulas.of_extreme),
+    "amax": Along(_kernel(_core.max), formulas.of_extreme),
+    "logsumexp": Along(_kernel(_core.logsumexp), formulas.of_logsumexp),
+    "var": Along(_spread(_core.var), formulas.of_var, _CORRECTION),
+    "std": Along(_spread(_core.std), formulas.of_std, _CORRECTION),
+    "norm": Along(_norm, formulas.of_norm, ", float ord=2"),
+}
+
+
 # ---- registering ----
 
-CALLS: dict[str, Callable[..., Any]] = {}
+CALLS: dict[str, Callable[..., Any]] = {} if torch else defaultdict(lambda: refuse)
 
 
 class Operator(NamedTuple):
@@ -129,69 +145,125 @@ class Operator(NamedTuple):
     fake: Callable[..., Any]
     backward: Callable[..., Any]
     batched: Callable[..., Any]
-
-
-def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    ctx.save_for_backward(*(one for one in inputs if isinstance(one, torch.Tensor)), output)
-    ctx.rest = [one for one in inputs if not isinstance(one, torch.Tensor)]
+    keep: Callable[..., Any] | None = None  # what backward takes, if not all there is
 
 
 def _register(name: str, row: Operator) -> None:
-    """Register all, and make of it a call that transforms of torch.func can differentiate.
+    """Register all, and make of it the call that costs least where it is made.
 
-    Those want a function that has a context of its own, which PyTorch makes of no registration;
-    it also refuses forward gradients, which operators would lose.
+    Functions of autograd do what operators do, in less time where PyTorch computes at once. Those
+    that transforms of torch.func can differentiate have a context of their own, which PyTorch makes
+    of no registration; it also refuses forward gradients, which operators would lose.
     """
-    full = f"gred::{name}"
+    count = row.schema.count("Tensor ")
+
+    def keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(*inputs[:count], output)
+        ctx.rest = inputs[count:]
+
+    keep = row.keep or keep
+
+    def forward(ctx: Any, *arguments: Any) -> Any:
+        made = row.kernel(*arguments)
+        keep(ctx, arguments, made)
+        return made
+
+    def function(**members: Callable[..., Any]) -> Any:
+        found = {key: staticmethod(one) for key, one in members.items()}
+        return type(name, (torch.autograd.Function,), found)
+
     _library.define(f"{name}({row.schema}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
     _library.impl(name, row.kernel, "CompositeExplicitAutograd")
-    registry.register_fake(full, row.fake, lib=_library)
-    registry.register_autograd(full, row.backward, setup_context=_keep, lib=_library)
-    registry.register_vmap(full, row.batched, lib=_library)
+    torch.library.register_fake(f"gred::{name}", row.fake, lib=_library)
+    torch.library.register_autograd(f"gred::{name}", row.backward, setup_context=keep, lib=_library)
+    torch.library.register_vmap(f"gred::{name}", row.batched, lib=_library)
     operator = getattr(torch.ops.gred, name).default
-    members = {"forward": operator, "setup_context": _keep, "backward": row.backward}
-    members = {key: staticmethod(one) for key, one in (members | {"vmap": row.batched}).items()}
-    function: Any = type(name, (torch.autograd.Function,), members)
+    members = {"forward": operator, "setup_context": keep, "backward": row.backward}
+    transformed = function(**members, vmap=row.batched)
+    at_once = function(forward=forward, backward=row.backward)
 
     def call(*arguments: Any) -> Any:
+        x, last = arguments[0], arguments[count - 1]  # which may be the same
+        if _is_at_once(x) and (last is x or _is_at_once(last)):
+            wanted = x.requires_grad or last.requires_grad
+            return at_once.apply(*arguments) if wanted else row.kernel(*arguments)
+        for one in (x, last):
+            if not isinstance(one, torch.Tensor) and not hasattr(type(one), "__torch_function__"):
+                given = type(one).__name__
+                raise TypeError(f"the functions of gred.torch take tensors, not {given}")
         if not _is_compiling() and (_level() is not None or _forward_ad._current_level >= 0):
-            return function.apply(*arguments)
+            return transformed.apply(*arguments)
         return operator(*arguments)
 
     CALLS[name] = call
 
 
+if torch is not None:
+    _is_compiling: Any = torch.compiler.is_dynamo_compiling
+    _modes: Any = torch._C._len_torch_dispatch_stack
+    _level: Any = torch._C._functorch.maybe_current_level
+    _trace: Any = torch._C._get_tracing_state
+    _forward_ad: Any = torch.autograd.forward_ad
+    _KINDS = (torch.Tensor, torch.nn.Parameter)
+
+
+def _is_at_once(x: Any) -> bool:
+    """Tell a tensor that PyTorch computes with at once: no mode, transform or compiler looks on."""
+    return (
+        not _is_compiling()
+        and type(x) in _KINDS
+        and not x.is_meta
+        and not _modes()
+        and _level() is None
+        and _trace() is None
+        and _forward_ad._current_level < 0
+    )
+
+
 # ---- along dimensions ----
 
 
-def _gradient_like(gradient: Any, x: Any) -> Any:
-    if gradient.is_complex() and not x.is_complex():
+def _gradient_like(gradient: Any, dtype: Any) -> Any:
+    if gradient.is_complex() and not dtype.is_complex:
         gradient = gradient.real
-    return gradient.to(x.dtype)
+    return gradient if gradient.dtype == dtype else gradient.to(dtype)
+
+
+def _keep_shape(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.shape, ctx.dtype, ctx.rest = inputs[0].shape, inputs[0].dtype, inputs[1:]
+
+
+def _shared(is_mean: bool) -> Callable[..., Any]:
+    """Give each element its result's gradient, or its share of it, for which none is kept."""
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        dims = _dims(len(ctx.shape), ctx.rest[0])
+        if is_mean:
+            grad = grad / math.prod(ctx.shape[k] for k in dims)
+        gradient = _gradient_like(_beside(grad, ctx.shape, dims), ctx.dtype)
+        return (gradient.expand(ctx.shape), *[None] * len(ctx.rest))
+
+    return backward
 
 
 def _along(name: str, row: Along) -> Operator:
-    def kernel(x, dim=None, keepdim=False, dtype=None, method="auto", *last):  # type: ignore[no-untyped-def]
-        own = dict(zip((row.keyword,), last or row.default, strict=False))
-        options = {"keepdims": keepdim, "dtype": dtype, "method": method, **own}
-        return row.core(x.detach(), axis=axis_of(x, dim), out=..., **options)
-
     def fake(x, dim=None, keepdim=False, dtype=None, *_):  # type: ignore[no-untyped-def]
         dims = _dims(x.ndim, dim)
         if name in ("amin", "amax"):
             for k in dims:
                 torch._check_value(x.shape[k] != 0, lambda: f"{name} of no elements has no value")
         left = [length for k, length in enumerate(x.shape) if k not in dims]
-        shape = _kept(x, dims) if keepdim else left
+        shape = _kept(x.shape, dims) if keepdim else left
         return x.new_empty(shape, dtype=result_type(name, x.dtype, dtype))
 
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         x, y = ctx.saved_tensors
         dim, _, dtype, _, *last = ctx.rest
         dims = _dims(x.ndim, dim)
-        kept, v = _kept(x, dims), x if dtype is None else x.to(dtype)
-        gradient = row.gradient(v, y.reshape(kept), grad.reshape(kept), dims, *last)
-        return (_gradient_like(gradient, x), *[None] * len(ctx.rest))
+        y, grad = (_beside(one, x.shape, dims) for one in (y, grad))
+        v = x if dtype is None else x.to(dtype)
+        gradient = row.gradient(v, y, grad, dims, *last)
+        return (_gradient_like(gradient, x.dtype), *[None] * len(ctx.rest))
 
     def batched(info, in_dims, x, dim=None, *rest):  # type: ignore[no-untyped-def]
         x = x.movedim(in_dims[0], 0)
@@ -199,7 +271,9 @@ def _along(name: str, row: Along) -> Operator:
 
     schema = "Tensor x, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None"
     schema += f", str method='auto'{row.last}"
-    return Operator(schema, kernel, fake, backward, batched)
+    if row.gradient is None:
+        return Operator(schema, row.kernel, fake, _shared(name == "mean"), batched, _keep_shape)
+    return Operator(schema, row.kernel, fake, backward, batched)
 
 
 # ---- two tensors ----
@@ -215,7 +289,7 @@ def _type_of_both(a: Any, b: Any) -> Any:
 
 
 def _dot(a: Any, b: Any, method: str = "auto") -> Any:
-    return _core.dot(a.detach(), b.detach(), out=..., method=method)
+    return _core.dot(_values(a), _values(b), out=..., method=method)
 
 
 def _dot_shape(a: Any, b: Any, method: str = "auto") -> Any:
@@ -229,7 +303,7 @@ def _dot_shape(a: Any, b: Any, method: str = "auto") -> Any:
 def _dot_backward(ctx: Any, grad: Any) -> Any:
     a, b, _ = ctx.saved_tensors
     of_a, of_b = (grad[..., None] * x.to(grad.dtype).conj() for x in (b, a))
-    return _gradient_like(of_a, a), _gradient_like(of_b, b), None
+    return _gradient_like(of_a, a.dtype), _gradient_like(of_b, b.dtype), None
 
 
 def _dot_batched(info: Any, in_dims: Any, a: Any, b: Any, method: str = "auto") -> Any:
@@ -241,7 +315,7 @@ def _dot_batched(info: Any, in_dims: Any, a: Any, b: Any, method: str = "auto") 
 
 
 def _dots(a: Any, b: Any, method: str = "auto") -> Any:
-    found = _core.dot(a.detach(), b.detach(), axis=-1, out=..., method=method)
+    found = _core.dot(_values(a), _values(b), axis=-1, out=..., method=method)
     return found.to(_type_of_both(a, b))
 
 
@@ -251,7 +325,7 @@ def _dots_shape(a: Any, b: Any, method: str = "auto") -> Any:
 
 def _by_key(x: Any, keys: Any, num_keys: int, drop: bool = False, method: str = "auto") -> Any:
     outside = "drop" if drop else "error"
-    return by_key("sum", keys, x.detach(), num_keys, outside=outside, method=method)
+    return by_key("sum", keys, _values(x), num_keys, outside=outside, method=method)
 
 
 def _by_key_shape(x: Any, keys: Any, num_keys: int, *_: Any) -> Any:
@@ -292,35 +366,3 @@ def _register_all() -> None:
 
 if torch is not None:
     _register_all()
-
-
-# ---- calls of nothing but an operator ----
-
-_is_compiling: Any = torch.compiler.is_dynamo_compiling if torch else refuse
-_modes: Any = torch and torch._C._len_torch_dispatch_stack
-_level: Any = torch and torch._C._functorch.maybe_current_level
-_trace: Any = torch and torch._C._get_tracing_state
-_forward_ad: Any = torch and torch.autograd.forward_ad
-_Tensor: Any = torch and torch.Tensor
-
-
-def is_plain(x: Any) -> bool:
-    """Tell a tensor of which the core makes what the operator would, in less time.
-
-    No gradient is wanted of it, and no mode, transform or compiler looks on. TypeError is raised
-    if it is no tensor, nor what PyTorch's functions hand themselves to, as to proxies of torch.fx.
-    """
-    if (
-        not _is_compiling()
-        and type(x) is _Tensor
-        and not x.requires_grad
-        and (x.is_cpu or x.is_cuda)
-        and not _modes()
-        and _level() is None
-        and _trace() is None
-        and _forward_ad._current_level < 0
-    ):
-        return True
-    if not isinstance(x, _Tensor) and not hasattr(type(x), "__torch_function__"):
-        raise TypeError(f"the functions of gred.torch take tensors, not {type(x).__name__}")
-    return False
