@@ -6,7 +6,7 @@ from collections.abc import Callable
 from operator import index
 from typing import Any
 
-from gred.torch.operators import CALLS
+from gred.torch.operators import CALLS, TABLE, is_at_once
 
 _Function = Callable[..., Any]
 _Dim = int | tuple[int, ...] | list[int] | None
@@ -52,7 +52,7 @@ def _named(function: _Function, name: str, summary: str, example: str, more: str
     return function
 
 
-def _dims_of(dim: _Dim) -> _Dim:
+def _dims_of(dim: Any) -> Any:
     """Take integers of any kind, which schemas do not."""
     if dim is None or type(dim) is int:
         return dim
@@ -60,18 +60,19 @@ def _dims_of(dim: _Dim) -> _Dim:
 
 
 def _along(name: str, summary: str, example: str) -> _Function:
-    call = CALLS[name]
+    kernel, call = TABLE[name].kernel, CALLS[name]
 
     def function(
         x: Any, dim: _Dim = None, keepdim: bool = False, dtype: Any = None, *, method: str = "auto"
     ) -> Any:
-        return call(x, _dims_of(dim), keepdim, dtype, method)
+        way = kernel if is_at_once(x) and not x.requires_grad else call
+        return way(x, _dims_of(dim), keepdim, dtype, method)
 
     return _named(function, name, summary, example)
 
 
 def _spread(name: str, summary: str, example: str) -> _Function:
-    call = CALLS[name]
+    kernel, call = TABLE[name].kernel, CALLS[name]
 
     def function(
         x: Any,
@@ -82,7 +83,8 @@ def _spread(name: str, summary: str, example: str) -> _Function:
         correction: float = 1,
         method: str = "auto",
     ) -> Any:
-        return call(x, _dims_of(dim), keepdim, dtype, method, correction)
+        way = kernel if is_at_once(x) and not x.requires_grad else call
+        return way(x, _dims_of(dim), keepdim, dtype, method, correction)
 
     more = """
     correction : float, default 1

@@ -69,14 +69,9 @@ def result_type(name: str, dtype: Any, asked: Any = None) -> Any:
 # ---- kernels along dimensions ----
 
 
-def _values(x: Any) -> Any:
-    return x.detach() if x.requires_grad else x
-
-
 def _kernel(core: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(x, dim=None, keepdim=False, dtype=None, method="auto"):  # type: ignore[no-untyped-def]
-        x, axis = _values(x), _axis(x, dim)
-        return core(x, axis, out=..., keepdims=keepdim, dtype=dtype, method=method)
+        return core(x, _axis(x, dim), out=..., keepdims=keepdim, dtype=dtype, method=method)
 
     return kernel
 
@@ -86,7 +81,7 @@ def _spread(core: Callable[..., Any]) -> Callable[..., Any]:
 
     def kernel(x, dim=None, keepdim=False, dtype=None, method="auto", correction=1):  # type: ignore[no-untyped-def]
         options = {"keepdims": keepdim, "dtype": dtype, "method": method, "ddof": correction}
-        x, axis = _values(x), _axis(x, dim)
+        axis = _axis(x, dim)
         if method != "exact":
             return core(x, axis, out=..., **options)
         made = core(x, axis, **options)
@@ -101,7 +96,7 @@ def _norm(x, dim=None, keepdim=False, dtype=None, method="auto", ord=2):  # type
     The core refuses those, unless they are of order 2, since to NumPy they are matrices.
     """
     options = {"dtype": dtype, "out": ..., "method": method}
-    x, axis = _values(x), _axis(x, dim)
+    axis = _axis(x, dim)
     if ord == 2 or axis is None or isinstance(axis, int) or len(axis) < 2:
         return _core.norm(x, None if ord == 2 else ord, axis, keepdims=keepdim, **options)
     dims = _dims(x.ndim, axis)
@@ -157,6 +152,9 @@ def _register(name: str, row: Operator) -> None:
     """
     count = row.schema.count("Tensor ")
 
+    def kernel(*arguments: Any) -> Any:
+        return row.kernel(*map(torch.Tensor.detach, arguments[:count]), *arguments[count:])
+
     def keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         ctx.save_for_backward(*inputs[:count], output)
         ctx.rest = inputs[count:]
@@ -164,7 +162,7 @@ def _register(name: str, row: Operator) -> None:
     keep = row.keep or keep
 
     def forward(ctx: Any, *arguments: Any) -> Any:
-        made = row.kernel(*arguments)
+        made = kernel(*arguments)
         keep(ctx, arguments, made)
         return made
 
@@ -173,7 +171,7 @@ def _register(name: str, row: Operator) -> None:
         return type(name, (torch.autograd.Function,), found)
 
     _library.define(f"{name}({row.schema}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
-    _library.impl(name, row.kernel, "CompositeExplicitAutograd")
+    _library.impl(name, kernel, "CompositeExplicitAutograd")
     torch.library.register_fake(f"gred::{name}", row.fake, lib=_library)
     torch.library.register_autograd(f"gred::{name}", row.backward, setup_context=keep, lib=_library)
     torch.library.register_vmap(f"gred::{name}", row.batched, lib=_library)
@@ -184,9 +182,10 @@ def _register(name: str, row: Operator) -> None:
 
     def call(*arguments: Any) -> Any:
         x, last = arguments[0], arguments[count - 1]  # which may be the same
-        if _is_at_once(x) and (last is x or _is_at_once(last)):
-            wanted = x.requires_grad or last.requires_grad
-            return at_once.apply(*arguments) if wanted else row.kernel(*arguments)
+        if is_at_once(x) and (last is x or is_at_once(last)):
+            if x.requires_grad or (last is not x and last.requires_grad):
+                return at_once.apply(*arguments)
+            return row.kernel(*arguments)
         for one in (x, last):
             if not isinstance(one, torch.Tensor) and not hasattr(type(one), "__torch_function__"):
                 given = type(one).__name__
@@ -198,8 +197,9 @@ def _register(name: str, row: Operator) -> None:
     CALLS[name] = call
 
 
+_is_compiling: Any = refuse
 if torch is not None:
-    _is_compiling: Any = torch.compiler.is_dynamo_compiling
+    _is_compiling = torch.compiler.is_dynamo_compiling
     _modes: Any = torch._C._len_torch_dispatch_stack
     _level: Any = torch._C._functorch.maybe_current_level
     _trace: Any = torch._C._get_tracing_state
@@ -207,7 +207,7 @@ if torch is not None:
     _KINDS = (torch.Tensor, torch.nn.Parameter)
 
 
-def _is_at_once(x: Any) -> bool:
+def is_at_once(x: Any) -> bool:
     """Tell a tensor that PyTorch computes with at once: no mode, transform or compiler looks on."""
     return (
         not _is_compiling()
@@ -289,7 +289,7 @@ def _type_of_both(a: Any, b: Any) -> Any:
 
 
 def _dot(a: Any, b: Any, method: str = "auto") -> Any:
-    return _core.dot(_values(a), _values(b), out=..., method=method)
+    return _core.dot(a, b, out=..., method=method)
 
 
 def _dot_shape(a: Any, b: Any, method: str = "auto") -> Any:
@@ -315,7 +315,7 @@ def _dot_batched(info: Any, in_dims: Any, a: Any, b: Any, method: str = "auto") 
 
 
 def _dots(a: Any, b: Any, method: str = "auto") -> Any:
-    found = _core.dot(_values(a), _values(b), axis=-1, out=..., method=method)
+    found = _core.dot(a, b, axis=-1, out=..., method=method)
     return found.to(_type_of_both(a, b))
 
 
@@ -325,7 +325,7 @@ def _dots_shape(a: Any, b: Any, method: str = "auto") -> Any:
 
 def _by_key(x: Any, keys: Any, num_keys: int, drop: bool = False, method: str = "auto") -> Any:
     outside = "drop" if drop else "error"
-    return by_key("sum", keys, _values(x), num_keys, outside=outside, method=method)
+    return by_key("sum", keys, x, num_keys, outside=outside, method=method)
 
 
 def _by_key_shape(x: Any, keys: Any, num_keys: int, *_: Any) -> Any:
