@@ -33,6 +33,7 @@ from measures import (
     segments_figures,
     simulated_figures,
     statistics_figures,
+    torch_figures,
     type_figures,
 )
 from measures.figure import Figure
@@ -49,6 +50,7 @@ GROUPS = {
         "arrays",
         "reductions",
         "calls",
+        "torch",
         "lists",
         "keys",
         "statistics",
@@ -76,6 +78,7 @@ PARTS: Pieces = {
     "arrays": array_figures.measure_arrays,
     "reductions": reduction_figures.measure_reductions,
     "calls": call_figures.measure_calls,
+    "torch": torch_figures.measure_on_gpu,
     "lists": list_figures.measure_lists,
     "keys": key_figures.measure_keys,
     "statistics": statistics_figures.measure_statistics,

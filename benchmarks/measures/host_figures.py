@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import host_axes
 import numpy as np
-from measures import exact_on_host, small_calls
+from measures import exact_on_host, small_calls, torch_figures
 from measures.figure import Figure, figure, shown
 from measures.timing import Call, cores, environment, once, rate_together
 
@@ -324,6 +324,12 @@ def pieces(
             yield piece, (CORES, partial(measure, op, nbytes))
 
 
+def measure_torch(count: int) -> Iterator[Figure]:
+    """Compare calls of gred.torch with PyTorch's own, on so many cores."""
+    where, times = f"{count} core{'s' * (count > 1)}", partial(typical, settling=host_axes.SETTLING)
+    return torch_figures.measure(where, "cpu", times)
+
+
 # What is measured, and on how many cores, in pieces of less than a minute.
 WORK: dict[str, Work] = {
     **{f"small/{op}": (CORES, partial(small_calls.measure, (op,))) for op in REDUCTIONS},
@@ -338,6 +344,7 @@ WORK: dict[str, Work] = {
     },
     **{f"axes-many/{op}": (MANY_CORES, partial(measure_axes, op)) for op in host_axes.OPS},
     **{f"many/{which}": (MANY_CORES, partial(measure_many_cores, which)) for which in MANY},
+    **{f"torch/{count}": (count, partial(measure_torch, count)) for count in (1, CORES)},
     "callers": (MANY_CORES, measure_callers),
     "exact/axes": (CORES, partial(exact_on_host.measure_axes, typical)),
     "exact/few": (CORES, partial(exact_on_host.measure, typical)),

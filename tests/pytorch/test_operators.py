@@ -90,6 +90,15 @@ def test_so_are_those_of_other_arguments():
     assert not gred.torch.sum(x, dtype=torch.int64).requires_grad
 
 
+def test_parameters_are_reduced_at_once_and_sums_keep_none_for_their_gradients():
+    x, kept = torch.nn.Parameter(drawn(3, 4, grad=False)), []
+    with torch.autograd.graph.saved_tensors_hooks(kept.append, lambda _: None):
+        made = [function(x, 1) for function in (gred.torch.sum, gred.torch.mean)]
+    assert [type(one.grad_fn).__name__ for one in made] == ["sumBackward", "meanBackward"]
+    assert [type(one) for one in made] == [torch.Tensor] * 2
+    assert kept == []
+
+
 ENDS = {
     "zeros": ("prod", [[0.0, 2, 3], [0, 0, 3], [1, 2, 3], [0, 0, 0]]),
     "equals": ("amax", [[1.0, 1, 0], [2, 2, 2], [0, 1, 2]]),

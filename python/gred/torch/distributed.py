@@ -1,8 +1,6 @@
 """Exact sums, moments and summaries over torch.distributed's ranks, also on GPUs.
 
-What is added up, by Gloo, NCCL or whatever the group has, are words of 64-bit integers: in any
-order, by any number of ranks, to the same bits. Summaries are pickled and gathered, and every rank
-merges them in the order of ranks.
+Summaries are pickled and gathered, and every rank merges them in the order of ranks.
 """
 
 from __future__ import annotations

@@ -110,10 +110,7 @@ logsumexp = _along(
     "torch.zeros(8))\n    tensor(2.0794)",
 )
 var = _spread("var", "Compute variances.", f"{_X}, dim=1)\n    tensor([2., 8.])")
-std = _spread(
-    *("std", "Compute standard deviations."),
-    f"{_X}, correction=0)\n    tensor(1.8708)",
-)
+std = _spread("std", "Compute standard deviations.", f"{_X}, correction=0)\n    tensor(1.8708)")
 
 
 def _norm(

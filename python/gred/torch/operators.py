@@ -18,6 +18,7 @@ from gred.keys import by_key
 from gred.torch import formulas
 from gred.torch.imported import refuse, torch
 
+_Function = Callable[..., Any]
 # Operators are there for as long as the library is.
 _library: Any = torch and torch.library.Library("gred", "DEF")
 
@@ -69,14 +70,14 @@ def result_type(name: str, dtype: Any, asked: Any = None) -> Any:
 # ---- kernels along dimensions ----
 
 
-def _kernel(core: Callable[..., Any]) -> Callable[..., Any]:
+def _kernel(core: _Function) -> _Function:
     def kernel(x, dim=None, keepdim=False, dtype=None, method="auto"):  # type: ignore[no-untyped-def]
         return core(x, _axis(x, dim), out=..., keepdims=keepdim, dtype=dtype, method=method)
 
     return kernel
 
 
-def _spread(core: Callable[..., Any]) -> Callable[..., Any]:
+def _spread(core: _Function) -> _Function:
     """Make tensors by the exact method, too, which takes no `out` and makes scalars of NumPy's."""
 
     def kernel(x, dim=None, keepdim=False, dtype=None, method="auto", correction=1):  # type: ignore[no-untyped-def]
@@ -108,8 +109,8 @@ def _norm(x, dim=None, keepdim=False, dtype=None, method="auto", ord=2):  # type
 class Along(NamedTuple):
     """A reduction along dimensions."""
 
-    kernel: Callable[..., Any]
-    gradient: Callable[..., Any] | None = None  # see formulas; None: elements share it alike
+    kernel: _Function
+    gradient: _Function | None = None  # see formulas; None: elements share it alike
     last: str = ""  # an argument of its own, as schemas have it
 
 
@@ -129,63 +130,60 @@ TABLE = {
 
 # ---- registering ----
 
-CALLS: dict[str, Callable[..., Any]] = {} if torch else defaultdict(lambda: refuse)
+CALLS: dict[str, _Function] = {} if torch else defaultdict(lambda: refuse)
 
 
-class Operator(NamedTuple):
-    """What PyTorch is to know of an operator."""
+def _register(
+    name: str,
+    schema: str,
+    kernel: _Function,
+    fake: _Function,
+    backward: _Function,
+    batched: _Function,
+    keep: _Function | None = None,
+) -> None:
+    """Register an operator, and make the call that costs least.
 
-    schema: str
-    kernel: Callable[..., Any]
-    fake: Callable[..., Any]
-    backward: Callable[..., Any]
-    batched: Callable[..., Any]
-    keep: Callable[..., Any] | None = None  # what backward takes, if not all there is
-
-
-def _register(name: str, row: Operator) -> None:
-    """Register all, and make of it the call that costs least where it is made.
-
-    Functions of autograd do what operators do, in less time where PyTorch computes at once. Those
-    that transforms of torch.func can differentiate have a context of their own, which PyTorch makes
-    of no registration; it also refuses forward gradients, which operators would lose.
+    Where PyTorch computes at once, a function of autograd does what the operator would, in less
+    time. One that transforms of torch.func can differentiate has a context of its own, which
+    PyTorch makes of no registration; it also refuses forward gradients, which operators would lose.
     """
-    count = row.schema.count("Tensor ")
+    count = schema.count("Tensor ")
 
-    def kernel(*arguments: Any) -> Any:
-        return row.kernel(*map(torch.Tensor.detach, arguments[:count]), *arguments[count:])
+    def detached(*arguments: Any) -> Any:
+        return kernel(*map(torch.Tensor.detach, arguments[:count]), *arguments[count:])
 
-    def keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def keep_all(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         ctx.save_for_backward(*inputs[:count], output)
         ctx.rest = inputs[count:]
 
-    keep = row.keep or keep
+    keep = keep or keep_all
 
     def forward(ctx: Any, *arguments: Any) -> Any:
-        made = kernel(*arguments)
+        made = detached(*arguments)
         keep(ctx, arguments, made)
         return made
 
-    def function(**members: Callable[..., Any]) -> Any:
+    def function(**members: _Function) -> Any:
         found = {key: staticmethod(one) for key, one in members.items()}
         return type(name, (torch.autograd.Function,), found)
 
-    _library.define(f"{name}({row.schema}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
-    _library.impl(name, kernel, "CompositeExplicitAutograd")
-    torch.library.register_fake(f"gred::{name}", row.fake, lib=_library)
-    torch.library.register_autograd(f"gred::{name}", row.backward, setup_context=keep, lib=_library)
-    torch.library.register_vmap(f"gred::{name}", row.batched, lib=_library)
+    _library.define(f"{name}({schema}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
+    _library.impl(name, detached, "CompositeExplicitAutograd")
+    torch.library.register_fake(f"gred::{name}", fake, lib=_library)
+    torch.library.register_autograd(f"gred::{name}", backward, setup_context=keep, lib=_library)
+    torch.library.register_vmap(f"gred::{name}", batched, lib=_library)
     operator = getattr(torch.ops.gred, name).default
-    members = {"forward": operator, "setup_context": keep, "backward": row.backward}
-    transformed = function(**members, vmap=row.batched)
-    at_once = function(forward=forward, backward=row.backward)
+    members = {"forward": operator, "setup_context": keep, "backward": backward}
+    transformed = function(**members, vmap=batched)
+    at_once = function(forward=forward, backward=backward)
 
     def call(*arguments: Any) -> Any:
         x, last = arguments[0], arguments[count - 1]  # which may be the same
         if is_at_once(x) and (last is x or is_at_once(last)):
             if x.requires_grad or (last is not x and last.requires_grad):
                 return at_once.apply(*arguments)
-            return row.kernel(*arguments)
+            return kernel(*arguments)
         for one in (x, last):
             if not isinstance(one, torch.Tensor) and not hasattr(type(one), "__torch_function__"):
                 given = type(one).__name__
@@ -233,7 +231,7 @@ def _keep_shape(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     ctx.shape, ctx.dtype, ctx.rest = inputs[0].shape, inputs[0].dtype, inputs[1:]
 
 
-def _shared(is_mean: bool) -> Callable[..., Any]:
+def _shared(is_mean: bool) -> _Function:
     """Give each element its result's gradient, or its share of it, for which none is kept."""
 
     def backward(ctx: Any, grad: Any) -> Any:
@@ -246,14 +244,14 @@ def _shared(is_mean: bool) -> Callable[..., Any]:
     return backward
 
 
-def _along(name: str, row: Along) -> Operator:
+def _along(name: str, row: Along) -> tuple[Any, ...]:
     def fake(x, dim=None, keepdim=False, dtype=None, *_):  # type: ignore[no-untyped-def]
         dims = _dims(x.ndim, dim)
         if name in ("amin", "amax"):
             for k in dims:
                 torch._check_value(x.shape[k] != 0, lambda: f"{name} of no elements has no value")
-        left = [length for k, length in enumerate(x.shape) if k not in dims]
-        shape = _kept(x.shape, dims) if keepdim else left
+        kept = enumerate(_kept(x.shape, dims))
+        shape = [length for k, length in kept if keepdim or k not in dims]
         return x.new_empty(shape, dtype=result_type(name, x.dtype, dtype))
 
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
@@ -272,8 +270,8 @@ def _along(name: str, row: Along) -> Operator:
     schema = "Tensor x, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None"
     schema += f", str method='auto'{row.last}"
     if row.gradient is None:
-        return Operator(schema, row.kernel, fake, _shared(name == "mean"), batched, _keep_shape)
-    return Operator(schema, row.kernel, fake, backward, batched)
+        return schema, row.kernel, fake, _shared(name == "mean"), batched, _keep_shape
+    return schema, row.kernel, fake, backward, batched
 
 
 # ---- two tensors ----
@@ -353,15 +351,13 @@ def _by_key_batched(info: Any, in_dims: Any, x: Any, keys: Any, num_keys: int, *
 
 def _register_all() -> None:
     for name, row in TABLE.items():
-        _register(name, _along(name, row))
-    method = "str method='auto'"
-    schema = f"Tensor a, Tensor b, {method}"
-    _register("dot", Operator(schema, _dot, _dot_shape, _dot_backward, _dot_batched))
+        _register(name, *_along(name, row))
+    schema = "Tensor a, Tensor b, str method='auto'"
+    _register("dot", schema, _dot, _dot_shape, _dot_backward, _dot_batched)
     # Of batches of vectors, along the last dimension, both of one shape.
-    _register("dots", Operator(schema, _dots, _dots_shape, _dot_backward, _dot_batched))
-    schema = f"Tensor x, Tensor keys, SymInt num_keys, bool drop=False, {method}"
-    of_keys = (_by_key, _by_key_shape, _by_key_backward, _by_key_batched)
-    _register("by_key_sum", Operator(schema, *of_keys))
+    _register("dots", schema, _dots, _dots_shape, _dot_backward, _dot_batched)
+    schema = "Tensor x, Tensor keys, SymInt num_keys, bool drop=False, str method='auto'"
+    _register("by_key_sum", schema, _by_key, _by_key_shape, _by_key_backward, _by_key_batched)
 
 
 if torch is not None:
