@@ -66,7 +66,7 @@ def _along(name: str, summary: str, example: str) -> _Function:
         x: Any, dim: _Dim = None, keepdim: bool = False, dtype: Any = None, *, method: str = "auto"
     ) -> Any:
         way = kernel if is_at_once(x) and not x.requires_grad else call
-        return way(x, _dims_of(dim), keepdim, dtype, method)
+        return way(x, dim if dim is None else _dims_of(dim), keepdim, dtype, method)
 
     return _named(function, name, summary, example)
 
@@ -84,7 +84,7 @@ def _spread(name: str, summary: str, example: str) -> _Function:
         method: str = "auto",
     ) -> Any:
         way = kernel if is_at_once(x) and not x.requires_grad else call
-        return way(x, _dims_of(dim), keepdim, dtype, method, correction)
+        return way(x, dim if dim is None else _dims_of(dim), keepdim, dtype, method, correction)
 
     more = """
     correction : float, default 1

@@ -72,7 +72,8 @@ def result_type(name: str, dtype: Any, asked: Any = None) -> Any:
 
 def _kernel(core: _Function) -> _Function:
     def kernel(x, dim=None, keepdim=False, dtype=None, method="auto"):  # type: ignore[no-untyped-def]
-        return core(x, _axis(x, dim), out=..., keepdims=keepdim, dtype=dtype, method=method)
+        axis = dim if dim is None else _axis(x, dim)
+        return core(x, axis, out=..., keepdims=keepdim, dtype=dtype, method=method)
 
     return kernel
 
@@ -227,23 +228,6 @@ def _gradient_like(gradient: Any, dtype: Any) -> Any:
     return gradient if gradient.dtype == dtype else gradient.to(dtype)
 
 
-def _keep_shape(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    ctx.shape, ctx.dtype, ctx.rest = inputs[0].shape, inputs[0].dtype, inputs[1:]
-
-
-def _shared(is_mean: bool) -> _Function:
-    """Give each element its result's gradient, or its share of it, for which none is kept."""
-
-    def backward(ctx: Any, grad: Any) -> Any:
-        dims = _dims(len(ctx.shape), ctx.rest[0])
-        if is_mean:
-            grad = grad / math.prod(ctx.shape[k] for k in dims)
-        gradient = _gradient_like(_beside(grad, ctx.shape, dims), ctx.dtype)
-        return (gradient.expand(ctx.shape), *[None] * len(ctx.rest))
-
-    return backward
-
-
 def _along(name: str, row: Along) -> tuple[Any, ...]:
     def fake(x, dim=None, keepdim=False, dtype=None, *_):  # type: ignore[no-untyped-def]
         dims = _dims(x.ndim, dim)
@@ -254,14 +238,23 @@ def _along(name: str, row: Along) -> tuple[Any, ...]:
         shape = [length for k, length in kept if keepdim or k not in dims]
         return x.new_empty(shape, dtype=result_type(name, x.dtype, dtype))
 
+    def keep(ctx, inputs, output):  # type: ignore[no-untyped-def]
+        ctx.shape, ctx.dtype, ctx.rest = inputs[0].shape, inputs[0].dtype, inputs[1:]
+        if row.gradient is not None:
+            ctx.save_for_backward(inputs[0], output)
+
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
-        x, y = ctx.saved_tensors
         dim, _, dtype, _, *last = ctx.rest
-        dims = _dims(x.ndim, dim)
-        y, grad = (_beside(one, x.shape, dims) for one in (y, grad))
-        v = x if dtype is None else x.to(dtype)
-        gradient = row.gradient(v, y, grad, dims, *last)
-        return (_gradient_like(gradient, x.dtype), *[None] * len(ctx.rest))
+        dims = _dims(len(ctx.shape), dim)
+        grad = _beside(grad, ctx.shape, dims)
+        if row.gradient is None:
+            count = math.prod(ctx.shape[k] for k in dims) if name == "mean" else 1
+            grad = (grad if count == 1 else grad / count).expand(ctx.shape)
+        else:
+            x, y = ctx.saved_tensors
+            v, y = x if dtype is None else x.to(dtype), _beside(y, ctx.shape, dims)
+            grad = row.gradient(v, y, grad, dims, *last)
+        return (_gradient_like(grad, ctx.dtype), *[None] * len(ctx.rest))
 
     def batched(info, in_dims, x, dim=None, *rest):  # type: ignore[no-untyped-def]
         x = x.movedim(in_dims[0], 0)
@@ -269,9 +262,7 @@ def _along(name: str, row: Along) -> tuple[Any, ...]:
 
     schema = "Tensor x, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None"
     schema += f", str method='auto'{row.last}"
-    if row.gradient is None:
-        return schema, row.kernel, fake, _shared(name == "mean"), batched, _keep_shape
-    return schema, row.kernel, fake, backward, batched
+    return schema, row.kernel, fake, backward, batched, keep
 
 
 # ---- two tensors ----
