@@ -2,7 +2,6 @@
  * values and arrays. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #define NPY_NO_DEPRECATED_API  NPY_2_0_API_VERSION

@@ -4,7 +4,6 @@
  * with units. Each library is asked only once it has been imported, and only of its own arrays. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "arrays/view.h"
@@ -80,7 +79,10 @@ extern struct names {
 int objects_setup(void);
 
 /* A reference that is given up at the end of its variable's scope. */
-#define OWNED __attribute__((cleanup(owned_release))) PyObject
+#define OWNED RELEASED_BY(owned_release) PyObject
+
+/* What is done with a variable's address at the end of its scope. */
+#define RELEASED_BY(release) __attribute__((cleanup(release)))
 
 static inline void owned_release(PyObject **object)
 {

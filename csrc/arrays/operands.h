@@ -3,7 +3,6 @@
  * with an exception set. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "arrays/array.h"

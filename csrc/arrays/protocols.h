@@ -7,9 +7,6 @@
  * -1 with an exception set. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "arrays/objects.h"
 
 /* ---- __cuda_array_interface__ ---- */

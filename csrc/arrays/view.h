@@ -68,7 +68,7 @@ struct view_request {
         PyObject *class, *offer;
         const void *exchange;
         bool of_tensors; /* of PyTorch's */
-    } *cache;
+    } * cache;
 };
 
 /* Set an exception; NULL, and so false. */
@@ -86,6 +86,9 @@ struct view_terms {
 /* By NumPy's kind and bytes: 'f', 4 is float32. bfloat16 is 'V', 2, though not all of those are
  * bfloat16. ELEMENTS if there is none. */
 enum element view_element(char kind, size_t size);
+
+/* By its name. ELEMENTS if there is none. */
+enum element element_named(const char *name);
 
 /* A view of nothing yet: all is set but the layout's pointer, types and dimensions. */
 void view_begin(struct view *, bool on_device);

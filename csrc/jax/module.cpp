@@ -1,6 +1,5 @@
 /* The extension module gred._jax: the reductions as a target of XLA's foreign function interface,
  * for the host and for GPUs. A handler makes a call of gred._core's of buffers and attributes. */
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "python/foreign.h"

@@ -2,7 +2,6 @@
  * refuses one returns what PyErr_Format does, which is false. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "common/method.h"

@@ -1,6 +1,5 @@
 /* From what a call is, once all is settled, to a plan. Nothing here needs Python, and so other code
  * than Python's can have plans, too. */
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "plan/plan.h"

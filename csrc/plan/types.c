@@ -1,6 +1,3 @@
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "plan/plan.h"
 
 #include "arrays/numpys.h"

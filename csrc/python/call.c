@@ -59,7 +59,8 @@ static bool parse_order(PyObject *ord, PyObject *axis, enum reduction *reduction
     return value_error("ord must be None, 2, 1, 0, inf or -inf; got %R", ord);
 }
 
-bool call_request(struct call *call, enum reduction reduction, int frames, PyObject *const *slots)
+static bool read_request(struct call *call, enum reduction reduction, int frames,
+                         PyObject *const *slots)
 {
     struct request *request = &call->request;
     *request = (struct request){.platforms = &call->state->platforms,
@@ -191,15 +192,14 @@ static bool view_means(struct call *call, PyObject *means)
 
 /* ---- the whole ---- */
 
-struct call *call_begin(struct module_state *state, PyObject *like)
+struct call *call_begin(struct module_state *state, enum reduction reduction, int frames,
+                        PyObject *const *slots)
 {
     struct call *call = PyMem_Malloc(sizeof *call); /* most of which a short call never touches */
-    if (!call) {
-        PyErr_NoMemory();
-        return NULL;
-    }
+    if (!call)
+        return (void *)PyErr_NoMemory();
     call->state = state;
-    call->like = like;
+    call->like = slots[A] ? slots[A] : slots[X] ? slots[X] : slots[VALUES];
     view_nothing(&call->view);
     view_nothing(&call->mask);
     view_nothing(&call->of_segments.offsets);
@@ -211,39 +211,41 @@ struct call *call_begin(struct module_state *state, PyObject *like)
     call->listed = NULL;
     call->present = NULL;
     memset(call->arrays, 0, sizeof call->arrays);
+    if (!read_request(call, reduction, frames, slots))
+        call_close(&call);
     return call;
 }
 
 struct call *call_open(struct module_state *state, enum reduction reduction, int frames,
                        PyObject *const *slots)
 {
-    struct call *call = call_begin(state, slots[A] ? slots[A] : slots[X]);
-    if (!call)
-        return NULL;
-    if (call_request(call, reduction, frames, slots) && call_view(call, "a", true, slots) &&
-        view_mask(call, slots[WHERE]) && results_choose(call, slots[AXIS], slots[KEEPDIMS]) &&
-        view_means(call, slots[MEAN]) &&
-        plan_make(&call->request, &call->view, &call->mask, &call->plan)) {
+    struct call *call = call_begin(state, reduction, frames, slots);
+    if (!call || !call_view(call, "a", true, slots) || !view_mask(call, slots[WHERE]) ||
+        !results_choose(call, slots[AXIS], slots[KEEPDIMS]) || !view_means(call, slots[MEAN]) ||
+        !plan_make(&call->request, &call->view, &call->mask, &call->plan))
+        call_close(&call);
+    else
         run_begin(&call->run, frames);
-        return call;
-    }
-    call_close(call);
-    return NULL;
+    return call;
 }
 
-struct call *call_parse(PyObject *module, enum signature_index signature,
-                        PyObject *const *arguments, Py_ssize_t count, PyObject *names,
-                        PyObject *slots[ARGUMENTS_END])
+struct call *call_open_op(struct module_state *state, PyObject *const *slots)
 {
     enum reduction reduction;
-    return arguments_parse(signature, arguments, count, names, slots) &&
-                   reduction_parse(slots[OP], &reduction)
-               ? call_open(PyModule_GetState(module), reduction, 1, slots)
+    return reduction_parse(slots[OP], &reduction) ? call_open(state, reduction, 1, slots) : NULL;
+}
+
+PyObject *call_deliver(struct call *call)
+{
+    return results_make(call) && execute_plan(call->state, &call->plan, &call->run)
+               ? results_deliver(call)
                : NULL;
 }
 
-void call_close(struct call *call)
+void call_close(struct call **at)
 {
+    struct call *const call = *at;
+    *at = NULL;
     if (!call)
         return;
     for (unsigned k = 0; k < ANSWER_VALUES; k++)

@@ -13,20 +13,16 @@
 
 /* Of an array like this one, wherever its like lies later: the axes, a bit each, the reduction, the
  * types of elements and results, and whether these are exact or batch-invariant. */
-CORE_FUNCTION(settle)
+SLOTS_FUNCTION(settle)
 {
-    PyObject *slots[ARGUMENTS_END];
-    struct call *call = call_parse(module, SIGNATURE_settle, arguments, count, names, slots);
-    PyObject *settled = NULL;
-    if (call) {
-        const struct plan *plan = &call->plan;
-        settled = Py_BuildValue(
-            "KsssOO", call->request.reduced, reduction_row(plan->reduction)->name,
-            element_name(plan->layout->type), element_name(plan->finish.result),
-            plan->exact ? Py_True : Py_False, plan->launch.batch_invariant ? Py_True : Py_False);
-    }
-    call_close(call);
-    return settled;
+    OPENED *call = call_open_op(state, slots);
+    const struct plan *plan = call ? &call->plan : NULL;
+    return plan ? Py_BuildValue("KsssOO", call->request.reduced,
+                                reduction_row(plan->reduction)->name,
+                                element_name(plan->layout->type), element_name(plan->finish.result),
+                                plan->exact ? Py_True : Py_False,
+                                plan->launch.batch_invariant ? Py_True : Py_False)
+                : NULL;
 }
 
 /* ---- a call ---- */
@@ -40,15 +36,6 @@ struct errand {
     struct run run;
 };
 
-static bool find_element(const char *name, enum element *found)
-{
-    int e = 0;
-    while (e < ELEMENTS && strcmp(name, element_name((enum element)e)) != 0)
-        e++;
-    *found = (enum element)e;
-    return e < ELEMENTS;
-}
-
 static bool find_names(const struct foreign_call *call, struct errand *self)
 {
     struct settled *settled = &self->settled;
@@ -59,9 +46,10 @@ static bool find_names(const struct foreign_call *call, struct errand *self)
     settled->exact = call->exact;
     settled->batch_invariant = call->batch_invariant;
     settled->ddof = call->ddof;
-    return (r < REDUCTIONS && find_element(call->input, &self->view.layout.input) &&
-            find_element(call->elements, &settled->types.elements) &&
-            find_element(call->result, &settled->types.result)) ||
+    self->view.layout.input = element_named(call->input);
+    settled->types = (struct types){element_named(call->elements), element_named(call->result)};
+    return (r < REDUCTIONS && self->view.layout.input < ELEMENTS &&
+            settled->types.elements < ELEMENTS && settled->types.result < ELEMENTS) ||
            failure_note(&self->run.failure, FAILURE_VALUE,
                         "this gred has no %s of %s as %s to %s: another version has traced the "
                         "call",

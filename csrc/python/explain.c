@@ -169,12 +169,10 @@ static PyObject *explain(struct call *call)
     return result;
 }
 
-CORE_FUNCTION(explain)
+SLOTS_FUNCTION(explain)
 {
-    PyObject *slots[ARGUMENTS_END];
-    struct call *call = call_parse(module, SIGNATURE_explain, arguments, count, names, slots);
+    OPENED *call = call_open_op(state, slots);
     PyObject *explained = call ? explain(call) : NULL;
-    call_close(call);
     if (!explained && slots[A] && several_were_given(slots[A]))
         type_error("a: explain takes one array; of a list of arrays on devices each is reduced by "
                    "itself, so explain each");

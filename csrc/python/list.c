@@ -279,6 +279,7 @@ static bool check_arguments(const struct call *call, PyObject *const *slots)
 bool call_open_list(struct call *call, PyObject *arrays, bool each, PyObject *const *slots)
 {
     struct stream producers[sizeof call->plan.streams.producers / sizeof(struct stream)];
+    call->like = PyTuple_GET_SIZE(arrays) ? PyTuple_GET_ITEM(arrays, 0) : arrays;
     call->listed = listed_new(arrays);
     if (!call->listed || !check_arguments(call, slots) || !call_view(call, "a", false, slots))
         return false;

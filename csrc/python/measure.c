@@ -38,8 +38,7 @@ static void timing_free(struct timing *timing)
     PyMem_Free(timing->first_pass);
 }
 
-/* How often, and whether with cold caches; to be freed in either case. False with an exception set.
- */
+/* How often, and whether with cold caches. False with an exception set. */
 static bool timing_make(PyObject *const *slots, long samples, long warmup, struct timing *timing)
 {
     const int cold = slots[COLD] ? PyObject_IsTrue(slots[COLD]) : 1;
@@ -75,59 +74,49 @@ static PyObject *kernel_time(struct call *call, struct timing *timing)
         platform_name(plan->platform, plan->device), answer_to_python(plan, &call->run));
 }
 
-CORE_FUNCTION(kernel_time)
+SLOTS_FUNCTION(kernel_time)
 {
-    PyObject *slots[ARGUMENTS_END], *result = NULL;
-    struct timing timing;
-    struct call *call = call_parse(module, SIGNATURE_kernel_time, arguments, count, names, slots);
-    if (!call)
-        return NULL;
-    if (timing_make(slots, SAMPLES_DEFAULT, WARMUP_DEFAULT, &timing))
-        result = kernel_time(call, &timing);
-    timing_free(&timing);
-    call_close(call);
-    return result;
+    RELEASED_BY(timing_free) struct timing timing = {.seconds = NULL};
+    OPENED *call = call_open_op(state, slots);
+    return call && timing_make(slots, SAMPLES_DEFAULT, WARMUP_DEFAULT, &timing)
+               ? kernel_time(call, &timing)
+               : NULL;
 }
 
 /* ---- limits ---- */
 
 /* To read nothing is to launch an empty kernel. */
-static PyObject *limit(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
-                       PyObject *names, bool reads)
+SLOTS_FUNCTION(read_limit)
 {
-    struct module_state *state = PyModule_GetState(module);
-    PyObject *slots[ARGUMENTS_END], *result = NULL;
     const struct platform *platform;
-    struct timing timing;
+    RELEASED_BY(timing_free) struct timing timing = {.seconds = NULL};
     struct run run = {.timing = &timing, .frames = WRAPPER_FRAMES};
     int index;
-    long nbytes = reads ? READ_DEFAULT : 0;
-    if (!arguments_parse(reads ? SIGNATURE_read_limit : SIGNATURE_launch_limit, arguments, count,
-                         names, slots))
+    long nbytes = READ_DEFAULT;
+    if (!timing_make(slots, SAMPLES_DEFAULT, WARMUP_DEFAULT, &timing) ||
+        !count_argument(slots[NBYTES], "nbytes", 1024, LONG_MAX, &nbytes) ||
+        !platforms_choose(&state->platforms, slots[DEVICE], &platform, &index) ||
+        !execute_read(state, platform, index, (size_t)nbytes, &run))
         return NULL;
-    const bool fine = timing_make(slots, reads ? SAMPLES_DEFAULT : LAUNCHES_DEFAULT,
-                                  reads ? WARMUP_DEFAULT : LAUNCHES_WARMUP, &timing) &&
-                      count_argument(slots[NBYTES], "nbytes", 1024, LONG_MAX, &nbytes) &&
-                      platforms_choose(&state->platforms, slots[DEVICE], &platform, &index);
-    timing.cold = timing.cold && reads;
-    if (fine && !reads && platform->place == METHOD_ON_HOST)
-        value_error("device 'host' launches nothing; 'cuda' and 'simulated' do");
-    else if (fine && execute_read(state, platform, index, (size_t)nbytes, &run))
-        result = reads ? Py_BuildValue("NlNkN", seconds_tuple(&timing, timing.seconds), nbytes,
-                                       platform_name(platform, index), timing.grid,
-                                       integer_or_none(timing.block))
-                       : Py_BuildValue("NN", seconds_tuple(&timing, timing.seconds),
-                                       platform_name(platform, index));
-    timing_free(&timing);
-    return result;
+    return Py_BuildValue("NlNkN", seconds_tuple(&timing, timing.seconds), nbytes,
+                         platform_name(platform, index), timing.grid,
+                         integer_or_none(timing.block));
 }
 
-CORE_FUNCTION(read_limit)
+SLOTS_FUNCTION(launch_limit)
 {
-    return limit(module, arguments, count, names, true);
-}
-
-CORE_FUNCTION(launch_limit)
-{
-    return limit(module, arguments, count, names, false);
+    const struct platform *platform;
+    RELEASED_BY(timing_free) struct timing timing = {.seconds = NULL};
+    struct run run = {.timing = &timing, .frames = WRAPPER_FRAMES};
+    int index;
+    if (!timing_make(slots, LAUNCHES_DEFAULT, LAUNCHES_WARMUP, &timing) ||
+        !platforms_choose(&state->platforms, slots[DEVICE], &platform, &index))
+        return NULL;
+    if (platform->place == METHOD_ON_HOST)
+        return value_error("device 'host' launches nothing; 'cuda' and 'simulated' do");
+    timing.cold = false;
+    if (!execute_read(state, platform, index, 0, &run))
+        return NULL;
+    return Py_BuildValue("NN", seconds_tuple(&timing, timing.seconds),
+                         platform_name(platform, index));
 }

@@ -142,14 +142,6 @@ static void end_untaken(PyObject *capsule)
             end(PyCapsule_GetPointer(capsule, dlpack_names[form].offered));
 }
 
-static bool parse_type(const char *name, enum element *type)
-{
-    for (*type = 0; *type < ELEMENTS; ++*type)
-        if (strcmp(name, element_name(*type)) == 0)
-            return true;
-    return type_error("%s is no element type", name);
-}
-
 /* The shape, and strides of C order. */
 static bool parse_shape(PyObject *lengths, struct lent *lent, struct dl_tensor *tensor)
 {
@@ -192,17 +184,18 @@ static PyObject *object_capsule(PyObject *object, PyObject *arguments)
     struct object *self = (struct object *)object;
     PyObject *shape, *stream;
     const char *name;
-    enum element type;
     int versioned;
     if (!PyArg_ParseTuple(arguments, "O!sO!p:capsule", &PyTuple_Type, &shape, &name, &PyLong_Type,
                           &stream, &versioned))
         return NULL;
+    const enum element type = element_named(name);
     struct lent *lent = calloc(1, sizeof *lent);
     if (!lent)
         return PyErr_NoMemory();
     struct dl_tensor *tensor = versioned ? &lent->versioned.tensor : &lent->managed.tensor;
     PyObject *capsule = NULL;
-    if (parse_shape(shape, lent, tensor) && parse_type(name, &type) &&
+    if (parse_shape(shape, lent, tensor) &&
+        (type < ELEMENTS || type_error("%s is no element type", name)) &&
         admit(self, stream, &lent->reader))
         capsule = PyCapsule_New(
             lent, dlpack_names[versioned ? DLPACK_VERSIONED : DLPACK_UNVERSIONED].offered,

@@ -164,7 +164,7 @@ PyObject *core_substitute(PyObject *module, PyObject *arguments)
 
 /* The first are those that have signatures, in their order, which also give them docstrings. */
 static PyMethodDef functions[] = {
-#define NAMED(name, doc)                                                                           \
+#define NAMED(name, doc, ...)                                                                      \
     {#name, (PyCFunction)(void (*)(void))core_##name, METH_FASTCALL | METH_KEYWORDS, doc},
 #define PLAIN(name, flags, doc) {#name, core_##name, flags, doc},
 #define REDUCTION(name, ...)    NAMED(name, NULL)

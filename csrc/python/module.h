@@ -2,7 +2,6 @@
  * objects, and lists. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "plan/plan.h"
@@ -22,21 +21,34 @@ struct module_state {
 
 /* ---- what it offers to Python, beside the reductions, its types and variables. Tables are plain
  * tuples, which modules of gred's give names to. An exact sum is EXACT_WORDS words of 64 bits, as
- * common/exact.h has them, normalised ---- */
-
+ * common/exact.h has them, normalised ----
+ *
+ * NAMED(name, docstring, required, positional, unnamed, arguments...)
+ *   takes keywords, as struct signature has them; the C function is slots_name.
+ * PLAIN(name, flags, docstring)
+ *   takes an object, or a tuple of them; the C function is core_name. */
 #define FUNCTIONS(NAMED, PLAIN)                                                                    \
-    NAMED(dot, NULL)                                                                               \
-    NAMED(kernel_time, "The samples and circumstances of a measurement, as a tuple.")              \
-    NAMED(read_limit, "The samples and circumstances of a measurement, as a tuple.")               \
-    NAMED(launch_limit, "The samples and circumstances of a measurement, as a tuple.")             \
-    NAMED(reduceat, "Results of an array's segments.")                                             \
-    NAMED(by_key, "Results of each key's elements.")                                               \
-    NAMED(select_rows, "Quantiles of an array's rows on a device.")                                \
-    NAMED(each, "Results of a list's arrays.")                                                     \
-    NAMED(settle, "What a call would compute, as a tuple.")                                        \
-    NAMED(counters, "What a call accesses on the simulated device, as a tuple.")                   \
-    NAMED(explain, "How a call would go, as a tuple.")                                             \
-    NAMED(nothing, "Does nothing.")                                                                \
+    NAMED(dot, NULL, 2, 2, 0, A, B, AXIS, OUT, METHOD, DEVICE, STREAM)                             \
+    NAMED(kernel_time, "The samples and circumstances of a measurement, as a tuple.", 1, 2, 2, A,  \
+          OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, SAMPLES, WARMUP, COLD)                            \
+    NAMED(read_limit, "The samples and circumstances of a measurement, as a tuple.", 0, 2, 2,      \
+          DEVICE, NBYTES, SAMPLES, COLD)                                                           \
+    NAMED(launch_limit, "The samples and circumstances of a measurement, as a tuple.", 0, 1, 1,    \
+          DEVICE, SAMPLES)                                                                         \
+    NAMED(reduceat, "Results of an array's segments.", 11, 11, 11, OP, VALUES, OFFSETS, DTYPE,     \
+          OUT, MAY_BE_EMPTY, DEVICE, STREAM, ORD, DDOF, METHOD)                                    \
+    NAMED(by_key, "Results of each key's elements.", 8, 8, 8, OP, KEYS, VALUES, NUM_KEYS, DROPS,   \
+          DTYPE, DDOF, METHOD)                                                                     \
+    NAMED(select_rows, "Quantiles of an array's rows on a device.", 4, 4, 4, VALUES, NUM_KEYS,     \
+          QUANTILES, DTYPE)                                                                        \
+    NAMED(each, "Results of a list's arrays.", 9, 9, 9, OP, A, DTYPE, OUT, ORD, DDOF, INITIAL,     \
+          METHOD, STREAM)                                                                          \
+    NAMED(settle, "What a call would compute, as a tuple.", 7, 7, 7, A, OP, AXIS, DTYPE, ORD,      \
+          DDOF, METHOD)                                                                            \
+    NAMED(counters, "What a call accesses on the simulated device, as a tuple.", 1, 2, 2, A, OP,   \
+          METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS, ROOM, CHECKED)                       \
+    NAMED(explain, "How a call would go, as a tuple.", 1, 2, 2, A, OP, AXIS, KEEPDIMS, METHOD,     \
+          BLOCK_SIZE, DTYPE, DEVICE, WHERE, OUT, INITIAL)                                          \
     PLAIN(by_place, METH_VARARGS, "Results of lists, each in one place, all at the same time.")    \
     PLAIN(quantile_places, METH_VARARGS, "Where quantiles of n numbers lie among their ranks.")    \
     PLAIN(select, METH_VARARGS, "Quantiles of an array on the host.")                              \
@@ -57,10 +69,16 @@ struct module_state {
 #define CORE_FUNCTION(name)                                                                        \
     PyObject *core_##name(PyObject *module, PyObject *const *arguments, Py_ssize_t count,          \
                           PyObject *names)
-#define NAMED(name, ...) CORE_FUNCTION(name);
+
+/* Its arguments are borrowed, NULL where they were left out. */
+#define SLOTS_FUNCTION(name) PyObject *slots_##name(struct module_state *state, PyObject **slots)
+
+#define NAMED(name, ...)                                                                           \
+    CORE_FUNCTION(name);                                                                           \
+    SLOTS_FUNCTION(name);
 #define PLAIN(name, ...) PyObject *core_##name(PyObject *module, PyObject *arguments);
 FUNCTIONS(NAMED, PLAIN)
-#define REDUCTION(name, ...) NAMED(name)
+#define REDUCTION(name, ...) CORE_FUNCTION(name);
 #define VARIANT(name, ...)
 #include "common/reductions.def"
 #undef NAMED

@@ -81,12 +81,10 @@ static PyObject *deliver(struct call *call)
 static PyObject *reduce_as_asked(struct module_state *state, enum reduction reduction,
                                  PyObject *const *slots)
 {
-    struct call *call = call_open(state, reduction, frames_of(reduction), slots);
-    PyObject *result = call && results_make(call) && execute_plan(state, &call->plan, &call->run)
-                           ? deliver(call)
-                           : NULL;
-    call_close(call);
-    return result;
+    OPENED *call = call_open(state, reduction, frames_of(reduction), slots);
+    return call && results_make(call) && execute_plan(state, &call->plan, &call->run)
+               ? deliver(call)
+               : NULL;
 }
 
 /* Of nothing but an array, by the cached plan. NULL without an exception set: the call has to go
@@ -164,43 +162,40 @@ static bool ends_lie_apart(PyObject *arrays)
     return apart;
 }
 
+bool op_parse(const char *function, PyObject *const *slots, enum reduction *reduction)
+{
+    return reduction_parse(slots[OP], reduction) &&
+           (!names_method(slots) ||
+            value_error("%s takes method 'auto' or 'exact', not %R", function, slots[METHOD]));
+}
+
 /* By one plan, if they lie in one place. */
 static PyObject *reduce_list(struct module_state *state, enum reduction reduction, PyObject *arrays,
                              bool each, int frames, PyObject **slots)
 {
     const Py_ssize_t length = PyTuple_GET_SIZE(arrays);
-    PyObject *const first = length ? PyTuple_GET_ITEM(arrays, 0) : arrays;
     if (!each && names_method(slots) && holds_any(arrays))
         return reduce_several(reduction, arrays, slots);
     const bool elsewhere =
         argument_given(slots[DEVICE]) || (argument_given(slots[OUT]) && lies_on_device(slots[OUT]));
     if (!each && length && (names_method(slots) || elsewhere) && !holds_any(arrays))
         return reduce_joined(state, reduction, arrays, slots);
-    struct call *call = call_begin(state, first);
+    OPENED *call = call_begin(state, reduction, frames, slots);
     if (!call)
         return NULL;
-    PyObject *result = NULL;
-    if (call_request(call, reduction, frames, slots) && call_open_list(call, arrays, each, slots) &&
-        results_make(call) && execute_plan(state, &call->plan, &call->run))
-        result = deliver(call);
-    call_close(call);
-    if (result || PyErr_Occurred())
-        return result;
+    if (call_open_list(call, arrays, each, slots))
+        return results_make(call) && execute_plan(state, &call->plan, &call->run) ? deliver(call)
+                                                                                  : NULL;
+    if (PyErr_Occurred())
+        return NULL;
     return each ? value_error("the arrays lie in several places; give those of each to a call")
                 : reduce_several(reduction, arrays, slots);
 }
 
-CORE_FUNCTION(each)
+SLOTS_FUNCTION(each)
 {
-    struct module_state *state = PyModule_GetState(module);
-    PyObject *slots[ARGUMENTS_END];
     enum reduction reduction;
-    if (!arguments_parse(SIGNATURE_each, arguments, count, names, slots) ||
-        !reduction_parse(slots[OP], &reduction))
-        return NULL;
-    if (names_method(slots))
-        return value_error("each takes method 'auto' or 'exact', not %R", slots[METHOD]);
-    OWNED *arrays = PySequence_Tuple(slots[A]);
+    OWNED *arrays = op_parse("each", slots, &reduction) ? PySequence_Tuple(slots[A]) : NULL;
     return arrays ? reduce_list(state, reduction, arrays, true, 1, slots) : NULL;
 }
 
@@ -215,26 +210,33 @@ static bool wants_more(PyObject *const *slots)
            (argument_given(mean) && mean != Py_Ellipsis && !numpys_is_no_value(mean));
 }
 
+/* What both take beside the arrays. False with an exception set, which says what they take. */
+static bool parse_spread(PyObject *const *slots, const char *takes, enum reduction reduction,
+                         double *ddof, bool *kept)
+{
+    if (wants_more(slots))
+        return type_error(takes, reduction_row(reduction)->name);
+    return keepdims_parse(slots[KEEPDIMS], kept) && ddof_parse(slots, ddof);
+}
+
 /* By gred/statistics/weights.py. */
 static PyObject *reduce_weighted(enum reduction reduction, PyObject *const *slots)
 {
-    const char *name = reduction_row(reduction)->name;
     double ddof;
     bool kept;
-    if (wants_more(slots))
-        return type_error("%s with weights takes axis, dtype, ddof, keepdims, where and method; no "
-                          "out, mean, device, stream or block_size",
-                          name);
-    OWNED *module = PyImport_ImportModule("gred.statistics.weights");
-    if (!module || !keepdims_parse(slots[KEEPDIMS], &kept) || !ddof_parse(slots, &ddof))
+    if (!parse_spread(slots,
+                      "%s with weights takes axis, dtype, ddof, keepdims, where and method; no "
+                      "out, mean, device, stream or block_size",
+                      reduction, &ddof, &kept))
         return NULL;
-    OWNED *options = Py_BuildValue("{sOsOsO}", "keepdims", kept ? Py_True : Py_False, "where",
-                                   argument_or(slots[WHERE], Py_True), "method",
-                                   argument_or(slots[METHOD], Py_None));
-    return options ? PyObject_CallMethod(module, "reduced", "sOOOOdO", name, slots[A],
-                                         slots[WEIGHTS], argument_or(slots[AXIS], Py_None),
-                                         argument_or(slots[DTYPE], Py_None), ddof, options)
-                   : NULL;
+    OWNED *module = PyImport_ImportModule("gred.statistics.weights");
+    return module ? PyObject_CallMethod(
+                        module, "reduced", "sOOOOd{sOsOsO}", reduction_row(reduction)->name,
+                        slots[A], slots[WEIGHTS], argument_or(slots[AXIS], Py_None),
+                        argument_or(slots[DTYPE], Py_None), ddof, "keepdims",
+                        kept ? Py_True : Py_False, "where", argument_or(slots[WHERE], Py_True),
+                        "method", argument_or(slots[METHOD], Py_None))
+                  : NULL;
 }
 
 static bool is_exact_spread(enum reduction reduction, PyObject *const *slots)
@@ -256,12 +258,13 @@ static PyObject *reduce_moments(enum reduction reduction, PyObject *arrays, PyOb
                     *const dtype = argument_or(slots[DTYPE], Py_None);
     double ddof;
     bool kept;
-    if (wants_more(slots))
-        return type_error("%s by method 'exact' takes axis, dtype, ddof, keepdims and where; no "
-                          "out, mean, device, stream or block_size",
-                          name);
+    if (!parse_spread(slots,
+                      "%s by method 'exact' takes axis, dtype, ddof, keepdims and where; no out, "
+                      "mean, device, stream or block_size",
+                      reduction, &ddof, &kept))
+        return NULL;
     OWNED *module = PyImport_ImportModule("gred.exact.variances");
-    if (!module || !keepdims_parse(slots[KEEPDIMS], &kept) || !ddof_parse(slots, &ddof))
+    if (!module)
         return NULL;
     if (!arrays)
         return PyObject_CallMethod(module, "reduced", "sOOOdiO", name, slots[A], axis, dtype, ddof,
@@ -280,7 +283,7 @@ static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *co
     PyObject *slots[ARGUMENTS_END];
     PyObject *result = count == 1 && !names ? reduce_flat(state, reduction, arguments[0]) : NULL;
     if (result || PyErr_Occurred() ||
-        !arguments_parse((enum signature_index)reduction, arguments, count, names, slots))
+        !reduction_arguments(reduction, arguments, count, names, slots))
         return result;
     const int frames = frames_of(reduction);
     OWNED *arrays = list_of_arrays(slots);

@@ -176,16 +176,25 @@ static bool open_place(struct module_state *state, enum reduction reduction, PyO
                        PyObject *dtype, struct place *place)
 {
     const bool alone = PyTuple_GET_SIZE(arrays) == 1;
-    PyObject *slots[ARGUMENTS_END] = {[A] = alone ? PyTuple_GET_ITEM(arrays, 0) : arrays,
-                                      [DTYPE] = dtype};
-    place->call = alone ? call_open(state, reduction, 1, slots)
-                        : call_begin(state, PyTuple_GET_ITEM(arrays, 0));
-    if (!place->call || alone)
-        return place->call;
-    return call_request(place->call, reduction, 1, slots) &&
-           (call_open_list(place->call, arrays, false, slots) || PyErr_Occurred() ||
+    PyObject *slots[ARGUMENTS_END] = {[A] = PyTuple_GET_ITEM(arrays, 0), [DTYPE] = dtype};
+    place->call = (alone ? call_open : call_begin)(state, reduction, 1, slots);
+    return place->call &&
+           (alone || call_open_list(place->call, arrays, false, slots) || PyErr_Occurred() ||
             value_error("the arrays of a group lie in several places")) &&
            !PyErr_Occurred();
+}
+
+/* The answers, or NULL with an exception set. */
+static PyObject *answer_places(const struct place *places, Py_ssize_t count)
+{
+    PyObject *results = PyList_New(0);
+    for (Py_ssize_t k = 0; results && k < count; k++) {
+        const struct call *call = places[k].call;
+        list_append(&results, answer_is_sound(&call->plan, &call->run)
+                                  ? answer_to_python(&call->plan, &call->run)
+                                  : NULL);
+    }
+    return list_to_tuple(results);
 }
 
 PyObject *core_by_place(PyObject *module, PyObject *arguments)
@@ -197,29 +206,18 @@ PyObject *core_by_place(PyObject *module, PyObject *arguments)
         !reduction_parse(op, &reduction))
         return NULL;
     const Py_ssize_t count = PyTuple_GET_SIZE(groups);
-    if (count == 0)
-        return PyTuple_New(0);
     struct place *places = PyMem_Calloc((size_t)count, sizeof *places);
     if (!places)
         return PyErr_NoMemory();
-    PyObject *results = NULL;
     Py_ssize_t opened = 0;
     while (opened < count &&
            open_place(state, reduction, PyTuple_GET_ITEM(groups, opened), dtype, &places[opened]))
         opened++;
-    if (opened == count && run_places(state, places, count))
-        results = PyTuple_New(count);
-    for (Py_ssize_t k = 0; k < count; k++) {
-        const struct call *call = places[k].call;
-        PyObject *one = results && answer_is_sound(&call->plan, &call->run)
-                            ? answer_to_python(&call->plan, &call->run)
+    PyObject *results = opened == count && (!count || run_places(state, places, count))
+                            ? answer_places(places, count)
                             : NULL;
-        if (one)
-            PyTuple_SET_ITEM(results, k, one);
-        else
-            Py_CLEAR(results);
-        call_close(places[k].call);
-    }
+    for (Py_ssize_t k = 0; k < count; k++)
+        call_close(&places[k].call);
     PyMem_Free(places);
     return results;
 }
