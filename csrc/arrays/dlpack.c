@@ -138,7 +138,7 @@ void dlpack_describe(struct dl_tensor *tensor, int device, enum element element)
         const struct raised under_way = raised_set_aside();                                        \
         if (managed->deleter)                                                                      \
             managed->deleter(managed);                                                             \
-        raised_again(under_way);                                                                   \
+        raised_settle(under_way, true);                                                            \
     }
 
 DEFINE_RELEASE(managed)
@@ -300,7 +300,7 @@ static bool read_capsule(PyObject *capsule, const char *name, const struct dl_de
         Py_CLEAR(view->owner);
     const struct raised under_way = raised_set_aside();
     Py_DECREF(capsule);
-    raised_again(under_way);
+    raised_settle(under_way, true);
     return read;
 }
 

@@ -246,6 +246,6 @@ void exchange_release(struct result_memory *memory)
     const struct raised under_way = raised_set_aside();
     if (memory->tensor && memory->tensor->deleter)
         memory->tensor->deleter(memory->tensor);
-    raised_again(under_way);
+    raised_settle(under_way, true);
     Py_CLEAR(memory->offer);
 }

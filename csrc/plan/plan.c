@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 
 #include "arrays/numpys.h"
+#include "arrays/objects.h"
 #include "arrays/operands.h"
 #include "common/exact_sums.h"
 #include "plan/arguments.h"
@@ -19,13 +20,10 @@ bool plan_stay(const struct request *request, const struct view *view, const cha
         return false;
     if (view->n == 0 || (plan->platform == view->platform && plan->device == view->device))
         return true;
-    PyObject *place = platform_name(view->platform, view->device);
-    if (place)
-        PyErr_Format(PyExc_ValueError,
-                     "device %R: %s lies on '%U' and the work is done there; leave device out",
-                     request->device, name, place);
-    Py_XDECREF(place);
-    return false;
+    OWNED *place = platform_name(view->platform, view->device);
+    return place && value_error("device %R: %s lies on '%U' and the work is done there; leave "
+                                "device out",
+                                request->device, name, place);
 }
 
 /* Where arrays are decides, unless the caller does; a rung without a device goes to the best that
@@ -62,7 +60,7 @@ static bool check_out(const struct request *request, struct plan *plan)
     if (!out || !out->view.on_device)
         return true;
     if (out->view.platform != plan->platform || out->view.device != plan->device)
-        return PyErr_Format(PyExc_ValueError, "out lies on another device than the array");
+        return value_error("out lies on another device than the array");
     if (!request->axes)
         plan->out.at = (void *)out->view.layout.data;
     plan->out.element = out->view.layout.input;
@@ -81,11 +79,10 @@ static bool check_method_runs_there(const struct platforms *platforms, const str
                             "method '%s' runs on a GPU, and there is none to use (%s)",
                             method->name, why.text);
     }
-    return PyErr_Format(PyExc_ValueError, "method '%s' does not run on '%s'; it runs on%s%s%s",
-                        method->name, platform->name,
-                        method->places & METHOD_ON_HOST ? " 'host'" : "",
-                        method->places & METHOD_ON_SIMULATED ? " 'simulated' and" : "",
-                        method->places & METHOD_ON_CUDA ? " 'cuda'" : "");
+    return value_error("method '%s' does not run on '%s'; it runs on%s%s%s", method->name,
+                       platform->name, method->places & METHOD_ON_HOST ? " 'host'" : "",
+                       method->places & METHOD_ON_SIMULATED ? " 'simulated' and" : "",
+                       method->places & METHOD_ON_CUDA ? " 'cuda'" : "");
 }
 
 /* A power of two that a block can have. */
@@ -93,16 +90,14 @@ static bool parse_block(PyObject *block_size, unsigned *block)
 {
     if (!PyIndex_Check(block_size) || PyBool_Check(block_size))
         return wrong_type("block_size", "None or a power of two from 32 to 1024", block_size);
-    PyObject *number = PyNumber_Index(block_size);
+    OWNED *number = PyNumber_Index(block_size);
     if (!number)
         return false;
     int overflow;
     const long value = PyLong_AsLongAndOverflow(number, &overflow);
-    Py_DECREF(number);
     if (overflow || value < BLOCK_SIZE_MIN || value > BLOCK_SIZE_MAX || (value & (value - 1)))
-        return PyErr_Format(PyExc_ValueError,
-                            "block_size must be None or a power of two from 32 to 1024; got %R",
-                            block_size);
+        return value_error("block_size must be None or a power of two from 32 to 1024; got %R",
+                           block_size);
     *block = (unsigned)value;
     return true;
 }
@@ -115,8 +110,7 @@ static bool choose_block(const struct request *request, struct plan *plan)
     if (!parse_block(request->block_size, &block))
         return false;
     if (plan->launch.block == 0)
-        return PyErr_Format(
-            PyExc_ValueError,
+        return value_error(
             "block_size has no meaning for %s on '%s'; got %R. It is for the rungs on "
             "'cuda' or 'simulated'",
             plan->method ? plan->method->name : "method 'auto'", plan->platform->name,
@@ -136,14 +130,12 @@ static bool check_method(const struct request *request, const struct plan *plan)
     if (!method)
         return true;
     if (!fold_is_on_ladder(row->fold) && method != method_at(plan->platform->automatic))
-        return PyErr_Format(PyExc_ValueError,
-                            "method '%s' does not run %s: only sum, prod, min, max and mean climb "
-                            "the ladder; leave method out, or say 'auto'",
-                            method->name, row->called);
+        return value_error("method '%s' does not run %s: only sum, prod, min, max and mean climb "
+                           "the ladder; leave method out, or say 'auto'",
+                           method->name, row->called);
     if (element_is_complex(plan->accumulator) && method != method_at(METHOD_last_block) &&
         method->places != METHOD_ON_HOST)
-        return PyErr_Format(
-            PyExc_TypeError,
+        return type_error(
             "method '%s' does not take complex elements; 'auto', last_block and recursive do",
             method->name);
     return true;
@@ -156,8 +148,7 @@ static bool choose_exactness(const struct request *request, struct layout *layou
     if (!plan->exact)
         return true;
     if (row->fold != FOLD_sum && row->fold != FOLD_nansum && row->fold != FOLD_norm2)
-        return PyErr_Format(
-            PyExc_ValueError,
+        return value_error(
             "method 'exact' is here for sum, mean, nansum, nanmean and the norm of order 2; "
             "not for %s",
             row->called);
@@ -175,12 +166,11 @@ static bool check_nothing(const struct request *request, const struct plan *plan
         (row->nothing == NOTHING_value && !request->initial))
         return true;
     if (plan->n == 0)
-        return PyErr_Format(PyExc_ValueError, "%s of an empty array has no value%s", row->called,
-                            takes_initial ? "; initial= gives it one" : "");
+        return value_error("%s of an empty array has no value%s", row->called,
+                           takes_initial ? "; initial= gives it one" : "");
     if (takes_initial && plan->layout->mask && !request->some_left)
-        return PyErr_Format(PyExc_ValueError,
-                            "%s has no value where the mask hides all; where= needs initial=, too",
-                            row->called);
+        return value_error("%s has no value where the mask hides all; where= needs initial=, too",
+                           row->called);
     return true;
 }
 
@@ -206,14 +196,12 @@ static bool choose_method(const struct request *request, struct view *view, stru
     plan->exact = asked.exact;
     plan->launch.batch_invariant = asked.batch_invariant;
     if (asked.batch_invariant && !request->along)
-        return PyErr_Format(PyExc_ValueError,
-                            "method 'batch_invariant' is for results along axes, each of which "
-                            "depends on its own elements alone; give axis= or keepdims=");
+        return value_error("method 'batch_invariant' is for results along axes, each of which "
+                           "depends on its own elements alone; give axis= or keepdims=");
     if (plan->method && request->along)
-        return PyErr_Format(PyExc_ValueError,
-                            "method '%s' is for whole arrays; with axis= or keepdims= leave method "
-                            "out, or say 'auto'",
-                            plan->method->name);
+        return value_error("method '%s' is for whole arrays; with axis= or keepdims= leave method "
+                           "out, or say 'auto'",
+                           plan->method->name);
     if (!choose_device(request, view, plan) ||
         (plan->method &&
          !check_method_runs_there(request->platforms, plan->method, plan->platform)))

@@ -1,5 +1,6 @@
 #include "plan/plan.h"
 
+#include "arrays/objects.h"
 #include "plan/arguments.h"
 
 /* ---- where ---- */
@@ -12,15 +13,11 @@ static PyObject *place_of(const struct view *view)
 
 static bool refuse_places(const struct view *a, const struct view *b)
 {
-    PyObject *of_a = place_of(a), *of_b = of_a ? place_of(b) : NULL;
-    if (of_b)
-        PyErr_Format(PyExc_ValueError,
-                     "a lies on '%U' and b on '%U'; both have to lie on one device, so copy one of "
-                     "them to where the other is",
-                     of_a, of_b);
-    Py_XDECREF(of_a);
-    Py_XDECREF(of_b);
-    return false;
+    OWNED *of_a = place_of(a), *of_b = place_of(b);
+    return of_a && of_b &&
+           value_error("a lies on '%U' and b on '%U'; both have to lie on one device, so copy one "
+                       "of them to where the other is",
+                       of_a, of_b);
 }
 
 static bool locate(const struct request *request, struct view *view, const char *name)

@@ -90,8 +90,9 @@ static PyObject *schedule_of(struct scenario *self)
     const struct method *method = hooks->method_find(self->method);
     enum reduction reduction;
     if (!method || !hooks->reduction_find(self->reduction, &reduction) ||
-        hooks->element_named(self->input) == ELEMENTS || hooks->element_named(self->accumulator) == ELEMENTS)
-        return PyErr_Format(PyExc_ValueError, "no such reduction, method or element type");
+        hooks->element_named(self->input) == ELEMENTS ||
+        hooks->element_named(self->accumulator) == ELEMENTS)
+        return value_error("no such reduction, method or element type");
     struct kernels kernels = *hooks->kernels_simulated;
     kernels.reducer = fake_reducer;
     if (!self->compiled)

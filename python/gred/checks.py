@@ -135,17 +135,30 @@ def array_of(given: Any, name: str = "a") -> Any:
     return given if on_device(given) or is_tensor(given) else np.asarray(given)
 
 
-def refuse_tensor(tensor: Any, name: str) -> None:
-    """Say of a tensor whose memory cannot be read as it lies what is in the way, if that is known.
+def tell_why(given: Any, name: str) -> None:
+    """Say of an array whose memory cannot be read as it lies what is in the way, if that is known.
 
     Raises
     ------
     RuntimeError
-        If it requires grad, or a transform of ``torch.func`` is tracing it.
+        If it is deleted, as JAX's can be, or a tensor that requires grad, or that a transform of
+        ``torch.func`` is tracing.
     TypeError
-        If it is nested, quantized, sparse, fake, or on a device that gred has no backend for.
+        If it is a tensor that is nested, quantized, sparse, fake, or on a device that gred has no
+        backend for.
 
     """
+    try:
+        deleted = given.is_deleted()
+    except Exception:  # others have no such method, or another
+        deleted = False
+    if deleted is True:
+        raise RuntimeError(f"{name} is an array that has been deleted")
+    if is_tensor(given):
+        _refuse_tensor(given, name)
+
+
+def _refuse_tensor(tensor: Any, name: str) -> None:
     torch = sys.modules["torch"]
     if tensor.requires_grad and name != "out":
         raise RuntimeError(
