@@ -344,8 +344,8 @@ static bool run(void *state, const struct plan *plan, struct run *run)
         work_explain(&job);
         return true;
     }
-    if (plan->axes && plan->factors)
-        return dots_run(&job);
+    if (plan->factors)
+        return plan->axes ? dots_run(&job) : dot_run(&job);
     if (plan->axes)
         return plan->exact ? exact_along(&job) : along_run(&job);
     return work_run(&job);

@@ -39,7 +39,9 @@ void along_explain(const struct job *);
 typedef bool make_result(struct job *part, int64_t place);
 bool folding_one_by_one(struct job *, make_result *);
 
-/* Sums of products, of a plan that has factors and axes, whose mask is the factors. */
+/* Sums of products, of a plan that has factors: of vectors, exactly or in a float's arithmetic, and
+ * along axes, where the factors are the layout's mask. */
+bool dot_run(struct job *);
 bool dots_run(struct job *);
 
 bool segments_run(struct job *);

@@ -16,6 +16,16 @@ bool wrong_type(const char *name, const char *accepted, PyObject *value)
                       Py_TYPE(value)->tp_name);
 }
 
+bool integer_parse(PyObject *object, const char *name, const char *accepted, long *value)
+{
+    int overflow = 0;
+    if (!PyIndex_Check(object) || PyBool_Check(object))
+        return wrong_type(name, accepted, object);
+    OWNED *number = PyNumber_Index(object);
+    *value = number ? PyLong_AsLongAndOverflow(number, &overflow) : -1;
+    return number;
+}
+
 const char *plain_text(PyObject *string)
 {
     Py_ssize_t length;

@@ -85,37 +85,23 @@ static bool check_method_runs_there(const struct platforms *platforms, const str
                        method->places & METHOD_ON_CUDA ? " 'cuda'" : "");
 }
 
-/* A power of two that a block can have. */
-static bool parse_block(PyObject *block_size, unsigned *block)
-{
-    if (!PyIndex_Check(block_size) || PyBool_Check(block_size))
-        return wrong_type("block_size", "None or a power of two from 32 to 1024", block_size);
-    OWNED *number = PyNumber_Index(block_size);
-    if (!number)
-        return false;
-    int overflow;
-    const long value = PyLong_AsLongAndOverflow(number, &overflow);
-    if (overflow || value < BLOCK_SIZE_MIN || value > BLOCK_SIZE_MAX || (value & (value - 1)))
-        return value_error("block_size must be None or a power of two from 32 to 1024; got %R",
-                           block_size);
-    *block = (unsigned)value;
-    return true;
-}
-
 static bool choose_block(const struct request *request, struct plan *plan)
 {
-    unsigned block = 0;
-    if (!argument_given(request->block_size))
+    static const char accepted[] = "None or a power of two from 32 to 1024";
+    PyObject *const given = request->block_size;
+    long block;
+    if (!argument_given(given))
         return true;
-    if (!parse_block(request->block_size, &block))
+    if (!integer_parse(given, "block_size", accepted, &block))
         return false;
+    if (block < BLOCK_SIZE_MIN || block > BLOCK_SIZE_MAX || (block & (block - 1)))
+        return value_error("block_size must be %s; got %R", accepted, given);
     if (plan->launch.block == 0)
-        return value_error(
-            "block_size has no meaning for %s on '%s'; got %R. It is for the rungs on "
-            "'cuda' or 'simulated'",
-            plan->method ? plan->method->name : "method 'auto'", plan->platform->name,
-            request->block_size);
-    plan->launch.block = block;
+        return value_error("block_size has no meaning for %s on '%s'; got %R. It is for the rungs "
+                           "on 'cuda' or 'simulated'",
+                           plan->method ? plan->method->name : "method 'auto'",
+                           plan->platform->name, given);
+    plan->launch.block = (unsigned)block;
     return true;
 }
 
@@ -304,6 +290,65 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
     if (request->means)
         plan->streams.producers[4] = request->means->view.producer;
     return true;
+}
+
+/* ---- short calls ---- */
+
+/* Without a platform where there is no plan. */
+struct cached_plans {
+    struct plan plans[FIRST_VARIANT][ELEMENTS];
+};
+
+/* What is raised is raised again for each call that asks for it. */
+static bool make_plan(const struct platforms *platforms, enum reduction reduction,
+                      enum element element, struct plan *plan)
+{
+    static const union scalar elements[2];
+    const struct request request = {.platforms = platforms, .reduction = reduction};
+    struct view view = {.layout = {.data = elements,
+                                   .input = element,
+                                   .type = element,
+                                   .dimensions = 1,
+                                   .shape = {2},
+                                   .strides = {(int64_t)element_size(element)}},
+                        .n = 2};
+    if (plan_make(&request, &view, NULL, plan))
+        return true;
+    plan->platform = NULL;
+    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError))
+        return false;
+    PyErr_Clear();
+    return true;
+}
+
+struct cached_plans *cached_plans_make(const struct platforms *platforms)
+{
+    struct cached_plans *self = PyMem_Malloc(sizeof *self);
+    bool made = self;
+    for (int r = 0; made && r < FIRST_VARIANT; r++)
+        for (int e = 0; made && e < ELEMENTS; e++)
+            made = make_plan(platforms, (enum reduction)r, (enum element)e, &self->plans[r][e]);
+    if (made)
+        return self;
+    if (!self)
+        PyErr_NoMemory();
+    cached_plans_free(self);
+    return NULL;
+}
+
+void cached_plans_free(struct cached_plans *self)
+{
+    PyMem_Free(self);
+}
+
+bool cached_plan(const struct cached_plans *self, enum reduction reduction, struct layout *layout,
+                 struct plan *plan)
+{
+    *plan = self->plans[reduction][layout->input];
+    layout->type = plan->finish.type;
+    plan->layout = layout;
+    plan->n = plan->finish.count = layout_length(layout);
+    return plan->platform;
 }
 
 /* ---- what a plan asks for ---- */

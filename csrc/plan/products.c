@@ -51,41 +51,36 @@ enum element products_type(enum element type)
     return type >= ELEMENT_UINT8 ? ELEMENT_UINT64 : ELEMENT_INT64;
 }
 
-static void choose_types(struct view *a, struct view *b, struct plan *plan)
+void products_begin(struct view *a, struct view *b, bool exactly, struct plan *plan)
 {
     const enum element type = a->layout.type, result = products_type(type),
                        wide = element_is_complex(type)   ? ELEMENT_COMPLEX128
                               : element_is_integer(type) ? result
                                                          : ELEMENT_FLOAT64;
-    plan->accumulator = wide;
-    plan->finish = (struct finish){
+    *plan = (struct plan){
+        .layout = &a->layout,
+        .factors = &b->layout,
+        .n = a->n,
+        .exact = exactly,
+        .reduction = REDUCTION_sum,
+        .fold = FOLD_sum,
         .accumulator = wide,
-        .type = result,
-        .result = plan->exact && element_is_integer(type) ? ELEMENT_FLOAT64 : result,
-        .count = plan->n,
-        .from_nothing = true};
-    if (!plan->exact)
-        return;
-    a->layout.type = holder_of_factor(a->layout.input, type);
-    b->layout.type = holder_of_factor(b->layout.input, type);
-}
-
-void products_begin(struct view *a, struct view *b, bool exactly, struct plan *plan)
-{
-    *plan =
-        (struct plan){.layout = &a->layout,
-                      .factors = &b->layout,
-                      .n = a->n,
-                      .exact = exactly,
-                      .reduction = REDUCTION_sum,
-                      .fold = FOLD_sum,
-                      .elements = {.flat = layout_is_flat(&a->layout), .on_device = a->on_device},
-                      .streams = {.producers = {a->producer, b->producer}}};
+        .elements = {.flat = layout_is_flat(&a->layout), .on_device = a->on_device},
+        .streams = {.producers = {a->producer, b->producer}},
+        .finish = {.accumulator = wide,
+                   .type = result,
+                   .result = exactly && element_is_integer(type) ? ELEMENT_FLOAT64 : result,
+                   .count = a->n,
+                   .from_nothing = true}};
 }
 
 void products_settle(struct view *a, struct view *b, struct plan *plan)
 {
-    choose_types(a, b, plan);
+    const enum element type = a->layout.type;
+    if (plan->exact) {
+        a->layout.type = holder_of_factor(a->layout.input, type);
+        b->layout.type = holder_of_factor(b->layout.input, type);
+    }
     plan_choose_launch(plan, true);
 }
 

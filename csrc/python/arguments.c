@@ -67,8 +67,7 @@ static const struct signature signatures[SIGNATURES] = {
 
 /* ---- arguments ---- */
 
-/* The same as Python's strings, which keywords mostly are: made at import, constant from then on.
- */
+/* The same as Python's strings, made at import, which keywords mostly are themselves. */
 static PyObject *argument_keywords[ARGUMENTS_END];
 
 /* PyTorch's names of arguments. */
@@ -77,11 +76,9 @@ static const struct {
     enum argument argument;
 } other_names[] = {{"dim", AXIS}, {"keepdim", KEEPDIMS}};
 
-/* Most keywords are told apart by how they begin. */
 static bool is_keyword(PyObject *name, const char *keyword)
 {
-    return PyUnicode_READ_CHAR(name, 0) == (Py_UCS4)(unsigned char)*keyword &&
-           PyUnicode_CompareWithASCIIString(name, keyword) == 0;
+    return PyUnicode_CompareWithASCIIString(name, keyword) == 0;
 }
 
 /* NO_ARGUMENT with an exception set, which says which there are, if there is no such keyword. */

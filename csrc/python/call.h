@@ -64,7 +64,9 @@ struct call *call_open(struct module_state *, enum reduction, int frames, PyObje
 /* The same of a function that takes op=, and is called by one of gred's own in Python. */
 struct call *call_open_op(struct module_state *, PyObject *const *slots);
 
-/* Runs a call whose plan is made, and gives its results as arrays. NULL with an exception set. */
+/* Runs a call whose plan is made, and gives what the caller gets: of segments or keys, an array.
+ * NULL with an exception set. */
+PyObject *call_answer(struct call *);
 PyObject *call_deliver(struct call *);
 
 /* ddof= and correction= are two names for one thing. */

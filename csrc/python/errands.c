@@ -2,7 +2,6 @@
  * then they run as often as their caller likes, without the GIL. */
 #include "python/foreign.h"
 
-#include "cpu/dot.h"
 #include "python/call.h"
 #include "run/result.h"
 
@@ -115,7 +114,7 @@ static void make_plan(const struct foreign_call *call, struct errand *self)
                                          .on_device = call->on_device};
 }
 
-/* Of vectors, whose products are added; on the host that is no plan's. */
+/* Of vectors, whose products are added. */
 static void make_plan_of_products(struct errand *self)
 {
     struct view *const a = &self->view, *const b = &self->factors;
@@ -125,6 +124,7 @@ static void make_plan_of_products(struct errand *self)
     products_begin(a, b, self->settled.exact, &self->plan);
     self->plan.platform = a->platform;
     self->plan.device = a->device;
+    self->plan.finish.result = self->settled.types.result;
     if (a->on_device)
         products_settle(a, b, &self->plan);
 }
@@ -139,23 +139,6 @@ static bool never(void *Py_UNUSED(context))
 
 static bool in_silence(void *Py_UNUSED(context), const char *Py_UNUSED(text))
 {
-    return true;
-}
-
-static bool store_products(void *host, const struct foreign_call *call, struct errand *self)
-{
-    const struct pairs pairs = {&self->view.layout, &self->factors.layout, self->view.n};
-    const enum element type = self->settled.types.result;
-    memset(call->results, 0, element_size(type)); /* what there is of no products */
-    struct dot *dot = pairs.n ? dot_begin(host, &pairs, self->settled.exact) : NULL;
-    if (pairs.n && !dot)
-        return failure_note(&self->run.failure, FAILURE_MEMORY, "out of memory for products");
-    if (dot) {
-        dot_add(dot, 0, pairs.n);
-        const union scalar value = dot_result(dot, type);
-        memcpy(call->results, &value, element_size(type));
-    }
-    dot_end(dot);
     return true;
 }
 
@@ -192,13 +175,10 @@ static bool run_errand(const struct platforms *platforms, const struct foreign_c
     } else {
         make_plan(call, self);
     }
-    void *const backend_state = platforms_state(platforms, plan->platform);
-    if (call->factors && !call->on_device)
-        return store_products(backend_state, call, self);
     plan->streams.consumer = (struct stream){.given = call->on_device, .handle = call->stream};
     if (!plan->axes && call->on_device)
         plan->out = (struct plan_out){call->results, self->settled.types.result};
-    return run_plan(backend_state, call, self);
+    return run_plan(platforms_state(platforms, plan->platform), call, self);
 }
 
 static bool reduce(void *state, const struct foreign_call *call, char *why, size_t length)

@@ -3,10 +3,8 @@
 #include "arrays/numpys.h"
 
 #include "arrays/objects.h"
-#include "common/arithmetic.h"
 #include "common/exact.h"
 #include "common/exact_sums.h"
-#include "cpu/dot.h"
 #include "plan/arguments.h"
 #include "plan/axes.h"
 #include "plan/plan.h"
@@ -77,6 +75,15 @@ static bool has_one_sum(const struct view *view, const char *name)
                       name, element_name(view->layout.input));
 }
 
+/* Runs a plan whose sum is not rounded. */
+static bool add_exactly(struct call *call, struct exact *sum)
+{
+    exact_clear(sum);
+    run_begin(&call->run, 1);
+    call->run.exact = sum;
+    return call->plan.n == 0 || execute_plan(call->state, &call->plan, &call->run);
+}
+
 /* Elements of any real type are summed as they are. */
 PyObject *core_exact_sum(PyObject *module, PyObject *array)
 {
@@ -89,10 +96,7 @@ PyObject *core_exact_sum(PyObject *module, PyObject *array)
     if (!call || !call_view(call, "a", false, slots) || !has_one_sum(&call->view, "a") ||
         !plan_make(&call->request, &call->view, NULL, &call->plan))
         return NULL;
-    exact_clear(&sum);
-    run_begin(&call->run, 1);
-    call->run.exact = &sum;
-    return execute_plan(state, &call->plan, &call->run) ? words_of(&sum) : NULL;
+    return add_exactly(call, &sum) ? words_of(&sum) : NULL;
 }
 
 /* ---- products: of a call's view and that of its offsets ---- */
@@ -142,57 +146,14 @@ static bool plan_one_sum(struct call *call, bool exactly)
                          &call->plan);
 }
 
-/* Signals are heard between two stretches. NULL with an exception set. */
-static struct dot *add_all(const struct call *call, bool exactly)
-{
-    enum { STRETCH = 1024 * DOT_PIECE };
-    const struct pairs pairs = {&call->view.layout, &call->of_segments.offsets.layout,
-                                call->view.n};
-    const struct platforms *platforms = &call->state->platforms;
-    const struct platform *host = platforms_on(platforms, METHOD_ON_HOST);
-    struct dot *dot = dot_begin(platforms_state(platforms, host), &pairs, exactly);
-    if (!dot)
-        return (void *)PyErr_NoMemory();
-    for (uint64_t start = 0; start < pairs.n; start += STRETCH) {
-        Py_BEGIN_ALLOW_THREADS;
-        dot_add(dot, start, least(pairs.n - start, STRETCH));
-        Py_END_ALLOW_THREADS;
-        if (PyErr_CheckSignals() < 0) {
-            dot_end(dot);
-            return NULL;
-        }
-    }
-    return dot;
-}
-
-/* Where the plan says. */
-static bool add_exactly(struct call *call, struct exact_sums *sums)
-{
-    exact_sums_clear(sums);
-    if (call->plan.n == 0)
-        return true;
-    if (call->plan.platform->place != METHOD_ON_HOST) {
-        run_begin(&call->run, 1);
-        call->run.exact = &sums->parts[EXACT_REAL];
-        return execute_plan(call->state, &call->plan, &call->run);
-    }
-    struct dot *dot = add_all(call, true);
-    if (dot)
-        dot_sums(dot, sums);
-    dot_end(dot);
-    return dot;
-}
-
 PyObject *core_exact_products(PyObject *module, PyObject *arguments)
 {
-    struct exact_sums sums;
+    struct exact sum;
     PyObject *slots[ARGUMENTS_END] = {NULL};
     if (!PyArg_ParseTuple(arguments, "OO:exact_products", &slots[A], &slots[B]))
         return NULL;
     OPENED *call = view_factors(PyModule_GetState(module), slots, false);
-    return call && plan_one_sum(call, true) && add_exactly(call, &sums)
-               ? words_of(&sums.parts[EXACT_REAL])
-               : NULL;
+    return call && plan_one_sum(call, true) && add_exactly(call, &sum) ? words_of(&sum) : NULL;
 }
 
 /* ---- along axes ---- */
@@ -251,34 +212,6 @@ PyObject *core_dots(PyObject *module, PyObject *arguments)
 
 /* ---- gred.dot ---- */
 
-/* On the host. False with an exception set. */
-static bool multiply_here(struct call *call)
-{
-    const enum element type = call->plan.finish.result;
-    struct dot *dot = add_all(call, call->plan.exact);
-    if (!dot)
-        return false;
-    call->run.answer.values[0] = scalar_widen(dot_result(dot, type), type);
-    dot_end(dot);
-    return true;
-}
-
-/* In a scalar, or with out=... in an array, where the factors lie. */
-static PyObject *deliver_dot(struct call *call, enum element type)
-{
-    struct plan *const plan = &call->plan;
-    plan->finish.result = products_type(type);
-    run_begin(&call->run, 0);
-    memset(&call->run.answer, 0, sizeof call->run.answer); /* what there is of no products */
-    if (!results_make(call))
-        return NULL;
-    const bool here = plan->platform->place == METHOD_ON_HOST;
-    if ((plan->n > 0 || plan->out.at) &&
-        !(here ? multiply_here(call) : execute_plan(call->state, plan, &call->run)))
-        return NULL;
-    return call->output.as_array ? results_deliver(call) : answer_to_python(plan, &call->run);
-}
-
 static bool parse_method(PyObject *method, bool *exactly)
 {
     struct asked_method asked;
@@ -314,8 +247,8 @@ SLOTS_FUNCTION(dot)
     OPENED *call = view_factors(state, slots, true);
     if (!call)
         return NULL;
-    const enum element type = call->view.layout.type;
+    const bool as_integers = element_is_integer(call->view.layout.type);
     call->output.as_array = slots[OUT] == Py_Ellipsis;
-    return plan_one_sum(call, exactly && !element_is_integer(type)) ? deliver_dot(call, type)
-                                                                    : NULL;
+    run_begin(&call->run, 0);
+    return plan_one_sum(call, exactly && !as_integers) ? call_answer(call) : NULL;
 }

@@ -256,8 +256,9 @@ static bool describe_results(struct call *call)
     return output_fits(&call->output, call->asked.where, call->dimensions, call->shape);
 }
 
-/* Arguments that only one array can have, if they are not as calls without them have them. */
-static bool check_arguments(const struct call *call, PyObject *const *slots)
+/* Which argument is given that only one array can have, of those that decide whether it is one, or
+ * of all; NULL: none. */
+static const char *argument_of_one(PyObject *const *slots, bool of_all)
 {
     const struct {
         enum argument argument;
@@ -267,13 +268,12 @@ static bool check_arguments(const struct call *call, PyObject *const *slots)
                   {KEEPDIMS, "keepdims", Py_False},
                   {WHERE, "where", Py_True},
                   {MEAN, "mean", Py_Ellipsis}};
-    for (size_t k = 0; k < sizeof of_one / sizeof *of_one; k++) {
+    for (size_t k = 0; k < (of_all ? 4 : 3); k++) {
         PyObject *const given = slots[of_one[k].argument];
         if (given && given != of_one[k].missing && !numpys_is_no_value(given))
-            return type_error("%s of a list of arrays has no %s; that is for one array",
-                              reduction_row(call->request.reduction)->name, of_one[k].name);
+            return of_one[k].name;
     }
-    return true;
+    return NULL;
 }
 
 bool call_open_list(struct call *call, PyObject *arrays, bool each, PyObject *const *slots)
@@ -281,7 +281,11 @@ bool call_open_list(struct call *call, PyObject *arrays, bool each, PyObject *co
     struct stream producers[sizeof call->plan.streams.producers / sizeof(struct stream)];
     call->like = PyTuple_GET_SIZE(arrays) ? PyTuple_GET_ITEM(arrays, 0) : arrays;
     call->listed = listed_new(arrays);
-    if (!call->listed || !check_arguments(call, slots) || !call_view(call, "a", false, slots))
+    const char *wrong = argument_of_one(slots, true);
+    if (wrong)
+        return type_error("%s of a list of arrays has no %s; that is for one array",
+                          reduction_row(call->request.reduction)->name, wrong);
+    if (!call->listed || !call_view(call, "a", false, slots))
         return false;
     call->listed->list.each = each;
     const bool in_order = fold_is_indexed(reduction_row(call->request.reduction)->fold);
@@ -293,12 +297,6 @@ bool call_open_list(struct call *call, PyObject *arrays, bool each, PyObject *co
 
 /* ---- what is a list of arrays ---- */
 
-static bool is_one(PyObject *const *slots)
-{
-    return argument_given(slots[AXIS]) || (slots[KEEPDIMS] && slots[KEEPDIMS] != Py_False) ||
-           (slots[WHERE] && slots[WHERE] != Py_True);
-}
-
 PyObject *list_of_arrays(PyObject *const *slots)
 {
     PyObject *const a = slots[A] ? slots[A] : slots[X];
@@ -307,7 +305,8 @@ PyObject *list_of_arrays(PyObject *const *slots)
     if (!(PyList_CheckExact(a) || PyTuple_CheckExact(a)) || Py_SIZE(a) == 0)
         return NULL;
     OWNED *first = PySequence_GetItem(a, 0);
-    if (!first || !array_offers_memory(first) || (is_one(slots) && !lies_on_device(first)))
+    if (!first || !array_offers_memory(first) ||
+        (argument_of_one(slots, false) && !lies_on_device(first)))
         return NULL;
     return PySequence_Tuple(a);
 }

@@ -1,5 +1,6 @@
 /* gred.kernel_time, gred.read_limit and gred.launch_limit, as plain tuples that gred/measure.py
  * gives names to. */
+#include "plan/arguments.h"
 #include "python/call.h"
 
 /* These functions are called by gred/measure.py, whose frame is not the user's. */
@@ -11,17 +12,10 @@ enum { LAUNCHES_DEFAULT = 1000, LAUNCHES_WARMUP = 100 };
 /* An integer argument from `least` to `most`; as it was where it was left out. */
 static bool count_argument(PyObject *object, const char *name, long least, long most, long *value)
 {
-    if (!object)
-        return true;
-    if (!PyIndex_Check(object) || PyBool_Check(object))
-        return type_error("%s must be an integer; got %R", name, object);
-    OWNED *index = PyNumber_Index(object);
-    if (!index)
-        return false;
-    int overflow;
-    *value = PyLong_AsLongAndOverflow(index, &overflow);
-    return (!overflow && *value >= least && *value <= most) ||
-           value_error("%s must be from %ld to %ld; got %R", name, least, most, object);
+    return !object ||
+           (integer_parse(object, name, "an integer", value) &&
+            ((*value >= least && *value <= most) ||
+             value_error("%s must be from %ld to %ld; got %R", name, least, most, object)));
 }
 
 static PyObject *seconds_tuple(const struct timing *timing, const double *seconds)

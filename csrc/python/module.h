@@ -4,6 +4,7 @@
 
 #include <Python.h>
 
+#include "common/quantile.h"
 #include "plan/plan.h"
 #include "plan/platform.h"
 #include "python/foreign.h"
@@ -96,6 +97,10 @@ bool run_of_nothing(const struct plan *plan, struct run *run);
 /* Reads so many bytes, for measurements. */
 bool execute_read(struct module_state *, const struct platform *, int index, size_t bytes,
                   struct run *);
+
+/* Of (shares, method, leaves_out, sorted), of which it borrows the shares; input and out are the
+ * caller's to fill in. False with an exception set. */
+bool quantiles_parse(PyObject *asked, struct quantiles *);
 
 /* What others may call, of this state. */
 void foreign_begin(struct foreign *, void *state);

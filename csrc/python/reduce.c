@@ -59,10 +59,12 @@ static int frames_of(enum reduction reduction)
     return 2 * (reduction == REDUCTION_describe);
 }
 
-static PyObject *deliver(struct call *call)
+PyObject *call_answer(struct call *call)
 {
     const struct plan *const plan = &call->plan;
     const struct run *const run = &call->run;
+    if (!results_make(call) || !execute_plan(call->state, plan, &call->run))
+        return NULL;
     if ((!plan->out.at || plan->n == 0) && !answer_is_sound(plan, run))
         return NULL;
     if (plan->axes || call->output.as_array)
@@ -82,9 +84,7 @@ static PyObject *reduce_as_asked(struct module_state *state, enum reduction redu
                                  PyObject *const *slots)
 {
     OPENED *call = call_open(state, reduction, frames_of(reduction), slots);
-    return call && results_make(call) && execute_plan(state, &call->plan, &call->run)
-               ? deliver(call)
-               : NULL;
+    return call ? call_answer(call) : NULL;
 }
 
 /* Of nothing but an array, by the cached plan. NULL without an exception set: the call has to go
@@ -184,8 +184,7 @@ static PyObject *reduce_list(struct module_state *state, enum reduction reductio
     if (!call)
         return NULL;
     if (call_open_list(call, arrays, each, slots))
-        return results_make(call) && execute_plan(state, &call->plan, &call->run) ? deliver(call)
-                                                                                  : NULL;
+        return call_answer(call);
     if (PyErr_Occurred())
         return NULL;
     return each ? value_error("the arrays lie in several places; give those of each to a call")

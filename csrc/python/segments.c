@@ -5,7 +5,6 @@
 #include "arrays/protocols.h"
 #include "plan/arguments.h"
 #include "python/call.h"
-#include "python/select.h"
 
 /* It is called by gred/segments.py, whose frame is not the user's. */
 enum { WRAPPER_FRAMES = 1 };
