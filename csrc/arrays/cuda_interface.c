@@ -165,7 +165,7 @@ static bool read_descr(struct reading *reading, PyObject *descr)
         return true;
     if (!PyList_Check(descr))
         return wrong_type(reading, names.descr, "a list", descr);
-    OWNED *field = PyList_GET_SIZE(descr) == 1 ? PyList_GetItemRef(descr, 0) : NULL;
+    OWNED *field = PyList_GET_SIZE(descr) == 1 ? PySequence_GetItem(descr, 0) : NULL;
     if (field && is_plain_descr(field, &reading->typestr))
         return true;
     return !PyErr_Occurred() &&

@@ -133,14 +133,13 @@ void dlpack_describe(struct dl_tensor *tensor, int device, enum element element)
 /* Deleters are anybody's code, and run while an exception may be on its way. */
 static void release(PyObject *holder)
 {
-    void *tensor = PyCapsule_GetPointer(holder, HOLDER);
-    struct dl_versioned *const versioned = tensor;
-    struct dl_managed *const managed = tensor;
+    void *const tensor = PyCapsule_GetPointer(holder, HOLDER);
+    void (*const deleter)(void *) = PyCapsule_GetContext(holder)
+                                        ? ((struct dl_managed *)tensor)->deleter
+                                        : ((struct dl_versioned *)tensor)->deleter;
     const struct raised under_way = raised_set_aside();
-    if (!PyCapsule_GetContext(holder) && versioned->deleter)
-        versioned->deleter(versioned);
-    else if (PyCapsule_GetContext(holder) && managed->deleter)
-        managed->deleter(managed);
+    if (deleter)
+        deleter(tensor);
     raised_settle(under_way, true);
 }
 

@@ -302,6 +302,8 @@ PyObject *result_array(const struct result_request *request, struct result_memor
 {
     if (result->offer)
         return exchange_array(result);
+    if (result->own)
+        return call_python(names.handed_over, "(OO)", result->array, request->like);
     if (!result->pointer)
         return Py_XNewRef(result->array);
     OWNED *shape = shape_tuple(request->dimensions, request->shape);
@@ -323,9 +325,4 @@ PyObject *result_own(const struct result_request *request, PyObject *memory)
     return call_python(names.DeviceArray, "(ONs)", memory,
                        shape_tuple(request->dimensions, request->shape),
                        element_name(request->type));
-}
-
-PyObject *result_hand_over(PyObject *own, PyObject *like)
-{
-    return call_python(names.handed_over, "(OO)", own, like);
 }

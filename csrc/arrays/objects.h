@@ -32,11 +32,6 @@ static inline int PyObject_GetOptionalAttr(PyObject *object, PyObject *name, PyO
     return 0;
 }
 
-static inline PyObject *PyList_GetItemRef(PyObject *list, Py_ssize_t index)
-{
-    return Py_XNewRef(PyList_GetItem(list, index));
-}
-
 #define Py_BEGIN_CRITICAL_SECTION(object) {
 #define Py_END_CRITICAL_SECTION()         }
 
@@ -174,7 +169,8 @@ struct result_request {
 
 /* Of one of three: all else is NULL. */
 struct result_memory {
-    PyObject *array; /* the library makes both at once */
+    PyObject *array; /* that has the memory: NumPy's, of a library that makes both at once, or */
+    bool own;        /* gred's own */
 
     PyObject *offer; /* keeps the functions of DLPack's exchange interface */
     const struct exchange *functions;
@@ -187,7 +183,7 @@ struct result_memory {
  * exception is set. -1 with an exception set. */
 int result_allocate(const struct result_request *, struct result_memory *, void **at);
 
-/* The array in that memory. */
+/* The array in that memory; gred's own as one of the caller's library, where that takes it. */
 PyObject *result_array(const struct result_request *, struct result_memory *);
 
 /* Gives back memory that has become no array. */
@@ -195,6 +191,3 @@ void result_release(struct result_memory *);
 
 /* gred's own array of memory that it got, which `memory` keeps. */
 PyObject *result_own(const struct result_request *, PyObject *memory);
-
-/* What such an array becomes for the owner of another: its library's, where that takes it. */
-PyObject *result_hand_over(PyObject *own, PyObject *like);

@@ -78,19 +78,6 @@ bool mask_apply(PyObject *where, const struct view_request *request, struct view
 
 /* ---- mean= ---- */
 
-void means_begin(struct means *self)
-{
-    self->here = NULL;
-    self->array = NULL;
-    view_nothing(&self->view);
-}
-
-void means_release(struct means *self)
-{
-    Py_CLEAR(self->array);
-    array_release(&self->view);
-}
-
 /* Real elements have real means; and as NumPy assigns, dimensions in front of those that there are
  * have one element. */
 static bool check_means(bool is_complex, unsigned own, const uint64_t *lengths,

@@ -20,10 +20,8 @@ struct means {
     struct view view; /* and the latter's; of nothing */
 };
 
-void means_begin(struct means *); /* there are none yet */
-void means_release(struct means *);
-
-/* Of results of that shape, of an array that has been viewed. */
+/* Of results of that shape, of an array that has been viewed. Both references, which are NULL where
+ * there are no means, are to be released in either case. */
 bool means_view(PyObject *object, const struct view_request *, struct view *array,
                 unsigned dimensions, const uint64_t *shape, struct means *);
 

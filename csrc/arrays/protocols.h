@@ -64,13 +64,13 @@ struct dl_tensor {
 struct dl_managed {
     struct dl_tensor tensor;
     void *context;
-    void (*deleter)(struct dl_managed *);
+    void (*deleter)(void *self);
 };
 
 struct dl_versioned {
     uint32_t major, minor;
     void *context;
-    void (*deleter)(struct dl_versioned *);
+    void (*deleter)(void *self);
     uint64_t flags;
     struct dl_tensor tensor; /* from here on as version 1 has it */
 };

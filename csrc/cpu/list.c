@@ -1,5 +1,4 @@
 /* The arrays of a list, one after the other, each folded like an array by itself. */
-#include "plan/list.h"
 #include "cpu/chunk.h"
 #include "cpu/exact/exact.h"
 #include "plan/axes.h"

@@ -9,8 +9,9 @@
 
 /* ---- where ---- */
 
-bool plan_stay(const struct request *request, const struct view *view, const char *name,
-               struct plan *plan)
+/* What lies on a device is reduced there. */
+static bool stay(const struct request *request, const struct view *view, const char *name,
+                 struct plan *plan)
 {
     plan->platform = view->platform;
     plan->device = view->device;
@@ -26,9 +27,7 @@ bool plan_stay(const struct request *request, const struct view *view, const cha
                                 request->device, name, place);
 }
 
-/* Where arrays are decides, unless the caller does; a rung without a device goes to the best that
- * runs rungs. */
-static bool choose_device(const struct request *request, struct view *view, struct plan *plan)
+bool plan_choose_device(const struct request *request, struct view *view, struct plan *plan)
 {
     const struct platforms *platforms = request->platforms;
     const bool offsets = request->offsets && request->offsets->on_device,
@@ -36,10 +35,10 @@ static bool choose_device(const struct request *request, struct view *view, stru
     bool gpu;
     if (view->on_device && (view->n > 0 || !other))
         return platforms->where.locate(&platforms->where, view, "a") &&
-               plan_stay(request, view, "a", plan);
+               stay(request, view, "a", plan);
     if (other)
-        return plan_stay(request, offsets ? request->offsets : &request->out->view,
-                         offsets ? "offsets" : "out", plan);
+        return stay(request, offsets ? request->offsets : &request->out->view,
+                    offsets ? "offsets" : "out", plan);
     if (argument_given(request->device))
         return platforms_parse(platforms, request->device, &plan->platform, &plan->device);
     plan->device = 0;
@@ -188,7 +187,7 @@ static bool choose_method(const struct request *request, struct view *view, stru
         return value_error("method '%s' is for whole arrays; with axis= or keepdims= leave method "
                            "out, or say 'auto'",
                            plan->method->name);
-    if (!choose_device(request, view, plan) ||
+    if (!plan_choose_device(request, view, plan) ||
         (plan->method &&
          !check_method_runs_there(request->platforms, plan->method, plan->platform)))
         return false;

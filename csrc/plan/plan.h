@@ -6,7 +6,6 @@
 #include "common/reduction.h"
 #include "plan/platform.h"
 
-struct array_list;
 struct axes;
 struct cached_plans;
 struct exact_span;
@@ -43,6 +42,23 @@ struct results {
 };
 
 size_t results_widest(const struct results *); /* the bytes of a result's widest value */
+
+struct listed_array {
+    const void *data; /* the first element */
+    uint64_t n;
+    enum element input;
+    const struct layout *layout; /* normalised; NULL: it is flat */
+};
+
+/* Arrays in one place, of any shapes, reduced as the one array that their elements are one after
+ * the other, or each by itself. */
+struct array_list {
+    const struct listed_array *at;
+    uint64_t count;
+    uint64_t fewest; /* elements of the smallest array */
+    bool each;       /* every array has a result */
+    bool uniform;    /* all are flat, and of the plan's element type */
+};
 
 /* How a method's kernels are launched. */
 struct plan_launch {
@@ -166,8 +182,9 @@ bool plan_fits(const struct plan *, struct failure *);
 
 /* ---- where ---- */
 
-/* What lies on a device is reduced there. False with an exception set. */
-bool plan_stay(const struct request *, const struct view *, const char *name, struct plan *);
+/* Where arrays are decides, unless the caller does; a rung without a device goes to the best that
+ * runs rungs. False with an exception set. */
+bool plan_choose_device(const struct request *, struct view *, struct plan *);
 
 /* ---- in which types ---- */
 

@@ -35,11 +35,7 @@ static bool choose_device(const struct request *request, struct view *a, struct 
                           (!a->on_device || (a->platform == b->platform && a->device == b->device));
     if (!together && a->n > 0) /* nothing lies everywhere */
         return refuse_places(a, b);
-    if (a->on_device || b->on_device)
-        return plan_stay(request, a->on_device ? a : b, "a", plan);
-    plan->platform = platforms_on(request->platforms, METHOD_ON_HOST);
-    return !argument_given(request->device) ||
-           platforms_parse(request->platforms, request->device, &plan->platform, &plan->device);
+    return plan_choose_device(request, a->on_device ? a : b, plan);
 }
 
 /* ---- what ---- */

@@ -27,13 +27,13 @@ enum signature_index { REDUCTIONS_END = FIRST_VARIANT - 1, FUNCTIONS(NAMED, PLAI
 #define ROW(name, positional, unnamed, ...)                                                        \
     [REDUCTION_##name] = {                                                                         \
         #name, 1, positional, unnamed, {__VA_ARGS__, METHOD, BLOCK_SIZE, DEVICE, STREAM}},
-#define FOLDED              7, 0, A, AXIS, DTYPE, OUT, KEEPDIMS, INITIAL, WHERE
-#define EXTREME             6, 0, A, AXIS, OUT, KEEPDIMS, INITIAL, WHERE, DTYPE
-#define AVERAGED            5, 0, A, AXIS, DTYPE, OUT, KEEPDIMS, WHERE, WEIGHTS
-#define SPREAD              6, 0, A, AXIS, DTYPE, OUT, DDOF, KEEPDIMS, WHERE, MEAN, CORRECTION, WEIGHTS
-#define POSITION            3, 0, A, AXIS, OUT, KEEPDIMS, WHERE
+#define FOLDED   7, 0, A, AXIS, DTYPE, OUT, KEEPDIMS, INITIAL, WHERE
+#define EXTREME  6, 0, A, AXIS, OUT, KEEPDIMS, INITIAL, WHERE, DTYPE
+#define AVERAGED 5, 0, A, AXIS, DTYPE, OUT, KEEPDIMS, WHERE, WEIGHTS
+#define SPREAD   6, 0, A, AXIS, DTYPE, OUT, DDOF, KEEPDIMS, WHERE, MEAN, CORRECTION, WEIGHTS
+#define POSITION 3, 0, A, AXIS, OUT, KEEPDIMS, WHERE
 #define REDUCED(name, kind) ROW(name, kind)
-#define NAMED(name, doc, required, positional, unnamed, ...)                                       \
+#define NAMED(name, required, positional, unnamed, ...)                                            \
     [SIGNATURE_##name] = {#name, required, positional, unnamed, {__VA_ARGS__}},
 
 static const struct signature signatures[SIGNATURES] = {

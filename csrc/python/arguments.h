@@ -57,7 +57,3 @@ static inline PyObject *argument_or(PyObject *argument, PyObject *otherwise)
 
 /* op=: a reduction by its name; the sum where it was left out. False with an exception set. */
 bool reduction_parse(PyObject *op, enum reduction *);
-
-/* Gives the first functions, which have to be the reductions, in their order, and dot, the
- * docstrings that gred/docstrings.py puts together. False with an exception set. */
-bool signatures_document(PyMethodDef *functions);

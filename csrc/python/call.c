@@ -149,13 +149,11 @@ static bool hide_nulls(struct call *call, PyObject **where)
     if (!call->present || given == Py_None)
         return true;
     if (given && given != Py_True && !numpys_is_no_value(given)) {
-        struct view mask;
+        RELEASED_BY(array_release) struct view mask;
         view_nothing(&mask);
-        PyObject *joined = NULL;
-        if (array_of_bools(given, "where", &mask))
-            joined = PyNumber_And(mask.owner, call->present);
-        array_release(&mask);
-        Py_SETREF(call->present, joined);
+        Py_SETREF(call->present, array_of_bools(given, "where", &mask)
+                                     ? PyNumber_And(mask.owner, call->present)
+                                     : NULL);
     }
     if (!call->present)
         return false;
@@ -205,12 +203,13 @@ struct call *call_begin(struct module_state *state, enum reduction reduction, in
     view_nothing(&call->of_segments.offsets);
     view_nothing(&call->output.view);
     call->output.object = NULL;
-    means_begin(&call->means);
+    view_nothing(&call->means.view);
+    call->means.here = NULL;
+    call->means.array = NULL;
     call->dimensions = call->count = 0;
-    call->own = call->output.as_array = false;
+    call->output.as_array = false;
     call->listed = NULL;
     call->present = NULL;
-    memset(call->arrays, 0, sizeof call->arrays);
     if (!read_request(call, reduction, frames, slots))
         call_close(&call);
     return call;
@@ -248,11 +247,10 @@ void call_close(struct call **at)
     *at = NULL;
     if (!call)
         return;
-    for (unsigned k = 0; k < ANSWER_VALUES; k++)
-        Py_XDECREF(call->arrays[k]);
     while (call->count > 0)
         result_release(&call->made[--call->count]);
-    means_release(&call->means);
+    array_release(&call->means.view);
+    Py_XDECREF(call->means.array);
     array_release(&call->view);
     array_release(&call->mask);
     array_release(&call->of_segments.offsets);

@@ -36,13 +36,11 @@ struct call {
     struct listed *listed; /* of a list alone */
     PyObject *present;     /* a mask that hides nulls; NULL: there are none */
 
-    /* Results, where there are several or keepdims= asks for them. */
+    /* Memory for results, where there are several or keepdims= asks for them, and of how many. */
     unsigned dimensions;
     uint64_t shape[DIMENSIONS_MAX];
-    PyObject *arrays[ANSWER_VALUES];          /* of NumPy's or gred's, that they are written to, */
-    struct result_memory made[ANSWER_VALUES]; /* or memory of the caller's library for them, */
-    unsigned count;                           /* and of how many */
-    bool own;                                 /* the arrays are in device memory of gred's own */
+    struct result_memory made[ANSWER_VALUES];
+    unsigned count;
 };
 
 /* A call, which is closed at the end of its variable's scope. */

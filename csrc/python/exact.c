@@ -22,14 +22,13 @@ static PyObject *words_of(const struct exact *sum)
 /* False with an exception set. */
 static bool read_words(PyObject *object, struct exact *sum)
 {
-    Py_buffer buffer;
+    RELEASED_BY(PyBuffer_Release) Py_buffer buffer = {0};
     if (PyObject_GetBuffer(object, &buffer, PyBUF_SIMPLE) < 0)
         return false;
     bool sound = buffer.len == EXACT_WORDS * (Py_ssize_t)sizeof(int64_t);
     exact_clear(sum);
     if (sound)
         memcpy(sum, buffer.buf, (size_t)buffer.len);
-    PyBuffer_Release(&buffer);
     for (int k = 0; sound && k < EXACT_DIGITS; k++)
         sound = sum->digits[k] <= EXACT_WORD_MOST && sum->digits[k] >= -EXACT_WORD_MOST;
     return sound || value_error("these are not the words of an exact sum");

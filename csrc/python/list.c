@@ -1,7 +1,6 @@
 /* Lists of arrays as arguments: all are viewed, and one plan is made for them. */
 #include "arrays/numpys.h"
 
-#include "plan/list.h"
 #include "python/call.h"
 
 #include "arrays/array.h"
@@ -110,13 +109,13 @@ static const unsigned char places[] = {0, 1, 4, 5, 6, 7};
 
 static bool note_stream(struct listed *self, const struct stream *stream, struct stream *producers)
 {
-    if (!stream->given)
+    unsigned k = 0;
+    while (k < self->streams && (producers[places[k]].handle != stream->handle ||
+                                 producers[places[k]].passing != stream->passing))
+        k++;
+    if (!stream->given || k < self->streams)
         return true;
-    for (unsigned k = 0; k < self->streams; k++)
-        if (producers[places[k]].handle == stream->handle &&
-            producers[places[k]].passing == stream->passing)
-            return true;
-    if (self->streams == sizeof places)
+    if (k == sizeof places)
         return value_error("arrays of one list may come from %zu streams at most; synchronise "
                            "before, or give fewer arrays",
                            sizeof places);
@@ -213,14 +212,6 @@ static void describe(struct call *call)
     layout->swapped = false;
 }
 
-static bool is_uniform(const struct array_list *list, enum element input)
-{
-    for (uint64_t k = 0; k < list->count; k++)
-        if (list->at[k].n && (list->at[k].layout || list->at[k].input != input))
-            return false;
-    return true;
-}
-
 static bool make_plan(struct call *call, const struct stream *producers)
 {
     struct listed *const self = call->listed;
@@ -230,7 +221,10 @@ static bool make_plan(struct call *call, const struct stream *producers)
     if (!call->view.on_device && plan->platform->place != METHOD_ON_HOST)
         return value_error("the arrays of the list lie on the host, and out or method asks for a "
                            "device; bring them there first");
-    self->list.uniform = is_uniform(&self->list, plan->layout->input);
+    self->list.uniform = true;
+    for (uint64_t k = 0; k < self->list.count; k++)
+        self->list.uniform &=
+            !self->at[k].n || (!self->at[k].layout && self->at[k].input == plan->layout->input);
     plan->elements.list = &self->list;
     plan->n = plan->finish.count = self->elements;
     for (unsigned k = 0; k < self->streams; k++)

@@ -62,27 +62,23 @@ static void object_dealloc(PyObject *object)
 
 /* ---- to the host ---- */
 
-static bool read_to(const struct object *self, void *target)
-{
-    void *state = platform_state(self);
-    struct failure failure = {0};
-    bool done;
-    Py_BEGIN_ALLOW_THREADS done = self->platform->read(state, &self->memory, target, &failure);
-    Py_END_ALLOW_THREADS return done || fail(Py_TYPE(self), &failure);
-}
-
 static PyObject *object_read(PyObject *object, PyObject *target)
 {
     const struct object *self = (struct object *)object;
-    Py_buffer buffer;
+    void *state = platform_state(self);
+    struct failure failure = {0};
+    RELEASED_BY(PyBuffer_Release) Py_buffer buffer = {0};
+    bool done = true;
     if (PyObject_GetBuffer(target, &buffer, PyBUF_WRITABLE) < 0)
         return NULL;
-    bool done = (size_t)buffer.len == self->memory.bytes;
-    if (!done)
-        value_error("the memory has %zu bytes, and the buffer %zd", self->memory.bytes, buffer.len);
-    done = done && (!buffer.len || read_to(self, buffer.buf));
-    PyBuffer_Release(&buffer);
-    return done ? Py_NewRef(Py_None) : NULL;
+    if ((size_t)buffer.len != self->memory.bytes)
+        return value_error("the memory has %zu bytes, and the buffer %zd", self->memory.bytes,
+                           buffer.len);
+    Py_BEGIN_ALLOW_THREADS;
+    if (buffer.len)
+        done = self->platform->read(state, &self->memory, buffer.buf, &failure);
+    Py_END_ALLOW_THREADS;
+    return done || fail(Py_TYPE(self), &failure) ? Py_NewRef(Py_None) : NULL;
 }
 
 /* ---- to other libraries ---- */
@@ -111,8 +107,9 @@ struct lent {
 /* Readers call this from any thread, with the GIL or without. A stream that a reader had made may
  * be gone by then, and CUDA cannot tell; the default ones are not. After the interpreter's end
  * there is nothing to give back. */
-static void end(struct lent *lent)
+static void end(void *tensor)
 {
+    struct lent *const lent = tensor;
     struct failure ignored = {0};
     if (Py_IsInitialized()) {
         const PyGILState_STATE had = PyGILState_Ensure();
@@ -122,16 +119,6 @@ static void end(struct lent *lent)
         PyGILState_Release(had);
     }
     free(lent);
-}
-
-static void end_versioned(struct dl_versioned *versioned)
-{
-    end((struct lent *)versioned);
-}
-
-static void end_managed(struct dl_managed *managed)
-{
-    end((struct lent *)managed);
 }
 
 /* Who takes the tensor renames the capsule. */
@@ -204,12 +191,9 @@ static PyObject *object_capsule(PyObject *object, PyObject *arguments)
         free(lent);
         return NULL;
     }
-    if (versioned) {
+    if (versioned)
         lent->versioned.major = DLPACK_MAJOR;
-        lent->versioned.deleter = end_versioned;
-    } else {
-        lent->managed.deleter = end_managed;
-    }
+    *(versioned ? &lent->versioned.deleter : &lent->managed.deleter) = end;
     dlpack_describe(tensor, self->memory.device, type);
     tensor->device_type = dlpack_device_type(self);
     tensor->data = self->memory.at;

@@ -24,48 +24,40 @@ struct module_state {
  * tuples, which modules of gred's give names to. An exact sum is EXACT_WORDS words of 64 bits, as
  * common/exact.h has them, normalised ----
  *
- * NAMED(name, docstring, required, positional, unnamed, arguments...)
+ * NAMED(name, required, positional, unnamed, arguments...)
  *   takes keywords, as struct signature has them; the C function is slots_name.
- * PLAIN(name, flags, docstring)
+ * PLAIN(name, flags)
  *   takes an object, or a tuple of them; the C function is core_name. */
 #define FUNCTIONS(NAMED, PLAIN)                                                                    \
-    NAMED(dot, NULL, 2, 2, 0, A, B, AXIS, OUT, METHOD, DEVICE, STREAM)                             \
-    NAMED(kernel_time, "The samples and circumstances of a measurement, as a tuple.", 1, 2, 2, A,  \
-          OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, SAMPLES, WARMUP, COLD)                            \
-    NAMED(read_limit, "The samples and circumstances of a measurement, as a tuple.", 0, 2, 2,      \
-          DEVICE, NBYTES, SAMPLES, COLD)                                                           \
-    NAMED(launch_limit, "The samples and circumstances of a measurement, as a tuple.", 0, 1, 1,    \
-          DEVICE, SAMPLES)                                                                         \
-    NAMED(reduceat, "Results of an array's segments.", 11, 11, 11, OP, VALUES, OFFSETS, DTYPE,     \
-          OUT, MAY_BE_EMPTY, DEVICE, STREAM, ORD, DDOF, METHOD)                                    \
-    NAMED(by_key, "Results of each key's elements.", 8, 8, 8, OP, KEYS, VALUES, NUM_KEYS, DROPS,   \
-          DTYPE, DDOF, METHOD)                                                                     \
-    NAMED(select_rows, "Quantiles of an array's rows on a device.", 4, 4, 4, VALUES, NUM_KEYS,     \
-          QUANTILES, DTYPE)                                                                        \
-    NAMED(each, "Results of a list's arrays.", 9, 9, 9, OP, A, DTYPE, OUT, ORD, DDOF, INITIAL,     \
-          METHOD, STREAM)                                                                          \
-    NAMED(settle, "What a call would compute, as a tuple.", 7, 7, 7, A, OP, AXIS, DTYPE, ORD,      \
-          DDOF, METHOD)                                                                            \
-    NAMED(counters, "What a call accesses on the simulated device, as a tuple.", 1, 2, 2, A, OP,   \
-          METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS, ROOM, CHECKED)                       \
-    NAMED(explain, "How a call would go, as a tuple.", 1, 2, 2, A, OP, AXIS, KEEPDIMS, METHOD,     \
-          BLOCK_SIZE, DTYPE, DEVICE, WHERE, OUT, INITIAL)                                          \
-    PLAIN(by_place, METH_VARARGS, "Results of lists, each in one place, all at the same time.")    \
-    PLAIN(quantile_places, METH_VARARGS, "Where quantiles of n numbers lie among their ranks.")    \
-    PLAIN(select, METH_VARARGS, "Quantiles of an array on the host.")                              \
-    PLAIN(substitute, METH_VARARGS,                                                                \
-          "Puts a kernel of the user's own in a rung's place on a device that launches kernels.")  \
-    PLAIN(threads, METH_O, "Bounds the host's threads, unless by 0, and counts them.")             \
-    PLAIN(parse, METH_O, "Reads where an array lies and what its elements are, and nothing more.") \
-    PLAIN(element, METH_VARARGS, "The name of an array's element type.")                           \
-    PLAIN(exact_sum, METH_O, "The words of an array's exact sum.")                                 \
-    PLAIN(dots, METH_VARARGS, "Sums of products along the last axes of two arrays.")               \
-    PLAIN(exact_products, METH_VARARGS, "The words of the exact sum of products.")                 \
-    PLAIN(exact_normalised, METH_O, "Words of an exact sum, normalised.")                          \
-    PLAIN(exact_rounded, METH_VARARGS, "Words of an exact sum, divided and rounded.")              \
-    PLAIN(methods, METH_NOARGS, "The table of methods, as tuples.")                                \
-    PLAIN(reductions, METH_NOARGS, "The table of reductions, as tuples.")                          \
-    PLAIN(devices, METH_NOARGS, "The devices that are here, as tuples.")
+    NAMED(dot, 2, 2, 0, A, B, AXIS, OUT, METHOD, DEVICE, STREAM)                                   \
+    NAMED(kernel_time, 1, 2, 2, A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, SAMPLES, WARMUP, COLD)   \
+    NAMED(read_limit, 0, 2, 2, DEVICE, NBYTES, SAMPLES, COLD)                                      \
+    NAMED(launch_limit, 0, 1, 1, DEVICE, SAMPLES)                                                  \
+    NAMED(reduceat, 11, 11, 11, OP, VALUES, OFFSETS, DTYPE, OUT, MAY_BE_EMPTY, DEVICE, STREAM,     \
+          ORD, DDOF, METHOD)                                                                       \
+    NAMED(by_key, 8, 8, 8, OP, KEYS, VALUES, NUM_KEYS, DROPS, DTYPE, DDOF, METHOD)                 \
+    NAMED(select_rows, 4, 4, 4, VALUES, NUM_KEYS, QUANTILES, DTYPE)                                \
+    NAMED(each, 9, 9, 9, OP, A, DTYPE, OUT, ORD, DDOF, INITIAL, METHOD, STREAM)                    \
+    NAMED(settle, 7, 7, 7, A, OP, AXIS, DTYPE, ORD, DDOF, METHOD)                                  \
+    NAMED(counters, 1, 2, 2, A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS, ROOM,      \
+          CHECKED)                                                                                 \
+    NAMED(explain, 1, 2, 2, A, OP, AXIS, KEEPDIMS, METHOD, BLOCK_SIZE, DTYPE, DEVICE, WHERE, OUT,  \
+          INITIAL)                                                                                 \
+    PLAIN(by_place, METH_VARARGS)                                                                  \
+    PLAIN(quantile_places, METH_VARARGS)                                                           \
+    PLAIN(select, METH_VARARGS)                                                                    \
+    PLAIN(substitute, METH_VARARGS)                                                                \
+    PLAIN(threads, METH_O)                                                                         \
+    PLAIN(parse, METH_O)                                                                           \
+    PLAIN(element, METH_VARARGS)                                                                   \
+    PLAIN(exact_sum, METH_O)                                                                       \
+    PLAIN(dots, METH_VARARGS)                                                                      \
+    PLAIN(exact_products, METH_VARARGS)                                                            \
+    PLAIN(exact_normalised, METH_O)                                                                \
+    PLAIN(exact_rounded, METH_VARARGS)                                                             \
+    PLAIN(methods, METH_NOARGS)                                                                    \
+    PLAIN(reductions, METH_NOARGS)                                                                 \
+    PLAIN(devices, METH_NOARGS)
 
 #define CORE_FUNCTION(name)                                                                        \
     PyObject *core_##name(PyObject *module, PyObject *const *arguments, Py_ssize_t count,          \
@@ -84,6 +76,10 @@ FUNCTIONS(NAMED, PLAIN)
 #include "common/reductions.def"
 #undef NAMED
 #undef PLAIN
+
+/* Gives the first functions, which have to be the reductions, in their order, and dot, the
+ * docstrings that gred/docstrings.py puts together. False with an exception set. */
+bool signatures_document(PyMethodDef *functions);
 
 /* ---- running plans, without the GIL where that is worth it. False with an exception set ---- */
 

@@ -18,29 +18,26 @@ static void come_back(struct waiting *waiting)
         PyEval_RestoreThread(waiting->thread);
 }
 
-static void leave_again(struct waiting *waiting)
+/* The answer of Python's to a callback. */
+static bool leave_again(struct waiting *waiting, bool answer)
 {
     if (waiting->thread)
         waiting->thread = PyEval_SaveThread();
+    return answer;
 }
 
 /* Or has been: of several runs, those that began before are told, too. */
 static bool interrupted(void *context)
 {
-    struct waiting *waiting = context;
-    come_back(waiting);
-    const bool raised = PyErr_Occurred() || PyErr_CheckSignals() != 0;
-    leave_again(waiting);
-    return raised;
+    come_back(context);
+    return leave_again(context, PyErr_Occurred() || PyErr_CheckSignals() != 0);
 }
 
 static bool warn(void *context, const char *text)
 {
     struct waiting *waiting = context;
     come_back(waiting);
-    const bool fine = PyErr_WarnEx(PyExc_RuntimeWarning, text, 1 + waiting->frames) == 0;
-    leave_again(waiting);
-    return fine;
+    return leave_again(waiting, PyErr_WarnEx(PyExc_RuntimeWarning, text, 1 + waiting->frames) == 0);
 }
 
 /* The order of threads and the limit of workspace that are in force here, on this thread and in
@@ -48,24 +45,17 @@ static bool warn(void *context, const char *text)
 static bool read_context(const struct module_state *state, const struct backend *backend,
                          struct run *run)
 {
-    if (!backend->takes_order && !backend->takes_workspace)
-        return true;
     OWNED *order = NULL, *limit = NULL;
     int kind = ORDER_FORWARDS;
-    unsigned long long seed = 0, bytes = 0;
-    bool read =
-        (!backend->takes_order || PyContextVar_Get(state->thread_order, NULL, &order) == 0) &&
-        (!backend->takes_workspace ||
-         PyContextVar_Get(state->workspace_limit, NULL, &limit) == 0) &&
-        (!order || PyArg_ParseTuple(order, "iK", &kind, &seed));
-    if (read && limit) {
-        bytes = PyLong_AsUnsignedLongLong(limit);
-        read = !PyErr_Occurred();
-    }
+    unsigned long long seed = 0;
+    if ((backend->takes_order && (PyContextVar_Get(state->thread_order, NULL, &order) < 0 ||
+                                  (order && !PyArg_ParseTuple(order, "iK", &kind, &seed)))) ||
+        (backend->takes_workspace && PyContextVar_Get(state->workspace_limit, NULL, &limit) < 0))
+        return false;
     run->order = (enum thread_order)kind;
     run->seed = seed;
-    run->workspace_limit = bytes;
-    return read;
+    run->workspace_limit = limit ? PyLong_AsUnsignedLongLong(limit) : 0;
+    return !limit || !PyErr_Occurred();
 }
 
 /* ---- one ---- */

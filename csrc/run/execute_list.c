@@ -3,7 +3,6 @@
  * made of a copy that has all elements, or array by array. */
 #include "arrays/operands.h"
 #include "common/arithmetic.h"
-#include "plan/list.h"
 #include "run/execute.h"
 #include "run/result.h"
 #include "schedule/epilogue.h"

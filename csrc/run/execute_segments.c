@@ -1,6 +1,5 @@
 /* Segments on a device: by kernels of their own, or each as an array of a list. */
 #include "common/arithmetic.h"
-#include "plan/list.h"
 #include "run/execute.h"
 #include "run/result.h"
 #include "schedule/segments_schedule.h"
