@@ -2,8 +2,6 @@
 
 #include "common/failure.h"
 
-/* ---- the functions ---- */
-
 /* What stays as it is in all versions. */
 struct header {
     uint32_t major, minor;

@@ -5,8 +5,6 @@
 
 #include <stdarg.h>
 
-/* ---- Python ---- */
-
 struct names names;
 
 static bool intern(PyObject **constant, const char *text)
@@ -136,8 +134,6 @@ int torch_is_plain(PyObject *array, bool is_complex)
         more = is_true(PyObject_CallMethodNoArgs(array, names.is_conj));
     return more < 0 ? -1 : !more;
 }
-
-/* ---- writing ---- */
 
 bool library_lets_write(PyObject *array, const char *name)
 {

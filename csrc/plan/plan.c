@@ -159,8 +159,6 @@ static bool check_nothing(const struct request *request, const struct plan *plan
     return true;
 }
 
-/* ---- the plan ---- */
-
 /* The host finishes a single state, or tells the device what with. */
 static bool check_means(const struct request *request)
 {

@@ -3,8 +3,6 @@
 #include "arrays/objects.h"
 #include "plan/arguments.h"
 
-/* ---- where ---- */
-
 static PyObject *place_of(const struct view *view)
 {
     return view->on_device ? platform_name(view->platform, view->device)
@@ -37,8 +35,6 @@ static bool choose_device(const struct request *request, struct view *a, struct 
         return refuse_places(a, b);
     return plan_choose_device(request, a->on_device ? a : b, plan);
 }
-
-/* ---- what ---- */
 
 enum element products_type(enum element type)
 {

@@ -65,8 +65,6 @@ static const struct signature signatures[SIGNATURES] = {
 };
 #undef NAMED
 
-/* ---- arguments ---- */
-
 /* The same as Python's strings, made at import, which keywords mostly are themselves. */
 static PyObject *argument_keywords[ARGUMENTS_END];
 

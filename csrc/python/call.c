@@ -79,28 +79,6 @@ static bool read_request(struct call *call, enum reduction reduction, int frames
     return ddof_parse(slots, &request->ddof);
 }
 
-/* ---- NaN that dtype= has no value for ---- */
-
-/* A tensor, or NumPy's own view of what was viewed, of no derived class. */
-static PyObject *plain_array(const struct view *view, PyObject *object)
-{
-    if (torch_is_tensor(object))
-        return Py_NewRef(object);
-    const bool own = view->owner && PyArray_Check(view->owner);
-    return PyArray_FROM_OF(own ? view->owner : object, NPY_ARRAY_ENSUREARRAY);
-}
-
-/* Which elements are there and are numbers. NULL with an exception set. */
-static PyObject *numbers_mask(const struct call *call, PyObject *where)
-{
-    OWNED *array = plain_array(&call->view, call->like);
-    OWNED *numbers = array ? PyObject_RichCompare(array, array, Py_EQ) : NULL;
-    if (!numbers || !call->mask.owner)
-        return Py_XNewRef(numbers);
-    OWNED *there = plain_array(&call->mask, where);
-    return there ? PyNumber_And(numbers, there) : NULL;
-}
-
 /* Where elements of an array on the host lose their NaN, converted as the request asks, a mask
  * hides NaN instead, and the reduction becomes the one that takes all others: NumPy does the same
  * by putting what changes nothing in NaN's place. */
@@ -118,10 +96,12 @@ static bool leave_nan_out(struct call *call, PyObject *where)
          (request->reduction != REDUCTION_nanmean || element_is_integer(to))) ||
         !types_lose_nan(call->view.layout.input, to))
         return true;
-    OWNED *numbers = numbers_mask(call, where);
+    where = where && !numpys_is_no_value(where) ? where : Py_True;
+    OWNED *nans = PyImport_ImportModule("gred.statistics.nans");
+    OWNED *found = nans ? PyObject_CallMethod(nans, "numbers_of", "OO", call->like, where) : NULL;
     array_release(&call->mask);
     request->reduction = row->plain;
-    return numbers && mask_apply(numbers, &call->asked, &call->view, &call->mask);
+    return found && mask_apply(PyTuple_GET_ITEM(found, 1), &call->asked, &call->view, &call->mask);
 }
 
 /* ---- what they are of ---- */
@@ -187,8 +167,6 @@ static bool view_means(struct call *call, PyObject *means)
         request->means = &call->means;
     return true;
 }
-
-/* ---- the whole ---- */
 
 struct call *call_begin(struct module_state *state, enum reduction reduction, int frames,
                         PyObject *const *slots)

@@ -44,8 +44,6 @@ static bool can_record(const struct plan *plan, const struct counting *counting)
                        (unsigned long long)plan->n, ELEMENTS_MAX);
 }
 
-/* ---- faults ---- */
-
 /* Where a fault's thread was: a library, and the offset into it. */
 static PyObject *frame_tuple(uintptr_t at)
 {
@@ -103,8 +101,6 @@ static PyObject *launch_tuple(const struct counted_launch *launch)
     return Py_BuildValue("kINN(kkk)", launch->grid, launch->block, list_to_tuple(tallies),
                          list_to_tuple(accesses), launch->array, launch->partials, launch->tickets);
 }
-
-/* ---- the whole ---- */
 
 static PyObject *count_call(struct call *call, struct counting *counting)
 {

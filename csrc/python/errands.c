@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- what is asked for ---- */
-
 /* Of an array like this one, wherever its like lies later: the axes, a bit each, the reduction, the
  * types of elements and results, and whether these are exact or batch-invariant. */
 SLOTS_FUNCTION(settle)
@@ -128,8 +126,6 @@ static void make_plan_of_products(struct errand *self)
     if (a->on_device)
         products_settle(a, b, &self->plan);
 }
-
-/* ---- running it ---- */
 
 /* Nobody is asked while it runs, nor told of anything but failures. */
 static bool never(void *Py_UNUSED(context))

@@ -5,8 +5,6 @@
 #include "python/hooks.h"
 #include "run/explanation.h"
 
-/* ---- steps ---- */
-
 static void append(PyObject **list, const char *when, struct step step)
 {
     list_append(list, Py_BuildValue("sskInIOkss", when, step.name, step.grid, step.block,
@@ -106,8 +104,6 @@ static PyObject *steps_along(const struct axes_schedule *schedule, const struct 
                     &schedule->arena,
                     asked->results.on_device || asked->out.at ? part_name(PART_OUT) : "results");
 }
-
-/* ---- the whole ---- */
 
 /* Why the plan runs where it does. */
 static const char *why_there(const struct call *call)

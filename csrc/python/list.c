@@ -34,8 +34,6 @@ struct listed {
     } located;
 };
 
-/* ---- memory ---- */
-
 void listed_free(struct listed *self)
 {
     if (!self)
@@ -74,8 +72,6 @@ static struct listed *listed_new(PyObject *arrays)
     PyErr_NoMemory();
     return NULL;
 }
-
-/* ---- views ---- */
 
 /* The memory is the list's from now on. A layout that is not flat is copied. */
 static bool take_over(struct listed *self, struct view *view, bool in_order)
@@ -192,8 +188,6 @@ static bool all_still_lie(const struct listed *self)
     }
     return true;
 }
-
-/* ---- the plan ---- */
 
 /* What there is in place of an array. Of arrays that each have a result, what an empty one lacks is
  * asked for. */

@@ -49,8 +49,6 @@ static bool timing_make(PyObject *const *slots, long samples, long warmup, struc
     return timing->seconds && timing->first_pass;
 }
 
-/* ---- reductions ---- */
-
 static PyObject *kernel_time(struct call *call, struct timing *timing)
 {
     const struct plan *plan = &call->plan;

@@ -60,8 +60,6 @@ static void object_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-/* ---- to the host ---- */
-
 static PyObject *object_read(PyObject *object, PyObject *target)
 {
     const struct object *self = (struct object *)object;
@@ -200,8 +198,6 @@ static PyObject *object_capsule(PyObject *object, PyObject *arguments)
     lent->owner = (struct object *)Py_NewRef(object);
     return capsule;
 }
-
-/* ---- attributes ---- */
 
 static PyObject *object_device(PyObject *object, void *Py_UNUSED(closure))
 {

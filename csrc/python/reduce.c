@@ -6,8 +6,6 @@
 #include "plan/arguments.h"
 #include "python/call.h"
 
-/* ---- what lies on devices ---- */
-
 /* What has an interface of CUDA's has it for memory of a GPU; what speaks DLPack says where it is.
  */
 bool lies_on_device(PyObject *object)
@@ -50,8 +48,6 @@ bool several_were_given(PyObject *object)
     raised_settle(why, !given);
     return given;
 }
-
-/* ---- one array ---- */
 
 /* describe is called by gred/statistics/summary.py, whose two frames are not the user's. */
 static int frames_of(enum reduction reduction)
@@ -120,21 +116,18 @@ static PyObject *reduce_several(enum reduction reduction, PyObject *arrays, PyOb
                           "method and block_size; no out, initial, device or stream",
                           name);
     OWNED *module = PyImport_ImportModule("gred.several");
-    OWNED *function = module ? PyObject_GetAttrString(module, name) : NULL;
     OWNED *method = slots[METHOD] ? Py_NewRef(slots[METHOD]) : PyUnicode_FromString("auto");
-    PyObject *const dtype = slots[DTYPE] ? slots[DTYPE] : Py_None;
-    PyObject *const block = slots[BLOCK_SIZE] ? slots[BLOCK_SIZE] : Py_None;
-    return function && method
-               ? PyObject_CallFunctionObjArgs(function, arrays, dtype, method, block, NULL)
-               : NULL;
+    return module && method ? PyObject_CallMethod(module, name, "OOOO", arrays,
+                                                  argument_or(slots[DTYPE], Py_None), method,
+                                                  argument_or(slots[BLOCK_SIZE], Py_None))
+                            : NULL;
 }
 
 /* As one array that is made of them, which can be reduced in any way. */
 static PyObject *reduce_joined(struct module_state *state, enum reduction reduction,
                                PyObject *arrays, PyObject **slots)
 {
-    OWNED *numpy = PyImport_ImportModule("numpy");
-    OWNED *joined = numpy ? PyObject_CallMethod(numpy, "concatenate", "OO", arrays, Py_None) : NULL;
+    OWNED *joined = PyArray_Concatenate(arrays, NPY_RAVEL_AXIS);
     slots[slots[A] ? A : X] = joined;
     return joined ? reduce_as_asked(state, reduction, slots) : NULL;
 }
@@ -198,44 +191,29 @@ SLOTS_FUNCTION(each)
     return arrays ? reduce_list(state, reduction, arrays, true, 1, slots) : NULL;
 }
 
-/* ---- exact variances, and weights ---- */
+/* ---- what is not reduced here ---- */
 
-/* Whether any argument is given that what is made in Python does not take. */
-static bool wants_more(PyObject *const *slots)
+/* By a module of Python's, which is told `more`, the weights or a list's arrays, and takes some of
+ * the arguments. */
+static PyObject *reduce_in_python(enum reduction reduction, const char *place, const char *takes,
+                                  PyObject *more, PyObject *const *slots)
 {
+    const char *name = reduction_row(reduction)->name;
     PyObject *const mean = slots[MEAN];
-    return argument_given(slots[OUT]) || argument_given(slots[DEVICE]) ||
-           argument_given(slots[STREAM]) || argument_given(slots[BLOCK_SIZE]) ||
-           (argument_given(mean) && mean != Py_Ellipsis && !numpys_is_no_value(mean));
-}
-
-/* What both take beside the arrays. False with an exception set, which says what they take. */
-static bool parse_spread(PyObject *const *slots, const char *takes, enum reduction reduction,
-                         double *ddof, bool *kept)
-{
-    if (wants_more(slots))
-        return type_error(takes, reduction_row(reduction)->name);
-    return keepdims_parse(slots[KEEPDIMS], kept) && ddof_parse(slots, ddof);
-}
-
-/* By gred/statistics/weights.py. */
-static PyObject *reduce_weighted(enum reduction reduction, PyObject *const *slots)
-{
     double ddof;
     bool kept;
-    if (!parse_spread(slots,
-                      "%s with weights takes axis, dtype, ddof, keepdims, where and method; no "
-                      "out, mean, device, stream or block_size",
-                      reduction, &ddof, &kept))
+    if (argument_given(slots[OUT]) || argument_given(slots[DEVICE]) ||
+        argument_given(slots[STREAM]) || argument_given(slots[BLOCK_SIZE]) ||
+        (argument_given(mean) && mean != Py_Ellipsis && !numpys_is_no_value(mean)))
+        return type_error("%s %s; no out, mean, device, stream or block_size", name, takes);
+    OWNED *module = PyImport_ImportModule(place);
+    if (!module || !keepdims_parse(slots[KEEPDIMS], &kept) || !ddof_parse(slots, &ddof))
         return NULL;
-    OWNED *module = PyImport_ImportModule("gred.statistics.weights");
-    return module ? PyObject_CallMethod(
-                        module, "reduced", "sOOOOd{sOsOsO}", reduction_row(reduction)->name,
-                        slots[A], slots[WEIGHTS], argument_or(slots[AXIS], Py_None),
-                        argument_or(slots[DTYPE], Py_None), ddof, "keepdims",
-                        kept ? Py_True : Py_False, "where", argument_or(slots[WHERE], Py_True),
-                        "method", argument_or(slots[METHOD], Py_None))
-                  : NULL;
+    return PyObject_CallMethod(module, "reduced", "sOOOOdOOO", name, slots[A],
+                               argument_or(more, Py_None), argument_or(slots[AXIS], Py_None),
+                               argument_or(slots[DTYPE], Py_None), ddof, kept ? Py_True : Py_False,
+                               argument_or(slots[WHERE], Py_True),
+                               argument_or(slots[METHOD], Py_None));
 }
 
 static bool is_exact_spread(enum reduction reduction, PyObject *const *slots)
@@ -247,33 +225,6 @@ static bool is_exact_spread(enum reduction reduction, PyObject *const *slots)
         PyErr_Clear(); /* whoever makes the plan says so */
     return method.exact;
 }
-
-/* By gred/exact/variances.py; `arrays` is NULL where there is one. */
-static PyObject *reduce_moments(enum reduction reduction, PyObject *arrays, PyObject *const *slots)
-{
-    const char *name = reduction_row(reduction)->name;
-    PyObject *const axis = argument_or(slots[AXIS], Py_None),
-                    *const where = argument_or(slots[WHERE], Py_True),
-                    *const dtype = argument_or(slots[DTYPE], Py_None);
-    double ddof;
-    bool kept;
-    if (!parse_spread(slots,
-                      "%s by method 'exact' takes axis, dtype, ddof, keepdims and where; no out, "
-                      "mean, device, stream or block_size",
-                      reduction, &ddof, &kept))
-        return NULL;
-    OWNED *module = PyImport_ImportModule("gred.exact.variances");
-    if (!module)
-        return NULL;
-    if (!arrays)
-        return PyObject_CallMethod(module, "reduced", "sOOOdiO", name, slots[A], axis, dtype, ddof,
-                                   (int)kept, where);
-    if (axis != Py_None || kept || where != Py_True)
-        return type_error("%s of a list of arrays takes no axis, keepdims or where", name);
-    return PyObject_CallMethod(module, "reduced_list", "sOOd", name, arrays, dtype, ddof);
-}
-
-/* ---- all ---- */
 
 static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *const *arguments,
                         Py_ssize_t count, PyObject *names)
@@ -291,9 +242,13 @@ static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *co
     if (PyErr_Occurred())
         return NULL;
     if (argument_given(slots[WEIGHTS]))
-        return reduce_weighted(reduction, slots);
+        return reduce_in_python(reduction, "gred.statistics.weights",
+                                "with weights takes axis, dtype, ddof, keepdims, where and method",
+                                slots[WEIGHTS], slots);
     if (is_exact_spread(reduction, slots))
-        return reduce_moments(reduction, arrays, slots);
+        return reduce_in_python(reduction, "gred.exact.variances",
+                                "by method 'exact' takes axis, dtype, ddof, keepdims and where",
+                                arrays, slots);
     if (arrays)
         return reduce_list(state, reduction, arrays, false, frames, slots);
     result = reduce_as_asked(state, reduction, slots);

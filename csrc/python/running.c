@@ -58,8 +58,6 @@ static bool read_context(const struct module_state *state, const struct backend 
     return !limit || !PyErr_Occurred();
 }
 
-/* ---- one ---- */
-
 /* Runs the plan, or reads `bytes` where there is none, while other threads may use Python, unless
  * it takes longer to let them than to run the plan. */
 static bool run_on_backend(struct module_state *state, const struct platform *platform,
