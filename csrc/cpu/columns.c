@@ -9,6 +9,7 @@
 #include "cpu/columns.h"
 
 #include "common/arithmetic.h"
+#include "run/explanation.h"
 #include "threads/gather.h"
 
 enum {
@@ -375,25 +376,29 @@ static void describe(struct columns *self, const struct job *job)
 
 /* ---- all of them ---- */
 
+static bool explain(const struct columns *self)
+{
+    static const char *const ways[][2] = {
+        [COLUMNS_IN_PLACE] = {"as they lie", "converted first"},
+        [COLUMNS_MOVED] = {"gathered first", "gathered first, and converted"},
+        [COLUMNS_TRANSPOSED] = {"turned first", "turned first, and converted"}};
+    const struct job *job = self->job;
+    const uint64_t tiles = self->tiles.sharing.pieces > 1 ? self->cut.tiles * pieces_of(self) : 1;
+    job->run->explanation->loops =
+        (struct loops){.results = RESULTS_SIDE_BY_SIDE,
+                       .way = ways[self->input.way][self->input.convert != NULL],
+                       .threads = threads_for(&job->threads, tiles),
+                       .instructions = instructions_name(job->instructions)};
+    return true;
+}
+
 bool columns_run(struct job *job)
 {
     static const struct tile_works works = {columns_fold_tile, columns_fold_shared_runs,
                                             columns_finish_tile};
     struct columns self;
     describe(&self, job);
-    return tiles_do(&self.tiles, self.cut.tiles, pieces_of(&self), "partials", &works, &self);
-}
-
-void columns_explain(const struct job *job, struct loops *loops)
-{
-    static const char *const ways[][2] = {
-        [COLUMNS_IN_PLACE] = {"as they lie", "converted first"},
-        [COLUMNS_MOVED] = {"gathered first", "gathered first, and converted"},
-        [COLUMNS_TRANSPOSED] = {"turned first", "turned first, and converted"}};
-    struct columns self;
-    describe(&self, job);
-    const uint64_t tiles = self.tiles.sharing.pieces > 1 ? self.cut.tiles * pieces_of(&self) : 1;
-    *loops = (struct loops){.way = ways[self.input.way][self.input.convert != NULL],
-                            .threads = threads_for(&job->threads, tiles),
-                            .instructions = instructions_name(job->instructions)};
+    return job->run->explanation
+               ? explain(&self)
+               : tiles_do(&self.tiles, self.cut.tiles, pieces_of(&self), "partials", &works, &self);
 }

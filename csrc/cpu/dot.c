@@ -284,8 +284,7 @@ static void negate(struct exact *sum)
 
 void dot_sums(struct dot *self, struct exact_sums *sums)
 {
-    for (int part = 0; part < EXACT_PARTS; part++)
-        exact_clear(&sums->parts[part]);
+    exact_sums_clear(sums);
     for (unsigned thread = 0; thread < self->tiles.threads; thread++) {
         struct exact *const own = workspace_of(self, thread)->sums;
         large_sum_end(&workspace_of(self, thread)->beside, &own[FIRST]);

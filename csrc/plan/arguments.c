@@ -27,22 +27,35 @@ const char *plain_text(PyObject *string)
     return text && strlen(text) == (size_t)length ? text : NULL;
 }
 
-/* Says which there are: "auto, exact, recursive, ...". */
-static bool unknown_method(PyObject *method, const char *text)
+/* Says which there are: "auto, exact, recursive, ...", and which of these, or of their aliases, is
+ * nearest. */
+static bool unknown_method(PyObject *method)
 {
-    const char *nearest = text ? method_nearest(text) : NULL;
-    PyObject *names = PyUnicode_FromString("auto, exact, batch_invariant");
-    for (int m = 0; m < METHODS && names; m++) {
-        PyObject *longer =
-            PyUnicode_FromFormat("%U, %s", names, method_at((enum method_index)m)->name);
-        Py_DECREF(names);
-        names = longer;
+    PyObject *names = PyUnicode_FromString("auto, exact, batch_invariant"),
+             *known = PyUnicode_FromString("auto, exact, batch_invariant"), *matches = NULL,
+             *difflib = PyImport_ImportModule("difflib");
+    for (int m = 0; m < METHODS; m++) {
+        const struct method *row = method_at((enum method_index)m);
+        PyUnicode_AppendAndDel(&names, PyUnicode_FromFormat(", %s", row->name));
+        PyUnicode_AppendAndDel(&known, PyUnicode_FromFormat(", %s", row->name));
+        if (*row->alias)
+            PyUnicode_AppendAndDel(&known, PyUnicode_FromFormat(", %s", row->alias));
     }
-    if (names)
+    if (names && known && difflib)
+        matches = PyObject_CallMethod(difflib, "get_close_matches", "ONi", method,
+                                      PyObject_CallMethod(known, "split", "s", ", "), 1);
+    if (matches && PyList_GET_SIZE(matches))
         PyErr_Format(PyExc_ValueError,
-                     "method %R does not exist; %s%s%s methods are %U (see gred.methods())", method,
-                     nearest ? "did you mean '" : "", nearest ? nearest : "",
-                     nearest ? "'? The" : "the", names);
+                     "method %R does not exist; did you mean %R? The methods are %U (see "
+                     "gred.methods())",
+                     method, PyList_GET_ITEM(matches, 0), names);
+    else if (matches)
+        PyErr_Format(PyExc_ValueError,
+                     "method %R does not exist; the methods are %U (see gred.methods())", method,
+                     names);
+    Py_XDECREF(difflib);
+    Py_XDECREF(matches);
+    Py_XDECREF(known);
     Py_XDECREF(names);
     return false;
 }
@@ -60,7 +73,7 @@ bool method_parse(PyObject *method, struct asked_method *asked)
     if (asked->exact || asked->batch_invariant || (text && strcmp(text, "auto") == 0))
         return true;
     asked->way = text ? method_find(text) : NULL;
-    return asked->way || unknown_method(method, text);
+    return asked->way || unknown_method(method);
 }
 
 PyObject *numpys_exception(const char *name)

@@ -419,31 +419,20 @@ static bool share_results(struct job *job)
 {
     struct along self;
     describe(&self, job);
-    const bool added = tiles_do(&self.tiles, self.count, 1, "exact sums",
-                                &(struct tile_works){.whole = add_tile}, &self);
-    if (self.failed)
-        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for exact sums");
-    return added && !self.failed;
+    if (job->run->explanation) {
+        struct loops *loops = &job->run->explanation->loops;
+        exact_explain(job);
+        loops->results = self.transpose ? RESULTS_SIDE_BY_SIDE : RESULTS_IN_TURN;
+        loops->threads = threads_for(&job->threads, self.count);
+        return true;
+    }
+    return tiles_do(&self.tiles, self.count, 1, "exact sums",
+                    &(struct tile_works){.whole = add_tile}, &self) &&
+           (!self.failed ||
+            failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for exact sums"));
 }
 
 bool exact_along(struct job *job)
 {
     return are_few_and_long(job) ? folding_one_by_one(job, make_one) : share_results(job);
-}
-
-void exact_along_explain(const struct job *job)
-{
-    struct explanation *explanation = job->run->explanation;
-    struct loops *loops = &explanation->loops;
-    struct along self;
-    exact_explain(job, loops);
-    loops->results = RESULTS_IN_TURN;
-    if (are_few_and_long(job)) {
-        explanation->at_once = 1;
-        return;
-    }
-    describe(&self, job);
-    loops->threads = threads_for(&job->threads, self.count);
-    if (self.transpose)
-        loops->results = RESULTS_SIDE_BY_SIDE;
 }

@@ -106,9 +106,8 @@ bool exact_segments(struct job *job)
                           .plain = true,
                           .stretch = TILES_A_STRETCH,
                           .workspace = sizeof(struct workspace)};
-    const bool added =
-        tiles_do(&tiles, count, 1, "exact sums", &(struct tile_works){.whole = add_tile}, &self);
-    if (self.failed)
-        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for exact sums");
-    return added && !self.failed;
+    return tiles_do(&tiles, count, 1, "exact sums", &(struct tile_works){.whole = add_tile},
+                    &self) &&
+           (!self.failed ||
+            failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for exact sums"));
 }

@@ -4,6 +4,7 @@
 
 #include "common/arithmetic.h"
 #include "cpu/tiles.h"
+#include "run/explanation.h"
 #include "run/result.h"
 #include "threads/gather.h"
 
@@ -106,16 +107,17 @@ bool exact_run(struct job *job, struct exact_sums *sums)
     return added;
 }
 
-void exact_explain(const struct job *job, struct loops *loops)
+void exact_explain(const struct job *job)
 {
     static const char *const ways[][2] = {{"gathered first", "gathered first, just added"},
                                           {"as it lies", "as it lies, just added"}};
     const struct adding self = describe(job);
     const uint64_t tiles = least(self.count, self.tiles.stretch);
-    *loops = (struct loops){.way = ways[job->plan->elements.flat][exact_adder_just_adds(job)],
-                            .chunk = CHUNK,
-                            .threads = threads_for(&job->threads, tiles),
-                            .instructions = instructions_name(job->instructions)};
+    job->run->explanation->loops =
+        (struct loops){.way = ways[job->plan->elements.flat][exact_adder_just_adds(job)],
+                       .chunk = CHUNK,
+                       .threads = threads_for(&job->threads, tiles),
+                       .instructions = instructions_name(job->instructions)};
 }
 
 /* ---- what becomes of sums in the end ---- */
@@ -123,7 +125,8 @@ void exact_explain(const struct job *job, struct loops *loops)
 static bool has_zero(const struct plan *plan, const struct exact_sums *sums)
 {
     return exact_is_zero(&sums->parts[EXACT_REAL]) ||
-           (exact_has_parts(plan->finish.result) && exact_is_zero(&sums->parts[EXACT_IMAGINARY]));
+           (element_is_complex(plan->finish.result) &&
+            exact_is_zero(&sums->parts[EXACT_IMAGINARY]));
 }
 
 /* A sum of 0 has the sign that any other sum of these elements has: it is negative if all of them
