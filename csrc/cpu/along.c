@@ -329,13 +329,6 @@ static void describe_moves(struct along *self)
     self->move = moves ? gather_mover(instructions, reduced, false) : NULL;
 }
 
-static enum bringing bringing_of(const struct along *self)
-{
-    if (self->move || self->transpose)
-        return BRINGS_TILES;
-    return way_gathers(self->chunks.way) ? BRINGS_ELEMENTS : BRINGS_NOTHING;
-}
-
 /* Tiles have so many elements that to take one costs little beside them, as any part has; one
  * thread by itself takes all as one tile. */
 static void share_out(struct along *self)
@@ -367,7 +360,10 @@ static void describe(struct along *self, const struct job *job)
     self->lanes = axes->kind == AXES_ROWS ? 1 : LANES;
     describe_moves(self);
     state_identity(plan->fold, plan->accumulator, self->identity);
-    self->tiles.sharing = sharing_along(plan->fold, plan->layout->input, bringing_of(self),
+    const enum bringing bringing = self->move || self->transpose   ? BRINGS_TILES
+                                   : way_gathers(self->chunks.way) ? BRINGS_ELEMENTS
+                                                                   : BRINGS_NOTHING;
+    self->tiles.sharing = sharing_along(plan->fold, plan->layout->input, bringing,
                                         plan->n * axes->results + 1, axes->results);
     share_out(self);
     const size_t width = self->chunks.width;

@@ -38,11 +38,6 @@ struct dot {
     union dotted *pieces; /* one each, where floats' arithmetic is enough */
 };
 
-static bool is_long_integer(enum element type)
-{
-    return type == ELEMENT_INT64 || type == ELEMENT_UINT64;
-}
-
 /* Integers' exact sums are longer than any integer type. */
 static bool has_to_stay(const struct pairs *pairs)
 {
@@ -64,16 +59,6 @@ struct chunk {
     size_t n;
 };
 
-static const void *gathered(const struct dot *self, const struct layout *layout, uint64_t at,
-                            uint64_t n, void *target)
-{
-    if (self->as_they_are)
-        gather_unconverted(self->job.instructions, layout, at, n, target);
-    else
-        gather(self->job.instructions, layout, at, n, target);
-    return target;
-}
-
 static struct chunk chunk_at(const struct dot *self, uint64_t at, uint64_t n, struct workspace *own)
 {
     const struct pairs *pairs = &self->pairs;
@@ -81,8 +66,11 @@ static struct chunk chunk_at(const struct dot *self, uint64_t at, uint64_t n, st
     if (self->ready)
         return (struct chunk){(const char *)pairs->a->data + at * size,
                               (const char *)pairs->b->data + at * size, n};
-    return (struct chunk){gathered(self, pairs->a, at, n, own->a),
-                          gathered(self, pairs->b, at, n, own->b), n};
+    uint64_t (*const bring)(enum instructions, const struct layout *, uint64_t, uint64_t, void *) =
+        self->as_they_are ? gather_unconverted : gather;
+    bring(self->job.instructions, pairs->a, at, n, own->a);
+    bring(self->job.instructions, pairs->b, at, n, own->b);
+    return (struct chunk){own->a, own->b, n};
 }
 
 /* Parts of complex numbers, the second one first. */
@@ -273,22 +261,17 @@ static struct scalar_wide value_of(const struct dot *self)
                                 total.parts.crossed[0] + total.parts.crossed[1]};
 }
 
-/* What is subtracted has the other sign, infinities too. */
-static void negate(struct exact *sum)
-{
-    const int64_t infinities = sum->counts[EXACT_INFINITIES];
-    sum->counts[EXACT_INFINITIES] = sum->counts[EXACT_NEGATIVE_INFINITIES];
-    sum->counts[EXACT_NEGATIVE_INFINITIES] = infinities;
-    exact_negate(sum->digits);
-}
-
 void dot_sums(struct dot *self, struct exact_sums *sums)
 {
     exact_sums_clear(sums);
     for (unsigned thread = 0; thread < self->tiles.threads; thread++) {
         struct exact *const own = workspace_of(self, thread)->sums;
+        int64_t *const counts = own[SECOND].counts, infinities = counts[EXACT_INFINITIES];
         large_sum_end(&workspace_of(self, thread)->beside, &own[FIRST]);
-        negate(&own[SECOND]);
+        /* What is subtracted has the other sign, infinities too. */
+        counts[EXACT_INFINITIES] = counts[EXACT_NEGATIVE_INFINITIES];
+        counts[EXACT_NEGATIVE_INFINITIES] = infinities;
+        exact_negate(own[SECOND].digits);
         exact_merge(&sums->parts[EXACT_REAL], &own[FIRST]);
         exact_merge(&sums->parts[EXACT_REAL], &own[SECOND]);
         exact_merge(&sums->parts[EXACT_IMAGINARY], &own[CROSSED]);
@@ -297,21 +280,16 @@ void dot_sums(struct dot *self, struct exact_sums *sums)
         exact_normalise(&sums->parts[part]);
 }
 
-/* Rounded once, each part of it. */
-static struct scalar_wide rounded(const struct exact_sums *sums, enum element type)
-{
-    const enum element part = element_real_part(type);
-    double values[EXACT_PARTS];
-    for (int k = 0; k < EXACT_PARTS; k++)
-        values[k] = scalar_widen(exact_value(&sums->parts[k], 1, part), part).real;
-    return (struct scalar_wide){SCALAR_FLOAT, 0, values[EXACT_REAL], values[EXACT_IMAGINARY]};
-}
-
+/* An exact result is rounded once, each part of it. */
 union scalar dot_result(struct dot *self, enum element type)
 {
+    const enum element part = element_real_part(type);
     struct exact_sums sums;
+    double values[EXACT_PARTS];
     if (!self->exactly)
         return scalar_narrow(value_of(self), type);
     dot_sums(self, &sums);
-    return scalar_narrow(rounded(&sums, type), type);
+    for (int k = 0; k < EXACT_PARTS; k++)
+        values[k] = scalar_widen(exact_value(&sums.parts[k], 1, part), part).real;
+    return scalar_of_double(values[EXACT_REAL], values[EXACT_IMAGINARY], type);
 }

@@ -10,6 +10,12 @@ struct pairs {
     uint64_t n;
 };
 
+/* Whether elements of a type may be longer than any float's significand. */
+static inline bool is_long_integer(enum element type)
+{
+    return type == ELEMENT_INT64 || type == ELEMENT_UINT64;
+}
+
 struct dot;
 
 /* Of the pairs, which have to stay where they are. NULL when memory is short. */

@@ -122,6 +122,24 @@ void exact_adder_add(struct exact_adder *, const struct plan *, const char *elem
 /* Adds n elements of which the sum is that of two floats. */
 void exact_adder_add_pair(struct exact_adder *, double head, double tail, uint64_t n);
 
+/* ---- one of many results ---- */
+
+/* As a job of its own, with a run for its answer. */
+struct exact_one {
+    struct job job;
+    struct run run;
+    struct plan plan;
+};
+
+static inline void exact_one_start(struct exact_one *self, const struct job *all)
+{
+    self->job = *all;
+    self->plan = *all->plan;
+    self->job.plan = &self->plan;
+    self->job.run = &self->run;
+    run_begin(&self->run, 0);
+}
+
 /* ---- results without a superaccumulator ---- */
 
 /* Whether results are the rounded sum of real floats, or that divided, and nothing else. */
