@@ -145,10 +145,9 @@ static bool launch_adding(struct by_key *self)
 {
     const struct facts *facts = &self->on.machine->facts;
     const size_t shared_bytes = fold_is_extreme(self->on.plan->fold) ? 0 : choose_table(self);
-    unsigned resident;
-    if (!facts->resident(facts->device, self->kernel, 1u << KEYS_BLOCK, shared_bytes, &resident))
+    uint64_t most;
+    if (!facts_resident(facts, self->kernel, 1u << KEYS_BLOCK, shared_bytes, &most))
         return false;
-    const uint64_t most = (uint64_t)facts->multiprocessors * (resident ? resident : 1);
     const struct step step = {
         .kernel = self->kernel,
         .grid = least(divide_up(self->keys.of.n, KEYS_AHEAD << KEYS_BLOCK), most),

@@ -38,12 +38,10 @@ static bool arrange(struct selecting *self)
         return true; /* a block needs no workspace */
     arena_reserve(&self->arena, PART_TICKETS, passes, of_pass);
     self->step.cooperative = true;
-    unsigned resident;
-    if (!facts->resident(facts->device, self->step.kernel, self->step.block,
-                         self->step.shared_bytes, &resident))
+    uint64_t most;
+    if (!facts_resident(facts, self->step.kernel, self->step.block, self->step.shared_bytes, &most))
         return false;
-    self->step.grid = least(divide_up(select->n, self->step.block),
-                            (uint64_t)facts->multiprocessors * (resident ? resident : 1));
+    self->step.grid = least(divide_up(select->n, self->step.block), most);
     return true;
 }
 
