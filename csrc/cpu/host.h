@@ -6,8 +6,6 @@
 #include "run/backend.h"
 #include "threads/threads.h"
 
-extern const struct backend backend_host;
-
 struct job {
     const struct plan *plan; /* NULL: nothing is planned, such as where memory is read */
     struct run *run;         /* NULL: nobody asks how it went */

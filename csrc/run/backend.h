@@ -168,6 +168,9 @@ struct backend {
     void (*substitute)(void *state, const struct substitute *);
 };
 
+/* Built without nvcc, the last has no devices. */
+extern const struct backend backend_host, backend_simulated, backend_cuda;
+
 static inline const struct backend *backend_of(const struct platform *platform)
 {
     return (const struct backend *)platform;

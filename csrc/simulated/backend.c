@@ -2,8 +2,6 @@
  * for arrays. */
 #define _GNU_SOURCE
 
-#include "simulated/backend.h"
-
 #include "common/arithmetic.h"
 #include "common/processor.h"
 #include "plan/axes.h"
