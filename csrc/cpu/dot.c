@@ -38,11 +38,6 @@ struct dot {
     union dotted *pieces; /* one each, where floats' arithmetic is enough */
 };
 
-static bool is_long_integer(enum element type)
-{
-    return type == ELEMENT_INT64 || type == ELEMENT_UINT64;
-}
-
 /* Integers' exact sums are longer than any integer type. */
 static bool has_to_stay(const struct layout *a, const struct layout *b)
 {
@@ -63,24 +58,17 @@ struct chunk {
     size_t n;
 };
 
-static const void *gathered(const struct dot *self, const struct layout *layout, uint64_t at,
-                            uint64_t n, void *target)
-{
-    if (self->as_they_are)
-        gather_unconverted(self->job->instructions, layout, at, n, target);
-    else
-        gather(self->job->instructions, layout, at, n, target);
-    return target;
-}
-
 static struct chunk chunk_at(const struct dot *self, uint64_t at, uint64_t n, struct workspace *own)
 {
     const size_t size = element_size(self->type);
     if (self->ready)
         return (struct chunk){(const char *)self->a->data + at * size,
                               (const char *)self->b->data + at * size, n};
-    return (struct chunk){gathered(self, self->a, at, n, own->a),
-                          gathered(self, self->b, at, n, own->b), n};
+    uint64_t (*const bring)(enum instructions, const struct layout *, uint64_t, uint64_t, void *) =
+        self->as_they_are ? gather_unconverted : gather;
+    bring(self->job->instructions, self->a, at, n, own->a);
+    bring(self->job->instructions, self->b, at, n, own->b);
+    return (struct chunk){own->a, own->b, n};
 }
 
 /* Parts of complex numbers, the second one first. */
@@ -218,24 +206,18 @@ static struct scalar_wide value_of(const struct dot *self)
                                 total.parts.crossed[0] + total.parts.crossed[1]};
 }
 
-/* What is subtracted has the other sign, infinities too. */
-static void negate(struct exact *sum)
-{
-    const int64_t infinities = sum->counts[EXACT_INFINITIES];
-    sum->counts[EXACT_INFINITIES] = sum->counts[EXACT_NEGATIVE_INFINITIES];
-    sum->counts[EXACT_NEGATIVE_INFINITIES] = infinities;
-    exact_negate(sum->digits);
-}
-
 /* What has been added exactly; normalised. */
 static void merge_sums(const struct dot *self, struct exact_sums *sums)
 {
-    for (int part = 0; part < EXACT_PARTS; part++)
-        exact_clear(&sums->parts[part]);
+    exact_sums_clear(sums);
     for (unsigned thread = 0; thread < self->tiles.threads; thread++) {
         struct exact *const own = workspace_of(self, thread)->sums;
+        int64_t *const counts = own[SECOND].counts, infinities = counts[EXACT_INFINITIES];
         large_sum_end(&workspace_of(self, thread)->beside, &own[FIRST]);
-        negate(&own[SECOND]);
+        /* What is subtracted has the other sign, infinities too. */
+        counts[EXACT_INFINITIES] = counts[EXACT_NEGATIVE_INFINITIES];
+        counts[EXACT_NEGATIVE_INFINITIES] = infinities;
+        exact_negate(own[SECOND].digits);
         exact_merge(&sums->parts[EXACT_REAL], &own[FIRST]);
         exact_merge(&sums->parts[EXACT_REAL], &own[SECOND]);
         exact_merge(&sums->parts[EXACT_IMAGINARY], &own[CROSSED]);

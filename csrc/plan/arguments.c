@@ -35,18 +35,12 @@ const char *plain_text(PyObject *string)
     return text && strlen(text) == (size_t)length ? text : NULL;
 }
 
-/* Says which there are: "auto, exact, recursive, ...". */
-static bool unknown_method(PyObject *method, const char *text)
+/* By gred/checks.py, which says which there are, and which of these is nearest. */
+static bool unknown_method(PyObject *method)
 {
-    const char *nearest = text ? method_nearest(text) : NULL;
-    OWNED *names = PyUnicode_FromString("auto, exact, batch_invariant");
-    for (int m = 0; m < METHODS && names; m++)
-        Py_SETREF(names,
-                  PyUnicode_FromFormat("%U, %s", names, method_at((enum method_index)m)->name));
-    return names &&
-           value_error("method %R does not exist; %s%s%s methods are %U (see gred.methods())",
-                       method, nearest ? "did you mean '" : "", nearest ? nearest : "",
-                       nearest ? "'? The" : "the", names);
+    OWNED *checks = PyImport_ImportModule("gred.checks");
+    OWNED *nothing = checks ? PyObject_CallMethod(checks, "refuse_method", "O", method) : NULL;
+    return false;
 }
 
 bool method_parse(PyObject *method, struct asked_method *asked)
@@ -62,7 +56,7 @@ bool method_parse(PyObject *method, struct asked_method *asked)
     if (asked->exact || asked->batch_invariant || (text && strcmp(text, "auto") == 0))
         return true;
     asked->way = text ? method_find(text) : NULL;
-    return asked->way || unknown_method(method, text);
+    return asked->way || unknown_method(method);
 }
 
 PyObject *numpys_exception(const char *name)

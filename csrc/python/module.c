@@ -3,10 +3,8 @@
 
 #include "arrays/objects.h"
 #include "common/processor.h"
-#include "cpu/host.h"
-#include "cuda/backend.h"
 #include "python/hooks.h"
-#include "simulated/backend.h"
+#include "run/backend.h"
 
 /* ---- arrays, for measurements and gred/several.py ---- */
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 import operator
@@ -182,6 +183,20 @@ def _refuse_tensor(tensor: Any, name: str) -> None:
         why = f"lies on {device!r}; gred reduces tensors on the CPU and on CUDA devices"
     if why is not None:
         raise TypeError(f"{name} is a tensor that {why}")
+
+
+def refuse_method(method: str) -> None:
+    """Say which methods there are, and which of them is nearest."""
+    rows = _core.methods()
+    names = ["auto", "exact", "batch_invariant", *(row[1] for row in rows)]
+    near = difflib.get_close_matches(
+        method, [*names, *(each for row in rows for each in row[2])], 1
+    )
+    hint = f"did you mean {near[0]!r}? The" if near else "the"
+    raise ValueError(
+        f"method {method!r} does not exist; {hint} methods are {', '.join(names)} (see "
+        f"gred.methods())"
+    )
 
 
 def indexable(given: Any, name: str = "a") -> Any:
