@@ -33,10 +33,10 @@
     ARGUMENT(BLOCK_SIZE, "block_size", "None")                                                     \
     ARGUMENT(DEVICE, "device", "None")                                                             \
     ARGUMENT(STREAM, "stream", "None")                                                             \
-    ARGUMENT(SAMPLES, "samples", "...")                                                            \
-    ARGUMENT(WARMUP, "warmup", "...")                                                              \
-    ARGUMENT(COLD, "cold", "True")                                                                 \
-    ARGUMENT(NBYTES, "nbytes", "...")                                                              \
+    ARGUMENT(SECONDS, "seconds", "")                                                               \
+    ARGUMENT(WARMUP, "warmup", "")                                                                 \
+    ARGUMENT(COLD, "cold", "")                                                                     \
+    ARGUMENT(NBYTES, "nbytes", "")                                                                 \
     ARGUMENT(MULTIPROCESSORS, "multiprocessors", "...")                                            \
     ARGUMENT(ROOM, "room", "...")                                                                  \
     ARGUMENT(CHECKED, "checked", "False")

@@ -30,9 +30,8 @@ struct module_state {
  *   takes an object, or a tuple of them; the C function is core_name. */
 #define FUNCTIONS(NAMED, PLAIN)                                                                    \
     NAMED(dot, 2, 2, 0, A, B, AXIS, OUT, METHOD, DEVICE, STREAM)                                   \
-    NAMED(kernel_time, 1, 2, 2, A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, SAMPLES, WARMUP, COLD)   \
-    NAMED(read_limit, 0, 2, 2, DEVICE, NBYTES, SAMPLES, COLD)                                      \
-    NAMED(launch_limit, 0, 1, 1, DEVICE, SAMPLES)                                                  \
+    NAMED(kernel_time, 5, 5, 5, A, OP, SECONDS, WARMUP, COLD, METHOD, BLOCK_SIZE, DTYPE, DEVICE)   \
+    NAMED(device_time, 5, 5, 5, DEVICE, NBYTES, SECONDS, WARMUP, COLD)                             \
     NAMED(reduceat, 11, 11, 11, OP, VALUES, OFFSETS, DTYPE, OUT, MAY_BE_EMPTY, DEVICE, STREAM,     \
           ORD, DDOF, METHOD)                                                                       \
     NAMED(by_key, 8, 8, 8, OP, KEYS, VALUES, NUM_KEYS, DROPS, DTYPE, DDOF, METHOD)                 \
