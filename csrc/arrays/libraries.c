@@ -300,8 +300,6 @@ PyObject *result_array(const struct result_request *request, struct result_memor
         return exchange_array(result);
     if (result->own)
         return call_python(names.handed_over, "(OO)", result->array, request->like);
-    if (!result->pointer)
-        return Py_XNewRef(result->array);
     OWNED *shape = shape_tuple(request->dimensions, request->shape);
     OWNED *type = PyUnicode_FromString(element_name(request->type));
     PyObject *const arguments[] = {shape, type, result->pointer};

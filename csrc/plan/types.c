@@ -107,21 +107,20 @@ static bool check_types(const struct request *request, enum element input,
                         const struct types *types)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
-    const bool to_integers = element_is_integer(types->elements),
-               to_real = loses_imaginary_part(input, types->elements),
-               skips_nan = row->plain != request->reduction;
+    const bool skips_nan = row->plain != request->reduction;
     const char *wrong = NULL;
     if (row->fold == FOLD_extremes && row->result == RESULT_same && types->elements == ELEMENT_BOOL)
         wrong = "%s does not take bool: a difference of truth values is none";
-    else if (row->values == VALUES_floating && !skips_nan && !row->counts && to_integers)
+    else if (row->values == VALUES_floating && !skips_nan && !row->counts &&
+             element_is_integer(types->elements))
         wrong = "dtype of %s must be a float or complex type; got %s";
-    else if (row->result == RESULT_real && to_real)
+    else if (row->result == RESULT_real && loses_imaginary_part(input, types->elements))
         wrong = "dtype of %s of complex numbers must be a complex type, since imaginary parts "
                 "count, too; got %s. The result is real in any case";
-    else if (skips_nan && !element_is_integer(input) && to_integers)
+    else if (skips_nan && !element_is_integer(input) && element_is_integer(types->elements))
         wrong = "dtype of %s of floats must be a float or complex type, since NaN has no value in "
                 "%s; leave NaN out with where=a == a and a reduction that is not of the nan kind";
-    else if (skips_nan && to_real)
+    else if (skips_nan && loses_imaginary_part(input, types->elements))
         wrong = "dtype of %s of complex numbers must be a complex type, since NaN may be in the "
                 "part that %s lacks; take the array's real part first";
     if (wrong)

@@ -189,6 +189,8 @@ static PyObject *hand_over(struct call *call, unsigned k)
     struct result_memory *const made = &call->made[k];
     if (call->dimensions == 0 && !call->output.as_array)
         return PyArray_Return((PyArrayObject *)Py_NewRef(made->array));
+    if (made->array && !made->own)
+        return Py_NewRef(made->array);
     const struct result_request request = request_of(call, k);
     return result_array(&request, made);
 }
