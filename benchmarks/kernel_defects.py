@@ -152,8 +152,8 @@ KERNELS = [
         "type",
         "csrc/python/list.c",
         "Arrays of another type than the list's are read as if they were of it.",
-        "list->at[k].layout || list->at[k].input != input",
-        "list->at[k].layout",
+        "(!self->at[k].layout && self->at[k].input == plan->layout->input)",
+        "!self->at[k].layout",
         "arrays/test_lists.py",
     ),
     Defect(

@@ -88,13 +88,10 @@ static int view_interface(PyObject *object, const struct view_request *request, 
 {
     if (request->in_place && !library_lets_write(object, request->name))
         return -1;
-    int viewed = exchange_view(object, request, view);
-    if (!viewed)
-        viewed =
-            library_has_no_unit(object, request->name) ? view_resolved(object, request, view) : -1;
-    if (viewed < 0)
-        library_tells_deleted(object, request->name);
-    return viewed;
+    const int viewed = exchange_view(object, request, view);
+    if (viewed)
+        return viewed;
+    return library_has_no_unit(object, request->name) ? view_resolved(object, request, view) : -1;
 }
 
 /* Of a list or a tuple the first item tells: one of numbers or arrays is not gone through. */

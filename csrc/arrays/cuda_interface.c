@@ -33,8 +33,6 @@ static bool wrong_type(const struct reading *reading, PyObject *key, const char 
                       Py_TYPE(given)->tp_name);
 }
 
-/* ---- numbers ---- */
-
 /* Anything that Python takes for an index: an entry of a tuple, which may be negative, or an
  * address, which may be anything up to 2^64 - 1 but no bool. */
 static bool parse_integer(const struct reading *reading, PyObject *key, PyObject *object,
@@ -165,7 +163,7 @@ static bool read_descr(struct reading *reading, PyObject *descr)
         return true;
     if (!PyList_Check(descr))
         return wrong_type(reading, names.descr, "a list", descr);
-    OWNED *field = PyList_GET_SIZE(descr) == 1 ? PyList_GetItemRef(descr, 0) : NULL;
+    OWNED *field = PyList_GET_SIZE(descr) == 1 ? PySequence_GetItem(descr, 0) : NULL;
     if (field && is_plain_descr(field, &reading->typestr))
         return true;
     return !PyErr_Occurred() &&
@@ -231,8 +229,6 @@ static const struct {
     {&names.strides, false, read_strides}, {&names.data, true, read_data},
     {&names.mask, false, refuse_mask},     {&names.stream, false, read_stream},
 };
-
-/* ---- all of it ---- */
 
 /* Values' methods are anybody's code, and may take values out of the dictionary, so that references
  * are new ones. */

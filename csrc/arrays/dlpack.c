@@ -31,8 +31,8 @@ static bool is_on_device(int device_type)
 
 static bool is_supported(int device_type)
 {
-    return device_type == DLPACK_CPU || device_type == DLPACK_CUDA_HOST ||
-           is_on_device(device_type);
+    return is_on_device(device_type) || device_type == DLPACK_CPU ||
+           device_type == DLPACK_CUDA_HOST;
 }
 
 bool dlpack_begin(struct view *view, int device_type, const char *name)
@@ -131,18 +131,17 @@ void dlpack_describe(struct dl_tensor *tensor, int device, enum element element)
 #define HOLDER "gred.tensor"
 
 /* Deleters are anybody's code, and run while an exception may be on its way. */
-#define DEFINE_RELEASE(form)                                                                       \
-    static void release_##form(PyObject *holder)                                                   \
-    {                                                                                              \
-        struct dl_##form *managed = PyCapsule_GetPointer(holder, HOLDER);                          \
-        const struct raised under_way = raised_set_aside();                                        \
-        if (managed->deleter)                                                                      \
-            managed->deleter(managed);                                                             \
-        raised_again(under_way);                                                                   \
-    }
-
-DEFINE_RELEASE(managed)
-DEFINE_RELEASE(versioned)
+static void release(PyObject *holder)
+{
+    void *const tensor = PyCapsule_GetPointer(holder, HOLDER);
+    void (*const deleter)(void *) = PyCapsule_GetContext(holder)
+                                        ? ((struct dl_managed *)tensor)->deleter
+                                        : ((struct dl_versioned *)tensor)->deleter;
+    const struct raised under_way = raised_set_aside();
+    if (deleter)
+        deleter(tensor);
+    raised_settle(under_way, true);
+}
 
 /* Capsules have no null pointers; without a destructor this one is never followed. */
 PyObject *dlpack_holder(void)
@@ -154,7 +153,8 @@ PyObject *dlpack_holder(void)
 void dlpack_hold(PyObject *holder, void *tensor, enum dlpack_form form)
 {
     PyCapsule_SetPointer(holder, tensor);
-    PyCapsule_SetDestructor(holder, form == DLPACK_VERSIONED ? release_versioned : release_managed);
+    PyCapsule_SetContext(holder, form == DLPACK_VERSIONED ? NULL : tensor);
+    PyCapsule_SetDestructor(holder, release);
 }
 
 const struct dlpack_names dlpack_names[DLPACK_FORMS] = {
@@ -300,7 +300,7 @@ static bool read_capsule(PyObject *capsule, const char *name, const struct dl_de
         Py_CLEAR(view->owner);
     const struct raised under_way = raised_set_aside();
     Py_DECREF(capsule);
-    raised_again(under_way);
+    raised_settle(under_way, true);
     return read;
 }
 

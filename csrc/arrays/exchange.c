@@ -2,8 +2,6 @@
 
 #include "common/failure.h"
 
-/* ---- the functions ---- */
-
 /* What stays as it is in all versions. */
 struct header {
     uint32_t major, minor;
@@ -246,6 +244,6 @@ void exchange_release(struct result_memory *memory)
     const struct raised under_way = raised_set_aside();
     if (memory->tensor && memory->tensor->deleter)
         memory->tensor->deleter(memory->tensor);
-    raised_again(under_way);
+    raised_settle(under_way, true);
     Py_CLEAR(memory->offer);
 }

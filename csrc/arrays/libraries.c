@@ -5,8 +5,6 @@
 
 #include <stdarg.h>
 
-/* ---- Python ---- */
-
 struct names names;
 
 static bool intern(PyObject **constant, const char *text)
@@ -69,8 +67,8 @@ PyObject *list_to_tuple(PyObject *list)
 /* ---- PyTorch ---- */
 
 /* The module of a library, if it has been imported and the array is of its class; a new reference.
- * NULL where not, with an exception only of a class that is `asked`, since it is no base of its
- * arrays'. This is asked of every array, so it has to be quick. */
+ * NULL where not, with an exception only where the class is `asked`, being no base of its arrays'.
+ * This is asked of every array, so it has to be quick. */
 static PyObject *library_of(PyObject *array, PyObject *name, PyObject *class_name, bool asked)
 {
     OWNED *class = NULL;
@@ -137,8 +135,6 @@ int torch_is_plain(PyObject *array, bool is_complex)
     return more < 0 ? -1 : !more;
 }
 
-/* ---- writing ---- */
-
 bool library_lets_write(PyObject *array, const char *name)
 {
     const int keeps_history =
@@ -157,40 +153,28 @@ bool library_lets_write(PyObject *array, const char *name)
     return !PyErr_Occurred();
 }
 
-void library_tells_deleted(PyObject *object, const char *name)
-{
-    const struct raised raised = raised_set_aside();
-    OWNED *deleted = PyObject_CallMethodNoArgs(object, names.is_deleted);
-    PyErr_Clear();
-    if (deleted == Py_True)
-        PyErr_Format(PyExc_RuntimeError, "%s is an array that has been deleted", name);
-    raised_settle(raised, deleted != Py_True);
-}
-
 void library_tells_why(PyObject *object, const char *name)
 {
     if (!PyErr_ExceptionMatches(PyExc_Exception))
         return;
     const struct raised raised = raised_set_aside();
-    OWNED *checks = torch_is_tensor(object) ? PyImport_ImportModule("gred.checks") : NULL;
-    OWNED *fine = checks ? PyObject_CallMethod(checks, "refuse_tensor", "Os", object, name) : NULL;
+    OWNED *checks = PyImport_ImportModule("gred.checks");
+    OWNED *fine = checks ? PyObject_CallMethod(checks, "tell_why", "Os", object, name) : NULL;
     const bool said = checks && !fine && !PyErr_ExceptionMatches(PyExc_AttributeError);
     raised_settle(raised, !said);
 }
 
 /* ---- units ---- */
 
-/* Which of two names a class has something by; NULL: neither. Only what a class has is meant: an
- * instance may have anything of any name, such as columns. */
+/* Which of two names a class has something by; NULL: neither. An instance may have anything of any
+ * name, such as columns. */
 static PyObject *name_in(PyTypeObject *type, PyObject *name, PyObject *other)
 {
     Py_ssize_t which;
     OWNED *classes = Py_XNewRef(type->tp_mro);
     OWNED *found = classes_attribute(classes, name, &which);
-    if (found)
-        return name;
-    OWNED *found_other = classes_attribute(classes, other, &which);
-    return found_other ? other : NULL;
+    OWNED *found_other = found ? NULL : classes_attribute(classes, other, &which);
+    return found ? name : found_other ? other : NULL;
 }
 
 /* What the types of quantities call the unit, and the numbers alone. */
@@ -208,33 +192,27 @@ bool library_has_no_unit(PyObject *object, const char *name)
 
 /* ---- CuPy ---- */
 
-/* cupy.cuda's attribute; a new reference. */
-static PyObject *of_cuda(PyObject *cupy, PyObject *name)
-{
-    OWNED *cuda = PyObject_GetAttr(cupy, names.cuda);
-    return cuda ? PyObject_GetAttr(cuda, name) : NULL;
-}
-
 /* cupy.cuda.alloc(bytes), which asks the allocator that is in force. NULL with an exception set. */
 static PyObject *call_allocator(PyObject *cupy, const struct result_request *request)
 {
     size_t bytes = element_size(request->type);
     for (unsigned k = 0; k < request->dimensions; k++)
         bytes *= request->shape[k];
-    OWNED *alloc = of_cuda(cupy, names.alloc);
-    OWNED *size = alloc ? PyLong_FromSize_t(bytes) : NULL;
-    return size ? PyObject_CallOneArg(alloc, size) : NULL;
+    OWNED *cuda = PyObject_GetAttr(cupy, names.cuda);
+    OWNED *size = cuda ? PyLong_FromSize_t(bytes) : NULL;
+    return size ? PyObject_CallMethodOneArg(cuda, names.alloc, size) : NULL;
 }
 
 /* Whether CuPy's current device is known to be another one. An exception that is set stays. */
 static bool is_elsewhere(PyObject *cupy, long device)
 {
     const struct raised under_way = raised_set_aside();
-    OWNED *runtime = of_cuda(cupy, names.runtime);
+    OWNED *cuda = PyObject_GetAttr(cupy, names.cuda);
+    OWNED *runtime = cuda ? PyObject_GetAttr(cuda, names.runtime) : NULL;
     OWNED *current = runtime ? PyObject_CallMethodNoArgs(runtime, names.getDevice) : NULL;
     const long number = current ? PyLong_AsLong(current) : -1;
     const bool known = !PyErr_Occurred();
-    raised_again(under_way);
+    raised_settle(under_way, true);
     return known && number != device;
 }
 
@@ -274,8 +252,7 @@ static int cupy_allocate(const struct result_request *request, struct result_mem
 
 /* ---- results ---- */
 
-/* Calls a function or a class of gred/device_array.py, which is imported when it is first asked.
- * Arguments are as Py_BuildValue makes a tuple of them. */
+/* Calls a function or a class of gred/device_array.py, which is imported when it is first asked. */
 static PyObject *call_python(PyObject *name, const char *format, ...)
 {
     va_list values;
@@ -321,8 +298,8 @@ PyObject *result_array(const struct result_request *request, struct result_memor
 {
     if (result->offer)
         return exchange_array(result);
-    if (!result->pointer)
-        return Py_XNewRef(result->array);
+    if (result->own)
+        return call_python(names.handed_over, "(OO)", result->array, request->like);
     OWNED *shape = shape_tuple(request->dimensions, request->shape);
     OWNED *type = PyUnicode_FromString(element_name(request->type));
     PyObject *const arguments[] = {shape, type, result->pointer};
@@ -342,9 +319,4 @@ PyObject *result_own(const struct result_request *request, PyObject *memory)
     return call_python(names.DeviceArray, "(ONs)", memory,
                        shape_tuple(request->dimensions, request->shape),
                        element_name(request->type));
-}
-
-PyObject *result_hand_over(PyObject *own, PyObject *like)
-{
-    return call_python(names.handed_over, "(OO)", own, like);
 }

@@ -84,13 +84,10 @@ static enum element element_of_torch(PyObject *dtype)
     static const char module[] = "torch.";
     OWNED *repr = strcmp(Py_TYPE(dtype)->tp_name, "torch.dtype") == 0 ? PyObject_Repr(dtype) : NULL;
     const char *text = repr ? PyUnicode_AsUTF8(repr) : NULL;
-    enum element element = 0;
     PyErr_Clear();
     if (!text || strncmp(text, module, strlen(module)) != 0)
         return ELEMENTS;
-    while (element < ELEMENTS && strcmp(text + strlen(module), element_name(element)) != 0)
-        element++;
-    return element;
+    return element_named(text + strlen(module));
 }
 
 bool numpys_element(PyObject *dtype, const char *name, enum element *element)

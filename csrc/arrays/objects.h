@@ -4,7 +4,6 @@
  * with units. Each library is asked only once it has been imported, and only of its own arrays. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "arrays/view.h"
@@ -33,11 +32,6 @@ static inline int PyObject_GetOptionalAttr(PyObject *object, PyObject *name, PyO
     return 0;
 }
 
-static inline PyObject *PyList_GetItemRef(PyObject *list, Py_ssize_t index)
-{
-    return Py_XNewRef(PyList_GetItem(list, index));
-}
-
 #define Py_BEGIN_CRITICAL_SECTION(object) {
 #define Py_END_CRITICAL_SECTION()         }
 
@@ -54,17 +48,16 @@ static inline PyObject *PyType_GetDict(PyTypeObject *type)
 
 /* ---- Python ---- */
 
-/* Strings that are made at import and constant from then on: looking up an interned string compares
- * pointers. */
+/* Interned strings, made at import: looking one up compares pointers. */
 /* clang-format off */
 #define NAMES(NAME) \
     NAME(__cuda_array_interface__) NAME(__cuda_stream__) NAME(__dlpack__) \
     NAME(__dlpack_c_exchange_api__) NAME(__dlpack_device__) NAME(Array) NAME(DeviceArray) \
     NAME(Tensor) NAME(alloc) NAME(cuda) NAME(cuda_stream) NAME(cupy) NAME(current_stream) \
-    NAME(data) NAME(descr) NAME(device) NAME(device_id) NAME(dtype) NAME(getDevice) \
-    NAME(handed_over) NAME(handle) NAME(is_conj) NAME(is_deleted) NAME(is_neg) NAME(jax) \
+    NAME(data) NAME(descr) NAME(getDevice) NAME(runtime) NAME(device) NAME(device_id) NAME(dtype) \
+    NAME(handed_over) NAME(handle) NAME(is_conj) NAME(is_neg) NAME(jax) \
     NAME(made_like) NAME(magnitude) NAME(mask) NAME(max_version) NAME(ndarray) NAME(ptr) \
-    NAME(requires_grad) NAME(resolve_conj) NAME(resolve_neg) NAME(runtime) NAME(shape) \
+    NAME(requires_grad) NAME(resolve_conj) NAME(resolve_neg) NAME(shape) \
     NAME(stream) NAME(strides) NAME(torch) NAME(typestr) NAME(unit) NAME(units) NAME(value) \
     NAME(version)
 /* clang-format on */
@@ -80,19 +73,19 @@ extern struct names {
 int objects_setup(void);
 
 /* A reference that is given up at the end of its variable's scope. */
-#define OWNED __attribute__((cleanup(owned_release))) PyObject
+#define OWNED RELEASED_BY(owned_release) PyObject
+
+/* What is done with a variable's address at the end of its scope. */
+#define RELEASED_BY(release) __attribute__((cleanup(release)))
 
 static inline void owned_release(PyObject **object)
 {
     Py_XDECREF(*object);
 }
 
-/* What a class has of its own, not from those that it is derived from; a new reference. NULL
- * without an exception if there is nothing. */
+/* What a class has of its own, not from its bases, or the first of some classes, and which it is; a
+ * new reference. NULL without an exception if there is nothing. */
 PyObject *class_own_attribute(PyObject *class, PyObject *name);
-
-/* What the first of some classes has of its own by that name, and which it is; a new reference.
- * NULL without an exception if there is none. */
 PyObject *classes_attribute(PyObject *classes, PyObject *name, Py_ssize_t *which);
 
 /* A new tuple of lengths. */
@@ -107,8 +100,7 @@ void list_append(PyObject **list, PyObject *item);
 /* Takes over the list. */
 PyObject *list_to_tuple(PyObject *list);
 
-/* An exception that is set aside while other code runs, which may set its own. Of no type: none was
- * set. */
+/* An exception that is set aside while other code runs, which may set its own; or none. */
 struct raised {
     PyObject *type, *value, *traceback;
 };
@@ -120,17 +112,11 @@ static inline struct raised raised_set_aside(void)
     return self;
 }
 
-/* Sets it, or none, in the place of what is set now. */
-static inline void raised_again(struct raised self)
-{
-    PyErr_Restore(self.type, self.value, self.traceback);
-}
-
-/* The same, or forgets it. */
+/* Sets it, or none, in the place of what is set now; or forgets it. */
 static inline void raised_settle(struct raised self, bool again)
 {
     if (again) {
-        raised_again(self);
+        PyErr_Restore(self.type, self.value, self.traceback);
         return;
     }
     Py_XDECREF(self.type);
@@ -140,11 +126,11 @@ static inline void raised_settle(struct raised self, bool again)
 
 /* ---- libraries ---- */
 
-/* The stream that an array's library works on at present, where the library is known to tell. Else
- * *stream is not given. False with an exception set. */
+/* The stream that an array's library works on at present; not given where the library is not known
+ * to tell. False with an exception set. */
 bool torch_stream(PyObject *array, struct stream *);
 
-/* The array itself, or a copy with what its library would do to elements only when they are read,
+/* The array, or a copy with what its library would do to elements only when they are read,
  * conjugate or negate them; a new reference. NULL with an exception set. */
 PyObject *torch_resolve(PyObject *array);
 
@@ -158,21 +144,17 @@ int torch_is_plain(PyObject *array, bool is_complex);
  * or an array of JAX. Their interfaces decline, and each for another reason. */
 bool library_lets_write(PyObject *array, const char *name);
 
-/* In the place of the exception that is set, if the object says that it is deleted, as JAX's can
- * be: its interfaces fail in ways of their own. */
-void library_tells_deleted(PyObject *object, const char *name);
-
-/* The same of a tensor that has no memory to be read as it lies, of which gred/checks.py says what
- * it is. */
+/* In the place of the exception that is set, of an array that is deleted or a tensor that has no
+ * memory to be read as it lies: what gred/checks.py says of it. */
 void library_tells_why(PyObject *object, const char *name);
 
 /* False with a TypeError if the object has a unit, of which a view would show the numbers alone, as
  * quantities of Pint, Astropy and unyt have. */
 bool library_has_no_unit(PyObject *object, const char *name);
 
-/* ---- new arrays for results, of the library that the caller's array is of: first
- * the memory, which a launch needs, and, while the device works, the array. Those that return
- * objects return new references, or NULL with an exception set ---- */
+/* ---- new arrays for results, of the library that the caller's array is of: first the memory,
+ * which a launch needs, and, while the device works, the array. Those that return objects return
+ * new references, or NULL with an exception set ---- */
 
 enum { ON_HOST = -1 };
 
@@ -187,7 +169,8 @@ struct result_request {
 
 /* Of one of three: all else is NULL. */
 struct result_memory {
-    PyObject *array; /* the library makes both at once */
+    PyObject *array; /* that has the memory: NumPy's, of a library that makes both at once, or */
+    bool own;        /* gred's own */
 
     PyObject *offer; /* keeps the functions of DLPack's exchange interface */
     const struct exchange *functions;
@@ -200,7 +183,7 @@ struct result_memory {
  * exception is set. -1 with an exception set. */
 int result_allocate(const struct result_request *, struct result_memory *, void **at);
 
-/* The array in that memory. */
+/* The array in that memory; gred's own as one of the caller's library, where that takes it. */
 PyObject *result_array(const struct result_request *, struct result_memory *);
 
 /* Gives back memory that has become no array. */
@@ -208,7 +191,3 @@ void result_release(struct result_memory *);
 
 /* gred's own array of memory that it got, which `memory` keeps. */
 PyObject *result_own(const struct result_request *, PyObject *memory);
-
-/* What such an array, once work with it is under way, becomes for the owner of another: its
- * library's, where that takes it. */
-PyObject *result_hand_over(PyObject *own, PyObject *like);

@@ -78,36 +78,18 @@ bool mask_apply(PyObject *where, const struct view_request *request, struct view
 
 /* ---- mean= ---- */
 
-void means_begin(struct means *self)
+/* Real elements have real means; and as NumPy assigns, dimensions in front of those that there are
+ * have one element. */
+static bool check_means(bool is_complex, unsigned own, const uint64_t *lengths,
+                        const struct view *array, unsigned dimensions, const uint64_t *shape)
 {
-    self->here = NULL;
-    self->array = NULL;
-    view_nothing(&self->view);
-}
-
-void means_release(struct means *self)
-{
-    Py_CLEAR(self->array);
-    array_release(&self->view);
-}
-
-static bool check_type(bool is_complex, const struct view *array)
-{
-    return !is_complex || element_is_complex(array->layout.input) ||
-           type_error("mean of real elements must be real, not complex");
-}
-
-/* As NumPy assigns: dimensions in front of those that there are have one element. */
-static bool check_shape(unsigned own, const uint64_t *lengths, unsigned dimensions,
-                        const uint64_t *shape)
-{
-    bool fits = true;
-    for (unsigned k = 0; k < own; k++) {
-        const bool there = k + dimensions >= own;
-        fits = fits && (lengths[k] == 1 || (there && lengths[k] == shape[k + dimensions - own]));
-    }
-    return fits ||
-           value_error("mean cannot be broadcast to the shape of the results with keepdims=True");
+    if (is_complex && !element_is_complex(array->layout.input))
+        return type_error("mean of real elements must be real, not complex");
+    for (unsigned k = 0; k < own; k++)
+        if (lengths[k] != 1 && (k + dimensions < own || lengths[k] != shape[k + dimensions - own]))
+            return value_error(
+                "mean cannot be broadcast to the shape of the results with keepdims=True");
+    return true;
 }
 
 /* On a device. Where the array lies there, too, it has to be known where. */
@@ -119,8 +101,8 @@ static bool take_there(const struct where *where, struct view *array, unsigned d
     if ((array->on_device &&
          (!where->locate(where, array, "a") || !where->locate(where, view, "mean"))) ||
         !lies_with(array, view, "mean") ||
-        !check_type(element_is_complex(view->layout.input), array) ||
-        !check_shape(view->layout.dimensions, view->layout.shape, dimensions, shape))
+        !check_means(element_is_complex(view->layout.input), view->layout.dimensions,
+                     view->layout.shape, array, dimensions, shape))
         return false;
     layout_copy(&view->layout, there);
     there->dimensions = dimensions;
@@ -149,9 +131,8 @@ static bool take_here(PyObject *object, const struct view *array, unsigned dimen
         !PyTypeNum_ISUSERDEF(type))
         return type_error("mean must be a number or an array of numbers, not of %S",
                           (PyObject *)PyArray_DESCR(given));
-    if (check_type(PyArray_ISCOMPLEX(given), array) &&
-        check_shape((unsigned)PyArray_NDIM(given), (const uint64_t *)PyArray_DIMS(given),
-                    dimensions, shape))
+    if (check_means(PyArray_ISCOMPLEX(given), (unsigned)PyArray_NDIM(given),
+                    (const uint64_t *)PyArray_DIMS(given), array, dimensions, shape))
         self->array = numpys_new(dimensions, shape, &element, &elements);
     if (self->array && PyArray_CopyInto((PyArrayObject *)self->array, given) < 0)
         Py_CLEAR(self->array);
@@ -289,26 +270,20 @@ static bool wrong_stream(PyObject *object)
                       Py_TYPE(object)->tp_name);
 }
 
-static bool parse_handle(PyObject *object, struct stream *stream)
+/* `zero` is the stream that 0 stands for, or 0. */
+static bool parse_handle(PyObject *object, uintptr_t zero, struct stream *stream)
 {
     if (!PyIndex_Check(object) || PyBool_Check(object))
         return wrong_stream(object);
     OWNED *number = PyNumber_Index(object);
     if (!number)
         return false;
-    stream->handle = PyLong_AsUnsignedLongLong(number);
-    stream->given = !PyErr_Occurred();
-    if (stream->given)
-        return true;
-    PyErr_Clear();
-    return value_error("stream %R is no handle of a stream", object);
-}
-
-/* Of the caller's own integers 0 might mean either default stream. */
-static bool parse_integer(PyObject *object, struct stream *stream)
-{
-    if (!parse_handle(object, stream))
-        return false;
+    const uintptr_t handle = PyLong_AsUnsignedLongLong(number);
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return value_error("stream %R is no handle of a stream", object);
+    }
+    stream->handle = handle ? handle : zero;
     stream->given = stream->handle;
     return stream->given ||
            value_error(
@@ -317,11 +292,7 @@ static bool parse_integer(PyObject *object, struct stream *stream)
 
 bool stream_parse_handle(PyObject *handle, struct stream *stream)
 {
-    if (!parse_handle(handle, stream))
-        return false;
-    if (!stream->handle)
-        stream->handle = LEGACY_DEFAULT_STREAM;
-    return true;
+    return parse_handle(handle, LEGACY_DEFAULT_STREAM, stream);
 }
 
 /* The protocol's answer: a version, which is 0, and the handle. */
@@ -339,18 +310,14 @@ static bool parse_protocol(PyObject *method, struct stream *stream)
  * a value, None if it is null. */
 static bool parse_library(PyObject *object, struct stream *stream)
 {
-    OWNED *handle = NULL, *pointer = NULL;
-    int found = PyObject_GetOptionalAttr(object, names.ptr, &handle);
-    if (!found)
-        found = PyObject_GetOptionalAttr(object, names.cuda_stream, &handle);
-    if (!found) {
-        found = PyObject_GetOptionalAttr(object, names.handle, &pointer);
-        if (found > 0 && PyIndex_Check(pointer))
-            handle = Py_NewRef(pointer);
-        else if (found > 0)
-            found = PyObject_GetOptionalAttr(pointer, names.value, &handle);
-        if (handle == Py_None)
-            Py_SETREF(handle, PyLong_FromLong(0));
+    PyObject *const attributes[] = {names.ptr, names.cuda_stream, names.handle};
+    OWNED *handle = NULL, *value = NULL;
+    int found = 0, k = 0;
+    while (!found && k < 3)
+        found = PyObject_GetOptionalAttr(object, attributes[k++], &handle);
+    if (found > 0 && k == 3 && !PyIndex_Check(handle)) {
+        found = PyObject_GetOptionalAttr(handle, names.value, &value);
+        Py_XSETREF(handle, value == Py_None ? PyLong_FromLong(0) : Py_XNewRef(value));
     }
     return found > 0 ? stream_parse_handle(handle, stream) : found == 0 && wrong_stream(object);
 }
@@ -360,8 +327,8 @@ bool stream_parse(PyObject *object, struct stream *stream)
     *stream = (struct stream){.given = false};
     if (!object || object == Py_None)
         return true;
-    if (PyIndex_Check(object))
-        return parse_integer(object, stream);
+    if (PyIndex_Check(object)) /* of the caller's own, 0 might mean either default stream */
+        return parse_handle(object, 0, stream);
     OWNED *method = NULL;
     const int found = PyObject_GetOptionalAttr(object, names.__cuda_stream__, &method);
     return found > 0 ? parse_protocol(method, stream) : found == 0 && parse_library(object, stream);

@@ -3,9 +3,6 @@
  * with an exception set. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "arrays/array.h"
 
 /* Broadcasts the mask to the array's shape and puts it into the array's layout, which is not
@@ -13,26 +10,20 @@
 bool mask_apply(PyObject *where, const struct view_request *, struct view *array,
                 struct view *mask);
 
-/* ---- mean= ---- */
+/* ---- mean=, broadcast to one a result, in C order of these ---- */
 
-/* Broadcast to one a result, in C order of these. */
 struct means {
     const struct complex128 *here; /* in the host's memory; NULL: `there` */
-    struct layout there;           /* where the array lies, on a device; a stride is 0 where they
-                                      are broadcast */
+    struct layout there;           /* on the array's device; broadcast along strides of 0 */
     uint64_t count;
     PyObject *array;  /* keeps the former's memory */
     struct view view; /* and the latter's; of nothing */
 };
 
-/* There are none yet, for means_release. */
-void means_begin(struct means *);
-
-/* Of results of that shape, of an array that has been viewed. The means are to be released in
- * either case. */
+/* Of results of that shape, of an array that has been viewed. Both references, which are NULL where
+ * there are no means, are to be released in either case. */
 bool means_view(PyObject *object, const struct view_request *, struct view *array,
                 unsigned dimensions, const uint64_t *shape, struct means *);
-void means_release(struct means *);
 
 /* ---- out= ---- */
 
@@ -48,9 +39,8 @@ bool output_view(PyObject *out, const struct view_request *, struct output *);
  * out where it lies. */
 bool output_fits(struct output *, const struct where *, unsigned dimensions, const uint64_t *shape);
 
-/* Whether it holds results along axes as kernels leave them, of this type and one after the other
- * in C order, where nothing is that is read; `also_read` may be NULL. It is normalised on the way.
- * No exception is set. */
+/* Whether it holds results along axes as kernels leave them, of this type and in C order, where
+ * nothing is that is read; `also_read` may be NULL. It is normalised on the way. No exception. */
 bool output_is_ready(struct output *, enum element type, const struct layout *read,
                      const struct layout *also_read);
 
@@ -60,8 +50,7 @@ void output_store(struct output *, const void *results, enum element type);
 
 /* ---- stream= ---- */
 
-/* An integer, an object with __cuda_stream__, or a library's own stream. Left out, or None: not
- * given. */
+/* An integer, an object with __cuda_stream__, or a library's own. Left out, or None: not given. */
 bool stream_parse(PyObject *object, struct stream *);
 
 /* A handle of a library's own stream, for which 0 is the legacy default stream, as in CUDA. */

@@ -7,41 +7,33 @@
  * -1 with an exception set. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "arrays/objects.h"
 
 /* ---- __cuda_array_interface__ ---- */
 
-/* -1: TypeError for a value of the wrong type, ValueError for a missing or impossible one.
- * `with_stream`: 0 also if neither the interface says which stream the data comes from nor is the
- * object's library known to. Where the stream is known, this interface is as good as DLPack, and
- * faster. */
+/* `with_stream`: 0 also if the stream that the data comes from is known neither from the interface
+ * nor from the object's library. Where it is, this interface is as good as DLPack, and faster. */
 int cuda_interface_view(PyObject *object, const struct view_request *, bool with_stream,
                         struct view *);
 
-/* Has view->read_only tell if the object has an interface that says that its memory is read-only,
- * whatever else is said there. False with an exception set. */
+/* Notes in the view if the object's interface, if it has one, says that its memory is read-only.
+ * False with an exception set. */
 bool cuda_interface_heed_read_only(PyObject *object, struct view *);
 
 /* ---- DLPack: capsules ---- */
 
-/* 0 with a BufferError or TypeError set where the object declines: it may have something else to
- * offer. */
+/* 0 with a BufferError or TypeError set where the object declines: it may offer something else. */
 int dlpack_view(PyObject *object, const struct view_request *, struct view *);
 
 /* Makes the constants that the others use; -1 with an exception set. */
 int dlpack_setup(void);
 
-/* ---- DLPack: the C exchange interface: a type offers functions, by which its objects become views
- * without a call of Python's ---- */
+/* ---- DLPack: the C exchange interface: functions of a type, no calls of Python's ---- */
 
 /* -1 only with what is no Exception, such as KeyboardInterrupt; with 0, none is set. */
 int exchange_view(PyObject *object, const struct view_request *, struct view *);
 
-/* As result_allocate, result_array and result_release, for libraries whose types offer functions
- * that make tensors. */
+/* As result_allocate, result_array and result_release. */
 int exchange_allocate(const struct result_request *, struct result_memory *, void **at);
 PyObject *exchange_array(struct result_memory *);
 void exchange_release(struct result_memory *);
@@ -72,13 +64,13 @@ struct dl_tensor {
 struct dl_managed {
     struct dl_tensor tensor;
     void *context;
-    void (*deleter)(struct dl_managed *);
+    void (*deleter)(void *self);
 };
 
 struct dl_versioned {
     uint32_t major, minor;
     void *context;
-    void (*deleter)(struct dl_versioned *);
+    void (*deleter)(void *self);
     uint64_t flags;
     struct dl_tensor tensor; /* from here on as version 1 has it */
 };
@@ -90,22 +82,20 @@ extern const struct dlpack_names {
     const char *offered, *used;
 } dlpack_names[DLPACK_FORMS];
 
-/* A view of nothing yet, in the host's memory or a device's. False with a TypeError for memory of
- * other kinds. */
+/* A view of nothing yet. False with a TypeError for memory neither of the host nor of CUDA. */
 bool dlpack_begin(struct view *, int device_type, const char *name);
 
-/* Type, shape, strides and data of a view that has begun. The tensor is not needed any more after
- * that. False with a TypeError or ValueError. */
+/* Type, shape, strides and data of a view that has begun. False with an exception set. */
 bool dlpack_read(const struct dl_tensor *, const char *name, struct view *);
 
 /* False with a TypeError if the version is none that is understood. */
 bool dlpack_check_version(const struct dl_versioned *, const char *name);
 
-/* Why the tensor must not be written, or NULL if it may be; of one without a version there is but
- * the place to tell. */
+/* Why the tensor must not be written, or NULL if it may be. The tensor is NULL where it has no
+ * version. */
 const char *dlpack_why_read_only(const struct dl_versioned *, bool on_device);
 
-/* Sets the device, a GPU's number or ON_HOST, and the element type. */
+/* Fills in the device, a GPU's number or ON_HOST, and the element type. */
 void dlpack_describe(struct dl_tensor *, int device, enum element);
 
 /* An object to keep a tensor, without one yet. NULL with an exception set. */

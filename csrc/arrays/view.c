@@ -1,6 +1,5 @@
 #define _GNU_SOURCE
 
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "arrays/view.h"
@@ -8,6 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +16,14 @@ enum element view_element(char kind, size_t size)
     static const char kinds[ELEMENTS + 1] = "biiiiuuuufVffcc";
     enum element element = 0;
     while (element < ELEMENTS && (kinds[element] != kind || element_size(element) != size))
+        element++;
+    return element;
+}
+
+enum element element_named(const char *name)
+{
+    enum element element = 0;
+    while (element < ELEMENTS && strcmp(name, element_name(element)) != 0)
         element++;
     return element;
 }

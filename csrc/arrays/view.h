@@ -11,8 +11,7 @@ struct platform;
 
 enum { LEGACY_DEFAULT_STREAM = 1, PER_THREAD_DEFAULT_STREAM = 2 }; /* handles of CUDA's */
 
-/* A cudaStream_t. One that is `passing` has been told to wait for a producer, whose own stream is
- * not known. */
+/* A cudaStream_t. A `passing` one waits for a producer, whose own stream is not known. */
 struct stream {
     bool given;
     uintptr_t handle;
@@ -43,10 +42,9 @@ static inline void view_nothing(struct view *view)
     view->producer = (struct stream){.given = false};
 }
 
-/* What arrays ask of the devices, without knowing what devices there are. False with an exception
- * set. */
+/* What arrays ask of the devices that there are. False with an exception set. */
 struct where {
-    /* Finds out where a view of device memory lies; `name` is the argument's. */
+    /* Finds out where a view of device memory lies. */
     bool (*locate)(const struct where *, struct view *, const char *name);
 
     /* A GPU's stream for a producer to work ahead of. */
@@ -62,8 +60,8 @@ struct view_request {
     bool in_background;     /* the call may return before the work is done */
     PyObject **present;     /* where a mask of what is not null goes; NULL: nulls are refused */
 
-    /* The class whose functions were looked up last, for arrays of a list, and these with what
-     * keeps them; or NULL, and then there is none to be kept. Its owner releases both. */
+    /* Of a list, the class whose functions were looked up last, and what keeps these; both are its
+     * owner's to release. NULL: there is no list. */
     struct exchange_cache {
         PyObject *class, *offer;
         const void *exchange;
@@ -75,36 +73,37 @@ struct view_request {
 #define type_error(...)  PyErr_Format(PyExc_TypeError, __VA_ARGS__)
 #define value_error(...) PyErr_Format(PyExc_ValueError, __VA_ARGS__)
 
-/* ---- what array protocols have in common: a pointer, a shape and strides that somebody else wrote
- * down, checked before anything is read through them. False with an exception set ---- */
+/* ---- what array protocols have in common: a pointer, a shape and strides, checked before anything
+ * is read through them. False with an exception set ---- */
 
 /* How a protocol calls its entries, for messages. */
 struct view_terms {
     const char *shape, *strides, *data;
 };
 
-/* By NumPy's kind and bytes: 'f', 4 is float32. bfloat16 is 'V', 2, though not all of those are
- * bfloat16. ELEMENTS if there is none. */
+/* By NumPy's kind and bytes, of which 'V', 2 may be bfloat16, or by name. ELEMENTS: there is none.
+ */
 enum element view_element(char kind, size_t size);
+enum element element_named(const char *name);
 
 /* A view of nothing yet: all is set but the layout's pointer, types and dimensions. */
 void view_begin(struct view *, bool on_device);
 
-/* Sets view->n from the dimensions and the shape, in which a negative number is still recognised.
- * So few elements pass that no product of n and an element's size overflows. */
+/* Sets view->n from the shape, in which negative numbers are recognised. So few elements pass that
+ * no product of n and an element's size overflows. */
 bool view_count(struct view *, const char *name, const struct view_terms *);
 
 /* Strides of elements that lie one after the other, the last dimension fastest. */
 void view_in_c_order(struct layout *);
 
-/* The pointer is not null, and elements' addresses are possible and, on devices, which cannot read
- * others, aligned. Strides that are never taken a step of become 0. */
+/* The pointer is not null, and elements' addresses are possible and, on devices, aligned. Strides
+ * that are never taken become 0. */
 bool view_check(struct view *, const char *name, const struct view_terms *);
 
 /* ---- streams ---- */
 
-/* Whether a handle's memory can be read, as the operating system says: CUDA reads it, and the
- * process ends where it cannot. What can be read but is no stream, CUDA recognises. */
+/* Whether a handle's memory can be read: where it cannot, CUDA ends the process. What can be read
+ * but is no stream, CUDA recognises. */
 bool stream_is_readable(uintptr_t handle);
 
 /* CUDA has taken it for a stream's: the operating system is not asked about it again. */

@@ -33,54 +33,6 @@ const struct method *method_find(const char *name)
     return NULL;
 }
 
-enum { NAME_MAX_COMPARED = 32 };
-
-/* Levenshtein's distance, of names no longer than NAME_MAX_COMPARED. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[NAME_MAX_COMPARED + 1];
-    const size_t length = strlen(b);
-    for (size_t j = 0; j <= length; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= length; j++) {
-            const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            const size_t edited = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            row[j] = replaced < edited ? replaced : edited;
-        }
-    }
-    return row[length];
-}
-
-/* Keeps a candidate that is nearer than the nearest so far. */
-static void consider(const char *candidate, const char *name, const char **nearest, size_t *least)
-{
-    const size_t d = distance(candidate, name);
-    if (*candidate && d < *least) {
-        *least = d;
-        *nearest = candidate;
-    }
-}
-
-const char *method_nearest(const char *name)
-{
-    if (strlen(name) > NAME_MAX_COMPARED)
-        return NULL;
-    const char *nearest = NULL;
-    size_t least = strlen(name) / 2 + 1;
-    consider("auto", name, &nearest, &least);
-    consider("exact", name, &nearest, &least);
-    consider("batch_invariant", name, &nearest, &least);
-    for (const struct method *m = methods; m < methods + METHODS; m++) {
-        consider(m->name, name, &nearest, &least);
-        consider(m->alias, name, &nearest, &least);
-    }
-    return nearest;
-}
-
 bool method_works_in_place(const struct method *method)
 {
     return method->style == STYLE_levels || method->style == STYLE_in_place;

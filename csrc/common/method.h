@@ -51,10 +51,6 @@ enum method_index method_index_of(const struct method *);
 /* By name or alias; NULL if there is none. */
 const struct method *method_find(const char *name);
 
-/* The name or alias that a misspelt one is nearest to, also "auto" and what else method= can be;
- * NULL if none is near. */
-const char *method_nearest(const char *name);
-
 /* The working copy that an in-place method folds in is gred's own. */
 bool method_works_in_place(const struct method *);
 

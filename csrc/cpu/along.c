@@ -329,13 +329,6 @@ static void describe_moves(struct along *self)
     self->move = moves ? gather_mover(instructions, reduced, false) : NULL;
 }
 
-static enum bringing bringing_of(const struct along *self)
-{
-    if (self->move || self->transpose)
-        return BRINGS_TILES;
-    return way_gathers(self->chunks.way) ? BRINGS_ELEMENTS : BRINGS_NOTHING;
-}
-
 /* Tiles have so many elements that to take one costs little beside them, as any part has; one
  * thread by itself takes all as one tile. */
 static void share_out(struct along *self)
@@ -367,7 +360,10 @@ static void describe(struct along *self, const struct job *job)
     self->lanes = axes->kind == AXES_ROWS ? 1 : LANES;
     describe_moves(self);
     state_identity(plan->fold, plan->accumulator, self->identity);
-    self->tiles.sharing = sharing_along(plan->fold, plan->layout->input, bringing_of(self),
+    const enum bringing bringing = self->move || self->transpose   ? BRINGS_TILES
+                                   : way_gathers(self->chunks.way) ? BRINGS_ELEMENTS
+                                                                   : BRINGS_NOTHING;
+    self->tiles.sharing = sharing_along(plan->fold, plan->layout->input, bringing,
                                         plan->n * axes->results + 1, axes->results);
     share_out(self);
     const size_t width = self->chunks.width;
@@ -380,18 +376,31 @@ static void describe(struct along *self, const struct job *job)
         LEAST_TILES + STRETCH / (self->results_a_tile * (plan->n + 1) / self->runs);
 }
 
+static void explain(const struct along *self, const struct job *job)
+{
+    const uint64_t tiles = self->tiles.sharing.pieces > 1 ? self->groups * self->runs : 1;
+    job->run->explanation->loops =
+        (struct loops){.results = RESULTS_IN_TURN,
+                       .way = chunk_way_name(self->chunks.way),
+                       .chunk = CHUNK,
+                       .threads = threads_for(&job->threads, tiles),
+                       .instructions = instructions_name(job->instructions)};
+}
+
 static bool share_results(struct job *job)
 {
     static const struct tile_works works = {fold_results, fold_run, finish_group};
     struct along *self = calloc(1, sizeof *self); /* threads' stacks may be small */
-    if (!self) {
-        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
-        return false;
-    }
+    bool done = true;
+    if (!self)
+        return failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
     describe(self, job);
-    const bool folded = tiles_do(&self->tiles, self->groups, self->runs, "partials", &works, self);
+    if (job->run->explanation)
+        explain(self, job);
+    else
+        done = tiles_do(&self->tiles, self->groups, self->runs, "partials", &works, self);
     free(self);
-    return folded;
+    return done;
 }
 
 /* ---- a single one, and huge ones ---- */
@@ -408,42 +417,11 @@ static bool fold_one(struct job *part, int64_t place)
 
 /* ---- the whole ---- */
 
-static bool shares_elements(const struct plan *plan)
-{
-    return (plan->axes->results == 1 && !plan->launch.batch_invariant) || plan->n >= STRETCH;
-}
-
 bool along_run(struct job *job)
 {
+    const struct plan *plan = job->plan;
+    const bool one = plan->axes->results == 1 && !plan->launch.batch_invariant;
     if (columns_suit(job))
         return columns_run(job);
-    return shares_elements(job->plan) ? folding_one_by_one(job, fold_one) : share_results(job);
-}
-
-static void explain_sharing(const struct job *job, struct loops *loops)
-{
-    struct along self = {.runs = 1};
-    describe(&self, job);
-    const uint64_t tiles = self.tiles.sharing.pieces > 1 ? self.groups * self.runs : 1;
-    *loops = (struct loops){.way = chunk_way_name(self.chunks.way),
-                            .chunk = CHUNK,
-                            .threads = threads_for(&job->threads, tiles),
-                            .instructions = instructions_name(job->instructions)};
-}
-
-void along_explain(const struct job *job)
-{
-    struct explanation *explanation = job->run->explanation;
-    struct loops *loops = &explanation->loops;
-    if (columns_suit(job)) {
-        columns_explain(job, loops);
-        loops->results = RESULTS_SIDE_BY_SIDE;
-        return;
-    }
-    if (shares_elements(job->plan)) {
-        explanation->at_once = 1;
-        folding_explain(job, loops);
-    } else
-        explain_sharing(job, loops);
-    loops->results = RESULTS_IN_TURN;
+    return one || plan->n >= STRETCH ? folding_one_by_one(job, fold_one) : share_results(job);
 }

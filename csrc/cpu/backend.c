@@ -45,23 +45,15 @@ struct work {
 
 enum { PIECE = 1 << 24 }; /* elements between two thoughts of the watch */
 
-/* The only method that this backend has by name. */
-static bool is_recursive(const struct plan *plan)
-{
-    return plan->method;
-}
-
 static bool make_copy(struct work *self)
 {
     const struct plan *plan = self->job->plan;
     size_t bytes;
     if (!__builtin_mul_overflow(plan->n, element_size(plan->accumulator), &bytes))
         self->copy = malloc(bytes ? bytes : 1);
-    if (!self->copy)
-        failure_note(&self->job->run->failure, FAILURE_MEMORY,
-                     "out of memory for a working copy of %llu elements",
-                     (unsigned long long)plan->n);
-    return self->copy;
+    return self->copy || failure_note(&self->job->run->failure, FAILURE_MEMORY,
+                                      "out of memory for a working copy of %llu elements",
+                                      (unsigned long long)plan->n);
 }
 
 static bool fill_copy(struct work *self)
@@ -118,34 +110,19 @@ static bool fold(void *context)
     return self->copy ? recurse(self) : folding_run(self->job, self->folded->state, &self->count);
 }
 
-static bool finish(struct work *self)
-{
-    const struct plan *plan = self->job->plan;
-    if (plan->exact)
-        return exact_finish(self->job, &self->folded->exact);
-    run_finish(self->job->run, plan, plan->accumulator, self->folded->state, self->count);
-    return true;
-}
-
 /* ---- measurements ---- */
 
-/* Of memory that flushes the caches: more than the last one holds. */
-static size_t flushing_bytes(void)
-{
-    enum { TIMES = 2, UNKNOWN_CACHE = 32 << 20 };
-    const uint64_t cache = processor_last_level_cache();
-    return TIMES * (size_t)(cache ? cache : UNKNOWN_CACHE);
-}
-
-/* Has something done as often as the run's timing says, each time with caches as are asked for and
- * what is needed prepared before the clock starts. */
+/* Has something done as often as the run's timing says, each time with caches as are asked for,
+ * flushed by more memory than they hold, and what is needed prepared before the clock starts. */
 static bool measure(struct job *job, bool (*before)(void *), bool (*timed)(void *), void *context)
 {
+    enum { TIMES = 2, UNKNOWN_CACHE = 32 << 20 };
     struct timing *timing = job->run->timing;
-    const size_t bytes = timing->cold ? flushing_bytes() : 0;
+    const uint64_t cache = processor_last_level_cache();
+    const size_t bytes = timing->cold ? TIMES * (size_t)(cache ? cache : UNKNOWN_CACHE) : 0;
     char *const memory = bytes ? malloc(bytes) : NULL;
-    bool ran = !bytes || memory;
-    if (!ran)
+    bool ran =
+        !bytes || memory ||
         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory to flush the caches with");
     for (unsigned s = 0; ran && s < timing->warmup + timing->samples; s++) {
         ran = !watch_interrupted_lately(job->run, &job->asked) && (!before || before(context));
@@ -176,14 +153,18 @@ static bool measure_work(struct work *self)
 /* Runs what makes one answer, once or as often as the run's timing says. */
 bool work_run(struct job *job)
 {
+    const struct plan *plan = job->plan;
     union folded folded;
     struct work self = {.job = job, .folded = &folded};
-    bool ran = !is_recursive(job->plan) || make_copy(&self);
+    bool ran = !plan->method || make_copy(&self); /* the only one by name is the recursion */
     if (ran && job->run->timing)
         ran = measure_work(&self);
     else if (ran)
         ran = prepare(&self) && fold(&self);
-    ran = ran && finish(&self);
+    if (ran && plan->exact)
+        ran = exact_finish(job, &folded.exact);
+    else if (ran)
+        run_finish(job->run, plan, plan->accumulator, folded.state, self.count);
     free(self.copy);
     return ran;
 }
@@ -191,19 +172,15 @@ bool work_run(struct job *job)
 static void work_explain(const struct job *job)
 {
     const struct plan *plan = job->plan;
-    struct loops *loops = &job->run->explanation->loops;
-    if (is_recursive(plan))
-        *loops = (struct loops){.way = "copied, and its upper half folded onto the lower",
-                                .threads = 1,
-                                .copied = plan->n * element_size(plan->accumulator)};
-    else if (plan->axes && plan->exact)
-        exact_along_explain(job);
-    else if (plan->axes)
-        along_explain(job);
+    if (plan->method)
+        job->run->explanation->loops =
+            (struct loops){.way = "copied, and its upper half folded onto the lower",
+                           .threads = 1,
+                           .copied = plan->n * element_size(plan->accumulator)};
     else if (plan->exact)
-        exact_explain(job, loops);
+        exact_explain(job);
     else
-        folding_explain(job, loops);
+        folding_explain(job);
 }
 
 /* ---- the read limit ---- */
@@ -245,28 +222,19 @@ static bool read_all(void *context)
     return true;
 }
 
-/* As NumPy's arrays have them, where the system lends such. */
-static void *memory_of_large_pages(size_t bytes)
+/* Fills run->timing with what it takes to read memory: in large pages, as NumPy's arrays are, where
+ * the system lends such. */
+static bool read_memory(void *state, int index, size_t bytes, struct run *run)
 {
     enum { LARGE_PAGE = 2 << 20 };
     const size_t whole = divide_up(bytes, LARGE_PAGE) * LARGE_PAGE;
-    void *memory = aligned_alloc(LARGE_PAGE, whole);
-    if (memory)
-        madvise(memory, whole, MADV_HUGEPAGE);
-    return memory;
-}
-
-/* Fills run->timing with what it takes to read memory. */
-static bool read_memory(void *state, int index, size_t bytes, struct run *run)
-{
     struct job job = host_job(state);
-    uint64_t *words = memory_of_large_pages(bytes);
+    uint64_t *words = aligned_alloc(LARGE_PAGE, whole);
     (void)index;
     job.run = run;
-    if (!words) {
-        failure_note(&run->failure, FAILURE_MEMORY, "out of memory to read");
-        return false;
-    }
+    if (!words)
+        return failure_note(&run->failure, FAILURE_MEMORY, "out of memory to read");
+    madvise(words, whole, MADV_HUGEPAGE);
     clock_random(words, bytes);
     struct reading reading = {&job.threads, words, bytes / sizeof *words, 0};
     const bool read = measure(&job, NULL, read_all, &reading);
@@ -340,15 +308,14 @@ static bool run(void *state, const struct plan *plan, struct run *run)
         return segments_run(&job);
     if (plan->elements.list && plan->axes)
         return list_run_each(&job);
-    if (run->explanation) {
-        work_explain(&job);
-        return true;
-    }
-    if (plan->axes && plan->factors)
-        return dots_run(&job);
+    if (plan->factors)
+        return plan->axes ? dots_run(&job) : dot_run(&job);
     if (plan->axes)
         return plan->exact ? exact_along(&job) : along_run(&job);
-    return work_run(&job);
+    if (!run->explanation)
+        return work_run(&job);
+    work_explain(&job);
+    return true;
 }
 
 const struct backend backend_host = {

@@ -105,12 +105,8 @@ static unsigned move_part(void *context, uint64_t part, char *memory)
 #define SCATTER(bytes)                                                                             \
     case bytes:                                                                                    \
         scatter(self, keys, elements, at, n, bytes, places);                                       \
-        break
-            SCATTER(1);
-            SCATTER(2);
-            SCATTER(4);
-            SCATTER(8);
-            SCATTER(16);
+        break;
+            SCATTER(1) SCATTER(2) SCATTER(4) SCATTER(8) SCATTER(16)
 #undef SCATTER
         }
     }
@@ -138,24 +134,18 @@ static bool reduce_segments(const struct sorting *self, uint64_t n)
     return segments_run(&job);
 }
 
-/* From positions among a key's elements to those among all. */
-static void restore_positions(const struct sorting *self)
-{
-    int64_t *const positions = self->all.plan->results.at[0];
-    for (uint64_t key = 0; key < self->all.count; key++)
-        if (positions[key] >= 0)
-            positions[key] = (int64_t)self->origins[self->offsets[key] + positions[key]];
-}
-
+/* Positions are those among a key's elements before they become those among all. */
 static bool sort_and_reduce(struct sorting *self)
 {
+    int64_t *const positions = self->all.plan->results.at[0];
     if (!tiles_run(&self->tiles, self->all.parts, count_part, self))
         return false;
     const uint64_t n = place_all(self);
     if (!tiles_run(&self->tiles, self->all.parts, move_part, self) || !reduce_segments(self, n))
         return false;
-    if (self->origins)
-        restore_positions(self);
+    for (uint64_t key = 0; self->origins && key < self->all.count; key++)
+        if (positions[key] >= 0)
+            positions[key] = (int64_t)self->origins[self->offsets[key] + positions[key]];
     return true;
 }
 

@@ -24,12 +24,6 @@ uint64_t part_start(struct parts parts, uint64_t part)
     return part == parts.count ? parts.n : (parts.n * part >> parts.shift) & ~((uint64_t)GRAIN - 1);
 }
 
-static void describe_buffer(struct chunks *self)
-{
-    self->valid = way_gathers(self->way) ? tiles_aligned(CHUNK * self->size) : 0;
-    self->buffer = self->valid + (self->by_position ? tiles_aligned(CHUNK) : 0);
-}
-
 fold_values *chunk_loop(const struct job *job)
 {
     const struct plan *plan = job->plan;
@@ -94,7 +88,8 @@ void chunks_describe(struct chunks *self, const struct job *job)
     self->settled = layout->mask ? NULL : settling_of(plan->reduction, layout->type);
     self->size = element_size(direct ? layout->input : plan->accumulator);
     self->width = state_bytes(plan->fold, plan->accumulator);
-    describe_buffer(self);
+    self->valid = way_gathers(self->way) ? tiles_aligned(CHUNK * self->size) : 0;
+    self->buffer = self->valid + (self->by_position ? tiles_aligned(CHUNK) : 0);
 }
 
 void chunks_move(struct chunks *self, const void *data, const unsigned char *mask)
@@ -119,10 +114,9 @@ static uint64_t bring_together(const struct chunks *self, uint64_t start, uint64
 static uint64_t fold_gathered(const struct chunks *self, char *buffer, uint64_t start, uint64_t n,
                               void *state)
 {
-    void *const elements = buffer;
-    const uint64_t kept = bring_together(self, start, n, elements);
+    const uint64_t kept = bring_together(self, start, n, buffer);
     if (kept)
-        self->fold_elements(elements, kept, self->position + start, state);
+        self->fold_elements(buffer, kept, self->position + start, state);
     else
         state_identity(self->fold, self->accumulator, state);
     return kept;

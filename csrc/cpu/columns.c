@@ -9,6 +9,7 @@
 #include "cpu/columns.h"
 
 #include "common/arithmetic.h"
+#include "run/explanation.h"
 #include "threads/gather.h"
 
 enum {
@@ -34,15 +35,6 @@ static bool are_rows(const struct axes *axes)
     const int64_t below = reduced->dimensions ? reduced->strides[0] : 0;
     return !lie_side_by_side(axes) &&
            (int64_t)layout_distance(below) <= axes->strides[axes->outer - 1];
-}
-
-static enum columns_way way_of(const struct axes *axes)
-{
-    if (axes->reduced.swapped)
-        return COLUMNS_MOVED;
-    if (lie_side_by_side(axes))
-        return COLUMNS_IN_PLACE;
-    return are_rows(axes) ? COLUMNS_TRANSPOSED : COLUMNS_MOVED;
 }
 
 /* What registers have no lanes for is folded state by state, where that pays: few rows of many. */
@@ -135,22 +127,18 @@ static bool pays(const struct plan *plan)
     return plan->n <= (stride > 0 && stride <= NEAR * size ? LONG_NEAR : LONG_APART);
 }
 
-/* Whether results need not know what their mask hides, or only how much. */
-static bool may_fill(const struct plan *plan)
-{
-    union scalar neutral;
-    return (!plan->counts || (plan->fold == FOLD_sum && plan->n <= UINT32_MAX)) &&
-           columns_neutral(plan->fold, plan->accumulator, &neutral);
-}
-
+/* Of masked results, those that need not know what their mask hides, or only how much. */
 bool columns_suit(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const struct axes *axes = plan->axes;
+    union scalar neutral;
     if (axes->outer == 0 || axes->results <= 1 || plan->n == 0 || axes->reduced.dimensions > 1 ||
         plan->launch.batch_invariant)
         return false;
-    return (!plan->layout->mask || may_fill(plan)) && pays(plan) &&
+    const bool may_fill = (!plan->counts || (plan->fold == FOLD_sum && plan->n <= UINT32_MAX)) &&
+                          columns_neutral(plan->fold, plan->accumulator, &neutral);
+    return (!plan->layout->mask || may_fill) && pays(plan) &&
            (loop_of(job) || loop_of_converted(job));
 }
 
@@ -191,28 +179,24 @@ static void describe_brought(struct columns *self)
     self->cut.group = 1;
 }
 
-/* Whether a result's first element counts for something else than others do, so that it has to be
- * in a row of its own. */
-static bool needs_its_first(const struct plan *plan)
-{
-    return plan->fold == FOLD_prod && element_is_complex(plan->accumulator);
-}
-
 /* Rows of few results leave most of a register's lanes idle: where they lie one after the other,
  * several are taken for one, in whichever byte order, as long as that saves more rows than it costs
- * states that merge ("coalesced" in benchmarks/tuning/host.json). */
+ * states that merge ("coalesced" in benchmarks/tuning/host.json). The first element of a complex
+ * product counts for something else than others do, and so has to be in a row of its own. */
 static uint64_t coalesced_of(const struct columns *self)
 {
     enum { ENOUGH = 256, WANTED = 512, WORTH = 3 /* bytes of states a row */ };
+    const struct plan *plan = self->plan;
+    const bool needs_its_first = plan->fold == FOLD_prod && element_is_complex(plan->accumulator);
     const uint64_t bytes = self->cut.row * self->input.size,
-                   states = self->cut.row * self->width << fold_is_indexed(self->plan->fold);
+                   states = self->cut.row * self->width << fold_is_indexed(plan->fold);
     uint64_t coalesced = 1;
-    if (bytes > ENOUGH || needs_its_first(self->plan) || self->input.column_stride <= 0 ||
+    if (bytes > ENOUGH || needs_its_first || self->input.column_stride <= 0 ||
         self->input.row_stride != (int64_t)self->cut.row * self->input.column_stride ||
         self->input.mask_row_stride != (int64_t)self->cut.row * self->input.mask_column_stride)
         return 1;
-    while (2 * coalesced * bytes <= WANTED && 2 * coalesced * SLAB_PART_ROWS <= self->plan->n &&
-           coalesced * coalesced * states <= WORTH * self->plan->n)
+    while (2 * coalesced * bytes <= WANTED && 2 * coalesced * SLAB_PART_ROWS <= plan->n &&
+           coalesced * coalesced * states <= WORTH * plan->n)
         coalesced *= 2;
     return coalesced;
 }
@@ -344,7 +328,10 @@ static void describe(struct columns *self, const struct job *job)
     const unsigned inner = axes->outer - 1;
     *self = (struct columns){.job = job, .plan = job->plan, .axes = axes};
     self->tiles.job = (struct job *)job;
-    self->input.way = way_of(axes);
+    self->input.way = axes->reduced.swapped    ? COLUMNS_MOVED
+                      : lie_side_by_side(axes) ? COLUMNS_IN_PLACE
+                      : are_rows(axes)         ? COLUMNS_TRANSPOSED
+                                               : COLUMNS_MOVED;
     find_loop(self);
     self->merge = loop_of_pairs(self->plan->fold, self->plan->accumulator);
     self->width = state_bytes(self->plan->fold, self->plan->accumulator);
@@ -375,25 +362,29 @@ static void describe(struct columns *self, const struct job *job)
 
 /* ---- all of them ---- */
 
+static bool explain(const struct columns *self)
+{
+    static const char *const ways[][2] = {
+        [COLUMNS_IN_PLACE] = {"as they lie", "converted first"},
+        [COLUMNS_MOVED] = {"gathered first", "gathered first, and converted"},
+        [COLUMNS_TRANSPOSED] = {"turned first", "turned first, and converted"}};
+    const struct job *job = self->job;
+    const uint64_t tiles = self->tiles.sharing.pieces > 1 ? self->cut.tiles * pieces_of(self) : 1;
+    job->run->explanation->loops =
+        (struct loops){.results = RESULTS_SIDE_BY_SIDE,
+                       .way = ways[self->input.way][self->input.convert != NULL],
+                       .threads = threads_for(&job->threads, tiles),
+                       .instructions = instructions_name(job->instructions)};
+    return true;
+}
+
 bool columns_run(struct job *job)
 {
     static const struct tile_works works = {columns_fold_tile, columns_fold_shared_runs,
                                             columns_finish_tile};
     struct columns self;
     describe(&self, job);
-    return tiles_do(&self.tiles, self.cut.tiles, pieces_of(&self), "partials", &works, &self);
-}
-
-void columns_explain(const struct job *job, struct loops *loops)
-{
-    static const char *const ways[][2] = {
-        [COLUMNS_IN_PLACE] = {"as they lie", "converted first"},
-        [COLUMNS_MOVED] = {"gathered first", "gathered first, and converted"},
-        [COLUMNS_TRANSPOSED] = {"turned first", "turned first, and converted"}};
-    struct columns self;
-    describe(&self, job);
-    const uint64_t tiles = self.tiles.sharing.pieces > 1 ? self.cut.tiles * pieces_of(&self) : 1;
-    *loops = (struct loops){.way = ways[self.input.way][self.input.convert != NULL],
-                            .threads = threads_for(&job->threads, tiles),
-                            .instructions = instructions_name(job->instructions)};
+    return job->run->explanation
+               ? explain(&self)
+               : tiles_do(&self.tiles, self.cut.tiles, pieces_of(&self), "partials", &works, &self);
 }

@@ -149,16 +149,6 @@ static __attribute__((noinline)) void fill_row(void *elements, size_t size, uint
     }
 }
 
-static void fill(const struct columns *self, const struct slab *slab, uint64_t rows,
-                 const unsigned char *mask, int64_t mask_stride, char *elements)
-{
-    const size_t size = self->input.size;
-    for (uint64_t row = 0; row < rows; row++)
-        fill_row(elements + row * slab->columns * size, size, slab->columns,
-                 mask + (int64_t)row * mask_stride, self->input.mask_column_stride,
-                 &self->input.neutral);
-}
-
 /* ---- slabs ---- */
 
 /* Makes a slab of what does not lie as one, or is not to be folded as it lies. */
@@ -168,15 +158,17 @@ static void bring(const struct columns *self, struct slab *slab, const unsigned 
     char *const to = workspace + self->brought, *const unconverted = workspace + self->unconverted;
     const uint64_t rows =
         slab_row(slab->all, slab->first + slab->count) - slab_row(slab->all, slab->first);
+    const size_t size = self->input.size, row_bytes = slab->columns * size;
     const bool converts = self->input.convert && self->input.way != COLUMNS_IN_PLACE;
     bring_rows(self, slab, rows, converts ? unconverted : to);
     if (converts)
         self->input.convert(unconverted, rows * slab->columns, to);
-    if (mask)
-        fill(self, slab, rows, mask, mask_stride, to);
+    for (uint64_t row = 0; mask && row < rows; row++)
+        fill_row(to + row * row_bytes, size, slab->columns, mask + (int64_t)row * mask_stride,
+                 self->input.mask_column_stride, &self->input.neutral);
     slab->at = to;
-    slab->row_stride = (int64_t)(slab->columns * self->input.size);
-    slab->end = to + rows * slab->columns * self->input.size;
+    slab->row_stride = (int64_t)row_bytes;
+    slab->end = to + rows * row_bytes;
 }
 
 /* Of a tile's rows from `row` on. */

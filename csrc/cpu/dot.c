@@ -1,8 +1,6 @@
-/* Pairs go through loops a chunk at a time. In floats, pieces' sums are kept and in the end added
- * up as a tree, so that neither the number of threads nor the layout makes a difference; exactly,
- * each thread has sums of its own, and no order makes one. */
-#include "cpu/dot.h"
-
+/* Dot products: pairs go through loops a chunk at a time. In floats, pieces' sums are kept and in
+ * the end added up as a tree, so that neither the number of threads nor the layout makes a
+ * difference; exactly, each thread has sums of its own, and no order makes one. */
 #include "common/arithmetic.h"
 #include "cpu/exact/exact.h"
 #include "cpu/tiles.h"
@@ -11,6 +9,9 @@
 #include <stdlib.h>
 
 enum { CHUNK = LOOP_MOST, CACHE_LINE = 64, WIDEST_ELEMENT = 16 };
+
+/* Pairs a piece, and pieces between two thoughts of the watch. */
+enum { DOT_PIECE = 1 << 14, STRETCH = 1024 };
 
 /* Of a complex number's parts: products of first ones, of second ones, and of either with the
  * other. Of real numbers there are only first ones. */
@@ -26,30 +27,23 @@ struct workspace {
 };
 
 struct dot {
-    struct job job;
-    struct pairs pairs;
+    struct job *job;
+    const struct layout *a, *b; /* walked alike, and of one `type`, which elements become */
+    uint64_t n;
+    bool exactly;
     enum element type; /* of elements as loops see them */
     bool ready;        /* they see them where they lie */
     bool as_they_are;  /* the types differ, and no common one holds all values */
-    bool exactly;
-    uint64_t start; /* of the stretch */
-    uint64_t length;
     struct tiles tiles;
     union dotted *pieces; /* one each, where floats' arithmetic is enough */
 };
 
-static bool is_long_integer(enum element type)
-{
-    return type == ELEMENT_INT64 || type == ELEMENT_UINT64;
-}
-
 /* Integers' exact sums are longer than any integer type. */
-static bool has_to_stay(const struct pairs *pairs)
+static bool has_to_stay(const struct layout *a, const struct layout *b)
 {
-    const enum element type = pairs->a->type;
-    return element_is_integer(type) ||
-           (!element_is_complex(type) &&
-            (is_long_integer(pairs->a->input) || is_long_integer(pairs->b->input)));
+    return element_is_integer(a->type) ||
+           (!element_is_complex(a->type) &&
+            (is_long_integer(a->input) || is_long_integer(b->input)));
 }
 
 static bool lies_ready(const struct layout *layout)
@@ -64,25 +58,17 @@ struct chunk {
     size_t n;
 };
 
-static const void *gathered(const struct dot *self, const struct layout *layout, uint64_t at,
-                            uint64_t n, void *target)
-{
-    if (self->as_they_are)
-        gather_unconverted(self->job.instructions, layout, at, n, target);
-    else
-        gather(self->job.instructions, layout, at, n, target);
-    return target;
-}
-
 static struct chunk chunk_at(const struct dot *self, uint64_t at, uint64_t n, struct workspace *own)
 {
-    const struct pairs *pairs = &self->pairs;
     const size_t size = element_size(self->type);
     if (self->ready)
-        return (struct chunk){(const char *)pairs->a->data + at * size,
-                              (const char *)pairs->b->data + at * size, n};
-    return (struct chunk){gathered(self, pairs->a, at, n, own->a),
-                          gathered(self, pairs->b, at, n, own->b), n};
+        return (struct chunk){(const char *)self->a->data + at * size,
+                              (const char *)self->b->data + at * size, n};
+    uint64_t (*const bring)(enum instructions, const struct layout *, uint64_t, uint64_t, void *) =
+        self->as_they_are ? gather_unconverted : gather;
+    bring(self->job->instructions, self->a, at, n, own->a);
+    bring(self->job->instructions, self->b, at, n, own->b);
+    return (struct chunk){own->a, own->b, n};
 }
 
 /* Parts of complex numbers, the second one first. */
@@ -111,7 +97,7 @@ static void add_floats(const struct dot *self, const struct chunk *chunk, struct
     }
     struct large_sum *const large = large_sum_of(&own->beside);
     if (large)
-        large_sum_add_products(large, chunk->a, chunk->b, chunk->n, part, self->job.instructions,
+        large_sum_add_products(large, chunk->a, chunk->b, chunk->n, part, self->job->instructions,
                                even);
     else
         products_add(chunk->a, part, chunk->b, part, chunk->n, even, odd);
@@ -131,8 +117,7 @@ static void add_exactly(const struct dot *self, const struct chunk *chunk, struc
 {
     struct exact *const sum = &own->sums[FIRST];
     if (self->as_they_are)
-        products_add(chunk->a, self->pairs.a->input, chunk->b, self->pairs.b->input, chunk->n, sum,
-                     sum);
+        products_add(chunk->a, self->a->input, chunk->b, self->b->input, chunk->n, sum, sum);
     else if (element_is_complex(self->type))
         add_complex(self, chunk, own);
     else
@@ -165,7 +150,7 @@ static union dotted piece_of(const struct dot *self, uint64_t begin, uint64_t en
                              struct workspace *own)
 {
     union dotted sums[DOT_PIECE / CHUNK];
-    dot_elements *const loop = cpu_kernels(self->job.instructions)->dot(self->type);
+    dot_elements *const loop = cpu_kernels(self->job->instructions)->dot(self->type);
     uint64_t chunks = 0;
     for (uint64_t at = begin; at < end; at += CHUNK, chunks++) {
         const struct chunk chunk = chunk_at(self, at, least(end - at, CHUNK), own);
@@ -180,12 +165,11 @@ static unsigned add_tile(void *context, uint64_t tile, char *memory)
 {
     const struct dot *self = context;
     struct workspace *const own = (struct workspace *)(void *)memory;
-    const uint64_t begin = self->start + tile * DOT_PIECE,
-                   end = least(begin + DOT_PIECE, self->start + self->length);
+    const uint64_t begin = tile * DOT_PIECE, end = least(begin + DOT_PIECE, self->n);
     /* A loop takes so many floats. */
     const uint64_t most = element_is_complex(self->type) ? CHUNK / 2 : CHUNK;
     if (!self->exactly) {
-        self->pieces[begin / DOT_PIECE] = piece_of(self, begin, end, own);
+        self->pieces[tile] = piece_of(self, begin, end, own);
         return 0;
     }
     windows_forget(&own->windows);
@@ -194,14 +178,6 @@ static unsigned add_tile(void *context, uint64_t tile, char *memory)
         add_exactly(self, &chunk, own);
     }
     return 0;
-}
-
-void dot_add(struct dot *self, uint64_t start, uint64_t length)
-{
-    self->start = start;
-    self->length = length;
-    self->tiles.sharing.pieces = divide_up(length, DOT_PIECE);
-    tiles_run(&self->tiles, self->tiles.sharing.pieces, add_tile, self);
 }
 
 static struct workspace *workspace_of(const struct dot *self, unsigned thread)
@@ -213,83 +189,35 @@ static void start(const struct dot *self, struct workspace *own)
 {
     for (int sum = 0; sum < SUMS; sum++)
         exact_clear(&own->sums[sum]);
-    windows_start(&own->windows, self->job.instructions, element_real_part(self->type), false,
+    windows_start(&own->windows, self->job->instructions, element_real_part(self->type), false,
                   true);
     own->beside = (struct beside_windows){
-        .long_enough = self->pairs.n >= LARGE_SUM &&
+        .long_enough = self->n >= LARGE_SUM &&
                        (self->type == ELEMENT_FLOAT32 || self->type == ELEMENT_FLOAT64)};
-}
-
-static bool find_room(struct dot *self)
-{
-    const bool needs_buffers = !self->ready || (self->exactly && element_is_complex(self->type));
-    const uint64_t pieces = self->pairs.n ? divide_up(self->pairs.n, DOT_PIECE) : 1;
-    self->tiles = (struct tiles){.job = &self->job,
-                                 .plain = true,
-                                 .workspace = needs_buffers ? sizeof(struct workspace)
-                                                            : offsetof(struct workspace, a)};
-    if (!self->exactly)
-        self->pieces = malloc(pieces * sizeof *self->pieces);
-    return (self->exactly || self->pieces) && tiles_open(&self->tiles, pieces, "partials");
-}
-
-struct dot *dot_begin(void *host, const struct pairs *pairs, bool exactly)
-{
-    struct dot *self = malloc(sizeof *self);
-    if (!self)
-        return NULL;
-    *self = (struct dot){.job = host_job(host), .pairs = *pairs, .exactly = exactly};
-    self->as_they_are = exactly && has_to_stay(pairs);
-    self->ready = !self->as_they_are && lies_ready(pairs->a) && lies_ready(pairs->b);
-    self->type = self->ready ? pairs->a->type : element_accumulator(pairs->a->type);
-    if (!find_room(self)) {
-        dot_end(self);
-        return NULL;
-    }
-    for (unsigned thread = 0; exactly && thread < self->tiles.threads; thread++)
-        start(self, workspace_of(self, thread));
-    return self;
-}
-
-void dot_end(struct dot *self)
-{
-    if (self) {
-        for (unsigned thread = 0;
-             self->exactly && self->tiles.memory && thread < self->tiles.threads; thread++)
-            free(workspace_of(self, thread)->beside.large);
-        tiles_close(&self->tiles);
-        free(self->pieces);
-    }
-    free(self);
 }
 
 /* (a + bi) (c + di) = (ac - bd) + (ad + bc)i. */
 static struct scalar_wide value_of(const struct dot *self)
 {
-    const union dotted total = total_of(self, self->pieces, divide_up(self->pairs.n, DOT_PIECE));
+    const union dotted total = total_of(self, self->pieces, divide_up(self->n, DOT_PIECE));
     if (element_is_integer(self->type))
         return (struct scalar_wide){SCALAR_UNSIGNED, (int64_t)total.integer, 0, 0};
     return (struct scalar_wide){SCALAR_FLOAT, 0, total.parts.same[0] - total.parts.same[1],
                                 total.parts.crossed[0] + total.parts.crossed[1]};
 }
 
-/* What is subtracted has the other sign, infinities too. */
-static void negate(struct exact *sum)
+/* What has been added exactly; normalised. */
+static void merge_sums(const struct dot *self, struct exact_sums *sums)
 {
-    const int64_t infinities = sum->counts[EXACT_INFINITIES];
-    sum->counts[EXACT_INFINITIES] = sum->counts[EXACT_NEGATIVE_INFINITIES];
-    sum->counts[EXACT_NEGATIVE_INFINITIES] = infinities;
-    exact_negate(sum->digits);
-}
-
-void dot_sums(struct dot *self, struct exact_sums *sums)
-{
-    for (int part = 0; part < EXACT_PARTS; part++)
-        exact_clear(&sums->parts[part]);
+    exact_sums_clear(sums);
     for (unsigned thread = 0; thread < self->tiles.threads; thread++) {
         struct exact *const own = workspace_of(self, thread)->sums;
+        int64_t *const counts = own[SECOND].counts, infinities = counts[EXACT_INFINITIES];
         large_sum_end(&workspace_of(self, thread)->beside, &own[FIRST]);
-        negate(&own[SECOND]);
+        /* What is subtracted has the other sign, infinities too. */
+        counts[EXACT_INFINITIES] = counts[EXACT_NEGATIVE_INFINITIES];
+        counts[EXACT_NEGATIVE_INFINITIES] = infinities;
+        exact_negate(own[SECOND].digits);
         exact_merge(&sums->parts[EXACT_REAL], &own[FIRST]);
         exact_merge(&sums->parts[EXACT_REAL], &own[SECOND]);
         exact_merge(&sums->parts[EXACT_IMAGINARY], &own[CROSSED]);
@@ -308,11 +236,49 @@ static struct scalar_wide rounded(const struct exact_sums *sums, enum element ty
     return (struct scalar_wide){SCALAR_FLOAT, 0, values[EXACT_REAL], values[EXACT_IMAGINARY]};
 }
 
-union scalar dot_result(struct dot *self, enum element type)
+static void answer(const struct dot *self, const struct plan *plan, struct run *run)
 {
     struct exact_sums sums;
-    if (!self->exactly)
-        return scalar_narrow(value_of(self), type);
-    dot_sums(self, &sums);
-    return scalar_narrow(rounded(&sums, type), type);
+    if (self->exactly)
+        merge_sums(self, &sums);
+    if (run->exact)
+        *run->exact = sums.parts[EXACT_REAL];
+    else
+        run->answer.values[0] =
+            self->exactly ? rounded(&sums, plan->finish.result) : value_of(self);
+}
+
+bool dot_run(struct job *job)
+{
+    const struct plan *plan = job->plan;
+    struct dot self = {
+        .job = job, .a = plan->layout, .b = plan->factors, .n = plan->n, .exactly = plan->exact};
+    const uint64_t pieces = divide_up(self.n, DOT_PIECE);
+    self.as_they_are = self.exactly && has_to_stay(self.a, self.b);
+    self.ready = !self.as_they_are && lies_ready(self.a) && lies_ready(self.b);
+    self.type = self.ready ? self.a->type : element_accumulator(self.a->type);
+    const bool needs_buffers = !self.ready || (self.exactly && element_is_complex(self.type));
+    self.tiles = (struct tiles){.job = job,
+                                .sharing.pieces = pieces,
+                                .plain = true,
+                                .stretch = STRETCH,
+                                .workspace = needs_buffers ? sizeof(struct workspace)
+                                                           : offsetof(struct workspace, a)};
+    if (!tiles_open(&self.tiles, pieces, "partials"))
+        return false;
+    if (!self.exactly)
+        self.pieces = malloc(pieces * sizeof *self.pieces);
+    for (unsigned thread = 0; self.exactly && thread < self.tiles.threads; thread++)
+        start(&self, workspace_of(&self, thread));
+    const bool done =
+        (self.exactly || self.pieces ||
+         failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for sums")) &&
+        tiles_run(&self.tiles, pieces, add_tile, &self);
+    if (done)
+        answer(&self, plan, job->run);
+    for (unsigned thread = 0; self.exactly && thread < self.tiles.threads; thread++)
+        free(workspace_of(&self, thread)->beside.large);
+    tiles_close(&self.tiles);
+    free(self.pieces);
+    return done;
 }

@@ -205,12 +205,6 @@ static bool is_ready(const struct dots *self, const struct factor *factor)
            (self->columns ? factor->outer : next) == size;
 }
 
-/* Whether its elements may be longer than any float's significand. */
-static bool is_long_integer(const struct factor *factor)
-{
-    return factor->one.input == ELEMENT_INT64 || factor->one.input == ELEMENT_UINT64;
-}
-
 /* The dimension in which neighbours lie comes before a result's, or, of columns, after. */
 static void describe_factor(struct dots *self, struct factor *factor)
 {
@@ -257,7 +251,7 @@ static void describe(struct dots *self, const struct job *job)
                     axes->shape[axes->outer - 1] >= FEW;
     describe_factors(self);
     self->loop =
-        plan->exact && (is_long_integer(&self->a) || is_long_integer(&self->b))
+        plan->exact && (is_long_integer(self->a.one.input) || is_long_integer(self->b.one.input))
             ? NULL
             : cpu_kernels(job->instructions)->dot_slabs(self->type, self->columns, plan->exact);
     const uint64_t fair = divide_up(axes->results, threads_for(&job->threads, UINT64_MAX)),

@@ -5,6 +5,7 @@
 #include "cpu/chunk.h"
 #include "cpu/tiles.h"
 #include "plan/axes.h"
+#include "run/explanation.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -40,17 +41,9 @@ static uint64_t chunks_of(uint64_t n)
     return divide_up(n, CHUNK);
 }
 
-/* The chunks up to this one are enough. */
-static void note_enough(struct folding *self, uint64_t chunk)
+static uint64_t matter_now(struct folding *self)
 {
-    uint64_t matter = atomic_load_explicit(&self->matter, memory_order_relaxed);
-    while (chunk + 1 < matter && !atomic_compare_exchange_weak(&self->matter, &matter, chunk + 1))
-        ;
-}
-
-static bool matters(struct folding *self, uint64_t chunk)
-{
-    return chunk < atomic_load_explicit(&self->matter, memory_order_relaxed);
+    return atomic_load_explicit(&self->matter, memory_order_relaxed);
 }
 
 /* Where positions matter, what a piece has found goes from one chunk to the next. */
@@ -60,17 +53,20 @@ static unsigned fold_piece(void *context, uint64_t index, char *buffer)
     const uint64_t first = index * self->tiles.sharing.chunks,
                    end = first + self->tiles.sharing.chunks;
     char *state = self->states + first * self->all.width;
-    uint64_t masked = 0;
+    uint64_t masked = 0, matter;
     if (self->all.indexed)
         state_identity(self->all.fold, self->all.accumulator, state);
-    for (uint64_t chunk = first; chunk < end && matters(self, chunk);
+    for (uint64_t chunk = first; chunk < end && chunk < matter_now(self);
          chunk++, state += self->all.width) {
         const uint64_t at = chunk * CHUNK, n = least(self->n - at, CHUNK);
         if (self->all.indexed && chunk > first)
             memcpy(state, state - self->all.width, self->all.width);
         masked += n - chunk_fold(&self->all, buffer, self->start + at, n, state);
-        if (self->all.settled && self->all.settled(state, n))
-            note_enough(self, chunk);
+        if (self->all.settled && self->all.settled(state, n)) /* those up to this one are enough */
+            for (matter = matter_now(self);
+                 chunk + 1 < matter &&
+                 !atomic_compare_exchange_weak(&self->matter, &matter, chunk + 1);)
+                ;
     }
     if (masked) /* else threads would wait for one another */
         atomic_fetch_add_explicit(&self->masked, masked, memory_order_relaxed);
@@ -183,10 +179,8 @@ bool folding_run(struct job *job, void *state, uint64_t *count)
     if (fold_at_once(job, state) || fold_few(job, state))
         return true;
     struct folding *self = malloc(sizeof *self);
-    if (!self) {
-        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
-        return false;
-    }
+    if (!self)
+        return failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
     chunks_describe(&self->all, job);
     self->start = 0;
     self->masked = 0;
@@ -198,6 +192,15 @@ bool folding_run(struct job *job, void *state, uint64_t *count)
 
 bool folding_one_by_one(struct job *job, make_result *make)
 {
+    if (job->run->explanation) {
+        job->run->explanation->at_once = 1;
+        if (job->plan->exact)
+            exact_explain(job);
+        else
+            folding_explain(job);
+        job->run->explanation->loops.results = RESULTS_IN_TURN;
+        return true;
+    }
     struct layout layout = job->plan->axes->reduced;
     struct plan one = *job->plan;
     struct job part = *job;
@@ -220,13 +223,14 @@ bool folding_is_short(const struct plan *plan)
            sharing_for(plan, IN_PLACE, plan->n).pieces == 1;
 }
 
-void folding_explain(const struct job *job, struct loops *loops)
+void folding_explain(const struct job *job)
 {
     const struct plan *plan = job->plan;
     const enum way way = chunk_way(job);
     const uint64_t n = plan->n ? least(plan->n, part_length(way)) : 1;
-    *loops = (struct loops){.way = chunk_way_name(way),
-                            .chunk = CHUNK,
-                            .threads = threads_for(&job->threads, sharing_for(plan, way, n).pieces),
-                            .instructions = instructions_name(job->instructions)};
+    job->run->explanation->loops =
+        (struct loops){.way = chunk_way_name(way),
+                       .chunk = CHUNK,
+                       .threads = threads_for(&job->threads, sharing_for(plan, way, n).pieces),
+                       .instructions = instructions_name(job->instructions)};
 }

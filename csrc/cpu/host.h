@@ -6,8 +6,6 @@
 #include "run/backend.h"
 #include "threads/threads.h"
 
-extern const struct backend backend_host;
-
 struct job {
     const struct plan *plan; /* NULL: nothing is planned, such as where memory is read */
     struct run *run;         /* NULL: nobody asks how it went */
@@ -17,32 +15,37 @@ struct job {
     double asked;        /* when the watch was asked last */
 };
 
+/* Whether elements of a type may be longer than any float's significand. */
+static inline bool is_long_integer(enum element type)
+{
+    return type == ELEMENT_INT64 || type == ELEMENT_UINT64;
+}
+
 /* What work that is no plan's has to share, of the backend's state. */
 struct job host_job(void *state);
 
-/* Each way has a function that does it and, where there is more to tell than its name, one that
- * fills an explanation instead. False: the run's failure says why not. */
+/* Each way has a function that does it. False: the run's failure says why not. */
 
-/* Folds all of the plan's elements to a state, and counts those that take part. */
+/* Folds all of the plan's elements to a state, and counts those that take part; or says how. */
 bool folding_run(struct job *, void *state, uint64_t *count);
-void folding_explain(const struct job *, struct loops *);
+void folding_explain(const struct job *);
 
 /* Whether that takes some microseconds at most; of elements that lie flat. */
 bool folding_is_short(const struct plan *);
 
-/* Fill the plan's results and the run's findings: along axes, of segments, and along axes exactly.
- */
+/* Fill the plan's results and the run's findings: along axes, where the run may ask for an
+ * explanation instead, sums of products along axes, whose mask is the factors, and of segments; and
+ * the answer: a dot product. */
 bool along_run(struct job *);
-void along_explain(const struct job *);
+bool exact_along(struct job *);
+bool dots_run(struct job *);
+bool dot_run(struct job *);
+bool segments_run(struct job *);
+bool exact_segments(struct job *);
 
 /* Makes one result after the other, each like an array by itself, whose plan `part` has. */
 typedef bool make_result(struct job *part, int64_t place);
 bool folding_one_by_one(struct job *, make_result *);
-
-/* Sums of products, of a plan that has factors and axes, whose mask is the factors. */
-bool dots_run(struct job *);
-
-bool segments_run(struct job *);
 
 /* All that makes one answer of a plan without axes. */
 bool work_run(struct job *);
@@ -52,17 +55,12 @@ bool list_fold(struct job *, void *state);
 bool list_add_exactly(struct job *, struct exact_sums *);
 bool list_run_each(struct job *);
 
-bool exact_segments(struct job *);
-bool exact_along(struct job *);
-void exact_along_explain(const struct job *);
-
 /* Along axes where results are folded side by side: whether there are loops for the plan's results,
  * and these are so many beside so few elements, or lie so, that it pays. */
 bool columns_suit(const struct job *);
 bool columns_run(struct job *);
-void columns_explain(const struct job *, struct loops *);
 
 /* Adds all of the plan's elements up, and then fills the run's answer. */
 bool exact_run(struct job *, struct exact_sums *);
 bool exact_finish(struct job *, struct exact_sums *);
-void exact_explain(const struct job *, struct loops *);
+void exact_explain(const struct job *);

@@ -1,5 +1,4 @@
 /* The arrays of a list, one after the other, each folded like an array by itself. */
-#include "plan/list.h"
 #include "cpu/chunk.h"
 #include "cpu/exact/exact.h"
 #include "plan/axes.h"
@@ -42,10 +41,8 @@ static bool do_each(struct job *job, listed_work *work, void *context)
     const struct plan *const plan = job->plan;
     const struct array_list *const list = plan->elements.list;
     struct listed_job *self = malloc(sizeof *self); /* the caller's stack may be small */
-    if (!self) {
-        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for a list");
-        return false;
-    }
+    if (!self)
+        return failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for a list");
     self->job = *job;
     self->job.plan = &self->plan;
     self->plan = *plan;
@@ -84,10 +81,8 @@ bool list_fold(struct job *job, void *state)
     const uint64_t count = plan->elements.list->count;
     struct states states = {.width = state_bytes(plan->fold, plan->accumulator)};
     states.at = malloc(count * states.width);
-    if (!states.at) {
-        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
-        return false;
-    }
+    if (!states.at)
+        return failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for partials");
     const bool folded = do_each(job, fold_state, &states);
     if (folded) {
         loop_of_states(plan->fold, plan->accumulator)(states.at, count);
@@ -109,8 +104,7 @@ static bool add_exactly(struct listed_job *self, void *context)
 
 bool list_add_exactly(struct job *job, struct exact_sums *sums)
 {
-    for (int part = 0; part < EXACT_PARTS; part++)
-        exact_clear(&sums->parts[part]);
+    exact_sums_clear(sums);
     return do_each(job, add_exactly, sums);
 }
 

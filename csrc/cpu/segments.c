@@ -119,27 +119,6 @@ static bool fold_long(const struct segmented *self, struct segment segment, uint
     return true;
 }
 
-static bool fold_long_ones(const struct segmented *self)
-{
-    for (uint64_t k = 0; k < self->segments->count; k++) {
-        const struct segment segment = segment_at(self->segments, k);
-        if (segment.n >= LONG && !fold_long(self, segment, k))
-            return false;
-    }
-    return true;
-}
-
-/* Elements that are states themselves are so in place, and a vector loop takes longer to begin. */
-static uint64_t few_of(const struct plan *plan, const struct chunks *chunks)
-{
-    const bool are_states = chunks->way == IN_PLACE && fold_is_on_ladder(plan->fold) &&
-                            plan->layout->input == plan->accumulator,
-               extremes = plan->fold == FOLD_min || plan->fold == FOLD_max;
-    if (!are_states)
-        return 0;
-    return extremes && !element_is_integer(plan->accumulator) ? FEW_WITH_NAN : FEW;
-}
-
 static void describe(struct segmented *self, struct job *job)
 {
     const struct plan *plan = job->plan;
@@ -148,7 +127,14 @@ static void describe(struct segmented *self, struct job *job)
     self->plan = plan;
     self->segments = segments;
     chunks_describe(&self->chunks, job);
-    self->few = few_of(plan, &self->chunks);
+    /* Elements that are states themselves are so in place, and a vector loop takes longer to begin.
+     */
+    const bool are_states = self->chunks.way == IN_PLACE && fold_is_on_ladder(plan->fold) &&
+                            plan->layout->input == plan->accumulator,
+               extremes = plan->fold == FOLD_min || plan->fold == FOLD_max;
+    self->few = !are_states                                          ? 0
+                : extremes && !element_is_integer(plan->accumulator) ? FEW_WITH_NAN
+                                                                     : FEW;
     self->stored = reduction_is_stored(plan->reduction) &&
                    !reduction_row(plan->reduction)->counts &&
                    plan->results.type == plan->accumulator;
@@ -159,19 +145,14 @@ static void describe(struct segmented *self, struct job *job)
     atomic_init(&self->has_long, false);
 }
 
-static bool by_key_run(struct job *job)
-{
-    bool made;
-    if (keyed_has_table(job->plan))
-        return keyed_fold(job);
-    return job->plan->exact && exact_fold_keys(job, &made) ? made : keyed_sort(job);
-}
-
 bool segments_run(struct job *job)
 {
     struct segmented self;
+    bool made;
     if (job->plan->segments.keys)
-        return by_key_run(job);
+        return keyed_has_table(job->plan)                        ? keyed_fold(job)
+               : job->plan->exact && exact_fold_keys(job, &made) ? made
+                                                                 : keyed_sort(job);
     if (job->plan->exact)
         return exact_segments(job);
     describe(&self, job);
@@ -181,7 +162,11 @@ bool segments_run(struct job *job)
                           .sharing.pieces = count,
                           .stretch = TILES_A_STRETCH,
                           .workspace = self.states + states * self.chunks.width};
-    return tiles_do(&tiles, count, 1, "partials", &(struct tile_works){.whole = fold_tile},
-                    &self) &&
-           (!self.has_long || fold_long_ones(&self));
+    bool done =
+        tiles_do(&tiles, count, 1, "partials", &(struct tile_works){.whole = fold_tile}, &self);
+    for (uint64_t k = 0; done && self.has_long && k < self.segments->count; k++) {
+        const struct segment segment = segment_at(self.segments, k);
+        done = segment.n < LONG || fold_long(&self, segment, k);
+    }
+    return done;
 }

@@ -54,11 +54,8 @@ static bool find_many(struct job *job, struct selecting *self)
     struct tiles shared = {.job = job,
                            .sharing = {.pieces = all->n * all->outer * all->inner > ALONE ? 2 : 1},
                            .workspace = bytes + 2 * all->of.count * size};
-    if (!tiles_open(&shared, tiles, "order statistics"))
-        return false;
-    tiles_run(&shared, tiles, do_results, self);
-    tiles_close(&shared);
-    return true;
+    return tiles_do(&shared, tiles, 1, "order statistics",
+                    &(struct tile_works){.whole = do_results}, self);
 }
 
 /* ---- parts of one ---- */

@@ -93,15 +93,6 @@ static void do_tile(void *context, uint64_t index, unsigned thread)
         atomic_fetch_or(&self->findings, found);
 }
 
-static void do_stretch(struct tiles *self, uint64_t count)
-{
-    if (self->sharing.pieces > 1)
-        threads_run(&self->job->threads, count, self->sharing.brief, do_tile, self);
-    else
-        for (uint64_t k = 0; k < count; k++)
-            do_tile(self, k, 0);
-}
-
 bool tiles_run(struct tiles *self, uint64_t tiles, tile_work *work, void *context)
 {
     const uint64_t stretch = self->stretch ? self->stretch : tiles;
@@ -116,30 +107,28 @@ bool tiles_run(struct tiles *self, uint64_t tiles, tile_work *work, void *contex
             fegetenv(&callers);
             fesetenv(FE_DFL_ENV);
         }
-        do_stretch(self, count);
+        if (self->sharing.pieces > 1)
+            threads_run(&self->job->threads, count, self->sharing.brief, do_tile, self);
+        else
+            for (uint64_t k = 0; k < count; k++)
+                do_tile(self, k, 0);
         if (self->plain)
             fesetenv(&callers);
     }
     return true;
 }
 
-static bool run_works(struct tiles *self, uint64_t tiles, uint64_t pieces,
-                      const struct tile_works *works, void *context)
-{
-    if (pieces == 1)
-        return tiles_run(self, tiles, works->whole, context);
-    if (!tiles_run(self, tiles * pieces, works->piece, context))
-        return false;
-    self->sharing.brief = true;
-    return tiles_run(self, tiles, works->finish, context);
-}
-
 bool tiles_do(struct tiles *self, uint64_t tiles, uint64_t pieces, const char *purpose,
               const struct tile_works *works, void *context)
 {
-    const bool done =
-        tiles_open(self, tiles * pieces, purpose) && run_works(self, tiles, pieces, works, context);
-    self->job->run->findings |= self->findings;
+    bool done = tiles_open(self, tiles * pieces, purpose) &&
+                tiles_run(self, tiles * pieces, pieces == 1 ? works->whole : works->piece, context);
+    if (done && pieces > 1) {
+        self->sharing.brief = true;
+        done = tiles_run(self, tiles, works->finish, context);
+    }
+    if (self->job->run)
+        self->job->run->findings |= self->findings;
     tiles_close(self);
     return done;
 }

@@ -1,6 +1,6 @@
 /* Stands in for the rest of this folder where gred is built without nvcc: a backend with no
  * devices, so that nothing runs there. */
-#include "cuda/backend.h"
+#include "run/backend.h"
 
 static void *create(void)
 {

@@ -2,8 +2,6 @@
  * other streams' work. The caller's current device stays as it was. */
 #define _GNU_SOURCE
 
-#include "cuda/backend.h"
-
 #include "common/processor.h"
 #include "cuda/session.h"
 
@@ -208,13 +206,6 @@ static bool order(void *opaque, int device, uintptr_t earlier, uintptr_t later,
 
 /* ---- runs ---- */
 
-static bool run_plan(struct cuda_session *session, const struct plan *plan, struct run *run)
-{
-    return cuda_order_before(session, plan, &run->failure) &&
-           execute(&session->machine, plan, run) &&
-           (!plan_stays_on_device(plan) || cuda_order_after(session, plan, &run->failure));
-}
-
 /* What was launched may still be under way: nobody waits for a result that stays on the device, nor
  * any longer for one that the user has lost patience with. After any other failure it is waited
  * for; what goes wrong then is a consequence. The caller's memory is not read after the call. */
@@ -269,10 +260,13 @@ static bool run_on_current_device(struct state *state, int device, const struct 
     cuda_session_begin(session, failure);
     if (substitute_is_for(&state->substitute, plan))
         machine->facts.kernels = &state->with_substitute;
-    const bool ran = warn_of_compiling(state, session, run) &&
-                     (plan    ? run_plan(session, plan, run)
-                      : bytes ? machine_time_reading(machine, bytes, run)
-                              : machine_time_launching(machine, run));
+    bool ran = warn_of_compiling(state, session, run);
+    if (ran && plan)
+        ran = cuda_order_before(session, plan, failure) && execute(machine, plan, run) &&
+              (!plan_stays_on_device(plan) || cuda_order_after(session, plan, failure));
+    else if (ran)
+        ran = bytes ? machine_time_reading(machine, bytes, run)
+                    : machine_time_launching(machine, run);
     settle(session, ran, failure);
     cuda_session_return(&state->sessions, session, failure);
     return ran && failure->kind == FAILURE_NONE;

@@ -46,23 +46,23 @@ static bool has_machine_code(int capability)
 
 static bool ask_device(struct cuda_session *self, int device, struct failure *failure)
 {
-    enum { SCRATCH_L2_TIMES = 3 };
-    int units = 0, l2_bytes = 0, shared_bytes = 0, major = 0, minor = 0;
-    if (!CUDA_TRY(failure, cudaDeviceGetAttribute, &units, cudaDevAttrMultiProcessorCount,
-                  device) ||
-        !CUDA_TRY(failure, cudaDeviceGetAttribute, &l2_bytes, cudaDevAttrL2CacheSize, device) ||
-        !CUDA_TRY(failure, cudaDeviceGetAttribute, &shared_bytes,
-                  cudaDevAttrMaxSharedMemoryPerBlockOptin, device) ||
-        !CUDA_TRY(failure, cudaDeviceGetAttribute, &major, cudaDevAttrComputeCapabilityMajor,
-                  device) ||
-        !CUDA_TRY(failure, cudaDeviceGetAttribute, &minor, cudaDevAttrComputeCapabilityMinor,
-                  device))
-        return false;
-    self->machine.facts.multiprocessors = (unsigned)units;
-    self->machine.facts.capability = major * 10 + minor;
-    self->machine.facts.shared_bytes = (size_t)shared_bytes;
-    self->machine_code = has_machine_code(self->machine.facts.capability);
-    self->scratch.bytes = SCRATCH_L2_TIMES * (size_t)l2_bytes;
+    enum { SCRATCH_L2_TIMES = 3, UNITS = 0, L2_BYTES, SHARED_BYTES, MAJOR, MINOR, ANSWERS };
+    static const enum cudaDeviceAttr attributes[ANSWERS] = {
+        [UNITS] = cudaDevAttrMultiProcessorCount,
+        [L2_BYTES] = cudaDevAttrL2CacheSize,
+        [SHARED_BYTES] = cudaDevAttrMaxSharedMemoryPerBlockOptin,
+        [MAJOR] = cudaDevAttrComputeCapabilityMajor,
+        [MINOR] = cudaDevAttrComputeCapabilityMinor};
+    struct facts *facts = &self->machine.facts;
+    int answers[ANSWERS];
+    for (int k = 0; k < ANSWERS; k++)
+        if (!CUDA_TRY(failure, cudaDeviceGetAttribute, &answers[k], attributes[k], device))
+            return false;
+    facts->multiprocessors = (unsigned)answers[UNITS];
+    facts->capability = answers[MAJOR] * 10 + answers[MINOR];
+    facts->shared_bytes = (size_t)answers[SHARED_BYTES];
+    self->machine_code = has_machine_code(facts->capability);
+    self->scratch.bytes = SCRATCH_L2_TIMES * (size_t)answers[L2_BYTES];
     return true;
 }
 

@@ -1,6 +1,5 @@
 /* The extension module gred._jax: the reductions as a target of XLA's foreign function interface,
  * for the host and for GPUs. A handler makes a call of gred._core's of buffers and attributes. */
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "python/foreign.h"
@@ -35,12 +34,22 @@ namespace
 /* Of a gred._core that is kept for as long as the process lasts: XLA may call at any time. */
 const foreign *core;
 
-ffi::Error reduce(const attributes &asked, const ffi::AnyBuffer &array, const void *factors,
+/* Of one array, or of two of one shape, whose elements are multiplied. */
+ffi::Error reduce(const attributes &asked, const ffi::RemainingArgs &arrays,
                   const ffi::AnyBuffer &results, bool on_device, void *stream)
 {
+    const auto array = arrays.get<ffi::AnyBuffer>(0);
+    if (!array)
+        return array.error();
     const std::string reduction(asked.reduction), input(asked.input), elements(asked.elements),
         result(asked.result);
     foreign_call call = {};
+    if (arrays.size() > 1) {
+        const auto factors = arrays.get<ffi::AnyBuffer>(1);
+        if (!factors || factors->size_bytes() != array->size_bytes())
+            return ffi::Error::InvalidArgument("gred: both arrays have to be of one size");
+        call.factors = factors->untyped_data();
+    }
     call.reduction = reduction.c_str();
     call.input = input.c_str();
     call.elements = elements.c_str();
@@ -48,13 +57,12 @@ ffi::Error reduce(const attributes &asked, const ffi::AnyBuffer &array, const vo
     call.exact = asked.exact;
     call.batch_invariant = asked.batch_invariant;
     call.ddof = asked.ddof;
-    call.data = array.untyped_data();
-    call.factors = factors;
-    call.dimensions = static_cast<unsigned>(array.dimensions().size());
-    call.shape = array.dimensions().begin();
+    call.data = array->untyped_data();
+    call.dimensions = static_cast<unsigned>(array->dimensions().size());
+    call.shape = array->dimensions().begin();
     call.axes = static_cast<uint64_t>(asked.axes);
     call.results = results.untyped_data();
-    call.data_bytes = array.size_bytes();
+    call.data_bytes = array->size_bytes();
     call.results_bytes = results.size_bytes();
     call.on_device = on_device;
     call.stream = reinterpret_cast<uintptr_t>(stream);
@@ -64,32 +72,16 @@ ffi::Error reduce(const attributes &asked, const ffi::AnyBuffer &array, const vo
     return ffi::Error::Internal(std::string("gred: ") + why);
 }
 
-/* ---- handlers, of one array or of two of one shape, whose elements are multiplied ---- */
-
-ffi::Error reduce_all(const attributes &asked, const ffi::RemainingArgs &arrays,
-                      const ffi::AnyBuffer &results, bool on_device, void *stream)
-{
-    const auto array = arrays.get<ffi::AnyBuffer>(0);
-    if (!array)
-        return array.error();
-    if (arrays.size() == 1)
-        return reduce(asked, *array, nullptr, results, on_device, stream);
-    const auto factors = arrays.get<ffi::AnyBuffer>(1);
-    if (!factors || factors->size_bytes() != array->size_bytes())
-        return ffi::Error::InvalidArgument("gred: both arrays have to be of one size");
-    return reduce(asked, *array, factors->untyped_data(), results, on_device, stream);
-}
-
 using results = ffi::Result<ffi::AnyBuffer>;
 
 ffi::Error reduce_on_host(results to, ffi::RemainingArgs arrays, attributes asked)
 {
-    return reduce_all(asked, arrays, *to, false, nullptr);
+    return reduce(asked, arrays, *to, false, nullptr);
 }
 
 ffi::Error reduce_on_gpu(void *stream, results to, ffi::RemainingArgs arrays, attributes asked)
 {
-    return reduce_all(asked, arrays, *to, true, stream);
+    return reduce(asked, arrays, *to, true, stream);
 }
 
 XLA_FFI_DEFINE_HANDLER(host_handler, reduce_on_host,

@@ -1,9 +1,7 @@
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "plan/arguments.h"
 
 #include "arrays/numpys.h"
+#include "arrays/objects.h"
 
 #include <string.h>
 
@@ -14,8 +12,18 @@ bool argument_given(PyObject *argument)
 
 bool wrong_type(const char *name, const char *accepted, PyObject *value)
 {
-    return PyErr_Format(PyExc_TypeError, "%s must be %s; got %.200R (%.200s)", name, accepted,
-                        value, Py_TYPE(value)->tp_name);
+    return type_error("%s must be %s; got %.200R (%.200s)", name, accepted, value,
+                      Py_TYPE(value)->tp_name);
+}
+
+bool integer_parse(PyObject *object, const char *name, const char *accepted, long *value)
+{
+    int overflow = 0;
+    if (!PyIndex_Check(object) || PyBool_Check(object))
+        return wrong_type(name, accepted, object);
+    OWNED *number = PyNumber_Index(object);
+    *value = number ? PyLong_AsLongAndOverflow(number, &overflow) : -1;
+    return number;
 }
 
 const char *plain_text(PyObject *string)
@@ -27,23 +35,11 @@ const char *plain_text(PyObject *string)
     return text && strlen(text) == (size_t)length ? text : NULL;
 }
 
-/* Says which there are: "auto, exact, recursive, ...". */
-static bool unknown_method(PyObject *method, const char *text)
+/* By gred/checks.py, which says which there are, and which of these is nearest. */
+static bool unknown_method(PyObject *method)
 {
-    const char *nearest = text ? method_nearest(text) : NULL;
-    PyObject *names = PyUnicode_FromString("auto, exact, batch_invariant");
-    for (int m = 0; m < METHODS && names; m++) {
-        PyObject *longer =
-            PyUnicode_FromFormat("%U, %s", names, method_at((enum method_index)m)->name);
-        Py_DECREF(names);
-        names = longer;
-    }
-    if (names)
-        PyErr_Format(PyExc_ValueError,
-                     "method %R does not exist; %s%s%s methods are %U (see gred.methods())", method,
-                     nearest ? "did you mean '" : "", nearest ? nearest : "",
-                     nearest ? "'? The" : "the", names);
-    Py_XDECREF(names);
+    OWNED *checks = PyImport_ImportModule("gred.checks");
+    OWNED *nothing = checks ? PyObject_CallMethod(checks, "refuse_method", "O", method) : NULL;
     return false;
 }
 
@@ -60,15 +56,13 @@ bool method_parse(PyObject *method, struct asked_method *asked)
     if (asked->exact || asked->batch_invariant || (text && strcmp(text, "auto") == 0))
         return true;
     asked->way = text ? method_find(text) : NULL;
-    return asked->way || unknown_method(method, text);
+    return asked->way || unknown_method(method);
 }
 
 PyObject *numpys_exception(const char *name)
 {
-    PyObject *exceptions = PyImport_ImportModule("numpy.exceptions");
-    PyObject *type = exceptions ? PyObject_GetAttrString(exceptions, name) : NULL;
-    Py_XDECREF(exceptions);
-    return type;
+    OWNED *exceptions = PyImport_ImportModule("numpy.exceptions");
+    return exceptions ? PyObject_GetAttrString(exceptions, name) : NULL;
 }
 
 /* Adds one axis of those that are there; true and false are none, as in NumPy. */
@@ -82,17 +76,15 @@ static bool add_axis(PyObject *object, unsigned dimensions, unsigned axes_there,
         return PyErr_ExceptionMatches(PyExc_TypeError) && wrong_type("axis", accepted, object);
     const Py_ssize_t positive = axis < 0 ? axis + (Py_ssize_t)axes_there : axis;
     if (positive < 0 || positive >= (Py_ssize_t)axes_there) {
-        PyObject *type = numpys_exception("AxisError"); /* a ValueError and an IndexError */
-        PyObject *error = type ? PyObject_CallFunction(type, "nI", axis, dimensions) : NULL;
+        OWNED *type = numpys_exception("AxisError"); /* a ValueError and an IndexError */
+        OWNED *error = type ? PyObject_CallFunction(type, "nI", axis, dimensions) : NULL;
         if (error)
             PyErr_SetObject(type, error);
-        Py_XDECREF(error);
-        Py_XDECREF(type);
         return false;
     }
     const uint64_t bit = (uint64_t)1 << positive;
     if (*axes & bit)
-        return PyErr_Format(PyExc_ValueError, "duplicate value in 'axis': %zd", axis);
+        return value_error("duplicate value in 'axis': %zd", axis);
     *axes |= bit;
     return true;
 }
@@ -128,9 +120,8 @@ bool keepdims_parse(PyObject *keepdims, bool *kept)
     const bool is_bool = PyArray_IsScalar(keepdims, Bool);
     if (!is_bool && !PyIndex_Check(keepdims))
         return wrong_type("keepdims", "a bool", keepdims);
-    PyObject *number = is_bool ? Py_NewRef(keepdims) : PyNumber_Index(keepdims);
+    OWNED *number = is_bool ? Py_NewRef(keepdims) : PyNumber_Index(keepdims);
     const int truth = number ? PyObject_IsTrue(number) : -1;
-    Py_XDECREF(number);
     *kept = truth > 0;
     return truth >= 0;
 }

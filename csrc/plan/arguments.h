@@ -1,8 +1,7 @@
-/* Arguments that are wrong, or not there; and method=, axis= and keepdims=. What
- * refuses one returns what PyErr_Format does, which is false. */
+/* Arguments that are wrong, or not there; integers, method=, axis= and keepdims=. Functions of bool
+ * return false with an exception set, but for the first. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "common/method.h"
@@ -16,6 +15,9 @@ bool argument_given(PyObject *argument);
 /* Sets a TypeError that says what is accepted, and returns false. */
 bool wrong_type(const char *name, const char *accepted, PyObject *value);
 
+/* An integer, and no bool; one that does not fit becomes -1. */
+bool integer_parse(PyObject *object, const char *name, const char *accepted, long *value);
+
 /* A str's text, without a NUL or a surrogate in it; NULL (no exception) if it has one. */
 const char *plain_text(PyObject *string);
 
@@ -25,14 +27,12 @@ struct asked_method {
     bool exact, batch_invariant;
 };
 
-/* False with an exception set. */
 bool method_parse(PyObject *method, struct asked_method *);
 
 /* What numpy.exceptions has by that name; a new reference, or NULL with an exception set. */
 PyObject *numpys_exception(const char *name);
 
-/* The axes of an array of so many dimensions, a bit each. False with an exception set, NumPy's. */
+/* The axes of an array of so many dimensions, a bit each. Exceptions are NumPy's. */
 bool axis_parse(PyObject *axis, enum reduction, unsigned dimensions, uint64_t *axes);
 
-/* False with an exception set. */
 bool keepdims_parse(PyObject *keepdims, bool *kept);

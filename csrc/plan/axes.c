@@ -132,8 +132,6 @@ static void merge(struct axes *self)
     self->outer = left;
 }
 
-/* ---- what it is then ---- */
-
 static bool is_aligned(const struct axes *self)
 {
     const struct layout *reduced = &self->reduced;

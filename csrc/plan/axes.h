@@ -43,18 +43,17 @@ const char *axes_end(const struct axes *);
 /* How many elements there are along these axes, a bit each. */
 uint64_t axes_length(const struct layout *, uint64_t axes);
 
-/* The lengths of what these axes leave, each of them 1 where it is kept: how many there are. */
+/* The lengths of what these axes leave, 1 where they are kept, and how many there are. */
 unsigned axes_left(const struct layout *, uint64_t axes, bool kept, uint64_t *shape);
 
-/* `layout` has the array's own dimensions. `in_order`: a result's elements are still walked in the
- * array's own order. */
+/* `in_order`: a result's elements are still walked in the array's own order. */
 void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct axes *);
 
 /* Of dimensions no more than there are. */
 void axes_copy(const struct axes *, struct axes *to);
 
-/* So many of the results, side by side along dimension `along` from `start` on; `outer` counts
- * those that the dimensions before it differ in. */
+/* So many of the results along dimension `along` from `start` on; `outer` counts those that the
+ * dimensions before it differ in. */
 void axes_part(const struct axes *, unsigned along, uint64_t outer, uint64_t start, uint64_t count,
                struct axes *part);
 

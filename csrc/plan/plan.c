@@ -1,9 +1,7 @@
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "plan/plan.h"
 
 #include "arrays/numpys.h"
+#include "arrays/objects.h"
 #include "arrays/operands.h"
 #include "common/exact_sums.h"
 #include "plan/arguments.h"
@@ -11,8 +9,9 @@
 
 /* ---- where ---- */
 
-bool plan_stay(const struct request *request, const struct view *view, const char *name,
-               struct plan *plan)
+/* What lies on a device is reduced there. */
+static bool stay(const struct request *request, const struct view *view, const char *name,
+                 struct plan *plan)
 {
     plan->platform = view->platform;
     plan->device = view->device;
@@ -22,18 +21,13 @@ bool plan_stay(const struct request *request, const struct view *view, const cha
         return false;
     if (view->n == 0 || (plan->platform == view->platform && plan->device == view->device))
         return true;
-    PyObject *place = platform_name(view->platform, view->device);
-    if (place)
-        PyErr_Format(PyExc_ValueError,
-                     "device %R: %s lies on '%U' and the work is done there; leave device out",
-                     request->device, name, place);
-    Py_XDECREF(place);
-    return false;
+    OWNED *place = platform_name(view->platform, view->device);
+    return place && value_error("device %R: %s lies on '%U' and the work is done there; leave "
+                                "device out",
+                                request->device, name, place);
 }
 
-/* Where arrays are decides, unless the caller does; a rung without a device goes to the best that
- * runs rungs. */
-static bool choose_device(const struct request *request, struct view *view, struct plan *plan)
+bool plan_choose_device(const struct request *request, struct view *view, struct plan *plan)
 {
     const struct platforms *platforms = request->platforms;
     const bool offsets = request->offsets && request->offsets->on_device,
@@ -41,10 +35,10 @@ static bool choose_device(const struct request *request, struct view *view, stru
     bool gpu;
     if (view->on_device && (view->n > 0 || !other))
         return platforms->where.locate(&platforms->where, view, "a") &&
-               plan_stay(request, view, "a", plan);
+               stay(request, view, "a", plan);
     if (other)
-        return plan_stay(request, offsets ? request->offsets : &request->out->view,
-                         offsets ? "offsets" : "out", plan);
+        return stay(request, offsets ? request->offsets : &request->out->view,
+                    offsets ? "offsets" : "out", plan);
     if (argument_given(request->device))
         return platforms_parse(platforms, request->device, &plan->platform, &plan->device);
     plan->device = 0;
@@ -65,7 +59,7 @@ static bool check_out(const struct request *request, struct plan *plan)
     if (!out || !out->view.on_device)
         return true;
     if (out->view.platform != plan->platform || out->view.device != plan->device)
-        return PyErr_Format(PyExc_ValueError, "out lies on another device than the array");
+        return value_error("out lies on another device than the array");
     if (!request->axes)
         plan->out.at = (void *)out->view.layout.data;
     plan->out.element = out->view.layout.input;
@@ -84,47 +78,29 @@ static bool check_method_runs_there(const struct platforms *platforms, const str
                             "method '%s' runs on a GPU, and there is none to use (%s)",
                             method->name, why.text);
     }
-    return PyErr_Format(PyExc_ValueError, "method '%s' does not run on '%s'; it runs on%s%s%s",
-                        method->name, platform->name,
-                        method->places & METHOD_ON_HOST ? " 'host'" : "",
-                        method->places & METHOD_ON_SIMULATED ? " 'simulated' and" : "",
-                        method->places & METHOD_ON_CUDA ? " 'cuda'" : "");
-}
-
-/* A power of two that a block can have. */
-static bool parse_block(PyObject *block_size, unsigned *block)
-{
-    if (!PyIndex_Check(block_size) || PyBool_Check(block_size))
-        return wrong_type("block_size", "None or a power of two from 32 to 1024", block_size);
-    PyObject *number = PyNumber_Index(block_size);
-    if (!number)
-        return false;
-    int overflow;
-    const long value = PyLong_AsLongAndOverflow(number, &overflow);
-    Py_DECREF(number);
-    if (overflow || value < BLOCK_SIZE_MIN || value > BLOCK_SIZE_MAX || (value & (value - 1)))
-        return PyErr_Format(PyExc_ValueError,
-                            "block_size must be None or a power of two from 32 to 1024; got %R",
-                            block_size);
-    *block = (unsigned)value;
-    return true;
+    return value_error("method '%s' does not run on '%s'; it runs on%s%s%s", method->name,
+                       platform->name, method->places & METHOD_ON_HOST ? " 'host'" : "",
+                       method->places & METHOD_ON_SIMULATED ? " 'simulated' and" : "",
+                       method->places & METHOD_ON_CUDA ? " 'cuda'" : "");
 }
 
 static bool choose_block(const struct request *request, struct plan *plan)
 {
-    unsigned block = 0;
-    if (!argument_given(request->block_size))
+    static const char accepted[] = "None or a power of two from 32 to 1024";
+    PyObject *const given = request->block_size;
+    long block;
+    if (!argument_given(given))
         return true;
-    if (!parse_block(request->block_size, &block))
+    if (!integer_parse(given, "block_size", accepted, &block))
         return false;
+    if (block < BLOCK_SIZE_MIN || block > BLOCK_SIZE_MAX || (block & (block - 1)))
+        return value_error("block_size must be %s; got %R", accepted, given);
     if (plan->launch.block == 0)
-        return PyErr_Format(
-            PyExc_ValueError,
-            "block_size has no meaning for %s on '%s'; got %R. It is for the rungs on "
-            "'cuda' or 'simulated'",
-            plan->method ? plan->method->name : "method 'auto'", plan->platform->name,
-            request->block_size);
-    plan->launch.block = block;
+        return value_error("block_size has no meaning for %s on '%s'; got %R. It is for the rungs "
+                           "on 'cuda' or 'simulated'",
+                           plan->method ? plan->method->name : "method 'auto'",
+                           plan->platform->name, given);
+    plan->launch.block = (unsigned)block;
     return true;
 }
 
@@ -139,14 +115,12 @@ static bool check_method(const struct request *request, const struct plan *plan)
     if (!method)
         return true;
     if (!fold_is_on_ladder(row->fold) && method != method_at(plan->platform->automatic))
-        return PyErr_Format(PyExc_ValueError,
-                            "method '%s' does not run %s: only sum, prod, min, max and mean climb "
-                            "the ladder; leave method out, or say 'auto'",
-                            method->name, row->called);
+        return value_error("method '%s' does not run %s: only sum, prod, min, max and mean climb "
+                           "the ladder; leave method out, or say 'auto'",
+                           method->name, row->called);
     if (element_is_complex(plan->accumulator) && method != method_at(METHOD_last_block) &&
         method->places != METHOD_ON_HOST)
-        return PyErr_Format(
-            PyExc_TypeError,
+        return type_error(
             "method '%s' does not take complex elements; 'auto', last_block and recursive do",
             method->name);
     return true;
@@ -159,8 +133,7 @@ static bool choose_exactness(const struct request *request, struct layout *layou
     if (!plan->exact)
         return true;
     if (row->fold != FOLD_sum && row->fold != FOLD_nansum && row->fold != FOLD_norm2)
-        return PyErr_Format(
-            PyExc_ValueError,
+        return value_error(
             "method 'exact' is here for sum, mean, nansum, nanmean and the norm of order 2; "
             "not for %s",
             row->called);
@@ -178,16 +151,13 @@ static bool check_nothing(const struct request *request, const struct plan *plan
         (row->nothing == NOTHING_value && !request->initial))
         return true;
     if (plan->n == 0)
-        return PyErr_Format(PyExc_ValueError, "%s of an empty array has no value%s", row->called,
-                            takes_initial ? "; initial= gives it one" : "");
+        return value_error("%s of an empty array has no value%s", row->called,
+                           takes_initial ? "; initial= gives it one" : "");
     if (takes_initial && plan->layout->mask && !request->some_left)
-        return PyErr_Format(PyExc_ValueError,
-                            "%s has no value where the mask hides all; where= needs initial=, too",
-                            row->called);
+        return value_error("%s has no value where the mask hides all; where= needs initial=, too",
+                           row->called);
     return true;
 }
-
-/* ---- the plan ---- */
 
 /* The host finishes a single state, or tells the device what with. */
 static bool check_means(const struct request *request)
@@ -209,15 +179,13 @@ static bool choose_method(const struct request *request, struct view *view, stru
     plan->exact = asked.exact;
     plan->launch.batch_invariant = asked.batch_invariant;
     if (asked.batch_invariant && !request->along)
-        return PyErr_Format(PyExc_ValueError,
-                            "method 'batch_invariant' is for results along axes, each of which "
-                            "depends on its own elements alone; give axis= or keepdims=");
+        return value_error("method 'batch_invariant' is for results along axes, each of which "
+                           "depends on its own elements alone; give axis= or keepdims=");
     if (plan->method && request->along)
-        return PyErr_Format(PyExc_ValueError,
-                            "method '%s' is for whole arrays; with axis= or keepdims= leave method "
-                            "out, or say 'auto'",
-                            plan->method->name);
-    if (!choose_device(request, view, plan) ||
+        return value_error("method '%s' is for whole arrays; with axis= or keepdims= leave method "
+                           "out, or say 'auto'",
+                           plan->method->name);
+    if (!plan_choose_device(request, view, plan) ||
         (plan->method &&
          !check_method_runs_there(request->platforms, plan->method, plan->platform)))
         return false;
@@ -319,6 +287,65 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
     if (request->means)
         plan->streams.producers[4] = request->means->view.producer;
     return true;
+}
+
+/* ---- short calls ---- */
+
+/* Without a platform where there is no plan. */
+struct cached_plans {
+    struct plan plans[FIRST_VARIANT][ELEMENTS];
+};
+
+/* What is raised is raised again for each call that asks for it. */
+static bool make_plan(const struct platforms *platforms, enum reduction reduction,
+                      enum element element, struct plan *plan)
+{
+    static const union scalar elements[2];
+    const struct request request = {.platforms = platforms, .reduction = reduction};
+    struct view view = {.layout = {.data = elements,
+                                   .input = element,
+                                   .type = element,
+                                   .dimensions = 1,
+                                   .shape = {2},
+                                   .strides = {(int64_t)element_size(element)}},
+                        .n = 2};
+    if (plan_make(&request, &view, NULL, plan))
+        return true;
+    plan->platform = NULL;
+    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError))
+        return false;
+    PyErr_Clear();
+    return true;
+}
+
+struct cached_plans *cached_plans_make(const struct platforms *platforms)
+{
+    struct cached_plans *self = PyMem_Malloc(sizeof *self);
+    bool made = self;
+    for (int r = 0; made && r < FIRST_VARIANT; r++)
+        for (int e = 0; made && e < ELEMENTS; e++)
+            made = make_plan(platforms, (enum reduction)r, (enum element)e, &self->plans[r][e]);
+    if (made)
+        return self;
+    if (!self)
+        PyErr_NoMemory();
+    cached_plans_free(self);
+    return NULL;
+}
+
+void cached_plans_free(struct cached_plans *self)
+{
+    PyMem_Free(self);
+}
+
+bool cached_plan(const struct cached_plans *self, enum reduction reduction, struct layout *layout,
+                 struct plan *plan)
+{
+    *plan = self->plans[reduction][layout->input];
+    layout->type = plan->finish.type;
+    plan->layout = layout;
+    plan->n = plan->finish.count = layout_length(layout);
+    return plan->platform;
 }
 
 /* ---- what a plan asks for ---- */

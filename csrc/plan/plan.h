@@ -6,7 +6,6 @@
 #include "common/reduction.h"
 #include "plan/platform.h"
 
-struct array_list;
 struct axes;
 struct cached_plans;
 struct exact_span;
@@ -14,8 +13,7 @@ struct means;
 struct output;
 struct segments;
 
-/* What a caller asks for: the arguments as Python gave them, NULL where one was left out, and what
- * was made of those that are no mere choice. */
+/* What a caller asks for: arguments as Python gave them, NULL where one was left out, or read. */
 struct request {
     const struct platforms *platforms;
     enum reduction reduction;
@@ -24,11 +22,10 @@ struct request {
     const struct means *means;  /* what spreads are about; NULL: each its own mean */
     const struct output *out;   /* NULL: the result becomes a scalar */
     const struct view *offsets; /* of segments, wherever they lie; NULL: there are none */
-    struct axes *axes; /* to be filled, where there is a result for each place along the kept
-                          axes; NULL: there is one of the whole array */
-    uint64_t reduced;  /* axes, a bit each */
-    bool along;        /* axis= or keepdims= was given, whatever came of it */
-    bool some_left;    /* by a mask whose elements have been looked at */
+    struct axes *axes;          /* to be filled, where there are several results; or NULL */
+    uint64_t reduced;           /* axes, a bit each */
+    bool along;                 /* axis= or keepdims= was given, whatever came of it */
+    bool some_left;             /* by a mask whose elements have been looked at */
     struct stream consumer;
     int frames; /* Python frames of gred's own below the user's, which warnings pass over */
 };
@@ -44,8 +41,24 @@ struct results {
     const struct layout *out;
 };
 
-/* The bytes of the widest value of a result. */
-size_t results_widest(const struct results *);
+size_t results_widest(const struct results *); /* the bytes of a result's widest value */
+
+struct listed_array {
+    const void *data; /* the first element */
+    uint64_t n;
+    enum element input;
+    const struct layout *layout; /* normalised; NULL: it is flat */
+};
+
+/* Arrays in one place, of any shapes, reduced as the one array that their elements are one after
+ * the other, or each by itself. */
+struct array_list {
+    const struct listed_array *at;
+    uint64_t count;
+    uint64_t fewest; /* elements of the smallest array */
+    bool each;       /* every array has a result */
+    bool uniform;    /* all are flat, and of the plan's element type */
+};
 
 /* How a method's kernels are launched. */
 struct plan_launch {
@@ -53,8 +66,8 @@ struct plan_launch {
     unsigned data_blocks; /* how many elements a thread should get at least */
     bool automatic;       /* the caller has left the method and all this to gred */
 
-    /* Bits of a result follow from its own elements alone: no address, grid or number of results
-     * may change the order in which these merge. */
+    /* No address, grid or number of results changes the order in which a result's elements merge.
+     */
     bool batch_invariant;
 };
 
@@ -64,8 +77,8 @@ struct plan_elements {
     bool on_device, mask_on_device;
     uint64_t position; /* of the first, where it is not 0: in a list */
 
-    /* Of what there is in place of the layout, which only tells the type then; NULL: there is one
-     * array. With axes, as of segments, each has a result. */
+    /* In place of the layout, which only tells the type then; with axes, each array has a result.
+     * NULL: there is one array. */
     const struct array_list *list;
 };
 
@@ -82,17 +95,16 @@ struct plan_out {
     enum element element;
 };
 
-/* Of the layout, which has one dimension: each has a result, and axes says only how many there are.
- */
+/* Of a layout of one dimension; axes says only how many there are. */
 struct plan_segments {
     const struct segments *of;    /* NULL: there are none */
     const struct layout *offsets; /* where they are not the host's int64; or NULL */
 
-    /* Each element's result, in no order; offsets are none then. NULL: there are none. */
+    /* In place of offsets: each element's result, in no order; or NULL. */
     const struct layout *keys;
     bool drops; /* elements whose key is no result's; else that is said */
 
-    /* Rows of one length, of which quantiles are results, on a device. NULL: there are none. */
+    /* Also: rows of one length, of which quantiles are results, on a device; or NULL. */
     const struct kernel_select *quantiles;
 };
 
@@ -150,13 +162,12 @@ static inline bool plan_stays_on_device(const struct plan *plan)
 bool plan_make(const struct request *request, struct view *view, const struct view *mask,
                struct plan *plan);
 
-/* The plan of sums of products of two arrays of one shape, whose elements have a common type and
- * layouts are normalised, in order. On the host it says no more than that. False with an exception
- * set. */
+/* Of sums of products of two arrays of one shape, whose elements have a common type and layouts are
+ * normalised, in order. On the host it says no more than that. False with an exception set. */
 bool products_plan(const struct request *, struct view *a, struct view *b, bool exactly,
                    struct plan *);
 
-/* The same where both have been located, in two steps, with a platform of one's own between them;
+/* The same where both have been located: the plan's platform is set between the two steps, of which
  * the second is for devices. */
 void products_begin(struct view *a, struct view *b, bool exactly, struct plan *);
 void products_settle(struct view *a, struct view *b, struct plan *);
@@ -164,16 +175,16 @@ void products_settle(struct view *a, struct view *b, struct plan *);
 /* What sums of products of a type are: integers keep all their bits, floats stay what they are. */
 enum element products_type(enum element);
 
-/* Whether a launch has a block for every tile; and whether the plan's grids can be launched at all,
- * which is the first thing that schedule_make looks at, for whoever wants to know before. */
+/* Whether a launch has a block for every tile; and whether the plan's grids can be launched at all.
+ */
 bool plan_grid_grows(const struct plan *);
 bool plan_fits(const struct plan *, struct failure *);
 
 /* ---- where ---- */
 
-/* What lies on a device is reduced there, and nowhere else. `name` is the argument's. False with an
- * exception set. */
-bool plan_stay(const struct request *, const struct view *, const char *name, struct plan *);
+/* Where arrays are decides, unless the caller does; a rung without a device goes to the best that
+ * runs rungs. False with an exception set. */
+bool plan_choose_device(const struct request *, struct view *, struct plan *);
 
 /* ---- in which types ---- */
 
@@ -193,22 +204,16 @@ struct settled {
     double ddof;
 };
 
-/* The plan of that, without mask, mean=, initial= or another device than the view's, which has
- * been located, along `reduced`; of the whole array, all bits, where `axes` is NULL. `exact` must
- * be for a reduction that has such results. */
+/* The plan of that, without mask, mean= or initial=, of a view that has been located, along
+ * `reduced`; of the whole array, all bits, where `axes` is NULL. */
 void plan_of_settled(const struct settled *, struct view *, uint64_t reduced, struct axes *axes,
                      struct plan *);
 
-/* The parts of it: how kernels are launched, ... */
+/* Its parts: how kernels are launched, what is computed and in which types, results that are
+ * rounded once, to `out` if it is not NULL, and elements in their best order. */
 void plan_choose_launch(struct plan *, bool automatic);
-
-/* ... what is computed, in which types, ... */
 void plan_settle(const struct settled *, struct layout *, struct plan *);
-
-/* ... and that of an exact plan, whose results go to `out`, if it is not NULL, ... */
 void plan_round_once(const struct output *out, struct layout *, struct plan *);
-
-/* ... and its elements, in their best order. */
 void plan_find_elements(struct layout *, uint64_t reduced, struct axes *, struct plan *);
 
 /* Whether NaN becomes a number that is none, or may be in the part that goes. */
@@ -249,11 +254,11 @@ static inline enum element holder_of_factor(enum element input, enum element typ
 
 /* ---- short calls ---- */
 
-/* Calls that give a flat array of the host's and nothing else differ in reduction and element type
- * alone: plan_make decides once for each. NULL with an exception set. */
+/* For calls that give a flat array of the host's and nothing else: plans by reduction and element
+ * type. NULL with an exception set. */
 struct cached_plans *cached_plans_make(const struct platforms *);
 void cached_plans_free(struct cached_plans *);
 
-/* The plan for a layout that is flat and normalised and has elements, whose type to convert to is
- * set on the way. False without an exception: plan_make has something to say to such a call. */
+/* The plan for a layout that is flat and normalised and has elements; sets the type that they are
+ * converted to. False without an exception: plan_make has something to say to such a call. */
 bool cached_plan(const struct cached_plans *, enum reduction, struct layout *, struct plan *);

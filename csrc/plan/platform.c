@@ -1,4 +1,3 @@
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "plan/platform.h"
@@ -99,8 +98,8 @@ static bool check_index(const struct platforms *self, PyObject *device,
                      "device %R: there is no GPU to use (%s); 'host' and 'simulated' need none",
                      device, why.text);
     else if (index >= count)
-        PyErr_Format(PyExc_ValueError, "device %R: there are %d GPUs here, 'cuda:0' to 'cuda:%d'",
-                     device, count, count - 1);
+        value_error("device %R: there are %d GPUs here, 'cuda:0' to 'cuda:%d'", device, count,
+                    count - 1);
     return index < count;
 }
 
@@ -113,8 +112,7 @@ bool platforms_parse(const struct platforms *self, PyObject *device,
     *platform = text ? platform_named(self, text, index) : NULL;
     if (*platform)
         return check_index(self, device, *platform, *index);
-    return PyErr_Format(
-        PyExc_ValueError,
+    return value_error(
         "device must be " DEVICES_ACCEPTED "; got %R. gred.devices() lists what is here", device);
 }
 

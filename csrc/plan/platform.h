@@ -23,15 +23,15 @@ struct platform {
     bool numbered;               /* 'cuda:0', and not 'cuda' */
     enum method_index automatic; /* what 'auto' is there; METHODS: a way of its own */
 
-    /* Whether the questions below take no time to speak of; device -1: those about none in
-     * particular. If not, they are asked without the GIL. NULL: they never take long. */
+    /* Whether the questions below, about a device or about none, -1, take no time to speak of. If
+     * not, they are asked without the GIL. NULL: they never take long. */
     bool (*ready)(void *state, int device);
 
     /* How many devices there are; of 0, or -1, which cannot be told, `failure` says why. */
     int (*count)(void *state, struct failure *failure);
 
-    /* Whether a view's device memory, all of it, lies on one of these devices; then view->platform
-     * and ->device say so. NULL where no memory can. */
+    /* Whether all of a view's memory lies on one of these devices, which the view then says. NULL:
+     * no memory can. */
     enum located (*locate)(void *state, struct view *view, struct failure *failure);
 
     /* A stream on a device, for a producer to work ahead of. NULL where there are no streams. */
@@ -56,7 +56,7 @@ enum { PLATFORMS = 3 };
 
 /* Those that there are, best for rungs last. */
 struct platforms {
-    struct where where; /* first, so that who asks where something lies asks these */
+    struct where where; /* first, so that it is found from there */
     const struct platform *all[PLATFORMS];
     void *states[PLATFORMS];
     PyObject *cuda_error; /* what failures of CUDA's are raised as */
@@ -72,8 +72,8 @@ void *platforms_state(const struct platforms *, const struct platform *);
 /* How many devices a platform has; see there. */
 int platforms_count(const struct platforms *, const struct platform *, struct failure *why);
 
-/* Whether there is a GPU. One that is there but fails is an error: to go on without it would be
- * slow, and silent. */
+/* Whether there is a GPU. One that fails is an error: to go on without it would be slow, and
+ * silent. */
 bool platforms_find_gpu(const struct platforms *, bool *there);
 
 /* What device= names. False with an exception set. */

@@ -1,11 +1,7 @@
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "plan/plan.h"
 
+#include "arrays/objects.h"
 #include "plan/arguments.h"
-
-/* ---- where ---- */
 
 static PyObject *place_of(const struct view *view)
 {
@@ -15,15 +11,11 @@ static PyObject *place_of(const struct view *view)
 
 static bool refuse_places(const struct view *a, const struct view *b)
 {
-    PyObject *of_a = place_of(a), *of_b = of_a ? place_of(b) : NULL;
-    if (of_b)
-        PyErr_Format(PyExc_ValueError,
-                     "a lies on '%U' and b on '%U'; both have to lie on one device, so copy one of "
-                     "them to where the other is",
-                     of_a, of_b);
-    Py_XDECREF(of_a);
-    Py_XDECREF(of_b);
-    return false;
+    OWNED *of_a = place_of(a), *of_b = place_of(b);
+    return of_a && of_b &&
+           value_error("a lies on '%U' and b on '%U'; both have to lie on one device, so copy one "
+                       "of them to where the other is",
+                       of_a, of_b);
 }
 
 static bool locate(const struct request *request, struct view *view, const char *name)
@@ -41,14 +33,8 @@ static bool choose_device(const struct request *request, struct view *a, struct 
                           (!a->on_device || (a->platform == b->platform && a->device == b->device));
     if (!together && a->n > 0) /* nothing lies everywhere */
         return refuse_places(a, b);
-    if (a->on_device || b->on_device)
-        return plan_stay(request, a->on_device ? a : b, "a", plan);
-    plan->platform = platforms_on(request->platforms, METHOD_ON_HOST);
-    return !argument_given(request->device) ||
-           platforms_parse(request->platforms, request->device, &plan->platform, &plan->device);
+    return plan_choose_device(request, a->on_device ? a : b, plan);
 }
-
-/* ---- what ---- */
 
 enum element products_type(enum element type)
 {
@@ -57,41 +43,36 @@ enum element products_type(enum element type)
     return type >= ELEMENT_UINT8 ? ELEMENT_UINT64 : ELEMENT_INT64;
 }
 
-static void choose_types(struct view *a, struct view *b, struct plan *plan)
+void products_begin(struct view *a, struct view *b, bool exactly, struct plan *plan)
 {
     const enum element type = a->layout.type, result = products_type(type),
                        wide = element_is_complex(type)   ? ELEMENT_COMPLEX128
                               : element_is_integer(type) ? result
                                                          : ELEMENT_FLOAT64;
-    plan->accumulator = wide;
-    plan->finish = (struct finish){
+    *plan = (struct plan){
+        .layout = &a->layout,
+        .factors = &b->layout,
+        .n = a->n,
+        .exact = exactly,
+        .reduction = REDUCTION_sum,
+        .fold = FOLD_sum,
         .accumulator = wide,
-        .type = result,
-        .result = plan->exact && element_is_integer(type) ? ELEMENT_FLOAT64 : result,
-        .count = plan->n,
-        .from_nothing = true};
-    if (!plan->exact)
-        return;
-    a->layout.type = holder_of_factor(a->layout.input, type);
-    b->layout.type = holder_of_factor(b->layout.input, type);
-}
-
-void products_begin(struct view *a, struct view *b, bool exactly, struct plan *plan)
-{
-    *plan =
-        (struct plan){.layout = &a->layout,
-                      .factors = &b->layout,
-                      .n = a->n,
-                      .exact = exactly,
-                      .reduction = REDUCTION_sum,
-                      .fold = FOLD_sum,
-                      .elements = {.flat = layout_is_flat(&a->layout), .on_device = a->on_device},
-                      .streams = {.producers = {a->producer, b->producer}}};
+        .elements = {.flat = layout_is_flat(&a->layout), .on_device = a->on_device},
+        .streams = {.producers = {a->producer, b->producer}},
+        .finish = {.accumulator = wide,
+                   .type = result,
+                   .result = exactly && element_is_integer(type) ? ELEMENT_FLOAT64 : result,
+                   .count = a->n,
+                   .from_nothing = true}};
 }
 
 void products_settle(struct view *a, struct view *b, struct plan *plan)
 {
-    choose_types(a, b, plan);
+    const enum element type = a->layout.type;
+    if (plan->exact) {
+        a->layout.type = holder_of_factor(a->layout.input, type);
+        b->layout.type = holder_of_factor(b->layout.input, type);
+    }
     plan_choose_launch(plan, true);
 }
 

@@ -1,6 +1,5 @@
 /* From what a call is, once all is settled, to a plan. Nothing here needs Python, and so other code
  * than Python's can have plans, too. */
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "plan/plan.h"
@@ -39,8 +38,6 @@ void plan_settle(const struct settled *settled, struct layout *layout, struct pl
         plan->launch.batch_invariant = false; /* in any order they are the same */
 }
 
-/* ---- exact ---- */
-
 /* What is rounded once is rounded to the type in which it is kept, or, if that is of integers, to
  * the one from which these are made. */
 static void round_for_output(const struct output *out, struct plan *plan)
@@ -74,8 +71,6 @@ void plan_round_once(const struct output *out, struct layout *layout, struct pla
     else
         layout->type = ELEMENT_FLOAT64;
 }
-
-/* ---- elements ---- */
 
 /* Where an element may be taken in as often as one likes, one of those that are broadcast is
  * enough; but a method that is asked for shall see all. */
@@ -112,8 +107,6 @@ void plan_find_elements(struct layout *layout, uint64_t reduced, struct axes *ax
     plan->elements.flat = layout_is_flat(plan->layout) && (!axes || axes->aligned);
     plan->elements.direct = types_convert_directly(layout, plan->accumulator);
 }
-
-/* ---- the whole ---- */
 
 void plan_of_settled(const struct settled *settled, struct view *view, uint64_t reduced,
                      struct axes *axes, struct plan *plan)

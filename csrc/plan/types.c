@@ -1,22 +1,17 @@
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "plan/plan.h"
 
 #include "arrays/numpys.h"
+#include "arrays/objects.h"
 #include "arrays/operands.h"
 #include "common/segments.h"
 #include "plan/arguments.h"
 
 static bool warn_of_lost_imaginary_part(int frames)
 {
-    PyObject *category = numpys_exception("ComplexWarning");
-    const bool fine =
-        category &&
-        PyErr_WarnEx(category, "Casting complex values to real discards the imaginary part",
-                     1 + frames) == 0;
-    Py_XDECREF(category);
-    return fine;
+    OWNED *category = numpys_exception("ComplexWarning");
+    return category &&
+           PyErr_WarnEx(category, "Casting complex values to real discards the imaginary part",
+                        1 + frames) == 0;
 }
 
 /* Whether a complex number is true depends on both its parts. */
@@ -98,12 +93,10 @@ static bool check_output(const struct request *request, enum element input)
     const bool casts = request->reduction == REDUCTION_ptp ||
                        (request->reduction == REDUCTION_nanmean && !element_is_integer(input));
     if (casts && !argument_given(request->dtype) && kind_of(out) < kind_of(from))
-        return PyErr_Format(PyExc_TypeError,
-                            "out of %s of %s cannot be of %s: it would not be a same-kind cast",
-                            row->called, element_name(input), element_name(out));
+        return type_error("out of %s of %s cannot be of %s: it would not be a same-kind cast",
+                          row->called, element_name(input), element_name(out));
     if (row->result == RESULT_index && (!element_is_integer(out) || out == ELEMENT_UINT64))
-        return PyErr_Format(
-            PyExc_TypeError,
+        return type_error(
             "out of %s must be of integers that int64 holds, as positions are; it is of "
             "%s",
             row->called, element_name(out));
@@ -114,33 +107,24 @@ static bool check_types(const struct request *request, enum element input,
                         const struct types *types)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
+    const bool skips_nan = row->plain != request->reduction;
+    const char *wrong = NULL;
     if (row->fold == FOLD_extremes && row->result == RESULT_same && types->elements == ELEMENT_BOOL)
-        return PyErr_Format(PyExc_TypeError,
-                            "%s does not take bool: a difference of truth values is none",
-                            row->called);
-    if (row->values == VALUES_floating && row->plain == request->reduction && !row->counts &&
-        element_is_integer(types->elements))
-        return PyErr_Format(PyExc_TypeError, "dtype of %s must be a float or complex type; got %s",
-                            row->called, element_name(types->elements));
-    if (row->result == RESULT_real && loses_imaginary_part(input, types->elements))
-        return PyErr_Format(
-            PyExc_TypeError,
-            "dtype of %s of complex numbers must be a complex type, since imaginary parts "
-            "count, too; got %s. The result is real in any case",
-            row->called, element_name(types->elements));
-    if (row->plain != request->reduction && !element_is_integer(input) &&
-        element_is_integer(types->elements))
-        return PyErr_Format(
-            PyExc_TypeError,
-            "dtype of %s of floats must be a float or complex type, since NaN has no value in %s; "
-            "leave NaN out with where=a == a and a reduction that is not of the nan kind",
-            row->called, element_name(types->elements));
-    if (row->plain != request->reduction && loses_imaginary_part(input, types->elements))
-        return PyErr_Format(
-            PyExc_TypeError,
-            "dtype of %s of complex numbers must be a complex type, since NaN may be in "
-            "the part that %s lacks; take the array's real part first",
-            row->called, element_name(types->elements));
+        wrong = "%s does not take bool: a difference of truth values is none";
+    else if (row->values == VALUES_floating && !skips_nan && !row->counts &&
+             element_is_integer(types->elements))
+        wrong = "dtype of %s must be a float or complex type; got %s";
+    else if (row->result == RESULT_real && loses_imaginary_part(input, types->elements))
+        wrong = "dtype of %s of complex numbers must be a complex type, since imaginary parts "
+                "count, too; got %s. The result is real in any case";
+    else if (skips_nan && !element_is_integer(input) && element_is_integer(types->elements))
+        wrong = "dtype of %s of floats must be a float or complex type, since NaN has no value in "
+                "%s; leave NaN out with where=a == a and a reduction that is not of the nan kind";
+    else if (skips_nan && loses_imaginary_part(input, types->elements))
+        wrong = "dtype of %s of complex numbers must be a complex type, since NaN may be in the "
+                "part that %s lacks; take the array's real part first";
+    if (wrong)
+        return type_error(wrong, row->called, element_name(types->elements));
     return !request->out || check_output(request, input);
 }
 

@@ -16,8 +16,14 @@ struct signature {
     unsigned char order[16];  /* all arguments in order, NO_ARGUMENT at the end */
 };
 
-/* A reduction, how many arguments can be given by position, how many of them have no keyword, and
- * all in order: NumPy's in its own, and gred's after them. */
+/* Whose arguments they are: the reductions', numbered as they are, and those of other functions. */
+#define NAMED(name, ...) SIGNATURE_##name,
+#define PLAIN(...)
+enum signature_index { REDUCTIONS_END = FIRST_VARIANT - 1, FUNCTIONS(NAMED, PLAIN) SIGNATURES };
+#undef NAMED
+
+/* Of a reduction: how many arguments can be given by position, how many of them have no keyword,
+ * and all in order: NumPy's in its own, and gred's after them. */
 #define ROW(name, positional, unnamed, ...)                                                        \
     [REDUCTION_##name] = {                                                                         \
         #name, 1, positional, unnamed, {__VA_ARGS__, METHOD, BLOCK_SIZE, DEVICE, STREAM}},
@@ -25,29 +31,14 @@ struct signature {
 #define EXTREME  6, 0, A, AXIS, OUT, KEEPDIMS, INITIAL, WHERE, DTYPE
 #define AVERAGED 5, 0, A, AXIS, DTYPE, OUT, KEEPDIMS, WHERE, WEIGHTS
 #define SPREAD   6, 0, A, AXIS, DTYPE, OUT, DDOF, KEEPDIMS, WHERE, MEAN, CORRECTION, WEIGHTS
-#define TRUTH    4, 0, A, AXIS, OUT, KEEPDIMS, WHERE
 #define POSITION 3, 0, A, AXIS, OUT, KEEPDIMS, WHERE
 #define REDUCED(name, kind) ROW(name, kind)
+#define NAMED(name, required, positional, unnamed, ...)                                            \
+    [SIGNATURE_##name] = {#name, required, positional, unnamed, {__VA_ARGS__}},
 
 static const struct signature signatures[SIGNATURES] = {
     /* clang-format off */
-    [SIGNATURE_dot] = {"dot", 2, 2, 0, {A, B, AXIS, OUT, METHOD, DEVICE, STREAM}},
-    [SIGNATURE_kernel_time] = {"kernel_time", 1, 2, 2,
-        {A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, SAMPLES, WARMUP, COLD}},
-    [SIGNATURE_read_limit] = {"read_limit", 0, 2, 2, {DEVICE, NBYTES, SAMPLES, COLD}},
-    [SIGNATURE_launch_limit] = {"launch_limit", 0, 1, 1, {DEVICE, SAMPLES}},
-    [SIGNATURE_reduceat] = {"reduceat", 11, 11, 11,
-        {OP, VALUES, OFFSETS, DTYPE, OUT, MAY_BE_EMPTY, DEVICE, STREAM, ORD, DDOF, METHOD}},
-    [SIGNATURE_by_key] = {"by_key", 8, 8, 8,
-        {OP, KEYS, VALUES, NUM_KEYS, DROPS, DTYPE, DDOF, METHOD}},
-    [SIGNATURE_select_rows] = {"select_rows", 4, 4, 4, {VALUES, NUM_KEYS, OP, DTYPE}},
-    [SIGNATURE_each] = {"each", 9, 9, 9,
-        {OP, A, DTYPE, OUT, ORD, DDOF, INITIAL, METHOD, STREAM}},
-    [SIGNATURE_settle] = {"settle", 7, 7, 7, {A, OP, AXIS, DTYPE, ORD, DDOF, METHOD}},
-    [SIGNATURE_counters] = {"counters", 1, 2, 2,
-        {A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS, ROOM, CHECKED}},
-    [SIGNATURE_explain] = {"explain", 1, 2, 2,
-        {A, OP, AXIS, KEEPDIMS, METHOD, BLOCK_SIZE, DTYPE, DEVICE, WHERE, OUT, INITIAL}},
+    FUNCTIONS(NAMED, PLAIN)
     REDUCED(sum, FOLDED)
     REDUCED(prod, FOLDED)
     REDUCED(nansum, FOLDED)
@@ -60,8 +51,8 @@ static const struct signature signatures[SIGNATURES] = {
     REDUCED(nanmean, AVERAGED)
     REDUCED(var, SPREAD)
     REDUCED(std, SPREAD)
-    REDUCED(any, TRUTH)
-    REDUCED(all, TRUTH)
+    ROW(any, 4, 0, A, AXIS, OUT, KEEPDIMS, WHERE)
+    ROW(all, 4, 0, A, AXIS, OUT, KEEPDIMS, WHERE)
     REDUCED(argmin, POSITION)
     REDUCED(argmax, POSITION)
     ROW(count_nonzero, 2, 0, A, AXIS, KEEPDIMS, OUT, WHERE)
@@ -72,11 +63,9 @@ static const struct signature signatures[SIGNATURES] = {
     ROW(describe, 2, 1, A, DDOF, AXIS, DTYPE, KEEPDIMS, WHERE)
     /* clang-format on */
 };
+#undef NAMED
 
-/* ---- arguments ---- */
-
-/* The same as Python's strings, which keywords mostly are: made at import, constant from then on.
- */
+/* The same as Python's strings, made at import, which keywords mostly are themselves. */
 static PyObject *argument_keywords[ARGUMENTS_END];
 
 /* PyTorch's names of arguments. */
@@ -85,11 +74,9 @@ static const struct {
     enum argument argument;
 } other_names[] = {{"dim", AXIS}, {"keepdim", KEEPDIMS}};
 
-/* Most keywords are told apart by how they begin. */
 static bool is_keyword(PyObject *name, const char *keyword)
 {
-    return PyUnicode_READ_CHAR(name, 0) == (Py_UCS4)(unsigned char)*keyword &&
-           PyUnicode_CompareWithASCIIString(name, keyword) == 0;
+    return PyUnicode_CompareWithASCIIString(name, keyword) == 0;
 }
 
 /* NO_ARGUMENT with an exception set, which says which there are, if there is no such keyword. */
@@ -119,10 +106,9 @@ static enum argument argument_named(const struct signature *signature, PyObject 
     return NO_ARGUMENT;
 }
 
-bool arguments_parse(enum signature_index which, PyObject *const *arguments, Py_ssize_t count,
-                     PyObject *names, PyObject *slots[ARGUMENTS_END])
+static bool arguments_parse(const struct signature *signature, PyObject *const *arguments,
+                            Py_ssize_t count, PyObject *names, PyObject **slots)
 {
-    const struct signature *signature = &signatures[which];
     const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
     memset(slots, 0, ARGUMENTS_END * sizeof *slots);
     for (Py_ssize_t k = 0; k < count && k < signature->positional; k++)
@@ -150,6 +136,23 @@ bool arguments_parse(enum signature_index which, PyObject *const *arguments, Py_
                       least, most, count);
 }
 
+bool reduction_arguments(enum reduction reduction, PyObject *const *arguments, Py_ssize_t count,
+                         PyObject *names, PyObject *slots[ARGUMENTS_END])
+{
+    return arguments_parse(&signatures[reduction], arguments, count, names, slots);
+}
+
+#define NAMED(name, ...)                                                                           \
+    CORE_FUNCTION(name)                                                                            \
+    {                                                                                              \
+        PyObject *slots[ARGUMENTS_END];                                                            \
+        return arguments_parse(&signatures[SIGNATURE_##name], arguments, count, names, slots)      \
+                   ? slots_##name(PyModule_GetState(module), slots)                                \
+                   : NULL;                                                                         \
+    }
+FUNCTIONS(NAMED, PLAIN)
+#undef NAMED
+
 bool reduction_parse(PyObject *op, enum reduction *reduction)
 {
     *reduction = REDUCTION_sum;
@@ -167,9 +170,7 @@ bool reduction_parse(PyObject *op, enum reduction *reduction)
 
 /* ---- docstrings ---- */
 
-/* A new str, which begins with a signature, as inspect and help read it: "sum($module, a,
- * axis=None,
- * ...)". NULL with an exception set. */
+/* A new str of gred/docstrings.py's. NULL with an exception set. */
 static PyObject *docstring(PyObject *module, unsigned which)
 {
     static const char *const defaults[ARGUMENTS_END] = {
@@ -183,26 +184,13 @@ static PyObject *docstring(PyObject *module, unsigned which)
                                           [NOTHING_error] = "error"};
     const struct signature *signature = &signatures[which];
     const struct reduction_row *row = reduction_row(which == SIGNATURE_dot ? REDUCTION_sum : which);
-    PyObject *names = PyList_New(0);
-    OWNED *text = PyUnicode_FromFormat("%s($module", signature->function);
-    for (int k = 0; text && signature->order[k]; k++) {
-        const enum argument argument = signature->order[k];
-        const char *const marks = k == 0                       ? ""
-                                  : k == signature->unnamed    ? ", /"
-                                  : k == signature->positional ? ", *"
-                                                               : "";
-        Py_SETREF(text, PyUnicode_FromFormat("%U%s, %s%s%s", text, marks, argument_names[argument],
-                                             *defaults[argument] ? "=" : "", defaults[argument]));
-        list_append(&names, PyUnicode_FromString(argument_names[argument]));
-    }
-    OWNED *arguments = list_to_tuple(names);
-    OWNED *rest =
-        text && arguments
-            ? PyObject_CallMethod(module, "docstring", "ssOOs", signature->function, row->summary,
-                                  arguments, fold_is_on_ladder(row->fold) ? Py_True : Py_False,
-                                  nothing[row->nothing])
-            : NULL;
-    return rest ? PyUnicode_FromFormat("%U)\n--\n\n%U", text, rest) : NULL;
+    PyObject *arguments = PyList_New(0);
+    for (const unsigned char *k = signature->order; *k; k++)
+        list_append(&arguments, Py_BuildValue("ss", argument_names[*k], defaults[*k]));
+    return PyObject_CallMethod(module, "docstring", "ssNiiOs", signature->function, row->summary,
+                               arguments, signature->positional, signature->unnamed,
+                               fold_is_on_ladder(row->fold) ? Py_True : Py_False,
+                               nothing[row->nothing]);
 }
 
 /* Copies last as long as the process: functions refer to them. */

@@ -1,10 +1,7 @@
 /* A function's arguments, from the vector call's layout into an array with a place for each. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
-#include "common/reduction.h"
+#include "python/module.h"
 
 /* All arguments that functions have, by the names that they are given by, and what a signature
  * shows as their default; "": there is none. Signatures can only name constants, so that `...`
@@ -19,6 +16,7 @@
     ARGUMENT(KEYS, "keys", "")                                                                     \
     ARGUMENT(NUM_KEYS, "num_keys", "")                                                             \
     ARGUMENT(DROPS, "drops", "")                                                                   \
+    ARGUMENT(QUANTILES, "quantiles", "")                                                           \
     ARGUMENT(OP, "op", "'sum'")                                                                    \
     ARGUMENT(AXIS, "axis", "None")                                                                 \
     ARGUMENT(DTYPE, "dtype", "None")                                                               \
@@ -35,10 +33,10 @@
     ARGUMENT(BLOCK_SIZE, "block_size", "None")                                                     \
     ARGUMENT(DEVICE, "device", "None")                                                             \
     ARGUMENT(STREAM, "stream", "None")                                                             \
-    ARGUMENT(SAMPLES, "samples", "...")                                                            \
-    ARGUMENT(WARMUP, "warmup", "...")                                                              \
-    ARGUMENT(COLD, "cold", "True")                                                                 \
-    ARGUMENT(NBYTES, "nbytes", "...")                                                              \
+    ARGUMENT(SECONDS, "seconds", "")                                                               \
+    ARGUMENT(WARMUP, "warmup", "")                                                                 \
+    ARGUMENT(COLD, "cold", "")                                                                     \
+    ARGUMENT(NBYTES, "nbytes", "")                                                                 \
     ARGUMENT(MULTIPROCESSORS, "multiprocessors", "...")                                            \
     ARGUMENT(ROOM, "room", "...")                                                                  \
     ARGUMENT(CHECKED, "checked", "False")
@@ -47,25 +45,9 @@
 enum argument { NO_ARGUMENT, ARGUMENTS(ARGUMENT) ARGUMENTS_END };
 #undef ARGUMENT
 
-/* Whose arguments they are: the reductions', numbered as they are, and those of other functions. */
-enum signature_index {
-    SIGNATURE_dot = FIRST_VARIANT,
-    SIGNATURE_kernel_time,
-    SIGNATURE_read_limit,
-    SIGNATURE_launch_limit,
-    SIGNATURE_reduceat,
-    SIGNATURE_by_key,
-    SIGNATURE_select_rows,
-    SIGNATURE_each,
-    SIGNATURE_settle,
-    SIGNATURE_counters,
-    SIGNATURE_explain,
-    SIGNATURES
-};
-
 /* Borrowed references by argument; NULL where one was left out. False with a TypeError set. */
-bool arguments_parse(enum signature_index, PyObject *const *arguments, Py_ssize_t count,
-                     PyObject *names, PyObject *slots[ARGUMENTS_END]);
+bool reduction_arguments(enum reduction, PyObject *const *arguments, Py_ssize_t count,
+                         PyObject *names, PyObject *slots[ARGUMENTS_END]);
 
 /* For a call in Python. Borrowed. */
 static inline PyObject *argument_or(PyObject *argument, PyObject *otherwise)
@@ -75,7 +57,3 @@ static inline PyObject *argument_or(PyObject *argument, PyObject *otherwise)
 
 /* op=: a reduction by its name; the sum where it was left out. False with an exception set. */
 bool reduction_parse(PyObject *op, enum reduction *);
-
-/* Gives the first functions, which have to be the reductions, in their order, and dot, the
- * docstrings that gred/docstrings.py puts together. False with an exception set. */
-bool signatures_document(PyMethodDef *functions);

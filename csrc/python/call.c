@@ -59,7 +59,8 @@ static bool parse_order(PyObject *ord, PyObject *axis, enum reduction *reduction
     return value_error("ord must be None, 2, 1, 0, inf or -inf; got %R", ord);
 }
 
-bool call_request(struct call *call, enum reduction reduction, int frames, PyObject *const *slots)
+static bool read_request(struct call *call, enum reduction reduction, int frames,
+                         PyObject *const *slots)
 {
     struct request *request = &call->request;
     *request = (struct request){.platforms = &call->state->platforms,
@@ -76,28 +77,6 @@ bool call_request(struct call *call, enum reduction reduction, int frames, PyObj
     if (reduction == REDUCTION_norm)
         return parse_order(slots[ORD], slots[AXIS], &request->reduction);
     return ddof_parse(slots, &request->ddof);
-}
-
-/* ---- NaN that dtype= has no value for ---- */
-
-/* A tensor, or NumPy's own view of what was viewed, of no derived class. */
-static PyObject *plain_array(const struct view *view, PyObject *object)
-{
-    if (torch_is_tensor(object))
-        return Py_NewRef(object);
-    const bool own = view->owner && PyArray_Check(view->owner);
-    return PyArray_FROM_OF(own ? view->owner : object, NPY_ARRAY_ENSUREARRAY);
-}
-
-/* Which elements are there and are numbers. NULL with an exception set. */
-static PyObject *numbers_mask(const struct call *call, PyObject *where)
-{
-    OWNED *array = plain_array(&call->view, call->like);
-    OWNED *numbers = array ? PyObject_RichCompare(array, array, Py_EQ) : NULL;
-    if (!numbers || !call->mask.owner)
-        return Py_XNewRef(numbers);
-    OWNED *there = plain_array(&call->mask, where);
-    return there ? PyNumber_And(numbers, there) : NULL;
 }
 
 /* Where elements of an array on the host lose their NaN, converted as the request asks, a mask
@@ -117,10 +96,12 @@ static bool leave_nan_out(struct call *call, PyObject *where)
          (request->reduction != REDUCTION_nanmean || element_is_integer(to))) ||
         !types_lose_nan(call->view.layout.input, to))
         return true;
-    OWNED *numbers = numbers_mask(call, where);
+    where = where && !numpys_is_no_value(where) ? where : Py_True;
+    OWNED *nans = PyImport_ImportModule("gred.statistics.nans");
+    OWNED *found = nans ? PyObject_CallMethod(nans, "numbers_of", "OO", call->like, where) : NULL;
     array_release(&call->mask);
     request->reduction = row->plain;
-    return numbers && mask_apply(numbers, &call->asked, &call->view, &call->mask);
+    return found && mask_apply(PyTuple_GET_ITEM(found, 1), &call->asked, &call->view, &call->mask);
 }
 
 /* ---- what they are of ---- */
@@ -148,13 +129,11 @@ static bool hide_nulls(struct call *call, PyObject **where)
     if (!call->present || given == Py_None)
         return true;
     if (given && given != Py_True && !numpys_is_no_value(given)) {
-        struct view mask;
+        RELEASED_BY(array_release) struct view mask;
         view_nothing(&mask);
-        PyObject *joined = NULL;
-        if (array_of_bools(given, "where", &mask))
-            joined = PyNumber_And(mask.owner, call->present);
-        array_release(&mask);
-        Py_SETREF(call->present, joined);
+        Py_SETREF(call->present, array_of_bools(given, "where", &mask)
+                                     ? PyNumber_And(mask.owner, call->present)
+                                     : NULL);
     }
     if (!call->present)
         return false;
@@ -189,68 +168,67 @@ static bool view_means(struct call *call, PyObject *means)
     return true;
 }
 
-/* ---- the whole ---- */
-
-struct call *call_begin(struct module_state *state, PyObject *like)
+struct call *call_begin(struct module_state *state, enum reduction reduction, int frames,
+                        PyObject *const *slots)
 {
     struct call *call = PyMem_Malloc(sizeof *call); /* most of which a short call never touches */
-    if (!call) {
-        PyErr_NoMemory();
-        return NULL;
-    }
+    if (!call)
+        return (void *)PyErr_NoMemory();
     call->state = state;
-    call->like = like;
+    call->like = slots[A] ? slots[A] : slots[X] ? slots[X] : slots[VALUES];
     view_nothing(&call->view);
     view_nothing(&call->mask);
     view_nothing(&call->of_segments.offsets);
     view_nothing(&call->output.view);
     call->output.object = NULL;
-    means_begin(&call->means);
+    view_nothing(&call->means.view);
+    call->means.here = NULL;
+    call->means.array = NULL;
     call->dimensions = call->count = 0;
-    call->own = call->output.as_array = false;
+    call->output.as_array = false;
     call->listed = NULL;
     call->present = NULL;
-    memset(call->arrays, 0, sizeof call->arrays);
+    if (!read_request(call, reduction, frames, slots))
+        call_close(&call);
     return call;
 }
 
 struct call *call_open(struct module_state *state, enum reduction reduction, int frames,
                        PyObject *const *slots)
 {
-    struct call *call = call_begin(state, slots[A] ? slots[A] : slots[X]);
-    if (!call)
-        return NULL;
-    if (call_request(call, reduction, frames, slots) && call_view(call, "a", true, slots) &&
-        view_mask(call, slots[WHERE]) && results_choose(call, slots[AXIS], slots[KEEPDIMS]) &&
-        view_means(call, slots[MEAN]) &&
-        plan_make(&call->request, &call->view, &call->mask, &call->plan)) {
+    struct call *call = call_begin(state, reduction, frames, slots);
+    if (!call || !call_view(call, "a", true, slots) || !view_mask(call, slots[WHERE]) ||
+        !results_choose(call, slots[AXIS], slots[KEEPDIMS]) || !view_means(call, slots[MEAN]) ||
+        !plan_make(&call->request, &call->view, &call->mask, &call->plan))
+        call_close(&call);
+    else
         run_begin(&call->run, frames);
-        return call;
-    }
-    call_close(call);
-    return NULL;
+    return call;
 }
 
-struct call *call_parse(PyObject *module, enum signature_index signature,
-                        PyObject *const *arguments, Py_ssize_t count, PyObject *names,
-                        PyObject *slots[ARGUMENTS_END])
+struct call *call_open_op(struct module_state *state, PyObject *const *slots)
 {
     enum reduction reduction;
-    return arguments_parse(signature, arguments, count, names, slots) &&
-                   reduction_parse(slots[OP], &reduction)
-               ? call_open(PyModule_GetState(module), reduction, 1, slots)
+    return reduction_parse(slots[OP], &reduction) ? call_open(state, reduction, 1, slots) : NULL;
+}
+
+PyObject *call_deliver(struct call *call)
+{
+    return results_make(call) && execute_plan(call->state, &call->plan, &call->run)
+               ? results_deliver(call)
                : NULL;
 }
 
-void call_close(struct call *call)
+void call_close(struct call **at)
 {
+    struct call *const call = *at;
+    *at = NULL;
     if (!call)
         return;
-    for (unsigned k = 0; k < ANSWER_VALUES; k++)
-        Py_XDECREF(call->arrays[k]);
     while (call->count > 0)
         result_release(&call->made[--call->count]);
-    means_release(&call->means);
+    array_release(&call->means.view);
+    Py_XDECREF(call->means.array);
     array_release(&call->view);
     array_release(&call->mask);
     array_release(&call->of_segments.offsets);

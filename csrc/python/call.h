@@ -36,39 +36,49 @@ struct call {
     struct listed *listed; /* of a list alone */
     PyObject *present;     /* a mask that hides nulls; NULL: there are none */
 
-    /* Results, where there are several or keepdims= asks for them. */
+    /* Memory for results, where there are several or keepdims= asks for them, and of how many. */
     unsigned dimensions;
     uint64_t shape[DIMENSIONS_MAX];
-    PyObject *arrays[ANSWER_VALUES];          /* of NumPy's or gred's, that they are written to, */
-    struct result_memory made[ANSWER_VALUES]; /* or memory of the caller's library for them, */
-    unsigned count;                           /* and of how many */
-    bool own;                                 /* the arrays are in device memory of gred's own */
+    struct result_memory made[ANSWER_VALUES];
+    unsigned count;
 };
 
-/* All that closing looks at. NULL with an exception set. */
-struct call *call_begin(struct module_state *, PyObject *like);
+/* A call, which is closed at the end of its variable's scope. */
+#define OPENED RELEASED_BY(call_close) struct call
+
+void call_close(struct call **); /* NULL: there is none */
+
+/* A call of the arguments, which are read, but for those that say where results go. `frames` of
+ * gred's own in Python lie between the function and its user. NULL with an exception set. */
+struct call *call_begin(struct module_state *, enum reduction, int frames, PyObject *const *slots);
 
 /* Reads stream= and views out= and the array, which may have nulls where there can be a mask. */
 bool call_view(struct call *, const char *name, bool masked, PyObject *const *slots);
 
-/* Reads the arguments, views what they are of, and makes the plan, but runs nothing. `frames` of
- * gred's own in Python lie between the function and its user. The call is to be closed; NULL with
- * an exception set. */
+/* Begins a call, views what it is of, and makes the plan, but runs nothing. NULL with an exception
+ * set. */
 struct call *call_open(struct module_state *, enum reduction, int frames, PyObject *const *slots);
+
+/* The same of a function that takes op=, and is called by one of gred's own in Python. */
+struct call *call_open_op(struct module_state *, PyObject *const *slots);
+
+/* Runs a call whose plan is made, and gives what the caller gets: of segments or keys, an array.
+ * NULL with an exception set. */
+PyObject *call_answer(struct call *);
+PyObject *call_deliver(struct call *);
 
 /* ddof= and correction= are two names for one thing. */
 bool ddof_parse(PyObject *const *slots, double *ddof);
 
-/* Fills call->request. */
-bool call_request(struct call *, enum reduction, int frames, PyObject *const *slots);
-
-/* Views the arrays of a tuple and makes the plan of a call that has a request: with a result for
- * each, or one of all of them. Without an exception and false where they lie in several places. */
+/* Views the arrays of a tuple and makes the plan of a call that has begun: with a result for each,
+ * or one of all of them. Without an exception and false where they lie in several places. */
 bool call_open_list(struct call *, PyObject *arrays, bool each, PyObject *const *slots);
 void listed_free(struct listed *); /* NULL: there is none */
 
-/* Whether a method is asked for that goes through one array. */
+/* Whether a method is asked for that goes through one array; and op= of a function of that name
+ * that has none such, or false with an exception set. */
 bool names_method(PyObject *const *slots);
+bool op_parse(const char *function, PyObject *const *slots, enum reduction *);
 
 /* The arrays as a tuple, where `a` is a list, a tuple or an iterator of such and no array itself;
  * of the host's, lists that NumPy makes an array of are one where there are axes. NULL: it is none,
@@ -77,13 +87,6 @@ PyObject *list_of_arrays(PyObject *const *slots);
 
 /* Whether it offers memory of a device. */
 bool lies_on_device(PyObject *object);
-
-/* The same of a function that takes op=, and is called by one of gred's own in Python. */
-struct call *call_parse(PyObject *module, enum signature_index, PyObject *const *arguments,
-                        Py_ssize_t count, PyObject *names, PyObject *slots[ARGUMENTS_END]);
-
-/* NULL: there is none. */
-void call_close(struct call *);
 
 /* Whether what has just failed to be one array, with an exception set, is a list or a tuple, any
  * element of which is one on a device. Then there is no exception any more. */

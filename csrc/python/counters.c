@@ -44,8 +44,6 @@ static bool can_record(const struct plan *plan, const struct counting *counting)
                        (unsigned long long)plan->n, ELEMENTS_MAX);
 }
 
-/* ---- faults ---- */
-
 /* Where a fault's thread was: a library, and the offset into it. */
 static PyObject *frame_tuple(uintptr_t at)
 {
@@ -86,10 +84,11 @@ static PyObject *tally_tuple(const struct tally *tally)
 
 static PyObject *access_tuple(const struct recorded_access *access)
 {
-    return Py_BuildValue("kIIskIIy#sI", access->block, access->thread, access->interval,
-                         event_names[access->event], access->address, access->bytes, access->source,
-                         access->value, (Py_ssize_t)sizeof access->value, access->file,
-                         access->line);
+    return Py_BuildValue(
+        "kIIskIINsI", access->block, access->thread, access->interval, event_names[access->event],
+        access->address, access->bytes, access->source,
+        PyBytes_FromStringAndSize((const char *)access->value, sizeof access->value), access->file,
+        access->line);
 }
 
 static PyObject *launch_tuple(const struct counted_launch *launch)
@@ -102,8 +101,6 @@ static PyObject *launch_tuple(const struct counted_launch *launch)
     return Py_BuildValue("kINN(kkk)", launch->grid, launch->block, list_to_tuple(tallies),
                          list_to_tuple(accesses), launch->array, launch->partials, launch->tickets);
 }
-
-/* ---- the whole ---- */
 
 static PyObject *count_call(struct call *call, struct counting *counting)
 {
@@ -130,20 +127,16 @@ static void counting_free(struct counting *self)
 }
 
 /* It is called by gred/counting.py, gred/recording.py and gred/lab/worker.py. */
-CORE_FUNCTION(counters)
+SLOTS_FUNCTION(counters)
 {
-    PyObject *slots[ARGUMENTS_END], *result = NULL;
-    struct call *call = call_parse(module, SIGNATURE_counters, arguments, count, names, slots);
+    OPENED *call = call_open_op(state, slots);
     if (!call)
         return NULL;
     struct fault fault = {.kind = FAULT_NONE};
+    RELEASED_BY(counting_free)
     struct counting counting = {.multiprocessors =
                                     (unsigned)PyLong_AsUnsignedLong(slots[MULTIPROCESSORS]),
                                 .room = PyLong_AsSize_t(slots[ROOM]),
                                 .fault = slots[CHECKED] == Py_True ? &fault : NULL};
-    if (!PyErr_Occurred())
-        result = count_call(call, &counting);
-    call_close(call);
-    counting_free(&counting);
-    return result;
+    return PyErr_Occurred() ? NULL : count_call(call, &counting);
 }

@@ -2,31 +2,24 @@
  * then they run as often as their caller likes, without the GIL. */
 #include "python/foreign.h"
 
-#include "cpu/dot.h"
 #include "python/call.h"
 #include "run/result.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- what is asked for ---- */
-
 /* Of an array like this one, wherever its like lies later: the axes, a bit each, the reduction, the
  * types of elements and results, and whether these are exact or batch-invariant. */
-CORE_FUNCTION(settle)
+SLOTS_FUNCTION(settle)
 {
-    PyObject *slots[ARGUMENTS_END];
-    struct call *call = call_parse(module, SIGNATURE_settle, arguments, count, names, slots);
-    PyObject *settled = NULL;
-    if (call) {
-        const struct plan *plan = &call->plan;
-        settled = Py_BuildValue(
-            "KsssOO", call->request.reduced, reduction_row(plan->reduction)->name,
-            element_name(plan->layout->type), element_name(plan->finish.result),
-            plan->exact ? Py_True : Py_False, plan->launch.batch_invariant ? Py_True : Py_False);
-    }
-    call_close(call);
-    return settled;
+    OPENED *call = call_open_op(state, slots);
+    const struct plan *plan = call ? &call->plan : NULL;
+    return plan ? Py_BuildValue("KsssOO", call->request.reduced,
+                                reduction_row(plan->reduction)->name,
+                                element_name(plan->layout->type), element_name(plan->finish.result),
+                                plan->exact ? Py_True : Py_False,
+                                plan->launch.batch_invariant ? Py_True : Py_False)
+                : NULL;
 }
 
 /* ---- a call ---- */
@@ -40,15 +33,6 @@ struct errand {
     struct run run;
 };
 
-static bool find_element(const char *name, enum element *found)
-{
-    int e = 0;
-    while (e < ELEMENTS && strcmp(name, element_name((enum element)e)) != 0)
-        e++;
-    *found = (enum element)e;
-    return e < ELEMENTS;
-}
-
 static bool find_names(const struct foreign_call *call, struct errand *self)
 {
     struct settled *settled = &self->settled;
@@ -59,9 +43,10 @@ static bool find_names(const struct foreign_call *call, struct errand *self)
     settled->exact = call->exact;
     settled->batch_invariant = call->batch_invariant;
     settled->ddof = call->ddof;
-    return (r < REDUCTIONS && find_element(call->input, &self->view.layout.input) &&
-            find_element(call->elements, &settled->types.elements) &&
-            find_element(call->result, &settled->types.result)) ||
+    self->view.layout.input = element_named(call->input);
+    settled->types = (struct types){element_named(call->elements), element_named(call->result)};
+    return (r < REDUCTIONS && self->view.layout.input < ELEMENTS &&
+            settled->types.elements < ELEMENTS && settled->types.result < ELEMENTS) ||
            failure_note(&self->run.failure, FAILURE_VALUE,
                         "this gred has no %s of %s as %s to %s: another version has traced the "
                         "call",
@@ -127,7 +112,7 @@ static void make_plan(const struct foreign_call *call, struct errand *self)
                                          .on_device = call->on_device};
 }
 
-/* Of vectors, whose products are added; on the host that is no plan's. */
+/* Of vectors, whose products are added. */
 static void make_plan_of_products(struct errand *self)
 {
     struct view *const a = &self->view, *const b = &self->factors;
@@ -137,11 +122,10 @@ static void make_plan_of_products(struct errand *self)
     products_begin(a, b, self->settled.exact, &self->plan);
     self->plan.platform = a->platform;
     self->plan.device = a->device;
+    self->plan.finish.result = self->settled.types.result;
     if (a->on_device)
         products_settle(a, b, &self->plan);
 }
-
-/* ---- running it ---- */
 
 /* Nobody is asked while it runs, nor told of anything but failures. */
 static bool never(void *Py_UNUSED(context))
@@ -151,23 +135,6 @@ static bool never(void *Py_UNUSED(context))
 
 static bool in_silence(void *Py_UNUSED(context), const char *Py_UNUSED(text))
 {
-    return true;
-}
-
-static bool store_products(void *host, const struct foreign_call *call, struct errand *self)
-{
-    const struct pairs pairs = {&self->view.layout, &self->factors.layout, self->view.n};
-    const enum element type = self->settled.types.result;
-    memset(call->results, 0, element_size(type)); /* what there is of no products */
-    struct dot *dot = pairs.n ? dot_begin(host, &pairs, self->settled.exact) : NULL;
-    if (pairs.n && !dot)
-        return failure_note(&self->run.failure, FAILURE_MEMORY, "out of memory for products");
-    if (dot) {
-        dot_add(dot, 0, pairs.n);
-        const union scalar value = dot_result(dot, type);
-        memcpy(call->results, &value, element_size(type));
-    }
-    dot_end(dot);
     return true;
 }
 
@@ -204,13 +171,10 @@ static bool run_errand(const struct platforms *platforms, const struct foreign_c
     } else {
         make_plan(call, self);
     }
-    void *const backend_state = platforms_state(platforms, plan->platform);
-    if (call->factors && !call->on_device)
-        return store_products(backend_state, call, self);
     plan->streams.consumer = (struct stream){.given = call->on_device, .handle = call->stream};
     if (!plan->axes && call->on_device)
         plan->out = (struct plan_out){call->results, self->settled.types.result};
-    return run_plan(backend_state, call, self);
+    return run_plan(platforms_state(platforms, plan->platform), call, self);
 }
 
 static bool reduce(void *state, const struct foreign_call *call, char *why, size_t length)

@@ -3,10 +3,8 @@
 #include "arrays/numpys.h"
 
 #include "arrays/objects.h"
-#include "common/arithmetic.h"
 #include "common/exact.h"
 #include "common/exact_sums.h"
-#include "cpu/dot.h"
 #include "plan/arguments.h"
 #include "plan/axes.h"
 #include "plan/plan.h"
@@ -24,14 +22,13 @@ static PyObject *words_of(const struct exact *sum)
 /* False with an exception set. */
 static bool read_words(PyObject *object, struct exact *sum)
 {
-    Py_buffer buffer;
+    RELEASED_BY(PyBuffer_Release) Py_buffer buffer = {0};
     if (PyObject_GetBuffer(object, &buffer, PyBUF_SIMPLE) < 0)
         return false;
     bool sound = buffer.len == EXACT_WORDS * (Py_ssize_t)sizeof(int64_t);
     exact_clear(sum);
     if (sound)
         memcpy(sum, buffer.buf, (size_t)buffer.len);
-    PyBuffer_Release(&buffer);
     for (int k = 0; sound && k < EXACT_DIGITS; k++)
         sound = sum->digits[k] <= EXACT_WORD_MOST && sum->digits[k] >= -EXACT_WORD_MOST;
     return sound || value_error("these are not the words of an exact sum");
@@ -77,47 +74,35 @@ static bool has_one_sum(const struct view *view, const char *name)
                       name, element_name(view->layout.input));
 }
 
-/* A plan that sums elements of any real type as they are. */
-static bool plan_sum(struct module_state *state, struct view *view, struct plan *plan)
+/* Runs a plan whose sum is not rounded. */
+static bool add_exactly(struct call *call, struct exact *sum)
 {
-    OWNED *method = PyUnicode_FromString("exact");
-    const struct request request = {.platforms = &state->platforms,
-                                    .reduction = REDUCTION_sum,
-                                    .method = method,
-                                    .dtype = (PyObject *)&PyFloat_Type};
-    return method && plan_make(&request, view, NULL, plan);
+    exact_clear(sum);
+    run_begin(&call->run, 1);
+    call->run.exact = sum;
+    return call->plan.n == 0 || execute_plan(call->state, &call->plan, &call->run);
 }
 
+/* Elements of any real type are summed as they are. */
 PyObject *core_exact_sum(PyObject *module, PyObject *array)
 {
     struct module_state *state = PyModule_GetState(module);
-    const struct view_request asked = {.name = "a", .where = &state->platforms.where};
-    struct view view;
-    struct plan plan;
     struct exact sum;
-    struct run run = {.exact = &sum, .frames = 1};
-    exact_clear(&sum);
-    if (!array_view(array, &asked, &view))
+    OWNED *method = PyUnicode_FromString("exact");
+    PyObject *slots[ARGUMENTS_END] = {
+        [A] = array, [METHOD] = method, [DTYPE] = (PyObject *)&PyFloat_Type};
+    OPENED *call = method ? call_begin(state, REDUCTION_sum, 1, slots) : NULL;
+    if (!call || !call_view(call, "a", false, slots) || !has_one_sum(&call->view, "a") ||
+        !plan_make(&call->request, &call->view, NULL, &call->plan))
         return NULL;
-    const bool ran = has_one_sum(&view, "a") && plan_sum(state, &view, &plan) &&
-                     execute_plan(state, &plan, &run);
-    array_release(&view);
-    return ran ? words_of(&sum) : NULL;
+    return add_exactly(call, &sum) ? words_of(&sum) : NULL;
 }
 
-/* ---- products ---- */
+/* ---- products: of a call's view and that of its offsets ---- */
 
-/* Two arrays, what they become and how they are multiplied. On the heap, since arguments' own code
- * may call again. */
-struct factors {
-    struct view a, b;
-    enum element type;
-    struct plan plan;
-};
-
-static bool check_shapes(const struct factors *factors, bool as_vectors)
+static bool check_shapes(const struct call *call, bool as_vectors)
 {
-    const struct layout *const a = &factors->a.layout, *const b = &factors->b.layout;
+    const struct layout *const a = &call->view.layout, *const b = &call->of_segments.offsets.layout;
     if (a->dimensions == b->dimensions && (!as_vectors || a->dimensions == 1) &&
         memcmp(a->shape, b->shape, a->dimensions * sizeof *a->shape) == 0)
         return true;
@@ -128,222 +113,103 @@ static bool check_shapes(const struct factors *factors, bool as_vectors)
                        as_vectors ? "be vectors of one length" : "have one shape", of_a, of_b);
 }
 
-/* Elements become what NumPy would multiply them as, but for integers, which keep all their bits.
- */
-static bool find_types(struct factors *factors)
+/* Of gred.dot, or of two arrays of one shape, of real numbers. Elements become what NumPy would
+ * multiply them as, but for integers, which keep all their bits. NULL with an exception set. */
+static struct call *view_factors(struct module_state *state, PyObject *const *slots, bool of_dot)
 {
-    struct layout *const a = &factors->a.layout, *const b = &factors->b.layout;
-    if (!numpys_promote(a->input, b->input, &factors->type))
-        return false;
-    a->type = b->type = factors->type;
-    return true;
-}
-
-static void factors_release(struct factors *factors)
-{
-    array_release(&factors->a);
-    array_release(&factors->b);
-    PyMem_Free(factors);
-}
-
-/* Of gred.dot, or of two arrays of one shape, of real numbers; to be released. NULL with an
- * exception set. */
-static struct factors *factors_view(const struct request *request, PyObject *a, PyObject *b,
-                                    bool of_dot)
-{
-    struct view_request asked = {
-        .name = "a", .where = &request->platforms->where, .consumer = request->consumer};
-    struct factors *factors = PyMem_Malloc(sizeof *factors);
-    if (!factors) {
-        PyErr_NoMemory();
+    struct call *call = call_begin(state, REDUCTION_sum, 0, slots);
+    if (!call)
         return NULL;
-    }
-    view_nothing(&factors->a);
-    view_nothing(&factors->b);
-    bool made = array_view(a, &asked, &factors->a);
-    asked.name = "b";
-    made = made && array_view(b, &asked, &factors->b) &&
-           (of_dot || (has_one_sum(&factors->a, "a") && has_one_sum(&factors->b, "b"))) &&
-           check_shapes(factors, of_dot) && find_types(factors);
-    if (made)
-        return factors;
-    factors_release(factors);
-    return NULL;
+    struct view *const a = &call->view, *const b = &call->of_segments.offsets;
+    struct view_request *const asked = &call->asked;
+    *asked = (struct view_request){.name = "a", .where = &state->platforms.where};
+    bool viewed = stream_parse(slots[STREAM], &asked->consumer) && array_view(slots[A], asked, a);
+    call->request.consumer = asked->consumer;
+    asked->name = "b";
+    viewed = viewed && array_view(slots[B], asked, b) &&
+             (of_dot || (has_one_sum(a, "a") && has_one_sum(b, "b"))) &&
+             check_shapes(call, of_dot) &&
+             numpys_promote(a->layout.input, b->layout.input, &a->layout.type);
+    b->layout.type = a->layout.type;
+    if (!viewed)
+        call_close(&call);
+    return call;
 }
 
-/* The same, all of whose products are one sum. */
-static struct factors *factors_make(const struct request *request, PyObject *a, PyObject *b,
-                                    bool of_dot, bool exactly)
+/* All products are one sum. */
+static bool plan_one_sum(struct call *call, bool exactly)
 {
-    struct factors *factors = factors_view(request, a, b, of_dot);
-    if (!factors)
-        return NULL;
-    layout_normalise(&factors->a.layout, true);
-    layout_normalise(&factors->b.layout, true);
-    if (products_plan(request, &factors->a, &factors->b,
-                      exactly && !(of_dot && element_is_integer(factors->type)), &factors->plan))
-        return factors;
-    factors_release(factors);
-    return NULL;
-}
-
-/* ---- adding ---- */
-
-/* Signals are heard between two stretches. NULL with an exception set. */
-static struct dot *add_all(const struct module_state *state, const struct factors *factors,
-                           bool exactly)
-{
-    enum { STRETCH = 1024 * DOT_PIECE };
-    const struct pairs pairs = {&factors->a.layout, &factors->b.layout, factors->a.n};
-    const struct platform *host = platforms_on(&state->platforms, METHOD_ON_HOST);
-    struct dot *dot = dot_begin(platforms_state(&state->platforms, host), &pairs, exactly);
-    if (!dot) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    for (uint64_t start = 0; start < pairs.n; start += STRETCH) {
-        Py_BEGIN_ALLOW_THREADS;
-        dot_add(dot, start, least(pairs.n - start, STRETCH));
-        Py_END_ALLOW_THREADS;
-        if (PyErr_CheckSignals() < 0) {
-            dot_end(dot);
-            return NULL;
-        }
-    }
-    return dot;
-}
-
-/* The same where the plan says. */
-static bool add_exactly(struct module_state *state, const struct factors *factors,
-                        struct exact_sums *sums)
-{
-    const struct plan *plan = &factors->plan;
-    exact_sums_clear(sums);
-    if (plan->n == 0)
-        return true;
-    if (plan->platform->place != METHOD_ON_HOST) {
-        struct run run = {.exact = &sums->parts[EXACT_REAL], .frames = 1};
-        return execute_plan(state, plan, &run);
-    }
-    struct dot *dot = add_all(state, factors, true);
-    if (dot)
-        dot_sums(dot, sums);
-    dot_end(dot);
-    return dot;
+    layout_normalise(&call->view.layout, true);
+    layout_normalise(&call->of_segments.offsets.layout, true);
+    return products_plan(&call->request, &call->view, &call->of_segments.offsets, exactly,
+                         &call->plan);
 }
 
 PyObject *core_exact_products(PyObject *module, PyObject *arguments)
 {
-    struct module_state *state = PyModule_GetState(module);
-    const struct request request = {.platforms = &state->platforms};
-    struct exact_sums sums;
-    PyObject *a, *b;
-    if (!PyArg_ParseTuple(arguments, "OO:exact_products", &a, &b))
+    struct exact sum;
+    PyObject *slots[ARGUMENTS_END] = {NULL};
+    if (!PyArg_ParseTuple(arguments, "OO:exact_products", &slots[A], &slots[B]))
         return NULL;
-    struct factors *factors = factors_make(&request, a, b, false, true);
-    if (!factors)
-        return NULL;
-    const bool added = add_exactly(state, factors, &sums);
-    factors_release(factors);
-    return added ? words_of(&sums.parts[EXACT_REAL]) : NULL;
+    OPENED *call = view_factors(PyModule_GetState(module), slots, false);
+    return call && plan_one_sum(call, true) && add_exactly(call, &sum) ? words_of(&sum) : NULL;
 }
 
 /* ---- along axes ---- */
 
 /* Rounded to a float type, or of integers, which wrap around in 64 bits. */
-static bool choose_result(struct factors *factors, PyObject *dtype, bool exactly)
+static bool choose_result(enum element type, PyObject *dtype, bool exactly, struct plan *plan)
 {
-    struct finish *const finish = &factors->plan.finish;
-    const enum element type = factors->type;
+    enum element *const result = &plan->finish.result;
     const bool narrow = exact_has_format(type) && element_size(type) <= sizeof(float);
-    finish->result = products_type(type);
-    if (dtype != Py_None && !numpys_element(dtype, "dtype", &finish->result))
+    *result = products_type(type);
+    if (dtype != Py_None && !numpys_element(dtype, "dtype", result))
         return false;
-    if (dtype != Py_None && !exact_has_format(finish->result))
-        return type_error("results are not rounded to %s", element_name(finish->result));
-    factors->plan.exact = exactly && !element_is_integer(finish->result);
-    factors->plan.accumulator = element_is_integer(finish->result) ? finish->result
-                                : narrow                           ? ELEMENT_FLOAT32
-                                                                   : ELEMENT_FLOAT64;
+    if (dtype != Py_None && !exact_has_format(*result))
+        return type_error("results are not rounded to %s", element_name(*result));
+    plan->exact = exactly && !element_is_integer(*result);
+    plan->accumulator = element_is_integer(*result) ? *result
+                        : narrow                    ? ELEMENT_FLOAT32
+                                                    : ELEMENT_FLOAT64;
     return true;
 }
 
 /* A new array, of the axes before the last `along`. */
-static PyObject *sum_along(struct module_state *state, struct factors *factors, unsigned along)
+static PyObject *sum_along(struct call *call, unsigned along)
 {
-    struct layout *const a = &factors->a.layout, *const b = &factors->b.layout;
-    struct plan *const plan = &factors->plan;
+    struct layout *const a = &call->view.layout, *const b = &call->of_segments.offsets.layout;
+    struct plan *const plan = &call->plan;
     const unsigned left = a->dimensions - along;
-    struct axes axes;
-    struct run run;
     a->mask = b->data;
     memcpy(a->mask_strides, b->strides, sizeof a->mask_strides);
-    axes_make(a, (((uint64_t)1 << along) - 1) << left, false, &axes);
-    plan->axes = &axes;
-    plan->n = layout_length(&axes.reduced);
+    axes_make(a, (((uint64_t)1 << along) - 1) << left, false, &call->axes);
+    plan->axes = &call->axes;
+    plan->n = layout_length(&call->axes.reduced);
     plan->results.type = plan->finish.result;
     OWNED *results = numpys_new(left, a->shape, &plan->finish.result, &plan->results.at[0]);
-    run_begin(&run, 0);
-    return results && execute_plan(state, plan, &run) ? Py_NewRef(results) : NULL;
+    run_begin(&call->run, 0);
+    return results && execute_plan(call->state, plan, &call->run) ? Py_NewRef(results) : NULL;
 }
 
 PyObject *core_dots(PyObject *module, PyObject *arguments)
 {
-    struct module_state *state = PyModule_GetState(module);
-    const struct request request = {.platforms = &state->platforms};
     unsigned along;
     int exactly;
-    PyObject *a, *b, *dtype;
-    if (!PyArg_ParseTuple(arguments, "OOIOp:dots", &a, &b, &along, &dtype, &exactly))
+    PyObject *dtype, *slots[ARGUMENTS_END] = {NULL};
+    if (!PyArg_ParseTuple(arguments, "OOIOp:dots", &slots[A], &slots[B], &along, &dtype, &exactly))
         return NULL;
-    struct factors *factors = factors_view(&request, a, b, false);
-    if (!factors)
+    OPENED *call = view_factors(PyModule_GetState(module), slots, false);
+    if (!call ||
+        !products_plan(&call->request, &call->view, &call->of_segments.offsets, exactly,
+                       &call->plan) ||
+        !choose_result(call->view.layout.type, dtype, exactly, &call->plan))
         return NULL;
-    const bool is_planned =
-        products_plan(&request, &factors->a, &factors->b, exactly, &factors->plan) &&
-        choose_result(factors, dtype, exactly);
-    PyObject *results = NULL;
-    if (is_planned && (along > factors->a.layout.dimensions || factors->a.on_device))
-        value_error("dots takes what gred/statistics/products.py gives it");
-    else if (is_planned)
-        results = sum_along(state, factors, along);
-    factors_release(factors);
-    return results;
+    if (along > call->view.layout.dimensions || call->view.on_device)
+        return value_error("dots takes what gred/statistics/products.py gives it");
+    return sum_along(call, along);
 }
 
 /* ---- gred.dot ---- */
-
-/* On the host. NULL with an exception set. */
-static bool multiply_here(struct module_state *state, const struct factors *factors,
-                          struct scalar_wide *value)
-{
-    const enum element type = products_type(factors->type);
-    struct dot *dot = add_all(state, factors, factors->plan.exact);
-    if (!dot)
-        return false;
-    *value = scalar_widen(dot_result(dot, type), type);
-    dot_end(dot);
-    return true;
-}
-
-/* In a scalar, or with out=... in an array, where the factors lie. */
-static PyObject *dot_of(struct call *call, const struct factors *factors)
-{
-    struct plan *const plan = &call->plan;
-    *plan = factors->plan;
-    plan->finish.result = products_type(factors->type);
-    call->view.on_device = factors->a.on_device;
-    run_begin(&call->run, 0);
-    memset(&call->run.answer, 0, sizeof call->run.answer); /* what there is of no products */
-    if (!results_make(call))
-        return NULL;
-    const bool here = plan->platform->place == METHOD_ON_HOST;
-    if ((plan->n > 0 || plan->out.at) &&
-        !(here ? multiply_here(call->state, factors, &call->run.answer.values[0])
-               : execute_plan(call->state, plan, &call->run)))
-        return NULL;
-    return call->output.as_array ? results_deliver(call) : answer_to_python(plan, &call->run);
-}
 
 static bool parse_method(PyObject *method, bool *exactly)
 {
@@ -367,29 +233,21 @@ static PyObject *dot_along(PyObject *const *slots, bool exactly)
                   : NULL;
 }
 
-CORE_FUNCTION(dot)
+SLOTS_FUNCTION(dot)
 {
-    struct module_state *state = PyModule_GetState(module);
-    PyObject *slots[ARGUMENTS_END];
-    struct request request = {.platforms = &state->platforms};
+    struct stream consumer;
     bool exactly;
-    if (!arguments_parse(SIGNATURE_dot, arguments, count, names, slots) ||
-        !parse_method(slots[METHOD], &exactly) || !stream_parse(slots[STREAM], &request.consumer))
+    if (!parse_method(slots[METHOD], &exactly) || !stream_parse(slots[STREAM], &consumer))
         return NULL;
     if (argument_given(slots[AXIS]))
         return dot_along(slots, exactly);
     if (argument_given(slots[OUT]) && slots[OUT] != Py_Ellipsis)
         return type_error("out of dot can be ... alone, for a new array without dimensions");
-    request.device = slots[DEVICE];
-    struct factors *factors = factors_make(&request, slots[A], slots[B], true, exactly);
-    struct call *call = factors ? call_begin(state, slots[A]) : NULL;
-    PyObject *result = NULL;
-    if (call) {
-        call->output.as_array = slots[OUT] == Py_Ellipsis;
-        result = dot_of(call, factors);
-    }
-    call_close(call);
-    if (factors)
-        factors_release(factors);
-    return result;
+    OPENED *call = view_factors(state, slots, true);
+    if (!call)
+        return NULL;
+    const bool as_integers = element_is_integer(call->view.layout.type);
+    call->output.as_array = slots[OUT] == Py_Ellipsis;
+    run_begin(&call->run, 0);
+    return plan_one_sum(call, exactly && !as_integers) ? call_answer(call) : NULL;
 }

@@ -5,8 +5,6 @@
 #include "python/hooks.h"
 #include "run/explanation.h"
 
-/* ---- steps ---- */
-
 static void append(PyObject **list, const char *when, struct step step)
 {
     list_append(list, Py_BuildValue("sskInIOkss", when, step.name, step.grid, step.block,
@@ -107,8 +105,6 @@ static PyObject *steps_along(const struct axes_schedule *schedule, const struct 
                     asked->results.on_device || asked->out.at ? part_name(PART_OUT) : "results");
 }
 
-/* ---- the whole ---- */
-
 /* Why the plan runs where it does. */
 static const char *why_there(const struct call *call)
 {
@@ -169,12 +165,10 @@ static PyObject *explain(struct call *call)
     return result;
 }
 
-CORE_FUNCTION(explain)
+SLOTS_FUNCTION(explain)
 {
-    PyObject *slots[ARGUMENTS_END];
-    struct call *call = call_parse(module, SIGNATURE_explain, arguments, count, names, slots);
+    OPENED *call = call_open_op(state, slots);
     PyObject *explained = call ? explain(call) : NULL;
-    call_close(call);
     if (!explained && slots[A] && several_were_given(slots[A]))
         type_error("a: explain takes one array; of a list of arrays on devices each is reduced by "
                    "itself, so explain each");

@@ -3,7 +3,6 @@
  * and devices that are not there. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "schedule/launch_config.h"
@@ -34,7 +33,7 @@ PyObject *explain_schedule(const struct schedule *);
     HOOK(reduction_find)                                                                           \
     HOOK(reduction_row)                                                                            \
     HOOK(fold_is_on_ladder)                                                                        \
-    HOOK(element_name)                                                                             \
+    HOOK(element_named)                                                                            \
     HOOK(element_size)
 
 struct hooks {

@@ -1,7 +1,6 @@
 /* Lists of arrays as arguments: all are viewed, and one plan is made for them. */
 #include "arrays/numpys.h"
 
-#include "plan/list.h"
 #include "python/call.h"
 
 #include "arrays/array.h"
@@ -34,8 +33,6 @@ struct listed {
         struct extent allocation;
     } located;
 };
-
-/* ---- memory ---- */
 
 void listed_free(struct listed *self)
 {
@@ -76,8 +73,6 @@ static struct listed *listed_new(PyObject *arrays)
     return NULL;
 }
 
-/* ---- views ---- */
-
 /* The memory is the list's from now on. A layout that is not flat is copied. */
 static bool take_over(struct listed *self, struct view *view, bool in_order)
 {
@@ -110,13 +105,13 @@ static const unsigned char places[] = {0, 1, 4, 5, 6, 7};
 
 static bool note_stream(struct listed *self, const struct stream *stream, struct stream *producers)
 {
-    if (!stream->given)
+    unsigned k = 0;
+    while (k < self->streams && (producers[places[k]].handle != stream->handle ||
+                                 producers[places[k]].passing != stream->passing))
+        k++;
+    if (!stream->given || k < self->streams)
         return true;
-    for (unsigned k = 0; k < self->streams; k++)
-        if (producers[places[k]].handle == stream->handle &&
-            producers[places[k]].passing == stream->passing)
-            return true;
-    if (self->streams == sizeof places)
+    if (k == sizeof places)
         return value_error("arrays of one list may come from %zu streams at most; synchronise "
                            "before, or give fewer arrays",
                            sizeof places);
@@ -194,8 +189,6 @@ static bool all_still_lie(const struct listed *self)
     return true;
 }
 
-/* ---- the plan ---- */
-
 /* What there is in place of an array. Of arrays that each have a result, what an empty one lacks is
  * asked for. */
 static void describe(struct call *call)
@@ -213,14 +206,6 @@ static void describe(struct call *call)
     layout->swapped = false;
 }
 
-static bool is_uniform(const struct array_list *list, enum element input)
-{
-    for (uint64_t k = 0; k < list->count; k++)
-        if (list->at[k].n && (list->at[k].layout || list->at[k].input != input))
-            return false;
-    return true;
-}
-
 static bool make_plan(struct call *call, const struct stream *producers)
 {
     struct listed *const self = call->listed;
@@ -230,7 +215,10 @@ static bool make_plan(struct call *call, const struct stream *producers)
     if (!call->view.on_device && plan->platform->place != METHOD_ON_HOST)
         return value_error("the arrays of the list lie on the host, and out or method asks for a "
                            "device; bring them there first");
-    self->list.uniform = is_uniform(&self->list, plan->layout->input);
+    self->list.uniform = true;
+    for (uint64_t k = 0; k < self->list.count; k++)
+        self->list.uniform &=
+            !self->at[k].n || (!self->at[k].layout && self->at[k].input == plan->layout->input);
     plan->elements.list = &self->list;
     plan->n = plan->finish.count = self->elements;
     for (unsigned k = 0; k < self->streams; k++)
@@ -256,8 +244,9 @@ static bool describe_results(struct call *call)
     return output_fits(&call->output, call->asked.where, call->dimensions, call->shape);
 }
 
-/* Arguments that only one array can have, if they are not as calls without them have them. */
-static bool check_arguments(const struct call *call, PyObject *const *slots)
+/* Which argument is given that only one array can have, of those that decide whether it is one, or
+ * of all; NULL: none. */
+static const char *argument_of_one(PyObject *const *slots, bool of_all)
 {
     const struct {
         enum argument argument;
@@ -267,20 +256,24 @@ static bool check_arguments(const struct call *call, PyObject *const *slots)
                   {KEEPDIMS, "keepdims", Py_False},
                   {WHERE, "where", Py_True},
                   {MEAN, "mean", Py_Ellipsis}};
-    for (size_t k = 0; k < sizeof of_one / sizeof *of_one; k++) {
+    for (size_t k = 0; k < (of_all ? 4 : 3); k++) {
         PyObject *const given = slots[of_one[k].argument];
         if (given && given != of_one[k].missing && !numpys_is_no_value(given))
-            return type_error("%s of a list of arrays has no %s; that is for one array",
-                              reduction_row(call->request.reduction)->name, of_one[k].name);
+            return of_one[k].name;
     }
-    return true;
+    return NULL;
 }
 
 bool call_open_list(struct call *call, PyObject *arrays, bool each, PyObject *const *slots)
 {
     struct stream producers[sizeof call->plan.streams.producers / sizeof(struct stream)];
+    call->like = PyTuple_GET_SIZE(arrays) ? PyTuple_GET_ITEM(arrays, 0) : arrays;
     call->listed = listed_new(arrays);
-    if (!call->listed || !check_arguments(call, slots) || !call_view(call, "a", false, slots))
+    const char *wrong = argument_of_one(slots, true);
+    if (wrong)
+        return type_error("%s of a list of arrays has no %s; that is for one array",
+                          reduction_row(call->request.reduction)->name, wrong);
+    if (!call->listed || !call_view(call, "a", false, slots))
         return false;
     call->listed->list.each = each;
     const bool in_order = fold_is_indexed(reduction_row(call->request.reduction)->fold);
@@ -292,12 +285,6 @@ bool call_open_list(struct call *call, PyObject *arrays, bool each, PyObject *co
 
 /* ---- what is a list of arrays ---- */
 
-static bool is_one(PyObject *const *slots)
-{
-    return argument_given(slots[AXIS]) || (slots[KEEPDIMS] && slots[KEEPDIMS] != Py_False) ||
-           (slots[WHERE] && slots[WHERE] != Py_True);
-}
-
 PyObject *list_of_arrays(PyObject *const *slots)
 {
     PyObject *const a = slots[A] ? slots[A] : slots[X];
@@ -306,7 +293,8 @@ PyObject *list_of_arrays(PyObject *const *slots)
     if (!(PyList_CheckExact(a) || PyTuple_CheckExact(a)) || Py_SIZE(a) == 0)
         return NULL;
     OWNED *first = PySequence_GetItem(a, 0);
-    if (!first || !array_offers_memory(first) || (is_one(slots) && !lies_on_device(first)))
+    if (!first || !array_offers_memory(first) ||
+        (argument_of_one(slots, false) && !lies_on_device(first)))
         return NULL;
     return PySequence_Tuple(a);
 }

@@ -1,133 +1,59 @@
 /* gred.kernel_time, gred.read_limit and gred.launch_limit, as plain tuples that gred/measure.py
- * gives names to. */
+ * gives names to. It has checked how often to measure, and has the memory for it. */
 #include "python/call.h"
 
-/* These functions are called by gred/measure.py, whose frame is not the user's. */
-enum { WRAPPER_FRAMES = 1 };
-
-enum { SAMPLES_DEFAULT = 20, WARMUP_DEFAULT = 2, SAMPLES_LIMIT = 1000000, READ_DEFAULT = 1 << 28 };
-enum { LAUNCHES_DEFAULT = 1000, LAUNCHES_WARMUP = 100 };
-
-/* An integer argument from `least` to `most`; as it was where it was left out. */
-static bool count_argument(PyObject *object, const char *name, long least, long most, long *value)
+/* Of Python's memory for samples: a row of whole runs, and one of their first passes. False with an
+ * exception set. */
+static bool timing_make(PyObject *const *slots, Py_buffer *rows, struct timing *timing)
 {
-    if (!object)
-        return true;
-    if (!PyIndex_Check(object) || PyBool_Check(object))
-        return type_error("%s must be an integer; got %R", name, object);
-    OWNED *index = PyNumber_Index(object);
-    if (!index)
+    if (PyObject_GetBuffer(slots[SECONDS], rows, PyBUF_WRITABLE) < 0)
         return false;
-    int overflow;
-    *value = PyLong_AsLongAndOverflow(index, &overflow);
-    return (!overflow && *value >= least && *value <= most) ||
-           value_error("%s must be from %ld to %ld; got %R", name, least, most, object);
+    const size_t samples = (size_t)rows->len / sizeof(double) / 2;
+    *timing = (struct timing){.samples = (unsigned)samples,
+                              .warmup = (unsigned)PyLong_AsUnsignedLong(slots[WARMUP]),
+                              .cold = slots[COLD] == Py_True,
+                              .seconds = rows->buf,
+                              .first_pass = (double *)rows->buf + samples};
+    return !PyErr_Occurred();
 }
 
-static PyObject *seconds_tuple(const struct timing *timing, const double *seconds)
+SLOTS_FUNCTION(kernel_time)
 {
-    PyObject *list = PyList_New(0);
-    for (unsigned k = 0; list && k < timing->samples; k++)
-        list_append(&list, PyFloat_FromDouble(seconds[k]));
-    return list_to_tuple(list);
-}
-
-static void timing_free(struct timing *timing)
-{
-    PyMem_Free(timing->seconds);
-    PyMem_Free(timing->first_pass);
-}
-
-/* How often, and whether with cold caches; to be freed in either case. False with an exception set.
- */
-static bool timing_make(PyObject *const *slots, long samples, long warmup, struct timing *timing)
-{
-    const int cold = slots[COLD] ? PyObject_IsTrue(slots[COLD]) : 1;
-    *timing = (struct timing){.cold = cold};
-    if (cold < 0 || !count_argument(slots[SAMPLES], "samples", 1, SAMPLES_LIMIT, &samples) ||
-        !count_argument(slots[WARMUP], "warmup", 0, SAMPLES_LIMIT, &warmup))
-        return false;
-    timing->samples = (unsigned)samples;
-    timing->warmup = (unsigned)warmup;
-    timing->seconds = PyMem_Calloc(timing->samples, sizeof *timing->seconds);
-    timing->first_pass = PyMem_Calloc(timing->samples, sizeof *timing->first_pass);
-    if (!timing->seconds || !timing->first_pass)
-        PyErr_NoMemory();
-    return timing->seconds && timing->first_pass;
-}
-
-/* ---- reductions ---- */
-
-static PyObject *kernel_time(struct call *call, struct timing *timing)
-{
+    RELEASED_BY(PyBuffer_Release) Py_buffer rows = {0};
+    struct timing timing;
+    OPENED *call = call_open_op(state, slots);
+    if (!call || !timing_make(slots, &rows, &timing))
+        return NULL;
     const struct plan *plan = &call->plan;
     if (plan->n == 0)
         return value_error("a is empty: there is nothing to measure");
-    call->run.timing = timing;
-    timing->method = plan->method;
-    if (!execute_plan(call->state, plan, &call->run))
+    call->run.timing = &timing;
+    timing.method = plan->method;
+    if (!execute_plan(state, plan, &call->run))
         return NULL;
-    const char *method = plan->exact ? "exact" : timing->method ? timing->method->name : "auto";
-    return Py_BuildValue(
-        "NNkIkNsNN", seconds_tuple(timing, timing->seconds),
-        seconds_tuple(timing, timing->first_pass), plan->n * element_size(plan->layout->input),
-        timing->passes, timing->grid, integer_or_none(timing->block), method,
-        platform_name(plan->platform, plan->device), answer_to_python(plan, &call->run));
+    const char *method = plan->exact ? "exact" : timing.method ? timing.method->name : "auto";
+    return Py_BuildValue("kIkNsNN", plan->n * element_size(plan->layout->input), timing.passes,
+                         timing.grid, integer_or_none(timing.block), method,
+                         platform_name(plan->platform, plan->device),
+                         answer_to_python(plan, &call->run));
 }
 
-CORE_FUNCTION(kernel_time)
+/* What it takes to read so many bytes; of none, to launch an empty kernel. */
+SLOTS_FUNCTION(device_time)
 {
-    PyObject *slots[ARGUMENTS_END], *result = NULL;
+    RELEASED_BY(PyBuffer_Release) Py_buffer rows = {0};
     struct timing timing;
-    struct call *call = call_parse(module, SIGNATURE_kernel_time, arguments, count, names, slots);
-    if (!call)
-        return NULL;
-    if (timing_make(slots, SAMPLES_DEFAULT, WARMUP_DEFAULT, &timing))
-        result = kernel_time(call, &timing);
-    timing_free(&timing);
-    call_close(call);
-    return result;
-}
-
-/* ---- limits ---- */
-
-/* To read nothing is to launch an empty kernel. */
-static PyObject *limit(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
-                       PyObject *names, bool reads)
-{
-    struct module_state *state = PyModule_GetState(module);
-    PyObject *slots[ARGUMENTS_END], *result = NULL;
+    struct run run = {.timing = &timing, .frames = 1};
     const struct platform *platform;
-    struct timing timing;
-    struct run run = {.timing = &timing, .frames = WRAPPER_FRAMES};
+    const size_t bytes = PyLong_AsSize_t(slots[NBYTES]);
     int index;
-    long nbytes = reads ? READ_DEFAULT : 0;
-    if (!arguments_parse(reads ? SIGNATURE_read_limit : SIGNATURE_launch_limit, arguments, count,
-                         names, slots))
+    if (PyErr_Occurred() || !timing_make(slots, &rows, &timing) ||
+        !platforms_choose(&state->platforms, slots[DEVICE], &platform, &index))
         return NULL;
-    const bool fine = timing_make(slots, reads ? SAMPLES_DEFAULT : LAUNCHES_DEFAULT,
-                                  reads ? WARMUP_DEFAULT : LAUNCHES_WARMUP, &timing) &&
-                      count_argument(slots[NBYTES], "nbytes", 1024, LONG_MAX, &nbytes) &&
-                      platforms_choose(&state->platforms, slots[DEVICE], &platform, &index);
-    timing.cold = timing.cold && reads;
-    if (fine && !reads && platform->place == METHOD_ON_HOST)
-        value_error("device 'host' launches nothing; 'cuda' and 'simulated' do");
-    else if (fine && execute_read(state, platform, index, (size_t)nbytes, &run))
-        result = reads ? Py_BuildValue("NlNkN", seconds_tuple(&timing, timing.seconds), nbytes,
-                                       platform_name(platform, index), timing.grid,
-                                       integer_or_none(timing.block))
-                       : Py_BuildValue("NN", seconds_tuple(&timing, timing.seconds),
-                                       platform_name(platform, index));
-    timing_free(&timing);
-    return result;
-}
-
-CORE_FUNCTION(read_limit)
-{
-    return limit(module, arguments, count, names, true);
-}
-
-CORE_FUNCTION(launch_limit)
-{
-    return limit(module, arguments, count, names, false);
+    if (!bytes && platform->place == METHOD_ON_HOST)
+        return value_error("device 'host' launches nothing; 'cuda' and 'simulated' do");
+    if (!execute_read(state, platform, index, bytes, &run))
+        return NULL;
+    return Py_BuildValue("NkN", platform_name(platform, index), timing.grid,
+                         integer_or_none(timing.block));
 }

@@ -60,29 +60,23 @@ static void object_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-/* ---- to the host ---- */
-
-static bool read_to(const struct object *self, void *target)
-{
-    void *state = platform_state(self);
-    struct failure failure = {0};
-    bool done;
-    Py_BEGIN_ALLOW_THREADS done = self->platform->read(state, &self->memory, target, &failure);
-    Py_END_ALLOW_THREADS return done || fail(Py_TYPE(self), &failure);
-}
-
 static PyObject *object_read(PyObject *object, PyObject *target)
 {
     const struct object *self = (struct object *)object;
-    Py_buffer buffer;
+    void *state = platform_state(self);
+    struct failure failure = {0};
+    RELEASED_BY(PyBuffer_Release) Py_buffer buffer = {0};
+    bool done = true;
     if (PyObject_GetBuffer(target, &buffer, PyBUF_WRITABLE) < 0)
         return NULL;
-    bool done = (size_t)buffer.len == self->memory.bytes;
-    if (!done)
-        value_error("the memory has %zu bytes, and the buffer %zd", self->memory.bytes, buffer.len);
-    done = done && (!buffer.len || read_to(self, buffer.buf));
-    PyBuffer_Release(&buffer);
-    return done ? Py_NewRef(Py_None) : NULL;
+    if ((size_t)buffer.len != self->memory.bytes)
+        return value_error("the memory has %zu bytes, and the buffer %zd", self->memory.bytes,
+                           buffer.len);
+    Py_BEGIN_ALLOW_THREADS;
+    if (buffer.len)
+        done = self->platform->read(state, &self->memory, buffer.buf, &failure);
+    Py_END_ALLOW_THREADS;
+    return done || fail(Py_TYPE(self), &failure) ? Py_NewRef(Py_None) : NULL;
 }
 
 /* ---- to other libraries ---- */
@@ -111,8 +105,9 @@ struct lent {
 /* Readers call this from any thread, with the GIL or without. A stream that a reader had made may
  * be gone by then, and CUDA cannot tell; the default ones are not. After the interpreter's end
  * there is nothing to give back. */
-static void end(struct lent *lent)
+static void end(void *tensor)
 {
+    struct lent *const lent = tensor;
     struct failure ignored = {0};
     if (Py_IsInitialized()) {
         const PyGILState_STATE had = PyGILState_Ensure();
@@ -124,30 +119,12 @@ static void end(struct lent *lent)
     free(lent);
 }
 
-static void end_versioned(struct dl_versioned *versioned)
-{
-    end((struct lent *)versioned);
-}
-
-static void end_managed(struct dl_managed *managed)
-{
-    end((struct lent *)managed);
-}
-
 /* Who takes the tensor renames the capsule. */
 static void end_untaken(PyObject *capsule)
 {
     for (int form = 0; form < DLPACK_FORMS; form++)
         if (PyCapsule_IsValid(capsule, dlpack_names[form].offered))
             end(PyCapsule_GetPointer(capsule, dlpack_names[form].offered));
-}
-
-static bool parse_type(const char *name, enum element *type)
-{
-    for (*type = 0; *type < ELEMENTS; ++*type)
-        if (strcmp(name, element_name(*type)) == 0)
-            return true;
-    return type_error("%s is no element type", name);
 }
 
 /* The shape, and strides of C order. */
@@ -192,17 +169,18 @@ static PyObject *object_capsule(PyObject *object, PyObject *arguments)
     struct object *self = (struct object *)object;
     PyObject *shape, *stream;
     const char *name;
-    enum element type;
     int versioned;
     if (!PyArg_ParseTuple(arguments, "O!sO!p:capsule", &PyTuple_Type, &shape, &name, &PyLong_Type,
                           &stream, &versioned))
         return NULL;
+    const enum element type = element_named(name);
     struct lent *lent = calloc(1, sizeof *lent);
     if (!lent)
         return PyErr_NoMemory();
     struct dl_tensor *tensor = versioned ? &lent->versioned.tensor : &lent->managed.tensor;
     PyObject *capsule = NULL;
-    if (parse_shape(shape, lent, tensor) && parse_type(name, &type) &&
+    if (parse_shape(shape, lent, tensor) &&
+        (type < ELEMENTS || type_error("%s is no element type", name)) &&
         admit(self, stream, &lent->reader))
         capsule = PyCapsule_New(
             lent, dlpack_names[versioned ? DLPACK_VERSIONED : DLPACK_UNVERSIONED].offered,
@@ -211,20 +189,15 @@ static PyObject *object_capsule(PyObject *object, PyObject *arguments)
         free(lent);
         return NULL;
     }
-    if (versioned) {
+    if (versioned)
         lent->versioned.major = DLPACK_MAJOR;
-        lent->versioned.deleter = end_versioned;
-    } else {
-        lent->managed.deleter = end_managed;
-    }
+    *(versioned ? &lent->versioned.deleter : &lent->managed.deleter) = end;
     dlpack_describe(tensor, self->memory.device, type);
     tensor->device_type = dlpack_device_type(self);
     tensor->data = self->memory.at;
     lent->owner = (struct object *)Py_NewRef(object);
     return capsule;
 }
-
-/* ---- attributes ---- */
 
 static PyObject *object_device(PyObject *object, void *Py_UNUSED(closure))
 {

@@ -3,11 +3,8 @@
 
 #include "arrays/objects.h"
 #include "common/processor.h"
-#include "cpu/host.h"
-#include "cuda/backend.h"
-#include "python/arguments.h"
 #include "python/hooks.h"
-#include "simulated/backend.h"
+#include "run/backend.h"
 
 /* ---- arrays, for measurements and gred/several.py ---- */
 
@@ -16,12 +13,11 @@ static bool find_element(PyObject *module, PyObject *array, const char *name, en
 {
     const struct module_state *state = PyModule_GetState(module);
     const struct view_request asked = {.name = name, .where = &state->platforms.where};
-    struct view view;
-    if (!array_view(array, &asked, &view))
-        return false;
+    RELEASED_BY(array_release) struct view view;
+    view_nothing(&view);
+    const bool viewed = array_view(array, &asked, &view);
     *type = view.layout.input;
-    array_release(&view);
-    return true;
+    return viewed;
 }
 
 PyObject *core_parse(PyObject *module, PyObject *array)
@@ -164,10 +160,10 @@ PyObject *core_substitute(PyObject *module, PyObject *arguments)
 
 /* The first are those that have signatures, in their order, which also give them docstrings. */
 static PyMethodDef functions[] = {
-#define NAMED(name, doc)                                                                           \
-    {#name, (PyCFunction)(void (*)(void))core_##name, METH_FASTCALL | METH_KEYWORDS, doc},
-#define PLAIN(name, flags, doc) {#name, core_##name, flags, doc},
-#define REDUCTION(name, ...)    NAMED(name, NULL)
+#define NAMED(name, ...)                                                                           \
+    {#name, (PyCFunction)(void (*)(void))core_##name, METH_FASTCALL | METH_KEYWORDS, NULL},
+#define PLAIN(name, flags)   {#name, core_##name, flags, NULL},
+#define REDUCTION(name, ...) NAMED(name)
 #define VARIANT(name, ...)
 #include "common/reductions.def"
     FUNCTIONS(NAMED, PLAIN){NULL, NULL, 0, NULL},

@@ -2,9 +2,9 @@
  * objects, and lists. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "common/quantile.h"
 #include "plan/plan.h"
 #include "plan/platform.h"
 #include "python/foreign.h"
@@ -22,49 +22,63 @@ struct module_state {
 
 /* ---- what it offers to Python, beside the reductions, its types and variables. Tables are plain
  * tuples, which modules of gred's give names to. An exact sum is EXACT_WORDS words of 64 bits, as
- * common/exact.h has them, normalised ---- */
-
+ * common/exact.h has them, normalised ----
+ *
+ * NAMED(name, required, positional, unnamed, arguments...)
+ *   takes keywords, as struct signature has them; the C function is slots_name.
+ * PLAIN(name, flags)
+ *   takes an object, or a tuple of them; the C function is core_name. */
 #define FUNCTIONS(NAMED, PLAIN)                                                                    \
-    NAMED(dot, NULL)                                                                               \
-    NAMED(kernel_time, "The samples and circumstances of a measurement, as a tuple.")              \
-    NAMED(read_limit, "The samples and circumstances of a measurement, as a tuple.")               \
-    NAMED(launch_limit, "The samples and circumstances of a measurement, as a tuple.")             \
-    NAMED(reduceat, "Results of an array's segments.")                                             \
-    NAMED(by_key, "Results of each key's elements.")                                               \
-    NAMED(select_rows, "Quantiles of an array's rows on a device.")                                \
-    NAMED(each, "Results of a list's arrays.")                                                     \
-    NAMED(settle, "What a call would compute, as a tuple.")                                        \
-    NAMED(counters, "What a call accesses on the simulated device, as a tuple.")                   \
-    NAMED(explain, "How a call would go, as a tuple.")                                             \
-    NAMED(nothing, "Does nothing.")                                                                \
-    PLAIN(by_place, METH_VARARGS, "Results of lists, each in one place, all at the same time.")    \
-    PLAIN(quantile_places, METH_VARARGS, "Where quantiles of n numbers lie among their ranks.")    \
-    PLAIN(select, METH_VARARGS, "Quantiles of an array on the host.")                              \
-    PLAIN(substitute, METH_VARARGS,                                                                \
-          "Puts a kernel of the user's own in a rung's place on a device that launches kernels.")  \
-    PLAIN(threads, METH_O, "Bounds the host's threads, unless by 0, and counts them.")             \
-    PLAIN(parse, METH_O, "Reads where an array lies and what its elements are, and nothing more.") \
-    PLAIN(element, METH_VARARGS, "The name of an array's element type.")                           \
-    PLAIN(exact_sum, METH_O, "The words of an array's exact sum.")                                 \
-    PLAIN(dots, METH_VARARGS, "Sums of products along the last axes of two arrays.")               \
-    PLAIN(exact_products, METH_VARARGS, "The words of the exact sum of products.")                 \
-    PLAIN(exact_normalised, METH_O, "Words of an exact sum, normalised.")                          \
-    PLAIN(exact_rounded, METH_VARARGS, "Words of an exact sum, divided and rounded.")              \
-    PLAIN(methods, METH_NOARGS, "The table of methods, as tuples.")                                \
-    PLAIN(reductions, METH_NOARGS, "The table of reductions, as tuples.")                          \
-    PLAIN(devices, METH_NOARGS, "The devices that are here, as tuples.")
+    NAMED(dot, 2, 2, 0, A, B, AXIS, OUT, METHOD, DEVICE, STREAM)                                   \
+    NAMED(kernel_time, 5, 5, 5, A, OP, SECONDS, WARMUP, COLD, METHOD, BLOCK_SIZE, DTYPE, DEVICE)   \
+    NAMED(device_time, 5, 5, 5, DEVICE, NBYTES, SECONDS, WARMUP, COLD)                             \
+    NAMED(reduceat, 11, 11, 11, OP, VALUES, OFFSETS, DTYPE, OUT, MAY_BE_EMPTY, DEVICE, STREAM,     \
+          ORD, DDOF, METHOD)                                                                       \
+    NAMED(by_key, 8, 8, 8, OP, KEYS, VALUES, NUM_KEYS, DROPS, DTYPE, DDOF, METHOD)                 \
+    NAMED(select_rows, 4, 4, 4, VALUES, NUM_KEYS, QUANTILES, DTYPE)                                \
+    NAMED(each, 9, 9, 9, OP, A, DTYPE, OUT, ORD, DDOF, INITIAL, METHOD, STREAM)                    \
+    NAMED(settle, 7, 7, 7, A, OP, AXIS, DTYPE, ORD, DDOF, METHOD)                                  \
+    NAMED(counters, 1, 2, 2, A, OP, METHOD, BLOCK_SIZE, DTYPE, DEVICE, MULTIPROCESSORS, ROOM,      \
+          CHECKED)                                                                                 \
+    NAMED(explain, 1, 2, 2, A, OP, AXIS, KEEPDIMS, METHOD, BLOCK_SIZE, DTYPE, DEVICE, WHERE, OUT,  \
+          INITIAL)                                                                                 \
+    PLAIN(by_place, METH_VARARGS)                                                                  \
+    PLAIN(quantile_places, METH_VARARGS)                                                           \
+    PLAIN(select, METH_VARARGS)                                                                    \
+    PLAIN(substitute, METH_VARARGS)                                                                \
+    PLAIN(threads, METH_O)                                                                         \
+    PLAIN(parse, METH_O)                                                                           \
+    PLAIN(element, METH_VARARGS)                                                                   \
+    PLAIN(exact_sum, METH_O)                                                                       \
+    PLAIN(dots, METH_VARARGS)                                                                      \
+    PLAIN(exact_products, METH_VARARGS)                                                            \
+    PLAIN(exact_normalised, METH_O)                                                                \
+    PLAIN(exact_rounded, METH_VARARGS)                                                             \
+    PLAIN(methods, METH_NOARGS)                                                                    \
+    PLAIN(reductions, METH_NOARGS)                                                                 \
+    PLAIN(devices, METH_NOARGS)
 
 #define CORE_FUNCTION(name)                                                                        \
     PyObject *core_##name(PyObject *module, PyObject *const *arguments, Py_ssize_t count,          \
                           PyObject *names)
-#define NAMED(name, ...) CORE_FUNCTION(name);
+
+/* Its arguments are borrowed, NULL where they were left out. */
+#define SLOTS_FUNCTION(name) PyObject *slots_##name(struct module_state *state, PyObject **slots)
+
+#define NAMED(name, ...)                                                                           \
+    CORE_FUNCTION(name);                                                                           \
+    SLOTS_FUNCTION(name);
 #define PLAIN(name, ...) PyObject *core_##name(PyObject *module, PyObject *arguments);
 FUNCTIONS(NAMED, PLAIN)
-#define REDUCTION(name, ...) NAMED(name)
+#define REDUCTION(name, ...) CORE_FUNCTION(name);
 #define VARIANT(name, ...)
 #include "common/reductions.def"
 #undef NAMED
 #undef PLAIN
+
+/* Gives the first functions, which have to be the reductions, in their order, and dot, the
+ * docstrings that gred/docstrings.py puts together. False with an exception set. */
+bool signatures_document(PyMethodDef *functions);
 
 /* ---- running plans, without the GIL where that is worth it. False with an exception set ---- */
 
@@ -78,6 +92,10 @@ bool run_of_nothing(const struct plan *plan, struct run *run);
 /* Reads so many bytes, for measurements. */
 bool execute_read(struct module_state *, const struct platform *, int index, size_t bytes,
                   struct run *);
+
+/* Of (shares, method, leaves_out, sorted), of which it borrows the shares; input and out are the
+ * caller's to fill in. False with an exception set. */
+bool quantiles_parse(PyObject *asked, struct quantiles *);
 
 /* What others may call, of this state. */
 void foreign_begin(struct foreign *, void *state);

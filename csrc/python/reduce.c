@@ -6,8 +6,6 @@
 #include "plan/arguments.h"
 #include "python/call.h"
 
-/* ---- what lies on devices ---- */
-
 /* What has an interface of CUDA's has it for memory of a GPU; what speaks DLPack says where it is.
  */
 bool lies_on_device(PyObject *object)
@@ -51,18 +49,18 @@ bool several_were_given(PyObject *object)
     return given;
 }
 
-/* ---- one array ---- */
-
 /* describe is called by gred/statistics/summary.py, whose two frames are not the user's. */
 static int frames_of(enum reduction reduction)
 {
     return 2 * (reduction == REDUCTION_describe);
 }
 
-static PyObject *deliver(struct call *call)
+PyObject *call_answer(struct call *call)
 {
     const struct plan *const plan = &call->plan;
     const struct run *const run = &call->run;
+    if (!results_make(call) || !execute_plan(call->state, plan, &call->run))
+        return NULL;
     if ((!plan->out.at || plan->n == 0) && !answer_is_sound(plan, run))
         return NULL;
     if (plan->axes || call->output.as_array)
@@ -81,12 +79,8 @@ static PyObject *deliver(struct call *call)
 static PyObject *reduce_as_asked(struct module_state *state, enum reduction reduction,
                                  PyObject *const *slots)
 {
-    struct call *call = call_open(state, reduction, frames_of(reduction), slots);
-    PyObject *result = call && results_make(call) && execute_plan(state, &call->plan, &call->run)
-                           ? deliver(call)
-                           : NULL;
-    call_close(call);
-    return result;
+    OPENED *call = call_open(state, reduction, frames_of(reduction), slots);
+    return call ? call_answer(call) : NULL;
 }
 
 /* Of nothing but an array, by the cached plan. NULL without an exception set: the call has to go
@@ -122,21 +116,18 @@ static PyObject *reduce_several(enum reduction reduction, PyObject *arrays, PyOb
                           "method and block_size; no out, initial, device or stream",
                           name);
     OWNED *module = PyImport_ImportModule("gred.several");
-    OWNED *function = module ? PyObject_GetAttrString(module, name) : NULL;
     OWNED *method = slots[METHOD] ? Py_NewRef(slots[METHOD]) : PyUnicode_FromString("auto");
-    PyObject *const dtype = slots[DTYPE] ? slots[DTYPE] : Py_None;
-    PyObject *const block = slots[BLOCK_SIZE] ? slots[BLOCK_SIZE] : Py_None;
-    return function && method
-               ? PyObject_CallFunctionObjArgs(function, arrays, dtype, method, block, NULL)
-               : NULL;
+    return module && method ? PyObject_CallMethod(module, name, "OOOO", arrays,
+                                                  argument_or(slots[DTYPE], Py_None), method,
+                                                  argument_or(slots[BLOCK_SIZE], Py_None))
+                            : NULL;
 }
 
 /* As one array that is made of them, which can be reduced in any way. */
 static PyObject *reduce_joined(struct module_state *state, enum reduction reduction,
                                PyObject *arrays, PyObject **slots)
 {
-    OWNED *numpy = PyImport_ImportModule("numpy");
-    OWNED *joined = numpy ? PyObject_CallMethod(numpy, "concatenate", "OO", arrays, Py_None) : NULL;
+    OWNED *joined = PyArray_Concatenate(arrays, NPY_RAVEL_AXIS);
     slots[slots[A] ? A : X] = joined;
     return joined ? reduce_as_asked(state, reduction, slots) : NULL;
 }
@@ -164,77 +155,65 @@ static bool ends_lie_apart(PyObject *arrays)
     return apart;
 }
 
+bool op_parse(const char *function, PyObject *const *slots, enum reduction *reduction)
+{
+    return reduction_parse(slots[OP], reduction) &&
+           (!names_method(slots) ||
+            value_error("%s takes method 'auto' or 'exact', not %R", function, slots[METHOD]));
+}
+
 /* By one plan, if they lie in one place. */
 static PyObject *reduce_list(struct module_state *state, enum reduction reduction, PyObject *arrays,
                              bool each, int frames, PyObject **slots)
 {
     const Py_ssize_t length = PyTuple_GET_SIZE(arrays);
-    PyObject *const first = length ? PyTuple_GET_ITEM(arrays, 0) : arrays;
     if (!each && names_method(slots) && holds_any(arrays))
         return reduce_several(reduction, arrays, slots);
     const bool elsewhere =
         argument_given(slots[DEVICE]) || (argument_given(slots[OUT]) && lies_on_device(slots[OUT]));
     if (!each && length && (names_method(slots) || elsewhere) && !holds_any(arrays))
         return reduce_joined(state, reduction, arrays, slots);
-    struct call *call = call_begin(state, first);
+    OPENED *call = call_begin(state, reduction, frames, slots);
     if (!call)
         return NULL;
-    PyObject *result = NULL;
-    if (call_request(call, reduction, frames, slots) && call_open_list(call, arrays, each, slots) &&
-        results_make(call) && execute_plan(state, &call->plan, &call->run))
-        result = deliver(call);
-    call_close(call);
-    if (result || PyErr_Occurred())
-        return result;
+    if (call_open_list(call, arrays, each, slots))
+        return call_answer(call);
+    if (PyErr_Occurred())
+        return NULL;
     return each ? value_error("the arrays lie in several places; give those of each to a call")
                 : reduce_several(reduction, arrays, slots);
 }
 
-CORE_FUNCTION(each)
+SLOTS_FUNCTION(each)
 {
-    struct module_state *state = PyModule_GetState(module);
-    PyObject *slots[ARGUMENTS_END];
     enum reduction reduction;
-    if (!arguments_parse(SIGNATURE_each, arguments, count, names, slots) ||
-        !reduction_parse(slots[OP], &reduction))
-        return NULL;
-    if (names_method(slots))
-        return value_error("each takes method 'auto' or 'exact', not %R", slots[METHOD]);
-    OWNED *arrays = PySequence_Tuple(slots[A]);
+    OWNED *arrays = op_parse("each", slots, &reduction) ? PySequence_Tuple(slots[A]) : NULL;
     return arrays ? reduce_list(state, reduction, arrays, true, 1, slots) : NULL;
 }
 
-/* ---- exact variances, and weights ---- */
+/* ---- what is not reduced here ---- */
 
-/* Whether any argument is given that what is made in Python does not take. */
-static bool wants_more(PyObject *const *slots)
-{
-    PyObject *const mean = slots[MEAN];
-    return argument_given(slots[OUT]) || argument_given(slots[DEVICE]) ||
-           argument_given(slots[STREAM]) || argument_given(slots[BLOCK_SIZE]) ||
-           (argument_given(mean) && mean != Py_Ellipsis && !numpys_is_no_value(mean));
-}
-
-/* By gred/statistics/weights.py. */
-static PyObject *reduce_weighted(enum reduction reduction, PyObject *const *slots)
+/* By a module of Python's, which is told `more`, the weights or a list's arrays, and takes some of
+ * the arguments. */
+static PyObject *reduce_in_python(enum reduction reduction, const char *place, const char *takes,
+                                  PyObject *more, PyObject *const *slots)
 {
     const char *name = reduction_row(reduction)->name;
+    PyObject *const mean = slots[MEAN];
     double ddof;
     bool kept;
-    if (wants_more(slots))
-        return type_error("%s with weights takes axis, dtype, ddof, keepdims, where and method; no "
-                          "out, mean, device, stream or block_size",
-                          name);
-    OWNED *module = PyImport_ImportModule("gred.statistics.weights");
+    if (argument_given(slots[OUT]) || argument_given(slots[DEVICE]) ||
+        argument_given(slots[STREAM]) || argument_given(slots[BLOCK_SIZE]) ||
+        (argument_given(mean) && mean != Py_Ellipsis && !numpys_is_no_value(mean)))
+        return type_error("%s %s; no out, mean, device, stream or block_size", name, takes);
+    OWNED *module = PyImport_ImportModule(place);
     if (!module || !keepdims_parse(slots[KEEPDIMS], &kept) || !ddof_parse(slots, &ddof))
         return NULL;
-    OWNED *options = Py_BuildValue("{sOsOsO}", "keepdims", kept ? Py_True : Py_False, "where",
-                                   argument_or(slots[WHERE], Py_True), "method",
-                                   argument_or(slots[METHOD], Py_None));
-    return options ? PyObject_CallMethod(module, "reduced", "sOOOOdO", name, slots[A],
-                                         slots[WEIGHTS], argument_or(slots[AXIS], Py_None),
-                                         argument_or(slots[DTYPE], Py_None), ddof, options)
-                   : NULL;
+    return PyObject_CallMethod(module, "reduced", "sOOOOdOOO", name, slots[A],
+                               argument_or(more, Py_None), argument_or(slots[AXIS], Py_None),
+                               argument_or(slots[DTYPE], Py_None), ddof, kept ? Py_True : Py_False,
+                               argument_or(slots[WHERE], Py_True),
+                               argument_or(slots[METHOD], Py_None));
 }
 
 static bool is_exact_spread(enum reduction reduction, PyObject *const *slots)
@@ -247,32 +226,6 @@ static bool is_exact_spread(enum reduction reduction, PyObject *const *slots)
     return method.exact;
 }
 
-/* By gred/exact/variances.py; `arrays` is NULL where there is one. */
-static PyObject *reduce_moments(enum reduction reduction, PyObject *arrays, PyObject *const *slots)
-{
-    const char *name = reduction_row(reduction)->name;
-    PyObject *const axis = argument_or(slots[AXIS], Py_None),
-                    *const where = argument_or(slots[WHERE], Py_True),
-                    *const dtype = argument_or(slots[DTYPE], Py_None);
-    double ddof;
-    bool kept;
-    if (wants_more(slots))
-        return type_error("%s by method 'exact' takes axis, dtype, ddof, keepdims and where; no "
-                          "out, mean, device, stream or block_size",
-                          name);
-    OWNED *module = PyImport_ImportModule("gred.exact.variances");
-    if (!module || !keepdims_parse(slots[KEEPDIMS], &kept) || !ddof_parse(slots, &ddof))
-        return NULL;
-    if (!arrays)
-        return PyObject_CallMethod(module, "reduced", "sOOOdiO", name, slots[A], axis, dtype, ddof,
-                                   (int)kept, where);
-    if (axis != Py_None || kept || where != Py_True)
-        return type_error("%s of a list of arrays takes no axis, keepdims or where", name);
-    return PyObject_CallMethod(module, "reduced_list", "sOOd", name, arrays, dtype, ddof);
-}
-
-/* ---- all ---- */
-
 static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *const *arguments,
                         Py_ssize_t count, PyObject *names)
 {
@@ -280,7 +233,7 @@ static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *co
     PyObject *slots[ARGUMENTS_END];
     PyObject *result = count == 1 && !names ? reduce_flat(state, reduction, arguments[0]) : NULL;
     if (result || PyErr_Occurred() ||
-        !arguments_parse((enum signature_index)reduction, arguments, count, names, slots))
+        !reduction_arguments(reduction, arguments, count, names, slots))
         return result;
     const int frames = frames_of(reduction);
     OWNED *arrays = list_of_arrays(slots);
@@ -289,9 +242,13 @@ static PyObject *reduce(PyObject *module, enum reduction reduction, PyObject *co
     if (PyErr_Occurred())
         return NULL;
     if (argument_given(slots[WEIGHTS]))
-        return reduce_weighted(reduction, slots);
+        return reduce_in_python(reduction, "gred.statistics.weights",
+                                "with weights takes axis, dtype, ddof, keepdims, where and method",
+                                slots[WEIGHTS], slots);
     if (is_exact_spread(reduction, slots))
-        return reduce_moments(reduction, arrays, slots);
+        return reduce_in_python(reduction, "gred.exact.variances",
+                                "by method 'exact' takes axis, dtype, ddof, keepdims and where",
+                                arrays, slots);
     if (arrays)
         return reduce_list(state, reduction, arrays, false, frames, slots);
     result = reduce_as_asked(state, reduction, slots);

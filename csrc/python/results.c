@@ -4,7 +4,6 @@
 
 #include "common/reduction.h"
 #include "plan/arguments.h"
-#include "plan/list.h"
 #include "run/result.h"
 
 /* ---- values ---- */
@@ -46,11 +45,6 @@ static unsigned answer_types(const struct plan *plan, bool maybe_nothing, enum e
     return 7;
 }
 
-static PyObject *value_at(const struct run *run, unsigned k, enum element type)
-{
-    return numpys_scalar(scalar_narrow(run->answer.values[k], type), type);
-}
-
 /* Takes over the item; the tuple is gone where that is NULL. */
 static void tuple_set(PyObject **tuple, unsigned k, PyObject *item)
 {
@@ -58,6 +52,11 @@ static void tuple_set(PyObject **tuple, unsigned k, PyObject *item)
         PyTuple_SET_ITEM(*tuple, k, item);
     else
         Py_CLEAR(*tuple);
+}
+
+static PyObject *value_at(const struct run *run, unsigned k, enum element type)
+{
+    return numpys_scalar(scalar_narrow(run->answer.values[k], type), type);
 }
 
 PyObject *answer_to_python(const struct plan *plan, const struct run *run)
@@ -103,8 +102,9 @@ static bool make_in_output(struct call *call)
     return true;
 }
 
-/* In memory of gred's own. NULL with an exception set. */
-static PyObject *make_own(struct call *call, const struct result_request *request, void **at)
+/* In memory of gred's own. False with an exception set. */
+static bool make_own(struct call *call, const struct result_request *request,
+                     struct result_memory *made, void **at)
 {
     struct plan *const plan = &call->plan;
     struct device_memory memory = {.at = NULL};
@@ -113,8 +113,9 @@ static PyObject *make_own(struct call *call, const struct result_request *reques
     OWNED *keeper = device_memory_new(call->state, plan->platform, plan->device, bytes, &memory);
     *at = memory.at;
     plan->streams.producers[3] = memory.stream;
-    call->own = true;
-    return keeper ? result_own(request, keeper) : NULL;
+    made->array = keeper ? result_own(request, keeper) : NULL;
+    made->own = made->array;
+    return made->own;
 }
 
 /* Value k, of the caller's own library, where the caller's array lies. */
@@ -134,18 +135,18 @@ static bool make_new(struct call *call)
     struct results *results = &call->plan.results;
     const bool numpys = PyArray_Check(call->like) || call->output.object ||
                         !(call->dimensions || call->output.as_array);
-    for (unsigned k = 0; k < results->values; k++) {
+    while (call->count < results->values) {
+        const unsigned k = call->count++;
         const struct result_request request = request_of(call, k);
-        int made = 0;
-        if (results->on_device || !numpys) {
-            made = result_allocate(&request, &call->made[k], &results->at[k]);
-            call->count = k + 1;
-        }
-        if (made == 0)
-            call->arrays[k] = results->on_device ? make_own(call, &request, &results->at[k])
-                                                 : numpys_new(call->dimensions, call->shape,
-                                                              &results->types[k], &results->at[k]);
-        if (made < 0 || (made == 0 && !call->arrays[k]))
+        struct result_memory *const made = &call->made[k];
+        *made = (struct result_memory){.array = NULL};
+        const int known =
+            results->on_device || !numpys ? result_allocate(&request, made, &results->at[k]) : 0;
+        if (known == 0 && !results->on_device)
+            made->array =
+                numpys_new(call->dimensions, call->shape, &results->types[k], &results->at[k]);
+        if (known < 0 || (known == 0 && !made->array &&
+                          !(results->on_device && make_own(call, &request, made, &results->at[k]))))
             return false;
     }
     return true;
@@ -185,13 +186,13 @@ bool results_make(struct call *call)
 /* Value k, as its owner gets it: in an array of the library that the caller's is of. */
 static PyObject *hand_over(struct call *call, unsigned k)
 {
-    PyObject *const array = call->arrays[k];
-    if (array && call->dimensions == 0 && !call->output.as_array)
-        return PyArray_Return((PyArrayObject *)Py_NewRef(array));
-    if (array)
-        return call->own ? result_hand_over(array, call->like) : Py_NewRef(array);
+    struct result_memory *const made = &call->made[k];
+    if (call->dimensions == 0 && !call->output.as_array)
+        return PyArray_Return((PyArrayObject *)Py_NewRef(made->array));
+    if (made->array && !made->own)
+        return Py_NewRef(made->array);
     const struct result_request request = request_of(call, k);
-    return result_array(&request, &call->made[k]);
+    return result_array(&request, made);
 }
 
 PyObject *results_deliver(struct call *call)
@@ -200,7 +201,7 @@ PyObject *results_deliver(struct call *call)
     if (!call->plan.axes && !call->plan.out.at)
         run_store(&call->run, &call->plan, 0, results->at[0]);
     if (call->output.object) {
-        if (call->arrays[0] && !results->on_device)
+        if (call->count && !results->on_device)
             output_store(&call->output, results->at[0], results->type);
         return Py_NewRef(call->output.object);
     }

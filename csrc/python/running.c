@@ -18,29 +18,26 @@ static void come_back(struct waiting *waiting)
         PyEval_RestoreThread(waiting->thread);
 }
 
-static void leave_again(struct waiting *waiting)
+/* The answer of Python's to a callback. */
+static bool leave_again(struct waiting *waiting, bool answer)
 {
     if (waiting->thread)
         waiting->thread = PyEval_SaveThread();
+    return answer;
 }
 
 /* Or has been: of several runs, those that began before are told, too. */
 static bool interrupted(void *context)
 {
-    struct waiting *waiting = context;
-    come_back(waiting);
-    const bool raised = PyErr_Occurred() || PyErr_CheckSignals() != 0;
-    leave_again(waiting);
-    return raised;
+    come_back(context);
+    return leave_again(context, PyErr_Occurred() || PyErr_CheckSignals() != 0);
 }
 
 static bool warn(void *context, const char *text)
 {
     struct waiting *waiting = context;
     come_back(waiting);
-    const bool fine = PyErr_WarnEx(PyExc_RuntimeWarning, text, 1 + waiting->frames) == 0;
-    leave_again(waiting);
-    return fine;
+    return leave_again(waiting, PyErr_WarnEx(PyExc_RuntimeWarning, text, 1 + waiting->frames) == 0);
 }
 
 /* The order of threads and the limit of workspace that are in force here, on this thread and in
@@ -52,23 +49,16 @@ static bool read_context(const struct module_state *state, const struct backend 
         return true;
     OWNED *order = NULL, *limit = NULL;
     int kind = ORDER_FORWARDS;
-    unsigned long long seed = 0, bytes = 0;
-    bool read =
-        (!backend->takes_order || PyContextVar_Get(state->thread_order, NULL, &order) == 0) &&
-        (!backend->takes_workspace ||
-         PyContextVar_Get(state->workspace_limit, NULL, &limit) == 0) &&
-        (!order || PyArg_ParseTuple(order, "iK", &kind, &seed));
-    if (read && limit) {
-        bytes = PyLong_AsUnsignedLongLong(limit);
-        read = !PyErr_Occurred();
-    }
+    unsigned long long seed = 0;
+    if ((backend->takes_order && (PyContextVar_Get(state->thread_order, NULL, &order) < 0 ||
+                                  (order && !PyArg_ParseTuple(order, "iK", &kind, &seed)))) ||
+        (backend->takes_workspace && PyContextVar_Get(state->workspace_limit, NULL, &limit) < 0))
+        return false;
     run->order = (enum thread_order)kind;
     run->seed = seed;
-    run->workspace_limit = bytes;
-    return read;
+    run->workspace_limit = limit ? PyLong_AsUnsignedLongLong(limit) : 0;
+    return !limit || !PyErr_Occurred();
 }
-
-/* ---- one ---- */
 
 /* Runs the plan, or reads `bytes` where there is none, while other threads may use Python, unless
  * it takes longer to let them than to run the plan. */
@@ -176,16 +166,25 @@ static bool open_place(struct module_state *state, enum reduction reduction, PyO
                        PyObject *dtype, struct place *place)
 {
     const bool alone = PyTuple_GET_SIZE(arrays) == 1;
-    PyObject *slots[ARGUMENTS_END] = {[A] = alone ? PyTuple_GET_ITEM(arrays, 0) : arrays,
-                                      [DTYPE] = dtype};
-    place->call = alone ? call_open(state, reduction, 1, slots)
-                        : call_begin(state, PyTuple_GET_ITEM(arrays, 0));
-    if (!place->call || alone)
-        return place->call;
-    return call_request(place->call, reduction, 1, slots) &&
-           (call_open_list(place->call, arrays, false, slots) || PyErr_Occurred() ||
+    PyObject *slots[ARGUMENTS_END] = {[A] = PyTuple_GET_ITEM(arrays, 0), [DTYPE] = dtype};
+    place->call = (alone ? call_open : call_begin)(state, reduction, 1, slots);
+    return place->call &&
+           (alone || call_open_list(place->call, arrays, false, slots) || PyErr_Occurred() ||
             value_error("the arrays of a group lie in several places")) &&
            !PyErr_Occurred();
+}
+
+/* The answers, or NULL with an exception set. */
+static PyObject *answer_places(const struct place *places, Py_ssize_t count)
+{
+    PyObject *results = PyList_New(0);
+    for (Py_ssize_t k = 0; results && k < count; k++) {
+        const struct call *call = places[k].call;
+        list_append(&results, answer_is_sound(&call->plan, &call->run)
+                                  ? answer_to_python(&call->plan, &call->run)
+                                  : NULL);
+    }
+    return list_to_tuple(results);
 }
 
 PyObject *core_by_place(PyObject *module, PyObject *arguments)
@@ -197,29 +196,18 @@ PyObject *core_by_place(PyObject *module, PyObject *arguments)
         !reduction_parse(op, &reduction))
         return NULL;
     const Py_ssize_t count = PyTuple_GET_SIZE(groups);
-    if (count == 0)
-        return PyTuple_New(0);
     struct place *places = PyMem_Calloc((size_t)count, sizeof *places);
     if (!places)
         return PyErr_NoMemory();
-    PyObject *results = NULL;
     Py_ssize_t opened = 0;
     while (opened < count &&
            open_place(state, reduction, PyTuple_GET_ITEM(groups, opened), dtype, &places[opened]))
         opened++;
-    if (opened == count && run_places(state, places, count))
-        results = PyTuple_New(count);
-    for (Py_ssize_t k = 0; k < count; k++) {
-        const struct call *call = places[k].call;
-        PyObject *one = results && answer_is_sound(&call->plan, &call->run)
-                            ? answer_to_python(&call->plan, &call->run)
+    PyObject *results = opened == count && (!count || run_places(state, places, count))
+                            ? answer_places(places, count)
                             : NULL;
-        if (one)
-            PyTuple_SET_ITEM(results, k, one);
-        else
-            Py_CLEAR(results);
-        call_close(places[k].call);
-    }
+    for (Py_ssize_t k = 0; k < count; k++)
+        call_close(&places[k].call);
     PyMem_Free(places);
     return results;
 }

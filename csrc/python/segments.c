@@ -5,7 +5,6 @@
 #include "arrays/protocols.h"
 #include "plan/arguments.h"
 #include "python/call.h"
-#include "python/select.h"
 
 /* It is called by gred/segments.py, whose frame is not the user's. */
 enum { WRAPPER_FRAMES = 1 };
@@ -28,8 +27,6 @@ static bool check_dimensions(const struct view *view, const char *name)
 static bool check_offsets(const struct view *view)
 {
     const enum element type = view->layout.input;
-    if (!check_dimensions(view, "offsets"))
-        return false;
     if (view->on_device)
         return (element_is_integer(type) && type != ELEMENT_UINT64) ||
                type_error("offsets must be integers that int64 holds, not %s", element_name(type));
@@ -37,38 +34,46 @@ static bool check_offsets(const struct view *view)
            type_error("offsets must be int64, one after the other");
 }
 
+static const char *name_of(const struct call *call)
+{
+    return reduction_row(call->request.reduction)->name;
+}
+
 /* The host's offsets can be looked at; NumPy's words. */
-static bool check_range(const struct call *call, const char *op)
+static bool check_range(const struct call *call)
 {
     const struct segments *segments = &call->of_segments.segments;
     const uint64_t end = segments->elements + segments->may_be_empty;
     for (uint64_t k = 0; !call->of_segments.offsets.on_device && k < segments->count; k++)
         if ((uint64_t)segments->offsets[k] >= end)
-            return PyErr_Format(PyExc_IndexError,
-                                "offset %lld out-of-bounds in %s.reduceat [0, %llu)",
-                                (long long)segments->offsets[k], op, (unsigned long long)end);
+            return PyErr_Format(
+                PyExc_IndexError, "offset %lld out-of-bounds in %s.reduceat [0, %llu)",
+                (long long)segments->offsets[k], name_of(call), (unsigned long long)end);
     return true;
 }
 
 /* What the device has seen of its offsets, where the call has waited for it. */
-static bool check_findings(const struct call *call, const char *op)
+static bool check_findings(const struct call *call)
 {
     const struct segments *segments = &call->of_segments.segments;
     return !(call->run.findings & FOUND_OUTSIDE) ||
-           PyErr_Format(PyExc_IndexError, "an offset is out-of-bounds in %s.reduceat [0, %llu)", op,
+           PyErr_Format(PyExc_IndexError, "an offset is out-of-bounds in %s.reduceat [0, %llu)",
+                        name_of(call),
                         (unsigned long long)(segments->elements + segments->may_be_empty));
 }
 
-static bool view_arguments(struct call *call, PyObject *const *slots)
+/* The values, and the offsets or keys that they are told apart by, of a name. */
+static bool view_arguments(struct call *call, PyObject *const *slots, enum argument labels,
+                           const char *name)
 {
     const struct where *where = &call->state->platforms.where;
-    struct view *const offsets = &call->of_segments.offsets;
+    struct view *const view = &call->of_segments.offsets;
     if (!call_view(call, "values", false, slots) || !check_dimensions(&call->view, "values"))
         return false;
-    call->asked.name = "offsets";
-    call->request.offsets = offsets;
-    return array_view(slots[OFFSETS], &call->asked, offsets) && check_offsets(offsets) &&
-           (!offsets->on_device || where->locate(where, offsets, "offsets"));
+    call->asked.name = name;
+    call->request.offsets = view;
+    return array_view(slots[labels], &call->asked, view) && check_dimensions(view, name) &&
+           (!view->on_device || where->locate(where, view, name));
 }
 
 static bool describe(struct call *call, const int64_t *offsets, uint64_t count, int may_be_empty)
@@ -114,58 +119,41 @@ static bool make_plan(struct call *call)
     return true;
 }
 
-static bool order_offsets(struct call *call)
+static void take_offsets(struct call *call)
 {
     const struct view *offsets = &call->of_segments.offsets;
     call->plan.segments.offsets = offsets->on_device ? &offsets->layout : NULL;
     call->plan.streams.producers[1] = offsets->producer;
-    return true;
 }
 
-CORE_FUNCTION(reduceat)
+SLOTS_FUNCTION(reduceat)
 {
-    struct module_state *state = PyModule_GetState(module);
-    PyObject *slots[ARGUMENTS_END];
     enum reduction reduction;
-    if (!arguments_parse(SIGNATURE_reduceat, arguments, count, names, slots) ||
-        !reduction_parse(slots[OP], &reduction))
+    if (!op_parse("reduceat", slots, &reduction))
         return NULL;
-    if (names_method(slots))
-        return value_error("reduceat takes method 'auto' or 'exact', not %R", slots[METHOD]);
-    const char *op = reduction_row(reduction)->name;
-    struct call *call = call_begin(state, slots[VALUES]);
-    if (!call)
+    OPENED *call = call_begin(state, reduction, WRAPPER_FRAMES, slots);
+    if (!call || !view_arguments(call, slots, OFFSETS, "offsets") ||
+        !check_offsets(&call->of_segments.offsets) ||
+        !describe(call, call->of_segments.offsets.layout.data, call->of_segments.offsets.n,
+                  PyObject_IsTrue(slots[MAY_BE_EMPTY])) ||
+        !make_plan(call) || !check_place(call) || !check_range(call))
         return NULL;
-    PyObject *result = NULL;
-    if (call_request(call, reduction, WRAPPER_FRAMES, slots) && view_arguments(call, slots) &&
-        describe(call, call->of_segments.offsets.layout.data, call->of_segments.offsets.n,
-                 PyObject_IsTrue(slots[MAY_BE_EMPTY])) &&
-        make_plan(call) && check_place(call) && check_range(call, op) && order_offsets(call) &&
-        results_make(call) && execute_plan(state, &call->plan, &call->run) &&
-        check_findings(call, op))
-        result = results_deliver(call);
-    call_close(call);
-    return result;
+    take_offsets(call);
+    return results_make(call) && execute_plan(state, &call->plan, &call->run) &&
+                   check_findings(call)
+               ? results_deliver(call)
+               : NULL;
 }
 
 /* ---- keys ---- */
 
-static bool view_keys(struct call *call, PyObject *const *slots)
+static bool check_keys(const struct call *call)
 {
-    struct view *const keys = &call->of_segments.offsets;
-    if (!call_view(call, "values", false, slots) || !check_dimensions(&call->view, "values"))
-        return false;
-    call->asked.name = "keys";
-    call->request.offsets = keys;
-    const struct where *where = &call->state->platforms.where;
-    if (!array_view(slots[KEYS], &call->asked, keys) || !check_dimensions(keys, "keys") ||
-        (keys->on_device && !where->locate(where, keys, "keys")))
-        return false;
+    const struct view *keys = &call->of_segments.offsets;
+    const uint64_t n = call->view.n;
     if (!element_is_integer(keys->layout.input))
         return type_error("keys must be integers, not %s", element_name(keys->layout.input));
-    const uint64_t n = call->view.n;
-    const bool shared = keys->on_device && keys->n > 0 && n % keys->n == 0;
-    return keys->n == n || shared ||
+    return keys->n == n || (keys->on_device && keys->n > 0 && n % keys->n == 0) ||
            value_error("there are %llu keys and %llu values", (unsigned long long)keys->n,
                        (unsigned long long)n);
 }
@@ -185,37 +173,25 @@ static bool take_keys(struct call *call, PyObject *const *slots)
     return true;
 }
 
-CORE_FUNCTION(by_key)
+SLOTS_FUNCTION(by_key)
 {
-    struct module_state *state = PyModule_GetState(module);
-    PyObject *slots[ARGUMENTS_END];
     enum reduction reduction;
-    if (!arguments_parse(SIGNATURE_by_key, arguments, count, names, slots) ||
-        !reduction_parse(slots[OP], &reduction))
+    if (!op_parse("by_key", slots, &reduction))
         return NULL;
-    if (names_method(slots))
-        return value_error("by_key takes method 'auto' or 'exact', not %R", slots[METHOD]);
     const Py_ssize_t results = PyNumber_AsSsize_t(slots[NUM_KEYS], PyExc_OverflowError);
     if (results < 0)
         return PyErr_Occurred() ? NULL : value_error("num_keys must not be negative");
-    struct call *call = call_begin(state, slots[VALUES]);
-    if (!call)
+    OPENED *call = call_begin(state, reduction, WRAPPER_FRAMES, slots);
+    if (!call || !view_arguments(call, slots, KEYS, "keys") || !check_keys(call) ||
+        !describe(call, NULL, (uint64_t)results, true) || !make_plan(call) ||
+        !take_keys(call, slots))
         return NULL;
-    PyObject *result = NULL;
-    if (call_request(call, reduction, WRAPPER_FRAMES, slots) && view_keys(call, slots) &&
-        describe(call, NULL, (uint64_t)results, true) && make_plan(call) &&
-        take_keys(call, slots)) {
-        if (call->plan.platform->place != METHOD_ON_HOST && !plan_goes_by_key(&call->plan))
-            result = Py_NewRef(Py_NotImplemented);
-        else if (results_make(call) && execute_plan(state, &call->plan, &call->run))
-            result = results_deliver(call);
-    }
-    if (result && call->run.findings & FOUND_OUTSIDE) {
-        Py_CLEAR(result);
-        PyErr_Format(PyExc_IndexError, "a key is not in [0, %zd)", results);
-    }
-    call_close(call);
-    return result;
+    if (call->plan.platform->place != METHOD_ON_HOST && !plan_goes_by_key(&call->plan))
+        return Py_NewRef(Py_NotImplemented);
+    OWNED *result = call_deliver(call);
+    if (result && call->run.findings & FOUND_OUTSIDE)
+        return PyErr_Format(PyExc_IndexError, "a key is not in [0, %zd)", results);
+    return Py_XNewRef(result);
 }
 
 /* ---- quantiles ---- */
@@ -235,28 +211,17 @@ static bool take_rows(PyObject *asked, const struct view *values, uint64_t rows,
     return true;
 }
 
-CORE_FUNCTION(select_rows)
+SLOTS_FUNCTION(select_rows)
 {
-    struct module_state *state = PyModule_GetState(module);
     struct kernel_select select;
-    PyObject *slots[ARGUMENTS_END];
-    if (!arguments_parse(SIGNATURE_select_rows, arguments, count, names, slots))
-        return NULL;
     const Py_ssize_t rows = PyNumber_AsSsize_t(slots[NUM_KEYS], PyExc_OverflowError);
-    struct call *call = rows < 0 ? NULL : call_begin(state, slots[VALUES]);
-    if (!call)
+    OPENED *call = rows < 0 ? NULL : call_begin(state, REDUCTION_max, WRAPPER_FRAMES, slots);
+    if (!call || !call_view(call, "values", false, slots) ||
+        !check_dimensions(&call->view, "values") ||
+        !take_rows(slots[QUANTILES], &call->view, (uint64_t)rows, &select) ||
+        !describe(call, NULL, (uint64_t)rows * select.of.count, true) || !make_plan(call))
         return NULL;
-    PyObject *result = NULL;
-    if (call_request(call, REDUCTION_max, WRAPPER_FRAMES, slots) &&
-        call_view(call, "values", false, slots) && check_dimensions(&call->view, "values") &&
-        take_rows(slots[OP], &call->view, (uint64_t)rows, &select) &&
-        describe(call, NULL, (uint64_t)rows * select.of.count, true) && make_plan(call)) {
-        call->plan.segments.quantiles = &select;
-        if (!call->view.on_device || !call->plan.elements.flat)
-            result = Py_NewRef(Py_NotImplemented);
-        else if (results_make(call) && execute_plan(state, &call->plan, &call->run))
-            result = results_deliver(call);
-    }
-    call_close(call);
-    return result;
+    call->plan.segments.quantiles = &select;
+    return call->view.on_device && call->plan.elements.flat ? call_deliver(call)
+                                                            : Py_NewRef(Py_NotImplemented);
 }

@@ -1,8 +1,6 @@
 /* Quantiles for gred/statistics/quantiles.py, which has checked and shaped everything. */
 #include "arrays/numpys.h"
 
-#include "python/select.h"
-
 #include "arrays/objects.h"
 #include "cpu/selection.h"
 #include "plan/platform.h"

@@ -81,30 +81,21 @@ static inline bool run_warn(struct run *run, const char *text)
 }
 
 /* Whether the run is to stop: what Python's signal handlers say, noted as its failure. To be asked
- * by the thread that it was started in. */
-static inline bool watch_interrupted(struct run *run)
-{
-    const struct watch *watch = run->watch;
-    if (!watch->interrupted(watch->context))
-        return false;
-    failure_note(&run->failure, FAILURE_EXCEPTION, "interrupted");
-    return true;
-}
-
-/* The same, as often as anybody likes: asking takes the GIL, which other threads want, too, so
- * Python is not asked more often than a person would mind. `*asked` is when it was last. */
+ * by the thread that it was started in, as often as it likes: since that takes the GIL, Python is
+ * asked only now and then. `*asked` is when it was last. */
 static inline bool watch_interrupted_lately(struct run *run, double *asked)
 {
     const double patience = 0.05;
     if (clock_now() - *asked < patience)
         return false;
-    const bool stop = watch_interrupted(run);
+    const bool stop = run->watch->interrupted(run->watch->context);
+    if (stop)
+        failure_note(&run->failure, FAILURE_EXCEPTION, "interrupted");
     *asked = clock_now();
     return stop;
 }
 
-/* A run that is neither measured nor explained. Its last members, most of its length, stay as they
- * are: a short call has better things to do. */
+/* A run that is neither measured nor explained. Its last members, most of its length, stay. */
 static inline void run_begin(struct run *run, int frames)
 {
     memset(run, 0, offsetof(struct run, answer));
@@ -176,6 +167,9 @@ struct backend {
     /* From now on it runs a kernel of the user's own in the place of a rung. NULL: it has none. */
     void (*substitute)(void *state, const struct substitute *);
 };
+
+/* Built without nvcc, the last has no devices. */
+extern const struct backend backend_host, backend_simulated, backend_cuda;
 
 static inline const struct backend *backend_of(const struct platform *platform)
 {

@@ -49,17 +49,11 @@ static bool shrink(struct machine *machine, const struct run *run, struct schedu
     return false;
 }
 
-/* A whole array as the one result along all of its axes. */
-struct single {
-    struct axes axes;
-    struct plan plan;
-    struct axes_schedule schedule;
-};
-
-/* Whether a kernel along axes, of elements whose type it knows, leaves the result where it is to
- * stay, in the one launch, where a schedule's last pass would leave a state to another launch. */
+/* Whether a kernel along axes, of elements whose type it knows, makes the one result along all axes
+ * and leaves it where it is to stay, in one launch, where a schedule's passes need another one. */
 static bool is_single(struct machine *machine, const struct schedule *schedule,
-                      const struct run *run, struct single *self)
+                      const struct run *run, struct plan *one, struct axes *axes,
+                      struct axes_schedule *along)
 {
     enum { BYTES = 32 << 20 }; /* of an array that takes so long that a launch does not matter */
     const struct plan *const plan = schedule->plan;
@@ -68,29 +62,33 @@ static bool is_single(struct machine *machine, const struct schedule *schedule,
         plan->n == 0 || !plan->elements.on_device || plan->out.element != plan->finish.result ||
         plan->n * element_size(plan->layout->input) > BYTES)
         return false;
-    self->axes = (struct axes){.results = 1, .aligned = true};
-    layout_copy(plan->layout, &self->axes.reduced);
-    self->plan = *plan;
-    self->plan.axes = &self->axes;
-    self->plan.layout = &self->axes.reduced;
-    self->plan.results = (struct results){.at = {plan->out.at},
-                                          .type = plan->out.element,
-                                          .types = {plan->out.element},
-                                          .values = 1,
-                                          .on_device = true};
-    return axes_schedule_make(&self->plan, &machine->facts, &self->schedule, &ignored) &&
-           launch_knows_type(&self->schedule.launch) &&
-           (!run->workspace_limit || self->schedule.arena.total <= run->workspace_limit);
+    *axes = (struct axes){.results = 1, .aligned = true};
+    layout_copy(plan->layout, &axes->reduced);
+    *one = *plan;
+    one->axes = axes;
+    one->layout = &axes->reduced;
+    one->results = (struct results){.at = {plan->out.at},
+                                    .type = plan->out.element,
+                                    .types = {plan->out.element},
+                                    .values = 1,
+                                    .on_device = true};
+    return axes_schedule_make(one, &machine->facts, along, &ignored) &&
+           launch_knows_type(&along->launch) &&
+           (!run->workspace_limit || along->arena.total <= run->workspace_limit);
 }
 
 static bool execute_single(struct machine *machine, const struct schedule *schedule,
                            struct run *run, bool *ran)
 {
-    struct single *self =
-        schedule->finishes_on_device && !run->timing ? malloc(sizeof *self) : NULL;
-    const bool is = self && is_single(machine, schedule, run, self);
+    struct {
+        struct plan plan;
+        struct axes axes;
+        struct axes_schedule along;
+    } *self = schedule->finishes_on_device && !run->timing ? malloc(sizeof *self) : NULL;
+    const bool is =
+        self && is_single(machine, schedule, run, &self->plan, &self->axes, &self->along);
     if (is)
-        *ran = execute_axes_schedule(machine, &self->schedule, NULL, run);
+        *ran = execute_axes_schedule(machine, &self->along, NULL, run);
     free(self);
     return is;
 }
@@ -98,22 +96,18 @@ static bool execute_single(struct machine *machine, const struct schedule *sched
 static bool explain(struct machine *machine, const struct plan *plan, struct run *run)
 {
     struct explanation *explanation = run->explanation;
-    struct single *single = malloc(sizeof *single);
+    struct plan single;
     explanation->by = EXPLAINED_SCHEDULE;
     explanation->plan = *plan;
     explanation->kernels = *machine->facts.kernels;
     const bool made = make_schedule(machine, &explanation->plan, run, &explanation->schedule);
-    if (single && made && is_single(machine, &explanation->schedule, run, single)) {
+    if (made && is_single(machine, &explanation->schedule, run, &single, &explanation->axes,
+                          &explanation->along)) {
         explanation->by = EXPLAINED_ALONG;
-        explanation->plan = single->plan;
-        explanation->axes = single->axes;
-        explanation->plan.axes = &explanation->axes;
-        explanation->plan.layout = &explanation->axes.reduced;
-        explanation->along = single->schedule;
+        explanation->plan = single;
         explanation->along.plan = &explanation->plan;
     }
     explanation->schedule.kernels = &explanation->kernels;
-    free(single);
     return made;
 }
 
@@ -217,29 +211,6 @@ static bool make_parts(struct parts *self, unsigned along, uint64_t count)
 
 /* ---- along axes: each like an array by itself ---- */
 
-static char *address_of(const struct parts *self, unsigned value, int64_t place)
-{
-    const struct results *results = &self->results;
-    return (char *)results->at[value] + place * (int64_t)element_size(results->types[value]);
-}
-
-static bool store_answer(const struct parts *self, int64_t place)
-{
-    const struct results *results = &self->results;
-    struct machine *machine = self->machine;
-    for (unsigned v = 0; v < results->values; v++) {
-        const size_t size = element_size(results->types[v]);
-        char bytes[sizeof(struct complex128)];
-        char *const at = address_of(self, v, place);
-        run_store(self->run, self->all, v, bytes);
-        if (!results->on_device)
-            memcpy(at, bytes, size);
-        else if (!machine->memory->copy_in(machine, at, bytes, size))
-            return false;
-    }
-    return true;
-}
-
 /* So are exact results made that one launch cannot, and stored by their own where nobody waits. An
  * explanation has no results yet, but elements that lie as well. */
 static bool make_one_by_one(struct parts *self)
@@ -264,7 +235,8 @@ static bool make_one_by_one(struct parts *self)
             one.finish.mean = means->here[walk.place];
         }
         if (left_behind) {
-            one.out.at = explanation ? (void *)layout.data : address_of(self, 0, walk.place);
+            one.out.at =
+                explanation ? (void *)layout.data : results_place(&self->results, 0, walk.place);
             one.out.element = self->results.types[0];
         }
         if (explanation) {
@@ -273,7 +245,8 @@ static bool make_one_by_one(struct parts *self)
         }
         if (watch_interrupted_lately(self->run, &self->asked) ||
             !execute_array(self->machine, &one, self->run) ||
-            !(left_behind || store_answer(self, walk.place)))
+            !(left_behind ||
+              store_answer(self->machine, self->run, all, &self->results, walk.place)))
             return false;
     }
     return true;

@@ -64,8 +64,8 @@ bool executor_bring(const struct executor *, struct layout *, enum part uploaded
 struct kernel_results executor_results(const struct executor *, enum element accumulator,
                                        unsigned *findings);
 
-/* Brings all results to the host, where the device has their values one after the other, and what
- * is to be said of them. */
+/* Brings all results, unless they stay on the device, to the host, where the device has their
+ * values one after the other, and what is to be said of them. */
 bool executor_fetch(const struct executor *, const char *values, const unsigned *findings);
 
 /* Waits until the mailbox holds what was posted last. False with a failure noted: the work failed,
@@ -74,6 +74,16 @@ bool executor_receive(const struct executor *, void *state);
 
 /* One value of all results along axes. */
 size_t results_bytes(const struct plan *);
+
+/* Where a value of a result goes. */
+static inline char *results_place(const struct results *self, unsigned value, int64_t place)
+{
+    return (char *)self->at[value] + place * (int64_t)element_size(self->types[value]);
+}
+
+/* Stores the run's answer, all values of a result of the plan, among results there or here. */
+bool store_answer(struct machine *, const struct run *, const struct plan *, const struct results *,
+                  int64_t place);
 
 /* ---- a whole array, piece by piece: in upload.c what has to be brought ---- */
 

@@ -17,45 +17,32 @@ struct by_key {
 
 /* ---- numbers ---- */
 
-/* As these, floats of all types are numbers without a rounding. */
-static enum element number_type(enum element input)
-{
-    return element_is_integer(input)  ? ELEMENT_INT64
-           : input == ELEMENT_FLOAT64 ? ELEMENT_FLOAT64
-                                      : ELEMENT_FLOAT32;
-}
-
-/* A number's last bit is worth 2^lowest or more, and its first less than 2^greatest. */
-static void find_ends(enum element input, int *lowest, int *greatest)
-{
-    *lowest = input == ELEMENT_FLOAT64 ? -1074 : input == ELEMENT_FLOAT16 ? -47 : -149;
-    *greatest = input == ELEMENT_FLOAT64 ? 1024 : input == ELEMENT_FLOAT16 ? 16 : 128;
-}
-
-/* Digits, of which the topmost takes up carries, and bits of it that as many numbers leave. */
+/* Digits, of which the topmost takes up carries, and bits of it that as many numbers leave. A
+ * float's last bit is worth 2^lowest or more, and its first less than 2^greatest. */
 static void choose_digits(struct by_key *self, bool whole)
 {
     enum { NEAR = 3, NEAR_OF_FLOAT64 = 4, WRAPPING = 2, SIGN = 2 };
     const struct plan *plan = self->on.plan;
-    struct kernel_keys *keys = &self->keys;
-    int greatest;
-    keys->sums.whole = whole || keys->of.input == ELEMENT_FLOAT16;
-    keys->sums.limit = 0;
-    keys->sums.lowest = 0;
+    const enum element input = self->keys.of.input;
+    struct keyed_sums *sums = &self->keys.sums;
+    sums->whole = whole || input == ELEMENT_FLOAT16;
+    sums->limit = 0;
+    sums->lowest = 0;
     if (plan->fold == FOLD_nonzero || fold_is_extreme(plan->fold)) {
-        keys->sums.digits = 0;
+        sums->digits = 0;
     } else if (self->accumulator == ELEMENT_INT64) {
-        keys->sums.whole = true;
-        keys->sums.digits = plan->exact ? WRAPPING + 1 : WRAPPING;
+        sums->whole = true;
+        sums->digits = plan->exact ? WRAPPING + 1 : WRAPPING;
     } else {
-        find_ends(keys->of.input, &keys->sums.lowest, &greatest);
-        const unsigned all =
-            (unsigned)divide_up((uint64_t)(greatest - keys->sums.lowest), DIGIT_BITS);
-        keys->sums.digits = keys->sums.whole                       ? all + 1
-                            : self->accumulator == ELEMENT_FLOAT64 ? NEAR_OF_FLOAT64
-                                                                   : NEAR;
-        keys->sums.limit =
-            keys->sums.digits * DIGIT_BITS - SIGN - (64 - (unsigned)__builtin_clzll(plan->n | 1));
+        const bool wide = input == ELEMENT_FLOAT64, narrow = input == ELEMENT_FLOAT16;
+        const int greatest = wide ? 1024 : narrow ? 16 : 128;
+        sums->lowest = wide ? -1074 : narrow ? -47 : -149;
+        const unsigned all = (unsigned)divide_up((uint64_t)(greatest - sums->lowest), DIGIT_BITS);
+        sums->digits = sums->whole                            ? all + 1
+                       : self->accumulator == ELEMENT_FLOAT64 ? NEAR_OF_FLOAT64
+                                                              : NEAR;
+        sums->limit =
+            sums->digits * DIGIT_BITS - SIGN - (64 - (unsigned)__builtin_clzll(plan->n | 1));
     }
 }
 
@@ -75,7 +62,6 @@ static void find_arrays(struct by_key *self)
     struct kernel_keys *keys = &self->keys;
     self->array = *plan->layout;
     layout_normalise(&self->array, true);
-    self->array.input = plan->layout->input;
     self->key_array = *plan->segments.keys;
     keys->of.input = plan->layout->input;
     keys->of.key_type = self->key_array.input;
@@ -110,7 +96,9 @@ static void describe(struct by_key *self)
     };
     self->keys.keys_end = self->keys.results / self->keys.of.width;
     find_arrays(self);
-    self->accumulator = number_type(self->keys.of.input);
+    self->accumulator = element_is_integer(self->keys.of.input)  ? ELEMENT_INT64
+                        : self->keys.of.input == ELEMENT_FLOAT64 ? ELEMENT_FLOAT64
+                                                                 : ELEMENT_FLOAT32;
     self->keys.of.bytes = (unsigned)__builtin_ctzll(element_size(self->keys.of.input));
     self->keys.of.key_bytes = (unsigned)__builtin_ctzll(element_size(self->keys.of.key_type));
     self->kernel = kernel_of_fold(self->on.machine->facts.kernels,
@@ -157,10 +145,9 @@ static bool launch_adding(struct by_key *self)
 {
     const struct facts *facts = &self->on.machine->facts;
     const size_t shared_bytes = fold_is_extreme(self->on.plan->fold) ? 0 : choose_table(self);
-    unsigned resident;
-    if (!facts->resident(facts->device, self->kernel, 1u << KEYS_BLOCK, shared_bytes, &resident))
+    uint64_t most;
+    if (!facts_resident(facts, self->kernel, 1u << KEYS_BLOCK, shared_bytes, &most))
         return false;
-    const uint64_t most = (uint64_t)facts->multiprocessors * (resident ? resident : 1);
     const struct step step = {
         .kernel = self->kernel,
         .grid = least(divide_up(self->keys.of.n, KEYS_AHEAD << KEYS_BLOCK), most),

@@ -3,7 +3,6 @@
  * made of a copy that has all elements, or array by array. */
 #include "arrays/operands.h"
 #include "common/arithmetic.h"
-#include "plan/list.h"
 #include "run/execute.h"
 #include "run/result.h"
 #include "schedule/epilogue.h"
@@ -208,22 +207,18 @@ static bool launch_tiles(const struct executor *on, const struct list_schedule *
            executor_launch(on, &step, arguments);
 }
 
-static bool run_tiles(const struct executor *on, const struct list_schedule *self)
-{
-    return (!self->copies || copy_all(on, self->accumulator, executor_part(on, PART_COPY))) &&
-           send_tiles(on, self) && launch_tiles(on, self) &&
-           (on->plan->results.on_device ||
-            executor_fetch(on, executor_part(on, PART_OUT), executor_part(on, PART_FINDINGS)));
-}
-
 static bool execute_tiles(struct machine *machine, const struct list_schedule *self,
                           struct run *run)
 {
-    if (!executor_is_within_limit(machine, run, self->arena.total, "a list"))
-        return false;
     struct executor on = {machine, run, self->plan, &self->arena, NULL};
-    return executor_begin(&on) &&
-           executor_end(&on, self->plan->results.on_device, run_tiles(&on, self));
+    if (!executor_is_within_limit(machine, run, self->arena.total, "a list") ||
+        !executor_begin(&on))
+        return false;
+    const bool made =
+        (!self->copies || copy_all(&on, self->accumulator, executor_part(&on, PART_COPY))) &&
+        send_tiles(&on, self) && launch_tiles(&on, self) &&
+        executor_fetch(&on, executor_part(&on, PART_OUT), executor_part(&on, PART_FINDINGS));
+    return executor_end(&on, self->plan->results.on_device, made);
 }
 
 /* ---- as arrays ---- */
@@ -251,21 +246,6 @@ static bool execute_copied(struct machine *machine, const struct plan *plan, str
     return made;
 }
 
-static bool store_answer(struct machine *machine, const struct plan *plan, const struct run *run,
-                         uint64_t k)
-{
-    const struct results *const results = &plan->results;
-    for (unsigned v = 0; v < results->values; v++) {
-        const size_t size = element_size(results->types[v]);
-        char *const at = (char *)results->at[v] + k * size;
-        char bytes[sizeof(struct complex128)];
-        run_store(run, plan, v, results->on_device ? bytes : at);
-        if (results->on_device && !machine->memory->copy_in(machine, at, bytes, size))
-            return false;
-    }
-    return true;
-}
-
 /* One after the other; of one value, where it is to stay if that is on the device. */
 static bool execute_one_by_one(struct machine *machine, const struct plan *plan, struct run *run)
 {
@@ -283,11 +263,11 @@ static bool execute_one_by_one(struct machine *machine, const struct plan *plan,
         one.elements.flat = !plan->elements.list->at[k].layout;
         one.elements.direct = types_convert_directly(&layout, plan->accumulator);
         if (stays) {
-            one.out.at = (char *)results->at[0] + k * element_size(results->types[0]);
+            one.out.at = results_place(results, 0, (int64_t)k);
             one.out.element = results->types[0];
         }
         if (watch_interrupted_lately(run, &asked) || !execute_array(machine, &one, run) ||
-            !(stays || store_answer(machine, plan, run, k)))
+            !(stays || store_answer(machine, run, plan, results, (int64_t)k)))
             return false;
     }
     return true;

@@ -1,6 +1,5 @@
 /* Segments on a device: by kernels of their own, or each as an array of a list. */
 #include "common/arithmetic.h"
-#include "plan/list.h"
 #include "run/execute.h"
 #include "run/result.h"
 #include "schedule/segments_schedule.h"
@@ -10,59 +9,48 @@
 /* ---- as a list ---- */
 
 struct listed_segments {
-    struct executor on;
+    struct executor on; /* in memory that is lent, since each of a list's arrays may get some */
+    struct arena arena;
     struct segments segments; /* as the host knows them */
     struct layout layout;     /* of all elements, where they lie one after the other */
     struct array_list list;
     struct listed_array *arrays;
-    int64_t *offsets;           /* those of a device, here; else NULL */
-    uint64_t lent;              /* bytes of both: */
-    void *elements, *on_device; /* copies there, of elements and offsets, or NULL */
+    int64_t *offsets; /* those of a device, here; else NULL */
 };
 
-static bool lend(struct listed_segments *self, size_t bytes, void **memory)
-{
-    struct machine *machine = self->on.machine;
-    self->lent += bytes;
-    return executor_is_within_limit(machine, self->on.run, self->lent, "the call of segments") &&
-           machine->memory->lend(machine, bytes, memory);
-}
-
-/* Those of the device are waited for. */
-static bool fetch_offsets(struct listed_segments *self)
+/* Whatever a loop of lists does not take as it lies is copied; a device's offsets are waited for.
+ */
+static bool bring_all(struct listed_segments *self)
 {
     const struct plan *plan = self->on.plan;
+    const struct layout *from = plan->layout, *offsets = plan->segments.offsets;
     struct machine *machine = self->on.machine;
-    const size_t bytes = plan->segments.of->count * sizeof *self->offsets;
-    self->segments = *plan->segments.of;
-    if (!plan->segments.offsets)
-        return true;
-    self->offsets = malloc(bytes);
-    if (!self->offsets)
-        return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for offsets");
-    self->segments.offsets = self->offsets;
-    return lend(self, bytes, &self->on_device) &&
-           executor_gather(&self->on, plan->segments.offsets, ELEMENT_INT64, self->on_device) &&
-           machine->memory->copy_out(machine, self->offsets, self->on_device, bytes);
-}
-
-/* Whatever a loop of lists does not take as it lies is copied. */
-static bool bring_elements(struct listed_segments *self)
-{
-    const struct plan *plan = self->on.plan;
-    const struct layout *from = plan->layout;
-    struct machine *machine = self->on.machine;
-    uint64_t fed;
-    self->layout = (struct layout){.data = from->data, .input = from->input, .type = from->type};
-    layout_make_flat(&self->layout, plan->n);
-    if (plan->n == 0 || (plan->elements.on_device && plan->elements.flat))
-        return true;
-    if (!lend(self, plan->n * element_size(from->input), &self->elements))
+    const uint64_t count = plan->segments.of->count;
+    const bool uploads = plan->n > 0 && !plan->elements.on_device,
+               copies = plan->n > 0 && plan->elements.on_device && !plan->elements.flat;
+    self->layout = *from;
+    if (uploads || copies)
+        arena_reserve(&self->arena, uploads ? PART_UPLOADED : PART_COPY, plan->n,
+                      element_size(from->input));
+    if (offsets)
+        arena_reserve(&self->arena, PART_OFFSETS, count, sizeof(int64_t));
+    if (!executor_is_within_limit(machine, self->on.run, self->arena.total,
+                                  "the call of segments") ||
+        (self->arena.total &&
+         !machine->memory->lend(machine, self->arena.total, (void **)&self->on.memory)) ||
+        !executor_bring(&self->on, &self->layout, PART_UPLOADED, PART_COPY, from->input))
         return false;
-    self->layout.data = self->elements;
-    return plan->elements.on_device
-               ? executor_gather(&self->on, from, from->input, self->elements)
-               : machine->memory->feed(machine, self->elements, from, 0, plan->n, &fed);
+    layout_make_flat(&self->layout, plan->n);
+    self->segments = *plan->segments.of;
+    if (!offsets)
+        return true;
+    void *const there = executor_part(&self->on, PART_OFFSETS);
+    self->segments.offsets = self->offsets = malloc(count * sizeof *self->offsets);
+    return self->offsets
+               ? executor_gather(&self->on, offsets, ELEMENT_INT64, there) &&
+                     machine->memory->copy_out(machine, self->offsets, there,
+                                               count * sizeof *self->offsets)
+               : failure_note(machine->failure, FAILURE_MEMORY, "out of memory for offsets");
 }
 
 /* One that is not in the array is empty. Returns the number of all elements. */
@@ -95,7 +83,7 @@ static bool execute_listed(struct listed_segments *self)
 {
     struct machine *machine = self->on.machine;
     struct plan listed = *self->on.plan;
-    if (!fetch_offsets(self) || !bring_elements(self))
+    if (!bring_all(self))
         return false;
     self->arrays = malloc(self->segments.count * sizeof *self->arrays);
     if (!self->arrays)
@@ -114,10 +102,9 @@ static bool execute_as_list(struct machine *machine, const struct plan *plan, st
     struct listed_segments *self = calloc(1, sizeof *self);
     if (!self)
         return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for segments");
-    self->on = (struct executor){.machine = machine, .run = run, .plan = plan};
+    self->on = (struct executor){machine, run, plan, &self->arena, NULL};
     const bool made = execute_listed(self);
-    machine->memory->take_back(machine, self->on_device);
-    machine->memory->take_back(machine, self->elements);
+    machine->memory->take_back(machine, self->on.memory);
     free(self->offsets);
     free(self->arrays);
     free(self);
@@ -184,24 +171,16 @@ static bool make_segments(const struct executor *on, struct segments_schedule *s
            executor_bring(on, &schedule->offsets, schedule->uploads_offsets ? PART_OFFSETS : PARTS,
                           schedule->copies_offsets ? PART_OFFSETS : PARTS, ELEMENT_INT64) &&
            launch_all(on, schedule) &&
-           (on->plan->results.on_device ||
-            executor_fetch(on, executor_part(on, PART_OUT), executor_part(on, PART_FINDINGS)));
-}
-
-static bool execute_schedule(struct machine *machine, struct segments_schedule *schedule,
-                             struct run *run)
-{
-    if (!executor_is_within_limit(machine, run, schedule->arena.total, "the call of segments"))
-        return false;
-    struct executor on = {machine, run, schedule->plan, &schedule->arena, NULL};
-    return executor_begin(&on) &&
-           executor_end(&on, schedule->plan->results.on_device, make_segments(&on, schedule));
+           executor_fetch(on, executor_part(on, PART_OUT), executor_part(on, PART_FINDINGS));
 }
 
 bool execute_segments(struct machine *machine, const struct plan *plan, struct run *run)
 {
     struct segments_schedule schedule;
-    return segments_schedule_make(plan, &machine->facts, &schedule)
-               ? execute_schedule(machine, &schedule, run)
-               : execute_as_list(machine, plan, run);
+    struct executor on = {machine, run, plan, &schedule.arena, NULL};
+    if (!segments_schedule_make(plan, &machine->facts, &schedule))
+        return execute_as_list(machine, plan, run);
+    return executor_is_within_limit(machine, run, schedule.arena.total, "the call of segments") &&
+           executor_begin(&on) &&
+           executor_end(&on, plan->results.on_device, make_segments(&on, &schedule));
 }

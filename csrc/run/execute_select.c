@@ -9,24 +9,13 @@ struct selecting {
     struct step step;
 };
 
-/* All blocks take one row after the other where rows are few and long: a pass of theirs takes as
- * long as a barrier, at least ("together" in benchmarks/tuning/selection.json). */
-static bool goes_together(uint64_t rows, uint64_t n)
-{
-    enum { A_ROW = 1 << 14 };
-    return n / A_ROW >= rows;
-}
-
-/* Few threads share a short row, so that many rows are under way at once. */
-static unsigned block_of(uint64_t n)
-{
-    enum { SHORT = 256, LONG = 4096 };
-    return n <= SHORT ? 32 : n <= LONG ? 128 : 512;
-}
-
+/* Few threads share a short row, so that many rows are under way at once. All blocks take one row
+ * after the other where rows are few and long: a pass of theirs takes as long as a barrier, at
+ * least
+ * ("together" in benchmarks/tuning/selection.json). */
 static bool arrange(struct selecting *self)
 {
-    enum { GRID_MOST = 1 << 30 };
+    enum { GRID_MOST = 1 << 30, SHORT = 256, LONG = 4096, TOGETHER = 1 << 14 };
     const struct facts *facts = &self->on.machine->facts;
     const struct kernel_select *select = &self->select;
     const uint64_t limit = self->on.run->workspace_limit;
@@ -34,11 +23,13 @@ static bool arrange(struct selecting *self)
     self->step = (struct step){
         .kernel = facts->kernels->find(key),
         .grid = least(select->rows, GRID_MOST),
-        .block = block_of(select->n),
+        .block = select->n <= SHORT  ? 32
+                 : select->n <= LONG ? 128
+                                     : 512,
         .shared_bytes = SELECT_WORDS * sizeof(uint32_t),
         .cluster = 1,
     };
-    if (select->of.sorted || !goes_together(select->rows, select->n))
+    if (select->of.sorted || select->n / TOGETHER < select->rows)
         return true;
     const uint64_t passes =
         select->rows * SELECT_PASSES(select->of.count, element_size(select->of.input));
@@ -47,12 +38,10 @@ static bool arrange(struct selecting *self)
         return true; /* a block needs no workspace */
     arena_reserve(&self->arena, PART_TICKETS, passes, of_pass);
     self->step.cooperative = true;
-    unsigned resident;
-    if (!facts->resident(facts->device, self->step.kernel, self->step.block,
-                         self->step.shared_bytes, &resident))
+    uint64_t most;
+    if (!facts_resident(facts, self->step.kernel, self->step.block, self->step.shared_bytes, &most))
         return false;
-    self->step.grid = least(divide_up(select->n, self->step.block),
-                            (uint64_t)facts->multiprocessors * (resident ? resident : 1));
+    self->step.grid = least(divide_up(select->n, self->step.block), most);
     return true;
 }
 

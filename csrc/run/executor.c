@@ -7,6 +7,7 @@
 #include "run/execute.h"
 #include "run/result.h"
 #include "schedule/epilogue.h"
+#include "threads/threads.h"
 
 #include <sched.h>
 #include <time.h>
@@ -134,6 +135,8 @@ bool executor_fetch(const struct executor *self, const char *values, const unsig
     const struct plan *plan = self->plan;
     const struct results *results = &plan->results;
     unsigned found = 0;
+    if (results->on_device)
+        return true;
     run_meanwhile(self->run);
     for (unsigned k = 0; k < results->values; k++)
         if (!machine->memory->copy_out(machine, results->at[k], values + k * results_bytes(plan),
@@ -145,52 +148,55 @@ bool executor_fetch(const struct executor *self, const char *values, const unsig
     return true;
 }
 
-/* ---- what is posted ---- */
-
-/* Most results are there while the host spins. Then it lets other threads go first, and later on it
- * sleeps, each time for a small part of what it has waited. */
-static const double spins_for = 50e-6, yields_for = 20e-3;
-
-enum { LOOKS = 256, SLEEPS_A_WAIT = 64 };
-
-static void relax(void)
+bool store_answer(struct machine *machine, const struct run *run, const struct plan *plan,
+                  const struct results *results, int64_t place)
 {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#endif
+    for (unsigned v = 0; v < results->values; v++) {
+        char bytes[sizeof(struct complex128)], *const at = results_place(results, v, place);
+        run_store(run, plan, v, results->on_device ? bytes : at);
+        if (results->on_device &&
+            !machine->memory->copy_in(machine, at, bytes, element_size(results->types[v])))
+            return false;
+    }
+    return true;
 }
+
+/* ---- what is posted ---- */
 
 static bool look(struct mailbox *mailbox, void *state)
 {
+    enum { LOOKS = 256 };
     for (int k = 0; k < LOOKS; k++) {
         if (mailbox_read(mailbox, state))
             return true;
-        relax();
+        PAUSE();
     }
     return false;
 }
 
 static void rest(double waited)
 {
-    if (waited < yields_for) {
+    enum { SLEEPS_A_WAIT = 64 };
+    const double yields_for = 20e-3, sleeps = waited / SLEEPS_A_WAIT;
+    if (waited < yields_for)
         sched_yield();
-        return;
-    }
-    const double seconds = waited / SLEEPS_A_WAIT < 1e-3 ? waited / SLEEPS_A_WAIT : 1e-3;
-    nanosleep(&(struct timespec){.tv_nsec = (long)(seconds * 1e9)}, NULL);
+    else
+        nanosleep(&(struct timespec){.tv_nsec = (long)((sleeps < 1e-3 ? sleeps : 1e-3) * 1e9)},
+                  NULL);
 }
 
+/* Most results are there while the host spins. Then it lets other threads go first, and later on it
+ * sleeps, each time for a small part of what it has waited. */
 bool executor_receive(const struct executor *self, void *state)
 {
+    const double spins_for = 50e-6, began = clock_now();
     struct machine *machine = self->machine;
-    struct run *run = self->run;
-    const double began = clock_now();
     double asked = began;
     while (!look(machine->mailbox, state)) {
         const double waited = clock_now() - began;
         if (waited < spins_for)
             continue;
-        if (watch_interrupted_lately(run, &asked))
+        if (watch_interrupted_lately(self->run, &asked))
             return false;
         const enum progress progress = machine->work->progress(machine);
         if (progress == PROGRESS_DONE) /* the state came with the work's end, or never will */
@@ -265,8 +271,7 @@ static bool make_axes(const struct executor *on, struct axes_schedule *schedule,
     if (launch_knows_type(&schedule->launch))
         epilogue_order(schedule->axes.reduced.input, &axes.of_few.result);
     return executor_launch(on, &step, arguments) &&
-           (on->plan->results.on_device ||
-            executor_fetch(on, executor_part(on, PART_OUT), findings));
+           executor_fetch(on, executor_part(on, PART_OUT), findings);
 }
 
 bool execute_axes_schedule(struct machine *machine, struct axes_schedule *schedule,

@@ -10,9 +10,10 @@
 bool machine_time_samples(struct machine *machine, struct run *run, struct timing *timing,
                           machine_sample *prepare, machine_sample *work, void *context)
 {
+    double asked = 0;
     for (unsigned s = 0; s < timing->warmup + timing->samples; s++) {
         double first_pass, seconds;
-        if (watch_interrupted(run) || (prepare && !prepare(context)) ||
+        if (watch_interrupted_lately(run, &asked) || (prepare && !prepare(context)) ||
             (timing->cold && !machine->work->flush(machine)) ||
             !machine->work->mark(machine, MOMENT_BEGIN) || !work(context) ||
             !machine->work->mark(machine, MOMENT_END) ||

@@ -160,54 +160,35 @@ static bool exact_in_one_launch(const struct plan *plan)
            axes->reduced.dimensions <= 1 && choice_keeps_parts(plan);
 }
 
-static bool exact_takes_rows(const struct plan *plan)
-{
-    const struct layout *reduced = &plan->axes->reduced;
-    return reduced->dimensions == 1 && (exact_asks_for_signs(&plan->finish) || plan->n > SHORT) &&
-           reduced->strides[0] == (int64_t)element_size(reduced->input);
-}
-
-/* Blocks that share a result or neighbours: as many as keep the device busy, but each with enough
- * to do, and none with more than its words can take. */
-static unsigned exact_splits(uint64_t groups, uint64_t n, uint64_t rows_of_block,
-                             unsigned multiprocessors)
-{
-    const uint64_t busy = divide_up((uint64_t)multiprocessors * BLOCKS, groups),
-                   worth = n / rows_of_block, needed = divide_up(n, EXACT_BLOCK_MOST / 2),
-                   some = least(busy, worth);
-    return (unsigned)(some > needed ? some : needed);
-}
-
-/* Threads of a block, as an exponent. */
-static unsigned exact_block(uint64_t threads)
-{
-    const unsigned exponent = exponent_up(least(threads, EXACT_ALONG_THREADS));
-    return exponent < WARP ? WARP : exponent;
-}
-
-/* Rows are blocks', and columns threads'. */
+/* Rows are blocks', and columns threads'. Blocks that share a result or neighbours are as many as
+ * keep the device busy, but each with enough to do, and none with more than its words can take. */
 static bool choose_exact_launch(const struct plan *plan, const struct facts *facts,
                                 struct axes_schedule *self)
 {
-    const bool rows = exact_takes_rows(plan);
+    const struct layout *reduced = &plan->axes->reduced;
+    const bool signs = exact_asks_for_signs(&plan->finish),
+               rows = reduced->dimensions == 1 && (signs || plan->n > SHORT) &&
+                      reduced->strides[0] == (int64_t)element_size(reduced->input);
     const uint64_t n = plan->n, results = plan->axes->results;
-    const unsigned lanes = rows ? 0 : exponent_up(least(results, 1 << WARP)),
-                   block = exact_block(rows         ? n / A_THREAD
-                                       : n <= SHORT ? 1
-                                                    : divide_up(n, A_THREAD) << lanes);
-    const uint64_t groups = divide_up(results, (uint64_t)1 << lanes),
-                   block_least = rows ? BLOCK_LEAST : (uint64_t)A_THREAD << block >> lanes;
-    struct launch_config *launch = &self->launch;
-    *launch = (struct launch_config){
-        .kernel = rows ? KERNEL_EXACT_ROWS : KERNEL_EXACT_COLUMNS,
-        .block = block,
-        .groups = groups,
-        .lanes = lanes,
-        .splits = exact_splits(groups, n, block_least, facts->multiprocessors)};
-    self->kernel = kernel_find(
-        facts->kernels, (struct kernel_key){.kind = launch->kernel, .input = plan->layout->input});
-    return self->kernel && (rows || !exact_asks_for_signs(&plan->finish)) &&
-           groups <= INT32_MAX / launch->splits; /* blocks that a grid can have */
+    const unsigned lanes = rows ? 0 : exponent_up(least(results, 1 << WARP));
+    const uint64_t threads = rows         ? n / A_THREAD
+                             : n <= SHORT ? 1
+                                          : divide_up(n, A_THREAD) << lanes,
+                   groups = divide_up(results, (uint64_t)1 << lanes);
+    const unsigned exponent = exponent_up(least(threads, EXACT_ALONG_THREADS)),
+                   block = exponent < WARP ? WARP : exponent;
+    const uint64_t busy = divide_up((uint64_t)facts->multiprocessors * BLOCKS, groups),
+                   worth = n / (rows ? BLOCK_LEAST : (uint64_t)A_THREAD << block >> lanes),
+                   needed = divide_up(n, EXACT_BLOCK_MOST / 2), some = least(busy, worth);
+    self->launch = (struct launch_config){.kernel = rows ? KERNEL_EXACT_ROWS : KERNEL_EXACT_COLUMNS,
+                                          .block = block,
+                                          .groups = groups,
+                                          .lanes = lanes,
+                                          .splits = some > needed ? some : needed};
+    self->kernel = kernel_find(facts->kernels, (struct kernel_key){.kind = self->launch.kernel,
+                                                                   .input = plan->layout->input});
+    return self->kernel && (rows || !signs) &&
+           groups <= INT32_MAX / self->launch.splits; /* blocks that a grid can have */
 }
 
 static bool make_exact(const struct plan *plan, const struct facts *facts,

@@ -36,22 +36,18 @@ static bool takes_rows(const struct plan *plan)
                                      element_accumulator(plan->layout->input) == plan->accumulator);
 }
 
-/* Whether a mean of integers is made of their sum, as one in 64 bits holds it. */
-static bool adds_integers(const struct plan *plan)
-{
-    const enum element input = plan->layout->input;
-    const unsigned bits = 8 * (unsigned)element_size(input);
-    return plan->reduction == REDUCTION_mean && plan->layout->type == ELEMENT_FLOAT64 &&
-           element_is_integer(input) && bits <= 32 && plan->n >> (63 - bits) == 0;
-}
-
+/* A mean of integers is made of their sum, where one in 64 bits holds it. */
 const void *choice_along(const struct kernels *kernels, enum kernel_kind kind,
                          const struct plan *plan, bool as_they_lie, enum element *accumulator,
                          bool *converts)
 {
-    const enum element input = plan->layout->input,
-                       of_rows = adds_integers(plan) ? ELEMENT_INT64
-                                                     : accumulator_of_rows(plan->accumulator),
+    const enum element input = plan->layout->input;
+    const unsigned bits = 8 * (unsigned)element_size(input);
+    const bool adds_integers = plan->reduction == REDUCTION_mean &&
+                               plan->layout->type == ELEMENT_FLOAT64 && element_is_integer(input) &&
+                               bits <= 32 && plan->n >> (63 - bits) == 0;
+    const enum element of_rows =
+                           adds_integers ? ELEMENT_INT64 : accumulator_of_rows(plan->accumulator),
                        widest = accumulator_widest(plan->accumulator);
     const void *kernel = as_they_lie && takes_rows(plan)
                              ? kernel_of_fold(kernels, kind, plan->fold, input, of_rows, 0)
@@ -146,25 +142,9 @@ static bool choose_method(struct schedule *self)
 
 /* ---- exact sums, and sums of products ---- */
 
-/* Of types like these, of which the kernel of integers takes any; squares are a complex number's
- * parts'. */
-static enum element exact_type_of_products(const struct plan *plan, enum element type,
-                                           enum element factor)
-{
-    if (element_is_integer(type) || element_is_integer(factor))
-        return type == factor ? type : ELEMENT_INT64;
-    return plan->fold == FOLD_norm2 ? element_real_part(type) : type;
-}
-
-/* Whether both arrays can be read as they lie: they are of one type, and flat where they are. */
-static bool are_flat(const struct plan *plan)
-{
-    const struct layout *a = plan->layout, *b = plan->factors ? plan->factors : a;
-    return a->input == b->input &&
-           (!plan->elements.on_device || (plan->elements.flat && layout_is_flat(b)));
-}
-
-/* Elements are added, or multiplied, as they lie or as a type that holds them all. */
+/* Elements are added, or multiplied, as they lie or as a type that holds them all: as they lie, if
+ * both arrays are of one type, and flat where they are. Of exact products the kernel of integers
+ * takes any types, and squares are a complex number's parts'. */
 static bool choose_sum(struct schedule *self)
 {
     const struct plan *plan = self->plan;
@@ -173,9 +153,11 @@ static bool choose_sum(struct schedule *self)
     const enum kernel_kind kind = !exact     ? KERNEL_DOT
                                   : products ? KERNEL_EXACT_PRODUCTS
                                              : KERNEL_EXACT_FLAT;
-    const enum element input = plan->layout->input, type = plan->layout->type;
+    const struct layout *a = plan->layout, *b = plan->factors ? plan->factors : a;
+    const enum element input = a->input, type = a->type;
     const bool flat =
-        are_flat(plan) &&
+        input == b->input &&
+        (!plan->elements.on_device || (plan->elements.flat && layout_is_flat(b))) &&
         (exact ? choice_keeps_parts(plan) && kernel_for(self, kind, input, input) : input == type);
     enum element taken = flat ? input : type;
     choice->form = flat ? FORM_FLAT : FORM_GATHERED;
@@ -185,8 +167,10 @@ static bool choose_sum(struct schedule *self)
     if (!exact) {
         choice->accumulator = choice->factor = plan->accumulator;
         taken = flat ? input : plan->accumulator;
+    } else if (products && (element_is_integer(taken) || element_is_integer(choice->factor))) {
+        taken = taken == choice->factor ? taken : ELEMENT_INT64;
     } else if (products) {
-        taken = exact_type_of_products(plan, taken, choice->factor);
+        taken = plan->fold == FOLD_norm2 ? element_real_part(taken) : taken;
     } else if (flat) {
         choice->accumulator = exact_accumulator(input);
     }

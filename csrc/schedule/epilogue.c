@@ -20,20 +20,6 @@ static bool becomes(enum element value, enum element result, bool divided)
            element_size(result) <= element_size(value);
 }
 
-/* Whether what the caller wants results to begin with is one more value: of those that are compared
- * or multiplied. */
-static bool begins_with_initial(enum fold fold)
-{
-    return fold_is_extreme(fold) || fold == FOLD_prod || fold == FOLD_nanprod;
-}
-
-static bool becomes_all(const struct plan *plan, enum element accumulator)
-{
-    return plan->reduction == REDUCTION_minmax && !element_is_complex(accumulator) &&
-           becomes(accumulator, plan->results.types[0], false) &&
-           plan->results.types[0] == plan->results.types[1];
-}
-
 /* Of one value. */
 static bool becomes_result(const struct plan *plan, enum element accumulator)
 {
@@ -62,12 +48,17 @@ static bool becomes_result(const struct plan *plan, enum element accumulator)
 
 bool epilogue_stores_at_once(const struct plan *plan, enum element accumulator)
 {
-    const bool extreme = plan->fold == FOLD_min || plan->fold == FOLD_max;
+    const enum fold fold = plan->fold;
+    const enum element *types = plan->results.types;
+    const bool extreme = fold == FOLD_min || fold == FOLD_max,
+               /* what results begin with is one more value */
+        begins = fold_is_extreme(fold) || fold == FOLD_prod || fold == FOLD_nanprod;
     if (plan->n == 0 || (plan->counts && plan->layout->mask) ||
-        (plan->finish.has_initial ? !begins_with_initial(plan->fold) : !plan->finish.from_nothing))
+        (plan->finish.has_initial ? !begins : !plan->finish.from_nothing))
         return false;
     if (plan->results.values > 1)
-        return becomes_all(plan, accumulator);
+        return plan->reduction == REDUCTION_minmax && !element_is_complex(accumulator) &&
+               becomes(accumulator, types[0], false) && types[0] == types[1];
     /* Truth values are taken in as 0 and 1, and an extreme is one of them. */
     if (plan->finish.result == ELEMENT_BOOL && extreme)
         return plan->layout->input == ELEMENT_BOOL && !plan->finish.has_initial &&

@@ -275,14 +275,6 @@ static void enlarge_blocks(const struct columns *columns, unsigned most,
 
 /* ---- columns that threads do not share ---- */
 
-/* Whether each thread makes results of its own, neighbours where its columns are. */
-static bool are_unsplit(const struct axes *axes, const struct columns *columns,
-                        const struct launch_config *config)
-{
-    return columns->coalesced == 1 && columns->deep == 1 && config->team == 0 &&
-           config->splits == 1 && axes->places[axes->outer - 1] == 1;
-}
-
 /* How busy so many threads are kept, in parts of 2^10: some have nothing to do in the last turn. */
 static uint64_t busy_parts(uint64_t packs, uint64_t threads)
 {
@@ -361,16 +353,6 @@ static void choose_unsplit(const struct launch_problem *problem, const struct co
         make_unsplit(problem, columns, threads, config);
 }
 
-/* Small blocks of threads that share nothing, so that some load while others store. */
-static void make_small_blocks(const struct columns *columns, struct launch_config *config)
-{
-    const unsigned small = axes_tuning()->unsplit_block,
-                   block = small > columns->side_by_side ? small : columns->side_by_side;
-    config->block = (unsigned)least(block, config->block);
-    config->groups = divide_up(columns->all, (uint64_t)1 << config->block);
-    config->shared_bytes = bytes_of_block(columns, config->block, 0);
-}
-
 /* ---- the whole ---- */
 
 bool launch_typed_columns(const struct launch_problem *problem, struct launch_config *config)
@@ -406,11 +388,20 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
     if (columns.side_by_side > config->block)
         return false;
     enlarge_blocks(&columns, (unsigned)least(tuning.large, most), config);
-    if (are_unsplit(axes, &columns, config))
+    /* Each thread makes results of its own, neighbours where its columns are. */
+    if (columns.coalesced == 1 && columns.deep == 1 && config->team == 0 && config->splits == 1 &&
+        axes->places[axes->outer - 1] == 1)
         choose_unsplit(problem, &columns, config);
     if (config->kernel == KERNEL_UNSPLIT_COLUMNS)
         return true;
-    if (columns.coalesced == 1 && config->team == 0 && config->splits == 1)
-        make_small_blocks(&columns, config);
+    if (columns.coalesced == 1 && config->team == 0 && config->splits == 1) {
+        /* Small blocks of threads that share nothing: some load while others store. */
+        const unsigned least_block = axes_tuning()->unsplit_block > columns.side_by_side
+                                         ? axes_tuning()->unsplit_block
+                                         : columns.side_by_side;
+        config->block = (unsigned)least(least_block, config->block);
+        config->groups = divide_up(columns.all, (uint64_t)1 << config->block);
+        config->shared_bytes = bytes_of_block(&columns, config->block, 0);
+    }
     return !columns.paired;
 }

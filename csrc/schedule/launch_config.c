@@ -2,22 +2,18 @@
 
 /* ---- which kernel ---- */
 
-static bool is_unread(const struct launch_problem *problem, struct launch_config *config)
-{
-    return launch_has(problem, KERNEL_UNSPLIT_COLUMNS) && problem->indexed &&
-           elements_of_result(problem->axes) == 1 && launch_typed_columns(problem, config) &&
-           config->column.unread;
-}
-
 void launch_config_choose(const struct launch_problem *problem, struct launch_config *config)
 {
-    const bool strided = launch_has(problem, KERNEL_TYPED_STRIDED);
+    const bool strided = launch_has(problem, KERNEL_TYPED_STRIDED),
+               may_be_unread = launch_has(problem, KERNEL_UNSPLIT_COLUMNS) && problem->indexed &&
+                               elements_of_result(problem->axes) == 1;
     if (problem->batch_invariant) {
         if (!launch_batch_invariant(problem, config))
             launch_any_type_invariant(problem, config);
         return;
     }
-    if ((strided && launch_small(problem, config)) || is_unread(problem, config) ||
+    if ((strided && launch_small(problem, config)) ||
+        (may_be_unread && launch_typed_columns(problem, config) && config->column.unread) ||
         (launch_has(problem, KERNEL_TYPED_SHORT_ROWS) && launch_short_rows(problem, config)) ||
         (launch_has(problem, KERNEL_TYPED_ROWS) && launch_long_rows(problem, config)) ||
         (launch_has(problem, KERNEL_TYPED_COLUMNS) && launch_typed_columns(problem, config)) ||
@@ -55,17 +51,13 @@ const char *launch_name(const struct launch_config *self)
 
 /* ---- what axes are ---- */
 
-static bool is_row(const struct layout *reduced)
-{
-    return reduced->dimensions == 0 ||
-           (reduced->dimensions == 1 &&
-            reduced->strides[0] == (int64_t)element_size(reduced->input));
-}
-
 bool axes_lie_flat(const struct axes *axes, uint64_t row_bytes)
 {
-    return is_row(&axes->reduced) && !axes->reduced.mask && axes->outer == 1 &&
-           (uint64_t)axes->strides[0] == row_bytes;
+    const struct layout *reduced = &axes->reduced;
+    const bool row =
+        reduced->dimensions == 0 ||
+        (reduced->dimensions == 1 && reduced->strides[0] == (int64_t)element_size(reduced->input));
+    return row && !reduced->mask && axes->outer == 1 && (uint64_t)axes->strides[0] == row_bytes;
 }
 
 bool axes_lie_across(const struct axes *axes)
@@ -210,14 +202,6 @@ static void put_longer_first(struct kernel_rows *rows)
     rows->how.items = from->shape[0];
 }
 
-/* Each element is a stretch, so that it does not matter which of its dimensions are one. */
-static void take_one_by_one(const struct layout *from, struct kernel_stretches *rows)
-{
-    rows->stretch = 0;
-    rows->stretches = from->shape[from->dimensions - 1];
-    rows->items = layout_length(from);
-}
-
 /* A single dimension stands for none, and nothing has one row of no items. The items of columns are
  * rows, less a dimension of neighbours; those of long rows are rows. */
 void launch_rows(const struct launch_config *self, const struct axes *axes,
@@ -234,8 +218,12 @@ void launch_rows(const struct launch_config *self, const struct axes *axes,
                       &rows->how);
     else
         rows->how = (struct kernel_stretches){.items = 0};
-    if (n > 0 && self->batch_invariant && axes->runs > 1)
-        take_one_by_one(from, &rows->how);
+    if (n > 0 && self->batch_invariant && axes->runs > 1) {
+        /* Each element is a stretch, so that it does not matter which dimensions are one. */
+        rows->how.stretch = 0;
+        rows->how.stretches = from->shape[from->dimensions - 1];
+        rows->how.items = layout_length(from);
+    }
     switch (self->kernel) {
     case KERNEL_TYPED_COLUMNS:
     case KERNEL_UNSPLIT_COLUMNS:

@@ -41,15 +41,13 @@ static bool bound_grid(const struct schedule *self, const struct facts *facts, c
                        uint64_t *most)
 {
     const struct plan *plan = self->plan;
-    unsigned a_multiprocessor = plan->launch.block ? plan->method->threads / plan->launch.block : 0;
+    const unsigned block = plan->launch.block, each = block ? plan->method->threads / block : 0;
     *most = UINT64_MAX;
     if (plan_grid_grows(plan) || plan->method->style == STYLE_library)
         return true;
-    if (plan->method->style == STYLE_cooperative &&
-        !facts->resident(facts->device, kernel, plan->launch.block, self->shared_bytes,
-                         &a_multiprocessor))
-        return false;
-    *most = self->multiprocessors * (a_multiprocessor ? a_multiprocessor : 1);
+    if (plan->method->style == STYLE_cooperative)
+        return facts_resident(facts, kernel, block, self->shared_bytes, most);
+    *most = self->multiprocessors * (each ? each : 1);
     return true;
 }
 
@@ -72,34 +70,6 @@ static size_t shared_bytes(const struct schedule *self)
 
 /* ---- kernels ---- */
 
-/* Whether the device can run the method. */
-static bool check_capability(const struct plan *plan, const struct facts *facts,
-                             struct failure *failure)
-{
-    const int least = method_capability(plan->method), here = facts->capability;
-    if (here == 0 || here >= least)
-        return true;
-    return failure_note(
-        failure, FAILURE_RUNTIME,
-        "method '%s' needs a GPU of compute capability %d.%d or later; this one has %d.%d",
-        plan->method->name, least / 10, least % 10, here / 10, here % 10);
-}
-
-static void note_missing_kernel(const struct plan *plan, enum element accumulator,
-                                struct failure *failure)
-{
-    const int least = method_capability(plan->method);
-    if (least)
-        failure_note(failure, FAILURE_RUNTIME,
-                     "method '%s' needs a GPU of compute capability %d.%d or later, and gred was "
-                     "built for earlier ones alone (GRED_CUDA_ARCHS)",
-                     plan->method->name, least / 10, least % 10);
-    else
-        failure_note(failure, FAILURE_RUNTIME, "%s has no kernel for the %s of %s as %s",
-                     plan->method->name, reduction_row(plan->reduction)->called,
-                     element_name(plan->layout->input), element_name(accumulator));
-}
-
 /* States that are no single values are merged by one block. */
 static bool choose_launches(struct schedule *self, const struct facts *facts,
                             struct failure *failure)
@@ -107,10 +77,22 @@ static bool choose_launches(struct schedule *self, const struct facts *facts,
     const struct plan *plan = self->plan;
     const struct choice *choice = &self->choice;
     const bool one_block = plan->exact || !fold_is_on_ladder(plan->fold);
-    if (!schedule_choose_kernels(self)) {
-        note_missing_kernel(plan, choice->accumulator, failure);
-        return false;
-    }
+    const int needed = method_capability(plan->method), here = facts->capability;
+    if (here && here < needed)
+        return failure_note(
+            failure, FAILURE_RUNTIME,
+            "method '%s' needs a GPU of compute capability %d.%d or later; this one has %d.%d",
+            plan->method->name, needed / 10, needed % 10, here / 10, here % 10);
+    if (!schedule_choose_kernels(self))
+        return needed
+                   ? failure_note(failure, FAILURE_RUNTIME,
+                                  "method '%s' needs a GPU of compute capability %d.%d or later, "
+                                  "and gred was built for earlier ones alone (GRED_CUDA_ARCHS)",
+                                  plan->method->name, needed / 10, needed % 10)
+                   : failure_note(
+                         failure, FAILURE_RUNTIME, "%s has no kernel for the %s of %s as %s",
+                         plan->method->name, reduction_row(plan->reduction)->called,
+                         element_name(plan->layout->input), element_name(choice->accumulator));
     self->state_bytes =
         plan->exact
             ? (size_t)exact_words_of(plan_exact_span(plan, choice->accumulator)) * sizeof(int64_t)
@@ -258,8 +240,7 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
 {
     *self = (struct schedule){
         .plan = plan, .kernels = facts->kernels, .multiprocessors = facts->multiprocessors};
-    if (!plan_fits(plan, failure) || !check_capability(plan, facts, failure) ||
-        !choose_launches(self, facts, failure))
+    if (!plan_fits(plan, failure) || !choose_launches(self, facts, failure))
         return false;
     const struct choice *choice = &self->choice;
     self->counts = plan->elements.on_device && plan->layout->mask && plan->n && plan->counts;

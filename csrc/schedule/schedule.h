@@ -72,6 +72,17 @@ struct facts {
     void *device;
 };
 
+/* How many blocks of a kernel the device holds at a time, at least one each multiprocessor. */
+static inline bool facts_resident(const struct facts *self, const void *kernel, unsigned block,
+                                  size_t shared_bytes, uint64_t *blocks)
+{
+    unsigned each;
+    if (!self->resident(self->device, kernel, block, shared_bytes, &each))
+        return false;
+    *blocks = (uint64_t)self->multiprocessors * (each ? each : 1);
+    return true;
+}
+
 /* ---- which kernels ---- */
 
 /* How an array comes to the first kernel. */

@@ -2,8 +2,6 @@
  * for arrays. */
 #define _GNU_SOURCE
 
-#include "simulated/backend.h"
-
 #include "common/arithmetic.h"
 #include "common/processor.h"
 #include "plan/axes.h"
@@ -94,8 +92,7 @@ static bool run_job(struct state *state, const struct plan *plan, size_t bytes, 
     struct simulated_machine *on = calloc(1, sizeof *on); /* the caller's stack may be small */
     bool ran = false;
     if (simulator && on) {
-        const struct simulator_watch watch = {run->watch->interrupted, run->watch->context};
-        simulator_set(simulator, run->order, run->seed, &watch);
+        simulator_set(simulator, run->order, run->seed, run->watch);
         simulated_machine_open(on, simulator, plan, &state->substitute, run);
         ran = plan    ? execute(&on->machine, plan, run)
               : bytes ? machine_time_reading(&on->machine, bytes, run)
@@ -297,16 +294,12 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
 
 static bool allocate(void *opaque, struct device_memory *memory, struct failure *failure)
 {
-    enum { GARBAGE = 0xa5 };
     struct state *state = opaque;
-    struct simulated_allocation *block = simulated_allocation_new(&state->memory, memory->bytes);
-    if (!block)
-        return failure_note(failure, FAILURE_MEMORY,
-                            "out of memory for %zu bytes on the simulated device", memory->bytes);
-    memset(block->bytes, GARBAGE, memory->bytes);
-    memory->at = block->bytes;
+    struct simulated_allocation *block =
+        simulated_allocation_new(&state->memory, memory->bytes, failure);
+    memory->at = block ? block->bytes : NULL;
     memory->pin = block;
-    return true;
+    return block;
 }
 
 static void release(void *state, const struct device_memory *memory)

@@ -263,25 +263,20 @@ static void release_at(struct multiprocessor *self, enum thread_state state)
             release(self, &self->threads[t]);
 }
 
-/* Lets those threads go that wait for a phase which has ended. */
+/* Lets those threads go that wait for a phase which has ended. As long as nobody can go on, copies
+ * that are under way come to their end. */
 static bool release_mbarriers(struct multiprocessor *self)
 {
     const unsigned before = self->at[READY];
-    for (unsigned t = 0; t < self->launch->block; t++) {
-        struct thread *thread = &self->threads[t];
-        if (thread->state == AT_MBARRIER && mbarrier_has_ended(thread->mbarrier, thread->parity))
-            release(self, thread);
-    }
+    do
+        for (unsigned t = 0; t < self->launch->block; t++) {
+            struct thread *thread = &self->threads[t];
+            if (thread->state == AT_MBARRIER &&
+                mbarrier_has_ended(thread->mbarrier, thread->parity))
+                release(self, thread);
+        }
+    while (self->at[READY] == before && bulk_copies_end_any(&self->copies));
     return self->at[READY] > before;
-}
-
-/* As long as nobody can go on, copies that are under way come to their end. */
-static bool await_copies(struct multiprocessor *self)
-{
-    while (!release_mbarriers(self))
-        if (!bulk_copies_end_any(&self->copies))
-            return false;
-    return true;
 }
 
 static bool release_grid_barrier(struct multiprocessor *self)
@@ -311,15 +306,6 @@ static bool release_block_barrier(struct multiprocessor *self)
     return true;
 }
 
-/* Shared memory is another block's soon, which would find there what nobody has asked for. */
-static void end_block(struct multiprocessor *self)
-{
-    if (self->copies.count)
-        grid_stop(self->grid, SIMULATOR_FAILED,
-                  "a block has ended before a bulk copy to its shared memory");
-    separate(self);
-}
-
 /* No thread of the block is ready, but for the last warp's: lets a complete barrier go, or that
  * warp. False when the block is over, for better or worse, or when it is other blocks' turn. */
 static bool release_barrier(struct multiprocessor *self)
@@ -331,16 +317,20 @@ static bool release_barrier(struct multiprocessor *self)
         self->sweep.last_warp = NO_WARP;
         return true;
     }
-    if (at[AT_MBARRIER] && await_copies(self))
+    if (at[AT_MBARRIER] && release_mbarriers(self))
         return true;
     if (at[AT_BLOCK_BARRIER] == block)
         return release_block_barrier(self);
     if (at[AT_GRID_BARRIER] == block && self->launch->cooperative)
         return release_grid_barrier(self);
-    if (at[ENDED] == block)
-        end_block(self);
-    else if (!at[AT_CLUSTER_BARRIER] || at[AT_CLUSTER_BARRIER] + at[ENDED] != block)
+    if (at[ENDED] == block) {
+        if (self->copies.count) /* shared memory is another block's soon */
+            grid_stop(self->grid, SIMULATOR_FAILED,
+                      "a block has ended before a bulk copy to its shared memory");
+        separate(self);
+    } else if (!at[AT_CLUSTER_BARRIER] || at[AT_CLUSTER_BARRIER] + at[ENDED] != block) {
         report_divergence(self);
+    }
     return false;
 }
 

@@ -5,7 +5,7 @@
 #include "common/simulated_words.h"
 #include "simulated/counter.h"
 #include "simulated/fiber.h"
-#include "simulated/launch.h"
+#include "simulated/simulator.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -37,9 +37,9 @@ static inline void random_shuffle(unsigned *items, unsigned count, uint64_t *sta
 /* What its blocks, on whatever core, have in common: its barrier, and the end of the run. In
  * simulator.c. */
 struct grid {
-    unsigned cores;                      /* that blocks may run on */
-    const struct simulator_watch *watch; /* NULL: nobody watches */
-    struct timespec looked;              /* at the watch */
+    unsigned cores;            /* that blocks may run on */
+    const struct watch *watch; /* NULL: nobody watches */
+    struct timespec looked;    /* at the watch */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;

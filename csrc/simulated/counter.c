@@ -318,20 +318,6 @@ static bool record(struct counter *self, size_t room, const struct recorded_acce
     return self->recording.count < room && append(&self->recording, recorded, 1);
 }
 
-/* `recorded` is the first part. */
-static bool record_bulk_copy(struct counter *self, size_t room, struct recorded_access recorded,
-                             unsigned bytes)
-{
-    bool noted = true;
-    for (unsigned at = 0; noted && at < bytes; at += recorded.bytes) {
-        memcpy(recorded.value, (const void *)recorded.address, recorded.bytes);
-        noted = record(self, room, &recorded);
-        recorded.address += recorded.bytes;
-        recorded.source += recorded.bytes;
-    }
-    return noted;
-}
-
 bool counter_record(struct counter *self, size_t room, const struct simulator_place *place,
                     const void *shared, uint64_t owner, const struct simulator_access *access)
 {
@@ -352,9 +338,16 @@ bool counter_record(struct counter *self, size_t room, const struct simulator_pl
         .line = access->line,
     };
     if (event == SIMULATOR_BULK_COPY) {
+        bool noted = true;
         recorded.bytes = SIMULATOR_BULK_ALIGNMENT;
         recorded.source = (unsigned)((uintptr_t)access->value - (uintptr_t)shared);
-        return record_bulk_copy(self, room, recorded, access->bytes);
+        for (unsigned at = 0; noted && at < access->bytes; at += recorded.bytes) {
+            memcpy(recorded.value, (const void *)recorded.address, recorded.bytes);
+            noted = record(self, room, &recorded);
+            recorded.address += recorded.bytes;
+            recorded.source += recorded.bytes;
+        }
+        return noted;
     }
     /* What is loaded is still where it is loaded from. */
     const void *from = loads ? (const void *)access->address : access->value;

@@ -5,6 +5,7 @@
 #include "common/processor.h"
 #include "run/counting.h"
 #include "simulated/checker.h"
+#include "simulated/memory.h"
 #include "threads/gather.h"
 
 #include <stdlib.h>
@@ -19,16 +20,10 @@ static struct simulated_machine *simulation_of(struct machine *machine)
 
 /* ---- memory ---- */
 
-/* Fresh memory is full of garbage, as a GPU's is; zeros would hide a read of what nobody wrote. */
 static bool machine_allocate(struct machine *machine, size_t bytes, void **memory)
 {
-    enum { GARBAGE = 0xa5 };
-    *memory = aligned_alloc(256, (bytes / 256 + 1) * 256);
-    if (!*memory)
-        return failure_note(machine->failure, FAILURE_MEMORY,
-                            "out of memory for %zu bytes on the simulated device", bytes);
-    memset(*memory, GARBAGE, bytes);
-    return true;
+    *memory = simulated_bytes(bytes, machine->failure);
+    return *memory;
 }
 
 static void machine_release(struct machine *machine, void *memory)
@@ -140,32 +135,29 @@ static bool make_checker(struct simulated_machine *self, const struct step *step
 
 /* ---- launches ---- */
 
-/* Takes the launch, tallies and all, over. False when memory is short. */
-static bool counting_add(struct counting *self, const struct counted_launch *launch)
-{
-    struct counted_launch *launches =
-        realloc(self->launches, (self->count + 1) * sizeof *self->launches);
-    if (!launches)
-        return false;
-    self->launches = launches;
-    launches[self->count++] = *launch;
-    return true;
-}
-
-/* Kernels that do not count have nothing to add; those that do are given the array, its length,
- * what they write and a counter of blocks. */
+/* Takes the counts over. Kernels that do not count have nothing to add; those that do are given the
+ * array, its length, what they write and a counter of blocks. */
 static bool keep_counts(struct simulated_machine *self, struct counted_launch *counts,
                         void **arguments)
 {
+    struct counting *counting = self->counting;
     if (counts->recording.count) {
         counts->array = *(const uintptr_t *)arguments[0];
         counts->partials = *(const uintptr_t *)arguments[2];
         counts->tickets = *(const uintptr_t *)arguments[3];
     }
-    if (counts->count == 0 || counting_add(self->counting, counts))
+    if (counts->count == 0)
         return true;
-    counted_launch_free(counts);
-    return failure_note(self->machine.failure, FAILURE_MEMORY, "out of memory for what is counted");
+    struct counted_launch *more =
+        realloc(counting->launches, (counting->count + 1) * sizeof *counting->launches);
+    if (!more) {
+        counted_launch_free(counts);
+        return failure_note(self->machine.failure, FAILURE_MEMORY,
+                            "out of memory for what is counted");
+    }
+    counting->launches = more;
+    more[counting->count++] = *counts;
+    return true;
 }
 
 static bool launch_checked(struct simulated_machine *self, const struct step *step,

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Of all lists. Whoever forks holds it, so that it is open and lists are whole in the child. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -24,11 +25,23 @@ __attribute__((constructor)) static void hold_in_forks(void)
     pthread_atfork(lock, unlock, unlock);
 }
 
-struct simulated_allocation *simulated_allocation_new(struct simulated_memory *memory, size_t bytes)
+void *simulated_bytes(size_t bytes, struct failure *failure)
 {
-    enum { ALIGNMENT = 256 };
+    enum { ALIGNMENT = 256, GARBAGE = 0xa5 };
+    void *memory;
+    if (posix_memalign(&memory, ALIGNMENT, bytes ? bytes : 1) == 0)
+        return memset(memory, GARBAGE, bytes);
+    failure_note(failure, FAILURE_MEMORY, "out of memory for %zu bytes on the simulated device",
+                 bytes);
+    return NULL;
+}
+
+struct simulated_allocation *simulated_allocation_new(struct simulated_memory *memory, size_t bytes,
+                                                      struct failure *failure)
+{
     struct simulated_allocation *self = calloc(1, sizeof *self);
-    if (!self || posix_memalign(&self->bytes, ALIGNMENT, bytes ? bytes : 1) != 0) {
+    if (!self || !(self->bytes = simulated_bytes(bytes, failure))) {
+        failure_note(failure, FAILURE_MEMORY, "out of memory on the simulated device");
         free(self);
         return NULL;
     }

@@ -3,6 +3,8 @@
  */
 #pragma once
 
+#include "common/failure.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,8 +22,12 @@ struct simulated_allocation {
     unsigned holders;
 };
 
-/* NULL when memory is short. */
-struct simulated_allocation *simulated_allocation_new(struct simulated_memory *, size_t bytes);
+/* Fresh memory, as a GPU has it: aligned, and full of garbage, since zeros would hide a read of
+ * what nobody wrote. NULL, with a failure noted, when memory is short. */
+void *simulated_bytes(size_t bytes, struct failure *);
+
+struct simulated_allocation *simulated_allocation_new(struct simulated_memory *, size_t bytes,
+                                                      struct failure *);
 void simulated_allocation_release(void *block);
 
 /* The block that all of these bytes lie in, held; NULL if there is none. */

@@ -2,6 +2,7 @@
 
 #include "simulated/simulator.h"
 
+#include "run/backend.h"
 #include "simulated/block.h"
 
 #include <stdio.h>
@@ -30,7 +31,7 @@ bool grid_stopped(struct grid *self)
 
 void grid_look_at_watch(struct grid *self)
 {
-    const struct simulator_watch *watch = self->watch;
+    const struct watch *watch = self->watch;
     struct timespec now;
     if (!watch || grid_stopped(self))
         return;
@@ -99,33 +100,28 @@ struct simulator {
 
 /* ---- clusters ---- */
 
-/* Every block gets its turn. One begins when it comes to the first: what others have put into its
- * shared memory before is gone, as it may be on a GPU. True as long as a barrier brings another
- * round. */
-static bool go_round(struct core *self, uint64_t first, bool begin)
+/* Every block gets its turn, again as long as some are at a barrier. One begins when it comes to
+ * its first: what others have put into its shared memory before is gone, as it may be on a GPU. */
+static void run_cluster(struct core *self, uint64_t index)
 {
     const struct simulator *simulator = self->simulator;
     const unsigned size = simulator->launch->cluster;
     struct grid *grid = self->blocks->grid;
-    bool again = false;
-    if (simulator->order == ORDER_SHUFFLED)
-        random_shuffle(self->order, size, &self->random);
-    for (unsigned k = 0; k < size && !grid_stopped(grid); k++) {
-        struct multiprocessor *block = &self->blocks[self->order[k]];
-        if (begin)
-            block_begin(block, first + self->order[k], simulator->seed);
-        again |= block_run(block);
-    }
-    return again && !grid_stopped(grid);
-}
-
-static void run_cluster(struct core *self, uint64_t index)
-{
-    const unsigned size = self->simulator->launch->cluster;
-    self->random = self->simulator->seed ^ index;
-    for (bool begin = true; go_round(self, index * size, begin); begin = false)
-        for (unsigned k = 0; k < size; k++)
+    bool begin = true, again = true;
+    self->random = simulator->seed ^ index;
+    for (; again && !grid_stopped(grid); begin = false) {
+        again = false;
+        if (simulator->order == ORDER_SHUFFLED)
+            random_shuffle(self->order, size, &self->random);
+        for (unsigned k = 0; k < size && !grid_stopped(grid); k++) {
+            struct multiprocessor *block = &self->blocks[self->order[k]];
+            if (begin)
+                block_begin(block, index * size + self->order[k], simulator->seed);
+            again |= block_run(block);
+        }
+        for (unsigned k = 0; again && !grid_stopped(grid) && k < size; k++)
             block_pass_cluster_barrier(&self->blocks[k]);
+    }
 }
 
 static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
@@ -233,17 +229,6 @@ static void wait_for_cores(struct simulator *self)
     pthread_mutex_unlock(&grid->lock);
 }
 
-/* Adds up what all cores have counted. */
-static void take_counts(struct simulator *self, struct counted_launch *counts)
-{
-    for (unsigned m = 0; m < self->count; m++)
-        for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++) {
-            struct counter *counter = self->cores[m].blocks[k].counter;
-            if (counter && !counter_take(counter, counts))
-                grid_stop(&self->grid, SIMULATOR_FAILED, "out of memory for what is counted");
-        }
-}
-
 enum simulator_status simulator_launch(struct simulator *self,
                                        const struct simulator_launch *launch)
 {
@@ -273,8 +258,12 @@ enum simulator_status simulator_launch(struct simulator *self,
     pthread_mutex_unlock(&grid->lock);
     run_clusters(&self->cores[0]);
     wait_for_cores(self);
-    if (launch->counts)
-        take_counts(self, launch->counts);
+    for (unsigned m = 0; launch->counts && m < self->count; m++)
+        for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++) {
+            struct counter *counter = self->cores[m].blocks[k].counter;
+            if (counter && !counter_take(counter, launch->counts))
+                grid_stop(grid, SIMULATOR_FAILED, "out of memory for what is counted");
+        }
     return grid->status;
 }
 
@@ -293,10 +282,9 @@ unsigned simulator_multiprocessors(const struct simulator *self)
 struct simulator *simulator_open(unsigned multiprocessors)
 {
     struct simulator *self = calloc(1, sizeof *self);
-    struct core *cores = calloc(multiprocessors, sizeof *cores);
-    if (!self || !cores) {
+    struct core *cores = self ? calloc(multiprocessors, sizeof *cores) : NULL;
+    if (!cores) {
         free(self);
-        free(cores);
         return NULL;
     }
     self->cores = cores;
@@ -316,7 +304,7 @@ struct simulator *simulator_open(unsigned multiprocessors)
 }
 
 void simulator_set(struct simulator *self, enum thread_order order, uint64_t seed,
-                   const struct simulator_watch *watch)
+                   const struct watch *watch)
 {
     self->order = order;
     self->seed = seed;

@@ -5,13 +5,32 @@
 #pragma once
 
 #include "common/simulated_words.h"
-#include "simulated/launch.h"
+
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+struct counted_launch;
+struct checker;
+
+struct simulator_launch {
+    void (*kernel)(void **arguments); /* one thread's work */
+    void **arguments;
+    uint64_t grid;
+    unsigned block;      /* a multiple of 32, at most SIMULATOR_BLOCK_MAX */
+    size_t shared_bytes; /* of shared memory a block */
+    unsigned cluster;    /* blocks that run together; at most SIMULATOR_CLUSTER_MAX, divides grid */
+    bool cooperative;    /* all blocks at once: grid is at most simulator_multiprocessors() */
+    struct counted_launch *counts; /* what is accessed is added to it; NULL: nobody counts */
+    struct checker *checker;       /* looks at what is accessed; NULL: nobody does */
+};
+
+enum simulator_status { SIMULATOR_DONE, SIMULATOR_FAILED, SIMULATOR_INTERRUPTED };
+
 struct simulator;
+struct watch;
 
 /* With so many multiprocessors, each a thread of the operating system once it is needed; NULL when
  * memory is short. A simulator keeps its cores and fibers from run to run; one run uses it at a
@@ -21,10 +40,10 @@ void simulator_close(struct simulator *);
 
 unsigned simulator_multiprocessors(const struct simulator *);
 
-/* For the launches that follow. `watch` may be NULL. At first the order is forwards, without a
- * watch. */
+/* For the launches that follow. The watch may be NULL: nobody is asked whether to stop. At first
+ * the order is forwards, without a watch. */
 void simulator_set(struct simulator *, enum thread_order order, uint64_t seed,
-                   const struct simulator_watch *watch);
+                   const struct watch *);
 
 /* Returns when the whole grid has run. After anything but SIMULATOR_DONE the simulator is only good
  * for being closed, and for simulator_message, which tells what went wrong. */

@@ -76,8 +76,7 @@ static bool fields_read(PyMemberDef *fields, PyObject *dict, void *self)
             return false;
         found += value != NULL;
     }
-    return found == PyDict_GET_SIZE(dict) ||
-           PyErr_Format(PyExc_TypeError, "some of %R are no fields", dict);
+    return found == PyDict_GET_SIZE(dict) || type_error("some of %R are no fields", dict);
 }
 
 /* force(family, fields): as measured again where they are all 0. */
@@ -96,7 +95,7 @@ static PyObject *force(PyObject *Py_UNUSED(module), PyObject *arguments)
             families[k].force(&tuning);
             Py_RETURN_NONE;
         }
-    return PyErr_Format(PyExc_ValueError, "there is no %s to force", name);
+    return value_error("there is no %s to force", name);
 }
 
 /* ---- the module ---- */

@@ -45,24 +45,16 @@ static bool fake_residence(void *device, const void *kernel, unsigned block, siz
     return true;
 }
 
-static enum element element_named(const char *name)
-{
-    int element = 0;
-    while (element < ELEMENTS && strcmp(hooks->element_name((enum element)element), name) != 0)
-        element++;
-    return (enum element)element;
-}
-
 static struct layout layout_of(const struct scenario *self)
 {
     static const unsigned char somewhere[16];
     const bool strided = strcmp(self->layout, "strided") == 0,
                masked = strcmp(self->layout, "masked") == 0;
-    const enum element input = element_named(self->input);
+    const enum element input = hooks->element_named(self->input);
     return (struct layout){.data = somewhere,
                            .mask = masked ? somewhere : NULL,
                            .input = input,
-                           .type = element_named(self->accumulator),
+                           .type = hooks->element_named(self->accumulator),
                            .dimensions = 1,
                            .shape = {self->n},
                            .strides = {(int64_t)hooks->element_size(input) * (strided ? 2 : 1)},
@@ -98,8 +90,9 @@ static PyObject *schedule_of(struct scenario *self)
     const struct method *method = hooks->method_find(self->method);
     enum reduction reduction;
     if (!method || !hooks->reduction_find(self->reduction, &reduction) ||
-        element_named(self->input) == ELEMENTS || element_named(self->accumulator) == ELEMENTS)
-        return PyErr_Format(PyExc_ValueError, "no such reduction, method or element type");
+        hooks->element_named(self->input) == ELEMENTS ||
+        hooks->element_named(self->accumulator) == ELEMENTS)
+        return value_error("no such reduction, method or element type");
     struct kernels kernels = *hooks->kernels_simulated;
     kernels.reducer = fake_reducer;
     if (!self->compiled)

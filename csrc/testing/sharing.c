@@ -74,7 +74,7 @@ static enum element element_of(unsigned size)
 static bool read_numbers(PyObject *tuple, unsigned dimensions, int64_t *numbers)
 {
     if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != (Py_ssize_t)dimensions)
-        return PyErr_Format(PyExc_ValueError, "shape and strides must be tuples of one length");
+        return value_error("shape and strides must be tuples of one length");
     for (unsigned k = 0; k < dimensions; k++)
         numbers[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, k));
     return !PyErr_Occurred();
@@ -89,7 +89,7 @@ static bool read_axes(PyObject *arguments, PyObject *names, struct problem *prob
     const bool masked = problem->mask_strides != Py_None;
     const Py_ssize_t dimensions = PyTuple_GET_SIZE(problem->shape);
     if (dimensions > DIMENSIONS_MAX)
-        return PyErr_Format(PyExc_ValueError, "an array has up to %d dimensions", DIMENSIONS_MAX);
+        return value_error("an array has up to %d dimensions", DIMENSIONS_MAX);
     struct layout layout = {.data = (const void *)(somewhere + (uintptr_t)problem->data),
                             .mask = masked ? (const unsigned char *)somewhere_else : NULL,
                             .input = element_of(problem->size),

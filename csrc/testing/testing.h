@@ -2,7 +2,6 @@
  * Python's, by tables of their members that end with one of no name. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <structmember.h>
 

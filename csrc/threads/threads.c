@@ -19,14 +19,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#if defined(__x86_64__) || defined(__i386__)
-#define PAUSE() __builtin_ia32_pause()
-#elif defined(__aarch64__)
-#define PAUSE() __asm__ volatile("yield")
-#else
-#define PAUSE() ((void)0)
-#endif
-
 enum {
     STACK_BYTES = 256 << 10, /* what a piece may need, whatever limits the user has set; the system
                                 adds its own */

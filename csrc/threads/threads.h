@@ -10,6 +10,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What a thread that spins does, for the sake of the core's other thread. */
+#if defined(__x86_64__) || defined(__i386__)
+#define PAUSE() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define PAUSE() __asm__ volatile("yield")
+#else
+#define PAUSE() ((void)0)
+#endif
+
 /* Does piece number `index`. `thread` is a number that no other thread has in the same job: below
  * threads_for. */
 typedef void threads_piece(void *context, uint64_t index, unsigned thread);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 import operator
@@ -43,11 +44,11 @@ def integer_from(value: Any, name: str) -> int:
         raise TypeError(f"{name} must be an integer; got {value!r}") from None
 
 
-def number_from(value: Any, name: str, most: int) -> int:
-    """Read a whole number from 1 to `most`."""
+def number_from(value: Any, name: str, most: int, least: int = 1) -> int:
+    """Read a whole number from `least` to `most`."""
     number = integer_from(value, name)
-    if not 1 <= number <= most:
-        raise ValueError(f"{name} must be from 1 to {most}; got {value!r}")
+    if not least <= number <= most:
+        raise ValueError(f"{name} must be from {least} to {most}; got {value!r}")
     return number
 
 
@@ -135,17 +136,30 @@ def array_of(given: Any, name: str = "a") -> Any:
     return given if on_device(given) or is_tensor(given) else np.asarray(given)
 
 
-def refuse_tensor(tensor: Any, name: str) -> None:
-    """Say of a tensor whose memory cannot be read as it lies what is in the way, if that is known.
+def tell_why(given: Any, name: str) -> None:
+    """Say of an array whose memory cannot be read as it lies what is in the way, if that is known.
 
     Raises
     ------
     RuntimeError
-        If it requires grad, or a transform of ``torch.func`` is tracing it.
+        If it is deleted, as JAX's can be, or a tensor that requires grad, or that a transform of
+        ``torch.func`` is tracing.
     TypeError
-        If it is nested, quantized, sparse, fake, or on a device that gred has no backend for.
+        If it is a tensor that is nested, quantized, sparse, fake, or on a device that gred has no
+        backend for.
 
     """
+    try:
+        deleted = given.is_deleted()
+    except Exception:  # others have no such method, or another
+        deleted = False
+    if deleted is True:
+        raise RuntimeError(f"{name} is an array that has been deleted")
+    if is_tensor(given):
+        _refuse_tensor(given, name)
+
+
+def _refuse_tensor(tensor: Any, name: str) -> None:
     torch = sys.modules["torch"]
     if tensor.requires_grad and name != "out":
         raise RuntimeError(
@@ -169,6 +183,20 @@ def refuse_tensor(tensor: Any, name: str) -> None:
         why = f"lies on {device!r}; gred reduces tensors on the CPU and on CUDA devices"
     if why is not None:
         raise TypeError(f"{name} is a tensor that {why}")
+
+
+def refuse_method(method: str) -> None:
+    """Say which methods there are, and which of them is nearest."""
+    rows = _core.methods()
+    names = ["auto", "exact", "batch_invariant", *(row[1] for row in rows)]
+    near = difflib.get_close_matches(
+        method, [*names, *(each for row in rows for each in row[2])], 1
+    )
+    hint = f"did you mean {near[0]!r}? The" if near else "the"
+    raise ValueError(
+        f"method {method!r} does not exist; {hint} methods are {', '.join(names)} (see "
+        f"gred.methods())"
+    )
 
 
 def indexable(given: Any, name: str = "a") -> Any:

@@ -1,6 +1,6 @@
 """The docstrings of the reductions: what an argument means is said once for all that take it.
 
-`gred._core` asks for each when it is imported, and puts the signature in front.
+`gred._core` asks for each when it is imported.
 """
 
 import re
@@ -52,13 +52,29 @@ def _parameters(name: str, arguments: tuple[str, ...], ladder: bool, nothing: st
 
 
 def docstring(
-    name: str, summary: str, arguments: tuple[str, ...], ladder: bool, nothing: str
+    name: str,
+    summary: str,
+    defaults: list[tuple[str, str]],
+    positional: int,
+    unnamed: int,
+    ladder: bool,
+    nothing: str,
 ) -> str:
-    """Put together what a reduction's docstring has below its signature.
+    """Put together a reduction's docstring, which begins with the signature for ``inspect``.
 
     `ladder`: every rung takes it; `nothing`: what it is of no elements, as
     csrc/common/reductions.def has it.
     """
+    shown = [f"{each}={default}" if default else each for each, default in defaults]
+    shown.insert(positional, "*")
+    if unnamed:
+        shown.insert(unnamed, "/")
+    arguments = tuple(each for each, _ in defaults)
+    text = _text(name, summary, arguments, ladder, nothing)
+    return f"{name}($module, {', '.join(shown)})\n--\n\n{text}"
+
+
+def _text(name: str, summary: str, arguments: tuple[str, ...], ladder: bool, nothing: str) -> str:
     if name == "dot":
         return _TEXTS[f"gred.{name}"]
     returns, examples = _TEXTS[f"gred.{name}"].split(">>>", 1)

@@ -6,8 +6,18 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gred import _core
+from gred.checks import number_from
 
 Samples = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+_MOST = 1_000_000
+_LAUNCHES_WARMUP, _READS_WARMUP, _READ_LEAST = 100, 2, 1024
+
+
+def _rows(samples: int) -> Any:
+    """Make room for samples of whole runs, and of their first passes."""
+    return np.zeros((2, number_from(samples, "samples", _MOST)))
 
 
 class KernelTime(NamedTuple):
@@ -87,10 +97,9 @@ def kernel_time(
         As `gred.sum`; ValueError for an empty array, too.
 
     """
-    options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
-    options |= {"device": device, "samples": samples, "warmup": warmup, "cold": cold}
-    seconds, first_pass, *rest = _core.kernel_time(a, op, **options)
-    return KernelTime(np.array(seconds), np.array(first_pass), *rest)
+    options = {"method": method, "block_size": block_size, "dtype": dtype, "device": device}
+    rows, before = _rows(samples), number_from(warmup, "warmup", _MOST, 0)
+    return KernelTime(*rows, *_core.kernel_time(a, op, rows, before, bool(cold), **options))
 
 
 def read_limit(
@@ -122,8 +131,9 @@ def read_limit(
         As `gred.sum`.
 
     """
-    seconds, *rest = _core.read_limit(device, nbytes, samples=samples, cold=cold)
-    return ReadLimit(np.array(seconds), *rest)
+    rows, nbytes = _rows(samples), number_from(nbytes, "nbytes", 2**63 - 1, _READ_LEAST)
+    where = _core.device_time(device, nbytes, rows, _READS_WARMUP, bool(cold))
+    return ReadLimit(rows[0], nbytes, *where)
 
 
 def launch_limit(device: str | None = None, *, samples: int = 1000) -> LaunchLimit:
@@ -148,5 +158,6 @@ def launch_limit(device: str | None = None, *, samples: int = 1000) -> LaunchLim
         As `gred.sum`; ValueError for the host, too, where nothing is launched.
 
     """
-    seconds, *rest = _core.launch_limit(device, samples=samples)
-    return LaunchLimit(np.array(seconds), *rest)
+    rows = _rows(samples)
+    name, *_ = _core.device_time(device, 0, rows, _LAUNCHES_WARMUP, False)
+    return LaunchLimit(rows[0], name)

@@ -139,15 +139,6 @@ static bool add_floats(const struct plan *plan, const void *floats, size_t n,
     return exact_ways_add(&self->ways, floats, n, even, odd, numbers);
 }
 
-/* NULL: there is none for such elements. */
-static struct large_sum *large_sum_for(const struct plan *plan, struct exact_adder *self)
-{
-    const enum element input = plan->layout->input;
-    return !is_squared(plan) && (input == ELEMENT_FLOAT32 || input == ELEMENT_FLOAT64)
-               ? large_sum_of(&self->beside)
-               : NULL;
-}
-
 static uint64_t add_one_by_one(const struct plan *plan, const void *elements, size_t n,
                                struct exact_adder *self)
 {
@@ -155,7 +146,9 @@ static uint64_t add_one_by_one(const struct plan *plan, const void *elements, si
     const enum element input = plan->layout->input, part = element_real_part(input);
     const unsigned parts = parts_of(plan->layout);
     struct exact *const sum = &sums->parts[EXACT_REAL];
-    struct large_sum *const large = large_sum_for(plan, self);
+    const bool may_be_large =
+        !is_squared(plan) && (input == ELEMENT_FLOAT32 || input == ELEMENT_FLOAT64);
+    struct large_sum *const large = may_be_large ? large_sum_of(&self->beside) : NULL;
     if (large)
         return large_sum_add(large, elements, n, input, leaves_out(plan), sum);
     if (!is_squared(plan))

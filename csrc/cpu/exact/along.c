@@ -59,10 +59,8 @@ struct workspace {
     struct lane lanes[LANES];
     struct unrounded_sums sums;        /* of neighbours */
     struct unrounded_floats unrounded; /* what adds these */
-    struct job part;                   /* one result */
-    struct run run;
+    struct exact_one one;              /* result */
     struct layout layout;
-    struct plan one;
 };
 
 /* ---- one result after the other ---- */
@@ -110,10 +108,10 @@ static void finish(struct along *self, struct workspace *own, struct lane *lane,
 {
     results_move(walk, &own->layout);
     if (lane->state == ROUNDED)
-        run_answer_exact(&own->run, &own->one, NULL, lane->value, lane->count);
-    else if (!exact_finish(&own->part, &adder_of(lane)->sums))
+        run_answer_exact(&own->one.run, &own->one.plan, NULL, lane->value, lane->count);
+    else if (!exact_finish(&own->one.job, &adder_of(lane)->sums))
         atomic_store(&self->failed, true);
-    store(&own->one, &own->run, walk->place);
+    store(&own->one.plan, &own->one.run, walk->place);
     lane->state = FRESH;
 }
 
@@ -202,14 +200,14 @@ static void add_neighbours(struct along *self, struct workspace *own, struct wal
 static void finish_pair(struct along *self, struct workspace *own, double head, double tail,
                         const struct walk_of_results *walk)
 {
-    const struct plan *one = &own->one;
+    const struct plan *one = &own->one.plan;
     struct scalar_wide value;
     if (!exact_round_pair(one, head, tail, self->plan->n, &value)) {
         exact_adder_add_pair(adder_of(&own->lanes[0]), head, tail, self->plan->n);
         finish(self, own, &own->lanes[0], walk);
     } else {
-        run_answer_exact(&own->run, one, NULL, value, self->plan->n);
-        store(one, &own->run, walk->place);
+        run_answer_exact(&own->one.run, one, NULL, value, self->plan->n);
+        store(one, &own->one.run, walk->place);
     }
 }
 
@@ -296,13 +294,9 @@ static void start_workspace(const struct along *self, struct workspace *own)
     }
     own->unrounded = self->ways.unrounded;
     memset(&own->sums, 0, sizeof own->sums);
-    run_begin(&own->run, 0);
+    exact_one_start(&own->one, self->job);
     own->layout = self->axes->reduced;
-    own->one = *self->plan;
-    own->one.layout = &own->layout;
-    own->part = *self->job;
-    own->part.plan = &own->one;
-    own->part.run = &own->run;
+    own->one.plan.layout = &own->layout;
 }
 
 static unsigned add_tile(void *context, uint64_t tile, char *memory)
@@ -330,7 +324,7 @@ static unsigned add_tile(void *context, uint64_t tile, char *memory)
         }
         at += count;
     }
-    return own->run.findings;
+    return own->one.run.findings;
 }
 
 /* ---- all of them ---- */
@@ -355,21 +349,6 @@ static bool are_few_and_long(const struct job *job)
                                   !(lie_side_by_side(plan) && plan->axes->results >= 2 * threads));
 }
 
-/* Whether neighbours can be just added, side by side. */
-static bool adds_neighbours(const struct plan *plan)
-{
-    const struct layout *reduced = &plan->axes->reduced;
-    return exact_is_plain(plan) && plan->fold != FOLD_nansum && !reduced->mask &&
-           !reduced->swapped && plan->axes->outer > 0 && reduced->dimensions == 1;
-}
-
-/* How many columns of so many rows are added at once, if all rows are. */
-static uint64_t columns_of(uint64_t rows)
-{
-    const uint64_t columns = ADDED_AT_ONCE / rows;
-    return columns < UNROUNDED_COLUMNS ? UNROUNDED_COLUMNS : least(columns, UNROUNDED_COLUMNS_MOST);
-}
-
 /* Of a tile: as many as are side by side, if every thread has some. */
 static uint64_t results_of_tile(const struct along *self)
 {
@@ -390,7 +369,9 @@ static void describe(struct along *self, const struct job *job)
     const size_t size = element_size(axes->reduced.input);
     const uint64_t n = plan->n;
     transpose_rows *const transpose = cpu_kernels(job->instructions)->transpose(size);
-    const bool adds = adds_neighbours(plan);
+    /* Whether neighbours can be just added, side by side. */
+    const bool adds = exact_is_plain(plan) && plan->fold != FOLD_nansum && !axes->reduced.mask &&
+                      !axes->reduced.swapped && axes->outer > 0 && axes->reduced.dimensions == 1;
     struct exact_adder first;
     *self = (struct along){.job = (struct job *)job, .plan = plan, .axes = axes};
     self->end = axes_end(axes);
@@ -399,8 +380,9 @@ static void describe(struct along *self, const struct job *job)
         self->adjacent = adds && axes->strides[axes->outer - 1] == (int64_t)size;
         self->columns = self->adjacent && n <= ROWS_MOST ? UNROUNDED_COLUMNS_MOST : 0;
     } else if (adds && n > 1 && n <= SHORT) {
+        const uint64_t columns = least(ADDED_AT_ONCE / n, UNROUNDED_COLUMNS_MOST);
         self->across = transpose;
-        self->columns = columns_of(n);
+        self->columns = columns < UNROUNDED_COLUMNS ? UNROUNDED_COLUMNS : columns;
     } else {
         self->rows = adds && plan->elements.flat && n <= LOOP_MOST;
     }
@@ -419,31 +401,20 @@ static bool share_results(struct job *job)
 {
     struct along self;
     describe(&self, job);
-    const bool added = tiles_do(&self.tiles, self.count, 1, "exact sums",
-                                &(struct tile_works){.whole = add_tile}, &self);
-    if (self.failed)
-        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for exact sums");
-    return added && !self.failed;
+    if (job->run->explanation) {
+        struct loops *loops = &job->run->explanation->loops;
+        exact_explain(job);
+        loops->results = self.transpose ? RESULTS_SIDE_BY_SIDE : RESULTS_IN_TURN;
+        loops->threads = threads_for(&job->threads, self.count);
+        return true;
+    }
+    return tiles_do(&self.tiles, self.count, 1, "exact sums",
+                    &(struct tile_works){.whole = add_tile}, &self) &&
+           (!self.failed ||
+            failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for exact sums"));
 }
 
 bool exact_along(struct job *job)
 {
     return are_few_and_long(job) ? folding_one_by_one(job, make_one) : share_results(job);
-}
-
-void exact_along_explain(const struct job *job)
-{
-    struct explanation *explanation = job->run->explanation;
-    struct loops *loops = &explanation->loops;
-    struct along self;
-    exact_explain(job, loops);
-    loops->results = RESULTS_IN_TURN;
-    if (are_few_and_long(job)) {
-        explanation->at_once = 1;
-        return;
-    }
-    describe(&self, job);
-    loops->threads = threads_for(&job->threads, self.count);
-    if (self.transpose)
-        loops->results = RESULTS_SIDE_BY_SIDE;
 }

@@ -29,9 +29,7 @@ struct workspace {
     double values[CHUNK];
     struct unrounded_sums sums;
     struct exact_adder adder;
-    struct job part; /* one key */
-    struct run run;
-    struct plan one;
+    struct exact_one one; /* key */
 };
 
 /* ---- loops ---- */
@@ -134,24 +132,24 @@ static void finish_key(struct adding *self, struct workspace *own, uint64_t key,
     char *const to = (char *)plan->results.at[0] + key * element_size(plan->results.type);
     struct scalar_wide value;
     double head, tail;
-    own->one.n = own->one.finish.count = n;
+    own->one.plan.n = own->one.plan.finish.count = n;
     if (self->counts && n == 0) {
         scalar_store(to, self->of_none, plan->results.type);
         return;
     }
     if (merge_parts(self, key, &head, &tail) &&
-        exact_round_pair(&own->one, head, tail, n, &value)) {
-        run_answer_exact(&own->run, &own->one, NULL, value, n);
+        exact_round_pair(&own->one.plan, head, tail, n, &value)) {
+        run_answer_exact(&own->one.run, &own->one.plan, NULL, value, n);
     } else {
         exact_adder_clear(&own->adder);
         for (uint64_t part = 0; part < self->all.parts; part++) {
             const struct halves *const halves = &table_of(self, part)[key];
             exact_adder_add_pair(&own->adder, halves->head, halves->tail, part ? 0 : n);
         }
-        if (!exact_finish(&own->part, &own->adder.sums))
+        if (!exact_finish(&own->one.job, &own->adder.sums))
             atomic_store(&self->rounded, true);
     }
-    run_store(&own->run, &own->one, 0, to);
+    run_store(&own->one.run, &own->one.plan, 0, to);
 }
 
 static unsigned finish_keys(void *context, uint64_t tile, char *memory)
@@ -163,13 +161,9 @@ static unsigned finish_keys(void *context, uint64_t tile, char *memory)
     const uint64_t begin = tile * KEYS_A_TILE, n = least(all->count - begin, KEYS_A_TILE);
     char *const to = (char *)plan->results.at[0] + begin * element_size(plan->results.type);
     bool exact = !self->counts && plan->results.type == plan->finish.result;
-    own->one = *plan;
-    own->one.layout = &all->values;
-    own->part = *all->job;
-    own->part.plan = &own->one;
-    own->part.run = &own->run;
+    exact_one_start(&own->one, all->job);
+    own->one.plan.layout = &all->values;
     own->adder.beside = (struct beside_windows){.large = NULL};
-    run_begin(&own->run, 0);
     for (uint64_t k = 0; k < n; k++) {
         exact &= merge_parts(self, begin + k, &own->sums.heads[k], &own->sums.tails[k]);
         if (!isfinite(own->sums.heads[k] + own->sums.tails[k]))
@@ -183,7 +177,7 @@ static unsigned finish_keys(void *context, uint64_t tile, char *memory)
             count += counts_of(self, part)[begin + k];
         finish_key(self, own, begin + k, count);
     }
-    return own->run.findings;
+    return own->one.run.findings;
 }
 
 bool exact_fold_keys(struct job *job, bool *made)

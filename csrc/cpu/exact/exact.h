@@ -23,8 +23,7 @@ struct unrounded_floats {
     unsigned waits;    /* for so many more loads */
 };
 
-/* Whether the next load is worth a try. To ask is to let one of those pass that are to be waited
- * for. */
+/* Whether the next load is worth a try; else it is one of those that are to be waited for. */
 bool unrounded_is_due(struct unrounded_floats *);
 
 /* One sum of 1 to LOOP_MOST floats of a real type that lie one after the other, as that of two. */
@@ -62,8 +61,6 @@ void windows_forget(struct windows *);
  * whether they could be added so; *numbers: how many are no NaN, where NaNs are left out. */
 bool windows_add(struct windows *, const void *floats, const void *others, size_t n,
                  struct exact *even, struct exact *odd, uint64_t *numbers);
-
-/* ---- one after the other ---- */
 
 /* Adds the products of n pairs of elements of real types, which lie one after the other, to `even`,
  * or those in odd places to `odd`; room for a load of 2 n is made. */
@@ -121,6 +118,24 @@ void exact_adder_add(struct exact_adder *, const struct plan *, const char *elem
 
 /* Adds n elements of which the sum is that of two floats. */
 void exact_adder_add_pair(struct exact_adder *, double head, double tail, uint64_t n);
+
+/* ---- one of many results ---- */
+
+/* As a job of its own, with a run for its answer. */
+struct exact_one {
+    struct job job;
+    struct run run;
+    struct plan plan;
+};
+
+static inline void exact_one_start(struct exact_one *self, const struct job *all)
+{
+    self->job = *all;
+    self->plan = *all->plan;
+    self->job.plan = &self->plan;
+    self->job.run = &self->run;
+    run_begin(&self->run, 0);
+}
 
 /* ---- results without a superaccumulator ---- */
 

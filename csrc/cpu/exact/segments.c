@@ -26,9 +26,7 @@ struct segmented {
 /* A thread's. */
 struct workspace {
     struct exact_adder adder;
-    struct job part; /* one segment */
-    struct run run;
-    struct plan one;
+    struct exact_one one; /* segment */
     _Alignas(64) char elements[CHUNK * WIDEST_ELEMENT];
 };
 
@@ -47,20 +45,21 @@ static bool add_segment(const struct segmented *self, struct workspace *own, str
 {
     struct scalar_wide value;
     uint64_t count;
-    own->one.n = own->one.finish.count = segment.n;
+    own->one.plan.n = own->one.plan.finish.count = segment.n;
     if (segment.n <= CHUNK &&
-        exact_adder_round(&own->adder, &own->one, elements_at(self, own, segment.start, segment.n),
-                          &value, &count)) {
-        run_answer_exact(&own->run, &own->one, NULL, value, count);
+        exact_adder_round(&own->adder, &own->one.plan,
+                          elements_at(self, own, segment.start, segment.n), &value, &count)) {
+        run_answer_exact(&own->one.run, &own->one.plan, NULL, value, count);
         return true;
     }
     exact_adder_clear(&own->adder);
     for (uint64_t at = 0; at < segment.n; at += CHUNK) {
         const uint64_t n = least(segment.n - at, CHUNK);
-        exact_adder_add(&own->adder, &own->one, elements_at(self, own, segment.start + at, n), n);
+        exact_adder_add(&own->adder, &own->one.plan, elements_at(self, own, segment.start + at, n),
+                        n);
     }
     exact_adder_end(&own->adder);
-    return exact_finish(&own->part, &own->adder.sums);
+    return exact_finish(&own->one.job, &own->adder.sums);
 }
 
 static unsigned add_tile(void *context, uint64_t tile, char *memory)
@@ -74,22 +73,18 @@ static unsigned add_tile(void *context, uint64_t tile, char *memory)
                    end = least(first + self->segments_a_tile, segments->count);
     own->adder.ways = self->ways;
     own->adder.beside = (struct beside_windows){.large = NULL};
-    own->one = *plan;
-    own->part = *self->job;
-    own->part.plan = &own->one;
-    own->part.run = &own->run;
-    run_begin(&own->run, 0);
+    exact_one_start(&own->one, self->job);
     for (uint64_t k = first; k < end; k++) {
         char *const at = (char *)plan->results.at[0] + k * size;
         const struct segment segment = segment_at(segments, k);
         if (segment.n == 0)
             scalar_store(at, self->of_none, plan->results.type);
         else if (add_segment(self, own, segment))
-            run_store(&own->run, &own->one, 0, at);
+            run_store(&own->one.run, &own->one.plan, 0, at);
         else
             atomic_store(&self->failed, true);
     }
-    return own->run.findings;
+    return own->one.run.findings;
 }
 
 bool exact_segments(struct job *job)
@@ -106,9 +101,8 @@ bool exact_segments(struct job *job)
                           .plain = true,
                           .stretch = TILES_A_STRETCH,
                           .workspace = sizeof(struct workspace)};
-    const bool added =
-        tiles_do(&tiles, count, 1, "exact sums", &(struct tile_works){.whole = add_tile}, &self);
-    if (self.failed)
-        failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for exact sums");
-    return added && !self.failed;
+    return tiles_do(&tiles, count, 1, "exact sums", &(struct tile_works){.whole = add_tile},
+                    &self) &&
+           (!self.failed ||
+            failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for exact sums"));
 }

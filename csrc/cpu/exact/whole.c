@@ -4,6 +4,7 @@
 
 #include "common/arithmetic.h"
 #include "cpu/tiles.h"
+#include "run/explanation.h"
 #include "run/result.h"
 #include "threads/gather.h"
 
@@ -26,21 +27,16 @@ struct adding {
 };
 
 /* Tiles are so large that taking one costs little, and so many that threads end together; a few
- * chunks are not worth waking other threads for. */
-static uint64_t tile_of(uint64_t n)
-{
-    enum { SERIAL = 16, LEAST = 4, TILES = 256 };
-    const uint64_t chunks = divide_up(n, CHUNK), shared = divide_up(chunks, TILES);
-    return (chunks <= SERIAL ? SERIAL : shared > LEAST ? shared : LEAST) * CHUNK;
-}
-
-/* Were a stretch as short for all threads, they would wait for the last of them as long as they
- * add: 16 are through with 2^24 elements in a quarter of a millisecond. */
+ * chunks are not worth waking other threads for. Stretches are longer for more threads, which else
+ * would wait for the last of them as long as they add. */
 static struct adding describe(const struct job *job)
 {
+    enum { SERIAL = 16, LEAST = 4, TILES = 256 };
     const uint64_t n = job->plan->n,
-                   stretch = (uint64_t)threads_for(&job->threads, UINT64_MAX) * STRETCH;
-    struct adding self = {.job = (struct job *)job, .tile = tile_of(least(n, stretch))};
+                   stretch = (uint64_t)threads_for(&job->threads, UINT64_MAX) * STRETCH,
+                   chunks = divide_up(least(n, stretch), CHUNK), shared = divide_up(chunks, TILES);
+    struct adding self = {.job = (struct job *)job};
+    self.tile = (chunks <= SERIAL ? SERIAL : shared > LEAST ? shared : LEAST) * CHUNK;
     self.count = divide_up(n, self.tile);
     self.tiles = (struct tiles){.job = self.job,
                                 .sharing.pieces = self.count,
@@ -106,25 +102,20 @@ bool exact_run(struct job *job, struct exact_sums *sums)
     return added;
 }
 
-void exact_explain(const struct job *job, struct loops *loops)
+void exact_explain(const struct job *job)
 {
     static const char *const ways[][2] = {{"gathered first", "gathered first, just added"},
                                           {"as it lies", "as it lies, just added"}};
     const struct adding self = describe(job);
     const uint64_t tiles = least(self.count, self.tiles.stretch);
-    *loops = (struct loops){.way = ways[job->plan->elements.flat][exact_adder_just_adds(job)],
-                            .chunk = CHUNK,
-                            .threads = threads_for(&job->threads, tiles),
-                            .instructions = instructions_name(job->instructions)};
+    job->run->explanation->loops =
+        (struct loops){.way = ways[job->plan->elements.flat][exact_adder_just_adds(job)],
+                       .chunk = CHUNK,
+                       .threads = threads_for(&job->threads, tiles),
+                       .instructions = instructions_name(job->instructions)};
 }
 
 /* ---- what becomes of sums in the end ---- */
-
-static bool has_zero(const struct plan *plan, const struct exact_sums *sums)
-{
-    return exact_is_zero(&sums->parts[EXACT_REAL]) ||
-           (exact_has_parts(plan->finish.result) && exact_is_zero(&sums->parts[EXACT_IMAGINARY]));
-}
 
 /* A sum of 0 has the sign that any other sum of these elements has: it is negative if all of them
  * are, and so is the initial value. */
@@ -132,16 +123,18 @@ static bool sign_zeros(struct job *job, const struct exact_sums *sums, struct sc
 {
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
     const struct plan *plan = job->plan;
+    const bool real = exact_is_zero(&sums->parts[EXACT_REAL]),
+               imaginary = exact_is_zero(&sums->parts[EXACT_IMAGINARY]);
     struct answer plain;
     uint64_t count;
-    if (!has_zero(plan, sums))
+    if (!real && !(imaginary && element_is_complex(plan->finish.result)))
         return true;
     if (!folding_run(job, state, &count))
         return false;
     state_finish(plan->reduction, &plan->finish, state, &plain);
-    if (exact_is_zero(&sums->parts[EXACT_REAL]) && plain.values[0].real == 0)
+    if (real && plain.values[0].real == 0)
         value->real = plain.values[0].real;
-    if (exact_is_zero(&sums->parts[EXACT_IMAGINARY]) && plain.values[0].imag == 0)
+    if (imaginary && plain.values[0].imag == 0)
         value->imag = plain.values[0].imag;
     return true;
 }

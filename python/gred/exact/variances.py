@@ -22,9 +22,22 @@ _ROUNDED = {"var": nearest, "std": root}
 
 
 def reduced(
-    name: str, a: Any, axis: Any, dtype: Any, ddof: float, keepdims: bool, where: Any
+    name: str,
+    a: Any,
+    arrays: Sequence[Any] | None,
+    axis: Any,
+    dtype: Any,
+    ddof: float,
+    keepdims: bool,
+    where: Any,
+    _method: Any,
 ) -> Any:
-    """Make exact variances, or their roots, of an array."""
+    """Make exact variances, or their roots, of an array, or of the one array that some make up."""
+    if arrays is not None:
+        if axis is not None or keepdims or where is not True:
+            raise TypeError(f"{name} of a list of arrays takes no axis, keepdims or where")
+        sums = merged([sums_of(array, powers=MOMENTS) for array in arrays])
+        return variances(name, sums, ddof, type_of(arrays, dtype), 3)[()]
     whole = axis is None and not keepdims
     array = array_of(a) if whole and where is True else indexable(a)
     result, shown = type_of([array], dtype), shown_of(array, where)
@@ -34,12 +47,6 @@ def reduced(
     found = variances(name, sums_of(array, axes, shown, MOMENTS), ddof, result, 3)
     found = found if keepdims else found.squeeze(axes)
     return brought(found, array) if found.ndim else found[()]
-
-
-def reduced_list(name: str, arrays: Sequence[Any], dtype: Any, ddof: float) -> Any:
-    """Make the variance, or its root, of the one array that all elements of some are."""
-    sums = merged([sums_of(array, powers=MOMENTS) for array in arrays])
-    return variances(name, sums, ddof, type_of(arrays, dtype), 3)[()]
 
 
 def variances(

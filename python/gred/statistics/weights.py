@@ -18,22 +18,25 @@ _NARROW = ("float16", "bfloat16")
 
 
 def reduced(
-    name: str, a: Any, weights: Any, axis: Any, dtype: Any, ddof: float, options: dict[str, Any]
+    name: str,
+    a: Any,
+    weights: Any,
+    axis: Any,
+    dtype: Any,
+    ddof: float,
+    keepdims: bool,
+    where: Any,
+    method: Any,
 ) -> Any:
-    """Make a mean, variance or standard deviation of an array with weights.
-
-    `options` are `keepdims`, `where` and `method`.
-    """
+    """Make a mean, variance or standard deviation of an array with weights."""
     array, weight, xp = _arrays(a, weights, axis)
-    shown, method = options.pop("where"), options.pop("method") or "auto"
-    if method not in ("auto", "exact"):
+    if method not in (None, "auto", "exact"):
         raise ValueError(f"method with weights must be 'auto' or 'exact'; got {method!r}")
-    if name.startswith("nan"):
-        _, shown = numbers_of(array, shown)
+    shown = numbers_of(array, where)[1] if name.startswith("nan") else where
     factors, kind = typed(xp, array, weight, dtype)
     if method == "exact":
-        return _exactly(name, array, weight, axis, kind, shown, options["keepdims"])
-    options |= {"axis": axis, "where": shown}
+        return _exactly(name, array, weight, axis, kind, shown, keepdims)
+    options = {"axis": axis, "where": shown, "keepdims": keepdims}
     is_spread = name in ("var", "std")
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         of_mean = options | {"keepdims": True} if is_spread else options
