@@ -66,7 +66,7 @@ def measure(device: Any, largest: int) -> list[record.Record]:
     """Measure whole calls, device times and plain reads at every power of two."""
     carrier = libraries.assemble(device.name, ()).carriers[0]
     largest = min(largest, int(SHARE * device.memory) // DTYPE.itemsize)
-    drawn = data.repeated_array(min(largest, data.PERIOD), DTYPE, "sum")
+    drawn = data.random_array(min(largest, data.PERIOD), DTYPE, "sum")
     array = carrier.module.tile(carrier.place(drawn), -(-largest // drawn.size))
     return [_point(device, array, 1 << k) for k in range(largest.bit_length())]
 

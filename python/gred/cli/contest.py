@@ -25,7 +25,7 @@ import numpy as np
 import gred
 from gred.cli import cases
 from gred.cli.cases import Case, Extent
-from gred.cli.data import Truth, random_mask, repeated_array
+from gred.cli.data import Truth, random_array, random_mask
 from gred.cli.libraries import PEERS, Library, why
 from gred.cli.measure import Sampling, read_limit
 from gred.cli.record import Record, digits, usable_cores
@@ -54,7 +54,7 @@ class Stage:
     def __init__(self, case: Case, libraries: Sequence[Library], device: Any, seed: int) -> None:
         self.key, self.seed = stage_key(case), seed
         self._libraries, self._device = libraries, device
-        self.flat = repeated_array(case.size, case.type.dtype(), case.data, seed)
+        self.flat = random_array(case.size, case.type.dtype(), case.data, seed)
         self._mask: Any = None
         self._placed: dict[tuple[str, bool], list[Any]] = {}
         # Calls on a kind of arrays, by whichever library.
@@ -302,7 +302,7 @@ def _compile(key: str, device: str, series: tuple[str, str, str]) -> None:
     try:
         library: Library = PEERS[key](device)
         [case] = cases.cases((block,))
-        flat = library.place(repeated_array(case.size, case.type.dtype(), case.data))
+        flat = library.place(random_array(case.size, case.type.dtype(), case.data))
         mask = library.place(random_mask(case.size)) if case.masked else None
         library.start()
         library.function(case)(*library.given(case, flat, mask))

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 import gred
-from gred.cli import counters, explain, ladder, measure, options, output, record, units
+from gred.cli import counters, explain, ladder, options, output, record, units
 from gred.cli.console import Column, Console
 from gred.cli.data import numpy_answer, random_array
-from gred.cli.measure import Sampling
+from gred.cli.measure import Plan, Sampling, row_of
 from gred.cli.options import option
 from gred.prediction import H200, predict_counted
 from gred.records import among_rungs, method_named
@@ -55,32 +55,30 @@ def run(given: argparse.Namespace, console: Console) -> int:
         raise options.UsageError("give a FILE of your own, or --exercise, and not both")
     if given.out is not None and given.exercise is None:
         raise options.UsageError("--out is where an exercise is written to: give --exercise, too")
-    output.check_apart({"--picture": given.picture, "--plot": given.plot})
-    output.check_plot("--plot", given.plot)
-    output.check_file("--picture", given.picture)
-    output.check_file("--plot", given.plot)
+    output.check_places({"--picture": given.picture, "--plot": given.plot})
+    said, status = [], 0
     if given.exercise is not None:
         exercise = gred.lab.exercise(given.exercise)
-        said = exercise.source
+        said = exercise.source.splitlines()
         if given.out:
-            said = f"wrote {exercise.save(given.out)}: {exercise.title}"
-        console.lines(said)
-        return 0
-    if given.file is None:
-        console.line("no FILE is given; there are these exercises:")
-        for exercise in gred.lab.exercises():
-            console.line(f"{exercise.number}  {exercise.title}")
-        return 0
-    try:
-        compiled_as = {name: getattr(given, name) for name in ("like", "data_blocks", "device")}
-        rung = gred.lab.compile(given.file, **compiled_as)
-    except gred.lab.CompileError as refused:
-        console.line("it does not compile:", "red")
-        console.lines(str(refused))
-        return 2
-    given.dtype = rung.dtype or given.dtype
-    given.block_size = rung.block_size or given.block_size
-    return _show(given, rung, console)
+            said = [f"wrote {exercise.save(given.out)}: {exercise.title}"]
+    elif given.file is None:
+        said = ["no FILE is given; there are these exercises:"]
+        said += [f"{exercise.number}  {exercise.title}" for exercise in gred.lab.exercises()]
+    else:
+        try:
+            compiled_as = {name: getattr(given, name) for name in ("like", "data_blocks", "device")}
+            rung = gred.lab.compile(given.file, **compiled_as)
+        except gred.lab.CompileError as refused:
+            console.line("it does not compile:", "red")
+            said, status = str(refused).splitlines(), 2
+        else:
+            given.dtype = rung.dtype or given.dtype
+            given.block_size = rung.block_size or given.block_size
+            status = _show(given, rung, console)
+    for line in said:
+        console.line(line)
+    return status
 
 
 def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> int:
@@ -141,23 +139,21 @@ def _show_climb(
     given: argparse.Namespace, rung: gred.lab.Rung, near: tuple[Any, ...], console: Console
 ) -> record.Record:
     """Time it on the GPU as the ladder is, each on the same random array."""
-    array_and_op = given.size or _TIMED_SIZE, given.dtype, "sum", given.block_size, given.seed
+    size, dtype, sampling = given.size or _TIMED_SIZE, given.dtype, Sampling(20, 2)
     device = options.resolve_device(rung.gpu)
-    settings = ladder.Settings(device, near, *array_and_op, Sampling(20, 2))
-    options.check_memory(settings.device, settings.size, settings.dtype)
-    limit, others = ladder.climb(settings, console)
-    array = random_array(settings.size, settings.dtype, settings.op, settings.seed)
-    timed = rung.kernel_time(
-        array,
-        block_size=settings.block_size,
-        dtype=measure.accumulator(settings.op, settings.dtype),
-        samples=settings.sampling.samples,
-    )
+    options.check_memory(device, size, dtype)
+    cases = [(method, given.block_size) for method in near]
+    plan = Plan(device, cases, (size,), dtype, "sum", given.seed, sampling)
+    others = ladder.climb(plan, console)
+    array = random_array(size, dtype, plan.op, plan.seed)
+    how = {"block_size": given.block_size, "dtype": dtype, "samples": sampling.samples}
+    timed = rung.kernel_time(array, **how)
     named = method_named(rung.like)._replace(number=None, name=rung.name)
-    own = measure.row_of(timed, named, array, numpy_answer(array, settings.op), limit)
+    limit = ladder.limit_of(device, others)
+    own = row_of(timed, named, array, numpy_answer(array, plan.op), limit)
     rows = among_rungs(others, own, rung.like)
-    ladder.show(console, settings, limit, rows)
-    return ladder.record_of(record.describe_machine(settings.device), settings, limit, rows)
+    ladder.show(console, plan, rows)
+    return ladder.record_of(record.describe_machine(device), plan, rows)
 
 
 def _show_simulated_times(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> None:

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,17 +51,16 @@ def run(given: argparse.Namespace, console: Console) -> int:
     if given.measured and given.device:
         raise options.UsageError("--measured and --device both say what was measured; give one")
     methods = counters.countable(given.methods, "predicted")
-    name: str | None = None
-    if given.device is not None:
-        device = options.resolve_device(given.device)
-        name = device.name
+    device = options.resolve_device(given.device or "simulated")
+    name = device.name if given.device else None
+    if name:
         if device.compute_capability is None:
             raise options.UsageError(f"--device {given.device}: only a GPU has a roofline")
         options.check_memory(device, given.size, given.dtype)
     size = checked_size(given.size)
     settings = Settings(methods, size, given.dtype, given.block_size, device=name)
     measured = _measured(given.measured, settings) if given.measured else packaged_times(settings)
-    machine = record.describe_machine(options.resolve_device(given.device or "simulated"))
+    machine = record.describe_machine(device)
     how: dict[str, Any] = {"block_size": given.block_size, "dtype": given.dtype, "device": name}
 
     def predicted(method: Any) -> gred.Roofline:
@@ -108,8 +106,8 @@ def _measured(path: Path, settings: Settings) -> dict[str, float]:
     return taken
 
 
-def _term(name: str, told: gred.Roofline) -> str:
-    return microseconds(total(told, name))
+def _term(name: str, rank: int, about: str) -> Column:
+    return Column(name, lambda t: microseconds(total(t, name)), rank=rank, about=about)
 
 
 def _launches(told: gred.Roofline) -> str:
@@ -120,15 +118,10 @@ _PREDICTED = "launches, and the longest of the other times"
 _COLUMNS = (
     Column("method", lambda t: t.method, right=False, style="bold"),
     Column("block", lambda t: t.block_size, style="dim", rank=6, about="threads in a block"),
-    *(
-        Column(name, partial(_term, name), rank=rank, about=f"if bound by {by}")
-        for name, rank, by in (
-            ("memory", 2, "its bandwidth alone"),
-            ("blocks", 5, "starting them alone"),
-            ("work", 1, "the multiprocessors' pipelines alone"),
-            ("waiting", 3, "the latency of loads and barriers alone"),
-        )
-    ),
+    _term("memory", 2, "if bound by its bandwidth alone"),
+    _term("blocks", 5, "if bound by starting them alone"),
+    _term("work", 1, "if bound by the multiprocessors' pipelines alone"),
+    _term("waiting", 3, "if bound by the latency of loads and barriers alone"),
     Column("launches", _launches, rank=4, about="of passes, and what one block does alone"),
     Column("predicted", lambda t: microseconds(t.seconds), style="bold", about=_PREDICTED),
     Column("measured", lambda t: units.optional(microseconds, t.measured)),
@@ -160,9 +153,8 @@ def gpu_text(gpu: Gpu) -> str:
 
 def record_of(machine: Record, settings: Settings, told: Sequence[gred.Roofline]) -> Record:
     """Make the file: one object a rung, with its terms, and the GPU's numbers."""
-    run = {"size": settings.size, "dtype": settings.dtype, "op": "sum"}
-    rows = list(map(row_record, told))
-    return record.make("roofline", machine, run, rows, gpu=told[0].gpu._asdict())
+    run, gpu = {"size": settings.size, "dtype": settings.dtype, "op": "sum"}, told[0].gpu._asdict()
+    return record.make("roofline", machine, run, list(map(row_record, told)), gpu=gpu)
 
 
 def row_record(told: gred.Roofline) -> Record:

@@ -87,7 +87,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     out = given.out
     if out and out != options.STANDARD_OUTPUT and out.suffix.lower() != ".svg":
         raise options.UsageError(f"--out {out}: the name has to end in .svg")
-    output.check_file("--out", out)
+    output.check_places({"--out": out})
     files = output.Output(console, {out: _picture} if out else {}, {})
     with files.first():
         told = _record(given, given.method)
