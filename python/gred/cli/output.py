@@ -65,10 +65,13 @@ class Output:
 
 def draw(path: Path, function: str, kept: record.Record) -> None:
     """Draw a record by a function that is named with its module; that imports matplotlib."""
+    import matplotlib
+
     from gred.cli import plots
 
     module, _, name = function.rpartition(".")
-    plots.save(getattr(importlib.import_module(module), name)(kept), path, kept)
+    with matplotlib.rc_context(plots.STYLE):
+        plots.save(getattr(importlib.import_module(module), name)(kept), path, kept)
 
 
 # ---- where to write, checked before any work ----

@@ -19,7 +19,7 @@ from gred.drawing import showing
 from gred.drawing.hero import hero
 from gred.drawing.picture import drawn
 from gred.drawing.showing import Boundary
-from gred.drawing.steps import Block, Node, Step, blocks
+from gred.drawing.steps import NO_STEP, Block, Step, blocks
 from gred.recording import Launch
 
 DESCRIPTION = """\
@@ -184,11 +184,13 @@ class _Screen:
     def show(self) -> None:
         for number, step in enumerate(self.block.steps, 1):
             self._head(number, step)
-            self._memory(Boundary(None, step), _READ)
-            self._marks("threads", [_work(step.nodes.get(t)) for t in range(self.threads)])
-            self._memory(Boundary(step, None), _WRITTEN)
-            holding = (n for n in step.nodes.values() if n.useful and not n.copies)
-            text = " ".join(showing.told_value(node.value) for node in holding)
+            self._memory(Boundary(NO_STEP, step), _READ)
+            nodes = map(step.nodes.get, range(self.threads))
+            work = [_IDLE if n is None else _ACTIVE if n.useful else _DISCARDED for n in nodes]
+            self._marks("threads", work)
+            self._memory(Boundary(step, NO_STEP), _WRITTEN)
+            held = (node.value for node in step.useful if not node.copies)
+            text = " ".join(map(showing.told_value, held))
             for k, line in enumerate(textwrap.wrap(text, self.lanes)):
                 label = "" if k else "values"
                 self.console.parts([Cell(f"{label:>{_LABEL - 2}}  ", "dim"), Cell(line, "bold")])
@@ -218,7 +220,3 @@ class _Screen:
                 drawn_marks = self.console.lane_characters[mark] * len(list(run))
                 parts.append(Cell(drawn_marks, _STYLES[mark]))
             self.console.parts(parts)
-
-
-def _work(node: Node | None) -> int:
-    return _IDLE if node is None else _ACTIVE if node.useful else _DISCARDED

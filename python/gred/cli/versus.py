@@ -4,7 +4,6 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import gred
 from gred.cli import cases, libraries, options, outcome, output, record
 from gred.cli.cases import Case
 from gred.cli.console import Console
@@ -107,16 +106,16 @@ def run(given: argparse.Namespace, console: Console) -> int:
 
 
 def _plan(given: argparse.Namespace) -> Plan:
-    gpus = (device.name for device in gred.devices() if device.name.startswith("cuda"))
-    device = options.resolve_device(given.device or next(gpus, "host"))
+    device = options.resolve_device(given.device)
+    if given.device is None and device.name == "simulated":
+        device = options.resolve_device("host")
     kind = device.name.partition(":")[0]
     if kind not in ("host", "cuda"):
         raise options.UsageError(f"nothing but gred runs on {device.name}; choose host or cuda")
     there = libraries.peers_on(device.name)
-    for peer in given.peers or ():
-        if peer not in there:
-            others = ", ".join(there)
-            raise options.UsageError(f"{peer!r} has nothing on {device.name}; there are {others}")
+    if lacking := [peer for peer in given.peers or () if peer not in there]:
+        others = f"on {device.name}; there are {', '.join(there)}"
+        raise options.UsageError(f"{lacking[0]!r} has nothing {others}")
     grid = cases.GRIDS[kind, given.quick]
     crossed = cases.cases(grid, given.reductions, given.types, given.layouts, given.sizes)
     known = [case for case in crossed if case.type.known()]
@@ -135,13 +134,12 @@ def _field(plan: Plan, asked: Sequence[str] | None) -> Field:
         field = libraries.assemble(plan.device.name, plan.peers)
     except libraries.LackingError as missing:
         raise options.UsageError(str(missing)) from None
-    for peer in asked or ():
-        if peer in field.absent:
-            raise options.UsageError(f"--peers {peer}: {field.absent[peer]}")
+    if lacking := [peer for peer in asked or () if peer in field.absent]:
+        raise options.UsageError(f"--peers {lacking[0]}: {field.absent[lacking[0]]}")
     largest = max(plan.cases, key=lambda case: case.nbytes)
     kinds = len({library.pool for library in field.libraries})
-    copies = {plan.device.name: kinds * largest.nbytes}
-    copies["host"] = copies.get("host", 0) + largest.nbytes
+    copies = {"host": largest.nbytes}
+    copies[plan.device.name] = copies.get(plan.device.name, 0) + kinds * largest.nbytes
     options.check_room(f"{largest}: {kinds + 1} copies", copies)
     return field
 
@@ -168,7 +166,7 @@ def _measure_all(
                 deadline = clock.deadline(size, left)
                 with clock.timing(what, size):
                     if stage is None or stage.key != stage_key(case):
-                        if stage is not None:
+                        if stage:
                             stage.close()
                         stage = Stage(case, field.libraries, plan.device, plan.seed)
                     rows = compete(case, stage, field.libraries, plan.sampling, deadline)
@@ -176,7 +174,7 @@ def _measure_all(
             else:
                 left_out.append(str(case))
             left -= size
-    if stage is not None:
+    if stage:
         stage.close()
     measured.sort(key=lambda pair: cases.table_order(pair[0]))
     return floor, [row for _, rows in measured for row in rows], left_out

@@ -75,7 +75,7 @@ class Node:
     def changes_nothing(self) -> bool:
         """Whether it merges the neutral element alone into its register, and touches no memory."""
         kept = self.own is not None and self.own.terms == self.terms
-        return kept and not (self.reads or self.writes or self.copies)
+        return kept and not (self.takes or self.leaves)
 
 
 class Request(NamedTuple):
@@ -102,6 +102,13 @@ class Step(NamedTuple):
     shuffles: int
     nodes: dict[int, Node]
     requests: list[Request]
+
+    @property
+    def useful(self) -> list[Node]:
+        return [node for node in self.nodes.values() if node.useful]
+
+
+NO_STEP = Step((), 0, {}, [])
 
 
 class Block(NamedTuple):

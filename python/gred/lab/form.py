@@ -76,7 +76,7 @@ def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
         data_blocks = data_blocks or 1
     method = _rung(rung, is_told=rung != name)
     if data_blocks is None:
-        told = said and not like and said[2]
+        told = said[2] if said and not like else None
         data_blocks = int(told) if told else _data_blocks(method)
     number = number_from(data_blocks, "data_blocks", DATA_BLOCKS_MAX)
     sizes = ordinary.block_sizes if ordinary else BLOCK_SIZES
@@ -91,14 +91,13 @@ def _rung(name: str, is_told: bool) -> str:
     method = _rungs().get(name)
     if method and (method.number or 0) <= LATEST:
         return method.name
+    why = f"{name!r} is no rung of the ladder; gred.methods() lists them"
     if method:
-        raise ValueError(f"{name!r} cannot be checked; rungs 0 to {LATEST} can")
-    if is_told:
-        raise ValueError(f"{name!r} is no rung of the ladder; gred.methods() lists them")
-    raise ValueError(
-        f"how is {name} launched? Give like=, a rung of the ladder, or say in the file, in a "
-        "comment: launched like unroll8"
-    )
+        why = f"{name!r} cannot be checked; rungs 0 to {LATEST} can"
+    elif not is_told:
+        why = f"how is {name} launched? Give like=, a rung of the ladder, or say in the file, in a "
+        why += "comment: launched like unroll8"
+    raise ValueError(why)
 
 
 def _rungs() -> dict[str, gred.Method]:

@@ -20,8 +20,7 @@ class Goal(NamedTuple):
 
     def line(self, lines: Iterable[Line]) -> Line | None:
         """Find the line that costs most."""
-        of_events = (line for line in lines if line.event in self.events)
-        return max(of_events, key=self.cost, default=None)
+        return max((x for x in lines if x.event in self.events), key=self.cost, default=None)
 
 
 class Exercise(NamedTuple):
@@ -49,9 +48,6 @@ class Exercises(Records):
 
     __slots__ = ()
     columns = (("#", "number"), ("kernel", "name"), ("what it is about", "title"))
-
-
-# ---- what is asked for besides the right answer ----
 
 
 _BUSY_LANES = Goal(

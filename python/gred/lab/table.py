@@ -30,17 +30,6 @@ class LadderRow(NamedTuple):
     time: gred.KernelTime | None = None
     share: float | None = None
 
-    @property
-    def total(self) -> gred.Counts:
-        """What was counted of all passes."""
-        return self.counters.total
-
-    @property
-    def seconds(self) -> float:
-        """The median time of all passes."""
-        assert self.time is not None
-        return float(np.median(self.time.seconds))
-
 
 class Ladder(Records):
     """What `ladder` returns: what rungs differ most in."""
@@ -50,11 +39,11 @@ class Ladder(Records):
         ("#", lambda r: "*" if r.number is None else r.number),
         ("method", "name"),
         ("passes", lambda r: len(r.counters.passes)),
-        ("sectors loaded", lambda r: f"{r.total.global_load_sectors:,}"),
-        ("used", lambda r: _text(".0%", r.total.global_load_efficiency)),
-        ("conflicts", lambda r: f"{bank_conflicts(r.total):,}"),
-        ("barriers", lambda r: f"{r.total.block_barriers:,}"),
-        ("lanes", lambda r: _text(".1f", r.total.active_lanes)),
+        ("sectors loaded", lambda r: f"{r.counters.total.global_load_sectors:,}"),
+        ("used", lambda r: _text(".0%", r.counters.total.global_load_efficiency)),
+        ("conflicts", lambda r: f"{bank_conflicts(r.counters.total):,}"),
+        ("barriers", lambda r: f"{r.counters.total.block_barriers:,}"),
+        ("lanes", lambda r: _text(".1f", r.counters.total.active_lanes)),
     )
 
 
@@ -64,8 +53,8 @@ class TimedLadder(Ladder):
     __slots__ = ()
     columns = (
         *Ladder.columns,
-        ("us on the GPU", lambda r: f"{1e6 * r.seconds:,.1f}"),
-        ("GB/s", lambda r: f"{r.time.nbytes / r.seconds * 1e-9:,.1f}"),
+        ("us on the GPU", lambda r: f"{1e6 * np.median(r.time.seconds):,.1f}"),
+        ("GB/s", lambda r: f"{r.time.nbytes / np.median(r.time.seconds) * 1e-9:,.1f}"),
         ("of limit", lambda r: f"{r.share:.1%}"),
     )
 
@@ -89,13 +78,6 @@ def ladder(
     own rung if that is for other ones. ValueError is raised as by `gred.counters`, RuntimeError if
     the kernel is at fault.
     """
-    rows = _counted(rung, a, block_size)
-    if rung.gpu is None:
-        return Ladder(rows)
-    return TimedLadder(_timed(rung, rows, np.asarray(a if timed is None else timed), block_size))
-
-
-def _counted(rung: Rung, a: ArrayLike, block_size: int) -> list[LadderRow]:
     own_size = rung.block_size or block_size
     own = LadderRow(None, rung.name, rung.counters(a, block_size=own_size))
     rows = [
@@ -103,7 +85,10 @@ def _counted(rung: Rung, a: ArrayLike, block_size: int) -> list[LadderRow]:
         for m in gred.methods()
         if m.number is not None and m.number <= LATEST
     ]
-    return among_rungs(rows, own, rung.like)
+    rows = among_rungs(rows, own, rung.like)
+    if rung.gpu is None:
+        return Ladder(rows)
+    return TimedLadder(_timed(rung, rows, np.asarray(a if timed is None else timed), block_size))
 
 
 def _timed(rung: Rung, rows: list[LadderRow], a: Any, block_size: int) -> Iterator[LadderRow]:

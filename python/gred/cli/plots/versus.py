@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from gred.cli import plots, units
-from gred.cli.cases import LAYOUTS, REDUCTIONS, TYPES
-from gred.cli.outcome import Outcome, Series, outcomes, series, series_text
-from gred.cli.plots import LIMIT, styled
+from gred.cli.cases import LAYOUTS, REDUCTIONS, TYPES, Series, series_text
+from gred.cli.outcome import Outcome, outcomes, series
+from gred.cli.plots import LIMIT
 from gred.cli.record import Record, rows_of, title
 
 _COLOURS = {
@@ -43,7 +43,6 @@ _NORM = LogNorm(1 / 8, 8, clip=True)
 _ALONE, _LACKING, _WRONG = "#d9d9d9", "#f4f4f4", "#000000"
 
 
-@styled
 def time_figure(record: Record) -> Figure:
     """Draw a panel for everything that was measured at several sizes: every library's times."""
     panels: dict[Series, list[Outcome]] = {}
@@ -97,7 +96,6 @@ def _draw_times(axes: Axes, name: str, points: Sequence[Outcome], record: Record
     axes.set_title(name)
 
 
-@styled
 def ratio_figure(record: Record) -> Figure:
     """Draw the best peer's time over gred's: reductions down; types, sizes and layouts across."""
     found = outcomes(rows_of(record))
