@@ -85,7 +85,6 @@ class Case(NamedTuple):
 
     @property
     def data(self) -> str:
-        """The op whose data the array gets."""
         own = _BOOL_DATA.get(self.reduction.name) if self.type.kind == "b" else None
         return own or self.reduction.data
 
@@ -99,7 +98,6 @@ class Case(NamedTuple):
 
     @property
     def series(self) -> Series:
-        """What cases of several sizes have in common."""
         return self.reduction.name, self.type.name, self.layout.name
 
     def __str__(self) -> str:
@@ -184,7 +182,6 @@ class Block(NamedTuple):
 
 
 def _bytes(*powers: int) -> tuple[Extent, ...]:
-    """Make sizes in bytes, which are these powers of two."""
     return tuple(Extent(1 << power, in_bytes=True) for power in powers)
 
 

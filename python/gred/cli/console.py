@@ -162,7 +162,6 @@ class Console:
         print("".join(part.text for part in parts), file=self._shown)
 
     def parts(self, parts: Sequence[Cell]) -> None:
-        """Write a line that is made of pieces, each with its own style."""
         while parts and not parts[-1].text.strip():
             parts = parts[:-1]
         if parts:
@@ -187,7 +186,6 @@ class Console:
         return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
 
     def pairs(self, *pairs: tuple[str, str]) -> None:
-        """Write names and what they are, in two columns."""
         width = max(len(name) for name, _ in pairs)
         for name, value in pairs:
             for line in self._broken(value, width + len(_GAP)):
@@ -260,7 +258,6 @@ class Console:
             draw("")
 
     def bar(self, share: float, width: int) -> str:
-        """Draw a bar of `width` columns, `share` of it filled."""
         full, steps = self.bar_characters[-1], len(self.bar_characters) - 1
         whole, rest = divmod(round(max(0.0, min(share, 1.0)) * width * steps), steps)
         return (full * whole + (self.bar_characters[rest] if rest else "")).ljust(width)

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,7 +123,6 @@ class Runner:
             self.failure = why(error)
 
     def prepare(self, case: Case, stage: Stage, copies: int) -> None:
-        """Find the library's function, and make what it is called with."""
         self._function = self.contestant.function(case)
         self._given = stage.given(self.contestant, case, copies)
         self._turns = stage.turns[self.contestant.pool]
@@ -196,8 +195,8 @@ class Contest:
             answers = runner.answer if isinstance(runner.answer, tuple) else (runner.answer,)
             # gred.describe has a count and a count of NaN before what others are asked for.
             right = self._truth.accepts(answers[-len(self._truth.values) :])
-            answer = ", ".join(map(str, answers))
-            told = {"right": right, "answer": answer, "expected": str(self._truth)}
+            told = {"right": right, "answer": ", ".join(map(str, answers))}
+            told["expected"] = str(self._truth)
         spread = np.percentile(samples, (16, 50, 84)) if samples else [None] * 3
         low, median, high = (time and digits(time) for time in spread)
         return {
@@ -266,7 +265,6 @@ class Floor(NamedTuple):
 
 
 def latency_floor(device: Any) -> Floor:
-    """Measure what no call to a device can fall below."""
     if not device.name.startswith("cuda"):
         return Floor(None, "none: nothing is launched")
     limit = gred.launch_limit(device.name)
@@ -287,24 +285,19 @@ def compile_ahead(library: Library, asked: Iterable[Case]) -> None:
     if len(waiting) < 2:  # which is as soon compiled in its turn
         return
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(len(waiting), usable_cores()), spawn) as pool:
-        work = functools.partial(_compile, library.key, library.device)
-        try:
-            list(pool.map(work, waiting))
-        except BrokenProcessPool:  # then the rest is compiled in its turn, too
-            return
+    work = functools.partial(_compile, library.key, library.device)
+    pool = ProcessPoolExecutor(min(len(waiting), usable_cores()), spawn)
+    with suppress(BrokenProcessPool), pool:  # if it breaks, the rest is compiled in its turn
+        list(pool.map(work, waiting))
 
 
 def _compile(key: str, device: str, series: tuple[str, str, str]) -> None:
     warnings.simplefilter("ignore")  # in this process alone
-    reduction, kind, layout = series
-    block = cases.Block((reduction,), (kind,), (layout,), (_COMPILED_SIZE,))
-    try:
+    with suppress(Exception):  # a library that lacks something raises what it likes
         library: Library = PEERS[key](device)
+        block = cases.Block((series[0],), (series[1],), (series[2],), (_COMPILED_SIZE,))
         [case] = cases.cases((block,))
         flat = library.place(random_array(case.size, case.type.dtype(), case.data))
         mask = library.place(random_mask(case.size)) if case.masked else None
         library.start()
         library.function(case)(*library.given(case, flat, mask))
-    except Exception:  # a library that lacks something raises what it likes
-        return

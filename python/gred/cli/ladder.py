@@ -151,7 +151,6 @@ def _plan(given: argparse.Namespace) -> tuple[Plan, counters.Settings | None]:
 
 
 def climb(plan: Plan, console: Console) -> list[Row]:
-    """Measure every method on the plan's first array."""
     with console.progress(len(plan.cases) + 1) as step:
         return list(measure_size(plan, plan.sizes[0], Clock(None), step))
 
@@ -245,7 +244,6 @@ def _show_answers(console: Console, rows: Sequence[Row], how: str = "") -> None:
 
 
 def record_of(machine: Record, plan: Plan, rows: Sequence[Row]) -> Record:
-    """Make the ladder's file, which its picture is drawn from: every sample of every row."""
     peak, meaning = peak_of(plan.device, rows)
     run = {
         "size": plan.sizes[0],
@@ -265,8 +263,6 @@ def record_of(machine: Record, plan: Plan, rows: Sequence[Row]) -> Record:
 
 
 class Lesson(NamedTuple):
-    """What is told of a rung, as far as it is known."""
-
     method: Any
     counted: gred.Counters
     predicted: gred.Roofline
@@ -324,7 +320,6 @@ def learn(settings: counters.Settings, console: Console) -> list[Lesson]:
 
 
 def _show_lessons(console: Console, settings: counters.Settings, lessons: Sequence[Lesson]) -> None:
-    """Print what was counted, predicted and once measured, of which array, and how far apart."""
     nbytes = settings.nbytes
     pairs = [
         settings.array,

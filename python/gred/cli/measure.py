@@ -72,7 +72,6 @@ class Row(NamedTuple):
 
     @property
     def noise(self) -> float:
-        """Half of the spread over the median."""
         low, high = np.percentile(self.samples, (16, 84))
         return float(high - low) / 2e9 / self.seconds
 
@@ -81,7 +80,6 @@ class Row(NamedTuple):
         return self.nbytes / self.seconds
 
     def summary(self) -> Record:
-        """Make what is written down, but for the single samples."""
         low, median, high = np.percentile(self.samples, (16, 50, 84))
         return {
             **dict(zip(self._fields[:8], self, strict=False)),

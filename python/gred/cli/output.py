@@ -150,7 +150,6 @@ def check_file(option: str, path: Path) -> None:
 
 
 def check_folder(option: str, path: Path | None) -> None:
-    """Refuse a folder to make that is a file, or standard output."""
     if path == STANDARD_OUTPUT:
         raise UsageError(f"{option} -: standard output is no folder; name one")
     if path is not None and path.exists() and not path.is_dir():

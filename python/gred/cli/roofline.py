@@ -152,7 +152,6 @@ def gpu_text(gpu: Gpu) -> str:
 
 
 def record_of(machine: Record, settings: Settings, told: Sequence[gred.Roofline]) -> Record:
-    """Make the file: one object a rung, with its terms, and the GPU's numbers."""
     run, gpu = {"size": settings.size, "dtype": settings.dtype, "op": "sum"}, told[0].gpu._asdict()
     return record.make("roofline", machine, run, list(map(row_record, told)), gpu=gpu)
 

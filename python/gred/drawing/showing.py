@@ -137,7 +137,6 @@ def told_node(node: Node) -> str:
 
 
 def told_threads(step: Step, block_size: int) -> str:
-    """Say how many threads work, and in how many warps."""
     warps = len({thread // WARP for thread in step.nodes})
     where = f" in {_count(warps, 'warp')}" if block_size > WARP else ""
     return f"{len(step.nodes)} of {block_size} threads{where}"

@@ -63,12 +63,10 @@ class Node:
 
     @property
     def takes(self) -> list[Element]:
-        """What it reads and copies."""
         return [*self.reads, *(at for at, _ in self.copies)]
 
     @property
     def leaves(self) -> list[Element]:
-        """What it writes and copies to."""
         return [*self.writes, *(to for _, to in self.copies)]
 
     @property
@@ -167,9 +165,7 @@ class _Builder:
         others: list[Access] = []
         for thread, of_thread in groupby(accesses, key=lambda access: access.thread):
             begun = thread not in self.now
-            for access in of_thread:
-                if access.event in BARRIERS:
-                    continue
+            for access in (one for one in of_thread if one.event not in BARRIERS):
                 waits = access.event in _LOADS and access.memory == "tickets"
                 begun = begun or not (waits or access.event in _STORES)
                 (others if begun else late).append(access)
@@ -179,8 +175,7 @@ class _Builder:
         before = dict(self.now)
         given = {a.thread: a.values[0] for a in accesses if a.event == "shuffle"}
         for thread, of_thread in groupby(accesses, key=lambda access: access.thread):
-            node = Node(self.block, thread)
-            previous = before.get(thread)
+            node, previous = Node(self.block, thread), before.get(thread)
             node.value = previous.value if previous else None
             for access in of_thread:
                 _take_part(node, access, before, given)
@@ -226,9 +221,8 @@ def _elements(access: Access) -> list[Element]:
         return []
     if memory == "tickets":
         return [Element(memory, first, access.values[0] if access.values else None)]
-    owner = -1
-    if memory == "shared":
-        owner = access.block if access.source is None else access.source
+    of_block = access.block if access.source is None else access.source
+    owner = of_block if memory == "shared" else -1
     return [Element(memory, first + k, value, owner) for k, value in enumerate(access.values)]
 
 
@@ -251,10 +245,11 @@ def _mark_useful(made: Sequence[Block]) -> None:
             node.terms = sum(n.terms for n in parents[node]) + found.count(None)
         for node in step.nodes.values():
             writers.update((element.cell, node) for element in node.writes)
-    for leaves in ("partials", "array"):
-        left = [n for n in parents if any(e.memory == leaves for e in n.writes)]
-        if left:
-            break
+    writes = {
+        at: [n for n in parents if any(e.memory == at for e in n.writes)]
+        for at in ("partials", "array")
+    }
+    left = writes["partials"] or writes["array"]
     left += [n for n in parents if n.copies]
     while left:
         node = left.pop()
@@ -265,15 +260,14 @@ def _mark_useful(made: Sequence[Block]) -> None:
 
 def _in_time(made: Sequence[Block]) -> list[Step]:
     """List first what blocks do before one waits for others, block by block, and then the rest."""
-    first: list[Step] = []
-    later: list[Step] = []
+    order: tuple[list[Step], list[Step]] = ([], [])
     for block in made:
         waited = False
         for step in block.steps:
             read = {element.memory for node in step.nodes.values() for element in node.reads}
             waited = waited or "partials" in read or not {*ACROSS_BLOCKS}.isdisjoint(step.barriers)
-            (later if waited else first).append(step)
-    return first + later
+            order[waited].append(step)
+    return order[0] + order[1]
 
 
 # ---- what warps ask for ----
@@ -283,9 +277,7 @@ def _requests(accesses: Iterable[Access], launch: Launch) -> list[Request]:
     """Put together what lanes access from one line, each at the same iteration."""
     iterations: dict[tuple[Any, ...], int] = {}
     together: dict[tuple[Any, ...], list[Access]] = {}
-    for access in accesses:
-        if access.memory is None:
-            continue
+    for access in (one for one in accesses if one.memory is not None):
         place = (access.event, access.file, access.number, access.nbytes)
         iteration = iterations[access.thread, place] = iterations.get((access.thread, place), 0) + 1
         iteration = 0 if access.event == "bulk_copy" else iteration  # its parts belong together
@@ -294,8 +286,7 @@ def _requests(accesses: Iterable[Access], launch: Launch) -> list[Request]:
 
 
 def _request(lanes: list[Access], launch: Launch) -> Request:
-    one = lanes[0]
-    each = max(1, len(one.values))
+    one, each = lanes[0], max(1, len(lanes[0].values))
     itemsize = one.nbytes // each
     at = {a.thread: (a.element or 0) * itemsize for a in lanes}
     asked = frozenset((a.element or 0) + k for a in lanes for k in range(each))
@@ -306,8 +297,7 @@ def _request(lanes: list[Access], launch: Launch) -> Request:
         transfers, conflicts = _wavefronts(of_lanes, one.nbytes, loads=loads)
     else:
         offset = launch.array_offset if one.memory == "array" else 0
-        places = [(a.element or 0) * itemsize + offset for a in lanes]
-        sectors = {place // SECTOR_NBYTES for place in places}
+        sectors = {((a.element or 0) * itemsize + offset) // SECTOR_NBYTES for a in lanes}
         transfers = len(sectors)
         moved = frozenset(
             (sector * SECTOR_NBYTES - offset + byte) // itemsize

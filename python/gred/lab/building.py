@@ -1,5 +1,6 @@
 """Compiling a rung for the simulated device and a GPU, in bounds: a source may be hostile, too."""
 
+import json
 import os
 import re
 import shutil
@@ -61,10 +62,9 @@ class Build:
         self._links[0].symlink_to(str(resources.files("gred")))
         self._links[1].symlink_to(path.parent)
         # What the compiler says, and what is counted, is of the user's own file.
-        name = str(path).replace("\\", "\\\\").replace('"', '\\"')
-        own = self.folder / "rung.cuh"
-        text = f'#line 1 "{name}"\n{source}'
-        own.write_text(plain.unit(source, str(path), form.plain) if form.plain else text, "utf-8")
+        name, own = json.dumps(str(path), ensure_ascii=False), self.folder / "rung.cuh"
+        text = f"#line 1 {name}\n{source}"
+        own.write_text(plain.unit(source, name, form.plain) if form.plain else text, "utf-8")
         self._unit = self.folder / "unit.cpp"
         includes = ("lab/own.cuh", own, "lab/own_entries.cuh")
         lines = [f"#define GRED_RUNG(In, Acc, Block) {form.instance}", *_defines(form, source)]
@@ -77,8 +77,7 @@ class Build:
         asked |= {"like": self.form.like, "data_blocks": self.form.data_blocks}
         if kind == "cuda" and self.gpu:
             asked |= {"device": self.gpu.name, "start": _GPU_START_SECONDS}
-        here = "counting" if kind == "counting" else "plain"
-        return asked | {here: str(self.compiled(kind))}
+        return asked | {"counting" if kind == "counting" else "plain": str(self.compiled(kind))}
 
     def compiled(self, kind: str) -> Path:
         """Compile, once: one of the libraries."""
@@ -103,13 +102,8 @@ class Build:
         folders = package / "kernels/ladder", package / "kernels", package / "headers", beside
         return [*words, *(f"-I{folder}" for folder in folders)]
 
-    def users_line(self, frames: Sequence[Sequence[Any]]) -> tuple[str, int] | None:
-        """Find the innermost line of the user's file among the frames of a thread."""
-        library = str(self.folder / "counting.so")
-        return self.line_at([offset for file, offset in frames if file == library])
-
     def line_at(self, frames: Sequence[int]) -> tuple[str, int] | None:
-        """Find the same for addresses within the library of kernels that count.
+        """Find the innermost line of the user's file for addresses in the counting library.
 
         Functions that are called may have been inlined; binutils' addr2line, which comes with the
         compiler, knows them. None where it is not there, or there is no such line.
@@ -243,7 +237,6 @@ def _line_that_calls(frame: str, path: str) -> str | None:
 
 
 def _source(where: str, path: str) -> str:
-    """Show the line of the file."""
     number = where.removeprefix(path).split(":")[1]
     lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     return f"\n{number:>5} | {printable(''.join(lines[int(number) - 1 : int(number)]))}"

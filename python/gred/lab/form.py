@@ -106,7 +106,6 @@ def _rungs() -> dict[str, gred.Method]:
 
 
 def _instance(name: str, parameters: str) -> str:
-    """Give what the template is instantiated with."""
     kinds = [" ".join(one.split()[:-1]) for one in parameters.split(",")]
     kinds = [kind.replace("typename", "class").removesuffix(" int") for kind in kinds]
     known = {
@@ -122,7 +121,6 @@ def _instance(name: str, parameters: str) -> str:
 
 
 def _data_blocks(rung: str) -> int:
-    """Look the rung's own number up in the ladder's table."""
     table = resources.files("gred").joinpath("headers/common/ladder.def").read_text("utf-8")
     row = re.search(rf"^RUNG\(\d+, {rung}, [^,]*, \w+, \w+, (\d+),", table, re.MULTILINE)
     if row is None:

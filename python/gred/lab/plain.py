@@ -144,7 +144,6 @@ def _block_sizes(code: str, bounds: str | None) -> tuple[int, ...]:
 
 
 def _number(code: str, text: str) -> int | None:
-    """Read a number, or the constant that stands for one."""
     word = text.strip()
     if word.isidentifier():
         named = re.search(
@@ -157,11 +156,10 @@ def _number(code: str, text: str) -> int | None:
 # ---- in gred's form ----
 
 
-def unit(source: str, path: str, plain: Plain) -> str:
+def unit(source: str, name: str, plain: Plain) -> str:
     """Write what is compiled: the source with its kernel as a function, and a kernel around it."""
-    name = path.replace("\\", "\\\\").replace('"', '\\"')
     includes = [
-        f'#line {line_of(source, found.start())} "{name}"\n#include {found[1]}\n'
+        f"#line {line_of(source, found.start())} {name}\n#include {found[1]}\n"
         for found in _INCLUDE.finditer(source)
         if found[1] not in _OF_CUDA
     ]
@@ -173,11 +171,11 @@ def unit(source: str, path: str, plain: Plain) -> str:
 namespace KERNELS
 {{
 #ifdef __CUDACC__
-#line 1 "{name}"
+#line 1 {name}
 {_on_gpu(text)}
 #define PLAIN(pointer) pointer
 #else
-#line 1 "{name}"
+#line 1 {name}
 {on_host}
 #define PLAIN(pointer) memory_from(pointer, false)
 #endif
