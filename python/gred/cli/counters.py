@@ -1,4 +1,12 @@
-"""The job `counters`: what every rung does to memory, counted on the simulated device."""
+"""Counts what every rung of the ladder does to memory, as a profiler does on a GPU.
+
+Counted are warp-level memory requests and the sectors that they move, wavefronts of shared memory
+and bank conflicts, barriers, active lanes. The rungs' own kernels run on the simulated device; no
+GPU is needed.
+
+All passes of a rung are counted together. Grids are those of a GPU with --multiprocessors, by
+default an H200's.
+"""
 
 import argparse
 from collections.abc import Sequence
@@ -11,15 +19,6 @@ from gred.cli import options, output, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.options import option
 from gred.counting import SECTOR_NBYTES, bank_conflicts
-
-DESCRIPTION = """\
-Counts what every rung of the ladder does to memory, as a profiler does on a GPU: warp-level memory
-requests and the sectors that they move, wavefronts of shared memory and bank conflicts, barriers,
-active lanes. The rungs' own kernels run on the simulated device; no GPU is needed."""
-
-EPILOG = """\
-All passes of a rung are counted together. Grids are those of a GPU with --multiprocessors, by
-default an H200's. Exit status: 0 counted, 2 bad arguments, 130 interrupted, 141 broken pipe."""
 
 SIZE, BLOCK_SIZE = 1 << 20, 256
 LATEST = 24

@@ -70,41 +70,25 @@ def _draw(generator: Generator, count: int, dtype: np.dtype[Any], op: str, size:
     if dtype.kind == "b":
         return generator.integers(0, 1, count, np.bool_, endpoint=True)
     if dtype.kind in "iu":
-        return _integers(generator, count, dtype, op)
+        low, limits = 0 if dtype.kind == "u" else -100, np.iinfo(dtype)
+        if op == "prod":
+            return generator.integers(low // 2, 50, count, dtype.type) * 2 + 1
+        ends = (low, 100) if op == "sum" else (limits.min, limits.max)
+        return generator.integers(*ends, count, dtype.type, endpoint=True)
     if dtype.kind == "c" and op == "prod":
         return np.array([1, 1j, -1, -1j], dtype)[generator.integers(0, 4, count)]
     if dtype.kind == "c":
         return (generator.random(count) + 1j * generator.random(count)).astype(dtype)
-    if dtype.itemsize == 2:
-        return _halves(generator, count, op).astype(dtype)
-    return _floats(generator, count, dtype, op, size)
-
-
-def _integers(generator: Generator, count: int, dtype: np.dtype[Any], op: str) -> Array:
-    low = 0 if dtype.kind == "u" else -100
+    narrow = dtype.itemsize == 2  # whose sums have to stay in range, and products to be exact
+    drawn_as = np.float32 if narrow else dtype.type
+    if op not in ("sum", "prod"):
+        return generator.standard_normal(count, drawn_as).astype(dtype)
+    if op == "prod" and narrow:
+        return (1 - 2 * generator.integers(0, 1, count, np.int8, endpoint=True)).astype(dtype)
+    drawn = generator.random(count, np.float64 if op == "prod" else drawn_as)
     if op == "prod":
-        return generator.integers(low // 2, 50, count, dtype.type) * 2 + 1
-    limits = np.iinfo(dtype)
-    ends = (low, 100) if op == "sum" else (limits.min, limits.max)
-    return generator.integers(*ends, count, dtype.type, endpoint=True)
-
-
-def _floats(generator: Generator, count: int, dtype: np.dtype[Any], op: str, size: int) -> Array:
-    if op == "sum":
-        return generator.random(count, dtype.type)
-    if op == "prod":
-        width = 1 / math.sqrt(size)
-        return (1 + width * (2 * generator.random(count) - 1)).astype(dtype)
-    return generator.standard_normal(count, dtype.type)
-
-
-def _halves(generator: Generator, count: int, op: str) -> Array:
-    """Draw what a float of 16 bits holds: sums that stay in range, products that are exact."""
-    if op == "prod":
-        return 1 - 2 * generator.integers(0, 1, count, np.int8, endpoint=True)
-    if op == "sum":
-        return 2 * generator.random(count, np.float32) - 1
-    return generator.standard_normal(count, np.float32)
+        drawn = 1 + (2 * drawn - 1) / math.sqrt(size)
+    return (2 * drawn - 1 if op == "sum" and narrow else drawn).astype(dtype)
 
 
 # ---- NumPy's answer in the array's own type ----

@@ -1,4 +1,9 @@
-"""The job `doctor`: what is here, and for whatever is wrong with it, what to do."""
+"""Looks at what gred needs and has, and says what to do about what is wrong.
+
+That is versions, the processor's instructions, threads, the GPUs' driver, what kernels were
+compiled for, the cache of those that the driver compiles, and whether every device adds up rightly.
+A report of a bug should have what this prints.
+"""
 
 import argparse
 import os
@@ -14,16 +19,6 @@ import numpy as np
 import gred
 from gred.cli.console import Console
 from gred.cli.record import driver_version, usable_cores
-
-DESCRIPTION = """\
-Looks at what gred needs and has: versions, the processor's instructions, threads, the GPUs' driver,
-what kernels were compiled for, the cache of those that the driver compiles, and whether every
-device adds up rightly. What is wrong comes with what to do about it. A report of a bug should have
-what this prints."""
-
-EPILOG = """\
-Exit status: 0 nothing is wrong, 1 something is, 2 bad arguments, 130 interrupted, 141 broken
-pipe."""
 
 OPTIONS = ()
 

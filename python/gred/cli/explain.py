@@ -1,4 +1,14 @@
-"""The job `explain`: a rung's source with its counts, what limits it, and how its neighbours do."""
+"""Shows a rung of the ladder: its source, with what every line does to memory.
+
+It also says what limits the rung, and what differs from the rungs before and after it. The kernel
+runs on the simulated device, where every access is counted; no GPU is needed.
+
+All passes are counted together.
+
+All rungs in one table: python -m gred counters --help
+A rung drawn step by step: python -m gred show --help
+Predicted times of all: python -m gred roofline --help
+"""
 
 import argparse
 import re
@@ -15,19 +25,6 @@ from gred.cli.counters import Settings
 from gred.cli.options import option
 from gred.counting import Line, bank_conflicts
 from gred.drawing.showing import REQUESTS
-
-DESCRIPTION = """\
-Shows a rung of the ladder: its source, with what every line does to memory, what limits the rung,
-and what differs from the rungs before and after it. The kernel runs on the simulated device, where
-every access is counted; no GPU is needed."""
-
-EPILOG = """\
-All passes are counted together. Exit status: 0 shown, 2 bad arguments, 130 interrupted, 141 broken
-pipe.
-
-All rungs in one table: python -m gred counters --help
-A rung drawn step by step: python -m gred show --help
-Predicted times of all: python -m gred roofline --help"""
 
 # From where on something is a rung's limit.
 _POOR, _OFTEN, _DIVERGENT, _CONFLICTS, _LAUNCHES = 0.5, 1.2, 16, 0.25, 4

@@ -1,4 +1,15 @@
-"""The job `lab`: a rung of the user's own, checked, counted, timed, and beside the ladder's."""
+"""Compiles a rung of your own, a kernel in ordinary CUDA or in the ladder's form, and checks it.
+
+The host's C++ compiler compiles it, and nvcc for a GPU. It is checked at every edge, in every order
+of threads, access by access; what it does to memory is counted, beside the ladder's rungs, and what
+it takes on an H200 is predicted; and it is timed on a GPU, if there is one. It runs in a process of
+its own.
+
+How it is launched says the file, in a comment (launched like unroll8), or --like. What cannot be
+compiled is a bad argument by the exit status.
+
+The exercise sheet: python -m gred lab --exercise 1 --out mine.cuh; python -m gred lab mine.cuh
+"""
 
 import argparse
 from pathlib import Path
@@ -14,20 +25,6 @@ from gred.cli.measure import Plan, Sampling, row_of
 from gred.cli.options import option
 from gred.prediction import H200, predict_counted
 from gred.records import among_rungs, method_named
-
-DESCRIPTION = """\
-Compiles a rung of your own, a kernel in ordinary CUDA or in the ladder's form, by the host's C++
-compiler, and by nvcc for a GPU; checks it at every edge, in every order of threads, access by
-access; counts what it does to memory, beside the ladder's rungs, and predicts what it takes on an
-H200; and times it on a GPU, if there is one. It runs in a process of its own.
-"""
-
-EPILOG = """\
-How it is launched says the file, in a comment (launched like unroll8), or --like. Exit status: 0
-right, 1 something is wrong with it, 2 it cannot be compiled, or other bad arguments, 130
-interrupted, 141 broken pipe.
-
-The exercise sheet: python -m gred lab --exercise 1 --out mine.cuh; python -m gred lab mine.cuh"""
 
 _SIZE, _TIMED_SIZE = 1 << 20, 1 << 26
 _DRAWN_BLOCK = 32
@@ -100,8 +97,13 @@ def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> i
     figure, recorded = counters.FIGURE, _show_counts(given, rung, near, console)
     if rung.gpu:
         figure, recorded = ladder.FIGURE, _show_climb(given, rung, near, console)
-    elif given.time:
-        _show_simulated_times(given, rung, console)
+    elif given.time:  # on the simulated device, where only comparing means anything
+        array = np.ones(given.size or _SIZE, given.dtype)
+        how = {"block_size": given.block_size, "dtype": given.dtype, "samples": 5}
+        own = rung.kernel_time(array, **how)
+        other = gred.kernel_time(array, method=rung.like, device="simulated", **how)
+        mine, theirs = (units.time_text(float(np.median(one.seconds))) for one in (own, other))
+        console.pairs(("simulated", f"{mine}; {rung.like} takes {theirs}"), *ladder.SIMULATED_TIMES)
     if given.plot:
         output.draw(given.plot, figure, recorded)
     if given.picture:  # of one small block's steps, on digits that are easy to add up
@@ -154,13 +156,3 @@ def _show_climb(
     rows = among_rungs(others, own, rung.like)
     ladder.show(console, plan, rows)
     return ladder.record_of(record.describe_machine(device), plan, rows)
-
-
-def _show_simulated_times(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> None:
-    """Time both on the simulated device, where only one compared with the other means anything."""
-    array = np.ones(given.size or _SIZE, given.dtype)
-    settings = {"block_size": given.block_size, "dtype": given.dtype, "samples": 5}
-    own = rung.kernel_time(array, **settings)
-    other = gred.kernel_time(array, method=rung.like, device="simulated", **settings)
-    mine, theirs = (units.time_text(float(np.median(one.seconds))) for one in (own, other))
-    console.pairs(("simulated", f"{mine}; {rung.like} takes {theirs}"), *ladder.SIMULATED_TIMES)

@@ -1,6 +1,20 @@
-"""The main job: every method on one array, checked against NumPy, in climbing order.
+"""Climbs the ladder of parallel reduction, and checks each answer against NumPy.
 
-Where nothing is timed it shows what each rung does to memory, and its time on an H200.
+Every method runs on the same random array. On a GPU it shows how fast the kernels are beside what
+the memory allows. Without one they run on the simulated device, and it shows what each rung does to
+memory, what that takes on an H200, predicted and measured, and what limits it.
+
+Sums and products accumulate in the array's own element type, int32 in int32, as the published
+ladders do; gred.sum itself, like NumPy, adds int32 in int64. `recursive` always runs on the host,
+`cub` only on a GPU.
+
+The same over many array sizes and block sizes, with plots: python -m gred sweep --help
+Beside other libraries: python -m gred versus --help
+What each does to memory: python -m gred counters --help, python -m gred explain --help
+Each drawn step by step: python -m gred show --help
+Predicted times: python -m gred roofline --help
+A rung of your own: python -m gred lab --help
+What is wrong here, and what to do: python -m gred doctor --help
 """
 
 import argparse
@@ -16,26 +30,6 @@ from gred.cli.options import option
 from gred.cli.record import Record
 from gred.counting import bank_conflicts
 from gred.prediction import H200
-
-DESCRIPTION = """\
-Climbs the ladder of parallel reduction: runs every method on the same random array and checks each
-answer against NumPy. On a GPU it shows how fast the kernels are beside what the memory allows.
-Without one they run on the simulated device, and it shows what each rung does to memory, what that
-takes on an H200, predicted and measured, and what limits it."""
-
-EPILOG = """\
-Sums and products accumulate in the array's own element type, int32 in int32, as the published
-ladders do; gred.sum itself, like NumPy, adds int32 in int64. `recursive` always runs on the host,
-`cub` only on a GPU. Exit status: 0 every answer right, 1 an answer wrong, 2 bad arguments,
-130 interrupted, 141 broken pipe.
-
-The same over many array sizes and block sizes, with plots: python -m gred sweep --help
-Beside other libraries: python -m gred versus --help
-What each does to memory: python -m gred counters --help, python -m gred explain --help
-Each drawn step by step: python -m gred show --help
-Predicted times: python -m gred roofline --help
-A rung of your own: python -m gred lab --help
-What is wrong here, and what to do: python -m gred doctor --help"""
 
 _NEXT = """\
 A rung's source with its counters: python -m gred explain shared_strided. Drawn step by step:

@@ -1,4 +1,14 @@
-"""The job `roofline`: every rung's predicted time on a GPU, beside the measured one."""
+"""Predicts how long every rung of the ladder takes on a GPU, and says what limits it.
+
+It does so from counts and a few numbers of the GPU. Limits are memory bandwidth, the rate at which
+blocks start, the multiprocessors' throughput, latency, or launch overhead. Without a GPU it is an
+H200.
+
+With --device every rung is measured, too; --measured takes the times from a file that
+`python -m gred --json FILE` has written, by default those that gred itself took on an H200.
+
+What is counted: python -m gred counters --help
+"""
 
 import argparse
 from collections.abc import Sequence
@@ -15,18 +25,6 @@ from gred.cli.options import option
 from gred.cli.record import Record
 from gred.prediction import Gpu, Terms, checked_size, microseconds
 from gred.records import method_named
-
-DESCRIPTION = """\
-Predicts how long every rung of the ladder takes on a GPU, from its counts and a few numbers of the
-GPU, and says what limits it: memory bandwidth, the rate at which blocks start, the multiprocessors'
-throughput, latency, or launch overhead. Without a GPU it does so for an H200."""
-
-EPILOG = """\
-With --device every rung is measured, too; --measured takes the times from a file that
-`python -m gred --json FILE` has written, by default those that gred itself took on an H200. Exit
-status: 0 predicted, 2 bad arguments, 130 interrupted, 141 broken pipe.
-
-What is counted: python -m gred counters --help"""
 
 SIZE = 1 << 28
 

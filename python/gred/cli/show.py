@@ -1,4 +1,14 @@
-"""The job `show`: a rung's steps, drawn from a run: who touches what, who idles, what is wasted."""
+"""Shows a rung of the ladder step by step: which thread touches which element.
+
+It shows which lanes idle, which bytes are moved and not used, where banks conflict, and how the
+values fold. It is drawn from a run on the simulated device, access by access; no GPU is needed.
+
+A block is at least a warp of 32 threads. Of a pass of more than four blocks the first three and the
+last are shown. The picture of a wide block with bank conflicts has a column for each bank, not for
+each thread.
+
+The source of a rung with its counts: python -m gred explain --help
+"""
 
 import argparse
 import functools
@@ -21,18 +31,6 @@ from gred.drawing.picture import drawn
 from gred.drawing.showing import Boundary
 from gred.drawing.steps import NO_STEP, Block, Step, blocks
 from gred.recording import Launch
-
-DESCRIPTION = """\
-Shows a rung of the ladder step by step: which thread touches which element, which lanes idle, which
-bytes are moved and not used, where banks conflict, and how the values fold. It is drawn from
-a run on the simulated device, access by access; no GPU is needed."""
-
-EPILOG = """\
-A block is at least a warp of 32 threads. Of a pass of more than four blocks the first three and the
-last are shown. The picture of a wide block with bank conflicts has a column for each bank, not for
-each thread. Exit status: 0 shown, 2 bad arguments, 130 interrupted, 141 broken pipe.
-
-The source of a rung with its counts: python -m gred explain --help"""
 
 SIZE_MAX = 1 << 12
 _BLOCK_SIZE = 32

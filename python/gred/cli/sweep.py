@@ -1,6 +1,11 @@
-"""The job `sweep`: methods over array sizes and block sizes, each row beside the read limit.
+"""Measures methods over array sizes and block sizes, each beside the device's read limit.
 
-Where nothing is timed it shows what an H200 is predicted to take.
+That is measured in the same run at every size; every answer is checked against NumPy. Without a GPU
+it shows what an H200 is predicted to take, and nothing is timed or written.
+
+A range is of powers of two, both ends included: 2**10:2**28. Times are medians over the samples
+kept, their spread is from the 16th to the 84th percentile; JSON has every sample. With no place to
+write to, all that is timed goes to the folder gred-sweep. Drawing needs matplotlib.
 """
 
 import argparse
@@ -13,16 +18,6 @@ from gred.cli.console import RIGHT, Cell, Column, Console, Table
 from gred.cli.measure import Clock, Plan, Row, Sampling, measure_size
 from gred.cli.options import option
 from gred.prediction import H200
-
-DESCRIPTION = """\
-Measures methods over array sizes and block sizes. The device's own read limit is measured in the
-same run at every size; every answer is checked against NumPy. Without a GPU it shows what an H200
-is predicted to take, and nothing is timed or written."""
-
-EPILOG = """\
-A range is of powers of two, both ends included: 2**10:2**28. Times are medians over the samples
-kept, their spread is from the 16th to the 84th percentile; JSON has every sample. With no place to
-write to, all that is timed goes to the folder gred-sweep. Drawing needs matplotlib."""
 
 _QUICK_SECONDS = 45.0
 # Sizes, block sizes and samples: by whether it is a GPU, and whether there is but a minute.

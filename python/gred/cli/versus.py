@@ -1,7 +1,20 @@
-"""The job `versus`: gred beside every library that a user could pick instead."""
+"""Compares gred with every other library that is installed.
+
+Measured are whole calls on an array that is on the device already, until the answer is on the host,
+all libraries in turn. Every answer is checked.
+
+A size is a count of elements, 1000 or 2**20, or of bytes, 64KiB; ranges are of powers of two,
+1KiB:1GiB. Given sizes, types, reductions or layouts take the place of those of the standard grid
+and are crossed with the rest of it. Arrays lie in memory, not in the cache, unless they are so
+small that they would in use; the file says which. The ratio is the time of the best peer with a
+right answer over gred's, the slower one where gred was given arrays of two libraries. With no place
+to write to, everything goes to the folder gred-versus. Drawing needs matplotlib. A peer's wrong
+answer is shown, and is nothing wrong by the exit status.
+"""
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from gred.cli import cases, libraries, options, outcome, output, record
@@ -12,19 +25,6 @@ from gred.cli.libraries import Field
 from gred.cli.measure import Clock, Sampling
 from gred.cli.options import option
 from gred.cli.record import Record
-
-DESCRIPTION = """\
-Compares gred with every other library that is installed: whole calls on an array that is on the
-device already, until the answer is on the host, all libraries in turn. Every answer is checked."""
-
-EPILOG = """\
-A size is a count of elements, 1000 or 2**20, or of bytes, 64KiB; ranges are of powers of two,
-1KiB:1GiB. Given sizes, types, reductions or layouts take the place of those of the standard grid
-and are crossed with the rest of it. Arrays lie in memory, not in the cache, unless they are so
-small that they would in use; the file says which. The ratio is the time of the best peer with a
-right answer over gred's, the slower one where gred was given arrays of two libraries. With no place
-to write to, everything goes to the folder gred-versus. Drawing needs matplotlib. Exit status: as
-that of `python -m gred`, by gred's answers; a peer's wrong answer is shown and does not count."""
 
 # What a quick comparison has in all.
 _QUICK_SECONDS = 60.0
@@ -48,7 +48,12 @@ OPTIONS = (
     option("--device", "cuda, cuda:1 or host (default: a GPU if there is one, else host)"),
     option("--sizes", "array sizes: 4B,64KiB:1GiB or 1000,2**20", options.parse_extents, "A,B:C"),
     *(
-        option(name, f"of {', '.join(known)}", options.names(known, noun), "A,B")
+        option(
+            name,
+            f"of {', '.join(known)}",
+            partial(options.parse_names, known=known, noun=noun),
+            "A,B",
+        )
         for name, known, noun in (
             ("--types", cases.TYPES, "element type"),
             ("--reductions", cases.REDUCTIONS, "reduction"),

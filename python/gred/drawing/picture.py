@@ -130,19 +130,17 @@ class _Panel:
                     track.held |= {node: track.held[node.own] for node in nodes if node.own}
                 continue
             if skipped:
-                self._draw_skipped(skipped, left)
+                self.sheet.group("skipped")
+                many = f"steps {skipped[0]} to {skipped[-1]}"
+                steps_text = many if len(skipped) > 1 else f"step {skipped[0]}"
+                self.sheet.write("head label", _LEFT - 8, self.sheet.y + 8, steps_text)
+                text = "merge the neutral element alone: no value changes"
+                x = self.page.x(left + 2) - 4
+                self.sheet.write("note soft", x, self.sheet.y + 8, text)
+                self.sheet.y += _ROW + 4
             self._draw_boundary(number, here, beneath)
             skipped = []
         self.sheet.y += 8
-
-    def _draw_skipped(self, skipped: Sequence[int], left: int) -> None:
-        sheet, last = self.sheet, skipped[-1]
-        sheet.group("skipped")
-        steps = f"step {last}" if len(skipped) == 1 else f"steps {skipped[0]} to {last}"
-        sheet.write("head label", _LEFT - 8, sheet.y + 8, steps)
-        text = "merge the neutral element alone: no value changes"
-        sheet.write("note soft", self.page.x(left + 2) - 4, sheet.y + 8, text)
-        sheet.y += _ROW + 4
 
     def _draw_boundary(
         self, number: int, here: list[tuple[_Track, Boundary]], beneath: ElementTree.Element
@@ -156,7 +154,12 @@ class _Panel:
             track.place = {"pass": self.number, "block": track.block.number, "step": number}
             track.links = sheet.group("links", beneath, track.place)
             sheet.group("memory", data=track.place)
-            self._draw_memory(track, boundary)
+            self._draw_registers(track, boundary)
+            for memory in showing.MEMORIES:
+                if boundary.rows(memory, track.shapes[memory]):
+                    self._draw_strips(track, memory, boundary)
+            self._link_writes(track, boundary)
+            sheet.y += _GAP - 3 if sheet.y > top else 0
             bottom = max(bottom, sheet.y)
         sheet.y = bottom
         self._draw_barriers([boundary for _, boundary in here], top)
@@ -186,16 +189,6 @@ class _Panel:
             y = sheet.y - (_GAP - 3) / 2
             sheet.add("line", "barrier", x1=_LEFT, x2=self.page.right, y1=y, y2=y)
             sheet.write("label", _LEFT - 8, y + 4, next(n for n in names[0] if n in ACROSS_BLOCKS))
-
-    def _draw_memory(self, track: _Track, boundary: Boundary) -> None:
-        top = self.sheet.y
-        self._draw_registers(track, boundary)
-        for memory in showing.MEMORIES:
-            if boundary.rows(memory, track.shapes[memory]):
-                self._draw_strips(track, memory, boundary)
-        self._link_writes(track, boundary)
-        if self.sheet.y > top:
-            self.sheet.y += _GAP - 3
 
     def _draw_registers(self, track: _Track, boundary: Boundary) -> None:
         """Show what is new in threads' registers, is used and cannot be seen in memory."""
@@ -322,15 +315,14 @@ class _Panel:
         for thread in range(self.launch.block_size):
             node = step.nodes.get(thread)
             if node:
-                self._link_reads(track, node, clashing)
+                if node.useful:
+                    self._link_reads(track, node, clashing)
                 self._draw_thread(track, node)
             else:
                 radius = min(2.5, page.column / 3)
                 sheet.add("circle", "idle", cx=page.x(track.left + thread), cy=y, r=radius)
 
     def _link_reads(self, track: _Track, node: Node, clashing: set[tuple[str, int]]) -> None:
-        if not node.useful:
-            return
         end = self.page.x(track.left + node.thread), self.row
         for x, y, element in self._lowest(track, node.reads):
             kind = "line load clash" if element.cell[:2] in clashing else "line load"
@@ -342,10 +334,10 @@ class _Panel:
 
     def _draw_thread(self, track: _Track, node: Node) -> None:
         sheet, page, y = self.sheet, self.page, self.row
-        faint = "" if node.useful else " unused"
+        kind = "active" if node.useful else "active unused"
         x, radius = page.x(track.left + node.thread), min(_ROW / 2, page.column * 0.42)
         places: dict[str, Any] = {"cx": x, "cy": y, "r": radius, "data_thread": node.thread}
-        circle = sheet.add("circle", "active" + faint, **places)
+        circle = sheet.add("circle", kind, **places)
         ElementTree.SubElement(circle, "title").text = showing.told_node(node)
         if page.is_readable and node.useful:
             size = min(10.0, 1.25 * radius * 2 / max(2, len(str(node.thread))))

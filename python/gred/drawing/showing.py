@@ -131,8 +131,7 @@ def told_node(node: Node) -> str:
         return f"thread {node.thread}: copies {elements} to shared memory"
     operands = ["its own value"] if node.own else []
     operands += [f"thread {node.lane.thread}'s value"] if node.lane else []
-    operands += [f"{element.memory}[{element.number}]" for element in node.reads]
-    left = " + ".join(operands)
+    left = " + ".join([*operands, *(f"{e.memory}[{e.number}]" for e in node.reads)])
     return f"thread {node.thread}: {left} = {told_value(node.value)}" if left else "identity"
 
 
@@ -180,10 +179,9 @@ REQUESTS = {
 
 
 def _told_requests(requests: Sequence[Request]) -> Iterator[tuple[str, str]]:
-    for event, words in REQUESTS.items():
+    events = {r.event for r in requests}
+    for event, words in ((event, words) for event, words in REQUESTS.items() if event in events):
         of_event = [r for r in requests if r.event == event]
-        if not of_event:
-            continue
         transfers = sum(r.transfers for r in of_event)
         conflicts = sum(r.conflicts for r in of_event)
         used = sum(r.nbytes for r in of_event) / (SECTOR_NBYTES * max(1, transfers))

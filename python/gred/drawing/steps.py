@@ -238,7 +238,15 @@ def _mark_useful(made: Sequence[Block]) -> None:
     """Count what each value is made of, and go from what the launch leaves back to all of that."""
     parents: dict[Node, list[Node]] = {}
     writers: dict[tuple[str, int, int], Node] = {}
-    for step in _in_time(made):
+    # First what blocks do before one waits for others, block by block, and then the rest.
+    order: tuple[list[Step], list[Step]] = ([], [])
+    for block in made:
+        waited = False
+        for step in block.steps:
+            read = {element.memory for node in step.nodes.values() for element in node.reads}
+            waited = waited or "partials" in read or not {*ACROSS_BLOCKS}.isdisjoint(step.barriers)
+            order[waited].append(step)
+    for step in order[0] + order[1]:
         for node in step.nodes.values():
             found = [writers.get(element.cell) for element in node.reads]
             parents[node] = [n for n in (node.own, node.lane, *found) if n and n.terms]
@@ -256,18 +264,6 @@ def _mark_useful(made: Sequence[Block]) -> None:
         if not node.useful:
             node.useful = True
             left.extend(parents[node])
-
-
-def _in_time(made: Sequence[Block]) -> list[Step]:
-    """List first what blocks do before one waits for others, block by block, and then the rest."""
-    order: tuple[list[Step], list[Step]] = ([], [])
-    for block in made:
-        waited = False
-        for step in block.steps:
-            read = {element.memory for node in step.nodes.values() for element in node.reads}
-            waited = waited or "partials" in read or not {*ACROSS_BLOCKS}.isdisjoint(step.barriers)
-            order[waited].append(step)
-    return order[0] + order[1]
 
 
 # ---- what warps ask for ----

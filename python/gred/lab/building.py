@@ -67,7 +67,7 @@ class Build:
         own.write_text(plain.unit(source, name, form.plain) if form.plain else text, "utf-8")
         self._unit = self.folder / "unit.cpp"
         includes = ("lab/own.cuh", own, "lab/own_entries.cuh")
-        lines = [f"#define GRED_RUNG(In, Acc, Block) {form.instance}", *_defines(form, source)]
+        lines = [f"#define GRED_RUNG(In, Acc, Block) {form.instance}", *_defines(form)]
         lines += [f'#include "{one}"' for one in includes]
         self._unit.write_text("\n".join([*lines, ""]), "utf-8")
 
@@ -120,11 +120,11 @@ class Build:
         return None
 
 
-def _defines(form: Form, source: str) -> list[str]:
+def _defines(form: Form) -> list[str]:
     """Tell own_entries.cuh what an ordinary kernel is of."""
     if form.plain is None:
         return []
-    lines = ["#define GRED_PLAIN", f"#define GRED_PLAIN_IS_DYNAMIC {int(plain.is_dynamic(source))}"]
+    lines = ["#define GRED_PLAIN", f"#define GRED_PLAIN_IS_DYNAMIC {int(form.plain.is_dynamic)}"]
     if form.dtype is None:
         return lines
     kind = {"float32": "float", "float64": "double"}.get(form.dtype, f"{form.dtype}_t")
@@ -206,7 +206,9 @@ def first_error(text: str, path: str) -> str:
                 return _plain("\n".join([f"{_where(place)}: {place[5]}", *below]))
             led_here = led_here or _asked_for(lines[number + 1 :], path)
             if led_here:
-                return _plain(f"{led_here}: {place[5]}{_source(led_here, path)}")
+                number = int(led_here.removeprefix(path).split(":")[1])
+                source = printable("".join(_lines(path)[number - 1 : number]))
+                return _plain(f"{led_here}: {place[5]}\n{number:>5} | {source}")
     return text[:_MESSAGE]
 
 
@@ -230,16 +232,15 @@ def _asked_for(following: Iterable[str], path: str) -> str | None:
 
 def _line_that_calls(frame: str, path: str) -> str | None:
     """Find the first line of the file that names the function of a frame."""
-    called = _CALLED.search(frame)
-    text = Path(path).read_text(encoding="utf-8", errors="replace")
-    found = called and re.search(rf"\b{called[1]}\b", text)
-    return f"{path}:{text.count(chr(10), 0, found.start()) + 1}" if found else None
+    if called := _CALLED.search(frame):
+        for number, line in enumerate(_lines(path), 1):
+            if re.search(rf"\b{called[1]}\b", line):
+                return f"{path}:{number}"
+    return None
 
 
-def _source(where: str, path: str) -> str:
-    number = where.removeprefix(path).split(":")[1]
-    lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
-    return f"\n{number:>5} | {printable(''.join(lines[int(number) - 1 : int(number)]))}"
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
 
 
 def _plain(text: str) -> str:

@@ -135,9 +135,13 @@ def _finding(
         return Finding(_kind(answer), answer.text, file, line, *case)
     fault = answer.answer.get("fault")
     if fault:
-        kind, file, line, text, frames = _fault(*fault)
+        kind, file, line, text, frames = fault
+        is_text = isinstance(text, str) and isinstance(file, str | None)
+        if kind not in KINDS or not is_text or not isinstance(line, int):
+            raise TypeError
+        file, text = file and processes.printable(file), processes.printable(text)
         library = str(build.folder / "counting.so")
-        own = build.line_at([offset for file, offset in frames if file == library])
+        own = build.line_at([offset for at, offset in frames[:_FRAMES_MAX] if at == library])
         if kind == "missing":
             file = line = None
         elif own and own[0] != file:
@@ -156,15 +160,6 @@ def _kind(answer: processes.Answer) -> str:
         return answer.failure
     named = (kind for name, kind in _SAID_BY_CUDA.items() if f"({name})" in answer.text)
     return next(named, "crash")
-
-
-def _fault(kind: str, file: str | None, line: int, text: str, frames: list[Any]) -> tuple[Any, ...]:
-    """Pass on what is of these types, and of a kind that there is."""
-    is_text = isinstance(text, str) and isinstance(file, str | None)
-    if kind not in KINDS or not is_text or not isinstance(line, int):
-        raise TypeError
-    file = file and processes.printable(file)
-    return kind, file, line, processes.printable(text), frames[:_FRAMES_MAX]
 
 
 def _result(answer: processes.Answer) -> int | float:

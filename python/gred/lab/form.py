@@ -65,9 +65,8 @@ def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
         found = ", ".join(one["name"] for one in kernels) or "none"
         forms = f"of one of the forms{_FORMS}"
         raise ValueError(f"a rung's file has one kernel, {forms}; found {found}")
-    (kernel,) = kernels
+    (kernel,), name = kernels, kernels[0]["name"]
     ordinary = plain.plain_of(code, kernel)
-    name = kernel["name"]
     instance = plain.instance(ordinary) if ordinary else _instance(name, kernel["template"] or "")
     said = _LAUNCHED.search(source)
     rung = like or (said and said[1]) or name

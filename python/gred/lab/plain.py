@@ -59,6 +59,7 @@ class Plain(NamedTuple):
     call: str  # of the kernel, with Block, T, data, n and partials
     has_block: bool
     adds_to_one: bool  # by atomicAdd to the first of its results
+    is_dynamic: bool  # whether its shared memory has a size that the launch decides
     block_sizes: tuple[int, ...]
 
 
@@ -110,6 +111,7 @@ def plain_of(code: str, kernel: re.Match[str]) -> Plain | None:
         call=f"{kernel['name']}{template}({call})",
         has_block="Block" in arguments,
         adds_to_one=re.search(rf"\batomicAdd\s*\(\s*&?\s*{out}\b", code) is not None,
+        is_dynamic=any(found["extern"] for found in _SHARED.finditer(code)),
         block_sizes=_block_sizes(code, kernel["bounds"]),
     )
 
@@ -163,7 +165,12 @@ def unit(source: str, name: str, plain: Plain) -> str:
         for found in _INCLUDE.finditer(source)
         if found[1] not in _OF_CUDA
     ]
-    text = _as_function(_INCLUDE.sub("", source))
+    text = _INCLUDE.sub("", source)
+    kernel = KERNEL.search(masked(text))
+    assert kernel is not None
+    start, end = kernel.span("head")
+    lines = "\n" * text.count("\n", start, end)
+    text = f"{text[:start]}__device__ void {lines}{text[end:]}"
     on_host = _on_host(text)
     template = "template <class T, unsigned Block>" if plain.has_block else "template <class T>"
     return f"""{"".join(includes)}
@@ -192,19 +199,6 @@ __global__ void lab_launched(global<T> at, uint64_t n, global<T> results)
 def instance(plain: Plain) -> str:
     """Give what is launched for elements In, states Acc, and blocks of Block."""
     return f"lab_launched<Acc{', Block' if plain.has_block else ''}>"
-
-
-def is_dynamic(source: str) -> bool:
-    """Tell whether it has shared memory of a size that the launch decides."""
-    return any(found["extern"] for found in _SHARED.finditer(masked(source)))
-
-
-def _as_function(source: str) -> str:
-    kernel = KERNEL.search(masked(source))
-    assert kernel is not None
-    start, end = kernel.span("head")
-    lines = "\n" * source.count("\n", start, end)
-    return f"{source[:start]}__device__ void {lines}{source[end:]}"
 
 
 def _on_gpu(text: str) -> str:

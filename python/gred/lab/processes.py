@@ -155,7 +155,11 @@ def _silence(
         child.wait(max(0.5, until - time.monotonic()))
     status = child.poll()
     words.seek(max(0, words.seek(0, os.SEEK_END) - _WORDS))
-    said, frames = _frames(printable(" ".join(words.read().decode(errors="replace").split())))
+    said = printable(" ".join(words.read().decode(errors="replace").split()))
+    before, mark, offsets = said.rpartition(_MARK)  # what kernels/simulated/last_words.h adds
+    frames: tuple[int, ...] = ()
+    if mark and _OFFSETS.fullmatch(offsets):
+        said, frames = before.rstrip(), tuple(int(offset, 16) for offset in offsets.split())
     if status is None or status == -signal.SIGALRM:
         return "time", "", frames
     if any(words in said for words in _WANTING_MEMORY):
@@ -167,11 +171,3 @@ def _silence(
     with contextlib.suppress(ValueError):
         name = f"{signal.Signals(-status).name} ({signal.strsignal(-status)})"
     return "crash", f"its process was ended by {name}{after}", frames
-
-
-def _frames(said: str) -> tuple[str, tuple[int, ...]]:
-    """Part what kernels/simulated/last_words.h adds from what was said before."""
-    before, mark, frames = said.rpartition(_MARK)
-    if not mark or not _OFFSETS.fullmatch(frames):
-        return said, ()
-    return before.rstrip(), tuple(int(offset, 16) for offset in frames.split())

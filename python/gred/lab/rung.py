@@ -74,10 +74,10 @@ class Rung:
         there is nothing. Of an exercise what its goal asks for is looked at, too. RuntimeError or
         MemoryError is raised if this machine cannot run processes, never for what the kernel does.
         """
-        report, goals = checking.check(self._build), sheet.goals()
-        if not report.right or self.name not in goals:
+        report = checking.check(self._build)
+        if not report.right or self.name not in sheet.GOALS:
             return report
-        goal, size = goals[self.name], 8 * 256 * self.data_blocks
+        goal, size = sheet.GOALS[self.name], 8 * 256 * self.data_blocks
         case = size, 256, "forwards"
         try:
             total = self.counters(np.ones(size, np.float32), block_size=256).total

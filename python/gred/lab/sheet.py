@@ -89,6 +89,8 @@ _SHEET: tuple[tuple[str, str, Goal | None], ...] = (
     ("last_warp", "the last warp by itself: fewer barriers, none too few", _FEW_BARRIERS),
     ("lanes", "warp shuffles: from one warp to the whole block", _SHUFFLES),
 )
+# What is asked for of kernels of the exercises' names.
+GOALS = {name: goal for name, _, goal in _SHEET}
 
 
 def exercises() -> Exercises:
@@ -108,8 +110,3 @@ def exercise(number: int) -> Exercise:
     name, title, goal = _SHEET[number - 1]
     path = resources.files("gred").joinpath(f"exercises/{number}_{name}.cuh")
     return Exercise(number, name, title, path.read_text(encoding="utf-8"), goal)
-
-
-def goals() -> dict[str, Goal | None]:
-    """Tell what is asked for of kernels of the exercises' names."""
-    return {name: goal for name, _, goal in _SHEET}

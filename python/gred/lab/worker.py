@@ -37,7 +37,6 @@ def main() -> None:
     _bound(asked)
     with os.fdopen(int(sys.argv[1]), "wb", buffering=0) as pipe:
         _load(asked)
-        _exit_without_handlers()
         for number, job in enumerate(asked["jobs"]):
             signal.setitimer(signal.ITIMER_REAL, asked["limit"])  # the kernel's library says where
             done = _done(job) | {"forks": _end_children()}
@@ -102,13 +101,8 @@ def _load(asked: dict[str, Any]) -> None:
     _core.substitute(
         asked["device"], asked["like"], asked["data_blocks"], plain, counting, own_memory
     )
-
-
-def _exit_without_handlers() -> None:
-    """Let whichever thread exits first end the process: exit handlers are not for two at once.
-
-    This is for libraries' calls of exit; each thread takes one handler off the list.
-    """
+    # Libraries may call exit. Exit handlers are not for two threads at once, so whichever exits
+    # first ends the process; each takes one handler off the list.
     libc = ctypes.CDLL(None)
     for _ in range(_THREADS_MAX):
         libc.on_exit(libc._exit, None)
@@ -122,8 +116,9 @@ def _address(path: str | None, name: str) -> int:
 def _end_children() -> int:
     """End what a kernel has started, orphans too, which become this process's, and count it."""
     ended = 0
-    while processes := _children():
-        for process in processes:
+    lists = Path("/proc/self/task")
+    while processes := {pid for path in lists.glob("*/children") for pid in _pids(path)}:
+        for process in map(int, processes):
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL)
                 os.waitpid(process, 0)
@@ -131,12 +126,10 @@ def _end_children() -> int:
     return ended
 
 
-def _children() -> set[int]:
-    processes: set[int] = set()
-    for path in Path("/proc/self/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            processes.update(map(int, path.read_text().split()))
-    return processes
+def _pids(path: Path) -> list[str]:
+    with contextlib.suppress(OSError):
+        return path.read_text().split()
+    return []
 
 
 def _done(job: dict[str, Any]) -> dict[str, Any]:

@@ -150,8 +150,19 @@ def ladder_figure(record: Record) -> Figure:
         axes.set_xlim(min(rates) / 4, furthest * 1.5)
     else:
         axes.set_xlim(0, furthest * 1.04)
-    for place, row, colour in zip(places, rows, colours, strict=True):
-        _name_bar(axes, place, row, limit, colour)
+    to_axes = axes.transData + axes.transAxes.inverted()
+    for place, row, colour in zip(places, rows, colours, strict=True):  # in the bar where it fits
+        value = row["gb_per_s"]
+        share = units.percent_text(value / limit)
+        text = f"{units.bandwidth_text(value * 1e9)}, {share}{'' if row['right'] else ', WRONG'}"
+        inside = to_axes.transform((value, place))[0] > 0.35
+        red, green, blue = matplotlib.colors.to_rgb(colour)
+        pale = 0.299 * red + 0.587 * green + 0.114 * blue > 0.55
+        axes.annotate(
+            text, (value, place), (-4 if inside else 4, 0), textcoords="offset points", fontsize=8,
+            va="center", ha="right" if inside else "left",
+            color="white" if inside and not pale else "black",
+        )  # fmt: skip
     name_rows(axes, rows)
     axes.xaxis.set_major_formatter(bandwidth_ticks())
     axes.axvline(limit, color=LIMIT, linewidth=1.2)
@@ -162,22 +173,6 @@ def ladder_figure(record: Record) -> Figure:
     )  # fmt: skip
     axes.set_title(_title("The ladder", record), pad=20)
     return figure
-
-
-def _name_bar(axes: Axes, place: int, row: Record, limit: float, colour: Any) -> None:
-    """Write a bar's figure: inside where it fits, else beside it."""
-    value = row["gb_per_s"]
-    share = units.percent_text(value / limit)
-    text = f"{units.bandwidth_text(value * 1e9)}, {share}{'' if row['right'] else ', WRONG'}"
-    to_axes = axes.transData + axes.transAxes.inverted()
-    inside = to_axes.transform((value, place))[0] > 0.35
-    red, green, blue = matplotlib.colors.to_rgb(colour)
-    pale = 0.299 * red + 0.587 * green + 0.114 * blue > 0.55
-    axes.annotate(
-        text, (value, place), (-4 if inside else 4, 0), textcoords="offset points", fontsize=8,
-        va="center", ha="right" if inside else "left",
-        color="white" if inside and not pale else "black",
-    )  # fmt: skip
 
 
 def bandwidth_figure(record: Record) -> Figure:
@@ -234,7 +229,11 @@ def _over_size(what: str, record: Record, key: str, limits: dict[int, float]) ->
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.size_text(round(x))))
     axes.set_xlabel("array size, elements")
     grid(axes)
-    best = _best_rows(record)
+    # Each method's best row at each size, methods in climbing order.
+    points: dict[str, dict[int, Record]] = {row["method"]: {} for row in rows_of(record)}
+    for row in sorted(rows_of(record), key=lambda row: -row["median_ns"]):
+        points[row["method"]][row["size"]] = row
+    best = [[of[size] for size in sorted(of)] for of in points.values()]
     for rows in best:
         number = rows[0]["number"]
         axes.plot(
@@ -254,15 +253,6 @@ def _over_size(what: str, record: Record, key: str, limits: dict[int, float]) ->
     axes.set_title(_title(what, record, "each method at its best block size"))
     _name_lines(figure, axes)
     return figure
-
-
-def _best_rows(record: Record) -> list[list[Record]]:
-    """List each method's best row at each size, methods in climbing order."""
-    best: dict[str, dict[int, Record]] = {}
-    for row in sorted(rows_of(record), key=lambda row: -row["median_ns"]):
-        best.setdefault(row["method"], {})[row["size"]] = row
-    order = dict.fromkeys(row["method"] for row in rows_of(record))
-    return [[best[name][size] for size in sorted(best[name])] for name in order]
 
 
 def _name_lines(figure: Figure, axes: Axes) -> None:
