@@ -14,7 +14,7 @@ import random
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
@@ -105,28 +105,25 @@ def stage_key(case: Case) -> tuple[Any, ...]:
 class Runner:
     """A library's calls of one case, timed; once one has raised, `failure` says what."""
 
-    def __init__(self, library: Library) -> None:
-        self.contestant = library
+    def __init__(self, library: Library, case: Case, stage: Stage, copies: int) -> None:
+        self.library = library
         self.samples: list[int] = []
         self.answer: Any = None
         self.failure = ""
-        self._given: list[tuple[Any, ...]] = []
-        self._calls = 1
-        self._long = True
-        self._spent = 0.0
+        self._calls, self._long, self._spent = 1, True, 0.0
+        self._turns = stage.turns[library.pool]
+        with self.noting():
+            self._function = library.function(case)
+            self._given = stage.given(library, case, copies)
+            library.start()
 
-    def attempt(self, act: Callable[..., Any], *arguments: Any) -> None:
-        """Do it, and note why the library cannot: one that lacks something raises what it likes."""
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Note why the library cannot: one that lacks something raises what it likes."""
         try:
-            act(*arguments)
+            yield
         except Exception as error:
             self.failure = why(error)
-
-    def prepare(self, case: Case, stage: Stage, copies: int) -> None:
-        self._function = self.contestant.function(case)
-        self._given = stage.given(self.contestant, case, copies)
-        self._turns = stage.turns[self.contestant.pool]
-        self.contestant.start()
 
     def warm_up(self, sampling: Sampling, deadline: float) -> None:
         """Call once, which may compile, and again; find out how many calls a sample is."""
@@ -150,7 +147,7 @@ class Runner:
 
     def turn(self) -> None:
         """Take a sample. A call that is not counted wakes the library's threads."""
-        self.contestant.start()
+        self.library.start()
         if not self._long:
             time.sleep(_PAUSE_SECONDS)
             self.call()
@@ -187,7 +184,7 @@ class Contest:
         Without samples, `missing` says why. `nbytes` is what has to be read, the mask too; `cold`
         tells whether the array had to come from memory; samples are in the order taken.
         """
-        case, library = self._case, runner.contestant
+        case, library = self._case, runner.library
         samples: list[int] = []
         told: Record = {"right": False, "answer": "", "expected": ""}
         if not runner.failure:
@@ -231,15 +228,14 @@ def compete(
     """Measure all libraries in rounds of random order; after `deadline` only the fewest samples."""
     contest, order = Contest(case, stage), random.Random(0)
     with _undisturbed():
-        runners = list(map(Runner, libraries))
-        for runner in runners:
-            runner.attempt(runner.prepare, case, stage, contest.copies)
-        for runner in runners:
-            if not runner.failure:
-                runner.attempt(runner.warm_up, sampling, deadline)
+        runners = [Runner(library, case, stage, contest.copies) for library in libraries]
+        for runner in (one for one in runners if not one.failure):
+            with runner.noting():
+                runner.warm_up(sampling, deadline)
         while wanting := [r for r in runners if r.wants(sampling, time.monotonic() > deadline)]:
             for runner in order.sample(wanting, len(wanting)):
-                runner.attempt(runner.turn)
+                with runner.noting():
+                    runner.turn()
     return [contest.record(runner) for runner in runners]
 
 

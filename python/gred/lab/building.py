@@ -240,7 +240,7 @@ def _line_that_calls(frame: str, path: str) -> str | None:
 
 
 def _lines(path: str) -> list[str]:
-    return Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    return Path(path).read_text(encoding="utf-8", errors="replace").split("\n")
 
 
 def _plain(text: str) -> str:

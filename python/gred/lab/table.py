@@ -29,6 +29,17 @@ class LadderRow(NamedTuple):
     time: gred.KernelTime | None = None
     share: float | None = None
 
+    @property
+    def total(self) -> gred.Counts:
+        """What was counted of all passes."""
+        return self.counters.total
+
+    @property
+    def seconds(self) -> float:
+        """The median time of all passes."""
+        assert self.time is not None
+        return float(np.median(self.time.seconds))
+
 
 class Ladder(Records):
     """What `ladder` returns: what rungs differ most in."""
@@ -38,11 +49,11 @@ class Ladder(Records):
         ("#", lambda r: "*" if r.number is None else r.number),
         ("method", "name"),
         ("passes", lambda r: len(r.counters.passes)),
-        ("sectors loaded", lambda r: f"{r.counters.total.global_load_sectors:,}"),
-        ("used", lambda r: _text(".0%", r.counters.total.global_load_efficiency)),
-        ("conflicts", lambda r: f"{bank_conflicts(r.counters.total):,}"),
-        ("barriers", lambda r: f"{r.counters.total.block_barriers:,}"),
-        ("lanes", lambda r: _text(".1f", r.counters.total.active_lanes)),
+        ("sectors loaded", lambda r: f"{r.total.global_load_sectors:,}"),
+        ("used", lambda r: _text(".0%", r.total.global_load_efficiency)),
+        ("conflicts", lambda r: f"{bank_conflicts(r.total):,}"),
+        ("barriers", lambda r: f"{r.total.block_barriers:,}"),
+        ("lanes", lambda r: _text(".1f", r.total.active_lanes)),
     )
 
 
@@ -52,8 +63,8 @@ class TimedLadder(Ladder):
     __slots__ = ()
     columns = (
         *Ladder.columns,
-        ("us on the GPU", lambda r: f"{1e6 * np.median(r.time.seconds):,.1f}"),
-        ("GB/s", lambda r: f"{r.time.nbytes / np.median(r.time.seconds) * 1e-9:,.1f}"),
+        ("us on the GPU", lambda r: f"{1e6 * r.seconds:,.1f}"),
+        ("GB/s", lambda r: f"{r.time.nbytes / r.seconds * 1e-9:,.1f}"),
         ("of limit", lambda r: f"{r.share:.1%}"),
     )
 

@@ -116,9 +116,8 @@ def _address(path: str | None, name: str) -> int:
 def _end_children() -> int:
     """End what a kernel has started, orphans too, which become this process's, and count it."""
     ended = 0
-    lists = Path("/proc/self/task")
-    while processes := {pid for path in lists.glob("*/children") for pid in _pids(path)}:
-        for process in map(int, processes):
+    while processes := _children():
+        for process in processes:
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL)
                 os.waitpid(process, 0)
@@ -126,10 +125,12 @@ def _end_children() -> int:
     return ended
 
 
-def _pids(path: Path) -> list[str]:
-    with contextlib.suppress(OSError):
-        return path.read_text().split()
-    return []
+def _children() -> set[int]:
+    processes: set[int] = set()
+    for path in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            processes.update(map(int, path.read_text().split()))
+    return processes
 
 
 def _done(job: dict[str, Any]) -> dict[str, Any]:
