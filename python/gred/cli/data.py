@@ -116,7 +116,7 @@ class Answer(NamedTuple):
             share = 2 * -(-self.size // (grid * block_size)) + 32
             height = min(height, share + block_size.bit_length() + grid)
         ours = relative_bound(height, self.unit_roundoff)
-        terms = _CHUNK_HEIGHT if self.op == "sum" else self.size
+        terms = _CHUNK_HEIGHT + self.size // _CHUNK if self.op == "sum" else self.size
         return self.scale * (ours + relative_bound(terms, 2.0**-53))
 
     def accepts(self, result: Any, grid: int = 0, block_size: int | None = None) -> bool:
@@ -141,22 +141,14 @@ def relative_bound(height: int, unit_roundoff: float) -> float:
 
 
 def numpy_answer(array: Array, op: str) -> Answer:
-    """Have NumPy compute `op` over `array`, accumulated in the array's own element type.
+    """Have NumPy compute `op` over an array of random_array's, accumulated in its element type.
 
-    Integer sums and products wrap round as the type does. Rounded ones are computed in float64, a
-    float64 sum's chunks added exactly.
+    Integer sums and products wrap round as the type does. Rounded ones are computed in float64.
     """
     if array.dtype.kind != "f" or op not in ("sum", "prod"):
         options = {"dtype": array.dtype} if op in ("sum", "prod") else {}
         return Answer(op, getattr(np, op)(array, **options), array.size, 0.0, 0.0)
-    starts = range(0, array.size, _CHUNK)
-    chunks = (array[start : start + _CHUNK].astype(np.float64) for start in starts)
-    if op == "sum":
-        sums = [(float(chunk.sum()), float(np.abs(chunk).sum())) for chunk in chunks]
-        value, scale = map(math.fsum, zip(*sums, strict=True))
-    else:
-        value = math.prod(float(chunk.prod()) for chunk in chunks)
-        scale = abs(value)
+    value, scale = _NUMBERS[op](Totals(list(_pieces(array, array, None))))
     return Answer(op, value, array.size, scale, float(np.finfo(array.dtype).eps) / 2)
 
 
@@ -192,7 +184,8 @@ class Truth:
     def __init__(self, case: Case, array: Array, mask: Array | None) -> None:
         self._case = case
         self._view = case.view(array)
-        self.values = _values(case, Totals(case, list(_pieces(array, self._view, mask))))
+        no_nan, pieces = case.reduction.name.startswith("nan"), _pieces(array, self._view, mask)
+        self.values = _values(case, Totals(list(pieces), case.layout.dtype, no_nan))
 
     @property
     def count(self) -> int:
@@ -238,9 +231,10 @@ def _pieces(array: Array, view: Array, mask: Array | None) -> Iterator[Piece]:
 class Totals:
     """What the answers follow from: totals over all pieces, worked out when they are asked for."""
 
-    def __init__(self, case: Case, pieces: Sequence[Piece]) -> None:
-        self._case = case
-        self._pieces = pieces
+    def __init__(
+        self, pieces: Sequence[Piece], dtype: str | None = None, no_nan: bool = False
+    ) -> None:
+        self._pieces, self._dtype, self._no_nan = pieces, dtype, no_nan
 
     def __getattr__(self, name: str) -> Any:
         one, all_together = _PARTS[name]
@@ -254,10 +248,8 @@ class Totals:
 
     def _wide(self, piece: Array) -> Array:
         """Convert to what loses nothing, or to the `dtype` asked for, without NaN if need be."""
-        if self._case.layout.dtype:
-            piece = piece.astype(self._case.layout.dtype)
-        if self._case.reduction.name.startswith("nan"):
-            piece = piece[piece == piece]
+        piece = piece.astype(self._dtype) if self._dtype else piece
+        piece = piece[piece == piece] if self._no_nan else piece
         kind = {"b": "u8", "u": "u8", "i": "i8", "c": "c16"}.get(piece.dtype.kind, "f8")
         return piece.astype(kind)
 

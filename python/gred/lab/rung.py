@@ -262,6 +262,11 @@ def compile(
 
     """
     file = Path(path).absolute()
+    return Rung(file, _built(file, like, data_blocks, device))
+
+
+def _built(file: Path, like: str | None, data_blocks: int | None, device: str | None) -> Build:
+    """Compile for the simulated device, and for the GPU that is meant."""
     gpu = nvcc.gpu_that_is_here() if device is None else None
     if device not in (None, "simulated"):
         gpu = nvcc.gpu(device)
@@ -276,4 +281,4 @@ def compile(
             raise
         hint = "nvcc refuses what the host's compiler takes; device='simulated' does without nvcc"
         raise CompileError(f"{error}\n{hint}") from None
-    return Rung(file, build)
+    return build
