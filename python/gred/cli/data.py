@@ -182,10 +182,21 @@ class Truth:
     """
 
     def __init__(self, case: Case, array: Array, mask: Array | None) -> None:
-        self._case = case
-        self._view = case.view(array)
-        no_nan, pieces = case.reduction.name.startswith("nan"), _pieces(array, self._view, mask)
-        self.values = _values(case, Totals(list(pieces), case.layout.dtype, no_nan))
+        self._case, self._view = case, case.view(array)
+        name, kind = case.reduction.name, case.layout.dtype or case.type.name
+        pieces = list(_pieces(array, self._view, mask))
+        totals = Totals(pieces, case.layout.dtype, no_nan=name.startswith("nan"))
+        # Accumulated in at least float32, and rounded into the result.
+        roundoff = 2.0**-53 if kind in ("float64", "complex128") else 2.0**-24
+        relative = relative_bound(max(0, totals.count - 1), roundoff)
+        relative += _LAST_ROUNDINGS * _ROUNDOFF.get(kind, roundoff)
+        scaled = (_NUMBERS[part](totals) for part in _ANSWERED_AS.get(name, (name,)))
+        # Of what all libraries widen to 64 bits they keep as many; a difference wraps in its type.
+        modulus = 1 << (8 * case.type.itemsize if name == "ptp" else 64)
+        self.values = tuple(
+            Value(number, 0.0 if isinstance(number, int) else scale * relative, modulus)
+            for number, scale in scaled
+        )
 
     @property
     def count(self) -> int:
@@ -317,18 +328,3 @@ _ANSWERED_AS = {
     "minmax": ("min", "max"),
     "describe": DESCRIBED,
 }
-
-
-def _values(case: Case, totals: Totals) -> tuple[Value, ...]:
-    """Work out numbers with bounds: accumulated in at least float32, rounded into the result."""
-    name, kind = case.reduction.name, case.layout.dtype or case.type.name
-    roundoff = 2.0**-53 if kind in ("float64", "complex128") else 2.0**-24
-    relative = relative_bound(max(0, totals.count - 1), roundoff)
-    relative += _LAST_ROUNDINGS * _ROUNDOFF.get(kind, roundoff)
-    scaled = (_NUMBERS[part](totals) for part in _ANSWERED_AS.get(name, (name,)))
-    # Of what all libraries widen to 64 bits they keep as many; a difference wraps in its type.
-    modulus = 1 << (8 * case.type.itemsize if name == "ptp" else 64)
-    return tuple(
-        Value(number, 0.0 if isinstance(number, int) else scale * relative, modulus)
-        for number, scale in scaled
-    )

@@ -151,7 +151,14 @@ def _show(console: Console, settings: Settings, method: Any, counted: list[gred.
             for line in events:
                 console.line(f"   ->  {told(line)}", "red" if line.conflicts else "cyan")
         console.line()
-    _show_neighbours(console, method, counted)
+    rows = [["launches", *(str(len(one.passes)) for one in counted)]]
+    for named, what in _COMPARED.items():
+        figures = [float(counters.figure(one.total, named) or 0) for one in counted]
+        if any(figures):
+            rows.append([what, *(f"{x:,.0f}" if x == int(x) else f"{x:,.1f}" for x in figures)])
+    columns = [Column("all passes", right=False)]
+    columns += [Column(one.method, style="bold" if one is own else "dim") for one in counted]
+    console.table(Table(columns, rows))
     console.text(f"drawn step by step: python -m gred show {method.name}", "dim")
     console.line()
 
@@ -189,16 +196,3 @@ def told(line: Line) -> str:
     if line.conflicts:
         text += f", {line.conflicts:,} of them conflicts"
     return f"{text}; {line.lanes / line.requests:.1f} lanes"
-
-
-def _show_neighbours(console: Console, method: Any, counted: list[gred.Counters]) -> None:
-    rows = [["launches", *(str(len(one.passes)) for one in counted)]]
-    for named, what in _COMPARED.items():
-        figures = [float(counters.figure(one.total, named) or 0) for one in counted]
-        if any(figures):
-            texts = (f"{x:,.0f}" if x == int(x) else f"{x:,.1f}" for x in figures)
-            rows.append([what, *texts])
-    columns = [
-        Column(one.method, style="bold" if one.method == method.name else "dim") for one in counted
-    ]
-    console.table(Table([Column("all passes", right=False), *columns], rows))

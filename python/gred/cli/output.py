@@ -7,7 +7,7 @@ before it is shown, whatever happens to the screen.
 import argparse
 import importlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -121,7 +121,14 @@ def check_places(places: Mapping[str, Path | None]) -> None:
             where = "standard output" if path == STANDARD_OUTPUT else str(path)
             raise UsageError(f"{first[path]} and {option} both write to {where}")
     if plot := places.get("--plot"):
-        check_plot("--plot", plot)
+        if plot == STANDARD_OUTPUT:
+            raise UsageError("--plot -: a drawing does not go to standard output; name a file")
+        require_matplotlib("--plot")
+        from matplotlib.backend_bases import FigureCanvasBase
+
+        endings = sorted(FigureCanvasBase.get_supported_filetypes())
+        if plot.suffix[1:].lower() not in endings:
+            raise UsageError(f"--plot {plot}: the name has to end in one of .{', .'.join(endings)}")
     for option, path in places.items():
         if path:
             check_file(option, path)
@@ -161,18 +168,6 @@ def make_folder(option: str, path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{option} {path}: cannot be made: {error.strerror}") from None
-
-
-def check_plot(option: str, path: Path) -> None:
-    """Refuse a file that matplotlib cannot draw, or any where there is no matplotlib."""
-    if path == STANDARD_OUTPUT:
-        raise UsageError(f"{option} -: a drawing does not go to standard output; name a file")
-    require_matplotlib(option)
-    from matplotlib.backend_bases import FigureCanvasBase
-
-    endings: Sequence[str] = sorted(FigureCanvasBase.get_supported_filetypes())
-    if path.suffix[1:].lower() not in endings:
-        raise UsageError(f"{option} {path}: the name has to end in one of .{', .'.join(endings)}")
 
 
 def require_matplotlib(option: str) -> None:

@@ -69,7 +69,13 @@ def run(given: argparse.Namespace, console: Console) -> int:
         told = console.each(methods, predicted)
         output.introduce(console, machine, "predicted times of the rungs")
         files.write(record_of(machine, settings, told))
-    _show(console, settings, told)
+    console.pairs(settings.array, ("predicted for", gpu_text(told[0].gpu)))
+    console.table(Table.of(_COLUMNS, told))
+    console.text("times: us, over all passes", "dim")
+    if errors := [abs(one.error) for one in told if one.error is not None]:
+        middle, most = (units.percent_text(f(errors)) for f in (np.median, max))
+        console.text(f"errors: median {middle}, at most {most}", "dim")
+    console.line()
     files.tell()
     return 0
 
@@ -130,17 +136,6 @@ _COLUMNS = (
 
 def total(told: gred.Roofline, name: str) -> float:
     return float(sum(getattr(one.terms, name) for one in told.passes))
-
-
-def _show(console: Console, settings: Settings, told: Sequence[gred.Roofline]) -> None:
-    console.pairs(settings.array, ("predicted for", gpu_text(told[0].gpu)))
-    console.table(Table.of(_COLUMNS, told))
-    console.text("times: us, over all passes", "dim")
-    errors = [abs(one.error) for one in told if one.error is not None]
-    if errors:
-        middle, most = (units.percent_text(f(errors)) for f in (np.median, max))
-        console.text(f"errors: median {middle}, at most {most}", "dim")
-    console.line()
 
 
 def gpu_text(gpu: Gpu) -> str:

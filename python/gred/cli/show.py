@@ -29,7 +29,7 @@ from gred.drawing import showing
 from gred.drawing.hero import hero
 from gred.drawing.picture import drawn
 from gred.drawing.showing import Boundary
-from gred.drawing.steps import NO_STEP, Block, Step, blocks
+from gred.drawing.steps import NO_STEP, Block, blocks
 from gred.recording import Launch
 
 SIZE_MAX = 1 << 12
@@ -181,7 +181,12 @@ class _Screen:
 
     def show(self) -> None:
         for number, step in enumerate(self.block.steps, 1):
-            self._head(number, step)
+            after = f" after {', '.join(step.barriers)}" if step.barriers else ""
+            head = showing.told_threads(step, self.threads)
+            self.console.line(f"step {number}{after}: {head}")
+            if told := [Cell(text, _TOLD[kind]) for kind, text in showing.told_costs(step)]:
+                joined = itertools.chain(*((Cell("; "), cell) for cell in told))
+                self.console.parts([Cell(" " * (_LABEL // 2)), *itertools.islice(joined, 1, None)])
             self._memory(Boundary(NO_STEP, step), _READ)
             nodes = map(step.nodes.get, range(self.threads))
             work = [_IDLE if n is None else _ACTIVE if n.useful else _DISCARDED for n in nodes]
@@ -193,15 +198,6 @@ class _Screen:
                 label = "" if k else "values"
                 self.console.parts([Cell(f"{label:>{_LABEL - 2}}  ", "dim"), Cell(line, "bold")])
             self.console.line()
-
-    def _head(self, number: int, step: Step) -> None:
-        after = f" after {', '.join(step.barriers)}" if step.barriers else ""
-        head = f"step {number}{after}: {showing.told_threads(step, self.threads)}"
-        self.console.line(head)
-        told = [Cell(text, _TOLD[kind]) for kind, text in showing.told_costs(step)]
-        if told:
-            joined = itertools.chain(*((Cell("; "), cell) for cell in told))
-            self.console.parts([Cell(" " * (_LABEL // 2)), *itertools.islice(joined, 1, None)])
 
     def _memory(self, boundary: Boundary, asked: int) -> None:
         for memory, shape in self.shapes.items():

@@ -100,7 +100,19 @@ def run(given: argparse.Namespace, console: Console) -> int:
         output.introduce(console, machine, "beside other libraries")
         _show_plan(console, plan, field)
         floor, rows, left_out = _measure_all(plan, field, clock, console)
-        kept = record.in_columns("versus", machine, _run_record(plan, field, floor, left_out), rows)
+        run = {
+            "seed": plan.seed,
+            **plan.sampling._asdict(),
+            "floor_ns": None if floor.seconds is None else record.digits(floor.seconds * 1e9),
+            "floor": floor.meaning,
+            "libraries": {
+                one.key: {"title": one.title, "version": one.version, "ours": one.ours}
+                for one in field.libraries
+            },
+            "absent": field.absent,
+            "left_out": [*plan.left_out, *left_out],
+        }
+        kept = record.in_columns("versus", machine, run, rows)
         files.write(kept)
     found = outcome.outcomes(rows)
     outcome.show(console, kept, found)
@@ -183,23 +195,6 @@ def _measure_all(
         stage.close()
     measured.sort(key=lambda pair: cases.table_order(pair[0]))
     return floor, [row for _, rows in measured for row in rows], left_out
-
-
-def _run_record(plan: Plan, field: Field, floor: Floor, left_out: Sequence[str]) -> Record:
-    return {
-        "seed": plan.seed,
-        "samples": plan.sampling.samples,
-        "warmup": plan.sampling.warmup,
-        "seconds": plan.sampling.seconds,
-        "floor_ns": None if floor.seconds is None else record.digits(floor.seconds * 1e9),
-        "floor": floor.meaning,
-        "libraries": {
-            library.key: {"title": library.title, "version": library.version, "ours": library.ours}
-            for library in field.libraries
-        },
-        "absent": field.absent,
-        "left_out": [*plan.left_out, *left_out],
-    }
 
 
 def _show_plan(console: Console, plan: Plan, field: Field) -> None:

@@ -317,7 +317,15 @@ class _Panel:
             if node:
                 if node.useful:
                     self._link_reads(track, node, clashing)
-                self._draw_thread(track, node)
+                x, radius = page.x(track.left + thread), min(_ROW / 2, page.column * 0.42)
+                kind = "active" if node.useful else "active unused"
+                places: dict[str, Any] = {"cx": x, "cy": y, "r": radius, "data_thread": thread}
+                circle = sheet.add("circle", kind, **places)
+                ElementTree.SubElement(circle, "title").text = showing.told_node(node)
+                if page.is_readable and node.useful:
+                    size = min(10.0, 1.25 * radius * 2 / max(2, len(str(thread))))
+                    sheet.write("thread", x, y + size * 0.36, str(thread), font_size=size)
+                track.held[node] = y + radius
             else:
                 radius = min(2.5, page.column / 3)
                 sheet.add("circle", "idle", cx=page.x(track.left + thread), cy=y, r=radius)
@@ -331,18 +339,6 @@ class _Panel:
             if source and source.terms:
                 start = self.page.x(track.left + source.thread), track.held[source]
                 self._link(track, f"line {kind}", node, (*start, *end))
-
-    def _draw_thread(self, track: _Track, node: Node) -> None:
-        sheet, page, y = self.sheet, self.page, self.row
-        kind = "active" if node.useful else "active unused"
-        x, radius = page.x(track.left + node.thread), min(_ROW / 2, page.column * 0.42)
-        places: dict[str, Any] = {"cx": x, "cy": y, "r": radius, "data_thread": node.thread}
-        circle = sheet.add("circle", kind, **places)
-        ElementTree.SubElement(circle, "title").text = showing.told_node(node)
-        if page.is_readable and node.useful:
-            size = min(10.0, 1.25 * radius * 2 / max(2, len(str(node.thread))))
-            sheet.write("thread", x, y + size * 0.36, str(node.thread), font_size=size)
-        track.held[node] = y + radius
 
 
 def _clashing(step: Step) -> set[tuple[str, int]]:

@@ -67,7 +67,14 @@ class Build:
         own.write_text(plain.unit(source, name, form.plain) if form.plain else text, "utf-8")
         self._unit = self.folder / "unit.cpp"
         includes = ("lab/own.cuh", own, "lab/own_entries.cuh")
-        lines = [f"#define GRED_RUNG(In, Acc, Block) {form.instance}", *_defines(form)]
+        lines = [f"#define GRED_RUNG(In, Acc, Block) {form.instance}"]
+        if form.plain:
+            is_dynamic = int(form.plain.is_dynamic)
+            lines += ["#define GRED_PLAIN", f"#define GRED_PLAIN_IS_DYNAMIC {is_dynamic}"]
+        if form.dtype:
+            kind = {"float32": "float", "float64": "double"}.get(form.dtype, f"{form.dtype}_t")
+            lines += [f"#define GRED_RUNG_TYPE {kind}"]
+            lines += [f"#define GRED_RUNG_ELEMENT ELEMENT_{form.dtype.upper()}"]
         lines += [f'#include "{one}"' for one in includes]
         self._unit.write_text("\n".join([*lines, ""]), "utf-8")
 
@@ -118,18 +125,6 @@ class Build:
             if file == str(self._user) and number.isdecimal():
                 return file, int(number)
         return None
-
-
-def _defines(form: Form) -> list[str]:
-    """Tell own_entries.cuh what an ordinary kernel is of."""
-    if form.plain is None:
-        return []
-    lines = ["#define GRED_PLAIN", f"#define GRED_PLAIN_IS_DYNAMIC {int(form.plain.is_dynamic)}"]
-    if form.dtype is None:
-        return lines
-    kind = {"float32": "float", "float64": "double"}.get(form.dtype, f"{form.dtype}_t")
-    element = f"ELEMENT_{form.dtype.upper()}"
-    return [*lines, f"#define GRED_RUNG_TYPE {kind}", f"#define GRED_RUNG_ELEMENT {element}"]
 
 
 def _run_bounded(command: list[str], folder: Path) -> tuple[int, str]:

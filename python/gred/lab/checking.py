@@ -132,7 +132,11 @@ def _finding(
 ) -> Finding | None:
     if answer.failure:
         file, line = build.line_at(answer.frames) or (None, None)
-        return Finding(_kind(answer), answer.text, file, line, *case)
+        kind = answer.failure
+        if answer.text.startswith("CudaError: "):  # a GPU says of most no more than that it stopped
+            named = (kind for name, kind in _SAID_BY_CUDA.items() if f"({name})" in answer.text)
+            kind = next(named, "crash")
+        return Finding(kind, answer.text, file, line, *case)
     fault = answer.answer.get("fault")
     if fault:
         kind, file, line, text, frames = fault
@@ -152,14 +156,6 @@ def _finding(
     if got == expected:
         return None
     return Finding("answer", f"{got} instead of {expected}", None, None, *case)
-
-
-def _kind(answer: processes.Answer) -> str:
-    """Tell which mistake a failure is; a GPU says of most no more than that it has stopped."""
-    if not answer.text.startswith("CudaError: "):
-        return answer.failure
-    named = (kind for name, kind in _SAID_BY_CUDA.items() if f"({name})" in answer.text)
-    return next(named, "crash")
 
 
 def _result(answer: processes.Answer) -> int | float:

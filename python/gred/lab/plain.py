@@ -105,6 +105,12 @@ def plain_of(code: str, kernel: re.Match[str]) -> Plain | None:
     call = ", ".join(given.get(one, "n") for one in parameters)
     template = f"<{', '.join(arguments)}>" if arguments else ""
     out = re.escape(re.split(r"[\s*]+", next(one for one in pointers if one != data))[-1])
+    # Its blocks are as long as a shared array longer than a warp, or those of __launch_bounds__.
+    lengths = re.findall(r"__shared__[^;\[]*\[([^\[\];]+)\]", code)
+    whole = [length for text in lengths if (length := _number(code, text)) in _BLOCKS[1:]]
+    most = _number(code, (kernel["bounds"] or "").partition(",")[0])
+    sizes = tuple(size for size in (32, 64, 256, 1024) if most is None or size <= most)
+    sizes = (min(whole),) if whole else sizes
     return Plain(
         name=kernel["name"],
         dtype=None if is_template else _ELEMENTS[types.pop()],
@@ -112,7 +118,7 @@ def plain_of(code: str, kernel: re.Match[str]) -> Plain | None:
         has_block="Block" in arguments,
         adds_to_one=re.search(rf"\batomicAdd\s*\(\s*&?\s*{out}\b", code) is not None,
         is_dynamic=any(found["extern"] for found in _SHARED.finditer(code)),
-        block_sizes=_block_sizes(code, kernel["bounds"]),
+        block_sizes=sizes,
     )
 
 
@@ -133,16 +139,6 @@ def _template(text: str | None) -> tuple[list[str] | None, str | None]:
         else:
             return None, None
     return arguments, dtype
-
-
-def _block_sizes(code: str, bounds: str | None) -> tuple[int, ...]:
-    """Find its blocks: of __launch_bounds__, or as long as a shared array longer than a warp."""
-    sizes = re.findall(r"__shared__[^;\[]*\[([^\[\];]+)\]", code)
-    whole = [length for size in sizes if (length := _number(code, size)) in _BLOCKS[1:]]
-    if whole:
-        return (min(whole),)
-    most = _number(code, (bounds or "").partition(",")[0])
-    return tuple(size for size in (32, 64, 256, 1024) if most is None or size <= most)
 
 
 def _number(code: str, text: str) -> int | None:

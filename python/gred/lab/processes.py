@@ -53,10 +53,21 @@ def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Ans
     limits = [seconds + _GRACE_SECONDS] * len(asked["jobs"])
     limits[0] += start
     ours, theirs = os.pipe()
+    paths = filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")])
+    few = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": ":".join(paths)}
     with (
         os.fdopen(ours, "rb", buffering=0) as pipe,
         tempfile.TemporaryFile() as words,
-        _started(theirs, words) as child,
+        subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("worker.py")), str(theirs)],
+            stdin=subprocess.PIPE,
+            stdout=words,
+            stderr=words,
+            pass_fds=[theirs],
+            env=os.environ | few,
+            cwd="/",
+            start_new_session=True,
+        ) as child,
     ):
         try:
             os.close(theirs)
@@ -69,22 +80,6 @@ def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Ans
                 yield answer._replace(text=text)
         finally:
             _end(child)
-
-
-def _started(theirs: int, words: Any) -> subprocess.Popen[bytes]:
-    package = str(Path(__file__).parents[2])
-    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
-    few = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("worker.py")), str(theirs)],
-        stdin=subprocess.PIPE,
-        stdout=words,
-        stderr=words,
-        pass_fds=[theirs],
-        env={**os.environ, **few, "PYTHONPATH": os.pathsep.join(paths)},
-        cwd="/",
-        start_new_session=True,
-    )
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

@@ -39,8 +39,13 @@ def main() -> None:
         _load(asked)
         for number, job in enumerate(asked["jobs"]):
             signal.setitimer(signal.ITIMER_REAL, asked["limit"])  # the kernel's library says where
-            done = _done(job) | {"forks": _end_children()}
-            said = {"process": os.getppid(), "number": number, **done}  # whichever came back
+            try:
+                done = {"answer": _JOBS[job["kind"]](job)}
+            except (ValueError, TypeError, RuntimeError, MemoryError) as error:
+                done = {"error": type(error).__name__, "text": str(error)}
+            forks = _end_children()
+            # Whichever process came back says which it is.
+            said = {"process": os.getppid(), "number": number, **done, "forks": forks}
             pipe.write(json.dumps(said, default=bytes.hex).encode() + b"\n")
 
 
@@ -131,14 +136,6 @@ def _children() -> set[int]:
         with contextlib.suppress(OSError):
             processes.update(map(int, path.read_text().split()))
     return processes
-
-
-def _done(job: dict[str, Any]) -> dict[str, Any]:
-    """Do a job; what went wrong is an answer, too."""
-    try:
-        return {"answer": _JOBS[job["kind"]](job)}
-    except (ValueError, TypeError, RuntimeError, MemoryError) as error:
-        return {"error": type(error).__name__, "text": str(error)}
 
 
 def _options(job: dict[str, Any], *names: str) -> dict[str, Any]:

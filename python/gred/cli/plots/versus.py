@@ -122,7 +122,15 @@ def _draw_map(axes: Axes, found: Sequence[Outcome], wide: int, record: Record) -
     columns = sorted({_across(one) for one in found})
     for one in found:
         x, y = columns.index(_across(one)), rows.index(one.case["reduction"])
-        text, colour = _look(one, record)
+        colour: Any = _WRONG
+        if one.wrong:
+            text = "WRONG"
+        elif one.ratio is None or one.peer is None:
+            text, colour = ("alone", _ALONE) if one.gred else ("lacks", _LACKING)
+        else:
+            peer = record["run"]["libraries"][one.peer["library"]]["title"]
+            text = f"{units.speedup_text(one.ratio)}\n{peer}"
+            colour = _BEHIND_OR_AHEAD(_NORM(one.ratio))
         ink = "black" if sum(to_rgb(colour)) > 1.3 else "white"
         axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor="white"))
         axes.text(x, y, text, ha="center", va="center", fontsize=5.5, color=ink, linespacing=1.0)
@@ -143,13 +151,3 @@ def _across(one: Outcome) -> tuple[int, int, int, str]:
         tuple(TYPES).index(dtype.name),
         f"{dtype.name}{text}, {case['extent']}",
     )
-
-
-def _look(one: Outcome, record: Record) -> tuple[str, Any]:
-    """Choose a cell's text and colour: the ratio and the best peer, or why there is none."""
-    if one.wrong:
-        return "WRONG", _WRONG
-    if one.ratio is None or one.peer is None:
-        return ("alone", _ALONE) if one.gred else ("lacks", _LACKING)
-    peer = record["run"]["libraries"][one.peer["library"]]["title"]
-    return f"{units.speedup_text(one.ratio)}\n{peer}", _BEHIND_OR_AHEAD(_NORM(one.ratio))
