@@ -9,7 +9,6 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from measures.axes_figures import OPS, TYPES
 
-from gred.cli import plots
 from gred.cli.record import Record, rows_of, title
 
 WHAT = re.compile(r"(\w+) (\w+) (\(.*), ([\d.]+ [KMG]iB): (of the limit|.*'s time over gred's)")
@@ -38,7 +37,6 @@ def cells(kept: Record) -> dict[tuple[str, tuple[str, str, str]], Cell]:
     return found
 
 
-@plots.styled
 def heat_figure(kept: Record) -> Figure:
     """Draw shapes down; sizes, types and reductions across."""
     found = cells(kept)

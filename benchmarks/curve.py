@@ -66,7 +66,7 @@ def measure(device: Any, largest: int) -> list[record.Record]:
     """Measure whole calls, device times and plain reads at every power of two."""
     carrier = libraries.assemble(device.name, ()).carriers[0]
     largest = min(largest, int(SHARE * device.memory) // DTYPE.itemsize)
-    drawn = data.repeated_array(min(largest, data.PERIOD), DTYPE, "sum")
+    drawn = data.random_array(min(largest, data.PERIOD), DTYPE, "sum")
     array = carrier.module.tile(carrier.place(drawn), -(-largest // drawn.size))
     return [_point(device, array, 1 << k) for k in range(largest.bit_length())]
 
@@ -123,7 +123,6 @@ def excess(fit: Fit, row: record.Record, kind: str) -> float:
 
 def cost_figure(kept: record.Record) -> Any:
     """Draw times over bytes, the fits as lines, and rings round what is too far above them."""
-    import matplotlib
     from matplotlib.figure import Figure
 
     from gred.cli import plots
@@ -131,24 +130,21 @@ def cost_figure(kept: record.Record) -> Any:
     rows = record.rows_of(kept)
     sizes = np.array([row["nbytes"] for row in rows])
     colours = {"call_ns": "#111111", "device_ns": "#2c7fb8", "limit_ns": plots.LIMIT}
-    with matplotlib.rc_context(plots.STYLE):
-        figure = Figure(figsize=(8.5, 5.6), layout="constrained")
-        axes = figure.add_subplot()
-        for kind, fit in fits_of(rows).items():
-            times = np.array([row[kind] for row in rows]) * 1e-9
-            far = times > (1 + TOLERANCE) * fit.seconds(sizes)
-            label = f"{KINDS[kind]}: {formula(fit)}"
-            axes.plot(sizes, fit.seconds(sizes), color=colours[kind], linewidth=1)
-            axes.plot(sizes, times, "o", color=colours[kind], markersize=3.5, label=label)
-            axes.plot(
-                sizes[far], times[far], "o", color=colours[kind], markersize=10, fillstyle="none"
-            )
-        plots.over_bytes(axes, plots.time_ticks(1))
-        axes.legend(frameon=False)
-        axes.set_title(
-            f"What a sum of n float32 costs, {record.title(kept['machine'])}\n"
-            f"lines: fits; ringed: more than {units.percent_text(TOLERANCE)} above its line"
-        )
+    figure = Figure(figsize=(8.5, 5.6), layout="constrained")
+    axes = figure.add_subplot()
+    for kind, fit in fits_of(rows).items():
+        times = np.array([row[kind] for row in rows]) * 1e-9
+        far = times > (1 + TOLERANCE) * fit.seconds(sizes)
+        label = f"{KINDS[kind]}: {formula(fit)}"
+        axes.plot(sizes, fit.seconds(sizes), color=colours[kind], linewidth=1)
+        axes.plot(sizes, times, "o", color=colours[kind], markersize=3.5, label=label)
+        axes.plot(sizes[far], times[far], "o", color=colours[kind], markersize=10, fillstyle="none")
+    plots.over_bytes(axes, plots.time_ticks(1))
+    axes.legend(frameon=False)
+    axes.set_title(
+        f"What a sum of n float32 costs, {record.title(kept['machine'])}\n"
+        f"lines: fits; ringed: more than {units.percent_text(TOLERANCE)} above its line"
+    )
     return figure
 
 

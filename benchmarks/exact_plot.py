@@ -27,7 +27,6 @@ def points(kept: Record) -> dict[str, dict[str, dict[float, float]]]:
     return found
 
 
-@plots.styled
 def speed_figure(kept: Record) -> Figure:
     figure = Figure(figsize=(10, 4.6), layout="constrained")
     where = title(kept["machine"])

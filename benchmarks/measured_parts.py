@@ -10,7 +10,8 @@ from roofline import FREE
 
 import gred
 from gred.cli import record, units
-from gred.cli.outcome import Outcome, mean_ratio, outcomes, series, series_text, time_text
+from gred.cli.cases import series_text
+from gred.cli.outcome import Outcome, mean_ratio, outcomes, series, time_text
 from gred.cli.record import Record
 
 TIMES = ("predicted", "measured")

@@ -140,7 +140,7 @@ class Stage:
 
     def __init__(self, bench: Bench, case: Case) -> None:
         self._bench = bench
-        drawn = data.repeated_array(min(case.size, DRAWN), case.type.dtype(), case.data)
+        drawn = data.random_array(min(case.size, DRAWN), case.type.dtype(), case.data)
         placed, repeats = bench.carrier.place(drawn), -(-case.size // drawn.size)
         tile = bench.carrier.module.tile
         self.arrays = [tile(placed, repeats)[: case.size] for _ in range(2)]

@@ -15,7 +15,7 @@ from thin import chosen
 
 import gred
 from gred.cli import cases, contest, data, libraries, options, record
-from gred.cli.data import Truth, random_mask, repeated_array
+from gred.cli.data import Truth, random_array, random_mask
 
 pytestmark = pytest.mark.unsanitized
 
@@ -41,7 +41,7 @@ def case_of(reduction="sum", kind="float32", layout="flat", size=1000):
 
 
 def data_of(case):
-    array = repeated_array(case.size, case.type.dtype(), case.data)
+    array = random_array(case.size, case.type.dtype(), case.data)
     return array, random_mask(case.size) if case.masked else None
 
 
@@ -107,15 +107,15 @@ def test_sizes_are_elements_or_bytes():
 def test_data_makes_every_reduction_read_to_the_end(kind):
     dtype = cases.TYPES[kind].dtype()
     size = 4000
-    assert not repeated_array(size, dtype, "any").any()
-    assert (repeated_array(size, dtype, "all") != 0).all()
-    share = np.count_nonzero(repeated_array(size, dtype, "count_nonzero")) / size
+    assert not random_array(size, dtype, "any").any()
+    assert (random_array(size, dtype, "all") != 0).all()
+    share = np.count_nonzero(random_array(size, dtype, "count_nonzero")) / size
     assert 0.2 < share < 0.6
-    drawn = repeated_array(size, dtype, "sum")
-    assert np.array_equal(drawn, repeated_array(size, dtype, "sum"))
+    drawn = random_array(size, dtype, "sum")
+    assert np.array_equal(drawn, random_array(size, dtype, "sum"))
     assert len(np.unique(drawn)) == 2 if kind == "bool" else len(np.unique(drawn)) > 90
     if cases.TYPES[kind].kind in "fc":
-        nans = repeated_array(size, dtype, "nansum")
+        nans = random_array(size, dtype, "nansum")
         assert 0.1 < np.count_nonzero(nans != nans) / size < 0.15
 
 
@@ -126,7 +126,7 @@ def test_the_extremes_of_bools_are_not_found_early():
 
 def test_long_arrays_repeat(monkeypatch):
     monkeypatch.setattr(data, "PERIOD", 100)
-    drawn = repeated_array(250, np.dtype("float32"), "sum")
+    drawn = random_array(250, np.dtype("float32"), "sum")
     assert np.array_equal(drawn, np.resize(drawn[:100], 250))
     assert len(np.unique(drawn[:100])) == 100
 
@@ -170,7 +170,7 @@ def test_the_truth_looks_at_what_repeats_once(monkeypatch):
     monkeypatch.setattr(data, "_CHUNK", 50)
     seen = []
     monkeypatch.setitem(data._PARTS, "sum", (lambda piece: seen.append(1) or piece.sum(), sum))
-    array = repeated_array(1000, np.dtype("int64"), "sum")
+    array = random_array(1000, np.dtype("int64"), "sum")
     assert Truth(case_of(kind="int64"), array, None).accepts((array.sum(),))
     assert len(seen) == 2
 

@@ -280,7 +280,7 @@ def test_plots_show_every_case(command, tmp_path):
         text = (tmp_path / "new" / "plots" / f"{name}.svg").read_text(encoding="utf-8")
         assert record.digest(kept) in text
     times = versus_plots.time_figure(kept)
-    titles = [axes.get_title(loc="left") for axes in times.axes if axes.get_visible()]
+    titles = [axes.get_title() for axes in times.axes if axes.get_visible()]
     assert sorted(titles) == sorted({outcome.series_text(outcome.series(one))
                                      for one in record.rows_of(kept)})  # fmt: skip
     for axes in times.axes[: len(titles)]:
@@ -336,7 +336,7 @@ def test_the_latency_floor_is_a_line_of_the_times():
     [floor] = [line for line in axes.get_lines() if line.get_label() == "latency floor"]
     assert set(floor.get_ydata()) == {8.5}
     lonely = versus_plots.time_figure(kept_of(rows[:1]))
-    assert "nothing was measured at two sizes" in lonely.axes[0].get_title(loc="left")
+    assert "nothing was measured at two sizes" in lonely.axes[0].get_title()
 
 
 def test_a_wrong_answer_of_greds_ends_with_status_one(command, monkeypatch):

@@ -12,6 +12,8 @@ from gred.cli import units
 from gred.device_array import dtype_named
 
 _Names = tuple[str, ...]
+# A reduction, an element type and a layout.
+Series = tuple[str, str, str]
 
 
 class Extent(NamedTuple):
@@ -83,9 +85,8 @@ class Case(NamedTuple):
 
     @property
     def data(self) -> str:
-        """The op whose data the array gets."""
-        own = _BOOL_DATA if self.type.kind == "b" else {}
-        return own.get(self.reduction.name, self.reduction.data)
+        own = _BOOL_DATA.get(self.reduction.name) if self.type.kind == "b" else None
+        return own or self.reduction.data
 
     @property
     def masked(self) -> bool:
@@ -96,13 +97,16 @@ class Case(NamedTuple):
         return self.layout.view(flat.reshape(self.shape)) if self.layout.view else flat
 
     @property
-    def series(self) -> tuple[str, str, str]:
-        """What cases of several sizes have in common."""
+    def series(self) -> Series:
         return self.reduction.name, self.type.name, self.layout.name
 
     def __str__(self) -> str:
-        layout = "" if self.layout is LAYOUTS["flat"] else f" {self.layout.text}"
-        return f"{self.reduction.name} {self.type.name}{layout}, {self.extent}"
+        return f"{series_text(self.series)}, {self.extent}"
+
+
+def series_text(name: Series) -> str:
+    reduction, dtype, layout = name
+    return f"{reduction} {dtype}" + ("" if layout == "flat" else f" {LAYOUTS[layout].text}")
 
 
 def _shape(size: int) -> tuple[int, int]:
@@ -110,74 +114,59 @@ def _shape(size: int) -> tuple[int, int]:
     return rows, size // rows
 
 
-def _by_name(records: Iterable[Any]) -> dict[str, Any]:
+def _by_name(*records: Any) -> dict[str, Any]:
     return {record.name: record for record in records}
 
 
-def _numpys(codes: str) -> list[Type]:
-    return [Type(one.name, one.kind, one.itemsize) for one in map(np.dtype, codes)]
-
-
-TYPES: dict[str, Type] = _by_name(
-    (*_numpys("?bBhHiIlLe"), Type("bfloat16", "f", 2), *_numpys("fdFD"))
-)
+_OF_NUMPY = [Type(one.name, one.kind, one.itemsize) for one in map(np.dtype, "?bBhHiIlLefdFD")]
+TYPES: dict[str, Type] = _by_name(*_OF_NUMPY[:-4], Type("bfloat16", "f", 2), *_OF_NUMPY[-4:])
 
 _TYPE_PLACES = {name: place for place, name in enumerate(TYPES)}
 _ADDS = ("where", "dtype")
 
 REDUCTIONS: dict[str, Reduction] = _by_name(
-    (
-        Reduction("sum", "biufc", "sum", _ADDS),
-        Reduction("prod", "biufc", "prod", ("where",)),
-        Reduction("min", "biufc", "max", ("where",)),
-        Reduction("max", "biufc", "max", ("where",)),
-        Reduction("mean", "biufc", "sum", _ADDS),
-        Reduction("any", "biufc", "any"),
-        Reduction("all", "biufc", "all"),
-        Reduction("count_nonzero", "biufc", "count_nonzero"),
-        Reduction("argmin", "biuf", "max"),
-        Reduction("argmax", "biuf", "max"),
-        Reduction("var", "iufc", "sum", ("dtype",)),
-        Reduction("std", "iufc", "sum", ("dtype",)),
-        Reduction("ptp", "iuf", "sum"),
-        Reduction("nansum", "fc", "nansum", ("dtype",)),
-        Reduction("nanprod", "fc", "nanprod"),
-        Reduction("nanmin", "f", "nansum"),
-        Reduction("nanmax", "f", "nansum"),
-        Reduction("nanmean", "fc", "nansum", ("dtype",)),
-        Reduction("norm", "iufc", "sum"),
-        Reduction("logsumexp", "f", "sum"),
-        Reduction("minmax", "iuf", "max"),
-        Reduction("describe", "iuf", "sum"),
-    )
+    Reduction("sum", "biufc", "sum", _ADDS),
+    Reduction("prod", "biufc", "prod", ("where",)),
+    Reduction("min", "biufc", "max", ("where",)),
+    Reduction("max", "biufc", "max", ("where",)),
+    Reduction("mean", "biufc", "sum", _ADDS),
+    Reduction("any", "biufc", "any"),
+    Reduction("all", "biufc", "all"),
+    Reduction("count_nonzero", "biufc", "count_nonzero"),
+    Reduction("argmin", "biuf", "max"),
+    Reduction("argmax", "biuf", "max"),
+    Reduction("var", "iufc", "sum", ("dtype",)),
+    Reduction("std", "iufc", "sum", ("dtype",)),
+    Reduction("ptp", "iuf", "sum"),
+    Reduction("nansum", "fc", "nansum", ("dtype",)),
+    Reduction("nanprod", "fc", "nanprod"),
+    Reduction("nanmin", "f", "nansum"),
+    Reduction("nanmax", "f", "nansum"),
+    Reduction("nanmean", "fc", "nansum", ("dtype",)),
+    Reduction("norm", "iufc", "sum"),
+    Reduction("logsumexp", "f", "sum"),
+    Reduction("minmax", "iuf", "max"),
+    Reduction("describe", "iuf", "sum"),
 )
 
 # Among random bools the least and the greatest are found at once; here nothing is until the end.
 _BOOL_DATA = {"min": "all", "argmin": "all", "max": "any", "argmax": "any"}
 
-_INTEGERS = tuple(t.name for t in TYPES.values() if t.kind in "iu")
+_NARROW = (*(t.name for t in TYPES.values() if t.kind in "iu"), "float16", "bfloat16")
 
 LAYOUTS: dict[str, Layout] = _by_name(
-    (
-        Layout("flat", "flat"),
-        Layout("transposed", ".T", lambda matrix: matrix.T),
-        Layout("columns", "[:, ::2]", lambda matrix: matrix[:, ::2]),
-        Layout("rows", "[::2]", lambda matrix: matrix[::2]),
-        Layout("inside", "[:, 1:-1]", lambda matrix: matrix[:, 1:-1]),
-        Layout("sparse", "[::3, ::5]", lambda matrix: matrix[::3, ::5]),
-        Layout("narrow", "[:, :8]", lambda matrix: matrix[:, :8]),
-        Layout("backwards", "[::-1, ::-1]", lambda matrix: matrix[::-1, ::-1]),
-        Layout("mask", "where=mask", option="where"),
-        Layout(
-            "float64", "dtype=float64", option="dtype", dtype="float64",
-            types=(*_INTEGERS, "float16", "bfloat16", "float32"),
-        ),
-        Layout(
-            "float32", "dtype=float32", option="dtype", dtype="float32",
-            types=(*_INTEGERS, "float16", "bfloat16"),
-        ),
-    )
-)  # fmt: skip
+    Layout("flat", "flat"),
+    Layout("transposed", ".T", lambda matrix: matrix.T),
+    Layout("columns", "[:, ::2]", lambda matrix: matrix[:, ::2]),
+    Layout("rows", "[::2]", lambda matrix: matrix[::2]),
+    Layout("inside", "[:, 1:-1]", lambda matrix: matrix[:, 1:-1]),
+    Layout("sparse", "[::3, ::5]", lambda matrix: matrix[::3, ::5]),
+    Layout("narrow", "[:, :8]", lambda matrix: matrix[:, :8]),
+    Layout("backwards", "[::-1, ::-1]", lambda matrix: matrix[::-1, ::-1]),
+    Layout("mask", "where=mask", option="where"),
+    Layout("float64", "dtype=float64", None, "dtype", "float64", (*_NARROW, "float32")),
+    Layout("float32", "dtype=float32", None, "dtype", "float32", _NARROW),
+)
 
 # So many elements leave something of every view.
 LEAST_VIEWED = 64
@@ -193,7 +182,6 @@ class Block(NamedTuple):
 
 
 def _bytes(*powers: int) -> tuple[Extent, ...]:
-    """Make sizes in bytes, which are these powers of two."""
     return tuple(Extent(1 << power, in_bytes=True) for power in powers)
 
 
@@ -225,13 +213,9 @@ def _quick_grid(sizes: tuple[Extent, ...], large: Extent) -> tuple[Block, ...]:
 
 # By the kind of device, and whether there is but a minute.
 GRIDS = {
-    ("cuda", False): _whole_grid(
-        _bytes(2, 10, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32), *_bytes(28, 30)
-    ),
+    ("cuda", False): _whole_grid(_bytes(2, 10, *range(14, 33, 2)), *_bytes(28, 30)),
     ("cuda", True): _quick_grid(_bytes(2, 16, 20, 24, 28), *_bytes(28)),
-    ("host", False): _whole_grid(
-        _bytes(2, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28), *_bytes(20, 25)
-    ),
+    ("host", False): _whole_grid(_bytes(2, *range(10, 29, 2)), *_bytes(20, 25)),
     ("host", True): _quick_grid(_bytes(2, 12, 16, 20, 24), *_bytes(20)),
 }
 

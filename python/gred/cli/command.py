@@ -18,16 +18,8 @@ from gred.cli.options import UsageError
 PROGRAM = "python -m gred"
 
 # The jobs that are named; with no name it is the ladder's.
-_JOBS: dict[str, Any] = {
-    "counters": counters,
-    "doctor": doctor,
-    "explain": explain,
-    "lab": lab,
-    "roofline": roofline,
-    "show": show,
-    "sweep": sweep,
-    "versus": versus,
-}
+_NAMED = (counters, doctor, explain, lab, roofline, show, sweep, versus)
+_JOBS: dict[str, Any] = {job.__name__.rpartition(".")[2]: job for job in _NAMED}
 
 _RIGHT, _REFUSED, _INTERRUPTED, _UNREAD = 0, 2, 130, 141
 

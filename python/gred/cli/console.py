@@ -122,11 +122,8 @@ class Table:
     def fitted(self, width: int) -> Table | None:
         """Leave out what has no room in `width` columns; None if the rest has no room either."""
         ranks = sorted({column.rank for column in self.columns}, reverse=True)
-        tables = (self.ranked(rank) for rank in ranks)
+        tables = (self.where([column.rank <= rank for column in self.columns]) for rank in ranks)
         return next((one for one in tables if len(_INDENT) + one.width() <= width), None)
-
-    def ranked(self, rank: int) -> Table:
-        return self.where([column.rank <= rank for column in self.columns])
 
     def where(self, kept: Sequence[bool]) -> Table:
         rows = [list(itertools.compress(row, kept)) for row in self.rows]
@@ -134,11 +131,6 @@ class Table:
 
     def with_notes(self) -> Iterator[tuple[list[Cell], str]]:
         return zip(self.rows, itertools.chain(self.notes, itertools.repeat("")), strict=False)
-
-    def legend(self) -> str:
-        """Say what the columns are that say so."""
-        told = [column for column in self.columns if column.about]
-        return "; ".join(f"{column.title}: {column.about}" for column in told)
 
 
 class Console:
@@ -151,15 +143,10 @@ class Console:
     def __init__(self) -> None:
         self.stdout = Stream(sys.stdout)
         self.stderr = Stream(sys.stderr, patient=True)
-        self._show_on(self.stdout)
+        self.show_on(self.stdout)
 
-    def _show_on(self, stream: Stream) -> None:
-        self._shown = stream
-        self.width = stream.columns()
-
-    def leave_stdout(self) -> None:
-        """Show everything on standard error, because standard output is where a file goes."""
-        self._show_on(self.stderr)
+    def show_on(self, stream: Stream) -> None:
+        self._shown, self.width = stream, stream.columns()
 
     @contextmanager
     def files_first(self, files: bool) -> Iterator[None]:
@@ -175,7 +162,6 @@ class Console:
         print("".join(part.text for part in parts), file=self._shown)
 
     def parts(self, parts: Sequence[Cell]) -> None:
-        """Write a line that is made of pieces, each with its own style."""
         while parts and not parts[-1].text.strip():
             parts = parts[:-1]
         if parts:
@@ -184,11 +170,6 @@ class Console:
 
     def line(self, text: str = "", style: str = "") -> None:
         self.parts([Cell(text, style)])
-
-    def lines(self, text: str) -> None:
-        """Write lines as they are."""
-        for line in text.splitlines():
-            self.line(line)
 
     def title(self, text: str) -> None:
         self._write()
@@ -205,7 +186,6 @@ class Console:
         return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
 
     def pairs(self, *pairs: tuple[str, str]) -> None:
-        """Write names and what they are, in two columns."""
         width = max(len(name) for name, _ in pairs)
         for name, value in pairs:
             for line in self._broken(value, width + len(_GAP)):
@@ -222,25 +202,27 @@ class Console:
         if fitted:
             self._columns(fitted)
         else:
-            fitted = table.ranked(0)
+            fitted = table.where([column.rank == 0 for column in table.columns])
             self._entries(fitted)
         self.line()
-        self.text(fitted.legend(), "dim")
+        told = [f"{column.title}: {column.about}" for column in fitted.columns if column.about]
+        self.text("; ".join(told), "dim")
 
     def _columns(self, table: Table) -> None:
-        widths = table.widths()
-        self._row(table, widths, [Cell(column.title, "bold") for column in table.columns])
+        widths, head = table.widths(), [Cell(column.title, "bold") for column in table.columns]
+
+        def write(row: Sequence[Cell]) -> None:
+            parts = []
+            for width, column, (text, style) in zip(widths, table.columns, row, strict=True):
+                padded = text.rjust(width) if column.right else text.ljust(width)
+                parts += [Cell(padded, style or column.style), Cell(_GAP)]
+            self.parts(parts)
+
+        write(head)
         self.line(self.rule * table.width(), "dim")
         for row, note in table.with_notes():
-            self._row(table, widths, row)
+            write(row)
             self.text(note, "dim", _GAP + _GAP)
-
-    def _row(self, table: Table, widths: Sequence[int], row: Sequence[Cell]) -> None:
-        parts = []
-        for width, column, (text, style) in zip(widths, table.columns, row, strict=True):
-            padded = text.rjust(width) if column.right else text.ljust(width)
-            parts += [Cell(padded, style or column.style), Cell(_GAP)]
-        self.parts(parts)
 
     def _entries(self, table: Table) -> None:
         """Write a line an entry, of columns that have no room beside each other."""
@@ -276,7 +258,6 @@ class Console:
             draw("")
 
     def bar(self, share: float, width: int) -> str:
-        """Draw a bar of `width` columns, `share` of it filled."""
         full, steps = self.bar_characters[-1], len(self.bar_characters) - 1
         whole, rest = divmod(round(max(0.0, min(share, 1.0)) * width * steps), steps)
         return (full * whole + (self.bar_characters[rest] if rest else "")).ljust(width)

@@ -14,10 +14,10 @@ import random
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ import numpy as np
 import gred
 from gred.cli import cases
 from gred.cli.cases import Case, Extent
-from gred.cli.data import Truth, random_mask, repeated_array
+from gred.cli.data import Truth, random_array, random_mask
 from gred.cli.libraries import PEERS, Library, why
 from gred.cli.measure import Sampling, read_limit
 from gred.cli.record import Record, digits, usable_cores
@@ -54,7 +54,7 @@ class Stage:
     def __init__(self, case: Case, libraries: Sequence[Library], device: Any, seed: int) -> None:
         self.key, self.seed = stage_key(case), seed
         self._libraries, self._device = libraries, device
-        self.flat = repeated_array(case.size, case.type.dtype(), case.data, seed)
+        self.flat = random_array(case.size, case.type.dtype(), case.data, seed)
         self._mask: Any = None
         self._placed: dict[tuple[str, bool], list[Any]] = {}
         # Calls on a kind of arrays, by whichever library.
@@ -105,29 +105,25 @@ def stage_key(case: Case) -> tuple[Any, ...]:
 class Runner:
     """A library's calls of one case, timed; once one has raised, `failure` says what."""
 
-    def __init__(self, library: Library) -> None:
-        self.contestant = library
+    def __init__(self, library: Library, case: Case, stage: Stage, copies: int) -> None:
+        self.library = library
         self.samples: list[int] = []
         self.answer: Any = None
         self.failure = ""
-        self._given: list[tuple[Any, ...]] = []
-        self._calls = 1
-        self._long = True
-        self._spent = 0.0
+        self._calls, self._long, self._spent = 1, True, 0.0
+        self._turns = stage.turns[library.pool]
+        with self.noting():
+            self._function = library.function(case)
+            self._given = stage.given(library, case, copies)
+            library.start()
 
-    def attempt(self, act: Callable[..., Any], *arguments: Any) -> None:
-        """Do it, and note why the library cannot: one that lacks something raises what it likes."""
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Note why the library cannot: one that lacks something raises what it likes."""
         try:
-            act(*arguments)
+            yield
         except Exception as error:
             self.failure = why(error)
-
-    def prepare(self, case: Case, stage: Stage, copies: int) -> None:
-        """Find the library's function, and make what it is called with."""
-        self._function = self.contestant.function(case)
-        self._given = stage.given(self.contestant, case, copies)
-        self._turns = stage.turns[self.contestant.pool]
-        self.contestant.start()
 
     def warm_up(self, sampling: Sampling, deadline: float) -> None:
         """Call once, which may compile, and again; find out how many calls a sample is."""
@@ -151,7 +147,7 @@ class Runner:
 
     def turn(self) -> None:
         """Take a sample. A call that is not counted wakes the library's threads."""
-        self.contestant.start()
+        self.library.start()
         if not self._long:
             time.sleep(_PAUSE_SECONDS)
             self.call()
@@ -188,7 +184,7 @@ class Contest:
         Without samples, `missing` says why. `nbytes` is what has to be read, the mask too; `cold`
         tells whether the array had to come from memory; samples are in the order taken.
         """
-        case, library = self._case, runner.contestant
+        case, library = self._case, runner.library
         samples: list[int] = []
         told: Record = {"right": False, "answer": "", "expected": ""}
         if not runner.failure:
@@ -196,8 +192,8 @@ class Contest:
             answers = runner.answer if isinstance(runner.answer, tuple) else (runner.answer,)
             # gred.describe has a count and a count of NaN before what others are asked for.
             right = self._truth.accepts(answers[-len(self._truth.values) :])
-            answer = ", ".join(map(str, answers))
-            told = {"right": right, "answer": answer, "expected": str(self._truth)}
+            told = {"right": right, "answer": ", ".join(map(str, answers))}
+            told["expected"] = str(self._truth)
         spread = np.percentile(samples, (16, 50, 84)) if samples else [None] * 3
         low, median, high = (time and digits(time) for time in spread)
         return {
@@ -232,15 +228,14 @@ def compete(
     """Measure all libraries in rounds of random order; after `deadline` only the fewest samples."""
     contest, order = Contest(case, stage), random.Random(0)
     with _undisturbed():
-        runners = list(map(Runner, libraries))
-        for runner in runners:
-            runner.attempt(runner.prepare, case, stage, contest.copies)
-        for runner in runners:
-            if not runner.failure:
-                runner.attempt(runner.warm_up, sampling, deadline)
+        runners = [Runner(library, case, stage, contest.copies) for library in libraries]
+        for runner in (one for one in runners if not one.failure):
+            with runner.noting():
+                runner.warm_up(sampling, deadline)
         while wanting := [r for r in runners if r.wants(sampling, time.monotonic() > deadline)]:
             for runner in order.sample(wanting, len(wanting)):
-                runner.attempt(runner.turn)
+                with runner.noting():
+                    runner.turn()
     return [contest.record(runner) for runner in runners]
 
 
@@ -266,7 +261,6 @@ class Floor(NamedTuple):
 
 
 def latency_floor(device: Any) -> Floor:
-    """Measure what no call to a device can fall below."""
     if not device.name.startswith("cuda"):
         return Floor(None, "none: nothing is launched")
     limit = gred.launch_limit(device.name)
@@ -287,24 +281,19 @@ def compile_ahead(library: Library, asked: Iterable[Case]) -> None:
     if len(waiting) < 2:  # which is as soon compiled in its turn
         return
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(len(waiting), usable_cores()), spawn) as pool:
-        work = functools.partial(_compile, library.key, library.device)
-        try:
-            list(pool.map(work, waiting))
-        except BrokenProcessPool:  # then the rest is compiled in its turn, too
-            return
+    work = functools.partial(_compile, library.key, library.device)
+    pool = ProcessPoolExecutor(min(len(waiting), usable_cores()), spawn)
+    with suppress(BrokenProcessPool), pool:  # if it breaks, the rest is compiled in its turn
+        list(pool.map(work, waiting))
 
 
 def _compile(key: str, device: str, series: tuple[str, str, str]) -> None:
     warnings.simplefilter("ignore")  # in this process alone
-    reduction, kind, layout = series
-    block = cases.Block((reduction,), (kind,), (layout,), (_COMPILED_SIZE,))
-    try:
+    with suppress(Exception):  # a library that lacks something raises what it likes
         library: Library = PEERS[key](device)
+        block = cases.Block((series[0],), (series[1],), (series[2],), (_COMPILED_SIZE,))
         [case] = cases.cases((block,))
-        flat = library.place(repeated_array(case.size, case.type.dtype(), case.data))
+        flat = library.place(random_array(case.size, case.type.dtype(), case.data))
         mask = library.place(random_mask(case.size)) if case.masked else None
         library.start()
         library.function(case)(*library.given(case, flat, mask))
-    except Exception:  # a library that lacks something raises what it likes
-        return

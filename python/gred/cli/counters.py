@@ -1,7 +1,15 @@
-"""The job `counters`: what every rung does to memory, counted on the simulated device."""
+"""Counts what every rung of the ladder does to memory, as a profiler does on a GPU.
+
+Counted are warp-level memory requests and the sectors that they move, wavefronts of shared memory
+and bank conflicts, barriers, active lanes. The rungs' own kernels run on the simulated device; no
+GPU is needed.
+
+All passes of a rung are counted together. Grids are those of a GPU with --multiprocessors, by
+default an H200's.
+"""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,15 +19,6 @@ from gred.cli import options, output, record, units
 from gred.cli.console import Column, Console, Table
 from gred.cli.options import option
 from gred.counting import SECTOR_NBYTES, bank_conflicts
-
-DESCRIPTION = """\
-Counts what every rung of the ladder does to memory, as a profiler does on a GPU: warp-level memory
-requests and the sectors that they move, wavefronts of shared memory and bank conflicts, barriers,
-active lanes. The rungs' own kernels run on the simulated device; no GPU is needed."""
-
-EPILOG = """\
-All passes of a rung are counted together. Grids are those of a GPU with --multiprocessors, by
-default an H200's. Exit status: 0 counted, 2 bad arguments, 130 interrupted, 141 broken pipe."""
 
 SIZE, BLOCK_SIZE = 1 << 20, 256
 LATEST = 24
@@ -62,8 +61,7 @@ class Settings(NamedTuple):
 
     @property
     def launch(self) -> dict[str, Any]:
-        names = ("block_size", "dtype", "multiprocessors")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("block_size", "dtype", "multiprocessors")}
 
     @property
     def array(self) -> tuple[str, str]:
@@ -110,12 +108,12 @@ def countable(wanted: tuple[Any, ...] | None, done: str = "counted") -> tuple[An
 
 def count(settings: Settings, console: Console) -> list[Row]:
     """Run every rung on an array of ones: what is counted does not depend on the elements."""
-    array = np.ones(settings.size, settings.dtype)
-    how = settings.launch
-    return console.each(
-        settings.methods,
-        lambda method: Row(method.number, gred.counters(array, method=method.name, **how)),
-    )
+    array, how = np.ones(settings.size, settings.dtype), settings.launch
+
+    def row(method: Any) -> Row:
+        return Row(method.number, gred.counters(array, method=method.name, **how))
+
+    return console.each(settings.methods, row)
 
 
 def load_requests(total: gred.Counts) -> int:
@@ -144,46 +142,40 @@ def figure(total: gred.Counts, named: Any) -> Any:
     return getattr(total, named) if isinstance(named, str) else named(total)
 
 
-def used_text(total: gred.Counts) -> str:
-    return units.optional(units.percent_text, used(total))
-
-
 def lanes_text(total: gred.Counts) -> str:
     return units.optional("{:.1f}".format, total.active_lanes)
 
 
-# Columns of what follows from all passes together: a count, by its name, or a text.
-_TOTALS: tuple[tuple[str, int, Any, str], ...] = (
-    ("loads", 5, load_requests, "warp-level global load requests, and bulk copies"),
-    ("load sectors", 0, load_sectors, "of 32 bytes, that global loads move"),
-    ("used", 1, used_text, "bytes that lanes ask for, over bytes that loads move"),
-    ("stores", 7, "global_store_requests", "warp-level global store requests"),
-    ("store sectors", 4, "global_store_sectors", "that global stores move"),
-    ("shared", 3, wavefronts, "wavefronts of shared memory, loads and stores"),
-    ("conflicts", 0, bank_conflicts, "wavefronts that are bank conflicts"),
-    ("atomics", 11, "atomic_requests", "warp-level atomic requests"),
-    ("shuffles", 10, "shuffle_requests", "warp-level shuffles"),
-    ("barriers", 6, "block_barriers", "barriers of a block"),
-    ("lanes", 1, lanes_text, "of a warp's 32, active in a step of arithmetic on average"),
-)
+def _total(title: str, rank: int, named: Any, about: str) -> Column:
+    """Make the column of what follows from all passes together: a count, or a text."""
 
-
-def _total(named: Any) -> Callable[[Row], str]:
     def write(row: Row) -> str:
         found = figure(row.counters.total, named)
         return found if isinstance(found, str) else f"{found:,}"
 
-    return write
+    return Column(title, write, style="" if rank else "bold", rank=rank, about=about)
 
 
 _COLUMNS = (
     Column("#", lambda row: row.number, style="dim", rank=2),
     Column("method", lambda row: row.counters.method, right=False, style="bold"),
     Column("passes", lambda row: len(row.counters.passes), style="dim", rank=9),
-    *(
-        Column(title, _total(named), style="" if rank else "bold", rank=rank, about=about)
-        for title, rank, named, about in _TOTALS
+    _total("loads", 5, load_requests, "warp-level global load requests, and bulk copies"),
+    _total("load sectors", 0, load_sectors, "of 32 bytes, that global loads move"),
+    _total(
+        "used",
+        1,
+        lambda total: units.optional(units.percent_text, used(total)),
+        "bytes that lanes ask for, over bytes that loads move",
     ),
+    _total("stores", 7, "global_store_requests", "warp-level global store requests"),
+    _total("store sectors", 4, "global_store_sectors", "that global stores move"),
+    _total("shared", 3, wavefronts, "wavefronts of shared memory, loads and stores"),
+    _total("conflicts", 0, bank_conflicts, "wavefronts that are bank conflicts"),
+    _total("atomics", 11, "atomic_requests", "warp-level atomic requests"),
+    _total("shuffles", 10, "shuffle_requests", "warp-level shuffles"),
+    _total("barriers", 6, "block_barriers", "barriers of a block"),
+    _total("lanes", 1, lanes_text, "of a warp's 32, active in a step of arithmetic on average"),
 )
 
 
@@ -202,21 +194,22 @@ def show(
 
 def record_of(machine: record.Record, settings: Settings, rows: Sequence[Row]) -> record.Record:
     """Make the file: one object a rung, with each pass, their total, and its lines."""
+    ratios = ("global_load_efficiency", "global_store_efficiency", "active_lanes")
+    names = (*gred.Counts._fields[:-1], *ratios)
+
+    def numbers(counts: gred.Counts) -> record.Record:
+        return {name: getattr(counts, name) for name in names}
+
     run = {"size": settings.size, "dtype": settings.dtype, "op": "sum"}
     run |= {"block_size": settings.block_size, "multiprocessors": settings.multiprocessors}
-    return record.make("counters", machine, run, [_row_record(row) for row in rows])
-
-
-def _row_record(row: Row) -> record.Record:
-    def numbers(counts: gred.Counts) -> record.Record:
-        own = {name: getattr(counts, name) for name in counts._fields if name != "lines"}
-        ratios = ("global_load_efficiency", "global_store_efficiency", "active_lanes")
-        return own | {name: getattr(counts, name) for name in ratios}
-
-    return {
-        "number": row.number,
-        "method": row.counters.method,
-        "passes": [numbers(counts) for counts in row.counters.passes],
-        "total": numbers(row.counters.total),
-        "lines": [line._asdict() for line in row.counters.total.lines],
-    }
+    objects = [
+        {
+            "number": row.number,
+            "method": row.counters.method,
+            "passes": list(map(numbers, row.counters.passes)),
+            "total": numbers(row.counters.total),
+            "lines": [line._asdict() for line in row.counters.total.lines],
+        }
+        for row in rows
+    ]
+    return record.make("counters", machine, run, objects)

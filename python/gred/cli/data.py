@@ -17,13 +17,12 @@ from gred.cli.record import usable_cores
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-# Elements that are drawn, and that NumPy reduces, at once.
-_DRAWN, _CHUNK = 1 << 22, 1 << 20
+# Elements that NumPy reduces at once.
+_CHUNK = 1 << 20
 # NumPy adds pairwise, below 128 elements in 8 lanes: 16 + 3 roundings there, and 13 up to a chunk.
 _CHUNK_HEIGHT = 33
-# Elements after which repeated_array begins anew.
+# Elements after which random_array begins anew.
 PERIOD = 1 << 22
-_NAN_SHARE = 1 / 8
 # What `describe` is compared by.
 DESCRIBED = ("min", "max", "mean", "var", "sum")
 _ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
@@ -31,30 +30,29 @@ _ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 _LAST_ROUNDINGS = 8
 
 
-def random_array(size: int, dtype: str, op: str = "sum", seed: int = 0) -> Array:
-    """Draw `size` elements for `op`, piece by piece, so that no second array is needed.
+def random_array(size: int, dtype: np.dtype[Any] | str, op: str = "sum", seed: int = 0) -> Array:
+    """Draw `size` elements of any element type for `op`, the first 2^22 over and over.
 
     Sums get small integers, which wrap round in no element type, or floats in [0, 1), of which none
     can be lost unseen. Products get odd integers, whose product never turns to zero, or floats so
     close to one that it neither overflows nor vanishes. Minima and maxima get the whole range.
     """
     generator = np.random.default_rng(seed)
-    array = np.empty(size, dtype)
-    for start in range(0, size, _DRAWN):
-        piece = array[start : start + _DRAWN]
-        piece[...] = _draw(generator, piece.size, array.dtype, op, size)
-    return array
-
-
-def repeated_array(size: int, dtype: np.dtype[Any], op: str, seed: int = 0) -> Array:
-    """Draw `size` elements of any element type for `op`, the first 2^22 over and over."""
-    drawn = _draw(np.random.default_rng(seed), min(size, PERIOD), dtype, op, size)
-    return np.resize(drawn, size)
+    return np.resize(_draw(generator, min(size, PERIOD), np.dtype(dtype), op, size), size)
 
 
 def random_mask(size: int, seed: int = 0) -> Array:
     """Draw a mask that lets half of the elements through."""
-    return repeated_array(size, np.dtype(bool), "sum", seed + 1)
+    return random_array(size, "?", "sum", seed + 1)
+
+
+# The ops whose data others start from, and what is put in there: at which share of the places.
+_DRAWN_AS = {
+    "all": ("sum", 0, 0),
+    "count_nonzero": ("sum", 1 / 2, 0),
+    "nansum": ("sum", 1 / 8, np.nan),
+    "nanprod": ("prod", 1 / 8, np.nan),
+}
 
 
 def _draw(generator: Generator, count: int, dtype: np.dtype[Any], op: str, size: int) -> Array:
@@ -62,60 +60,35 @@ def _draw(generator: Generator, count: int, dtype: np.dtype[Any], op: str, size:
     if op == "any":
         return np.zeros(count, dtype)
     if op in _DRAWN_AS:
-        return _replaced(generator, _draw(generator, count, dtype, _DRAWN_AS[op], size), op)
+        of, share, value = _DRAWN_AS[op]
+        drawn = _draw(generator, count, dtype, of, size)
+        if op == "all":
+            drawn[drawn == 0] = 1
+        else:
+            drawn[generator.random(count) < share] = value
+        return drawn
     if dtype.kind == "b":
         return generator.integers(0, 1, count, np.bool_, endpoint=True)
     if dtype.kind in "iu":
-        return _integers(generator, count, dtype, op)
+        low, limits = 0 if dtype.kind == "u" else -100, np.iinfo(dtype)
+        if op == "prod":
+            return generator.integers(low // 2, 50, count, dtype.type) * 2 + 1
+        ends = (low, 100) if op == "sum" else (limits.min, limits.max)
+        return generator.integers(*ends, count, dtype.type, endpoint=True)
     if dtype.kind == "c" and op == "prod":
         return np.array([1, 1j, -1, -1j], dtype)[generator.integers(0, 4, count)]
     if dtype.kind == "c":
         return (generator.random(count) + 1j * generator.random(count)).astype(dtype)
-    if dtype.itemsize == 2:
-        return _halves(generator, count, op).astype(dtype)
-    return _floats(generator, count, dtype, op, size)
-
-
-# The ops whose data others start from.
-_DRAWN_AS = {"all": "sum", "count_nonzero": "sum", "nansum": "sum", "nanprod": "prod"}
-
-
-def _replaced(generator: Generator, drawn: Array, op: str) -> Array:
-    """Put in what `op` is about: no zero, zeros in half of the places, NaN in an eighth of them."""
-    if op == "all":
-        drawn[drawn == 0] = 1
-    elif op == "count_nonzero":
-        drawn[generator.random(drawn.size) < 0.5] = 0
-    else:
-        drawn[generator.random(drawn.size) < _NAN_SHARE] = np.nan
-    return drawn
-
-
-def _integers(generator: Generator, count: int, dtype: np.dtype[Any], op: str) -> Array:
-    low = 0 if dtype.kind == "u" else -100
+    narrow = dtype.itemsize == 2  # whose sums have to stay in range, and products to be exact
+    drawn_as = np.float32 if narrow else dtype.type
+    if op not in ("sum", "prod"):
+        return generator.standard_normal(count, drawn_as).astype(dtype)
+    if op == "prod" and narrow:
+        return (1 - 2 * generator.integers(0, 1, count, np.int8, endpoint=True)).astype(dtype)
+    drawn = generator.random(count, np.float64 if op == "prod" else drawn_as)
     if op == "prod":
-        return generator.integers(low // 2, 50, count, dtype.type) * 2 + 1
-    limits = np.iinfo(dtype)
-    ends = (low, 100) if op == "sum" else (limits.min, limits.max)
-    return generator.integers(*ends, count, dtype.type, endpoint=True)
-
-
-def _floats(generator: Generator, count: int, dtype: np.dtype[Any], op: str, size: int) -> Array:
-    if op == "sum":
-        return generator.random(count, dtype.type)
-    if op == "prod":
-        width = 1 / math.sqrt(size)
-        return (1 + width * (2 * generator.random(count) - 1)).astype(dtype)
-    return generator.standard_normal(count, dtype.type)
-
-
-def _halves(generator: Generator, count: int, op: str) -> Array:
-    """Draw what a float of 16 bits holds: sums that stay in range, products that are exact."""
-    if op == "prod":
-        return 1 - 2 * generator.integers(0, 1, count, np.int8, endpoint=True)
-    if op == "sum":
-        return 2 * generator.random(count, np.float32) - 1
-    return generator.standard_normal(count, np.float32)
+        drawn = 1 + (2 * drawn - 1) / math.sqrt(size)
+    return (2 * drawn - 1 if op == "sum" and narrow else drawn).astype(dtype)
 
 
 # ---- NumPy's answer in the array's own type ----
@@ -131,32 +104,25 @@ class Answer(NamedTuple):
     unit_roundoff: float
 
     def bound(self, grid: int = 0, block_size: int | None = None) -> float:
-        """Bound the error of a reduction by `grid` blocks of `block_size` threads."""
+        """Bound the error of a reduction by `grid` blocks of `block_size` threads.
+
+        A value passes through a thread's share (twice an even one, plus a vector), a block's tree
+        and the partials, one after the other; without a grid through all elements.
+        """
         if not self.unit_roundoff:
             return 0.0
-        height = tree_height(self.size, grid, block_size)
+        height = max(0, self.size - 1)
+        if grid and block_size:
+            share = 2 * -(-self.size // (grid * block_size)) + 32
+            height = min(height, share + block_size.bit_length() + grid)
         ours = relative_bound(height, self.unit_roundoff)
-        terms = _CHUNK_HEIGHT if self.op == "sum" else self.size
+        terms = _CHUNK_HEIGHT + self.size // _CHUNK if self.op == "sum" else self.size
         return self.scale * (ours + relative_bound(terms, 2.0**-53))
 
     def accepts(self, result: Any, grid: int = 0, block_size: int | None = None) -> bool:
         if not self.unit_roundoff:
             return bool(result == self.value)
         return bool(abs(float(result) - self.value) <= self.bound(grid, block_size))
-
-
-def tree_height(size: int, grid: int, block_size: int | None) -> int:
-    """Count the most operations that one element's value can pass through.
-
-    A thread's share of the array (twice an even one, plus a vector), the tree of a block, and the
-    partials, one after the other; without a grid size - 1.
-    """
-    if size < 2:
-        return 0
-    if not grid or not block_size:
-        return size - 1
-    share = 2 * -(-size // (grid * block_size)) + 32
-    return min(size - 1, share + block_size.bit_length() + grid)
 
 
 def relative_bound(height: int, unit_roundoff: float) -> float:
@@ -175,22 +141,14 @@ def relative_bound(height: int, unit_roundoff: float) -> float:
 
 
 def numpy_answer(array: Array, op: str) -> Answer:
-    """Have NumPy compute `op` over `array`, accumulated in the array's own element type.
+    """Have NumPy compute `op` over an array of random_array's, accumulated in its element type.
 
-    Integer sums and products wrap round as the type does. Rounded ones are computed in float64, a
-    float64 sum's chunks added exactly.
+    Integer sums and products wrap round as the type does. Rounded ones are computed in float64.
     """
     if array.dtype.kind != "f" or op not in ("sum", "prod"):
         options = {"dtype": array.dtype} if op in ("sum", "prod") else {}
         return Answer(op, getattr(np, op)(array, **options), array.size, 0.0, 0.0)
-    starts = range(0, array.size, _CHUNK)
-    chunks = (array[start : start + _CHUNK].astype(np.float64) for start in starts)
-    if op == "sum":
-        sums = [(float(chunk.sum()), float(np.abs(chunk).sum())) for chunk in chunks]
-        value, scale = map(math.fsum, zip(*sums, strict=True))
-    else:
-        value = math.prod(float(chunk.prod()) for chunk in chunks)
-        scale = abs(value)
+    value, scale = _NUMBERS[op](Totals(list(_pieces(array, array, None))))
     return Answer(op, value, array.size, scale, float(np.finfo(array.dtype).eps) / 2)
 
 
@@ -224,9 +182,21 @@ class Truth:
     """
 
     def __init__(self, case: Case, array: Array, mask: Array | None) -> None:
-        self._case = case
-        self._view = case.view(array)
-        self.values = _values(case, Totals(case, list(_pieces(array, self._view, mask))))
+        self._case, self._view = case, case.view(array)
+        name, kind = case.reduction.name, case.layout.dtype or case.type.name
+        pieces = list(_pieces(array, self._view, mask))
+        totals = Totals(pieces, case.layout.dtype, no_nan=name.startswith("nan"))
+        # Accumulated in at least float32, and rounded into the result.
+        roundoff = 2.0**-53 if kind in ("float64", "complex128") else 2.0**-24
+        relative = relative_bound(max(0, totals.count - 1), roundoff)
+        relative += _LAST_ROUNDINGS * _ROUNDOFF.get(kind, roundoff)
+        scaled = (_NUMBERS[part](totals) for part in _ANSWERED_AS.get(name, (name,)))
+        # Of what all libraries widen to 64 bits they keep as many; a difference wraps in its type.
+        modulus = 1 << (8 * case.type.itemsize if name == "ptp" else 64)
+        self.values = tuple(
+            Value(number, 0.0 if isinstance(number, int) else scale * relative, modulus)
+            for number, scale in scaled
+        )
 
     @property
     def count(self) -> int:
@@ -237,7 +207,7 @@ class Truth:
         try:
             if self._case.reduction.name in ("argmin", "argmax"):
                 places = (np.unravel_index(int(place), self._view.shape) for place in answers)
-                answers = tuple(_number(self._view[place]) for place in places)
+                answers = tuple(self._view[place].item() for place in places)
             pairs = zip(self.values, answers, strict=True)
             return all(value.accepts(answer) for value, answer in pairs)
         except (ValueError, OverflowError, TypeError):  # NaN is no integer, a place is not there
@@ -245,12 +215,6 @@ class Truth:
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.values))
-
-
-def _number(scalar: Any) -> Any:
-    if scalar.dtype.kind in "biu":
-        return int(scalar)
-    return complex(scalar) if scalar.dtype.kind == "c" else float(scalar)
 
 
 # A part of what takes part: pieces with the same key hold the same elements, which are made late.
@@ -278,9 +242,10 @@ def _pieces(array: Array, view: Array, mask: Array | None) -> Iterator[Piece]:
 class Totals:
     """What the answers follow from: totals over all pieces, worked out when they are asked for."""
 
-    def __init__(self, case: Case, pieces: Sequence[Piece]) -> None:
-        self._case = case
-        self._pieces = pieces
+    def __init__(
+        self, pieces: Sequence[Piece], dtype: str | None = None, no_nan: bool = False
+    ) -> None:
+        self._pieces, self._dtype, self._no_nan = pieces, dtype, no_nan
 
     def __getattr__(self, name: str) -> Any:
         one, all_together = _PARTS[name]
@@ -294,10 +259,8 @@ class Totals:
 
     def _wide(self, piece: Array) -> Array:
         """Convert to what loses nothing, or to the `dtype` asked for, without NaN if need be."""
-        if self._case.layout.dtype:
-            piece = piece.astype(self._case.layout.dtype)
-        if self._case.reduction.name.startswith("nan"):
-            piece = piece[piece == piece]
+        piece = piece.astype(self._dtype) if self._dtype else piece
+        piece = piece[piece == piece] if self._no_nan else piece
         kind = {"b": "u8", "u": "u8", "i": "i8", "c": "c16"}.get(piece.dtype.kind, "f8")
         return piece.astype(kind)
 
@@ -319,14 +282,8 @@ def _magnitudes(piece: Array) -> Any:
     return np.abs(piece if piece.dtype.kind == "c" else piece.astype(np.float64))
 
 
-def _logsumexp(piece: Array) -> float:
-    most = float(piece.max(initial=-np.inf))
-    with np.errstate(divide="ignore"):
-        return most + float(np.log(np.exp(piece - most).sum())) if np.isfinite(most) else most
-
-
-def _logsumexp_of_parts(parts: Iterable[float]) -> float:
-    return _logsumexp(np.fromiter(parts, np.float64))
+def _logsumexp(terms: Iterable[float]) -> float:
+    return float(np.logaddexp.reduce(np.fromiter(terms, np.float64)))
 
 
 def _lexical(number: Any) -> Any:
@@ -337,13 +294,13 @@ def _lexical(number: Any) -> Any:
 # is the same modulo 2^64.
 _PARTS: dict[str, tuple[Callable[[Array], Any], Callable[[Iterable[Any]], Any]]] = {
     "count": (len, sum),
-    "sum": (lambda piece: _number(piece.sum()), sum),
+    "sum": (lambda piece: piece.sum().item(), sum),
     "magnitude": (lambda piece: float(_magnitudes(piece).sum()), math.fsum),
     "squares": (lambda piece: float(np.square(_magnitudes(piece)).sum()), math.fsum),
-    "product": (lambda piece: _number(piece.prod()), math.prod),
-    "minimum": (lambda piece: _number(piece.min()), functools.partial(min, key=_lexical)),
-    "maximum": (lambda piece: _number(piece.max()), functools.partial(max, key=_lexical)),
-    "exponentials": (lambda piece: _logsumexp(piece.astype(np.float64)), _logsumexp_of_parts),
+    "product": (lambda piece: piece.prod().item(), math.prod),
+    "minimum": (lambda piece: piece.min().item(), functools.partial(min, key=_lexical)),
+    "maximum": (lambda piece: piece.max().item(), functools.partial(max, key=_lexical)),
+    "exponentials": (lambda piece: float(np.logaddexp.reduce(piece)), _logsumexp),
     "nonzero": (lambda piece: int(np.count_nonzero(piece)), sum),
 }
 
@@ -371,18 +328,3 @@ _ANSWERED_AS = {
     "minmax": ("min", "max"),
     "describe": DESCRIBED,
 }
-
-
-def _values(case: Case, totals: Totals) -> tuple[Value, ...]:
-    """Work out numbers with bounds: accumulated in at least float32, rounded into the result."""
-    name, kind = case.reduction.name, case.layout.dtype or case.type.name
-    roundoff = 2.0**-53 if kind in ("float64", "complex128") else 2.0**-24
-    relative = relative_bound(max(0, totals.count - 1), roundoff)
-    relative += _LAST_ROUNDINGS * _ROUNDOFF.get(kind, roundoff)
-    scaled = (_NUMBERS[part](totals) for part in _ANSWERED_AS.get(name, (name,)))
-    # Of what all libraries widen to 64 bits they keep as many; a difference wraps in its type.
-    modulus = 1 << (8 * case.type.itemsize if name == "ptp" else 64)
-    return tuple(
-        Value(number, 0.0 if isinstance(number, int) else scale * relative, modulus)
-        for number, scale in scaled
-    )

@@ -1,4 +1,9 @@
-"""The job `doctor`: what is here, and for whatever is wrong with it, what to do."""
+"""Looks at what gred needs and has, and says what to do about what is wrong.
+
+That is versions, the processor's instructions, threads, the GPUs' driver, what kernels were
+compiled for, the cache of those that the driver compiles, and whether every device adds up rightly.
+A report of a bug should have what this prints.
+"""
 
 import argparse
 import os
@@ -14,16 +19,6 @@ import numpy as np
 import gred
 from gred.cli.console import Console
 from gred.cli.record import driver_version, usable_cores
-
-DESCRIPTION = """\
-Looks at what gred needs and has: versions, the processor's instructions, threads, the GPUs' driver,
-what kernels were compiled for, the cache of those that the driver compiles, and whether every
-device adds up rightly. What is wrong comes with what to do about it. A report of a bug should have
-what this prints."""
-
-EPILOG = """\
-Exit status: 0 nothing is wrong, 1 something is, 2 bad arguments, 130 interrupted, 141 broken
-pipe."""
 
 OPTIONS = ()
 
@@ -72,27 +67,23 @@ def _version(found: str) -> Check:
         installed = metadata.version("gred")
     except metadata.PackageNotFoundError:
         return Check("gred", f"{found}, not installed by pip")
-    if installed == gred.__version__:
-        return Check("gred", found)
     remedy = f"pip knows {installed}; pip uninstall gred, and install it once"
-    return Check("gred", found, remedy)
+    return Check("gred", found, "" if installed == gred.__version__ else remedy)
 
 
 def _instructions(found: str, environment: Mapping[str, str]) -> Check:
     asked = environment.get("GRED_INSTRUCTIONS") or None
-    if asked in (None, found):
-        return Check("instructions", found + (f", by GRED_INSTRUCTIONS={asked}" if asked else ""))
     remedy = f"not GRED_INSTRUCTIONS={asked}, which this processor or gred lacks; unset it"
+    if asked in (None, found):
+        found, remedy = found + (f", by GRED_INSTRUCTIONS={asked}" if asked else ""), ""
     return Check("instructions", found, remedy)
 
 
 def _threads(environment: Mapping[str, str]) -> Check:
     asked = environment.get("OMP_NUM_THREADS")
     found = f"{gred.threads()} on {usable_cores()} cores, of gred's own (it loads no OpenMP)"
-    if asked is None:
-        return Check("threads", found)
-    found += f", with OMP_NUM_THREADS={asked}"
-    is_number = re.fullmatch(r"\s*\+?0*[1-9]\d*\s*(,.*)?", asked)
+    found += "" if asked is None else f", with OMP_NUM_THREADS={asked}"
+    is_number = asked is None or re.fullmatch(r"\s*\+?0*[1-9]\d*\s*(,.*)?", asked)
     return Check("threads", found, "" if is_number else "that is no number of threads; unset it")
 
 
@@ -105,17 +96,13 @@ def _driver(version: str | None, gpus: list[Any]) -> Check:
         return Check("driver", found)
     if built is None:
         return Check("driver", found, f"gred has no kernels for GPUs; {_KERNELS}")
-    remedy = f"{_absence()}; look at nvidia-smi and CUDA_VISIBLE_DEVICES, and whether the driver "
-    return Check("driver", found, remedy + f"runs CUDA {built}")
-
-
-def _absence() -> str:
-    """Ask why no GPU is used."""
+    why = "no GPU is listed"
     try:
         gred.launch_limit("cuda", samples=1)
     except (RuntimeError, ValueError) as error:
-        return str(error)
-    return "no GPU is listed"
+        why = str(error)
+    remedy = f"{why}; look at nvidia-smi and CUDA_VISIBLE_DEVICES, and whether the driver runs "
+    return Check("driver", found, f"{remedy}CUDA {built}")
 
 
 def _compiles(gpu: Any) -> bool:
@@ -135,7 +122,6 @@ def _kernels(found: str, gpus: list[Any]) -> Iterator[Check]:
 
 
 def _cache(environment: Mapping[str, str], needed: bool) -> Check:
-    """Look at the folder where the driver keeps kernels that it has compiled."""
     home = environment.get("HOME", "/")
     folder = Path(environment.get("CUDA_CACHE_PATH") or Path(home, ".nv", "ComputeCache"))
     if not needed:

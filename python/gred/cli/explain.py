@@ -1,4 +1,14 @@
-"""The job `explain`: a rung's source with its counts, what limits it, and how its neighbours do."""
+"""Shows a rung of the ladder: its source, with what every line does to memory.
+
+It also says what limits the rung, and what differs from the rungs before and after it. The kernel
+runs on the simulated device, where every access is counted; no GPU is needed.
+
+All passes are counted together.
+
+All rungs in one table: python -m gred counters --help
+A rung drawn step by step: python -m gred show --help
+Predicted times of all: python -m gred roofline --help
+"""
 
 import argparse
 import re
@@ -15,19 +25,6 @@ from gred.cli.counters import Settings
 from gred.cli.options import option
 from gred.counting import Line, bank_conflicts
 from gred.drawing.showing import REQUESTS
-
-DESCRIPTION = """\
-Shows a rung of the ladder: its source, with what every line does to memory, what limits the rung,
-and what differs from the rungs before and after it. The kernel runs on the simulated device, where
-every access is counted; no GPU is needed."""
-
-EPILOG = """\
-All passes are counted together. Exit status: 0 shown, 2 bad arguments, 130 interrupted, 141 broken
-pipe.
-
-All rungs in one table: python -m gred counters --help
-A rung drawn step by step: python -m gred show --help
-Predicted times of all: python -m gred roofline --help"""
 
 # From where on something is a rung's limit.
 _POOR, _OFTEN, _DIVERGENT, _CONFLICTS, _LAUNCHES = 0.5, 1.2, 16, 0.25, 4
@@ -154,7 +151,14 @@ def _show(console: Console, settings: Settings, method: Any, counted: list[gred.
             for line in events:
                 console.line(f"   ->  {told(line)}", "red" if line.conflicts else "cyan")
         console.line()
-    _show_neighbours(console, method, counted)
+    rows = [["launches", *(str(len(one.passes)) for one in counted)]]
+    for named, what in _COMPARED.items():
+        figures = [float(counters.figure(one.total, named) or 0) for one in counted]
+        if any(figures):
+            rows.append([what, *(f"{x:,.0f}" if x == int(x) else f"{x:,.1f}" for x in figures)])
+    columns = [Column("all passes", right=False)]
+    columns += [Column(one.method, style="bold" if one is own else "dim") for one in counted]
+    console.table(Table(columns, rows))
     console.text(f"drawn step by step: python -m gred show {method.name}", "dim")
     console.line()
 
@@ -192,16 +196,3 @@ def told(line: Line) -> str:
     if line.conflicts:
         text += f", {line.conflicts:,} of them conflicts"
     return f"{text}; {line.lanes / line.requests:.1f} lanes"
-
-
-def _show_neighbours(console: Console, method: Any, counted: list[gred.Counters]) -> None:
-    rows = [["launches", *(str(len(one.passes)) for one in counted)]]
-    for named, what in _COMPARED.items():
-        figures = [float(counters.figure(one.total, named) or 0) for one in counted]
-        if any(figures):
-            texts = (f"{x:,.0f}" if x == int(x) else f"{x:,.1f}" for x in figures)
-            rows.append([what, *texts])
-    columns = [
-        Column(one.method, style="bold" if one.method == method.name else "dim") for one in counted
-    ]
-    console.table(Table([Column("all passes", right=False), *columns], rows))

@@ -1,4 +1,15 @@
-"""The job `lab`: a rung of the user's own, checked, counted, timed, and beside the ladder's."""
+"""Compiles a rung of your own, a kernel in ordinary CUDA or in the ladder's form, and checks it.
+
+The host's C++ compiler compiles it, and nvcc for a GPU. It is checked at every edge, in every order
+of threads, access by access; what it does to memory is counted, beside the ladder's rungs, and what
+it takes on an H200 is predicted; and it is timed on a GPU, if there is one. It runs in a process of
+its own.
+
+How it is launched says the file, in a comment (launched like unroll8), or --like. What cannot be
+compiled is a bad argument by the exit status.
+
+The exercise sheet: python -m gred lab --exercise 1 --out mine.cuh; python -m gred lab mine.cuh
+"""
 
 import argparse
 from pathlib import Path
@@ -7,27 +18,13 @@ from typing import Any
 import numpy as np
 
 import gred
-from gred.cli import counters, explain, ladder, measure, options, output, record, units
+from gred.cli import counters, explain, ladder, options, output, record, units
 from gred.cli.console import Column, Console
 from gred.cli.data import numpy_answer, random_array
-from gred.cli.measure import Sampling
+from gred.cli.measure import Plan, Sampling, row_of
 from gred.cli.options import option
 from gred.prediction import H200, predict_counted
 from gred.records import among_rungs, method_named
-
-DESCRIPTION = """\
-Compiles a rung of your own, a kernel in ordinary CUDA or in the ladder's form, by the host's C++
-compiler, and by nvcc for a GPU; checks it at every edge, in every order of threads, access by
-access; counts what it does to memory, beside the ladder's rungs, and predicts what it takes on an
-H200; and times it on a GPU, if there is one. It runs in a process of its own.
-"""
-
-EPILOG = """\
-How it is launched says the file, in a comment (launched like unroll8), or --like. Exit status: 0
-right, 1 something is wrong with it, 2 it cannot be compiled, or other bad arguments, 130
-interrupted, 141 broken pipe.
-
-The exercise sheet: python -m gred lab --exercise 1 --out mine.cuh; python -m gred lab mine.cuh"""
 
 _SIZE, _TIMED_SIZE = 1 << 20, 1 << 26
 _DRAWN_BLOCK = 32
@@ -55,32 +52,30 @@ def run(given: argparse.Namespace, console: Console) -> int:
         raise options.UsageError("give a FILE of your own, or --exercise, and not both")
     if given.out is not None and given.exercise is None:
         raise options.UsageError("--out is where an exercise is written to: give --exercise, too")
-    output.check_apart({"--picture": given.picture, "--plot": given.plot})
-    output.check_plot("--plot", given.plot)
-    output.check_file("--picture", given.picture)
-    output.check_file("--plot", given.plot)
+    output.check_places({"--picture": given.picture, "--plot": given.plot})
+    said, status = [], 0
     if given.exercise is not None:
         exercise = gred.lab.exercise(given.exercise)
-        said = exercise.source
+        said = exercise.source.splitlines()
         if given.out:
-            said = f"wrote {exercise.save(given.out)}: {exercise.title}"
-        console.lines(said)
-        return 0
-    if given.file is None:
-        console.line("no FILE is given; there are these exercises:")
-        for exercise in gred.lab.exercises():
-            console.line(f"{exercise.number}  {exercise.title}")
-        return 0
-    try:
-        compiled_as = {name: getattr(given, name) for name in ("like", "data_blocks", "device")}
-        rung = gred.lab.compile(given.file, **compiled_as)
-    except gred.lab.CompileError as refused:
-        console.line("it does not compile:", "red")
-        console.lines(str(refused))
-        return 2
-    given.dtype = rung.dtype or given.dtype
-    given.block_size = rung.block_size or given.block_size
-    return _show(given, rung, console)
+            said = [f"wrote {exercise.save(given.out)}: {exercise.title}"]
+    elif given.file is None:
+        said = ["no FILE is given; there are these exercises:"]
+        said += [f"{exercise.number}  {exercise.title}" for exercise in gred.lab.exercises()]
+    else:
+        try:
+            compiled_as = {name: getattr(given, name) for name in ("like", "data_blocks", "device")}
+            rung = gred.lab.compile(given.file, **compiled_as)
+        except gred.lab.CompileError as refused:
+            console.line("it does not compile:", "red")
+            said, status = str(refused).splitlines(), 2
+        else:
+            given.dtype = rung.dtype or given.dtype
+            given.block_size = rung.block_size or given.block_size
+            status = _show(given, rung, console)
+    for line in said:
+        console.line(line)
+    return status
 
 
 def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> int:
@@ -102,8 +97,13 @@ def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> i
     figure, recorded = counters.FIGURE, _show_counts(given, rung, near, console)
     if rung.gpu:
         figure, recorded = ladder.FIGURE, _show_climb(given, rung, near, console)
-    elif given.time:
-        _show_simulated_times(given, rung, console)
+    elif given.time:  # on the simulated device, where only comparing means anything
+        array = np.ones(given.size or _SIZE, given.dtype)
+        how = {"block_size": given.block_size, "dtype": given.dtype, "samples": 5}
+        own = rung.kernel_time(array, **how)
+        other = gred.kernel_time(array, method=rung.like, device="simulated", **how)
+        mine, theirs = (units.time_text(float(np.median(one.seconds))) for one in (own, other))
+        console.pairs(("simulated", f"{mine}; {rung.like} takes {theirs}"), *ladder.SIMULATED_TIMES)
     if given.plot:
         output.draw(given.plot, figure, recorded)
     if given.picture:  # of one small block's steps, on digits that are easy to add up
@@ -141,30 +141,18 @@ def _show_climb(
     given: argparse.Namespace, rung: gred.lab.Rung, near: tuple[Any, ...], console: Console
 ) -> record.Record:
     """Time it on the GPU as the ladder is, each on the same random array."""
-    array_and_op = given.size or _TIMED_SIZE, given.dtype, "sum", given.block_size, given.seed
+    size, dtype, sampling = given.size or _TIMED_SIZE, given.dtype, Sampling(20, 2)
     device = options.resolve_device(rung.gpu)
-    settings = ladder.Settings(device, near, *array_and_op, Sampling(20, 2))
-    options.check_memory(settings.device, settings.size, settings.dtype)
-    limit, others = ladder.climb(settings, console)
-    array = random_array(settings.size, settings.dtype, settings.op, settings.seed)
-    timed = rung.kernel_time(
-        array,
-        block_size=settings.block_size,
-        dtype=measure.accumulator(settings.op, settings.dtype),
-        samples=settings.sampling.samples,
-    )
+    options.check_memory(device, size, dtype)
+    cases = [(method, given.block_size) for method in near]
+    plan = Plan(device, cases, (size,), dtype, "sum", given.seed, sampling)
+    others = ladder.climb(plan, console)
+    array = random_array(size, dtype, plan.op, plan.seed)
+    how = {"block_size": given.block_size, "dtype": dtype, "samples": sampling.samples}
+    timed = rung.kernel_time(array, **how)
     named = method_named(rung.like)._replace(number=None, name=rung.name)
-    own = measure.row_of(timed, named, array, numpy_answer(array, settings.op), limit)
+    limit = ladder.limit_of(device, others)
+    own = row_of(timed, named, array, numpy_answer(array, plan.op), limit)
     rows = among_rungs(others, own, rung.like)
-    ladder.show(console, settings, limit, rows)
-    return ladder.record_of(record.describe_machine(settings.device), settings, limit, rows)
-
-
-def _show_simulated_times(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> None:
-    """Time both on the simulated device, where only one compared with the other means anything."""
-    array = np.ones(given.size or _SIZE, given.dtype)
-    settings = {"block_size": given.block_size, "dtype": given.dtype, "samples": 5}
-    own = rung.kernel_time(array, **settings)
-    other = gred.kernel_time(array, method=rung.like, device="simulated", **settings)
-    mine, theirs = (units.time_text(float(np.median(one.seconds))) for one in (own, other))
-    console.pairs(("simulated", f"{mine}; {rung.like} takes {theirs}"), *ladder.SIMULATED_TIMES)
+    ladder.show(console, plan, rows)
+    return ladder.record_of(record.describe_machine(device), plan, rows)

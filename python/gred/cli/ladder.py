@@ -1,6 +1,20 @@
-"""The main job: every method on one array, checked against NumPy, in climbing order.
+"""Climbs the ladder of parallel reduction, and checks each answer against NumPy.
 
-Where nothing is timed it shows what each rung does to memory, and its time on an H200.
+Every method runs on the same random array. On a GPU it shows how fast the kernels are beside what
+the memory allows. Without one they run on the simulated device, and it shows what each rung does to
+memory, what that takes on an H200, predicted and measured, and what limits it.
+
+Sums and products accumulate in the array's own element type, int32 in int32, as the published
+ladders do; gred.sum itself, like NumPy, adds int32 in int64. `recursive` always runs on the host,
+`cub` only on a GPU.
+
+The same over many array sizes and block sizes, with plots: python -m gred sweep --help
+Beside other libraries: python -m gred versus --help
+What each does to memory: python -m gred counters --help, python -m gred explain --help
+Each drawn step by step: python -m gred show --help
+Predicted times: python -m gred roofline --help
+A rung of your own: python -m gred lab --help
+What is wrong here, and what to do: python -m gred doctor --help
 """
 
 import argparse
@@ -11,32 +25,11 @@ import gred
 from gred import prediction
 from gred.cli import counters, explain, options, output, record, roofline, units
 from gred.cli.console import RIGHT, Cell, Column, Console, Table
-from gred.cli.data import numpy_answer, random_array
-from gred.cli.measure import Row, Sampling, device_for, measure, read_limit
+from gred.cli.measure import Clock, Plan, Row, Sampling, measure_size
 from gred.cli.options import option
 from gred.cli.record import Record
 from gred.counting import bank_conflicts
 from gred.prediction import H200
-
-DESCRIPTION = """\
-Climbs the ladder of parallel reduction: runs every method on the same random array and checks each
-answer against NumPy. On a GPU it shows how fast the kernels are beside what the memory allows.
-Without one they run on the simulated device, and it shows what each rung does to memory, what that
-takes on an H200, predicted and measured, and what limits it."""
-
-EPILOG = """\
-Sums and products accumulate in the array's own element type, int32 in int32, as the published
-ladders do; gred.sum itself, like NumPy, adds int32 in int64. `recursive` always runs on the host,
-`cub` only on a GPU. Exit status: 0 every answer right, 1 an answer wrong, 2 bad arguments,
-130 interrupted, 141 broken pipe.
-
-The same over many array sizes and block sizes, with plots: python -m gred sweep --help
-Beside other libraries: python -m gred versus --help
-What each does to memory: python -m gred counters --help, python -m gred explain --help
-Each drawn step by step: python -m gred show --help
-Predicted times: python -m gred roofline --help
-A rung of your own: python -m gred lab --help
-What is wrong here, and what to do: python -m gred doctor --help"""
 
 _NEXT = """\
 A rung's source with its counters: python -m gred explain shared_strided. Drawn step by step:
@@ -77,35 +70,22 @@ OPTIONS = (
 )
 
 
-class Settings(NamedTuple):
-    """What to run, on what."""
-
-    device: Any
-    methods: tuple[Any, ...]
-    size: int
-    dtype: str
-    op: str
-    block_size: int | None
-    seed: int
-    sampling: Sampling
-
-
 def run(given: argparse.Namespace, console: Console) -> int:
     files = output.one_file_each(given, console, FIGURE)
-    settings, taught = _settings(given)
-    machine = record.describe_machine(settings.device)
+    plan, taught = _plan(given)
+    machine = record.describe_machine(plan.device)
     with files.first():
         output.introduce(console, machine, "the ladder of parallel reduction, climbed")
-        limit, rows = climb(settings, console)
+        rows = climb(plan, console)
         lessons = learn(taught, console) if taught else []
-        files.write(record_of(machine, settings, limit, rows))
+        files.write(record_of(machine, plan, rows))
     if taught:
         _show_lessons(console, taught, lessons)
-        array = f"{settings.size:,} random {settings.dtype}"
+        array = f"{plan.sizes[0]:,} random {plan.dtype}"
         _show_answers(console, rows, f": as NumPy's, for {array} on the simulated device")
         console.text(_NEXT, "dim")
     else:
-        show(console, settings, limit, rows)
+        show(console, plan, rows)
     files.tell()
     return 0 if all(row.right for row in rows) else 1
 
@@ -146,7 +126,7 @@ def is_timed(given: argparse.Namespace, device: Any, files_named: bool) -> bool:
     return device.name != "simulated" or given.time or files_named
 
 
-def _settings(given: argparse.Namespace) -> tuple[Settings, counters.Settings | None]:
+def _plan(given: argparse.Namespace) -> tuple[Plan, counters.Settings | None]:
     """Say what to run, and what to tell of it where it is not timed."""
     device = options.resolve_device(given.device)
     fast = device.name.startswith("cuda")
@@ -158,50 +138,44 @@ def _settings(given: argparse.Namespace) -> tuple[Settings, counters.Settings | 
     counted = given.size or _COUNTED
     taught = counters.Settings(rungs, counted, given.dtype, given.block_size)
     size = size if timed else min(counted, _CHECKED)
-    array = (size, given.dtype, given.op, given.block_size, given.seed)
     sampling = Sampling(20, 2, None if fast else 0.5) if timed else Sampling(1, 0)
-    return Settings(device, methods, *array, sampling), None if timed or not rungs else taught
+    cases = [(method, given.block_size) for method in methods]
+    plan = Plan(device, cases, (size,), given.dtype, given.op, given.seed, sampling)
+    return plan, None if timed or not rungs else taught
 
 
-def climb(settings: Settings, console: Console) -> tuple[float, list[Row]]:
-    """Measure the device's read limit and every method; bytes per second, and a row a method."""
-    rows = []
-    with console.progress(len(settings.methods) + 2) as step:
-        step("random data, and NumPy's answer")
-        array = random_array(settings.size, settings.dtype, settings.op, settings.seed)
-        answer = numpy_answer(array, settings.op)
-        step("the device's read limit")
-        limit = read_limit(settings.device.name, array.nbytes, settings.sampling.samples)
-        for method in settings.methods:
-            step(method.name)
-            where = settings.block_size, device_for(method, settings.device.name)
-            rows.append(measure(method, *where, array, answer, settings.sampling, limit))
-    return limit, rows
+def climb(plan: Plan, console: Console) -> list[Row]:
+    with console.progress(len(plan.cases) + 1) as step:
+        return list(measure_size(plan, plan.sizes[0], Clock(None), step))
 
 
-def peak_of(device: Any, limit: float) -> tuple[float, str]:
+def peak_of(device: Any, rows: Sequence[Row]) -> tuple[float, str]:
     """Say what a share is of: the memory's own figure or, without one, the read limit."""
     if device.bandwidth:
         return float(device.bandwidth), "the memory's theoretical bandwidth"
-    return limit, "the read limit measured in this run"
+    return limit_of(device, rows), "the read limit measured in this run"
 
 
-def show(console: Console, settings: Settings, limit: float, rows: Sequence[Row]) -> None:
+def limit_of(device: Any, rows: Sequence[Row]) -> float:
+    """Find what the device, or the host in its place, reads at best."""
+    return next((row for row in rows if row.device == device.name), rows[0]).limit
+
+
+def show(console: Console, plan: Plan, rows: Sequence[Row]) -> None:
     """Print what was measured of which array, and the verdict."""
-    device = settings.device
-    peak, meaning = peak_of(device, limit)
+    device, dtype, op = plan.device, plan.dtype, plan.op
+    peak, meaning = peak_of(device, rows)
     simulated, nbytes = device.name == "simulated", units.bytes_text(rows[0].nbytes)
+    limit = units.bandwidth_text(limit_of(device, rows))
     limits = (
-        ("read limit", f"{units.bandwidth_text(limit)}, measured in this run"),
+        ("read limit", f"{limit}, measured in this run"),
         ("share", f"of {units.bandwidth_text(peak)}, {meaning}"),
     )
-    random = f"{settings.size:,} random {settings.dtype} ({nbytes}), seed {settings.seed}"
-    op = settings.op
     if op in ("sum", "prod"):
-        published = ", as in the published ladders" if settings.dtype == "int32" else ""
-        op += f", accumulated in {settings.dtype}{published}"
+        published = ", as in the published ladders" if dtype == "int32" else ""
+        op += f", accumulated in {dtype}{published}"
     console.pairs(
-        ("array", random),
+        ("array", f"{plan.sizes[0]:,} random {dtype} ({nbytes}), seed {plan.seed}"),
         ("op", op),
         ("device", device.name),
         *(SIMULATED_TIMES if simulated else limits),
@@ -263,30 +237,26 @@ def _show_answers(console: Console, rows: Sequence[Row], how: str = "") -> None:
         console.line(f"{row.method}: {told}", "bold red")
 
 
-def record_of(machine: Record, settings: Settings, limit: float, rows: Sequence[Row]) -> Record:
-    """Make the ladder's file, which its picture is drawn from: every sample of every row."""
-    peak, meaning = peak_of(settings.device, limit)
+def record_of(machine: Record, plan: Plan, rows: Sequence[Row]) -> Record:
+    peak, meaning = peak_of(plan.device, rows)
     run = {
-        **{name: getattr(settings, name) for name in ("size", "dtype", "op", "seed")},
-        "limit_gb_per_s": round(limit * 1e-9, 3),
+        "size": plan.sizes[0],
+        **{name: getattr(plan, name) for name in ("dtype", "op", "seed")},
+        "limit_gb_per_s": round(limit_of(plan.device, rows) * 1e-9, 3),
         "peak_gb_per_s": round(peak * 1e-9, 3),
         "peak": meaning,
         "spread": record.SPREAD,
     }
-    return record.make("ladder", machine, run, [_row_record(row) for row in rows])
-
-
-def _row_record(row: Row) -> Record:
-    samples = {"samples_ns": list(row.samples), "first_pass_samples_ns": list(row.first_pass)}
-    return {**row.summary(), "result": row.result, "expected": row.expected, **samples}
+    rest = {"result": "result", "expected": "expected", "samples_ns": "samples"}
+    rest |= {"first_pass_samples_ns": "first_pass"}
+    full = [row.summary() | {k: getattr(row, of) for k, of in rest.items()} for row in rows]
+    return record.make("ladder", machine, run, full)
 
 
 # ---- where nothing is timed ----
 
 
 class Lesson(NamedTuple):
-    """What is told of a rung, as far as it is known."""
-
     method: Any
     counted: gred.Counters
     predicted: gred.Roofline
@@ -344,7 +314,6 @@ def learn(settings: counters.Settings, console: Console) -> list[Lesson]:
 
 
 def _show_lessons(console: Console, settings: counters.Settings, lessons: Sequence[Lesson]) -> None:
-    """Print what was counted, predicted and once measured, of which array, and how far apart."""
     nbytes = settings.nbytes
     pairs = [
         settings.array,

@@ -167,8 +167,6 @@ class NumExpr(NumPy):
 
 
 class CuPy(Library):
-    """CuPy as it comes."""
-
     key, title, package = "cupy", "CuPy", "cupy"
     kinds = ("cuda",)
     compiles = True
@@ -212,8 +210,6 @@ class CuPyCub(CuPy):
 
 
 class PyTorch(Library):
-    """PyTorch, on either kind of device."""
-
     key, title, package = "torch", "PyTorch", "torch"
 
     def __init__(self, device: str) -> None:
@@ -379,6 +375,5 @@ def _imported(device: str, keys: Sequence[str]) -> tuple[dict[str, Library], dic
 
 
 def why(error: BaseException) -> str:
-    """Say in one line what a library raised."""
     text = re.sub(r" at 0x[0-9a-f]+", "", " ".join(str(error).split()))[:_LONGEST_REASON]
     return text if isinstance(error, LackingError) else f"{type(error).__name__}: {text}"

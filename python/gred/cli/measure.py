@@ -1,15 +1,16 @@
-"""One method timed and checked on one array: the row that the ladder and the sweep are made of."""
+"""Methods timed and checked on arrays: the rows that the ladder and the sweep are made of."""
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import gred
-from gred.cli.data import Answer, Array
+from gred.cli import units
+from gred.cli.data import Answer, Array, numpy_answer, random_array
 from gred.cli.record import Record, digits
 
 # Enough for a spread on a device that takes seconds for a run; a GPU gets what was asked for.
@@ -21,12 +22,28 @@ _IN_TIME = 0.8
 # Seconds for a size are the mean of about so many tasks before.
 _MEMORY = 8
 
+# A method, and the size of its blocks: None is its own, or nothing.
+Case = tuple[Any, int | None]
+
 
 class Sampling(NamedTuple):
     """How often to run: `samples` times after `warmup`, or fewer to stay within `seconds`."""
 
     samples: int
     warmup: int
+    seconds: float | None = None
+
+
+class Plan(NamedTuple):
+    """What to measure, on which device and arrays, and in what time altogether."""
+
+    device: Any
+    cases: Sequence[Case]
+    sizes: tuple[int, ...]
+    dtype: str
+    op: str
+    seed: int
+    sampling: Sampling
     seconds: float | None = None
 
 
@@ -41,8 +58,8 @@ class Row(NamedTuple):
     block_size: int | None
     grid: int
     passes: int
-    samples: tuple[int, ...]
-    first_pass: tuple[int, ...]
+    samples: list[int]
+    first_pass: list[int]
     limit: float
     right: bool
     result: str
@@ -54,29 +71,21 @@ class Row(NamedTuple):
         return float(np.median(self.samples)) * 1e-9
 
     @property
-    def spread(self) -> tuple[float, float]:
-        """The 16th and 84th percentile in seconds: two thirds of the samples lie between."""
-        low, high = np.percentile(self.samples, (16, 84)) * 1e-9
-        return float(low), float(high)
-
-    @property
     def noise(self) -> float:
-        """Half of the spread over the median."""
-        low, high = self.spread
-        return (high - low) / 2 / self.seconds
+        low, high = np.percentile(self.samples, (16, 84))
+        return float(high - low) / 2e9 / self.seconds
 
     @property
     def bandwidth(self) -> float:
         return self.nbytes / self.seconds
 
     def summary(self) -> Record:
-        """Make what is written down, but for the single samples."""
-        low, high = self.spread
+        low, median, high = np.percentile(self.samples, (16, 50, 84))
         return {
             **dict(zip(self._fields[:8], self, strict=False)),
-            "median_ns": digits(self.seconds * 1e9),
-            "low_ns": digits(low * 1e9),
-            "high_ns": digits(high * 1e9),
+            "median_ns": digits(median),
+            "low_ns": digits(low),
+            "high_ns": digits(high),
             "first_pass_ns": digits(float(np.median(self.first_pass))),
             "gb_per_s": digits(self.bandwidth * 1e-9),
             "limit_gb_per_s": digits(self.limit * 1e-9),
@@ -94,26 +103,42 @@ def device_for(method: Any, device: str) -> str:
     return "host" if method.devices == ("host",) else device
 
 
-def measure(
-    method: Any,
-    block_size: int | None,
-    device: str,
-    array: Array,
-    answer: Answer,
-    sampling: Sampling,
-    limit: float,
-) -> Row:
-    """Run `method` on `array`, compare its last result with `answer`, and keep every sample."""
-    how: dict[str, Any] = {"method": method.name, "device": device}
-    how["block_size"] = block_size if method.block_sizes else None
-    how["dtype"] = accumulator(answer.op, array.dtype.name)
-    timed = _time(array, answer.op, sampling, **how)
-    return row_of(timed, method, array, answer, limit)
+def measure_size(
+    plan: Plan, size: int, clock: "Clock", step: Callable[[str], None]
+) -> Iterator[Row]:
+    """Measure the cases on one array, as far as there is time, each beside its device's limit."""
+    name = units.size_text(size)
+    step(f"{name} random elements")
+    if not clock.affords("array", size):
+        for _ in plan.cases:
+            step(f"{name} left out")
+        return
+    with clock.timing("array", size):
+        array = random_array(size, plan.dtype, plan.op, plan.seed)
+        answer = numpy_answer(array, plan.op)
+        devices = sorted({device_for(method, plan.device.name) for method, _ in plan.cases})
+        samples = plan.sampling.samples
+        limits = {device: read_limit(device, array.nbytes, samples) for device in devices}
+    for method, block_size in plan.cases:
+        what = f"{method.name} {block_size or ''}".rstrip()
+        step(f"{name} {what}")
+        if clock.affords(what, size):
+            how: dict[str, Any] = {"method": method.name, "dtype": accumulator(plan.op, plan.dtype)}
+            how["block_size"] = block_size if method.block_sizes else None
+            how["device"] = device_for(method, plan.device.name)
+            with clock.timing(what, size):
+                timed = _time(array, plan.op, plan.sampling, **how)
+                row = row_of(timed, method, array, answer, limits[how["device"]])
+            yield row
 
 
 def row_of(timed: gred.KernelTime, method: Any, array: Array, answer: Answer, limit: float) -> Row:
-    """Compare what was timed with `answer`, and keep every sample."""
+    """Compare what was timed with `answer`, and keep every sample, of at least a nanosecond."""
     launch = (timed.grid, timed.block_size)
+    samples, first_pass = (
+        np.maximum(1, np.rint(seconds * 1e9)).astype(int).tolist()
+        for seconds in (timed.seconds, timed.first_pass)
+    )
     return Row(
         number=method.number,
         method=method.name,
@@ -123,8 +148,8 @@ def row_of(timed: gred.KernelTime, method: Any, array: Array, answer: Answer, li
         block_size=timed.block_size if method.block_sizes else None,
         grid=timed.grid,
         passes=timed.passes,
-        samples=_nanoseconds(timed.seconds),
-        first_pass=_nanoseconds(timed.first_pass),
+        samples=samples,
+        first_pass=first_pass,
         limit=limit,
         right=answer.accepts(timed.result, *launch),
         result=str(timed.result),
@@ -145,21 +170,10 @@ def _time(array: Array, op: str, sampling: Sampling, **options: Any) -> gred.Ker
     if seconds is None:
         return gred.kernel_time(array, op, samples=samples, warmup=warmup, **options)
     start = time.perf_counter()
-    first = gred.kernel_time(array, op, samples=1, warmup=0, **options)
-    affordable = int(seconds / max(time.perf_counter() - start, 1e-9))
-    if affordable > _FEWEST_SAMPLES:
-        samples = min(samples, affordable - 1)
-        return gred.kernel_time(array, op, samples=samples, warmup=0, **options)
-    rest = gred.kernel_time(array, op, samples=_FEWEST_SAMPLES - 1, warmup=0, **options)
-    return rest._replace(
-        seconds=np.concatenate((first.seconds, rest.seconds)),
-        first_pass=np.concatenate((first.first_pass, rest.first_pass)),
-    )
-
-
-def _nanoseconds(seconds: Any) -> tuple[int, ...]:
-    """Round to whole nanoseconds, and at least one: a clock may be coarser than a tiny run."""
-    return tuple(max(1, round(float(second) * 1e9)) for second in seconds)
+    gred.kernel_time(array, op, samples=1, warmup=0, **options)
+    affordable = int(seconds / max(time.perf_counter() - start, 1e-9)) - 1
+    samples = min(samples, max(affordable, _FEWEST_SAMPLES))
+    return gred.kernel_time(array, op, samples=samples, warmup=0, **options)
 
 
 class Clock:

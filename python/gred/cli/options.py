@@ -84,36 +84,32 @@ def _items(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _extents(text: str, parse: Callable[[str], Extent], example: str) -> tuple[Extent, ...]:
-    """Read sizes from a comma list; 2**10:2**20 in it is every power of two from end to end."""
+def parse_extents(text: str) -> tuple[Extent, ...]:
+    """Read sizes in elements and those in bytes: 2**20, 64KiB; 1KiB:1GiB is all powers of two."""
     found: dict[Extent, None] = {}
     for item in _items(text):
-        ends = [parse(end) for end in item.split(":", 1)]
+        ends = [_extent(end) for end in item.split(":", 1)]
         if ends[0].in_bytes != ends[-1].in_bytes:
             raise UsageError(f"{item!r} is a range from elements to bytes; 1KiB:1GiB is not")
         first, last = ends[0].number, ends[-1].number
         counts = [first]
         if len(ends) == 2:
             if first & (first - 1) or last & (last - 1) or first > last:
-                raise UsageError(
-                    f"{item!r} is not a range of powers of two, low to high: 2**10:2**20"
-                )
+                what = "a range of powers of two, low to high: 2**10:2**20"
+                raise UsageError(f"{item!r} is not {what}")
             counts = [1 << k for k in range(first.bit_length() - 1, last.bit_length())]
         found |= dict.fromkeys(Extent(count, ends[0].in_bytes) for count in counts)
     if not found:
-        raise UsageError(f"{text!r} names no size; write {example}")
+        raise UsageError(f"{text!r} names no size; write 2**10:2**20, or 1000,2**16")
     return tuple(found)
-
-
-def parse_extents(text: str) -> tuple[Extent, ...]:
-    """Read sizes in elements and those in bytes: 2**20, 64KiB, 1KiB:1GiB."""
-    return _extents(text, _extent, "64KiB,1GiB, or 2**10:2**20")
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
     """Read sizes in elements, in order."""
-    found = _extents(text, lambda one: Extent(parse_size(one), False), "2**10:2**20, or 1000,2**16")
-    return tuple(sorted(extent.number for extent in found))
+    for end in re.split("[,:]", text):
+        if end.strip():
+            parse_size(end)
+    return tuple(sorted(extent.number for extent in parse_extents(text)))
 
 
 def parse_block_sizes(text: str) -> tuple[int, ...]:
@@ -155,9 +151,9 @@ parse_method = _single(parse_methods, "method; this is about one at a time")
 parse_block_size = _single(parse_block_sizes, "block size")
 
 
-def parse_names(text: str, known: Collection[str], noun: str, where: str) -> tuple[str, ...]:
+def parse_names(text: str, known: Collection[str], noun: str, where: str = "") -> tuple[str, ...]:
     """Read a comma list of names that are `known`; `where` says where else they are listed."""
-    wanted = _items(text)
+    wanted, where = _items(text), where or f"there are {', '.join(known)}"
     if not wanted:
         raise UsageError(f"{text!r} names no {noun}; {where}")
     for name in wanted:
@@ -171,10 +167,6 @@ def check_name(name: str, known: Collection[str], noun: str, where: str) -> None
         hint = f"did you mean {near[0]!r}?" if near else where
         article = "an" if noun[0] in "aeiou" else "a"
         raise UsageError(f"{name!r} is not {article} {noun}; {hint}")
-
-
-def names(known: Collection[str], noun: str) -> Callable[[str], tuple[str, ...]]:
-    return lambda text: parse_names(text, known, noun, f"there are {', '.join(known)}")
 
 
 def parse_place(text: str) -> Path:
@@ -248,8 +240,16 @@ PLACES = (
 )
 
 
+_EXIT = """\
+Exit status: 0 nothing is wrong, 1 something is, 2 bad arguments or a missing part, 130 interrupted,
+141 broken pipe."""
+
+
 def parser(prog: str, job: Any) -> Parser:
-    made = Parser(prog=prog, description=job.DESCRIPTION, epilog=job.EPILOG)
+    """Make a job's parser of its options and its docstring, which is its help."""
+    summary, description, *more = job.__doc__.strip().split("\n\n")
+    epilog = "\n\n".join((*more, _EXIT))
+    made = Parser(prog=prog, description=f"{summary}\n\n{description}", epilog=epilog)
     for names, settings in job.OPTIONS:
         made.add_argument(*names, **settings)
     return made

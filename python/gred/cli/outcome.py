@@ -5,11 +5,10 @@ A row is a library's in a case, as gred.cli.contest records it.
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from gred.cli import units
-from gred.cli.cases import LAYOUTS
+from gred.cli.cases import LAYOUTS, Series, series_text
 from gred.cli.console import Cell, Column, Console, Table
 from gred.cli.record import Record
 
@@ -47,17 +46,9 @@ class Outcome(NamedTuple):
         return f"{series_text(series(self.case))}, {self.case['extent']}"
 
 
-Series = tuple[str, str, str]
-
-
 def series(row: Record) -> Series:
     """Name what cases of several sizes have in common."""
     return row["reduction"], row["dtype"], row["layout"]
-
-
-def series_text(name: Series) -> str:
-    reduction, dtype, layout = name
-    return f"{reduction} {dtype}" + ("" if layout == "flat" else f" {LAYOUTS[layout].text}")
 
 
 def outcomes(rows: Iterable[Record]) -> list[Outcome]:
@@ -91,6 +82,10 @@ def time_text(row: Record | None) -> str:
 def show(console: Console, kept: Record, found: Sequence[Outcome]) -> None:
     titles = {key: library["title"] for key, library in kept["run"]["libraries"].items()}
     others = [key for key in titles if key != "gred"]
+
+    def times_of(key: str, rank: int) -> Column:
+        return Column(titles[key], lambda o: time_text(o.row(key)), style="dim", rank=rank)
+
     columns = [
         Column("reduction", lambda o: o.case["reduction"], right=False, style="bold"),
         Column("type", lambda o: o.case["dtype"], right=False),
@@ -102,27 +97,18 @@ def show(console: Console, kept: Record, found: Sequence[Outcome]) -> None:
         Column("ratio", _ratio),
         Column("GB/s", lambda o: o.gred and units.gigabytes_text(o.gred["gb_per_s"] * 1e9), rank=2),
         Column("of limit", _share, rank=1),
-        *(
-            Column(titles[key], partial(_times_of, key), style="dim", rank=3 + k)
-            for k, key in enumerate(others)
-        ),
+        *(times_of(key, 3 + k) for k, key in enumerate(others)),
     ]
     console.table(Table.of(columns, found))
     run = kept["run"]
     latency = f"{units.time_text(run['floor_ns'] * 1e-9)}: " if run["floor_ns"] else ""
-    for text in (
-        "times: medians of whole calls, until the answer is on the host",
-        "ratio: the best peer's time over gred's; of limit: of what the device reads at best",
-        f"latency floor: {latency}{run['floor']}",
-    ):
-        console.text(text, "dim")
+    console.text("times: medians of whole calls, until the answer is on the host", "dim")
+    limits = "of limit: of what the device reads at best"
+    console.text(f"ratio: the best peer's time over gred's; {limits}", "dim")
+    console.text(f"latency floor: {latency}{run['floor']}", "dim")
     console.line()
     _show_lacking_and_wrong(console, titles, [row for one in found for row in one.rows])
     _show_verdict(console, titles, found)
-
-
-def _times_of(library: str, one: Outcome) -> str:
-    return time_text(one.row(library))
 
 
 def _ratio(one: Outcome) -> Cell:

@@ -6,9 +6,8 @@ before it is shown, whatever happens to the screen.
 
 import argparse
 import importlib
-import importlib.util
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,7 @@ class Output:
         self._written: list[Path] = []
         self._failure: OSError | None = None
         if STANDARD_OUTPUT in texts:
-            console.leave_stdout()
+            console.show_on(console.stderr)  # standard output is where a file goes
 
     def first(self) -> AbstractContextManager[None]:
         """Have files written inside even if nobody reads what is shown."""
@@ -66,10 +65,13 @@ class Output:
 
 def draw(path: Path, function: str, kept: record.Record) -> None:
     """Draw a record by a function that is named with its module; that imports matplotlib."""
+    import matplotlib
+
     from gred.cli import plots
 
     module, _, name = function.rpartition(".")
-    plots.save(getattr(importlib.import_module(module), name)(kept), path, kept)
+    with matplotlib.rc_context(plots.STYLE):
+        plots.save(getattr(importlib.import_module(module), name)(kept), path, kept)
 
 
 # ---- where to write, checked before any work ----
@@ -78,10 +80,7 @@ def draw(path: Path, function: str, kept: record.Record) -> None:
 def one_file_each(given: argparse.Namespace, console: Console, figure: str = "") -> Output:
     """Write a record where --json says, and draw it by `figure` where --plot does."""
     plot = getattr(given, "plot", None)
-    check_apart({"--json": given.json, "--plot": plot})
-    check_plot("--plot", plot)
-    check_file("--json", given.json)
-    check_file("--plot", plot)
+    check_places({"--json": given.json, "--plot": plot})
     texts = {given.json: record.json_text} if given.json else {}
     return Output(console, texts, {plot: figure} if plot else {})
 
@@ -90,7 +89,6 @@ def all_in_folders(
     given: argparse.Namespace, console: Console, command: str, figures: Mapping[str, str]
 ) -> Output:
     """Write where `options.PLACES` say, by default to a folder of the command's; make folders."""
-    check_apart({"--json": given.json, "--csv": given.csv})
     named = given.out or given.json or given.csv or given.plots
     out = given.out if named else Path(f"gred-{command}")
     plots, of_plots = given.plots or (out and out / "plots"), "--plots" if given.plots else "--out"
@@ -98,8 +96,7 @@ def all_in_folders(
     check_folder("--plots", given.plots)
     if plots:
         require_matplotlib(of_plots)
-    check_file("--json", given.json)
-    check_file("--csv", given.csv)
+    check_places({"--json": given.json, "--csv": given.csv})
     for option, folder in (("--out", out), (of_plots, plots)):
         if folder:
             make_folder(option, folder)
@@ -110,25 +107,36 @@ def all_in_folders(
     texts.pop(None, None)
     drawings = {plots / f"{name}.svg": function for name, function in figures.items() if plots}
     for path in texts:
-        if path not in (given.json, given.csv):
-            check_file("--out", path)
+        check_file("--out", path)
     for path in drawings:
         check_file(of_plots, path)
     return Output(console, texts, drawings)
 
 
-def check_apart(places: Mapping[str, Path | None]) -> None:
-    """Refuse two results in one file. The keys are the options that name the places."""
+def check_places(places: Mapping[str, Path | None]) -> None:
+    """Refuse two results in one file, and what cannot be written. Keys are the places' options."""
     first: dict[Path, str] = {}
     for option, path in places.items():
         if path and first.setdefault(path, option) != option:
             where = "standard output" if path == STANDARD_OUTPUT else str(path)
             raise UsageError(f"{first[path]} and {option} both write to {where}")
+    if plot := places.get("--plot"):
+        if plot == STANDARD_OUTPUT:
+            raise UsageError("--plot -: a drawing does not go to standard output; name a file")
+        require_matplotlib("--plot")
+        from matplotlib.backend_bases import FigureCanvasBase
+
+        endings = sorted(FigureCanvasBase.get_supported_filetypes())
+        if plot.suffix[1:].lower() not in endings:
+            raise UsageError(f"--plot {plot}: the name has to end in one of .{', .'.join(endings)}")
+    for option, path in places.items():
+        if path:
+            check_file(option, path)
 
 
-def check_file(option: str, path: Path | None) -> None:
+def check_file(option: str, path: Path) -> None:
     """Refuse a file that cannot be written: it is opened, which changes nothing in it."""
-    if path is None or path == STANDARD_OUTPUT:
+    if path == STANDARD_OUTPUT:
         return
     try:
         if path.is_dir():
@@ -149,7 +157,6 @@ def check_file(option: str, path: Path | None) -> None:
 
 
 def check_folder(option: str, path: Path | None) -> None:
-    """Refuse a folder to make that is a file, or standard output."""
     if path == STANDARD_OUTPUT:
         raise UsageError(f"{option} -: standard output is no folder; name one")
     if path is not None and path.exists() and not path.is_dir():
@@ -163,28 +170,13 @@ def make_folder(option: str, path: Path) -> None:
         raise UsageError(f"{option} {path}: cannot be made: {error.strerror}") from None
 
 
-def check_plot(option: str, path: Path | None) -> None:
-    """Refuse a file that matplotlib cannot draw, or any where there is no matplotlib."""
-    if path is None:
-        return
-    if path == STANDARD_OUTPUT:
-        raise UsageError(f"{option} -: a drawing does not go to standard output; name a file")
-    require_matplotlib(option)
-    from matplotlib.backend_bases import FigureCanvasBase
-
-    endings: Sequence[str] = sorted(FigureCanvasBase.get_supported_filetypes())
-    if path.suffix[1:].lower() not in endings:
-        raise UsageError(f"{option} {path}: the name has to end in one of .{', .'.join(endings)}")
-
-
 def require_matplotlib(option: str) -> None:
     """Say early, and with the remedy, that a plot cannot be drawn."""
     try:
-        there = importlib.util.find_spec("matplotlib") is not None
-    except ValueError:
-        there = False
-    if not there:
-        raise UsageError(f"{option} draws with matplotlib, which is not installed: {EXTRA}")
+        import matplotlib  # noqa: F401
+    except ImportError:
+        missing = f"{option} draws with matplotlib, which is not installed: {EXTRA}"
+        raise UsageError(missing) from None
 
 
 def introduce(console: Console, machine: record.Record, what: str) -> None:
@@ -192,26 +184,18 @@ def introduce(console: Console, machine: record.Record, what: str) -> None:
     versions = [f"{name} {version}" for name, version in named.items() if version]
     cores = f"{machine['cores']} core{'s' * (machine['cores'] != 1)}"
     memory = units.bytes_text(machine["memory"])
-    pairs = [
+    console.title(f"gred: {what}")
+    console.pairs(
         ("machine", f"{machine['processor']}, {cores}, {memory}"),
         ("", f"{machine['system']}; {', '.join(versions)}"),
-    ]
-    for device in gred.devices():
-        pairs.append(("" if len(pairs) > 2 else "devices", _device_text(device)))
-    console.title(f"gred: {what}")
-    console.pairs(*pairs)
+        ("devices", "host: plain C on the processor"),
+        ("", "simulated: the GPU's kernels, thread by thread on the processor"),
+        *(("", _gpu_text(gpu)) for gpu in gred.devices() if gpu.name.startswith("cuda")),
+    )
 
 
-def _device_text(device: Any) -> str:
-    if device.name == "host":
-        return "host: plain C on the processor"
-    if device.name == "simulated":
-        return "simulated: the GPU's kernels, thread by thread on the processor"
-    parts = [
-        f"{device.name}: {device.title}",
-        f"{device.units} multiprocessors",
-        units.bytes_text(device.memory),
-    ]
-    if device.bandwidth:
-        parts.append(units.bandwidth_text(device.bandwidth))
+def _gpu_text(gpu: Any) -> str:
+    memory = units.bytes_text(gpu.memory)
+    parts = [f"{gpu.name}: {gpu.title}", f"{gpu.units} multiprocessors", memory]
+    parts += [units.bandwidth_text(gpu.bandwidth)] if gpu.bandwidth else []
     return ", ".join(parts)

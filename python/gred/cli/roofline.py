@@ -1,8 +1,17 @@
-"""The job `roofline`: every rung's predicted time on a GPU, beside the measured one."""
+"""Predicts how long every rung of the ladder takes on a GPU, and says what limits it.
+
+It does so from counts and a few numbers of the GPU. Limits are memory bandwidth, the rate at which
+blocks start, the multiprocessors' throughput, latency, or launch overhead. Without a GPU it is an
+H200.
+
+With --device every rung is measured, too; --measured takes the times from a file that
+`python -m gred --json FILE` has written, by default those that gred itself took on an H200.
+
+What is counted: python -m gred counters --help
+"""
 
 import argparse
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +25,6 @@ from gred.cli.options import option
 from gred.cli.record import Record
 from gred.prediction import Gpu, Terms, checked_size, microseconds
 from gred.records import method_named
-
-DESCRIPTION = """\
-Predicts how long every rung of the ladder takes on a GPU, from its counts and a few numbers of the
-GPU, and says what limits it: memory bandwidth, the rate at which blocks start, the multiprocessors'
-throughput, latency, or launch overhead. Without a GPU it does so for an H200."""
-
-EPILOG = """\
-With --device every rung is measured, too; --measured takes the times from a file that
-`python -m gred --json FILE` has written, by default those that gred itself took on an H200. Exit
-status: 0 predicted, 2 bad arguments, 130 interrupted, 141 broken pipe.
-
-What is counted: python -m gred counters --help"""
 
 SIZE = 1 << 28
 
@@ -52,17 +49,16 @@ def run(given: argparse.Namespace, console: Console) -> int:
     if given.measured and given.device:
         raise options.UsageError("--measured and --device both say what was measured; give one")
     methods = counters.countable(given.methods, "predicted")
-    name: str | None = None
-    if given.device is not None:
-        device = options.resolve_device(given.device)
-        name = device.name
+    device = options.resolve_device(given.device or "simulated")
+    name = device.name if given.device else None
+    if name:
         if device.compute_capability is None:
             raise options.UsageError(f"--device {given.device}: only a GPU has a roofline")
         options.check_memory(device, given.size, given.dtype)
     size = checked_size(given.size)
     settings = Settings(methods, size, given.dtype, given.block_size, device=name)
     measured = _measured(given.measured, settings) if given.measured else packaged_times(settings)
-    machine = record.describe_machine(options.resolve_device(given.device or "simulated"))
+    machine = record.describe_machine(device)
     how: dict[str, Any] = {"block_size": given.block_size, "dtype": given.dtype, "device": name}
 
     def predicted(method: Any) -> gred.Roofline:
@@ -73,7 +69,13 @@ def run(given: argparse.Namespace, console: Console) -> int:
         told = console.each(methods, predicted)
         output.introduce(console, machine, "predicted times of the rungs")
         files.write(record_of(machine, settings, told))
-    _show(console, settings, told)
+    console.pairs(settings.array, ("predicted for", gpu_text(told[0].gpu)))
+    console.table(Table.of(_COLUMNS, told))
+    console.text("times: us, over all passes", "dim")
+    if errors := [abs(one.error) for one in told if one.error is not None]:
+        middle, most = (units.percent_text(f(errors)) for f in (np.median, max))
+        console.text(f"errors: median {middle}, at most {most}", "dim")
+    console.line()
     files.tell()
     return 0
 
@@ -108,8 +110,8 @@ def _measured(path: Path, settings: Settings) -> dict[str, float]:
     return taken
 
 
-def _term(name: str, told: gred.Roofline) -> str:
-    return microseconds(total(told, name))
+def _term(name: str, rank: int, about: str) -> Column:
+    return Column(name, lambda t: microseconds(total(t, name)), rank=rank, about=about)
 
 
 def _launches(told: gred.Roofline) -> str:
@@ -120,15 +122,10 @@ _PREDICTED = "launches, and the longest of the other times"
 _COLUMNS = (
     Column("method", lambda t: t.method, right=False, style="bold"),
     Column("block", lambda t: t.block_size, style="dim", rank=6, about="threads in a block"),
-    *(
-        Column(name, partial(_term, name), rank=rank, about=f"if bound by {by}")
-        for name, rank, by in (
-            ("memory", 2, "its bandwidth alone"),
-            ("blocks", 5, "starting them alone"),
-            ("work", 1, "the multiprocessors' pipelines alone"),
-            ("waiting", 3, "the latency of loads and barriers alone"),
-        )
-    ),
+    _term("memory", 2, "if bound by its bandwidth alone"),
+    _term("blocks", 5, "if bound by starting them alone"),
+    _term("work", 1, "if bound by the multiprocessors' pipelines alone"),
+    _term("waiting", 3, "if bound by the latency of loads and barriers alone"),
     Column("launches", _launches, rank=4, about="of passes, and what one block does alone"),
     Column("predicted", lambda t: microseconds(t.seconds), style="bold", about=_PREDICTED),
     Column("measured", lambda t: units.optional(microseconds, t.measured)),
@@ -141,17 +138,6 @@ def total(told: gred.Roofline, name: str) -> float:
     return float(sum(getattr(one.terms, name) for one in told.passes))
 
 
-def _show(console: Console, settings: Settings, told: Sequence[gred.Roofline]) -> None:
-    console.pairs(settings.array, ("predicted for", gpu_text(told[0].gpu)))
-    console.table(Table.of(_COLUMNS, told))
-    console.text("times: us, over all passes", "dim")
-    errors = [abs(one.error) for one in told if one.error is not None]
-    if errors:
-        middle, most = (units.percent_text(f(errors)) for f in (np.median, max))
-        console.text(f"errors: median {middle}, at most {most}", "dim")
-    console.line()
-
-
 def gpu_text(gpu: Gpu) -> str:
     """Name a GPU, and say what the prediction takes it for."""
     bandwidth = units.bandwidth_text(gpu.bandwidth)
@@ -159,10 +145,8 @@ def gpu_text(gpu: Gpu) -> str:
 
 
 def record_of(machine: Record, settings: Settings, told: Sequence[gred.Roofline]) -> Record:
-    """Make the file: one object a rung, with its terms, and the GPU's numbers."""
-    run = {"size": settings.size, "dtype": settings.dtype, "op": "sum"}
-    rows = list(map(row_record, told))
-    return record.make("roofline", machine, run, rows, gpu=told[0].gpu._asdict())
+    run, gpu = {"size": settings.size, "dtype": settings.dtype, "op": "sum"}, told[0].gpu._asdict()
+    return record.make("roofline", machine, run, list(map(row_record, told)), gpu=gpu)
 
 
 def row_record(told: gred.Roofline) -> Record:

@@ -1,4 +1,14 @@
-"""The job `show`: a rung's steps, drawn from a run: who touches what, who idles, what is wasted."""
+"""Shows a rung of the ladder step by step: which thread touches which element.
+
+It shows which lanes idle, which bytes are moved and not used, where banks conflict, and how the
+values fold. It is drawn from a run on the simulated device, access by access; no GPU is needed.
+
+A block is at least a warp of 32 threads. Of a pass of more than four blocks the first three and the
+last are shown. The picture of a wide block with bank conflicts has a column for each bank, not for
+each thread.
+
+The source of a rung with its counts: python -m gred explain --help
+"""
 
 import argparse
 import functools
@@ -19,20 +29,8 @@ from gred.drawing import showing
 from gred.drawing.hero import hero
 from gred.drawing.picture import drawn
 from gred.drawing.showing import Boundary
-from gred.drawing.steps import Block, Node, Step, blocks
+from gred.drawing.steps import NO_STEP, Block, blocks
 from gred.recording import Launch
-
-DESCRIPTION = """\
-Shows a rung of the ladder step by step: which thread touches which element, which lanes idle, which
-bytes are moved and not used, where banks conflict, and how the values fold. It is drawn from
-a run on the simulated device, access by access; no GPU is needed."""
-
-EPILOG = """\
-A block is at least a warp of 32 threads. Of a pass of more than four blocks the first three and the
-last are shown. The picture of a wide block with bank conflicts has a column for each bank, not for
-each thread. Exit status: 0 shown, 2 bad arguments, 130 interrupted, 141 broken pipe.
-
-The source of a rung with its counts: python -m gred explain --help"""
 
 SIZE_MAX = 1 << 12
 _BLOCK_SIZE = 32
@@ -87,7 +85,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
     out = given.out
     if out and out != options.STANDARD_OUTPUT and out.suffix.lower() != ".svg":
         raise options.UsageError(f"--out {out}: the name has to end in .svg")
-    output.check_file("--out", out)
+    output.check_places({"--out": out})
     files = output.Output(console, {out: _picture} if out else {}, {})
     with files.first():
         told = _record(given, given.method)
@@ -183,25 +181,23 @@ class _Screen:
 
     def show(self) -> None:
         for number, step in enumerate(self.block.steps, 1):
-            self._head(number, step)
-            self._memory(Boundary(None, step), _READ)
-            self._marks("threads", [_work(step.nodes.get(t)) for t in range(self.threads)])
-            self._memory(Boundary(step, None), _WRITTEN)
-            holding = (n for n in step.nodes.values() if n.useful and not n.copies)
-            text = " ".join(showing.told_value(node.value) for node in holding)
+            after = f" after {', '.join(step.barriers)}" if step.barriers else ""
+            head = showing.told_threads(step, self.threads)
+            self.console.line(f"step {number}{after}: {head}")
+            if told := [Cell(text, _TOLD[kind]) for kind, text in showing.told_costs(step)]:
+                joined = itertools.chain(*((Cell("; "), cell) for cell in told))
+                self.console.parts([Cell(" " * (_LABEL // 2)), *itertools.islice(joined, 1, None)])
+            self._memory(Boundary(NO_STEP, step), _READ)
+            nodes = map(step.nodes.get, range(self.threads))
+            work = [_IDLE if n is None else _ACTIVE if n.useful else _DISCARDED for n in nodes]
+            self._marks("threads", work)
+            self._memory(Boundary(step, NO_STEP), _WRITTEN)
+            held = (node.value for node in step.useful if not node.copies)
+            text = " ".join(map(showing.told_value, held))
             for k, line in enumerate(textwrap.wrap(text, self.lanes)):
                 label = "" if k else "values"
                 self.console.parts([Cell(f"{label:>{_LABEL - 2}}  ", "dim"), Cell(line, "bold")])
             self.console.line()
-
-    def _head(self, number: int, step: Step) -> None:
-        after = f" after {', '.join(step.barriers)}" if step.barriers else ""
-        head = f"step {number}{after}: {showing.told_threads(step, self.threads)}"
-        self.console.line(head)
-        told = [Cell(text, _TOLD[kind]) for kind, text in showing.told_costs(step)]
-        if told:
-            joined = itertools.chain(*((Cell("; "), cell) for cell in told))
-            self.console.parts([Cell(" " * (_LABEL // 2)), *itertools.islice(joined, 1, None)])
 
     def _memory(self, boundary: Boundary, asked: int) -> None:
         for memory, shape in self.shapes.items():
@@ -218,7 +214,3 @@ class _Screen:
                 drawn_marks = self.console.lane_characters[mark] * len(list(run))
                 parts.append(Cell(drawn_marks, _STYLES[mark]))
             self.console.parts(parts)
-
-
-def _work(node: Node | None) -> int:
-    return _IDLE if node is None else _ACTIVE if node.useful else _DISCARDED

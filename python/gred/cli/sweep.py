@@ -1,29 +1,23 @@
-"""The job `sweep`: methods over array sizes and block sizes, each row beside the read limit.
+"""Measures methods over array sizes and block sizes, each beside the device's read limit.
 
-Where nothing is timed it shows what an H200 is predicted to take.
+That is measured in the same run at every size; every answer is checked against NumPy. Without a GPU
+it shows what an H200 is predicted to take, and nothing is timed or written.
+
+A range is of powers of two, both ends included: 2**10:2**28. Times are medians over the samples
+kept, their spread is from the 16th to the 84th percentile; JSON has every sample. With no place to
+write to, all that is timed goes to the folder gred-sweep. Drawing needs matplotlib.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 from gred import prediction
 from gred.cli import counters, ladder, options, output, record, roofline, units
-from gred.cli.console import RIGHT, Cell, Column, Console, Step, Table
-from gred.cli.data import numpy_answer, random_array
-from gred.cli.measure import Clock, Row, Sampling, device_for, measure, read_limit
+from gred.cli.console import RIGHT, Cell, Column, Console, Table
+from gred.cli.measure import Clock, Plan, Row, Sampling, measure_size
 from gred.cli.options import option
 from gred.prediction import H200
-
-DESCRIPTION = """\
-Measures methods over array sizes and block sizes. The device's own read limit is measured in the
-same run at every size; every answer is checked against NumPy. Without a GPU it shows what an H200
-is predicted to take, and nothing is timed or written."""
-
-EPILOG = """\
-A range is of powers of two, both ends included: 2**10:2**28. Times are medians over the samples
-kept, their spread is from the 16th to the 84th percentile; JSON has every sample. With no place to
-write to, all that is timed goes to the folder gred-sweep. Drawing needs matplotlib."""
 
 _QUICK_SECONDS = 45.0
 # Sizes, block sizes and samples: by whether it is a GPU, and whether there is but a minute.
@@ -58,50 +52,38 @@ OPTIONS = (
 )
 
 
-Ints = Sequence[int]
-
-
-class Plan(NamedTuple):
-    """What to measure. `seconds` is the time after which a quick sweep starts nothing new."""
-
-    device: Any
-    methods: tuple[Any, ...]
-    sizes: tuple[int, ...]
-    block_sizes: tuple[int, ...]
-    dtype: str
-    op: str
-    seed: int
-    sampling: Sampling
-    seconds: float | None
-
-    def cases(self) -> list[tuple[Any, int | None]]:
-        """List methods and block sizes that they accept; None where these mean nothing."""
-        return [
-            (method, block)
-            for method in self.methods
-            for block in (self.block_sizes if method.block_sizes else (None,))
-            if block is None or block in method.block_sizes
-        ]
-
-
 def run(given: argparse.Namespace, console: Console) -> int:
     device = options.resolve_device(given.device)
     named = any((given.out, given.json, given.csv, given.plots))
     if not ladder.is_timed(given, device, named):
         return _forecast(given, device, console)
-    plan = _plan(given, device)
+    fast = device.name.startswith("cuda")
+    sizes_text, blocks_text, samples = _SCALES[fast, given.quick]
+    sizes = given.sizes or options.parse_sizes(sizes_text)
+    options.check_memory(device, max(sizes), given.dtype)
+    methods = ladder.choose_methods(given.methods, device, host_too=False)
+    blocks = given.block_sizes or options.parse_block_sizes(blocks_text)
+    cases = [
+        (method, block)
+        for method in methods
+        for block in (blocks if method.block_sizes else (None,))
+        if block is None or block in method.block_sizes
+    ]
+    sampling = Sampling(given.samples or samples, 2 if fast else 1)
+    plan = Plan(device, cases, sizes, given.dtype, given.op, given.seed, sampling)
+    plan = plan._replace(seconds=_QUICK_SECONDS if given.quick else None)
     files = output.all_in_folders(given, console, "sweep", FIGURES)
-    machine = record.describe_machine(plan.device)
+    machine = record.describe_machine(device)
     with files.first():
         output.introduce(console, machine, "a sweep over array sizes and block sizes")
-        _show_plan(console, plan)
+        _show_plan(console, plan, blocks)
         rows, left_out = _measure_all(plan, console)
-        full = [{**row.summary(), "samples_ns": list(row.samples)} for row in rows]
-        asked = ("sizes", "block_sizes", "dtype", "op", "seed")
-        how = {name: getattr(plan, name) for name in asked}
-        how |= {"samples": plan.sampling.samples, "warmup": plan.sampling.warmup}
-        files.write(record.in_columns("sweep", machine, how | {"left_out": left_out}, full))
-    _show_best(console, plan, rows)
+        full = [{**row.summary(), "samples_ns": row.samples} for row in rows]
+        how = {"sizes": sizes, "block_sizes": blocks}
+        how |= {name: getattr(plan, name) for name in ("dtype", "op", "seed")}
+        how |= {"samples": sampling.samples, "warmup": sampling.warmup, "left_out": left_out}
+        files.write(record.in_columns("sweep", machine, how, full))
+    _show_best(console, methods, device, rows)
     if left_out:
         console.text(f"left out to end in time: {left_out}", "yellow")
     for row in (row for row in rows if not row.right):
@@ -112,26 +94,14 @@ def run(given: argparse.Namespace, console: Console) -> int:
     return 0 if all(row.right for row in rows) else 1
 
 
-def _plan(given: argparse.Namespace, device: Any) -> Plan:
-    fast = device.name.startswith("cuda")
-    sizes_text, blocks_text, samples = _SCALES[fast, given.quick]
-    sizes = given.sizes or options.parse_sizes(sizes_text)
-    options.check_memory(device, max(sizes), given.dtype)
-    methods = ladder.choose_methods(given.methods, device, host_too=False)
-    blocks = given.block_sizes or options.parse_block_sizes(blocks_text)
-    sampling = Sampling(given.samples or samples, 2 if fast else 1)
-    how = (given.dtype, given.op, given.seed, sampling, _QUICK_SECONDS if given.quick else None)
-    return Plan(device, methods, sizes, blocks, *how)
-
-
 def _measure_all(plan: Plan, console: Console) -> tuple[list[Row], str]:
     """Measure all rows that fit into the plan's time; what did not fit is said in words."""
-    clock, whole = Clock(plan.seconds), len(plan.cases())
+    clock, whole = Clock(plan.seconds), len(plan.cases)
     rows: list[Row] = []
     left_out = []
     with console.progress(len(plan.sizes) * (whole + 1)) as step:
         for size in plan.sizes:
-            measured = list(_measure_size(plan, size, clock, step))
+            measured = list(measure_size(plan, size, clock, step))
             rows += measured
             if skipped := whole - len(measured):
                 some = "" if skipped == whole else f" ({skipped} of {whole} rows)"
@@ -139,37 +109,11 @@ def _measure_all(plan: Plan, console: Console) -> tuple[list[Row], str]:
     return rows, ", ".join(left_out)
 
 
-def _measure_size(plan: Plan, size: int, clock: Clock, step: Step) -> Iterator[Row]:
-    """Measure the rows of one array size, in climbing order, each beside its device's limit."""
-    name = units.size_text(size)
-    step(f"{name} random elements")
-    if not clock.affords("array", size):
-        for _ in plan.cases():
-            step(f"{name} left out")
-        return
-    with clock.timing("array", size):
-        array = random_array(size, plan.dtype, plan.op, plan.seed)
-        answer = numpy_answer(array, plan.op)
-        devices = sorted({device_for(method, plan.device.name) for method in plan.methods})
-        samples = plan.sampling.samples
-        limits = {device: read_limit(device, array.nbytes, samples) for device in devices}
-    for method, block in plan.cases():
-        what = f"{method.name} {block or ''}".rstrip()
-        step(f"{name} {what}")
-        if not clock.affords(what, size):
-            continue
-        device = device_for(method, plan.device.name)
-        with clock.timing(what, size):
-            limit = limits[device]
-            row = measure(method, block, device, array, answer, plan.sampling, limit)
-        yield row
-
-
-def _show_plan(console: Console, plan: Plan) -> None:
+def _show_plan(console: Console, plan: Plan, block_sizes: Sequence[int]) -> None:
     sizes = [units.size_text(size) for size in plan.sizes]
     span = ", ".join(sizes) if len(sizes) < 8 else f"{sizes[0]} to {sizes[-1]}, {len(sizes)} sizes"
-    rows = len(plan.cases()) * len(plan.sizes)
-    blocks = ", ".join(map(str, plan.block_sizes))
+    rows = len(plan.cases) * len(plan.sizes)
+    blocks = ", ".join(map(str, block_sizes))
     quick = f", none begun after {plan.seconds:.0f} s" if plan.seconds else ""
     console.pairs(
         ("arrays", f"{span}; random {plan.dtype}, seed {plan.seed}"),
@@ -179,33 +123,29 @@ def _show_plan(console: Console, plan: Plan) -> None:
     )
 
 
-def _show_best(console: Console, plan: Plan, rows: Sequence[Row]) -> None:
+def _show_best(console: Console, methods: Sequence[Any], device: Any, rows: Sequence[Row]) -> None:
     """Show each method's best block size at the largest array that it was measured on."""
+    mine = [[row for row in rows if row.method == method.name] for method in methods]
+    best = [min(some, key=lambda row: (-row.size, row.seconds)) for some in mine if some]
+
+    def answers(best: Row) -> Cell:
+        right = [row.right for row in rows if row.method == best.method]
+        wrong = right.count(False)
+        return Cell(f"{wrong} of {len(right)} WRONG", "bold red") if wrong else RIGHT
+
     columns = [
-        Column("#", lambda b: b.row.number, style="dim", rank=7),
-        Column("method", lambda b: b.row.method, right=False, style="bold"),
-        Column("elements", lambda b: units.size_text(b.row.size), rank=5),
-        Column("best block", lambda b: b.row.block_size, rank=3),
-        Column("time", lambda b: units.time_text(b.row.seconds)),
-        Column("±", lambda b: units.percent_text(b.row.noise), style="dim", rank=6),
-        Column("GB/s", lambda b: units.gigabytes_text(b.row.bandwidth), style="bold", rank=1),
-        Column("read limit", lambda b: units.gigabytes_text(b.row.limit), rank=4),
-        Column("share", lambda b: units.percent_text(b.row.bandwidth / b.row.limit), rank=2),
-        Column("answers", lambda b: b.answers, right=False),
+        Column("#", lambda r: r.number, style="dim", rank=7),
+        Column("method", lambda r: r.method, right=False, style="bold"),
+        Column("elements", lambda r: units.size_text(r.size), rank=5),
+        Column("best block", lambda r: r.block_size, rank=3),
+        Column("time", lambda r: units.time_text(r.seconds)),
+        Column("±", lambda r: units.percent_text(r.noise), style="dim", rank=6),
+        Column("GB/s", lambda r: units.gigabytes_text(r.bandwidth), style="bold", rank=1),
+        Column("read limit", lambda r: units.gigabytes_text(r.limit), rank=4),
+        Column("share", lambda r: units.percent_text(r.bandwidth / r.limit), rank=2),
+        Column("answers", answers, right=False),
     ]
-    mine = ([row for row in rows if row.method == method.name] for method in plan.methods)
-    best = [_Best(some) for some in mine if some]
-    console.table(Table.of(ladder.shown_of(columns, plan.device), best))
-
-
-class _Best:
-    """The quickest of a method's rows at the largest size, and whether all are right."""
-
-    def __init__(self, rows: Sequence[Row]) -> None:
-        size = max(row.size for row in rows)
-        self.row = min((row for row in rows if row.size == size), key=lambda row: row.seconds)
-        wrong = sum(not row.right for row in rows)
-        self.answers = Cell(f"{wrong} of {len(rows)} WRONG", "bold red") if wrong else RIGHT
+    console.table(Table.of(ladder.shown_of(columns, device), best))
 
 
 # ---- where nothing is timed ----
@@ -240,7 +180,9 @@ def _forecast(given: argparse.Namespace, device: Any, console: Console) -> int:
     return 0
 
 
-def _forecast_cells(method: Any, sizes: Ints, block_sizes: Ints, dtype: str) -> list[str]:
+def _forecast_cells(
+    method: Any, sizes: Sequence[int], block_sizes: Sequence[int], dtype: str
+) -> list[str]:
     """Predict a rung over sizes, each in its best block, and in all blocks at the largest size."""
     head = [str(method.number), method.name]
     blocks = [block for block in block_sizes if block in method.block_sizes]

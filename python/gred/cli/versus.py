@@ -1,10 +1,22 @@
-"""The job `versus`: gred beside every library that a user could pick instead."""
+"""Compares gred with every other library that is installed.
+
+Measured are whole calls on an array that is on the device already, until the answer is on the host,
+all libraries in turn. Every answer is checked.
+
+A size is a count of elements, 1000 or 2**20, or of bytes, 64KiB; ranges are of powers of two,
+1KiB:1GiB. Given sizes, types, reductions or layouts take the place of those of the standard grid
+and are crossed with the rest of it. Arrays lie in memory, not in the cache, unless they are so
+small that they would in use; the file says which. The ratio is the time of the best peer with a
+right answer over gred's, the slower one where gred was given arrays of two libraries. With no place
+to write to, everything goes to the folder gred-versus. Drawing needs matplotlib. A peer's wrong
+answer is shown, and is nothing wrong by the exit status.
+"""
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-import gred
 from gred.cli import cases, libraries, options, outcome, output, record
 from gred.cli.cases import Case
 from gred.cli.console import Console
@@ -13,19 +25,6 @@ from gred.cli.libraries import Field
 from gred.cli.measure import Clock, Sampling
 from gred.cli.options import option
 from gred.cli.record import Record
-
-DESCRIPTION = """\
-Compares gred with every other library that is installed: whole calls on an array that is on the
-device already, until the answer is on the host, all libraries in turn. Every answer is checked."""
-
-EPILOG = """\
-A size is a count of elements, 1000 or 2**20, or of bytes, 64KiB; ranges are of powers of two,
-1KiB:1GiB. Given sizes, types, reductions or layouts take the place of those of the standard grid
-and are crossed with the rest of it. Arrays lie in memory, not in the cache, unless they are so
-small that they would in use; the file says which. The ratio is the time of the best peer with a
-right answer over gred's, the slower one where gred was given arrays of two libraries. With no place
-to write to, everything goes to the folder gred-versus. Drawing needs matplotlib. Exit status: as
-that of `python -m gred`, by gred's answers; a peer's wrong answer is shown and does not count."""
 
 # What a quick comparison has in all.
 _QUICK_SECONDS = 60.0
@@ -49,7 +48,12 @@ OPTIONS = (
     option("--device", "cuda, cuda:1 or host (default: a GPU if there is one, else host)"),
     option("--sizes", "array sizes: 4B,64KiB:1GiB or 1000,2**20", options.parse_extents, "A,B:C"),
     *(
-        option(name, f"of {', '.join(known)}", options.names(known, noun), "A,B")
+        option(
+            name,
+            f"of {', '.join(known)}",
+            partial(options.parse_names, known=known, noun=noun),
+            "A,B",
+        )
         for name, known, noun in (
             ("--types", cases.TYPES, "element type"),
             ("--reductions", cases.REDUCTIONS, "reduction"),
@@ -96,7 +100,19 @@ def run(given: argparse.Namespace, console: Console) -> int:
         output.introduce(console, machine, "beside other libraries")
         _show_plan(console, plan, field)
         floor, rows, left_out = _measure_all(plan, field, clock, console)
-        kept = record.in_columns("versus", machine, _run_record(plan, field, floor, left_out), rows)
+        run = {
+            "seed": plan.seed,
+            **plan.sampling._asdict(),
+            "floor_ns": None if floor.seconds is None else record.digits(floor.seconds * 1e9),
+            "floor": floor.meaning,
+            "libraries": {
+                one.key: {"title": one.title, "version": one.version, "ours": one.ours}
+                for one in field.libraries
+            },
+            "absent": field.absent,
+            "left_out": [*plan.left_out, *left_out],
+        }
+        kept = record.in_columns("versus", machine, run, rows)
         files.write(kept)
     found = outcome.outcomes(rows)
     outcome.show(console, kept, found)
@@ -107,16 +123,16 @@ def run(given: argparse.Namespace, console: Console) -> int:
 
 
 def _plan(given: argparse.Namespace) -> Plan:
-    gpus = (device.name for device in gred.devices() if device.name.startswith("cuda"))
-    device = options.resolve_device(given.device or next(gpus, "host"))
+    device = options.resolve_device(given.device)
+    if given.device is None and device.name == "simulated":
+        device = options.resolve_device("host")
     kind = device.name.partition(":")[0]
     if kind not in ("host", "cuda"):
         raise options.UsageError(f"nothing but gred runs on {device.name}; choose host or cuda")
     there = libraries.peers_on(device.name)
-    for peer in given.peers or ():
-        if peer not in there:
-            others = ", ".join(there)
-            raise options.UsageError(f"{peer!r} has nothing on {device.name}; there are {others}")
+    if lacking := [peer for peer in given.peers or () if peer not in there]:
+        others = f"on {device.name}; there are {', '.join(there)}"
+        raise options.UsageError(f"{lacking[0]!r} has nothing {others}")
     grid = cases.GRIDS[kind, given.quick]
     crossed = cases.cases(grid, given.reductions, given.types, given.layouts, given.sizes)
     known = [case for case in crossed if case.type.known()]
@@ -135,13 +151,12 @@ def _field(plan: Plan, asked: Sequence[str] | None) -> Field:
         field = libraries.assemble(plan.device.name, plan.peers)
     except libraries.LackingError as missing:
         raise options.UsageError(str(missing)) from None
-    for peer in asked or ():
-        if peer in field.absent:
-            raise options.UsageError(f"--peers {peer}: {field.absent[peer]}")
+    if lacking := [peer for peer in asked or () if peer in field.absent]:
+        raise options.UsageError(f"--peers {lacking[0]}: {field.absent[lacking[0]]}")
     largest = max(plan.cases, key=lambda case: case.nbytes)
     kinds = len({library.pool for library in field.libraries})
-    copies = {plan.device.name: kinds * largest.nbytes}
-    copies["host"] = copies.get("host", 0) + largest.nbytes
+    copies = {"host": largest.nbytes}
+    copies[plan.device.name] = copies.get(plan.device.name, 0) + kinds * largest.nbytes
     options.check_room(f"{largest}: {kinds + 1} copies", copies)
     return field
 
@@ -168,7 +183,7 @@ def _measure_all(
                 deadline = clock.deadline(size, left)
                 with clock.timing(what, size):
                     if stage is None or stage.key != stage_key(case):
-                        if stage is not None:
+                        if stage:
                             stage.close()
                         stage = Stage(case, field.libraries, plan.device, plan.seed)
                     rows = compete(case, stage, field.libraries, plan.sampling, deadline)
@@ -176,27 +191,10 @@ def _measure_all(
             else:
                 left_out.append(str(case))
             left -= size
-    if stage is not None:
+    if stage:
         stage.close()
     measured.sort(key=lambda pair: cases.table_order(pair[0]))
     return floor, [row for _, rows in measured for row in rows], left_out
-
-
-def _run_record(plan: Plan, field: Field, floor: Floor, left_out: Sequence[str]) -> Record:
-    return {
-        "seed": plan.seed,
-        "samples": plan.sampling.samples,
-        "warmup": plan.sampling.warmup,
-        "seconds": plan.sampling.seconds,
-        "floor_ns": None if floor.seconds is None else record.digits(floor.seconds * 1e9),
-        "floor": floor.meaning,
-        "libraries": {
-            library.key: {"title": library.title, "version": library.version, "ours": library.ours}
-            for library in field.libraries
-        },
-        "absent": field.absent,
-        "left_out": [*plan.left_out, *left_out],
-    }
 
 
 def _show_plan(console: Console, plan: Plan, field: Field) -> None:

@@ -47,7 +47,11 @@ def draw_banks(sheet: Sheet, launch: Launch, steps: Sequence[Step]) -> float:
 
 
 def _draw_step(sheet: Sheet, launch: Launch, number: int, step: Step, request: Request) -> None:
-    stacks = _stacks(request)
+    # For each bank the threads that ask it for different words; of one word, the first.
+    stacks: dict[int, list[int]] = {}
+    words = {request.words[thread]: thread for thread in sorted(request.words, reverse=True)}
+    for word, thread in sorted(words.items(), key=lambda pair: pair[1]):
+        stacks.setdefault(word % BANKS, []).append(thread)
     rows = max(map(len, stacks.values()))
     notes = told_notes([step], launch.block_size)
     right, bottom = _LEFT + BANKS * _COLUMN, sheet.y + rows * _CHIP
@@ -69,14 +73,3 @@ def _draw_step(sheet: Sheet, launch: Launch, number: int, step: Step, request: R
     for line, (kind, text) in enumerate(notes):
         sheet.write(f"note {kind}", right + 14, sheet.y + 11 + _LINE * line, text)
     sheet.y = max(bottom, sheet.y + _LINE * max(2, len(notes))) + 14
-
-
-def _stacks(request: Request) -> dict[int, list[int]]:
-    """List for each bank the threads that ask it for different words; of one word, the first."""
-    words: dict[int, int] = {}
-    for thread in sorted(request.words):
-        words.setdefault(request.words[thread], thread)
-    stacks: dict[int, list[int]] = {}
-    for word, thread in words.items():
-        stacks.setdefault(word % BANKS, []).append(thread)
-    return stacks

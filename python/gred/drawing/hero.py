@@ -1,13 +1,13 @@
 """One picture of the climb: the same sum on three rungs, level by level, beside each other."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gred.counting import WARP, counters
 from gred.drawing.sheet import Sheet
 from gred.drawing.showing import shown, told_rung
-from gred.drawing.steps import Step, blocks
+from gred.drawing.steps import blocks
 from gred.recording import accesses
 
 _RUNGS = {
@@ -36,7 +36,7 @@ def hero() -> str:
     width = WARP * _COLUMN
     for number, rung in enumerate(_RUNGS):
         left = _LEFT + number * (width + _GAP)
-        _Tree(sheet, left).draw(rung, facts[rung])
+        _draw_tree(sheet, left, rung, facts[rung])
         if number:
             y = _TOP + _LEVEL * _LEVELS / 2
             sheet.write("title middle", left - _GAP / 2, y, "\N{RIGHTWARDS ARROW}")
@@ -54,47 +54,36 @@ def _facts(rung: str) -> tuple[str, ...]:
     )
 
 
-class _Tree(NamedTuple):
-    sheet: Sheet
-    left: float
-
-    def x(self, lane: int) -> float:
-        return self.left + (lane + 0.5) * _COLUMN
-
-    def draw(self, rung: str, facts: tuple[str, ...]) -> None:
-        sheet = self.sheet
-        sheet.group("tree")
-        sheet.write("title", self.left, 32, told_rung(rung)[0].partition(":")[0])
-        sheet.write("fact soft", self.left, 54, _RUNGS[rung])
-        for lane in range(WARP):
-            x = self.x(lane) - _COLUMN / 2
-            sheet.add("rect", "cell", x=x, y=_TOP - 10, width=_COLUMN, height=10)
-        launch = accesses(np.arange(WARP), method=rung, block_size=WARP).passes[0]
-        (block,) = blocks(launch, shown(launch))
-        folding = {n for n in block.nodes if n.useful and n.terms > 1 and not n.changes_nothing}
-        levels = [s for s in block.steps if not folding.isdisjoint(s.nodes.values())][:_LEVELS]
-        for draw in (self._draw_lines, self._draw_lanes):
-            sheet.group("levels")
-            for level, step in enumerate(levels):
-                draw(_TOP + _LEVEL * level, step)
-        y = _TOP + _LEVEL * _LEVELS + 32
-        for k, fact in enumerate(facts):
-            sheet.write("fact", self.left, y + 19 * k, fact)
-        sheet.y = y + 19 * len(facts) + 4
-
-    def _draw_lines(self, top: float, step: Step) -> None:
-        for node in (node for node in step.nodes.values() if node.useful):
-            ends: dict[str, Any] = {"x2": self.x(node.thread), "y2": top + _LEVEL, "y1": top}
+def _draw_tree(sheet: Sheet, left: float, rung: str, facts: tuple[str, ...]) -> None:
+    xs = [left + (lane + 0.5) * _COLUMN for lane in range(WARP)]
+    sheet.group("tree")
+    sheet.write("title", left, 32, told_rung(rung)[0].partition(":")[0])
+    sheet.write("fact soft", left, 54, _RUNGS[rung])
+    for x in xs:
+        sheet.add("rect", "cell", x=x - _COLUMN / 2, y=_TOP - 10, width=_COLUMN, height=10)
+    launch = accesses(np.arange(WARP), method=rung, block_size=WARP).passes[0]
+    (block,) = blocks(launch, shown(launch))
+    folding = {n for n in block.nodes if n.useful and n.terms > 1 and not n.changes_nothing}
+    levels = [s for s in block.steps if not folding.isdisjoint(s.nodes.values())][:_LEVELS]
+    sheet.group("levels")
+    for level, step in enumerate(levels):
+        top = _TOP + _LEVEL * level
+        for node in step.useful:
+            ends: dict[str, Any] = {"x2": xs[node.thread], "y2": top + _LEVEL, "y1": top}
             for element in node.reads:
-                self.sheet.add("line", "line load", x1=self.x(element.number), **ends)
+                sheet.add("line", "line load", x1=xs[element.number], **ends)
             for source in (node.own, node.lane) if node.lane else ():
                 if source:
-                    self.sheet.add("line", "line shuffle", x1=self.x(source.thread), **ends)
-
-    def _draw_lanes(self, top: float, step: Step) -> None:
-        for lane in range(WARP):
+                    sheet.add("line", "line shuffle", x1=xs[source.thread], **ends)
+    sheet.group("levels")
+    for level, step in enumerate(levels, 1):
+        for lane, x in enumerate(xs):
             kind, radius = "idle", 2.0
             if lane in step.nodes:
                 kind = "active" if step.nodes[lane].useful else "active unused"
                 radius = 4.2
-            self.sheet.add("circle", kind, cx=self.x(lane), cy=top + _LEVEL, r=radius)
+            sheet.add("circle", kind, cx=x, cy=_TOP + _LEVEL * level, r=radius)
+    y = _TOP + _LEVEL * _LEVELS + 32
+    for k, fact in enumerate(facts):
+        sheet.write("fact", left, y + 19 * k, fact)
+    sheet.y = y + 19 * len(facts) + 4

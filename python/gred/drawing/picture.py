@@ -6,6 +6,7 @@ reads and to what it writes.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
@@ -13,8 +14,8 @@ from gred.counting import WARP
 from gred.drawing import showing
 from gred.drawing.banks import draw_banks
 from gred.drawing.sheet import READABLE, WIDTH, Page, Sheet
-from gred.drawing.showing import Boundary, is_elsewhere, nodes_of
-from gred.drawing.steps import ACROSS_BLOCKS, Block, Element, Node, Step, blocks
+from gred.drawing.showing import Boundary, is_elsewhere
+from gred.drawing.steps import ACROSS_BLOCKS, NO_STEP, Block, Element, Node, Step, blocks
 from gred.recording import Accesses, Launch
 
 _LEFT, _RIGHT = 142, 276
@@ -92,7 +93,7 @@ class _Track:
 
     def __init__(self, launch: Launch, block: Block, left: int) -> None:
         self.block, self.left = block, left
-        self.boundaries = showing.boundaries(block)
+        self.boundaries = [Boundary(*pair) for pair in pairwise((NO_STEP, *block.steps, NO_STEP))]
         self.shapes = showing.shapes(block, launch.block_size)
         self.cells: dict[tuple[str, int, int], tuple[float, float]] = {}  # their tops and bottoms
         self.held: dict[Node, float] = {}  # the bottom of what shows a thread's register
@@ -120,48 +121,49 @@ class _Panel:
         left = 0
         for number in range(max(len(track.boundaries) for track in self.tracks)):
             here = [(t, t.boundaries[number]) for t in self.tracks if number < len(t.boundaries)]
-            steps = [boundary.after for _, boundary in here if boundary.after]
-            if steps and all(n.changes_nothing for s in steps for n in _useful(s)):
+            steps = [boundary.after for _, boundary in here if boundary.after.nodes]
+            if steps and all(node.changes_nothing for step in steps for node in step.useful):
                 skipped.append(number + 1)
                 left = min(track.left for track, _ in here)
                 for track, boundary in here:  # what it leaves is where registers were before
-                    nodes = [n for n in nodes_of(boundary.after) if n.own in track.held]
+                    nodes = [n for n in boundary.after.nodes.values() if n.own in track.held]
                     track.held |= {node: track.held[node.own] for node in nodes if node.own}
                 continue
-            self._draw_skipped(skipped, left)
+            if skipped:
+                self.sheet.group("skipped")
+                many = f"steps {skipped[0]} to {skipped[-1]}"
+                steps_text = many if len(skipped) > 1 else f"step {skipped[0]}"
+                self.sheet.write("head label", _LEFT - 8, self.sheet.y + 8, steps_text)
+                text = "merge the neutral element alone: no value changes"
+                x = self.page.x(left + 2) - 4
+                self.sheet.write("note soft", x, self.sheet.y + 8, text)
+                self.sheet.y += _ROW + 4
             self._draw_boundary(number, here, beneath)
             skipped = []
         self.sheet.y += 8
-
-    def _draw_skipped(self, skipped: Sequence[int], left: int) -> None:
-        if not skipped:
-            return
-        sheet, last = self.sheet, skipped[-1]
-        sheet.group("skipped")
-        steps = f"step {last}" if len(skipped) == 1 else f"steps {skipped[0]} to {last}"
-        sheet.write("head label", _LEFT - 8, sheet.y + 8, steps)
-        text = "merge the neutral element alone: no value changes"
-        sheet.write("note soft", self.page.x(left + 2) - 4, sheet.y + 8, text)
-        sheet.y += _ROW + 4
 
     def _draw_boundary(
         self, number: int, here: list[tuple[_Track, Boundary]], beneath: ElementTree.Element
     ) -> None:
         sheet = self.sheet
         top = bottom = sheet.y
-        self.arrived = [
-            e for _, b in here for n in nodes_of(b.before) for e in n.writes if is_elsewhere(n, e)
-        ]
+        before = [node for _, boundary in here for node in boundary.before.nodes.values()]
+        self.arrived = [e for n in before for e in n.writes if is_elsewhere(n, e)]
         for track, boundary in here:
             sheet.y = top
             track.place = {"pass": self.number, "block": track.block.number, "step": number}
             track.links = sheet.group("links", beneath, track.place)
             sheet.group("memory", data=track.place)
-            self._draw_memory(track, boundary)
+            self._draw_registers(track, boundary)
+            for memory in showing.MEMORIES:
+                if boundary.rows(memory, track.shapes[memory]):
+                    self._draw_strips(track, memory, boundary)
+            self._link_writes(track, boundary)
+            sheet.y += _GAP - 3 if sheet.y > top else 0
             bottom = max(bottom, sheet.y)
         sheet.y = bottom
         self._draw_barriers([boundary for _, boundary in here], top)
-        working = [(track, boundary.after) for track, boundary in here if boundary.after]
+        working = [(track, boundary.after) for track, boundary in here if boundary.after.nodes]
         if not working:
             return
         self.row = sheet.y + _ROW / 2
@@ -176,7 +178,7 @@ class _Panel:
         sheet.y += _ROW + _GAP - 6
 
     def _draw_barriers(self, here: Sequence[Boundary], top: float) -> None:
-        names = [b.after.barriers for b in here if b.after and b.before]
+        names = [b.after.barriers for b in here if b.after.nodes and b.before.nodes]
         if not names or not names[0]:
             return
         sheet = self.sheet
@@ -188,19 +190,9 @@ class _Panel:
             sheet.add("line", "barrier", x1=_LEFT, x2=self.page.right, y1=y, y2=y)
             sheet.write("label", _LEFT - 8, y + 4, next(n for n in names[0] if n in ACROSS_BLOCKS))
 
-    def _draw_memory(self, track: _Track, boundary: Boundary) -> None:
-        top = self.sheet.y
-        self._draw_registers(track, boundary)
-        for memory in showing.MEMORIES:
-            if boundary.rows(memory, track.shapes[memory]):
-                self._draw_strips(track, memory, boundary)
-        self._link_writes(track, boundary)
-        if self.sheet.y > top:
-            self.sheet.y += _GAP - 3
-
     def _draw_registers(self, track: _Track, boundary: Boundary) -> None:
         """Show what is new in threads' registers, is used and cannot be seen in memory."""
-        useful = (n for n in _useful(boundary.before) if not n.leaves)
+        useful = (n for n in boundary.before.useful if not n.leaves)
         alone = [n for n in useful if not n.own or n.terms > n.own.terms]
         size = self._size(node.value for node in alone)
         for node in alone:
@@ -218,7 +210,7 @@ class _Panel:
         arrived = [e for e in self.arrived if (e.memory, e.owner) == (memory, owner)]
         written = {e.number: e for e in (*boundary.written(memory), *arrived)}
         read = {e.number: e for e in boundary.read(memory)}
-        unused = [node for node in nodes_of(boundary.before) if not node.useful]
+        unused = [node for node in boundary.before.nodes.values() if not node.useful]
         discarded = {element.cell for node in unused for element in node.writes}
         for element in (*written.values(), *read.values()):
             self.memory[element.cell] = None if element.cell in discarded else element.value
@@ -247,9 +239,10 @@ class _Panel:
             sheet.y += height + (3 if height == _CELL or row == rows[-1] else 0)
         if memory == "tickets":
             (atomic,) = written.values()
-            x = self.page.x(track.left + 2)
-            text = showing.told_ticket(atomic.value, self.launch.blocks)
-            sheet.write("note soft", x, sheet.y - _CELL + 10, text)
+            drawn = (atomic.value or self.launch.blocks) - 1
+            last = "" if atomic.value else ": the last block"
+            text = "arrives" if atomic.value is None else f"draws ticket {drawn}{last}"
+            sheet.write("note soft", self.page.x(track.left + 2), sheet.y - _CELL + 10, text)
 
     def _draw_cell(self, kind: str, x: float, y: float, height: float = _CELL) -> None:
         width, flat = self.page.column, "" if height == _CELL else " flat"
@@ -274,7 +267,7 @@ class _Panel:
 
     def _link_writes(self, track: _Track, boundary: Boundary) -> None:
         clashing = _clashing(boundary.before)
-        for node in _useful(boundary.before):
+        for node in boundary.before.useful:
             start = self.page.x(track.left + node.thread), self.row
             for element in node.writes:  # to the own block's memory, or another's of its cluster
                 of_block = (t for t in self.tracks if t.block.number == element.owner)
@@ -284,7 +277,7 @@ class _Panel:
                     kind += " clash" if element.cell[:2] in clashing else ""
                     self._link(track, kind, node, (*start, x, y), element)
 
-        for node in nodes_of(boundary.before):  # columns of what bulk copies read, and write
+        for node in boundary.before.nodes.values():  # columns of what bulk copies read, and write
             for x, y, element in self._lowest(track, [at for at, _ in node.copies]):
                 top = min(track.cells[to.cell][0] for _, to in node.copies)
                 self._link(track, "line copy", node, (x, y, x, top), element)
@@ -322,15 +315,22 @@ class _Panel:
         for thread in range(self.launch.block_size):
             node = step.nodes.get(thread)
             if node:
-                self._link_reads(track, node, clashing)
-                self._draw_thread(track, node)
+                if node.useful:
+                    self._link_reads(track, node, clashing)
+                x, radius = page.x(track.left + thread), min(_ROW / 2, page.column * 0.42)
+                kind = "active" if node.useful else "active unused"
+                places: dict[str, Any] = {"cx": x, "cy": y, "r": radius, "data_thread": thread}
+                circle = sheet.add("circle", kind, **places)
+                ElementTree.SubElement(circle, "title").text = showing.told_node(node)
+                if page.is_readable and node.useful:
+                    size = min(10.0, 1.25 * radius * 2 / max(2, len(str(thread))))
+                    sheet.write("thread", x, y + size * 0.36, str(thread), font_size=size)
+                track.held[node] = y + radius
             else:
                 radius = min(2.5, page.column / 3)
                 sheet.add("circle", "idle", cx=page.x(track.left + thread), cy=y, r=radius)
 
     def _link_reads(self, track: _Track, node: Node, clashing: set[tuple[str, int]]) -> None:
-        if not node.useful:
-            return
         end = self.page.x(track.left + node.thread), self.row
         for x, y, element in self._lowest(track, node.reads):
             kind = "line load clash" if element.cell[:2] in clashing else "line load"
@@ -340,24 +340,7 @@ class _Panel:
                 start = self.page.x(track.left + source.thread), track.held[source]
                 self._link(track, f"line {kind}", node, (*start, *end))
 
-    def _draw_thread(self, track: _Track, node: Node) -> None:
-        sheet, page, y = self.sheet, self.page, self.row
-        faint = "" if node.useful else " unused"
-        x, radius = page.x(track.left + node.thread), min(_ROW / 2, page.column * 0.42)
-        places: dict[str, Any] = {"cx": x, "cy": y, "r": radius, "data_thread": node.thread}
-        circle = sheet.add("circle", "active" + faint, **places)
-        ElementTree.SubElement(circle, "title").text = showing.told_node(node)
-        if page.is_readable and node.useful:
-            size = min(10.0, 1.25 * radius * 2 / max(2, len(str(node.thread))))
-            sheet.write("thread", x, y + size * 0.36, str(node.thread), font_size=size)
-        track.held[node] = y + radius
 
-
-def _useful(step: Step | None) -> list[Node]:
-    return [node for node in nodes_of(step) if node.useful]
-
-
-def _clashing(step: Step | None) -> set[tuple[str, int]]:
+def _clashing(step: Step) -> set[tuple[str, int]]:
     """List the elements at which lanes meet in a bank."""
-    requests = step.requests if step else []
-    return {(r.memory, number) for r in requests if r.conflicts for number in r.elements}
+    return {(r.memory, number) for r in step.requests if r.conflicts for number in r.elements}

@@ -132,24 +132,24 @@ class Sheet:
         for (tag, kind), text in entries.items():
             if kind not in self.kinds:
                 continue
+            shape: dict[str, Any] = {"x": x, "y": y - 3, "width": 13, "height": 6}
             if tag == "circle":
-                self.add(tag, kind, cx=x + 6, cy=y, r=2.5 if kind == "idle" else 6)
+                shape = {"cx": x + 6, "cy": y, "r": 2.5 if kind == "idle" else 6}
             elif tag == "line":
-                self.add(tag, kind, x1=x - 2, y1=y, x2=x + 14, y2=y)
-            else:
-                self.add(tag, kind, x=x, y=y - 3, width=13, height=6)
+                shape = {"x1": x - 2, "y1": y, "x2": x + 14, "y2": y}
+            self.add(tag, kind, **shape)
             self.write("note soft", x + 19, y + 4, text)
             x += 32 + 6.1 * len(text)
         self.y += 20
 
     def text(self, width: float, *, small: bool) -> str:
         """Give the document; a small one has everything of a kind in one path."""
-        height = self.y + 12
-        size = {"width": number(width), "height": number(height)}
-        box = {"viewBox": f"0 0 {number(width)} {number(height)}"}
+        size = {"width": number(width), "height": number(self.y + 12)}
+        box = {"viewBox": f"0 0 {size['width']} {size['height']}"}
         self.root.attrib.update({"xmlns": "http://www.w3.org/2000/svg", **box, **size})
-        first = [ElementTree.Element(tag) for tag in (*self.words, "style")]
-        for element, text in zip(first, (*self.words.values(), _STYLE), strict=True):
+        texts = {**self.words, "style": _STYLE}
+        first = [ElementTree.Element(tag) for tag in texts]
+        for element, text in zip(first, texts.values(), strict=True):
             element.text = text
         paper = ElementTree.Element("rect", {"class": "paper", **size, "rx": "8"})
         if small:
@@ -179,8 +179,7 @@ class Page:
 
 
 def _put_together(group: ElementTree.Element) -> None:
-    for name in [name for name in group.attrib if name.startswith("data-")]:
-        del group.attrib[name]
+    group.attrib = {name: text for name, text in group.attrib.items() if name == "class"}
     drawn: dict[tuple[str, str, str], list[ElementTree.Element]] = {}
     for element in list(group):
         if element.tag == "g":

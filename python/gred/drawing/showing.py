@@ -1,7 +1,6 @@
 """What is shown of a run's steps, in a picture and in a terminal alike, and in which words."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gred.counting import SECTOR_NBYTES, WARP
@@ -57,47 +56,45 @@ def lengths(launch: Launch, made: Sequence[Block]) -> dict[str, int]:
 class Boundary(NamedTuple):
     """What lies between two steps of a block: what the first writes and the second reads."""
 
-    before: Step | None
-    after: Step | None
+    before: Step
+    after: Step
 
     def rows(self, memory: str, shape: Shape) -> list[int]:
         both = self.written(memory) + self.read(memory)
         return sorted({shape.row(e.number) for e in both})
 
     def written(self, memory: str) -> list[Element]:
-        left = ((n, e) for n in nodes_of(self.before) for e in n.leaves)
+        left = ((n, e) for n in self.before.nodes.values() for e in n.leaves)
         return [e for n, e in left if e.memory == memory and not is_elsewhere(n, e)]
 
     def read(self, memory: str) -> list[Element]:
-        return [e for n in nodes_of(self.after) for e in n.takes if e.memory == memory]
+        return [e for n in self.after.nodes.values() for e in n.takes if e.memory == memory]
 
     def told_writes(self, memory: str) -> dict[int, str]:
         """Say what warps, and bulk copies, have done to elements by writing."""
-        copied = (to for n in nodes_of(self.before) for _, to in n.copies if to.memory == memory)
-        asked = _asked(self.before, memory, ("global_store", "shared_store", "atomic"))
-        return {element.number: "asked" for element in copied} | told_cells(asked)
+        nodes = self.before.nodes.values()
+        copied = (to for node in nodes for _, to in node.copies if to.memory == memory)
+        told = _told_cells(self.before, memory, ("global_store", "shared_store", "atomic"))
+        return {element.number: "asked" for element in copied} | told
 
     def told_reads(self, memory: str) -> dict[int, str]:
         """Say what warps do to elements by reading."""
-        return told_cells(_asked(self.after, memory, ("global_load", "shared_load", "bulk_copy")))
+        return _told_cells(self.after, memory, ("global_load", "shared_load", "bulk_copy"))
 
 
-def boundaries(block: Block) -> list[Boundary]:
-    steps: list[Step | None] = [None, *block.steps, None]
-    return [Boundary(*pair) for pair in pairwise(steps)]
+def _told_cells(step: Step, memory: str, events: Sequence[str]) -> dict[int, str]:
+    """Say what requests do to elements: each is 'asked', a 'conflict', or moved and 'wasted'."""
+    told: dict[int, str] = {}
+    for request in step.requests:
+        if request.memory == memory and request.event in events:
+            told |= dict.fromkeys(request.moved - told.keys(), "wasted")
+            asked = (n for n in request.elements if told.get(n) != "conflict")
+            told |= dict.fromkeys(asked, "conflict" if request.conflicts else "asked")
+    return told
 
 
 def is_elsewhere(node: Node, element: Element) -> bool:
     return element.owner not in (-1, node.block)
-
-
-def nodes_of(step: Step | None) -> Iterable[Node]:
-    return step.nodes.values() if step else ()
-
-
-def _asked(step: Step | None, memory: str, events: Sequence[str]) -> list[Request]:
-    requests = step.requests if step else []
-    return [r for r in requests if r.memory == memory and r.event in events]
 
 
 def told_block(launch: Launch, block: Block, number: int, passes: int) -> str:
@@ -134,23 +131,11 @@ def told_node(node: Node) -> str:
         return f"thread {node.thread}: copies {elements} to shared memory"
     operands = ["its own value"] if node.own else []
     operands += [f"thread {node.lane.thread}'s value"] if node.lane else []
-    operands += [f"{element.memory}[{element.number}]" for element in node.reads]
-    left = " + ".join(operands)
+    left = " + ".join([*operands, *(f"{e.memory}[{e.number}]" for e in node.reads)])
     return f"thread {node.thread}: {left} = {told_value(node.value)}" if left else "identity"
 
 
-def told_cells(requests: Iterable[Request]) -> dict[int, str]:
-    """Say what requests do to elements: each is 'asked', a 'conflict', or moved and 'wasted'."""
-    told: dict[int, str] = {}
-    for request in requests:
-        told |= dict.fromkeys(request.moved - told.keys(), "wasted")
-        asked = (n for n in request.elements if told.get(n) != "conflict")
-        told |= dict.fromkeys(asked, "conflict" if request.conflicts else "asked")
-    return told
-
-
 def told_threads(step: Step, block_size: int) -> str:
-    """Say how many threads work, and in how many warps."""
     warps = len({thread // WARP for thread in step.nodes})
     where = f" in {_count(warps, 'warp')}" if block_size > WARP else ""
     return f"{len(step.nodes)} of {block_size} threads{where}"
@@ -168,13 +153,6 @@ def told_notes(steps: Sequence[Step], block_size: int) -> list[tuple[str, str]]:
     """Say what the first of the blocks that are at a step does there, and that the others do so."""
     of_each = " a block" if len(steps) > 1 else ""
     return [("head", told_threads(steps[0], block_size) + of_each), *told_costs(steps[0])]
-
-
-def told_ticket(left: int | None, blocks: int) -> str:
-    """Say which ticket a block draws, whose atomic leaves a value, if that is known."""
-    if left is None:
-        return "arrives"
-    return f"draws ticket {left - 1}" if left else f"draws ticket {blocks - 1}: the last block"
 
 
 def told_picture(told: Accesses, idea: str, made: Sequence[Sequence[Block]]) -> str:
@@ -201,10 +179,9 @@ REQUESTS = {
 
 
 def _told_requests(requests: Sequence[Request]) -> Iterator[tuple[str, str]]:
-    for event, words in REQUESTS.items():
+    events = {r.event for r in requests}
+    for event, words in ((event, words) for event, words in REQUESTS.items() if event in events):
         of_event = [r for r in requests if r.event == event]
-        if not of_event:
-            continue
         transfers = sum(r.transfers for r in of_event)
         conflicts = sum(r.conflicts for r in of_event)
         used = sum(r.nbytes for r in of_event) / (SECTOR_NBYTES * max(1, transfers))

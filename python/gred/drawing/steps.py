@@ -63,19 +63,17 @@ class Node:
 
     @property
     def takes(self) -> list[Element]:
-        """What it reads and copies."""
         return [*self.reads, *(at for at, _ in self.copies)]
 
     @property
     def leaves(self) -> list[Element]:
-        """What it writes and copies to."""
         return [*self.writes, *(to for _, to in self.copies)]
 
     @property
     def changes_nothing(self) -> bool:
         """Whether it merges the neutral element alone into its register, and touches no memory."""
         kept = self.own is not None and self.own.terms == self.terms
-        return kept and not (self.reads or self.writes or self.copies)
+        return kept and not (self.takes or self.leaves)
 
 
 class Request(NamedTuple):
@@ -102,6 +100,13 @@ class Step(NamedTuple):
     shuffles: int
     nodes: dict[int, Node]
     requests: list[Request]
+
+    @property
+    def useful(self) -> list[Node]:
+        return [node for node in self.nodes.values() if node.useful]
+
+
+NO_STEP = Step((), 0, {}, [])
 
 
 class Block(NamedTuple):
@@ -160,9 +165,7 @@ class _Builder:
         others: list[Access] = []
         for thread, of_thread in groupby(accesses, key=lambda access: access.thread):
             begun = thread not in self.now
-            for access in of_thread:
-                if access.event in BARRIERS:
-                    continue
+            for access in (one for one in of_thread if one.event not in BARRIERS):
                 waits = access.event in _LOADS and access.memory == "tickets"
                 begun = begun or not (waits or access.event in _STORES)
                 (others if begun else late).append(access)
@@ -172,8 +175,7 @@ class _Builder:
         before = dict(self.now)
         given = {a.thread: a.values[0] for a in accesses if a.event == "shuffle"}
         for thread, of_thread in groupby(accesses, key=lambda access: access.thread):
-            node = Node(self.block, thread)
-            previous = before.get(thread)
+            node, previous = Node(self.block, thread), before.get(thread)
             node.value = previous.value if previous else None
             for access in of_thread:
                 _take_part(node, access, before, given)
@@ -219,9 +221,8 @@ def _elements(access: Access) -> list[Element]:
         return []
     if memory == "tickets":
         return [Element(memory, first, access.values[0] if access.values else None)]
-    owner = -1
-    if memory == "shared":
-        owner = access.block if access.source is None else access.source
+    of_block = access.block if access.source is None else access.source
+    owner = of_block if memory == "shared" else -1
     return [Element(memory, first + k, value, owner) for k, value in enumerate(access.values)]
 
 
@@ -237,36 +238,32 @@ def _mark_useful(made: Sequence[Block]) -> None:
     """Count what each value is made of, and go from what the launch leaves back to all of that."""
     parents: dict[Node, list[Node]] = {}
     writers: dict[tuple[str, int, int], Node] = {}
-    for step in _in_time(made):
+    # First what blocks do before one waits for others, block by block, and then the rest.
+    order: tuple[list[Step], list[Step]] = ([], [])
+    for block in made:
+        waited = False
+        for step in block.steps:
+            read = {element.memory for node in step.nodes.values() for element in node.reads}
+            waited = waited or "partials" in read or not {*ACROSS_BLOCKS}.isdisjoint(step.barriers)
+            order[waited].append(step)
+    for step in order[0] + order[1]:
         for node in step.nodes.values():
             found = [writers.get(element.cell) for element in node.reads]
             parents[node] = [n for n in (node.own, node.lane, *found) if n and n.terms]
             node.terms = sum(n.terms for n in parents[node]) + found.count(None)
         for node in step.nodes.values():
             writers.update((element.cell, node) for element in node.writes)
-    for leaves in ("partials", "array"):
-        left = [n for n in parents if any(e.memory == leaves for e in n.writes)]
-        if left:
-            break
+    writes = {
+        at: [n for n in parents if any(e.memory == at for e in n.writes)]
+        for at in ("partials", "array")
+    }
+    left = writes["partials"] or writes["array"]
     left += [n for n in parents if n.copies]
     while left:
         node = left.pop()
         if not node.useful:
             node.useful = True
             left.extend(parents[node])
-
-
-def _in_time(made: Sequence[Block]) -> list[Step]:
-    """List first what blocks do before one waits for others, block by block, and then the rest."""
-    first: list[Step] = []
-    later: list[Step] = []
-    for block in made:
-        waited = False
-        for step in block.steps:
-            read = {element.memory for node in step.nodes.values() for element in node.reads}
-            waited = waited or "partials" in read or not {*ACROSS_BLOCKS}.isdisjoint(step.barriers)
-            (later if waited else first).append(step)
-    return first + later
 
 
 # ---- what warps ask for ----
@@ -276,9 +273,7 @@ def _requests(accesses: Iterable[Access], launch: Launch) -> list[Request]:
     """Put together what lanes access from one line, each at the same iteration."""
     iterations: dict[tuple[Any, ...], int] = {}
     together: dict[tuple[Any, ...], list[Access]] = {}
-    for access in accesses:
-        if access.memory is None:
-            continue
+    for access in (one for one in accesses if one.memory is not None):
         place = (access.event, access.file, access.number, access.nbytes)
         iteration = iterations[access.thread, place] = iterations.get((access.thread, place), 0) + 1
         iteration = 0 if access.event == "bulk_copy" else iteration  # its parts belong together
@@ -287,8 +282,7 @@ def _requests(accesses: Iterable[Access], launch: Launch) -> list[Request]:
 
 
 def _request(lanes: list[Access], launch: Launch) -> Request:
-    one = lanes[0]
-    each = max(1, len(one.values))
+    one, each = lanes[0], max(1, len(lanes[0].values))
     itemsize = one.nbytes // each
     at = {a.thread: (a.element or 0) * itemsize for a in lanes}
     asked = frozenset((a.element or 0) + k for a in lanes for k in range(each))
@@ -299,8 +293,7 @@ def _request(lanes: list[Access], launch: Launch) -> Request:
         transfers, conflicts = _wavefronts(of_lanes, one.nbytes, loads=loads)
     else:
         offset = launch.array_offset if one.memory == "array" else 0
-        places = [(a.element or 0) * itemsize + offset for a in lanes]
-        sectors = {place // SECTOR_NBYTES for place in places}
+        sectors = {((a.element or 0) * itemsize + offset) // SECTOR_NBYTES for a in lanes}
         transfers = len(sectors)
         moved = frozenset(
             (sector * SECTOR_NBYTES - offset + byte) // itemsize

@@ -1,5 +1,6 @@
 """Compiling a rung for the simulated device and a GPU, in bounds: a source may be hostile, too."""
 
+import json
 import os
 import re
 import shutil
@@ -61,13 +62,19 @@ class Build:
         self._links[0].symlink_to(str(resources.files("gred")))
         self._links[1].symlink_to(path.parent)
         # What the compiler says, and what is counted, is of the user's own file.
-        name = str(path).replace("\\", "\\\\").replace('"', '\\"')
-        own = self.folder / "rung.cuh"
-        text = f'#line 1 "{name}"\n{source}'
-        own.write_text(plain.unit(source, str(path), form.plain) if form.plain else text, "utf-8")
+        name, own = json.dumps(str(path), ensure_ascii=False), self.folder / "rung.cuh"
+        text = f"#line 1 {name}\n{source}"
+        own.write_text(plain.unit(source, name, form.plain) if form.plain else text, "utf-8")
         self._unit = self.folder / "unit.cpp"
         includes = ("lab/own.cuh", own, "lab/own_entries.cuh")
-        lines = [f"#define GRED_RUNG(In, Acc, Block) {form.instance}", *_defines(form, source)]
+        lines = [f"#define GRED_RUNG(In, Acc, Block) {form.instance}"]
+        if form.plain:
+            is_dynamic = int(form.plain.is_dynamic)
+            lines += ["#define GRED_PLAIN", f"#define GRED_PLAIN_IS_DYNAMIC {is_dynamic}"]
+        if form.dtype:
+            kind = {"float32": "float", "float64": "double"}.get(form.dtype, f"{form.dtype}_t")
+            lines += [f"#define GRED_RUNG_TYPE {kind}"]
+            lines += [f"#define GRED_RUNG_ELEMENT ELEMENT_{form.dtype.upper()}"]
         lines += [f'#include "{one}"' for one in includes]
         self._unit.write_text("\n".join([*lines, ""]), "utf-8")
 
@@ -77,8 +84,7 @@ class Build:
         asked |= {"like": self.form.like, "data_blocks": self.form.data_blocks}
         if kind == "cuda" and self.gpu:
             asked |= {"device": self.gpu.name, "start": _GPU_START_SECONDS}
-        here = "counting" if kind == "counting" else "plain"
-        return asked | {here: str(self.compiled(kind))}
+        return asked | {"counting" if kind == "counting" else "plain": str(self.compiled(kind))}
 
     def compiled(self, kind: str) -> Path:
         """Compile, once: one of the libraries."""
@@ -103,13 +109,8 @@ class Build:
         folders = package / "kernels/ladder", package / "kernels", package / "headers", beside
         return [*words, *(f"-I{folder}" for folder in folders)]
 
-    def users_line(self, frames: Sequence[Sequence[Any]]) -> tuple[str, int] | None:
-        """Find the innermost line of the user's file among the frames of a thread."""
-        library = str(self.folder / "counting.so")
-        return self.line_at([offset for file, offset in frames if file == library])
-
     def line_at(self, frames: Sequence[int]) -> tuple[str, int] | None:
-        """Find the same for addresses within the library of kernels that count.
+        """Find the innermost line of the user's file for addresses in the counting library.
 
         Functions that are called may have been inlined; binutils' addr2line, which comes with the
         compiler, knows them. None where it is not there, or there is no such line.
@@ -124,18 +125,6 @@ class Build:
             if file == str(self._user) and number.isdecimal():
                 return file, int(number)
         return None
-
-
-def _defines(form: Form, source: str) -> list[str]:
-    """Tell own_entries.cuh what an ordinary kernel is of."""
-    if form.plain is None:
-        return []
-    lines = ["#define GRED_PLAIN", f"#define GRED_PLAIN_IS_DYNAMIC {int(plain.is_dynamic(source))}"]
-    if form.dtype is None:
-        return lines
-    kind = {"float32": "float", "float64": "double"}.get(form.dtype, f"{form.dtype}_t")
-    element = f"ELEMENT_{form.dtype.upper()}"
-    return [*lines, f"#define GRED_RUNG_TYPE {kind}", f"#define GRED_RUNG_ELEMENT {element}"]
 
 
 def _run_bounded(command: list[str], folder: Path) -> tuple[int, str]:
@@ -212,7 +201,9 @@ def first_error(text: str, path: str) -> str:
                 return _plain("\n".join([f"{_where(place)}: {place[5]}", *below]))
             led_here = led_here or _asked_for(lines[number + 1 :], path)
             if led_here:
-                return _plain(f"{led_here}: {place[5]}{_source(led_here, path)}")
+                number = int(led_here.removeprefix(path).split(":")[1])
+                source = printable("".join(_lines(path)[number - 1 : number]))
+                return _plain(f"{led_here}: {place[5]}\n{number:>5} | {source}")
     return text[:_MESSAGE]
 
 
@@ -236,17 +227,15 @@ def _asked_for(following: Iterable[str], path: str) -> str | None:
 
 def _line_that_calls(frame: str, path: str) -> str | None:
     """Find the first line of the file that names the function of a frame."""
-    called = _CALLED.search(frame)
-    text = Path(path).read_text(encoding="utf-8", errors="replace")
-    found = called and re.search(rf"\b{called[1]}\b", text)
-    return f"{path}:{text.count(chr(10), 0, found.start()) + 1}" if found else None
+    if called := _CALLED.search(frame):
+        for number, line in enumerate(_lines(path), 1):
+            if re.search(rf"\b{called[1]}\b", line):
+                return f"{path}:{number}"
+    return None
 
 
-def _source(where: str, path: str) -> str:
-    """Show the line of the file."""
-    number = where.removeprefix(path).split(":")[1]
-    lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
-    return f"\n{number:>5} | {printable(''.join(lines[int(number) - 1 : int(number)]))}"
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text(encoding="utf-8", errors="replace").split("\n")
 
 
 def _plain(text: str) -> str:

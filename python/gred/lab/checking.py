@@ -132,11 +132,20 @@ def _finding(
 ) -> Finding | None:
     if answer.failure:
         file, line = build.line_at(answer.frames) or (None, None)
-        return Finding(_kind(answer), answer.text, file, line, *case)
+        kind = answer.failure
+        if answer.text.startswith("CudaError: "):  # a GPU says of most no more than that it stopped
+            named = (kind for name, kind in _SAID_BY_CUDA.items() if f"({name})" in answer.text)
+            kind = next(named, "crash")
+        return Finding(kind, answer.text, file, line, *case)
     fault = answer.answer.get("fault")
     if fault:
-        kind, file, line, text, frames = _fault(*fault)
-        own = build.users_line(frames)
+        kind, file, line, text, frames = fault
+        is_text = isinstance(text, str) and isinstance(file, str | None)
+        if kind not in KINDS or not is_text or not isinstance(line, int):
+            raise TypeError
+        file, text = file and processes.printable(file), processes.printable(text)
+        library = str(build.folder / "counting.so")
+        own = build.line_at([offset for at, offset in frames[:_FRAMES_MAX] if at == library])
         if kind == "missing":
             file = line = None
         elif own and own[0] != file:
@@ -147,23 +156,6 @@ def _finding(
     if got == expected:
         return None
     return Finding("answer", f"{got} instead of {expected}", None, None, *case)
-
-
-def _kind(answer: processes.Answer) -> str:
-    """Tell which mistake a failure is; a GPU says of most no more than that it has stopped."""
-    if not answer.text.startswith("CudaError: "):
-        return answer.failure
-    named = (kind for name, kind in _SAID_BY_CUDA.items() if f"({name})" in answer.text)
-    return next(named, "crash")
-
-
-def _fault(kind: str, file: str | None, line: int, text: str, frames: list[Any]) -> tuple[Any, ...]:
-    """Pass on what is of these types, and of a kind that there is."""
-    is_text = isinstance(text, str) and isinstance(file, str | None)
-    if kind not in KINDS or not is_text or not isinstance(line, int):
-        raise TypeError
-    file = file and processes.printable(file)
-    return kind, file, line, processes.printable(text), frames[:_FRAMES_MAX]
 
 
 def _result(answer: processes.Answer) -> int | float:

@@ -44,14 +44,9 @@ def case(form: Form, size: int, block_size: int, **unusual: Any) -> dict[str, An
 def sizes(block_size: int, data_blocks: int) -> list[int]:
     """List lengths around a warp, a block, and what a block takes, and some of many blocks."""
     tile = block_size * data_blocks
-    ends = {1, 2, *around(_WARP), *around(block_size), *around(tile), 2 * tile + 1}
-    ends |= {3 * tile + block_size // 2 + 1, 7 * tile - 1}
+    ends = {edge + k for edge in (_WARP, block_size, tile) for k in (-1, 0, 1)}
+    ends |= {1, 2, 2 * tile + 1, 3 * tile + block_size // 2 + 1, 7 * tile - 1}
     return sorted(size for size in ends if 0 < size <= max(_LONGEST, tile + 1))
-
-
-def around(edge: int) -> set[int]:
-    """List an edge and its neighbours."""
-    return {edge - 1, edge, edge + 1}
 
 
 def array_of(job: dict[str, Any]) -> np.ndarray[Any, Any]:
@@ -77,5 +72,4 @@ def array_of(job: dict[str, Any]) -> np.ndarray[Any, Any]:
 def truth(job: dict[str, Any]) -> int | float:
     """Give the sum, which wraps around where the type does."""
     own = array_of(job)[job["offset"] :]
-    value: int | float = own.sum(dtype=own.dtype).item()
-    return value
+    return own.sum(dtype=own.dtype).item()  # type: ignore[no-any-return]

@@ -65,9 +65,8 @@ def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
         found = ", ".join(one["name"] for one in kernels) or "none"
         forms = f"of one of the forms{_FORMS}"
         raise ValueError(f"a rung's file has one kernel, {forms}; found {found}")
-    (kernel,) = kernels
+    (kernel,), name = kernels, kernels[0]["name"]
     ordinary = plain.plain_of(code, kernel)
-    name = kernel["name"]
     instance = plain.instance(ordinary) if ordinary else _instance(name, kernel["template"] or "")
     said = _LAUNCHED.search(source)
     rung = like or (said and said[1]) or name
@@ -76,7 +75,7 @@ def form_of(source: str, like: str | None, data_blocks: int | None) -> Form:
         data_blocks = data_blocks or 1
     method = _rung(rung, is_told=rung != name)
     if data_blocks is None:
-        told = said and not like and said[2]
+        told = said[2] if said and not like else None
         data_blocks = int(told) if told else _data_blocks(method)
     number = number_from(data_blocks, "data_blocks", DATA_BLOCKS_MAX)
     sizes = ordinary.block_sizes if ordinary else BLOCK_SIZES
@@ -91,14 +90,13 @@ def _rung(name: str, is_told: bool) -> str:
     method = _rungs().get(name)
     if method and (method.number or 0) <= LATEST:
         return method.name
+    why = f"{name!r} is no rung of the ladder; gred.methods() lists them"
     if method:
-        raise ValueError(f"{name!r} cannot be checked; rungs 0 to {LATEST} can")
-    if is_told:
-        raise ValueError(f"{name!r} is no rung of the ladder; gred.methods() lists them")
-    raise ValueError(
-        f"how is {name} launched? Give like=, a rung of the ladder, or say in the file, in a "
-        "comment: launched like unroll8"
-    )
+        why = f"{name!r} cannot be checked; rungs 0 to {LATEST} can"
+    elif not is_told:
+        why = f"how is {name} launched? Give like=, a rung of the ladder, or say in the file, in a "
+        why += "comment: launched like unroll8"
+    raise ValueError(why)
 
 
 def _rungs() -> dict[str, gred.Method]:
@@ -107,7 +105,6 @@ def _rungs() -> dict[str, gred.Method]:
 
 
 def _instance(name: str, parameters: str) -> str:
-    """Give what the template is instantiated with."""
     kinds = [" ".join(one.split()[:-1]) for one in parameters.split(",")]
     kinds = [kind.replace("typename", "class").removesuffix(" int") for kind in kinds]
     known = {
@@ -123,7 +120,6 @@ def _instance(name: str, parameters: str) -> str:
 
 
 def _data_blocks(rung: str) -> int:
-    """Look the rung's own number up in the ladder's table."""
     table = resources.files("gred").joinpath("headers/common/ladder.def").read_text("utf-8")
     row = re.search(rf"^RUNG\(\d+, {rung}, [^,]*, \w+, \w+, (\d+),", table, re.MULTILINE)
     if row is None:

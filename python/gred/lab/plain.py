@@ -59,6 +59,7 @@ class Plain(NamedTuple):
     call: str  # of the kernel, with Block, T, data, n and partials
     has_block: bool
     adds_to_one: bool  # by atomicAdd to the first of its results
+    is_dynamic: bool  # whether its shared memory has a size that the launch decides
     block_sizes: tuple[int, ...]
 
 
@@ -104,13 +105,20 @@ def plain_of(code: str, kernel: re.Match[str]) -> Plain | None:
     call = ", ".join(given.get(one, "n") for one in parameters)
     template = f"<{', '.join(arguments)}>" if arguments else ""
     out = re.escape(re.split(r"[\s*]+", next(one for one in pointers if one != data))[-1])
+    # Its blocks are as long as a shared array longer than a warp, or those of __launch_bounds__.
+    lengths = re.findall(r"__shared__[^;\[]*\[([^\[\];]+)\]", code)
+    whole = [length for text in lengths if (length := _number(code, text)) in _BLOCKS[1:]]
+    most = _number(code, (kernel["bounds"] or "").partition(",")[0])
+    sizes = tuple(size for size in (32, 64, 256, 1024) if most is None or size <= most)
+    sizes = (min(whole),) if whole else sizes
     return Plain(
         name=kernel["name"],
         dtype=None if is_template else _ELEMENTS[types.pop()],
         call=f"{kernel['name']}{template}({call})",
         has_block="Block" in arguments,
         adds_to_one=re.search(rf"\batomicAdd\s*\(\s*&?\s*{out}\b", code) is not None,
-        block_sizes=_block_sizes(code, kernel["bounds"]),
+        is_dynamic=any(found["extern"] for found in _SHARED.finditer(code)),
+        block_sizes=sizes,
     )
 
 
@@ -133,18 +141,7 @@ def _template(text: str | None) -> tuple[list[str] | None, str | None]:
     return arguments, dtype
 
 
-def _block_sizes(code: str, bounds: str | None) -> tuple[int, ...]:
-    """Find its blocks: of __launch_bounds__, or as long as a shared array longer than a warp."""
-    sizes = re.findall(r"__shared__[^;\[]*\[([^\[\];]+)\]", code)
-    whole = [length for size in sizes if (length := _number(code, size)) in _BLOCKS[1:]]
-    if whole:
-        return (min(whole),)
-    most = _number(code, (bounds or "").partition(",")[0])
-    return tuple(size for size in (32, 64, 256, 1024) if most is None or size <= most)
-
-
 def _number(code: str, text: str) -> int | None:
-    """Read a number, or the constant that stands for one."""
     word = text.strip()
     if word.isidentifier():
         named = re.search(
@@ -157,15 +154,19 @@ def _number(code: str, text: str) -> int | None:
 # ---- in gred's form ----
 
 
-def unit(source: str, path: str, plain: Plain) -> str:
+def unit(source: str, name: str, plain: Plain) -> str:
     """Write what is compiled: the source with its kernel as a function, and a kernel around it."""
-    name = path.replace("\\", "\\\\").replace('"', '\\"')
     includes = [
-        f'#line {line_of(source, found.start())} "{name}"\n#include {found[1]}\n'
+        f"#line {line_of(source, found.start())} {name}\n#include {found[1]}\n"
         for found in _INCLUDE.finditer(source)
         if found[1] not in _OF_CUDA
     ]
-    text = _as_function(_INCLUDE.sub("", source))
+    text = _INCLUDE.sub("", source)
+    kernel = KERNEL.search(masked(text))
+    assert kernel is not None
+    start, end = kernel.span("head")
+    lines = "\n" * text.count("\n", start, end)
+    text = f"{text[:start]}__device__ void {lines}{text[end:]}"
     on_host = _on_host(text)
     template = "template <class T, unsigned Block>" if plain.has_block else "template <class T>"
     return f"""{"".join(includes)}
@@ -173,11 +174,11 @@ def unit(source: str, path: str, plain: Plain) -> str:
 namespace KERNELS
 {{
 #ifdef __CUDACC__
-#line 1 "{name}"
+#line 1 {name}
 {_on_gpu(text)}
 #define PLAIN(pointer) pointer
 #else
-#line 1 "{name}"
+#line 1 {name}
 {on_host}
 #define PLAIN(pointer) memory_from(pointer, false)
 #endif
@@ -194,19 +195,6 @@ __global__ void lab_launched(global<T> at, uint64_t n, global<T> results)
 def instance(plain: Plain) -> str:
     """Give what is launched for elements In, states Acc, and blocks of Block."""
     return f"lab_launched<Acc{', Block' if plain.has_block else ''}>"
-
-
-def is_dynamic(source: str) -> bool:
-    """Tell whether it has shared memory of a size that the launch decides."""
-    return any(found["extern"] for found in _SHARED.finditer(masked(source)))
-
-
-def _as_function(source: str) -> str:
-    kernel = KERNEL.search(masked(source))
-    assert kernel is not None
-    start, end = kernel.span("head")
-    lines = "\n" * source.count("\n", start, end)
-    return f"{source[:start]}__device__ void {lines}{source[end:]}"
 
 
 def _on_gpu(text: str) -> str:

@@ -53,10 +53,21 @@ def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Ans
     limits = [seconds + _GRACE_SECONDS] * len(asked["jobs"])
     limits[0] += start
     ours, theirs = os.pipe()
+    paths = filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")])
+    few = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": ":".join(paths)}
     with (
         os.fdopen(ours, "rb", buffering=0) as pipe,
         tempfile.TemporaryFile() as words,
-        _started(theirs, words) as child,
+        subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("worker.py")), str(theirs)],
+            stdin=subprocess.PIPE,
+            stdout=words,
+            stderr=words,
+            pass_fds=[theirs],
+            env=os.environ | few,
+            cwd="/",
+            start_new_session=True,
+        ) as child,
     ):
         try:
             os.close(theirs)
@@ -69,22 +80,6 @@ def answers(asked: dict[str, Any], seconds: float | None = None) -> Iterator[Ans
                 yield answer._replace(text=text)
         finally:
             _end(child)
-
-
-def _started(theirs: int, words: Any) -> subprocess.Popen[bytes]:
-    package = str(Path(__file__).parents[2])
-    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
-    few = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("worker.py")), str(theirs)],
-        stdin=subprocess.PIPE,
-        stdout=words,
-        stderr=words,
-        pass_fds=[theirs],
-        env={**os.environ, **few, "PYTHONPATH": os.pathsep.join(paths)},
-        cwd="/",
-        start_new_session=True,
-    )
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
@@ -155,7 +150,11 @@ def _silence(
         child.wait(max(0.5, until - time.monotonic()))
     status = child.poll()
     words.seek(max(0, words.seek(0, os.SEEK_END) - _WORDS))
-    said, frames = _frames(printable(" ".join(words.read().decode(errors="replace").split())))
+    said = printable(" ".join(words.read().decode(errors="replace").split()))
+    before, mark, offsets = said.rpartition(_MARK)  # what kernels/simulated/last_words.h adds
+    frames: tuple[int, ...] = ()
+    if mark and _OFFSETS.fullmatch(offsets):
+        said, frames = before.rstrip(), tuple(int(offset, 16) for offset in offsets.split())
     if status is None or status == -signal.SIGALRM:
         return "time", "", frames
     if any(words in said for words in _WANTING_MEMORY):
@@ -167,11 +166,3 @@ def _silence(
     with contextlib.suppress(ValueError):
         name = f"{signal.Signals(-status).name} ({signal.strsignal(-status)})"
     return "crash", f"its process was ended by {name}{after}", frames
-
-
-def _frames(said: str) -> tuple[str, tuple[int, ...]]:
-    """Part what kernels/simulated/last_words.h adds from what was said before."""
-    before, mark, frames = said.rpartition(_MARK)
-    if not mark or not _OFFSETS.fullmatch(frames):
-        return said, ()
-    return before.rstrip(), tuple(int(offset, 16) for offset in frames.split())

@@ -75,19 +75,16 @@ class Rung:
         MemoryError is raised if this machine cannot run processes, never for what the kernel does.
         """
         report = checking.check(self._build)
-        goals = sheet.goals()
-        return self._reached(goals[self.name]) if report.right and self.name in goals else report
-
-    def _reached(self, goal: sheet.Goal | None) -> Report:
-        """Say what of an exercise's goal is missed."""
-        size = 8 * 256 * self.data_blocks
+        if not report.right or self.name not in sheet.GOALS:
+            return report
+        goal, size = sheet.GOALS[self.name], 8 * 256 * self.data_blocks
         case = size, 256, "forwards"
         try:
             total = self.counters(np.ones(size, np.float32), block_size=256).total
         except RuntimeError as error:
             return Report([Finding("failed", str(error), None, None, *case)])
         if goal is None or goal.is_reached(total):
-            return Report()
+            return report
         line = goal.line([line for line in total.lines if Path(line.file) == self.path])
         file, number = (line.file, line.number) if line else (None, None)
         return Report([Finding("goal", goal.text(total), file, number, *case)])
@@ -161,12 +158,10 @@ class Rung:
 
     def _where(self, device: str | None) -> str:
         """Name one of the two devices that it may run on."""
-        if device is None:
-            return self.gpu or "simulated"
-        if self.gpu and device in ("cuda", self.gpu):
+        if device == "simulated" or (device is None and not self.gpu):
+            return "simulated"
+        if self.gpu and device in (None, "cuda", self.gpu):
             return self.gpu
-        if device == "simulated":
-            return device
         also = f" and {self.gpu}" if self.gpu else ""
         raise ValueError(f"{self.name} is compiled for simulated{also}; got device={device!r}")
 
@@ -272,10 +267,9 @@ def compile(
 
 def _built(file: Path, like: str | None, data_blocks: int | None, device: str | None) -> Build:
     """Compile for the simulated device, and for the GPU that is meant."""
-    if device is None:
-        gpu = nvcc.gpu_that_is_here()
-    else:
-        gpu = None if device == "simulated" else nvcc.gpu(device)
+    gpu = nvcc.gpu_that_is_here() if device is None else None
+    if device not in (None, "simulated"):
+        gpu = nvcc.gpu(device)
     source = form.read(file)
     build = Build(file, source, form.form_of(source, like, data_blocks), gpu)
     build.compiled("counting")

@@ -20,8 +20,7 @@ class Goal(NamedTuple):
 
     def line(self, lines: Iterable[Line]) -> Line | None:
         """Find the line that costs most."""
-        of_events = (line for line in lines if line.event in self.events)
-        return max(of_events, key=self.cost, default=None)
+        return max((x for x in lines if x.event in self.events), key=self.cost, default=None)
 
 
 class Exercise(NamedTuple):
@@ -49,9 +48,6 @@ class Exercises(Records):
 
     __slots__ = ()
     columns = (("#", "number"), ("kernel", "name"), ("what it is about", "title"))
-
-
-# ---- what is asked for besides the right answer ----
 
 
 _BUSY_LANES = Goal(
@@ -93,6 +89,8 @@ _SHEET: tuple[tuple[str, str, Goal | None], ...] = (
     ("last_warp", "the last warp by itself: fewer barriers, none too few", _FEW_BARRIERS),
     ("lanes", "warp shuffles: from one warp to the whole block", _SHUFFLES),
 )
+# What is asked for of kernels of the exercises' names.
+GOALS = {name: goal for name, _, goal in _SHEET}
 
 
 def exercises() -> Exercises:
@@ -112,8 +110,3 @@ def exercise(number: int) -> Exercise:
     name, title, goal = _SHEET[number - 1]
     path = resources.files("gred").joinpath(f"exercises/{number}_{name}.cuh")
     return Exercise(number, name, title, path.read_text(encoding="utf-8"), goal)
-
-
-def goals() -> dict[str, Goal | None]:
-    """Tell what is asked for of kernels of the exercises' names."""
-    return {name: goal for name, _, goal in _SHEET}

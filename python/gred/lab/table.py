@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -89,13 +88,6 @@ def ladder(
     own rung if that is for other ones. ValueError is raised as by `gred.counters`, RuntimeError if
     the kernel is at fault.
     """
-    rows = _counted(rung, a, block_size)
-    if rung.gpu is None:
-        return Ladder(rows)
-    return TimedLadder(_timed(rung, rows, np.asarray(a if timed is None else timed), block_size))
-
-
-def _counted(rung: Rung, a: ArrayLike, block_size: int) -> list[LadderRow]:
     own_size = rung.block_size or block_size
     own = LadderRow(None, rung.name, rung.counters(a, block_size=own_size))
     rows = [
@@ -103,18 +95,19 @@ def _counted(rung: Rung, a: ArrayLike, block_size: int) -> list[LadderRow]:
         for m in gred.methods()
         if m.number is not None and m.number <= LATEST
     ]
-    return among_rungs(rows, own, rung.like)
-
-
-def _timed(rung: Rung, rows: list[LadderRow], a: Any, block_size: int) -> Iterator[LadderRow]:
-    """Time each on the rung's GPU, beside what that reads at best of so many bytes."""
+    rows = among_rungs(rows, own, rung.like)
+    if rung.gpu is None:
+        return Ladder(rows)
+    long = np.asarray(a if timed is None else timed)
     options: dict[str, Any] = {"block_size": block_size, "samples": _SAMPLES, "device": rung.gpu}
-    read = gred.read_limit(rung.gpu, max(a.nbytes, _LEAST_READ))
+    read = gred.read_limit(rung.gpu, max(long.nbytes, _LEAST_READ))
     limit = read.nbytes / float(np.median(read.seconds))
+    told = []
     for row in rows:
         if row.number is None:
-            time = rung.kernel_time(a, **options | {"block_size": rung.block_size or block_size})
+            time = rung.kernel_time(long, **options | {"block_size": own_size})
         else:
-            time = gred.kernel_time(a, method=row.name, **options)
+            time = gred.kernel_time(long, method=row.name, **options)
         share = time.nbytes / float(np.median(time.seconds)) / limit
-        yield row._replace(time=time, share=share)
+        told.append(row._replace(time=time, share=share))
+    return TimedLadder(told)

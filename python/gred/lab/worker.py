@@ -37,11 +37,15 @@ def main() -> None:
     _bound(asked)
     with os.fdopen(int(sys.argv[1]), "wb", buffering=0) as pipe:
         _load(asked)
-        _exit_without_handlers()
         for number, job in enumerate(asked["jobs"]):
             signal.setitimer(signal.ITIMER_REAL, asked["limit"])  # the kernel's library says where
-            done = _done(job) | {"forks": _end_children()}
-            said = {"process": os.getppid(), "number": number, **done}  # whichever came back
+            try:
+                done = {"answer": _JOBS[job["kind"]](job)}
+            except (ValueError, TypeError, RuntimeError, MemoryError) as error:
+                done = {"error": type(error).__name__, "text": str(error)}
+            forks = _end_children()
+            # Whichever process came back says which it is.
+            said = {"process": os.getppid(), "number": number, **done, "forks": forks}
             pipe.write(json.dumps(said, default=bytes.hex).encode() + b"\n")
 
 
@@ -102,13 +106,8 @@ def _load(asked: dict[str, Any]) -> None:
     _core.substitute(
         asked["device"], asked["like"], asked["data_blocks"], plain, counting, own_memory
     )
-
-
-def _exit_without_handlers() -> None:
-    """Let whichever thread exits first end the process: exit handlers are not for two at once.
-
-    This is for libraries' calls of exit; each thread takes one handler off the list.
-    """
+    # Libraries may call exit. Exit handlers are not for two threads at once, so whichever exits
+    # first ends the process; each takes one handler off the list.
     libc = ctypes.CDLL(None)
     for _ in range(_THREADS_MAX):
         libc.on_exit(libc._exit, None)
@@ -137,14 +136,6 @@ def _children() -> set[int]:
         with contextlib.suppress(OSError):
             processes.update(map(int, path.read_text().split()))
     return processes
-
-
-def _done(job: dict[str, Any]) -> dict[str, Any]:
-    """Do a job; what went wrong is an answer, too."""
-    try:
-        return {"answer": _JOBS[job["kind"]](job)}
-    except (ValueError, TypeError, RuntimeError, MemoryError) as error:
-        return {"error": type(error).__name__, "text": str(error)}
 
 
 def _options(job: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -3,11 +3,10 @@
 Each says in its file's metadata which data it shows. Needs matplotlib; no display.
 """
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any
 
 import matplotlib
 import matplotlib.colors
@@ -28,7 +27,6 @@ STYLE: Any = {
     "axes.spines.right": False,
     "svg.hashsalt": "gred",
 }
-Drawn = ParamSpec("Drawn")
 LIMIT = "#c0182b"
 GRID = "#dddddd"
 # Rungs that share a colour, which darkens as they climb: in global memory, there unrolled, in
@@ -49,21 +47,10 @@ def save(figure: Figure, path: Path, data: Any) -> None:
     paper: dict[str, Any] = {"dpi": 144, "facecolor": "white"}
     if ending == ".svg":
         paper = {"transparent": True}
-    with matplotlib.rc_context(STYLE):
-        figure.savefig(path, metadata=metadata.get(ending), **paper)
+    figure.savefig(path, metadata=metadata.get(ending), **paper)
     if ending == ".svg":
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace("</style>", f"{DARK}</style>", 1), encoding="utf-8")
-
-
-def styled(draw: Callable[Drawn, Figure]) -> Callable[Drawn, Figure]:
-
-    @functools.wraps(draw)
-    def drawn(*record: Drawn.args, **options: Drawn.kwargs) -> Figure:
-        with matplotlib.rc_context(STYLE):
-            return draw(*record, **options)
-
-    return drawn
 
 
 def ticks(write: Callable[[float], str]) -> FuncFormatter:
@@ -77,6 +64,7 @@ def ticks(write: Callable[[float], str]) -> FuncFormatter:
 
 
 def bandwidth_ticks() -> FuncFormatter:
+    """Make the ticks of gigabytes a second."""
     return ticks(lambda gigabytes: units.bandwidth_text(gigabytes * 1e9))
 
 
@@ -146,7 +134,6 @@ def _colour(number: int | None) -> Any:
     return matplotlib.colormaps[colours](0.5 + 0.45 * min(place, 1.0))
 
 
-@styled
 def ladder_figure(record: Record) -> Figure:
     """Draw a bar a method in climbing order, the device's read limit as a line."""
     rows = _on_device(record)
@@ -163,8 +150,19 @@ def ladder_figure(record: Record) -> Figure:
         axes.set_xlim(min(rates) / 4, furthest * 1.5)
     else:
         axes.set_xlim(0, furthest * 1.04)
-    for place, row, colour in zip(places, rows, colours, strict=True):
-        _name_bar(axes, place, row, limit, colour)
+    to_axes = axes.transData + axes.transAxes.inverted()
+    for place, row, colour in zip(places, rows, colours, strict=True):  # in the bar where it fits
+        value = row["gb_per_s"]
+        share = units.percent_text(value / limit)
+        text = f"{units.bandwidth_text(value * 1e9)}, {share}{'' if row['right'] else ', WRONG'}"
+        inside = to_axes.transform((value, place))[0] > 0.35
+        red, green, blue = matplotlib.colors.to_rgb(colour)
+        pale = 0.299 * red + 0.587 * green + 0.114 * blue > 0.55
+        axes.annotate(
+            text, (value, place), (-4 if inside else 4, 0), textcoords="offset points", fontsize=8,
+            va="center", ha="right" if inside else "left",
+            color="white" if inside and not pale else "black",
+        )  # fmt: skip
     name_rows(axes, rows)
     axes.xaxis.set_major_formatter(bandwidth_ticks())
     axes.axvline(limit, color=LIMIT, linewidth=1.2)
@@ -177,49 +175,18 @@ def ladder_figure(record: Record) -> Figure:
     return figure
 
 
-def _name_bar(axes: Axes, place: int, row: Record, limit: float, colour: Any) -> None:
-    """Write a bar's figure: inside where it fits, else beside it."""
-    value = row["gb_per_s"]
-    share = units.percent_text(value / limit)
-    text = f"{units.bandwidth_text(value * 1e9)}, {share}{'' if row['right'] else ', WRONG'}"
-    to_axes = axes.transData + axes.transAxes.inverted()
-    inside = to_axes.transform((value, place))[0] > 0.35
-    red, green, blue = matplotlib.colors.to_rgb(colour)
-    pale = 0.299 * red + 0.587 * green + 0.114 * blue > 0.55
-    axes.annotate(
-        text, (value, place), (-4 if inside else 4, 0), textcoords="offset points", fontsize=8,
-        va="center", ha="right" if inside else "left",
-        color="white" if inside and not pale else "black",
-    )  # fmt: skip
-
-
-@styled
 def bandwidth_figure(record: Record) -> Figure:
     """Draw GB/s over array size: a line a method at its best block size, and the read limit."""
     limits = {row["size"]: row["limit_gb_per_s"] for row in _on_device(record)}
-    figure, axes = _over_size("Bandwidth over array size", record, "gb_per_s", limits)
-    ends = [rows[-1]["gb_per_s"] for rows in _best_rows(record)]
-    if _spans_scales([limits[max(limits)], *ends]):
-        axes.set_yscale("log")
-    else:
-        axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_formatter(bandwidth_ticks())
-    _name_lines(figure, axes)
-    return figure
+    return _over_size("Bandwidth over array size", record, "gb_per_s", limits)
 
 
-@styled
 def time_figure(record: Record) -> Figure:
     """Draw kernel time over array size: each method at its best block size, and the limit."""
     limits = {row["size"]: row["nbytes"] / row["limit_gb_per_s"] for row in _on_device(record)}
-    figure, axes = _over_size("Kernel time over array size", record, "median_ns", limits)
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(time_ticks())
-    _name_lines(figure, axes)
-    return figure
+    return _over_size("Kernel time over array size", record, "median_ns", limits)
 
 
-@styled
 def block_size_figure(record: Record) -> Figure:
     """Draw GB/s of every method at every block size, at the largest array, as a heat map."""
     rows = [row for row in _on_device(record) if row["block_size"]]
@@ -253,8 +220,8 @@ def block_size_figure(record: Record) -> Figure:
     return figure
 
 
-def _over_size(what: str, record: Record, key: str, limits: dict[int, Any]) -> tuple[Figure, Axes]:
-    """Draw a line a method, and the limit's; leave room for their names on the right."""
+def _over_size(what: str, record: Record, key: str, limits: dict[int, float]) -> Figure:
+    """Draw a line a method, and the limit's, with their names on the right."""
     figure = Figure(figsize=(10, 6.8))
     figure.subplots_adjust(left=0.085, right=0.8, top=0.87, bottom=0.08)
     axes = figure.add_subplot()
@@ -262,7 +229,12 @@ def _over_size(what: str, record: Record, key: str, limits: dict[int, Any]) -> t
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.size_text(round(x))))
     axes.set_xlabel("array size, elements")
     grid(axes)
-    for rows in _best_rows(record):
+    # Each method's best row at each size, methods in climbing order.
+    points: dict[str, dict[int, Record]] = {row["method"]: {} for row in rows_of(record)}
+    for row in sorted(rows_of(record), key=lambda row: -row["median_ns"]):
+        points[row["method"]][row["size"]] = row
+    best = [[of[size] for size in sorted(of)] for of in points.values()]
+    for rows in best:
         number = rows[0]["number"]
         axes.plot(
             [row["size"] for row in rows], [row[key] for row in rows], label=label(rows[0]),
@@ -273,19 +245,14 @@ def _over_size(what: str, record: Record, key: str, limits: dict[int, Any]) -> t
         sorted(limits), [limits[size] for size in sorted(limits)], label="read limit",
         color=LIMIT, linewidth=1.6, linestyle="--",
     )  # fmt: skip
+    if key == "median_ns" or _spans_scales([limits[max(limits)], *(r[-1][key] for r in best)]):
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter(time_ticks() if key == "median_ns" else bandwidth_ticks())
     axes.set_title(_title(what, record, "each method at its best block size"))
-    return figure, axes
-
-
-def _best_rows(record: Record) -> list[list[Record]]:
-    """List each method's best row at each size, methods in climbing order."""
-    best: dict[str, dict[int, Record]] = {}
-    for row in rows_of(record):
-        points = best.setdefault(row["method"], {})
-        known = points.get(row["size"])
-        if known is None or row["median_ns"] < known["median_ns"]:
-            points[row["size"]] = row
-    return [[points[size] for size in sorted(points)] for points in best.values()]
+    _name_lines(figure, axes)
+    return figure
 
 
 def _name_lines(figure: Figure, axes: Axes) -> None:
@@ -308,19 +275,11 @@ def _name_lines(figure: Figure, axes: Axes) -> None:
 
 def spread_apart(wanted: Sequence[float], gap: float) -> list[float]:
     """Find places near to `wanted`, in the same order, at least `gap` apart, about 0 to 1."""
-    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
-    groups: list[tuple[float, list[int]]] = []
-    for i in order:
-        centre, members = wanted[i], [i]
-        while groups and centre - groups[-1][0] < gap * (len(members) + len(groups[-1][1])) / 2:
-            before, fellows = groups.pop()
-            total = before * len(fellows) + centre * len(members)
-            members = fellows + members
-            half = gap * (len(members) - 1) / 2
-            centre = min(max(total / len(members), half - 0.02), 1.04 - half)
-        groups.append((centre, members))
-    places = [0.0] * len(wanted)
-    for centre, members in groups:
-        for k, i in enumerate(members):
-            places[i] = centre + gap * (k - (len(members) - 1) / 2)
-    return places
+    order, gaps = np.argsort(wanted, kind="stable"), gap * np.arange(len(wanted))
+    loose = np.asarray(wanted, float)[order] - gaps
+    up, down = np.maximum.accumulate(loose), np.minimum.accumulate(loose[::-1])[::-1]
+    found = (up + down) / 2 + gaps
+    found -= max(0.0, found[-1] - 1.04)
+    places = np.empty(len(wanted))
+    places[order] = np.maximum(found, gaps - 0.02)
+    return [float(place) for place in places]

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from gred.cli import plots, units
-from gred.cli.plots import LIMIT, styled
+from gred.cli.plots import LIMIT
 from gred.cli.record import Record, rows_of
 
 _WARP, _SECTOR_NBYTES = 32, 32
@@ -36,7 +36,6 @@ def _array_text(record: Record) -> str:
     return f"{run['op']} of {units.size_text(run['size'])} {run['dtype']}"
 
 
-@styled
 def counters_figure(record: Record) -> Figure:
     """Draw three bars a rung, in climbing order, in a panel each."""
     rows, run = rows_of(record), record["run"]
@@ -86,7 +85,6 @@ def _draw_parts(axes: Axes, title: str, parts: _Parts) -> None:
         axes.legend(frameon=False, fontsize=8, loc="lower right")
 
 
-@styled
 def roofline_figure(record: Record) -> Figure:
     """Draw the roof with a point a rung, and beside it a bar a rung."""
     rows = rows_of(record)

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from gred.cli import plots, units
-from gred.cli.cases import LAYOUTS, REDUCTIONS, TYPES
-from gred.cli.outcome import Outcome, Series, outcomes, series, series_text
-from gred.cli.plots import LIMIT, styled
+from gred.cli.cases import LAYOUTS, REDUCTIONS, TYPES, Series, series_text
+from gred.cli.outcome import Outcome, outcomes, series
+from gred.cli.plots import LIMIT
 from gred.cli.record import Record, rows_of, title
 
 _COLOURS = {
@@ -43,7 +43,6 @@ _NORM = LogNorm(1 / 8, 8, clip=True)
 _ALONE, _LACKING, _WRONG = "#d9d9d9", "#f4f4f4", "#000000"
 
 
-@styled
 def time_figure(record: Record) -> Figure:
     """Draw a panel for everything that was measured at several sizes: every library's times."""
     panels: dict[Series, list[Outcome]] = {}
@@ -97,7 +96,6 @@ def _draw_times(axes: Axes, name: str, points: Sequence[Outcome], record: Record
     axes.set_title(name)
 
 
-@styled
 def ratio_figure(record: Record) -> Figure:
     """Draw the best peer's time over gred's: reductions down; types, sizes and layouts across."""
     found = outcomes(rows_of(record))
@@ -124,7 +122,15 @@ def _draw_map(axes: Axes, found: Sequence[Outcome], wide: int, record: Record) -
     columns = sorted({_across(one) for one in found})
     for one in found:
         x, y = columns.index(_across(one)), rows.index(one.case["reduction"])
-        text, colour = _look(one, record)
+        colour: Any = _WRONG
+        if one.wrong:
+            text = "WRONG"
+        elif one.ratio is None or one.peer is None:
+            text, colour = ("alone", _ALONE) if one.gred else ("lacks", _LACKING)
+        else:
+            peer = record["run"]["libraries"][one.peer["library"]]["title"]
+            text = f"{units.speedup_text(one.ratio)}\n{peer}"
+            colour = _BEHIND_OR_AHEAD(_NORM(one.ratio))
         ink = "black" if sum(to_rgb(colour)) > 1.3 else "white"
         axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor="white"))
         axes.text(x, y, text, ha="center", va="center", fontsize=5.5, color=ink, linespacing=1.0)
@@ -145,13 +151,3 @@ def _across(one: Outcome) -> tuple[int, int, int, str]:
         tuple(TYPES).index(dtype.name),
         f"{dtype.name}{text}, {case['extent']}",
     )
-
-
-def _look(one: Outcome, record: Record) -> tuple[str, Any]:
-    """Choose a cell's text and colour: the ratio and the best peer, or why there is none."""
-    if one.wrong:
-        return "WRONG", _WRONG
-    if one.ratio is None or one.peer is None:
-        return ("alone", _ALONE) if one.gred else ("lacks", _LACKING)
-    peer = record["run"]["libraries"][one.peer["library"]]["title"]
-    return f"{units.speedup_text(one.ratio)}\n{peer}", _BEHIND_OR_AHEAD(_NORM(one.ratio))
