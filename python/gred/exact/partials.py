@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 
 from gred import _core
 from gred.checks import indexable
-from gred.exact.sums import COUNTS, WORDS, ExactSum, normalised, of_words
+from gred.exact.sums import COUNTS, WORDS, ExactSum, Words, exact_words, normalised, of_words
 
 _AT_ONCE = 1024  # results, whose words are made whole
 
@@ -32,34 +32,34 @@ class Partials:
     """
 
     shape: tuple[int, ...]
-    counts: npt.NDArray[np.int64]
-    digits: npt.NDArray[np.int64]
+    counts: Words
+    digits: Words
     first: int
     is_complex: bool = False
 
+    def words(self, places: Any = slice(None)) -> Words:
+        """Make the words of some results' parts whole."""
+        counts, digits = self.counts[:, places], self.digits[:, places]
+        words = np.zeros((*counts.shape[:-1], WORDS), np.int64)
+        words[..., :COUNTS] = counts
+        words[..., COUNTS + self.first :][..., : digits.shape[-1]] = digits
+        return normalised(words)
+
     def sums(self) -> Iterator[list[ExactSum]]:
         """Give the sums of each result's parts."""
-        words = np.zeros(WORDS, np.int64)
         for k in range(self.counts.shape[1]):
-            found = []
-            for counts, digits in zip(self.counts, self.digits, strict=True):
-                words[:COUNTS] = counts[k]
-                words[COUNTS + self.first :][: digits.shape[-1]] = digits[k]
-                found.append(of_words(normalised(words)))
-            yield found
+            yield [of_words(row, ExactSum) for row in self.words(k)]
 
-    def taken(self, places: npt.NDArray[np.int64]) -> Partials:
+    def taken(self, places: Words) -> Partials:
         """Take results in another order."""
         return replace(self, counts=self.counts[:, places], digits=self.digits[:, places])
 
     def normalised(self) -> Partials:
         """Hand carries on, so that equal sums are equal partials."""
-        rows = [[total._words for total in sums] for sums in self.sums()]
-        words = np.array(rows, np.int64).reshape(-1, len(self.counts), WORDS).swapaxes(0, 1)
-        return replace(_of_words(words, self.is_complex), shape=self.shape)
+        return replace(_of_words(self.words(), self.is_complex), shape=self.shape)
 
 
-def _of_words(words: npt.NDArray[np.int64], is_complex: bool) -> Partials:
+def _of_words(words: Words, is_complex: bool) -> Partials:
     """Leave out digits that are 0 everywhere, but for one."""
     used = np.flatnonzero(words[..., COUNTS:].any(axis=(0, 1)))
     first, last = (int(used[0]), int(used[-1])) if len(used) else (0, 0)
@@ -104,12 +104,12 @@ def sums_by_key(
 ) -> Partials:
     """Add values up along their first axis, those of each key from 0 on, below `count`.
 
-    Both are NumPy's. Values of other keys are left out.
+    They are on the host. Values of other keys are left out.
     """
     order = np.argsort(keys, kind="stable")
     ends = np.searchsorted(keys[order], np.arange(count + 1))
     ordered, shape = values[order], (count, *values.shape[1:])
-    is_complex = values.dtype.kind == "c"
+    is_complex = _core.element(values).startswith("complex")
     columns = [(slice(None), *place) for place in np.ndindex(*values.shape[1:])]
     pieces = (ordered[begin:end][column] for begin, end in pairwise(ends) for column in columns)
     if is_complex and skips_nans:
@@ -134,7 +134,7 @@ def _summed(
             tile = [indexable(piece) for piece in tile]
         parts = [[x.real for x in tile], [x.imag for x in tile]] if is_complex else [tile]
         words = [
-            [np.frombuffer(_powered(x, power), np.int64) for x in part]
+            [exact_words(x) if power == 1 else exact_words(x, x) for x in part]
             for power in powers
             for part in parts
         ]
@@ -143,10 +143,6 @@ def _summed(
         nothing = np.zeros((len(powers) * (2 if is_complex else 1), 0, COUNTS), np.int64)
         return Partials(shape, nothing, nothing[..., :1], 0, is_complex)
     return concatenated(tiles, shape)
-
-
-def _powered(x: Any, power: int) -> bytes:
-    return _core.exact_sum(x) if power == 1 else _core.exact_products(x, x)
 
 
 def _without_nans(partials: Partials) -> Partials:

@@ -55,8 +55,7 @@ def variances(
         warnings.warn(NO_FREEDOM, RuntimeWarning, stacklevel=stacklevel)
     for k, (sums, divisor) in enumerate(zip(partials.sums(), divisors, strict=True)):
         half = len(sums) // 2
-        states = [((x,), (square,)) for x, square in zip(sums[:half], sums[half:], strict=True)]
-        of_parts = [comoment(state, 0, 0) for state in states]
+        of_parts = [comoment(x, x, xx) for x, xx in zip(sums[:half], sums[half:], strict=True)]
         known = [x for x in of_parts if x is not None]
         whole = sum(known, Fraction()) if len(known) == len(of_parts) else None
         found[k] = quotient(_ROUNDED[name], whole, divisor, dtype)
