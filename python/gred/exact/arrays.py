@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
 from gred.checks import indexable
-from gred.exact.partials import Partials, sums_by_key, sums_of
+from gred.exact.partials import is_complex, pieces_along, pieces_by_key, words_of
 from gred.exact.sums import (
     HEAD,
     WORDS,
@@ -63,7 +63,7 @@ class ExactSums(Mergeable):
         array = indexable(a)
         axes = normalize_axis_tuple(range(array.ndim) if axis is None else axis, array.ndim)
         kept = tuple(length for k, length in enumerate(array.shape) if k not in axes)
-        self._words = _whole(sums_of(array, axes), kept)
+        self._words = _added(array, pieces_along(array, axes), kept)
 
     @classmethod
     def by_key(cls, keys: ArrayLike, values: ArrayLike, num_keys: int | None = None) -> ExactSums:
@@ -77,7 +77,8 @@ class ExactSums(Mergeable):
         if value.ndim != 1:
             raise ValueError(f"values must have one dimension; they have {value.ndim}")
         count = len(by_key("count", keys, value, num_keys))
-        return of_words(_whole(sums_by_key(np.asarray(keys), value, count), (count,)), cls)
+        pieces = pieces_by_key(np.asarray(keys), value, count)
+        return of_words(_added(value, pieces, (count,)), cls)
 
     @property
     def _parts(self) -> int:
@@ -120,10 +121,10 @@ class ExactSums(Mergeable):
         return self._rounded(dtype, True)
 
     def _rounded(self, dtype: Any, divides: bool) -> npt.NDArray[Any]:
-        words, is_complex = self._words, self._parts == _COMPLEX
-        default = np.complex128 if is_complex else np.float64
+        words, of_two = self._words, self._parts == _COMPLEX
+        default = np.complex128 if of_two else np.float64
         found = np.empty(self.shape, default if dtype is None else dtype)
-        if (found.dtype.kind == "c") != is_complex:
+        if (found.dtype.kind == "c") != of_two:
             raise TypeError(f"sums of {self._parts} parts are not rounded to {found.dtype}")
         for part, values in enumerate((found.real, found.imag)[: self._parts]):
             rounded = [
@@ -158,10 +159,10 @@ class ExactSums(Mergeable):
         return of_words(opened(given, _salts(given)), cls)
 
 
-def _whole(partials: Partials, shape: tuple[int, ...]) -> Words:
-    """Bring words, of each part those of all results, to the order of results."""
-    parts_last = partials.words().swapaxes(0, 1)
-    return np.ascontiguousarray(parts_last).reshape(*shape, len(partials.counts), WORDS)
+def _added(array: Any, pieces: Iterator[Any], shape: tuple[int, ...]) -> Words:
+    """Add up the pieces of an array, each to a result, whose parts lie side by side."""
+    words = words_of(list(pieces), is_complex(array)).swapaxes(0, 1)
+    return np.ascontiguousarray(words).reshape(*shape, words.shape[1], WORDS)
 
 
 def _salts(words: Words) -> Words:

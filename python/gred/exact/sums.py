@@ -118,11 +118,10 @@ class Mergeable:
     def _merge(self, given: Words, sign: int = 1) -> None:
         """Add normalised words, or take them away."""
         with self._lock:
-            mine, theirs = self._begun(given), sign * given
+            mine, theirs = self._begun(given), given if sign > 0 else -given
             total = mine + theirs
-            # Counts that wrap around have another sign than both.
-            wrapped = ((mine ^ total) & (theirs ^ total))[..., :COUNTS] < 0
-            if wrapped.any():
+            before, change, after = (x[..., :COUNTS] for x in (mine, theirs, total))
+            if ((before ^ after) & (change ^ after)).min(initial=0) < 0:  # its sign is of neither
                 raise OverflowError("more than 2**63 elements")
             self._words = normalised(total)
 

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
-from gred.checks import array_of, brought, indexable, is_tensor, on_device, takes_other_names
+from gred.checks import brought, is_tensor, on_device, takes_other_names
 from gred.device_array import dtype_named
 from gred.records import facts_html, facts_text
 
@@ -290,8 +289,7 @@ def _exactly(
     a: Any, ddof: float, axis: Any, keepdims: Any, dtype: Any, where: Any, rest: dict[str, Any]
 ) -> Summary:
     """Describe what needs no rounding in one read, and add up in others."""
-    from gred.exact.partials import MOMENTS, sums_of
-    from gred.exact.variances import shown_of
+    from gred.exact.partials import moments_of
 
     if any(value is not None for value in rest.values()):
         raise TypeError(f"describe by method 'exact' takes no {', '.join(rest)}")
@@ -299,14 +297,9 @@ def _exactly(
     if whole and (hasattr(a, "__next__") or (isinstance(a, (list, tuple)) and _are_arrays(a))):
         parts = [_exactly(part, ddof, None, False, dtype, where, rest) for part in a]
         return parts[0].merge(*parts[1:])
-    array = array_of(a) if whole and where is True else indexable(a)
+    array, _, sums = moments_of(a, axis, keepdims, where, skips_nans=True)
     options = {"axis": axis, "keepdims": keepdims, "dtype": dtype, "where": where}
-    axes = None
-    if not whole:
-        axes = normalize_axis_tuple(range(array.ndim) if axis is None else axis, array.ndim)
-    summary = made(_core.describe(array, ddof, **options), ddof)
-    shown = shown_of(array, where)
-    return exactly(summary, [sums_of(array, axes, shown, MOMENTS, skips_nans=True)])
+    return exactly(made(_core.describe(array, ddof, **options), ddof), [sums])
 
 
 @takes_other_names
