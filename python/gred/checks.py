@@ -144,7 +144,6 @@ def refuse_tensor(tensor: Any, name: str) -> None:
         If it requires grad, or a transform of ``torch.func`` is tracing it.
     TypeError
         If it is nested, quantized, sparse, fake, or on a device that gred has no backend for.
-
     """
     torch = sys.modules["torch"]
     if tensor.requires_grad and name != "out":

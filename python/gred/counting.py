@@ -276,7 +276,6 @@ def counters(
     >>> first = counted.passes[0]
     >>> first.global_load_requests // first.blocks, first.global_load_efficiency
     (95, 0.25...)
-
     """
     options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
     number = number_from(multiprocessors, "multiprocessors", 1024)

@@ -224,7 +224,6 @@ def explain(
     >>> plan = gred.explain(x, "sum", method="unroll8", device="simulated")
     >>> [(step.work, step.grid, step.block_size) for step in plan.steps][1:]
     [('pass 1', 245, 512), ('pass 2', 1, 512)]
-
     """
     options: dict[str, Any] = {"axis": axis, "keepdims": keepdims, "dtype": dtype, "device": device}
     options |= {"method": method, "block_size": block_size}

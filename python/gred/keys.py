@@ -73,7 +73,6 @@ def by_key(
     >>> import gred
     >>> gred.by_key("sum", [1, 0, 1, 3], [1.5, 2.0, 3.0, 4.0])
     array([2. , 4.5, 0. , 4. ])
-
     """
     array, rest = _values(values, "values"), (drops(outside), dtype, ddof, method)
     name = op if isinstance(op, str) and op in ("count", "describe") else reduction_named(op)

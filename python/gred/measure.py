@@ -85,7 +85,6 @@ def kernel_time(
     ------
     TypeError, ValueError, RuntimeError, MemoryError
         As `gred.sum`; ValueError for an empty array, too.
-
     """
     options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
     options |= {"device": device, "samples": samples, "warmup": warmup, "cold": cold}
@@ -120,7 +119,6 @@ def read_limit(
     ------
     TypeError, ValueError, RuntimeError, MemoryError
         As `gred.sum`.
-
     """
     seconds, *rest = _core.read_limit(device, nbytes, samples=samples, cold=cold)
     return ReadLimit(np.array(seconds), *rest)
@@ -146,7 +144,6 @@ def launch_limit(device: str | None = None, *, samples: int = 1000) -> LaunchLim
     ------
     TypeError, ValueError, RuntimeError, MemoryError
         As `gred.sum`; ValueError for the host, too, where nothing is launched.
-
     """
     seconds, *rest = _core.launch_limit(device, samples=samples)
     return LaunchLimit(np.array(seconds), *rest)

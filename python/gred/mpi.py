@@ -109,7 +109,6 @@ def allreduce(part: _Part, comm: Any = None) -> _Part:
     ----------
     L. Dalcin, Y.-L. L. Fang, "mpi4py: status update after 12 years of development", Comput. Sci.
     Eng. 23, 2021.
-
     """
     mpi, comm = _mpi_with(comm)
     words = _agreed_words(mpi, comm, part)
@@ -138,7 +137,6 @@ def reduce(part: _Part, comm: Any = None, root: int = 0) -> _Part | None:
     ------
     ValueError, TypeError, OverflowError
         As `allreduce`; and on every rank, if root is no rank, or not the same on all.
-
     """
     mpi, comm = _mpi_with(comm)
     words = _agreed_words(mpi, comm, part, root)

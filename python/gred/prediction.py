@@ -375,7 +375,6 @@ def roofline(
     'memory'
     >>> gred.roofline(2**28, method="neighbored").limit
     'work'
-
     """
     gpu = H200 if device is None else gpu_here(device)
     launch = make_launch(method, block_size, dtype, gpu)

@@ -112,7 +112,6 @@ class Accesses(NamedTuple):
         str
             A picture, as an SVG document. Of a pass of more than four blocks it shows the first
             three and the last.
-
         """
         from gred.drawing.picture import drawn
 
@@ -237,7 +236,6 @@ def accesses(
     [(0, 'array', 4, (9,)), (1, 'array', 4, (22,))]
     >>> told.result
     np.int64(496)
-
     """
     options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
     count = number_from(multiprocessors, "multiprocessors", 1024)

@@ -161,7 +161,6 @@ def methods() -> Methods:
     >>> import gred
     >>> [m.name for m in gred.methods() if "shared" in m.aliases]
     ['shared_sequential']
-
     """
     return Methods(Method(*row) for row in _core.methods())
 
@@ -193,7 +192,6 @@ def reductions() -> Reductions:
     >>> import gred
     >>> [r.name for r in gred.reductions() if r.on_ladder]
     ['sum', 'prod', 'min', 'max', 'mean']
-
     """
     return Reductions(Reduction(*row) for row in _core.reductions())
 
@@ -211,7 +209,6 @@ def devices() -> Devices:
     >>> import gred
     >>> [d.name for d in gred.devices()][:2]
     ['host', 'simulated']
-
     """
     return Devices(Device(*row) for row in _core.devices())
 
@@ -225,7 +222,6 @@ def build_info() -> dict[str, object]:
         ``cuda``: the toolkit's version, or None without one; ``architectures``: the compute
         capabilities that kernels were compiled for, without the dot, or ``("ptx",)`` where a GPU's
         driver compiles them as they are first called.
-
     """
     return {"cuda": _core.cuda or None, "architectures": tuple(_core.architectures.split())}
 
@@ -258,7 +254,6 @@ def show_config(mode: str = "stdout") -> dict[str, str] | None:
     >>> import gred
     >>> sorted(gred.show_config("dicts"))[:4]
     ['Python', 'built for', 'devices', 'gred']
-
     """
     if mode not in ("stdout", "dicts"):
         raise ValueError(f"mode must be 'stdout' or 'dicts'; got {mode!r}")

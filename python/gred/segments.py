@@ -122,7 +122,6 @@ def reduceat(
     >>> import gred, numpy as np
     >>> gred.reduceat(np.maximum, [1.5, 2.5, 0.5], [1, 0, 2])
     array([2.5, 2.5, 0.5])
-
     """
     rest = (dtype, out, _takes_none(empty), device, stream, ord, ddof, method)
     return _along(reduction_named(op), values, _offsets(offsets), operator.index(axis), rest)
@@ -213,7 +212,6 @@ def each(
     array([5., 5.])
     >>> gred.each("argmax", (row for row in ([1, 3, 2], [5, 4])))
     array([1, 0])
-
     """
     listed = tuple(arrays)
     if not listed:

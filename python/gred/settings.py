@@ -58,7 +58,6 @@ def threads(n: SupportsIndex | None = None, /) -> int:
     1
     >>> gred.threads(before) == before
     True
-
     """
     wanted = 0 if n is None else integer_from(n, "n")
     if n is not None and wanted < 1:
@@ -84,7 +83,6 @@ def register_threadpoolctl() -> None:
     >>> with threadpoolctl.threadpool_limits(1, user_api="gred"):
     ...     gred.threads()
     1
-
     """
     threadpoolctl = importlib.import_module("threadpoolctl")
     if not hasattr(threadpoolctl, "register"):
@@ -135,7 +133,6 @@ def thread_order(
     >>> with gred.thread_order("shuffled", seed=7):
     ...     gred.sum(range(1000), method="shared_modulo", device="simulated")
     np.int64(499500)
-
     """
     if not isinstance(order, str) or order not in _ORDERS:
         error = ValueError if isinstance(order, str) else TypeError
@@ -177,7 +174,6 @@ def workspace_limit(nbytes: SupportsIndex) -> AbstractContextManager[None]:
     >>> with gred.workspace_limit(2**20):
     ...     gred.sum(np.ones(2**20), method="unroll8", device="simulated")
     np.float64(1048576.0)
-
     """
     number = integer_from(nbytes, "nbytes")
     if not 1 <= number < 2**64:

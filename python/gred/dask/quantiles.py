@@ -254,7 +254,6 @@ def quantile(
     >>> x = da.from_array([4.0, 1.0, 3.0, 2.0], chunks=1)
     >>> gred.dask.quantile(x, [0.25, 0.5]).compute()
     array([1.75, 2.5 ])
-
     """
     return _quantile(x, q, axis, keepdims, _Rest(method, False, split_every))
 
@@ -282,7 +281,6 @@ def median(
     >>> import dask.array as da, gred.dask
     >>> float(gred.dask.median(da.from_array([5.0, 1.0, 3.0], chunks=1)))
     3.0
-
     """
     return _quantile(x, 0.5, axis, keepdims, _Rest("linear", False, split_every))
 

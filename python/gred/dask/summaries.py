@@ -112,7 +112,6 @@ def describe(
     >>> found = gred.dask.describe(da.from_array([3.0, float("nan"), 5.0, 7.0], chunks=2))
     >>> found.compute().mean, found.max.compute()
     (np.float64(5.0), np.float64(7.0))
-
     """
     options: dict[str, Any] = {"ddof": ddof, "dtype": dtype}
     _described(np.zeros(1, array(x).dtype), axes=(0,), **options)  # refuses what gred has not
@@ -174,7 +173,6 @@ def by_key(
     >>> values = da.from_array([1e100, 2.0, 3.0, -1e100, 1.0], chunks=2)
     >>> gred.dask.by_key("sum", [0, 1, 1, 0, 0], values, 3).compute()
     array([1., 5., 0.])
-
     """
     keys, count = _keys(keys, array(values, "values")), operator.index(num_keys)
     if count < 0:

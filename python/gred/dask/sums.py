@@ -117,7 +117,6 @@ def dot(a: Any, b: Any, *, split_every: int | None = None) -> Any:
     >>> b = da.from_array([1e200, 3.0, 1e200], chunks=1)
     >>> float(gred.dask.dot(a, b))
     3.0
-
     """
     known = not np.isnan([*array(a, "a").shape, *array(b, "b").shape]).any()
     if a.ndim != 1 or b.ndim != 1 or (known and len(a) != len(b)):

@@ -54,7 +54,6 @@ class ExactSums(Mergeable):
     ((2,), array([4. , 2.3]))
     >>> total[0]
     <ExactSum of 4 elements: 4.0>
-
     """
 
     __slots__ = ()

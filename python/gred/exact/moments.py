@@ -54,7 +54,6 @@ class ExactMoments(Mergeable):
     >>> part.cov()
     array([[ 1. ,  3.5],
            [ 3.5, 13. ]])
-
     """
 
     __slots__ = ()

@@ -228,7 +228,6 @@ class ExactSum(Mergeable):
     >>> part = gred.ExactSum([0.1] * 10)
     >>> (total + part).count
     14
-
     """
 
     __slots__ = ()
@@ -263,7 +262,6 @@ class ExactSum(Mergeable):
         >>> dot.add_products([1e200, 1.0, -1e200], [1e200, 3.0, 1e200])
         >>> float(dot)
         3.0
-
         """
         self._merge(exact_words(a, b))
 

@@ -80,7 +80,6 @@ def dot(x: Any, y: Any, *, method: str = "auto") -> Any:
     ------
     TypeError, ValueError
         While it is traced, where `gred.dot` does.
-
     """
     x, y = jnp.asarray(x), jnp.asarray(y)
     if x.ndim != 1 or x.shape != y.shape:

@@ -67,7 +67,6 @@ def nanvar(
     >>> import gred
     >>> gred.nanvar([1.0, float("nan"), 3.0])
     np.float64(1.0)
-
     """
     array, shown = numbers_of(a, where)
     return _core.var(array, axis, dtype, out, ddof, keepdims, where=shown, **options)
@@ -102,7 +101,6 @@ def nanstd(
     >>> import gred
     >>> gred.nanstd([1.0, float("nan"), 5.0])
     np.float64(2.0)
-
     """
     array, shown = numbers_of(a, where)
     return _core.std(array, axis, dtype, out, ddof, keepdims, where=shown, **options)
@@ -141,7 +139,6 @@ def nanargmin(
     >>> import gred
     >>> gred.nanargmin([float("nan"), 3.0, 2.0])
     np.int64(2)
-
     """
     array, shown = numbers_of(a, where)
     return _core.argmin(array, axis, out, where=shown, **options)
@@ -172,7 +169,6 @@ def nanargmax(
     >>> import gred
     >>> gred.nanargmax([float("nan"), 3.0, 2.0])
     np.int64(1)
-
     """
     array, shown = numbers_of(a, where)
     return _core.argmax(array, axis, out, where=shown, **options)

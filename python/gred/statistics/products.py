@@ -91,7 +91,6 @@ def vecdot(
     >>> import gred
     >>> gred.vecdot([[1e200, 1.0, -1e200], [1, 2, 3]], [1e200, 3.0, 1e200], method="exact")
     array([3.e+000, 4.e+200])
-
     """
     places = {"device": device, "stream": stream}
     return dots(a, b, axis, method, places, True, dtype, out, keepdims)

@@ -68,7 +68,6 @@ def quantile(
     >>> import gred
     >>> gred.quantile([4.0, 1.0, 3.0, 2.0], [0.25, 0.5])
     array([1.75, 2.5 ])
-
     """
     return _quantile(a, q, axis, method, keepdims, leaves_out=False)
 
@@ -92,7 +91,6 @@ def median(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False) ->
     >>> import gred
     >>> gred.median([5.0, 1.0, 3.0])
     np.float64(3.0)
-
     """
     return _quantile(a, 0.5, axis, "linear", keepdims, leaves_out=False)
 
@@ -123,7 +121,6 @@ def nanquantile(
     >>> import gred
     >>> gred.nanquantile([4.0, float("nan"), 3.0], 0.5)
     np.float64(3.5)
-
     """
     return _quantile(a, q, axis, method, keepdims, leaves_out=True)
 
@@ -147,7 +144,6 @@ def nanmedian(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False)
     >>> import gred
     >>> gred.nanmedian([5.0, float("nan"), 3.0, 1.0])
     np.float64(3.0)
-
     """
     return _quantile(a, 0.5, axis, "linear", keepdims, leaves_out=True)
 

@@ -86,7 +86,6 @@ class Summary(_Fields):
         ------
         ValueError
             If variances were divided with another `ddof`, or shapes differ.
-
         """
         for one in others:
             if not isinstance(one, Summary):
@@ -356,7 +355,6 @@ def describe(
     var    2.6666666666666665
     std    1.632993161855452
     sum    15.0
-
     """
     rest: dict[str, Any] = {"block_size": block_size, "device": device, "stream": stream}
     if method == "exact":
