@@ -43,11 +43,11 @@ def integer_from(value: Any, name: str) -> int:
         raise TypeError(f"{name} must be an integer; got {value!r}") from None
 
 
-def number_from(value: Any, name: str, most: int) -> int:
-    """Read a whole number from 1 to `most`."""
+def number_from(value: Any, name: str, most: int, least: int = 1, spelt: str = "") -> int:
+    """Read a whole number from `least` to `most`, which an error spells so."""
     number = integer_from(value, name)
-    if not 1 <= number <= most:
-        raise ValueError(f"{name} must be from 1 to {most}; got {value!r}")
+    if not least <= number <= most:
+        raise ValueError(f"{name} must be from {least} to {spelt or most}; got {value!r}")
     return number
 
 

@@ -64,10 +64,8 @@ def kernel_time(
         What to reduce by; `gred.reductions` lists them. A mean is measured as its sum.
     method, block_size, dtype, device
         As for `gred.sum`.
-    samples : int
-        How often to measure.
-    warmup : int
-        How many runs to discard before the first sample.
+    samples, warmup : int
+        How often to measure, and how many runs to discard before.
     cold : bool
         Whether the caches are flushed before each sample, outside the measured time, so that small
         arrays are read from memory too. It makes no difference on the simulated device.
@@ -106,14 +104,13 @@ def read_limit(
     samples : int
         How often to measure each shape of the reading kernel.
     cold : bool
-        Whether the caches are flushed before each sample, outside the measured time. It makes no
-        difference on the simulated device.
+        As for `kernel_time`.
 
     Returns
     -------
     ReadLimit
-        ``seconds``: float64, shape ``(samples,)``, of the shape with the smallest median. The
-        limit in bytes a second is ``nbytes / np.median(seconds)``.
+        ``seconds``: float64, shape ``(samples,)``, of the shape with the smallest median. The limit
+        in bytes a second is ``nbytes / np.median(seconds)``.
 
     Raises
     ------
@@ -129,10 +126,8 @@ def launch_limit(device: str | None = None, *, samples: int = 1000) -> LaunchLim
 
     Parameters
     ----------
-    device : str, optional
-        As for `gred.sum`; by default the first GPU if there is one, else the simulated device.
-    samples : int
-        How often to measure.
+    device, samples
+        As for `read_limit`.
 
     Returns
     -------

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gred import scaled
-from gred.checks import integer_from
+from gred.checks import number_from
 from gred.counting import (
     ELEMENT_TYPES,
     SECTOR_NBYTES,
@@ -32,7 +32,6 @@ _STAGES = 2
 # Loads that fewer warps make than a sixteenth of the blocks are of one block alone.
 _ALONE = 16
 _GRID_MOST = 2**31 - 1
-_SIZE_MOST = 2**40
 
 
 class Gpu(NamedTuple):
@@ -402,7 +401,4 @@ def make_launch(method: str, block_size: int | None, dtype: DTypeLike, gpu: Gpu)
 
 def checked_size(size: Any) -> int:
     """Refuse what is no number of elements."""
-    number = integer_from(size, "size")
-    if not 1 <= number <= _SIZE_MOST:
-        raise ValueError(f"size must be from 1 to 2**40; got {size!r}")
-    return number
+    return number_from(size, "size", 2**40, 1, "2**40")
