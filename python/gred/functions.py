@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-# By a parameter's name its default, its type and what it is, in words.
+# By a parameter's name its default, or NEEDED, its type and what it is, in words.
+NEEDED: Any = inspect.Parameter.empty
 Parameters = Mapping[str, tuple[Any, str, str]]
 
 

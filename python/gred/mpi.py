@@ -11,14 +11,13 @@ ranks, to the same bits. Summaries are pickled, and merged by mpi4py as a tree o
 
 from __future__ import annotations
 
-import operator
 import zlib
 from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from gred.checks import needed
+from gred.checks import integer_from, needed
 from gred.exact import ExactMoments, ExactSum, ExactSums
 from gred.statistics.summary import Summary
 
@@ -59,10 +58,7 @@ def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> npt.NDArray[
                 "part must be an ExactSum, ExactSums, ExactMoments or Summary; got "
                 f"{type(part).__name__}"
             )
-        try:
-            rank = operator.index(root)
-        except TypeError:
-            raise TypeError(f"root must be a rank, an integer; got {root!r}") from None
+        rank = integer_from(root, "root")
         if not 0 <= rank < comm.Get_size():
             raise ValueError(f"root must be a rank from 0 to {comm.Get_size() - 1}; got {rank}")
         words = words if isinstance(part, Summary) else part.words
@@ -119,24 +115,15 @@ def allreduce(part: _Part, comm: Any = None) -> _Part:
 
 
 def reduce(part: _Part, comm: Any = None, root: int = 0) -> _Part | None:
-    """Add up what all ranks have, and give it to one of them.
+    """Add up what all ranks have, as `allreduce` does, and give it to one of them.
 
     Parameters
     ----------
     part, comm
         As for `allreduce`.
     root : int, default 0
-        The rank that gets it, the same on all ranks.
-
-    Returns
-    -------
-    ExactSum, ExactSums, ExactMoments, Summary or None
-        On the root, and on others.
-
-    Raises
-    ------
-    ValueError, TypeError, OverflowError
-        As `allreduce`; and on every rank, if root is no rank, or not the same on all.
+        The rank that gets it, and others None; else ValueError or TypeError, and on every rank, if
+        it is no rank, or not the same on all.
     """
     mpi, comm = _mpi_with(comm)
     words = _agreed_words(mpi, comm, part, root)

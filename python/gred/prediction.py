@@ -83,13 +83,7 @@ H200 = Gpu(
 
 
 class Terms(NamedTuple):
-    """What a pass would take if it were bound by one thing alone, in seconds.
-
-    ``memory``: bytes over bandwidth. ``blocks``: starting them, one after the other. ``work``: of a
-    multiprocessor's pipelines, for requests, sectors, wavefronts and barriers. ``waiting``: for
-    loads and barriers, by as many blocks at a time as a multiprocessor holds. ``atomics``: one
-    after the other.
-    """
+    """What a pass would take, in seconds, if one thing alone bound it; `_WORDS` names them."""
 
     memory: float
     blocks: float
@@ -147,13 +141,7 @@ class PassTimes(Records):
 
 
 class Roofline(NamedTuple):
-    """What `roofline` returns; it prints as a text and a table.
-
-    Times are in seconds. Each of ``passes`` has its ``blocks``; its ``terms``, which are what it
-    would take if it were bound by ``memory``, ``blocks``, ``work``, ``waiting`` or ``atomics``
-    alone; ``launch``, what launching it takes; and ``alone``, what its last block does after all
-    others.
-    """
+    """What `roofline` returns, in seconds; it prints as a text and a table."""
 
     method: str
     block_size: int
@@ -200,7 +188,7 @@ def pass_time(gpu: Gpu, counts: Counts, read: int, number: int) -> PassTime:
     """Predict a pass, the `number`-th from 0, over elements of `read` bytes."""
     block = _Block(counts, read)
     busiest = max(1.0, counts.blocks / gpu.multiprocessors)
-    terms = Terms(
+    terms = Terms(  # waiting: by as many blocks at a time as a multiprocessor holds
         memory=_bytes_moved(counts, read) / gpu.bandwidth,
         blocks=counts.blocks * gpu.block_interval,
         work=busiest * block.cycles(gpu) / gpu.clock,
@@ -292,8 +280,7 @@ def predict_counted(counted: Counters, gpu: Gpu) -> Roofline:
 
 def counted(launch: scaled.Launch, size: int) -> Counters:
     """Count a sum of `size` elements, without its result."""
-    passes = [counts for _, counts in scaled.passes(launch, size)]
-    dtype = launch.dtype.name
+    passes, dtype = [counts for _, counts in scaled.passes(launch, size)], launch.dtype.name
     call = (launch.method.name, launch.block_size, dtype, size, dtype)
     return counters_of("sum", call, launch.multiprocessors, None, passes)
 
@@ -330,9 +317,9 @@ def roofline(
 ) -> Roofline:
     """Predict how long a rung takes to sum an array on a GPU, and what limits it.
 
-    The rung is counted on the simulated device, a few blocks of it: a grid repeats itself, so
-    2**28 elements take no longer than 2**16. From its counts follows what it would take if it were
-    bound by one thing alone; the longest of these is the prediction, and says what limits it. The
+    The rung is counted on the simulated device, a few blocks of it: a grid repeats itself, so 2**28
+    elements take no longer than 2**16. From its counts follows what it would take if it were bound
+    by one thing alone; the longest of these is the prediction, and says what limits it. The
     documentation's page on the laboratory tells how the model is fitted, and what it leaves out.
 
     Parameters
@@ -344,16 +331,18 @@ def roofline(
     dtype : dtype, default 'float32'
         Of the elements, which are added up in it: int32, int64, uint64, float32 or float64.
     device : str, optional
-        A GPU that is here, such as 'cuda:0': what it reads is measured, and the rung's time too.
-        By default an H200 that need not be here.
+        A GPU that is here, such as 'cuda:0': what it reads is measured, and the rung's time too. By
+        default an H200 that need not be here.
 
     Returns
     -------
     Roofline
         ``seconds``: the time of all passes as `gred.kernel_time` measures it, cold caches and all;
         ``limit``: 'memory', 'blocks', 'work', 'waiting', 'atomics' or 'launches', whichever limits
-        it for longest; ``why()``: that in words; ``passes``, with the five ``terms`` of each;
-        ``measured`` and ``error``, where there is a GPU; and what was asked for, as it was taken.
+        it for longest; ``why()``: that in words; ``measured`` and ``error``, where there is a GPU;
+        and what was asked for, as it was taken. Each of ``passes`` has its ``blocks``; its
+        ``terms``, what it would take if it were bound by each limit alone; ``launch``, what
+        launching it takes; and ``alone``, what its last block does after all others.
 
     Raises
     ------

@@ -226,9 +226,10 @@ def build_info() -> dict[str, object]:
     return {"cuda": _core.cuda or None, "architectures": tuple(_core.architectures.split())}
 
 
-# What may bring arrays, or takes gred along, by the names that pip has for them.
-_LIBRARIES = ["numpy", "cupy", "torch", "jax", "numba", "dask", "mpi4py", "ml_dtypes"]
-_LIBRARIES += ["pandas", "polars", "pyarrow"]
+# What may bring arrays, or takes gred along, by the names that pip has for them; CuPy's say for
+# which CUDA they are.
+_LIBRARIES = ["numpy", "cupy", "cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "torch", "jax"]
+_LIBRARIES += ["numba", "dask", "mpi4py", "ml_dtypes", "pandas", "polars", "pyarrow"]
 
 
 def show_config(mode: str = "stdout") -> dict[str, str] | None:
@@ -237,17 +238,12 @@ def show_config(mode: str = "stdout") -> dict[str, str] | None:
     Parameters
     ----------
     mode : {'stdout', 'dicts'}, default 'stdout'
-        Whether to print it, or, as `numpy.show_config` has it, to return it.
+        Whether to print it, or, as `numpy.show_config` has it, to return it; else ValueError.
 
     Returns
     -------
     dict of str, or None
         Names and what they are, if mode is 'dicts'.
-
-    Raises
-    ------
-    ValueError
-        If mode is another.
 
     Examples
     --------
@@ -276,9 +272,7 @@ def show_config(mode: str = "stdout") -> dict[str, str] | None:
 
 
 def _installed(name: str) -> str | None:
-    """Tell a library's version, without importing it; CuPy's name says for which CUDA it is."""
-    names = [name, *(f"cupy-cuda{n}x" for n in (13, 12, 11))] if name == "cupy" else [name]
-    for one in names:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            return f"{one} {metadata.version(one)}"
+    """Tell a library's version, without importing it."""
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        return f"{name} {metadata.version(name)}"
     return None

@@ -16,19 +16,22 @@ from gred.dask.functions import (
     count_nonzero,
     max,
     mean,
+    median,
     min,
     nanmax,
     nanmean,
+    nanmedian,
     nanmin,
+    nanquantile,
     nanstd,
     nansum,
     nanvar,
     norm,
+    quantile,
     std,
     sum,
     var,
 )
-from gred.dask.quantiles import median, nanmedian, nanquantile, quantile
 from gred.dask.summaries import by_key, describe
 from gred.dask.sums import dot
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from gred.dask import extremes, sums
-from gred.functions import made
+from gred.dask import extremes, quantiles, sums
+from gred.functions import NEEDED, made
 
 _DOCSTRING = """{summary}
 
@@ -53,6 +53,9 @@ _KEYWORDS = {
         "How many partials are merged at once, as for `dask.array.sum`. It changes no bit.",
     ),
 }
+_Q = {"q": (NEEDED, "float or array_like of float", "From 0 to 1; its dimensions come first.")}
+_METHOD = {"method": ("linear", "str, default 'linear'", "As for `gred.quantile`.")}
+_LAST = {"keepdims": _KEPT, "split_every": _KEYWORDS["split_every"]}
 _OF_SUMS = {"axis": _AXIS, "dtype": _DTYPE, "keepdims": _KEPT}
 _OF_SPREADS = {"axis": _AXIS, "dtype": _DTYPE, "ddof": _DDOF, "keepdims": _KEPT}
 _OF_EXTREMES = {"axis": _AXIS, "keepdims": _KEPT}
@@ -65,24 +68,33 @@ _NANEXTREME = (
     "Where all are NaN it is, with a RuntimeWarning. Of no integers there is a ValueError."
 )
 _WHOLE = "As of the whole array."
+_QUANTILE = """What gred's own is of the whole array. Of all elements it is found in passes: one for
+    elements of up to 16 bits, two for those of 32, and four for those of 64, or more where q has
+    more than 8. A pass reads x anew and merges counts, of at most 8 MiB, so that x need not fit
+    into memory; `x.persist()` where it does and is slow to compute. Along axes x is rechunked, so
+    that a block has all elements of a result. Of no elements it raises ValueError as it is
+    computed."""
 
 
 def _function(
     call: Callable[..., Any],
     parameters: dict[str, Any],
+    keywords: dict[str, Any],
     name: str,
     summary: str,
     returns: str,
     *example: str,
 ) -> Callable[..., Any]:
     docstring = _DOCSTRING.format(summary=summary, returns=returns, example="\n".join(example))
-    return made(__name__, name, docstring, parameters, _KEYWORDS, partial(call, name))
+    return made(__name__, name, docstring, parameters, keywords, partial(call, name))
 
 
-_sum = partial(_function, sums.reduced_exactly, _OF_SUMS)
-_spread = partial(_function, sums.reduced_exactly, _OF_SPREADS)
-_extreme = partial(_function, extremes.extreme, _OF_EXTREMES)
-_truth = partial(_function, extremes.truth, _OF_EXTREMES)
+_sum = partial(_function, sums.reduced_exactly, _OF_SUMS, _KEYWORDS)
+_spread = partial(_function, sums.reduced_exactly, _OF_SPREADS, _KEYWORDS)
+_extreme = partial(_function, extremes.extreme, _OF_EXTREMES, _KEYWORDS)
+_quantile = partial(_function, quantiles.quantile, _Q | {"axis": _AXIS}, _METHOD | _LAST)
+_median = partial(_function, quantiles.quantile, {"axis": _AXIS}, _LAST)
+_truth = partial(_function, extremes.truth, _OF_EXTREMES, _KEYWORDS)
 
 sum = _sum(
     *("sum", "Add up all elements, or those along axes, and round once.", _SUM),
@@ -166,4 +178,26 @@ count_nonzero = _truth(
     *("count_nonzero", "Count elements that are not zero, as int64.", _WHOLE),
     ">>> int(gred.dask.count_nonzero(da.from_array([[0, 1], [2, 3]], chunks=1)))",
     "3",
+)
+quantile = _quantile(
+    *("quantile", "Compute quantiles exactly; NaN where an element is NaN.", _QUANTILE),
+    ">>> x = da.from_array([4.0, 1.0, 3.0, 2.0], chunks=1)",
+    ">>> gred.dask.quantile(x, [0.25, 0.5]).compute()",
+    "array([1.75, 2.5 ])",
+)
+nanquantile = _quantile(
+    *("nanquantile", "Compute quantiles of what is not NaN; NaN where all are.", _QUANTILE),
+    ">>> x = da.from_array([4.0, float('nan'), 3.0], chunks=1)",
+    ">>> float(gred.dask.nanquantile(x, 0.5))",
+    "3.5",
+)
+median = _median(
+    *("median", "Compute the median: the quantile of q = 0.5.", _QUANTILE),
+    ">>> float(gred.dask.median(da.from_array([5.0, 1.0, 3.0], chunks=1)))",
+    "3.0",
+)
+nanmedian = _median(
+    *("nanmedian", "Compute the median of what is not NaN; NaN where all are.", _QUANTILE),
+    ">>> float(gred.dask.nanmedian(da.from_array([5.0, float('nan'), 3.0, 1.0], chunks=1)))",
+    "3.0",
 )
