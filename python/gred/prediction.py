@@ -346,10 +346,9 @@ def roofline(
 
     Raises
     ------
-    ValueError, TypeError
-        For a size, method, block size or type without counters, or a device that is no GPU here.
-    RuntimeError, CudaError
-        As `gred.kernel_time`, where there is a device.
+    ValueError, TypeError, RuntimeError, CudaError
+        For a size, method, block size or type without counters, or a device that is no GPU here;
+        and as `gred.kernel_time`, where there is a device.
 
     References
     ----------

@@ -195,11 +195,11 @@ class ExactSum(Mergeable):
     exact sum does. NaN makes it NaN, and so do infinities of both signs.
 
     Accumulators add up with ``+`` and ``+=``; ``-`` and ``-=`` take away what another one has been
-    given, also where that was not finite: ``a + b - b == a``. They are equal if the same was added
-    up: if their exact sums, their counts, and their counts of NaNs and infinities are the same.
-    ``-a`` and ``3 * a`` are of each element negated or times an integer. ``<`` and the like compare
-    exact sums with one another's, and with numbers; of NaN they are false.
-    They can be pickled and copied, and are used from many threads at once.
+    given, also where that was not finite: ``a + b - b == a``. They are equal if their exact sums,
+    their counts, and their counts of NaNs and infinities are the same. ``-a`` and ``3 * a`` are of
+    each element negated or times an integer. ``<`` and the like compare exact sums with one
+    another's, and with numbers; of NaN they are false. They can be pickled and copied, and are used
+    from many threads at once.
 
     Parameters
     ----------
