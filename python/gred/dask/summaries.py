@@ -56,10 +56,6 @@ def _mapped(blocks: Any, change: Callable[[Summary], Any]) -> Any:
     return change(blocks)
 
 
-def _same(found: Summary) -> Summary:
-    return found
-
-
 def _by_key(block: Any, keys: Any, *, axes: tuple[int, ...], op: str, **options: Any) -> Any:
     return gred.keys.by_key(op, keys, block, **options)
 
@@ -88,23 +84,14 @@ def describe(
 
     Parameters
     ----------
-    x, axis, keepdims, where, split_every
-        As for `sum`.
-    ddof : float, default 0
-        As for `var`.
-    dtype : data-type, optional
-        As for `gred.describe`.
+    x, ddof, axis, keepdims, dtype, where, split_every
+        As for `var`; `dtype` as for `gred.describe`. So are errors.
 
     Returns
     -------
     dask.delayed.Delayed
         Of the `gred.Summary` that `gred.describe` with ``method="exact"`` makes of the whole array.
         Its attributes are lazy, too.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `sum`.
 
     Examples
     --------
@@ -115,7 +102,7 @@ def describe(
     """
     options: dict[str, Any] = {"ddof": ddof, "dtype": dtype}
     _described(np.zeros(1, array(x).dtype), axes=(0,), **options)  # refuses what gred has not
-    how = Reduction(partial(_described, **options), _merged, _same)
+    how = Reduction(partial(_described, **options), _merged)
     beside = mask_beside(x, where)
     found = reduced(x, how, object, axis, True, beside=beside, split_every=split_every)
     return _delayed(found, () if keepdims else axes_of(x, axis))
@@ -151,10 +138,8 @@ def by_key(
         How many results there are.
     outside : {'error', 'drop'}, default 'error'
         What becomes of values whose key is outside: an IndexError as they are computed, or nothing.
-    dtype, ddof
-        As for `sum` and `var`.
-    split_every : int, optional
-        As for `sum`.
+    dtype, ddof, split_every
+        As for `var`.
 
     Returns
     -------
@@ -206,7 +191,7 @@ def _reduction_by_key(
     if name == "describe":
         rest = {"op": name, "dtype": dtype, "ddof": ddof, "method": "exact"}
         _by_key(sample, [0], axes=(0,), num_keys=1, **rest)  # refuses what gred has not
-        return Reduction(partial(_by_key, **rest, **options), _merged, _same), np.dtype(object)
+        return Reduction(partial(_by_key, **rest, **options), _merged), np.dtype(object)
     if name in ("sum", "mean", "var", "std", "norm"):
         powers, finish, result = finishing(name, values, dtype, ddof)
         if result.kind not in "biu":

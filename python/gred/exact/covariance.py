@@ -77,12 +77,7 @@ def corrcoef(
     *,
     dtype: DTypeLike = np.float64,
 ) -> Any:
-    """Correlate variables: each of Pearson's coefficients is the exact one, rounded once.
-
-    Parameters
-    ----------
-    x, y, rowvar, dtype
-        As for `cov`.
+    """Correlate variables, as `cov` takes them: Pearson's coefficients, exact and rounded once.
 
     Returns
     -------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
@@ -77,10 +77,9 @@ def vecdot(
 
     Raises
     ------
-    ValueError
-        If shapes do not fit, or there is no such axis, method or device.
-    TypeError
-        If a type is not supported, or one array is on the host and one on a device.
+    ValueError, TypeError
+        If shapes do not fit, there is no such axis, method or device, a type is not supported, or
+        one array is on the host and one on a device.
 
     References
     ----------
@@ -94,6 +93,14 @@ def vecdot(
     """
     places = {"device": device, "stream": stream}
     return dots(a, b, axis, method, places, True, dtype, out, keepdims)
+
+
+class _How(NamedTuple):
+    """What is asked of all products."""
+
+    dtype: Any
+    method: str
+    places: dict[str, Any]  # device and stream
 
 
 def dots(
@@ -125,13 +132,14 @@ def dots(
     if out is not None and out is not ...:
         kind = _checked(out, whole, _result(x, y, dtype))
         dtype = kind if method == "exact" and kind in types else dtype
+    how = _How(dtype, method, places)
     if not shape and dtype is None:
         x = x.conj() if conjugates and is_complex else x
         found = _core.dot(_resolved(x), _resolved(y), method=method, **places)
     elif is_complex:
-        found = _complex(x, y, shape, dtype, method, places, conjugates)
+        found = _complex(x, y, shape, how, conjugates)
     else:
-        found = _real(x, y, shape, 1, dtype, method, places)
+        found = _real(x, y, shape, 1, how)
     if isinstance(found, np.generic) and (keepdims or out is ...):
         found = np.asarray(found)
     found = found.reshape(whole) if keepdims else found
@@ -205,15 +213,7 @@ def _parts(xp: Any, x: Any) -> Any:
     return xp.stack((x.real, x.imag), -1)
 
 
-def _complex(
-    x: Any,
-    y: Any,
-    shape: tuple[int, ...],
-    dtype: Any,
-    method: str,
-    places: dict[str, Any],
-    conjugates: bool,
-) -> Any:
+def _complex(x: Any, y: Any, shape: tuple[int, ...], how: _How, conjugates: bool) -> Any:
     """Make both parts as sums of real products, beside which the smaller array is turned."""
     xp, kind = library_of(x), common([_core.element(x), _core.element(y)]).name
     x, y = (cast(one, type_in(xp, one, kind)) for one in (x, y))
@@ -221,9 +221,9 @@ def _complex(
     r, i, sign = turned.real, _resolved(turned).imag, 1
     if conjugates:
         i, sign = -i, 1 if turned is x else -1
-    part = None if dtype is None else real(dtype_name(dtype))
+    part = how._replace(dtype=None if how.dtype is None else real(dtype_name(how.dtype)))
     halves = [
-        _real(_parts(xp, other), xp.stack(pair, -1), shape, 2, part, method, places)
+        _real(_parts(xp, other), xp.stack(pair, -1), shape, 2, part)
         for pair in ((r, -i), (sign * i, sign * r))
     ]
     if xp.__name__.startswith("jax"):
@@ -231,7 +231,7 @@ def _complex(
     if xp.__name__ == "torch" and not isinstance(halves[0], np.ndarray):
         return xp.complex(*halves)
     here = library_of(halves[0])
-    found = here.empty(shape, type_in(here, halves[0], dtype_name(dtype or kind)))
+    found = here.empty(shape, type_in(here, halves[0], dtype_name(how.dtype or kind)))
     found.real, found.imag = halves
     return found
 
@@ -239,22 +239,15 @@ def _complex(
 # ---- real numbers ----
 
 
-def _real(
-    x: Any,
-    y: Any,
-    shape: tuple[int, ...],
-    along: int,
-    dtype: Any,
-    method: str,
-    places: dict[str, Any],
-) -> Any:
+def _real(x: Any, y: Any, shape: tuple[int, ...], along: int, how: _How) -> Any:
     """Make sums of products along so many last axes."""
-    xp, exact = library_of(x), method == "exact"
+    xp, (dtype, method, places) = library_of(x), how
+    exact = method == "exact"
     if math.prod(x.shape) < math.prod(y.shape):
         x, y = y, x
     if on_device(x) or places["device"] not in (None, "host"):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            found = _there(xp, x, y, along, dtype, method, places)
+            found = _there(xp, x, y, along, how)
         if found is not None:
             return found
     x, y = (xp.broadcast_to(one, shape + tuple(x.shape[-along:])) for one in (x, y))
@@ -286,10 +279,9 @@ def _one_by_one(x: Any, y: Any, shape: tuple[int, ...], dtype: Any, exact: bool)
     return np.array(found, None if found else kind).reshape(shape)
 
 
-def _there(
-    xp: Any, x: Any, y: Any, along: int, dtype: Any, method: str, places: dict[str, Any]
-) -> Any:
+def _there(xp: Any, x: Any, y: Any, along: int, how: _How) -> Any:
     """Have the arrays' library multiply; None where that would not be exact, and is to be."""
+    dtype, method, places = how
     kind, names = _result(x, y, dtype), (_core.element(x), _core.element(y))
     exact = method == "exact" and "int" not in kind
     if exact and any(name in ("int64", "uint64") for name in names):

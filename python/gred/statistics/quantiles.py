@@ -58,10 +58,9 @@ def quantile(
 
     Raises
     ------
-    ValueError
-        If q is not from 0 to 1, there is no such method, or there are no elements.
-    TypeError
-        If elements are complex, or the array has no library that sorts it.
+    ValueError, TypeError
+        If q is not from 0 to 1, there is no such method, there are no elements, they are complex,
+        or the array has no library that sorts it.
 
     Examples
     --------
