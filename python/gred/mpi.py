@@ -15,10 +15,10 @@ import zlib
 from typing import Any, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from gred.checks import integer_from, needed
+from gred.checks import needed, number_from
 from gred.exact import ExactMoments, ExactSum, ExactSums
+from gred.exact.sums import Words
 from gred.statistics.summary import Summary
 
 __all__ = ["allreduce", "reduce"]
@@ -39,14 +39,14 @@ def _mpi_with(comm: Any) -> tuple[Any, Any]:
     return mpi, comm
 
 
-def _kind(part: Any, words: npt.NDArray[np.int64]) -> int:
+def _kind(part: Any, words: Words) -> int:
     """Make a number of what has to be the same on all ranks: of sums how many words there are."""
     if isinstance(part, Summary):
         return -1 - zlib.crc32(repr((np.shape(part.count), float(part.ddof))).encode())
     return words.size
 
 
-def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> npt.NDArray[np.int64]:
+def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> Words:
     """Give this rank's words, once all have some, and one root; otherwise every rank raises.
 
     Summaries have none.
@@ -58,9 +58,7 @@ def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> npt.NDArray[
                 "part must be an ExactSum, ExactSums, ExactMoments or Summary; got "
                 f"{type(part).__name__}"
             )
-        rank = integer_from(root, "root")
-        if not 0 <= rank < comm.Get_size():
-            raise ValueError(f"root must be a rank from 0 to {comm.Get_size() - 1}; got {rank}")
+        rank = number_from(root, "root", comm.Get_size() - 1, 0)
         words = words if isinstance(part, Summary) else part.words
     except Exception as raised:
         error = raised

@@ -94,7 +94,7 @@ def check_counts(words: Words) -> Words:
 
 
 class Mergeable:
-    """What has words: an exact sum, or several. It is used from many threads at once."""
+    """One exact sum or several, as words; it is used from many threads at once."""
 
     __slots__ = ("__weakref__", "_lock", "_words")
     _lock: threading.Lock

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import io
-import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
@@ -99,9 +98,7 @@ class Summary(_Fields):
         """
         if self.sums is not None:
             return _spread("std", self.sums, self.ddof, self.var)
-        if isinstance(self.var, np.generic):
-            return type(self.var)(np.sqrt(self.var)) if not math.isnan(self.var) else self.var
-        if isinstance(self.var, np.ndarray):
+        if isinstance(self.var, (np.generic, np.ndarray)):
             return np.sqrt(self.var)
         if hasattr(self.var, "__pow__"):
             return self.var**0.5
