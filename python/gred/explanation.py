@@ -195,10 +195,8 @@ def explain(
 
     Parameters
     ----------
-    op : str, default 'sum'
-        What to reduce by; `gred.reductions` lists them.
-    a, axis, keepdims, method, block_size, dtype, device, initial, where, out
-        As for `gred.sum`.
+    a, op, axis, keepdims, method, block_size, dtype, device, initial, where, out
+        As for `gred.sum`; `op` is what to reduce by, a name of those of `gred.reductions`.
 
     Returns
     -------

@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-# By a parameter's name its default, or NEEDED, its type and what it is, in words.
-NEEDED: Any = inspect.Parameter.empty
+NEEDED: Any = inspect.Parameter.empty  # the default of what has none
+# By a parameter's name its default, its type and what it is, in words.
 Parameters = Mapping[str, tuple[Any, str, str]]
 
 

@@ -181,10 +181,8 @@ def each(
     arrays : iterable of n array_like
         Of any shapes and types, on the host or on one device. Elements become the type that NumPy
         promotes all arrays' to. They are never written.
-    dtype, out, ord, ddof, initial, stream
-        As for the reduction itself; `out` has n elements.
-    method : {'auto', 'exact'}, default 'auto'
-        'exact' rounds nothing but the result, as for `gred.sum`.
+    dtype, out, ord, ddof, initial, method, stream
+        As for the reduction itself; `out` has n elements, and `method` is 'auto' or 'exact'.
 
     Returns
     -------

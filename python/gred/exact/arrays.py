@@ -81,7 +81,7 @@ class ExactSums(Mergeable):
 
     @property
     def _parts(self) -> int:
-        return self._words.shape[-2]
+        return int(self._words.shape[-2])
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -53,19 +53,20 @@ def normalised(words: Words) -> Words:
     return np.frombuffer(b"".join(rows), np.int64).reshape(words.shape)
 
 
-def _checksums(parts: Words, words: Words, salts: Any) -> Words:
+def _checksums(parts: Words, words: Words, salts: Words | int) -> Words:
     """Sum, modulo 2**64, the words of each row, each times a factor of its own."""
     terms = np.concatenate([parts, words], axis=-1).view(np.uint64) * _WEIGHTS
-    return terms.sum(axis=-1, keepdims=True).view(np.int64) + parts * salts
+    checks: Words = terms.sum(axis=-1, keepdims=True).view(np.int64) + parts * salts
+    return checks
 
 
-def sealed(words: Words, salts: Any = 0) -> Words:
+def sealed(words: Words, salts: Words | int = 0) -> Words:
     """Put in front of words what they go out with; of many sums salts say which ones they are."""
     one = np.ones((*words.shape[:-1], 1), np.int64)
     return np.concatenate([one, _checksums(one, words, salts), words], axis=-1)
 
 
-def opened(given: Words, salts: Any = 0) -> Words:
+def opened(given: Words, salts: Words | int = 0) -> Words:
     """Take words that came from anywhere, and may have been added up there."""
     parts, checks, words = given[..., :1], given[..., 1:HEAD], given[..., HEAD:]
     sound = (parts >= 1) & (parts <= _PARTS_MOST) & (checks == _checksums(parts, words, salts))
