@@ -227,8 +227,9 @@ def _array(given: Any, name: str) -> Any:
 def _keys(given: Any) -> Any:
     """Take integers, on the host as NumPy's; the core looks at types that arrays do not tell."""
     key = _array(given, "keys")
-    key = key if on_device(key) else np.asarray(key)
-    kind = dtype_name(getattr(key, "dtype", "int64"))
+    key = key if isinstance(key, np.ndarray) or on_device(key) else np.asarray(key)
+    dtype = getattr(key, "dtype", np.dtype(int))
+    kind = dtype.name if isinstance(dtype, np.dtype) else dtype_name(dtype)
     if not kind.startswith(("int", "uint", "bool")):
         raise TypeError(f"keys must be integers, not {kind}")
     return key
@@ -243,7 +244,7 @@ def _shape(array: Any) -> tuple[int, ...]:
 def _counts(codes: Sequence[Any], num_keys: Any) -> tuple[int, ...]:
     if num_keys is None:
         return tuple(max(int(_core.max(key)) + 1, 0) if _shape(key)[0] else 0 for key in codes)
-    given = num_keys if isinstance(num_keys, Sequence) else (num_keys,)
+    given = num_keys if isinstance(num_keys, (tuple, list)) else (num_keys,)
     counts = tuple(operator.index(count) for count in given)
     if len(counts) != len(codes):
         raise ValueError(f"num_keys has {len(counts)} numbers for {len(codes)} keys")

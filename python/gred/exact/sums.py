@@ -121,8 +121,9 @@ class Mergeable:
         with self._lock:
             mine, theirs = self._begun(given), given if sign > 0 else -given
             total = mine + theirs
-            before, change, after = (x[..., :COUNTS] for x in (mine, theirs, total))
-            if ((before ^ after) & (change ^ after)).min(initial=0) < 0:  # its sign is of neither
+            counts = total[..., :COUNTS]
+            wrapped = (counts ^ mine[..., :COUNTS]) & (counts ^ theirs[..., :COUNTS])
+            if min(wrapped.ravel().tolist(), default=0) < 0:  # a sign that neither had
                 raise OverflowError("more than 2**63 elements")
             self._words = normalised(total)
 
