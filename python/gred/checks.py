@@ -44,11 +44,11 @@ def integer_from(value: Any, name: str) -> int:
         raise TypeError(f"{name} must be an integer; got {value!r}") from None
 
 
-def number_from(value: Any, name: str, most: int, least: int = 1) -> int:
-    """Read a whole number from `least` to `most`."""
+def number_from(value: Any, name: str, most: int, least: int = 1, spelt: str = "") -> int:
+    """Read a whole number from `least` to `most`, which an error spells so."""
     number = integer_from(value, name)
     if not least <= number <= most:
-        raise ValueError(f"{name} must be from {least} to {most}; got {value!r}")
+        raise ValueError(f"{name} must be from {least} to {spelt or most}; got {value!r}")
     return number
 
 
@@ -147,7 +147,6 @@ def tell_why(given: Any, name: str) -> None:
     TypeError
         If it is a tensor that is nested, quantized, sparse, fake, or on a device that gred has no
         backend for.
-
     """
     try:
         deleted = given.is_deleted()

@@ -254,15 +254,15 @@ def counters(
     method, block_size, dtype
         As for `gred.sum`: any rung; and the elements' own type, or int64 for int32.
     multiprocessors : int, default 132
-        Of the GPU that is counted for, an H200 by default: grids of rungs from
-        'shared_grid_stride' on depend on it.
+        Of the GPU that is counted for, an H200 by default: grids of rungs from 'shared_grid_stride'
+        on depend on it.
 
     Returns
     -------
     Counters
-        ``passes``, the `Counts` of each launch, and ``total``, their sum; ``op``, ``method``,
-        ``block_size``, ``dtype``, ``size``, ``accumulator``, ``multiprocessors``; and the
-        reduction's ``result``. Making a working copy is no pass, and is not counted.
+        ``passes``, the `Counts` of each launch, and ``total``, their sum; the reduction's
+        ``result``; and what was asked for, as it was taken. Making a working copy is no pass, and
+        is not counted.
 
     Raises
     ------
@@ -276,7 +276,6 @@ def counters(
     >>> first = counted.passes[0]
     >>> first.global_load_requests // first.blocks, first.global_load_efficiency
     (95, 0.25...)
-
     """
     options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
     number = number_from(multiprocessors, "multiprocessors", 1024)

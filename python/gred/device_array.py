@@ -75,7 +75,6 @@ class DeviceArray:
 
     Its memory is gred's, and is free for the next results once it is gone. A reader by
     DLPack on a stream of its own keeps it until that stream has done so.
-
     """
 
     __slots__ = ("__weakref__", "_memory", "_type", "dtype", "shape")

@@ -9,19 +9,16 @@ import re
 # returns, and its examples.
 _SOURCE = __file__.rpartition(".")[0] + ".txt"
 
-_TWO_NAMES = "    Or if both `ddof` and `correction` are given.\n"
+_SPREADS = ("std", "var", "nanstd", "nanvar")
 _RAISES = {
     "norm": "    Or if there is no such `ord`, or no element for the minimum magnitude.\n",
-    "std": _TWO_NAMES,
-    "var": _TWO_NAMES,
+    **dict.fromkeys(_SPREADS, "    Or if both `ddof` and `correction` are given.\n"),
 }
 _WARNS = {
     "mean": "no element takes part",
     "nanmean": "no element that is not NaN takes part",
-    "nanmin": "all elements are NaN, which the result is then",
-    "nanmax": "all elements are NaN, which the result is then",
-    "std": "no more elements than `ddof` take part",
-    "var": "no more elements than `ddof` take part",
+    **dict.fromkeys(("nanmin", "nanmax"), "all elements are NaN, which the result is then"),
+    **dict.fromkeys(_SPREADS, "no more elements than `ddof` take part"),
 }
 
 
@@ -44,9 +41,9 @@ _TEXTS = _sections()
 def _parameters(name: str, arguments: tuple[str, ...], ladder: bool, nothing: str) -> str:
     """Describe the arguments as the reduction takes them."""
     instead = {"method": "method of the ladder"} if ladder else {}
-    instead |= {"axis": "one axis"} if name.startswith("arg") else {}
+    instead |= {"axis": "one axis"} if "arg" in name else {}
     more = {"initial": _TEXTS.get(f"initial or {nothing}", "")}
-    if "dtype" in arguments and name not in ("norm", "std", "var"):
+    if "dtype" in arguments and name not in ("norm", *_SPREADS):
         more["out"] = _TEXTS["out promotes"]
     return "".join(_TEXTS[instead.get(each, each)] + more.get(each, "") for each in arguments)
 

@@ -44,6 +44,12 @@ class Step(NamedTuple):
     reads: str
     writes: str
 
+    def launched_how(self) -> str:
+        """Say what is particular to the launch."""
+        if self.cooperative:
+            return ", cooperative"
+        return f", in clusters of {self.cluster_size}" if self.cluster_size > 1 else ""
+
 
 class Part(NamedTuple):
     """One part of the workspace; bytes."""
@@ -53,18 +59,12 @@ class Part(NamedTuple):
     nbytes: int
 
 
-def _launched_how(step: Step) -> str:
-    if step.cooperative:
-        return ", cooperative"
-    return f", in clusters of {step.cluster_size}" if step.cluster_size > 1 else ""
-
-
 class Steps(Records):
     """The steps of a call."""
 
     __slots__ = ()
     columns = (
-        ("step", lambda s: s.when + s.work + _launched_how(s)),
+        ("step", lambda s: s.when + s.work + s.launched_how()),
         ("reads", "reads"),
         ("elements", lambda s: f"{s.size:,}"),
         ("grid", lambda s: s.grid and f"{s.grid:,}"),
@@ -195,12 +195,8 @@ def explain(
 
     Parameters
     ----------
-    a : array_like of any shape
-        As for `gred.sum`.
-    op : str, default 'sum'
-        What to reduce by; `gred.reductions` lists them.
-    axis, keepdims, method, block_size, dtype, device, initial, where, out
-        As for `gred.sum`.
+    a, op, axis, keepdims, method, block_size, dtype, device, initial, where, out
+        As for `gred.sum`; `op` is what to reduce by, a name of those of `gred.reductions`.
 
     Returns
     -------
@@ -224,7 +220,6 @@ def explain(
     >>> plan = gred.explain(x, "sum", method="unroll8", device="simulated")
     >>> [(step.work, step.grid, step.block_size) for step in plan.steps][1:]
     [('pass 1', 245, 512), ('pass 2', 1, 512)]
-
     """
     options: dict[str, Any] = {"axis": axis, "keepdims": keepdims, "dtype": dtype, "device": device}
     options |= {"method": method, "block_size": block_size}

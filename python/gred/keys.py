@@ -5,21 +5,28 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import ArrayLike, DTypeLike
 
 import gred._core as _core
-from gred.checks import array_of, beside, brought, cast, is_tensor, library_of, on_device
+from gred.checks import array_of, beside, brought, cast, dtype_name, library_of, on_device
 from gred.segments import reduceat, reduction_named
 from gred.statistics.summary import Summary, exactly, made
 from gred.statistics.weights import divisor, real, type_in, typed
 
 __all__ = ["by_key"]
 
-_Rest = tuple[bool, DTypeLike | None, float, str]  # whether to drop, dtype, ddof, method
+
+class _Rest(NamedTuple):
+    """What is passed on as it is."""
+
+    drops: bool
+    dtype: DTypeLike | None
+    ddof: float
+    method: str
 
 
 def by_key(
@@ -73,31 +80,23 @@ def by_key(
     >>> import gred
     >>> gred.by_key("sum", [1, 0, 1, 3], [1.5, 2.0, 3.0, 4.0])
     array([2. , 4.5, 0. , 4. ])
-
     """
-    array, rest = _values(values, "values"), (drops(outside), dtype, ddof, method)
+    array, rest = _array(values, "values"), _Rest(drops(outside), dtype, ddof, method)
     name = op if isinstance(op, str) and op in ("count", "describe") else reduction_named(op)
     if name == "describe":
         return _described(keys, array, num_keys, axis, weights, outside, rest)
     if weights is None:
         return _reduced(name, keys, array, num_keys, operator.index(axis), rest)
-    return _weighted(name, keys, array, num_keys, axis, rest, _values(weights, "weights"))
+    return _weighted(name, keys, array, num_keys, axis, rest, _array(weights, "weights"))
 
 
-def _reduced(
-    name: str,
-    keys: Any,
-    values: Any,
-    num_keys: Any,
-    axis: int,
-    rest: _Rest,
-) -> Any:
+def _reduced(name: str, keys: Any, values: Any, num_keys: Any, axis: int, rest: _Rest) -> Any:
     shape = _shape(values)
     xp, dim = library_of(values), normalize_axis_index(axis, len(shape))
     code, counts = _code_of(keys, num_keys, xp, values, shape[dim])
-    if math.prod(counts) == 0 < shape[dim] and not rest[0]:
+    if math.prod(counts) == 0 < shape[dim] and not rest.drops:
         raise IndexError("a key is not in [0, 0)")
-    reduce = _at_once if not on_device(values) else _on_device
+    reduce = _on_device if on_device(values) else _at_once
     if len(counts) == len(shape) == 1:
         return reduce(name, code, values, counts[0], rest)
     if xp is None:
@@ -115,20 +114,20 @@ def _weighted(
     """Add up products with weights, and the weights; of variances squares of deviations."""
     if name not in ("sum", "mean", "var", "std") or isinstance(keys, tuple):
         raise ValueError(f"weights are for 'sum', 'mean', 'var' and 'std' by one key, not {name!r}")
-    _, dtype, _, method = rest
-    if method != "auto":
+    if rest.method != "auto":
         raise ValueError("by_key with weights takes method 'auto' alone")
-    xp, key, weights = library_of(values), _array(keys, "keys"), beside(weights, values)
+    xp, key, weights = library_of(values), _keys(keys), beside(weights, values)
     if xp is None or library_of(weights) is not xp:
         raise _without_library(values)
     axis = normalize_axis_index(axis, values.ndim)
     if weights.ndim == 1 < values.ndim:
         weights = weights.reshape([-1 if k == axis else 1 for k in range(values.ndim)])
-    count, rest = _counts([key], num_keys)[0], (rest[0], None, *rest[2:])
-    (array, weight), kind = typed(xp, values, xp.broadcast_to(weights, values.shape), dtype)
+    count = _counts([key], num_keys)[0]
+    weights = xp.broadcast_to(weights, values.shape)
+    (array, weight), kind = typed(xp, values, weights, rest.dtype)
 
     def added(x: Any) -> Any:
-        return _reduced("sum", key, x, count, axis, rest)
+        return _reduced("sum", key, x, count, axis, rest._replace(dtype=None))
 
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         found = added(array * weight)
@@ -138,19 +137,13 @@ def _weighted(
         if name in ("var", "std"):
             places = xp.clip(_wide(xp, brought(key, array), count), 0, max(count - 1, 0))
             apart = array - found[(slice(None),) * axis + (places,)] if count else array
-            found = added(abs(apart) ** 2 * weight) / divisor(xp, total, rest[2])
+            found = added(abs(apart) ** 2 * weight) / divisor(xp, total, rest.ddof)
             found, kind = found**0.5 if name == "std" else found, real(kind)
         return cast(found, type_in(xp, values, kind))
 
 
 def _described(
-    keys: Any,
-    values: Any,
-    num_keys: Any,
-    axis: SupportsIndex,
-    weights: Any,
-    outside: str,
-    rest: _Rest,
+    keys: Any, values: Any, num_keys: Any, axis: Any, weights: Any, outside: str, rest: _Rest
 ) -> Summary:
     """Describe the values of each key: what is NaN has no weight in variances."""
     from gred.exact.partials import MOMENTS, sums_by_key  # which rests on this module
@@ -200,8 +193,12 @@ def _described(
 
 def _code_of(keys: Any, num_keys: Any, xp: Any, values: Any, n: int) -> tuple[Any, tuple[int, ...]]:
     """Check keys of n values, and make one of several; and how many there are of each."""
-    listed = keys if isinstance(keys, tuple) else (keys,)
-    codes = [_checked(_array(key, "keys"), n) for key in listed]
+    codes = [_keys(key) for key in (keys if isinstance(keys, tuple) else (keys,))]
+    for shape in map(_shape, codes):
+        if len(shape) != 1:
+            raise ValueError(f"keys must have one dimension; they have {len(shape)}")
+        if shape[0] != n:
+            raise ValueError(f"there are {shape[0]} keys, and {n} values along the axis")
     here = not on_device(values)
     if here and any(map(on_device, codes)):
         raise TypeError("keys and values must lie in one place, on the host or on one device")
@@ -220,19 +217,22 @@ def drops(outside: str) -> bool:
     return outside == "drop"
 
 
-def _values(given: Any, name: str) -> Any:
-    """Leave tensors what they are, too."""
-    return array_of(given, name) if is_tensor(given) else _array(given, name)
-
-
 def _array(given: Any, name: str) -> Any:
-    """Leave arrays of devices what they are; others become NumPy's."""
+    """Leave arrays of devices, and tensors, what they are; others become NumPy's."""
     array = array_of(given, name)
-    if on_device(array):
-        return array
-    array = np.asarray(array)
-    empty = array.size == 0 and not hasattr(given, "dtype")
-    return array.astype(np.int64) if empty else array
+    is_empty = isinstance(array, np.ndarray) and array.size == 0 and not hasattr(given, "dtype")
+    return array.astype(np.int64) if is_empty else array
+
+
+def _keys(given: Any) -> Any:
+    """Take integers, on the host as NumPy's; the core looks at types that arrays do not tell."""
+    key = _array(given, "keys")
+    key = key if isinstance(key, np.ndarray) or on_device(key) else np.asarray(key)
+    dtype = getattr(key, "dtype", np.dtype(int))
+    kind = dtype.name if isinstance(dtype, np.dtype) else dtype_name(dtype)
+    if not kind.startswith(("int", "uint", "bool")):
+        raise TypeError(f"keys must be integers, not {kind}")
+    return key
 
 
 def _shape(array: Any) -> tuple[int, ...]:
@@ -241,23 +241,10 @@ def _shape(array: Any) -> tuple[int, ...]:
     return tuple(array.__cuda_array_interface__["shape"] if shape is None else shape)
 
 
-def _checked(key: Any, n: int) -> Any:
-    """Leave the type to the core where an array does not say it."""
-    dtype, shape = getattr(key, "dtype", np.dtype(int)), _shape(key)
-    kind = getattr(dtype, "name", None) or str(dtype).removeprefix("torch.")
-    if not kind.startswith(("int", "uint", "bool")):
-        raise TypeError(f"keys must be integers, not {kind}")
-    if len(shape) != 1:
-        raise ValueError(f"keys must have one dimension; they have {len(shape)}")
-    if shape[0] != n:
-        raise ValueError(f"there are {shape[0]} keys, and {n} values along the axis")
-    return key
-
-
 def _counts(codes: Sequence[Any], num_keys: Any) -> tuple[int, ...]:
     if num_keys is None:
         return tuple(max(int(_core.max(key)) + 1, 0) if _shape(key)[0] else 0 for key in codes)
-    given = num_keys if isinstance(num_keys, Sequence) else (num_keys,)
+    given = num_keys if isinstance(num_keys, (tuple, list)) else (num_keys,)
     counts = tuple(operator.index(count) for count in given)
     if len(counts) != len(codes):
         raise ValueError(f"num_keys has {len(counts)} numbers for {len(codes)} keys")
@@ -285,46 +272,32 @@ def _is_outside(key: Any, count: int) -> Any:
 def _wide(xp: Any, key: Any, count: int) -> Any:
     """Convert keys to int64, as far as the library has it; those of uint64 may become negative."""
     wide = cast(key, xp.int64)
-    if count > np.iinfo(str(wide.dtype).removeprefix("torch.")).max:
+    if count > np.iinfo(dtype_name(wide.dtype)).max:
         raise OverflowError(f"{count} keys are more than {wide.dtype} tells apart")
     return wide
 
 
-# ---- on the host ----
+# ---- all columns at once ----
 
 
 def _at_once(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
-    """Reduce all columns at once, each of which has keys of its own."""
+    """Reduce on the host, where each column has keys of its own."""
     if name == "count":
         xp = library_of(values)
         name, values = "count_nonzero", xp.broadcast_to(xp.asarray(True), values.shape)
     width = math.prod(values.shape[1:])
     if width != 1:
         outside = _is_outside(keys, count)
-        if outside.any() and not rest[0]:
+        if outside.any() and not rest.drops:
             raise IndexError(f"a key is not in [0, {count})")
         keys = np.where(outside, 0, keys.astype(np.int64))[:, None] * width + np.arange(width)
         keys[outside] = -1
-    flat = values.reshape(-1)
-    results = _core.by_key(name, keys.ravel(), flat, count * width, *rest)
+    results = _core.by_key(name, keys.ravel(), values.reshape(-1), count * width, *rest)
     return results // width if name in ("argmin", "argmax") and width > 1 else results
 
 
-# ---- on a device ----
-
 _SUMS = ("sum", "mean", "nansum", "nanmean")
 _BY_KERNELS = (*_SUMS, "count_nonzero", "min", "max", "nanmin", "nanmax")
-
-
-def _by_kernels(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
-    """Add, count or find extremes; NotImplemented where there is no kernel for it."""
-    if name not in _BY_KERNELS:
-        return NotImplemented
-    drops, dtype, ddof, method = rest
-    return _core.by_key(
-        *(name, keys, values, count, drops, dtype, ddof),
-        "exact" if name in _SUMS and method == "auto" else method,
-    )
 
 
 def _without_library(values: Any) -> TypeError:
@@ -336,8 +309,8 @@ def _without_library(values: Any) -> TypeError:
 
 
 def _on_device(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
-    """Add where there are kernels for it, which take all columns at once; else sort."""
-    xp = library_of(values)
+    """Add, count or find extremes by kernels, where the core has some; else sort."""
+    xp, width, flat = library_of(values), 1, values
     if xp and name == "count":
         truth = xp.bool if xp.__name__ == "torch" else np.bool_
         return _on_device("count_nonzero", keys, xp.ones_like(values, dtype=truth), count, rest)
@@ -345,11 +318,14 @@ def _on_device(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> An
         return _on_device("count_nonzero", keys, values, count, rest) != 0
     if xp and name == "all":
         return _on_device("count_nonzero", keys, values == 0, count, rest) == 0
-    wide = xp and values.ndim > 1
-    width, flat = (math.prod(values.shape[1:]), values.reshape(-1)) if wide else (1, values)
-    found = _by_kernels(name, keys, flat, count * width, rest)
-    if found is not NotImplemented:
-        return found
+    if xp and values.ndim > 1:
+        width, flat = math.prod(values.shape[1:]), values.reshape(-1)
+    if name in _BY_KERNELS:
+        exact = name in _SUMS and rest.method == "auto"
+        options = rest._replace(method="exact") if exact else rest
+        found = _core.by_key(name, keys, flat, count * width, *options)
+        if found is not NotImplemented:
+            return found
     if not xp:
         raise _without_library(values)
     return _sorted(name, keys, values, count, rest)
@@ -357,29 +333,23 @@ def _on_device(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> An
 
 def _sorted(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:
     """Bring each key's values together by a stable sort, to segments of them."""
-    drops, dtype, ddof, method = rest
     xp = library_of(values)
     if library_of(keys) is not xp:
         raise TypeError("keys and values must be arrays of one library, on one device")
-    keys = _wide(xp, keys, count)
-    order = xp.argsort(keys, **({"stable": True} if xp.__name__ == "torch" else {}))
-    place = {"device": keys.device} if xp.__name__ == "torch" else {}
+    keys, is_torch = _wide(xp, keys, count), xp.__name__ == "torch"
+    order = xp.argsort(keys, **({"stable": True} if is_torch else {}))
+    place = {"device": keys.device} if is_torch else {}
     bounds = xp.searchsorted(keys[order], xp.arange(count + 1, dtype=keys.dtype, **place))
     ends = np.empty(count + 1, np.int64)
     _core.sum(bounds, axis=(), out=ends)
-    if not drops and (ends[0] > 0 or ends[-1] < keys.shape[0]):
+    if not rest.drops and (ends[0] > 0 or ends[-1] < keys.shape[0]):
         raise IndexError(f"a key is not in [0, {count})")
-    column = (-1, *[1] * (values.ndim - 1))
-    order = order[int(ends[0]) : int(ends[-1])]
-    results = reduceat(
-        *(name, values[order], ends[:-1] - ends[0]),
-        dtype=dtype,
-        ddof=ddof,
-        empty="identity",
-        method=method,
-    )
+    order, starts = order[int(ends[0]) : int(ends[-1])], ends[:-1] - ends[0]
+    options = rest._asdict() | {"empty": "identity"}
+    del options["drops"]
+    results = reduceat(name, values[order], starts, **options)
     if name not in ("argmin", "argmax"):
         return results
-    first = (bounds[:-1] - int(ends[0])).reshape(column)
+    first = (bounds[:-1] - int(ends[0])).reshape((-1, *[1] * (values.ndim - 1)))
     found = xp.where(results < 0, xp.zeros_like(results), results + first)
     return xp.where(results < 0, results, order[found])

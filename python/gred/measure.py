@@ -74,10 +74,8 @@ def kernel_time(
         What to reduce by; `gred.reductions` lists them. A mean is measured as its sum.
     method, block_size, dtype, device
         As for `gred.sum`.
-    samples : int
-        How often to measure.
-    warmup : int
-        How many runs to discard before the first sample.
+    samples, warmup : int
+        How often to measure, and how many runs to discard before.
     cold : bool
         Whether the caches are flushed before each sample, outside the measured time, so that small
         arrays are read from memory too. It makes no difference on the simulated device.
@@ -95,7 +93,6 @@ def kernel_time(
     ------
     TypeError, ValueError, RuntimeError, MemoryError
         As `gred.sum`; ValueError for an empty array, too.
-
     """
     options = {"method": method, "block_size": block_size, "dtype": dtype, "device": device}
     rows, before = _rows(samples), number_from(warmup, "warmup", _MOST, 0)
@@ -116,20 +113,18 @@ def read_limit(
     samples : int
         How often to measure each shape of the reading kernel.
     cold : bool
-        Whether the caches are flushed before each sample, outside the measured time. It makes no
-        difference on the simulated device.
+        As for `kernel_time`.
 
     Returns
     -------
     ReadLimit
-        ``seconds``: float64, shape ``(samples,)``, of the shape with the smallest median. The
-        limit in bytes a second is ``nbytes / np.median(seconds)``.
+        ``seconds``: float64, shape ``(samples,)``, of the shape with the smallest median. The limit
+        in bytes a second is ``nbytes / np.median(seconds)``.
 
     Raises
     ------
     TypeError, ValueError, RuntimeError, MemoryError
         As `gred.sum`.
-
     """
     rows, nbytes = _rows(samples), number_from(nbytes, "nbytes", 2**63 - 1, _READ_LEAST)
     where = _core.device_time(device, nbytes, rows, _READS_WARMUP, bool(cold))
@@ -141,10 +136,8 @@ def launch_limit(device: str | None = None, *, samples: int = 1000) -> LaunchLim
 
     Parameters
     ----------
-    device : str, optional
-        As for `gred.sum`; by default the first GPU if there is one, else the simulated device.
-    samples : int
-        How often to measure.
+    device, samples
+        As for `read_limit`.
 
     Returns
     -------
@@ -156,7 +149,6 @@ def launch_limit(device: str | None = None, *, samples: int = 1000) -> LaunchLim
     ------
     TypeError, ValueError, RuntimeError, MemoryError
         As `gred.sum`; ValueError for the host, too, where nothing is launched.
-
     """
     rows = _rows(samples)
     name, *_ = _core.device_time(device, 0, rows, _LAUNCHES_WARMUP, False)

@@ -11,15 +11,14 @@ ranks, to the same bits. Summaries are pickled, and merged by mpi4py as a tree o
 
 from __future__ import annotations
 
-import operator
 import zlib
 from typing import Any, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from gred.checks import needed
+from gred.checks import needed, number_from
 from gred.exact import ExactMoments, ExactSum, ExactSums
+from gred.exact.sums import Words
 from gred.statistics.summary import Summary
 
 __all__ = ["allreduce", "reduce"]
@@ -40,14 +39,14 @@ def _mpi_with(comm: Any) -> tuple[Any, Any]:
     return mpi, comm
 
 
-def _kind(part: Any, words: npt.NDArray[np.int64]) -> int:
+def _kind(part: Any, words: Words) -> int:
     """Make a number of what has to be the same on all ranks: of sums how many words there are."""
     if isinstance(part, Summary):
         return -1 - zlib.crc32(repr((np.shape(part.count), float(part.ddof))).encode())
     return words.size
 
 
-def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> npt.NDArray[np.int64]:
+def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> Words:
     """Give this rank's words, once all have some, and one root; otherwise every rank raises.
 
     Summaries have none.
@@ -59,12 +58,7 @@ def _agreed_words(mpi: Any, comm: Any, part: Any, root: Any = 0) -> npt.NDArray[
                 "part must be an ExactSum, ExactSums, ExactMoments or Summary; got "
                 f"{type(part).__name__}"
             )
-        try:
-            rank = operator.index(root)
-        except TypeError:
-            raise TypeError(f"root must be a rank, an integer; got {root!r}") from None
-        if not 0 <= rank < comm.Get_size():
-            raise ValueError(f"root must be a rank from 0 to {comm.Get_size() - 1}; got {rank}")
+        rank = number_from(root, "root", comm.Get_size() - 1, 0)
         words = words if isinstance(part, Summary) else part.words
     except Exception as raised:
         error = raised
@@ -109,7 +103,6 @@ def allreduce(part: _Part, comm: Any = None) -> _Part:
     ----------
     L. Dalcin, Y.-L. L. Fang, "mpi4py: status update after 12 years of development", Comput. Sci.
     Eng. 23, 2021.
-
     """
     mpi, comm = _mpi_with(comm)
     words = _agreed_words(mpi, comm, part)
@@ -120,25 +113,15 @@ def allreduce(part: _Part, comm: Any = None) -> _Part:
 
 
 def reduce(part: _Part, comm: Any = None, root: int = 0) -> _Part | None:
-    """Add up what all ranks have, and give it to one of them.
+    """Add up what all ranks have, as `allreduce` does, and give it to one of them.
 
     Parameters
     ----------
     part, comm
         As for `allreduce`.
     root : int, default 0
-        The rank that gets it, the same on all ranks.
-
-    Returns
-    -------
-    ExactSum, ExactSums, ExactMoments, Summary or None
-        On the root, and on others.
-
-    Raises
-    ------
-    ValueError, TypeError, OverflowError
-        As `allreduce`; and on every rank, if root is no rank, or not the same on all.
-
+        The rank that gets it, and others None; else ValueError or TypeError, and on every rank, if
+        it is no rank, or not the same on all.
     """
     mpi, comm = _mpi_with(comm)
     words = _agreed_words(mpi, comm, part, root)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gred import scaled
-from gred.checks import integer_from
+from gred.checks import number_from
 from gred.counting import (
     ELEMENT_TYPES,
     SECTOR_NBYTES,
@@ -32,7 +32,6 @@ _STAGES = 2
 # Loads that fewer warps make than a sixteenth of the blocks are of one block alone.
 _ALONE = 16
 _GRID_MOST = 2**31 - 1
-_SIZE_MOST = 2**40
 
 
 class Gpu(NamedTuple):
@@ -84,13 +83,7 @@ H200 = Gpu(
 
 
 class Terms(NamedTuple):
-    """What a pass would take if it were bound by one thing alone, in seconds.
-
-    ``memory``: bytes over bandwidth. ``blocks``: starting them, one after the other. ``work``: of a
-    multiprocessor's pipelines, for requests, sectors, wavefronts and barriers. ``waiting``: for
-    loads and barriers, by as many blocks at a time as a multiprocessor holds. ``atomics``: one
-    after the other.
-    """
+    """What a pass would take, in seconds, if one thing alone bound it; `_WORDS` names them."""
 
     memory: float
     blocks: float
@@ -148,13 +141,7 @@ class PassTimes(Records):
 
 
 class Roofline(NamedTuple):
-    """What `roofline` returns; it prints as a text and a table.
-
-    Times are in seconds. Each of ``passes`` has its ``blocks``; its ``terms``, which are what it
-    would take if it were bound by ``memory``, ``blocks``, ``work``, ``waiting`` or ``atomics``
-    alone; ``launch``, what launching it takes; and ``alone``, what its last block does after all
-    others.
-    """
+    """What `roofline` returns, in seconds; it prints as a text and a table."""
 
     method: str
     block_size: int
@@ -201,7 +188,7 @@ def pass_time(gpu: Gpu, counts: Counts, read: int, number: int) -> PassTime:
     """Predict a pass, the `number`-th from 0, over elements of `read` bytes."""
     block = _Block(counts, read)
     busiest = max(1.0, counts.blocks / gpu.multiprocessors)
-    terms = Terms(
+    terms = Terms(  # waiting: by as many blocks at a time as a multiprocessor holds
         memory=_bytes_moved(counts, read) / gpu.bandwidth,
         blocks=counts.blocks * gpu.block_interval,
         work=busiest * block.cycles(gpu) / gpu.clock,
@@ -293,8 +280,7 @@ def predict_counted(counted: Counters, gpu: Gpu) -> Roofline:
 
 def counted(launch: scaled.Launch, size: int) -> Counters:
     """Count a sum of `size` elements, without its result."""
-    passes = [counts for _, counts in scaled.passes(launch, size)]
-    dtype = launch.dtype.name
+    passes, dtype = [counts for _, counts in scaled.passes(launch, size)], launch.dtype.name
     call = (launch.method.name, launch.block_size, dtype, size, dtype)
     return counters_of("sum", call, launch.multiprocessors, None, passes)
 
@@ -331,9 +317,9 @@ def roofline(
 ) -> Roofline:
     """Predict how long a rung takes to sum an array on a GPU, and what limits it.
 
-    The rung is counted on the simulated device, a few blocks of it: a grid repeats itself, so
-    2**28 elements take no longer than 2**16. From its counts follows what it would take if it were
-    bound by one thing alone; the longest of these is the prediction, and says what limits it. The
+    The rung is counted on the simulated device, a few blocks of it: a grid repeats itself, so 2**28
+    elements take no longer than 2**16. From its counts follows what it would take if it were bound
+    by one thing alone; the longest of these is the prediction, and says what limits it. The
     documentation's page on the laboratory tells how the model is fitted, and what it leaves out.
 
     Parameters
@@ -345,23 +331,24 @@ def roofline(
     dtype : dtype, default 'float32'
         Of the elements, which are added up in it: int32, int64, uint64, float32 or float64.
     device : str, optional
-        A GPU that is here, such as 'cuda:0': what it reads is measured, and the rung's time too.
-        By default an H200 that need not be here.
+        A GPU that is here, such as 'cuda:0': what it reads is measured, and the rung's time too. By
+        default an H200 that need not be here.
 
     Returns
     -------
     Roofline
         ``seconds``: the time of all passes as `gred.kernel_time` measures it, cold caches and all;
         ``limit``: 'memory', 'blocks', 'work', 'waiting', 'atomics' or 'launches', whichever limits
-        it for longest; ``why()``: that in words; ``passes``, with the five ``terms`` of each;
-        ``measured`` and ``error``, where there is a GPU; and what was asked for, as it was taken.
+        it for longest; ``why()``: that in words; ``measured`` and ``error``, where there is a GPU;
+        and what was asked for, as it was taken. Each of ``passes`` has its ``blocks``; its
+        ``terms``, what it would take if it were bound by each limit alone; ``launch``, what
+        launching it takes; and ``alone``, what its last block does after all others.
 
     Raises
     ------
-    ValueError, TypeError
-        For a size, method, block size or type without counters, or a device that is no GPU here.
-    RuntimeError, CudaError
-        As `gred.kernel_time`, where there is a device.
+    ValueError, TypeError, RuntimeError, CudaError
+        For a size, method, block size or type without counters, or a device that is no GPU here;
+        and as `gred.kernel_time`, where there is a device.
 
     References
     ----------
@@ -375,7 +362,6 @@ def roofline(
     'memory'
     >>> gred.roofline(2**28, method="neighbored").limit
     'work'
-
     """
     gpu = H200 if device is None else gpu_here(device)
     launch = make_launch(method, block_size, dtype, gpu)
@@ -403,7 +389,4 @@ def make_launch(method: str, block_size: int | None, dtype: DTypeLike, gpu: Gpu)
 
 def checked_size(size: Any) -> int:
     """Refuse what is no number of elements."""
-    number = integer_from(size, "size")
-    if not 1 <= number <= _SIZE_MOST:
-        raise ValueError(f"size must be from 1 to 2**40; got {size!r}")
-    return number
+    return number_from(size, "size", 2**40, 1, "2**40")

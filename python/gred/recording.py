@@ -105,14 +105,9 @@ class Accesses(NamedTuple):
         return f"{array}, {launched}: accesses of each pass: {told}"
 
     def svg(self) -> str:
-        """Draw which thread touches which element at which step.
+        """Draw which thread touches which element at which step, as an SVG document.
 
-        Returns
-        -------
-        str
-            A picture, as an SVG document. Of a pass of more than four blocks it shows the first
-            three and the last.
-
+        Of a pass of more than four blocks it shows the first three and the last.
         """
         from gred.drawing.picture import drawn
 
@@ -215,17 +210,13 @@ def accesses(
     -------
     Accesses
         ``passes``, one for each launch, with its ``blocks``, its ``block_size`` and its
-        ``accesses``, a tuple of `Access`, sorted by block, interval and thread; ``op``, ``method``,
-        ``block_size``, ``dtype``, ``size``, ``accumulator``, ``multiprocessors``; and the
-        reduction's ``result``. Its method `svg` draws it. Making a working copy is no pass, and is
-        not recorded.
+        ``accesses``, a tuple of `Access`, sorted by block, interval and thread; the rest as of
+        `gred.counters`. Its method `svg` draws it.
 
     Raises
     ------
-    ValueError
-        For more than 2**14 elements, and as `gred.counters`.
-    TypeError, RuntimeError, MemoryError
-        As `gred.sum`.
+    ValueError, TypeError, RuntimeError, MemoryError
+        As `gred.counters`; ValueError for more than 2**14 elements, too.
 
     Examples
     --------
@@ -235,9 +226,6 @@ def accesses(
     >>> stores = [x for x in of_thread if x.event == "global_store"]
     >>> [(x.interval, x.memory, x.element, x.values) for x in stores]
     [(0, 'array', 4, (9,)), (1, 'array', 4, (22,))]
-    >>> told.result
-    np.int64(496)
-
     """
     options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
     count = number_from(multiprocessors, "multiprocessors", 1024)

@@ -161,7 +161,6 @@ def methods() -> Methods:
     >>> import gred
     >>> [m.name for m in gred.methods() if "shared" in m.aliases]
     ['shared_sequential']
-
     """
     return Methods(Method(*row) for row in _core.methods())
 
@@ -193,7 +192,6 @@ def reductions() -> Reductions:
     >>> import gred
     >>> [r.name for r in gred.reductions() if r.on_ladder]
     ['sum', 'prod', 'min', 'max', 'mean']
-
     """
     return Reductions(Reduction(*row) for row in _core.reductions())
 
@@ -211,7 +209,6 @@ def devices() -> Devices:
     >>> import gred
     >>> [d.name for d in gred.devices()][:2]
     ['host', 'simulated']
-
     """
     return Devices(Device(*row) for row in _core.devices())
 
@@ -225,14 +222,14 @@ def build_info() -> dict[str, object]:
         ``cuda``: the toolkit's version, or None without one; ``architectures``: the compute
         capabilities that kernels were compiled for, without the dot, or ``("ptx",)`` where a GPU's
         driver compiles them as they are first called.
-
     """
     return {"cuda": _core.cuda or None, "architectures": tuple(_core.architectures.split())}
 
 
-# What may bring arrays, or takes gred along, by the names that pip has for them.
-_LIBRARIES = ["numpy", "cupy", "torch", "jax", "numba", "dask", "mpi4py", "ml_dtypes"]
-_LIBRARIES += ["pandas", "polars", "pyarrow"]
+# What may bring arrays, or takes gred along, by the names that pip has for them; CuPy's say for
+# which CUDA they are.
+_LIBRARIES = ["numpy", "cupy", "cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "torch", "jax"]
+_LIBRARIES += ["numba", "dask", "mpi4py", "ml_dtypes", "pandas", "polars", "pyarrow"]
 
 
 def show_config(mode: str = "stdout") -> dict[str, str] | None:
@@ -241,24 +238,18 @@ def show_config(mode: str = "stdout") -> dict[str, str] | None:
     Parameters
     ----------
     mode : {'stdout', 'dicts'}, default 'stdout'
-        Whether to print it, or, as `numpy.show_config` has it, to return it.
+        Whether to print it, or, as `numpy.show_config` has it, to return it; else ValueError.
 
     Returns
     -------
     dict of str, or None
         Names and what they are, if mode is 'dicts'.
 
-    Raises
-    ------
-    ValueError
-        If mode is another.
-
     Examples
     --------
     >>> import gred
     >>> sorted(gred.show_config("dicts"))[:4]
     ['Python', 'built for', 'devices', 'gred']
-
     """
     if mode not in ("stdout", "dicts"):
         raise ValueError(f"mode must be 'stdout' or 'dicts'; got {mode!r}")
@@ -281,9 +272,7 @@ def show_config(mode: str = "stdout") -> dict[str, str] | None:
 
 
 def _installed(name: str) -> str | None:
-    """Tell a library's version, without importing it; CuPy's name says for which CUDA it is."""
-    names = [name, *(f"cupy-cuda{n}x" for n in (13, 12, 11))] if name == "cupy" else [name]
-    for one in names:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            return f"{one} {metadata.version(one)}"
+    """Tell a library's version, without importing it."""
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        return f"{name} {metadata.version(name)}"
     return None

@@ -27,6 +27,9 @@ _UFUNCS = {
     "logical_and": "all",
 }
 
+# DLPack's device types: CUDA's memory, and memory that it manages.
+_OF_CUDA = ((2,), (13,))
+
 # Reductions of one value, of which each segment has one.
 _OPS = (
     *("sum", "prod", "min", "max", "any", "all", "mean", "var", "std", "norm", "argmin", "argmax"),
@@ -44,10 +47,6 @@ def reduction_named(op: Any) -> str:
         names = ", ".join([*_OPS, *_UFUNCS])
         raise ValueError(f"op must be one of {names}; got {name!r}")
     raise TypeError(f"op must be a name or a ufunc of NumPy's, not {type(op).__name__}")
-
-
-# DLPack's device types: CUDA's memory, and memory that it manages.
-_OF_CUDA = ((2,), (13,))
 
 
 def _offsets(offsets: Any) -> Any:
@@ -122,16 +121,11 @@ def reduceat(
     >>> import gred, numpy as np
     >>> gred.reduceat(np.maximum, [1.5, 2.5, 0.5], [1, 0, 2])
     array([2.5, 2.5, 0.5])
-
     """
-    rest = (dtype, out, _takes_none(empty), device, stream, ord, ddof, method)
-    return _along(reduction_named(op), values, _offsets(offsets), operator.index(axis), rest)
-
-
-def _takes_none(empty: str) -> bool:
     if empty not in ("element", "identity"):
         raise ValueError(f"empty must be 'element' or 'identity'; got {empty!r}")
-    return empty == "identity"
+    rest = (dtype, out, empty == "identity", device, stream, ord, ddof, method)
+    return _along(reduction_named(op), values, _offsets(offsets), operator.index(axis), rest)
 
 
 def _along(name: str, values: Any, starts: Any, axis: int, rest: tuple[Any, ...]) -> Any:
@@ -155,7 +149,7 @@ def _along(name: str, values: Any, starts: Any, axis: int, rest: tuple[Any, ...]
     if starts.size == 0:
         nothing = _core.reduceat(name, rows.reshape(-1), starts, *rest)
         return nothing.reshape((*shape, 0)).swapaxes(axis, -1)
-    if starts.size and not 0 <= starts.min() <= starts.max() < n + (rest[2] or starts.size == 0):
+    if not 0 <= starts.min() <= starts.max() < n + rest[2]:
         raise IndexError(f"an offset is out-of-bounds in {name}.reduceat [0, {n})")
     # A row's last segment ends where the next row's first, which is left out, begins.
     begins = np.arange(math.prod(shape), dtype=np.int64)[:, None] * n
@@ -187,12 +181,8 @@ def each(
     arrays : iterable of n array_like
         Of any shapes and types, on the host or on one device. Elements become the type that NumPy
         promotes all arrays' to. They are never written.
-    dtype, out, ord, ddof, initial
-        As for the reduction itself; `out` has n elements.
-    method : {'auto', 'exact'}, default 'auto'
-        'exact' rounds nothing but the result, as for `gred.sum`.
-    stream
-        As for the reduction itself.
+    dtype, out, ord, ddof, initial, method, stream
+        As for the reduction itself; `out` has n elements, and `method` is 'auto' or 'exact'.
 
     Returns
     -------
@@ -213,7 +203,6 @@ def each(
     array([5., 5.])
     >>> gred.each("argmax", (row for row in ([1, 3, 2], [5, 4])))
     array([1, 0])
-
     """
     listed = tuple(arrays)
     if not listed:

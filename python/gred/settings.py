@@ -9,9 +9,10 @@ from contextvars import ContextVar
 from typing import Any, Literal, SupportsIndex
 
 from gred import _core
-from gred.checks import integer_from
+from gred.checks import integer_from, number_from
 
 _ORDERS = {"forwards": 0, "backwards": 1, "shuffled": 2}
+_MOST = 2**64 - 1
 
 
 @contextmanager
@@ -27,8 +28,8 @@ def threads(n: SupportsIndex | None = None, /) -> int:
     """Set how many threads a call may have on the host, and tell how many that are.
 
     A call's own thread is one of them; the others sleep between calls, and begin when they are
-    first needed. They fold arrays on the host, and gather those that go to a GPU. How many they
-    are changes no bit of any result.
+    first needed. They fold arrays on the host, and gather those that go to a GPU. How many they are
+    changes no bit of any result.
 
     Parameters
     ----------
@@ -45,10 +46,8 @@ def threads(n: SupportsIndex | None = None, /) -> int:
 
     Raises
     ------
-    ValueError
-        If `n` is less than 1.
-    TypeError
-        If `n` is not an integer.
+    ValueError, TypeError
+        If `n` is less than 1, or not an integer.
 
     Examples
     --------
@@ -58,7 +57,6 @@ def threads(n: SupportsIndex | None = None, /) -> int:
     1
     >>> gred.threads(before) == before
     True
-
     """
     wanted = 0 if n is None else integer_from(n, "n")
     if n is not None and wanted < 1:
@@ -69,8 +67,8 @@ def threads(n: SupportsIndex | None = None, /) -> int:
 def register_threadpoolctl() -> None:
     """Let threadpoolctl see and limit the threads of `threads`, as it does those of BLAS.
 
-    Importing gred does so if threadpoolctl has been imported by then, and imports it not. The limit
-    is of the whole process, as ``gred.threads(n)`` sets it, and ends with the ``with`` block.
+    Importing gred does so if threadpoolctl has been imported by then. The limit is of the whole
+    process, as ``gred.threads(n)`` sets it, and ends with the ``with`` block.
 
     Raises
     ------
@@ -84,7 +82,6 @@ def register_threadpoolctl() -> None:
     >>> with threadpoolctl.threadpool_limits(1, user_api="gred"):
     ...     gred.threads()
     1
-
     """
     threadpoolctl = importlib.import_module("threadpoolctl")
     if not hasattr(threadpoolctl, "register"):
@@ -124,10 +121,8 @@ def thread_order(
 
     Raises
     ------
-    ValueError
-        If there is no such order, or the seed is out of range.
-    TypeError
-        If the order is not a str, or the seed not an integer.
+    ValueError, TypeError
+        If there is no such order or seed.
 
     Examples
     --------
@@ -135,14 +130,11 @@ def thread_order(
     >>> with gred.thread_order("shuffled", seed=7):
     ...     gred.sum(range(1000), method="shared_modulo", device="simulated")
     np.int64(499500)
-
     """
     if not isinstance(order, str) or order not in _ORDERS:
         error = ValueError if isinstance(order, str) else TypeError
         raise error(f"order must be one of {', '.join(map(repr, _ORDERS))}; got {order!r}")
-    number = integer_from(seed, "seed")
-    if not 0 <= number < 2**64:
-        raise ValueError(f"seed must be from 0 to 2**64 - 1; got {seed!r}")
+    number = number_from(seed, "seed", _MOST, 0, "2**64 - 1")
     return _within(_core.thread_order, (_ORDERS[order], number))
 
 
@@ -150,10 +142,9 @@ def workspace_limit(nbytes: SupportsIndex) -> AbstractContextManager[None]:
     """Within a ``with`` block, use at most so much of a device's memory as workspace.
 
     Host arrays are copied to the device they are reduced on, at most 16 MiB at a time, and the
-    rungs that work in place fold a copy. An array whose workspace would be larger is taken in
-    pieces, one after the other. Without a limit that happens where the device's free memory does
-    not suffice. Results along axes are made in parts then; memory for those that the host is to
-    have comes on top.
+    rungs that work in place fold a copy. An array whose workspace would be larger than the limit,
+    or the device's free memory, is taken in pieces, one after the other, and results along axes are
+    made in parts; memory for those that the host is to have comes on top.
 
     Parameters
     ----------
@@ -166,10 +157,8 @@ def workspace_limit(nbytes: SupportsIndex) -> AbstractContextManager[None]:
 
     Raises
     ------
-    ValueError
-        If `nbytes` is less than 1 or does not fit 64 bits.
-    TypeError
-        If `nbytes` is not an integer.
+    ValueError, TypeError
+        If `nbytes` is less than 1, does not fit 64 bits, or is not an integer.
 
     Examples
     --------
@@ -177,9 +166,5 @@ def workspace_limit(nbytes: SupportsIndex) -> AbstractContextManager[None]:
     >>> with gred.workspace_limit(2**20):
     ...     gred.sum(np.ones(2**20), method="unroll8", device="simulated")
     np.float64(1048576.0)
-
     """
-    number = integer_from(nbytes, "nbytes")
-    if not 1 <= number < 2**64:
-        raise ValueError(f"nbytes must be from 1 to 2**64 - 1; got {nbytes!r}")
-    return _within(_core.workspace_limit, number)
+    return _within(_core.workspace_limit, number_from(nbytes, "nbytes", _MOST, 1, "2**64 - 1"))

@@ -60,7 +60,6 @@ class SimulatedArray:
     np.float64(66.0)
     >>> gred.sum(a.T[::2])
     np.float64(30.0)
-
     """
 
     def __init__(self, a: ArrayLike, dtype: DTypeLike | None = None) -> None:

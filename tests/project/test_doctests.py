@@ -28,8 +28,10 @@ MODULES = sorted(
     if ">>> " in path.read_text(encoding="utf-8") and path.stem != "docstrings"
 )
 TEXTS = {"README.md": (ROOT / "README.md").read_text(encoding="utf-8"), "from-numpy.md": PAGE}
+NAMES = [one.name for one in gred.reductions() if one.name != "describe"]
 TEXTS |= {
-    name: getattr(gred, name).__doc__ for name in ("sum", "prod", "min", "max", "mean", "dot")
+    name: getattr(gred, name).__doc__
+    for name in ("dot", "nanvar", "nanstd", "nanargmin", "nanargmax", *NAMES)
 }
 LIBRARIES = {"np": (0, "numpy"), "cp": (1, "cupy"), "torch": (2, "torch")}
 A = np.array([[3.0, 1.0, -2.0, 0.0], [6.0, -5.0, 4.0, 1.0], [2.0, 2.0, 7.0, -1.0]])

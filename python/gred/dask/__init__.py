@@ -10,10 +10,30 @@ elements and of squares, extremes, counts. Dask merges them as a tree. They are 
 end: the bits are the same for every chunking, every scheduler, and every number of workers.
 """
 
-from gred.dask.extremes import all, any, count_nonzero, max, min, nanmax, nanmin
-from gred.dask.quantiles import median, nanmedian, nanquantile, quantile
+from gred.dask.functions import (
+    all,
+    any,
+    count_nonzero,
+    max,
+    mean,
+    median,
+    min,
+    nanmax,
+    nanmean,
+    nanmedian,
+    nanmin,
+    nanquantile,
+    nanstd,
+    nansum,
+    nanvar,
+    norm,
+    quantile,
+    std,
+    sum,
+    var,
+)
 from gred.dask.summaries import by_key, describe
-from gred.dask.sums import dot, mean, nanmean, nanstd, nansum, nanvar, norm, std, sum, var
+from gred.dask.sums import dot
 
 __all__ = ["all", "any", "by_key", "count_nonzero", "describe", "dot", "max", "mean", "median"]
 __all__ += ["min", "nanmax", "nanmean", "nanmedian", "nanmin", "nanquantile", "nanstd", "nansum"]

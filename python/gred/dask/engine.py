@@ -26,7 +26,7 @@ class Reduction(NamedTuple):
 
     partial: Callable[..., Any]
     merge: Callable[[list[Any]], Any]
-    finish: Callable[[Any], Any]
+    finish: Callable[[Any], Any] | None = None
 
 
 def library() -> Any:
@@ -65,7 +65,8 @@ def _merge(blocks: Any, axis: Axis, keepdims: bool, how: Reduction) -> Any:
 
 
 def _finish(blocks: Any, axis: tuple[int, ...], keepdims: bool, how: Reduction) -> Any:
-    found = how.finish(how.merge(flat(blocks)))
+    found = how.merge(flat(blocks))
+    found = how.finish(found) if how.finish else found
     return found if keepdims else np.squeeze(found, axis)[()]
 
 

@@ -22,21 +22,6 @@ def folding(name: str, **options: Any) -> Reduction:
     return Reduction(partial(_folded, name=name, **options), again, np.asarray)
 
 
-def folded(
-    name: str,
-    x: Any,
-    dtype: np.dtype[Any],
-    axis: Axis,
-    keepdims: bool,
-    where: Any,
-    split_every: int | None,
-) -> Any:
-    """Reduce a Dask array so; sums in the result's type."""
-    how = folding(name, **({"dtype": dtype} if name == "sum" else {}))
-    beside = mask_beside(x, where)
-    return reduced(x, how, dtype, axis, keepdims, beside=beside, split_every=split_every)
-
-
 def _here(found: Any) -> Any:
     """Bring results to the host, of a block that lies on a GPU."""
     return np.asarray(found.get() if hasattr(found, "get") else found)
@@ -81,14 +66,10 @@ def _known(partials: tuple[Any, Any], *, name: str, skips: bool) -> Any:
     return np.where(seen, found, np.full_like(found, np.nan))
 
 
-def _extreme(
-    name: str,
-    x: Any,
-    axis: Axis,
-    keepdims: bool,
-    where: Any = True,
-    split_every: int | None = None,
+def extreme(
+    name: str, x: Any, axis: Axis, keepdims: bool, where: Any, split_every: int | None
 ) -> Any:
+    """Find the least or greatest elements of a Dask array."""
     plain = name.removeprefix("nan")
     skips = plain != name
     _core.min(np.zeros(1, array(x).dtype))  # refuses elements that gred has not
@@ -101,102 +82,13 @@ def _extreme(
     return reduced(x, how, dtype, axis, keepdims, beside=beside, split_every=split_every)
 
 
-def min(
-    x: Any,
-    axis: Axis = None,
-    keepdims: bool = False,
-    *,
-    where: Any = True,
-    split_every: int | None = None,
-) -> Any:
-    """Find the least element of a Dask array, or along axes; NaN if there is one.
-
-    Parameters
-    ----------
-    x, axis, keepdims, where, split_every
-        As for `sum`.
-
-    Returns
-    -------
-    dask.array.Array
-        Lazy, and of NumPy's arrays of the elements' type. Where there are no elements it raises
-        ValueError as it is computed.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `sum`.
-
-    Examples
-    --------
-    >>> import dask.array as da, gred.dask
-    >>> x = da.from_array([[3, 1], [2, 5]], chunks=1)
-    >>> gred.dask.min(x, axis=0).compute(), int(gred.dask.max(x, where=x < 3))
-    (array([2, 1]), 2)
-
-    """
-    return _extreme("min", x, axis, keepdims, where, split_every)
-
-
-def max(x: Any, axis: Axis = None, keepdims: bool = False, **options: Any) -> Any:
-    """Find the greatest element; all as for `min`."""
-    return _extreme("max", x, axis, keepdims, **options)
-
-
-def nanmin(x: Any, axis: Axis = None, keepdims: bool = False, **options: Any) -> Any:
-    """Find the least element that is not NaN; all as for `min`.
-
-    Where all are NaN the result is, with a RuntimeWarning.
-
-    Examples
-    --------
-    >>> import dask.array as da, gred.dask
-    >>> float(gred.dask.nanmin(da.from_array([2.0, float("nan"), 1.0], chunks=1)))
-    1.0
-
-    """
-    return _extreme("nanmin", x, axis, keepdims, **options)
-
-
-def nanmax(x: Any, axis: Axis = None, keepdims: bool = False, **options: Any) -> Any:
-    """Find the greatest element that is not NaN; all as for `nanmin`."""
-    return _extreme("nanmax", x, axis, keepdims, **options)
-
-
 # ---- truth and counts ----
 
 
-def _truth(
-    name: str,
-    x: Any,
-    axis: Axis,
-    keepdims: bool,
-    where: Any = True,
-    split_every: int | None = None,
+def truth(
+    name: str, x: Any, axis: Axis, keepdims: bool, where: Any, split_every: int | None
 ) -> Any:
+    """Tell which elements of a Dask array are not zero: any, all, or how many."""
     dtype = np.asarray(getattr(_core, name)(np.zeros(1, array(x).dtype))).dtype
-    return folded(name, x, dtype, axis, keepdims, where, split_every)
-
-
-def any(x: Any, axis: Axis = None, keepdims: bool = False, **options: Any) -> Any:
-    """Tell whether any element is not zero; `where` and `split_every` as for `sum`.
-
-    Examples
-    --------
-    >>> import dask.array as da, gred.dask
-    >>> x = da.from_array([[0, 1], [2, 3]], chunks=1)
-    >>> bool(gred.dask.any(x)), gred.dask.all(x, axis=0).compute()
-    (True, array([False,  True]))
-
-    """
-    return _truth("any", x, axis, keepdims, **options)
-
-
-def all(x: Any, axis: Axis = None, keepdims: bool = False, **options: Any) -> Any:
-    """Tell whether all elements are not zero; all as for `any`."""
-    return _truth("all", x, axis, keepdims, **options)
-
-
-def count_nonzero(x: Any, axis: Axis = None, keepdims: bool = False, **options: Any) -> Any:
-    """Count elements that are not zero, as int64; all as for `any`."""
-    return _truth("count_nonzero", x, axis, keepdims, **options)
+    beside = mask_beside(x, where)
+    return reduced(x, folding(name), dtype, axis, keepdims, beside=beside, split_every=split_every)

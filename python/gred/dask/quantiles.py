@@ -161,7 +161,17 @@ def _along(block: Any, q: Any, axes: tuple[int, ...], rest: _Rest) -> Any:
 # ---- the graph ----
 
 
-def _quantile(x: Any, q: ArrayLike, axis: Axis, keepdims: bool, rest: _Rest) -> Any:
+def quantile(
+    name: str,
+    x: Any,
+    axis: Axis,
+    keepdims: bool,
+    split_every: int | None,
+    q: ArrayLike = 0.5,
+    method: str = "linear",
+) -> Any:
+    """Compute quantiles of a Dask array, or its median, or those of what is not NaN."""
+    rest = _Rest(method, name.startswith("nan"), split_every)
     shares, axes = np.asarray(q, np.float64), axes_of(array(x), axis)
     # gred's own answer says of what type it is, and refuses what it cannot do.
     dtype = selection.quantile(np.zeros(1, x.dtype), shares, method=rest.method).dtype
@@ -209,86 +219,3 @@ def _of_all(x: Any, q: Any, axes: tuple[int, ...], dtype: np.dtype[Any], rest: _
         dtype=dtype,
         meta=np.empty((0,) * len(shape), dtype),
     )
-
-
-def quantile(
-    x: Any,
-    q: ArrayLike,
-    axis: Axis = None,
-    *,
-    method: str = "linear",
-    keepdims: bool = False,
-    split_every: int | None = None,
-) -> Any:
-    """Compute quantiles of a Dask array, exactly: those that `gred.quantile` has of the whole.
-
-    Of all elements they are found in passes: one for elements of up to 16 bits, two for those of
-    32, and four for those of 64, or more where q has more than 8. A pass reads x anew and merges
-    counts, of at most 8 MiB, so that x need not fit into memory; `x.persist()` where it does and is
-    slow to compute. Along axes x is rechunked, so that a block has all elements of a result.
-
-    Parameters
-    ----------
-    x : dask.array.Array of real numbers
-        Its blocks are NumPy's.
-    q : float or array_like of float
-        From 0 to 1.
-    axis, method, keepdims
-        As for `gred.quantile`.
-    split_every : int, optional
-        As for `sum`.
-
-    Returns
-    -------
-    dask.array.Array, with the dimensions of `q` in front
-        Lazy. NaN where an element is NaN.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `gred.quantile`; where there are no elements, as it is computed.
-
-    Examples
-    --------
-    >>> import dask.array as da, gred.dask
-    >>> x = da.from_array([4.0, 1.0, 3.0, 2.0], chunks=1)
-    >>> gred.dask.quantile(x, [0.25, 0.5]).compute()
-    array([1.75, 2.5 ])
-
-    """
-    return _quantile(x, q, axis, keepdims, _Rest(method, False, split_every))
-
-
-def nanquantile(
-    x: Any,
-    q: ArrayLike,
-    axis: Axis = None,
-    *,
-    method: str = "linear",
-    keepdims: bool = False,
-    split_every: int | None = None,
-) -> Any:
-    """Compute quantiles of what is not NaN; all as for `quantile`, and NaN where all are."""
-    return _quantile(x, q, axis, keepdims, _Rest(method, True, split_every))
-
-
-def median(
-    x: Any, axis: Axis = None, *, keepdims: bool = False, split_every: int | None = None
-) -> Any:
-    """Compute the median: the quantile of q = 0.5.
-
-    Examples
-    --------
-    >>> import dask.array as da, gred.dask
-    >>> float(gred.dask.median(da.from_array([5.0, 1.0, 3.0], chunks=1)))
-    3.0
-
-    """
-    return _quantile(x, 0.5, axis, keepdims, _Rest("linear", False, split_every))
-
-
-def nanmedian(
-    x: Any, axis: Axis = None, *, keepdims: bool = False, split_every: int | None = None
-) -> Any:
-    """Compute the median of what is not NaN; all as for `nanquantile`."""
-    return _quantile(x, 0.5, axis, keepdims, _Rest("linear", True, split_every))

@@ -56,10 +56,6 @@ def _mapped(blocks: Any, change: Callable[[Summary], Any]) -> Any:
     return change(blocks)
 
 
-def _same(found: Summary) -> Summary:
-    return found
-
-
 def _by_key(block: Any, keys: Any, *, axes: tuple[int, ...], op: str, **options: Any) -> Any:
     return gred.keys.by_key(op, keys, block, **options)
 
@@ -88,12 +84,8 @@ def describe(
 
     Parameters
     ----------
-    x, axis, keepdims, where, split_every
-        As for `sum`.
-    ddof : float, default 0
-        As for `var`.
-    dtype : data-type, optional
-        As for `gred.describe`.
+    x, ddof, axis, keepdims, dtype, where, split_every
+        As for `var`; `dtype` as for `gred.describe`. So are errors.
 
     Returns
     -------
@@ -101,22 +93,16 @@ def describe(
         Of the `gred.Summary` that `gred.describe` with ``method="exact"`` makes of the whole array.
         Its attributes are lazy, too.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As `sum`.
-
     Examples
     --------
     >>> import dask.array as da, gred.dask
     >>> found = gred.dask.describe(da.from_array([3.0, float("nan"), 5.0, 7.0], chunks=2))
     >>> found.compute().mean, found.max.compute()
     (np.float64(5.0), np.float64(7.0))
-
     """
     options: dict[str, Any] = {"ddof": ddof, "dtype": dtype}
     _described(np.zeros(1, array(x).dtype), axes=(0,), **options)  # refuses what gred has not
-    how = Reduction(partial(_described, **options), _merged, _same)
+    how = Reduction(partial(_described, **options), _merged)
     beside = mask_beside(x, where)
     found = reduced(x, how, object, axis, True, beside=beside, split_every=split_every)
     return _delayed(found, () if keepdims else axes_of(x, axis))
@@ -152,10 +138,8 @@ def by_key(
         How many results there are.
     outside : {'error', 'drop'}, default 'error'
         What becomes of values whose key is outside: an IndexError as they are computed, or nothing.
-    dtype, ddof
-        As for `sum` and `var`.
-    split_every : int, optional
-        As for `sum`.
+    dtype, ddof, split_every
+        As for `var`.
 
     Returns
     -------
@@ -174,7 +158,6 @@ def by_key(
     >>> values = da.from_array([1e100, 2.0, 3.0, -1e100, 1.0], chunks=2)
     >>> gred.dask.by_key("sum", [0, 1, 1, 0, 0], values, 3).compute()
     array([1., 5., 0.])
-
     """
     keys, count = _keys(keys, array(values, "values")), operator.index(num_keys)
     if count < 0:
@@ -208,7 +191,7 @@ def _reduction_by_key(
     if name == "describe":
         rest = {"op": name, "dtype": dtype, "ddof": ddof, "method": "exact"}
         _by_key(sample, [0], axes=(0,), num_keys=1, **rest)  # refuses what gred has not
-        return Reduction(partial(_by_key, **rest, **options), _merged, _same), np.dtype(object)
+        return Reduction(partial(_by_key, **rest, **options), _merged), np.dtype(object)
     if name in ("sum", "mean", "var", "std", "norm"):
         powers, finish, result = finishing(name, values, dtype, ddof)
         if result.kind not in "biu":

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,25 +13,25 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
 from gred.checks import indexable
+from gred.exact.partials import is_complex, pieces_along, pieces_by_key, words_of
 from gred.exact.sums import (
-    COUNTS,
     HEAD,
     WORDS,
     ExactSum,
+    Mergeable,
+    Words,
     check_counts,
-    normalised,
     of_words,
     opened,
-    salt_of,
+    salts_of,
     sealed,
 )
 from gred.keys import by_key
 
-_Words = npt.NDArray[np.int64]
 _REAL, _COMPLEX = 1, 2  # parts of a number
 
 
-class ExactSums:
+class ExactSums(Mergeable):
     """Exact sums in a shape, that are added to without rounding, and rounded when asked.
 
     They are what an array of `ExactSum` would be, in one array of words: merged by ``+`` and
@@ -56,20 +54,15 @@ class ExactSums:
     ((2,), array([4. , 2.3]))
     >>> total[0]
     <ExactSum of 4 elements: 4.0>
-
     """
 
-    __slots__ = ("__weakref__", "_lock", "_parts", "_shape", "_words")
+    __slots__ = ()
 
     def __init__(self, a: ArrayLike | Any, axis: int | tuple[int, ...] | None = None) -> None:
         array = indexable(a)
-        reduced = normalize_axis_tuple(range(array.ndim) if axis is None else axis, array.ndim)
-        kept = [k for k in range(array.ndim) if k not in reduced]
-        rows = getattr(array, "permute", array.transpose)(*kept, *reduced)
-        self._lock = threading.Lock()
-        self._shape = tuple(array.shape[k] for k in kept)
-        self._parts = _COMPLEX if _core.element(array).startswith("complex") else _REAL
-        self._words = _added([rows[place] for place in np.ndindex(*self._shape)], self._parts)
+        axes = normalize_axis_tuple(range(array.ndim) if axis is None else axis, array.ndim)
+        kept = tuple(length for k, length in enumerate(array.shape) if k not in axes)
+        self._words = _added(array, pieces_along(array, axes), kept)
 
     @classmethod
     def by_key(cls, keys: ArrayLike, values: ArrayLike, num_keys: int | None = None) -> ExactSums:
@@ -82,88 +75,39 @@ class ExactSums:
         value = indexable(values)
         if value.ndim != 1:
             raise ValueError(f"values must have one dimension; they have {value.ndim}")
-        count, key = len(by_key("count", keys, value, num_keys)), np.asarray(keys)
-        order = np.argsort(key, kind="stable")
-        ends, ordered = np.searchsorted(key[order], np.arange(count + 1)), value[order]
-        parts = _COMPLEX if _core.element(value).startswith("complex") else _REAL
-        pieces = [ordered[begin:end] for begin, end in pairwise(ends)]
-        return _made((count,), parts, _added(pieces, parts))
+        count = len(by_key("count", keys, value, num_keys))
+        pieces = pieces_by_key(np.asarray(keys), value, count)
+        return of_words(_added(value, pieces, (count,)), cls)
+
+    @property
+    def _parts(self) -> int:
+        return int(self._words.shape[-2])
 
     @property
     def shape(self) -> tuple[int, ...]:
         """As many sums there are along each axis that stays."""
-        return self._shape
+        return self._words.shape[:-2]
 
     @property
-    def count(self) -> npt.NDArray[np.int64]:
+    def count(self) -> Words:
         """How many elements each has been given, less those taken away."""
-        return self._words[:: self._parts, 0].copy().reshape(self._shape)
+        return self._words[..., 0, 0].copy()
 
     def __getitem__(self, place: Any) -> ExactSum | ExactSums:
         """Take some, or, of real numbers, one as an `ExactSum`."""
-        numbers = np.arange(math.prod(self._shape)).reshape(self._shape)[place]
-        rows = self._words.reshape(-1, self._parts, WORDS)[numbers]
-        if np.ndim(numbers) == 0 and self._parts == _REAL:
-            return of_words(rows[0])
-        return _made(np.shape(numbers), self._parts, rows.reshape(-1, WORDS))
+        numbers = np.arange(math.prod(self.shape)).reshape(self.shape)[place]
+        words = self._words.reshape(-1, self._parts, WORDS)[numbers]
+        is_one = np.ndim(numbers) == 0 and self._parts == _REAL
+        return of_words(words[0], ExactSum) if is_one else of_words(words, ExactSums)
 
     def __len__(self) -> int:
-        if not self._shape:
+        if not self.shape:
             raise TypeError("sums of shape () have no length")
-        return int(self._shape[0])
+        return self.shape[0]
 
     def __iter__(self) -> Iterator[ExactSum | ExactSums]:
         """Go through the first dimension."""
         return (self[k] for k in range(len(self)))
-
-    # ---- merging ----
-
-    def __iadd__(self, other: ExactSums | int) -> ExactSums:
-        """Add in place what others have been given; 0, by which `sum` begins, is nothing."""
-        if isinstance(other, ExactSums):
-            self._merge(other, 1)
-        elif type(other) is not int or other != 0:
-            return NotImplemented
-        return self
-
-    def __isub__(self, other: ExactSums) -> ExactSums:
-        """Take away what others have been given."""
-        if not isinstance(other, ExactSums):
-            return NotImplemented
-        self._merge(other, -1)
-        return self
-
-    def __add__(self, other: ExactSums | int) -> ExactSums:
-        """Make new ones, of all that both have been given."""
-        return _made(self._shape, self._parts, self._words).__iadd__(other)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: ExactSums) -> ExactSums:
-        """Make new ones, of what these have been given and the others have not."""
-        return _made(self._shape, self._parts, self._words).__isub__(other)
-
-    def _merge(self, other: ExactSums, sign: int) -> None:
-        """Words are replaced, never written."""
-        if (self._shape, self._parts) != (other._shape, other._parts):
-            raise ValueError(
-                f"sums of shapes {self._shape} and {other._shape}, or of real and complex numbers, "
-                f"do not add up"
-            )
-        theirs = other._words
-        with self._lock:
-            mine = self._words
-            if any(np.abs(one[:, :COUNTS]).max(initial=0) >= 2**62 for one in (mine, theirs)):
-                raise OverflowError("more than 2**62 elements")
-            self._words = _each(lambda row, _: normalised(row), mine + sign * theirs, WORDS)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ExactSums):
-            return NotImplemented
-        same = (self._shape, self._parts) == (other._shape, other._parts)
-        return same and bool(np.array_equal(self._words, other._words))
-
-    __hash__ = None  # type: ignore[assignment]
 
     # ---- results ----
 
@@ -176,32 +120,32 @@ class ExactSums:
         return self._rounded(dtype, True)
 
     def _rounded(self, dtype: Any, divides: bool) -> npt.NDArray[Any]:
-        all_words = self._words
-        default = np.complex128 if self._parts == _COMPLEX else np.float64
-        found = np.empty(self._shape, default if dtype is None else dtype)
-        if (found.dtype.kind == "c") != (self._parts == _COMPLEX):
+        words, of_two = self._words, self._parts == _COMPLEX
+        default = np.complex128 if of_two else np.float64
+        found = np.empty(self.shape, default if dtype is None else dtype)
+        if (found.dtype.kind == "c") != of_two:
             raise TypeError(f"sums of {self._parts} parts are not rounded to {found.dtype}")
         for part, values in enumerate((found.real, found.imag)[: self._parts]):
             rounded = [
-                _core.exact_rounded(words, int(words[0]) if divides else 1, values.dtype)
-                for words in all_words[part :: self._parts]
+                _core.exact_rounded(row, int(row[0]) if divides else 1, values.dtype)
+                for row in words[..., part, :].reshape(-1, WORDS)
             ]
-            values[...] = np.array(rounded, values.dtype).reshape(self._shape)
+            values[...] = np.array(rounded, values.dtype).reshape(self.shape)
         return found
 
     def __repr__(self) -> str:
-        return f"<ExactSums of shape {self._shape}>"
+        return f"<ExactSums of shape {self.shape}>"
 
     # ---- as words ----
 
     @property
-    def words(self) -> _Words:
+    def words(self) -> Words:
         """All sums as one array of int64, of shape (..., 1, 140); of complex ones 2.
 
         They add up as `ExactSum.words` do, whose errors these are.
         """
-        rows = _each(self._salted(sealed), check_counts(self._words), HEAD + WORDS)
-        return rows.reshape(*self._shape, self._parts, HEAD + WORDS)
+        words = check_counts(self._words)
+        return sealed(words, _salts(words))
 
     @classmethod
     def from_words(cls, words: ArrayLike) -> ExactSums:
@@ -209,39 +153,19 @@ class ExactSums:
         given = np.asarray(words)
         if given.ndim < 2 or given.dtype != np.int64 or given.shape[-1] != HEAD + WORDS:
             raise ValueError(f"words of shape {given.shape} of {given.dtype} are not those of sums")
-        *shape, parts, length = given.shape
-        if parts not in (_REAL, _COMPLEX):
-            raise ValueError(f"numbers have 1 part or 2; got words of {parts}")
-        made = _made(tuple(shape), parts, np.empty((0, WORDS), np.int64))
-        made._words = _each(made._salted(opened), given.reshape(-1, length), WORDS)
-        return made
-
-    def _salted(self, change: Callable[..., _Words]) -> Callable[[_Words, int], _Words]:
-        kind = "complex sums" if self._parts == _COMPLEX else "sums"
-        return lambda row, k: change(row, salt_of(kind, self._shape, k))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (self._shape, self._parts, self._words)
+        if given.shape[-2] not in (_REAL, _COMPLEX):
+            raise ValueError(f"numbers have 1 part or 2; got words of {given.shape[-2]}")
+        return of_words(opened(given, _salts(given)), cls)
 
 
-def _made(shape: tuple[int, ...], parts: int, words: _Words) -> ExactSums:
-    made = ExactSums.__new__(ExactSums)
-    made._lock = threading.Lock()
-    made._shape, made._parts, made._words = tuple(shape), parts, words
-    return made
+def _added(array: Any, pieces: Iterator[Any], shape: tuple[int, ...]) -> Words:
+    """Add up the pieces of an array, each to a result, whose parts lie side by side."""
+    words = words_of(list(pieces), is_complex(array)).swapaxes(0, 1)
+    return np.ascontiguousarray(words).reshape(*shape, words.shape[1], WORDS)
 
 
-def _each(change: Callable[[_Words, int], _Words], rows: _Words, length: int) -> _Words:
-    changed = [change(np.ascontiguousarray(row), k) for k, row in enumerate(rows)]
-    return np.array(changed, np.int64).reshape(len(rows), length)
-
-
-def _added(pieces: Sequence[Any], parts: int) -> _Words:
-    """Add up each piece, or its real and its imaginary part, in turn."""
-    numbers = [
-        part
-        for piece in pieces
-        for part in ((piece.real, piece.imag) if parts == _COMPLEX else (piece,))
-    ]
-    words = [np.frombuffer(_core.exact_sum(one), np.int64) for one in numbers]
-    return np.array(words, np.int64).reshape(-1, WORDS)
+def _salts(words: Words) -> Words:
+    *shape, parts, _ = words.shape
+    kind = "complex sums" if parts == _COMPLEX else "sums"
+    rows = math.prod(shape) * parts
+    return salts_of(kind, tuple(shape), rows).reshape(*shape, parts, 1)

@@ -64,7 +64,6 @@ def cov(
     >>> gred.cov([1e8, 1e8 + 1, 1e8 + 2], [2.0, 4.0, 9.0])
     array([[ 1. ,  3.5],
            [ 3.5, 13. ]])
-
     """
     if ddof is None:
         ddof = 0 if bias else 1
@@ -78,12 +77,7 @@ def corrcoef(
     *,
     dtype: DTypeLike = np.float64,
 ) -> Any:
-    """Correlate variables: each of Pearson's coefficients is the exact one, rounded once.
-
-    Parameters
-    ----------
-    x, y, rowvar, dtype
-        As for `cov`.
+    """Correlate variables, as `cov` takes them: Pearson's coefficients, exact and rounded once.
 
     Returns
     -------
@@ -96,6 +90,5 @@ def corrcoef(
     >>> gred.corrcoef([1.0, 2.0, 3.0], [2.0, 4.0, 6.5])
     array([[1.        , 0.99794872],
            [0.99794872, 1.        ]])
-
     """
     return ExactMoments(*_variables(x, y, rowvar)).corrcoef(dtype).squeeze()[()]

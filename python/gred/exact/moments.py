@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import threading
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred.exact.rationals import divisor_of, float_type, nearest, quotient, root
@@ -19,21 +17,22 @@ from gred.exact.sums import (
     HEAD,
     WORDS,
     ExactSum,
+    Mergeable,
+    Words,
     check_counts,
+    exact_words,
     of_words,
     opened,
-    salt_of,
+    salts_of,
     sealed,
 )
 
 NO_FREEDOM = "Degrees of freedom <= 0 for slice"  # NumPy's words
 
-# Of each variable, and of the products of variables 0 and 0, 0 and 1, ..., 1 and 1, ...
-_State: TypeAlias = tuple[tuple[ExactSum, ...], tuple[ExactSum, ...]]
 Rounding: TypeAlias = Callable[[Fraction, np.dtype[Any]], Any]
 
 
-class ExactMoments:
+class ExactMoments(Mergeable):
     """Exact sums of variables, and of the products of each two, of which all moments are made.
 
     The same values make the same moments to the last bit, in any order, from parts that were made
@@ -55,14 +54,13 @@ class ExactMoments:
     >>> part.cov()
     array([[ 1. ,  3.5],
            [ 3.5, 13. ]])
-
     """
 
-    __slots__ = ("__weakref__", "_lock", "_state")
+    __slots__ = ()
 
     def __init__(self, *variables: ArrayLike | Any) -> None:
-        self._lock = threading.Lock()
-        self._state: _State = ((), ())  # replaced, never written
+        # A row of each variable, and of the products of 0 and 0, 0 and 1, ..., 1 and 1, ...
+        self._words: Words = np.empty((0, WORDS), np.int64)
         if variables:
             self.add(*variables)
 
@@ -75,91 +73,69 @@ class ExactMoments:
         if not variables:
             raise ValueError("there has to be a variable at least")
         pairs = combinations_with_replacement(variables, 2)
-        sums = tuple(ExactSum(a) for a in variables)
-        self._merge((sums, tuple(_of_products(a, b) for a, b in pairs)))
+        rows = [exact_words(a) for a in variables]
+        self._merge(np.array(rows + [exact_words(a, b) for a, b in pairs]))
 
-    def _merge(self, given: _State) -> None:
-        with self._lock:
-            sums, products = self._state
-            if sums and len(sums) != len(given[0]):
-                raise ValueError(f"there are {len(sums)} variables, and {len(given[0])} are given")
-            mine, theirs = (*sums, *products), (*given[0], *given[1])
-            mine = mine or (ExactSum(),) * len(theirs)
-            merged = tuple(a + b for a, b in zip(mine, theirs, strict=True))
-            self._state = merged[: len(given[0])], merged[len(given[0]) :]
+    def _begun(self, given: Words) -> Words:
+        mine = self._words if len(self._words) else np.zeros_like(given)
+        if len(mine) != len(given):
+            counts = f"{_variables(mine)} variables, and {_variables(given)} are given"
+            raise ValueError(f"there are {counts}")
+        return mine
 
-    def __iadd__(self, other: ExactMoments | int) -> ExactMoments:
-        """Add in place what another one has been given; 0, by which `sum` begins, is nothing."""
-        if isinstance(other, ExactMoments):
-            if other._state[0]:
-                self._merge(other._state)
-        elif type(other) is not int or other != 0:
-            return NotImplemented
-        return self
+    def _merge(self, given: Words, sign: int = 1) -> None:
+        if len(given):
+            super()._merge(given, sign)
 
-    def __add__(self, other: ExactMoments | int) -> ExactMoments:
-        """Make a new one, of all that both have been given."""
-        return _made(*self._state).__iadd__(other)
-
-    __radd__ = __add__
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ExactMoments):
-            return NotImplemented
-        return self._state == other._state
-
-    __hash__ = None  # type: ignore[assignment]
+    def _sums(self) -> list[ExactSum]:
+        return [of_words(row, ExactSum) for row in self._words]
 
     def __repr__(self) -> str:
-        return f"<ExactMoments of {self.count} values of {len(self._state[0])} variables>"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _made, self._state
+        k = _variables(self._words)
+        return f"<ExactMoments of {self.count} values of {k} variables>"
 
     @property
     def count(self) -> int:
         """How many values each variable has been given."""
-        return _count(self._state)
+        return int(self._words[:1, 0].sum())
 
     # ---- as words ----
 
     @property
-    def words(self) -> npt.NDArray[np.int64]:
+    def words(self) -> Words:
         """All sums as one array of int64, of shape (k (k + 3) / 2, 140) of k variables.
 
         They add up as `ExactSum.words` do, and are sent, or reduced by MPI or NCCL, in one message.
         """
-        sums, products = self._state
-        parts = [check_counts(part._words) for part in (*sums, *products)]
-        rows = [sealed(row, _salt(len(sums), k)) for k, row in enumerate(parts)]
-        return np.stack(rows) if rows else np.empty((0, HEAD + WORDS), np.int64)
+        words = check_counts(self._words)
+        return sealed(words, _salts(words))
 
     @classmethod
     def from_words(cls, words: ArrayLike) -> ExactMoments:
         """Make moments of words, or of up to 2**20 ones' that were added up; else ValueError."""
-        rows = np.asarray(words)
-        k = (math.isqrt(9 + 8 * len(np.atleast_1d(rows))) - 3) // 2
-        if rows.shape != (k * (k + 3) // 2, HEAD + WORDS) or rows.dtype != np.int64:
+        rows = np.atleast_1d(words)
+        k = _variables(rows)
+        if rows.dtype != np.int64 or rows.shape != (k * (k + 3) // 2, HEAD + WORDS):
             raise ValueError(
                 f"words of shape {rows.shape} of {rows.dtype} are not those of moments"
             )
-        parts = [of_words(opened(row, _salt(k, place))) for place, row in enumerate(rows)]
-        return _made(parts[:k], parts[k:])
+        return of_words(opened(rows, _salts(rows)), cls)
 
     # ---- moments ----
 
     def _made_of(self, ddof: float, dtype: DTypeLike, rounded: Rounding, square: bool) -> Any:
         """Round the variances, or, as a matrix, all covariances."""
-        state, result = self._state, float_type(dtype)
-        divisor, k = divisor_of(_count(state), ddof), len(state[0])
+        sums, result = self._sums(), float_type(dtype)
+        divisor, k = divisor_of(sums[0].count if sums else 0, ddof), _variables(sums)
         if not divisor:
             warnings.warn(NO_FREEDOM, RuntimeWarning, stacklevel=3)
         places = np.ndindex(k, k) if square else ((i, i) for i in range(k))
-        return [quotient(rounded, comoment(state, i, j), divisor, result) for i, j in places]
+        return [quotient(rounded, _comoment(sums, i, j), divisor, result) for i, j in places]
 
     def mean(self, dtype: DTypeLike = np.float64) -> Any:
         """Give each variable's mean, or, of one, a scalar; of nothing NaN."""
-        return _joined([total.mean(dtype) for total in self._state[0]])
+        sums = self._sums()
+        return _joined([total.mean(dtype) for total in sums[: _variables(sums)]])
 
     def var(self, ddof: float = 0, dtype: DTypeLike = np.float64) -> Any:
         """Give each variable's variance, divided by ``count - ddof``.
@@ -180,52 +156,42 @@ class ExactMoments:
 
     def corrcoef(self, dtype: DTypeLike = np.float64) -> Any:
         """Give the matrix of Pearson's coefficients: each is the exact one, rounded once."""
-        state, result = self._state, float_type(dtype)
-        k = len(state[0])
-        found = [_correlation(state, i, j, result) for i, j in np.ndindex(k, k)]
+        sums, result = self._sums(), float_type(dtype)
+        k = _variables(sums)
+        found = [_correlation(sums, i, j, result) for i, j in np.ndindex(k, k)]
         return np.array(found, result).reshape(k, k)
 
 
-def _count(state: _State) -> int:
-    return state[0][0].count if state[0] else 0
+def _variables(rows: Sequence[Any] | Words) -> int:
+    """Tell of how many variables these are the sums."""
+    return (math.isqrt(9 + 8 * len(rows)) - 3) // 2
 
 
-def _salt(k: int, row: int) -> int:
-    return salt_of("moments", (k,), row)
+def _salts(rows: Words) -> Words:
+    return salts_of("moments", (_variables(rows),), len(rows))
 
 
-def comoment(state: _State, i: int, j: int) -> Fraction | None:
+def comoment(x: ExactSum, y: ExactSum, product: ExactSum) -> Fraction | None:
     """Sum the products of deviations; None if a value was not finite, or there is none."""
-    i, j = sorted((i, j))
-    (sums, products), n = state, _count(state)
-    k = len(sums)
-    product = products[i * k - i * (i - 1) // 2 + j - i]
     try:
-        of_both = sums[i].fraction() * sums[j].fraction()
-        return product.fraction() - of_both / n if n else None
+        of_both = x.fraction() * y.fraction()
+        return product.fraction() - of_both / x.count if x.count else None
     except (ValueError, OverflowError):
         return None
 
 
-def _made(sums: Iterable[ExactSum], products: Iterable[ExactSum]) -> ExactMoments:
-    made = ExactMoments()
-    made._state = tuple(sums), tuple(products)
-    return made
-
-
-def _of_products(a: Any, b: Any) -> ExactSum:
-    total = ExactSum()
-    total.add_products(a, b)
-    return total
+def _comoment(sums: Sequence[ExactSum], i: int, j: int) -> Fraction | None:
+    (i, j), k = sorted((i, j)), _variables(sums)
+    return comoment(sums[i], sums[j], sums[k:][i * k - i * (i - 1) // 2 + j - i])
 
 
 def _joined(values: list[Any]) -> Any:
     return values[0] if len(values) == 1 else np.array(values)
 
 
-def _correlation(state: _State, i: int, j: int, dtype: np.dtype[Any]) -> Any:
+def _correlation(sums: Sequence[ExactSum], i: int, j: int, dtype: np.dtype[Any]) -> Any:
     """Take the root of the squared coefficient, which is a fraction."""
-    both, of_i, of_j = comoment(state, i, j), comoment(state, i, i), comoment(state, j, j)
+    both, of_i, of_j = (_comoment(sums, *pair) for pair in ((i, j), (i, i), (j, j)))
     if both is None or not of_i or not of_j:
         return dtype.type(np.nan)
     value = root(both * both / (of_i * of_j), dtype)

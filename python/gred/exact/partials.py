@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import DTypeLike
 
 from gred import _core
-from gred.checks import indexable
-from gred.exact.sums import COUNTS, WORDS, ExactSum, normalised, of_words
+from gred.checks import array_of, indexable, on_device
+from gred.exact.sums import COUNTS, WORDS, ExactSum, Words, exact_words, normalised, of_words
 
 _AT_ONCE = 1024  # results, whose words are made whole
 
@@ -32,34 +33,34 @@ class Partials:
     """
 
     shape: tuple[int, ...]
-    counts: npt.NDArray[np.int64]
-    digits: npt.NDArray[np.int64]
+    counts: Words
+    digits: Words
     first: int
     is_complex: bool = False
 
+    def _words(self, places: Any = slice(None)) -> Words:
+        """Make the words of some results' parts whole."""
+        counts, digits = self.counts[:, places], self.digits[:, places]
+        words = np.zeros((*counts.shape[:-1], WORDS), np.int64)
+        words[..., :COUNTS] = counts
+        words[..., COUNTS + self.first :][..., : digits.shape[-1]] = digits
+        return normalised(words)
+
     def sums(self) -> Iterator[list[ExactSum]]:
         """Give the sums of each result's parts."""
-        words = np.zeros(WORDS, np.int64)
         for k in range(self.counts.shape[1]):
-            found = []
-            for counts, digits in zip(self.counts, self.digits, strict=True):
-                words[:COUNTS] = counts[k]
-                words[COUNTS + self.first :][: digits.shape[-1]] = digits[k]
-                found.append(of_words(normalised(words)))
-            yield found
+            yield [of_words(row, ExactSum) for row in self._words(k)]
 
-    def taken(self, places: npt.NDArray[np.int64]) -> Partials:
+    def taken(self, places: Words) -> Partials:
         """Take results in another order."""
         return replace(self, counts=self.counts[:, places], digits=self.digits[:, places])
 
     def normalised(self) -> Partials:
         """Hand carries on, so that equal sums are equal partials."""
-        rows = [[total._words for total in sums] for sums in self.sums()]
-        words = np.array(rows, np.int64).reshape(-1, len(self.counts), WORDS).swapaxes(0, 1)
-        return replace(_of_words(words, self.is_complex), shape=self.shape)
+        return replace(_of_words(self._words(), self.is_complex), shape=self.shape)
 
 
-def _of_words(words: npt.NDArray[np.int64], is_complex: bool) -> Partials:
+def _of_words(words: Words, is_complex: bool) -> Partials:
     """Leave out digits that are 0 everywhere, but for one."""
     used = np.flatnonzero(words[..., COUNTS:].any(axis=(0, 1)))
     first, last = (int(used[0]), int(used[-1])) if len(used) else (0, 0)
@@ -68,6 +69,45 @@ def _of_words(words: npt.NDArray[np.int64], is_complex: bool) -> Partials:
 
 
 # ---- adding up ----
+
+
+def is_complex(array: Any) -> bool:
+    """Tell complex elements, whose sums have two parts."""
+    return _core.element(array).startswith("complex")
+
+
+def pieces_along(array: Any, axes: tuple[int, ...], mask: Any = None) -> Iterator[Any]:
+    """Give the elements of each result along axes, those that a mask of the library's shows."""
+    kept = [k for k in range(array.ndim) if k not in axes]
+    rows: Any
+    rows, shown = (
+        x if x is None else getattr(x, "permute", x.transpose)(*kept, *axes) for x in (array, mask)
+    )
+    for place in np.ndindex(*(array.shape[k] for k in kept)):
+        at = (*place, ...)
+        yield rows[at] if shown is None else rows[at][shown[at]]
+
+
+def pieces_by_key(keys: Any, values: Any, count: int) -> Iterator[Any]:
+    """Give the values of each key from 0 on, below `count`, of each place along other axes."""
+    order = np.argsort(keys, kind="stable")
+    ends = np.searchsorted(keys[order], np.arange(count + 1))
+    ordered = values[order]
+    for begin, end in pairwise(ends):
+        for place in np.ndindex(*values.shape[1:]):
+            yield ordered[(slice(begin, end), *place)]
+
+
+def words_of(pieces: Sequence[Any], of_two: bool, powers: tuple[int, ...] = (1,)) -> Words:
+    """Add up each piece, of which a result is made: words of shape (parts, results, 138)."""
+    pieces = [indexable(piece) for piece in pieces] if of_two else pieces
+    parts = [[x.real for x in pieces], [x.imag for x in pieces]] if of_two else [pieces]
+    words = [
+        [exact_words(x) if power == 1 else exact_words(x, x) for x in part]
+        for power in powers
+        for part in parts
+    ]
+    return np.array(words, np.int64).reshape(len(words), len(pieces), WORDS)
 
 
 def sums_of(
@@ -82,21 +122,12 @@ def sums_of(
     Without axes there is one result, of shape (). A mask, of bool and the array's shape and
     library, says which elements take part; NaN does not if `skips_nans`.
     """
-    is_complex = _core.element(array).startswith("complex")
-    if is_complex and skips_nans:
-        numbers = array == array
-        mask, skips_nans = numbers if mask is None else numbers & mask, False
     shape: tuple[int, ...] = ()
     pieces = iter([array if mask is None else array[mask]])
     if axes is not None:
-        kept = [k for k in range(array.ndim) if k not in axes]
+        pieces = pieces_along(array, axes, mask)
         shape = tuple(1 if k in axes else n for k, n in enumerate(array.shape))
-        rows: Any = getattr(array, "permute", array.transpose)(*kept, *axes)
-        shown = None if mask is None else getattr(mask, "permute", mask.transpose)(*kept, *axes)
-        places = ((*place, ...) for place in np.ndindex(*(array.shape[k] for k in kept)))
-        pieces = (rows[at] if shown is None else rows[at][shown[at]] for at in places)
-    found = _summed(pieces, is_complex, shape, powers)
-    return _without_nans(found) if skips_nans else found
+    return _summed(pieces, is_complex(array), shape, powers, skips_nans)
 
 
 def sums_by_key(
@@ -104,19 +135,30 @@ def sums_by_key(
 ) -> Partials:
     """Add values up along their first axis, those of each key from 0 on, below `count`.
 
-    Both are NumPy's. Values of other keys are left out.
+    They are on the host. Values of other keys are left out.
     """
-    order = np.argsort(keys, kind="stable")
-    ends = np.searchsorted(keys[order], np.arange(count + 1))
-    ordered, shape = values[order], (count, *values.shape[1:])
-    is_complex = values.dtype.kind == "c"
-    columns = [(slice(None), *place) for place in np.ndindex(*values.shape[1:])]
-    pieces = (ordered[begin:end][column] for begin, end in pairwise(ends) for column in columns)
-    if is_complex and skips_nans:
-        pieces = (piece[piece == piece] for piece in pieces)
-        skips_nans = False
-    found = _summed(pieces, is_complex, shape, powers)
-    return _without_nans(found) if skips_nans else found
+    pieces, shape = pieces_by_key(keys, values, count), (count, *values.shape[1:])
+    return _summed(pieces, is_complex(values), shape, powers, skips_nans)
+
+
+def moments_of(
+    a: Any, axis: Any, keepdims: bool, where: Any, skips_nans: bool = False
+) -> tuple[Any, tuple[int, ...] | None, Partials]:
+    """Read what reductions are given: the array, its axes, None if it is one, and the sums."""
+    whole = axis is None and not keepdims
+    array = array_of(a) if whole and where is True else indexable(a)
+    axes = None
+    if not whole:
+        axes = normalize_axis_tuple(range(array.ndim) if axis is None else axis, array.ndim)
+    shown = None
+    if where is not True:
+        shown = np.asarray(where)
+        if on_device(array) or shown.dtype != bool:
+            raise TypeError(
+                "where of exact variances has to be of bool, and is for arrays on the host"
+            )
+        shown = np.broadcast_to(shown, tuple(array.shape))
+    return array, axes, sums_of(array, axes, shown, MOMENTS, skips_nans)
 
 
 def of_sums(sums: Sequence[ExactSum]) -> Partials:
@@ -125,28 +167,18 @@ def of_sums(sums: Sequence[ExactSum]) -> Partials:
 
 
 def _summed(
-    pieces: Iterable[Any], is_complex: bool, shape: tuple[int, ...], powers: tuple[int, ...]
+    pieces: Iterator[Any],
+    of_two: bool,
+    shape: tuple[int, ...],
+    powers: tuple[int, ...],
+    skips_nans: bool,
 ) -> Partials:
-    """Add up each piece, of which a result is made."""
-    left, tiles = iter(pieces), []
-    while tile := list(islice(left, _AT_ONCE)):
-        if is_complex:
-            tile = [indexable(piece) for piece in tile]
-        parts = [[x.real for x in tile], [x.imag for x in tile]] if is_complex else [tile]
-        words = [
-            [np.frombuffer(_powered(x, power), np.int64) for x in part]
-            for power in powers
-            for part in parts
-        ]
-        tiles.append(_of_words(np.array(words), is_complex))
-    if not tiles:
-        nothing = np.zeros((len(powers) * (2 if is_complex else 1), 0, COUNTS), np.int64)
-        return Partials(shape, nothing, nothing[..., :1], 0, is_complex)
-    return concatenated(tiles, shape)
-
-
-def _powered(x: Any, power: int) -> bytes:
-    return _core.exact_sum(x) if power == 1 else _core.exact_products(x, x)
+    if of_two and skips_nans:
+        pieces = (piece[piece == piece] for piece in pieces)
+    tiles = iter(lambda: list(islice(pieces, _AT_ONCE)), [])
+    made = [_of_words(words_of(tile, of_two, powers), of_two) for tile in tiles]
+    found = concatenated(made or [_of_words(words_of([], of_two, powers), of_two)], shape)
+    return _without_nans(found) if skips_nans and not of_two else found
 
 
 def _without_nans(partials: Partials) -> Partials:

@@ -9,13 +9,16 @@ import threading
 import zlib
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # As csrc/common/exact.h has them: counts, and digits of 32 bits, in words of 64.
 COUNTS = 4
@@ -25,36 +28,49 @@ _PARTS_MOST = 2**20
 
 # In front of the words that go out: how many accumulators were added up in them, and a checksum,
 # which adds up as they do, and which words that are anything else do not have.
-_PARTS, _CHECK, HEAD = 0, 1, 2
+HEAD = 2
 _WEIGHTS = np.array([pow(0x9E3779B97F4A7C15, k + 1, 2**64) for k in range(WORDS + 1)], np.uint64)
 
 _MAGIC = b"gredsum\x01"
 _BYTES = len(_MAGIC) + 8 * (HEAD + WORDS)
 
-_Words = npt.NDArray[np.int64]
+Words = npt.NDArray[np.int64]
 
 
-def normalised(words: _Words) -> _Words:
-    """Hand carries on, so that equal sums have equal words."""
-    return np.frombuffer(_core.exact_normalised(words), np.int64)
+# ---- words ----
 
 
-def _check_of(parts: int, words: _Words) -> Any:
-    """Make the checksum: a sum, modulo 2**64, of the words, each times a factor of its own."""
-    all_words = np.concatenate([[np.int64(parts)], words]).view(np.uint64)
-    return (all_words * _WEIGHTS).sum(dtype=np.uint64).view(np.int64)
+def exact_words(a: Any, b: Any = None) -> Words:
+    """Add an array's elements up, or their products with those of another."""
+    return np.frombuffer(_core.exact_sum(a) if b is None else _core.exact_products(a, b), np.int64)
 
 
-def sealed(words: _Words, salt: int = 0) -> _Words:
-    """Put in front of words what they go out with; of many sums a salt says which one it is."""
-    return np.concatenate([[np.int64(1), _wrapped(int(_check_of(1, words)) + salt)], words])
+def normalised(words: Words) -> Words:
+    """Hand carries on, in each row of words, so that equal sums have equal ones."""
+    if words.ndim == 1:
+        return np.frombuffer(_core.exact_normalised(words), np.int64)
+    rows = [_core.exact_normalised(row) for row in np.ascontiguousarray(words).reshape(-1, WORDS)]
+    return np.frombuffer(b"".join(rows), np.int64).reshape(words.shape)
 
 
-def opened(given: _Words, salt: int = 0) -> _Words:
+def _checksums(parts: Words, words: Words, salts: Words | int) -> Words:
+    """Sum, modulo 2**64, the words of each row, each times a factor of its own."""
+    terms = np.concatenate([parts, words], axis=-1).view(np.uint64) * _WEIGHTS
+    checks: Words = terms.sum(axis=-1, keepdims=True).view(np.int64) + parts * salts
+    return checks
+
+
+def sealed(words: Words, salts: Words | int = 0) -> Words:
+    """Put in front of words what they go out with; of many sums salts say which ones they are."""
+    one = np.ones((*words.shape[:-1], 1), np.int64)
+    return np.concatenate([one, _checksums(one, words, salts), words], axis=-1)
+
+
+def opened(given: Words, salts: Words | int = 0) -> Words:
     """Take words that came from anywhere, and may have been added up there."""
-    parts, check, words = int(given[_PARTS]), int(given[_CHECK]), given[HEAD:]
-    sound = 1 <= parts <= _PARTS_MOST
-    if not sound or check != _wrapped(int(_check_of(parts, words)) + parts * salt):
+    parts, checks, words = given[..., :1], given[..., 1:HEAD], given[..., HEAD:]
+    sound = (parts >= 1) & (parts <= _PARTS_MOST) & (checks == _checksums(parts, words, salts))
+    if not sound.all():
         raise ValueError(
             "these are not the words of an ExactSum, or of sums of this kind and shape, or not the "
             f"sum of those of at most {_PARTS_MOST}: something has changed them"
@@ -62,17 +78,116 @@ def opened(given: _Words, salt: int = 0) -> _Words:
     return normalised(np.ascontiguousarray(words))
 
 
-def _wrapped(number: int) -> int:
-    """Take what 64 bits leave of a number."""
-    return (number + 2**63) % 2**64 - 2**63
-
-
-def salt_of(kind: str, shape: tuple[int, ...], row: int) -> int:
+def salts_of(kind: str, shape: tuple[int, ...], rows: int) -> Words:
     """Tell sums of one kind, shape and place from others, whose words do not add up with them."""
-    return zlib.crc32(repr((kind, shape, row)).encode())
+    salts = [zlib.crc32(repr((kind, shape, row)).encode()) for row in range(rows)]
+    return np.array(salts, np.int64)[:, None]
 
 
-class ExactSum:
+def check_counts(words: Words) -> Words:
+    """Refuse words of which 2**20 would not add up."""
+    most = np.abs(words[..., :COUNTS]).max(initial=0)
+    if most >= 2**63 // _PARTS_MOST:
+        raise OverflowError(
+            f"words of at most {2**63 // _PARTS_MOST - 1} elements add up safely; count is {most}"
+        )
+    return words
+
+
+class Mergeable:
+    """One exact sum or several, as words; it is used from many threads at once."""
+
+    __slots__ = ("__weakref__", "_lock", "_words")
+    _lock: threading.Lock
+    _words: Words  # normalised rows; replaced, never written
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        """Make one of no words."""
+        made = super().__new__(cls)
+        made._lock = threading.Lock()
+        return made
+
+    def _begun(self, given: Words) -> Words:
+        """Give the words that others are added to, once these fit."""
+        if self._words.shape != given.shape:
+            shapes = f"{self._words.shape[:-2]} and {given.shape[:-2]}"
+            raise ValueError(
+                f"sums of shapes {shapes}, or of real and complex numbers, do not add up"
+            )
+        return self._words
+
+    def _merge(self, given: Words, sign: int = 1) -> None:
+        """Add normalised words, or take them away."""
+        with self._lock:
+            mine, theirs = self._begun(given), given if sign > 0 else -given
+            total = mine + theirs
+            counts = total[..., :COUNTS]
+            wrapped = (counts ^ mine[..., :COUNTS]) & (counts ^ theirs[..., :COUNTS])
+            if min(wrapped.ravel().tolist(), default=0) < 0:  # a sign that neither had
+                raise OverflowError("more than 2**63 elements")
+            self._words = normalised(total)
+
+    def __iadd__(self, other: Self | int) -> Self:
+        """Add in place what another one has been given; 0, by which `sum` begins, is nothing."""
+        if isinstance(other, type(self)):
+            self._merge(other._words)
+        elif type(other) is not int or other != 0:
+            return NotImplemented
+        return self
+
+    def __isub__(self, other: Self) -> Self:
+        """Take away what another one has been given."""
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        self._merge(other._words, -1)
+        return self
+
+    def __add__(self, other: Self | int) -> Self:
+        """Make a new one, of all that both have been given."""
+        return of_words(self._words, type(self)).__iadd__(other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Self) -> Self:
+        """Make a new one, of what this one has been given and the other one has not."""
+        return of_words(self._words, type(self)).__isub__(other)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return bool(np.array_equal(self._words, other._words))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return of_words, (self._words, type(self))
+
+
+_Made = TypeVar("_Made", bound=Mergeable)
+
+
+def of_words(words: Words, kind: type[_Made]) -> _Made:
+    """Make one of a kind that has normalised words."""
+    made = kind.__new__(kind)
+    made._words = words
+    return made
+
+
+# ---- one sum ----
+
+
+def _comparison(how: Callable[[Any, Any], Any]) -> Callable[[ExactSum, Any], Any]:
+    """Make an operator that compares an exact sum with another one, or a number."""
+
+    def compare(self: ExactSum, other: Any) -> Any:
+        if not isinstance(other, (ExactSum, numbers.Real, np.generic)):
+            return NotImplemented
+        return bool(how(_number(self), _number(other)))
+
+    return compare
+
+
+class ExactSum(Mergeable):
     """A sum of floats that is not rounded until its value is asked for.
 
     It is added to without any error, whatever is added and in whichever order, and keeps what the
@@ -82,11 +197,11 @@ class ExactSum:
     exact sum does. NaN makes it NaN, and so do infinities of both signs.
 
     Accumulators add up with ``+`` and ``+=``; ``-`` and ``-=`` take away what another one has been
-    given, also where that was not finite: ``a + b - b == a``. They are equal if the same was added
-    up: if their exact sums, their counts, and their counts of NaNs and infinities are the same.
-    ``-a`` and ``3 * a`` are of each element negated or times an integer. ``<`` and the like compare
-    exact sums with one another's, and with numbers; of NaN they are false.
-    They can be pickled and copied, and are used from many threads at once.
+    given, also where that was not finite: ``a + b - b == a``. They are equal if their exact sums,
+    their counts, and their counts of NaNs and infinities are the same. ``-a`` and ``3 * a`` are of
+    each element negated or times an integer. ``<`` and the like compare exact sums with one
+    another's, and with numbers; of NaN they are false. They can be pickled and copied, and are used
+    from many threads at once.
 
     Parameters
     ----------
@@ -115,16 +230,14 @@ class ExactSum:
     >>> part = gred.ExactSum([0.1] * 10)
     >>> (total + part).count
     14
-
     """
 
-    __slots__ = ("__weakref__", "_lock", "_words")
+    __slots__ = ()
 
     PARTS_MOST = _PARTS_MOST
 
     def __init__(self, *arrays: ArrayLike | Any) -> None:
-        self._lock = threading.Lock()
-        self._words: _Words = np.zeros(WORDS, np.int64)
+        self._words: Words = np.zeros(WORDS, np.int64)
         for array in arrays:
             self.add(array)
 
@@ -135,7 +248,7 @@ class ExactSum:
         ones raise TypeError, as their real and imaginary parts are two sums; OverflowError is
         raised if `count` would be 2**63.
         """
-        self._merge(_core.exact_sum(a))
+        self._merge(exact_words(a))
 
     def add_products(self, a: ArrayLike | Any, b: ArrayLike | Any, /) -> None:
         """Add the products of two arrays' elements, each exactly: their dot product.
@@ -151,43 +264,8 @@ class ExactSum:
         >>> dot.add_products([1e200, 1.0, -1e200], [1e200, 3.0, 1e200])
         >>> float(dot)
         3.0
-
         """
-        self._merge(_core.exact_products(a, b))
-
-    def _merge(self, given: bytes | _Words, sign: int = 1) -> None:
-        """Add normalised words, or take them away. Words are replaced, never written."""
-        words = np.frombuffer(given, np.int64)
-        with self._lock:
-            counts = zip(self._words[:COUNTS].tolist(), words[:COUNTS].tolist(), strict=True)
-            if not all(-(2**63) < mine + sign * theirs < 2**63 for mine, theirs in counts):
-                raise OverflowError("more than 2**63 elements")
-            self._words = normalised(self._words + sign * words)
-
-    def __iadd__(self, other: ExactSum | int) -> ExactSum:
-        """Add in place what another one has been given; 0, by which `sum` begins, is nothing."""
-        if isinstance(other, ExactSum):
-            self._merge(other._words)
-        elif type(other) is not int or other != 0:
-            return NotImplemented
-        return self
-
-    def __isub__(self, other: ExactSum) -> ExactSum:
-        """Take away what another one has been given."""
-        if not isinstance(other, ExactSum):
-            return NotImplemented
-        self._merge(other._words, -1)
-        return self
-
-    def __add__(self, other: ExactSum | int) -> ExactSum:
-        """Make a new one, of all that both have been given."""
-        return of_words(self._words).__iadd__(other)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: ExactSum) -> ExactSum:
-        """Make a new one, of what this one has been given and the other one has not."""
-        return of_words(self._words).__isub__(other)
+        self._merge(exact_words(a, b))
 
     def __neg__(self) -> ExactSum:
         """Make a new one, of all elements negated."""
@@ -203,21 +281,13 @@ class ExactSum:
             nans, ends = nans + sum(ends), [0, 0]
         digits = _digits_of(_integer_of(words) * k)
         counts = [int(words[0]), nans, *(ends if k > 0 else ends[::-1])]
-        return of_words(normalised(np.concatenate([np.array(counts, np.int64), digits])))
+        words = np.concatenate([np.array(counts, np.int64), digits])
+        return of_words(normalised(words), ExactSum)
 
     __rmul__ = __mul__
 
-    def __lt__(self, other: Any) -> Any:
-        return _compared(operator.lt, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return _compared(operator.le, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return _compared(operator.gt, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return _compared(operator.ge, self, other)
+    __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
+    __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
 
     @property
     def count(self) -> int:
@@ -266,15 +336,8 @@ class ExactSum:
     def __repr__(self) -> str:
         return f"<ExactSum of {self.count} elements: {float(self)!r}>"
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ExactSum):
-            return NotImplemented
-        return bool(np.array_equal(self._words, other._words))
-
-    __hash__ = None  # type: ignore[assignment]
-
     @property
-    def words(self) -> _Words:
+    def words(self) -> Words:
         """The accumulator as an array of int64, of shape (140,), that adds up.
 
         The element-wise integer sum of up to 2**20 accumulators' words is what `from_words` makes
@@ -299,7 +362,7 @@ class ExactSum:
         if given.shape != (HEAD + WORDS,) or given.dtype != np.int64:
             got = f"shape {given.shape} of {given.dtype}"
             raise ValueError(f"words must be {HEAD + WORDS} of int64; got {got}")
-        return of_words(opened(given))
+        return of_words(opened(given), ExactSum)
 
     def to_bytes(self) -> bytes:
         """Write the accumulator as bytes, for keeping it, or for another machine.
@@ -324,32 +387,22 @@ class ExactSum:
         if len(data) != _BYTES:
             raise ValueError(f"an ExactSum is {_BYTES} bytes; got {len(data)}")
         words = np.frombuffer(data, "<i8", offset=len(_MAGIC)).astype(np.int64)
-        if words[_PARTS] != 1:
+        if words[0] != 1:
             raise ValueError("these are not the bytes of one ExactSum")
-        return of_words(opened(words))
+        return of_words(opened(words), ExactSum)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_bytes, (self.to_bytes(),)
 
 
-def check_counts(words: _Words) -> _Words:
-    """Refuse words of which 2**20 would not add up."""
-    most = np.abs(words[..., :COUNTS]).max(initial=0)
-    if most >= 2**63 // _PARTS_MOST:
-        raise OverflowError(
-            f"words of at most {2**63 // _PARTS_MOST - 1} elements add up safely; count is {most}"
-        )
-    return words
-
-
-def _integer_of(words: _Words) -> int:
+def _integer_of(words: Words) -> int:
     """Give the exact sum of what is finite, in units of its last digit."""
     digits = words[COUNTS:]
     magnitude = int.from_bytes(np.abs(digits).astype("<u4").tobytes(), "little")
     return -magnitude if (digits < 0).any() else magnitude
 
 
-def _digits_of(units: int) -> _Words:
+def _digits_of(units: int) -> Words:
     try:
         magnitude = abs(units).to_bytes(4 * (WORDS - COUNTS), "little")
     except OverflowError:
@@ -368,16 +421,3 @@ def _number(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     return Fraction(value) if isinstance(value, float) and math.isfinite(value) else value
-
-
-def _compared(how: Callable[[Any, Any], Any], mine: ExactSum, other: Any) -> Any:
-    if not isinstance(other, (ExactSum, numbers.Real, np.generic)):
-        return NotImplemented
-    return bool(how(_number(mine), _number(other)))
-
-
-def of_words(words: _Words) -> ExactSum:
-    """Make an accumulator that has normalised words."""
-    made = ExactSum()
-    made._words = words
-    return made

@@ -8,15 +8,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
 
 from gred import _core
-from gred.checks import array_of, brought, indexable, on_device
+from gred.checks import brought
 from gred.exact.moments import NO_FREEDOM, comoment
-from gred.exact.partials import MOMENTS, Partials, merged, sums_of
+from gred.exact.partials import MOMENTS, Partials, merged, moments_of, sums_of
 from gred.exact.rationals import divisor_of, float_type, nearest, quotient, root
 from gred.exact.sums import ExactSum
 from gred.several import common
+from gred.statistics.weights import real
 
 _ROUNDED = {"var": nearest, "std": root}
 
@@ -38,13 +38,8 @@ def reduced(
             raise TypeError(f"{name} of a list of arrays takes no axis, keepdims or where")
         sums = merged([sums_of(array, powers=MOMENTS) for array in arrays])
         return variances(name, sums, ddof, type_of(arrays, dtype), 3)[()]
-    whole = axis is None and not keepdims
-    array = array_of(a) if whole and where is True else indexable(a)
-    result, shown = type_of([array], dtype), shown_of(array, where)
-    axes = None
-    if not whole:
-        axes = normalize_axis_tuple(range(array.ndim) if axis is None else axis, array.ndim)
-    found = variances(name, sums_of(array, axes, shown, MOMENTS), ddof, result, 3)
+    array, axes, sums = moments_of(a, axis, keepdims, where)
+    found = variances(name, sums, ddof, type_of([array], dtype), 3)
     found = found if keepdims else found.squeeze(axes)
     return brought(found, array) if found.ndim else found[()]
 
@@ -62,8 +57,7 @@ def variances(
         warnings.warn(NO_FREEDOM, RuntimeWarning, stacklevel=stacklevel)
     for k, (sums, divisor) in enumerate(zip(partials.sums(), divisors, strict=True)):
         half = len(sums) // 2
-        states = [((x,), (square,)) for x, square in zip(sums[:half], sums[half:], strict=True)]
-        of_parts = [comoment(state, 0, 0) for state in states]
+        of_parts = [comoment(x, x, xx) for x, xx in zip(sums[:half], sums[half:], strict=True)]
         known = [x for x in of_parts if x is not None]
         whole = sum(known, Fraction()) if len(known) == len(of_parts) else None
         found[k] = quotient(_ROUNDED[name], whole, divisor, dtype)
@@ -86,17 +80,6 @@ def type_of(arrays: Sequence[Any], dtype: Any) -> np.dtype[Any]:
     """Find the type of a result: the elements' own, or its parts', and float64 of integers."""
     if dtype is not None:
         return float_type(dtype)
-    parts = {"complex64": "float32", "complex128": "float64"}
-    names = [parts.get(name, name) for name in map(_core.element, arrays)]
+    names = [real(name) for name in map(_core.element, arrays)]
     floats = [name if name.startswith(("float", "bfloat")) else "float64" for name in names]
     return common(floats)
-
-
-def shown_of(array: Any, where: Any) -> Any:
-    """Broadcast a mask; None if there is none."""
-    if where is True:
-        return None
-    mask = np.asarray(where)
-    if on_device(array) or mask.dtype != bool:
-        raise TypeError("where of exact variances has to be of bool, and is for arrays on the host")
-    return np.broadcast_to(mask, tuple(array.shape))

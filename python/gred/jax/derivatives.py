@@ -32,10 +32,6 @@ class Call(NamedTuple):
         return math.prod(self.x.shape[k] for k in self.how.axes)
 
 
-def _mean(call: Call, t: Any) -> Any:
-    return call.total(t) / call.length
-
-
 def _product(call: Call, t: Any) -> Any:
     """Leave products without one of their factors to JAX, which divides by none of them."""
     return jax.jvp(lambda x: jnp.prod(x, axis=call.how.axes), (call.x,), (t,))[1]
@@ -57,18 +53,6 @@ def _variance(call: Call, t: Any) -> Any:
     return 2 * call.total(_times(deviations, t)) / (call.length - call.how.ddof)
 
 
-def _deviation(call: Call, t: Any) -> Any:
-    return _variance(call, t) / (2 * call.result)
-
-
-def _norm(call: Call, t: Any) -> Any:
-    return call.total(_times(call.x, t)) / call.result
-
-
-def _magnitudes(call: Call, t: Any) -> Any:
-    return call.total(_times(jnp.sign(call.x), t))
-
-
 def _extreme_magnitude(call: Call, t: Any) -> Any:
     return _extreme(call._replace(x=jnp.abs(call.x)), _times(jnp.sign(call.x), t))
 
@@ -82,14 +66,14 @@ def _logsumexp(call: Call, t: Any) -> Any:
 # constant between its steps.
 FORMULAS: dict[str, Callable[[Call, Any], Any]] = {
     "sum": Call.total,
-    "mean": _mean,
+    "mean": lambda call, t: call.total(t) / call.length,
     "prod": _product,
     "min": _extreme,
     "max": _extreme,
     "var": _variance,
-    "std": _deviation,
-    "norm": _norm,
-    "norm_1": _magnitudes,
+    "std": lambda call, t: _variance(call, t) / (2 * call.result),
+    "norm": lambda call, t: call.total(_times(call.x, t)) / call.result,
+    "norm_1": lambda call, t: call.total(_times(jnp.sign(call.x), t)),
     "norm_inf": _extreme_magnitude,
     "norm_neg_inf": _extreme_magnitude,
     "logsumexp": _logsumexp,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 import gred
+from gred.functions import made
 from gred.jax import derivatives as derivatives  # which the primitive has none without
 from gred.jax.available import jnp
 from gred.jax.primitive import reduce_p, settled
@@ -19,9 +20,7 @@ Parameters
 ----------
 x : array_like
     Of any shape, and of a type that gred has.
-{parameters}method : {{'auto', 'exact', 'batch_invariant'}}, default 'auto'
-    As for `gred.{name}`.
-
+{{parameters}}
 Returns
 -------
 jax.Array
@@ -31,7 +30,7 @@ jax.Array
 Raises
 ------
 TypeError, ValueError
-    While it is traced, as `gred.{name}` does.
+    While it is traced, as `gred.{{name}}` does.
 """
 
 # In their order, with what they are.
@@ -42,36 +41,23 @@ OPTIONS = {
     "ord": (None, "{None, 2, 1, 0, inf, -inf}, optional", "Which norm it is; 2 by default."),
     "ddof": (0, "float, default 0", "What is subtracted from the number of elements to divide by."),
 }
+METHOD = ("auto", "{'auto', 'exact', 'batch_invariant'}, default 'auto'", "As for `gred.{name}`.")
 
 
 def reduction(name: str) -> Callable[..., Any]:
     """Make the function of that name, with those options that gred's own has."""
-    own = inspect.signature(getattr(gred, name)).parameters
-    options = {option: row for option, row in OPTIONS.items() if option in own}
-    either, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-    signature = inspect.Signature(
-        [
-            inspect.Parameter("x", either),
-            *(inspect.Parameter(o, either, default=row[0]) for o, row in options.items()),
-            inspect.Parameter("method", keyword, default="auto"),
-        ]
-    )
+    own = signature(getattr(gred, name)).parameters
+    parameters = {option: row for option, row in OPTIONS.items() if option in own}
 
-    def function(*arguments: Any, **named: Any) -> Any:
-        given = signature.bind(*arguments, **named)
-        given.apply_defaults()
-        asked = given.arguments
-        x, keepdims = jnp.asarray(asked.pop("x")), asked.pop("keepdims")
-        how = settled(name, x, asked.pop("axis"), asked.pop("dtype", None), **asked)
+    def call(x: Any, axis: Any, keepdims: bool, dtype: Any = None, **options: Any) -> Any:
+        x = jnp.asarray(x)
+        how = settled(name, x, axis, dtype, **options)
         result = reduce_p.bind(x, how=how)
         return jnp.expand_dims(result, how.axes) if keepdims else result
 
-    parameters = "".join(f"{o} : {kind}\n    {text}\n" for o, (_, kind, text) in options.items())
     summary = {one.name: one.summary for one in gred.reductions()}[name]
-    function.__name__ = function.__qualname__ = name
-    function.__module__, function.__doc__ = "gred.jax", DOCSTRING.format_map(locals())
-    vars(function)["__signature__"] = signature
-    return function
+    docstring = DOCSTRING.format(summary=summary)
+    return made("gred.jax", name, docstring, parameters, {"method": METHOD}, call)
 
 
 def dot(x: Any, y: Any, *, method: str = "auto") -> Any:
@@ -94,7 +80,6 @@ def dot(x: Any, y: Any, *, method: str = "auto") -> Any:
     ------
     TypeError, ValueError
         While it is traced, where `gred.dot` does.
-
     """
     x, y = jnp.asarray(x), jnp.asarray(y)
     if x.ndim != 1 or x.shape != y.shape:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, SupportsIndex
+from collections.abc import Callable
+from inspect import signature
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
-from gred.checks import array_of, nulls_apart, takes_other_names
+from gred.checks import array_of, nulls_apart
+from gred.docstrings import docstring
 
 __all__ = ["nanargmax", "nanargmin", "nanstd", "nanvar"]
-
-_Axis = int | tuple[int, ...] | None
 
 
 def numbers_of(a: Any, where: Any) -> tuple[Any, Any]:
@@ -32,147 +32,26 @@ def numbers_of(a: Any, where: Any) -> tuple[Any, Any]:
     return array, shown if where is True else shown & where
 
 
-@takes_other_names
-def nanvar(
-    a: ArrayLike | Any,
-    axis: _Axis = None,
-    dtype: DTypeLike | None = None,
-    out: Any = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    *,
-    where: Any = True,
-    **options: Any,
-) -> Any:
-    """Compute the variance of elements that are not NaN.
+def _without_nan(name: str, summary: str) -> Callable[..., Any]:
+    """Make the function that calls gred's own with a mask."""
+    own = getattr(_core, name.removeprefix("nan"))
 
-    Parameters
-    ----------
-    a, axis, dtype, out, ddof, keepdims, where, **options
-        As for `gred.var`, which is called with a mask; of an array on a device its own library,
-        CuPy, PyTorch or JAX, finds NaN.
+    def function(a: Any, *arguments: Any, where: Any = True, **options: Any) -> Any:
+        array, shown = numbers_of(a, where)
+        return own(array, *arguments, where=shown, **options)
 
-    Returns
-    -------
-    scalar or array
-        As of `gred.var`, which has a RuntimeWarning where no more than `ddof` elements are left.
-
-    Raises
-    ------
-    TypeError
-        If the array has no library that finds NaN, or as `gred.var`.
-
-    Examples
-    --------
-    >>> import gred
-    >>> gred.nanvar([1.0, float("nan"), 3.0])
-    np.float64(1.0)
-
-    """
-    array, shown = numbers_of(a, where)
-    return _core.var(array, axis, dtype, out, ddof, keepdims, where=shown, **options)
+    parameters = signature(own)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = docstring(name, summary, tuple(parameters.parameters), False, "error")
+    vars(function)["__signature__"] = parameters
+    return function
 
 
-@takes_other_names
-def nanstd(
-    a: ArrayLike | Any,
-    axis: _Axis = None,
-    dtype: DTypeLike | None = None,
-    out: Any = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    *,
-    where: Any = True,
-    **options: Any,
-) -> Any:
-    """Compute the standard deviation of elements that are not NaN.
-
-    Parameters
-    ----------
-    a, axis, dtype, out, ddof, keepdims, where, **options
-        As for `nanvar`.
-
-    Returns
-    -------
-    scalar or array
-        The root of what `nanvar` returns.
-
-    Examples
-    --------
-    >>> import gred
-    >>> gred.nanstd([1.0, float("nan"), 5.0])
-    np.float64(2.0)
-
-    """
-    array, shown = numbers_of(a, where)
-    return _core.std(array, axis, dtype, out, ddof, keepdims, where=shown, **options)
-
-
-@takes_other_names
-def nanargmin(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | None = None,
-    out: Any = None,
-    *,
-    where: Any = True,
-    **options: Any,
-) -> Any:
-    """Find the position of the least element that is not NaN, the first of equals.
-
-    Parameters
-    ----------
-    a, axis, out, where, **options
-        As for `gred.argmin`, which is called with a mask; of an array on a device its own library,
-        CuPy, PyTorch or JAX, finds NaN.
-
-    Returns
-    -------
-    int64 or array of int64
-
-    Raises
-    ------
-    ValueError
-        If all elements are NaN.
-    TypeError
-        If the array has no library that finds NaN.
-
-    Examples
-    --------
-    >>> import gred
-    >>> gred.nanargmin([float("nan"), 3.0, 2.0])
-    np.int64(2)
-
-    """
-    array, shown = numbers_of(a, where)
-    return _core.argmin(array, axis, out, where=shown, **options)
-
-
-@takes_other_names
-def nanargmax(
-    a: ArrayLike | Any,
-    axis: SupportsIndex | None = None,
-    out: Any = None,
-    *,
-    where: Any = True,
-    **options: Any,
-) -> Any:
-    """Find the position of the greatest element that is not NaN, the first of equals.
-
-    Parameters
-    ----------
-    a, axis, out, where, **options
-        As for `nanargmin`, and so are errors.
-
-    Returns
-    -------
-    int64 or array of int64
-
-    Examples
-    --------
-    >>> import gred
-    >>> gred.nanargmax([float("nan"), 3.0, 2.0])
-    np.int64(1)
-
-    """
-    array, shown = numbers_of(a, where)
-    return _core.argmax(array, axis, out, where=shown, **options)
+nanvar = _without_nan("nanvar", "Compute the variance of elements that are not NaN.")
+nanstd = _without_nan("nanstd", "Compute the standard deviation of elements that are not NaN.")
+nanargmin = _without_nan(
+    "nanargmin", "Find the position of the least element that is not NaN, the first of equals."
+)
+nanargmax = _without_nan(
+    "nanargmax", "Find the position of the greatest element that is not NaN, the first of equals."
+)

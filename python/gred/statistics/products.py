@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
@@ -77,10 +77,9 @@ def vecdot(
 
     Raises
     ------
-    ValueError
-        If shapes do not fit, or there is no such axis, method or device.
-    TypeError
-        If a type is not supported, or one array is on the host and one on a device.
+    ValueError, TypeError
+        If shapes do not fit, there is no such axis, method or device, a type is not supported, or
+        one array is on the host and one on a device.
 
     References
     ----------
@@ -91,10 +90,17 @@ def vecdot(
     >>> import gred
     >>> gred.vecdot([[1e200, 1.0, -1e200], [1, 2, 3]], [1e200, 3.0, 1e200], method="exact")
     array([3.e+000, 4.e+200])
-
     """
     places = {"device": device, "stream": stream}
     return dots(a, b, axis, method, places, True, dtype, out, keepdims)
+
+
+class _How(NamedTuple):
+    """What is asked of all products."""
+
+    dtype: Any
+    method: str
+    places: dict[str, Any]  # device and stream
 
 
 def dots(
@@ -119,22 +125,25 @@ def dots(
     types = ("complex64", "complex128") if is_complex else _FLOATS
     if dtype is not None and dtype_name(dtype) not in types:
         raise TypeError(f"dtype must be {', '.join(types)}, or be left out; got {dtype!r}")
+    whole = shape
+    if keepdims:
+        place = normalize_axis_index(axis, len(shape) + 1)
+        whole = (*shape[:place], 1, *shape[place:])
     if out is not None and out is not ...:
-        kind = _checked(out, axis, shape, keepdims, _result(x, y, dtype))
+        kind = _checked(out, whole, _result(x, y, dtype))
         dtype = kind if method == "exact" and kind in types else dtype
+    how = _How(dtype, method, places)
     if not shape and dtype is None:
         x = x.conj() if conjugates and is_complex else x
         found = _core.dot(_resolved(x), _resolved(y), method=method, **places)
     elif is_complex:
-        found = _complex(x, y, shape, dtype, method, places, conjugates)
+        found = _complex(x, y, shape, how, conjugates)
     else:
-        found = _real(x, y, shape, 1, dtype, method, places)
-    if keepdims:
-        found = np.asarray(found) if not shape and isinstance(found, np.generic) else found
-        place = normalize_axis_index(axis, len(shape) + 1)
-        found = found.reshape((*shape[:place], 1, *shape[place:]))
+        found = _real(x, y, shape, 1, how)
+    if isinstance(found, np.generic) and (keepdims or out is ...):
+        found = np.asarray(found)
+    found = found.reshape(whole) if keepdims else found
     if out is None or out is ...:
-        found = np.asarray(found) if out is ... and isinstance(found, np.generic) else found
         if is_tensor(x) and isinstance(found, np.ndarray):
             return brought(found, x)
         return found[()] if out is None and isinstance(found, np.ndarray) else found
@@ -144,32 +153,33 @@ def dots(
 
 def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
     """Move vectors to the last axis, and find the shape that the others have together."""
-    given, first = (a, b), array_of(a)
+    first = array_of(a)
     arrays = first, beside(array_of(b, "b"), first)
-    libraries = [library_of(one) for one in arrays]
-    if libraries[0] is None or libraries[0] is not libraries[1]:
-        kinds = " and ".join(type(one).__name__ for one in given)
+    xp = library_of(first)
+    if xp is None or xp is not library_of(arrays[1]):
+        kinds = " and ".join(type(one).__name__ for one in (a, b))
         raise TypeError(
             f"a and b must both lie on the host, or be of CuPy, PyTorch or JAX both; got {kinds}"
         )
     if not all(len(one.shape) for one in arrays):
         raise ValueError("a and b must have at least one dimension")
     axis = integer_from(axis, "axis")
-    x, y = (
-        libraries[0].moveaxis(one, normalize_axis_index(axis, len(one.shape)), -1) for one in arrays
-    )
+    places = [normalize_axis_index(axis, len(one.shape)) for one in arrays]
+    x, y = (xp.moveaxis(one, place, -1) for one, place in zip(arrays, places, strict=True))
     if x.shape[-1] != y.shape[-1]:
         raise ValueError(
-            f"a and b must have one length along axis {axis}; got shapes {tuple(arrays[0].shape)} "
-            f"and {tuple(arrays[1].shape)}"
+            f"a and b must have one length along axis {axis}; got shapes {_shapes(*arrays)}"
         )
     try:
         return x, y, np.broadcast_shapes(tuple(x.shape[:-1]), tuple(y.shape[:-1]))
     except ValueError:
         raise ValueError(
-            f"a and b, of shapes {tuple(arrays[0].shape)} and {tuple(arrays[1].shape)}, do not fit "
-            f"together beside axis {axis}"
+            f"a and b, of shapes {_shapes(*arrays)}, do not fit together beside axis {axis}"
         ) from None
+
+
+def _shapes(*arrays: Any) -> str:
+    return " and ".join(str(tuple(one.shape)) for one in arrays)
 
 
 def _resolved(x: Any) -> Any:
@@ -177,13 +187,10 @@ def _resolved(x: Any) -> Any:
     return x.resolve_conj() if hasattr(x, "resolve_conj") else x
 
 
-def _checked(out: Any, axis: int, shape: tuple[int, ...], keepdims: bool, kind: str) -> str:
+def _checked(out: Any, shape: tuple[int, ...], kind: str) -> str:
     """Refuse what results of a type do not fit into; name the type of what they do."""
     if not hasattr(out, "shape"):
         raise TypeError(f"out must be an array; got {type(out).__name__}")
-    if keepdims:
-        place = normalize_axis_index(axis, len(shape) + 1)
-        shape = (*shape[:place], 1, *shape[place:])
     if tuple(out.shape) != shape:
         raise ValueError(
             f"out must have the shape of the results, {shape}; it has {tuple(out.shape)}"
@@ -206,15 +213,7 @@ def _parts(xp: Any, x: Any) -> Any:
     return xp.stack((x.real, x.imag), -1)
 
 
-def _complex(
-    x: Any,
-    y: Any,
-    shape: tuple[int, ...],
-    dtype: Any,
-    method: str,
-    places: dict[str, Any],
-    conjugates: bool,
-) -> Any:
+def _complex(x: Any, y: Any, shape: tuple[int, ...], how: _How, conjugates: bool) -> Any:
     """Make both parts as sums of real products, beside which the smaller array is turned."""
     xp, kind = library_of(x), common([_core.element(x), _core.element(y)]).name
     x, y = (cast(one, type_in(xp, one, kind)) for one in (x, y))
@@ -222,9 +221,9 @@ def _complex(
     r, i, sign = turned.real, _resolved(turned).imag, 1
     if conjugates:
         i, sign = -i, 1 if turned is x else -1
-    part = None if dtype is None else real(dtype_name(dtype))
+    part = how._replace(dtype=None if how.dtype is None else real(dtype_name(how.dtype)))
     halves = [
-        _real(_parts(xp, other), xp.stack(pair, -1), shape, 2, part, method, places)
+        _real(_parts(xp, other), xp.stack(pair, -1), shape, 2, part)
         for pair in ((r, -i), (sign * i, sign * r))
     ]
     if xp.__name__.startswith("jax"):
@@ -232,7 +231,7 @@ def _complex(
     if xp.__name__ == "torch" and not isinstance(halves[0], np.ndarray):
         return xp.complex(*halves)
     here = library_of(halves[0])
-    found = here.empty(shape, type_in(here, halves[0], dtype_name(dtype or kind)))
+    found = here.empty(shape, type_in(here, halves[0], dtype_name(how.dtype or kind)))
     found.real, found.imag = halves
     return found
 
@@ -240,35 +239,24 @@ def _complex(
 # ---- real numbers ----
 
 
-def _real(
-    x: Any,
-    y: Any,
-    shape: tuple[int, ...],
-    along: int,
-    dtype: Any,
-    method: str,
-    places: dict[str, Any],
-) -> Any:
+def _real(x: Any, y: Any, shape: tuple[int, ...], along: int, how: _How) -> Any:
     """Make sums of products along so many last axes."""
-    xp, exact = library_of(x), method == "exact"
+    xp, (dtype, method, places) = library_of(x), how
+    exact = method == "exact"
     if math.prod(x.shape) < math.prod(y.shape):
         x, y = y, x
     if on_device(x) or places["device"] not in (None, "host"):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            found = _there(xp, x, y, along, dtype, method, places)
+            found = _there(xp, x, y, along, how)
         if found is not None:
             return found
     x, y = (xp.broadcast_to(one, shape + tuple(x.shape[-along:])) for one in (x, y))
     if on_device(x):
-        found = brought(_one_by_one(x, y, shape, dtype).astype(np.float64), x)
+        found = brought(_one_by_one(x, y, shape, dtype, True).astype(np.float64), x)
         return cast(found, type_in(xp, x, _result(x, y, dtype)))
-    n = math.prod(x.shape[-along:])
-    few = n >= _LONG and 0 < math.prod(shape) <= _FEW
-    if few and exact:
-        return _one_by_one(x, y, shape, dtype)
-    if few and dtype is None:
-        found = [_core.dot(x[at].reshape(-1), y[at].reshape(-1)) for at in np.ndindex(*shape)]
-        return np.array(found).reshape(shape)
+    few = math.prod(x.shape[-along:]) >= _LONG and 0 < math.prod(shape) <= _FEW
+    if few and (exact or dtype is None):
+        return _one_by_one(x, y, shape, dtype, exact)
     return _core.dots(x, y, along, dtype, exact)
 
 
@@ -280,23 +268,20 @@ def _result(x: Any, y: Any, dtype: Any) -> str:
     return {"b": "int64", "i": "int64", "u": "uint64"}.get(kind.kind, kind.name)
 
 
-def _one_by_one(x: Any, y: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Round exact sums of products, each of which is made like those of whole arrays."""
-    kind = _result(x, y, dtype)
-    if kind in ("int64", "uint64"):
-        one = [_core.dot(x[at].reshape(-1), y[at].reshape(-1)) for at in np.ndindex(*shape)]
+def _one_by_one(x: Any, y: Any, shape: tuple[int, ...], dtype: Any, exact: bool) -> Any:
+    """Make each sum of products as that of whole arrays; exact ones of integers are no others."""
+    kind, places = _result(x, y, dtype), [*np.ndindex(*shape)]
+    if exact and "int" not in kind:
+        words = (_core.exact_products(x[at], y[at]) for at in places)
+        found = [_core.exact_rounded(one, 1, kind) for one in words]
     else:
-        one = [
-            _core.exact_rounded(_core.exact_products(x[at], y[at]), 1, kind)
-            for at in np.ndindex(*shape)
-        ]
-    return np.array(one, None if one else kind).reshape(shape)
+        found = [_core.dot(x[at].reshape(-1), y[at].reshape(-1)) for at in places]
+    return np.array(found, None if found else kind).reshape(shape)
 
 
-def _there(
-    xp: Any, x: Any, y: Any, along: int, dtype: Any, method: str, places: dict[str, Any]
-) -> Any:
+def _there(xp: Any, x: Any, y: Any, along: int, how: _How) -> Any:
     """Have the arrays' library multiply; None where that would not be exact, and is to be."""
+    dtype, method, places = how
     kind, names = _result(x, y, dtype), (_core.element(x), _core.element(y))
     exact = method == "exact" and "int" not in kind
     if exact and any(name in ("int64", "uint64") for name in names):

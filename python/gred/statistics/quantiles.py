@@ -58,29 +58,22 @@ def quantile(
 
     Raises
     ------
-    ValueError
-        If q is not from 0 to 1, there is no such method, or there are no elements.
-    TypeError
-        If elements are complex, or the array has no library that sorts it.
+    ValueError, TypeError
+        If q is not from 0 to 1, there is no such method, there are no elements, they are complex,
+        or the array has no library that sorts it.
 
     Examples
     --------
     >>> import gred
     >>> gred.quantile([4.0, 1.0, 3.0, 2.0], [0.25, 0.5])
     array([1.75, 2.5 ])
-
     """
     return _quantile(a, q, axis, method, keepdims, leaves_out=False)
 
 
 @takes_other_names
 def median(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False) -> Any:
-    """Compute the median: the element in the middle, or the mean of two.
-
-    Parameters
-    ----------
-    a, axis, keepdims
-        As for `quantile`.
+    """Compute the median: the element in the middle, or the mean of two; all as for `quantile`.
 
     Returns
     -------
@@ -92,7 +85,6 @@ def median(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False) ->
     >>> import gred
     >>> gred.median([5.0, 1.0, 3.0])
     np.float64(3.0)
-
     """
     return _quantile(a, 0.5, axis, "linear", keepdims, leaves_out=False)
 
@@ -106,12 +98,7 @@ def nanquantile(
     method: str = "linear",
     keepdims: bool = False,
 ) -> Any:
-    """Compute quantiles of elements that are not NaN.
-
-    Parameters
-    ----------
-    a, q, axis, method, keepdims
-        As for `quantile`.
+    """Compute quantiles of elements that are not NaN; all as for `quantile`.
 
     Returns
     -------
@@ -123,19 +110,13 @@ def nanquantile(
     >>> import gred
     >>> gred.nanquantile([4.0, float("nan"), 3.0], 0.5)
     np.float64(3.5)
-
     """
     return _quantile(a, q, axis, method, keepdims, leaves_out=True)
 
 
 @takes_other_names
 def nanmedian(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False) -> Any:
-    """Compute the median of elements that are not NaN.
-
-    Parameters
-    ----------
-    a, axis, keepdims
-        As for `quantile`.
+    """Compute the median of elements that are not NaN; all as for `nanquantile`.
 
     Returns
     -------
@@ -147,7 +128,6 @@ def nanmedian(a: ArrayLike | Any, axis: _Axis = None, *, keepdims: bool = False)
     >>> import gred
     >>> gred.nanmedian([5.0, float("nan"), 3.0, 1.0])
     np.float64(3.0)
-
     """
     return _quantile(a, 0.5, axis, "linear", keepdims, leaves_out=True)
 
@@ -161,6 +141,15 @@ class _Rows(NamedTuple):
     @property
     def n(self) -> int:
         return int(self.blocks.shape[1])
+
+
+class _Asked(NamedTuple):
+    """What _core is asked for."""
+
+    shares: Any  # float64, in ascending order
+    method: str
+    leaves_out: bool
+    is_sorted: bool
 
 
 def _quantile(
@@ -196,15 +185,6 @@ def _quantile(
     return found[()] if xp is np else found
 
 
-class _Asked(NamedTuple):
-    """What _core is asked for."""
-
-    shares: Any  # float64, in ascending order
-    method: str
-    leaves_out: bool
-    is_sorted: bool
-
-
 def _rows(xp: Any, array: Any, axis: _Axis, keepdims: bool) -> _Rows:
     shape = tuple(array.shape)
     if xp is np and not array.dtype.isnative:
@@ -213,16 +193,13 @@ def _rows(xp: Any, array: Any, axis: _Axis, keepdims: bool) -> _Rows:
         return _Rows(array.reshape((1, math.prod(shape), 1)), (1,) * (len(shape) * bool(keepdims)))
     dims = normalize_axis_tuple(axis, len(shape), "axis")
     kept = [k for k in range(len(shape)) if k not in dims]
-    results = tuple(
-        1 if k in dims else length for k, length in enumerate(shape) if k not in dims or keepdims
-    )
+    results = tuple(1 if k in dims else shape[k] for k in (range(len(shape)) if keepdims else kept))
     n = math.prod(shape[k] for k in dims)
     if len(dims) == 1:
         (dim,) = dims
         before, after = math.prod(shape[:dim]), math.prod(shape[dim + 1 :])
         return _Rows(array.reshape((before, n, after)), results)
-    moved = xp.permute(array, (*kept, *dims)) if xp.__name__ == "torch" else None
-    moved = xp.transpose(array, (*kept, *dims)) if moved is None else moved
+    moved = getattr(array, "permute", array.transpose)(*kept, *dims)
     return _Rows(moved.reshape((math.prod(shape[k] for k in kept), n, 1)), results)
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import functools
 import io
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred import _core
-from gred.checks import array_of, brought, indexable, is_tensor, on_device, takes_other_names
+from gred.checks import brought, is_tensor, on_device, takes_other_names
 from gred.device_array import dtype_named
 from gred.records import facts_html, facts_text
 
@@ -81,13 +79,8 @@ class Summary(_Fields):
         Means and variances by T. F. Chan, G. H. Golub and R. J. LeVeque, "Updating formulae and a
         pairwise algorithm for computing sample variances", 1979; of exact sums, if all have them,
         rounded once. A sum of integers wraps around. Of a part of more than one element, and no
-        more than `ddof`, the variance is lost without exact sums, and NaN.
-
-        Raises
-        ------
-        ValueError
-            If variances were divided with another `ddof`, or shapes differ.
-
+        more than `ddof`, the variance is lost without exact sums, and NaN. If variances were
+        divided with another `ddof`, or shapes differ, ValueError is raised.
         """
         for one in others:
             if not isinstance(one, Summary):
@@ -105,9 +98,7 @@ class Summary(_Fields):
         """
         if self.sums is not None:
             return _spread("std", self.sums, self.ddof, self.var)
-        if isinstance(self.var, np.generic):
-            return type(self.var)(np.sqrt(self.var)) if not math.isnan(self.var) else self.var
-        if isinstance(self.var, np.ndarray):
+        if isinstance(self.var, (np.generic, np.ndarray)):
             return np.sqrt(self.var)
         if hasattr(self.var, "__pow__"):
             return self.var**0.5
@@ -253,60 +244,49 @@ def _merged(a: Summary, b: Summary) -> Summary:
 # ---- exactly ----
 
 
-def _spread(name: str, sums: Partials, ddof: float, field: Any) -> Any:
-    from gred.exact.variances import variances  # which rests on modules that this one serves
-
-    return _like(variances(name, sums, ddof, _type_of(field), 0), field)
-
-
-def _type_of(field: Any) -> np.dtype[Any]:
-    from gred.several import common
-
-    return common([_core.element(field)])
-
-
-def _like(found: Any, field: Any) -> Any:
+def _rounded(found: Any, field: Any) -> Any:
     """Make what a field is: an array of its shape, where it lies, or a scalar."""
     return brought(found.reshape(field.shape), field) if field.ndim else found.reshape(())[()]
+
+
+def _spread(name: str, sums: Partials, ddof: float, field: Any) -> Any:
+    from gred.exact.variances import type_of, variances  # which rest on modules that this serves
+
+    return _rounded(variances(name, sums, ddof, type_of([field], None), 0), field)
 
 
 def exactly(summary: Summary, sums: Iterable[Partials]) -> Summary:
     """Round means, variances and sums of floats of exact sums."""
     from gred.exact.partials import merged, rounded
+    from gred.several import common
+
+    def of(field: Any, divided: bool) -> Any:
+        dtype = common([_core.element(field)])
+        return _rounded(rounded(exact, dtype, divided=divided), field)
 
     exact, total = merged(list(sums)), summary.sum
     if not _core.element(total).startswith(("int", "uint")):
-        total = _like(rounded(exact, _type_of(total), divided=False), total)
-    mean = _like(rounded(exact, _type_of(summary.mean), divided=True), summary.mean)
+        total = of(total, divided=False)
+    mean = of(summary.mean, divided=True)
     var = _spread("var", exact, summary.ddof, summary.var)
     return made((*summary[:4], mean, var, total), summary.ddof, exact)
-
-
-def _are_arrays(parts: Sequence[Any]) -> bool:
-    return bool(parts) and all(hasattr(part, "shape") and part.shape for part in parts)
 
 
 def _exactly(
     a: Any, ddof: float, axis: Any, keepdims: Any, dtype: Any, where: Any, rest: dict[str, Any]
 ) -> Summary:
     """Describe what needs no rounding in one read, and add up in others."""
-    from gred.exact.partials import MOMENTS, sums_of
-    from gred.exact.variances import shown_of
+    from gred.exact.partials import moments_of
 
     if any(value is not None for value in rest.values()):
         raise TypeError(f"describe by method 'exact' takes no {', '.join(rest)}")
-    whole = axis is None and not keepdims
-    if whole and (hasattr(a, "__next__") or (isinstance(a, (list, tuple)) and _are_arrays(a))):
+    listed = isinstance(a, (list, tuple)) and a and all(getattr(part, "shape", ()) for part in a)
+    if axis is None and not keepdims and (listed or hasattr(a, "__next__")):
         parts = [_exactly(part, ddof, None, False, dtype, where, rest) for part in a]
         return parts[0].merge(*parts[1:])
-    array = array_of(a) if whole and where is True else indexable(a)
+    array, _, sums = moments_of(a, axis, keepdims, where, skips_nans=True)
     options = {"axis": axis, "keepdims": keepdims, "dtype": dtype, "where": where}
-    axes = None
-    if not whole:
-        axes = normalize_axis_tuple(range(array.ndim) if axis is None else axis, array.ndim)
-    summary = made(_core.describe(array, ddof, **options), ddof)
-    shown = shown_of(array, where)
-    return exactly(summary, [sums_of(array, axes, shown, MOMENTS, skips_nans=True)])
+    return exactly(made(_core.describe(array, ddof, **options), ddof), [sums])
 
 
 @takes_other_names
@@ -342,9 +322,9 @@ def describe(
         ``count`` (int64): how many elements take part and are not NaN; ``nans`` (int64): how many
         are, and left out of all else. ``min``, ``max``: of the elements' type, complex numbers by
         their real parts first; ``mean``, ``var`` and ``sum``: of the types that `gred.mean`,
-        `gred.var` and `gred.sum` have, integers wrap around. Of nothing all but sums are NaN,
-        without a warning. ``std`` is the square root of ``var``. Along axes, ``min`` and ``max`` of
-        integers are float64 where there may be nothing: with a mask, and of no elements.
+        `gred.var` and `gred.sum` have, integers wrap around; ``std``, the root of ``var``. Of
+        nothing all but sums are NaN, without a warning. Along axes, ``min`` and ``max`` of integers
+        are float64 where there may be nothing: with a mask, and of no elements.
 
     Raises
     ------
@@ -363,7 +343,6 @@ def describe(
     var    2.6666666666666665
     std    1.632993161855452
     sum    15.0
-
     """
     rest: dict[str, Any] = {"block_size": block_size, "device": device, "stream": stream}
     if method == "exact":
