@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from devices import to_host
 
 import gred
 
@@ -80,14 +81,6 @@ def places(library, module):
     return made | {"xs": [makes[library](A), makes[library](A[1])]}
 
 
-def host(value):
-    """Bring results to the host, whosever they are."""
-    if isinstance(value, tuple):
-        return [host(one) for one in value]
-    value = value.cpu() if hasattr(value, "cpu") else value
-    return value.get() if hasattr(value, "get") else np.asarray(value)
-
-
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row[3])
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_each_call_is_what_it_stands_for(library, row):
@@ -97,8 +90,8 @@ def test_each_call_is_what_it_stands_for(library, row):
         pytest.skip("the library has no such call")
     module = pytest.importorskip(name)
     names = {library: module, "gred": gred, "np": np}
-    expected = host(eval(written, names, places(library, module)))
-    got = host(eval(own, names, places(library, module)))
+    expected = to_host(eval(written, names, places(library, module)))
+    got = to_host(eval(own, names, places(library, module)))
     np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 

@@ -23,16 +23,8 @@ PAGES = sorted(path for path in DOCS.rglob("*.md") if path.parent.name != "noteb
 # Of your-own-rung.md tests/cli/test_cli_lab.py runs the examples.
 RUN = [path for path in PAGES if path.stem != "your-own-rung"]
 # Those that show how to do something begin with it.
-OTHERS = {
-    "changes",
-    "eight-steps",
-    "figures",
-    "gallery",
-    "index",
-    "ladder",
-    "notebooks",
-    "versions",
-}
+OTHERS = ["changes", "eight-steps", "figures", "gallery", "index", "ladder", "notebooks"]
+OTHERS += ["versions"]
 GUIDES = [path for path in RUN if path.parent == DOCS and path.stem not in OTHERS]
 NEEDS = {"exact": ("dask.array", "mpi4py"), "jax": ("jax", "gred._jax")}
 NEEDS |= {"pytorch": ("torch",), "tables": ("pyarrow",)}
