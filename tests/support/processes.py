@@ -1,6 +1,8 @@
-"""Pythons of their own, for what must not have happened before."""
+"""Pythons of their own, for what must not have happened before; Ctrl-C for this one."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -26,3 +28,19 @@ def printed(
     )
     assert child.returncode == 0, child.stderr
     return child.stdout
+
+
+@contextlib.contextmanager
+def interrupted_after(seconds: float):
+    """Raise a KeyboardInterrupt within the block, once so much time has gone by."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
