@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import math
 import subprocess
 import sys
 from functools import partial
@@ -65,22 +64,6 @@ def test_parts_are_enough_for_the_cache_to_forget_and_lie_apart(benchmarks):
         parts, is_cold = benchmarks.curve._parts(device, array, elements)
         assert ([len(part) for part in parts], is_cold) == (lengths, cold)
         assert not any(np.shares_memory(a, b) for a, b in itertools.combinations(parts, 2))
-
-
-def test_points_above_the_fit_are_listed_beside_what_reading_has_of_it(benchmarks):
-    changed = {(25, "call_ns"): 1.5, (3, "call_ns"): 1.1, (25, "limit_ns"): 1.2}
-    rows, lines = [], {"call_ns": 8000, "device_ns": 6000, "limit_ns": 5000}
-    for place, size in enumerate(4 << k for k in range(30)):
-        row = {"n": size // 4, "nbytes": size, "cold": True, "parts": 1, "grid": 1 + (place > 9)}
-        row |= {k: (n + size / 4500) * changed.get((place, k), 1) for k, n in lines.items()}
-        rows.append(row)
-    [line] = benchmarks.measured_parts._above_the_fits({"rows": rows}).splitlines()[4:]
-    reading = 100 * 0.2 * (5000 + (4 << 25) / 4500) / (0.5 * (8000 + (4 << 25) / 4500))
-    assert line == f"| whole call, 128 MiB | 2 | 56.7 us | 50 % | {reading:.0f} % |"
-    for row in rows[10:]:
-        row["device_ns"] += 2500
-    said = "1.00 us where there is one block, 3.50 us where there are several."
-    assert benchmarks.measured_parts._beyond_reading(rows[:25]).endswith(f"medians: {said}")
 
 
 def test_a_curve_is_measured_written_and_drawn(benchmarks, given, tmp_path):
@@ -199,78 +182,3 @@ def test_no_call_on_the_host_always_comes_after_the_same_one(benchmarks, clock, 
     orders = benchmarks.host.balanced(list(names))
     pairs = [pair for order in orders for pair in itertools.pairwise(order)]
     assert {*map(pairs.count, itertools.permutations(names, 2))} == {len(orders) // n}
-
-
-def test_a_call_that_takes_long_is_made_a_few_times(benchmarks, clock):
-    for seconds, turns in ((0.06, 3), (1.5, 2), (4.0, 1)):
-        clock.counts.clear()
-        slow = {"slow": clock.taking(seconds, "slow")}
-        assert benchmarks.host.typical(slow) == {"slow": pytest.approx(seconds)}
-        assert clock.counts == {"slow": turns}
-
-
-def test_a_library_takes_part_in_what_it_has(benchmarks, monkeypatch):
-    def evaluate(expression, given, _):
-        if expression != "sum(array)":
-            raise SystemError("no such loop")
-        return given["array"].sum()
-
-    monkeypatch.setitem(sys.modules, "numexpr", SimpleNamespace(evaluate=evaluate))
-    monkeypatch.setitem(sys.modules, "bottleneck", SimpleNamespace(nanmax=np.nanmax))
-    monkeypatch.setitem(sys.modules, "torch", None)
-    array = np.arange(4)
-    for op, name, answer in (("sum", "NumExpr", 6), ("max", "bottleneck", 3)):
-        [(who, call)] = benchmarks.host.other_calls(array, op).items()
-        assert (who, call()) == (name, answer)
-    assert not benchmarks.host.other_calls(array, "prod")
-    monkeypatch.setitem(benchmarks.host.WORK, "callers", (10**6, None))
-    assert not list(benchmarks.host.measure("callers"))  # on more cores than there are
-
-
-def test_exact_sums_on_the_host_are_held_against_numpys_and_fast_ones(benchmarks, given):
-    host = benchmarks.exact_on_host
-    seconds = {"exact": 2.0, "fast": 1.5, "NumPy": 3.0, "gred": 2.0, "fsum": 300.0}
-    given(host, normal=lambda dtype, nbytes: np.ones(8, dtype), ALONG=(1, 2, 4, 8))
-    given(host, sums=dict)
-    rows = list(host.measure(lambda calls: {n: call() and seconds[n] for n, call in calls.items()}))
-    small = [(row["value"], row["at_most"]) for row in rows if row["at_most"]]
-    assert small == [*[(0.66667, 1.3)] * 2, *[(0.66667, 2.0)] * 3] * 2
-    large = [row for row in rows if " MiB " in row["what"] and row["at_least"]]
-    assert [(row["value"], row["at_least"]) for row in large] == (
-        [(1.5, 1.0)] * 2 + [(0.75, 0.6), (1.5, 1.0)] * 2
-    ) * 2
-    assert (rows[-1]["value"], rows[-1]["met"]) == (150.0, True)
-
-    def typical(calls):
-        return {name: seconds[name] for name in calls}
-
-    along = [(row["value"], row["at_least"]) for row in host.measure_axes(typical)]
-    assert along == [(0.75, None), (1.5, None)] * 16
-    assert [row["at_least"] for row in host.measure_many_cores(typical)] == [0.8, 8.0] * 4
-
-
-def test_exact_sums_are_held_against_the_packages_that_are_here(benchmarks, given, monkeypatch):
-    host = benchmarks.exact_on_host
-    xsum = SimpleNamespace(
-        xsum_small_accumulator=list,
-        xsum_large_accumulator=list,
-        xsum_add=lambda accumulator, array: accumulator.append(math.fsum(array)),
-        xsum_round=lambda accumulator: accumulator[0],
-    )
-    summary = SimpleNamespace(update=lambda array: None, sum=lambda: 0.0)
-    crick = SimpleNamespace(SummaryStats=lambda: summary)
-    for name, package in (("xsum", xsum), ("crick", crick), ("accupy", None)):
-        monkeypatch.setitem(sys.modules, name, package)
-    given(host, LIBRARIES_SIZES=(10, 100))
-    array, sums = np.random.default_rng(0).standard_normal(100), host.sums()
-    assert [*sums] == ["xsum, small", "xsum, large", "crick"]
-    assert sums["xsum, small"](array) == sums["xsum, large"](array) == math.fsum(array)
-
-    def typical(calls):
-        return {name: 1.0 if name == "gred" else 4.0 for name, call in calls.items() if call() > -9}
-
-    rows = list(host.beside_libraries(typical))
-    cases = itertools.product((10, 100), sums)
-    told = [f"2 cores: exact sum, {n} float64: {name}'s time over gred's" for n, name in cases]
-    assert [row["what"] for row in rows] == told
-    assert {(row["value"], row["at_least"], row["met"]) for row in rows} == {(4.0, 1.0, True)}

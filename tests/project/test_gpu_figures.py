@@ -130,19 +130,6 @@ def test_a_case_is_held_against_the_limit_and_the_best_peer(
         assert (share["at_least"], ratio["at_least"], ratio["met"]) == (0.85, 1.05, True)
 
 
-def test_every_kernel_of_cupys_is_compiled_beforehand(benchmarks, cupy, given, monkeypatch):
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
-    given(benchmarks.axes, LITTLE=1 << 12)
-    called = []
-    cupy.argmax = lambda view, axis: called.append((view.shape, view.strides, axis))
-    for first in range(benchmarks.axes.TASKS):
-        benchmarks.axes.compile_some("argmax", "int8", first)
-    flat = np.zeros(1 << 12, np.int8)
-    cases = [s for s, op in benchmarks.axes.cases(1 << 12) if op == "argmax"]
-    views = [(s.shaped(flat), s.axis) for s in cases]
-    assert sorted(called) == sorted((v.shape, v.strides, axis) for v, axis in views)
-
-
 def test_all_along_axes_is_measured_drawn_and_told(benchmarks, gpu, given):
     pytest.importorskip("matplotlib")
     given(benchmarks.times, SAMPLES=1)
@@ -159,16 +146,6 @@ def test_all_along_axes_is_measured_drawn_and_told(benchmarks, gpu, given):
     assert len(axes.texts) == len(cases)
 
 
-def test_small_calls_along_axes_are_measured(benchmarks, gpu, given):
-    given(benchmarks.axes, SIDES=(4, 8), SMALL_CALLS=2)
-    rows = warning_free(benchmarks.axes.measure_small(gpu))
-    assert len(rows) == 2 * 4 * 2 * 5 * 2
-    assert all(row["value"] > 0 for row in rows)
-    for side, limit in (("(4, 4)", 9.0), ("(8, 8)", None)):
-        times = [row for row in rows if row["unit"] == "us" and side in row["what"]]
-        assert [row["at_most"] for row in times] == [limit] * 40
-
-
 # ---- segments ----
 
 
@@ -179,17 +156,6 @@ def test_lengths_of_segments_have_the_mean_that_they_are_said_to(benchmarks, kin
     assert lengths.mean() == pytest.approx(benchmarks.segments.MEAN, rel=0.02)
     longest = {"equal": (64, 64), "uniform": (127, 127), "power-law": (10_000, 10**6)}[kind]
     assert longest[0] <= lengths.max() <= longest[1]
-
-
-def test_sums_of_segments_are_held_against_the_limit_and_the_best_peer(benchmarks, gpu, pretended):
-    rows = list(benchmarks.segments.measure(gpu, segments=1000, cub=lambda: None))
-    assert len(rows) == 3 * 4
-    share, ratio, *_ = rows
-    assert share["what"] == "reduceat sum float32, 1000 segments, equal: of the limit"
-    assert share["value"] == pytest.approx((64_000 * 4 + 12_000) / 4e9 / 1e-3, rel=1e-4)
-    assert (share["at_least"], share["met"]) == (0.7, False)
-    assert ratio["what"].endswith(": CuPy's time over gred's, 1000.0 us")
-    assert (ratio["value"], ratio["at_least"], ratio["met"]) == (3.0, 1.1, True)
 
 
 # ---- exact sums ----
@@ -213,16 +179,6 @@ def test_errors_are_in_units_of_the_last_place_of_the_right_sum(benchmarks):
         assert (values.dtype, values.size) == (dtype, 1 << 10)
         assert float(exact) == math.fsum(values.tolist())
         assert 0 < abs(exact) < 1000 < abs(values.astype(np.float64)).max() * 2**-30
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_exponents_go_over_the_range_and_sums_stay_finite(benchmarks, dtype):
-    values = benchmarks.exact.drawn(benchmarks.exact.over_the_range(dtype), dtype, 1 << 16)
-    _, exponents = np.frexp(values)
-    kind = np.finfo(dtype)
-    assert exponents.min() < kind.minexp + 5
-    assert exponents.max() > kind.maxexp - 35
-    assert np.abs(values).max() * 2.0**28 < kind.max
 
 
 def test_other_libraries_are_wrong_and_gred_exact_is_not(benchmarks, gpu, given):
@@ -287,21 +243,6 @@ def test_headers_with_cubs_sums_are_looked_for_where_one_says_and_in_packages(
     assert benchmarks.segments.compiled_cub() is None
 
 
-def test_halves_and_dot_products_are_given_as_the_libraries_that_have_them_do(
-    benchmarks, gpu, pretended, given
-):
-    """Dot products are of 4 KiB each; 8 KiB are read in 2.048 us."""
-    given(benchmarks.exact, GIB=1 << 10, DOT_SIZE=1 << 12)
-    rows = list(benchmarks.exact.measure_halves(gpu))
-    told = [row["what"].partition(", 1 KiB: ")[0] for row in rows]
-    assert told == ["exact sum, normal float16"] * 3 + ["exact sum, normal bfloat16"] * 2
-    assert "CuPy" not in str(rows[3:])
-    pretended.update({"exact": 4.096e-6, "gred": 2.048e-6, "CuPy": 1.024e-6, "PyTorch": 8.192e-6})
-    rows = list(benchmarks.exact.measure_dot("float32", gpu))
-    assert [row["value"] for row in rows] == pytest.approx([0.5, 1.0, 2.0, 0.25])
-    assert [row["at_least"] for row in rows] == [0.8, None, None, None]
-
-
 def test_calls_over_size_become_lines(benchmarks, gpu, given):
     pytest.importorskip("matplotlib")
     cub = benchmarks.exact.CUB
@@ -329,15 +270,52 @@ def test_calls_over_size_become_lines(benchmarks, gpu, given):
     assert [*drawn["PyTorch"]] == [1 << 12, 1 << 20]
 
 
-def test_exact_sums_along_axes_are_told_beside_fast_ones(benchmarks, gpu, given):
-    made = []
+# ---- every part ----
 
-    def in_turns(calls, count):
-        made.append([np.shape(call()) for call in calls.values()])
-        return {"exact": 4.0, "fast": 1.0, "CuPy": 6.0}
+SMALL = {
+    "exact": {"GIB": 1 << 10, "DOT_SIZE": 1 << 12, "AXES_SIZE": 1 << 14},
+    "exact_on_host": {"ALONG": (1, 2), "sums": dict},
+}
+SECONDS = {"exact": 2.0, "fast": 1.5, "NumPy": 3.0, "gred": 2.0, "fsum": 300.0}
+HOST = [(1.5, 1.0)] * 2 + [(0.75, 0.6), (1.5, 1.0)] * 3
+# What is measured, how many rows it has, and values beside bounds of the first that have one.
+PARTS = {
+    "segments": (
+        lambda of, gpu: of.segments.measure(gpu, 1000, lambda: None),
+        12,
+        [(0.067, 0.7), (3.0, 1.1)],
+    ),
+    "halves": (lambda of, gpu: of.exact.measure_halves(gpu), 5, [(0.5, 0.95)] * 2),
+    "dot products": (lambda of, gpu: of.exact.measure_dot("float32", gpu), 4, [(0.001024, 0.8)]),
+    "along axes": (lambda of, gpu: of.exact.measure_axes("float64", gpu), 4, []),
+    "host": (lambda of, _: of.exact_on_host.measure(typical), 31, HOST),
+    "host, axes": (lambda of, _: of.exact_on_host.measure_axes(typical), 16, []),
+    "host, many cores": (
+        lambda of, _: of.exact_on_host.measure_many_cores(typical),
+        8,
+        [(0.75, 0.8), (1.5, 8.0)] * 4,
+    ),
+}
 
-    given(benchmarks.exact, AXES_SIZE=1 << 14, medians_in_turns=in_turns)
-    rows = list(benchmarks.exact.measure_axes("float64", gpu))
-    assert made == [[(64,)] * 3] * 2
-    assert [(row["value"], row["met"]) for row in rows] == [(0.25, None), (1.5, None)] * 2
-    assert "(n, 64) axis 0" in rows[2]["what"]
+
+def typical(calls):
+    return {name: SECONDS[name] for name, call in calls.items() if call() is not None}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_is_measured_with_pretended_times(benchmarks, gpu, pretended, given, part):
+    for script, values in SMALL.items():
+        given(getattr(benchmarks, script), **values)
+    given(benchmarks.exact_on_host, normal=lambda dtype, nbytes: np.ones(8, dtype))
+    measure, count, told = PARTS[part]
+    rows = list(measure(benchmarks, gpu))
+    assert len(rows) == count
+    assert all(row["value"] > 0 for row in rows)
+    assert bounded(rows)[: len(told)] == told
+
+
+def test_small_calls_along_axes_are_measured(benchmarks, gpu, given):
+    given(benchmarks.axes, SIDES=(4, 8), SMALL_CALLS=2)
+    rows = warning_free(benchmarks.axes.measure_small(gpu))
+    assert len(rows) == 2 * 4 * 2 * 5 * 2
+    assert all(row["value"] > 0 for row in rows)

@@ -100,20 +100,6 @@ def rows_of(benchmarks, given, clock):
     return measure
 
 
-def test_rows_are_shares_of_the_limit_and_ratios_of_whole_calls(rows_of):
-    rows = rows_of("sum", "int8", size=8000)
-    assert [(row["value"], row["at_least"], row["met"]) for row in rows] == [
-        (1.0, 0.95, True),
-        (3.0, 6.0, False),
-        (5.0, 16.0, False),
-    ]
-    assert [row["group"].rpartition(": ")[2] for row in rows] == [
-        "of the read limit",
-        "cupy's time over gred's",
-        "torch's time over gred's",
-    ]
-
-
 def test_the_better_peer_counts_and_one_that_lacks_it_is_named(rows_of):
     both = rows_of("max", "uint16")[1]
     assert both["value"] == 3.0
@@ -123,21 +109,6 @@ def test_the_better_peer_counts_and_one_that_lacks_it_is_named(rows_of):
     assert alone["what"].endswith("; torch cannot")
     nobody = rows_of("max", "float32", "columns", torch_lacks=("max",))[1]
     assert (nobody["value"], nobody["unit"], nobody["met"]) == (1000.0, "us", None)
-
-
-def test_copying_counts(rows_of, given):
-    """Which gred.kernel_time leaves out, as it does a view's that no kernel reads."""
-    copies = SimpleNamespace(steps=[SimpleNamespace(work="copy"), SimpleNamespace(work="pass 1")])
-    given(gred, explain=lambda *_, **__: copies)
-    share = rows_of("any", "float32", "columns", size=1 << 20)[0]
-    assert share["value"] == pytest.approx((1 << 22) / 4e9 / 1e-3, rel=1e-4)
-
-
-def test_what_takes_long_gets_fewer_calls(benchmarks, clock):
-    seconds = {"a": 1e-3, "b": 6e-3, "c": 0.03, "d": 0.2}
-    calls = {name: clock.taking(taken, name) for name, taken in seconds.items()}
-    assert benchmarks.types.medians(calls) == pytest.approx(seconds)
-    assert clock.counts == {"a": 15, "b": 7, "c": 3, "d": 1}
 
 
 def test_the_whole_part_runs_where_numpy_stands_for_cupy(benchmarks, given):
