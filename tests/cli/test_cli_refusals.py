@@ -37,6 +37,7 @@ REFUSED = {
         (f"--seed {2**64}", "2**64 - 1"),
         ("--json /proc/x.json", "--json /proc/x.json: cannot be written"),
         ("--plot -", "--plot -"),
+        ("--plot ladder.docx", ".svg"),
         ("--json x.svg --plot x.svg", "--json and --plot both write to x.svg"),
         ("shwo 1", "'shwo' is not a job; did you mean 'show'?"),
         ("1", "'1' is not a job; there are counters, doctor, explain, lab, "),
