@@ -6,6 +6,7 @@ other tests off it.
 
 import contextlib
 import fcntl
+import functools
 import gc
 import hashlib
 import os
@@ -236,15 +237,15 @@ def patient_lab(shared_folder):
         yield
 
 
-made = {}
+@functools.cache
+def made(library):
+    return library()
 
 
 @pytest.fixture(params=LIBRARIES, ids=[one.module for one in LIBRARIES])
 def library(request):
     """Give each library whose arrays may lie on a GPU; one that is not installed skips."""
-    if request.param not in made:
-        made[request.param] = request.param()
-    return made[request.param]
+    return made(request.param)
 
 
 @pytest.fixture
