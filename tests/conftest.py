@@ -6,8 +6,11 @@ other tests off it.
 
 import contextlib
 import fcntl
+import functools
 import gc
+import hashlib
 import os
+import shutil
 from collections import defaultdict
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from devices import GPU_IS_HERE, PLACES, needs_gpu, parameter
 from gpu_libraries import LIBRARIES
 from hypothesis import HealthCheck, settings
 from inputs import block_sizes, methods_on
+from processes import made_once
 from thin import NAME, one_in, pairwise
 
 import gred
@@ -190,10 +194,34 @@ def refused(command):
     return run
 
 
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory):
+    """A folder of this run that all workers share."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
 @pytest.fixture(scope="module")
-def patient_lab():
-    """Let a rung's compiler and process take as long as they do where others keep the cores."""
+def patient_lab(shared_folder):
+    """Let a rung's compiler and process take as long as they do where others keep the cores.
+
+    What is compiled once is kept for all tests.
+    """
     from gred.lab import building, checking, processes
+
+    compiled = building.Build.compiled
+
+    def compiled_once(self, kind):
+        made, words = self.folder / f"{kind}.so", " ".join(map(str, self._command(kind)))
+        texts = [path.read_text("utf-8") for path in (self.folder / "rung.cuh", self._unit)]
+        of = "\n".join([words, *texts]).replace(str(self.folder), "")
+        kept = shared_folder / f"{hashlib.sha256(of.encode()).hexdigest()}.so"
+        with made_once(kept) as is_made:
+            if is_made and not made.exists():
+                shutil.copy(kept, made)
+            elif not is_made:
+                shutil.copy(compiled(self, kind), kept)
+        return made
 
     patience = {
         (building, "_SECONDS"): 1800,
@@ -201,22 +229,23 @@ def patient_lab():
         (processes, "_END_SECONDS"): 120,
         (processes, "_GRACE_SECONDS"): 60,
         (checking, "_SECONDS_OF_A_FAULT"): 600,
+        (building.Build, "compiled"): compiled_once,
     }
     with pytest.MonkeyPatch.context() as patch:
-        for (module, name), seconds in patience.items():
-            patch.setattr(module, name, seconds)
+        for (where, name), value in patience.items():
+            patch.setattr(where, name, value)
         yield
 
 
-made = {}
+@functools.cache
+def made(library):
+    return library()
 
 
 @pytest.fixture(params=LIBRARIES, ids=[one.module for one in LIBRARIES])
 def library(request):
     """Give each library whose arrays may lie on a GPU; one that is not installed skips."""
-    if request.param not in made:
-        made[request.param] = request.param()
-    return made[request.param]
+    return made(request.param)
 
 
 @pytest.fixture

@@ -205,15 +205,13 @@ def test_every_element_type_and_op_is_right(screen, dtype, op):
 
 
 @pytest.mark.parametrize("timed", [True, False])
-def test_wrong_answer_ends_with_status_one(command, wrong_shuffle, timed):
+def test_a_wrong_answer_ends_with_status_one(command, wrong_shuffle, timed, tmp_path):
+    """In a sweep, too."""
     status, out, _ = command(*(FEW if timed else [word for word in FEW if word != "--time"]))
     assert status == 1
     assert ("WRONG" in out) == timed
     assert "shuffle:" in out
     assert "halving:" not in out
-
-
-def test_wrong_answer_in_a_sweep_ends_with_status_one(command, wrong_shuffle, tmp_path):
     given = ("sweep", *SIMULATED, "--methods", "shuffle,atomic", "--sizes", "100", "--samples", "1")
     status, out, _ = command(*given, "--json", tmp_path / "sweep.json")
     assert status == 1
@@ -232,9 +230,12 @@ def test_int32_accumulates_in_int32_as_the_published_ladders_do(command, kernel_
     assert set(given) == {passed}
 
 
-def test_json_holds_the_machine_and_every_sample(command, tmp_path):
-    path = tmp_path / "ladder.json"
-    assert command(*FEW, "--block-size", "64", "--seed", "5", "--json", path)[0] == 0
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_json_holds_the_machine_and_every_sample_and_a_plot_names_it(screen, tmp_path, ending):
+    pytest.importorskip("matplotlib")
+    path, plot = tmp_path / "ladder.json", tmp_path / f"ladder.{ending}"
+    screen(*FEW, "--block-size", "64", "--seed", "5", "--json", path, "--plot", plot)
+    assert record.digest(record.read_json(path)).encode() in plot.read_bytes()
     kept = json.loads(path.read_text(encoding="utf-8"))
     machine, run = kept["machine"], kept["run"]
     assert (machine["device"]["name"], machine["gred"]) == ("simulated", gred.__version__)
@@ -250,14 +251,6 @@ def test_json_holds_the_machine_and_every_sample(command, tmp_path):
         median = np.median(row["samples_ns"])
         assert row["median_ns"] == pytest.approx(median, rel=1e-4)
         assert row["gb_per_s"] == pytest.approx(row["nbytes"] / median, rel=1e-3)
-
-
-@pytest.mark.parametrize("ending", ["svg", "png"])
-def test_plot_makes_a_file_that_names_its_data(command, tmp_path, ending):
-    pytest.importorskip("matplotlib")
-    plot, kept = tmp_path / f"ladder.{ending}", tmp_path / "ladder.json"
-    assert command(*FEW, "--plot", plot, "--json", kept)[0] == 0
-    assert record.digest(record.read_json(kept)).encode() in plot.read_bytes()
 
 
 def test_sweep_writes_json_csv_and_plots(screen, tmp_path):
@@ -320,11 +313,6 @@ def test_missing_matplotlib_names_the_extra(refused, monkeypatch, tmp_path, argu
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert "pip install 'gred[cli]'" in refused(*arguments)
     assert not any(tmp_path.iterdir())
-
-
-def test_plot_of_an_unknown_format_is_refused_before_any_work(refused):
-    pytest.importorskip("matplotlib")
-    assert ".svg" in refused(*FEW, "--plot", "ladder.docx")
 
 
 def test_interrupt_ends_with_status_130(command, kernel_time):

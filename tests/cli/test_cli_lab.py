@@ -1,12 +1,11 @@
 """`python -m gred lab` marks rungs of one's own; docs/your-own-rung.md shows what happens."""
 
-import doctest
-import importlib
 import re
 from pathlib import Path
 
 import numpy as np
 from labs import LAB
+from written import check_examples
 
 import gred
 from gred.cli import units
@@ -14,7 +13,6 @@ from gred.prediction import H200, predict_counted
 
 pytestmark = LAB
 PAGE = Path(__file__).parents[2] / "docs/your-own-rung.md"
-OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def test_the_page_is_true(tmp_path, monkeypatch):
@@ -24,10 +22,7 @@ def test_the_page_is_true(tmp_path, monkeypatch):
     Path("unroll16.cuh").write_text(source, encoding="utf-8")
     (ordinary,) = re.findall(r"```cpp\n(.*?)```", text, re.DOTALL)
     Path("tree.cu").write_text(ordinary, encoding="utf-8")
-    examples = doctest.DocTestParser().get_doctest(text, {}, PAGE.name, str(PAGE), 0)
-    results = doctest.DocTestRunner(optionflags=OPTIONS).run(examples)
-    assert results.attempted > 10
-    assert results.failed == 0
+    check_examples(text, PAGE.name, more_than=10)
 
 
 def test_a_right_rung_stands_beside_the_ladders(screen, command):
@@ -85,9 +80,3 @@ def test_the_sheet_is_listed_and_shown(command):
     assert all(exercise.title in out for exercise in gred.lab.exercises())
     _, out, _ = command("lab", "--exercise", "7")
     assert "The hole" in out
-
-
-def test_the_docstrings_example_is_true():
-    results = doctest.testmod(importlib.import_module("gred.lab.rung"), optionflags=OPTIONS)
-    assert results.attempted > 2
-    assert results.failed == 0

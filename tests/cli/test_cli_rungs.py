@@ -1,7 +1,6 @@
 """`python -m gred counters`, `explain` and `roofline`: they show, keep and draw what is told."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,23 +56,14 @@ def kept(screen, tmp_path):
 
 
 def test_every_rung_is_shown_with_its_counts(screen):
-    out = screen("counters", *SMALL)
+    out = screen("counters", *SMALL, "--dtype", "float64", "--multiprocessors", "1")
+    assert "5,000 float64" in out
+    assert "as on 1 multiprocessors" in out
     for rung in RUNGS:
-        total, shown = counted(rung).total, row_of(out, rung)
+        total, shown = counted(rung, dtype=np.float64, multiprocessors=1).total, row_of(out, rung)
         assert f"{total.global_load_sectors + total.bulk_copy_sectors:,}" in shown
         assert f"{conflicts_of(total):,}" in shown
         assert f"{total.active_lanes:.1f}" == shown[-1]
-
-
-def test_options_are_those_of_the_counts(screen):
-    options = ("--methods", "neighbored,shuffle", "--dtype", "float64", "--multiprocessors", "1")
-    out = screen("counters", *SMALL, *options)
-    assert "5,000 float64" in out
-    assert "as on 1 multiprocessors" in out
-    for rung in ("neighbored", "shuffle"):
-        total = counted(rung, dtype=np.float64, multiprocessors=1).total
-        assert f"{total.global_load_sectors:,}" in row_of(out, rung)
-    assert "unroll8" not in out
 
 
 def test_counters_are_kept_with_every_pass_and_line_and_drawn_as_bars(kept):
@@ -150,7 +140,7 @@ def test_what_limits_a_rung_follows_from_its_counts(command, rung):
         assert any(text in limit for limit in limits)
     assert bool(limits) == bool(LIMITS[rung])
     _, out, _ = command("explain", rung, "--size", "2**16")
-    for limit in limits or [explain.FREE]:
+    for limit in (*(limits or [explain.FREE]), f"python -m gred show {rung}"):
         assert limit in out
 
 
@@ -183,15 +173,6 @@ def test_neighbours_stand_beside_it(command, kept, rung):
     shown = [row.split()[2:] for row in rows if "bank conflicts" in row]
     assert shown == ([[f"{n:,}" for n in conflicts]] if any(conflicts) else [])
     assert [row["method"] for row in kept("explain", rung, *SMALL, drawn=False)["rows"]] == near
-
-
-def test_the_sources_come_with_the_package():
-    """What a wheel takes along are the files themselves."""
-    package = Path(gred.__file__).parent
-    for file in {line.file for rung in RUNGS for line in counted(rung).total.lines}:
-        assert (package / "kernels" / file).read_bytes() == (KERNELS / file).read_bytes()
-        assert Path(file).suffix == ".cuh"
-        assert Path(file).parent.as_posix() in (".", "ladder")
 
 
 # ---- roofline ----

@@ -187,11 +187,6 @@ def test_every_copy_has_memory_of_its_own_and_its_turn(pretended, seen, names):
     assert places == [places[k % 4] for k in range(len(places))]
 
 
-def test_what_takes_numpys_arrays_shares_them():
-    field = libraries.assemble("host", ["numpy"])
-    assert {library.pool for library in field.libraries} == {"numpy"}
-
-
 def test_peers_that_reuse_a_stage_see_their_own_layout(pretended, seen):
     some = pretended(gred=lambda view: seen.append(view) or view.sum())
     flat, rows = case_of(size=1 << 10), case_of(layout="rows", size=1 << 10)
@@ -231,18 +226,13 @@ def test_the_ratio_is_of_the_best_right_peer_over_the_slower_gred():
     assert one.share == pytest.approx(4096 / 20 / 10)
     assert str(one) == "sum float32, 4 KiB"
     [wrong] = outcome.outcomes([row("gred", 10, ours=True, right=False), *rows[1:]])
-    assert wrong.wrong
-    assert wrong.ratio is None
-
-
-def test_cases_are_kept_apart_and_summed_up_geometrically():
+    assert (wrong.wrong, wrong.ratio) == (True, None)
     rows = [row("gred", 10, ours=True), row("numpy", 40)]
     rows += [row("gred", 10, ours=True, extent="8 KiB"), row("numpy", 10, extent="8 KiB")]
-    rows += [row("gred", 10, ours=True, layout="rows")]
-    found = outcome.outcomes(rows)
-    assert [one.ratio for one in found] == [4.0, 1.0, None]
-    assert outcome.mean_ratio(found) == pytest.approx(2.0)
-    assert outcome.mean_ratio(found[2:]) is None
+    apart = outcome.outcomes([*rows, row("gred", 10, ours=True, layout="rows")])
+    assert [one.ratio for one in apart] == [4.0, 1.0, None]
+    assert outcome.mean_ratio(apart) == pytest.approx(2.0)  # geometrically
+    assert outcome.mean_ratio(apart[2:]) is None
 
 
 def test_everything_measured_is_written_and_shown(screen, tmp_path):
@@ -421,11 +411,3 @@ def test_a_type_that_numpy_lacks_is_left_out_and_said(screen, command, monkeypat
     status, _, err = command(*given, "--types", "bfloat16")
     assert status == 2
     assert "needs ml_dtypes" in err
-
-
-def test_interrupt_ends_with_status_130(command, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(contest, "Truth", interrupted)
-    assert command(*TINY, "--csv", "kept.csv")[0] == 130

@@ -1,4 +1,4 @@
-"""A rung's picture has what its run had: lines, values, conflicts, tickets, and words for all."""
+"""A rung's picture has what its run had, and so has what `python -m gred show` says of it."""
 
 import functools
 import re
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gred
+from gred.cli import console as consoles
 from gred.cli import show
 from gred.drawing.hero import hero
 from gred.drawing.picture import drawn
@@ -86,30 +87,19 @@ def test_lines_end_where_the_elements_are():
         assert read == {t: {t, t + stride} for t in range(0, 32, 2 * stride)}
 
 
-def fresh(picture, **at):
-    return [int(text) for text in picture.texts("fresh", **at)]
-
-
 def test_values_are_numpys_partial_sums():
     x = np.random.default_rng(1).integers(1, 100, 32)
     near, far = Picture("neighbored", x=x), Picture("interleaved", x=x)
+
+    def fresh(picture, **at):
+        return [int(text) for text in picture.texts("fresh", **at)]
+
     for level in range(5):
         assert fresh(near, **place(level + 1)) == x.reshape(-1, 2 ** (level + 1)).sum(1).tolist()
         sums = x.reshape(2 ** (level + 1), -1).sum(0).tolist()
         written = fresh(far, **place(level + 1))
         assert written[: len(sums)] == sums
     assert written[-1] == fresh(near, **place(6))[0] == x.sum()
-
-
-def test_registers_hold_what_shuffles_fold():
-    x = np.random.default_rng(2).integers(1, 100, 32)
-    picture = Picture("shuffle", x=x)
-    for level in range(5):
-        at = place(level + 1)
-        count = 16 >> level
-        assert fresh(picture, **at) == x.reshape(2**level, -1).sum(0).tolist()
-        assert picture.count("line", "shuffle", **at) == count
-        assert picture.count("circle", "active", "unused", **at) == 32 - count
 
 
 @every_rung
@@ -119,29 +109,6 @@ def test_every_element_is_drawn_and_read(rung):
     read = sum(picture.count("rect", "read", **place(0, 1, block)) for block in (0, 1))
     assert read == 62
     assert str(picture.told.result) in picture.texts("fresh")
-
-
-def test_the_loads_of_a_vector_lie_in_one_column():
-    picture = Picture("shuffle_vector", x=np.arange(1, 129, dtype=np.int64))
-    lines = picture.of("line", "load", **place(0))
-    assert [int(line.get("data-thread")) for line in lines] == list(range(32))
-    assert all(line.get("x1") == line.get("x2") for line in lines)
-    assert picture.count("rect", "read", **place(0)) == 128
-
-
-@pytest.mark.parametrize("level", range(5))
-def test_bytes_that_are_moved_in_vain_are_marked(level):
-    """int64: a sector of 32 bytes has four elements, of which a stride of 2 leaves out half."""
-
-    def in_sectors(elements):
-        return {k for k in range(32) if k // 4 in {element // 4 for element in elements}}
-
-    picture, at = Picture("neighbored_less"), place(level + 1)
-    written = set(range(0, 32, 2 << level))
-    read_next = written if level < 4 else {0}
-    assert picture.count("rect", "written", **at) == len(written)
-    wasted = len(in_sectors(written) - written) + len(in_sectors(read_next) - read_next)
-    assert picture.count("rect", "wasted", **at) == wasted
 
 
 def test_bank_conflicts_are_marked():
@@ -187,22 +154,6 @@ def test_odd_sizes_are_drawn(rung, n, block):
         assert 0 < float(one.get("cy")) < height
 
 
-# ---- blocks that work together ----
-
-
-@pytest.mark.parametrize("rung", ["shuffle", "atomic", "last_block", "cooperative", "cluster"])
-def test_blocks_that_work_together_are_drawn_beside_each_other(command, rung):
-    """By default there are two; the threads of a step are at one height, the first block's left."""
-    _, out, _ = command(rung, "--out", "-")
-    picture = Picture(rung, 32 * show._ELEMENTS[rung], small=False)
-    assert ElementTree.fromstring(out).get("width") == picture.root.get("width")
-    assert picture.told.passes[0].blocks == 2
-    first, second = (picture.of("circle", **place(0, 1, block)) for block in (0, 1))
-    assert len(first) == len(second) == 32
-    assert {one.get("cy") for one in (*first, *second)} == {first[0].get("cy")}
-    assert max(float(a.get("cx")) for a in first) < min(float(b.get("cx")) for b in second)
-
-
 def test_tickets_are_drawn_and_the_last_block_is_named():
     tickets = [text for text in Picture("last_block", 1280).texts("note") if "ticket" in text]
     assert tickets == ["draws ticket 0", "draws ticket 1: the last block"]
@@ -211,40 +162,6 @@ def test_tickets_are_drawn_and_the_last_block_is_named():
         picture = Picture(rung, n)
         assert picture.count("line", "barrier") == 1
         assert f"{barrier} barrier" in picture.texts("label")
-
-
-def test_a_store_to_another_blocks_shared_memory_ends_there():
-    """Block 1 stores its value in the second word of block 0's shared memory."""
-    picture = Picture("cluster", 512)
-    groups = [g for g in picture.root.iter(f"{SVG}g") if g.get("class") == "links"]
-    (step,) = {
-        int(group.get("data-step"))
-        for group in groups
-        if group.get("data-block") == "1"
-        for link in group
-        if (link.get("data-memory"), link.get("data-element")) == ("shared", "1")
-    }
-    (link,) = picture.of("line", "store", **place(step, 1, 1))
-    cells = sorted(float(c.get("x")) for c in picture.of("rect", "cell", **place(step, 1, 0)))
-    width = cells[1] - cells[0]
-    assert float(link.get("x2")) == cells[1] + width / 2 < float(link.get("x1"))
-
-
-def test_bulk_copies_are_drawn_from_the_array_to_shared_memory():
-    picture = Picture("bulk", x=np.arange(1, 257, dtype=np.int32))
-    copies = picture.of("line", "copy", **place(1))
-    assert len(copies) == 32
-    assert all(one.get("x1") == one.get("x2") for one in copies)
-    assert picture.count("rect", "written", **place(1)) == 256
-    assert picture.count("circle", "active", **place(0)) == 1
-
-
-def test_steps_that_change_no_value_are_told_in_one_line():
-    """A lone warp's value is shuffled five times more; after the last it is stored."""
-    picture = Picture("shuffle")
-    assert "steps 8 to 11" in picture.texts("head")
-    assert not picture.count("circle", **place(8))
-    assert picture.count("circle", **place(11)) == 32
 
 
 # ---- banks ----
@@ -336,20 +253,18 @@ def test_pictures_have_a_dark_scheme_and_are_told_in_words(rung):
 def test_a_small_picture_has_the_same_lines_cells_and_texts():
     """What is put together is as long as what it is made of."""
     told = gred.accesses(np.arange(1, 65, dtype=np.int32), method="unroll2", block_size=32)
-    full, small = (ElementTree.fromstring(drawn(told, small=s)) for s in (False, True))
+    texts = drawn(told), drawn(told, small=True)
+    full, small = map(ElementTree.fromstring, texts)
     for kind in ("line load", "line store", "idle", "active"):
-        ones = [e for e in full.iter() if e.get("class") == kind]
-        paths = [
-            e.get("d") for e in small.iter() if e.get("class", "").removeprefix("dot ") == kind
-        ]
-        parts = sum(path.count("M") + path.count("m") for path in paths)
-        assert parts == len({tuple(sorted(e.items())) for e in ones})
-    words = [
+        ones = {tuple(sorted(e.items())) for e in full.iter() if e.get("class") == kind}
+        same = (e for e in small.iter() if e.get("class", "").removeprefix("dot ") == kind)
+        assert sum(len(re.findall("[Mm]", e.get("d"))) for e in same) == len(ones)
+    assert len(texts[1]) < len(texts[0]) / 3
+    spans = [
         sorted("".join(e.text or "" for e in root.iter() if e.tag in (f"{SVG}text", f"{SVG}tspan")))
         for root in (full, small)
     ]
-    assert words[0] == words[1]
-    assert len(drawn(told, small=True)) < len(drawn(told)) / 3
+    assert spans[0] == spans[1]
 
 
 def test_the_pictures_of_the_documentation_are_what_show_draws(command, tmp_path):
@@ -376,3 +291,78 @@ def test_the_hero_says_what_is_counted_and_folds_in_five_levels():
         assert f"{counted.block_barriers // counted.blocks} barrier" in " ".join(texts)
     lanes = [path.get("d") for path in root.iter(f"{SVG}path") if path.get("class") == "dot active"]
     assert [len(re.findall("[Mm]", d)) for d in lanes] == [16 + 8 + 4 + 2 + 1] * 3 + [1]
+
+
+# ---- in the terminal ----
+
+
+@every_rung
+def test_every_rung_is_shown(command, rung):
+    status, out, _ = command(rung)
+    assert status == 0
+    method = next(m for m in gred.methods() if m.name == rung)
+    assert f"{method.number} {rung}: {method.title}" in out
+    total = out.partition("summed in int32: ")[2].split()[0]
+    values = [line.split()[-1] for line in out.splitlines() if line.split()[:1] == ["values"]]
+    assert "None" not in out
+    assert total in values or rung == "atomic"  # which no thread sees
+
+
+def test_the_terminal_shows_lanes_elements_and_values(command):
+    _, out, _ = command("neighbored", "--seed", "3")
+    x = np.random.default_rng(3).integers(1, 10, 32)
+    lines = [line.split(maxsplit=1) for line in out.splitlines() if len(line.split()) > 1]
+    values, threads = ([text for name, text in lines if name == n] for n in ("values", "threads"))
+    for level in range(5):
+        assert values[level] == " ".join(map(str, x.reshape(-1, 2 << level).sum(1)))
+    works, _, idle = consoles.make_console().lane_characters[:3]
+    assert threads[2] == (works + 7 * idle) * 4
+    assert "step 3 after __syncthreads(): 4 of 32 threads" in out
+    assert "loads: 8 sectors, 12% used; stores: 4 sectors, 12% used" in out
+
+
+def test_shuffles_are_told_in_the_terminal_and_beside_the_picture(command):
+    _, out, _ = command("shuffle", "--block-size", "64", "--size", "256")
+    steps = out.split("  step ")[1:]
+    assert ["shuffles: 2" in step for step in steps] == [False, *[True] * 5, *[False] * 6]
+    assert ["shuffles: 1" in step for step in steps] == [False] * 7 + [True] * 5
+    picture = Picture("shuffle", x=np.arange(64), block=64)
+    assert picture.texts("soft", **place(1)) == ["32 results discarded; shuffles: 2"]
+
+
+@pytest.mark.parametrize("rung", ["shared_sequential", "shuffle", "last_block", "cooperative"])
+def test_notes_do_not_lie_on_each_other(rung):
+    notes = Picture(rung, 256).of("text", "note")
+    right = max(float(note.get("x")) for note in notes)
+    heights = sorted(float(note.get("y")) for note in notes if float(note.get("x")) == right)
+    assert np.diff(heights).min() >= 11
+
+
+def test_plain_text_says_it_without_rich(command, monkeypatch):
+    monkeypatch.setattr("gred.cli.command.make_console", consoles.Console)
+    _, out, _ = command("shared_strided", "--block-size", "64")
+    assert out.isascii()
+    assert f"threads  {'#' * 64}" in out
+    assert f"shared 0 to 63  {'!.' * 32}" in out
+    assert "# active  o discarded  . idle  r read  w written  ~ moved, not used  ! bank" in out
+
+
+def test_a_narrow_terminal_wraps_the_lanes(command, monkeypatch):
+    monkeypatch.setattr("gred.cli.console.Stream.columns", lambda self: 60)
+    _, out, _ = command("shared_strided")
+    lanes = consoles.make_console().lane_characters
+    rows = [line for line in out.splitlines() if lanes[0] in line]
+    assert [line.count(lanes[0]) for line in rows[:3]] == [32, 32, 32]
+    assert all(len(line) <= 60 for line in rows)
+
+
+def test_a_picture_is_written_or_goes_to_standard_output(command, tmp_path):
+    path = tmp_path / "rung.svg"
+    status, out, _ = command("13", "--size", "64", "--block-size", "64", "--out", path)
+    assert status == 0
+    assert f"wrote {path}" in out.replace("\n", "")
+    written = path.read_text(encoding="utf-8")
+    assert ElementTree.fromstring(written).tag == f"{SVG}svg"
+    status, out, err = command("13", "--size", "64", "--block-size", "64", "--out", "-")
+    assert (status, out) == (0, written)
+    assert "13 shared_sequential" in err

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_counters import BENCHMARKS
+from scripts import BENCHMARKS
 
 import gred
 from gred import prediction, scaled

@@ -16,75 +16,42 @@ WITHOUT_TIME = 2
 NOT_READY = 600
 MICROSECONDS = 300_000
 ALIGNMENT = 64
-HANDLE = ctypes.c_void_p
-ADDRESS = ctypes.c_uint64
-SIZE = ctypes.c_size_t
-
-PARAMETERS = {
-    "cuInit": (ctypes.c_uint,),
-    "cuDevicePrimaryCtxRetain": (ctypes.POINTER(HANDLE), ctypes.c_int),
-    "cuCtxSetCurrent": (HANDLE,),
-    "cuCtxGetCurrent": (ctypes.POINTER(HANDLE),),
-    "cuMemGetInfo_v2": (ctypes.POINTER(SIZE), ctypes.POINTER(SIZE)),
-    "cuMemAlloc_v2": (ctypes.POINTER(ADDRESS), SIZE),
-    "cuMemAllocManaged": (ctypes.POINTER(ADDRESS), SIZE, ctypes.c_uint),
-    "cuMemHostAlloc": (ctypes.POINTER(ADDRESS), SIZE, ctypes.c_uint),
-    "cuMemFree_v2": (ADDRESS,),
-    "cuMemFreeHost": (ADDRESS,),
-    "cuMemHostRegister_v2": (ADDRESS, SIZE, ctypes.c_uint),
-    "cuMemHostUnregister": (ADDRESS,),
-    "cuMemcpyHtoD_v2": (ADDRESS, ctypes.c_void_p, SIZE),
-    "cuMemcpyDtoH_v2": (ctypes.c_void_p, ADDRESS, SIZE),
-    "cuMemcpyDtoD_v2": (ADDRESS, ADDRESS, SIZE),
-    "cuMemsetD32Async": (ADDRESS, ctypes.c_uint, SIZE, HANDLE),
-    "cuStreamCreate": (ctypes.POINTER(HANDLE), ctypes.c_uint),
-    "cuStreamSynchronize": (HANDLE,),
-    "cuStreamQuery": (HANDLE,),
-    "cuEventCreate": (ctypes.POINTER(HANDLE), ctypes.c_uint),
-    "cuEventRecord": (HANDLE, HANDLE),
-    "cuEventQuery": (HANDLE,),
-    "cuEventDestroy_v2": (HANDLE,),
-    "cuStreamBeginCapture_v2": (HANDLE, ctypes.c_int),
-    "cuStreamEndCapture": (HANDLE, ctypes.POINTER(HANDLE)),
-    "cuGraphInstantiateWithFlags": (ctypes.POINTER(HANDLE), HANDLE, ctypes.c_ulonglong),
-    "cuGraphLaunch": (HANDLE, HANDLE),
-    "cuGraphExecDestroy": (HANDLE,),
-    "cuGraphDestroy": (HANDLE,),
-    "cuStreamDestroy_v2": (HANDLE,),
-    "cuLaunchHostFunc": (HANDLE, ctypes.c_void_p, ctypes.c_void_p),
-    "cuCtxSynchronize": (),
-}
+HANDLE, ADDRESS, SIZE = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t
 
 
 @functools.cache
 def library():
     """Load the driver, with the first GPU's primary context, CUDA's runtime's, current."""
     driver = ctypes.CDLL("libcuda.so.1")
-    for name, parameters in PARAMETERS.items():
-        getattr(driver, name).argtypes = parameters
     use_device(0, driver)
     return driver
 
 
-def use_device(number: int, driver=None) -> int:
-    """Make a GPU's primary context current, and return it."""
-    driver = driver or library()
-    context = HANDLE()
-    for status in (
-        driver.cuInit(0),
-        driver.cuDevicePrimaryCtxRetain(context, number),
-        driver.cuCtxSetCurrent(context),
-    ):
-        if status:
-            raise RuntimeError(f"the driver reports error {status}")
-    return context.value
+def status_of(name: str, *arguments, driver=None) -> int:
+    """Call a function of the driver: numbers by value, what ctypes has by its address."""
+    words = (
+        ctypes.c_uint64(int(one or 0))
+        if one is None or hasattr(one, "__index__")
+        else ctypes.byref(one)
+        for one in arguments
+    )
+    return getattr(driver or library(), name)(*words)
 
 
-def call(name: str, *arguments):
-    """Call a function of the driver."""
-    status = getattr(library(), name)(*arguments)
+def call(name: str, *arguments, driver=None):
+    """Call a function of the driver that is to succeed."""
+    status = status_of(name, *arguments, driver=driver)
     if status:
         raise RuntimeError(f"{name} reports error {status}")
+
+
+def use_device(number: int, driver=None) -> int:
+    """Make a GPU's primary context current, and return it."""
+    context = HANDLE()
+    call("cuInit", 0, driver=driver)
+    call("cuDevicePrimaryCtxRetain", context, number, driver=driver)
+    call("cuCtxSetCurrent", context.value, driver=driver)
+    return context.value
 
 
 def current_context() -> int | None:
@@ -119,7 +86,7 @@ class Memory:
 
     def __del__(self):
         if hasattr(self, "address"):
-            getattr(library(), self.free)(self.address)
+            status_of(self.free, self.address)
 
 
 class Offer:
@@ -238,7 +205,7 @@ class Stream:
 
     def __del__(self):
         if hasattr(self, "handle"):
-            library().cuStreamDestroy_v2(self.handle)
+            status_of("cuStreamDestroy_v2", self.handle)
 
 
 class Event:
@@ -252,26 +219,28 @@ class Event:
 
     def is_past(self) -> bool:
         """Tell whether the stream has come this far."""
-        status = library().cuEventQuery(self.handle)
-        assert status in (0, NOT_READY), f"cuEventQuery reports error {status}"
-        return status == 0
+        return is_done("cuEventQuery", self.handle)
 
     def __del__(self):
         if hasattr(self, "handle"):
-            library().cuEventDestroy_v2(self.handle)
+            status_of("cuEventDestroy_v2", self.handle)
+
+
+def is_done(query: str, handle: int) -> bool:
+    status = status_of(query, handle)
+    assert status in (0, NOT_READY), f"{query} reports error {status}"
+    return status == 0
 
 
 def delay(stream: int, microseconds: int = MICROSECONDS):
     """Keep a stream busy for a while."""
-    usleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)
+    usleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
     call("cuLaunchHostFunc", stream, usleep, microseconds)
 
 
 def is_busy(stream: int) -> bool:
     """Tell whether a stream still has something to do."""
-    status = library().cuStreamQuery(stream)
-    assert status in (0, NOT_READY), f"cuStreamQuery reports error {status}"
-    return status == NOT_READY
+    return not is_done("cuStreamQuery", stream)
 
 
 def write_later(
@@ -295,15 +264,21 @@ class Graph:
 
     def __exit__(self, *_):
         call("cuStreamEndCapture", self.stream.handle, self.graph)
-        call("cuGraphInstantiateWithFlags", self.executable, self.graph, 0)
+        call("cuGraphInstantiateWithFlags", self.executable, self.graph.value, 0)
 
     def run(self):
-        call("cuGraphLaunch", self.executable, self.stream.handle)
+        call("cuGraphLaunch", self.executable.value, self.stream.handle)
+
+    def finish(self, *, again: int = 0):
+        """Run it once or more, and wait until all is done."""
+        for _ in range(1 + again):
+            self.run()
+        call("cuStreamSynchronize", self.stream.handle)
 
     def __del__(self):
         if self.executable:
-            library().cuGraphExecDestroy(self.executable)
-            library().cuGraphDestroy(self.graph)
+            status_of("cuGraphExecDestroy", self.executable.value)
+            status_of("cuGraphDestroy", self.graph.value)
 
 
 def on(stream, host):

@@ -26,6 +26,25 @@ BASIC = {
 }
 
 
+class Library:
+    """What is the same of most; layouts are pairs, of what NumPy does and what the library does."""
+
+    types = EVERY_TYPE
+    writes = True
+
+    def zeros(self, shape, dtype):
+        return self.make(np.zeros(shape, dtype))
+
+    def layouts(self):
+        return {}
+
+    def current(self, stream):
+        return contextlib.nullcontext()
+
+    def made_on(self, stream, host):
+        return self.make(host)
+
+
 class LaidOut(GpuArray):
     """An array of the driver's memory that is sliced and turned as NumPy's are."""
 
@@ -35,11 +54,10 @@ class LaidOut(GpuArray):
         return cls.viewing(memory, np.array(host, order="C"), memory.address)
 
     @classmethod
-    def viewing(cls, whole, view, address, **changes):
+    def viewing(cls, whole, view, address):
         self = cls(whole.memory, view.size, view.dtype)
         self.whole, self.view = whole, view
         self.changes = {"shape": view.shape, "strides": view.strides, "data": (address, False)}
-        self.changes |= changes
         return self
 
     def of_view(self, view):
@@ -59,38 +77,33 @@ class LaidOut(GpuArray):
         return self.of_view(self.view.T)
 
 
-class Driver:
+class Driver(Library):
     """No library at all: an interface to the driver's memory, and its streams' numbers."""
 
-    module, types = "driver", EVERY_TYPE
-    writes = True
+    module = "driver"
 
     def make(self, host):
         return LaidOut.of(np.asarray(host))
-
-    def zeros(self, shape, dtype):
-        return self.make(np.zeros(shape, dtype))
 
     def host(self, array):
         return array.host()
 
     def layouts(self):
+        windows = np.lib.stride_tricks.sliding_window_view
         views = {
             "reversed": lambda x: x[::-1, ::-1],
             "columns backwards": lambda x: x[:, ::-2],
             "a row again and again": lambda x: np.broadcast_to(x[3], (5, COLUMNS)),
             "an element again and again": lambda x: np.broadcast_to(x[3:4, 4:5], (7, 11)),
-            "windows that overlap": lambda x: np.lib.stride_tricks.sliding_window_view(
-                x[0, :20], 4
-            ),
+            "windows that overlap": lambda x: windows(x[0, :20], 4),
             "many dimensions": lambda x: (
                 x[:36].reshape(2, 3, 6, 9, 3)[:, ::-2, 1:, ::3].transpose(4, 1, 0, 3, 2)
             ),
         }
-        there = {
-            name: (lambda a, take=take: a.of_view(take(a.view))) for name, take in views.items()
+        return {
+            name: (take, lambda a, take=take: a.of_view(take(a.view)))
+            for name, take in views.items()
         }
-        return {name: (take, there[name]) for name, take in views.items()}
 
     def stream(self):
         return Stream()
@@ -104,9 +117,6 @@ class Driver:
     def default_stream(self):
         return LEGACY_DEFAULT_STREAM
 
-    def current(self, stream):
-        return contextlib.nullcontext()
-
     def made_on(self, stream, host):
         array = self.make(host)
         array.changes["stream"] = self.handle(stream)
@@ -116,11 +126,14 @@ class Driver:
         call("cuMemsetD32Async", array.address, value, array.n, self.handle(stream))
 
 
-class Cupy:
+def in_three_dimensions(x):
+    return x.reshape(ROWS, 9, 3).swapaxes(0, 1)[::2, :, 1:]
+
+
+class Cupy(Library):
     """CuPy: every layout of NumPy's, and a current stream."""
 
     module, types = "cupy", tuple(t for t in EVERY_TYPE if t != BFLOAT16)
-    writes = True
 
     def __init__(self):
         self.cupy = pytest.importorskip("cupy")
@@ -128,24 +141,17 @@ class Cupy:
     def make(self, host):
         return self.cupy.asarray(host)
 
-    def zeros(self, shape, dtype):
-        return self.cupy.zeros(shape, dtype)
-
     def host(self, array):
         return array.get()
 
     def layouts(self):
-        cupy = self.cupy
         return {
-            "reversed": (lambda x: x[::-1, ::-1], lambda x: x[::-1, ::-1]),
+            "reversed": (lambda x: x[::-1, ::-1],) * 2,
             "a row again and again": (
                 lambda x: np.broadcast_to(x[3], (5, COLUMNS)),
-                lambda x: cupy.broadcast_to(x[3], (5, COLUMNS)),
+                lambda x: self.cupy.broadcast_to(x[3], (5, COLUMNS)),
             ),
-            "three dimensions": (
-                lambda x: x.reshape(ROWS, 9, 3).transpose(1, 0, 2)[::2, :, 1:],
-                lambda x: x.reshape(ROWS, 9, 3).transpose(1, 0, 2)[::2, :, 1:],
-            ),
+            "three dimensions": (in_three_dimensions,) * 2,
         }
 
     def stream(self):
@@ -163,18 +169,14 @@ class Cupy:
     def current(self, stream):
         return stream
 
-    def made_on(self, stream, host):
-        return self.cupy.asarray(host)
-
     def fill(self, array, value, stream):
         array.fill(value)
 
 
-class Torch:
+class Torch(Library):
     """PyTorch: no negative strides; DLPack with its current stream."""
 
-    module, types = "torch", EVERY_TYPE
-    writes = True
+    module = "torch"
 
     def __init__(self):
         self.torch = pytest.importorskip("torch")
@@ -188,9 +190,6 @@ class Torch:
             return bits.view(self.torch.bfloat16).cuda()
         return self.torch.from_numpy(host).cuda()
 
-    def zeros(self, shape, dtype):
-        return self.make(np.zeros(shape, dtype))
-
     def host(self, array):
         array = array.cpu()
         if array.dtype == self.torch.bfloat16:
@@ -203,10 +202,7 @@ class Torch:
                 lambda x: np.broadcast_to(x[3], (5, COLUMNS)),
                 lambda x: x[3].expand(5, COLUMNS),
             ),
-            "three dimensions": (
-                lambda x: x.reshape(ROWS, 9, 3).transpose(1, 0, 2)[::2, :, 1:],
-                lambda x: x.reshape(ROWS, 9, 3).permute(1, 0, 2)[::2, :, 1:],
-            ),
+            "three dimensions": (in_three_dimensions,) * 2,
         }
 
     def stream(self):
@@ -224,38 +220,36 @@ class Torch:
     def current(self, stream):
         return self.torch.cuda.stream(stream)
 
-    def made_on(self, stream, host):
-        return self.make(host)
-
     def fill(self, array, value, stream):
         array.fill_(value)
 
 
-class Numba:
+class Numba(Library):
     """Numba: each array names the stream that it was made on."""
 
     module, types = "numba", tuple(t for t in EVERY_TYPE if t != BFLOAT16)
-    writes = True
 
     def __init__(self):
-        self.cuda = pytest.importorskip("numba.cuda")
+        self.cuda = cuda = pytest.importorskip("numba.cuda")
         if not self.cuda.is_available():
             pytest.skip("this Numba has no GPU")
         if not hasattr(np, "row_stack"):  # NumPy 2.5 lacks what some Numbas overload
             np.row_stack = np.vstack
         self.kept = []
 
+        @cuda.jit
+        def write_everywhere(array, value):
+            k = cuda.grid(1)
+            if k < array.size:
+                array[k] = value
+
+        self.kernel = write_everywhere
+
     def make(self, host):
         return self.cuda.to_device(np.array(host))
 
-    def zeros(self, shape, dtype):
-        return self.make(np.zeros(shape, dtype))
-
     def host(self, array):
         return array.copy_to_host()
-
-    def layouts(self):
-        return {}
 
     def stream(self):
         """Make a stream that does not wait for the default one; Numba's own ones do."""
@@ -272,33 +266,17 @@ class Numba:
     def default_stream(self):
         return self.cuda.default_stream()
 
-    def current(self, stream):
-        return contextlib.nullcontext()
-
     def made_on(self, stream, host):
         return self.cuda.to_device(host, stream=stream)
 
     def fill(self, array, value, stream):
-        if not hasattr(self, "kernel"):
-            self.kernel = self.cuda.jit(write_everywhere(self.cuda))
         self.kernel[(array.size + 255) // 256, 256, stream](array, value)
 
 
-def write_everywhere(cuda):
-    """Make the kernel that Numba compiles."""
-
-    def kernel(array, value):
-        k = cuda.grid(1)
-        if k < array.size:
-            array[k] = value
-
-    return kernel
-
-
-class Jax:
+class Jax(Library):
     """JAX: immutable arrays, each computed in the background."""
 
-    module, types = "jax", EVERY_TYPE
+    module = "jax"
     writes = False
 
     def __init__(self):
@@ -311,9 +289,6 @@ class Jax:
     def make(self, host):
         return self.numpy.asarray(np.array(host))
 
-    def layouts(self):
-        return {}
-
 
 LIBRARIES = (Driver, Cupy, Torch, Numba, Jax)
 
@@ -322,6 +297,12 @@ def of(*libraries):
     """Run a test for some libraries only."""
     names = [one.module for one in libraries]
     return pytest.mark.parametrize("library", libraries, ids=names, indirect=True)
+
+
+def of_ways(*ways):
+    """Run a test for pairs of a library and a method."""
+    names = [f"{library.module}-{method}" for library, method in ways]
+    return pytest.mark.parametrize(("library", "method"), ways, ids=names, indirect=["library"])
 
 
 of_libraries = of(*LIBRARIES[1:])  # that make arrays of their own for results

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import functools
 import gc
 import math
 
@@ -92,14 +93,11 @@ def test_arrays_that_reach_beyond_their_allocation_are_refused(changes):
 
 # ---- interfaces ----
 
-GPU_MEMORY = []
 
-
-def gpu_start():
-    """Give the address of a copy of the bytes that the drawn interfaces are about."""
-    if not GPU_MEMORY:
-        GPU_MEMORY.append(GpuArray.of(BYTES))
-    return GPU_MEMORY[0].address
+@functools.cache
+def gpu_memory():
+    """Copy the bytes that the drawn interfaces are about."""
+    return GpuArray.of(BYTES)
 
 
 def moved(interface):
@@ -108,22 +106,15 @@ def moved(interface):
     near = isinstance(data, tuple) and len(data) == 2 and type(data[0]) is int
     if not near or abs(data[0] - START) > 2**41:
         return interface
-    return interface | {"data": (data[0] - START + gpu_start(), data[1])}
+    return interface | {"data": (data[0] - START + gpu_memory().address, data[1])}
 
 
-def is_long(interface):
-    """Tell whether it has so many elements that, in memory that is there, it takes for ever."""
+def told(work, otherwise):
+    """Give what some work tells of an interface, if it can be done."""
     try:
-        return math.prod(integers(interface["shape"])) > 2**20
+        return work()
     except Exception:
-        return False
-
-
-def elements_of(interface):
-    try:
-        return model(interface)
-    except Exception:
-        return None
+        return otherwise
 
 
 @settings(
@@ -140,10 +131,10 @@ def test_hostile_interfaces_of_gpu_memory_do_no_harm(described, op, stream):
     A handle that is no stream's cannot be told from one that is, so there is none among these.
     """
     interface = without_absent(described)
-    if is_long(interface):
-        return
+    if told(lambda: math.prod(integers(interface["shape"])), 0) > 2**20:
+        return  # in memory that is there, so many elements take for ever
     interface = interface | {"stream": stream}
-    elements = elements_of(interface)
+    elements = told(lambda: model(interface), None)
     if elements is not None:
         check(op, Offer(moved(interface)), lambda: elements)
         return
@@ -152,8 +143,7 @@ def test_hostile_interfaces_of_gpu_memory_do_no_harm(described, op, stream):
 
 
 def test_after_hostile_interfaces_the_memory_is_as_it_was():
-    gpu_start()
-    np.testing.assert_array_equal(GPU_MEMORY[0].host(), BYTES)
+    np.testing.assert_array_equal(gpu_memory().host(), BYTES)
     assert len(BYTES) == NBYTES
     call("cuCtxSynchronize")
 
@@ -169,18 +159,14 @@ def fail_on_no_stream():
     return caught.value
 
 
-def test_an_error_of_cudas_says_which_call_and_why():
-    error = fail_on_no_stream()
-    assert isinstance(error, RuntimeError)
-    assert error.call.startswith("cuda")
-    assert error.name.startswith("cudaError")
-    assert error.text
-    assert str(error) == f"{error.call}: {error.text} ({error.name})"
-
-
-def test_errors_of_cudas_may_come_again_and_again():
+def test_an_error_of_cudas_says_which_call_and_why_and_may_come_again_and_again():
     for _ in range(20):
-        fail_on_no_stream()
+        error = fail_on_no_stream()
+        assert isinstance(error, RuntimeError)
+        assert error.call.startswith("cuda")
+        assert error.name.startswith("cudaError")
+        assert error.text
+        assert str(error) == f"{error.call}: {error.text} ({error.name})"
         assert gred.sum(np.arange(10), device="cuda") == 45
 
 
@@ -337,7 +323,6 @@ CHILDREN = {
     "a child of a process whose other library used the GPU does not hang": """
         a = GpuArray.of(x)
         def work():
-            host_works()
             refused(lambda: gred.sum(x, device="cuda"), "")
             host_works()
         in_a_child(work)

@@ -6,79 +6,59 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from gpu_arrays import ADDRESS, SIZE, GpuArray, Offer, call, library, upload
+from gpu_arrays import ADDRESS, SIZE, GpuArray, Offer, call, library, status_of, upload
 
 import gred
 
 pytestmark = pytest.mark.gpu
 PINNED, ON_DEVICE, READ_AND_WRITE = 1, 1, 3
-FLAGS = ctypes.c_ulonglong(0)
 WORDS = 2**20
 
 
-class Properties(ctypes.Structure):
-    """CUmemAllocationProp: ordinary memory of the first GPU."""
-
-    _fields_ = (
-        ("type", ctypes.c_int),
-        ("handle_types", ctypes.c_int),
-        ("location_type", ctypes.c_int),
-        ("location_id", ctypes.c_int),
-        ("unused", ctypes.c_uint64 * 2),
-    )
+def record(name: str, fields: str, *more):
+    """Make a structure of the driver's, of integers."""
+    integers = [(field, ctypes.c_int) for field in fields.split()]
+    return type(name, (ctypes.Structure,), {"_fields_": (*integers, *more)})
 
 
-class Access(ctypes.Structure):
-    """CUmemAccessDesc."""
-
-    _fields_ = (
-        ("location_type", ctypes.c_int),
-        ("location_id", ctypes.c_int),
-        ("flags", ctypes.c_int),
-    )
+# CUmemAllocationProp and CUmemAccessDesc.
+Properties = record(
+    "Properties", "type handle_types location_type location_id", ("unused", ctypes.c_uint64 * 2)
+)
+Access = record("Access", "location_type location_id flags")
 
 
 class Mapped:
-    """A reserved range of addresses of which some pieces, numbered, are memory."""
+    """A reserved range of addresses of which some pieces, numbered, are memory of the first GPU."""
 
     def __init__(self, pieces: int, mapped: tuple[int, ...]):
         library()
-        self.properties = Properties(PINNED, 0, ON_DEVICE, 0)
+        properties = Properties(PINNED, 0, ON_DEVICE, 0)
         granularity, address = SIZE(), ADDRESS()
-        call(
-            "cuMemGetAllocationGranularity",
-            ctypes.byref(granularity),
-            ctypes.byref(self.properties),
-            ctypes.c_int(0),
-        )
+        call("cuMemGetAllocationGranularity", granularity, properties, 0)
         self.piece, self.mapped = granularity.value, mapped
         self.nbytes = pieces * self.piece
-        size, zero = SIZE(self.nbytes), ADDRESS(0)
-        call("cuMemAddressReserve", ctypes.byref(address), size, SIZE(0), zero, FLAGS)
+        call("cuMemAddressReserve", address, self.nbytes, 0, 0, 0)
         self.address = address.value
         for number in mapped:
-            self.map(ADDRESS(self.address + number * self.piece), SIZE(self.piece))
-
-    def map(self, address, size):
-        handle = ctypes.c_ulonglong()
-        call("cuMemCreate", ctypes.byref(handle), size, ctypes.byref(self.properties), FLAGS)
-        call("cuMemMap", address, size, SIZE(0), handle, FLAGS)
-        call("cuMemRelease", handle)
-        access = Access(ON_DEVICE, 0, READ_AND_WRITE)
-        call("cuMemSetAccess", address, size, ctypes.byref(access), SIZE(1))
+            handle, place = ctypes.c_ulonglong(), self.address + number * self.piece
+            call("cuMemCreate", handle, self.piece, properties, 0)
+            call("cuMemMap", place, self.piece, 0, handle.value, 0)
+            call("cuMemRelease", handle.value)
+            access = Access(ON_DEVICE, 0, READ_AND_WRITE)
+            call("cuMemSetAccess", place, self.piece, access, 1)
 
     def __del__(self):
         if hasattr(self, "address"):
             for number in self.mapped:
-                address = ADDRESS(self.address + number * self.piece)
-                library().cuMemUnmap(address, SIZE(self.piece))
-            library().cuMemAddressFree(ADDRESS(self.address), SIZE(self.nbytes))
+                status_of("cuMemUnmap", self.address + number * self.piece, self.piece)
+            status_of("cuMemAddressFree", self.address, self.nbytes)
 
-    def array(self, first: int, pieces: int, **changes) -> GpuArray:
+    def array(self, first: int, pieces: int) -> GpuArray:
         """Offer some pieces from one on as an array of 32-bit integers."""
-        whole = GpuArray(self, self.nbytes // 4, np.int32)
         words = self.piece // 4
-        return whole[first * words : (first + pieces) * words].described(**changes)
+        whole = GpuArray(self, self.nbytes // 4, np.int32)
+        return whole[first * words : (first + pieces) * words]
 
 
 def here_and_in_a_fresh_thread(work):
@@ -115,42 +95,36 @@ def test_addresses_that_are_reserved_and_not_mapped_are_refused(first, pieces):
     here_and_in_a_fresh_thread(work)
 
 
-def test_registered_memory_is_read_where_it_lies():
+def offered(address: int, words: int = WORDS):
+    interface = {"shape": (words,), "typestr": "<i4", "data": (address, False), "version": 3}
+    return Offer(interface)
+
+
+@pytest.mark.parametrize("kind", ["registered", "of a pool"])
+def test_other_memory_is_read_where_it_lies_and_no_further(kind):
     """Only whole pages can be registered; what comes after them is not the GPU's to read."""
     buffer = mmap.mmap(-1, 4 * WORDS + 2 * mmap.PAGESIZE)
     host = np.frombuffer(buffer, np.int32)
     host[:WORDS] = np.arange(WORDS)
     library()
-    address = ADDRESS(host.ctypes.data)
-    call("cuMemHostRegister_v2", address, SIZE(4 * WORDS), ctypes.c_uint(0))
-    interface = {"typestr": "<i4", "data": (host.ctypes.data, False), "version": 3}
+    address, beyond = ADDRESS(host.ctypes.data), WORDS + 1
+    if kind == "registered":
+        call("cuMemHostRegister_v2", address.value, 4 * WORDS, 0)
+        give_back = ("cuMemHostUnregister", address.value)
+    else:
+        call("cuMemAllocAsync", address, 4 * WORDS, 1)
+        give_back, beyond = ("cuMemFreeAsync", address.value, 1), 2**38
+        upload(address.value, host[:WORDS])
 
     def work():
-        assert gred.sum(Offer(interface | {"shape": (WORDS,)})) == WORDS * (WORDS - 1) // 2
+        assert gred.sum(offered(address.value)) == WORDS * (WORDS - 1) // 2
         with pytest.raises(ValueError, match=r"a: .*not all in memory"):
-            gred.sum(Offer(interface | {"shape": (WORDS + 1,)}))
+            gred.sum(offered(address.value, beyond))
 
     try:
         here_and_in_a_fresh_thread(work)
     finally:
-        call("cuMemHostUnregister", address)
-    with pytest.raises(ValueError, match=r"a: .*not a pointer to memory"):
-        gred.sum(Offer(interface | {"shape": (WORDS,)}))
-
-
-def test_memory_of_a_pool_is_read_where_it_lies():
-    library()
-    host, address = np.arange(WORDS, dtype=np.int32), ADDRESS()
-    call("cuMemAllocAsync", ctypes.byref(address), SIZE(host.nbytes), ctypes.c_void_p(1))
-    upload(address.value, host)
-    interface = {"typestr": "<i4", "data": (address.value, False), "version": 3}
-
-    def work():
-        assert gred.sum(Offer(interface | {"shape": (WORDS,)})) == host.sum(dtype=np.int64)
-        with pytest.raises(ValueError, match=r"a: .*not all in memory"):
-            gred.sum(Offer(interface | {"shape": (2**38,)}))
-
-    try:
-        here_and_in_a_fresh_thread(work)
-    finally:
-        call("cuMemFreeAsync", address, ctypes.c_void_p(1))
+        call(*give_back)
+    if kind == "registered":
+        with pytest.raises(ValueError, match=r"a: .*not a pointer to memory"):
+            gred.sum(offered(address.value))

@@ -1,13 +1,12 @@
 """A GPU call's workspace and mailbox are used again, but not before the last call is done."""
 
-import contextlib
-import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from gpu_arrays import GpuArray, Stream, call, delay, is_busy, on, use_device, write_later, zero_on
+from processes import interrupted_after
 
 import gred
 
@@ -30,66 +29,51 @@ def test_a_result_is_not_read_before_it_is_there(op):
     assert (answer.sum if op == "describe" else answer) == answers[op]
 
 
-def test_calls_that_nobody_waits_for_keep_what_they_work_in():
-    """While ten results are still to come on busy streams, other streams' calls are right."""
-    streams = [Stream() for _ in range(10)]
-    arrays = [on(stream, np.full(N, k, np.int32)) for k, stream in enumerate(streams)]
-    outs = [zero_on(stream) for stream in streams]
-    mine = on(Stream(), np.arange(N))
-    gred.sum(mine)
-    call("cuCtxSynchronize")
-    for stream, a, out in zip(streams, arrays, outs, strict=True):
-        delay(stream.handle, 30_000)
-        for _ in range(3):
-            gred.sum(a, out=out)
-    for _ in range(10):
-        assert gred.sum(mine) == N * (N - 1) // 2
-    assert is_busy(streams[-1].handle)
-    call("cuCtxSynchronize")
-    assert [out.host()[0] for out in outs] == [k * N for k in range(10)]
-
-
 def tall(stream, value):
     """Make columns so tall that several blocks share each: 32 of them."""
-    whole = on(stream, np.full(TALL * 32, value, np.int32))
-    a = whole.described(stream=stream.handle, shape=(TALL, 32))
+    a = on(stream, np.full(TALL * 32, value, np.int32)).described(
+        stream=stream.handle, shape=(TALL, 32)
+    )
     a.kept = stream
     return a
 
 
-def row_on(stream):
-    return on(stream, np.zeros(32, np.int64))
+def flat(stream, value):
+    return on(stream, np.full(N, value, np.int32))
 
 
-def test_results_along_axes_keep_what_blocks_leave_each_other():
-    """While those of ten busy streams are to come, calls on other streams are right."""
-    streams = [Stream() for _ in range(10)]
-    arrays = [tall(stream, k) for k, stream in enumerate(streams)]
-    outs = [row_on(stream) for stream in streams]
-    mine, my_out = tall(Stream(), 3), row_on(Stream())
-    gred.sum(mine, axis=0, out=my_out)
+@pytest.mark.parametrize(("make", "axis", "results"), [(flat, None, 1), (tall, 0, 32)])
+def test_calls_that_nobody_waits_for_keep_what_they_work_in(make, axis, results):
+    """While those of ten busy streams are to come, calls on other streams are right.
+
+    Along axes, that is what blocks leave each other.
+    """
+    streams = [Stream() for _ in range(11)]
+    arrays = [make(stream, k) for k, stream in enumerate(streams)]
+    outs = [on(stream, np.zeros(results, np.int64)) for stream in streams]
+    gred.sum(arrays[10], axis=axis, out=outs[10])
     call("cuCtxSynchronize")
-    for stream, a, out in zip(streams, arrays, outs, strict=True):
+    for stream, a, out in zip(streams[:10], arrays, outs, strict=False):
         delay(stream.handle, 30_000)
         for _ in range(3):
-            gred.sum(a, axis=0, out=out)
+            gred.sum(a, axis=axis, out=out)
     for _ in range(10):
-        gred.sum(mine, axis=0, out=my_out)
-        assert gred.sum(mine) == 3 * 32 * TALL
-    assert is_busy(streams[-1].handle)
+        gred.sum(arrays[10], axis=axis, out=outs[10])
+        assert gred.sum(arrays[10]) == 10 * arrays[10].n
+    assert is_busy(streams[9].handle)
     call("cuCtxSynchronize")
-    for k, out in enumerate([*outs, my_out]):
-        np.testing.assert_array_equal(out.host(), (k if k < 10 else 3) * TALL)
+    for k, out in enumerate(outs):
+        np.testing.assert_array_equal(out.host(), k * arrays[k].n // results)
 
 
 def test_one_stream_takes_whole_arrays_and_columns_in_turn():
     """What blocks count themselves by is at 0 again after either."""
     stream = Stream()
-    a, flat = tall(stream, 5), on(stream, np.full(N, 2, np.int32))
-    row, one = row_on(stream), zero_on(stream)
+    a, whole = tall(stream, 5), flat(stream, 2)
+    row, one = on(stream, np.zeros(32, np.int64)), zero_on(stream)
     for _ in range(50):
         gred.sum(a, axis=0, out=row)
-        gred.sum(flat, out=one)
+        gred.sum(whole, out=one)
     call("cuCtxSynchronize")
     np.testing.assert_array_equal(row.host(), 5 * TALL)
     assert one.host()[0] == 2 * N
@@ -111,20 +95,6 @@ def test_a_stream_may_be_destroyed_while_its_results_are_to_come():
         arrays.append(a)
     call("cuCtxSynchronize")
     assert [out.host()[0] for out in outs] == [k * N for k in range(20)]
-
-
-@contextlib.contextmanager
-def interrupted_after(seconds):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def test_waiting_can_be_interrupted_and_the_next_call_is_right():

@@ -13,10 +13,12 @@ from gpu_arrays import (
     call,
     delay,
     is_busy,
+    on,
     use_device,
     write_later,
+    zero_on,
 )
-from gpu_libraries import LIBRARIES, Driver, Jax, Numba
+from gpu_libraries import LIBRARIES, Driver, Jax, Numba, of_ways
 from inputs import methods_on
 
 import gred
@@ -24,15 +26,10 @@ import gred
 pytestmark = pytest.mark.gpu
 N = 100003
 METHODS = ("auto", *methods_on("cuda"))
-every_method = pytest.mark.parametrize("method", METHODS)
 # Every method with the driver's arrays, and the default one with those of each library.
-WAYS = [(Driver, method) for method in METHODS]
-WAYS += [(library, "auto") for library in LIBRARIES if library.writes and library is not Driver]
-every_way = pytest.mark.parametrize(
-    ("library", "method"),
-    WAYS,
-    indirect=["library"],
-    ids=[f"{library.module}-{method}" for library, method in WAYS],
+every_way = of_ways(
+    *((Driver, method) for method in METHODS),
+    *((one, "auto") for one in LIBRARIES if one.writes and one is not Driver),
 )
 
 
@@ -74,20 +71,17 @@ def sevens_later(stream: int) -> GpuArray:
     return a
 
 
-@pytest.mark.parametrize("stream", [LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM])
-def test_a_default_stream_comes_first_like_any_other(stream):
-    assert gred.sum(sevens_later(stream).described(stream=stream)) == 7 * N
-
-
-@pytest.mark.parametrize("version", [2, 3])
-def test_where_no_stream_is_named_the_default_one_comes_first(version):
-    a = sevens_later(LEGACY_DEFAULT_STREAM)
-    assert gred.sum(a.described(version=version, stream=...)) == 7 * N
-
-
-def test_a_stream_that_is_none_is_the_default_one():
-    """Numba says None of arrays that it makes on the default stream."""
-    assert gred.sum(sevens_later(LEGACY_DEFAULT_STREAM).described(stream=None)) == 7 * N
+@pytest.mark.parametrize(
+    ("stream", "said"),
+    [
+        (LEGACY_DEFAULT_STREAM, {"stream": LEGACY_DEFAULT_STREAM}),
+        (PER_THREAD_DEFAULT_STREAM, {"stream": PER_THREAD_DEFAULT_STREAM}),
+        *((LEGACY_DEFAULT_STREAM, {"version": version, "stream": ...}) for version in (2, 3)),
+        (LEGACY_DEFAULT_STREAM, {"stream": None}),  # which Numba says of the default one
+    ],
+)
+def test_a_default_stream_comes_first_whether_it_is_named_or_not(stream, said):
+    assert gred.sum(sevens_later(stream).described(**said)) == 7 * N
 
 
 @pytest.mark.parametrize("busy", ["another stream", "the default stream"])
@@ -106,10 +100,6 @@ def test_nobody_waits_for_a_stream_that_has_no_part_in_it(busy):
     call("cuStreamSynchronize", handle)
     assert late.host().sum() == 7 * N
     assert out.host()[0] == N
-
-
-def zero():
-    return GpuArray.of(np.zeros(1, np.int64))
 
 
 def test_what_a_mask_waits_for_comes_first(writing):
@@ -174,21 +164,17 @@ def test_work_runs_on_the_stream_that_is_named(library, method, form):
     assert gred.sum(a, method=method, stream=stream) == 7 * N
 
 
-def test_a_stream_that_numba_made_may_be_named():
-    cuda = Numba().cuda
-    a, stream = GpuArray.of(np.zeros(N, np.int32)), cuda.stream()
-    gred.sum(a)
-    handle = getattr(stream.handle, "value", stream.handle)
-    write_later(a.address, a.nbytes, 7, int(handle))
-    assert gred.sum(a, stream=stream) == 7 * N
-
-
-def test_a_librarys_default_stream_may_be_named(writing):
-    stream = writing.default_stream()
+def test_a_librarys_own_streams_may_be_named(writing):
+    """Its default one; of Numba, one that waits for that, too."""
     a = GpuArray.of(np.zeros(N, np.int32))
-    gred.sum(a)
-    write_later(a.address, a.nbytes, 7, LEGACY_DEFAULT_STREAM)
-    assert gred.sum(a, stream=stream) == 7 * N
+    assert gred.sum(a) == 0
+    named = {LEGACY_DEFAULT_STREAM: writing.default_stream()}
+    if isinstance(writing, Numba):
+        own = writing.cuda.stream()
+        named[writing.handle(own)] = own
+    for word, (handle, stream) in enumerate(named.items(), 7):
+        write_later(a.address, a.nbytes, word, handle)
+        assert gred.sum(a, stream=stream) == word * N
 
 
 @every_way
@@ -208,24 +194,23 @@ def test_with_out_the_call_returns_at_once(library, method):
     assert library.host(out).ravel()[0] == 7 * N
 
 
+EVERY_SECOND = np.arange(2 * N) % 2 > 0
+VIEWS = {  # how many elements, and what makes the array and options of one on a stream
+    "strided": (N, lambda a: (a.described(shape=(N,), strides=(8,), stream=a.kept.handle), {})),
+    "masked": (N, lambda a: (a, {"where": GpuArray.of(EVERY_SECOND)})),
+    "converted": (2 * N, lambda a: (a, {"dtype": np.float64})),
+    "host array": (1000, lambda a: (np.full(1000, 7, np.int32), {"stream": a.kept.handle})),
+}
+
+
 @pytest.mark.parametrize("method", ["auto", "unroll8", "halving", "cub"])
-@pytest.mark.parametrize("view", ["strided", "masked", "converted", "host array"])
+@pytest.mark.parametrize("view", VIEWS)
 def test_with_out_no_kind_of_array_waits(method, view):
-    stream, out = Stream(), zero()
-    a = GpuArray.of(np.zeros(2 * N, np.int32)).described(stream=stream.handle)
-    options = {"method": method, "out": out}
-    given, count = a, 2 * N
-    if view == "strided":
-        given = a.described(shape=(N,), strides=(8,), stream=stream.handle)
-        count = N
-    elif view == "masked":
-        options["where"] = GpuArray.of(np.arange(2 * N) % 2 > 0)
-        count = N
-    elif view == "converted":
-        options["dtype"] = np.float64
-    else:
-        given, options["stream"] = np.full(1000, 7, np.int32), stream.handle
-        count = 1000
+    stream, out = Stream(), GpuArray.of(np.zeros(1, np.int64))
+    a = on(stream, np.zeros(2 * N, np.int32))
+    count, make = VIEWS[view]
+    given, options = make(a)
+    options |= {"method": method, "out": out}
     assert gred.sum(given, **options) is out
     call("cuCtxSynchronize")
     write_later(a.address, a.nbytes, 7, stream.handle)
@@ -238,7 +223,7 @@ def test_with_out_no_kind_of_array_waits(method, view):
 def test_what_out_waits_for_comes_first():
     """Nothing that its stream is still to write may come after the result."""
     stream, a = Stream(), GpuArray.of(np.ones(N, np.int32))
-    out = GpuArray.of(np.zeros(2, np.int32))[:1].described(stream=stream.handle)
+    out = on(stream, np.zeros(2, np.int32))[:1].described(stream=stream.handle)
     gred.sum(a, out=out)
     call("cuCtxSynchronize")
     write_later(out.address, 4, 3, stream.handle)
@@ -252,9 +237,10 @@ def test_out_is_ordered_on_the_stream_that_is_named(writing):
     """What the stream does next finds the result, and may overwrite the array."""
     stream = writing.stream()
     handle = writing.handle(stream)
-    a, out = GpuArray.of(np.zeros(N, np.int32)), GpuArray.of(np.zeros(1, np.int64))
-    for array in (a, out):
-        array.changes = {"stream": handle}
+    a, out = (
+        GpuArray.of(np.zeros(n, dtype)).described(stream=handle)
+        for n, dtype in ((N, np.int32), (1, np.int64))
+    )
     gred.sum(a, out=out, stream=stream)
     call("cuCtxSynchronize")
     write_later(a.address, a.nbytes, 7, handle)
@@ -289,9 +275,9 @@ def test_sixteen_threads_with_streams_of_their_own_do_not_meet():
     def work(number):
         use_device(0)
         stream = Stream()
-        a = GpuArray.of(np.full(N, number, np.int32)).described(stream=stream.handle)
+        a = on(stream, np.full(N, number, np.int32))
         part = a.described(shape=(N // 2,), strides=(8,), stream=stream.handle)
-        out, sums = zero().described(stream=stream.handle), []
+        out, sums = zero_on(stream), []
         for method in [method for method in METHODS for _ in range(5)]:
             if number % 2:
                 sums.append(gred.sum(a, method=method))

@@ -24,10 +24,8 @@ def test_values_and_gradients_are_those_of_pytorchs_function(name, dim):
     x = on_gpu(2, 3, 4).requires_grad_()
     got, expected = ours(x, dim=dim), theirs(x, dim=dim)
     assert got.device == x.device
-    torch.testing.assert_close(got, expected)
     torch.testing.assert_close(ours(x.detach(), dim=dim), expected.detach())
-    gradients = [torch.autograd.grad(y.sum(), x)[0] for y in (got, expected)]
-    torch.testing.assert_close(*gradients)
+    check_gradients(x, got, expected)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -95,6 +93,11 @@ def test_an_array_in_place_of_a_scalar_stays_there():
         torch.testing.assert_close(got, expected)
 
 
+def check_gradients(x, got, expected):
+    torch.testing.assert_close(got, expected)
+    torch.testing.assert_close(*(torch.autograd.grad(y.sum(), x)[0] for y in (got, expected)))
+
+
 @pytest.mark.unsanitized
 @pytest.mark.filterwarnings("ignore")
 def test_compiled_graphs_are_whole_and_make_the_same():
@@ -102,10 +105,7 @@ def test_compiled_graphs_are_whole_and_make_the_same():
         return gred.torch.std(x - gred.torch.mean(x, 0, True), dim=0) + gred.torch.sum(x)
 
     x = on_gpu(30, 40).requires_grad_()
-    got, expected = torch.compile(centred, fullgraph=True)(x), centred(x)
-    torch.testing.assert_close(got, expected)
-    gradients = [torch.autograd.grad(y.sum(), x)[0] for y in (got, expected)]
-    torch.testing.assert_close(*gradients)
+    check_gradients(x, torch.compile(centred, fullgraph=True)(x), centred(x))
 
 
 def test_an_older_pytorch_without_the_exchange_makes_the_same(monkeypatch):

@@ -64,52 +64,42 @@ def test_nvccs_words_are_of_the_users_file(tmp_path):
     assert "entries.cuh" not in str(caught.value)
 
 
-def gpus(monkeypatch, *names):
-    devices = [gred.devices()[0]._replace(name=name, compute_capability="9.0") for name in names]
-    monkeypatch.setattr(gred, "devices", lambda: devices)
-    monkeypatch.setattr(
-        gred, "launch_limit", lambda device, samples: gred.LaunchLimit(None, names[0])
-    )
+@pytest.fixture
+def gpus(monkeypatch):
+    """Have GPUs listed, and nvcc found or not."""
+
+    def have(*names, found=None):
+        here = [gred.devices()[0]._replace(name=one, compute_capability="9.0") for one in names]
+        limit = gred.LaunchLimit(None, names[0])
+        monkeypatch.setattr(nvcc, "find", lambda *_: found)
+        monkeypatch.setattr(gred, "devices", lambda: here)
+        monkeypatch.setattr(gred, "launch_limit", lambda device, samples: limit)
+
+    return have
 
 
-def test_without_nvcc_one_error_says_so(monkeypatch):
-    monkeypatch.setattr(nvcc, "find", lambda *_: None)
-    gpus(monkeypatch, "cuda:0")
+def test_without_nvcc_one_error_says_so(gpus):
+    gpus("cuda:0")
     with pytest.raises(RuntimeError, match="by nvcc, and there is none in CUDA_HOME"):
         gred.lab.compile(FAULTS, device="cuda")
     assert gred.lab.compile(FAULTS).gpu is None
 
 
-def test_the_first_gpu_is_compiled_for_where_none_is_named(monkeypatch):
-    monkeypatch.setattr(nvcc, "find", lambda *_: Path("/some/bin/nvcc"))
-    gpus(monkeypatch, "cuda:0", "cuda:1")
+def test_the_first_gpu_is_compiled_for_where_none_is_named(gpus):
+    gpus("cuda:0", "cuda:1", found=Path("/some/bin/nvcc"))
     found = nvcc.gpu_that_is_here()
     assert found == ("cuda:0", "90", Path("/some/bin/nvcc"))
     assert "-gencode=arch=compute_90,code=sm_90" in found.command()
     assert nvcc.gpu("cuda") == found
 
 
-@pytest.mark.skipif(any("cuda" in one.name for one in gred.devices()), reason="there is a GPU here")
-def test_without_a_gpu_one_error_says_so():
-    with pytest.raises(RuntimeError, match="device 'cuda': there is no GPU to use"):
-        gred.lab.compile(FAULTS, device="cuda")
-
-
-@pytest.mark.parametrize("name", ["host", "gpu", "cuda:-1"])
-def test_a_device_that_runs_no_rungs_is_refused(name):
-    with pytest.raises(ValueError, match="device"):
-        gred.lab.compile(FAULTS, device=name)
-
-
-def test_a_rung_runs_where_it_is_compiled_for(monkeypatch):
-    rung = gred.lab.compile(LADDER / "18_shuffle.cuh", device="simulated")
-    assert rung.gpu is None
-    for device in ("cuda", "host"):
-        with pytest.raises(ValueError, match="is compiled for simulated; got"):
-            rung.kernel_time(np.ones(5), device=device)
-    monkeypatch.setattr(rung, "gpu", "cuda:1")
-    where = [rung._where(one) for one in (None, "cuda", "simulated")]
-    assert where == ["cuda:1", "cuda:1", "simulated"]
+def test_a_device_that_runs_no_rungs_or_is_not_here_is_refused():
+    for name in ("host", "gpu", "cuda:-1"):
+        with pytest.raises(ValueError, match="device"):
+            gred.lab.compile(FAULTS, device=name)
+    if not any("cuda" in one.name for one in gred.devices()):
+        with pytest.raises(RuntimeError, match="device 'cuda': there is no GPU to use"):
+            gred.lab.compile(FAULTS, device="cuda")
 
 
 def test_only_a_rung_on_what_launches_kernels_has_a_substitute():
@@ -142,6 +132,16 @@ def pretending():
     rung = gred.lab.compile(LADDER / "13_shared_sequential.cuh", device="simulated")
     rung.gpu = "simulated"
     return rung
+
+
+def test_a_rung_runs_where_it_is_compiled_for(pretending, monkeypatch):
+    monkeypatch.setattr(pretending, "gpu", None)
+    for device in ("cuda", "host"):
+        with pytest.raises(ValueError, match="is compiled for simulated; got"):
+            pretending.kernel_time(np.ones(5), device=device)
+    monkeypatch.setattr(pretending, "gpu", "cuda:1")
+    where = [pretending._where(one) for one in (None, "cuda", "simulated")]
+    assert where == ["cuda:1", "cuda:1", "simulated"]
 
 
 def test_a_gpu_is_asked_where_every_access_is_right(pretending, monkeypatch):
@@ -310,16 +310,11 @@ def test_more_data_blocks_are_fewer_blocks_on_a_gpu():
 
 
 @pytest.mark.gpu
-def test_the_command_times_a_rung_on_a_gpu(command):
+def test_the_command_and_the_ladders_table_time_a_rung_on_a_gpu(screen):
     path = LADDER / "13_shared_sequential.cuh"
-    status, out, _ = command("lab", path, "--device", "cuda", "--methods", "13", "--size", "65536")
-    assert status == 0
+    out = screen("lab", path, "--device", "cuda", "--methods", "13", "--size", "65536")
     assert "every access; every edge on cuda:0" in out
     assert "all 2 answers right" in out
-
-
-@pytest.mark.gpu
-def test_the_ladders_table_has_times_of_a_gpu():
     rung = gred.lab.compile(LADDER / "02_neighbored_less.cuh", device="cuda")
     table = gred.lab.ladder(rung, np.ones(4096, np.float32), timed=np.ones(1 << 20, np.float32))
     assert {row.time.device for row in table} == {"cuda:0"}

@@ -31,10 +31,6 @@ def first_pass(x, rung, block=32):
     return told(x, rung, block).passes[0]
 
 
-def of_event(event, *arguments):
-    return [access for access in first_pass(*arguments).accesses if access.event == event]
-
-
 def only_block(*arguments):
     (block,) = steps.blocks(first_pass(*arguments))
     return block
@@ -129,48 +125,6 @@ def test_values_have_the_arrays_type(rung, dtype):
         assert {type(value) for value in access.values} == {type(x[0].item())}
 
 
-def test_a_shuffle_names_its_lane_and_what_is_given():
-    first = [a for a in of_event("shuffle", bits(32), "shuffle") if a.interval == 1]
-    assert [a.source for a in first] == [*range(16, 32), *range(16, 32)]
-    assert [a.values for a in first] == [(1 << lane,) for lane in range(32)]
-
-
-def test_tickets_are_told_in_the_order_of_blocks():
-    x = np.ones(3 * 64 * 32, np.int32)
-    drawn = [(a.block, a.values) for a in of_event("atomic", x, "last_block", 64)]
-    assert drawn == [(0, (1,)), (1, (2,)), (2, (0,))]
-    accesses = first_pass(x, "last_block", 64).accesses
-    assert {a.block for a in accesses if a.memory == "partials" and a.values} >= {2}
-
-
-def test_a_bulk_copy_tells_where_it_goes():
-    x = np.arange(64, dtype=np.int32)
-    copies = of_event("bulk_copy", x, "bulk")
-    places = [(a.thread, a.memory, a.element, a.source) for a in copies]
-    assert places == [(0, "array", k, k) for k in range(0, 64, 4)]
-    loads = [a for a in of_event("shared_load", x, "bulk") if a.nbytes == 16]
-    for accesses in (copies, loads):
-        assert [value for a in accesses for value in a.values] == list(range(64))
-
-
-def test_a_store_to_another_blocks_shared_memory_names_it():
-    launch = first_pass(np.arange(600), "cluster")
-    stores = [a for a in launch.accesses if a.source is not None and a.event != "shuffle"]
-    places = [(a.block, a.event, a.element, a.source) for a in stores]
-    assert places == [(block, "shared_store", block, 0) for block in (1, 2)]
-    read = [e for node in nodes_of(steps.blocks(launch)[0]) for e in node.reads]
-    read = {e.number: e.value for e in read if e.memory == "shared"}
-    assert {1: stores[0].values[0], 2: stores[1].values[0]}.items() <= read.items()
-
-
-def test_an_atomic_tells_what_it_leaves():
-    record = told(np.ones(3 * 64 * 32, np.int32), "atomic", 64)
-    left = [a.values[0] for a in record.passes[0].accesses if a.event == "atomic"]
-    assert len(left) == record.passes[0].blocks > 1
-    assert np.diff([0, *left]).tolist() == [64 * 32] * 3
-    assert left[-1] == record.result
-
-
 # ---- steps ----
 
 
@@ -221,16 +175,6 @@ def test_useful_values_are_sums_of_all_elements_once(rung):
     first_reads = [e for node in every for e in node.reads if e.memory == "array"]
     first_reads += [array for node in every for array, _ in node.copies]
     assert {e.number for e in first_reads if e.value == 1 << e.number} == set(range(n))
-
-
-def test_lanes_that_work_in_vain_are_told():
-    levels = only_block(bits(32), "shuffle").steps[1:6]
-    for step, offset in zip(levels, (16, 8, 4, 2, 1), strict=True):
-        useful = [node for node in step.nodes.values() if node.useful]
-        assert (len(step.nodes), len(useful)) == (32, offset)
-        for node in useful:
-            assert node.own.thread == node.thread
-            assert node.lane.thread == node.thread + offset
 
 
 def test_steps_are_parted_by_the_barriers_of_the_source():

@@ -16,9 +16,9 @@ NOBODY = -1
 
 
 @pytest.fixture(scope="module")
-def kernels(tmp_path_factory):
+def kernels(shared_folder):
     """Compile and load this test's kernels."""
-    return toy_kernels("counting.cpp", tmp_path_factory.mktemp("kernels"))
+    return toy_kernels("counting.cpp", shared_folder)
 
 
 @pytest.fixture

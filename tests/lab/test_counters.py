@@ -77,62 +77,8 @@ def test_no_figure_of_a_profiler_differs_unseen(script, monkeypatch):
             assert len(found) == (0 if excused else 2)
 
 
-def strides(block, last=1):
-    """List the strides of a tree over a block: its half, and down to `last`."""
-    return [2**k for k in range(block.bit_length() - 2, -1, -1) if 2**k >= last]
-
-
 def warps(threads):
     return -(-threads // 32)
-
-
-def modulo_warps(block):
-    """Sum over the levels the warps with a thread that is a multiple of twice the stride."""
-    return sum(block // max(32, 2 * s) for s in strides(block))
-
-
-def packed_warps(block, last=1):
-    """Sum over the levels the warps of the first `stride` threads."""
-    return sum(warps(s) for s in strides(block, last))
-
-
-def strided_wavefronts(block):
-    """Sum over the levels what one access of rung 12 takes: lanes lie 2 * stride words apart."""
-    total = 0
-    for s in strides(block):
-        threads, banks = block // (2 * s), 32 // min(32, 2 * s)
-        total += sum(-(-min(32, threads - t) // banks) for t in range(0, threads, 32))
-    return total
-
-
-def shared_words(rung, block):
-    """Give wavefronts of loads and of stores of a whole block, of 4-byte elements."""
-    accesses = {"shared_modulo": modulo_warps, "shared_strided": strided_wavefronts}
-    accesses |= dict.fromkeys(("shared_sequential", "shared_first_add"), packed_warps)
-    tile = block // 32
-    if rung in accesses:
-        return 2 * accesses[rung](block) + 1, tile + accesses[rung](block)
-    # The last warp: its first two words, or the one that a block of 32 has, five partners, and
-    # the result; six stores.
-    upper = packed_warps(block, 64)
-    return 2 * upper + (2 if block > 32 else 1) + 5 + 1, tile + upper + 6
-
-
-@pytest.mark.parametrize("block", BLOCKS)
-@pytest.mark.parametrize("rung", [rung for rung in RUNGS if rung.startswith("shared")])
-def test_rungs_in_tiles_do_to_shared_memory_what_arithmetic_says(rung, block):
-    blocks, whole = 3, block // 32
-    elements = 1 if rung in ("shared_modulo", "shared_strided", "shared_sequential") else 2
-    elements = 8 if rung == "shared_grid_stride" else elements
-    got = first_pass(rung, blocks * elements * block, block)
-    wavefronts = got.shared_load_wavefronts, got.shared_store_wavefronts
-    assert wavefronts == tuple(blocks * k for k in shared_words(rung, block))
-    loads = got.global_load_requests, got.global_load_sectors, got.global_load_efficiency
-    assert loads == (blocks * elements * whole, blocks * elements * whole * 4, 1)
-    assert got.blocks == got.global_store_requests == got.global_store_sectors == blocks
-    strided = strided_wavefronts(block) - packed_warps(block) if rung == "shared_strided" else 0
-    conflicts = got.shared_load_conflicts, got.shared_store_conflicts
-    assert conflicts == (blocks * 2 * strided, blocks * strided)
 
 
 @pytest.mark.parametrize("block", BLOCKS)
@@ -238,13 +184,14 @@ def test_loads_with_nothing_in_between_count_as_one_dependent_load(rung):
 
 def test_divergence_is_seen_in_the_lanes_that_are_active():
     """Of 32 lanes the modulo leaves 16 at the first level; packed threads come 32 at a time."""
-    for rung, warps_of in (("neighbored", modulo_warps), ("neighbored_less", packed_warps)):
+    strides = [2**k for k in range(8)]
+    for rung, active in (
+        ("neighbored", sum(256 // max(32, 2 * stride) for stride in strides)),
+        ("neighbored_less", sum(map(warps, strides))),
+    ):
         got = first_pass(rung, 2**14, 256)
-        assert (got.merge_lanes, got.merge_requests) == (
-            255 * got.blocks,
-            warps_of(256) * got.blocks,
-        )
-        assert got.active_lanes == 255 / warps_of(256)
+        assert (got.merge_lanes, got.merge_requests) == (255 * got.blocks, active * got.blocks)
+        assert got.active_lanes == 255 / active
     assert first_pass("halving", 2**14, 256).active_lanes == 32
 
 

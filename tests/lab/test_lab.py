@@ -257,16 +257,6 @@ def test_times_are_of_kernels_that_do_not_count():
     assert (timed.method, timed.device, timed.result) == (shipped.name, "simulated", 3000)
 
 
-def test_a_rung_stands_in_the_ladders_table():
-    rung = gred.lab.compile(LADDER / "02_neighbored_less.cuh")
-    table = gred.lab.ladder(rung, np.ones(4096, np.float32), block_size=128)
-    names = [row.name for row in table]
-    assert names[2:4] == ["neighbored_less", "neighbored_less"]
-    assert [row.number for row in table[2:5]] == [2, None, 3]
-    assert table[2].counters.total[:-1] == table[3].counters.total[:-1]
-    assert "*" in repr(table)
-
-
 def test_more_data_blocks_are_fewer_blocks():
     few = gred.lab.compile(LADDER / "18_shuffle.cuh", data_blocks=16)
     assert few.counters(np.ones(4096, np.int32), block_size=64).passes[0].blocks == 4

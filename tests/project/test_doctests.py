@@ -3,7 +3,6 @@
 Each row of that page's table is also called in every library that is here.
 """
 
-import doctest
 import importlib
 import inspect
 import re
@@ -11,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from devices import to_host
+from written import check_examples, check_module
 
 import gred
 
@@ -18,7 +19,6 @@ pytestmark = pytest.mark.unsanitized
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/from-numpy.md").read_text(encoding="utf-8")
-OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 # Modules that need libraries of their own; those of gred.torch are in tests/pytorch.
 NEEDED = {"dask": "dask.array", "jax": "gred._jax", "mpi": "mpi4py", "torch": "torch"}
 HERE = Path(gred.__file__).parent
@@ -39,18 +39,13 @@ A = np.array([[3.0, 1.0, -2.0, 0.0], [6.0, -5.0, 4.0, 1.0], [2.0, 2.0, 7.0, -1.0
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_the_examples_of_pages_and_of_the_cores_docstrings_are_true(name):
-    examples = doctest.DocTestParser().get_doctest(TEXTS[name], {}, name, name, 0)
-    results = doctest.DocTestRunner(optionflags=OPTIONS).run(examples)
-    assert results.attempted > (3 if name.endswith(".md") else 0)
-    assert results.failed == 0
+    check_examples(TEXTS[name], name, more_than=3 if name.endswith(".md") else 0)
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_python_docstrings_are_true(name):
     pytest.importorskip(NEEDED.get(f"{name}.".split(".")[1], "gred"))
-    results = doctest.testmod(importlib.import_module(name), optionflags=OPTIONS)
-    assert results.attempted > 0
-    assert results.failed == 0
+    check_module(importlib.import_module(name))
 
 
 # ---- docs/from-numpy.md ----
@@ -82,14 +77,6 @@ def places(library, module):
     return made | {"xs": [makes[library](A), makes[library](A[1])]}
 
 
-def host(value):
-    """Bring results to the host, whosever they are."""
-    if isinstance(value, tuple):
-        return [host(one) for one in value]
-    value = value.cpu() if hasattr(value, "cpu") else value
-    return value.get() if hasattr(value, "get") else np.asarray(value)
-
-
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row[3])
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_each_call_is_what_it_stands_for(library, row):
@@ -99,8 +86,8 @@ def test_each_call_is_what_it_stands_for(library, row):
         pytest.skip("the library has no such call")
     module = pytest.importorskip(name)
     names = {library: module, "gred": gred, "np": np}
-    expected = host(eval(written, names, places(library, module)))
-    got = host(eval(own, names, places(library, module)))
+    expected = to_host(eval(written, names, places(library, module)))
+    got = to_host(eval(own, names, places(library, module)))
     np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 

@@ -20,13 +20,9 @@ def drawn_calls(monkeypatch):
     return drawn_calls
 
 
-def test_a_seed_says_which_calls_are_drawn(drawn_calls):
-    one, again, other = (list(drawn_calls.drawn(seed, 50, 1 << 10, 1 << 20)) for seed in (1, 1, 2))
-    assert one == again != other
-
-
-def test_calls_are_of_every_kind_and_no_larger_than_asked(drawn_calls):
-    calls = list(drawn_calls.drawn(3, 2000, 1 << 10, 1 << 24))
+def test_a_seed_draws_calls_of_every_kind_and_no_larger_than_asked(drawn_calls):
+    calls, again, other = (list(drawn_calls.drawn(s, 2000, 1 << 10, 1 << 24)) for s in (3, 3, 2))
+    assert calls == again != other
     assert max(call.nbytes for call in calls) <= 1 << 24
     assert {len(call.shape) for call in calls} == set(drawn_calls.RANKS)
     assert {call.dtype for call in calls} == set(drawn_calls.TYPES)

@@ -1,6 +1,7 @@
 """No folder has over 25 sources, no file over 450 lines, no function over 60, no struct over 20."""
 
 import ast
+import functools
 import re
 from collections import Counter
 from pathlib import Path
@@ -16,6 +17,7 @@ STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
+@functools.cache
 def sources():
     """Read the sources; a package's links lead to folders that are looked at by themselves."""
     return {

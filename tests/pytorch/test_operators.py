@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch", minversion="2.5")
 from operator_cases import INF, REDUCTIONS, drawn, ops  # noqa: E402
 from torch import library  # noqa: E402
 from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
+from written import check_examples  # noqa: E402
 
 import gred.torch  # noqa: E402
 from gred.torch.operators import CALLS, TABLE  # noqa: E402
@@ -61,11 +62,11 @@ def test_so_are_those_of_complex_numbers(name):
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
 @pytest.mark.parametrize("dim", [None, 1, (0, 1)], ids=str)
-@pytest.mark.parametrize("order", [0, 1, 2, INF, -INF])
+@pytest.mark.parametrize("order", [None, 0, 1, 2, INF, -INF])
 def test_so_are_those_of_norms_of_every_order(order, dim, dtype):
     x = drawn(2, 3, dtype=dtype)
     check_gradients(lambda x: gred.torch.norm(x, order, dim), x)
-    expected = torch.linalg.vector_norm(x, order, dim)
+    expected = torch.linalg.vector_norm(x, 2 if order is None else order, dim)
     for keepdim in (False, True):
         got = gred.torch.norm(x.detach(), order, dim, keepdim)
         torch.testing.assert_close(got.reshape(expected.shape), expected.detach())
@@ -187,11 +188,29 @@ def test_so_have_those_of_dot_products_of_two_types(first):
         assert batch.tolist() == [3, 3]
 
 
-def test_dot_products_of_other_shapes_are_refused_by_fakes_and_tensors_alike():
-    for shapes in ([2, 3], [(2, 2), (2, 2)], [(), ()]):
-        for device in ("cpu", "meta"):
-            with pytest.raises(ValueError, match="vectors of one length"):
-                gred.torch.dot(*(torch.ones(shape, device=device) for shape in shapes))
+REFUSED = {
+    "dot of two lengths": (lambda of: gred.torch.dot(of(2), of(3)), ValueError, "of one length"),
+    "dot of matrices": (lambda of: gred.torch.dot(of(2, 2), of(2, 2)), ValueError, "vectors of"),
+    "dot of scalars": (lambda of: gred.torch.dot(of(), of()), ValueError, "vectors of one length"),
+    "amin of nothing": (lambda of: gred.torch.amin(of(0, 3)), ValueError, "no value"),
+    "amin of no rows": (lambda of: gred.torch.amin(of(0, 3), 0), ValueError, "no value"),
+    "amax of empty rows": (lambda of: gred.torch.amax(of(0, 0), 1), ValueError, "no value"),
+    "dim that is not there": (lambda of: gred.torch.sum(of(2, 3), 2), IndexError, None),
+    "dims that are not there": (lambda of: gred.torch.sum(of(2, 3), (0, -3)), IndexError, None),
+    "dims twice": (lambda of: gred.torch.sum(of(2, 3), (0, -2)), ValueError, "duplicate|twice"),
+}
+
+
+@pytest.mark.parametrize(
+    "options", [{"device": "cpu"}, {"device": "meta"}, {"requires_grad": True}]
+)
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_is_refused_by_fakes_and_tensors_alike(case, options):
+    call, error, words = REFUSED[case]
+    with pytest.raises(error, match=words):
+        call(lambda *shape: torch.ones(shape, **options))
+    for extreme in (gred.torch.amin, gred.torch.amax):
+        assert extreme(torch.ones(0, 3, **options), 1).shape == (0,)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -217,11 +236,6 @@ def test_dims_may_be_integers_of_numpy(name):
             torch.testing.assert_close(*(REDUCTIONS[name][0](x, dim=one) for one in (dim, plain)))
 
 
-def test_a_norm_of_no_order_is_of_order_2():
-    for x in (drawn(2, 3), drawn(2, 3, grad=False)):
-        torch.testing.assert_close(gred.torch.norm(x, None), torch.linalg.vector_norm(x))
-
-
 @pytest.mark.parametrize(
     "dtype", ["float16", "bfloat16", "float32", "float64", "int8", "complex64"]
 )
@@ -237,19 +251,8 @@ def test_exact_spreads_are_tensors_and_have_gradients(name, dtype):
     check_gradients(lambda x: function(x, 1, method="exact"), drawn(2, 3))
 
 
-@pytest.mark.parametrize("name", ["amin", "amax"])
-def test_extremes_of_no_elements_are_refused_by_fakes_and_tensors_alike(name):
-    for device in ("cpu", "meta"):
-        for shape, dim in (((0, 3), None), ((0, 3), 0), ((0, 0), 1)):
-            with pytest.raises(ValueError, match="no value"):
-                getattr(gred.torch, name)(torch.ones(shape, device=device), dim)
-        assert getattr(gred.torch, name)(torch.ones(0, 3, device=device), 1).shape == (0,)
-
-
-def test_dims_that_are_not_there_are_refused_by_fakes_and_tensors_alike():
-    for x in (torch.ones(2, 3), torch.ones(2, 3, device="meta"), drawn(2, 3)):
-        for dim in (2, (0, -3)):
-            with pytest.raises(IndexError):
-                gred.torch.sum(x, dim)
-        with pytest.raises(ValueError, match=r"duplicate|twice"):
-            gred.torch.sum(x, (0, -2))
+@pytest.mark.parametrize("name", [None, *gred.torch.__all__])
+def test_the_examples_of_docstrings_are_true(name):
+    text = (gred.torch if name is None else getattr(gred.torch, name)).__doc__
+    # Those of all_reduce take several processes.
+    check_examples(text, str(name), more_than=-1 if name == "all_reduce" else 0)

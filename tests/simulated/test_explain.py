@@ -112,6 +112,12 @@ REFUSED = [
     (MATRIX, "sum", {"axis": 2}, np.exceptions.AxisError, "out of bounds"),
     (MATRIX, "sum", {"axis": (0, 0)}, ValueError, "duplicate"),
     (MATRIX, "sum", {"axis": 0, "method": "unroll8"}, ValueError, "whole arrays"),
+    (X, "sum", {"keepdims": True, "method": "unroll8"}, ValueError, "whole arrays"),
+    *[
+        (X, name, {"method": "unroll8"}, ValueError, "climb the ladder")
+        for name, on_ladder, *_ in gred.reductions()
+        if not on_ladder
+    ],
     (MATRIX, "sum", {"axis": 0, "out": np.zeros(200)}, ValueError, "shape of the results"),
     (MATRIX, "sum", {"axis": 1.5}, TypeError, "axis must be"),
     (MATRIX, "argmax", {"axis": (0, 1)}, TypeError, "axis must be None or an int"),

@@ -29,30 +29,19 @@ def drawn(n, dtype):
 every_type = pytest.mark.parametrize("dtype", ["f8", ">f8", "i2", "c8"])
 
 
-def check_pieces(name, dtype, limit, lengths):
-    """Reduce arrays however they lie, and whatever a mask hides."""
+@every_limit
+@every_type
+@pytest.mark.parametrize("name", NAMES)
+def test_positions_are_the_arrays_and_states_of_pieces_are_merged(name, dtype, limit):
+    """Arrays lie in any way, and a mask may hide some."""
     more = {"initial": 1} if name in ("nanmin", "nanmax") else {}
     with gred.workspace_limit(limit):
-        for n in lengths:
+        for n in LENGTHS if name in PLACES else LENGTHS[1::2]:
             x, shown = drawn(n, dtype), np.random.default_rng(n + 1).random(n) < 0.4
             shown[0] = True
             found = [wrong(name, view, view, device="simulated") for view in (x, x[::-1], x[::2])]
             found.append(wrong(name, x, x, device="simulated", where=shown, **more))
             all_right(found)
-
-
-@every_limit
-@every_type
-@pytest.mark.parametrize("name", PLACES)
-def test_positions_are_the_arrays_and_not_the_pieces(name, dtype, limit):
-    check_pieces(name, dtype, limit, LENGTHS)
-
-
-@every_limit
-@every_type
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in PLACES])
-def test_states_of_pieces_are_merged(name, dtype, limit):
-    check_pieces(name, dtype, limit, LENGTHS[1::2])
 
 
 @every_limit
@@ -114,22 +103,17 @@ def test_a_piece_that_a_mask_hides_wholly_takes_no_part():
 
 @every_limit
 @pytest.mark.parametrize("n", [900, 50_003])
-def test_of_what_a_mask_hides_wholly_out_gets_the_sum_of_nothing(n, limit):
+def test_of_pieces_out_gets_the_result_and_of_what_a_mask_hides_the_sum_of_nothing(n, limit):
     x, hidden = drawn(n, "f8"), np.zeros(n, bool)
+    place = SimulatedArray(np.zeros(1, np.int64))
+    with gred.workspace_limit(limit):
+        gred.argmax(x, out=place)
+    assert place.get()[0] == x.argmax()
     for method in ("auto", "last_block", "unroll8", "exact"):
         out = SimulatedArray(np.full((), 77.0))
         with gred.workspace_limit(limit):
             gred.sum(x, where=hidden, method=method, device="simulated", out=out)
         assert out.get() == 0
-
-
-def test_a_result_of_pieces_may_stay_on_the_device():
-    x = drawn(50_003, "f8")
-    out = SimulatedArray(np.zeros(1, np.int64))
-    for limit in LIMITS:
-        with gred.workspace_limit(limit):
-            gred.argmax(x, out=out)
-        assert out.get()[0] == x.argmax()
 
 
 # ---- little room ----
@@ -146,18 +130,17 @@ def test_with_little_workspace_arrays_go_in_pieces(limit):
             assert agrees(got, truth(op, theirs)), f"{op} by {method}"
 
 
-def test_the_workspace_limit_ends_with_its_with_block():
+def test_the_workspace_limit_ends_with_its_with_block_and_may_be_numpys():
+    def halved():
+        return gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
+
     with gred.workspace_limit(4096), gred.workspace_limit(2**20):
-        assert gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
+        assert halved()
     with pytest.raises(ZeroDivisionError), gred.workspace_limit(4096):
         raise ZeroDivisionError
-    assert gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
-
-
-@pytest.mark.parametrize("integer", [np.int16, np.uint64, np.int64, np.array])
-def test_a_workspace_limit_may_be_an_integer_of_numpys(integer):
-    with gred.workspace_limit(integer(4096)):
-        assert gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
+    for integer in (np.int16, np.uint64, np.int64, np.array):
+        with gred.workspace_limit(integer(4096)):
+            assert halved()
 
 
 @pytest.mark.parametrize(

@@ -179,13 +179,10 @@ def cases(kinds, method):
             yield n, kind, {"block_size": block, "limit": limit}
 
 
-def test_the_rungs_of_this_file_are_all_that_there_are():
-    assert set(RUNGS) == set(methods_on("simulated"))
-
-
 @every_layout
 @every_rung
 def test_every_schedule_reduces_all_elements_in_memory_of_its_own(method, layout):
+    assert set(RUNGS) == set(methods_on("simulated"))
     for n, kind, options in cases(KINDS, method):
         plan = schedule(method, n, kind, **options, **layout)
         check(plan, n, method, kind[0], options["limit"])
@@ -221,28 +218,16 @@ def test_partials_suffice_where_a_later_kernel_has_more_blocks():
 
 @every_rung
 def test_only_grids_that_grow_with_the_array_have_an_end(method):
-    n, block = 2**46, 32
     if method not in GROWING:
-        assert schedule(method, n, block_size=block, layout="strided").pieces == 1
+        assert schedule(method, 2**46, block_size=32, layout="strided").pieces == 1
         return
     with pytest.raises(ValueError, match=r"70368744177664 elements .* larger block_size"):
-        schedule(method, n, block_size=block, layout="strided")
-
-
-@pytest.mark.parametrize("method", GROWING)
-def test_the_longest_arrays_have_a_grid(method):
+        schedule(method, 2**46, block_size=32, layout="strided")
     longest = GRID_MAX * 1024 * DATA_BLOCKS.get(method, 1)
     plan = schedule(method, longest - 1, block_size=1024)
     check(plan, longest - 1, method, "int32")
     with pytest.raises(ValueError, match="larger block_size"):
         schedule(method, longest, block_size=1024)
-
-
-@every_rung
-def test_a_measurement_is_of_the_whole(method):
-    for n, limit in ((10**6, 1), (10**8, NO_LIMIT)):
-        plan = schedule(method, n, on_device=False, limit=limit, whole=True)
-        assert (plan.pieces, plan.piece) == (1, n)
 
 
 @pytest.mark.parametrize("kind", [*KINDS, DOUBLES])
@@ -255,6 +240,9 @@ def test_a_long_host_array_comes_in_pieces_whatever_memory_there_is(method, kind
         check(plan, n, method, kind[0])
         assert (plan.pieces, plan.piece) == (pieces, min(n, piece))
         assert schedule(method, n, kind, block_size=1024).pieces == 1
+    for n, limit in ((10**6, 1), (10**8, NO_LIMIT)):  # a measurement is of the whole
+        plan = schedule(method, n, on_device=False, limit=limit, whole=True)
+        assert (plan.pieces, plan.piece) == (1, n)
 
 
 WIDE = ("float16", "float32", True)
@@ -301,19 +289,16 @@ def test_a_thread_has_fewer_elements_of_rows_than_of_a_flat_array(reduction):
         assert first.grid == min(-(-n // (512 * 32)), MULTIPROCESSORS * 2)
 
 
-@pytest.mark.parametrize("layout", ["strided", "masked", "the host's, masked"])
-def test_what_is_gathered_is_copied_first(layout):
-    for method, reduction in (("shuffle", "sum"), ("last_block", "max"), ("last_block", "argmax")):
-        plan = schedule(method, 1000, WIDE, reduction, **LAYOUTS[layout])
-        first = next(work for work in plan.works("piece") if work != "unpack")
-        assert (first == "copy") == (plan.form == "gathered") == ("working copy" in plan.parts)
-
-
-def test_a_mask_goes_with_the_copy_where_the_method_sees_it():
+def test_what_is_gathered_is_copied_first_with_a_mask_where_the_method_sees_it():
     """Other methods find the identity where it hides an element."""
-    for method, reduction in (("last_block", "prod"), ("last_block", "var"), ("shuffle", "prod")):
-        for layout in ("strided", "masked", "masked by the host"):
-            plan = schedule(method, 1000, KINDS[2], reduction, **LAYOUTS[layout])
+    for layout in ("strided", "masked", "masked by the host", "the host's, masked"):
+        for method, name in (("shuffle", "sum"), ("last_block", "max"), ("last_block", "argmax")):
+            plan = schedule(method, 1000, WIDE, name, **LAYOUTS[layout])
+            first = next(step.work for step in plan.steps if step.work != "unpack")
+            assert (first == "copy") == (plan.form == "gathered") == ("working copy" in plan.parts)
+    for layout in ("strided", "masked", "masked by the host"):
+        for method, name in (("last_block", "prod"), ("last_block", "var"), ("shuffle", "prod")):
+            plan = schedule(method, 1000, KINDS[2], name, **LAYOUTS[layout])
             sees = method == "last_block" and layout != "strided"
             assert plan.form == "gathered"
             assert ("working copy's mask" in plan.parts) == sees
@@ -383,15 +368,11 @@ def test_a_result_that_is_the_state_is_stored_by_the_last_block(reduction, limit
     assert plan.works("end") == ["finish"]
 
 
-def test_nothing_needs_one_state():
+def test_nothing_needs_one_state_and_no_workspace_is_too_large_to_be_told():
+    """Sizes stop at the largest number, rather than beginning again at 0."""
     for method in RUNGS:
         plan = schedule(method, 0)
-        assert plan.steps == []
-        assert plan.total == plan.state_bytes
-
-
-def test_workspaces_that_no_memory_holds_are_no_small_ones():
-    """Sizes stop at the largest number, rather than beginning again at 0."""
+        assert (plan.steps, plan.total) == ([], plan.state_bytes)
     for n in (2**60, 2**61, 2**62, 2**63, 2**64 - 1):
         plan = schedule("shuffle", n, kind=DOUBLES, on_device=False, whole=True)
         assert plan.total >= min(8 * n, 2**64 - 1)

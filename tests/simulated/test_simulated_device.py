@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,8 +23,8 @@ RIGHT = BLOCK * (BLOCK - 1) // 2
 
 
 @pytest.fixture(scope="module")
-def kernels(tmp_path_factory):
-    return toy_kernels("faulty.cpp", tmp_path_factory.mktemp("kernels"))
+def kernels(shared_folder):
+    return toy_kernels("faulty.cpp", shared_folder)
 
 
 @pytest.fixture
@@ -92,52 +93,45 @@ def test_a_seed_is_an_order(run):
 # ---- barriers ----
 
 
-@pytest.mark.parametrize(("order", "seed"), EVERY_ORDER[:5])
+FIVE = EVERY_ORDER[:5]
+
+
 @pytest.mark.parametrize("n", [1, BLOCK - 1, BLOCK + 1, 3 * BLOCK - 1])
-def test_threads_that_return_before_a_barrier_are_an_error_and_no_hang(run, n, order, seed):
-    status, message, _ = run("early return", order, seed, n=n)
-    assert status == FAILED
-    assert "__syncthreads" in message
-    assert f"{BLOCK} threads of block {n // BLOCK} " in message
+def test_threads_that_return_before_a_barrier_are_an_error_and_no_hang(run, n):
+    for order, seed in FIVE:
+        status, message, _ = run("early return", order, seed, n=n)
+        assert status == FAILED
+        assert "__syncthreads" in message
+        assert f"{BLOCK} threads of block {n // BLOCK} " in message
 
 
-def test_threads_that_all_stay_or_all_return_are_no_error(run):
+def test_threads_that_all_stay_or_all_return_and_copies_that_are_waited_for_are_no_error(run):
     assert run("early return", n=3 * BLOCK) == (DONE, "", [RIGHT] * 3)
     assert run("early return", n=2 * BLOCK) == (DONE, "", [RIGHT, RIGHT, 0])
+    for order, seed in FIVE:
+        assert run("one copy", order, seed) == (DONE, "", [0] * 3)
 
 
 @pytest.mark.parametrize(
-    ("name", "word"),
+    ("name", "word", "orders", "grid"),
     [
-        ("two barriers", "__syncwarp"),
-        ("half a shuffle", "shuffle"),
-        ("half a cluster", "cluster"),
-        ("bytes that never come", "a barrier in shared memory"),
-        ("bytes that never come", "no copy is under way"),
+        ("two barriers", "__syncwarp", FIVE, 3),
+        ("half a shuffle", "shuffle", FIVE, 3),
+        ("half a cluster", "cluster", FIVE, 3),
+        ("bytes that never come", "a barrier in shared memory", FIVE, 3),
+        ("bytes that never come", "no copy is under way", FIVE, 3),
+        ("absent block", "grid", FIVE, 2),
+        ("a copy of no alignment", "multiples of 16", FIVE, 3),
+        ("a copy after the end", "ended before a bulk copy", [(BACKWARDS, 0)], 3),
     ],
 )
-def test_threads_that_wait_for_each_other_in_vain_are_an_error(run, name, word):
-    check_fails(run, name, word, EVERY_ORDER[:5])
-
-
-def check_fails(run, name, word, orders, **options):
+def test_what_waits_in_vain_or_no_gpu_would_take_is_an_error(run, name, word, orders, grid):
+    if name == "absent block" and len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("a cooperative grid of two blocks needs two cores")
     for order, seed in orders:
-        status, message, _ = run(name, order, seed, **options)
+        status, message, _ = run(name, order, seed, grid=grid)
         assert status == FAILED
         assert word in message
-
-
-def test_a_block_that_misses_the_grids_barrier_is_an_error(run):
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("a cooperative grid of two blocks needs two cores")
-    check_fails(run, "absent block", "grid", EVERY_ORDER[:5], grid=2)
-
-
-def test_a_copy_that_a_gpu_would_not_take_or_that_outlives_its_block_is_an_error(run):
-    for order, seed in EVERY_ORDER[:5]:
-        assert run("one copy", order, seed) == (DONE, "", [0] * 3)
-    check_fails(run, "a copy of no alignment", "multiples of 16", EVERY_ORDER[:5])
-    check_fails(run, "a copy after the end", "ended before a bulk copy", [(BACKWARDS, 0)])
 
 
 def test_an_error_harms_no_other_run(run):
@@ -176,55 +170,53 @@ def test_a_kernel_that_recurses_too_deep_does_not_reach_its_neighbours_stack(ker
 # ---- long runs ----
 
 LONG = """
-import os, signal, warnings
+import os, sys, signal, warnings
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 import numpy as np
 import gred
 signal.signal(signal.SIGINT, signal.default_int_handler)
+warnings.simplefilter("always")
 array = np.zeros(2**26, np.int32)
 options = {"method": "neighbored", "block_size": 1024, "dtype": np.int32, "device": "simulated"}
-try:
-    with gred.thread_order("shuffled"):
-        CALL
-    print("finished")
-except BaseException as error:
-    print(type(error).__name__)
-assert gred.sum(array[:1000], **options) == 0
+columns = np.broadcast_to(np.float32(1), (20, 2**26))
+rows = np.broadcast_to(array[:4], (2**33, 4)).T
+for call in sys.argv[1:]:
+    try:
+        with gred.thread_order("shuffled"):
+            exec(call)
+        print("finished")
+    except BaseException as error:
+        print(type(error).__name__, flush=True)
+    assert gred.sum(array[:1000], **options) == 0
 print("and goes on")
 """
-
-
-def long_run(call):
-    code = LONG.replace("CALL", call)
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen([sys.executable, "-c", code], **pipes)
-
-
-COLUMNS = "np.broadcast_to(np.float32(1), (20, 2**26))"
-ROWS = "np.broadcast_to(array[:4], (2**33, 4)).T"
-LONG_CALLS = {
-    "a long array": "gred.sum(array, **options)",
-    "a measured long array": "gred.kernel_time(array, samples=1, warmup=0, **options)",
-    "many samples": "gred.kernel_time(array[:2**22], samples=200, **options)",
-    "many long columns": f'gred.sum({COLUMNS}, axis=0, device="simulated")',
-    "few long rows": f'gred.var({ROWS}, axis=1, mean=np.zeros((4, 1)), device="simulated")',
-}
+LONG_CALLS = (
+    "gred.sum(array, **options)",
+    "gred.kernel_time(array, samples=1, warmup=0, **options)",
+    "gred.kernel_time(array[:2**20], samples=10**4, **options)",
+    'gred.sum(columns, axis=0, device="simulated")',
+    'gred.var(rows, axis=1, mean=np.zeros((4, 1)), device="simulated")',
+)
+WITH_AN_ERROR = 'warnings.simplefilter("error"); gred.sum(array, **options)'
 
 
 @pytest.mark.unsanitized
-@pytest.mark.parametrize("call", LONG_CALLS.values(), ids=LONG_CALLS.keys())
-def test_a_long_run_warns_with_an_estimate_and_ctrl_c_ends_it(call):
-    with long_run(call) as child:
+def test_a_long_run_warns_with_an_estimate_and_ctrl_c_ends_it():
+    """The warning may be an error."""
+    command = [sys.executable, "-c", LONG, *LONG_CALLS, WITH_AN_ERROR]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as child:
         patience = threading.Timer(900, child.kill)
         patience.start()
-        warning = child.stderr.readline()
-        child.send_signal(signal.SIGINT)
-        out, _ = child.communicate()
+        for call in LONG_CALLS:
+            warning = child.stderr.readline()
+            assert "RuntimeWarning" in warning, call
+            assert int(re.search(r"(\d+) s", warning)[1]) >= 10, call
+            child.send_signal(signal.SIGINT)
+            assert child.stdout.readline() == "KeyboardInterrupt\n", call
+        out, err = child.communicate()
         patience.cancel()
-    assert "RuntimeWarning" in warning
-    seconds = next(int(word) for word in warning.split() if word.isdigit())
-    assert seconds >= 10
-    assert out == "KeyboardInterrupt\nand goes on\n"
+    assert out == "RuntimeWarning\nand goes on\n", err
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -236,24 +228,15 @@ def test_a_trial_along_axes_leaves_no_trace(axis):
     least, greatest = gred.minmax(x, axis)
     np.testing.assert_array_equal(least.to_numpy(), right.min(axis))
     np.testing.assert_array_equal(greatest.to_numpy(), right.max(axis))
-    out = SimulatedArray(np.zeros(9), np.float64)
+    out, sums = SimulatedArray(np.zeros(9), np.float64), right.sum(axis, np.float64)
     assert gred.sum(x, axis, out=out) is out
-    sums = right.sum(axis, np.float64)
     np.testing.assert_allclose(out.get(), sums, rtol=1e-5)
     exact = gred.sum(x, axis, method="exact").to_numpy()
     np.testing.assert_array_equal(exact, sums.astype(np.float32))
-    about = SimulatedArray(np.full(9, 7.0) if axis == 0 else np.full((9, 1), 7.0))
+    about = SimulatedArray(np.full(9 if axis == 0 else (9, 1), 7.0))
     spread = gred.var(x, axis, mean=about, where=right > 3, device="simulated")
     hidden = np.where(right > 3, right.astype(np.float64), np.nan)
-    wanted = np.nanmean((hidden - 7.0) ** 2, axis)
-    np.testing.assert_allclose(spread.to_numpy(), wanted, rtol=1e-4)
-
-
-def test_the_warning_may_be_an_error():
-    call = 'warnings.simplefilter("error"); gred.sum(array, **options)'
-    with long_run(call) as child:
-        out, err = child.communicate(timeout=900)
-    assert out == "RuntimeWarning\nand goes on\n", err
+    np.testing.assert_allclose(spread.to_numpy(), np.nanmean((hidden - 7.0) ** 2, axis), rtol=1e-4)
 
 
 def test_a_short_run_does_not_warn(recwarn):

@@ -58,10 +58,6 @@ def test_what_older_gpus_lack_is_refused_by_name(method, n):
         schedule("last_block", n, capability=capability)
     for capability in (0, 90, 100, 121):
         schedule(method, n, capability=capability)
-
-
-@pytest.mark.parametrize("method", ["bulk", "cluster"])
-def test_a_build_for_older_gpus_says_that_it_is_one(method):
     with pytest.raises(RuntimeError, match=r"9\.0 or later, and gred was built for earlier"):
         schedule(method, 1000, capability=90, compiled=False)
 
@@ -132,10 +128,7 @@ def test_the_defaults_shape_grows_with_the_bytes(dtype):
 def test_where_nothing_was_measured_the_default_has_its_methods_shape():
     assert launched("float32", 1024 * KIB, capability=80) == (512, 16)
     assert launched("float32", 1024 * KIB, capability=90) == (256, 64)
-
-
-def test_the_ring_of_bulk_copies_fits_what_every_block_may_have():
-    for block in (32, 256, 1024):
+    for block in (32, 256, 1024):  # the ring of bulk copies fits what every block may have
         (step,) = schedule("bulk", 2**40, block_size=block).chain("piece")
         assert STAGES < step.shared <= SHARED_MAX
 
@@ -164,20 +157,12 @@ def constants():
     return re.findall(r'^[A-Z_]+\((\w+), [^"]*, "([\w/]+)"\)', text, re.MULTILINE)
 
 
-def test_every_constant_names_a_measurement():
+def test_every_constant_names_a_measurement_which_is_a_table_and_every_measurement_is_named():
+    named, measured = {entry for _, entry in constants()}, entries()
     assert len(constants()) > 30
-    assert {entry for _, entry in constants()} <= entries().keys()
-
-
-def test_every_measurement_is_one_of_a_constant():
-    named = {entry for _, entry in constants()}
-    left = {entry for entry in entries().keys() - named if entry.split("/")[0] not in OF_TABLES}
-    assert left == set()
-
-
-def test_every_measurement_is_a_table():
-    for name, entry in entries().items():
+    assert named <= measured.keys()
+    assert {entry.split("/")[0] for entry in measured.keys() - named} <= OF_TABLES
+    for name, entry in measured.items():
         assert entry["unit"] in ("us", "1"), name
-        assert entry["rows"], name
         widths = {len(row) for row in entry["rows"].values()}
         assert max(widths) == len(entry["columns"]), name

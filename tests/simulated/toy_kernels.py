@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from processes import made_once
 
 ROOT = Path(__file__).parents[2]
 C_COMPILER = os.environ.get("CC", "gcc").split()
@@ -30,13 +31,17 @@ def library(target: Path, *words, **options) -> ctypes.CDLL:
 
 
 def toy_kernels(source: str, folder: Path) -> ctypes.CDLL:
-    """Compile the simulator and a file of kernels into a library of their own."""
+    """Compile the simulator and a file of kernels into a library of their own, once for all."""
     if not has_compiler or not shutil.which(CXX_COMPILER[0]):
         pytest.skip("there is no C++ compiler here")
-    objects = [folder / f"{noun}.o" for noun in SIMULATOR]
-    for noun, target in zip(SIMULATOR, objects, strict=True):
-        problem = build(target, "-O2", "-fPIC", "-c", f"csrc/simulated/{noun}.c")
-        assert not problem, problem
-    words = ("-Ikernels", "-Wno-unknown-pragmas", "-x", "c++", f"tests/kernels/{source}")
-    options = {"compiler": CXX_COMPILER, "standard": "c++17"}
-    return library(folder / "kernels.so", *words, "-x", "none", *objects, **options)
+    path = folder / f"{source}.so"
+    with made_once(path) as is_made:
+        if not is_made:
+            objects = [path.with_suffix(f".{noun}.o") for noun in SIMULATOR]
+            for noun, target in zip(SIMULATOR, objects, strict=True):
+                problem = build(target, "-O2", "-fPIC", "-c", f"csrc/simulated/{noun}.c")
+                assert not problem, problem
+            words = ("-Ikernels", "-Wno-unknown-pragmas", "-x", "c++", f"tests/kernels/{source}")
+            options = {"compiler": CXX_COMPILER, "standard": "c++17"}
+            library(path, *words, "-x", "none", *objects, **options)
+    return ctypes.CDLL(str(path))

@@ -52,7 +52,7 @@ def flat_there(x: np.ndarray, place: str):
 def to_host(got):
     """Copy results to the host, wherever they are and whoever made them; of a record all fields."""
     if isinstance(got, tuple):
-        return type(got)(*map(to_host, got))
+        return getattr(type(got), "_make", tuple)(map(to_host, got))
     if isinstance(got, np.ndarray | np.generic):
         return got
     if isinstance(got, gred.DeviceArray):

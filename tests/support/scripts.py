@@ -1,14 +1,12 @@
 """The scripts of benchmarks/, and what stands for the libraries on a GPU: NumPy by their names."""
 
 import importlib
-import math
-import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
-import pytest
 
 import gred
 from gred.cli import record
@@ -19,42 +17,24 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 class Scripts:
     """The scripts as attributes, some by shorter names; a script is imported as it is named."""
 
-    def __init__(self, monkeypatch, **shorter):
-        monkeypatch.syspath_prepend(str(BENCHMARKS))
-        always = {name: f"measures.{name}" for name in ("compiled", "figure", "timing")}
-        self._names = {**always, **shorter}
+    NAMES: ClassVar = {name: f"measures.{name}" for name in ("compiled", "figure", "timing")} | {
+        "axes": "measures.axes_figures",
+        "cub": "measures.reproducible_cub",
+        "exact": "measures.exact_figures",
+        "exact_on_host": "measures.exact_on_host",
+        "host": "measures.host_figures",
+        "segments": "measures.segments_figures",
+        "small": "measures.small_calls",
+        "times": "measures.device_times",
+        "types": "measures.type_figures",
+    }
 
     def __getattr__(self, name):
-        return importlib.import_module(self._names.get(name, name))
+        return importlib.import_module(self.NAMES.get(name, name))
 
 
 def machine():
     return record.describe_machine(next(d for d in gred.devices() if d.name == "host"))
-
-
-@pytest.fixture
-def benchmarks(monkeypatch):
-    """Import the scripts as they import one another."""
-    return Scripts(
-        monkeypatch,
-        axes="measures.axes_figures",
-        cub="measures.reproducible_cub",
-        exact="measures.exact_figures",
-        host="measures.exact_on_host",
-        segments="measures.segments_figures",
-        times="measures.device_times",
-    )
-
-
-@pytest.fixture
-def given(monkeypatch):
-    """Give a module, or what has attributes, other values for the time of a test."""
-
-    def change(module, **values):
-        for name, value in values.items():
-            monkeypatch.setattr(module, name, value)
-
-    return change
 
 
 class Stream(int):
@@ -143,36 +123,6 @@ class PyTorch:
 
     def __getattr__(self, name):
         return lambda tensor, dim=None, **options: getattr(np, name)(tensor, axis=dim, **options)
-
-
-@pytest.fixture
-def cupy():
-    return CuPy()
-
-
-@pytest.fixture
-def gpu(benchmarks, cupy, monkeypatch):
-    """A GPU without JAX that reads 4 bytes a nanosecond, and all the patience with its peers."""
-    for module in (benchmarks.axes, benchmarks.exact, benchmarks.segments):
-        monkeypatch.setattr(module, "PATIENCE", math.inf)
-    monkeypatch.setattr(benchmarks.times, "OTHER_BYTES", 64)
-    monkeypatch.setattr(benchmarks.axes, "peers", lambda: (cupy, PyTorch()))
-    monkeypatch.setattr(benchmarks.axes, "compile_ahead", lambda dtype: None)
-    monkeypatch.setitem(sys.modules, "jax", None)
-    limit = SimpleNamespace(nbytes=4000, seconds=np.array([1e-6]))
-    monkeypatch.setattr(gred, "read_limit", lambda *_, **__: limit)
-    monkeypatch.setattr(benchmarks.cub, "compiled_sums", lambda: None)
-    return benchmarks.exact.Bench()
-
-
-@pytest.fixture
-def pretended(benchmarks, gpu, monkeypatch):
-    """Seconds that libraries are pretended to take on the device."""
-    seconds = {"exact": 2e-3, "gred": 1e-3, "CuPy": 3e-3, "PyTorch": 5e-3}
-    seconds[benchmarks.exact.CUB] = 4e-3
-    monkeypatch.setattr(gpu.times, "medians", lambda calls: {name: seconds[name] for name in calls})
-    monkeypatch.setattr(gpu.times, "able", lambda calls, *_: calls)
-    return seconds
 
 
 def warning_free(rows):

@@ -1,12 +1,11 @@
 """Calls of code that is not Python's make what Python's make, to the last bit, on every device."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from devices import everywhere, flat_there, parameter, to_host
+from devices import PLACES, everywhere, laid_out, parameter, to_host
 from foreign import left, run, settled
-from gpu_arrays import GpuArray
 
 import gred
 
@@ -36,12 +35,7 @@ CALLS = [
     ("argmax", {"axis": 1}),
 ]
 TYPES = ["bool", "int8", "uint64", "float16", "float32", "float64", "complex64"]
-places = pytest.mark.parametrize("place", [parameter(p) for p in ("host", "simulated", "cuda")])
-
-
-def there_of(x, place):
-    """Copy an array to a device, in its shape."""
-    return GpuArray.laid_out(x) if place == "cuda" else flat_there(x, place)
+places = pytest.mark.parametrize("place", [parameter(place) for place in PLACES])
 
 
 def address(array):
@@ -52,14 +46,13 @@ def address(array):
 
 def made(x, op, place, options, factors=None, **changes):
     """Run a call there: its results."""
-    there = [x if place == "host" else there_of(x, place)]
-    call = settled(x, op, **options, **changes)
+    call, there = settled(x, op, **options, **changes), laid_out(x, place)
     if factors is not None:
-        there.append(factors if place == "host" else there_of(factors, place))
-        call.factors = address(there[1])
+        factors = laid_out(factors, place)
+        call.factors = address(factors)
     blank = np.full(left(x, call), 7, np.dtype(call.result.decode()))
-    out = blank if place == "host" else there_of(blank, place)
-    call.data, call.results = address(there[0]), address(out)
+    out = laid_out(blank, place)
+    call.data, call.results = address(there), address(out)
     call.results_bytes = blank.nbytes
     call.on_device, call.stream = place != "host", 1 if place == "cuda" else 0
     run(call)
@@ -79,9 +72,9 @@ def test_a_call_of_others_makes_the_bits_of_pythons(op, options, dtype, place):
     """Of a whole array on a device, those that stay there."""
     x = elements(dtype)
     got = made(x, op, place, options)
-    there = x if place == "host" else there_of(x, place)
+    there = laid_out(x, place)
     stays = place != "host" and "axis" not in options
-    out = {"out": there_of(np.zeros((), got.dtype), place)} if stays else {}
+    out = {"out": laid_out(np.zeros((), got.dtype), place)} if stays else {}
     expected = to_host(getattr(gred, op)(there, **options, **out))
     assert got.dtype == expected.dtype
     assert got.tobytes() == np.asarray(expected).tobytes()
@@ -92,8 +85,7 @@ def test_a_call_of_others_makes_the_bits_of_pythons(op, options, dtype, place):
 @pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "complex64"])
 def test_products_are_those_of_dot(dtype, method, place):
     a, b = elements(dtype)[0].ravel().copy(), elements(dtype)[1].ravel().copy()
-    there = [one if place == "host" else there_of(one, place) for one in (a, b)]
-    expected = gred.dot(*there, method=method)
+    expected = gred.dot(*(laid_out(one, place) for one in (a, b)), method=method)
     got = made(a, "sum", place, {"method": method}, b, elements=dtype.encode())
     assert got.dtype == expected.dtype
     assert got.tobytes() == expected.tobytes()
@@ -166,14 +158,9 @@ def test_memory_that_is_nowhere_is_refused(place):
 
 def test_threads_may_call_at_the_same_time():
     expected = gred.sum(X, 1).tobytes()
-    got = []
 
-    def several():
-        got.extend(made(X, "sum", "host", {"axis": 1}).tobytes() for _ in range(50))
+    def several(_):
+        return {made(X, "sum", "host", {"axis": 1}).tobytes() for _ in range(50)}
 
-    threads = [threading.Thread(target=several) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert got == [expected] * 200
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(several, range(4))) == [{expected}] * 4
