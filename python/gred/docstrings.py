@@ -57,21 +57,22 @@ def docstring(
     ladder: bool,
     nothing: str,
 ) -> str:
-    """Put together a reduction's docstring, which begins with the signature for ``inspect``.
-
-    `ladder`: every rung takes it; `nothing`: what it is of no elements, as
-    csrc/common/reductions.def has it.
-    """
+    """Put together a reduction's docstring, which begins with the signature for ``inspect``."""
     shown = [f"{each}={default}" if default else each for each, default in defaults]
     shown.insert(positional, "*")
     if unnamed:
         shown.insert(unnamed, "/")
     arguments = tuple(each for each, _ in defaults)
-    text = _text(name, summary, arguments, ladder, nothing)
+    text = text_of(name, summary, arguments, ladder, nothing)
     return f"{name}($module, {', '.join(shown)})\n--\n\n{text}"
 
 
-def _text(name: str, summary: str, arguments: tuple[str, ...], ladder: bool, nothing: str) -> str:
+def text_of(name: str, summary: str, arguments: tuple[str, ...], ladder: bool, nothing: str) -> str:
+    """Put together what a reduction's docstring has below its signature.
+
+    `ladder`: every rung takes it; `nothing`: what it is of no elements, as
+    csrc/common/reductions.def has it.
+    """
     if name == "dot":
         return _TEXTS[f"gred.{name}"]
     returns, examples = _TEXTS[f"gred.{name}"].split(">>>", 1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from gred import _core
 from gred.checks import array_of, nulls_apart
-from gred.docstrings import docstring
+from gred.docstrings import text_of
 
 __all__ = ["nanargmax", "nanargmin", "nanstd", "nanvar"]
 
@@ -42,7 +42,7 @@ def _without_nan(name: str, summary: str) -> Callable[..., Any]:
 
     parameters = signature(own)
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = docstring(name, summary, tuple(parameters.parameters), False, "error")
+    function.__doc__ = text_of(name, summary, tuple(parameters.parameters), False, "error")
     vars(function)["__signature__"] = parameters
     return function
 
