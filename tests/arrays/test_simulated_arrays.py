@@ -14,11 +14,9 @@ import pytest
 from drawn import examples, slices
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from inputs import EVERY_KIND, OPS, block_sizes, exact, methods_on, reduce, shown, takes
-from level import fails, stays_level
+from inputs import OPS, block_sizes, methods_on, reduce, shown, takes
 from numpy.lib.stride_tricks import sliding_window_view
 from reference import BFLOAT16, EVERY_TYPE, agrees, truth
-from test_rows import OF_CUBES
 
 import gred
 from gred import _core
@@ -80,33 +78,6 @@ def test_memory_of_no_size_is_refused(nbytes):
 
 
 # ---- types, layouts, methods ----
-
-every_layout = pytest.mark.parametrize("layout", OF_CUBES.values(), ids=OF_CUBES.keys())
-
-
-@every_type
-@every_layout
-def test_every_type_and_layout_is_read_where_it_lies(dtype, layout):
-    x = (np.arange(3 * 4 * 37) ** 2 % 13).astype(dtype).reshape(3, 4, 37)
-    for op in OPS:
-        if op == "prod":
-            x = np.ones_like(x)
-            x[1, 3, 1:6] = 1 if dtype == np.bool_ else 2
-        array = SimulatedArray(x)
-        for method in ("auto", "interleaved", "shuffle_vector", "shared_modulo"):
-            if takes(method, dtype):
-                got = reduce(op, layout(array), method=method)
-                assert agrees(got, truth(op, layout(x))), f"{op} by {method}: {got!r}"
-
-
-@every_rung
-def test_every_method_reads_simulated_arrays(method):
-    """Each op of each kind takes one of the lengths, and so each op and each kind all of them."""
-    for (turn, kind), (more, op) in itertools.product(enumerate(EVERY_KIND), enumerate(OPS)):
-        if takes(method, kind.given):
-            case = exact(op, kind, (1, 1000, 4097)[(turn + more) % 3])
-            got = reduce(op, SimulatedArray(case.array), method=method, dtype=kind.dtype)
-            assert agrees(got, case.truth), f"{op} of {case.array.size} {kind.name}"
 
 
 @every_rung
@@ -369,19 +340,6 @@ def test_views_keep_the_memory_alive():
     view = SimulatedArray(X)[1:, ::2].T
     gc.collect()
     assert gred.sum(view) == X[1:, ::2].sum()
-
-
-def test_simulated_arrays_leave_references_and_memory_flat():
-    array = SimulatedArray(X)
-    outside = array.described(shape=(2**20,), strides=None)
-
-    def use():
-        gred.sum(array.T)
-        gred.sum(array[::2], where=X[::2] > 3, initial=1)
-        gred.sum(SimulatedArray(X))
-        fails(gred.sum, outside)
-
-    stays_level(use, [array])
 
 
 # ---- any layout ----

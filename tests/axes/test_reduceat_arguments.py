@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from devices import everywhere, laid_out, on, to_host
 from forcing import CONFIGURATIONS, forced
-from hypothesis import example, given
-from hypothesis import strategies as st
 from level import stays_level
 from segments import same, small
 
 import gred
-from gred import _core, _testing
+from gred import _core
 from gred.testing import SimulatedArray
 
 
@@ -182,48 +180,3 @@ def test_references_stay_level():
             gred.reduceat("sum", x, [9])
 
     stays_level(work, (x, offsets, out, np.dtype(float)), slack=3)
-
-
-# ---- how it is shared ----
-
-H200 = 132
-
-
-def shape(segments, elements, size=4, state=4, multiprocessors=H200, *, own=False):
-    return _testing.segments(segments, elements, size, state, own, multiprocessors)
-
-
-@given(
-    segments=st.integers(1, 2**40),
-    elements=st.integers(0, 2**45),
-    size=st.sampled_from([1, 2, 4, 8, 16]),
-    own=st.booleans(),
-    multiprocessors=st.integers(1, 200),
-)
-@example(segments=1 << 31, elements=0, size=4, own=False, multiprocessors=1)
-def test_everything_is_shared_and_nothing_twice(segments, elements, size, own, multiprocessors):
-    found = shape(segments, elements, size, 8, multiprocessors, own=own)
-    assert found["team"] <= 5
-    assert 1 <= found["grid"] <= multiprocessors * 8
-    if not found["tile"]:
-        assert segments + elements <= 1 << 16
-        return
-    items = segments + elements
-    assert (found["tiles"] - 1) * found["tile"] < items <= found["tiles"] * found["tile"]
-    assert found["tile"] < 1 << 16  # where segments end is counted in 16 bits
-    # Elements as they lie, or states of 8 bytes and what these are made of.
-    staged = size if own and size == 8 else 8 + size
-    assert found["tile"] * staged < found["tile_shared_bytes"] <= 48 << 10
-
-
-def test_a_thread_has_work_for_a_while():
-    million = 10**6
-    assert shape(million, 64 * million)["team"] == 2
-    assert shape(million, 4 * million)["team"] == 0
-    assert shape(10, 64 * million)["team"] == 5
-    assert shape(100, 6400)["tile"] == 0
-    # 7 packs a thread of 256, beginning at any of a pack's elements.
-    assert shape(million, 64 * million, own=True)["tile"] + 3 == 28 << 8
-    assert shape(million, 64 * million, 8, 8, own=True)["tile"] + 1 == 14 << 8
-    assert shape(million, 64 * million, 1, 8)["tile"] + 1 == 14 << 8
-    assert shape(million, 64 * million, 4, 8)["tile"] == (32 << 10) // 12
