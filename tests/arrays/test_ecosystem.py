@@ -59,7 +59,7 @@ def test_units_are_not_lost(library, number):
         for call in calls:
             with pytest.raises(TypeError, match=rf"{name}.* a unit.*\.{number}"):
                 call(given)
-    with pytest.raises((TypeError, ValueError), match="initial.*must be a number"):
+    with pytest.raises((TypeError, ValueError), match=r"initial.*must be a number"):
         gred.sum([1.0], initial=given[0])
     assert gred.sum(getattr(given, number)) * (given[0] / getattr(given[0], number)) == 6 * given[0]
 

@@ -12,7 +12,6 @@ from along import NAMES as ALONG
 from devices import to_host
 from hostile import REFUSALS, Index, Refuses
 from inputs import OPS as LADDER
-from level import stays_level
 from samples import quietly
 from thin import chosen
 from truths import RECORDS
@@ -130,24 +129,6 @@ def test_any_axis_and_out_end_in_numpys_answer_or_an_exception(seed):
         assert not isinstance(out, Guarded) or out.is_whole(), (op, x, axis, options)
     assert answers > CALLS / 10
     assert refusals > CALLS / 10
-
-
-def test_references_and_memory_stay_level():
-    """Of what goes well and of what does not."""
-    x, out, axes = np.ones((3, 4)), np.zeros(4), (0,)
-    a, there = SimulatedArray(x), SimulatedArray(out)
-    calls = [(x, axes, out), (a, axes, there), (a, axes, None), (x, (0, 0), None), (a, 7, None)]
-    calls += [(a, axes, x), (a, axes, 3)]
-
-    def work():
-        for reduced, axis, into in calls:
-            with contextlib.suppress(ERRORS):
-                gred.sum(reduced, axis, out=into)
-        with contextlib.suppress(ERRORS):
-            gred.argmax(a, 1, out=there)
-
-    objects = (x, out, a, there, a.memory, there.memory, axes)
-    stays_level(work, objects, rounds=300)
 
 
 # ---- any value of any argument ----

@@ -13,7 +13,6 @@ from along import NAMES, calls, normal, result_of, shape_of
 from drawn import often
 from hypothesis import given
 from hypothesis import strategies as st
-from level import fails, stays_level
 from reference import BFLOAT16, EVERY_TYPE, INTEGERS, result_type
 from samples import quietly
 from truths import COUNTS, PLACES, SPREADS, numpys
@@ -203,18 +202,3 @@ def test_a_norm_of_matrices_is_refused():
     np.testing.assert_allclose(gred.norm(x, axis=(0, 1)), np.linalg.norm(x, axis=(0, 1)))
     with pytest.raises(ValueError, match="matrices"):
         gred.norm(x, 1, (0, 1))
-
-
-def test_references_are_kept_and_given_back():
-    x, mask, out = np.ones((4, 5)), np.ones((4, 5), bool), np.zeros(5)
-    axes, dtype = (0,), np.dtype(np.float32)
-
-    def all_kinds():
-        gred.sum(x, axes, dtype, where=mask)
-        gred.sum(x, axes, out=out)
-        gred.minmax(x, 1, keepdims=True)
-        gred.sum(x, keepdims=True)
-        for bad in ({"axis": 9}, {"axis": (0, 0)}, {"axis": 1, "out": out}, {"keepdims": "x"}):
-            fails(gred.sum, x, **bad)
-
-    stays_level(all_kinds, (x, mask, out, axes, dtype, None, np._NoValue), slack=20)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from devices import everywhere, laid_out, on, to_host
 from forcing import CONFIGURATIONS, forced
-from level import stays_level
 from segments import same, small
 
 import gred
@@ -168,15 +167,3 @@ def test_a_workspace_that_is_too_small_is_refused():
     with gred.workspace_limit(50_000):
         got = gred.reduceat("sum", SimulatedArray(x), SimulatedArray(np.array([0, 5])))
     same(to_host(got), np.array([5.0, 9995]))
-
-
-def test_references_stay_level():
-    x, offsets, out = np.arange(9.0), np.array([0, 3]), np.zeros(2)
-
-    def work():
-        gred.reduceat("sum", x, offsets)
-        gred.reduceat("sum", x, offsets, out=out)
-        with pytest.raises(IndexError):
-            gred.reduceat("sum", x, [9])
-
-    stays_level(work, (x, offsets, out, np.dtype(float)), slack=3)
