@@ -265,7 +265,7 @@ def test_all_kinds_of_calls_in_turn_leave_memory_flat():
 
 
 def test_large_temporary_memory_is_given_back():
-    """Working copies, gathered elements, uploads and results of 1 MB and more would show at once."""
+    """Working copies, gathered elements, uploads and results of 1 MB would show at once."""
     x, wide = np.ones((1000, 1000), ">f8"), SimulatedArray(np.ones((1, 1 << 17)))
 
     def work():

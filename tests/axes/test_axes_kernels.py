@@ -8,9 +8,7 @@ import itertools
 import numpy as np
 import pytest
 from along import KNOWN_FLOATS, KNOWN_TYPES, drawn, integers, unit, wrong_along
-from along import NAMES as EVERY_NAME
 from axes_kernels import (
-    APART,
     COLUMNS,
     NAMES,
     NEIGHBOURS,
@@ -24,14 +22,12 @@ from axes_kernels import (
     reduced,
     rows_anywhere,
     wrong,
-    wrong_rows,
 )
 from devices import everywhere
 from drawn import FLAVOURS, often, values
 from forcing import forced
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
-from samples import all_right
 from truths import PLACES
 
 
@@ -121,20 +117,12 @@ class TestShortRows(Kernels):
     """Several at a load, or staged, one after the other however they lie."""
 
     family = SHORT_ROWS
-    views = APART
 
     def drawn(self, dtype, shape, turn):
         """Of integers and of others in turn, some rows off a boundary."""
         rows, n = shape
         draw = integers if turn % 3 == 0 else drawn
         return draw(dtype, (rows * n + turn % 5,))[turn % 5 :].reshape(shape)
-
-    def viewed(self, view, dtype, shape, turn):
-        step, every, gap, lead = self.views[view]
-        rows, n = shape
-        width = (n - 1) * abs(step) + 1 + gap + turn % 2 * 5
-        wide = drawn(dtype, (rows * every * width + lead,), turn)[lead:].reshape(-1, width)
-        return wide[::every, ::step][:, :n] if step > 0 else wide[::every, ::step][:, -n:]
 
     @everywhere
     @every_type
@@ -178,13 +166,6 @@ class TestShortRows(Kernels):
         y = np.array([[3e38, -3e38] * 31], np.float32)
         assert np.isinf(reduced("var", y, place, 1)).all()
         assert (reduced("std", y, place, 1) == np.float32(3e38)).all()
-
-
-@everywhere
-@pytest.mark.parametrize("name", EVERY_NAME)
-def test_rows_of_every_type_are_right_in_every_way(place, name):
-    """Short ones and long ones, of neighbours and of every second element."""
-    all_right(wrong_rows(name, place))
 
 
 class TestLongRows(Kernels):
