@@ -65,8 +65,6 @@ def wrong_in_every_way(name, kernels, place):
     views = IN_TURN if kernels == "general" else ("as it is", *IN_TURN[3:])
     turns = list(enumerate(itertools.product(shapes, types, views)))
     for turn, ((shape, axis), dtype, view) in chosen(turns[::step], name):
-        if isinstance(axis, tuple) and name in (*PLACES, "norm"):
-            continue
         random = np.random.default_rng(turn)
         overflows = dtype in COMPLEX and name in SPREADS  # of any bits, on the way
         flavour = "small" if overflows else FLAVOURS[turn % len(FLAVOURS)]
