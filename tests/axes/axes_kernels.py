@@ -147,6 +147,8 @@ SPREAD = {
 SPREAD["any magnitude"] = lambda n, r: SPREAD["about 1000"](n, r) * 2.0 ** r.integers(-24, 1, n)
 SPREAD["steps of 64"] = lambda n, r: SPREAD["about 1000"](n, r) + np.arange(n) // 64 * 4
 SPREAD["tiny at last"] = lambda n, r: np.r_[SPREAD["about 1000"](n - n // 2, r), [1e-4] * (n // 2)]
+SPREAD["one value"] = lambda n, r: np.full(n, 0.1)
+SPREAD["one far away first"] = lambda n, r: np.r_[30_000, SPREAD["about 1000"](n - 1, r)]
 OF_HALVES = tuple(SPREAD)
 SPREAD |= {
     "a great mean": lambda n, r: 1e6 + r.normal(size=n),
@@ -158,7 +160,6 @@ SPREAD |= {
     "a trend": lambda n, r: np.arange(n) * 1e3,
     "steps of 256": lambda n, r: 1e5 * (np.arange(n) // 256) + r.normal(size=n),
     "two values": lambda n, r: 1e7 + (np.arange(n) % 2),
-    "one value": lambda n, r: np.full(n, 0.1),
     "many magnitudes": lambda n, r: r.normal(size=n) * 10 ** r.uniform(-6, 6, n),
 }
 

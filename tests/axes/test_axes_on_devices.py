@@ -9,14 +9,14 @@ import math
 
 import numpy as np
 import pytest
-from along import NAMES, calls, check_call, integers
+from along import NAMES, calls, check_call
 from axes_kernels import VIEWS, wrong
 from devices import everywhere, laid_out, on, to_host
 from drawn import FLAVOURS, often, values
 from forcing import CONFIGURATIONS, forced
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
-from reference import BFLOAT16, COMPLEX, EVERY_TYPE
+from reference import COMPLEX, EVERY_TYPE
 from samples import all_right, quietly, takes
 from thin import chosen
 from truths import ORDERS, PLACES, SPREADS
@@ -182,14 +182,3 @@ def test_extremes_are_those_of_what_elements_become(of, dtype, place):
         found = found if name == "minmax" else [found]
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(to_host(one), other)
-
-
-@everywhere
-@pytest.mark.parametrize("name", ["sum", "max", "argmin", "var"])
-@pytest.mark.parametrize("dtype", ["i1", "f2", BFLOAT16, "f4", "f8"], ids=str)
-def test_so_many_rows_of_few_elements_that_a_load_has_several(name, dtype, place):
-    for n in (2, 4, 8):
-        x = integers(dtype, (90_000, n))
-        got = to_host(getattr(gred, name)(laid_out(x, place), axis=1))
-        right = getattr(np, name)(x if name == "argmin" else x.astype("f8"), axis=1)
-        assert np.array_equal(got.astype("f8"), right.astype(got.dtype).astype("f8"))
