@@ -238,44 +238,46 @@ class Kernels:
 
     @everywhere
     @every_type
-    @pytest.mark.parametrize("name", NAMES)
-    def test_every_shape_is_reduced(self, place, configuration, name, dtype):
-        self.all_right(name, place, "as it is", [dtype], dtype, configuration)
+    def test_every_shape_is_reduced(self, place, configuration, dtype):
+        for name in chosen(NAMES, configuration, dtype):
+            self.all_right(name, place, "as it is", [dtype], dtype, configuration)
 
     @everywhere
     @pytest.mark.parametrize("view", VIEWS)
-    @pytest.mark.parametrize("name", NAMES)
-    def test_every_layout_is_reduced(self, place, configuration, name, view):
-        self.all_right(name, place, view, KNOWN_TYPES, view, configuration)
+    def test_every_layout_is_reduced(self, place, configuration, view):
+        for name in chosen(NAMES, configuration, view):
+            self.all_right(name, place, view, KNOWN_TYPES, view, configuration)
 
     @everywhere
     @every_float
-    @pytest.mark.parametrize("name", NAMES)
-    def test_nan_infinities_zeros_and_ties_are_as_in_numpy(self, place, configuration, name, dtype):
+    def test_nan_infinities_zeros_and_ties_are_as_in_numpy(self, place, configuration, dtype):
         """NaN wins, the first of several, as does the first of equals, be they negative zeros."""
-        random = np.random.default_rng(len(name))
         tiny = np.array([1, 1 + (1 << 8 * dtype.itemsize - 1)], f"u{dtype.itemsize}").view(dtype)
-        drawn = np.r_[np.array(SPECIAL, dtype), tiny if name in EXTREMES else tiny[:0]]
         every = list(itertools.product(self.family.special, OF_SPECIAL, (0.02, 1)))
-        all_right(
-            wrong_along(name, reduced(name, x, place, axis), x, axis)
-            for (shape, axis), part, share in self.some(every, name, dtype, configuration)
-            if takes(name, axis)
-            for few in [random.random(shape) < share]
-            for x in [np.where(few, random.choice(drawn[part], shape), drawn.dtype.type(1))]
-        )
+        for name in chosen(NAMES, configuration, dtype):
+            random = np.random.default_rng(len(name))
+            drawn = np.r_[np.array(SPECIAL, dtype), tiny if name in EXTREMES else tiny[:0]]
+            all_right(
+                wrong_along(name, reduced(name, x, place, axis), x, axis)
+                for (shape, axis), part, share in self.some(every, name, dtype, configuration)
+                if takes(name, axis)
+                for few in [random.random(shape) < share]
+                for x in [np.where(few, random.choice(drawn[part], shape), drawn.dtype.type(1))]
+            )
 
     @everywhere
     @pytest.mark.parametrize(
         ("dtype", "value", "other"), [("i1", -128, 127), ("i1", 127, -128), ("u1", 255, 0)]
     )
-    @pytest.mark.parametrize("name", NAMES)
     def test_bytes_at_their_ends_are_added_without_overflow(
-        self, place, configuration, name, dtype, value, other
+        self, place, configuration, dtype, value, other
     ):
-        for shape, axis in self.family.at_the_ends:
-            # Of many, sums and squares are large; means and deviations follow from them.
-            if takes(name, axis) and (name in ("sum", "var") or np.prod(shape) < 100_000):
+        names = [name for name in NAMES if name in ("sum", "var") or name in EXTREMES]
+        for name, (shape, axis) in itertools.product(
+            chosen(names, configuration, value), self.family.at_the_ends
+        ):
+            # Extremes are no larger where there are many.
+            if takes(name, axis) and (name not in EXTREMES or np.prod(shape) < 100_000):
                 x = np.full(shape, value, dtype)
                 assert not wrong_along(name, reduced(name, x, place, axis), x, axis)
                 x[..., 3::7], x[-1] = 0, 1
@@ -333,34 +335,12 @@ class Kernels:
 
     @everywhere
     @every_type
-    @pytest.mark.parametrize("name", ["sum", "max", "argmax", "var"])
-    @pytest.mark.parametrize("first", [0, 1, 3])
-    def test_results_are_written_where_they_belong(self, place, configuration, name, dtype, first):
+    def test_results_are_written_where_they_belong(self, place, configuration, dtype):
         """At any distance, of another type and off boundaries; and nothing beside them."""
-        for shape, axis in self.family.few:
-            if not takes(name, axis):
-                continue
-            x = integers(dtype, shape)
-            want = reduced(name, x, place, axis)
-            # Kernels differ by where results lie, and variances by the order of n additions.
-            n = x.size // want.size
-            near = 4 * unit(want.dtype) + (name == "var") * n * 2.0**-50
-            kinds = [want.dtype, np.dtype("i8" if want.dtype.kind == "i" else "f8")]
-            for step, kind in itertools.product((1, 2, -1), kinds):
-                room = np.full(want.size * 3 + 4, 7, kind)
-                out = room[first:][::step][: want.size].reshape(want.shape)
-                getattr(gred, name)(laid_out(x, place), axis=axis, out=out)
-                np.testing.assert_allclose(out.astype("f8"), want.astype("f8"), near)
-                out[...] = 7
-                assert (room == 7).all()
-            room = flat_there(np.full(want.size + 8, 7, want.dtype), place)
-            out = room[first : first + want.size].described(shape=want.shape)
-            getattr(gred, name)(laid_out(x, place), axis=axis, out=out)
-            got = to_host(room)
-            near *= name == "var"
-            found = got[first : first + want.size].reshape(want.shape)
-            np.testing.assert_allclose(found.astype("f8"), want.astype("f8"), near)
-            assert (np.delete(got, slice(first, first + want.size)) == 7).all()
+        every = itertools.product(("sum", "max", "argmax", "var"), (0, 1, 3), self.family.few)
+        for name, first, (shape, axis) in chosen(every, configuration, dtype):
+            if takes(name, axis):
+                check_outs(name, place, integers(dtype, shape), axis, first)
 
     @everywhere
     @every_type
@@ -379,10 +359,11 @@ class Kernels:
 
     @everywhere
     @every_type
-    @pytest.mark.parametrize("name", PLACES)
-    def test_places_among_one_element_are_zeros(self, place, configuration, name, dtype):
+    def test_places_among_one_element_are_zeros(self, place, configuration, dtype):
         """Whatever that is; in blocks, in the rest of one, and off a boundary; also over sevens."""
-        for count in (1, 31, 33, 1001, 2048):
+        for name, count in itertools.product(
+            PLACES, chosen((1, 31, 33, 1001, 2048), configuration)
+        ):
             x = integers(dtype, (1, count + 1))
             x[0, ::3] = -128 if dtype == np.int8 else np.nan
             for view, axis in ((x, 0), (x[:, 1:], 0), (x.T, 1), (x[:, 1:].T, 1)):
@@ -391,6 +372,30 @@ class Kernels:
                 out = flat_there(np.full(view.size, 7, "i8"), place)
                 getattr(gred, name)(laid_out(view, place), axis=axis, out=out)
                 assert not to_host(out).any()
+
+
+def check_outs(name, place, x, axis, first):
+    """Write results of an array to the host and to the device, so far from where memory begins."""
+    want = reduced(name, x, place, axis)
+    # Kernels differ by where results lie, and variances by the order of n additions.
+    n = x.size // want.size
+    near = 4 * unit(want.dtype) + (name == "var") * n * 2.0**-50
+    kinds = [want.dtype, np.dtype("i8" if want.dtype.kind == "i" else "f8")]
+    for step, kind in itertools.product((1, 2, -1), kinds):
+        room = np.full(want.size * 3 + 4, 7, kind)
+        out = room[first:][::step][: want.size].reshape(want.shape)
+        getattr(gred, name)(laid_out(x, place), axis=axis, out=out)
+        np.testing.assert_allclose(out.astype("f8"), want.astype("f8"), near)
+        out[...] = 7
+        assert (room == 7).all()
+    room = flat_there(np.full(want.size + 8, 7, want.dtype), place)
+    out = room[first : first + want.size].described(shape=want.shape)
+    getattr(gred, name)(laid_out(x, place), axis=axis, out=out)
+    got = to_host(room)
+    near *= name == "var"
+    found = got[first : first + want.size].reshape(want.shape)
+    np.testing.assert_allclose(found.astype("f8"), want.astype("f8"), near)
+    assert (np.delete(got, slice(first, first + want.size)) == 7).all()
 
 
 def quietly_numpys(name, x, axis, options):

@@ -151,13 +151,13 @@ class TestLongRows(Kernels):
     family = OF_LONG_ROWS
 
     @everywhere
-    @often(150, HealthCheck.function_scoped_fixture)
+    @often(60, HealthCheck.function_scoped_fixture)
     @given(name=st.sampled_from(NAMES), x=rows_anywhere(), seed=st.integers(0, 2**64 - 1))
     def test_rows_begin_and_end_anywhere(self, place, configuration, name, x, seed):
         assert not wrong(name, x, 1, place, seed)
 
     @everywhere
-    @often(150, HealthCheck.function_scoped_fixture)
+    @often(60, HealthCheck.function_scoped_fixture)
     @given(
         name=st.sampled_from([name for name in NAMES if name not in PLACES]),
         dtype=st.sampled_from(KNOWN_TYPES),
