@@ -189,9 +189,6 @@ def test_dtype_and_ddof_have_their_meaning():
     assert gred.by_key("prod", keys, x.astype(np.int32), dtype=np.int32).dtype == np.int32
 
 
-# ---- edges ----
-
-
 @every_float
 def test_what_is_no_number_stays_with_its_key(device, dtype):
     keys = np.array([0, 1, 2, 3, 0, 1, 2, 3, 5])
