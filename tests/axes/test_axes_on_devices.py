@@ -16,9 +16,9 @@ from drawn import FLAVOURS, often, values
 from forcing import CONFIGURATIONS, forced
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
-from reference import COMPLEX, EVERY_TYPE
+from reference import COMPLEX, EVERY_TYPE, INTEGERS
 from samples import all_right, quietly, takes
-from thin import chosen
+from thin import one_in
 from truths import ORDERS, PLACES, SPREADS
 
 import gred
@@ -41,43 +41,51 @@ def test_answers_and_refusals_are_numpys(place, sharing, call, seed):
 
 
 # Rows and columns of every kind, which every type is reduced in by all kernels of them in turn.
-SHAPES = [((3, 5000), 1), ((5000, 4), 0), ((30, 400), 0), ((7, 90, 11), 1), ((90, 4, 9), (0, 2))]
-SHAPES += [((4, 2, 600), (1, 2)), ((3, 2310), 1), ((17, 40), 0), ((33, 5), 0), ((300, 2), 1)]
-COLUMNS = [((40, 96), 0), ((611, 3), 0), ((5, 8, 32), 1), ((8, 70, 8), (0, 2))]
-COLUMNS += [((2, 9, 64), (0, 2)), ((5, 4, 9, 24), (0, 2)), ((13, 3, 2, 37), (0, 2))]
+SHAPES = [((3, 5000), 1), ((5000, 4), 0), ((30, 90), 0), ((7, 90, 5), 1), ((90, 4, 9), (0, 2))]
+SHAPES += [((4, 2, 600), (1, 2)), ((3, 2310), 1), ((17, 40), 0), ((33, 5), 0), ((90, 2), 1)]
+COLUMNS = [((40, 96), 0), ((611, 3), 0), ((3, 8, 32), 1), ((8, 70, 8), (0, 2))]
+COLUMNS += [((2, 9, 64), (0, 2)), ((5, 2, 9, 24), (0, 2)), ((13, 2, 2, 37), (0, 2))]
 ROWS = [((9, n), 1) for n in (1, 2, 3, 4, 5, 8, 11, 16, 31, 64, 257)]
-ROWS += [((5, 1031), 1), ((60, 133), 1), ((2, 9001), 1), ((9, 3, 64), (0, 2)), ((3, 7, 99), (0, 2))]
-# Of each the kernels' families, of how many cases one is tried, and the shapes.
+ROWS += [((5, 1031), 1), ((30, 133), 1), ((2, 9001), 1), ((9, 3, 64), (0, 2)), ((3, 7, 99), (0, 2))]
+# Of each the kernels' families and the shapes.
 IN_EVERY_WAY = {
-    "general": (("general",), 11, SHAPES),
-    "columns": (("columns",), 4, COLUMNS),
-    "rows": (("short rows", "long rows"), 4, ROWS),
+    "general": (("general",), SHAPES),
+    "columns": (("columns",), COLUMNS),
+    "rows": (("short rows", "long rows"), ROWS),
 }
 IN_TURN = ("as it is", "Fortran's order", "backwards", "off a boundary", "every second column")
 NEED_SOME = ("min", "max", "nanmin", "nanmax", "ptp", *PLACES)
 
 
 def wrong_in_every_way(name, kernels, place):
-    """Reduce each type in turn by each kernel; yields what is wrong, or nothing, of each."""
-    families, step, shapes = IN_EVERY_WAY[kernels]
+    """Reduce each type and flavour of values in a shape, layout and way that are drawn for it.
+
+    Yields what is wrong, or nothing, of each.
+    """
+    families, shapes = IN_EVERY_WAY[kernels]
     ways = [(family, way) for family in families for way in CONFIGURATIONS[family]]
-    types = [dtype for dtype in EVERY_TYPE if takes(name, dtype)]
     views = IN_TURN if kernels == "general" else ("as it is", *IN_TURN[3:])
-    turns = list(enumerate(itertools.product(shapes, types, views)))
-    for turn, ((shape, axis), dtype, view) in chosen(turns[::step], name):
-        random = np.random.default_rng(turn)
-        overflows = dtype in COMPLEX and name in SPREADS  # of any bits, on the way
-        flavour = "small" if overflows else FLAVOURS[turn % len(FLAVOURS)]
-        x = VIEWS[view](values(dtype, flavour, math.prod(shape), random).copy().reshape(shape))
-        if not x.size or (isinstance(axis, tuple) and name in (*PLACES, "norm")):
+    several = itertools.product(range(6 // min(one_in(), 6)), EVERY_TYPE, FLAVOURS)
+    for turn, (_, dtype, flavour) in enumerate(several):
+        if not takes(name, dtype) or (dtype in INTEGERS and flavour == "moderate"):
             continue
+        if kernels != "rows" and (turn + len(name)) % 2:
+            continue
+        random = np.random.default_rng([turn, *map(ord, name + kernels)])
+        shape, axis = shapes[random.integers(len(shapes))]
+        if isinstance(axis, tuple) and name in (*PLACES, "norm"):
+            shape, axis = shapes[0]
+        if dtype in COMPLEX and name in SPREADS:
+            flavour = "small"  # of any bits, they overflow on the way
+        view = views[random.integers(len(views))]
+        x = VIEWS[view](values(dtype, flavour, math.prod(shape), random).copy().reshape(shape))
         options = {"keepdims": bool(turn & 8)}
-        if name == "norm":
-            options["ord"] = ORDERS[turn % len(ORDERS)]
+        if name == "norm" and flavour != "any bits" and dtype not in COMPLEX:
+            options["ord"] = ORDERS[random.integers(len(ORDERS))]
         if turn % 3 == 0 and name not in NEED_SOME and options.get("ord") != -np.inf:
             options["where"] = random.integers(0, 3, x.shape) > 0
-        with forced(*ways[turn % len(ways)]):
-            found = wrong(name, x, axis, place, turn, **options)
+        with forced(*ways[random.integers(len(ways))]):
+            found = wrong(name, x, axis, place, turn, **options) if x.size else ""
         yield found and f"{found}: {shape}, {axis}, {dtype}, {view}"
 
 
