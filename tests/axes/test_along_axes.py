@@ -65,6 +65,18 @@ def test_many_dimensions_are_taken(device):
         np.testing.assert_array_equal(gred.sum(x, axis, device=device), x.sum(axis))
 
 
+EMPTY = [((0, 3), 0), ((3, 0), 0), ((0, 3), 1), ((0, 0), 0), ((2, 0, 3), 1), ((2, 0, 3), (0, 1))]
+EMPTY += [((2, 0, 3), ()), ((2, 3), ()), ((0,), 0), ((0, 3), (0, 1)), ((0, 3), None)]
+
+
+@every_name
+def test_no_elements_are_as_in_numpy(name, device):
+    for (shape, axis), keepdims in itertools.product(EMPTY, (False, True)):
+        if not (isinstance(axis, tuple) and name in (*PLACES, "norm")):
+            options = {"axis": axis, "keepdims": keepdims}
+            check_call((name, np.ones(shape, np.float32), options), device=device)
+
+
 def test_minmax_gives_two_arrays(device):
     x = np.random.default_rng(6).normal(size=(5, 6, 7))
     for axis, keepdims in (((0, 2), False), (1, True)):
