@@ -60,16 +60,19 @@ NEED_SOME = ("min", "max", "nanmin", "nanmax", "ptp", *PLACES)
 def wrong_in_every_way(name, kernels, place):
     """Reduce each type and flavour of values in a shape, layout and way that are drawn for it.
 
-    Yields what is wrong, or nothing, of each.
+    Some of them are under masks, too. Yields what is wrong, or nothing, of each.
     """
     families, shapes = IN_EVERY_WAY[kernels]
     ways = [(family, way) for family in families for way in CONFIGURATIONS[family]]
     views = IN_TURN if kernels == "general" else ("as it is", *IN_TURN[3:])
-    several = itertools.product(range(6 // min(one_in(), 6)), EVERY_TYPE, FLAVOURS)
-    for turn, (_, dtype, flavour) in enumerate(several):
+    several = itertools.product(range(1 + 6 // min(one_in(), 6)), EVERY_TYPE, FLAVOURS)
+    for turn, (again, dtype, flavour) in enumerate(several):
         if not takes(name, dtype) or (dtype in INTEGERS and flavour == "moderate"):
             continue
         if kernels != "rows" and (turn + len(name)) % 2:
+            continue
+        masked = again == 0
+        if masked and (turn % 4 or name in NEED_SOME):
             continue
         random = np.random.default_rng([turn, *map(ord, name + kernels)])
         shape, axis = shapes[random.integers(len(shapes))]
@@ -80,10 +83,10 @@ def wrong_in_every_way(name, kernels, place):
         view = views[random.integers(len(views))]
         x = VIEWS[view](values(dtype, flavour, math.prod(shape), random).copy().reshape(shape))
         options = {"keepdims": bool(turn & 8)}
-        if name == "norm" and flavour != "any bits" and dtype not in COMPLEX:
-            options["ord"] = ORDERS[random.integers(len(ORDERS))]
-        if turn % 3 == 0 and name not in NEED_SOME and options.get("ord") != -np.inf:
+        if masked:
             options["where"] = random.integers(0, 3, x.shape) > 0
+        elif name == "norm" and flavour != "any bits" and dtype not in COMPLEX:
+            options["ord"] = ORDERS[random.integers(len(ORDERS))]
         with forced(*ways[random.integers(len(ways))]):
             found = wrong(name, x, axis, place, turn, **options) if x.size else ""
         yield found and f"{found}: {shape}, {axis}, {dtype}, {view}"
