@@ -63,10 +63,10 @@ def wrong_in_every_way(name, kernels, place):
     Some of them are under masks, too. Yields what is wrong, or nothing, of each.
     """
     families, shapes = IN_EVERY_WAY[kernels]
-    ways = [(family, way) for family in families for way in CONFIGURATIONS[family]]
     views = IN_TURN if kernels == "general" else ("as it is", *IN_TURN[3:])
-    several = itertools.product(range(1 + 6 // min(one_in(), 6)), EVERY_TYPE, FLAVOURS)
-    for turn, (again, dtype, flavour) in enumerate(several):
+    rounds = range(1 + 6 // min(one_in(), 6))
+    several = itertools.product(rounds, families, EVERY_TYPE, FLAVOURS)
+    for turn, (again, family, dtype, flavour) in enumerate(several):
         if not takes(name, dtype) or (dtype in INTEGERS and flavour == "moderate"):
             continue
         if kernels != "rows" and (turn + len(name)) % 2:
@@ -76,7 +76,7 @@ def wrong_in_every_way(name, kernels, place):
             continue
         random = np.random.default_rng([turn, *map(ord, name + kernels)])
         shape, axis = shapes[random.integers(len(shapes))]
-        if isinstance(axis, tuple) and name in (*PLACES, "norm"):
+        if isinstance(axis, tuple) and name in PLACES:
             shape, axis = shapes[0]
         if dtype in COMPLEX and name in SPREADS:
             flavour = "small"  # of any bits, they overflow on the way
@@ -85,9 +85,10 @@ def wrong_in_every_way(name, kernels, place):
         options = {"keepdims": bool(turn & 8)}
         if masked:
             options["where"] = random.integers(0, 3, x.shape) > 0
-        elif name == "norm" and flavour != "any bits" and dtype not in COMPLEX:
-            options["ord"] = ORDERS[random.integers(len(ORDERS))]
-        with forced(*ways[random.integers(len(ways))]):
+        elif name == "norm" and flavour != "any bits" and isinstance(axis, int):
+            options["ord"] = ORDERS[random.integers(3 if dtype in COMPLEX else len(ORDERS))]
+        ways = list(CONFIGURATIONS[family])
+        with forced(family, ways[random.integers(len(ways))]):
             found = wrong(name, x, axis, place, turn, **options) if x.size else ""
         yield found and f"{found}: {shape}, {axis}, {dtype}, {view}"
 
