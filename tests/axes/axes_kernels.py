@@ -234,7 +234,7 @@ class Kernels:
         )
 
     def some(self, every, *of):
-        return chosen(every, *of) if len(every) > 100 else every
+        return chosen(every, *of) if len(every) > 60 else every
 
     @everywhere
     @every_type
