@@ -50,7 +50,7 @@ HOST = [
         "A segment that begins behind the last element is not refused.",
         "(uint64_t)segments->offsets[k] >= end",
         "(uint64_t)segments->offsets[k] > end",
-        "axes/test_reduceat_arguments.py",
+        "axes/test_segments.py",
     ),
     Defect(
         "bfloat16 with 16 bits",
@@ -104,7 +104,7 @@ HOST = [
         "Each out of a wrong shape leaves a text behind.",
         "OWNED *wanted = shape_tuple(",
         "PyObject *wanted = shape_tuple(",
-        "axes/test_axes_arguments.py",
+        "arrays/test_flat_memory.py",
     ),
     Defect(
         "type of device memory",
@@ -113,7 +113,7 @@ HOST = [
         "Each result on a device leaves a reference to its type behind.",
         "&self->memory);\n    type->tp_free(object);\n    Py_DECREF(type);",
         "&self->memory);\n    type->tp_free(object);",
-        "arrays/test_results.py",
+        "arrays/test_flat_memory.py",
     ),
     Defect(
         "workspace of a failure",
@@ -186,7 +186,7 @@ HOST = [
         "A rounded sum by key is taken for an exact one.",
         "if (fetestexcept(FE_INEXACT))",
         "if (at == 1 && fetestexcept(FE_INEXACT))",
-        "axes/test_by_key.py",
+        "axes/test_by_key_exact.py",
     ),
     Defect(
         "key that changes",
@@ -252,7 +252,7 @@ PYTHON = [
         "Offsets of a type that int64 does not hold are cast.",
         'casting="safe"',
         'casting="unsafe"',
-        "axes/test_reduceat_arguments.py",
+        "axes/test_segments.py",
     ),
     Defect(
         "middle of an odd length",

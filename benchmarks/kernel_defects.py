@@ -118,7 +118,7 @@ KERNELS = [
         "Norms of complex128 along axes overflow where squares do.",
         "std::is_same_v<In, double> || std::is_same_v<In, complex<double>>",
         "std::is_same_v<In, double>",
-        "axes/test_axes_kernels.py",
+        "axes/test_axes_on_devices.py",
     ),
     Defect(
         "neutral of what is inverted",
@@ -244,7 +244,7 @@ KERNELS = [
         "Of two keys that ask for one slot of a table at once, both are added there.",
         "return !seen || seen == tag ? slot : no_slot;",
         "return slot;",
-        "axes/test_by_key_on_devices.py",
+        "axes/test_by_key_exact.py",
     ),
     Defect(
         "carries of a table",
@@ -253,6 +253,6 @@ KERNELS = [
         "What a digit of a sum by key hands on is lost above the digits that a number touches.",
         "while (carry != x.negative && at < count)",
         "while (false)",
-        "axes/test_by_key_on_devices.py",
+        "axes/test_by_key_exact.py",
     ),
 ]

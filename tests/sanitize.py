@@ -23,7 +23,6 @@ sys.path[:0] = map(str, Path(__file__).parent.glob("*/"))
 
 import numpy as np
 from along import NAMES as ALONG_AXES
-from axes_kernels import wrong_rows
 from exact_truths import exact_products, nearest, nearest_root, same
 from exact_truths import truth as sum_or_mean
 from forcing import CONFIGURATIONS, forced
@@ -32,7 +31,7 @@ from inputs import EVERY_KIND, KINDS, OPS, Kind, block_sizes, exact, methods_on,
 from reference import COMPLEX, EVERY_TYPE, REALS, agrees, truth
 from samples import element_there, fetched, options_of, sample, takes, wrong
 from segments import UFUNCS, by_one
-from test_axes_on_devices import wrong_on_device
+from test_axes_on_devices import wrong_in_every_way
 from test_exact_method import NAMES as EXACTLY
 from truths import NAMES, RECORDS, answer
 
@@ -187,11 +186,10 @@ def in_pieces(device, _quick):
 # ---- along axes, segments, and exactly ----
 
 
-def along_axes(device, quick):
+def along_axes(device, _quick):
     """Run each reduction along axes; views have rows, columns, boundaries and distances."""
-    views = ("as it is",) if quick else ("as it is", "off a boundary", "every second")
-    for name, view in itertools.product(ALONG_AXES, views):
-        yield from wrong_on_device(name, view, device)
+    for name in ALONG_AXES:
+        yield from wrong_in_every_way(name, "general", device)
     host = np.arange(-4000, 6000, dtype=np.float32).reshape(20, 500)
     for axis in (0, 1):
         with gred.workspace_limit(FEW_BYTES):
@@ -202,7 +200,7 @@ def along_axes(device, quick):
 def rows(device, _quick):
     """Reduce rows of every type, short and long ones, shared in every way."""
     for name in ALONG_AXES:
-        yield from wrong_rows(name, device)
+        yield from wrong_in_every_way(name, "rows", device)
 
 
 def segments(device, _quick):

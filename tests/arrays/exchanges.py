@@ -12,6 +12,8 @@ import gred
 
 NAME = b"dlpack_exchange_api"
 ATTRIBUTE = "__dlpack_c_exchange_api__"
+GIVE, SHOW = "managed_tensor_from_py_object_no_sync", "dltensor_from_py_object_no_sync"
+STREAM = "current_work_stream"
 
 
 class Exchange(ctypes.Structure):

@@ -5,10 +5,8 @@ import gc
 
 import numpy as np
 import pytest
-from drawn import examples, misaligned
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from inputs import ELEMENT_TYPES, OPS, reduce, shown
+from drawn import misaligned
+from inputs import OPS, reduce, shown
 from numpys import everywhere
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, agrees, truth
 
@@ -71,30 +69,6 @@ def test_any_layout_goes_in_and_stays_as_it_was(layout, dtype, where):
         assert agrees(got, truth(op, elements)), f"{op}: {got!r}"
         a.setflags(write=False)
     assert a.tobytes() == before
-
-
-@st.composite
-def views(draw):
-    """Make any view of a small array: sliced with any steps, transposed, some axes indexed away."""
-    shape = draw(st.lists(st.integers(1, 6), max_size=4))
-    view = numbered(draw(st.sampled_from(ELEMENT_TYPES)), tuple(shape))
-    if draw(st.booleans()):
-        view = view.astype(view.dtype.newbyteorder())
-    index = []
-    for length in shape:
-        end = st.integers(-length - 1, length + 1) | st.none()
-        part = st.builds(slice, end, end, st.sampled_from([None, 1, 2, 3, -1, -2]))
-        index.append(draw(st.integers(0, length - 1) | part))
-    view = view[tuple(index)] if index else view
-    return np.asarray(view).transpose(draw(st.permutations(range(np.ndim(view)))))
-
-
-@everywhere
-@settings(max_examples=examples(150), deadline=None)
-@given(view=views())
-def test_any_view_sums_to_what_its_elements_do(view, where):
-    expected = sum(view.ravel().tolist())
-    assert gred.sum(view, **where) == expected
 
 
 @everywhere
@@ -163,45 +137,6 @@ def test_a_subclass_of_an_array_goes_in_as_its_elements(where):
         __add__ = __getitem__ = __len__ = sum
 
     assert gred.sum(np.arange(10).view(Strange), **where) == 45
-
-
-def metres(library, values):
-    if library == "pint":
-        return pytest.importorskip("pint").UnitRegistry().Quantity(values, "m")
-    return pytest.importorskip("astropy.units").Quantity(values, "m")
-
-
-WITH_UNITS = {
-    "a": lambda metres: gred.sum(metres),
-    "axis": lambda metres: gred.max(metres, axis=0),
-    "a of explain": lambda metres: gred.explain(metres),
-    "b": lambda metres: gred.dot([1.0, 2.0], metres),
-    "values": lambda metres: gred.reduceat("add", metres, [0]),
-    "a of ExactSum": lambda metres: gred.ExactSum(metres),
-    "out": lambda metres: gred.sum([[1.0, 2.0]], axis=0, out=metres),
-    "mean": lambda metres: gred.var([[1.0, 2.0]], axis=0, mean=metres),
-    "initial": lambda metres: gred.sum([1.0], initial=metres[0]),
-}
-
-
-@pytest.mark.parametrize(("library", "number"), [("pint", "magnitude"), ("astropy", "value")])
-@pytest.mark.parametrize("role", WITH_UNITS)
-def test_units_are_not_dropped(role, library, number):
-    metres_given, name = metres(library, [1.0, 2.0]), role.split()[0]
-    told = rf"{name.replace('axis', 'a')}.* (a unit.*\.{number}|must be a number)"
-    with pytest.raises(TypeError if role != "initial" else (TypeError, ValueError), match=told):
-        WITH_UNITS[role](metres_given)
-    assert gred.sum(getattr(metres_given, number)) == 3
-
-
-@everywhere
-@every_type
-def test_results_are_scalars_of_numpys_type(dtype, where):
-    for op in OPS:
-        got = reduce(op, np.ones(5, dtype), **able(where, dtype))
-        expected = getattr(np, op)(np.ones(5, dtype))
-        assert type(got) is type(expected)
-        assert got == expected
 
 
 @pytest.mark.parametrize("code", ["?", *"bBhHiIlLqQpPefdFD"])

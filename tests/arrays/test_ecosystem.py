@@ -34,35 +34,33 @@ def test_nulls_behind_labels_are_refused(xr):
         gred.sum(xr.DataArray(pd.array([1, None], dtype="Int64")))
 
 
-def pints():
-    pint = pytest.importorskip("pint", reason="pint is not installed")
-    return pint.UnitRegistry().Quantity(np.array([1.0, 2.0, 3.0]), "m"), "magnitude"
+WITH_UNITS = {
+    "a": (gred.sum, gred.median, gred.nanvar, gred.explain, gred.ExactSum),
+    "a of more": (lambda q: gred.sum([q, q]), lambda q: gred.max(q, axis=0)),
+    "b": (lambda q: gred.dot([1.0, 2.0, 3.0], q),),
+    "values": (lambda q: gred.by_key("sum", [0, 1, 0], q), lambda q: gred.reduceat("sum", q, [0])),
+    "keys": (lambda q: gred.by_key("sum", q, [1.0, 2.0, 3.0]),),
+    "weights": (lambda q: gred.mean([1.0, 2.0, 3.0], weights=q),),
+    "where": (lambda q: gred.sum([1.0, 2.0, 3.0], where=q),),
+    "out": (lambda q: gred.sum([[1.0, 2.0, 3.0]], axis=0, out=q),),
+    "mean": (lambda q: gred.var([[1.0, 2.0, 3.0]], axis=0, mean=q),),
+}
 
 
-def astropys():
-    units = pytest.importorskip("astropy.units", reason="astropy is not installed")
-    return np.array([1.0, 2.0, 3.0]) * units.m, "value"
-
-
-@pytest.mark.parametrize("make", [pints, astropys])
-def test_units_are_not_lost(make):
-    given, number = make()
-    calls = {
-        "a": (gred.sum, gred.median, gred.nanvar, gred.ExactSum, lambda q: gred.sum([q, q])),
-        "values": (
-            lambda q: gred.by_key("sum", [0, 1, 0], q),
-            lambda q: gred.reduceat("sum", q, [0]),
-        ),
-        "keys": (lambda q: gred.by_key("sum", q, [1.0, 2.0, 3.0]),),
-        "weights": (lambda q: gred.mean([1.0, 2.0, 3.0], weights=q),),
-        "where": (lambda q: gred.sum([1.0, 2.0, 3.0], where=q),),
-    }
-    for name, of_name in calls.items():
-        for call in of_name:
-            with pytest.raises(
-                TypeError, match=rf"{name}: a Quantity has a unit.*{name}\.{number}"
-            ):
+@pytest.mark.parametrize(("library", "number"), [("pint", "magnitude"), ("astropy", "value")])
+def test_units_are_not_lost(library, number):
+    if library == "pint":
+        kind = pytest.importorskip("pint", reason="pint is not installed").UnitRegistry().Quantity
+    else:
+        kind = pytest.importorskip("astropy.units", reason="astropy is not installed").Quantity
+    given = kind(np.array([1.0, 2.0, 3.0]), "m")
+    for role, calls in WITH_UNITS.items():
+        name = role.split()[0]
+        for call in calls:
+            with pytest.raises(TypeError, match=rf"{name}.* a unit.*\.{number}"):
                 call(given)
+    with pytest.raises((TypeError, ValueError), match=r"initial.*must be a number"):
+        gred.sum([1.0], initial=given[0])
     assert gred.sum(getattr(given, number)) * (given[0] / getattr(given[0], number)) == 6 * given[0]
 
 

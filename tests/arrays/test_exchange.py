@@ -1,6 +1,8 @@
 """DLPack's C exchange interface: what offers it is read without asking Python, or not by it."""
 
 import gc
+import sys
+import types
 
 import exchanges
 import numpy as np
@@ -9,9 +11,12 @@ from capsules import CUDA, CUDA_HOST, CUDA_MANAGED, WRONG, capsule_of
 from exchanges import (
     ATTRIBUTE,
     EXCHANGING,
+    GIVE,
     ONLY_EXCHANGING,
     RAISE,
     SET_ERROR,
+    SHOW,
+    STREAM,
     Lender,
     Untold,
     do_nothing,
@@ -21,14 +26,12 @@ from exchanges import (
     lender,
     offer,
 )
-from inputs import shown
-from level import stays_level
+from inputs import OPS, reduce, shown
+from reference import BFLOAT16, COMPLEX, EVERY_TYPE, agrees, truth
 
 import gred
 from gred.testing import SimulatedArray
 
-GIVE, SHOW = "managed_tensor_from_py_object_no_sync", "dltensor_from_py_object_no_sync"
-STREAM = "current_work_stream"
 PLACES = [{"device": "host"}, {"method": "last_block", "device": "simulated"}]
 everywhere = pytest.mark.parametrize("where", PLACES, ids=["host", "simulated"])
 X = np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4)
@@ -64,26 +67,6 @@ def test_a_producer_that_only_gives_gets_each_tensor_back_once():
     assert gred.sum(kind(capsule_of(X, with_deleter=False))) == X.sum()
 
 
-def test_references_and_memory_stay_flat():
-    memory = np.zeros(1)
-    producers = [EXCHANGING(capsule_of(X)), lender(offer(exchange(**{GIVE: fail})))(capsule_of(X))]
-    producers.append(lender(offer(exchange(**{SHOW: fail})))(capsule_of(X)))
-    out = EXCHANGING(capsule_of(memory))
-
-    def use():
-        for producer in producers:
-            gred.sum(producer, out=out)
-            with pytest.raises(ValueError, match="method"):
-                gred.sum(producer, method="none")
-            producer.functions.clear()
-            producer.calls.clear()
-        out.functions.clear()
-
-    kinds = [type(producer) for producer in producers]
-    offers = [getattr(kind, ATTRIBUTE) for kind in kinds]
-    stays_level(use, [out, *producers, *kinds, *offers], rounds=300, slack=0)
-
-
 def test_a_class_with_a_protocol_of_its_own_means_that_one():
     """It may well do so because the functions of its base would not tell all."""
 
@@ -107,13 +90,6 @@ def test_a_class_with_a_protocol_of_its_own_means_that_one():
         producer = kind(capsule_of(X))
         assert gred.sum(producer) == factor * X.sum()
         assert producer.functions == ["show"] * (factor == 1)
-
-
-def test_only_the_type_is_asked():
-    producer = Lender(capsule_of(X))
-    setattr(producer, ATTRIBUTE, offer())
-    assert gred.sum(producer) == X.sum()
-    assert not producer.functions
 
 
 def endless(*versions):
@@ -161,17 +137,21 @@ def test_what_is_not_understood_leaves_it_to_python(offered, is_left):
     assert bool(producer.calls) == is_left
 
 
-def test_an_offer_may_change_between_calls():
+def test_an_offer_is_the_types_and_may_change_between_calls():
+    producer = Lender(capsule_of(X))
+    setattr(producer, ATTRIBUTE, offer())
+    assert gred.sum(producer) == X.sum()
+    assert not producer.functions
     kind = lender(offer())
     producer = kind(capsule_of(X))
-    assert gred.sum(producer) == X.sum()
-    setattr(kind, ATTRIBUTE, None)
-    assert gred.sum(producer) == X.sum()
-    assert len(producer.calls) == len(producer.functions) == 1
-    delattr(kind, ATTRIBUTE)
-    assert gred.sum(producer) == X.sum()
-    setattr(kind, ATTRIBUTE, offer())
-    assert gred.sum(producer) == X.sum()
+    changes = (
+        lambda: None,
+        lambda: setattr(kind, ATTRIBUTE, None),
+        lambda: delattr(kind, ATTRIBUTE),
+    )
+    for change in (*changes, lambda: setattr(kind, ATTRIBUTE, offer())):
+        change()
+        assert gred.sum(producer) == X.sum()
     assert len(producer.calls) == len(producer.functions) == 2
 
 
@@ -212,23 +192,20 @@ class Raising(Lender):
         raise self.error("not today")
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError, BufferError, MemoryError, RecursionError])
-def test_an_exception_leaves_it_to_python(error):
-    producer = lender(offer(exchange(**{SHOW: RAISE})), Raising)(capsule_of(X))
-    producer.error = error
-    assert gred.sum(producer) == X.sum()
-    assert len(producer.calls) == 1
-
-
 @pytest.mark.parametrize("function", [SHOW, GIVE])
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_what_is_no_exception_is_heard(error, function):
-    functions = {SHOW: None, function: RAISE}
-    producer = lender(offer(exchange(**functions)), Raising)(capsule_of(X))
-    producer.error = error
-    with pytest.raises(error, match="not today"):
-        gred.sum(producer)
-    assert not producer.calls
+def test_an_exception_leaves_it_to_python_and_others_are_heard(function):
+    kind = lender(offer(exchange(**{SHOW: None, function: RAISE})), Raising)
+    for error in (ZeroDivisionError, BufferError, MemoryError, RecursionError):
+        producer = kind(capsule_of(X))
+        producer.error = error
+        assert gred.sum(producer) == X.sum()
+        assert len(producer.calls) == 1
+    for error in (KeyboardInterrupt, SystemExit):
+        producer = kind(capsule_of(X))
+        producer.error = error
+        with pytest.raises(error, match="not today"):
+            gred.sum(producer)
+        assert not producer.calls
 
 
 @pytest.mark.parametrize("only_given", [False, True])
@@ -291,3 +268,150 @@ def test_a_stream_that_is_not_told_leaves_it_to_python(broken):
     producer = on_simulated(X, CUDA, base=Known, **{STREAM: broken})
     assert gred.sum(producer) == X.sum()
     assert producer.calls == ["interface"]
+
+
+# ---- PyTorch, whose memory need not tell all ----
+
+
+class Lazy(Lender):
+    """A tensor, as far as gred knows them: its memory need not tell all."""
+
+    requires_grad = negated = conjugated = False
+
+    def is_neg(self):
+        return self.negated
+
+    def is_conj(self):
+        return self.conjugated
+
+    def resolve(self, is_lazy, seen):
+        if not is_lazy:
+            return self
+        self.resolved = type(self)(capsule_of(seen(self.capsule.array)))  # outlives what it gives
+        return self.resolved
+
+    def resolve_conj(self):
+        return self.resolve(self.conjugated, np.conj)
+
+    def resolve_neg(self):
+        return self.resolve(self.negated, np.negative)
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    """A module torch whose tensors offer an exchange, which shows memory as it is."""
+    module = types.ModuleType("torch")
+    module.Tensor = lender(offer(), Lazy)
+    monkeypatch.setitem(sys.modules, "torch", module)
+    return module.Tensor
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.complex64])
+@pytest.mark.parametrize("state", ["plain", "negated", "conjugated"])
+def test_what_memory_does_not_tell_is_asked(stand_in, state, dtype):
+    x = (X.astype(dtype) * dtype(1 + 2j if dtype == np.complex64 else 1)).astype(dtype)
+    tensor, out = stand_in(capsule_of(x)), stand_in(capsule_of(np.zeros(1, dtype)))
+    for lazy in (tensor, out):
+        setattr(lazy, state, True)
+    references = sys.getrefcount(tensor)
+    assert gred.sum(tensor) == {"plain": x, "negated": -x, "conjugated": x.conj()}[state].sum()
+    assert sys.getrefcount(tensor) == references
+    if state == "plain" or (state == "conjugated" and dtype != np.complex64):
+        assert gred.sum(X, out=out) is out
+    else:
+        with pytest.raises(ValueError, match="out is conjugated or negated"):
+            gred.sum(X, out=out)
+    assert out.capsule.deletions == 1
+
+
+def test_a_tensor_with_a_history_is_left_to_what_else_it_has(stand_in):
+    tensor = stand_in(capsule_of(X))
+    assert gred.sum(tensor) == X.sum()
+    assert not tensor.calls
+    tensor.requires_grad = True
+    assert gred.sum(tensor) == X.sum()
+    assert len(tensor.calls) == 1
+    with pytest.raises(ValueError, match="requires grad"):
+        gred.sum(X, out=tensor)
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    """PyTorch, if it has the exchange, with tensors whose Python methods must not be called."""
+    torch = pytest.importorskip("torch")
+    if not hasattr(torch.Tensor, ATTRIBUTE):
+        pytest.skip("this PyTorch has no C exchange interface")
+    for name in ("__dlpack__", "__dlpack_device__", "__array__"):
+        monkeypatch.setattr(torch.Tensor, name, Untold.refuse)
+    monkeypatch.setattr(torch.Tensor, "__cuda_array_interface__", property(Untold.refuse))
+    return torch
+
+
+def tensors(torch, array):
+    """Make the same array of PyTorch, in each of several layouts, and of several classes."""
+    bits = array.view(np.int16) if array.dtype == BFLOAT16 else array
+    tensor = torch.from_numpy(bits.copy())
+    tensor = tensor.view(torch.bfloat16) if array.dtype == BFLOAT16 else tensor
+    yield tensor, array
+    yield tensor[::2, 1:], array[::2, 1:]
+    yield tensor.T, array.T
+    yield tensor[1, 1], array[1, 1, ...]
+    yield tensor[:0], array[:0]
+    yield tensor[0].expand(3, -1), np.broadcast_to(array[0], (3, array.shape[1]))
+    yield tensor.as_subclass(type("Own", (torch.Tensor,), {})), array
+    yield torch.nn.Parameter(tensor, requires_grad=False), array
+    if array.dtype in COMPLEX:
+        yield tensor.conj().resolve_conj(), array.conj()
+
+
+def test_pytorchs_tensors_are_read_and_python_is_not_asked(torch):
+    for dtype in EVERY_TYPE:
+        for tensor, array in tensors(torch, (np.arange(12) % 5).astype(dtype).reshape(3, 4)):
+            for op in OPS if array.size else ("sum", "prod"):
+                got = reduce(op, tensor)
+                assert agrees(got, truth(op, array)), f"{op} of {dtype}: {got!r}"
+
+
+def test_pytorchs_masks_and_outputs_are_taken_without_asking_python(torch):
+    a, mask, out = torch.arange(6.0), torch.arange(6) > 2, torch.zeros(())
+    assert gred.sum(a, where=mask, out=out) is out
+    assert out.item() == 12
+    assert gred.sum(np.arange(6), where=mask) == 12
+
+
+@pytest.mark.gpu
+def test_pytorchs_gpu_tensors_come_after_the_work_of_their_stream(torch):
+    a, out = torch.zeros(1000, device="cuda"), torch.zeros((), device="cuda")
+    mask = torch.zeros(1000, dtype=torch.bool, device="cuda")
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        torch.cuda._sleep(500_000_000)
+        a += 1
+        assert gred.sum(a) == 1000
+        torch.cuda._sleep(500_000_000)
+        a += 1
+        mask[:10] = True
+        assert gred.sum(a, where=mask, out=out) is out
+        assert out.item() == 20
+
+
+def test_pytorchs_lazy_tensors_are_right_and_no_out():
+    torch = pytest.importorskip("torch")
+    z = torch.tensor([1 + 2j, 3 - 5j])
+    imaginary = z.conj().imag
+    some = [z.conj(), imaginary, imaginary[0], torch.as_strided(imaginary, (2,), (1,))]
+    for tensor in (*some, torch._neg_view(torch.arange(4)), torch._neg_view(z.conj())):
+        assert gred.sum(tensor) == tensor.sum().item()
+        with pytest.raises(ValueError, match="out is conjugated or negated"):
+            gred.sum(X, out=tensor[..., :1] if tensor.ndim else tensor)
+    assert gred.sum(z.conj().conj()) == 4 - 3j
+
+
+def test_a_tensor_that_is_overridden_is_read_as_it_says():
+    torch = pytest.importorskip("torch")
+
+    class Doubled(torch.Tensor):
+        def __dlpack__(self, **options):
+            return (2 * self.as_subclass(torch.Tensor)).__dlpack__(**options)
+
+    assert gred.sum(torch.ones(3).as_subclass(Doubled)) == 6

@@ -16,10 +16,13 @@ import numpy as np
 import pytest
 from capsules import CPU, NEW, OLD, Producer, capsule_of, deletions
 from drawn import misaligned
+from exchanges import EXCHANGING, GIVE, SHOW, exchange, lender, offer
+from exchanges import fail as failing
 from inputs import shown
 from level import fails
 
 import gred
+from gred import _core
 from gred.testing import SimulatedArray
 
 pytestmark = pytest.mark.unsanitized
@@ -36,9 +39,17 @@ MASK, OUT = A > 5, np.zeros(())
 SIMULATED_OUT = SimulatedArray(np.zeros(1))
 OLD_TENSOR, NEW_TENSOR = Producer(capsule_of(A, OLD)), Producer(capsule_of(A, NEW))
 BAD_TENSOR = Producer(capsule_of(A, lanes=3))
+FIRST_AXIS, OFFSETS, ROW = (0,), np.array([0, 3]), np.zeros(6)
+SIMULATED_ROW, COLUMN = SimulatedArray(ROW), SimulatedArray(np.zeros((6, 2))).T[0]
+LENT, LENT_OUT = EXCHANGING(capsule_of(A)), EXCHANGING(capsule_of(np.zeros(1)))
+FAILING = [lender(offer(exchange(**{which: failing})))(capsule_of(A)) for which in (GIVE, SHOW)]
 RUNG = {"method": "shuffle", "device": "simulated"}
 READ_ONLY = np.zeros(())
 READ_ONLY.setflags(write=False)
+
+
+def at_offsets(a, offsets, **options):
+    return gred.reduceat("sum", a[0], offsets, **options)
 
 
 def stream(answer):
@@ -83,6 +94,12 @@ GOOD = [
     (STANDARD, {"method": "recursive"}),
     ([1, 2.5], {}),
     (3, {"initial": 2**70, "dtype": np.float64}),
+    *((one, {"out": LENT_OUT}) for one in (LENT, *FAILING)),
+    (A, {"axis": FIRST_AXIS, "dtype": np.dtype(np.float32), "where": MASK}),
+    *((A, {"axis": FIRST_AXIS, "out": out}) for out in (ROW, SIMULATED_ROW, COLUMN)),
+    *((SIMULATED, {"axis": 0, "out": out}) for out in (None, ROW, SIMULATED_ROW, COLUMN)),
+    *((a, {"op": gred.minmax, "axis": 1, "keepdims": True}) for a in (A, SIMULATED)),
+    *((A, {"op": at_offsets, "offsets": OFFSETS, "out": out}) for out in (None, np.zeros(2))),
 ]
 
 WRONG = {
@@ -105,7 +122,12 @@ BAD = [
     (A, {"keepdims": True, "out": np.zeros(2)}),
     (A, {"initial": 300, "dtype": np.int8}),
     (A[:0], {"initial": None}),
-    (A[:0], {"op": "min"}),
+    (A[:0], {"op": gred.min}),
+    (A, {"op": at_offsets, "offsets": [9]}),
+    (SIMULATED, {"axis": 0, "out": np.zeros((4, 6))}),
+    (SIMULATED, {"axis": 7}),
+    (SIMULATED, {"op": gred.argmax, "axis": 0, "out": SIMULATED_ROW}),
+    *((one, {"method": "none"}) for one in (LENT, *FAILING)),
     (A[0], {"where": MASK}),
     (COMPLEX, RUNG),
     (A.astype("O"), {}),
@@ -138,22 +160,27 @@ BAD = [
 WATCHED = [A, STRIDED, SWAPPED, HALVES, COMPLEX, SIMULATED, MASK, OUT, OLD_TENSOR, NEW_TENSOR]
 WATCHED += [STREAM, BAD_TENSOR, STANDARD, READ_ONLY, A.dtype, np.float64, None, True, "shuffle"]
 WATCHED += [RAISING, BAD_STREAM, MASK.dtype, np.dtype(np.float32), NEW_TENSOR.device]
+WATCHED += [FIRST_AXIS, OFFSETS, ROW, SIMULATED_ROW, COLUMN, np._NoValue, SIMULATED.memory]
+WATCHED += [LENT, LENT_OUT, *FAILING, type(LENT), gred.DeviceArray, _core.DeviceMemory]
 WATCHED += [a for a, _ in BAD if not isinstance(a, list)]
 
 
 def succeed(a, options):
-    gred.sum(a, **options)
+    options = dict(options)
+    options.pop("op", gred.sum)(a, **options)
 
 
 def fail(a, options):
     options = dict(options)
-    fails(getattr(gred, options.pop("op", "sum")), a, **options)
+    fails(options.pop("op", gred.sum), a, **options)
 
 
 def forget():
     """Drop what the stand-ins themselves remember."""
-    for producer in (OLD_TENSOR, NEW_TENSOR, *(a for a, _ in BAD if isinstance(a, Producer))):
-        producer.calls.clear()
+    for producer in (LENT_OUT, OLD_TENSOR, NEW_TENSOR, *(a for a, _ in (*GOOD, *BAD))):
+        if isinstance(producer, Producer):
+            producer.calls.clear()
+            getattr(producer, "functions", []).clear()
     deletions.clear()
 
 
@@ -238,13 +265,14 @@ def test_all_kinds_of_calls_in_turn_leave_memory_flat():
 
 
 def test_large_temporary_memory_is_given_back():
-    """Working copies, gathered elements and uploads of 8 MB each would show at once."""
-    x = np.ones((1000, 1000), ">f8")
+    """Working copies, gathered elements, uploads and results of 1 MB would show at once."""
+    x, wide = np.ones((1000, 1000), ">f8"), SimulatedArray(np.ones((1, 1 << 17)))
 
     def work():
         gred.sum(x[:, ::2], device="simulated", method="last_block")
         gred.sum(x[:, ::2], method="recursive")
         gred.sum(np.ones(100_000, np.int8), method="halving", device="simulated")
+        gred.sum(wide, 0)
         fail(x, {"method": "recursive", "initial": "x"})
 
     for _ in range(3):

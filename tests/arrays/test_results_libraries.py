@@ -99,21 +99,13 @@ def test_a_library_with_an_exchange_makes_its_own(library, dtype):
 
 def test_a_library_gets_its_tensors_once_the_launch_is_made(library):
     """The device works meanwhile; the simulated one has done so by then."""
-    x = library(X)
     plan["seen"] = seen = []
-    gred.minmax(x, 1)
-    least, greatest = seen
-    np.testing.assert_array_equal(least, X.min(1))
-    np.testing.assert_array_equal(greatest, X.max(1))
-
-
-def test_its_records_are_two_of_its_arrays(library):
-    least, greatest = gred.minmax(library(X), 1, keepdims=True)
-    holds(least, X.min(1, keepdims=True))
-    holds(greatest, X.max(1, keepdims=True))
-
-
-def test_its_out_is_written_and_nothing_is_made(library):
+    ends = gred.minmax(library(X), 1, keepdims=True)
+    for end, was, name in zip(ends, seen, ("min", "max"), strict=True):
+        right = getattr(X, name)(1, keepdims=True)
+        np.testing.assert_array_equal(was, right)
+        holds(end, right)
+    allocations.clear()
     out = library(np.zeros((3, 5)))
     assert gred.sum(library(X), 1, out=out) is out
     holds(out, X.sum(1))
@@ -230,35 +222,28 @@ def pretended_cupys_class(monkeypatch, number, seen=lambda memory: None):
     return made, array, cupy
 
 
+@pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("op", ["sum", "argmax", "any"])
-def test_cupys_class_is_called_without_a_detour(monkeypatch, op):
+def test_cupys_class_is_called_without_a_detour(monkeypatch, op, number):
+    """On the array's device, and once the launch is made; the simulated one is done by then."""
+
     def detour(*_):
         raise AssertionError("Python was asked")
 
-    made, array, _ = pretended_cupys_class(monkeypatch, 0)
-    monkeypatch.setattr("gred.device_array.made_like", detour)
-    result = getattr(gred, op)(array(X), 1, keepdims=True)
-    expected = getattr(np, op)(X, 1, keepdims=True)
+    entered.clear()
+    seen = []
+    made, array, _ = pretended_cupys_class(
+        monkeypatch, number, lambda memory: seen.append(memory.get())
+    )
+    if number == 0:
+        monkeypatch.setattr("gred.device_array.made_like", detour)
+    result, expected = getattr(gred, op)(array(X), 1), getattr(np, op)(X, 1)
     assert result is made.pop()
+    assert entered == [0, None] * number
     assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
     np.testing.assert_array_equal(result.get(), expected)
-
-
-def test_cupys_class_is_called_once_the_launch_is_made(monkeypatch):
-    """The device works meanwhile; the simulated one has done so by then."""
-    seen = []
-    _, array, _ = pretended_cupys_class(monkeypatch, 0, lambda memory: seen.append(memory.get()))
-    gred.minmax(array(X), 1)
-    least, greatest = (memory.view(X.dtype).reshape(3, 5) for memory in seen)
-    np.testing.assert_array_equal(least, X.min(1))
-    np.testing.assert_array_equal(greatest, X.max(1))
-
-
-def test_cupys_class_is_called_on_the_arrays_device(monkeypatch):
-    entered.clear()
-    made, array, _ = pretended_cupys_class(monkeypatch, 1)
-    assert gred.max(array(X), 0) is made.pop()
-    assert entered == [0, None]
+    if number == 0:
+        np.testing.assert_array_equal(seen.pop().view(expected.dtype).reshape(3, 5), expected)
 
 
 @pytest.mark.parametrize("lacking", [True, False])

@@ -215,6 +215,12 @@ BAD = {
         TypeError,
         r"is quantized; pass a\.dequantize\(\)",
     ),
+    "zeros that are nowhere": (
+        lambda: torch._efficientzerotensor(3),
+        (TypeError, ValueError, RuntimeError),
+        None,
+    ),
+    "of an unknown type": (lambda: torch.ones(3).to(torch.float8_e4m3fn), TypeError, None),
 }
 
 

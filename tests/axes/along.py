@@ -272,7 +272,8 @@ def is_decided(x, options):
 def wrong_results(name, got, x, axes, options):
     """Say what is wrong with an array of results; nothing if all are right."""
     shape = shape_of(x, axes, options["keepdims"])
-    if got.shape != shape or isinstance(got, np.ndarray) != bool(shape):
+    own = isinstance(got, np.ndarray) and got.flags.c_contiguous
+    if got.shape != shape or own != bool(shape):
         return f"{name}: {type(got)} of {got.shape}, not {shape}"
     rows = rows_of(x, axes)
     masked = rows_of(np.broadcast_to(options.get("where", True), x.shape), axes)

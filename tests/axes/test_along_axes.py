@@ -1,22 +1,24 @@
 """Along any axes every reduction gives NumPy's answer, in an array of NumPy's shape and type.
 
 Values are held against the truth about each result's own elements, which NumPy's indexing selects;
-shapes, types and errors against NumPy's own functions. On devices that is asked in
-test_axes_on_devices.py, too, of every way in which threads share the work.
+signatures, shapes, types, warnings and errors against NumPy's own functions. On devices that is
+asked in test_axes_on_devices.py, too, of every way in which threads share the work.
 """
 
+import inspect
 import itertools
 import warnings
 
 import numpy as np
 import pytest
-from along import NAMES, calls, check_call, result_of
-from drawn import misaligned, often
+from along import NAMES, calls, check_call, normal, result_of, shape_of
+from drawn import often
+from hostile import Index
 from hypothesis import given
-from reference import EVERY_TYPE
-from samples import quietly, takes
-from thin import chosen
-from truths import PLACES, numpys
+from hypothesis import strategies as st
+from reference import BFLOAT16, EVERY_TYPE, INTEGERS, result_type
+from samples import quietly
+from truths import COUNTS, PLACES, SPREADS, numpys
 
 import gred
 
@@ -27,30 +29,6 @@ every_name = pytest.mark.parametrize("name", NAMES)
 @given(call=calls())
 def test_answers_and_refusals_are_numpys(call):
     check_call(call)
-
-
-SHAPES = [((3, 5000), 1), ((5000, 3), 0), ((300, 400), 0), ((7, 900, 11), 1), ((900, 4, 9), (0, 2))]
-SHAPES += [((2, 300_000), 1), ((40, 2, 600), (1, 2)), ((3, 9001), 1), ((17, 40), 0), ((33, 5), 0)]
-
-
-@pytest.mark.parametrize("dtype", ["?", "i1", "u8", "f2", "f4", "f8", "c8"])
-@every_name
-def test_larger_arrays_are_reduced_along_rows_columns_and_others(name, dtype):
-    """Held against NumPy in the widest type, in which small integers are added exactly."""
-    if not takes(name, dtype):
-        pytest.skip("NumPy has none of truth values")
-    random = np.random.default_rng(3)
-    for shape, axis in chosen(SHAPES, name, dtype):
-        if (name == "norm" and axis == (0, 2)) or (name in PLACES and isinstance(axis, tuple)):
-            continue
-        x = random.integers(0, 2 if "prod" in name else 5, shape).astype(dtype)
-        wide = x.astype({"f": "f8", "c": "c16"}.get(x.dtype.kind, x.dtype))
-        right = numpys(name)(wide, axis=axis)
-        for view in (x, np.asfortranarray(x), misaligned(x), x[..., ::-1][..., ::-1]):
-            got = quietly(name, view, axis=axis)
-            with np.errstate(over="ignore"):
-                right = right.astype(np.float16) if got.dtype == np.float16 else right
-            np.testing.assert_allclose(got, right, rtol=4e-3 if dtype == "f2" else 1e-5)
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -75,18 +53,6 @@ def test_a_result_does_not_depend_on_its_neighbours():
         assert gred.sum(x[:, k : k + 2], 0)[0] == together[k]
 
 
-@pytest.mark.parametrize("dtype", EVERY_TYPE, ids=str)
-@every_name
-def test_every_type_has_results_of_its_type(name, dtype, device):
-    if not takes(name, dtype):
-        pytest.skip("NumPy has none of truth values")
-    x = np.arange(1, 7).reshape(2, 3).astype(dtype)
-    got = quietly(name, x, axis=0, device=device)
-    assert (got.dtype, got.shape) == (result_of(name, dtype), (3,))
-    assert got.flags.c_contiguous
-    assert got.flags.owndata or device != "host"
-
-
 def test_many_dimensions_are_taken(device):
     shape = (2, 1, 1, 3) + (1,) * 58 + (2, 2)
     x = np.arange(24.0).reshape(shape)
@@ -97,6 +63,18 @@ def test_many_dimensions_are_taken(device):
     x = np.arange(2.0**12).reshape((2,) * 12).transpose([*range(0, 12, 2), *range(1, 12, 2)])
     for axis in (0, (1, 5, 11), tuple(range(6)), (11,)):
         np.testing.assert_array_equal(gred.sum(x, axis, device=device), x.sum(axis))
+
+
+EMPTY = [((0, 3), 0), ((3, 0), 0), ((0, 3), 1), ((0, 0), 0), ((2, 0, 3), 1), ((2, 0, 3), (0, 1))]
+EMPTY += [((2, 0, 3), ()), ((2, 3), ()), ((0,), 0), ((0, 3), (0, 1)), ((0, 3), None)]
+
+
+@every_name
+def test_no_elements_are_as_in_numpy(name, device):
+    for (shape, axis), keepdims in itertools.product(EMPTY, (False, True)):
+        if not (isinstance(axis, tuple) and name in (*PLACES, "norm")):
+            options = {"axis": axis, "keepdims": keepdims}
+            check_call((name, np.ones(shape, np.float32), options), device=device)
 
 
 def test_minmax_gives_two_arrays(device):
@@ -128,31 +106,6 @@ def test_methods_are_for_whole_arrays(device):
         gred.sum(x, 0, method="unrol8", device=device)
 
 
-EMPTY = [((0, 3), 0), ((3, 0), 0), ((0, 3), 1), ((0, 0), 0), ((2, 0, 3), 1), ((2, 0, 3), (0, 1))]
-EMPTY += [((2, 0, 3), ()), ((2, 3), ()), ((0,), 0), ((0, 3), (0, 1)), ((0, 3), None)]
-
-
-@pytest.mark.parametrize(("shape", "axis"), EMPTY)
-@every_name
-def test_no_elements_are_as_in_numpy(name, shape, axis, device):
-    if isinstance(axis, tuple) and (name in PLACES or name == "norm"):
-        pytest.skip("NumPy takes one axis")
-    x = np.ones(shape, np.float32)
-    for keepdims in (False, True):
-        options = {"axis": axis, "keepdims": keepdims}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                theirs = numpys(name)(x, **options)
-            except ValueError:
-                with pytest.raises(ValueError, match=name):
-                    getattr(gred, name)(x, device=device, **options)
-                continue
-        got = quietly(name, x, device=device, **options)
-        np.testing.assert_array_equal(got, theirs)
-        assert (got.dtype, got.shape, type(got)) == (theirs.dtype, theirs.shape, type(theirs))
-
-
 TOO_LITTLE = [
     ("mean", np.zeros((4, 0)), 1, {}, "Mean of empty slice"),
     ("var", np.zeros((5, 1)), 1, {"ddof": 1}, "Degrees of freedom"),
@@ -172,7 +125,175 @@ def test_warnings_are_numpys_and_come_once(device):
         assert np.isnan(got).any()
 
 
-def test_a_place_of_nothing_is_refused(device):
-    for name in ("argmin", "argmax", "ptp", "minmax"):
-        with pytest.raises(ValueError, match="hides"):
-            getattr(gred, name)(np.ones((2, 2)), 0, where=[True, False], device=device)
+# ---- arguments ----
+
+
+@every_name
+def test_the_signature_begins_as_numpys(name):
+    """Names, their order and how they can be given; gred's own are keywords behind them."""
+    theirs = list(inspect.signature(numpys(name)).parameters.values())
+    ours = list(inspect.signature(getattr(gred, name)).parameters.values())
+    by_position = [p.name for p in theirs if p.kind is p.POSITIONAL_OR_KEYWORD]
+    assert [p.name for p in ours if p.kind is p.POSITIONAL_OR_KEYWORD] == by_position
+    assert {p.name for p in theirs} <= {p.name for p in ours}
+    assert not [p for p in ours if p.kind is p.POSITIONAL_ONLY]
+    assert {"method", "block_size", "device", "stream"} <= {
+        p.name for p in ours if p.kind is p.KEYWORD_ONLY
+    }
+    for p, q in itertools.product(theirs, ours):
+        if p.name == q.name and p.default is not np._NoValue:
+            assert p.default is q.default or p.default == q.default
+
+
+@every_name
+def test_every_argument_goes_where_the_signature_says(name):
+    """By position and by name: what is said of an argument that is wrong names it."""
+    x, before = np.ones((2, 3)), []
+    wrong = {"axis": "x", "out": 3, "keepdims": "x", "dtype": "x", "ord": "x", "ddof": "x"}
+    wrong |= {"initial": "x", "where": np.ones(3)}
+    defaults = {"axis": 0, "keepdims": False, "ddof": 0, "initial": 1}
+    for p in list(inspect.signature(getattr(gred, name)).parameters.values())[1:]:
+        if p.name in wrong:
+            with pytest.raises((TypeError, ValueError)) as named:
+                quietly(name, x, **{p.name: wrong[p.name]})
+            if p.kind is p.POSITIONAL_OR_KEYWORD:
+                with pytest.raises(type(named.value)) as placed:
+                    getattr(gred, name)(x, *before, wrong[p.name])
+                assert str(placed.value) == str(named.value)
+        before.append(defaults.get(p.name))
+
+
+@often(300)
+@given(call=calls(), data=st.data())
+def test_out_is_numpys(call, data):
+    """Where NumPy takes an out and where it does not; and what it holds then, of any layout."""
+    name, x, options = call
+    options = {k: options[k] for k in ("axis", "keepdims")}
+    if x.dtype == BFLOAT16 or (name == "norm" and isinstance(options["axis"], tuple)):
+        return
+    shape = shape_of(x, normal(options["axis"], x.ndim), options["keepdims"])
+    kinds = [np.dtype(np.int64)] if name in PLACES else [*EVERY_TYPE[:-2], np.dtype(">f4")]
+    kind = data.draw(st.sampled_from([kind for kind in kinds if kind != BFLOAT16]))
+    has_out = name not in ("norm", "count_nonzero", "logsumexp")
+    if name in ("ptp", "nanmean", *SPREADS) or not has_out:
+        kind = result_of(name, x.dtype)
+    step, order = data.draw(st.sampled_from([1, 2, -2])), data.draw(st.sampled_from("CF"))
+    memory = np.zeros([n * abs(step) for n in shape], kind, order)
+    theirs, out = np.zeros(shape, kind), memory[(slice(None, None, step),) * len(shape) or ...]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            result = numpys(name)(x, **options, **({"out": theirs} if has_out else {}))
+        except (ValueError, TypeError):
+            with pytest.raises((ValueError, TypeError)):
+                quietly(name, x, out=out, **options)
+            return
+        assert quietly(name, x, out=out, **options) is out
+    theirs = theirs if has_out else np.asarray(result)
+    # NumPy's extremes begin with what out makes of the first element: 255 is -1 in an int8.
+    narrowed = name in ("min", "max") and not np.can_cast(x.dtype, kind)
+    whole = kind in INTEGERS and x.dtype.newbyteorder("=") in INTEGERS
+    if whole and not narrowed and name in ("sum", "min", "max", *COUNTS, *PLACES):
+        np.testing.assert_array_equal(out, theirs)
+    elif kind == result_of(name, x.dtype):
+        np.testing.assert_array_equal(out, quietly(name, x, **options))
+    out[...] = 0
+    assert not memory.any()
+
+
+def test_out_may_overlap_with_the_array_the_mask_and_the_mean():
+    x = np.random.default_rng(9).normal(size=(6, 6))
+    parts = (np.s_[0], np.s_[:, 0], np.s_[2], np.s_[:, 5], np.s_[::-1, 3])
+    names = ("sum", "max", "var", "any", "norm")
+    for axis, name, part in itertools.product((0, 1), names, parts):
+        memory, right = x.copy(), getattr(gred, name)(x, axis=axis)
+        getattr(gred, name)(memory, axis=axis, out=memory[part])
+        np.testing.assert_array_equal(memory[part], right)
+    mask = x > 0
+    right = np.any(x, 0, where=mask)
+    gred.any(x, 0, where=mask, out=mask[1])
+    np.testing.assert_array_equal(mask[1], right)
+    memory = np.append(x.mean(0), 0)
+    right = np.var(x, 0, mean=memory[None, :6].copy())
+    gred.var(x, 0, mean=memory[None, :6], out=memory[1:])
+    np.testing.assert_allclose(memory[1:], right, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(2, 9001), (3, 5, 700), (20, 4100), (9001, 2), (1, 70), (0, 70)])
+@pytest.mark.parametrize("dtype", ["i1", "u2", "f2", "f4", "i8", "?"])
+def test_out_is_written_as_a_whole_and_nothing_beside_it(shape, dtype):
+    x = np.random.default_rng(1).integers(0, 7, shape).astype(dtype)
+    for name in ("sum", "max") if shape[0] else ("sum",):
+        right = getattr(np, name)(x.astype("f8") if dtype == "f2" else x, axis=0)
+        right = right.astype(result_type(name, x.dtype))
+        guard = 2 * right.itemsize
+        memory = np.full(right.nbytes + 2 * guard, 7, np.uint8)
+        out = memory[guard:-guard].view(right.dtype).reshape(right.shape)
+        assert getattr(gred, name)(x, axis=0, out=out) is out
+        np.testing.assert_array_equal(out, right)
+        assert set(memory[:guard]) == set(memory[-guard:]) == {7}
+
+
+READ_ONLY = np.zeros(3)
+READ_ONLY.setflags(write=False)
+WRONG_OUTS = [(np.zeros(shape), {}, ValueError, "shape") for shape in (2, (1, 3), (), 4)]
+WRONG_OUTS += [(np.zeros(3), {"keepdims": True}, ValueError, "shape")]
+WRONG_OUTS += [(READ_ONLY, {}, ValueError, "read-only")]
+WRONG_OUTS += [(out, {}, TypeError, None) for out in ([0, 0, 0], 3, "x", object())]
+
+
+def test_a_wrong_out_is_refused_and_not_written():
+    x = np.ones((2, 3))
+    for out, options, error, words in WRONG_OUTS:
+        with pytest.raises(error, match=words):
+            gred.sum(x, 0, out=out, **options)
+        assert not np.any(out) or error is TypeError
+    with pytest.raises(TypeError, match="int64"):
+        gred.argmax(x, 0, np.zeros(3))
+
+
+BAD_AXES = [(axis, TypeError, "axis") for axis in (True, "x", [0], {}, ("x",), (1.0,), 1j)]
+BAD_AXES += [(axis, np.exceptions.AxisError, "out of bounds") for axis in (2, -3)]
+BAD_AXES += [(axis, IndexError, None) for axis in (2, -3)]
+BAD_AXES += [(axis, ValueError, "axis") for axis in ((0, 0), (0, -2))]
+BAD_AXES += [
+    (axis, (TypeError, ValueError, OverflowError), None)
+    for axis in (np.True_, 1.0, object(), (0, 5), 2**31, 2**70, -(2**70), (2**70,), np.float64(0))
+]
+BAD_AXES += [(axis, (TypeError, ValueError), None) for axis in (np.arange(2), b"0")]
+
+
+@every_name
+def test_axes_are_refused_with_numpys_errors(name):
+    for axis, error, words in BAD_AXES:
+        of_two = name in PLACES and error is ValueError
+        with pytest.raises(TypeError if of_two else error, match=words):
+            getattr(gred, name)(np.ones((2, 3)), axis=axis)
+
+
+def test_axes_of_numpys_integers_and_of_own_kinds_are_taken():
+    x = np.arange(6.0).reshape(2, 3)
+    for axis in (1, -1, np.int8(1), np.uint64(1), np.array(1), Index(1), (1,), (Index(1),)):
+        np.testing.assert_array_equal(gred.sum(x, axis), x.sum(1))
+
+
+@every_name
+def test_a_single_number_has_the_axes_that_numpy_lets_it_have(name):
+    for axis in (0, -1, 1, (), (0,), None):
+        if name == "norm" and axis == ():
+            continue
+        try:
+            theirs = numpys(name)(np.float64(3), axis=axis)
+        except (TypeError, ValueError) as error:
+            with pytest.raises(type(error)):
+                getattr(gred, name)(3.0, axis=axis)
+        else:
+            assert getattr(gred, name)(3.0, axis=axis) == theirs
+
+
+def test_a_norm_of_matrices_is_refused():
+    x = np.ones((2, 3, 4))
+    assert gred.norm(x, axis=(0, 1)).shape == (4,)
+    np.testing.assert_allclose(gred.norm(x, axis=(0, 1)), np.linalg.norm(x, axis=(0, 1)))
+    with pytest.raises(ValueError, match="matrices"):
+        gred.norm(x, 1, (0, 1))

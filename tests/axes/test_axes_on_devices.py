@@ -5,26 +5,25 @@ force each of these at sizes that the simulated device is quick with, in shuffle
 """
 
 import itertools
+import math
 
 import numpy as np
 import pytest
-from along import NAMES, calls, check_call, integers, normal, wrong_results
-from axes_kernels import wrong
+from along import NAMES, calls, check_call
+from axes_kernels import VIEWS, wrong
 from devices import everywhere, laid_out, on, to_host
 from drawn import FLAVOURS, often, values
 from forcing import CONFIGURATIONS, forced
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
-from inputs import REAL_TYPES
-from reference import BFLOAT16, EVERY_TYPE
+from reference import COMPLEX, EVERY_TYPE, INTEGERS
 from samples import all_right, quietly, takes
-from thin import chosen
-from truths import ORDERS, PLACES
+from thin import one_in
+from truths import ORDERS, PLACES, SPREADS
 
 import gred
 
 SHARINGS = list(CONFIGURATIONS["general"])
-every_name = pytest.mark.parametrize("name", NAMES)
 
 
 @pytest.fixture(params=SHARINGS)
@@ -41,81 +40,65 @@ def test_answers_and_refusals_are_numpys(place, sharing, call, seed):
         check_call(call, **on(place))
 
 
-SHAPES = [((3, 5000), 1), ((5000, 4), 0), ((30, 400), 0), ((7, 90, 11), 1), ((90, 4, 9), (0, 2))]
-SHAPES += [((4, 2, 600), (1, 2)), ((3, 2310), 1), ((17, 40), 0), ((33, 5), 0), ((300, 2), 1)]
-COLUMNS = [
-    ((40, 96), 0),
-    ((611, 3), 0),
-    ((5, 8, 32), 1),
-    ((8, 70, 8), (0, 2)),
-    ((2, 9, 64), (0, 2)),
-    ((5, 4, 9, 24), (0, 2)),
-    ((13, 3, 2, 37), (0, 2)),
-]
-TAKE_ONE_AXIS = (*PLACES, "norm")
-VIEWS = {
-    "as it is": lambda x: x,
-    "Fortran's order": lambda x: np.ascontiguousarray(x.T).T,
-    "backwards": lambda x: x[..., ::-1],
-    "off a boundary": lambda x: x[..., 1:],
-    "every second": lambda x: x[..., ::2],
-    "again and again": lambda x: np.broadcast_to(x[:1], x.shape),
+# Rows and columns of every kind, which every type is reduced in by all kernels of them in turn.
+SHAPES = [((3, 5000), 1), ((5000, 4), 0), ((30, 90), 0), ((7, 90, 5), 1), ((90, 4, 9), (0, 2))]
+SHAPES += [((4, 2, 600), (1, 2)), ((3, 2310), 1), ((17, 40), 0), ((33, 5), 0), ((90, 2), 1)]
+COLUMNS = [((40, 96), 0), ((611, 3), 0), ((3, 8, 32), 1), ((8, 70, 8), (0, 2))]
+COLUMNS += [((2, 9, 64), (0, 2)), ((5, 2, 9, 24), (0, 2)), ((13, 2, 2, 37), (0, 2))]
+ROWS = [((9, n), 1) for n in (1, 2, 3, 4, 5, 8, 11, 16, 31, 64, 257)]
+ROWS += [((5, 1031), 1), ((30, 133), 1), ((2, 9001), 1), ((9, 3, 64), (0, 2)), ((3, 7, 99), (0, 2))]
+# Of each the kernels' families and the shapes.
+IN_EVERY_WAY = {
+    "general": (("general",), SHAPES),
+    "columns": (("columns",), COLUMNS),
+    "rows": (("short rows", "long rows"), ROWS),
 }
+IN_TURN = ("as it is", "Fortran's order", "backwards", "off a boundary", "every second column")
+NEED_SOME = ("min", "max", "nanmin", "nanmax", "ptp", *PLACES)
 
 
-def wrong_on_device(name, view, place):
-    """Run one in eleven of types and shapes at most, some under masks, shared in turn in each way.
+def wrong_in_every_way(name, kernels, place):
+    """Reduce each type and flavour of values in a shape, layout and way that are drawn for it.
 
-    For each it yields what is wrong; nothing where all is right.
+    Some of them are under masks, too. Yields what is wrong, or nothing, of each.
     """
-    random = np.random.default_rng([len(name), len(view)])
-    types = [dtype for dtype in EVERY_TYPE if takes(name, dtype) and dtype != BFLOAT16]
-    cases = list(enumerate(itertools.product(types, SHAPES)))[::11]
-    for turn, (dtype, (shape, axis)) in chosen(cases, name, view):
-        if isinstance(axis, tuple) and name in TAKE_ONE_AXIS:
+    families, shapes = IN_EVERY_WAY[kernels]
+    views = IN_TURN if kernels == "general" else ("as it is", *IN_TURN[3:])
+    rounds = range(1 + 6 // min(one_in(), 6))
+    several = itertools.product(rounds, families, EVERY_TYPE, FLAVOURS)
+    for turn, (again, family, dtype, flavour) in enumerate(several):
+        if not takes(name, dtype) or (dtype in INTEGERS and flavour == "moderate"):
             continue
-        whole = random.integers(0, 2 if "prod" in name else 5, shape).astype(dtype)
-        x = VIEWS[view](whole)
-        options = {"axis": axis, "keepdims": bool(turn & 8)}
-        given_options = dict(options)
-        if turn % 3 == 0 and name not in ("min", "max", "nanmin", "nanmax", "ptp", *PLACES):
-            mask = random.integers(0, 3, x.shape) > 0
-            options["where"], given_options["where"] = mask, laid_out(mask, place)
-        with forced("general", SHARINGS[turn // 11 % len(SHARINGS)]):
-            got = to_host(quietly(name, laid_out(x, place), **given_options))
-        with np.errstate(all="ignore"):
-            found = wrong_results(name, got, x, normal(axis, x.ndim), options)
+        if kernels != "rows" and (turn + len(name)) % 2:
+            continue
+        masked = again == 0
+        if masked and (turn % 4 or name in NEED_SOME):
+            continue
+        random = np.random.default_rng([turn, *map(ord, name + kernels)])
+        shape, axis = shapes[random.integers(len(shapes))]
+        if isinstance(axis, tuple) and name in PLACES:
+            shape, axis = shapes[0]
+        if dtype in COMPLEX and name in SPREADS:
+            flavour = "small"  # of any bits, they overflow on the way
+        view = views[random.integers(len(views))]
+        x = VIEWS[view](values(dtype, flavour, math.prod(shape), random).copy().reshape(shape))
+        options = {"keepdims": bool(turn & 8)}
+        if masked:
+            options["where"] = random.integers(0, 3, x.shape) > 0
+        elif name == "norm" and flavour != "any bits" and isinstance(axis, int):
+            options["ord"] = ORDERS[random.integers(3 if dtype in COMPLEX else len(ORDERS))]
+        ways = list(CONFIGURATIONS[family])
+        with forced(family, ways[random.integers(len(ways))]):
+            found = wrong(name, x, axis, place, turn, **options) if x.size else ""
         yield found and f"{found}: {shape}, {axis}, {dtype}, {view}"
 
 
 @everywhere
-@pytest.mark.parametrize("view", VIEWS)
-@every_name
-def test_rows_columns_and_others_of_every_layout_and_type(place, name, view):
-    """Of arrays on the device."""
-    all_right(wrong_on_device(name, view, place))
-
-
-def wrong_columns(name, view, place):
-    """Run every type, shared in one way or another; for each it yields what is wrong."""
-    ways, orders = list(CONFIGURATIONS["columns"]), ORDERS if name == "norm" else (None,)
-    cases = list(enumerate(itertools.product(REAL_TYPES, COLUMNS, orders)))
-    for turn, (dtype, (shape, axis), order) in chosen(cases, name, view):
-        if not takes(name, dtype) or (isinstance(axis, tuple) and name in TAKE_ONE_AXIS):
-            continue
-        random = np.random.default_rng([turn, len(name), len(view)])
-        whole = values(dtype, random.choice(FLAVOURS), np.prod(shape), random).copy()
-        options = {"ord": order} if order is not None else {}
-        with forced("columns", random.choice(ways)):
-            found = wrong(name, VIEWS[view](whole.reshape(shape)), axis, place, turn, **options)
-        yield found and f"{found}: {shape}, {axis}, {dtype}, {view}"
-
-
-@everywhere
-@pytest.mark.parametrize("view", ["as it is", "off a boundary", "every second"])
-@every_name
-def test_columns_of_every_type_are_folded_by_every_kernel_of_them(place, name, view):
-    all_right(wrong_columns(name, view, place))
+@pytest.mark.parametrize("kernels", IN_EVERY_WAY)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_type_is_right_in_every_way(place, kernels, name):
+    """Of every layout, under masks, too; each of them meets each way in which threads share."""
+    all_right(wrong_in_every_way(name, kernels, place))
 
 
 @everywhere
@@ -211,14 +194,3 @@ def test_extremes_are_those_of_what_elements_become(of, dtype, place):
         found = found if name == "minmax" else [found]
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(to_host(one), other)
-
-
-@everywhere
-@pytest.mark.parametrize("name", ["sum", "max", "argmin", "var"])
-@pytest.mark.parametrize("dtype", ["i1", "f2", BFLOAT16, "f4", "f8"], ids=str)
-def test_so_many_rows_of_few_elements_that_a_load_has_several(name, dtype, place):
-    for n in (2, 4, 8):
-        x = integers(dtype, (90_000, n))
-        got = to_host(getattr(gred, name)(laid_out(x, place), axis=1))
-        right = getattr(np, name)(x if name == "argmin" else x.astype("f8"), axis=1)
-        assert np.array_equal(got.astype("f8"), right.astype(got.dtype).astype("f8"))

@@ -1,6 +1,6 @@
-"""How threads share a reduction along axes: a pure function of shapes, types and the device's size.
+"""How threads share a reduction: a pure function of shapes, types and the device's size.
 
-Asked of arrays and of devices that are not there.
+Asked of arrays and of devices that are not there; forcing.py has who asks.
 """
 
 import math
@@ -20,6 +20,11 @@ SIZES = (1, 2, 4, 8)
 ANY_TYPE = ("few",)
 TYPED = (*ANY_TYPE, "typed_columns")
 UNSPLIT = (*TYPED, "unsplit_columns")
+ROWS = ("typed_rows",)
+every_size = pytest.mark.parametrize("size", SIZES)
+some_size, some_state = st.sampled_from(SIZES), st.sampled_from([4, 8, 16])
+multiprocessors = st.integers(1, 200)
+many_times = settings(max_examples=examples(300), deadline=None)
 
 
 class Sharing(SimpleNamespace):
@@ -27,7 +32,7 @@ class Sharing(SimpleNamespace):
 
     @property
     def typed(self):
-        return self.kernel in ("typed_columns", "unsplit_columns")
+        return self.kernel.startswith(("typed", "unsplit"))
 
     @property
     def teams(self):
@@ -40,20 +45,18 @@ class Sharing(SimpleNamespace):
         return 1 << self.load
 
     @property
-    def results(self):
-        """Tell how many results a block of a kernel of any type makes."""
-        return 1 << self.teams
+    def all_read(self):
+        """Tell whether all threads of all blocks read one row."""
+        return self.readers == self.splits << self.block
 
     @property
     def threads(self):
         return self.groups * self.splits << self.block
 
 
-def sharing(
-    shape, axis, size=4, state=None, multiprocessors=H200, strides=None, kernels=ANY_TYPE
-) -> Sharing:
+def sharing(shape, axis, size=4, state=None, strides=None, kernels=ANY_TYPE, **asked) -> Sharing:
     """Ask how an array's reduction would be shared among threads of these kernels."""
-    asked = {"state": state or max(size, 4), "multiprocessors": multiprocessors, "kernels": kernels}
+    asked = {"state": state or max(size, 4), "multiprocessors": H200, "kernels": kernels} | asked
     return Sharing(**forcing.launch(shape, axis, size, strides, **asked))
 
 
@@ -68,9 +71,12 @@ def as_measured():
     forcing.force({})
 
 
+# ---- what is chosen ----
+
+
 def of(shape, axis, size=4, state=None, strides=None, **fields):
     """Make a case: what is asked, and the fields that are expected, some within a range."""
-    return (shape, axis, size, state, H200, strides), fields
+    return (shape, axis, size, state, strides), fields
 
 
 def many(least):
@@ -113,45 +119,6 @@ CHOSEN = {
         of((64, 1 << 10, 1 << 10), (0, 2), threads=BUSY),
     ],
 }
-
-
-@settings(max_examples=examples(300), deadline=None)
-@given(
-    shape=st.lists(st.integers(1, 5000), min_size=1, max_size=4).map(tuple),
-    data=st.data(),
-    size=st.sampled_from([*SIZES, 16]),
-    multiprocessors=st.integers(1, 200),
-)
-def test_every_result_is_made_and_everything_fits(shape, data, size, multiprocessors):
-    axes = data.draw(st.sets(st.integers(0, len(shape) - 1)).map(tuple))
-    strides, apart = [0] * len(shape), size
-    for k in data.draw(st.permutations(range(len(shape)))):
-        strides[k], apart = apart, apart * shape[k]
-    got = sharing(shape, axes, size, None, multiprocessors, tuple(strides))
-    results = math.prod(n for k, n in enumerate(shape) if k not in axes)
-    assert (got.groups - 1) * got.results < results <= got.groups * got.results
-    assert got.lanes <= got.team <= got.block
-    assert got.splits >= 1
-
-
-@pytest.mark.parametrize("state", [4, 8, 16])
-def test_small_columns_are_made_by_many_blocks_that_wait_for_no_other(state):
-    for shape in ((4, 4), (32, 32), (100, 100), (200, 7), (64, 9000)):
-        got = typed(shape, 0, 4, state)
-        assert got.splits == 1
-        assert shape[0] // got.coalesced >> got.team <= 5 * AT_ONCE
-    for side in (128, 256, 512, 1000, 1024):
-        got = typed((side, side), 0, 4, state)
-        assert got.groups >= side // 16
-        assert got.splits == 1
-
-
-def test_blocks_that_share_columns_have_something_to_do_for_all_their_threads():
-    for shape in ((4096, 1024), (1000, 3000), (1 << 20, 64)):
-        got = typed(shape, 0)
-        assert got.splits > 1
-        assert shape[0] // got.coalesced >= 2 * got.splits * AT_ONCE << got.team
-
 
 ROOM = 4 * H200
 LOADS_OF = {1: 4, 2: 4, 3: 2, 4: 2, 5: 1, 8: 1, 31: 1, 100: 1}  # by numbers of rows
@@ -259,32 +226,112 @@ UNSPLIT_COLUMNS = {
         *[of(shape, 0, unsplit=0) for shape in ((1 << 20, 64), (1 << 17, 1 << 10))],
     ],
 }
-EVERY = [(cases, {}) for cases in CHOSEN.values()]
-EVERY += [(cases, {"kernels": TYPED}) for cases in KNOWN.values()]
-EVERY += [(cases, {"kernels": UNSPLIT}) for cases in UNSPLIT_COLUMNS.values()]
+LONG_ROWS = {
+    "short rows and others are left to others": [
+        *[of((1 << 20, 100), 1, typed=False), of((1000, 1000), 0, typed=False)],
+        *[of((1000, 1000), 1, strides=steps, typed=False) for steps in ((12000, 12), (4, 8))],
+        *[of((1, 1 << 36), 1, 1, typed=False), of((1 << 14, 64, 59), (0, 2), typed=False)],
+        *[of((1000, 1000), 1, strides=(8000, 8), typed=True), of((1 << 20, 1000), 1, typed=True)],
+        *[of((1 << 20, 1000), 1, 4, 16, typed=True), of((1 << 20, 1000), 1, 8, 8, typed=True)],
+        *[
+            of((1 << 20, 1000), 1, strides=(8000, 4), typed=True),
+            of((1 << 20, 1025), 1, typed=True),
+        ],
+        *[of((1 << 20, 512), 1, 1, typed=True), of((1 << 14, 64, 65), (0, 2), typed=True)],
+    ],
+    # As soon as rows are 15 packs, and states are small.
+    "results of several short rows are made by larger teams": [
+        *[of((17, 129, 63, 255), (1, 3), typed=True, team=many(8))],
+        *[of((17, 129, 63, 255), (1, 3), 1, typed=True, team=many(6))],
+        *[of((17, 129, 63, 31), (1, 3), 8, 8, typed=True, team=many(6))],
+        of((17, 129, 63, 255), (1, 3), 4, 16, typed=False),
+        *[of((17, *rest), (1, 3), typed=False) for rest in ((1, 129 * 63, 255), (129, 63, 59))],
+    ],
+    "teams are as large as rows are long": [
+        *[of((1 << 28, n), 1, 1, team=team) for n, team in ((600, 2), (1000, 3), (1 << 20, 8))],
+        of((1 << 28, 4097), 1, 1, team=range(3, 9)),
+        of((1 << 28, 1000), 1, 1, 16, team=2),
+        *[of((1 << 16, 4097), 1, 1, state, team=team) for state, team in ((16, 2), (8, 3))],
+    ],
+    # Of rows that several results' elements are in; of large states a batch is of more packs.
+    "a thread has a batch of a row and not a part of one": [
+        of((32, 1024, 8192 // size), (0, 2), size, state, stacked=False, readers=512 // packs)
+        for size, state, packs in ((4, 4, 4), (8, 24, 8), (1, 24, 4))
+    ],
+    "several results one after the other leave waves of blocks": [
+        *[of((1 << 15, 2000), 1, rounds=1), of((1 << 22, 1000), 1, 1, 8, rounds=many(2))],
+    ],
+    "few results are shared by blocks once one has much to do": [
+        *[of((128, 1 << 15), 1, splits=1), of((256, 1 << 12), 1, 8, 8, splits=1)],
+        *[of((64, 1 << 16), 1, splits=many(2)), of((16, 1 << 20), 1, splits=many(17))],
+        of((1, 1 << 26), 1, splits=many(2 * H200), all_read=True),
+    ],
+    "many results of a few kilobytes are made by small teams": [
+        *[of((1024, 8192 // size), 1, size, 24, team=5) for size in (2, 4, 8)],
+        of((16, 8192), 1, team=8),
+    ],
+    "rows of one distance are read above each other": [
+        of((1 << 14, 64, 64), (0, 2), stacked=True, readers=16),
+        of((1 << 14, 64, 1025), (0, 2), stacked=False),
+    ],
+}
+TABLES = {ANY_TYPE: CHOSEN, TYPED: KNOWN, UNSPLIT: UNSPLIT_COLUMNS, ROWS: LONG_ROWS}
+EVERY = {name: (kernels, table[name]) for kernels, table in TABLES.items() for name in table}
 
 
-@pytest.mark.parametrize(("cases", "known"), EVERY, ids=[*CHOSEN, *KNOWN, *UNSPLIT_COLUMNS])
-def test_work_is_shared_so_that(cases, known):
+@pytest.mark.parametrize(("kernels", "cases"), EVERY.values(), ids=EVERY)
+def test_work_is_shared_so_that(kernels, cases):
     for asked, fields in cases:
-        got = sharing(*asked, **known)
+        got = sharing(*asked, kernels=kernels)
         for name, expected in fields.items():
             value = getattr(got, name)
             is_range = isinstance(expected, range)
             assert value in expected if is_range else value == expected, (name, asked)
 
 
-@pytest.mark.parametrize(("size", "state"), [(1, 16), (2, 8), (4, 16), (8, 16)])
-def test_columns_of_a_known_type_go_to_many_blocks_where_they_are_few(size, state):
-    small, large = (typed((n, 1024), 0, size, state) for n in (1024, 1 << 16))
-    assert (small.teams, small.splits) == (0, 1)
-    assert small.groups >= H200 // 4
-    assert large.teams > 0
+# ---- columns ----
+
+
+@many_times
+@given(
+    shape=st.lists(st.integers(1, 5000), min_size=1, max_size=4).map(tuple),
+    data=st.data(),
+    size=st.sampled_from([*SIZES, 16]),
+    multiprocessors=multiprocessors,
+)
+def test_every_result_is_made_and_everything_fits(shape, data, size, multiprocessors):
+    axes = data.draw(st.sets(st.integers(0, len(shape) - 1)).map(tuple))
+    strides, apart = [0] * len(shape), size
+    for k in data.draw(st.permutations(range(len(shape)))):
+        strides[k], apart = apart, apart * shape[k]
+    got = sharing(shape, axes, size, strides=tuple(strides), multiprocessors=multiprocessors)
+    results = math.prod(n for k, n in enumerate(shape) if k not in axes)
+    assert (got.groups - 1) << got.teams < results <= got.groups << got.teams
+    assert got.lanes <= got.team <= got.block
+    assert got.splits >= 1
+
+
+@pytest.mark.parametrize("state", [4, 8, 16])
+def test_small_columns_are_made_by_many_blocks_that_wait_for_no_other(state):
+    """Those of large arrays that share them have something to do for all their threads."""
+    for shape in ((4, 4), (32, 32), (100, 100), (200, 7), (64, 9000)):
+        got = typed(shape, 0, 4, state)
+        assert (got.splits, shape[0] // got.coalesced >> got.team <= 5 * AT_ONCE) == (1, True)
+    for side in (128, 256, 512, 1000, 1024):
+        got = typed((side, side), 0, 4, state)
+        assert (got.splits, got.groups >= side // 16) == (1, True)
+    for shape in ((4096, 1024), (1000, 3000), (1 << 20, 64)):
+        got = typed(shape, 0)
+        assert got.splits > 1
+        assert shape[0] // got.coalesced >= 2 * got.splits * AT_ONCE << got.team
 
 
 @pytest.mark.parametrize(("size", "state"), [(1, 8), (2, 8), (2, 4), (4, 16), (8, 8)])
-def test_columns_of_small_arrays_go_to_smaller_blocks(size, state):
+def test_columns_of_small_arrays_go_to_many_and_to_smaller_blocks(size, state):
     """Narrow ones however tall they are."""
+    few, many_rows = (typed((n, 1024), 0, size, 2 * max(state, 4)) for n in (1024, 1 << 16))
+    assert (few.teams, few.splits, few.groups >= H200 // 4) == (0, 1, True)
+    assert many_rows.teams > 0
 
     def block(rows, nbytes):
         return typed((rows, nbytes // size), 0, size, state).block
@@ -295,13 +342,13 @@ def test_columns_of_small_arrays_go_to_smaller_blocks(size, state):
     assert (block(1 << 16, 32), block(1 << 16, 64), block(1 << 22, 32)) == (7, 8, 8)
 
 
-@settings(max_examples=examples(300), deadline=None)
+@many_times
 @given(
     rows=st.integers(1, 1 << 40),
     columns=st.integers(1, 1 << 20),
     outer=st.integers(1, 100),
-    size=st.sampled_from(SIZES),
-    state=st.sampled_from([4, 8, 16]),
+    size=some_size,
+    state=some_state,
 )
 def test_typed_columns_are_all_made_and_blocks_hold_their_rows(rows, columns, outer, size, state):
     got = typed((outer, rows, columns), 1, size, state)
@@ -321,7 +368,7 @@ def test_typed_columns_are_all_made_and_blocks_hold_their_rows(rows, columns, ou
     assert 1 << got.block <= BLOCK
 
 
-@pytest.mark.parametrize("size", SIZES)
+@every_size
 def test_short_rows_are_taken_for_one_that_begins_at_boundaries(size):
     """Few batches of them have blocks of their own."""
     for columns in (2, 3, 8, 31, 64, 100):
@@ -338,13 +385,13 @@ def test_short_rows_are_taken_for_one_that_begins_at_boundaries(size):
     assert (many.coalesced, many.paired) == (1, size == 1)
 
 
-@settings(max_examples=examples(300), deadline=None)
+@many_times
 @given(
     rows=st.integers(1, 1 << 18),
     columns=st.integers(1, 1 << 26),
     outer=st.integers(1, 1 << 20),
-    size=st.sampled_from(SIZES),
-    state=st.sampled_from([4, 8, 16]),
+    size=some_size,
+    state=some_state,
 )
 def test_unsplit_columns_are_all_made_and_have_all_rows(rows, columns, outer, size, state):
     got = typed((outer, rows, columns), 1, size, state, kernels=UNSPLIT)
@@ -365,7 +412,7 @@ def test_unsplit_columns_are_all_made_and_have_all_rows(rows, columns, outer, si
     assert not got.paired or (columns * size, rows % 2) == (LOAD // 2, 0)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@every_size
 def test_every_second_column_is_left_to_threads_that_may_share(size):
     """Also where two rows of them are as long as one load."""
     for rows in (2, 8, 31):

@@ -7,17 +7,16 @@ the work. What they are is compared with NumPy's in wider types.
 
 import numpy as np
 import pytest
-from devices import PLACES, laid_out, parameter, to_host
+from devices import laid_out, to_host
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import BFLOAT16
 
 import gred
 
-places = pytest.mark.parametrize("place", [parameter(place) for place in PLACES])
 OPS = ("sum", "mean", "var", "std", "norm", "prod", "nansum", "nanmean", "min", "nanmax")
 FLOATS = ("f2", BFLOAT16, "f4", "f8", "c8", "c16")
-BATCHES = range(1, 258)
+BATCHES = (*range(1, 34), *range(61, 68), *range(125, 132), 200, 254, 255, 256, 257)
 EPSILON = {"f2": 2.0**-11, BFLOAT16: 2.0**-8, "f4": 2.0**-24, "f8": 2.0**-53}
 
 
@@ -46,9 +45,9 @@ def smaller(x, layout, results):
     return part
 
 
-def viewed(x, layout, place):
+def viewed(x, layout, device):
     """Lay a batch out on a device; of rows that lie apart every second element counts."""
-    return laid_out(x[:, 1::2] if layout == "apart" else x, place)
+    return laid_out(x[:, 1::2] if layout == "apart" else x, device)
 
 
 def bits(result):
@@ -59,19 +58,17 @@ def invariant(op, array, axis, **options):
     return getattr(gred, op)(array, axis=axis, method="batch_invariant", **options)
 
 
-@places
 @pytest.mark.parametrize("layout", ["rows", "columns"])
 @pytest.mark.parametrize(("dtype", "n"), [("f4", 1000), ("f2", 100)], ids=str)
-def test_sums_have_the_same_bits_for_all_batch_sizes(dtype, n, layout, place):
+def test_sums_have_the_same_bits_for_all_batch_sizes(dtype, n, layout, device):
     x, axis = batch(dtype, layout, n, BATCHES[-1])
-    whole = bits(invariant("sum", viewed(x, layout, place), axis))
+    whole = bits(invariant("sum", viewed(x, layout, device), axis))
     for results in BATCHES:
-        part = viewed(smaller(x, layout, results), layout, place)
+        part = viewed(smaller(x, layout, results), layout, device)
         made = bits(invariant("sum", part, axis))
         assert np.array_equal(made, whole[: len(made)]), results
 
 
-@places
 @pytest.mark.parametrize("layout", ["rows", "columns", "between", "around", "apart"])
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("op", OPS)
@@ -81,106 +78,77 @@ def test_sums_have_the_same_bits_for_all_batch_sizes(dtype, n, layout, place):
     many=st.integers(8, 40),
     seed=st.integers(0, 99),
 )
-def test_a_result_depends_on_its_own_elements_alone(op, dtype, layout, place, n, few, many, seed):
+def test_a_result_depends_on_its_own_elements_alone(op, dtype, layout, device, n, few, many, seed):
     if np.dtype(dtype).kind == "c" and op in ("min", "nanmax"):
         return
     n -= n % 5 if layout == "around" else 0
     x, axis = batch(dtype, layout, n, many if n < 4000 else few + 1, seed)
     part = smaller(x, layout, few)
-    whole = bits(invariant(op, viewed(x, layout, place), axis))
-    made = bits(invariant(op, viewed(part, layout, place), axis))
+    whole = bits(invariant(op, viewed(x, layout, device), axis))
+    made = bits(invariant(op, viewed(part, layout, device), axis))
     assert np.array_equal(made, whole[: len(made)])
 
 
-@places
 @pytest.mark.parametrize("op", ["sum", "var", "nanmean"])
 @pytest.mark.parametrize("layout", ["rows", "columns", "around"])
 @given(n=st.integers(5, 3000), few=st.integers(1, 7), seed=st.integers(0, 99))
-def test_so_does_one_with_a_mask(op, layout, place, n, few, seed):
+def test_so_does_one_with_a_mask(op, layout, device, n, few, seed):
     n -= n % 5 if layout == "around" else 0
     x, axis = batch("f4", layout, n, 20, seed)
     mask = x.real > 1
     parts = [smaller(each, layout, few) for each in (x, mask)]
     whole, made = (
-        bits(invariant(op, laid_out(values, place), axis, where=laid_out(shown, place)))
+        bits(invariant(op, laid_out(values, device), axis, where=laid_out(shown, device)))
         for values, shown in ((x, mask), parts)
     )
     assert np.array_equal(made, whole[: len(made)])
 
 
-@places
 @pytest.mark.parametrize("op", ["sum", "mean", "var"])
 @pytest.mark.parametrize("dtype", ["f4", "i4"])
-def test_so_does_one_that_is_converted(op, dtype, place):
+def test_so_does_one_that_is_converted_or_begins_anywhere(op, dtype, device):
     x = np.random.default_rng(5).integers(0, 99, (33, 1001)).astype(dtype)
-    whole = bits(invariant(op, laid_out(x, place), 1, dtype="f4"))
+    whole = bits(invariant(op, laid_out(x, device), 1, dtype="f4"))
     for results in (1, 2, 31):
-        made = bits(invariant(op, laid_out(x[:results].copy(), place), 1, dtype="f4"))
+        made = bits(invariant(op, laid_out(x[:results].copy(), device), 1, dtype="f4"))
         assert np.array_equal(made, whole[: len(made)])
-
-
-@places
-def test_so_does_one_wherever_it_begins(place):
     x, _ = batch("f4", "rows", 4099, 9)
     for begin in range(1, 5):
         own = x[:, begin : 4000 + begin]
-        moved = invariant("sum", laid_out(own, place), 1)
-        assert np.array_equal(bits(moved), bits(invariant("sum", laid_out(own.copy(), place), 1)))
-
-
-@places
-def test_a_row_by_itself_is_what_it_is_in_a_batch(place):
-    x, _ = batch("f4", "rows", 5000, 3)
-    whole = to_host(invariant("sum", laid_out(x, place), 1))
-    one = invariant("sum", laid_out(x[1].copy(), place), 0)
+        moved, made = (invariant(op, laid_out(one, device), 1) for one in (own, own.copy()))
+        assert np.array_equal(bits(moved), bits(made))
+    one = invariant(op, laid_out(own[1].copy(), device), 0)
     assert isinstance(one, np.float32)
-    assert one == whole[1]
+    assert one == to_host(moved)[1]
 
 
-@places
 @pytest.mark.parametrize("layout", ["rows", "columns", "between", "around"])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("n", [1, 7, 100, 4097, 40_000])
-def test_sums_are_numpys_to_within_their_roundings(n, dtype, layout, place):
+def test_sums_are_numpys_to_within_their_roundings(n, dtype, layout, device):
     n += -n % 5 if layout == "around" else 0
     x, axis = batch(dtype, layout, n, 3)
-    got = to_host(invariant("sum", laid_out(x, place), axis)).astype(np.longdouble)
+    got = to_host(invariant("sum", laid_out(x, device), axis)).astype(np.longdouble)
     exact = x.astype(np.longdouble).sum(axis)
     # By a tree over shares of up to 64 elements, and on the host over chunks of 4,096.
     bound = 4096 * EPSILON[dtype] * np.abs(x).sum(axis)
     assert np.all(np.abs(got - exact) <= bound)
 
 
-@places
-def test_integers_and_positions_are_so_by_any_method(place):
+def test_integers_positions_and_nothing_are_so_by_any_method(device):
     x = np.random.default_rng(3).integers(-99, 99, (20, 3000))
-    there = laid_out(x, place)
-    assert np.array_equal(to_host(invariant("sum", there, 1)), x.sum(1))
-    assert np.array_equal(to_host(invariant("argmax", there, 1)), x.argmax(1))
-    assert np.array_equal(to_host(invariant("any", there, 0)), x.any(0))
+    for op, axis, y in (("sum", 1, x), ("argmax", 1, x), ("any", 0, x), ("sum", 1, x[:, :0])):
+        right = getattr(np, op)(y, axis)
+        assert np.array_equal(to_host(invariant(op, laid_out(y, device), axis)), right)
+    assert to_host(invariant("sum", laid_out(x[:0], device), 1)).shape == (0,)
 
 
-@places
-def test_nothing_and_no_results_are_what_they_are(place):
-    assert to_host(invariant("sum", laid_out(np.zeros((3, 0), "f4"), place), 1)).tolist() == [0] * 3
-    assert to_host(invariant("sum", laid_out(np.zeros((0, 3), "f4"), place), 1)).shape == (0,)
-
-
-def test_whole_arrays_and_lists_are_refused():
-    x = np.ones((3, 4), "f4")
-    for call in (
-        lambda: gred.sum(x, method="batch_invariant"),
-        lambda: gred.sum([x, x], method="batch_invariant"),
-        lambda: gred.dot(x[0], x[0], method="batch_invariant"),
-    ):
+def test_whole_arrays_and_lists_are_refused_and_plans_name_it():
+    x, option = np.ones((300, 40), "f4"), {"method": "batch_invariant"}
+    for arguments in ((gred.sum, x), (gred.sum, [x, x]), (gred.dot, x[0], x[0])):
         with pytest.raises(ValueError, match="batch_invariant"):
-            call()
+            arguments[0](*arguments[1:], **option)
     with pytest.raises(ValueError, match="each takes"):
-        gred.each("sum", [x], method="batch_invariant")
-
-
-def test_explain_names_it():
-    x = np.ones((300, 40), "f4")
-    plan = gred.explain(x, "sum", axis=0, method="batch_invariant", device="simulated")
-    assert plan.method == "batch_invariant"
+        gred.each("sum", [x], **option)
+    assert gred.explain(x, "sum", axis=0, device="simulated", **option).method == option["method"]
     assert gred.explain(x, "sum", axis=0, device="simulated").method == "auto"

@@ -1,5 +1,7 @@
 """`gred.describe` along axes: every field is what NumPy says of each result's elements."""
 
+import itertools
+
 import numpy as np
 import pytest
 from devices import to_host
@@ -82,58 +84,44 @@ def test_fields_are_numpys(dtype, view, axis):
     check(gred.describe(there, axis=axis, where=SimulatedArray(mask)), x, axis, shown=mask)
 
 
-@pytest.mark.parametrize(
-    ("shape", "axes"),
-    [((2, 3000), (0, 1)), ((3000, 2), (0, 1)), ((1, 70_000), (1,)), ((257, 129), (0, 1))],
-)
-def test_long_and_many_results_are_described_on_a_device(shape, axes):
-    """By teams of every size, and by several blocks a result."""
+@pytest.mark.parametrize("shape", [(2, 3000), (3000, 2), (70_000,), (257, 129), (10, 50, 9)])
+def test_long_and_many_results_are_described_on_a_device(shape):
+    """By teams of every size, and by several blocks a result; in little memory, too."""
     x = RANDOM.normal(size=shape).astype("f4")
-    for axis in chosen(axes, shape):
+    for axis in chosen(range(len(shape)), shape):
         with gred.thread_order("shuffled", seed=axis):
             check(gred.describe(SimulatedArray(x), axis=axis), x, axis)
-
-
-def test_results_are_described_in_little_memory():
-    x = drawn((10, 50, 9), "f4")
-    for limit in (1, 1000, 6000):
-        with gred.workspace_limit(limit):
-            check(gred.describe(x, axis=1, device="simulated"), x, 1)
+        for limit in (1, 1000, 6000) if len(shape) == 3 else ():
+            with gred.workspace_limit(limit):
+                check(gred.describe(x, axis=axis, device="simulated"), x, axis)
 
 
 def test_nothing_is_described():
-    for x in (np.zeros((0, 3)), np.zeros((3, 0))):
-        for place in ({}, {"device": "simulated"}):
-            got = gred.describe(x, axis=0, **place)
-            assert got.count.shape == x.shape[1:]
-            assert np.isnan(got.mean).all()
-            assert not got.count.any()
+    for x, place in itertools.product((np.zeros((0, 3)), np.zeros((3, 0))), ("host", "simulated")):
+        got = gred.describe(x, axis=0, device=place)
+        assert got.count.shape == x.shape[1:]
+        assert np.isnan(got.mean).all()
+        assert not got.count.any()
 
 
 @pytest.mark.gpu
 @of(Cupy, Torch)
 def test_fields_are_arrays_of_the_callers_library(library):
-    host = drawn((300, 50, 40), "f4")
-    x = library.make(host)
+    """Exact ones and those by key, too."""
+    host = drawn((30, 50, 40), "f4")
+    x, keys = library.make(host), np.arange(30) % 4
     got = gred.describe(x, axis=1)
     assert {type(field) for field in (*got, got.std)} == {type(x)}
     check(got, host, 1)
-
-
-@pytest.mark.gpu
-@of(Cupy, Torch)
-def test_exact_fields_and_those_by_key_are_arrays_of_the_callers_library(library):
-    host = drawn((30, 20, 9), "f4")
-    x, keys = library.make(host), np.arange(30) % 4
     exact = gred.describe(x, axis=1, method="exact"), gred.describe(host, axis=1, method="exact")
     by_key = (
         gred.by_key("describe", one, array, 5)
         for one, array in ((library.make(keys), x), (keys, host))
     )
-    for got, want in (exact, by_key):
-        assert {type(field) for field in got} == {type(x)}
-        for field, right in zip(got, want, strict=True):
-            # Sums of 20 elements of up to 4 or so, one rounding of 2^-24 each.
+    for made, want in (exact, by_key):
+        assert {type(field) for field in made} == {type(x)}
+        for field, right in zip(made, want, strict=True):
+            # Sums of 50 elements of up to 4 or so, one rounding of 2^-24 each.
             np.testing.assert_allclose(to_host(field), right, 1e-5, 1e-5, equal_nan=True)
     assert to_host(exact[0].var).tobytes() == exact[1].var.tobytes()
     assert gred.describe(x, method="exact") == gred.describe(host, method="exact")

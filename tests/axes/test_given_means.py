@@ -1,5 +1,6 @@
 """`mean=` of var and std: deviations from what is given, as NumPy takes them."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -22,42 +23,50 @@ def about(name, x, mean, axis, ddof=0, shown=None):
     return np.sqrt(var) if name == "std" else var
 
 
-def turned(*shape):
-    x, mask = RANDOM.normal(size=shape), RANDOM.random(shape) > 0.4
-    yield from ((x, mask), (x.T, mask.T), (x[::-1, :, ::-2], mask[::-1, :, ::-2]))
-
-
 @both
-@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i1", "u4", "?"])
-@pytest.mark.parametrize("axis", [None, 0, 1, (0, 2), (1, 2), (0, 1, 2), -1])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i1", "u4", "u8", "?"])
+@pytest.mark.parametrize("axis", [None, 0, 1, 2, (0, 2), (1, 2), (0, 1, 2), -1])
 def test_deviations_are_from_the_mean_that_is_given(name, dtype, axis):
-    x = (RANDOM.normal(size=(30, 7, 50)) * 5).astype(dtype)
+    """On the host, and on a device, of arrays and means that are there or are brought there."""
+    x = abs(RANDOM.normal(size=(9, 6, 40)) * 5).astype(dtype)
     true = np.asarray(x.astype(np.result_type(dtype, "f8")).mean(axis=axis, keepdims=True))
-    for mean in (true, true + 1.5, true[..., :1] * 0 + 3, 2.5, np.float32(0), [[[1]]]):
-        for ddof in (0, 1):
-            got = getattr(gred, name)(x, axis, ddof=ddof, mean=mean)
-            exact = about(name, x, mean, axis, ddof)
-            np.testing.assert_allclose(got, exact, rtol=2e-3 if dtype == "f2" else 2e-6)
+    there, function = SimulatedArray(x), getattr(gred, name)
+    means = (true, true + 1.5, true[..., :1] * 0 + 3, 2.5, np.float32(0), [[[1]]])
+    for mean, ddof in (
+        *((mean, k % 2) for k, mean in enumerate(means)),
+        (np.ones((1, 1), "f2"), 1),
+    ):
+        exact = about(name, x, mean, axis, ddof)
+        got = [function(a, axis, ddof=ddof, mean=mean) for a in (x, there)]
+        got.append(function(x, axis, ddof=ddof, mean=mean, device="simulated"))
+        if axis not in (None, (0, 1, 2)):
+            got.append(function(there, axis, ddof=ddof, mean=SimulatedArray(mean)))
+        for results in map(to_host, got):
+            np.testing.assert_allclose(results, exact, rtol=2e-3 if dtype == "f2" else 2e-6)
+            assert results.dtype == function(x, axis, ddof=ddof).dtype
 
 
 @both
-def test_a_mean_is_given_with_a_mask_and_where_results_are_turned(name):
-    for view, shown in turned(40, 9, 300):
-        for axis in (0, 1, 2, (0, 2), None):
-            mean = np.asarray(view.mean(axis=axis, keepdims=True)) + RANDOM.normal()
-            got = getattr(gred, name)(view, axis, mean=mean, where=shown)
-            np.testing.assert_allclose(got, about(name, view, mean, axis, shown=shown))
-            got = getattr(gred, name)(view, axis, mean=mean, keepdims=True)
-            exact = np.asarray(about(name, view, mean, axis)).reshape(got.shape)
-            np.testing.assert_allclose(got, exact)
-
-
-@both
-def test_no_mean_is_as_none_given(name):
-    x, function = RANDOM.normal(size=(5, 6)), getattr(gred, name)
-    for axis in (None, 0):
-        given = function(x, axis, mean=np._NoValue)
-        np.testing.assert_array_equal(given, function(x, axis))
+def test_means_are_where_their_results_are(name):
+    """Turned, masked, backwards, kept, into out, and in as little memory as can be."""
+    function, x = getattr(gred, name), RANDOM.normal(size=(7, 5, 30))
+    shown = RANDOM.random(x.shape) > 0.2
+    views = (lambda a: a, lambda a: a.T, lambda a: a[::-1, :, ::-2])
+    for view, axis in itertools.product(views, (0, 1, 2, (0, 2), None)):
+        y, where = view(x), view(shown)
+        mean = np.asarray(y.mean(axis=axis, keepdims=True)) + RANDOM.normal()
+        exact = np.asarray(about(name, y, mean, axis, shown=where))
+        got = [function(y, axis, mean=mean, where=where, keepdims=kept) for kept in (False, True)]
+        a, there = SimulatedArray(y), SimulatedArray(mean)
+        for options in ({}, {"keepdims": True}, {"out": SimulatedArray(np.zeros(exact.shape))}):
+            for given in (mean, there) if axis is not None else (mean,):
+                there_too = {"where": SimulatedArray(where.copy()), **options}
+                got.append(to_host(function(a, axis, mean=given, **there_too)))
+        for one in got:
+            np.testing.assert_allclose(np.reshape(one, exact.shape), exact)
+        with gred.workspace_limit(1):
+            got = function(y, axis, mean=mean, device="simulated")
+        np.testing.assert_allclose(got, about(name, y, mean, axis))
 
 
 HOST, THERE = np.ones((3, 4)), SimulatedArray(np.ones((3, 4)))
@@ -85,60 +94,20 @@ def test_a_mean_that_does_not_fit_is_refused(name, x, axis, mean, error, words):
 
 
 @both
-@pytest.mark.parametrize("fits", [3, True, Fraction(7, 2), np.ones((1, 1, 4)), [[1, 2.5, 3, 4]]])
-def test_a_mean_may_be_whatever_numpy_broadcasts(name, fits):
-    x = np.arange(12.0).reshape(3, 4)
-    right = ((x - np.asarray(fits, float).reshape(-1)) ** 2).mean(0)
-    got = getattr(gred, name)(x, 0, mean=fits)
-    np.testing.assert_allclose(got if name == "var" else got**2, right)
-
-
-@both
-@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i1", "u8", "?"])
-@pytest.mark.parametrize("axis", [None, 0, 1, 2, (0, 2), (1, 2), (0, 1, 2)])
-def test_a_mean_is_given_on_a_device(name, dtype, axis):
-    """By the host or by the device; of an array that is there, or is brought there."""
-    x = abs(RANDOM.normal(size=(9, 6, 40)) * 5).astype(dtype)
-    true = np.asarray(x.astype(np.result_type(dtype, "f8")).mean(axis=axis, keepdims=True))
-    there, function = SimulatedArray(x), getattr(gred, name)
-    for mean, ddof in ((true, 0), (true + 1.5, 1), (2.5, 0), (np.ones((1, 1), np.float16), 1)):
-        exact = about(name, x, mean, axis, ddof)
-        got = [function(there, axis, ddof=ddof, mean=mean)]
-        got.append(function(x, axis, ddof=ddof, mean=mean, device="simulated"))
-        if axis not in (None, (0, 1, 2)):
-            got.append(function(there, axis, ddof=ddof, mean=SimulatedArray(mean)))
-        for results in map(to_host, got):
-            np.testing.assert_allclose(results, exact, rtol=2e-3 if dtype == "f2" else 2e-6)
-            assert results.dtype == function(x, axis, ddof=ddof).dtype
-
-
-@both
-def test_means_on_a_device_are_where_their_results_are(name):
-    """Turned, masked, backwards, kept, into out, and in as little memory as can be."""
-    function = getattr(gred, name)
-    for view, shown in turned(7, 5, 30):
-        for axis in (0, 1, 2, (0, 2)):
-            mean = np.asarray(view.mean(axis=axis, keepdims=True)) + RANDOM.normal()
-            exact = np.asarray(about(name, view, mean, axis, shown=shown))
-            a, there = SimulatedArray(view), SimulatedArray(mean)
-            for options in ({}, {"keepdims": True}, {"out": SimulatedArray(np.zeros(exact.shape))}):
-                for given in (mean, there):
-                    got = function(a, axis, mean=given, where=SimulatedArray(shown), **options)
-                    got = to_host(got).reshape(exact.shape)
-                    np.testing.assert_allclose(got, exact)
-            with gred.workspace_limit(1):
-                got = function(view, axis, mean=mean, device="simulated")
-            np.testing.assert_allclose(got, about(name, view, mean, axis))
-
-
-@both
-@pytest.mark.parametrize("lay", [np.asarray, SimulatedArray])
-def test_a_mean_may_have_more_dimensions_of_one_element(name, lay):
-    x = RANDOM.normal(size=(3, 4))
-    got = getattr(gred, name)(SimulatedArray(x), 0, mean=lay(np.arange(4.0)[None, None]))
-    np.testing.assert_allclose(to_host(got), about(name, x, np.arange(4.0)[None], 0))
-    got = getattr(gred, name)(SimulatedArray(x), 1, mean=lay(np.ones((1, 1, 1, 1))))
-    np.testing.assert_allclose(to_host(got), about(name, x, 1, 1))
+def test_a_mean_may_be_whatever_numpy_broadcasts(name):
+    """And of more dimensions, of one element; or be none."""
+    x, function = np.arange(12.0).reshape(3, 4), getattr(gred, name)
+    for fits in (3, True, Fraction(7, 2), np.ones((1, 1, 4)), [[1, 2.5, 3, 4]]):
+        right = about(name, x, np.asarray(fits, float).reshape(-1), 0)
+        np.testing.assert_allclose(function(x, 0, mean=fits), right)
+    for lay in (np.asarray, SimulatedArray):
+        got = function(SimulatedArray(x), 0, mean=lay(np.arange(4.0)[None, None]))
+        np.testing.assert_allclose(to_host(got), about(name, x, np.arange(4.0)[None], 0))
+        got = function(SimulatedArray(x), 1, mean=lay(np.ones((1, 1, 1, 1))))
+        np.testing.assert_allclose(to_host(got), about(name, x, 1, 1))
+    for axis in (None, 0):
+        given = function(x, axis, mean=np._NoValue)
+        np.testing.assert_array_equal(given, function(x, axis))
 
 
 @both

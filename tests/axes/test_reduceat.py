@@ -11,12 +11,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from devices import PLACES, everywhere, flat_there, laid_out, needs_gpu, on, to_host
-from drawn import examples, often
+from drawn import often
 from forcing import CONFIGURATIONS, forced
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from reference import BFLOAT16, EVERY_TYPE
-from segments import UFUNCS, by_one, every_op, power_law, same, small
+from segments import UFUNCS, by_one, every_op, of_none, power_law, same, small
 from thin import chosen
 
 import gred
@@ -39,10 +39,12 @@ def place(request):
         yield device
 
 
-@pytest.fixture(params=CONFIGURATIONS["segments"])
-def sharing(request):
-    with forced("segments", request.param):
-        yield request.param
+@pytest.fixture(params=[way for way in WAYS if way.values[0][0] != "host"])
+def there(request):
+    """Give a device, for what the host does in one way."""
+    device, sharing = request.param
+    with forced("segments", sharing):
+        yield device
 
 
 def numpys(op, x, offsets, **options):
@@ -66,19 +68,6 @@ def test_every_type_is_numpys(place, op):
             check(place, op, x, offsets)
 
 
-@every_op
-@given(data=st.data())
-@settings(max_examples=examples(40), deadline=None)
-def test_any_offsets_and_strides_are_numpys(op, data):
-    dtype = data.draw(st.sampled_from(["i1", "u4", "f4", ">f8", ">i2", "?"]))
-    step = data.draw(st.sampled_from([1, 2, -1, -3, 0]))
-    memory = small(40 * 3, dtype, data.draw(st.integers(0, 99)))
-    x = np.broadcast_to(memory[60], (40,)) if step == 0 else memory[::step][:40]
-    offsets = data.draw(st.lists(st.integers(0, 39), min_size=1, max_size=30))
-    expected = numpys(op, x, offsets)
-    same(gred.reduceat(op, x, offsets), expected.astype(expected.dtype.newbyteorder("=")))
-
-
 @pytest.mark.parametrize("named", ["sum", "add", np.add], ids=str)
 def test_ops_have_greds_names_and_numpys(named):
     same(gred.reduceat(named, [1, 2, 3], [0, 2]), np.array([3, 3]))
@@ -95,21 +84,19 @@ def test_dtype_converts_elements_first(place, op, dtype):
         same(got, numpys(op, x.astype(dtype), offsets, dtype=dtype))
 
 
-@pytest.mark.parametrize("n", [1, 31, 33, 255, 256, 257, 4095, 4096, 4097, 9000, 70_001])
+LONG = [1, 31, 33, 255, 256, 257, 4095, 4096, 4097, 9000, 70_001, (1 << 18) - 1, (1 << 18) + 5]
+
+
+@pytest.mark.parametrize("n", LONG)
 @every_op
 def test_long_segments_are_right_beside_short_ones(place, op, n):
-    if n > 5000 and place == "simulated" and op not in ("sum", "min"):
+    """Those of the host that are longest by several threads."""
+    if n > 5000 and place == "simulated" and (op not in ("sum", "min") or n > 70_001):
         pytest.skip("two of the ops are enough")
     x = small(n + 20, np.int32)
     offsets = [0, 3, 10, n + 10, n + 10, n + 19]
     for given_offsets, values in ((offsets, x), (offsets[::-1], x), (offsets, x[::-1])):
         check(place, op, values, given_offsets)
-
-
-@pytest.mark.parametrize("n", [(1 << 18) - 1, (1 << 18) + 5])
-@every_op
-def test_segments_of_several_threads_are_right(op, n):
-    check("host", op, small(n + 20, np.int32), [0, 3, 10, n + 10, n + 10, n + 19])
 
 
 @pytest.mark.parametrize("dtype", ["i1", "i8", "f8", "c16"])
@@ -120,19 +107,6 @@ def test_skewed_lengths_are_right(place, op, dtype):
     x = small(ends[-1], dtype)
     expected, _ = by_one(op, x, ends[:-1], empty="identity")
     same(gred.reduceat(op, x, ends[:-1], empty="identity", **on(place)), expected)
-
-
-@pytest.mark.parametrize("dtype", EVERY_TYPE, ids=str)
-def test_extremes_of_nothing_are_the_types_own(place, dtype):
-    x = np.ones(3).astype(dtype)
-    ends = (np.iinfo(dtype).min, np.iinfo(dtype).max) if x.dtype.kind in "iu" else (-np.inf, np.inf)
-    least, greatest = (False, True) if x.dtype.kind == "b" else ends
-    for offsets in ([3, 3, 0], [0, 3, 3]):
-        nothing = [start == 3 for start in offsets]
-        for op, of_none in (("max", least), ("min", greatest)):
-            got = gred.reduceat(op, x, offsets, empty="identity", **on(place))
-            assert got.dtype == x.dtype
-            assert got.real.tolist() == [of_none if none else 1 for none in nothing]
 
 
 EMPTY = [
@@ -150,11 +124,13 @@ def test_empty_segments_are_of_nothing_or_an_element(place):
     for op, values, offsets, empty, expected in EMPTY:
         got = gred.reduceat(op, values, offsets, empty=empty, **on(place))
         same(got, np.asarray(expected))
-
-
-def test_no_segments_of_an_array_that_is_there(place):
     got = gred.reduceat("sum", laid_out(np.ones(3), place), np.array([], np.int64))
     same(to_host(got), np.array([]))
+    for dtype, offsets, op in itertools.product(EVERY_TYPE, ([3, 3, 0], [0, 3, 3]), ("min", "max")):
+        got = gred.reduceat(op, np.ones(3).astype(dtype), offsets, empty="identity", **on(place))
+        assert got.dtype == dtype
+        none = np.real(of_none(op, dtype))
+        assert got.real.tolist() == [none if start == 3 else 1 for start in offsets]
 
 
 def test_special_values_are_numpys(place):
@@ -183,29 +159,22 @@ def test_sums_of_floats_are_close_to_the_true_ones(place):
         assert abs(Fraction(float(one)) - exact) <= bound
 
 
-def test_sums_of_floats_are_closer_than_one_after_the_other():
-    x = np.full(1 << 19, 0.1, np.float32)
-    offsets = [0, 100, 100_000]
-    exact = np.add.reduceat(x.astype(np.float64), offsets)
-    errors = np.abs(gred.reduceat("sum", x, offsets) - exact) / exact
-    assert (errors < 2**-22).all()
-
-
-def test_bits_do_not_depend_on_threads_or_neighbours():
+def test_bits_do_not_depend_on_threads_or_neighbours(threads_as_before):
+    """Sums are closer than those one after the other are, too."""
     rng = np.random.default_rng(4)
     x = rng.normal(size=700_000).astype(np.float32)
     offsets = np.sort(rng.integers(0, 300_000, 500))
-    threads = gred.threads()
-    try:
-        gred.threads(1)
-        one = gred.reduceat("sum", x, offsets)
-    finally:
-        gred.threads(threads)
+    one = gred.reduceat("sum", x, offsets)
+    gred.threads(1)
     same(gred.reduceat("sum", x, offsets), one)
     ends = [*offsets[1:], len(x)]
     for k in (0, 1, 250, 499):
         if ends[k] > offsets[k]:
             same(gred.reduceat("sum", x[offsets[k] : ends[k]], [0]), one[k : k + 1])
+    tenths, offsets = np.full(1 << 19, 0.1, np.float32), [0, 100, 100_000]
+    exact = np.add.reduceat(tenths.astype(np.float64), offsets)
+    errors = np.abs(gred.reduceat("sum", tenths, offsets) - exact) / exact
+    assert (errors < 2**-22).all()
 
 
 # ---- how devices share it ----
@@ -227,59 +196,58 @@ def some_offsets(data):
     return offsets
 
 
-@everywhere
 @every_op
 @often(60, HealthCheck.function_scoped_fixture)
 @given(data=st.data(), seed=st.integers(0, 2**64 - 1))
-def test_any_offsets_of_the_device_are_numpys_or_nothing(place, sharing, op, data, seed):
+def test_any_offsets_and_strides_are_numpys_or_nothing(place, op, data, seed):
     """Where nobody waits, segments that do not lie in the array are of nothing."""
-    dtype = np.dtype(data.draw(st.sampled_from(["i1", "u4", "f4", "f8", "i2", "?", "c8", "u8"])))
-    step = data.draw(st.sampled_from([1, 2, -1, -3]))
+    types = ["i1", "u4", "f4", "f8", "i2", "?", "c8", "u8"]
+    types += [">f8", ">i2"] if place == "host" else []
+    dtype = np.dtype(data.draw(st.sampled_from(types)))
+    step = data.draw(st.sampled_from([1, 2, -1, -3, *[0] * (place == "host")]))
     first = data.draw(st.integers(0, 3))
     x = small(60 * 3 + 3, dtype, data.draw(st.integers(0, 99)))[first : first + 180]
-    x = x[::step][:60]
+    x = x[::step][:60] if step else np.broadcast_to(x[60], (60,))
     offsets = some_offsets(data)
     empty = data.draw(st.sampled_from(["element", "identity"]))
     expected, outside = by_one(op, x, offsets, empty=empty)
-    values, there = laid_out(x, place), laid_out(np.array(offsets), place)
+    values, starts = laid_out(x, place), laid_out(np.array(offsets), place)
     with gred.thread_order("shuffled", seed):
-        same(to_host(gred.reduceat(op, values, there, empty=empty)), expected)
+        if place != "host":
+            same(to_host(gred.reduceat(op, values, starts, empty=empty)), expected)
         if outside.any():
-            with pytest.raises(IndexError, match="out-of-bounds"):
-                gred.reduceat(op, values, there, empty=empty, out=np.zeros(len(offsets), dtype))
-            with pytest.raises(IndexError, match="out-of-bounds"):
-                gred.reduceat(op, values, offsets, empty=empty)
+            out = np.zeros(len(offsets), dtype)
+            for where, options in ((starts, {"out": out}), (offsets, {})):
+                with pytest.raises(IndexError, match="out-of-bounds"):
+                    gred.reduceat(op, values, where, empty=empty, **options)
         else:
             same(to_host(gred.reduceat(op, values, offsets, empty=empty)), expected)
-            same(gred.reduceat(op, x, there, empty=empty), expected)
+            same(gred.reduceat(op, x, starts, empty=empty), expected)
 
 
-@everywhere
-def test_thousands_of_short_segments_are_surveyed_by_blocks(place, sharing):
+def test_thousands_of_short_segments_are_surveyed_by_blocks(there):
     """Tiles begin exactly where a block's share of the offsets ends, and around that."""
     for length, first in ((1, 0), (1, 1), (1, 7), (3, 0), (3, 2)):
         x = np.random.default_rng(7).integers(-99, 99, 2200 * length + first)
-        check(place, "sum", x, np.arange(first, len(x), length))
+        check(there, "sum", x, np.arange(first, len(x), length))
 
 
-@everywhere
-def test_many_long_segments_in_a_row_are_kept_apart(place, sharing):
+def test_many_long_segments_in_a_row_are_kept_apart(there):
     x = np.random.default_rng(6).integers(-(2**40), 2**40, 4000)
     offsets = np.array([k * 7 if k % 2 == 0 else 3999 - k * 5 for k in range(120)])
     for seed in range(3):
         with gred.thread_order("shuffled", seed):
-            check(place, "sum", x, offsets)
+            check(there, "sum", x, offsets)
 
 
-@everywhere
 @pytest.mark.parametrize("empty", ["element", "identity"])
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 2000])
-def test_many_equal_offsets_are_shared_too(place, sharing, count, empty):
+def test_many_equal_offsets_are_shared_too(there, count, empty):
     x = small(300, np.int16)
     for at in (0, 7, 128, 299):
         offsets = np.sort(np.concatenate([np.full(count, at), [3, 200]]))
         expected, _ = by_one("sum", x, offsets, empty=empty)
-        same(gred.reduceat("sum", x, offsets, empty=empty, **on(place)), expected)
+        same(gred.reduceat("sum", x, offsets, empty=empty, **on(there)), expected)
 
 
 @everywhere
@@ -292,15 +260,14 @@ def test_every_boundary_of_a_tile_may_be_a_segments(place):
                 check(place, "sum", x, np.arange(first, 400, length))
 
 
-@everywhere
-def test_the_bits_are_the_same_in_any_order_of_threads(place, sharing):
+def test_the_bits_are_the_same_in_any_order_of_threads(there):
     x = np.random.default_rng(4).normal(size=9000).astype(np.float32)
     rises = np.sort(np.random.default_rng(3).integers(0, 5000, 60))
     for offsets in (rises, rises[::-1].copy()):
-        one = gred.reduceat("sum", x, offsets, **on(place))
+        one = gred.reduceat("sum", x, offsets, **on(there))
         for seed in range(5):
             with gred.thread_order("shuffled", seed):
-                same(gred.reduceat("sum", x, offsets, **on(place)), one)
+                same(gred.reduceat("sum", x, offsets, **on(there)), one)
 
 
 @everywhere

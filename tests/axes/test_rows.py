@@ -1,19 +1,21 @@
-"""Arrays of every layout, alignment and byte order, and masks, are read where they lie.
+"""Arrays of every layout and alignment, masks, and narrow types are read where they lie.
 
 Lengths and alignments are around all that a group of threads takes at a time: windows of 64 bytes
 of values a thread, by loads of 16 bytes where elements touch, masks by 4.
+
+Integers of one and two bytes are taken in by words, a batch of 64 bytes at a time. A thread meets
+one where the array has more than a batch for each thread of the grid; the simulated device has
+2,048 of them, so 131,072 bytes are the first with a batch each.
 """
 
 import itertools
 
-import ml_dtypes
 import numpy as np
 import pytest
 from devices import everywhere, laid_out
-from drawn import misaligned
 from inputs import OPS, Kind, exact
 from reference import BFLOAT16, EVERY_TYPE, INTEGERS, agrees, truth
-from samples import all_right, quietly, sample, takes, there, wrong
+from samples import all_right, sample, takes, there, wrong
 from thin import chosen
 from truths import NAMES, PLACES
 
@@ -45,7 +47,10 @@ OF_CUBES = {
     "no dimensions": lambda x: x[1, 2, 4, ...],
 }
 TYPES = tuple(map(np.dtype, (np.bool_, np.int8, np.uint64, np.float16, np.float32, np.complex128)))
-every_name = pytest.mark.parametrize("name", NAMES)
+every_name = pytest.mark.parametrize("name", [*OPS, *NAMES])
+BATCHES = 2048 * 64
+NARROW = tuple(map(np.dtype, (np.bool_, np.int8, np.uint8, np.int16, np.uint16)))
+every_narrow_type = pytest.mark.parametrize("dtype", NARROW, ids=str)
 
 
 def some_mask(shape, seed=0) -> np.ndarray:
@@ -64,7 +69,7 @@ def initial_of(name: str, dtype: np.dtype) -> dict:
 
 
 @everywhere
-@pytest.mark.parametrize("name", [*OPS, *NAMES])
+@every_name
 def test_every_reduction_reads_every_type_and_layout(place, name):
     """Each type takes half of the layouts, and every second of them under a mask."""
     types = [dtype for dtype in EVERY_TYPE if takes(name, dtype)]
@@ -118,32 +123,6 @@ def test_every_view_is_read_where_it_lies(name, device):
         for x in [filled(dtype, (3, 4, 37), nan=nan)]
         for layout in OF_CUBES.values()
     )
-
-
-@every_name
-def test_host_arrays_of_every_layout_type_and_byte_order_reach_the_device(name, device):
-    x, z = filled("f4", (60, 70)), np.asfortranarray(filled("c8", (40, 50)))
-    views = [x.T, x[:, ::2], x[::-1], np.broadcast_to(x[:3], (5, 3, 70)), np.asfortranarray(x)]
-    views += [np.broadcast_to(np.float64(3), (4, 1000)), z, z[::3, ::-1]]
-    views += [np.lib.stride_tricks.sliding_window_view(np.arange(200.0), 7)]
-    for code in ("i2", "i4", "u8", "f2", "f4", "f8", "c8", "c16"):
-        y = filled(code, (5, 7, 9))
-        swapped, shifted = y.astype(y.dtype.newbyteorder()), misaligned(y)
-        views += [swapped, swapped.T[::2], shifted, shifted[:, ::-1]]
-    views += [[3, 1, 2], (1.5, 2.5), [[1, 2], [3, 4]], 7, 2.5, 3 + 4j, np.float32(2), np.int8(-3)]
-    views += [ml_dtypes.bfloat16(2.5), np.float16(2.5)]
-    all_right(wrong(name, view, np.asarray(view), device=device) for view in views)
-
-
-@every_name
-def test_inputs_are_never_written(name, device):
-    x = filled("f8", (3, 4, 37), nan=True)
-    before, a = x.tobytes(), there(x, device)
-    for layout in OF_CUBES.values():
-        quietly(name, layout(x) if device == "cuda" else layout(a))
-    assert x.tobytes() == before
-    x.setflags(write=False)
-    quietly(name, x, device=device)
 
 
 def around(*limits: int) -> list[int]:
@@ -203,7 +182,7 @@ def test_means_know_how_many_a_mask_shows(place, dtype):
         assert agrees(got, truth("mean", view, np.dtype(dtype), where=where)), (dtype, seed)
 
 
-@pytest.mark.parametrize("name", [*OPS, *NAMES])
+@every_name
 def test_nothing_is_copied_first(name):
     for dtype in EVERY_TYPE:
         if not takes(name, dtype) or dtype == BFLOAT16:
@@ -213,3 +192,76 @@ def test_nothing_is_copied_first(name):
         for plan in (gred.explain(a[:, ::2], name), gred.explain(a, name, **masked)):
             assert "rows" in plan.array, f"{name} of {dtype}: {plan.array}"
             assert plan.steps[0].work == "pass 1"
+
+
+# ---- narrow types ----
+
+
+def ends(dtype):
+    return (0, 1) if dtype == np.bool_ else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+
+
+def drawn(dtype, n, seed):
+    least, greatest = ends(dtype)
+    values = np.random.default_rng(seed).integers(least, greatest, n, endpoint=True)
+    return values.astype(dtype)
+
+
+@every_narrow_type
+@every_name
+def test_all_of_a_batch_is_right(name, dtype, device):
+    """Whatever the values are, and wherever the array begins and ends beside the batches."""
+    if not takes(name, dtype):
+        pytest.skip("NumPy has no difference of truth values")
+    n = BATCHES // dtype.itemsize
+    constant = [np.full(n, value, dtype) for value in ends(dtype)]
+    cut = [drawn(dtype, n + 70, k)[k : n + 3 * k] for k in chosen((0, 5, 33), name, dtype)]
+    all_right(wrong(name, x, x, device=device) for x in (*constant, *cut))
+
+
+@every_narrow_type
+def test_every_place_in_a_batch_counts(dtype, device):
+    """One element is unlike all others, in turn at each place of words that one thread takes in."""
+    least, greatest = ends(dtype)
+    n = BATCHES // dtype.itemsize
+    x = np.full(n, least, dtype)
+    y = np.full(n, greatest, dtype)
+    first = np.array([0, 2048 * 16, 2 * 2048 * 16, 3 * 2048 * 16]) // dtype.itemsize
+    places = (first[:, None] + np.arange(16 // dtype.itemsize)).ravel()
+    for at in chosen(map(int, places), dtype):
+        x[at], y[at] = greatest, least
+        on_device, other = there(x, device), there(y, device)
+        assert gred.argmax(on_device) == gred.argmin(other) == at
+        assert (gred.max(on_device), gred.min(other)) == (greatest, least)
+        assert gred.minmax(on_device) == (least, greatest)
+        assert gred.count_nonzero(on_device) == (1 if least == 0 else n)
+        assert gred.sum(on_device) == least * (n - 1) + greatest
+        assert gred.sum(other) == greatest * (n - 1) + least
+        x[at], y[at] = least, greatest
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "min", "max", "any", "all", "argmin", "argmax"])
+def test_any_byte_but_zero_is_true(name, device):
+    """Memory that a library calls bool may hold other bytes than 0 and 1."""
+    for zero in (None, 0, BATCHES // 2 + 13):
+        bytes_of_truth = np.arange(BATCHES, dtype=np.uint32).astype(np.uint8) | 1
+        if zero is not None:
+            bytes_of_truth[zero] = 0
+        x = there(bytes_of_truth.view(np.bool_), device)
+        right = getattr(np, name)(bytes_of_truth != 0)
+        assert getattr(gred, name)(x) == right, (name, zero)
+
+
+@every_narrow_type
+@pytest.mark.parametrize("dtype_asked", [np.float32, np.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_sums_in_floats_are_those_of_the_integers(name, dtype, dtype_asked, device):
+    """Sums below 2^24 are exact in float32, too, whatever the order."""
+    x = drawn(dtype, BATCHES // dtype.itemsize + 5, 3)
+    x = (x // 256 if dtype.itemsize == 2 else x % 100 if dtype != np.bool_ else x).astype(dtype)
+    total = int(x.sum(dtype=np.int64))
+    assert abs(x.astype(np.int64)).sum() < 2**24
+    got = getattr(gred, name)(there(x, device), dtype=dtype_asked)
+    right = dtype_asked(total) if name == "sum" else dtype_asked(total) / dtype_asked(len(x))
+    assert type(got) is dtype_asked
+    assert got == right

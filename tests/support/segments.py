@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from devices import to_host
 
 UFUNCS = {
     "sum": np.add,
@@ -12,6 +13,13 @@ UFUNCS = {
     "all": np.logical_and,
 }
 every_op = pytest.mark.parametrize("op", UFUNCS)
+_REDUCTIONS = ("sum", "prod", "min", "max", "any", "all", "mean", "var", "std", "argmin", "argmax")
+_REDUCTIONS += ("count_nonzero", "nansum", "nanprod", "nanmin", "nanmax", "nanmean")
+NUMPYS = {name: getattr(np, name) for name in _REDUCTIONS} | {
+    "norm": lambda x: np.linalg.norm(x.ravel()),
+    "logsumexp": lambda x: np.logaddexp.reduce(x.astype("f8"), axis=None),
+}
+EPSILON = np.finfo(np.float64).eps
 
 
 def same(result, expected):
@@ -24,6 +32,23 @@ def small(n, dtype, seed=1):
     """Numbers whose sums and products are exact in any type."""
     x = np.random.default_rng(seed).integers(0, 3, n)
     return np.where(x == 2, 1, x).astype(dtype)
+
+
+def whole(n, dtype, seed=1):
+    """Draw small integers, whose sums are exact, of which some are as great as others."""
+    x = np.random.default_rng(seed).integers(-9, 10, n)
+    return (abs(x) if np.dtype(dtype).kind == "u" else x).astype(dtype)
+
+
+def nearly_same(got, want, n):
+    """Compare sums of n, which are exact, and of squares of deviations, which are rounded each."""
+    got, want = to_host(got), np.asarray(want)
+    assert got.shape == want.shape
+    if got.dtype.kind in "iub":
+        assert got.dtype == want.dtype
+        assert np.array_equal(got, want)
+    else:
+        assert np.allclose(got, want, (n + 4) * EPSILON, 0, equal_nan=True)
 
 
 def power_law(segments, seed=3):
