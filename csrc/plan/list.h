@@ -2,7 +2,7 @@
  * one after the other, or each by itself. */
 #pragma once
 
-#include "common/layout.h"
+#include "plan/axes.h"
 
 struct listed_array {
     const void *data; /* the first element */
@@ -18,3 +18,19 @@ struct array_list {
     bool each;       /* every array has a result */
     bool uniform;    /* all are flat, and of the plan's element type */
 };
+
+/* Its elements, converted to `type`. */
+static inline void listed_layout(const struct listed_array *self, enum element type,
+                                 struct layout *layout)
+{
+    if (self->layout) {
+        layout_copy(self->layout, layout);
+    } else {
+        layout->data = self->data;
+        layout->mask = NULL;
+        layout->input = self->input;
+        layout->swapped = false;
+        layout_make_flat(layout, self->n);
+    }
+    layout->type = type;
+}

@@ -21,34 +21,19 @@ static bool feed_mask(const struct execution *self, const struct layout *mask, u
            machine->work->launch(machine, &step, arguments);
 }
 
-/* The mask as a layout of its own, without the dimensions that it is broadcast along; the array's
- * mask strides become those of the mask's elements, one byte each and one after the other. */
-static void compact_mask(struct layout *array, struct layout *mask)
-{
-    *mask = (struct layout){.data = array->mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};
-    for (unsigned k = 0; k < array->dimensions; k++)
-        if (array->mask_strides[k]) {
-            mask->shape[mask->dimensions] = array->shape[k];
-            mask->strides[mask->dimensions++] = array->mask_strides[k];
-        }
-    int64_t stride = 1;
-    for (unsigned k = array->dimensions; k-- > 0;)
-        if (array->mask_strides[k]) {
-            array->mask_strides[k] = stride;
-            stride *= (int64_t)array->shape[k];
-        }
-}
-
 bool source_prepare(const struct execution *self, struct source *source)
 {
     const struct choice *choice = &self->schedule->choice;
-    struct layout mask;
     if (!source->from || choice->uploads || choice->form == FORM_FLAT)
         return true;
     source->layout = *source->from;
     if (!choice->uploads_mask)
         return true;
-    compact_mask(&source->layout, &mask);
+    /* Without the dimensions that it is broadcast along. */
+    struct layout mask = {.data = source->from->mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};
+    struct axes axes = {.reduced = *source->from};
+    axes_compact(&axes, true, 1, &mask);
+    source->layout = axes.reduced;
     source->layout.mask = buffer(self, PART_MASK);
     return feed_mask(self, &mask, 0, layout_length(&mask));
 }
