@@ -126,10 +126,10 @@ bool columns_suit(const struct job *job)
     if (axes->outer == 0 || axes->results <= 1 || plan->n == 0 || axes->reduced.dimensions > 1 ||
         plan->launch.batch_invariant)
         return false;
-    const bool may_fill = (!plan->counts || (plan->fold == FOLD_sum && plan->n <= UINT32_MAX)) &&
-                          columns_neutral(plan->fold, plan->accumulator, &neutral);
-    return (!plan->layout->mask || may_fill) && pays(plan) &&
-           (loop_of(job) || loop_of_converted(job));
+    if (plan->layout->mask && ((plan->counts && (plan->fold != FOLD_sum || plan->n > UINT32_MAX)) ||
+                               !columns_neutral(plan->fold, plan->accumulator, &neutral)))
+        return false;
+    return pays(plan) && (loop_of(job) || loop_of_converted(job));
 }
 
 static uint64_t power_of_2_from(uint64_t n)

@@ -43,19 +43,15 @@ static bool feed_source(const struct execution *self, struct source *source, uin
                         uint64_t length, uint64_t *n)
 {
     struct machine *machine = self->on.machine;
-    const struct layout *from = source->from;
+    const struct layout *from = source->from, mask = layout_of_its_mask(from);
+    struct layout array = *from;
     const bool masked = self->schedule->choice.uploads_mask;
     void *const at = buffer(self, source->part);
-    if (masked) {
-        const struct layout mask = layout_of_its_mask(from);
-        struct layout array = *from;
+    if (masked)
         array.mask = NULL;
-        if (!machine->memory->feed(machine, at, &array, start, length, n) ||
-            !feed_mask(self, &mask, start, length))
-            return false;
-    } else if (!machine->memory->feed(machine, at, from, start, length, n)) {
+    if (!machine->memory->feed(machine, at, &array, start, length, n) ||
+        (masked && !feed_mask(self, &mask, start, length)))
         return false;
-    }
     source->layout = (struct layout){.data = at,
                                      .mask = masked ? buffer(self, PART_MASK) : NULL,
                                      .input = from->input,
