@@ -68,7 +68,7 @@ struct view_request {
         PyObject *class, *offer;
         const void *exchange;
         bool of_tensors; /* of PyTorch's */
-    } * cache;
+    } *cache;
 };
 
 /* Set an exception; NULL, and so false. */

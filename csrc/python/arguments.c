@@ -21,12 +21,12 @@ struct signature {
 #define ROW(name, positional, unnamed, ...)                                                        \
     [REDUCTION_##name] = {                                                                         \
         #name, 1, positional, unnamed, {__VA_ARGS__, METHOD, BLOCK_SIZE, DEVICE, STREAM}},
-#define FOLDED              7, 0, A, AXIS, DTYPE, OUT, KEEPDIMS, INITIAL, WHERE
-#define EXTREME             6, 0, A, AXIS, OUT, KEEPDIMS, INITIAL, WHERE, DTYPE
-#define AVERAGED            5, 0, A, AXIS, DTYPE, OUT, KEEPDIMS, WHERE, WEIGHTS
-#define SPREAD              6, 0, A, AXIS, DTYPE, OUT, DDOF, KEEPDIMS, WHERE, MEAN, CORRECTION, WEIGHTS
-#define TRUTH               4, 0, A, AXIS, OUT, KEEPDIMS, WHERE
-#define POSITION            3, 0, A, AXIS, OUT, KEEPDIMS, WHERE
+#define FOLDED   7, 0, A, AXIS, DTYPE, OUT, KEEPDIMS, INITIAL, WHERE
+#define EXTREME  6, 0, A, AXIS, OUT, KEEPDIMS, INITIAL, WHERE, DTYPE
+#define AVERAGED 5, 0, A, AXIS, DTYPE, OUT, KEEPDIMS, WHERE, WEIGHTS
+#define SPREAD   6, 0, A, AXIS, DTYPE, OUT, DDOF, KEEPDIMS, WHERE, MEAN, CORRECTION, WEIGHTS
+#define TRUTH    4, 0, A, AXIS, OUT, KEEPDIMS, WHERE
+#define POSITION 3, 0, A, AXIS, OUT, KEEPDIMS, WHERE
 #define REDUCED(name, kind) ROW(name, kind)
 
 static const struct signature signatures[SIGNATURES] = {

@@ -176,8 +176,8 @@ static bool open_place(struct module_state *state, enum reduction reduction, PyO
                        PyObject *dtype, struct place *place)
 {
     const bool alone = PyTuple_GET_SIZE(arrays) == 1;
-    PyObject *slots[ARGUMENTS_END] = {
-        [A] = alone ? PyTuple_GET_ITEM(arrays, 0) : arrays, [DTYPE] = dtype};
+    PyObject *slots[ARGUMENTS_END] = {[A] = alone ? PyTuple_GET_ITEM(arrays, 0) : arrays,
+                                      [DTYPE] = dtype};
     place->call = alone ? call_open(state, reduction, 1, slots)
                         : call_begin(state, PyTuple_GET_ITEM(arrays, 0));
     if (!place->call || alone)

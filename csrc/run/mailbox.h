@@ -13,8 +13,8 @@
 /* Of a state that is posted: a fold's, or an exact sum's. */
 enum {
     EXACT_STATE_BYTES_MAX = EXACT_WORDS_MOST * sizeof(int64_t),
-    POSTED_BYTES_MAX =
-        EXACT_STATE_BYTES_MAX > STATE_BYTES_MAX ? EXACT_STATE_BYTES_MAX : STATE_BYTES_MAX,
+    POSTED_BYTES_MAX = EXACT_STATE_BYTES_MAX > STATE_BYTES_MAX ? EXACT_STATE_BYTES_MAX
+                                                               : STATE_BYTES_MAX,
     MAILBOX_WORDS = POSTED_BYTES_MAX / sizeof(uint32_t)
 };
 

@@ -16,16 +16,14 @@
 extern const struct hooks *hooks;
 
 #define FIELD(of, member) FIELD_NAMED(of, member, #member)
-#define FIELD_NAMED(of, member, name)                                                                   \
-    {                                                                                                   \
-        name,                                                                                         \
+#define FIELD_NAMED(of, member, name)                                                              \
+    {name,                                                                                         \
      _Generic(((struct of *)NULL)->member,                                                         \
          bool: T_BOOL,                                                                             \
          unsigned: T_UINT,                                                                         \
          uint64_t: T_ULONG,                                                                        \
          const char *: T_STRING),                                                                  \
-     offsetof(struct of, member), 0, NULL \
-    }
+     offsetof(struct of, member), 0, NULL}
 
 /* A new dict, or NULL with an exception set. */
 PyObject *fields_dict(PyMemberDef *, const void *self);

@@ -13,8 +13,9 @@ struct elements {
 };
 
 /* With a constant type and number of parts, little is left to be decided in the loop. */
-static inline __attribute__((always_inline)) uint64_t
-add_typed(const struct elements *x, enum element type, unsigned parts, struct exact_sums *sums)
+static inline __attribute__((always_inline)) uint64_t add_typed(const struct elements *x,
+                                                                enum element type, unsigned parts,
+                                                                struct exact_sums *sums)
 {
     uint64_t added = 0;
     for (size_t k = 0; k < x->n; k++) {

@@ -142,8 +142,8 @@ INLINE void add_products(struct large_sum *self, const char *a, const char *b, s
 #ifdef __x86_64__
 __attribute__((target("fma")))
 #endif
-static void
-add_fused(struct large_sum *self, const void *a, const void *b, size_t n, struct exact *sum)
+static void add_fused(struct large_sum *self, const void *a, const void *b, size_t n,
+                      struct exact *sum)
 {
     add_products(self, a, b, n, false, true, sum);
 }
