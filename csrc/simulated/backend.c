@@ -253,8 +253,7 @@ static void substitute(void *opaque, const struct substitute *own)
 
 static int count(void *state, struct failure *failure)
 {
-    (void)state;
-    (void)failure;
+    (void)state, (void)failure;
     return 1;
 }
 
@@ -306,8 +305,7 @@ static void release(void *state, const struct device_memory *memory)
 static bool read_results(void *state, const struct device_memory *memory, void *target,
                          struct failure *failure)
 {
-    (void)state;
-    (void)failure;
+    (void)state, (void)failure;
     memcpy(target, memory->at, memory->bytes);
     return true;
 }

@@ -222,8 +222,7 @@ static enum progress machine_progress(struct machine *machine)
 static bool machine_resident(void *device, const void *kernel, unsigned block, size_t shared_bytes,
                              unsigned *blocks)
 {
-    (void)kernel;
-    (void)shared_bytes;
+    (void)kernel, (void)shared_bytes;
     *blocks = simulation_of(device)->counting ? counting_resident(block) : 1;
     return true;
 }
