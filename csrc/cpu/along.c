@@ -354,8 +354,8 @@ static void describe(struct along *self, const struct job *job)
     const enum bringing bringing = self->move || self->transpose   ? BRINGS_TILES
                                    : way_gathers(self->chunks.way) ? BRINGS_ELEMENTS
                                                                    : BRINGS_NOTHING;
-    self->tiles.sharing = sharing_along(plan->fold, plan->layout->input, bringing,
-                                        plan->n * axes->results + 1, axes->results);
+    self->tiles.sharing = sharing_of(plan->fold, plan->layout->input, bringing, true,
+                                     plan->n * axes->results + 1, axes->results);
     share_out(self);
     const size_t width = self->chunks.width;
     self->states = self->transposes ? LANES * CHUNK * self->chunks.size : self->chunks.buffer;

@@ -83,33 +83,18 @@ TO_TABLE(nonzero, int32_t, int64_t, *at += x[k] != 0)
 static add_to_table *loop_of(enum fold fold, enum element values)
 {
 #define REAL_LOOPS(name)                                                                           \
-    {                                                                                              \
-        [ELEMENT_INT32] = name##_int32, [ELEMENT_INT64] = name##_int64,                            \
-        [ELEMENT_UINT64] = name##_uint64, [ELEMENT_FLOAT32] = name##_float32,                      \
-        [ELEMENT_FLOAT64] = name##_float64                                                         \
-    }
-    static add_to_table
-        *const prods[ELEMENTS] = REAL_LOOPS(prod),
-               *const mins[ELEMENTS] = REAL_LOOPS(min), *const maxs[ELEMENTS] = REAL_LOOPS(max),
-               *const sums[ELEMENTS] = {
-                   [ELEMENT_INT32] = sum_int32,          [ELEMENT_INT64] = sum_int64,
-                   [ELEMENT_UINT64] = sum_uint64,        [ELEMENT_FLOAT32] = sum_float32,
-                   [ELEMENT_FLOAT64] = sum_float64,      [ELEMENT_COMPLEX64] = sum_complex64,
-                   [ELEMENT_COMPLEX128] = sum_complex128};
-    switch (fold) {
-    case FOLD_sum:
-        return sums[values];
-    case FOLD_prod:
-        return prods[values];
-    case FOLD_min:
-        return mins[values];
-    case FOLD_max:
-        return maxs[values];
-    case FOLD_nonzero:
-        return values == ELEMENT_INT32 ? nonzero : NULL;
-    default:
-        return NULL;
-    }
+    [ELEMENT_INT32] = name##_int32, [ELEMENT_INT64] = name##_int64,                                \
+    [ELEMENT_UINT64] = name##_uint64, [ELEMENT_FLOAT32] = name##_float32,                          \
+    [ELEMENT_FLOAT64] = name##_float64
+    static add_to_table *const loops[FOLDS][ELEMENTS] = {
+        [FOLD_sum] = {REAL_LOOPS(sum), [ELEMENT_COMPLEX64] = sum_complex64,
+                      [ELEMENT_COMPLEX128] = sum_complex128},
+        [FOLD_prod] = {REAL_LOOPS(prod)},
+        [FOLD_min] = {REAL_LOOPS(min)},
+        [FOLD_max] = {REAL_LOOPS(max)},
+        [FOLD_nonzero] = {[ELEMENT_INT32] = nonzero},
+    };
+    return loops[fold][values];
 }
 
 bool keyed_has_table(const struct plan *plan)
