@@ -289,11 +289,13 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
 static bool allocate(void *opaque, struct device_memory *memory, struct failure *failure)
 {
     struct state *state = opaque;
-    struct simulated_allocation *block =
-        simulated_allocation_new(&state->memory, memory->bytes, failure);
-    memory->at = block ? block->bytes : NULL;
+    struct simulated_allocation *block = simulated_allocation_new(&state->memory, memory->bytes);
+    if (!block)
+        return failure_note(failure, FAILURE_MEMORY,
+                            "out of memory for %zu bytes on the simulated device", memory->bytes);
+    memory->at = block->bytes;
     memory->pin = block;
-    return block;
+    return true;
 }
 
 static void release(void *state, const struct device_memory *memory)

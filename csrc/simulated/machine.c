@@ -22,8 +22,9 @@ static struct simulated_machine *simulation_of(struct machine *machine)
 
 static bool machine_allocate(struct machine *machine, size_t bytes, void **memory)
 {
-    *memory = simulated_bytes(bytes, machine->failure);
-    return *memory;
+    *memory = simulated_bytes(bytes);
+    return *memory || failure_note(machine->failure, FAILURE_MEMORY,
+                                   "out of memory for %zu bytes on the simulated device", bytes);
 }
 
 static void machine_release(struct machine *machine, void *memory)
