@@ -117,9 +117,9 @@ typedef void transpose_rows(const struct transposition *, uint64_t columns, char
 
 /* ---- dot products ---- */
 
-/* Sums of products. Of integers, modulo 2^64. Of floats, in float64: of complex numbers, whose
- * parts lie in turn, of what is in the same places, real parts in even ones, and of what is in each
- * other's, apart by where the first factor was; of real numbers the first is all. */
+/* Sums of products: of integers modulo 2^64, and of floats in float64. Of complex numbers they are
+ * products of parts of one kind, and of different kinds, apart by the first factor's; of real
+ * numbers the first is all. */
 union dotted {
     uint64_t integer;
     struct {

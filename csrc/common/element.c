@@ -37,16 +37,6 @@ enum element element_accumulator(enum element element)
     }
 }
 
-bool element_is_integer(enum element element)
-{
-    return element <= ELEMENT_UINT64;
-}
-
-bool element_is_complex(enum element element)
-{
-    return element >= ELEMENT_COMPLEX64;
-}
-
 static bool is_signed(enum element type)
 {
     return type >= ELEMENT_INT8 && type <= ELEMENT_INT64;
@@ -61,13 +51,6 @@ bool element_holds(enum element type, enum element other)
     if (is_signed(type) == is_signed(other))
         return element_size(type) >= element_size(other);
     return is_signed(type) && element_size(type) > element_size(other);
-}
-
-enum element element_real_part(enum element type)
-{
-    return type == ELEMENT_COMPLEX64    ? ELEMENT_FLOAT32
-           : type == ELEMENT_COMPLEX128 ? ELEMENT_FLOAT64
-                                        : type;
 }
 
 const char *element_names(void)

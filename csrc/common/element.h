@@ -1,10 +1,17 @@
 /* Element types: what arrays hold. Reductions accumulate in a few of them, and convert as they
- * load. One table instead of chains of ifs. */
+ * load. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* What is compiled for the host and, by nvcc, for GPUs too. */
+#ifdef __CUDACC__
+#define SCALAR static __host__ __device__ __forceinline__
+#else
+#define SCALAR static inline __attribute__((always_inline, unused))
+#endif
 
 struct complex64 {
     float real, imag;
@@ -65,14 +72,8 @@ const char *element_name(enum element);
  */
 enum element element_accumulator(enum element);
 
-bool element_is_integer(enum element); /* bool, too */
-bool element_is_complex(enum element);
-
 /* Whether all integers of one type, or truth values, are integers of the other. */
 bool element_holds(enum element type, enum element other);
-
-/* The type of a complex type's parts; others are their own. */
-enum element element_real_part(enum element);
 
 /* The names of all, for messages: "bool, int8, ...". */
 const char *element_names(void);
@@ -80,3 +81,22 @@ const char *element_names(void);
 #ifdef __cplusplus
 }
 #endif
+
+/* bool, too. */
+SCALAR bool element_is_integer(enum element type)
+{
+    return type <= ELEMENT_UINT64;
+}
+
+SCALAR bool element_is_complex(enum element type)
+{
+    return type >= ELEMENT_COMPLEX64;
+}
+
+/* The type of a complex type's parts; others are their own. */
+SCALAR enum element element_real_part(enum element type)
+{
+    return type == ELEMENT_COMPLEX64    ? ELEMENT_FLOAT32
+           : type == ELEMENT_COMPLEX128 ? ELEMENT_FLOAT64
+                                        : type;
+}

@@ -1,12 +1,11 @@
 /* Exact sums: a superaccumulator is one long fixed-point number in which every float, and every
- * product of two, has its place. It is added to without rounding, in any order, and rounded once,
- * when somebody asks what it is. Compiled for the host and, by nvcc, for GPUs too, so that every
- * backend makes the same bits; there is no floating-point arithmetic in it that could round.
+ * product of two, has its place. It is added to in any order, without floating-point arithmetic
+ * that could round, alike on every backend, and rounded once, when somebody asks what it is.
  *
- * The number is written in digits of 32 bits, each in a signed word of 64, whose upper half takes
- * up carries, so that many additions go by before any of them has to be passed on (R. M. Neal,
- * "Fast exact summation using small and large superaccumulators", arXiv:1505.05571, 2015). To merge
- * two, words are added. Other words count what was added and what is no number of finite size.
+ * Its digits have 32 bits, each in a signed word of 64, whose upper half takes up carries, so that
+ * these are seldom passed on (R. M. Neal, "Fast exact summation using small and large
+ * superaccumulators", arXiv:1505.05571, 2015). To merge two, words are added. Other words count
+ * what was added and what is not finite.
  *
  * Why no word overflows. Say that a superaccumulator has load L if no digit's word is more than
  * L * (2^32 - 1) in magnitude.
@@ -15,20 +14,17 @@
  *     lies in two halves of 64 bits, which may meet in a word: load 2 more.
  *   - Merging adds loads, since it adds words.
  * Loads are kept to EXACT_LOAD_MOST = 2^30, so words stay below 2^62, and a carry from below, less
- * than 2^30 + 1, fits beside them. The topmost word takes carries and hands none on: it lies so
- * high that 2^63 products of the largest float64 do not reach it by more than its own 2^32.
- * So 2^30 - 1 deposits fit before the carries have to be passed on, and 2^30 normalised parts can
- * be added word by word, by anything that adds integers: 1024 times the 2^20 that are guaranteed.
- */
+ * than 2^30 + 1, fits beside them. The topmost word hands no carries on: 2^63 products of the
+ * largest float64 do not reach it by more than its own 2^32. So 2^30 - 1 deposits fit before
+ * carries are passed on, and 2^30 normalised parts can be added word by word. */
 #pragma once
 
 #include "common/reduction.h"
 
+#define EXACT_FUNCTION SCALAR
 #ifdef __CUDACC__
-#define EXACT_FUNCTION static __host__ __device__ __forceinline__
-#define EXACT_ROLLED   _Pragma("unroll 1") /* instructions take longer to arrive than to be done */
+#define EXACT_ROLLED _Pragma("unroll 1") /* instructions take longer to arrive than to be done */
 #else
-#define EXACT_FUNCTION static inline __attribute__((always_inline, unused))
 #define EXACT_ROLLED
 #endif
 
@@ -77,8 +73,7 @@ struct exact_format {
 
 EXACT_FUNCTION bool exact_has_format(enum element element)
 {
-    return element == ELEMENT_FLOAT16 || element == ELEMENT_BFLOAT16 ||
-           element == ELEMENT_FLOAT32 || element == ELEMENT_FLOAT64;
+    return !element_is_integer(element) && !element_is_complex(element);
 }
 
 /* Of one of these types. */
@@ -273,9 +268,8 @@ EXACT_FUNCTION bool exact_is_zero(const struct exact *self)
 /* ---- the digits that decide how a sum is rounded ---- */
 
 /* From the first that is not 0 on, digits[0] being the last of them and worth 2^place, and whether
- * anything lies after these. All digits are 0 where the number is. A divisor of 64 bits leaves two
- * digits 0 at most, and takes 63 bits of the others away, so that of 129 bits there are 65: those
- * of any float, of what lies half way between two, and more. */
+ * anything lies after these. A divisor of 64 bits leaves two digits 0 at most, and takes 63 bits of
+ * the others away: 65 are left, enough for any float and what lies half way between two. */
 enum { EXACT_SHOWN = 5 };
 
 struct exact_leading {
@@ -319,10 +313,9 @@ EXACT_FUNCTION bool exact_leads_nothing(const struct exact_leading *self)
 #define EXACT_BITS_ABOVE(x) __builtin_clzll(x)
 #endif
 
-/* Divides by a divisor that is not 0, digit by digit from the top as one does on paper, and no
- * further than any float can show. The divisor is multiplied by a power of two, so that its upper
- * half alone tells a digit but for one or two (D. E. Knuth, "The Art of Computer Programming",
- * volume 2, 4.3.1, algorithm D). */
+/* Divides by a divisor that is not 0, no further than any float can show. The divisor is multiplied
+ * by a power of two, so that its upper half alone tells a digit but for one or two (D. E. Knuth,
+ * "The Art of Computer Programming", volume 2, 4.3.1, algorithm D). */
 EXACT_FUNCTION void exact_divide(struct exact_leading *self, uint64_t divisor)
 {
     const int shift = EXACT_BITS_ABOVE(divisor);

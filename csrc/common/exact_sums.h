@@ -156,21 +156,9 @@ EXACT_FUNCTION void exact_sums_clear(struct exact_sums *sums)
     memset(sums, 0, sizeof *sums);
 }
 
-EXACT_FUNCTION bool exact_has_parts(enum element element)
-{
-    return element == ELEMENT_COMPLEX64 || element == ELEMENT_COMPLEX128;
-}
-
-EXACT_FUNCTION enum element exact_type_of_part(enum element element)
-{
-    return element == ELEMENT_COMPLEX64    ? ELEMENT_FLOAT32
-           : element == ELEMENT_COMPLEX128 ? ELEMENT_FLOAT64
-                                           : element;
-}
-
 EXACT_FUNCTION struct exact_format exact_format_of_part(const struct finish *finish)
 {
-    return exact_format_of(exact_type_of_part(finish->result));
+    return exact_format_of(element_real_part(finish->result));
 }
 
 /* What the caller wants a part to begin with. */
@@ -196,9 +184,9 @@ struct exact_rounded {
 /* The same as a value of the result's type. */
 EXACT_FUNCTION union scalar exact_joined(const struct finish *finish, struct exact_rounded rounded)
 {
-    const enum element type = exact_type_of_part(finish->result);
+    const enum element type = element_real_part(finish->result);
     union scalar value = exact_scalar(rounded.parts[EXACT_REAL], exact_format_of(type)), imag;
-    if (!exact_has_parts(finish->result))
+    if (!element_is_complex(finish->result))
         return value;
     imag = exact_scalar(rounded.parts[EXACT_IMAGINARY], exact_format_of(type));
     return scalar_of_double(scalar_widen(value, type).real, scalar_widen(imag, type).real,
@@ -230,7 +218,7 @@ EXACT_FUNCTION struct scalar_wide exact_sums_round(const struct finish *finish, 
                                                    const bool negative_zeros[EXACT_PARTS],
                                                    struct exact_sums *sums)
 {
-    const int parts = exact_has_parts(finish->result) ? EXACT_PARTS : 1;
+    const int parts = element_is_complex(finish->result) ? EXACT_PARTS : 1;
     uint64_t bits[EXACT_PARTS] = {0, 0};
     for (int part = 0; part < parts; part++) {
         struct exact *const sum = &sums->parts[part];
@@ -250,7 +238,7 @@ EXACT_FUNCTION struct scalar_wide exact_sums_round(const struct finish *finish, 
 EXACT_FUNCTION struct scalar_wide exact_sums_root(const struct finish *finish,
                                                   struct exact_sums *sums)
 {
-    const enum element type = exact_type_of_part(finish->result);
+    const enum element type = element_real_part(finish->result);
     exact_normalise(&sums->parts[EXACT_REAL]);
     return scalar_widen(exact_root(&sums->parts[EXACT_REAL], type), type);
 }
@@ -261,26 +249,21 @@ EXACT_FUNCTION struct scalar_wide exact_sums_root(const struct finish *finish,
  * digits that no float of the type can reach, in words that are added one by one.
  *
  * Why no word overflows. A word of a block takes less than 2^32 from each number that is added by
- * itself, since what a number's bits are put in lies in three words, a piece in each. From what a
- * warp's windows have taken in a stretch it takes as much three times at most: windows are 43 bits
- * apart, and each is put in three words, too. A stretch is hundreds of numbers a lane, and only a
- * warp's last is shorter. Arrays are cut so that blocks have EXACT_BLOCK_MOST elements on average;
- * by warps that take tiles in turn, none has more than a tile a warp beyond that. So a word takes
- * up no more than 2^30 + 2^17 numbers' pieces, and stays below 2^62 + 2^50. It has 63 bits and a
- * sign. Along axes a thread may empty its windows after two numbers, three pieces to a word; there
- * blocks have half as many elements of a result, and a word stays below 2^62, too.
+ * itself, whose bits lie in three words, and three times as much at most from what a warp's windows
+ * have taken in a stretch, since they are 43 bits apart. A stretch is hundreds of numbers a lane,
+ * but for a warp's last. Blocks have EXACT_BLOCK_MOST elements on average, and no more than a tile
+ * a warp beyond that. So a word takes up no more than 2^30 + 2^17 numbers' pieces, and stays below
+ * 2^62 + 2^50. Along axes a thread may empty its windows after two numbers; there blocks have half
+ * as many elements of a result.
  *
- * A product that is added by itself lies in two halves of 64 bits, which may meet in a word: less
- * than 2^33. A part takes two from each pair of complex numbers, so that a block that is given no
- * more than EXACT_PRODUCTS_BLOCK_MOST pairs adds less than 2^61 to a word by them, and its windows'
- * flushes add less than that.
+ * A product that is added by itself may add less than 2^33 to a word, and a part takes two of each
+ * pair of complex numbers: EXACT_PRODUCTS_BLOCK_MOST pairs add less than 2^61, and their windows
+ * less than that.
  *
- * What a block leaves has passed its carries on once: a word is then less than 2^32 + 2^31 in
- * magnitude. As many as 2^29 of these, of blocks or of pieces, can be added in one word, and what
- * becomes of them has passed its carries on, too. A part's topmost word passes nothing on, and
- * takes up what 2^63 numbers can carry there: it is worth 2^188 or 2^1084, and they are less than
- * 2^191 or 2^1087. Nothing counts elements in 32 bits but a thread its own, of which there are
- * fewer than its block has. */
+ * What a block leaves has passed its carries on once: words are then less than 2^32 + 2^31 in
+ * magnitude, and 2^29 of these, of blocks or of pieces, can be added in one. A part's topmost word
+ * passes nothing on: it is worth 2^188 or 2^1084, and 2^63 numbers are less than 2^191 or 2^1087.
+ * Nothing counts elements in 32 bits but a thread its own. */
 
 enum {
     EXACT_BLOCK_MOST = 1 << 29,          /* elements, of which each may be two numbers */
@@ -298,11 +281,9 @@ enum exact_note_word {
     EXACT_NOTES
 };
 
-/* Where a sum's digits lie among all that there are (see EXACT_POINT), and of how many parts it is.
- * Those that a type of floats, or of integers, cannot reach are left out: of the ones that are
- * there the lowest have 47 bits or 18 that stay 0, and the topmost takes up the carries of 2^63
- * numbers.
- */
+/* Where a sum's digits lie among all that there are (see EXACT_POINT), without those that a type of
+ * floats, or of integers, cannot reach, and of how many parts it is. The topmost takes up the
+ * carries of 2^63 numbers. */
 enum {
     EXACT_NARROW_FIRST = 61,
     EXACT_NARROW_DIGITS = 13,
@@ -325,7 +306,7 @@ EXACT_FUNCTION struct exact_span exact_span_of(enum element accumulator)
     const bool narrow = accumulator == ELEMENT_FLOAT32 || accumulator == ELEMENT_COMPLEX64;
     const struct exact_span span = {narrow ? EXACT_NARROW_FIRST : EXACT_WIDE_FIRST,
                                     narrow ? EXACT_NARROW_DIGITS : EXACT_WIDE_DIGITS,
-                                    exact_has_parts(accumulator) ? EXACT_PARTS : 1};
+                                    element_is_complex(accumulator) ? EXACT_PARTS : 1};
     return span;
 }
 
@@ -333,7 +314,7 @@ EXACT_FUNCTION struct exact_span exact_span_of(enum element accumulator)
  * squares of both parts of complex numbers are one sum. */
 EXACT_FUNCTION struct exact_span exact_span_of_products(enum fold fold, enum element accumulator)
 {
-    const bool parts = fold != FOLD_norm2 && exact_has_parts(accumulator);
+    const bool parts = fold != FOLD_norm2 && element_is_complex(accumulator);
     const struct exact_span span = {0, EXACT_DIGITS, parts ? EXACT_PARTS : 1};
     return span;
 }

@@ -27,9 +27,8 @@ enum { SLOTS_BYTES = 64 };
 enum { STORED_TOGETHER = 32 };
 
 /* Of columns whose type is known a thread makes as many as COLUMN_BYTES have, in blocks of up to
- * COLUMNS_BLOCK that leave each other COLUMNS_SHARED bytes; it takes in ROWS_AHEAD rows at a time,
- * and its block ROWS_A_BLOCK at most: so many that what 32 bits hold suffices for sums of squares
- * of bytes, and for a row's number beside a byte. */
+ * COLUMNS_BLOCK that leave each other COLUMNS_SHARED bytes. It takes in ROWS_AHEAD rows at a time,
+ * and its block ROWS_A_BLOCK at most: 32 bits hold sums of squares of bytes of so many. */
 enum {
     COLUMN_BYTES = 16,
     COLUMNS_BLOCK = 1024,
@@ -66,10 +65,9 @@ enum { UNSPLIT_SMALL = 8, UNSPLIT_BLOCK = 256 };
 #define COLUMNS_LEFT(state, element) (COLUMN_BYTES / (element) * (state))
 
 /* Of blocks that take long rows of a known type: threads at most, as an exponent. A thread waits
- * for LONG_ROWS_PACKS loads of 16 bytes at a time, and a multiprocessor has room for
- * LONG_ROWS_RESIDENT blocks, of states and of elements of so many bytes: no more than leave a
- * thread registers for all of these loads, or they would be made one after the other. Of every
- * second element twice as many are. */
+ * for LONG_ROWS_PACKS loads of 16 bytes at a time, twice as many of every second element, and a
+ * multiprocessor has room for LONG_ROWS_RESIDENT blocks: no more than leave threads registers for
+ * these loads. */
 enum { LONG_ROWS_BLOCK = 8, LONG_ROWS_SMALL = 8 };
 #define LONG_ROWS_PACKS(state, element) ((state) > LONG_ROWS_SMALL && (element) > 1 ? 8 : 4)
 #define LONG_ROWS_RESIDENT(state, element, apart)                                                  \
@@ -81,9 +79,8 @@ enum { LONG_ROWS_BLOCK = 8, LONG_ROWS_SMALL = 8 };
 /* Threads of a block that makes short rows of a known type, as an exponent, at most. */
 enum { SHORT_ROWS_BLOCK = 8 };
 
-/* Threads of a block that loads elements one by one, as an exponent, at most; loads that a thread
- * waits for at a time, of up to 8 bytes; and results side by side that leave a thread several
- * shares of one, at most. */
+/* Where elements are loaded one by one: threads of a block, as an exponent, at most; loads of up to
+ * 8 bytes that a thread waits for; and results side by side where it has several shares of one. */
 enum { STRIDED_BLOCK = 8, STRIDED_LOADS = 8, INVARIANT_LANES = 32 };
 
 /* A thread that loads several rows at once makes so many results at most, of so many bytes of
@@ -121,8 +118,7 @@ struct kernel_results {
     enum fold fold;
     enum nothing nothing;
     struct finish finish; /* the count is every result's, unless a mask says otherwise */
-    bool at_once;         /* a result is the state, or that divided, or one value that is made of
-                           * it, and of this type or such that nothing is lost by way of it */
+    bool at_once;         /* see epilogue_stores_at_once */
     double divisor;       /* of such a result; 0: it is not divided */
 
     /* Where a kernel of a known type finds extremes, for it finds minima of signed numbers: of
@@ -161,7 +157,7 @@ struct written_words {
     uint64_t at[WRITTEN_WORDS];
 };
 
-/* A reduction along axes as a kernel's argument; schedule/axes_schedule.h makes it. */
+/* A reduction along axes as a kernel's argument. */
 struct kernel_axes {
     struct launch_config launch;
     struct kernel_stretches rows;
@@ -196,10 +192,8 @@ enum { SURVEYED = 1024 };
  * each marks, what warps leave each other, and a barrier. */
 enum { SCANNED_BYTES = 112, SCAN_MARKS = 4, SCAN_OF_WARPS = 256, SCAN_BARRIER = 16 };
 
-/* A reduction of segments as a kernel's argument; schedule/segments_schedule.h makes it.
- *
- * Of offsets that rise, elements and ends of segments are one sequence: each end comes after its
- * segment's elements. A tile is so many of that sequence, however long its segments are. */
+/* A reduction of segments as a kernel's argument. Of offsets that rise, elements and ends of
+ * segments are one sequence, each end after its segment's elements, and a tile is a part of it. */
 struct kernel_segments {
     struct segments of;
     const void *data;   /* elements, one after the other */
@@ -238,7 +232,7 @@ struct exact_result {
 
 enum { EXACT_ALONG_THREADS = 256 }; /* of a block, at most */
 
-/* Exact sums along axes as a kernel's argument; schedule/axes_schedule.h makes it. */
+/* Exact sums along axes as a kernel's argument. */
 struct kernel_exact_along {
     const void *data;
     uint64_t n, results; /* elements of a result, and results */

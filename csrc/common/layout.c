@@ -36,15 +36,6 @@ static void move_dimension(struct layout *layout, unsigned from, unsigned to)
     layout->mask_strides[to] = layout->mask_strides[from];
 }
 
-static void drop_single_elements(struct layout *layout)
-{
-    unsigned kept = 0;
-    for (unsigned k = 0; k < layout->dimensions; k++)
-        if (layout->shape[k] != 1)
-            move_dimension(layout, k, kept++);
-    layout->dimensions = kept;
-}
-
 /* Walks a dimension from its other end. */
 static void reverse(struct layout *layout, unsigned k)
 {
@@ -79,14 +70,6 @@ static void swap_dimensions(struct layout *layout, unsigned k, unsigned other)
     layout->shape[other] = shape;
     layout->strides[other] = stride;
     layout->mask_strides[other] = mask_stride;
-}
-
-/* By insertion: dimensions are few and mostly in order. */
-static void sort(struct layout *layout)
-{
-    for (unsigned next = 1; next < layout->dimensions; next++)
-        for (unsigned k = next; k > 0 && is_outside(layout, k, k - 1); k--)
-            swap_dimensions(layout, k, k - 1);
 }
 
 /* Unsigned, so that the product of a broken stride may overflow. */
@@ -135,7 +118,11 @@ void layout_normalise(struct layout *layout, bool in_order)
         layout->mask_strides[0] = 1;
         return;
     }
-    drop_single_elements(layout);
+    unsigned kept = 0;
+    for (unsigned k = 0; k < layout->dimensions; k++)
+        if (layout->shape[k] != 1)
+            move_dimension(layout, k, kept++);
+    layout->dimensions = kept;
     for (unsigned k = 0; k < layout->dimensions; k++) {
         if (!layout->mask)
             layout->mask_strides[k] = 0;
@@ -144,8 +131,10 @@ void layout_normalise(struct layout *layout, bool in_order)
         if (!in_order && stride < 0)
             reverse(layout, k);
     }
-    if (!in_order)
-        sort(layout);
+    /* By insertion: dimensions are few and mostly in order. */
+    for (unsigned next = 1; !in_order && next < layout->dimensions; next++)
+        for (unsigned k = next; k > 0 && is_outside(layout, k, k - 1); k--)
+            swap_dimensions(layout, k, k - 1);
     merge(layout);
     if (!in_order)
         repeat_in_place(layout);

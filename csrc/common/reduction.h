@@ -105,13 +105,12 @@ size_t state_bytes(enum fold, enum element accumulator);
 void state_identity(enum fold, enum element accumulator, void *state);
 
 /* Whether the result, of real values whose type it has and without initial=, is the state, or,
- * where the reduction counts, the state divided by the count: nothing that needs a kernel of its
- * own. */
+ * where the reduction counts, the state divided by the count. */
 bool reduction_is_stored(enum reduction);
 
-/* Whether the result, without initial=, is made of the state alone, as one value: of the state's
- * values' type, where results are of one type with the elements, and otherwise an int64 or, where
- * they are real, a float64; so is nanmean's. */
+/* Whether the result, without initial=, is made of the state alone, as one value: of the type of
+ * the state's values, where results are of the elements', or else an int64 or, if real or
+ * nanmean's, a float64. */
 bool reduction_has_value(enum reduction);
 
 void state_finish(enum reduction, const struct finish *, const void *state, struct answer *);
@@ -140,8 +139,8 @@ void states_about(enum element accumulator, void *states, uint64_t n,
 enum { LOOP_MOST = 4096 };
 
 /* Folds 1 to LOOP_MOST values, aligned and one after the other, to a state; the first is number
- * `first` of the array. Where positions matter, *state is what lies before, and the values are
- * folded onto that: so no position is looked for that cannot be the one. */
+ * `first` of the array. Where positions matter they are folded onto *state, which is what lies
+ * before. */
 typedef void fold_values(const void *values, size_t n, uint64_t first, void *state);
 
 /* Folds n >= 1 states, one after the other, onto the first; what the others are then is nobody's
@@ -157,7 +156,7 @@ typedef void fold_pairs(void *onto, const void *states, size_t n);
 typedef bool is_settled(const void *state, size_t n);
 
 /* A loop over elements of type `input` that are converted to `type` on the way. NULL where no loop
- * does both at once: then they have to be gathered first, and folded as what they became. */
+ * does both at once: then they have to be converted first. */
 fold_values *loop_of_elements(enum instructions, enum fold, enum element input, enum element type);
 
 /* Over values that are in their accumulator already. */

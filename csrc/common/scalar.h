@@ -1,6 +1,5 @@
-/* Single values of any element type: loading, storing, conversion. Compiled for the host and,
- * by nvcc, for GPUs too, so that every backend converts alike. With constant types a compiler
- * leaves only the conversion itself.
+/* Single values of any element type: loading, storing, conversion, alike on every backend. With
+ * constant types a compiler leaves only the conversion itself.
  *
  * Conversions are NumPy's. Where C leaves a float's conversion to an integer undefined, the result
  * is what x86 gives: the integer of its width with only the highest bit set; the narrower ones are
@@ -10,12 +9,6 @@
 #include "common/element.h"
 
 #include <string.h>
-
-#ifdef __CUDACC__
-#define SCALAR static __host__ __device__ __forceinline__
-#else
-#define SCALAR static inline __attribute__((always_inline, unused))
-#endif
 
 /* ---- float16 and bfloat16 ---- */
 
@@ -251,10 +244,7 @@ struct scalar_wide {
 
 SCALAR struct scalar_wide scalar_widen(union scalar value, enum element from)
 {
-    struct scalar_wide wide;
-    wide.kind = SCALAR_SIGNED;
-    wide.integer = 0;
-    wide.real = wide.imag = 0;
+    struct scalar_wide wide = {SCALAR_SIGNED, 0, 0, 0};
     switch (from) {
 #define WIDENED(NAME, type, member)                                                                \
     case ELEMENT_##NAME:                                                                           \

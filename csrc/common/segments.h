@@ -1,5 +1,4 @@
-/* An array's segments, each of which is reduced by itself, as NumPy's reduceat has them. Compiled
- * for the host and, by nvcc, for GPUs too. */
+/* An array's segments, each of which is reduced by itself, as NumPy's reduceat has them. */
 #pragma once
 
 #include "common/scalar.h"
@@ -40,10 +39,7 @@ SCALAR bool segment_is_within(const struct segments *segments, uint64_t k)
 SCALAR union scalar integer_end(enum element type, bool greatest)
 {
     const bool is_signed = type >= ELEMENT_INT8 && type <= ELEMENT_INT64;
-    struct scalar_wide wide;
-    wide.kind = is_signed ? SCALAR_SIGNED : SCALAR_UNSIGNED;
-    wide.real = wide.imag = 0;
-    wide.integer = 0;
+    struct scalar_wide wide = {is_signed ? SCALAR_SIGNED : SCALAR_UNSIGNED, 0, 0, 0};
     if (type == ELEMENT_BOOL)
         wide.integer = greatest;
     else if (is_signed) {

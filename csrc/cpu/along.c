@@ -179,36 +179,27 @@ static void fold_side_by_side(const struct along *self, struct workspace *own, s
             self->chunks.merge(lanes[k].states + (lanes[k].depth - 2) * width, 2);
 }
 
-/* Elements of neighbouring results, up to a chunk of them: where they lie, or on the own.
- * *distance: from one result's to the next one's, bytes. */
-static const char *ready(const struct along *self, const struct workspace *own, const char *at,
-                         uint64_t results, int64_t *distance)
-{
-    const uint64_t n = self->plan->n;
-    const int64_t stride = self->axes->reduced.strides[0];
-    if (!self->move && !self->transpose)
-        return at;
-    if (self->transpose)
-        transpose(self, at, n, results, *distance, own->buffer);
-    else
-        self->move(&(struct tile){.at = at,
-                                  .rows = results,
-                                  .columns = n,
-                                  .row_stride = *distance,
-                                  .column_stride = stride},
-                   own->buffer);
-    *distance = (int64_t)(n * self->chunks.size);
-    return own->buffer;
-}
-
-/* Neighbouring results of a single part each. */
+/* Neighbouring results of a single part each, `distance` bytes apart: where their elements lie, or
+ * brought together, up to a chunk of them. */
 static void fold_neighbours(const struct along *self, struct workspace *own, const char *at,
                             int64_t distance, uint64_t results, char *states)
 {
     const uint64_t n = self->plan->n;
     const size_t width = self->chunks.width;
     fold_values *const fold = self->chunks.fold_elements;
-    at = ready(self, own, at, results, &distance);
+    if (self->transpose)
+        transpose(self, at, n, results, distance, own->buffer);
+    else if (self->move)
+        self->move(&(struct tile){.at = at,
+                                  .rows = results,
+                                  .columns = n,
+                                  .row_stride = distance,
+                                  .column_stride = self->axes->reduced.strides[0]},
+                   own->buffer);
+    if (self->transpose || self->move) {
+        distance = (int64_t)(n * self->chunks.size);
+        at = own->buffer;
+    }
     for (uint64_t k = 0; k < results; k++, at += distance, states += width) {
         if (self->chunks.indexed)
             memcpy(states, self->identity, width);
@@ -363,8 +354,8 @@ static void describe(struct along *self, const struct job *job)
     const enum bringing bringing = self->move || self->transpose   ? BRINGS_TILES
                                    : way_gathers(self->chunks.way) ? BRINGS_ELEMENTS
                                                                    : BRINGS_NOTHING;
-    self->tiles.sharing = sharing_along(plan->fold, plan->layout->input, bringing,
-                                        plan->n * axes->results + 1, axes->results);
+    self->tiles.sharing = sharing_of(plan->fold, plan->layout->input, bringing, true,
+                                     plan->n * axes->results + 1, axes->results);
     share_out(self);
     const size_t width = self->chunks.width;
     self->states = self->transposes ? LANES * CHUNK * self->chunks.size : self->chunks.buffer;

@@ -270,8 +270,7 @@ static void destroy(void *state)
 
 static int count(void *state, struct failure *failure)
 {
-    (void)state;
-    (void)failure;
+    (void)state, (void)failure;
     return 1;
 }
 

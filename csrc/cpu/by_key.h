@@ -12,12 +12,27 @@ struct keyed {
     struct layout keys, values; /* the former as int64 */
     uint64_t count;             /* of keys, and results */
     uint64_t parts, part;       /* how many, and elements of one */
-    uint64_t stretch;           /* parts between two thoughts of the watch */
+    size_t width;               /* of a key in a part's table, bytes */
     unsigned outside;           /* what is to be said of a key that is not below the count */
+    struct tiles tiles;         /* in common: parts' tables, and then their counts, if any */
 };
 
-/* Parts have a table of so many bytes a key each. */
-void keyed_describe(struct keyed *, struct job *, size_t width);
+/* Threads have workspaces of so many bytes. */
+void keyed_describe(struct keyed *, struct job *, size_t width, bool counts, size_t workspace);
+
+static inline void *keyed_table(const struct keyed *self, uint64_t part)
+{
+    return tiles_common(&self->tiles) + part * self->count * self->width;
+}
+
+static inline uint64_t *keyed_counts(const struct keyed *self, uint64_t part)
+{
+    return (uint64_t *)keyed_table(self, self->parts) + part * self->count;
+}
+
+/* Does all parts, and then so many tiles of the keys. False with a failure noted. */
+bool keyed_run(struct keyed *, const char *purpose, tile_work *part, uint64_t tiles,
+               tile_work *finish, void *context);
 
 /* n keys from element `start` on: where they lie, or in a buffer. */
 const int64_t *keyed_gather(const struct keyed *, uint64_t start, uint64_t n, int64_t *buffer);

@@ -11,13 +11,11 @@
 enum { CHUNK = LOOP_MOST, WIDEST_ELEMENT = 16 /* bytes */ };
 
 struct sorting {
-    struct keyed all;
-    struct tiles tiles; /* in common: for each part, how many elements each key has, and then where
-                           the next one goes */
-    size_t size;        /* of an element */
-    int64_t *offsets;   /* of segments */
-    char *elements;     /* sorted */
-    uint64_t *origins;  /* of these; NULL: nobody asks */
+    struct keyed all;  /* in tables: how many elements each key has, and then where the next goes */
+    size_t size;       /* of an element */
+    int64_t *offsets;  /* of segments */
+    char *elements;    /* sorted */
+    uint64_t *origins; /* of these; NULL: nobody asks */
 };
 
 struct workspace {
@@ -25,18 +23,13 @@ struct workspace {
     _Alignas(64) char elements[CHUNK * WIDEST_ELEMENT];
 };
 
-static uint64_t *places_of(const struct sorting *self, uint64_t part)
-{
-    return (uint64_t *)(void *)tiles_common(&self->tiles) + part * self->all.count;
-}
-
 static unsigned count_part(void *context, uint64_t part, char *memory)
 {
     struct sorting *self = context;
     struct workspace *own = (struct workspace *)(void *)memory;
     const struct keyed *all = &self->all;
     const uint64_t begin = part * all->part, end = least(begin + all->part, all->plan->n);
-    uint64_t *const counts = places_of(self, part);
+    uint64_t *const counts = keyed_table(all, part);
     unsigned found = 0;
     memset(counts, 0, all->count * sizeof *counts);
     for (uint64_t at = begin; at < end; at += CHUNK) {
@@ -55,7 +48,7 @@ static uint64_t place_all(struct sorting *self)
     for (uint64_t key = 0; key < self->all.count; key++) {
         self->offsets[key] = (int64_t)next;
         for (uint64_t part = 0; part < self->all.parts; part++) {
-            uint64_t *const place = &places_of(self, part)[key];
+            uint64_t *const place = (uint64_t *)keyed_table(&self->all, part) + key;
             const uint64_t n = *place;
             *place = next;
             next += n;
@@ -92,7 +85,7 @@ static unsigned move_part(void *context, uint64_t part, char *memory)
     const struct keyed *all = &self->all;
     const struct plan *plan = all->plan;
     const uint64_t begin = part * all->part, end = least(begin + all->part, plan->n);
-    uint64_t *const places = places_of(self, part);
+    uint64_t *const places = keyed_table(all, part);
     for (uint64_t at = begin; at < end; at += CHUNK) {
         const uint64_t n = least(end - at, CHUNK);
         const int64_t *const keys = keyed_gather(all, at, n, own->keys);
@@ -138,10 +131,10 @@ static bool reduce_segments(const struct sorting *self, uint64_t n)
 static bool sort_and_reduce(struct sorting *self)
 {
     int64_t *const positions = self->all.plan->results.at[0];
-    if (!tiles_run(&self->tiles, self->all.parts, count_part, self))
+    if (!tiles_run(&self->all.tiles, self->all.parts, count_part, self))
         return false;
     const uint64_t n = place_all(self);
-    if (!tiles_run(&self->tiles, self->all.parts, move_part, self) || !reduce_segments(self, n))
+    if (!tiles_run(&self->all.tiles, self->all.parts, move_part, self) || !reduce_segments(self, n))
         return false;
     for (uint64_t key = 0; self->origins && key < self->all.count; key++)
         if (positions[key] >= 0)
@@ -153,22 +146,17 @@ bool keyed_sort(struct job *job)
 {
     const struct plan *plan = job->plan;
     struct sorting self = {.size = element_size(plan->layout->input)};
-    keyed_describe(&self.all, job, sizeof(uint64_t));
-    self.tiles = (struct tiles){.job = job,
-                                .sharing.pieces = self.all.parts,
-                                .stretch = self.all.stretch,
-                                .workspace = sizeof(struct workspace),
-                                .common = self.all.parts * self.all.count * sizeof(uint64_t)};
+    keyed_describe(&self.all, job, sizeof(uint64_t), false, sizeof(struct workspace));
     const bool indexed = fold_is_indexed(plan->fold);
     self.offsets = malloc((self.all.count + 1) * sizeof *self.offsets);
     self.elements = malloc(plan->n * self.size + 1);
     self.origins = indexed ? malloc((plan->n + 1) * sizeof *self.origins) : NULL;
-    bool made = tiles_open(&self.tiles, self.all.parts, "places of keys");
+    bool made = tiles_open(&self.all.tiles, self.all.parts, "places of keys");
     if (!self.offsets || !self.elements || (indexed && !self.origins))
         made = failure_note(&job->run->failure, FAILURE_MEMORY, "out of memory for a sort by key");
     made = made && sort_and_reduce(&self);
-    job->run->findings |= self.tiles.findings;
-    tiles_close(&self.tiles);
+    job->run->findings |= self.all.tiles.findings;
+    tiles_close(&self.all.tiles);
     free(self.origins);
     free(self.elements);
     free(self.offsets);

@@ -83,33 +83,18 @@ TO_TABLE(nonzero, int32_t, int64_t, *at += x[k] != 0)
 static add_to_table *loop_of(enum fold fold, enum element values)
 {
 #define REAL_LOOPS(name)                                                                           \
-    {                                                                                              \
-        [ELEMENT_INT32] = name##_int32, [ELEMENT_INT64] = name##_int64,                            \
-        [ELEMENT_UINT64] = name##_uint64, [ELEMENT_FLOAT32] = name##_float32,                      \
-        [ELEMENT_FLOAT64] = name##_float64                                                         \
-    }
-    static add_to_table
-        *const prods[ELEMENTS] = REAL_LOOPS(prod),
-               *const mins[ELEMENTS] = REAL_LOOPS(min), *const maxs[ELEMENTS] = REAL_LOOPS(max),
-               *const sums[ELEMENTS] = {
-                   [ELEMENT_INT32] = sum_int32,          [ELEMENT_INT64] = sum_int64,
-                   [ELEMENT_UINT64] = sum_uint64,        [ELEMENT_FLOAT32] = sum_float32,
-                   [ELEMENT_FLOAT64] = sum_float64,      [ELEMENT_COMPLEX64] = sum_complex64,
-                   [ELEMENT_COMPLEX128] = sum_complex128};
-    switch (fold) {
-    case FOLD_sum:
-        return sums[values];
-    case FOLD_prod:
-        return prods[values];
-    case FOLD_min:
-        return mins[values];
-    case FOLD_max:
-        return maxs[values];
-    case FOLD_nonzero:
-        return values == ELEMENT_INT32 ? nonzero : NULL;
-    default:
-        return NULL;
-    }
+    [ELEMENT_INT32] = name##_int32, [ELEMENT_INT64] = name##_int64,                                \
+    [ELEMENT_UINT64] = name##_uint64, [ELEMENT_FLOAT32] = name##_float32,                          \
+    [ELEMENT_FLOAT64] = name##_float64
+    static add_to_table *const loops[FOLDS][ELEMENTS] = {
+        [FOLD_sum] = {REAL_LOOPS(sum), [ELEMENT_COMPLEX64] = sum_complex64,
+                      [ELEMENT_COMPLEX128] = sum_complex128},
+        [FOLD_prod] = {REAL_LOOPS(prod)},
+        [FOLD_min] = {REAL_LOOPS(min)},
+        [FOLD_max] = {REAL_LOOPS(max)},
+        [FOLD_nonzero] = {[ELEMENT_INT32] = nonzero},
+    };
+    return loops[fold][values];
 }
 
 bool keyed_has_table(const struct plan *plan)
@@ -121,7 +106,8 @@ bool keyed_has_table(const struct plan *plan)
 
 /* As many parts as threads may want, but for tables that take as long to merge as elements to add.
  */
-void keyed_describe(struct keyed *self, struct job *job, size_t width)
+void keyed_describe(struct keyed *self, struct job *job, size_t width, bool counts,
+                    size_t workspace)
 {
     const struct plan *plan = job->plan;
     *self = (struct keyed){.job = job,
@@ -129,6 +115,7 @@ void keyed_describe(struct keyed *self, struct job *job, size_t width)
                            .keys = *plan->segments.keys,
                            .values = *plan->layout,
                            .count = plan->segments.of->count,
+                           .width = width,
                            .outside = plan->segments.drops ? 0 : FOUND_OUTSIDE};
     self->keys.type = self->keys.input == ELEMENT_UINT64 ? ELEMENT_UINT64 : ELEMENT_INT64;
     const uint64_t fitting = plan->n / (width * self->count + 1),
@@ -136,7 +123,23 @@ void keyed_describe(struct keyed *self, struct job *job, size_t width)
                    parts = wanted > 1 ? least(wanted, PARTS_MOST) : 1;
     self->part = divide_up(divide_up(plan->n, parts), CHUNK) * CHUNK;
     self->parts = self->part ? divide_up(plan->n, self->part) : 1;
-    self->stretch = FEWEST + STRETCH / (self->part + 1);
+    self->tiles = (struct tiles){.job = job,
+                                 .sharing.pieces = self->parts,
+                                 .stretch = FEWEST + STRETCH / (self->part + 1),
+                                 .workspace = workspace,
+                                 .common = self->parts * self->count *
+                                           (width + (counts ? sizeof(uint64_t) : 0))};
+}
+
+bool keyed_run(struct keyed *self, const char *purpose, tile_work *part, uint64_t tiles,
+               tile_work *finish, void *context)
+{
+    struct tiles *shared = &self->tiles;
+    const bool made = tiles_open(shared, self->parts > tiles ? self->parts : tiles, purpose) &&
+                      tiles_run(shared, self->parts, part, context) &&
+                      tiles_run(shared, tiles, finish, context);
+    tiles_close(shared);
+    return made;
 }
 
 const int64_t *keyed_gather(const struct keyed *self, uint64_t start, uint64_t n, int64_t *keys)
@@ -177,10 +180,8 @@ unsigned keyed_count(const struct keyed *self, const int64_t *keys, uint64_t n, 
 
 struct folding {
     struct keyed all;
-    struct tiles tiles; /* in common: tables, and then counts */
     add_to_table *add;
     enum element accumulator; /* that states are of */
-    size_t width;
     bool counts, stored;
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
     union scalar of_none;
@@ -192,17 +193,6 @@ struct workspace {
     _Alignas(64) char values[CHUNK * WIDEST_ELEMENT];
 };
 
-static char *table_of(const struct folding *self, uint64_t part)
-{
-    return tiles_common(&self->tiles) + part * self->all.count * self->width;
-}
-
-static uint64_t *counts_of(const struct folding *self, uint64_t part)
-{
-    char *const counts = table_of(self, self->all.parts);
-    return (uint64_t *)(void *)counts + part * self->all.count;
-}
-
 static unsigned fold_part(void *context, uint64_t part, char *memory)
 {
     struct folding *self = context;
@@ -210,18 +200,18 @@ static unsigned fold_part(void *context, uint64_t part, char *memory)
     const struct keyed *all = &self->all;
     const struct plan *plan = all->plan;
     const uint64_t begin = part * all->part, end = least(begin + all->part, plan->n);
-    char *const table = table_of(self, part);
+    char *const table = keyed_table(all, part);
     bool outside = false;
     for (uint64_t key = 0; key < all->count; key++)
-        memcpy(table + key * self->width, self->identity, self->width);
+        memcpy(table + key * all->width, self->identity, all->width);
     if (self->counts)
-        memset(counts_of(self, part), 0, all->count * sizeof(uint64_t));
+        memset(keyed_counts(all, part), 0, all->count * sizeof(uint64_t));
     for (uint64_t at = begin; at < end; at += CHUNK) {
         const uint64_t n = least(end - at, CHUNK);
         const int64_t *const keys = keyed_gather(all, at, n, own->keys);
         outside |= self->add(keys, keyed_values(all, at, n, own->values), n, all->count, table);
         if (self->counts)
-            keyed_count(all, keys, n, counts_of(self, part));
+            keyed_count(all, keys, n, keyed_counts(all, part));
     }
     return outside ? all->outside : 0;
 }
@@ -234,7 +224,7 @@ static union scalar value_of(const struct folding *self, const void *state, uint
     const enum element type = plan->finish.result;
     struct finish how = finish_in(&plan->finish, self->accumulator);
     struct answer answer;
-    if (self->counts ? n == 0 : memcmp(state, self->identity, self->width) == 0)
+    if (self->counts ? n == 0 : memcmp(state, self->identity, self->all.width) == 0)
         return self->of_none; /* which such a state is, too, but for narrower integers */
     if (self->stored)
         return scalar_convert(
@@ -251,15 +241,15 @@ static unsigned finish_keys(void *context, uint64_t tile, char *memory)
     const struct keyed *all = &self->all;
     const struct plan *plan = all->plan;
     const uint64_t begin = tile * KEYS_A_TILE, end = least(begin + KEYS_A_TILE, all->count);
-    const size_t width = self->width, size = element_size(plan->results.type);
+    const size_t width = all->width, size = element_size(plan->results.type);
     fold_pairs *const merge = loop_of_pairs(plan->fold, self->accumulator);
-    uint64_t *const counts = self->counts ? counts_of(self, 0) : NULL;
+    uint64_t *const counts = self->counts ? keyed_counts(all, 0) : NULL;
     char *const states = memory, *const to = (char *)plan->results.at[0];
-    memcpy(states, table_of(self, 0) + begin * width, (end - begin) * width);
+    memcpy(states, (char *)keyed_table(all, 0) + begin * width, (end - begin) * width);
     for (uint64_t part = 1; part < all->parts; part++) {
-        merge(states, table_of(self, part) + begin * width, end - begin);
+        merge(states, (char *)keyed_table(all, part) + begin * width, end - begin);
         for (uint64_t key = begin; counts && key < end; key++)
-            counts[key] += counts_of(self, part)[key];
+            counts[key] += keyed_counts(all, part)[key];
     }
     for (uint64_t key = begin; key < end; key++)
         scalar_store(to + key * size,
@@ -274,24 +264,13 @@ bool keyed_fold(struct job *job)
     struct folding self = {.accumulator = accumulator_widest(plan->accumulator),
                            .counts = reduction_row(plan->reduction)->counts,
                            .of_none = run_value_of_none(plan)};
-    self.width = state_bytes(plan->fold, self.accumulator);
     state_identity(plan->fold, self.accumulator, self.identity);
     self.add = loop_of(plan->fold, element_accumulator(plan->layout->type));
     self.stored = reduction_is_stored(plan->reduction) && !self.counts;
-    keyed_describe(&self.all, job, self.width);
-    const uint64_t tables = self.all.parts * self.all.count,
-                   key_tiles = divide_up(self.all.count, KEYS_A_TILE);
-    self.tiles = (struct tiles){.job = job,
-                                .sharing.pieces = self.all.parts,
-                                .stretch = self.all.stretch,
-                                .workspace = sizeof(struct workspace),
-                                .common = tables * (self.width + self.counts * sizeof(uint64_t))};
-    const bool made =
-        tiles_open(&self.tiles, self.all.parts > key_tiles ? self.all.parts : key_tiles,
-                   "tables of keys") &&
-        tiles_run(&self.tiles, self.all.parts, fold_part, &self) &&
-        tiles_run(&self.tiles, key_tiles, finish_keys, &self);
-    job->run->findings |= self.tiles.findings;
-    tiles_close(&self.tiles);
+    keyed_describe(&self.all, job, state_bytes(plan->fold, self.accumulator), self.counts,
+                   sizeof(struct workspace));
+    const bool made = keyed_run(&self.all, "tables of keys", fold_part,
+                                divide_up(self.all.count, KEYS_A_TILE), finish_keys, &self);
+    job->run->findings |= self.all.tiles.findings;
     return made;
 }

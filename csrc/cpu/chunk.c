@@ -110,18 +110,6 @@ static uint64_t bring_together(const struct chunks *self, uint64_t start, uint64
                : gather_unconverted(self->instructions, &self->layout, start, n, target);
 }
 
-/* Folds the elements that the mask lets through, and returns how many there are. */
-static uint64_t fold_gathered(const struct chunks *self, char *buffer, uint64_t start, uint64_t n,
-                              void *state)
-{
-    const uint64_t kept = bring_together(self, start, n, buffer);
-    if (kept)
-        self->fold_elements(buffer, kept, self->position + start, state);
-    else
-        state_identity(self->fold, self->accumulator, state);
-    return kept;
-}
-
 /* The first place from `at` on where the mask shows an element, or hides one; n: there is none. */
 static uint64_t find(const unsigned char *valid, uint64_t at, uint64_t n, bool wanted)
 {
@@ -172,12 +160,15 @@ uint64_t chunk_fold(const struct chunks *self, char *buffer, uint64_t start, uin
 {
     if (self->by_position)
         return fold_runs(self, buffer, start, n, state);
-    if (way_gathers(self->way))
-        return fold_gathered(self, buffer, start, n, state);
-    if (self->way == IN_ROWS)
+    const bool gathers = way_gathers(self->way);
+    if (gathers)
+        n = bring_together(self, start, n, buffer);
+    if (n == 0)
+        state_identity(self->fold, self->accumulator, state);
+    else if (self->way == IN_ROWS)
         fold_rows(self, start, n, state);
     else
-        self->fold_elements((const char *)self->layout.data + start * self->size, n,
-                            self->position + start, state);
+        self->fold_elements(gathers ? buffer : (const char *)self->layout.data + start * self->size,
+                            n, self->position + start, state);
     return n;
 }

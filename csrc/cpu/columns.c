@@ -38,20 +38,15 @@ static bool are_rows(const struct axes *axes)
 }
 
 /* What registers have no lanes for is folded state by state, where that pays: few rows of many. */
-static const struct slab_loop *states_loop(const struct job *job, enum element type)
-{
-    enum { WIDE = 64 };
-    const struct axes *axes = job->plan->axes;
-    const bool pays = job->plan->n <= SLAB_PART_ROWS && axes->shape[axes->outer - 1] >= WIDE;
-    return pays ? cpu_kernels(job->instructions)->columns_of_states(job->plan->fold, type) : NULL;
-}
-
 static const struct slab_loop *loop_from(const struct job *job, enum element input,
                                          enum element state)
 {
-    const struct slab_loop *const loop =
-        cpu_kernels(job->instructions)->columns(job->plan->fold, input, state);
-    return loop || input != state ? loop : states_loop(job, state);
+    enum { WIDE = 64 };
+    const struct cpu_kernels *kernels = cpu_kernels(job->instructions);
+    const struct plan *plan = job->plan;
+    const struct slab_loop *const loop = kernels->columns(plan->fold, input, state);
+    const bool pays = plan->n <= SLAB_PART_ROWS && plan->axes->shape[plan->axes->outer - 1] >= WIDE;
+    return !loop && input == state && pays ? kernels->columns_of_states(plan->fold, state) : loop;
 }
 
 /* What takes elements as they are; NULL: they have to be converted. What a mask hides of extremes
@@ -73,16 +68,6 @@ static const struct slab_loop *loop_of_converted(const struct job *job)
     return loop_from(job, job->plan->accumulator, job->plan->accumulator);
 }
 
-/* Whether any element is true is their largest truth value, whether all are the smallest. */
-static const struct slab_loop *loop_to_truths(const struct job *job)
-{
-    const struct plan *plan = job->plan;
-    const enum fold fold = plan->reduction == REDUCTION_any ? FOLD_max : FOLD_min;
-    return plan->finish.result == ELEMENT_BOOL
-               ? cpu_kernels(job->instructions)->columns(fold, plan->layout->input, ELEMENT_BOOL)
-               : NULL;
-}
-
 /* Where there is nothing but NaN, that has to be said. */
 static bool is_best_number(const struct plan *plan)
 {
@@ -90,7 +75,8 @@ static bool is_best_number(const struct plan *plan)
 }
 
 /* Where results are what a state is, or that divided, and need nothing else; NULL: they do. Loops
- * divide sums of floats alone: a mean that is to be an integer is divided before it is cast. */
+ * divide sums of floats alone: a mean that is to be an integer is divided before it is cast.
+ * Whether any element is true is their largest truth value, whether all are the smallest. */
 static const struct slab_loop *loop_to_results(const struct job *job)
 {
     const struct plan *plan = job->plan;
@@ -102,7 +88,11 @@ static const struct slab_loop *loop_to_results(const struct job *job)
     if (finish->has_initial || !finish->from_nothing || finish->result != plan->results.types[0])
         return NULL;
     if (plan->fold == FOLD_nonzero)
-        return loop_to_truths(job);
+        return finish->result == ELEMENT_BOOL
+                   ? cpu_kernels(job->instructions)
+                         ->columns(plan->reduction == REDUCTION_any ? FOLD_max : FOLD_min,
+                                   plan->layout->input, ELEMENT_BOOL)
+                   : NULL;
     if (!(reduction_is_stored(plan->reduction) || is_best_number(plan)) || divided ||
         element_is_complex(finish->result))
         return NULL;
@@ -136,10 +126,10 @@ bool columns_suit(const struct job *job)
     if (axes->outer == 0 || axes->results <= 1 || plan->n == 0 || axes->reduced.dimensions > 1 ||
         plan->launch.batch_invariant)
         return false;
-    const bool may_fill = (!plan->counts || (plan->fold == FOLD_sum && plan->n <= UINT32_MAX)) &&
-                          columns_neutral(plan->fold, plan->accumulator, &neutral);
-    return (!plan->layout->mask || may_fill) && pays(plan) &&
-           (loop_of(job) || loop_of_converted(job));
+    if (plan->layout->mask && ((plan->counts && (plan->fold != FOLD_sum || plan->n > UINT32_MAX)) ||
+                               !columns_neutral(plan->fold, plan->accumulator, &neutral)))
+        return false;
+    return pays(plan) && (loop_of(job) || loop_of_converted(job));
 }
 
 static uint64_t power_of_2_from(uint64_t n)
@@ -315,9 +305,9 @@ static void describe_tiles(struct columns *self)
     const bool stored = self->direct && !self->tells && !element_is_complex(plan->layout->input);
     const uint64_t elements = plan->n * self->axes->results,
                    tiles = self->cut.tiles * pieces_of(self);
-    self->tiles.sharing = sharing_along(plan->fold, plan->layout->input,
-                                        self->input.brings ? BRINGS_TILES : BRINGS_NOTHING,
-                                        elements, stored ? 0 : self->axes->results);
+    self->tiles.sharing = sharing_of(plan->fold, plan->layout->input,
+                                     self->input.brings ? BRINGS_TILES : BRINGS_NOTHING, true,
+                                     elements, stored ? 0 : self->axes->results);
     self->tiles.stretch = divide_up(STRETCH, elements / tiles + 1);
     self->tiles.common = pieces_of(self) > 1 ? tiles * self->tile_bytes : 0;
 }

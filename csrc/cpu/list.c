@@ -16,26 +16,6 @@ struct listed_job {
 
 typedef bool listed_work(struct listed_job *, void *context);
 
-static void select_array(struct listed_job *self, const struct array_list *list)
-{
-    const struct listed_array *const array = &list->at[self->k];
-    struct layout *const layout = &self->layout;
-    const enum element type = layout->type;
-    struct plan *const plan = &self->plan;
-    plan->n = plan->finish.count = array->n;
-    plan->elements.flat = !array->layout;
-    if (array->layout) {
-        layout_copy(array->layout, layout);
-    } else {
-        layout->data = array->data;
-        layout->input = array->input;
-        layout->swapped = false;
-        layout_make_flat(layout, array->n);
-    }
-    layout->type = type;
-    plan->elements.direct = types_convert_directly(layout, plan->accumulator);
-}
-
 static bool do_each(struct job *job, listed_work *work, void *context)
 {
     const struct plan *const plan = job->plan;
@@ -49,10 +29,12 @@ static bool do_each(struct job *job, listed_work *work, void *context)
     self->plan.elements.list = NULL;
     self->plan.axes = NULL;
     self->plan.layout = &self->layout;
-    layout_copy(plan->layout, &self->layout);
     bool done = true;
     for (self->k = 0; done && self->k < list->count; self->k++) {
-        select_array(self, list);
+        listed_layout(&list->at[self->k], plan->layout->type, &self->layout);
+        self->plan.n = self->plan.finish.count = list->at[self->k].n;
+        self->plan.elements.flat = !list->at[self->k].layout;
+        self->plan.elements.direct = types_convert_directly(&self->layout, self->plan.accumulator);
         done = !(self->k && watch_interrupted_lately(job->run, &self->job.asked)) &&
                work(self, context);
         self->plan.elements.position += list->each ? 0 : self->plan.n;

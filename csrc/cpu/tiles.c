@@ -10,16 +10,13 @@
 
 /* Nanoseconds of one thread's time: "sharing" in benchmarks/tuning/host.json. */
 enum {
-    ALONE = 6000,  /* up to here nobody else is worth the trouble */
-    PIECE = 1200,  /* as short as a piece may be: taking one is nothing beside it */
-    BRIEF = 60000, /* to wake who sleeps takes as long, and some of the caller's time */
+    ALONE = 6000,        /* up to here nobody else is worth the trouble, */
+    ALONE_ALONG = 20000, /* or, along axes, would have to fetch what is in the caller's own cache */
+    PIECE = 1200,        /* as short as a piece may be: taking one is nothing beside it */
+    BRIEF = 60000,       /* to wake who sleeps takes as long, and some of the caller's time */
 };
 
 enum { RESULT = 1000 }; /* picoseconds */
-
-/* Nanoseconds, as above, of what lies along axes. Up to here a result's elements are mostly in the
- * caller's own cache, from which another core has to fetch them. */
-enum { ALONE_ALONG = 20000 };
 
 static const uint16_t bringing_picoseconds[] = {
     [BRINGS_NOTHING] = 0, [BRINGS_TILES] = 75, [BRINGS_ELEMENTS] = 1000};
@@ -33,11 +30,10 @@ static const uint16_t picoseconds[FOLDS][ELEMENTS] = {
 #undef PACES
 };
 
-/* `alone`: so long one thread is enough. */
-static struct sharing share(uint64_t alone, enum fold fold, enum element input,
-                            enum bringing bringing, uint64_t n, uint64_t results)
+struct sharing sharing_of(enum fold fold, enum element input, enum bringing bringing, bool along,
+                          uint64_t n, uint64_t results)
 {
-    const uint64_t chunks = divide_up(n, LOOP_MOST),
+    const uint64_t alone = along ? ALONE_ALONG : ALONE, chunks = divide_up(n, LOOP_MOST),
                    pace = (uint64_t)picoseconds[fold][input] + bringing_picoseconds[bringing],
                    each = (pace * LOOP_MOST + results * RESULT / chunks) / 1000 + 1;
     struct sharing sharing = {.chunks = chunks, .pieces = 1, .brief = chunks * each < BRIEF};
@@ -47,17 +43,6 @@ static struct sharing share(uint64_t alone, enum fold fold, enum element input,
         sharing.pieces = divide_up(chunks, sharing.chunks);
     }
     return sharing;
-}
-
-struct sharing sharing_of(enum fold fold, enum element input, enum bringing bringing, uint64_t n)
-{
-    return share(ALONE, fold, input, bringing, n, 0);
-}
-
-struct sharing sharing_along(enum fold fold, enum element input, enum bringing bringing, uint64_t n,
-                             uint64_t results)
-{
-    return share(ALONE_ALONG, fold, input, bringing, n, results);
 }
 
 /* ---- tiles ---- */

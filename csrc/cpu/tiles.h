@@ -16,12 +16,10 @@ struct sharing {
  * one. */
 enum bringing { BRINGS_NOTHING, BRINGS_TILES, BRINGS_ELEMENTS };
 
-/* Of n >= 1 elements of type `input`, in chunks of LOOP_MOST. */
-struct sharing sharing_of(enum fold, enum element input, enum bringing, uint64_t n);
-
-/* The same of elements that make so many results. */
-struct sharing sharing_along(enum fold, enum element input, enum bringing, uint64_t n,
-                             uint64_t results);
+/* Of n >= 1 elements of type `input`, in chunks of LOOP_MOST, that make so many results along axes,
+ * or a state. */
+struct sharing sharing_of(enum fold, enum element input, enum bringing, bool along, uint64_t n,
+                          uint64_t results);
 
 /* Does a tile's work in a thread's workspace, and returns what is to be said of its results: FOUND_
  * bits. */

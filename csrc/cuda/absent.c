@@ -28,17 +28,14 @@ static bool note_absence(struct failure *failure)
 
 static enum located locate(void *state, struct view *view, struct failure *failure)
 {
-    (void)state;
-    (void)view;
+    (void)state, (void)view;
     note_absence(failure);
     return LOCATED_NOWHERE;
 }
 
 static bool handshake(void *state, int device, uintptr_t *stream, struct failure *failure)
 {
-    (void)state;
-    (void)device;
-    (void)stream;
+    (void)state, (void)device, (void)stream;
     return note_absence(failure);
 }
 

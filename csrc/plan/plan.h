@@ -60,6 +60,22 @@ struct array_list {
     bool uniform;    /* all are flat, and of the plan's element type */
 };
 
+/* An array's elements, converted to `type`. */
+static inline void listed_layout(const struct listed_array *self, enum element type,
+                                 struct layout *layout)
+{
+    if (self->layout) {
+        layout_copy(self->layout, layout);
+    } else {
+        layout->data = self->data;
+        layout->mask = NULL;
+        layout->input = self->input;
+        layout->swapped = false;
+        layout_make_flat(layout, self->n);
+    }
+    layout->type = type;
+}
+
 /* How a method's kernels are launched. */
 struct plan_launch {
     unsigned block;       /* threads; 0 where a block size has no meaning */

@@ -267,27 +267,13 @@ static bool run_parts(struct parts *self)
 
 /* ---- along axes: for the host ---- */
 
-/* Room for all of them on the device, and for what is to be said of them. */
-static bool lend_room(struct parts *self, void **memory)
-{
-    struct machine *machine = self->machine;
-    const size_t bytes = results_bytes(self->all);
-    struct arena arena = {.total = 0};
-    arena_reserve_results(&arena, self->all, self->all->axes->results);
-    if (!machine->memory->lend(machine, arena.total, memory))
-        return false;
-    self->findings = (unsigned *)((char *)*memory + arena.at[PART_FINDINGS]);
-    for (unsigned v = 0; v < self->results.values; v++)
-        self->results.at[v] = (char *)*memory + arena.at[PART_OUT] + v * bytes;
-    self->limit = machine->memory->room(machine, self->limit); /* beside them there may be less */
-    return machine->memory->clear(machine, self->findings, sizeof *self->findings);
-}
-
+/* With room for all of them on the device, and for what is to be said of them. */
 static bool run_for_host(struct parts *self)
 {
     struct explanation *explanation = self->run->explanation;
-    const struct executor all = {.machine = self->machine, .run = self->run, .plan = self->all};
-    void *memory = NULL;
+    struct machine *machine = self->machine;
+    struct arena arena = {.total = 0};
+    struct executor all = {machine, self->run, self->all, &arena, NULL};
     self->results.on_device = true;
     if (explanation) {
         if (!run_parts(self))
@@ -297,9 +283,16 @@ static bool run_for_host(struct parts *self)
                               self->all, self->all->axes->results);
         return true;
     }
-    const bool made = lend_room(self, &memory) && run_parts(self) &&
+    arena_reserve_results(&arena, self->all, self->all->axes->results);
+    if (!executor_borrow(&all))
+        return false;
+    self->findings = executor_part(&all, PART_FINDINGS);
+    for (unsigned v = 0; v < self->results.values; v++)
+        self->results.at[v] = (char *)executor_part(&all, PART_OUT) + v * results_bytes(self->all);
+    self->limit = machine->memory->room(machine, self->limit); /* beside them there may be less */
+    const bool made = executor_clear(&all, PART_FINDINGS) && run_parts(self) &&
                       executor_fetch(&all, self->results.at[0], self->findings);
-    self->machine->memory->take_back(self->machine, memory);
+    machine->memory->take_back(machine, all.memory);
     return made;
 }
 

@@ -24,6 +24,9 @@ static inline void *executor_part(const struct executor *self, enum part part)
 bool executor_begin(struct executor *);
 bool executor_end(struct executor *, bool nobody_waits, bool done);
 
+/* The same of memory that is lent, and so to be taken back. */
+bool executor_borrow(struct executor *);
+
 /* Whether so many bytes of the device's memory, which `what` takes at a time, are allowed; else
  * that is noted. */
 bool executor_is_within_limit(struct machine *, const struct run *, uint64_t bytes,

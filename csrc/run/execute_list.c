@@ -23,26 +23,13 @@ struct list_schedule {
 
 /* ---- arrays ---- */
 
-/* Its elements, converted as the plan's are. */
-static void list_layout(const struct plan *plan, uint64_t k, struct layout *layout)
-{
-    const struct listed_array *const array = &plan->elements.list->at[k];
-    if (array->layout) {
-        layout_copy(array->layout, layout);
-    } else {
-        *layout = (struct layout){.data = array->data, .input = array->input};
-        layout_make_flat(layout, array->n);
-    }
-    layout->type = plan->layout->type;
-}
-
 /* Copies the elements of all arrays, converted, to one after the other. */
 static bool copy_all(const struct executor *on, enum element type, char *to)
 {
     const struct array_list *const list = on->plan->elements.list;
     struct layout layout;
     for (uint64_t k = 0; k < list->count; k++) {
-        list_layout(on->plan, k, &layout);
+        listed_layout(&list->at[k], on->plan->layout->type, &layout);
         if (list->at[k].n > 0 && !executor_gather(on, &layout, type, to))
             return false;
         to += list->at[k].n * element_size(type);
@@ -258,7 +245,7 @@ static bool execute_one_by_one(struct machine *machine, const struct plan *plan,
     one.axes = NULL;
     one.layout = &layout;
     for (uint64_t k = 0; k < plan->elements.list->count; k++) {
-        list_layout(plan, k, &layout);
+        listed_layout(&plan->elements.list->at[k], plan->layout->type, &layout);
         one.n = one.finish.count = plan->elements.list->at[k].n;
         one.elements.flat = !plan->elements.list->at[k].layout;
         one.elements.direct = types_convert_directly(&layout, plan->accumulator);

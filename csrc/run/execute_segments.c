@@ -36,8 +36,7 @@ static bool bring_all(struct listed_segments *self)
         arena_reserve(&self->arena, PART_OFFSETS, count, sizeof(int64_t));
     if (!executor_is_within_limit(machine, self->on.run, self->arena.total,
                                   "the call of segments") ||
-        (self->arena.total &&
-         !machine->memory->lend(machine, self->arena.total, (void **)&self->on.memory)) ||
+        !executor_borrow(&self->on) ||
         !executor_bring(&self->on, &self->layout, PART_UPLOADED, PART_COPY, from->input))
         return false;
     layout_make_flat(&self->layout, plan->n);

@@ -10,8 +10,7 @@ struct selecting {
 };
 
 /* Few threads share a short row, so that many rows are under way at once. All blocks take one row
- * after the other where rows are few and long: a pass of theirs takes as long as a barrier, at
- * least
+ * after the other where rows are few and long, since a pass of theirs takes as long as a barrier
  * ("together" in benchmarks/tuning/selection.json). */
 static bool arrange(struct selecting *self)
 {

@@ -24,6 +24,16 @@ bool executor_begin(struct executor *self)
     return true;
 }
 
+bool executor_borrow(struct executor *self)
+{
+    struct machine *machine = self->machine;
+    void *memory = NULL;
+    const bool lent =
+        !self->arena->total || machine->memory->lend(machine, self->arena->total, &memory);
+    self->memory = memory;
+    return lent;
+}
+
 bool executor_end(struct executor *self, bool nobody_waits, bool done)
 {
     struct machine *machine = self->machine;

@@ -21,34 +21,19 @@ static bool feed_mask(const struct execution *self, const struct layout *mask, u
            machine->work->launch(machine, &step, arguments);
 }
 
-/* The mask as a layout of its own, without the dimensions that it is broadcast along; the array's
- * mask strides become those of the mask's elements, one byte each and one after the other. */
-static void compact_mask(struct layout *array, struct layout *mask)
-{
-    *mask = (struct layout){.data = array->mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};
-    for (unsigned k = 0; k < array->dimensions; k++)
-        if (array->mask_strides[k]) {
-            mask->shape[mask->dimensions] = array->shape[k];
-            mask->strides[mask->dimensions++] = array->mask_strides[k];
-        }
-    int64_t stride = 1;
-    for (unsigned k = array->dimensions; k-- > 0;)
-        if (array->mask_strides[k]) {
-            array->mask_strides[k] = stride;
-            stride *= (int64_t)array->shape[k];
-        }
-}
-
 bool source_prepare(const struct execution *self, struct source *source)
 {
     const struct choice *choice = &self->schedule->choice;
-    struct layout mask;
     if (!source->from || choice->uploads || choice->form == FORM_FLAT)
         return true;
     source->layout = *source->from;
     if (!choice->uploads_mask)
         return true;
-    compact_mask(&source->layout, &mask);
+    /* Without the dimensions that it is broadcast along. */
+    struct layout mask = {.data = source->from->mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};
+    struct axes axes = {.reduced = *source->from};
+    axes_compact(&axes, true, 1, &mask);
+    source->layout = axes.reduced;
     source->layout.mask = buffer(self, PART_MASK);
     return feed_mask(self, &mask, 0, layout_length(&mask));
 }
@@ -58,19 +43,15 @@ static bool feed_source(const struct execution *self, struct source *source, uin
                         uint64_t length, uint64_t *n)
 {
     struct machine *machine = self->on.machine;
-    const struct layout *from = source->from;
+    const struct layout *from = source->from, mask = layout_of_its_mask(from);
+    struct layout array = *from;
     const bool masked = self->schedule->choice.uploads_mask;
     void *const at = buffer(self, source->part);
-    if (masked) {
-        const struct layout mask = layout_of_its_mask(from);
-        struct layout array = *from;
+    if (masked)
         array.mask = NULL;
-        if (!machine->memory->feed(machine, at, &array, start, length, n) ||
-            !feed_mask(self, &mask, start, length))
-            return false;
-    } else if (!machine->memory->feed(machine, at, from, start, length, n)) {
+    if (!machine->memory->feed(machine, at, &array, start, length, n) ||
+        (masked && !feed_mask(self, &mask, start, length)))
         return false;
-    }
     source->layout = (struct layout){.data = at,
                                      .mask = masked ? buffer(self, PART_MASK) : NULL,
                                      .input = from->input,

@@ -23,9 +23,7 @@ static void insert(struct dimension *all, unsigned count, struct dimension added
     all[count] = added;
 }
 
-/* Elements that differ, or the mask's bytes, as a layout of their own without a mask, whose type it
- * has already, and the axes' strides as if these lay one after the other, `size` bytes each. */
-static void compact(struct axes *axes, bool of_mask, size_t size, struct layout *to)
+void axes_compact(struct axes *axes, bool of_mask, size_t size, struct layout *to)
 {
     struct dimension all[2 * DIMENSIONS_MAX];
     struct layout *reduced = &axes->reduced;
@@ -263,12 +261,12 @@ bool axes_schedule_make(const struct plan *plan, const struct facts *facts,
     if (self->uploads_mask) {
         self->mask = (struct layout){
             .data = self->axes.reduced.mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};
-        compact(&self->axes, true, 1, &self->mask);
+        axes_compact(&self->axes, true, 1, &self->mask);
     }
     if (self->uploads || (some && converts)) {
         layout_copy(&self->axes.reduced, &self->array);
-        compact(&self->axes, false, element_size(converts ? self->accumulator : self->array.input),
-                &self->array);
+        axes_compact(&self->axes, false,
+                     element_size(converts ? self->accumulator : self->array.input), &self->array);
     }
     if (some && converts)
         self->copy = step_gather(facts, self->uploads ? PART_UPLOADED : PART_ARRAY,

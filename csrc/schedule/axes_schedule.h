@@ -24,6 +24,10 @@ struct axes_schedule {
 bool axes_schedule_make(const struct plan *, const struct facts *, struct axes_schedule *,
                         struct failure *);
 
+/* Makes a layout of its own, whose type it has already, of the elements that differ, or of the
+ * mask's bytes, and strides of the axes' as if these lay one after the other, `size` bytes each. */
+void axes_compact(struct axes *, bool of_mask, size_t size, struct layout *);
+
 /* The launch that makes results. */
 struct step axes_schedule_step(const struct axes_schedule *);
 

@@ -50,9 +50,9 @@ bool epilogue_stores_at_once(const struct plan *plan, enum element accumulator)
 {
     const enum fold fold = plan->fold;
     const enum element *types = plan->results.types;
-    const bool extreme = fold == FOLD_min || fold == FOLD_max,
-               /* what results begin with is one more value */
-        begins = fold_is_extreme(fold) || fold == FOLD_prod || fold == FOLD_nanprod;
+    /* What they begin with is one more value of those that are compared or multiplied. */
+    const bool begins = fold_is_extreme(fold) || fold == FOLD_prod || fold == FOLD_nanprod,
+               extreme = fold == FOLD_min || fold == FOLD_max;
     if (plan->n == 0 || (plan->counts && plan->layout->mask) ||
         (plan->finish.has_initial ? !begins : !plan->finish.from_nothing))
         return false;

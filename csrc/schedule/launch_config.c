@@ -118,26 +118,6 @@ struct axes_tuning axes_tuning_of_columns(const struct launch_problem *problem)
     return tuning;
 }
 
-bool stage_rows(const struct launch_problem *problem, const struct staging *staging, uint64_t bytes,
-                uint64_t loads, unsigned team, struct launch_config *config)
-{
-    enum { ROUNDS_MAX = 64 };
-    const uint64_t results = problem->axes->results,
-                   threads = (uint64_t)problem->multiprocessors * staging->threads;
-    while (team < WARP && (bytes << (staging->block - team) > staging->room ||
-                           (loads >> (team + 1) && results << team < threads)))
-        team++;
-    const uint64_t teams = (uint64_t)1 << (staging->block - team),
-                   room = staging->room / (teams * bytes), busy = (results << team) / (2 * threads);
-    if (room == 0)
-        return false;
-    config->block = staging->block;
-    config->team = team;
-    config->row.bytes = bytes;
-    config->rounds = (unsigned)least(least(room, busy ? busy : 1), ROUNDS_MAX);
-    return true;
-}
-
 /* ---- rows ---- */
 
 unsigned rows_slots(enum element accumulator)

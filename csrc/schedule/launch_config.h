@@ -127,13 +127,3 @@ uint64_t axes_row_bits(const struct axes *, uintptr_t data, unsigned but);
 enum { AXES_SMALL_ROWS = 1024 };
 bool axes_are_small(const struct launch_problem *);
 struct axes_tuning axes_tuning_of_columns(const struct launch_problem *);
-
-/* Rows that a block brings to shared memory: a team of 2^team threads a row, or more, until all
- * rows fit and threads are busy; as many rows as fit and leave enough blocks. False: a row is too
- * long. */
-struct staging {
-    unsigned block, room; /* threads, as an exponent, and bytes */
-    unsigned threads;     /* of a multiprocessor, that are enough to be busy with */
-};
-bool stage_rows(const struct launch_problem *, const struct staging *, uint64_t bytes,
-                uint64_t loads, unsigned team, struct launch_config *);

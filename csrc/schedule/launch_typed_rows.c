@@ -35,22 +35,41 @@ static void swizzle(unsigned even, struct launch_config *config)
         config->row.swizzle_mask ? (even > BANKS ? even : BANKS) - config->team : 0;
 }
 
-/* As many threads a row as there is room for. Loads are as long as all rows are multiples of, so
- * that neighbouring threads, an odd number of loads apart, have no bank conflicts. Behind the rows
- * is room for what lies before a boundary, the last of eight packs that are swizzled, and a word.
- * */
+/* A team of threads a row, or more, until all rows of a block fit in shared memory and threads are
+ * busy; and as many rows as fit and leave enough blocks. False: a row is too long. */
+static bool share_room(const struct launch_problem *problem, uint64_t bytes, uint64_t loads,
+                       struct launch_config *config)
+{
+    enum { ROUNDS_MAX = 64 };
+    const struct short_rows_tuning *tuning = short_rows_tuning();
+    const uint64_t results = problem->axes->results,
+                   threads = (uint64_t)problem->multiprocessors * tuning->threads;
+    config->block = tuning->staging;
+    while (config->team < WARP &&
+           (bytes << (config->block - config->team) > tuning->staged ||
+            (loads >> (config->team + 1) && results << config->team < threads)))
+        config->team++;
+    const uint64_t teams = (uint64_t)1 << (config->block - config->team),
+                   room = tuning->staged / (teams * bytes),
+                   busy = (results << config->team) / (2 * threads);
+    config->row.bytes = bytes;
+    config->rounds = (unsigned)least(least(room, busy ? busy : 1), ROUNDS_MAX);
+    return room > 0;
+}
+
+/* Loads are as long as all rows are multiples of, so that neighbouring threads, an odd number of
+ * loads apart, have no bank conflicts. Behind the rows is room for what lies before a boundary, the
+ * last of eight packs that are swizzled, and a word. */
 static bool stage(const struct launch_problem *problem, uint64_t n, uint64_t bytes, uint64_t behind,
                   struct launch_config *config)
 {
     enum { TOGETHER = 3, AROUND = 8 * PACK_BYTES };
-    const struct short_rows_tuning *tuning = short_rows_tuning();
-    const struct staging staging = {tuning->staging, tuning->staged, tuning->threads};
     const unsigned boundary = twos_of(bytes | behind | PACK_BYTES),
                    load = boundary - twos_of(bytes / n);
     const uint64_t loads = n >> load;
-    const bool swizzles = tuning->turns && boundary == twos_of(PACK_BYTES);
-    const unsigned team = swizzles ? 0 : (unsigned)least(twos_of(loads), TOGETHER);
-    if (!stage_rows(problem, &staging, bytes, loads, team, config))
+    const bool swizzles = short_rows_tuning()->turns && boundary == twos_of(PACK_BYTES);
+    config->team = swizzles ? 0 : (unsigned)least(twos_of(loads), TOGETHER);
+    if (!share_room(problem, bytes, loads, config))
         return false;
     config->load = load;
     config->shared_bytes =

@@ -185,24 +185,11 @@ static struct trial *trial_begin(const struct plan *plan, uint64_t elements)
     return self;
 }
 
-static bool warn_of(double seconds, struct run *run)
-{
-    enum { SLOW_SECONDS = 10 };
-    char text[160];
-    if (seconds < SLOW_SECONDS)
-        return true;
-    snprintf(text, sizeof text,
-             "this will take about %ld seconds on the simulated device; fewer elements or "
-             "device='host' take less, and Ctrl-C ends it",
-             (long)(seconds + 0.5));
-    return run_warn(run, text);
-}
-
 /* By a trial of a part of it. */
 static bool warn_if_slow(struct state *state, const struct plan *plan, size_t bytes,
                          struct run *run)
 {
-    enum { TRIAL = 1 << 20, SHORT_ENOUGH = 1 << 23 };
+    enum { TRIAL = 1 << 20, SHORT_ENOUGH = 1 << 23, SLOW_SECONDS = 10 };
     const double runs = run->timing ? run->timing->warmup + run->timing->samples : 1,
                  all = (plan ? elements_of(plan) : (double)bytes) * runs;
     if (plan ? all <= SHORT_ENOUGH : bytes <= TRIAL)
@@ -220,14 +207,22 @@ static bool warn_if_slow(struct state *state, const struct plan *plan, size_t by
     const double began = clock_now();
     const bool ran = run_job(state, plan ? &trial->plan : NULL, TRIAL, &tried);
     const double took = clock_now() - began;
+    char text[160];
     if (plan) {
         part = elements_of(&trial->plan);
         free(trial->results);
         free(trial);
     }
+    const double seconds = took * (all / part);
     if (!ran)
         run->failure = tried.failure;
-    return ran && warn_of(took * (all / part), run);
+    if (!ran || seconds < SLOW_SECONDS)
+        return ran;
+    snprintf(text, sizeof text,
+             "this will take about %ld seconds on the simulated device; fewer elements or "
+             "device='host' take less, and Ctrl-C ends it",
+             (long)(seconds + 0.5));
+    return run_warn(run, text);
 }
 
 static bool run(void *opaque, const struct plan *plan, struct run *run)
@@ -258,8 +253,7 @@ static void substitute(void *opaque, const struct substitute *own)
 
 static int count(void *state, struct failure *failure)
 {
-    (void)state;
-    (void)failure;
+    (void)state, (void)failure;
     return 1;
 }
 
@@ -295,11 +289,13 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
 static bool allocate(void *opaque, struct device_memory *memory, struct failure *failure)
 {
     struct state *state = opaque;
-    struct simulated_allocation *block =
-        simulated_allocation_new(&state->memory, memory->bytes, failure);
-    memory->at = block ? block->bytes : NULL;
+    struct simulated_allocation *block = simulated_allocation_new(&state->memory, memory->bytes);
+    if (!block)
+        return failure_note(failure, FAILURE_MEMORY,
+                            "out of memory for %zu bytes on the simulated device", memory->bytes);
+    memory->at = block->bytes;
     memory->pin = block;
-    return block;
+    return true;
 }
 
 static void release(void *state, const struct device_memory *memory)
@@ -311,8 +307,7 @@ static void release(void *state, const struct device_memory *memory)
 static bool read_results(void *state, const struct device_memory *memory, void *target,
                          struct failure *failure)
 {
-    (void)state;
-    (void)failure;
+    (void)state, (void)failure;
     memcpy(target, memory->at, memory->bytes);
     return true;
 }

@@ -5,7 +5,7 @@
 #include "common/simulated_words.h"
 #include "simulated/counter.h"
 #include "simulated/fiber.h"
-#include "simulated/simulator.h"
+#include "simulated/launch.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -22,8 +22,9 @@ static struct simulated_machine *simulation_of(struct machine *machine)
 
 static bool machine_allocate(struct machine *machine, size_t bytes, void **memory)
 {
-    *memory = simulated_bytes(bytes, machine->failure);
-    return *memory;
+    *memory = simulated_bytes(bytes);
+    return *memory || failure_note(machine->failure, FAILURE_MEMORY,
+                                   "out of memory for %zu bytes on the simulated device", bytes);
 }
 
 static void machine_release(struct machine *machine, void *memory)
@@ -222,8 +223,7 @@ static enum progress machine_progress(struct machine *machine)
 static bool machine_resident(void *device, const void *kernel, unsigned block, size_t shared_bytes,
                              unsigned *blocks)
 {
-    (void)kernel;
-    (void)shared_bytes;
+    (void)kernel, (void)shared_bytes;
     *blocks = simulation_of(device)->counting ? counting_resident(block) : 1;
     return true;
 }

@@ -25,23 +25,19 @@ __attribute__((constructor)) static void hold_in_forks(void)
     pthread_atfork(lock, unlock, unlock);
 }
 
-void *simulated_bytes(size_t bytes, struct failure *failure)
+void *simulated_bytes(size_t bytes)
 {
     enum { ALIGNMENT = 256, GARBAGE = 0xa5 };
     void *memory;
-    if (posix_memalign(&memory, ALIGNMENT, bytes ? bytes : 1) == 0)
-        return memset(memory, GARBAGE, bytes);
-    failure_note(failure, FAILURE_MEMORY, "out of memory for %zu bytes on the simulated device",
-                 bytes);
-    return NULL;
+    return posix_memalign(&memory, ALIGNMENT, bytes ? bytes : 1) == 0
+               ? memset(memory, GARBAGE, bytes)
+               : NULL;
 }
 
-struct simulated_allocation *simulated_allocation_new(struct simulated_memory *memory, size_t bytes,
-                                                      struct failure *failure)
+struct simulated_allocation *simulated_allocation_new(struct simulated_memory *memory, size_t bytes)
 {
     struct simulated_allocation *self = calloc(1, sizeof *self);
-    if (!self || !(self->bytes = simulated_bytes(bytes, failure))) {
-        failure_note(failure, FAILURE_MEMORY, "out of memory on the simulated device");
+    if (!self || !(self->bytes = simulated_bytes(bytes))) {
         free(self);
         return NULL;
     }

@@ -3,8 +3,6 @@
  */
 #pragma once
 
-#include "common/failure.h"
-
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,11 +21,9 @@ struct simulated_allocation {
 };
 
 /* Fresh memory, as a GPU has it: aligned, and full of garbage, since zeros would hide a read of
- * what nobody wrote. NULL, with a failure noted, when memory is short. */
-void *simulated_bytes(size_t bytes, struct failure *);
-
-struct simulated_allocation *simulated_allocation_new(struct simulated_memory *, size_t bytes,
-                                                      struct failure *);
+ * what nobody wrote. Both are NULL when memory is short. */
+void *simulated_bytes(size_t bytes);
+struct simulated_allocation *simulated_allocation_new(struct simulated_memory *, size_t bytes);
 void simulated_allocation_release(void *block);
 
 /* The block that all of these bytes lie in, held; NULL if there is none. */

@@ -73,22 +73,16 @@ static void enter_next_tile(struct walk *walk)
     }
 }
 
-static struct tile part_at(const struct walk *walk)
-{
-    const int64_t row = (int64_t)walk->row, column = (int64_t)walk->column;
-    struct tile part = walk->whole;
-    part.at += row * part.row_stride + column * part.column_stride;
-    if (part.mask)
-        part.mask += row * part.mask_row_stride + column * part.mask_column_stride;
-    return part;
-}
-
 struct tile walk_next(struct walk *walk, uint64_t most)
 {
     const uint64_t columns = walk->whole.columns;
     if (walk->row == walk->whole.rows)
         enter_next_tile(walk);
-    struct tile part = part_at(walk);
+    const int64_t row = (int64_t)walk->row, column = (int64_t)walk->column;
+    struct tile part = walk->whole;
+    part.at += row * part.row_stride + column * part.column_stride;
+    if (part.mask)
+        part.mask += row * part.mask_row_stride + column * part.mask_column_stride;
     if (walk->column || most < columns) {
         part.rows = 1;
         part.columns = least(columns - walk->column, most);

@@ -270,42 +270,23 @@ static void pool_stop(struct pool *pool)
         pthread_join(pool->threads[k], NULL);
 }
 
-/* Whether the last job that was shared is not long over, and threads would watch after this one. */
-static bool is_one_of_many(struct pool *pool)
+/* Returns when the job is done; false: there are too many at once already. Sleepers are called for
+ * a brief one only if the last is not long over, and threads would watch after this one. */
+static bool pool_run(struct pool *pool, unsigned most, uint64_t pieces, bool brief,
+                     threads_piece *piece, void *context)
 {
-    return clock_now() - atomic_load(&pool->ended) < watch_seconds && !is_crowded(pool);
-}
-
-static void announce(struct pool *pool, struct shared_job *job, bool brief)
-{
-    const bool calls = !brief || is_one_of_many(pool);
+    struct shared_job *job = pool->jobs;
+    while (!shared_job_open(job, most, pieces, piece, context))
+        if (++job == pool->jobs + SLOTS)
+            return false;
+    const bool calls =
+        !brief || (clock_now() - atomic_load(&pool->ended) < watch_seconds && !is_crowded(pool));
     atomic_store(&job->calls, calls);
     atomic_fetch_add(&pool->generation, 1);
     if (calls) {
         start_threads(pool);
         call_sleepers(pool);
     }
-}
-
-/* The job in a slot that was free; NULL: all are taken. */
-static struct shared_job *open_any(struct pool *pool, unsigned most, uint64_t pieces,
-                                   threads_piece *piece, void *context)
-{
-    struct shared_job *job = pool->jobs;
-    while (!shared_job_open(job, most, pieces, piece, context))
-        if (++job == pool->jobs + SLOTS)
-            return NULL;
-    return job;
-}
-
-/* Returns when the job is done; false: there are too many at once already. */
-static bool pool_run(struct pool *pool, unsigned most, uint64_t pieces, bool brief,
-                     threads_piece *piece, void *context)
-{
-    struct shared_job *const job = open_any(pool, most, pieces, piece, context);
-    if (!job)
-        return false;
-    announce(pool, job, brief);
     if (!add_done(pool, job, shared_job_take_pieces(job, 0, 0)))
         wait_for_the_rest(pool, job);
     shared_job_let_go(job);

@@ -180,7 +180,7 @@ __device__ __forceinline__ void store_rounded(const struct exact_result &result,
         return;
     }
     store_float(out, rounded.parts[EXACT_REAL], bytes);
-    if (exact_has_parts(finish.result))
+    if (element_is_complex(finish.result))
         store_float(out + bytes, rounded.parts[EXACT_IMAGINARY], bytes);
 }
 

@@ -17,8 +17,7 @@ struct halves {
 };
 
 struct adding {
-    struct keyed all;
-    struct tiles tiles; /* in common: tables of halves, and then of counts */
+    struct keyed all; /* in tables of halves */
     bool counts;
     union scalar of_none; /* as results hold it */
     atomic_bool rounded;  /* somewhere, or not finite: all is in vain */
@@ -66,33 +65,23 @@ ADD_HALVES(add_doubles, double, uint64_t, 27)
 
 /* ---- tables ---- */
 
-static struct halves *table_of(const struct adding *self, uint64_t part)
-{
-    return (struct halves *)(void *)tiles_common(&self->tiles) + part * self->all.count;
-}
-
-static uint64_t *counts_of(const struct adding *self, uint64_t part)
-{
-    return (uint64_t *)(void *)table_of(self, self->all.parts) + part * self->all.count;
-}
-
 static unsigned add_part(void *context, uint64_t part, char *memory)
 {
     struct adding *self = context;
     struct workspace *own = (struct workspace *)(void *)memory;
     const struct keyed *all = &self->all;
     const uint64_t begin = part * all->part, end = least(begin + all->part, all->plan->n);
-    struct halves *const table = table_of(self, part);
+    struct halves *const table = keyed_table(all, part);
     bool outside = false;
     memset(table, 0, all->count * sizeof *table);
     if (self->counts)
-        memset(counts_of(self, part), 0, all->count * sizeof(uint64_t));
+        memset(keyed_counts(all, part), 0, all->count * sizeof(uint64_t));
     for (uint64_t at = begin; at < end && !atomic_load(&self->rounded); at += CHUNK) {
         const uint64_t n = least(end - at, CHUNK);
         const int64_t *const keys = keyed_gather(all, at, n, own->keys);
         const void *const values = keyed_values(all, at, n, own->values);
         if (self->counts)
-            keyed_count(all, keys, n, counts_of(self, part));
+            keyed_count(all, keys, n, keyed_counts(all, part));
         feclearexcept(FE_INEXACT);
         outside |= (all->values.type == ELEMENT_FLOAT64 ? add_doubles : add_floats)(
             keys, values, n, all->count, table);
@@ -118,7 +107,7 @@ static bool merge_parts(const struct adding *self, uint64_t key, double *head, d
     bool exact = true;
     *head = *tail = 0;
     for (uint64_t part = 0; part < self->all.parts; part++) {
-        const struct halves *const halves = &table_of(self, part)[key];
+        const struct halves *const halves = (struct halves *)keyed_table(&self->all, part) + key;
         exact &= add_to(head, halves->head);
         exact &= add_to(tail, halves->tail);
     }
@@ -143,7 +132,8 @@ static void finish_key(struct adding *self, struct workspace *own, uint64_t key,
     } else {
         exact_adder_clear(&own->adder);
         for (uint64_t part = 0; part < self->all.parts; part++) {
-            const struct halves *const halves = &table_of(self, part)[key];
+            const struct halves *const halves =
+                (struct halves *)keyed_table(&self->all, part) + key;
             exact_adder_add_pair(&own->adder, halves->head, halves->tail, part ? 0 : n);
         }
         if (!exact_finish(&own->one.job, &own->adder.sums))
@@ -161,6 +151,8 @@ static unsigned finish_keys(void *context, uint64_t tile, char *memory)
     const uint64_t begin = tile * KEYS_A_TILE, n = least(all->count - begin, KEYS_A_TILE);
     char *const to = (char *)plan->results.at[0] + begin * element_size(plan->results.type);
     bool exact = !self->counts && plan->results.type == plan->finish.result;
+    if (atomic_load(&self->rounded))
+        return 0;
     exact_one_start(&own->one, all->job);
     own->one.plan.layout = &all->values;
     own->adder.beside = (struct beside_windows){.large = NULL};
@@ -174,7 +166,7 @@ static unsigned finish_keys(void *context, uint64_t tile, char *memory)
     for (uint64_t k = 0; k < n; k++) {
         uint64_t count = 0;
         for (uint64_t part = 0; self->counts && part < all->parts; part++)
-            count += counts_of(self, part)[begin + k];
+            count += keyed_counts(all, part)[begin + k];
         finish_key(self, own, begin + k, count);
     }
     return own->one.run.findings;
@@ -187,23 +179,12 @@ bool exact_fold_keys(struct job *job, bool *made)
                           .of_none = run_value_of_none(plan)};
     if (!job->tells_rounding || !exact_is_plain(plan) || plan->fold != FOLD_sum)
         return false;
-    keyed_describe(&self.all, job, sizeof(struct halves));
+    keyed_describe(&self.all, job, sizeof(struct halves), self.counts, sizeof(struct workspace));
+    self.all.tiles.plain = true;
     self.all.values.type = element_accumulator(self.all.values.input);
-    const uint64_t tables = self.all.parts * self.all.count,
-                   key_tiles = divide_up(self.all.count, KEYS_A_TILE);
-    self.tiles =
-        (struct tiles){.job = job,
-                       .sharing.pieces = self.all.parts,
-                       .stretch = self.all.stretch,
-                       .plain = true,
-                       .workspace = sizeof(struct workspace),
-                       .common = tables * (sizeof(struct halves) + self.counts * sizeof(uint64_t))};
-    *made = tiles_open(&self.tiles, self.all.parts > key_tiles ? self.all.parts : key_tiles,
-                       "tables of keys") &&
-            tiles_run(&self.tiles, self.all.parts, add_part, &self) &&
-            (self.rounded || tiles_run(&self.tiles, key_tiles, finish_keys, &self));
+    *made = keyed_run(&self.all, "tables of keys", add_part, divide_up(self.all.count, KEYS_A_TILE),
+                      finish_keys, &self);
     if (!self.rounded)
-        job->run->findings |= self.tiles.findings;
-    tiles_close(&self.tiles);
+        job->run->findings |= self.all.tiles.findings;
     return !*made || !self.rounded;
 }

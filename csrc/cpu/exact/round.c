@@ -15,7 +15,7 @@ bool exact_is_plain(const struct plan *plan)
 {
     const enum element input = plan->layout->input;
     return !element_is_integer(input) && !element_is_complex(input) && plan->fold != FOLD_norm2 &&
-           !exact_has_parts(plan->finish.result) && !plan->finish.has_initial &&
+           !element_is_complex(plan->finish.result) && !plan->finish.has_initial &&
            plan->finish.from_nothing;
 }
 
