@@ -4,6 +4,7 @@
 
 #include "common/method.h"
 #include "common/reduction.h"
+#include "plan/axes.h"
 #include "plan/platform.h"
 
 struct axes;
