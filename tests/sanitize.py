@@ -33,7 +33,7 @@ from reference import COMPLEX, EVERY_TYPE, REALS, agrees, truth
 from samples import element_there, fetched, options_of, sample, takes, wrong
 from segments import UFUNCS, by_one
 from test_axes_on_devices import wrong_on_device
-from test_exact_method import NAMES as EXACTLY
+from exactly import NAMES as EXACTLY
 from truths import NAMES, RECORDS, answer
 
 import gred

@@ -37,14 +37,6 @@ def of_exponents(exponents, dtype, seed=1):
     return np.ldexp((random.random(n) + 1) * random.choice([1, -1], n), exponents).astype(dtype)
 
 
-def fractions(values):
-    """Give the exact values of finite numbers, which may be integers."""
-    values = np.asarray(values)
-    if values.dtype.kind not in "iub":
-        values = values.astype(np.float64)
-    return [Fraction(value) for value in values.ravel().tolist()]
-
-
 def _integers(x):
     """Take finite numbers as integers times powers of two."""
     x = np.asarray(x).ravel()

@@ -14,28 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from exact_truths import exact_products, exact_sum, nearest, same
-from exactly import exact
+from exactly import exact, typed
 from processes import printed
-from reference import REALS
 
 import gred
 
 C_COMPILER = os.environ.get("CC", "gcc").split()
-typed = pytest.mark.parametrize("dtype", REALS, ids=str)
-
-
-@pytest.mark.parametrize("place", [0, 1, 4095, 4096, 70_000])
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_one_element_that_is_not_finite_is_seen_anywhere(value, place):
-    for dtype in REALS:
-        x = np.ones(70_001, dtype)
-        x[place] = value
-        assert same(exact("sum", x), dtype.type(value))
-        assert exact("nansum", x, dtype=np.float64) == (70_000 if math.isnan(value) else value)
-        others = gred.ExactSum(np.delete(x, place))
-        assert gred.ExactSum(x) - gred.ExactSum([value]) == others
-        x[-1 - place] = -value
-        assert math.isnan(exact("sum", x))
 
 
 def test_a_chunk_that_rises_above_the_last_one_is_exact():
@@ -64,11 +48,10 @@ def test_numbers_of_any_exponents_are_added_exactly(dtype, n):
     """By a large superaccumulator where there are many, which several threads may each have."""
     x = far_apart(dtype, n)
     assert gred.ExactSum(x).fraction() == exact_sum(x)
-    assert gred.ExactSum(x[::-1]) == gred.ExactSum(x)
     tiny = np.arange(n) % 3 == 0
     x[tiny] = np.copysign(np.finfo(dtype).smallest_subnormal * 5, x[tiny])
     x[1::5] = 0
-    assert gred.ExactSum(x).fraction() == exact_sum(x)
+    assert gred.ExactSum(x[::-1]).fraction() == exact_sum(x)
 
 
 @pytest.mark.parametrize("dtype", FAR_APART, ids=str)

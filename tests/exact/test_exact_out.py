@@ -11,18 +11,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from devices import to_host
-from exact_truths import TINY, as_floats, edges, nearest, same, total, truth
-from exactly import exact, root, stored
+from exact_truths import as_floats, edges, nearest, same, total, truth
+from exactly import NAMES, WIDE, exact, root, stored, typed
 from gpu_arrays import GpuArray
 from reference import REALS
 from samples import there
-from test_exact_along import NAMES, check, on_devices, same_bits, typed, wanted
+from test_exact_along import check, on_devices, same_bits, wanted
 from thin import chosen
 
 import gred
 from gred.testing import SimulatedArray
 
-WIDE = np.dtype(np.float64)
 pytestmark = pytest.mark.usefixtures("shuffled")
 
 
@@ -118,11 +117,6 @@ def test_a_call_after_another_finds_nothing_of_it(device):
         for values in (x, y):
             assert same(stored("sum", values, device), truth("sum", values))
             assert exact("sum", there(values, device)) == truth("sum", values)
-
-
-def test_the_least_counts(device):
-    x = np.array([1.0, float(TINY), -1.0])
-    assert stored("sum", x, device) == float(TINY)
 
 
 # ---- along axes ----
