@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from devices import GPU_IS_HERE, everywhere, flat_there
+from devices import each_library, everywhere, flat_there, placed_by, to_host
 from reference import BFLOAT16
 
 import gred
@@ -76,15 +76,13 @@ def test_arrays_that_cannot_be_compared_are_refused(place):
         assert gred.nanargmax([3, 5, 4]) == 1
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not GPU_IS_HERE, reason="there is no GPU")
-@pytest.mark.parametrize("library", ["cupy", "torch"])
+@each_library
 @every_name
-def test_a_librarys_own_arrays_stay_there(name, library):
-    module = pytest.importorskip(library)
+def test_a_librarys_own_arrays_stay_there(name, library_name):
+    if library_name == "jax.numpy":
+        pytest.skip("of 32 bits, unless JAX is told otherwise")
     x = with_nans("f8")
-    there = module.asarray(x) if library == "cupy" else module.tensor(x).cuda()
+    there = placed_by(library_name, x)
     got = getattr(gred, name)(there, 1)
     assert type(got) is type(there)
-    host = got.get() if library == "cupy" else got.cpu().numpy()
-    assert np.allclose(host, getattr(np, name)(x, 1), 1e-14)
+    assert np.allclose(to_host(got), getattr(np, name)(x, 1), 1e-14)
