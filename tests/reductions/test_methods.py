@@ -138,12 +138,12 @@ def test_every_type_becomes_every_other_as_in_numpy(place, way, op):
 
 NAN = float("nan")
 EXTREMES = [
-    (op, dtype(1), dtype(NAN)) for op in ("min", "max") for dtype in (np.float32, np.float64)
-]
-EXTREMES += [
     (op, dtype(5), dtype(special))
-    for op, special in (("min", 2), ("max", 9))
-    for dtype in (np.int32, np.uint64, np.float64)
+    for op, special, types in (
+        *((op, NAN, (np.float32, np.float64)) for op in ("min", "max")),
+        *((op, end, (np.int32, np.uint64, np.float64)) for op, end in (("min", 2), ("max", 9))),
+    )
+    for dtype in types
 ]
 
 
