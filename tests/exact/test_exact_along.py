@@ -9,12 +9,13 @@ import itertools
 
 import numpy as np
 import pytest
+from along import normal, rows_of, shape_of
 from devices import to_host
 from drawn import misaligned
 from exact_loops import kinds
-from exact_truths import BITS, bits_of, exact_square, nearest_root, of_bits, truth
+from exact_truths import BITS, exact_square, nearest_root, of_bits, same_bits, truth
 from exactly import NAMES, typed
-from reference import BFLOAT16, COMPLEX, MANTISSA_BITS, REALS
+from reference import BFLOAT16, COMPLEX, MANTISSA_BITS, PARTS, REALS
 from samples import quietly, there
 from thin import chosen
 
@@ -33,35 +34,22 @@ def exact(name, x, axis, **options):
     return to_host(quietly(name, x, axis=axis, method="exact", **options))
 
 
+def rounded_once(name, kept, dtype):
+    """Round the fraction of a result's elements to a type, parts of complex numbers apart."""
+    if name == "norm":
+        return nearest_root(exact_square(kept), dtype)
+    if kept.dtype not in COMPLEX:
+        return truth(name, kept, dtype)
+    kept = kept[~np.isnan(kept)] if name.startswith("nan") else kept
+    parts = [truth(name.removeprefix("nan"), part, PARTS[dtype]) for part in (kept.real, kept.imag)]
+    return np.array(parts).view(dtype)[0]
+
+
 def wanted(name, x, axis, dtype, where=True):
-    """Round the fractions of each result's elements to a type, parts of complex numbers apart."""
-    axes = tuple(np.atleast_1d(axis))
-    arrays = (x, np.broadcast_to(where, x.shape))
-    rows, shown = (np.moveaxis(array, axes, range(-len(axes), 0)) for array in arrays)
-    made = np.empty(rows.shape[: x.ndim - len(axes)], dtype)
-    for index in np.ndindex(made.shape):
-        kept = rows[index][shown[index]]
-        if name == "norm":
-            made[index] = nearest_root(exact_square(kept), dtype)
-        elif x.dtype in COMPLEX:
-            kept = kept[~np.isnan(kept)] if name.startswith("nan") else kept
-            for part in ("real", "imag"):
-                right = truth(name.removeprefix("nan"), getattr(kept, part), made.real.dtype)
-                getattr(made, part)[index] = right
-        else:
-            made[index] = truth(name, kept, dtype)
-    return made
-
-
-def same_bits(got, want):
-    if got.dtype.kind == "c":
-        parts = ((np.ascontiguousarray(x.real), np.ascontiguousarray(x.imag)) for x in (got, want))
-        return got.dtype == want.dtype and all(
-            same_bits(*pair) for pair in zip(*parts, strict=True)
-        )
-    if got.dtype.kind in "iu":
-        return np.array_equal(got, want)
-    return got.dtype == want.dtype and np.array_equal(bits_of(got), bits_of(want))
+    axes = normal(axis, x.ndim)
+    rows = zip(rows_of(x, axes), rows_of(np.broadcast_to(where, x.shape), axes), strict=True)
+    made = np.array([rounded_once(name, row[shown], dtype) for row, shown in rows], dtype)
+    return made.reshape(shape_of(x, axes, False))
 
 
 def check(device, name, x, axis, layout=lambda x: x, **options):

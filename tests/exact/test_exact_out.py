@@ -11,12 +11,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from devices import to_host
-from exact_truths import as_floats, edges, nearest, same, total, truth
+from exact_truths import as_floats, edges, nearest, same, same_bits, total, truth
 from exactly import NAMES, WIDE, exact, root, stored, typed
 from gpu_arrays import GpuArray
 from reference import REALS
 from samples import there
-from test_exact_along import check, on_devices, same_bits, wanted
+from test_exact_along import check, on_devices, wanted
 from thin import chosen
 
 import gred

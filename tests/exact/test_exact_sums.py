@@ -4,8 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
+from along import normal, rows_of, shape_of
 from drawn import examples
-from exact_truths import bits_of, mixed, total
+from exact_truths import bits_of, mixed, same_bits, total
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import COMPLEX, EVERY_TYPE
@@ -27,35 +28,23 @@ def numbers(dtype, seed=1):
         )
 
 
-def rows(x, axis):
-    """List the elements of each result."""
-    reduced = range(3) if axis is None else np.atleast_1d(axis).astype(int) % 3
-    kept = [k for k in range(3) if k not in reduced]
-    moved = x.transpose(*kept, *reduced)
-    return moved.shape[: len(kept)], [
-        moved[place].ravel() for place in np.ndindex(*moved.shape[: len(kept)])
-    ]
-
-
 @pytest.mark.parametrize("dtype", EVERY_TYPE, ids=str)
 @pytest.mark.parametrize("axis", AXES, ids=str)
 def test_each_sum_and_mean_is_rounded_once(dtype, axis):
     x = numbers(dtype)
     for y in (x, x[::-1, :, ::-1], np.asfortranarray(x)):
-        shape, of_each = rows(y, axis)
+        axes = normal(axis, 3)
+        shape, of_each = shape_of(y, axes, False), rows_of(y, axes)
         made = gred.ExactSums(y, axis)
         assert made.shape == shape
         assert made.count.tolist() == np.full(shape, of_each[0].size).tolist()
         for name, divisor in (("value", 1), ("mean", of_each[0].size)):
             got = getattr(made, name)()
             assert got.shape == shape
-            if dtype.kind == "c":
-                for values, part in ((got.real, "real"), (got.imag, "imag")):
-                    want = [total(getattr(one, part), np.float64, divisor) for one in of_each]
-                    assert bits_of(values.ravel()).tolist() == bits_of(np.array(want)).tolist()
-            else:
-                want = [total(one, np.float64, divisor) for one in of_each]
-                assert bits_of(got.ravel()).tolist() == bits_of(np.array(want)).tolist()
+            for part in ("real", "imag") if dtype.kind == "c" else ("real",):
+                parts = of_each if dtype.kind != "c" else getattr(of_each, part)
+                want = [total(one, np.float64, divisor) for one in parts]
+                assert same_bits(getattr(got, part), np.reshape(want, shape))
     narrow = np.complex64 if dtype.kind == "c" else np.float32
     assert made.value(narrow).dtype == narrow
 

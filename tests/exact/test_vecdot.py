@@ -8,7 +8,7 @@ import pytest
 from devices import each_library, placed_by, to_host
 from drawn import misaligned
 from exact_loops import kinds
-from exact_truths import any_floats, dot, exact_parts, exact_products, nearest, same
+from exact_truths import any_floats, dot, exact_parts, exact_products, nearest, same, same_bits
 from exactly import INTEGERS, both_methods, quiet, typed
 from hypothesis import given, settings
 from reference import BFLOAT16, COMPLEX, REALS
@@ -68,12 +68,6 @@ def right(a, b, axis, dtype):
         else:
             found[at] = nearest(exact_products(a[at], b[at]), dtype)
     return found
-
-
-def same_bits(got, want):
-    got, want = np.asarray(got), np.asarray(want)
-    assert (got.dtype, got.shape) == (want.dtype, want.shape)
-    return got.tobytes() == want.tobytes()
 
 
 @cases

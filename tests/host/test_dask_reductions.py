@@ -7,8 +7,18 @@ from functools import partial
 
 import numpy as np
 import pytest
+from along import normal, rows_of, shape_of
 from drawn import examples
-from exact_truths import any_floats, exact_square, exact_sum, nearest, nearest_root, same, total
+from exact_truths import (
+    any_floats,
+    exact_square,
+    exact_sum,
+    nearest,
+    nearest_root,
+    same,
+    same_bits,
+    total,
+)
 from exactly import WIDE, typed
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,15 +59,6 @@ def quietly(reduce, *arguments, **options):
         return reduce(*arguments, **options)
 
 
-def alike(got, want):
-    """Compare shapes, types and all bits but those of NaNs."""
-    got, want = np.asarray(got), np.asarray(want)
-    assert (got.shape, got.dtype) == (want.shape, want.dtype)
-    nans = want != want
-    assert np.array_equal(nans, got != got)
-    assert got[~nans].tobytes() == want[~nans].tobytes()
-
-
 def check(name, x, want, *arguments, **options):
     """Compute by all chunkings, and look at what is said before."""
     for chunks, split_every in zip(CHUNKS, (None, 2, 3), strict=True):
@@ -65,7 +66,7 @@ def check(name, x, want, *arguments, **options):
         lazy = reduce(da.from_array(x, chunks=chunks), *arguments, **options)
         got = computed(lazy)
         assert (lazy.shape, lazy.dtype) == (got.shape, got.dtype)
-        alike(got, want)
+        assert same_bits(got, want)
 
 
 # ---- sums, squares ----
@@ -86,12 +87,10 @@ EXACT = {
 
 def of_each_place(x, axis, keepdims, shown, make):
     """Make a result of the elements of each place."""
-    axes = tuple(k % x.ndim for k in (range(x.ndim) if axis is None else np.atleast_1d(axis)))
-    results = np.empty([1 if k in axes else n for k, n in enumerate(x.shape)], x.dtype)
-    for place in np.ndindex(results.shape):
-        at = tuple(slice(None) if k in axes else i for k, i in enumerate(place))
-        results[place] = make(x[at][shown[at]])
-    return results if keepdims else np.squeeze(results, axes)[()]
+    axes = normal(axis, x.ndim)
+    rows = zip(rows_of(x, axes), rows_of(shown, axes), strict=True)
+    made = np.array([make(row[there]) for row, there in rows], x.dtype)
+    return made.reshape(shape_of(x, axes, keepdims))
 
 
 @pytest.mark.parametrize("keepdims", [False, True])
@@ -206,7 +205,7 @@ def test_descriptions_are_those_of_the_whole_array(dtype, axis, options):
         assert type(got) is gred.Summary
         assert got.ddof == 1
         for field, right in zip((*got, got.std), (*want, want.std), strict=True):
-            alike(field, right)
+            assert same_bits(field, right)
         assert got.merge(want).to_bytes() == want.merge(got).to_bytes()
 
 
@@ -242,7 +241,7 @@ def test_results_by_key_are_those_of_all_values(op, values, chunks):
         keys = da.from_array(KEYS, chunks=11)
         lazy = gred.dask.by_key(op, keys, x, 11, split_every=split_every)
         assert lazy.shape == want.shape
-        alike(computed(lazy), want)
+        assert same_bits(computed(lazy), want)
 
 
 def test_variances_norms_and_descriptions_by_key_are_exact():
@@ -306,14 +305,18 @@ def test_lengths_that_are_unknown_do_no_harm():
     whole = computed(some)
     for name in ("norm", "var", "nansum", "min", "any"):
         options = {"method": "exact"} if name in ("norm", "var", "nansum") else {}
-        alike(computed(getattr(gred.dask, name)(some)), getattr(gred, name)(whole, **options))
+        assert same_bits(
+            computed(getattr(gred.dask, name)(some)), getattr(gred, name)(whole, **options)
+        )
     median = np.median(whole)
     want = gred.sum(whole, where=whole > median, method="exact")
-    alike(computed(gred.dask.sum(some, where=some > median)), want)
+    assert same_bits(computed(gred.dask.sum(some, where=some > median)), want)
     assert computed(gred.dask.describe(some)) == gred.describe(whole, method="exact")
     assert computed(gred.dask.quantile(some, 0.3)) == np.quantile(whole, 0.3)
     keys = (some * 0).astype(int)
-    alike(computed(gred.dask.by_key("sum", keys, some, 1)), [gred.sum(whole, method="exact")])
+    assert same_bits(
+        computed(gred.dask.by_key("sum", keys, some, 1)), [gred.sum(whole, method="exact")]
+    )
     with pytest.raises(ValueError, match="where must have as many chunks"):
         gred.dask.sum(some, where=da.ones(6, chunks=2, dtype=bool))
 
@@ -352,7 +355,7 @@ def test_quantiles_are_numpys(dtype, method, q, chunks):
     got = computed(gred.dask.quantile(da.from_array(x, chunks=chunks), q, method=method))
     unit = np.finfo(got.dtype if got.dtype.kind == "f" else float).eps
     np.testing.assert_allclose(got, want.astype(got.dtype), 4 * unit, strict=True)
-    alike(got, gred.quantile(x, q, method=method))
+    assert same_bits(got, gred.quantile(x, q, method=method))
 
 
 @settings(deadline=None, max_examples=examples(30))
