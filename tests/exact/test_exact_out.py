@@ -111,14 +111,6 @@ def test_a_sum_may_begin_beyond_what_its_type_has_digits_for(device):
     assert stored("sum", x, device, np.complex128, initial=1e200 + 2j) == 1e200 + 0j
 
 
-def test_a_call_after_another_finds_nothing_of_it(device):
-    x, y = (np.full(n, 0.1) for n in (100_000, 70_000))
-    for _ in range(3):
-        for values in (x, y):
-            assert same(stored("sum", values, device), truth("sum", values))
-            assert exact("sum", there(values, device)) == truth("sum", values)
-
-
 # ---- along axes ----
 
 
