@@ -13,6 +13,7 @@ from exact_truths import (
     any_floats,
     as_floats,
     bits_of,
+    edges,
     exact_sum,
     mixed,
     nearest,
@@ -42,6 +43,13 @@ def test_sums_and_means_are_the_nearest_floats_of_any_type(dtype, data):
         assert same(gred.ExactSum(x).mean(result), total(x, result, divisor=len(x)))
     finite = x[np.isfinite(x)]
     assert gred.ExactSum(finite).fraction() == exact_sum(finite)
+
+
+@typed
+def test_every_edge_between_two_floats_is_right(dtype):
+    for value in edges(dtype):
+        for signed in (value, -value):
+            assert same(gred.ExactSum(as_floats(signed)).value(dtype), nearest(signed, dtype))
 
 
 def test_infinities_nans_and_zeros_are_as_ieee_754_has_them():
