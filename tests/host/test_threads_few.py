@@ -1,6 +1,8 @@
 """Threads that are small, few, bounded, or not to be had, and children of who has threads."""
 
 import os
+import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -320,3 +322,43 @@ def test_every_type_of_a_long_array_is_shared_and_of_a_short_one_is_not(name, th
             long, short = np.zeros(LONG, dtype), np.zeros(16, dtype)
             assert "2 threads" in str(gred.explain(long, name)), dtype
             assert "threads" not in str(gred.explain(short, name)), dtype
+
+
+# ---- threadpoolctl, whichever of the two is imported first ----
+
+LIMITED = """
+    [before] = [pool for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "gred"]
+    assert before["filepath"] == gred._core.__file__
+    assert before["version"] == gred.__version__
+    all_threads = gred.threads()
+    assert before["num_threads"] == all_threads
+    with threadpoolctl.threadpool_limits(1):
+        print(gred.threads())
+    assert gred.threads() == all_threads
+    with threadpoolctl.threadpool_limits({"gred": 1}):
+        print(gred.threads())
+    with threadpoolctl.threadpool_limits({"openmp": 1}):
+        assert gred.threads() == all_threads
+    """
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import threadpoolctl, gred",
+        "import gred, threadpoolctl; gred.register_threadpoolctl()",
+        "import threadpoolctl, gred; gred.register_threadpoolctl(); gred.register_threadpoolctl()",
+    ],
+)
+def test_threadpoolctl_limits_the_threads_of_gred(imports):
+    pytest.importorskip("threadpoolctl", reason="threadpoolctl is not installed")
+    assert printed(imports, LIMITED) == "1\n1\n"
+
+
+def test_a_threadpoolctl_without_registration_is_one_clear_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "threadpoolctl", types.ModuleType("threadpoolctl"))
+    with pytest.raises(ImportError, match=r"threadpoolctl 3\.2 or later"):
+        gred.register_threadpoolctl()
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    with pytest.raises(ImportError, match="threadpoolctl"):
+        gred.register_threadpoolctl()
