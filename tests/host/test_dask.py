@@ -233,6 +233,8 @@ REFUSED = [
     ("sum", (WHOLE * 1j,), {"dtype": float}, TypeError, "must be complex; got float64"),
     ("mean", (FLOATS,), {"dtype": int}, TypeError, "must be a float's; got int64"),
     ("sum", (FLOATS,), {"axis": 3}, np.exceptions.AxisError, "out of bounds"),
+    ("var", (np.ones(3),), {}, TypeError, "array of Dask's"),
+    ("std", (FLOATS,), {"dtype": int}, TypeError, "must be float16"),
 ]
 for name, x in (("sum", FLOATS), ("mean", WHOLE)):
     REFUSED += [(name, (np.ones(3),), {}, TypeError, "x must be an array of Dask's, not ndarray")]

@@ -327,7 +327,8 @@ def test_every_scheduler_makes_the_same_bits(scheduler):
     x = drawn(share_of_nans=0.01)
     lazy = da.from_array(x, chunks=(5, 4, 5))
     line = lazy.reshape(-1)
-    asked = [gred.dask.nanvar(lazy, 1), gred.dask.describe(lazy, axis=0).var]
+    asked = [gred.dask.nansum(lazy), gred.dask.nanvar(lazy, 1)]
+    asked += [gred.dask.describe(lazy, axis=0).var]
     asked += [gred.dask.nanquantile(lazy, [0.1, 0.9]), gred.dask.nanmax(lazy, 0)]
     asked += [gred.dask.by_key("norm", np.arange(line.size) % 3, line, 3)]
     want, got = (da.compute(*asked, scheduler=name) for name in ("synchronous", scheduler))

@@ -132,7 +132,8 @@ CONVERTING = (
 @pytest.mark.filterwarnings("ignore:.*imaginary part:numpy.exceptions.ComplexWarning")
 def test_every_type_becomes_every_other_as_in_numpy(place, way, op):
     for given, dtype in chosen(itertools.product(EVERY_TYPE, EVERY_TYPE), op, place, way):
-        for n in (1, 333) if takes(way, given, dtype) else ():
+        of_bits = given in INTEGERS and dtype in INTEGERS and place == "host"
+        for n in (1, 333, *[5000] * of_bits) if takes(way, given, dtype) else ():
             check(mixed(op, given, dtype, n), op, method=way, device=place, dtype=dtype)
 
 
