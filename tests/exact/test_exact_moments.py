@@ -2,7 +2,6 @@
 
 import operator
 import threading
-import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -24,6 +23,7 @@ from exact_truths import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import COMPLEX, INTEGERS, REALS
+from samples import silenced
 
 import gred
 from gred.exact import rationals
@@ -103,8 +103,7 @@ def test_axes_keepdims_masks_and_types_are_as_in_numpy(name, axis):
     mask = np.random.default_rng(1).random((6, 7)) < 0.8
     reduce, numpys = getattr(gred, name), getattr(np, name)
     for options in ({}, {"keepdims": True}, {"ddof": 1}, {"where": mask}, {"correction": 1}):
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with silenced():
             got = reduce(x, axis, method="exact", **options)
             want = numpys(x.astype(np.longdouble), axis, **options)
         assert got.shape == want.shape
@@ -174,8 +173,7 @@ def test_numpys_forms_of_covariances_are_understood():
         *(((row,), {"rowvar": False}), ((table, row), {"rowvar": False})),
     ):
         for name in ("cov", "corrcoef") if options.keys() <= {"rowvar"} else ("cov",):
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
+            with silenced():
                 got, want = (getattr(xp, name)(*arguments, **options) for xp in (gred, np))
             assert np.shape(got) == np.shape(want)
             assert np.allclose(got, want, 1e-12, equal_nan=True)

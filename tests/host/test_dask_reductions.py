@@ -2,7 +2,6 @@
 
 import math
 import pickle
-import warnings
 from functools import partial
 
 import numpy as np
@@ -23,6 +22,7 @@ from exactly import WIDE, typed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import BFLOAT16
+from samples import silenced
 
 import gred
 
@@ -54,8 +54,7 @@ def computed(x):
 
 def quietly(reduce, *arguments, **options):
     """Reduce without a word about nothing but NaN."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with silenced():
         return reduce(*arguments, **options)
 
 

@@ -6,7 +6,6 @@ are rounded, too.
 """
 
 import contextlib
-import warnings
 
 import numpy as np
 import pytest
@@ -28,7 +27,7 @@ from reference import (
     result_type,
     truth,
 )
-from samples import wrong, wrong_record
+from samples import silenced, wrong, wrong_record
 from truths import PLACES, RECORDS, SPREADS, WITHOUT_NAN, answer
 from truths import numpys as numpys_own
 
@@ -42,8 +41,7 @@ RUNGS += ("last_block", "cooperative", "bulk", "cluster")
 
 @pytest.fixture(autouse=True)
 def warnings_are_not_looked_at():
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with silenced():
         yield
 
 

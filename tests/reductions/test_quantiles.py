@@ -1,12 +1,12 @@
 """Quantiles and medians, beside NumPy's of float64, and beside sorted elements."""
 
 import itertools
-import warnings
 
 import numpy as np
 import pytest
 from devices import each_library, everywhere, flat_there, placed_by, to_host
 from reference import BFLOAT16
+from samples import silenced
 
 import gred
 from gred import _core
@@ -117,8 +117,7 @@ def test_nan(shape, dtype):
     x[0] = np.nan
     for axis in (None, 0, -1):
         for ours, numpys in ((gred.nanquantile, np.nanquantile), (gred.quantile, np.quantile)):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with silenced():
                 want = numpys(x.astype("f8"), SHARES, axis)
             assert near(ours(x, SHARES, axis), want, dtype), (axis, ours.__name__)
             x_of_nan = np.full(shape, np.nan, dtype)
@@ -217,8 +216,7 @@ def test_rows_on_devices(place, dtype, shape):
             asked = shares, method, leaves_out, is_sorted
             kind = None if x.dtype.kind in "fV" or method == "lower" else "f8"
             there = _core.select_rows(flat_there(y.reshape(-1), place), rows, asked, kind)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with silenced():
                 numpys = np.nanquantile if leaves_out else np.quantile
                 want = numpys(y.astype("f8"), shares, axis=1, method=method)
             got = to_host(there).reshape(want.shape)

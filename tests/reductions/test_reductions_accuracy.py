@@ -6,14 +6,13 @@ with, trends, squares beyond the range of the type. truths.py has the bounds and
 
 import itertools
 import math
-import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from inputs import shown
 from reference import BFLOAT16, COMPLEX, agrees
-from samples import all_right, there, wrong
+from samples import all_right, silenced, there, wrong
 from truths import SPREADS, answer, exact_square_sum, exact_sum, root
 
 import gred
@@ -148,8 +147,7 @@ def test_dtype_says_what_a_variance_is_taken_in(device):
 
 
 def test_deviations_that_overflow_or_vanish_are_numpys(device):
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with silenced():
         for x in ([1e200, -1e200], [1e-200, -1e-200], [0.0, 5e-324]):
             got = gred.var(np.array(x), device=device)
             assert got == np.var(x) or (np.isnan(got) and not math.isfinite(np.var(x)))
@@ -186,8 +184,7 @@ def test_no_degrees_of_freedom_are_warned_of_as_in_numpy(name, device):
     for values in ([1.0], [1.0, 2.0], [3.0, 3.0], [1 + 1j, 2.0], [1, 2, 3]):
         x = np.array(values)
         for ddof in (x.size, x.size + 1, x.size + 0.5, 100, np.inf):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with silenced():
                 right = getattr(np, name)(x, ddof=ddof)
             with pytest.warns(RuntimeWarning, match="Degrees of freedom <= 0"):
                 got = getattr(gred, name)(x, ddof=ddof, device=device)

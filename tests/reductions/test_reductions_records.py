@@ -8,13 +8,12 @@ import copy
 import math
 import numbers
 import re
-import warnings
 
 import numpy as np
 import pytest
 from drawn import values
 from reference import BFLOAT16, EVERY_TYPE, INTEGERS
-from samples import all_right, there, wrong
+from samples import all_right, quietly, there, wrong
 from truths import FIELDS
 
 import gred
@@ -22,10 +21,8 @@ import gred
 X = np.array([[3.0, np.nan, 1.0], [9.0, -8.0, np.nan]])
 
 
-def described(a, *arguments, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return gred.describe(a, *arguments, **options)
+def described(*arguments, **options):
+    return quietly("describe", *arguments, **options)
 
 
 # ---- minmax and ptp ----

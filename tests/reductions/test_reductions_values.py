@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from devices import everywhere
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, PARTS, REALS
-from samples import all_right, options_of, quietly, sample, takes, there, wrong
+from samples import all_right, options_of, quietly, sample, silenced, takes, there, wrong
 from thin import chosen
 from truths import COUNTS, NAMES, PLACES, SPREADS, WITHOUT_NAN, numpys, type_of
 
@@ -189,8 +189,7 @@ def test_special_values_are_numpys(name, device):
 def test_signs_of_zeros_are_numpys(device):
     for name in ("nanprod", "nanmin", "nanmax", "nanmean", "ptp", "norm", "var"):
         for x in map(np.array, ([-0.0], [-0.0, -0.0], [-0.0, np.nan], [-3.0])):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with silenced():
                 right = numpys(name)(x)
             got = quietly(name, x, device=device)
             same = got == right and np.signbit(got) == np.signbit(right)
