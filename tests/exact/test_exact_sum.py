@@ -156,6 +156,13 @@ def test_what_was_not_finite_can_be_taken_away():
         assert float(total) == left
 
 
+def test_accumulators_are_equal_only_where_the_same_was_added():
+    one = gred.ExactSum([1.0])
+    assert gred.ExactSum([math.nan]) != gred.ExactSum([math.inf])
+    for other in (gred.ExactSum([1.0, 0.0]), gred.ExactSum([1.0 + 2.0**-52]), 1.0):
+        assert one != other
+
+
 ONE = gred.ExactSum([1.0])
 BYTES, WORDS = ONE.to_bytes(), ONE.words
 HOSTILE_WORDS = [
