@@ -73,7 +73,7 @@ KERNELS = [
         "A tile that no windows hold is read one pack too far.",
         "packs > 0 && here < end; packs--",
         "packs > 0 && here <= end; packs--",
-        "exact/test_exact_method.py",
+        "exact/test_exact_windows.py",
     ),
     Defect(
         "columns that are not there",

@@ -25,6 +25,7 @@ import numpy as np
 from along import NAMES as ALONG_AXES
 from exact_truths import exact_products, nearest, nearest_root, same
 from exact_truths import truth as sum_or_mean
+from exactly import NAMES as EXACTLY
 from forcing import CONFIGURATIONS, forced
 from gpu_arrays import GpuArray
 from inputs import EVERY_KIND, KINDS, OPS, Kind, block_sizes, exact, methods_on, reduce
@@ -32,7 +33,6 @@ from reference import COMPLEX, EVERY_TYPE, REALS, agrees, truth
 from samples import element_there, fetched, options_of, sample, takes, wrong
 from segments import UFUNCS, by_one
 from test_axes_on_devices import wrong_in_every_way
-from test_exact_method import NAMES as EXACTLY
 from truths import NAMES, RECORDS, answer
 
 import gred

@@ -37,14 +37,6 @@ def of_exponents(exponents, dtype, seed=1):
     return np.ldexp((random.random(n) + 1) * random.choice([1, -1], n), exponents).astype(dtype)
 
 
-def fractions(values):
-    """Give the exact values of finite numbers, which may be integers."""
-    values = np.asarray(values)
-    if values.dtype.kind not in "iub":
-        values = values.astype(np.float64)
-    return [Fraction(value) for value in values.ravel().tolist()]
-
-
 def _integers(x):
     """Take finite numbers as integers times powers of two."""
     x = np.asarray(x).ravel()
@@ -148,6 +140,17 @@ def nearest_root(square: Fraction, dtype) -> np.generic:
 def same(got, expected) -> bool:
     """Compare type and bits."""
     return got.dtype == expected.dtype and bits_of([got]) == bits_of([expected])
+
+
+def same_bits(got, want) -> bool:
+    """Compare types, shapes and all bits but those of NaNs, in each part of a complex number."""
+    got, want = np.asarray(got), np.asarray(want)
+    if (got.dtype, got.shape) != (want.dtype, want.shape):
+        return False
+    if want.dtype.kind == "c":
+        got, want = (np.ascontiguousarray(x).view(x.real.dtype) for x in (got, want))
+    nan = want != want
+    return np.array_equal(nan, got != got) and got[~nan].tobytes() == want[~nan].tobytes()
 
 
 def any_floats(dtype, max_size=30):

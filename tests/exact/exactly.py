@@ -1,14 +1,20 @@
 """Exact reductions as their tests call them, and numbers that they are made of."""
 
 import numpy as np
+import pytest
 from exact_truths import exact_square, nearest_root, of_exponents
 from reference import COMPLEX, REALS
 from samples import element_there, fetched, quietly, there
 
 import gred
 
+NAMES = ("sum", "mean", "nansum", "nanmean")
+WIDE, NARROW = np.dtype(np.float64), np.dtype(np.float32)
 INTEGERS = [np.dtype(kind + str(size)) for kind in "iu" for size in (1, 2, 4, 8)]
 EVERY = [*REALS, *COMPLEX, *INTEGERS, np.dtype(bool)]
+typed = pytest.mark.parametrize("dtype", REALS, ids=str)
+both_methods = pytest.mark.parametrize("how", ["auto", "exact"])
+quiet = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
 def exact(name, x, **options):
@@ -40,19 +46,6 @@ def drawn(dtype, n, spread, seed=1):
         of_exponents(random.integers(-spread // 4, spread // 4 + 1, n), dtype, seed + k)
         for k in range(2)
     )
-
-
-def steps(n, far, peak):
-    """Give exponents that change on the way: up, down, now and then, or by levels."""
-    now_and_then = np.arange(n) % 50_021 == 50_020
-    exponents = {
-        "up": np.linspace(-far, far, n),
-        "down": np.linspace(far, -far, n),
-        "a peak": now_and_then * peak,
-        "a hole": now_and_then * -peak,
-        "levels": np.repeat([0, 0.6, -0.6, 0, 1, -1], n // 6) * max(far, peak),
-    }
-    return {name: each.astype(int) for name, each in exponents.items()}
 
 
 def norm(x, **options):

@@ -1,6 +1,7 @@
-"""`gred.dot`: NumPy's answers, types and refusals, on the host and on devices.
+"""`gred.dot` and norms: NumPy's answers, types and refusals, and exact ones, on every device.
 
-Threads of devices run in another order for every test.
+The truth of exact ones is fractions, rounded once. Threads of devices run in another order for
+every test.
 """
 
 import math
@@ -8,19 +9,26 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact_truths import any_floats, exact_parts, exact_products, nearest, same
-from exactly import EVERY, INTEGERS, added, drawn, norm, root
+from drawn import examples, misaligned
+from exact_truths import (
+    any_floats,
+    dot,
+    exact_parts,
+    exact_products,
+    finite_floats,
+    mixed,
+    nearest,
+    same,
+)
+from exactly import EVERY, INTEGERS, WIDE, added, both_methods, drawn, norm, quiet, root, typed
 from hypothesis import given, settings
-from reference import BFLOAT16, COMPLEX, REALS
+from hypothesis import strategies as st
+from reference import BFLOAT16, COMPLEX, EXPONENTS, MANTISSA_BITS
 from samples import element_there, fetched, there
 
 import gred
 from gred.testing import SimulatedArray
 
-FLOAT64 = np.dtype(np.float64)
-typed = pytest.mark.parametrize("dtype", REALS, ids=str)
-both_methods = pytest.mark.parametrize("how", ["auto", "exact"])
-quiet = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 pytestmark = pytest.mark.usefixtures("shuffled")
 
 
@@ -99,7 +107,7 @@ def test_no_order_of_threads_changes_a_bit(device, how):
 
 @quiet
 @settings(deadline=None)
-@given(any_floats(FLOAT64), any_floats(FLOAT64))
+@given(any_floats(WIDE), any_floats(WIDE))
 def test_what_is_not_finite_is_as_numpy_has_it(a, b):
     a, b = a[: len(b)], b[: len(a)]
     if not np.isfinite(a * b).all():
@@ -134,10 +142,8 @@ def test_any_layout_is_read(device, how):
 def test_any_layout_makes_the_same_bits_on_the_host(how):
     a, b = pair(20_001, 2)
     expected = gred.dot(a, b, method=how)
-    shifted = np.zeros(8 * len(a) + 1, np.uint8)[1:].view(np.float64)
-    shifted[:] = a
     twice = np.repeat(a, 2)[::2]
-    for x in (twice, a[::-1][::-1], a.astype(">f8"), a.tolist(), memoryview(a), shifted):
+    for x in (twice, a.astype(">f8"), a.tolist(), memoryview(a), misaligned(a)):
         assert same(gred.dot(x, b, method=how), expected)
         assert same(gred.dot(b, x, method=how), expected)
     assert gred.dot(np.broadcast_to(2.0, 7), np.arange(7.0), method=how) == 42
@@ -251,3 +257,140 @@ def test_what_is_wrong_is_named(device, vectors, options, error, words):
     placed = [there(x, device) for x in vectors] if plain else vectors
     with pytest.raises(error, match=words):
         gred.dot(*placed, **({} if plain else {"device": device}) | options)
+
+
+@quiet
+@typed
+@settings(deadline=None, max_examples=examples(60))
+@given(data=st.data())
+def test_an_exact_dot_product_is_the_nearest_float(device, dtype, data):
+    a, b = data.draw(any_floats(dtype)), data.draw(any_floats(dtype))
+    a, b = a[: len(b)], b[: len(a)]
+    assert same(gred.dot(a, b, method="exact", device=device), dot(a, b, dtype))
+
+
+@typed
+@settings(deadline=None, max_examples=examples(60))
+@given(data=st.data())
+def test_an_exact_norm_is_the_nearest_float(device, dtype, data):
+    x = data.draw(finite_floats(dtype))
+    assert same(norm(x, device=device), root(x, dtype))
+
+
+def is_exact(x, y, a, b):
+    """Tell whether both parts of an exact dot product are right, of arrays that lie anywhere."""
+    got, part = gred.dot(x, y, method="exact"), a.real.dtype
+    real, imag = (nearest(sum_of_part, part) for sum_of_part in exact_parts(a, b))
+    return got.dtype == a.dtype and same(got.real, real) and same(got.imag, imag)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.complex64])
+def test_arrays_aligned_in_different_ways_are_exact(device, dtype):
+    parts = [x.astype(dtype) for x in drawn(np.float32, 5000, 12)]
+    a, b = parts if dtype != np.complex64 else (x + 1j * x[::-1] for x in parts)
+    for first, second in ((0, 1), (1, 0), (1, 1), (1, 2), (3, 1), (8, 5)):
+        i, j = slice(first, first + 4980), slice(second, second + 4980)
+        x, y = there(a, device)[i], there(b, device)[j]
+        assert is_exact(x, y, a[i], b[j])
+        fast, right = gred.dot(x, y), complex(*map(float, exact_parts(a[i], b[j])))
+        assert abs(fast - right) <= abs(fast) * 1e-2 + 0.1
+
+
+@pytest.mark.parametrize("n", [1, 2, 100, 5000, 30_001])
+@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
+def test_complex_numbers_have_two_exact_sums(device, dtype, n):
+    random = np.random.default_rng(n)
+    a, b = ((random.normal(size=n) + 2.0**-20j * random.normal(size=n)).astype(dtype) for _ in "ab")
+    assert is_exact(there(a, device), there(b, device), a, b)
+    assert same(norm(there(a, device)), root(a, a.real.dtype))
+
+
+@quiet
+def test_infinite_parts_are_added_with_their_signs(device):
+    upwards, downwards = complex(0, math.inf), complex(0, -math.inf)
+    for a, b in (([upwards], [1j]), ([math.inf], [1.0 + 0j]), ([1j], [downwards])):
+        a, b = np.array(a, complex), np.array(b, complex)
+        real = a.real * b.real - a.imag * b.imag
+        for how in ("auto", "exact"):
+            assert same(gred.dot(a, b, method=how, device=device).real, real[0])
+
+
+def test_products_too_large_and_too_small_for_floats_are_right(device):
+    a = np.tile([1e200, 1.0, -1e200, 1e-200, 3e-320], 1000)
+    b = np.tile([1e200, 3.0, 1e200, 1e-200, 1e-5], 1000)
+    assert added(device, a, b) == exact_products(a, b)
+    assert gred.dot(there(a, device), there(b, device), method="exact") == 3000
+    for dtype in (np.float64, np.float32, np.float16):
+        greatest = np.finfo(dtype).max
+        x = np.array([greatest, greatest], dtype)
+        assert gred.dot(x, dtype([2, -1]), method="exact", device=device) == greatest
+        assert gred.dot(x, dtype([2, 1]), method="exact", device=device) == math.inf
+
+
+def test_types_that_mix_are_multiplied_as_they_are(device):
+    a = np.array([2**63 - 1, -(2**62) - 1, 3] * 2000)
+    b = np.array([1.0, 2.0, 2.0**-70] * 2000)
+    expected = nearest(exact_products(a, b), np.float64)
+    assert same(gred.dot(there(a, device), there(b, device), method="exact"), expected)
+    assert same(gred.dot(there(b, device), there(a, device), method="exact"), expected)
+    unsigned = np.array([2**64 - 1, 2**63 + 1, 7] * 1000, np.uint64)
+    small = np.arange(-100, 100, dtype=np.int16)
+    for x, y in ((unsigned, unsigned), (unsigned, a[:3000]), (small, small), (small > 0, small)):
+        assert added(device, x, y) == exact_products(x, y)
+    half = np.linspace(-1, 1, 200).astype(np.float16)
+    expected = nearest(exact_products(small, half), np.float32)
+    assert same(gred.dot(there(small, device), there(half, device), method="exact"), expected)
+    assert gred.dot(np.ones(3, BFLOAT16), np.ones(3, np.float16), device=device).dtype == "f4"
+
+
+@pytest.mark.parametrize("exponent", [-1074, -1060, -1022, -600, -500, -1, 0, 1, 500, 1000])
+def test_roots_of_squares_at_all_magnitudes_are_right(exponent):
+    random = np.random.default_rng(exponent + 2000)
+    for n in (1, 2, 3, 10) * 50:
+        significands = random.integers(1, 2 ** random.integers(1, min(54, 1024 - exponent)), n)
+        x = np.ldexp(significands.astype(float), exponent)
+        assert same(norm(x), root(x))
+
+
+@typed
+def test_a_far_off_bit_decides_a_norms_tie(dtype):
+    """5 k is half way between two floats, and 3 k and 4 k are floats."""
+    limit = 2 ** MANTISSA_BITS[dtype]
+    for k in range(limit // 5 + 1 | 1, limit // 4, max(2, limit // 512 & ~1)):
+        ends = np.array([3 * k, 4 * k]).astype(dtype)
+        assert [int(x) for x in ends] == [3 * k, 4 * k]
+        even = 5 * k + 1 if (5 * k + 1) % 4 == 0 else 5 * k - 1
+        assert norm(np.append(ends, dtype.type(0))) == even
+        for x in (2.0 ** -EXPONENTS[dtype], 2.0**-11):
+            assert norm(np.append(ends, dtype.type(x))) == 5 * k + 1
+
+
+def test_exact_norms_take_what_other_norms_take(device):
+    x = mixed(4000)[:3000].reshape(30, 100)
+    mask = np.random.default_rng(1).random(x.shape) < 0.5
+    view = x[::2, ::-3]
+    assert same(norm(there(x, device, lambda x: x[::2, ::-3])), root(view))
+    assert same(norm(view, device=device), root(view))
+    for where in (mask, there(mask, device)):
+        assert same(norm(there(x, device), where=where), root(x[mask]))
+    assert same(norm(x, where=mask, device=device), root(x[mask]))
+    ints = np.array([2**62 + 1, -3, 2**63 - 1])
+    arrays = [ints.astype(dtype) for dtype in (np.int64, np.uint64, np.int32, np.int8)]
+    arrays += [np.repeat(y, 2)[::2] for y in arrays]
+    for y in (*arrays, np.zeros(0), np.array([-0.0, 0.0])):
+        assert same(norm(y, device=device), root(y))
+    assert same(norm(np.float32([3, 2.0**-30]), dtype=float, device=device), np.float64(3.0))
+    assert norm([1.0, -math.inf], device=device) == math.inf
+    assert math.isnan(norm([math.nan, math.inf], device=device))
+    with pytest.raises(ValueError, match="norm of order 2; not for"):
+        norm(x, ord=1, device=device)
+
+
+@pytest.mark.parametrize("result", [np.float32, np.float64])
+def test_exact_norms_go_to_an_element_of_the_device(device, result):
+    """A float32 is rounded to once."""
+    x = np.random.default_rng(1).normal(size=5001)
+    out = element_there(result, device)
+    for y in (x, x[:0], np.exp(1j * x), np.array([3.0, 4.0])):
+        norm(there(y, device), out=out)
+        assert same(fetched(out, device), root(y, result))

@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from drawn import examples
-from exact_truths import any_floats, exact_sum, mixed, nearest, of_exponents, same, total, truth
-from exactly import exact, root, steps, stored
+from exact_truths import any_floats, exact_sum, mixed, of_exponents, same, total, truth
+from exactly import NAMES, NARROW, WIDE, exact, root, stored, typed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import BFLOAT16, COMPLEX, REALS
@@ -21,27 +21,8 @@ from thin import chosen
 
 import gred
 
-NAMES = ("sum", "mean", "nansum", "nanmean")
-WIDE = np.dtype(np.float64)
-NARROW = np.dtype(np.float32)
-ENDS = (math.inf, -math.inf)
-STRETCH = 1_000_000  # elements: more than all warps take before they choose windows anew
-typed = pytest.mark.parametrize("dtype", REALS, ids=str)
-narrow = pytest.mark.parametrize("dtype", [dtype for dtype in REALS if dtype != WIDE], ids=str)
-both_signs = pytest.mark.parametrize("sign", [1, -1])
+FLOATS = (np.float64, np.float32, np.float16)
 pytestmark = pytest.mark.usefixtures("shuffled")
-
-
-def is_exact(device, x, **options):
-    """Tell whether the sum of a device's array, as a float64, is Python's.
-
-    Of bfloat16, which only hosts' arrays have, it is brought there.
-    """
-    lies = {"device": device} if x.dtype == BFLOAT16 else {}
-    a = x if lies else there(x, device)
-    options = {} if device == "host" else options  # the host has no blocks
-    got = exact("sum", a, dtype=np.float64, **lies, **options)
-    return got == math.fsum(x.astype(np.float64).tolist())
 
 
 @typed
@@ -55,106 +36,6 @@ def test_floats_of_any_type_are_rounded_once(device, name, dtype, data):
     for result in REALS:
         assert same(exact(name, x, dtype=result, device=device), truth(name, x, result))
         assert same(stored(name, x, device, result), truth(name, x, result))
-
-
-@pytest.mark.parametrize("spread", [0, 20, 60, 250, 1900])
-def test_every_length_is_exact(device, spread):
-    """Around warps, tiles, blocks, and boundaries of 16 bytes; in windows and beside them."""
-    lengths = (1, 2, 5, 31, 129, 512, 2047, 2048, 2049, 4111, 16385, 70_001)
-    for dtype, n in itertools.product((np.float64, np.float32, np.float16), lengths):
-        limits = np.finfo(dtype)
-        widest = min(spread, (limits.maxexp - limits.minexp) // 2)
-        exponents = np.random.default_rng(n).integers(-widest // 2, widest // 2 + 1, n)
-        x = of_exponents(exponents, dtype)
-        x = np.clip(x, -float(limits.max) / n, float(limits.max) / n).astype(dtype)
-        assert is_exact(device, x), (dtype, n)
-        assert is_exact(device, x[1:]), (dtype, n)
-
-
-@pytest.mark.parametrize("block_size", [32, 64, 256, 1024])
-def test_blocks_of_any_size_make_the_same_bits(device, block_size):
-    for dtype in (np.float64, np.float32):
-        for spread in (3, 40, 120):
-            exponents = np.random.default_rng(7).integers(-spread, spread, 50_000)
-            assert is_exact(device, of_exponents(exponents, dtype), block_size=block_size)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_windows_are_chosen_anew_where_numbers_have_changed(device, dtype):
-    """Stretches that are greater, or less, than those before them, or both at once."""
-    for name, exponents in chosen(steps(3 * STRETCH, 90, 100).items(), dtype):
-        assert is_exact(device, of_exponents(exponents, dtype), block_size=32), name
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_numbers_that_need_one_window_more_are_added(device, dtype):
-    """Small ones among others that add up to nothing, by which windows are chosen."""
-    great = of_exponents(np.zeros(15_000, int), dtype)
-    for exponent in (-14, -20, -30, -40):
-        small = of_exponents(np.full(50, exponent), dtype, seed=2)
-        x = np.insert(np.concatenate([great, -great]), np.arange(50) * 601 + 300, small)
-        assert is_exact(device, x, block_size=32), exponent
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
-def test_windows_that_are_full_to_their_limit_are_exact(device, dtype):
-    """As many of the greatest numbers of one sign as a window takes, and more."""
-    greatest = 2 - np.finfo(dtype).eps
-    for value in chosen((greatest, -greatest, 1.0, -1.0), dtype):
-        x = np.full(2 * STRETCH, value, dtype)
-        assert is_exact(device, x, block_size=32)
-    x[::3] = 2.0**-10 * greatest
-    assert is_exact(device, x, block_size=32)
-
-
-@both_signs
-def test_lower_windows_that_are_full_to_their_limit_are_exact(device, sign):
-    """The first window leaves as much of every number as it can, wherever it lies."""
-    for bit in (26, 27, 28):
-        x = np.full(2 * STRETCH, sign * (1 + 2.0**-bit - 2.0**-52))
-        got = exact("sum", there(x, device), **({} if device == "host" else {"block_size": 32}))
-        assert got == nearest(x.size * Fraction(x[0]), WIDE), bit
-
-
-def test_a_number_that_leads_out_of_a_window_and_back_is_seen(device):
-    """Each thread's sum would leave its window's range within a tile, and be back at its end."""
-    for exponent in (9, 10, 11, 12, 30, 52, 53, 54, 60, 900):
-        x = of_exponents(np.zeros(1 << 15, int), WIDE)
-        middle = len(x) // 2 * 2 - 64
-        x[middle : middle + 2] = 2.0**exponent, -(2.0**exponent)
-        x[100:102] = 1.5 * 2.0**exponent, -1.5 * 2.0**exponent
-        assert is_exact(device, x), exponent
-
-
-@narrow
-def test_no_bit_is_lost_of_narrow_numbers_that_reach_below_a_window(device, dtype):
-    """All bits of a few are 1, and among numbers that cancel they begin ever farther below."""
-    ones, places = float(np.nextafter(dtype.type(2), dtype.type(0))), np.arange(50) * 301 + 200
-    for exponent, others in itertools.product(range(-40, -12), ([1.0, -1.0], [0.0, 0.0])):
-        x = np.tile(others, 8000)
-        x[places], x[places + 1] = ones * 2.0**exponent, 0
-        assert is_exact(device, x.astype(dtype), block_size=32), exponent
-
-
-@narrow
-@both_signs
-def test_narrow_numbers_that_grow_up_to_a_windows_end_are_exact(device, dtype, sign):
-    """From some device on they are as great as a window takes, or somewhat greater, all alike."""
-    for exponent, first in ((7, 5000), (8, 5000), (8, 40_000), (9, 40_000), (14, 5000)):
-        x = np.full(STRETCH, sign, dtype)
-        x[first:] = sign * np.nextafter(dtype.type(2.0 ** (exponent + 1)), dtype.type(0))
-        assert is_exact(device, x, block_size=32), (exponent, first)
-
-
-@pytest.mark.parametrize("dtype", [NARROW, BFLOAT16], ids=str)
-@both_signs
-def test_great_numbers_leave_room_for_those_that_a_window_takes_whole(device, dtype, sign):
-    """Now and then there is one that nearly fills a window, whatever its room, all of one sign."""
-    for exponent, least in chosen(itertools.product(range(8, 24), (3, 8)), dtype, sign):
-        x = np.full(STRETCH // 4, 1.75 * sign)
-        x[5000:] = sign * 2.0**least * 1.75
-        x[5000::997] = sign * 1.9375 * 2.0**exponent
-        assert is_exact(device, x.astype(dtype), block_size=32), (exponent, least)
 
 
 def test_few_elements_are_as_exact_as_many(device):
@@ -174,48 +55,40 @@ def test_few_elements_are_as_exact_as_many(device):
                 assert same(got.real, truth("sum", x[part].real)), n
 
 
-def test_ties_are_decided_by_far_bits(device):
-    for far in (-60, -1074):
-        for sign in (1, 0, -1):
-            x = np.zeros(10_000)
-            x[7], x[4321], x[9999] = 1.0, 2.0**-53, sign * 2.0**far
-            assert exact("sum", there(x, device)) == 1 + (2.0**-52 if sign > 0 else 0)
-
-
-def test_sums_overflow_only_if_they_are_too_great(device):
-    for dtype in (np.float64, np.float32, np.float16):
-        greatest = np.finfo(dtype).max
-        x = np.tile(np.array([greatest, greatest, -greatest], dtype), 1000)
-        x[:2997] *= np.tile(np.array([1, -1, 0], dtype), 999)
-        assert exact("sum", there(x, device)) == greatest
-        assert exact("sum", there(np.full(5000, greatest, dtype), device)) == math.inf
-        assert exact("mean", there(np.full(5000, greatest, dtype), device)) == greatest
-
-
-def test_subnormal_numbers_are_added(device):
-    for dtype in (np.float64, np.float32, np.float16):
-        least = np.finfo(dtype).smallest_subnormal
-        for n in (3, 5000):
-            assert exact("sum", there(np.full(n, least, dtype), device)) == least * dtype(n)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_sums_overflow_only_if_they_are_too_great_and_subnormal_numbers_count(device, dtype):
+    greatest, least = np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal
+    x = np.tile(np.array([greatest, greatest, -greatest], dtype), 1000)
+    x[:2997] *= np.tile(np.array([1, -1, 0], dtype), 999)
+    for name, values, right in (
+        ("sum", x, greatest),
+        ("sum", np.full(5000, greatest, dtype), math.inf),
+        ("mean", np.full(5000, greatest, dtype), greatest),
+        *(("sum", np.full(n, least, dtype), least * dtype(n)) for n in (3, 5000)),
+    ):
+        assert exact(name, there(values, device)) == right
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_not_finite_is_seen_anywhere(device, name):
-    types, values = (np.float64, np.float32, np.float16, np.complex64), (math.nan, *ENDS)
-    for dtype, value in itertools.product(types, values):
-        for spot in chosen((0, 1, 4095, 40_000), name, dtype, value):
+    types = (*FLOATS, BFLOAT16.type, np.complex64)
+    for dtype, value in itertools.product(types, (math.nan, math.inf, -math.inf)):
+        lies = {"device": device} if dtype == BFLOAT16 else {}
+        for spot in chosen((0, 1, 4095, 4096, 40_000), name, dtype, value):
             x = np.ones(40_001, dtype)
             x[spot] = value
-            got, kept = exact(name, there(x, device)), x[~np.isnan(x)] if "nan" in name else x
+            a, kept = x if lies else there(x, device), x[~np.isnan(x)] if "nan" in name else x
+            got = exact(name, a, **lies)
             with np.errstate(invalid="ignore"):
                 right = kept.astype(complex).sum() / (len(kept) if "mean" in name else 1)
-            assert np.array_equal(got.real, right.real, equal_nan=True)
+            assert np.array_equal(got.real, dtype(right.real), equal_nan=True)
             x[-1 - spot] = -value
-            assert "nan" in name or math.isnan(exact(name, there(x, device)).real)
+            a = x if lies else there(x, device)
+            assert "nan" in name or math.isnan(exact(name, a, **lies).real)
 
 
 def test_many_nans_are_left_out(device):
-    for dtype in (np.float64, np.float32, np.float16):
+    for dtype in FLOATS:
         x = (np.arange(200_000) % 7).astype(dtype)
         x[np.random.default_rng(2).random(len(x)) < 0.3] = np.nan
         kept = x[~np.isnan(x)]
@@ -292,7 +165,8 @@ def test_pieces_make_the_same_bits(device):
     x = of_exponents(np.random.default_rng(1).integers(-80, 80, 20_000), NARROW)
     strided = there(x, device, lambda x: x[::2])
     with gred.workspace_limit(1):
-        assert is_exact(device, x)
+        wide = exact("sum", there(x, device), dtype=WIDE)
+        assert wide == math.fsum(x.tolist())
         for a, view in ((x, x), (x[::-2], x[::-2]), (strided, x[::2])):
             lies = {} if a is strided else {"device": device}
             for name in NAMES[:3]:
@@ -316,8 +190,7 @@ def test_initial_is_a_part_of_the_sum(device):
 
 def test_zeros_have_numpys_signs(device):
     zeros = ([], [-0.0], [-0.0, 0.0], [1.0, -1.0], [-0.0] * 50_000, [-0.0] * 4999 + [0.0])
-    types = (np.float64, np.float32, np.float16, np.complex64)
-    for x, dtype in itertools.product(zeros, types):
+    for x, dtype in itertools.product(zeros, (*FLOATS, np.complex64)):
         values = np.array(x, dtype)
         for initial in ({}, {"initial": -0.0}, {"initial": 0.0}, {"initial": None}):
             if x or initial.get("initial", 0) is not None:

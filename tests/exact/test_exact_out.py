@@ -11,18 +11,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from devices import to_host
-from exact_truths import TINY, as_floats, edges, nearest, same, total, truth
-from exactly import exact, root, stored
+from exact_truths import as_floats, edges, nearest, same, same_bits, total, truth
+from exactly import NAMES, WIDE, exact, root, stored, typed
 from gpu_arrays import GpuArray
 from reference import REALS
 from samples import there
-from test_exact_along import NAMES, check, on_devices, same_bits, typed, wanted
+from test_exact_along import check, on_devices, wanted
 from thin import chosen
 
 import gred
 from gred.testing import SimulatedArray
 
-WIDE = np.dtype(np.float64)
 pytestmark = pytest.mark.usefixtures("shuffled")
 
 
@@ -110,19 +109,6 @@ def test_a_sum_may_begin_beyond_what_its_type_has_digits_for(device):
             assert same(stored("sum", x, device, WIDE, initial=initial), expected)
     x = np.array([1 + 2j, 3 - 4j], np.complex64)
     assert stored("sum", x, device, np.complex128, initial=1e200 + 2j) == 1e200 + 0j
-
-
-def test_a_call_after_another_finds_nothing_of_it(device):
-    x, y = (np.full(n, 0.1) for n in (100_000, 70_000))
-    for _ in range(3):
-        for values in (x, y):
-            assert same(stored("sum", values, device), truth("sum", values))
-            assert exact("sum", there(values, device)) == truth("sum", values)
-
-
-def test_the_least_counts(device):
-    x = np.array([1.0, float(TINY), -1.0])
-    assert stored("sum", x, device) == float(TINY)
 
 
 # ---- along axes ----

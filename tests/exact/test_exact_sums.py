@@ -4,8 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
+from along import normal, rows_of, shape_of
 from drawn import examples
-from exact_truths import bits_of, mixed, total
+from exact_truths import bits_of, mixed, same_bits, total
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import COMPLEX, EVERY_TYPE
@@ -27,53 +28,65 @@ def numbers(dtype, seed=1):
         )
 
 
-def rows(x, axis):
-    """List the elements of each result."""
-    reduced = range(3) if axis is None else np.atleast_1d(axis).astype(int) % 3
-    kept = [k for k in range(3) if k not in reduced]
-    moved = x.transpose(*kept, *reduced)
-    return moved.shape[: len(kept)], [
-        moved[place].ravel() for place in np.ndindex(*moved.shape[: len(kept)])
-    ]
-
-
 @pytest.mark.parametrize("dtype", EVERY_TYPE, ids=str)
 @pytest.mark.parametrize("axis", AXES, ids=str)
 def test_each_sum_and_mean_is_rounded_once(dtype, axis):
     x = numbers(dtype)
     for y in (x, x[::-1, :, ::-1], np.asfortranarray(x)):
-        shape, of_each = rows(y, axis)
+        axes = normal(axis, 3)
+        shape, of_each = shape_of(y, axes, False), rows_of(y, axes)
         made = gred.ExactSums(y, axis)
         assert made.shape == shape
         assert made.count.tolist() == np.full(shape, of_each[0].size).tolist()
         for name, divisor in (("value", 1), ("mean", of_each[0].size)):
             got = getattr(made, name)()
             assert got.shape == shape
-            if dtype.kind == "c":
-                for values, part in ((got.real, "real"), (got.imag, "imag")):
-                    want = [total(getattr(one, part), np.float64, divisor) for one in of_each]
-                    assert bits_of(values.ravel()).tolist() == bits_of(np.array(want)).tolist()
-            else:
-                want = [total(one, np.float64, divisor) for one in of_each]
-                assert bits_of(got.ravel()).tolist() == bits_of(np.array(want)).tolist()
+            for part in ("real", "imag") if dtype.kind == "c" else ("real",):
+                parts = of_each if dtype.kind != "c" else getattr(of_each, part)
+                want = [total(one, np.float64, divisor) for one in parts]
+                assert same_bits(getattr(got, part), np.reshape(want, shape))
     narrow = np.complex64 if dtype.kind == "c" else np.float32
     assert made.value(narrow).dtype == narrow
 
 
+MAKERS = {"sums": lambda x: gred.ExactSums(x, 0), "moments": lambda x: gred.ExactMoments(*x.T)}
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 @settings(deadline=None, max_examples=examples(30))
 @given(cuts=st.lists(st.integers(0, 300), max_size=5), seed=st.integers(0, 99))
-def test_parts_in_any_order_are_the_whole_to_the_last_bit(cuts, seed):
+def test_parts_in_any_order_are_the_whole_to_the_last_bit(make, cuts, seed):
     x = mixed(2000)[:900].reshape(300, 3)
-    whole = gred.ExactSums(x, 0)
-    parts = [gred.ExactSums(part, 0) for part in np.split(x, sorted(cuts))]
-    np.random.default_rng(seed).shuffle(parts)
+    whole = make(x)
+    order = np.random.default_rng(seed).permutation(300)
+    parts = [make(x[part]) for part in np.split(order, sorted(cuts)) if part.size]
+    before = [part.words for part in parts]
     assert sum(parts) == whole
-    assert gred.ExactSums.from_words(np.add.reduce([part.words for part in parts])) == whole
+    assert type(whole).from_words(np.add.reduce(before)) == whole
     assert pickle.loads(pickle.dumps(whole)) == whole
-    less = whole - parts[0]
-    assert less + parts[0] == whole
-    assert [less[k] for k in range(3)] == [whole[k] - parts[0][k] for k in range(3)]
-    assert whole.words.shape == (3, 1, 140)
+    merged = 0 + parts[0]
+    for part in parts[1:]:
+        merged += part
+    assert merged == whole
+    assert all(map(np.array_equal, before, [part.words for part in parts]))
+    assert whole.words.shape == ((3, 1, 140) if make is MAKERS["sums"] else (9, 140))
+
+
+def test_parts_can_be_taken_away_again():
+    x = mixed(2000)[:900].reshape(300, 3)
+    whole, part = gred.ExactSums(x, 0), gred.ExactSums(x[:7], 0)
+    less = whole - part
+    assert less + part == whole
+    assert [less[k] for k in range(3)] == [whole[k] - part[k] for k in range(3)]
+    less += part
+    less -= part
+    assert less == whole - part != whole
+    assert whole != 3
+    assert gred.ExactSums(np.ones((2, 1)), 1) != gred.ExactSums(np.ones((2, 1)), ())
+    assert "(3,)" in repr(whole)
+    assert gred.ExactSums(np.zeros((0, 3)), 0).value().tolist() == [0, 0, 0]
+    assert gred.ExactSums(np.zeros((3, 0)), 0).words.shape == (0, 1, 140)
+    assert gred.ExactSums([np.inf, 1.0]).value() == np.inf
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f2", "i4", "c16"])
@@ -112,23 +125,6 @@ def test_sums_are_a_sequence_whose_counts_are_copies():
     assert made.count.tolist() == [3, 3]
     with pytest.raises(TypeError, match="no length"):
         list(gred.ExactSums([1.0]))
-
-
-def test_merging_leaves_parts_alone():
-    a, b = gred.ExactSums([[1.0, 2.0]], 0), gred.ExactSums([[3.0, 4.0]], 0)
-    before = a.words
-    assert (a + b).value().tolist() == [4, 6]
-    assert np.array_equal(a.words, before)
-    a += b
-    a -= b
-    assert np.array_equal(a.words, before)
-    assert a != b
-    assert a != 3
-    assert gred.ExactSums(np.ones((2, 1)), 1) != gred.ExactSums(np.ones((2, 1)), ())
-    assert "(2,)" in repr(a)
-    assert gred.ExactSums(np.zeros((0, 3)), 0).value().tolist() == [0, 0, 0]
-    assert gred.ExactSums(np.zeros((3, 0)), 0).words.shape == (0, 1, 140)
-    assert gred.ExactSums([np.inf, 1.0]).value() == np.inf
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ Printed is as host_loops.py prints.
 
 import itertools
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 
 import numpy as np
 from along import home
 from host_loops import CHUNK, FLOATS, Guarded, near, note, report, wrapped
 from reference import COMPLEX, EVERY_TYPE, INTEGERS
+from samples import silenced
 from thin import chosen
 
 import gred
@@ -222,8 +222,7 @@ def conversions() -> None:
     """Every type to every type, at places of their own in a register."""
     for dtype, to in chosen(itertools.product(EVERY_TYPE, EVERY_TYPE)):
         for place, value in enumerate(values_of(dtype)):
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
+            with silenced():
                 got = alone(value, place % 70, to)
                 at_end = note(gred.sum(np.array([value]), dtype=to))
                 right = home(np.asarray(value)).astype(to)

@@ -7,13 +7,13 @@ import os
 import pickle
 import sys
 from fractions import Fraction
-from functools import partial
 from unittest import mock
 
 import numpy as np
 import pytest
 from drawn import examples
 from exact_truths import any_floats, bits_of, dot, mixed, nearest, same, total
+from exactly import WIDE, typed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import BFLOAT16, COMPLEX, REALS
@@ -25,11 +25,7 @@ dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
 import gred.dask  # noqa: E402
 
-FLOAT64 = np.dtype(np.float64)
 SHAPE = (23, 12, 7)
-CHUNKS = [SHAPE, (7, 9, 3), (4, 12, 7), (23, 1, 7)]
-AXES = [None, 0, -2, (0, 2), (0, 1, 2)]
-typed = pytest.mark.parametrize("dtype", REALS, ids=str)
 
 
 def numbers():
@@ -42,8 +38,8 @@ def bits(x):
     return x.dtype, x.shape, x.tobytes()
 
 
-def computed(x, scheduler="synchronous"):
-    return x.compute(scheduler=scheduler)
+def computed(x):
+    return x.compute(scheduler="synchronous")
 
 
 @typed
@@ -58,23 +54,6 @@ def test_sums_and_means_are_rounded_once(dtype, data):
         assert same(computed(gred.dask.mean(chunked, dtype=result)), expected)
 
 
-@pytest.mark.parametrize("keepdims", [False, True])
-@pytest.mark.parametrize("axis", AXES, ids=str)
-def test_every_chunking_makes_the_same_bits_along_axes(axis, keepdims):
-    x = numbers()
-    for name, divided in (("sum", False), ("mean", True)):
-        made = set()
-        for chunks in CHUNKS:
-            for split_every in (None, 2):
-                reduce = partial(getattr(gred.dask, name), keepdims=keepdims)
-                lazy = reduce(da.from_array(x, chunks=chunks), axis, split_every=split_every)
-                got = computed(lazy)
-                assert lazy.shape == got.shape
-                assert lazy.dtype == got.dtype == x.dtype
-                made.add(bits(got))
-        assert made == {bits(along(x, axis, keepdims, divided))}
-
-
 def test_elements_of_any_axis_order_and_kind_of_half_are_taken():
     x = numbers()[0]
     assert bits(computed(gred.dask.sum(da.from_array(x, chunks=5), axis=()))) == bits(x)
@@ -86,31 +65,8 @@ def test_elements_of_any_axis_order_and_kind_of_half_are_taken():
     assert computed(gred.dask.dot(half, half.astype(BFLOAT16))) == 8.5
 
 
-def along(x, axis, keepdims, divided):
-    """Do it one result at a time."""
-    axes = range(x.ndim) if axis is None else [k % x.ndim for k in np.atleast_1d(axis)]
-    results = np.empty([1 if k in axes else n for k, n in enumerate(x.shape)], x.dtype)
-    for index in np.ndindex(*results.shape):
-        chosen = x[tuple(slice(None) if k in axes else i for k, i in enumerate(index))]
-        results[index] = total(chosen, x.dtype, divisor=chosen.size if divided else 1)
-    return results if keepdims else np.squeeze(results, tuple(axes))
-
-
-@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
-def test_parts_of_complex_numbers_are_sums_of_their_own(dtype):
-    random = np.random.default_rng(1)
-    x = (random.normal(size=(50, 8)) + 1e9j * random.normal(size=(50, 8))).astype(dtype)
-    chunked = da.from_array(x, chunks=(7, 3))
-    got = computed(gred.dask.sum(chunked, axis=0))
-    for k in range(8):
-        assert same(got[k].real, total(x[:, k].real, x.real.dtype))
-        assert same(got[k].imag, total(x[:, k].imag, x.real.dtype))
-    assert got.dtype == dtype
-    assert computed(gred.dask.mean(chunked)) == gred.mean(x, method="exact")
-
-
 @settings(deadline=None, max_examples=examples(40))
-@given(any_floats(FLOAT64), any_floats(FLOAT64), st.integers(1, 40), st.integers(1, 40))
+@given(any_floats(WIDE), any_floats(WIDE), st.integers(1, 40), st.integers(1, 40))
 def test_dot_products_are_rounded_once(a, b, of_a, of_b):
     a, b = a[: len(b)], b[: len(a)]
     lazy = gred.dask.dot(da.from_array(a, chunks=of_a), da.from_array(b, chunks=of_b))
@@ -144,15 +100,15 @@ def test_integers_wrap_around_in_64_bits(dtype):
     got, expected = computed(gred.dask.dot(flat, flat[::-1])), gred.dot(whole, whole[::-1])
     assert (bits(got), type(got)) == (bits(expected), type(expected))
     exact = sum(map(int, whole.tolist()))
-    assert same(computed(gred.dask.mean(chunked)), nearest(Fraction(exact, x.size), FLOAT64))
+    assert same(computed(gred.dask.mean(chunked)), nearest(Fraction(exact, x.size), WIDE))
 
 
 def test_chunks_of_unknown_and_of_no_length_are_taken():
     x = da.from_array(mixed(500), chunks=100)
     some = x[x > 0]
     whole = computed(some)
-    assert same(computed(gred.dask.sum(some)), total(whole, FLOAT64))
-    assert same(computed(gred.dask.mean(some)), total(whole, FLOAT64, divisor=len(whole)))
+    assert same(computed(gred.dask.sum(some)), total(whole, WIDE))
+    assert same(computed(gred.dask.mean(some)), total(whole, WIDE, divisor=len(whole)))
     assert same(computed(gred.dask.dot(some, some)), dot(whole, whole))
     with pytest.raises(ValueError, match="as many chunks"):
         gred.dask.dot(some, x[:100])
@@ -174,23 +130,12 @@ def test_results_are_lazy_and_go_on_as_any_others():
     assert computed(gred.dask.mean(x) + gred.dask.dot(x[0], x[1])) == 11
 
 
-def test_threads_make_the_same_bits():
-    x = numbers()
-    for axis in (None, 1):
-        lazy = gred.dask.sum(da.from_array(x, chunks=(2, 3, 4)), axis=axis)
-        assert bits(computed(lazy, "threads")) == bits(computed(lazy))
+@pytest.fixture(scope="module")
+def client():
+    """Start two workers, and leave them and each other all the time and memory there is.
 
-
-@pytest.fixture
-def environment():
-    """Take back what a cluster leaves in its parent's: OMP_NUM_THREADS, for workers of a thread."""
-    with mock.patch.dict(os.environ):
-        yield
-
-
-@pytest.fixture
-def cluster(environment):
-    """Start two workers, and leave them and each other all the time and memory there is."""
+    A cluster sets its parent's OMP_NUM_THREADS, for workers of a thread: that is taken back.
+    """
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     patience = {
         "distributed.comm.timeouts.connect": "15 minutes",
@@ -199,34 +144,34 @@ def cluster(environment):
         "distributed.scheduler.worker-ttl": None,
     }
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with dask.config.set(patience):
+    with mock.patch.dict(os.environ), dask.config.set(patience):
         cluster = distributed.LocalCluster(n_workers=2, memory_limit=0, **options)
         try:
-            yield cluster
+            with cluster.get_client() as client:
+                yield client
         finally:
             with contextlib.suppress(asyncio.TimeoutError, KeyError):  # of workers that end late
                 cluster.close()
 
 
 @pytest.mark.unsanitized
-def test_clusters_of_any_size_make_the_same_bits(cluster):
+def test_clusters_of_any_size_make_the_same_bits(client):
     x = numbers()
     flat = x.ravel()
     expected = [gred.sum(x, method="exact"), gred.mean(x, method="exact")]
-    expected += [gred.dot(flat, flat[::-1], method="exact"), along(x, 0, False, False)]
-    with cluster.get_client() as client:
-        client.wait_for_workers(2)
-        addresses = sorted(client.scheduler_info()["workers"])
-        for workers in (addresses, addresses[:1]):
-            for chunks in ((9, 5, 7), (23, 2, 7)):
-                lazy = da.from_array(x, chunks=chunks)
-                line = da.from_array(flat, chunks=chunks[0] * 10)
-                asked = [gred.dask.sum(lazy), gred.dask.mean(lazy)]
-                asked += [gred.dask.dot(line, line[::-1]), gred.dask.sum(lazy, axis=0)]
-                made = client.compute(asked, sync=True, workers=workers)
-                assert [*map(bits, made)] == [*map(bits, expected)]
-        parts = client.map(gred.ExactSum, np.array_split(flat, 11))
-        assert client.submit(sum_of, parts).result() == gred.ExactSum(x)
+    expected += [gred.dot(flat, flat[::-1], method="exact"), gred.sum(x, axis=0, method="exact")]
+    client.wait_for_workers(2)
+    addresses = sorted(client.scheduler_info()["workers"])
+    for workers in (addresses, addresses[:1]):
+        for chunks in ((9, 5, 7), (23, 2, 7)):
+            lazy = da.from_array(x, chunks=chunks)
+            line = da.from_array(flat, chunks=chunks[0] * 10)
+            asked = [gred.dask.sum(lazy), gred.dask.mean(lazy)]
+            asked += [gred.dask.dot(line, line[::-1]), gred.dask.sum(lazy, axis=0)]
+            made = client.compute(asked, sync=True, workers=workers)
+            assert [*map(bits, made)] == [*map(bits, expected)]
+    parts = client.map(gred.ExactSum, np.array_split(flat, 11))
+    assert client.submit(sum, parts).result() == gred.ExactSum(x)
 
 
 def lose_a_worker(block, marker):
@@ -238,7 +183,7 @@ def lose_a_worker(block, marker):
 
 
 @pytest.mark.unsanitized
-def test_a_worker_that_dies_changes_no_bit(cluster, tmp_path):
+def test_a_worker_that_dies_changes_no_bit(client, tmp_path):
     x = numbers()
     lazy = da.from_array(x, chunks=(9, 5, 7))
     doomed = lazy.map_blocks(
@@ -252,19 +197,10 @@ def test_a_worker_that_dies_changes_no_bit(cluster, tmp_path):
         return [*of_all, by_key, gred.dask.quantile(x, [0.1, 0.7]), gred.dask.describe(x)]
 
     expected = dask.compute(*asked(lazy), scheduler="synchronous")
-    with cluster.get_client() as client:
-        client.wait_for_workers(2)
-        made = client.compute(asked(doomed), sync=True)
+    client.wait_for_workers(2)
+    made = client.compute(asked(doomed), sync=True)
     assert (tmp_path / "died").exists()
     assert [*map(bits, map(np.asarray, made))] == [*map(bits, map(np.asarray, expected))]
-
-
-def sum_of(parts):
-    """Merge what workers send each other."""
-    total = gred.ExactSum()
-    for part in parts:
-        total += part
-    return total
 
 
 def test_partials_leave_out_digits_that_nobody_has():
@@ -297,6 +233,8 @@ REFUSED = [
     ("sum", (WHOLE * 1j,), {"dtype": float}, TypeError, "must be complex; got float64"),
     ("mean", (FLOATS,), {"dtype": int}, TypeError, "must be a float's; got int64"),
     ("sum", (FLOATS,), {"axis": 3}, np.exceptions.AxisError, "out of bounds"),
+    ("var", (np.ones(3),), {}, TypeError, "array of Dask's"),
+    ("std", (FLOATS,), {"dtype": int}, TypeError, "must be float16"),
 ]
 for name, x in (("sum", FLOATS), ("mean", WHOLE)):
     REFUSED += [(name, (np.ones(3),), {}, TypeError, "x must be an array of Dask's, not ndarray")]
@@ -325,19 +263,3 @@ def test_parts_of_a_mean_do_not_touch_each_other():
         computed(gred.dask.mean(da.from_array(x, chunks=1), dtype="c8")),
     ]
     assert [(mean.real, mean.imag) for mean in means] == [(math.inf, 2.0)] * 4
-
-
-@pytest.mark.parametrize("name", ["var", "std"])
-def test_variances_are_the_whole_arrays_whatever_its_chunks(name):
-    of_dask, of_gred = getattr(gred.dask, name), partial(getattr(gred, name), method="exact")
-    for x in (numbers() / 2.0**500, np.arange(1932).reshape(SHAPE), numbers() * (1 + 2j) / 2**500):
-        for chunks in CHUNKS:
-            for options in ({}, {"ddof": 1}, {"dtype": np.float32, "ddof": 0.5}):
-                made = of_dask(da.from_array(x, chunks=chunks), split_every=2, **options)
-                want = of_gred(x, **options)
-                assert made.dtype == want.dtype
-                assert same(computed(made), want)
-    with pytest.raises(TypeError, match="array of Dask's"):
-        of_dask(np.ones(3))
-    with pytest.raises(TypeError, match="must be float16"):
-        of_dask(da.ones(3), dtype=int)

@@ -74,29 +74,6 @@ def test_of_nothing_there_is_what_the_reduction_begins_with(n):
     assert gred.count_nonzero(x, **options) == 0
 
 
-INTEGERS = "?bhiqBHIQ"
-
-
-@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
-@pytest.mark.parametrize("n", [1, 300, 70_000])
-@pytest.mark.parametrize("asked", INTEGERS)
-@pytest.mark.parametrize("given", INTEGERS)
-def test_integers_become_what_is_asked_for_before_they_are_reduced(given, asked, n):
-    """Though loops leave that out where it makes no difference."""
-    random = np.random.default_rng(n)
-    if given == "?":
-        x = random.integers(0, 2, n).astype(bool)
-    else:
-        x = random.integers(0, 256, n * np.dtype(given).itemsize, np.uint8).view(given)
-    converted = x.astype(asked)
-    rights = {name: getattr(np, name)(converted) for name in ("min", "max")}
-    for name in ("sum", "prod", "mean")[: 2 + (asked != "?")]:
-        rights[name] = getattr(np, name)(converted, dtype=asked)
-    for name, right in rights.items():
-        for view in (x, x[::-1]):
-            assert getattr(gred, name)(view, dtype=asked) == right, name
-
-
 # ---- many results at once: rounding, order, masks and integers ----
 
 

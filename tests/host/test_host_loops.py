@@ -22,8 +22,8 @@ SETS = (
 BEST = gred.explain(np.ones(3)).array.split(" by ")[1].split()[0]
 
 
-def run(program: Path, *checks: str, options=(), **environment: str) -> list[str]:
-    command = [sys.executable, *options, program, *checks]
+def run(program: Path, *options: str, **environment: str) -> list[str]:
+    command = [sys.executable, *options, program]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr[-2000:])
@@ -42,7 +42,7 @@ def test_all_instructions_are_right_and_make_the_same_bits(program):
     made, *digests = run(path, GRED_INSTRUCTIONS=first)
     assert made == first
     for other in others:
-        assert run(path, options=("-O",), GRED_INSTRUCTIONS=other) == [other, *digests]
+        assert run(path, "-O", GRED_INSTRUCTIONS=other) == [other, *digests]
 
 
 @pytest.mark.parametrize("checks", [host_loops, host_moves, axes_loops], ids=lambda m: m.__name__)
@@ -60,19 +60,13 @@ def test_any_number_of_threads_makes_the_same_bits(checks, monkeypatch):
 
 
 @pytest.mark.unsanitized  # the sanitized run names instructions itself
-@pytest.mark.parametrize("asked", ["", "avx1024", "neon", "AVX2"])
-def test_instructions_that_are_not_there_are_not_asked_for(asked):
-    assert run(TESTS / "host/host_loops.py", "settled", GRED_INSTRUCTIONS=asked)[0] == BEST
-
-
-@pytest.mark.unsanitized
-@pytest.mark.parametrize("asked", ["avx9", "AVX2", "", *SETS])
+@pytest.mark.parametrize("asked", ["avx9", "neon", "AVX2", "", *SETS])
 def test_the_name_of_no_instructions_is_warned_of(asked):
-    command = [sys.executable, "-c", "import gred; print(gred.sum([1, 2]))"]
+    command = [sys.executable, "-c", "import gred; print(gred.explain([1.0] * 3).array)"]
     environment = {**os.environ, "GRED_INSTRUCTIONS": asked}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     known = asked in ("", *SETS)
     warning = f"RuntimeWarning: GRED_INSTRUCTIONS={asked} names no set of instructions"
-    assert done.stdout == "3\n"
+    assert known or f" by {BEST} " in f"{done.stdout.strip()} "
     assert (warning in done.stderr) is not known
     assert all(name in done.stderr for name in SETS) is not known

@@ -11,10 +11,12 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from shares import numbers, shares
 
 import gred
 
@@ -26,81 +28,43 @@ pytestmark = [
 ]
 
 
-def summaries(comm, x):
-    """Check those of this rank's part, and return it."""
-    last, rows = comm.size - 1, x[:10_000].reshape(100, 100)
-    described = gred.describe(x, 1, method="exact")
-    summary = gred.describe(x[comm.rank :: comm.size], 1, method="exact")
-    assert gred.mpi.allreduce(summary).to_bytes() == described.to_bytes()
-    at_root = gred.mpi.reduce(summary, root=last)
-    assert (at_root == described) if comm.rank == last else (at_root is None)
-    columns = gred.mpi.allreduce(gred.describe(rows[comm.rank :: comm.size], axis=0))
-    near = gred.describe(rows, axis=0)
-    assert np.array_equal(columns.min, near.min)
-    assert np.allclose(columns.var, near.var, 1e-12)
-    by_key = gred.by_key(
-        "describe",
-        np.arange(comm.rank, 10_000, comm.size) % 7,
-        x[comm.rank : 10_000 : comm.size],
-        7,
-        method="exact",
-    )
-    keyed = gred.by_key("describe", np.arange(10_000) % 7, x[:10_000], 7, method="exact")
-    assert gred.mpi.allreduce(by_key).to_bytes() == keyed.to_bytes()
-    return summary
-
-
 def rank():
     """Check all, and print what was made."""
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
-    random = np.random.default_rng(7)
-    x = random.normal(size=10_001) * np.exp2(random.integers(-500, 500, 10_001))
-    whole = gred.ExactSum(x)
-    part = gred.ExactSum(x[comm.rank :: comm.size])
-    before = part.to_bytes()
+    last, wholes, parts = comm.size - 1, *zip(*shares(comm.rank, comm.size), strict=True)
+    before = parts[0].to_bytes()
+    for whole, part in zip(wholes, parts, strict=True):
+        assert gred.mpi.allreduce(part) == gred.mpi.allreduce(part, comm) == whole
+        at_root = gred.mpi.reduce(part, root=last)
+        assert (at_root == whole) if comm.rank == last else (at_root is None)
+        assert (gred.mpi.reduce(part) is None) == (comm.rank != 0)
+    whole, part = wholes[0], parts[0]
     words = np.empty(140, np.int64)
     comm.Allreduce(part.words, words, op=MPI.SUM)
     assert gred.ExactSum.from_words(words) == whole
-    assert gred.mpi.allreduce(part) == gred.mpi.allreduce(part, comm) == whole
     assert comm.allreduce(part) == whole  # pickled, and added by Python
     assert comm.allreduce(part, op=MPI.SUM) == whole
-    last = comm.size - 1
-    reduced = gred.mpi.reduce(part, root=last)
-    assert (reduced == whole) if comm.rank == last else (reduced is None)
-    assert (gred.mpi.reduce(part) is None) == (comm.rank != 0)
     halves = comm.Split(comm.rank % 2)
     mine = gred.mpi.allreduce(part, halves)
     assert comm.allreduce(mine if halves.rank == 0 else gred.ExactSum()) == whole
+    rows = numbers()[:10_000].reshape(100, 100)
+    columns = gred.mpi.allreduce(gred.describe(rows[comm.rank :: comm.size], axis=0))
+    assert np.array_equal(columns.min, rows.min(0))
+    assert np.allclose(columns.var, gred.describe(rows, axis=0).var, 1e-12)
     assert part.to_bytes() == before
-    rows = x[:10_000].reshape(100, 100)
-    sums = gred.ExactSums(rows[comm.rank :: comm.size], 0)
-    assert gred.mpi.allreduce(sums) == gred.ExactSums(rows, 0)
-    moments, all_moments = gred.ExactMoments(x[comm.rank :: comm.size]), gred.ExactMoments(x)
-    assert gred.mpi.allreduce(moments) == all_moments
-    assert gred.mpi.reduce(moments, root=last) == (all_moments if comm.rank == last else None)
-    summary = summaries(comm, x)
     square = np.ones((2, 3) if comm.rank else (3, 2))
-    others = [moments if comm.rank else part, gred.ExactSums(square, ())]
-    others += [summary if comm.rank else part, gred.describe(x, comm.rank)]
+    others = [other if comm.rank else part for other in parts[2:4]]
+    others += [gred.ExactSums(square, ()), gred.describe(rows, comm.rank)]
     others += [gred.describe(square, axis=0)]
-    for other in others:
-        try:
-            gred.mpi.allreduce(other)
-        except ValueError:
-            continue
-        if comm.size > 1:
-            sys.exit("sums of several kinds or shapes were added up")
     hostile = part.words
     hostile[comm.rank] += 1
     comm.Allreduce(MPI.IN_PLACE, hostile, op=MPI.SUM)
-    try:
-        gred.ExactSum.from_words(hostile)
-    except ValueError:
-        pass
-    else:
-        sys.exit("words that somebody has changed were taken")
+    calls = [partial(gred.mpi.allreduce, other) for other in others if comm.size > 1]
+    for call in (*calls, partial(gred.ExactSum.from_words, hostile)):
+        with pytest.raises(ValueError, match=r"\w"):
+            call()
     if comm.rank == 0:
         digest = hashlib.sha256(gred.mpi.allreduce(part, MPI.COMM_SELF).to_bytes())
         assert digest.digest() == hashlib.sha256(before).digest()
@@ -120,7 +84,7 @@ def ranks(n, program=(__file__,)):
 
 def test_any_number_of_ranks_makes_the_same_bits():
     digests = set()
-    for n in (1, 3, 4):
+    for n in (1, 3):
         done = ranks(n)
         assert done.returncode == 0, done.stdout + done.stderr
         size, digest = done.stdout.split()

@@ -85,22 +85,18 @@ def test_pool(compiled, trial):
     run(compiled("pool", "-Wall", "-Wextra", "-Werror"), trial)
 
 
-@pytest.mark.parametrize("trial", ["callers", "meeting", "brief"])
-def test_no_two_threads_of_the_pool_race(compiled, trial):
-    program = compiled("pool", "-fsanitize=thread")
-    run(program, trial, TSAN_OPTIONS="halt_on_error=1")
+THREAD, MEMORY = "-fsanitize=thread", "-fsanitize=address,undefined"
+WATCHED = [
+    *(("pool", trial, (THREAD,)) for trial in ("callers", "meeting", "brief")),
+    *(("pool", trial, (MEMORY,)) for trial in ("callers", "meeting", "threads")),
+    # Where every element counts, and where one is enough and what lies behind is left alone.
+    *(("folding", trial, (THREAD, PYTHON, *LEFT_OUT)) for trial in ("sums", "settling")),
+]
 
 
-@pytest.mark.parametrize("trial", ["sums", "settling"])
-def test_no_two_threads_that_fold_race(compiled, trial):
-    """Where every element counts, and where one is enough and what lies behind is left alone."""
-    program = compiled("folding", "-fsanitize=thread", PYTHON, *LEFT_OUT)
-    run(program, trial, TSAN_OPTIONS="halt_on_error=1")
-
-
-@pytest.mark.parametrize("trial", ["callers", "meeting", "threads"])
-def test_the_pool_lets_go_of_its_memory(compiled, trial):
-    run(compiled("pool", "-fsanitize=address,undefined"), trial)
+@pytest.mark.parametrize(("program", "trial", "flags"), WATCHED, ids=range(len(WATCHED)))
+def test_no_two_threads_race_and_they_let_go_of_their_memory(compiled, program, trial, flags):
+    run(compiled(program, *flags), trial, TSAN_OPTIONS="halt_on_error=1")
 
 
 # ---- the control group ----
@@ -135,10 +131,7 @@ def test_the_quota_of_a_control_group_is_kept(compiled, tmp_path, lines, files, 
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     assert int(run(compiled("quota"), tmp_path)) == cores
-
-
-def test_the_quota_here_can_be_read(compiled):
-    assert int(run(compiled("quota"))) >= 1
+    assert int(run(compiled("quota"))) >= 1  # that of the group here
 
 
 # ---- the mailbox ----

@@ -1,6 +1,5 @@
 """`gred.sum` and `gred.mean` of lists of arrays in several places, or by a method of the ladder."""
 
-import itertools
 import math
 import threading
 from concurrent.futures import wait
@@ -8,15 +7,13 @@ from concurrent.futures import wait
 import numpy as np
 import pytest
 from devices import GPUS, on_gpu
-from exact_truths import mixed, same, total
-from reference import BFLOAT16, REALS
+from exact_truths import same, total
+from exactly import WIDE, typed
+from reference import BFLOAT16
 
 import gred
 from gred.several import _THREADS_MOST
 from gred.testing import SimulatedArray
-
-FLOAT64 = np.dtype(np.float64)
-typed = pytest.mark.parametrize("dtype", REALS, ids=str)
 
 
 def on_devices(parts):
@@ -66,49 +63,57 @@ def test_a_list_is_summed_as_one_array(dtype, collected):
     assert gred.sum(parts, dtype=np.float32, method="shuffle", block_size=64) == got
 
 
-def test_integers_and_mixed_types_are_promoted():
-    parts = on_devices([np.array([2**62, 5]), np.array([3], np.int8), np.array([True, True])])
-    got = gred.sum(parts)
-    assert (got, got.dtype) == (2**62 + 10, np.int64)
-    assert gred.mean(on_devices([np.array([1, 2]), np.array([6])])) == 3.0
-    mixed_types = on_devices([np.array([1.5], np.float32), np.array([2], np.int64)])
-    assert same(gred.sum(mixed_types), np.float64(3.5))
-    halves = on_devices([np.ones(3, BFLOAT16), np.ones(2, np.float16)])
-    assert same(gred.sum(halves), np.float32(5))
-    parts = on_devices([np.array([1 + 2j]), np.array([3.0])])
-    assert gred.sum(parts) == 4 + 2j
+def there(*values, dtype=None):
+    return SimulatedArray(np.array(values, dtype))
+
+
+HERE, ODD, NOTHING = np.full(2, 2.0), np.array([True, True]), SimulatedArray(np.zeros((0, 3)))
+LISTS = [  # what is reduced, its sum and its mean
+    ([there(2**62, 5), there(3, dtype="i1"), SimulatedArray(ODD)], np.int64(2**62 + 10), None),
+    ([there(1, 2), there(6)], np.int64(9), 3.0),
+    ([there(1.5, dtype="f4"), there(2)], np.float64(3.5), 1.75),
+    ([there(1, 1, 1, dtype=BFLOAT16), there(1, 1, dtype="f2")], np.float32(5), np.float32(1)),
+    ([there(1 + 2j), there(3.0)], 4 + 2j, 2 + 1j),
+    # Arrays of the host and lists, in any order.
+    ([there(1.0, 1.0, 1.0), HERE], np.float64(7), 7 / 5),
+    ([HERE, [1.0], there(2, 2, 2, 2, 2), ODD, there(1.0, 1.0, 1.0)], np.float64(20), 20 / 13),
+    ((1.0, HERE, there(1, 1, 1)), np.float64(8), 8 / 6),
+    ([NOTHING, there(2.0, 4.0), there(dtype="f8")], np.float64(6), 3.0),
+    # Lists that are no arrays of several places.
+    ([], np.float64(0), None),
+    ([np.float64(1.0), 2], np.float64(3), 1.5),
+]
+
+
+@pytest.mark.parametrize(("arrays", "total", "mean"), LISTS, ids=range(len(LISTS)))
+def test_arrays_of_any_types_and_places_are_added_where_they_are(arrays, total, mean):
+    for order in (arrays, arrays[::-1], arrays[1:] + arrays[:1]):
+        got = gred.sum(order)
+        assert (got, got.dtype) == (total, np.asarray(total).dtype)
+        assert mean is None or gred.mean(order) == pytest.approx(mean, rel=1e-15)
+
+
+def test_other_lists_are_what_they_were():
+    assert gred.sum([[1, 2], [3, 4]], axis=0).tolist() == [4, 6]
+    assert gred.sum([np.ones(3), np.ones(3)], axis=1).tolist() == [3, 3]
+    with pytest.raises(TypeError):
+        gred.sum([there(1.0), "text"])
+    with pytest.warns(RuntimeWarning):
+        assert math.isnan(gred.mean([NOTHING]))
 
 
 @typed
-def test_the_exact_sum_of_a_list_is_rounded_once(dtype):
+@pytest.mark.parametrize("cuts", [[1, 3000], [], [1], [10, 20, 2900]], ids=str)
+def test_the_exact_sum_of_a_list_is_rounded_once(dtype, cuts):
     random = np.random.default_rng(1)
     x = np.ldexp(random.normal(size=5000), random.integers(-8, 8, 5000)).astype(dtype)
-    parts = on_devices([x[:1], x[1:3000], x[3000:]])
+    parts = on_devices(np.split(x, cuts))
     assert same(gred.sum(parts, method="exact"), total(x, dtype))
     assert same(gred.mean(parts, method="exact"), total(x, dtype, divisor=len(x)))
-    assert same(gred.sum(parts, dtype=np.float64, method="exact"), total(x, FLOAT64))
-
-
-def test_any_parts_make_the_same_exact_bits():
-    x = mixed(3000)
-    made = set()
-    for cuts in ([], [1], [1000, 2000], [10, 20, 2900]):
-        parts = on_devices(np.split(x, cuts))
-        made.add(gred.sum(parts, method="exact").tobytes())
-    assert made == {total(x, FLOAT64).tobytes()}
-    integers = on_devices([np.array([2**62 + 1]), np.array([2**62 + 1, 4])])
+    assert same(gred.sum(parts, dtype=WIDE, method="exact"), total(x, WIDE))
+    integers = [there(2**62 + 1), there(2**62 + 1, 4)]
     assert gred.sum(integers, method="exact") == np.int64(-(2**63) + 6)
     assert gred.mean(integers, method="exact") == (2**63 + 6) / 3
-
-
-def test_arrays_beside_those_on_devices_are_added_where_they_are():
-    parts = [SimulatedArray(np.ones(3)), np.full(2, 2.0), [1.0]]
-    assert gred.sum(parts[:2]) == 7
-    assert gred.mean(parts[:2]) == 7 / 5
-    assert gred.sum(parts) == 8
-    for order in itertools.permutations([*parts, SimulatedArray(np.full(5, 2)), np.ones(2, bool)]):
-        assert gred.sum(order) == 20
-        assert gred.mean(order) == pytest.approx(20 / 13, rel=1e-15)
 
 
 def test_what_lies_on_several_devices_may_say_so():
@@ -153,16 +158,8 @@ def test_parts_that_are_no_numbers_or_overflow_add_up_as_numbers_do(value):
         assert same(got, expected)
 
 
-def test_empty_arrays_count_for_nothing():
-    parts = on_devices([np.zeros(0), np.array([2.0, 4.0]), np.zeros((0, 3))])
-    assert gred.sum(parts) == 6
-    assert gred.mean(parts) == 3
-    with pytest.warns(RuntimeWarning):
-        assert math.isnan(gred.mean(on_devices([np.zeros(0)])))
-
-
-def test_they_are_reduced_side_by_side():
-    """Each by a thread of its own."""
+def test_they_are_reduced_side_by_side_by_threads_that_are_kept():
+    """Each by a thread of its own, which the caller's settings hold for."""
     used = set()
 
     class Seen(SimulatedArray):
@@ -171,29 +168,20 @@ def test_they_are_reduced_side_by_side():
             used.add(threading.get_ident())
             return super().__cuda_array_interface__
 
-    parts = [Seen(np.ones(10)) for _ in range(3)]
-    assert gred.sum(parts, method="shuffle") == 30
-    assert len(used) > 1
+    def kept():
+        named = (one for one in threading.enumerate() if one.name.startswith("gred-several"))
+        return {one.ident for one in named}
 
-
-def kept_threads():
-    return {one.ident for one in threading.enumerate() if one.name.startswith("gred-several")}
-
-
-def test_threads_are_kept():
-    parts = on_devices([np.ones(10), np.ones(20), np.ones(30)])
+    parts = [Seen(np.ones(n)) for n in (10, 20, 30)]
     assert gred.sum(parts, method="shuffle") == 60
-    before = kept_threads()
+    assert len(used) > 1
+    before = kept()
     for _ in range(20):
-        assert gred.sum(parts, method="shuffle") == 60
+        with gred.thread_order("shuffled", seed=3):
+            assert gred.sum(parts, method="halving") == 60
     assert before
-    assert before <= kept_threads()
-    assert len(kept_threads()) <= _THREADS_MOST
-
-
-def test_settings_of_the_caller_hold_for_all():
-    with gred.thread_order("shuffled", seed=3):
-        assert gred.sum(on_devices([np.ones(300), np.ones(200)]), method="halving") == 500
+    assert before <= kept()
+    assert len(kept()) <= _THREADS_MOST
 
 
 @pytest.mark.parametrize(
@@ -218,13 +206,6 @@ def test_what_makes_no_sense_of_several_places_is_refused(name, options, error, 
             getattr(gred, name)(some, **options)
 
 
-def test_other_lists_are_what_they_were():
-    assert gred.sum([[1, 2], [3, 4]], axis=0).tolist() == [4, 6]
-    assert gred.sum([np.ones(3), np.ones(3)], axis=1).tolist() == [3, 3]
-    assert gred.sum([]) == 0
-    assert gred.sum([np.float64(1.0), 2]) == 3
-
-
 @pytest.mark.gpu
 def test_arrays_on_all_gpus_are_added_where_they_lie():
     random = np.random.default_rng(1)
@@ -232,15 +213,7 @@ def test_arrays_on_all_gpus_are_added_where_they_lie():
     parts = [on_gpu(k % GPUS, part) for k, part in enumerate(np.array_split(x, 4))]
     assert abs(gred.sum(parts) - math.fsum(x)) < 1e-9
     assert abs(gred.mean(parts) - math.fsum(x) / len(x)) < 1e-12
-    assert same(gred.sum(parts, method="exact"), total(x, FLOAT64))
-
-
-def test_arrays_on_devices_are_found_behind_others():
-    x = np.arange(5.0)
-    assert gred.sum([x, SimulatedArray(x)]) == gred.sum([SimulatedArray(x), x]) == 20
-    assert gred.mean((1.0, x, SimulatedArray(np.ones((2, 3))))) == 17 / 12
-    with pytest.raises(TypeError):
-        gred.sum([SimulatedArray(x), "text"])
+    assert same(gred.sum(parts, method="exact"), total(x, WIDE))
 
 
 @pytest.mark.parametrize("first", [SimulatedArray, np.asarray])

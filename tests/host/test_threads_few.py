@@ -1,6 +1,8 @@
 """Threads that are small, few, bounded, or not to be had, and children of who has threads."""
 
 import os
+import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -48,46 +50,33 @@ def in_a_child():
 """
 
 
-def test_a_forked_process_can_reduce():
-    out = printed(
-        FORKING,
-        """
-        in_a_child()
+# Sanitizers' own locks are not let go of in a child, either.
+BUSY = """
+over = threading.Event()
+def busy():
+    while not over.is_set():
         all_right()
-        in_a_child()
-        all_right()
-        print("all right")
-        """,
-    )
-    assert out == "all right\n"
+threads = [threading.Thread(target=busy) for _ in range(3)]
+for thread in threads:
+    thread.start()
+end = time.monotonic() + 8
+for _ in range(10):
+    in_a_child()
+    if time.monotonic() > end:
+        break
+over.set()
+for thread in threads:
+    thread.join()
+"""
 
 
-@pytest.mark.unsanitized  # the sanitizers' own locks are not let go of in a child, either
-def test_a_child_may_be_forked_while_other_threads_reduce():
+@pytest.mark.parametrize(
+    "code", ["in_a_child()", pytest.param(BUSY, marks=pytest.mark.unsanitized)]
+)
+def test_a_forked_process_can_reduce_whatever_other_threads_do(code):
     """What those threads hold at that moment, nobody lets go of in the child."""
-    out = printed(
-        FORKING,
-        """
-        over = threading.Event()
-        def busy():
-            while not over.is_set():
-                all_right()
-        threads = [threading.Thread(target=busy) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        end = time.monotonic() + 8
-        for _ in range(10):
-            in_a_child()
-            if time.monotonic() > end:
-                break
-        over.set()
-        for thread in threads:
-            thread.join()
-        all_right()
-        print("all right")
-        """,
-    )
-    assert out == "all right\n"
+    told = printed(FORKING, code, "all_right()\nin_a_child()\nall_right()\nprint('all right')")
+    assert told == "all right\n"
 
 
 # ---- threads that are small, few, or not to be had ----
@@ -125,23 +114,20 @@ def reduce_all():
 """
 
 
+SMALL_STACK = """
+threading.stack_size(65536)
+for _ in range(2):
+    thread = threading.Thread(target=reduce_all)
+    thread.start()
+    thread.join()
+"""
+
+
 @pytest.mark.unsanitized  # a sanitizer's frames are larger
-def test_a_thread_with_the_smallest_of_stacks_can_reduce():
-    """Python's least stack is enough, as it is for NumPy."""
-    code = """
-    threading.stack_size(65536)
-    for _ in range(2):
-        thread = threading.Thread(target=reduce_all)
-        thread.start()
-        thread.join()
-    print(wrong or "all right")
-    """
-    assert printed(FEW, code) == "all right\n"
-
-
-def test_the_stacks_of_openmp_do_not_matter():
-    """What that variable says is for other libraries."""
-    told = printed(FEW, "reduce_all()\nprint(wrong or 'all right')", OMP_STACKSIZE="16k")
+@pytest.mark.parametrize("code", [SMALL_STACK, "reduce_all()"], ids=["Python's", "OpenMP's"])
+def test_the_smallest_of_stacks_is_enough(code):
+    """As it is for NumPy; what OpenMP's variable says is for other libraries."""
+    told = printed(FEW, code, "print(wrong or 'all right')", OMP_STACKSIZE="16k")
     assert told == "all right\n"
 
 
@@ -239,20 +225,8 @@ LONG = 1 << 22
 several = pytest.mark.skipif(gred.threads() < 2, reason="one thread is all there may be here")
 
 
-@pytest.fixture
-def threads():
-    before = gred.threads()
-    yield gred.threads
-    assert gred.threads(before) == before
-
-
-def alone(code: str, **environment: str) -> str:
-    """Run code in a process that has done nothing before, with `tasks` to count its threads."""
-    start = "import os, numpy as np, gred\ntasks = lambda: len(os.listdir('/proc/self/task'))\n"
-    return printed(start + code, **environment).strip()
-
-
-def test_there_are_no_more_than_cores(threads):
+def test_there_are_no_more_than_cores(threads_as_before):
+    threads = gred.threads
     assert 1 <= threads() <= CORES
     assert threads(10**9) == threads(2**100) == threads() <= CORES
     for n in range(1, threads() + 1):
@@ -273,53 +247,14 @@ def test_what_is_no_number_of_threads_is_refused(n, error, words):
         gred.threads(n)
 
 
-def test_one_thread_starts_no_other():
-    code = f"x = np.ones({LONG})\nbefore = tasks()\ngred.threads(1)\n"
-    assert alone(code + "gred.sum(x); gred.max(x)\nprint(tasks() - before)") == "0"
-
-
-@several
-def test_a_bound_can_be_lifted():
-    code = f"x = np.ones({LONG})\nbefore = tasks()\nmost = gred.threads()\ngred.threads(1)\n"
-    code += "gred.sum(x)\ngred.threads(most)\n"
-    code += "for _ in range(20): gred.sum(x)\nprint(tasks() - before >= 1)"
-    assert alone(code) == "True"
-
-
-@several
-def test_the_environment_is_still_asked():
-    assert alone("print(gred.threads(), gred.threads(5))", OMP_NUM_THREADS="1") == "1 1"
-
-
-def test_a_forked_child_keeps_the_bound():
-    code = "gred.threads(1)\ngred.sum(np.ones(10**6))\n"
-    code += "if (child := os.fork()) == 0: os._exit(gred.threads() + 10)\n"
-    assert alone(code + "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))") == "11"
-
-
-def test_explain_tells_it(threads):
-    x = np.ones(LONG)
-    threads(1)
-    assert "threads" not in str(gred.explain(x))
-    if CORES > 1 and threads(2) == 2:
-        assert "2 threads" in str(gred.explain(x))
-
-
-@several
-@pytest.mark.parametrize("name", [reduction.name for reduction in gred.reductions()])
-def test_every_type_of_a_long_array_is_shared_and_of_a_short_one_is_not(name, threads):
-    threads(2)
-    for dtype in EVERY_TYPE:
-        if takes(name, dtype):
-            long, short = np.zeros(LONG, dtype), np.zeros(16, dtype)
-            assert "2 threads" in str(gred.explain(long, name)), dtype
-            assert "threads" not in str(gred.explain(short, name)), dtype
-
-
-@several
-def test_calls_have_the_threads_that_they_began_with():
-    """Memory for each of them is taken before all have a part in the work."""
-    code = """
+START = """
+import os, numpy as np, gred
+tasks = lambda: len(os.listdir('/proc/self/task'))
+x = np.ones(1 << 22)
+before, most = tasks(), gred.threads()
+"""
+# Memory for each thread of a call is taken before all have a part in the work.
+CHANGING = """
 import threading
 x = np.random.default_rng(0).integers(-99, 99, 1 << 21).astype("float64")[::2]
 y = np.arange(1_600_000.0, dtype="float32").reshape(400, 4000) % 8
@@ -342,4 +277,88 @@ ended.append(True)
 changing.join()
 print(right)
 """
-    assert alone(code) == "True"
+BOUNDS = {  # code of a process that has done nothing before, and what it prints
+    "one thread starts no other": (
+        "gred.threads(1); gred.sum(x); gred.max(x); print(tasks() - before)",
+        "0",
+    ),
+    "a bound can be lifted": (
+        "gred.threads(1); gred.sum(x); gred.threads(most)\n"
+        "for _ in range(20): gred.sum(x)\n"
+        "print(tasks() - before >= (most > 1))",
+        "True",
+    ),
+    "the environment is still asked": ("print(most, gred.threads(5))", "1 1"),
+    "a forked child keeps the bound": (
+        "gred.threads(1); gred.sum(x)\n"
+        "if (child := os.fork()) == 0: os._exit(gred.threads() + 10)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))",
+        "11",
+    ),
+    "calls have the threads that they began with": (CHANGING, "True"),
+}
+
+
+@pytest.mark.parametrize(("code", "told"), BOUNDS.values(), ids=BOUNDS)
+def test_the_bound_of_threads_is_kept(code, told):
+    asked = {"OMP_NUM_THREADS": "1"} if told == "1 1" else {}
+    assert printed(START, code, **asked).strip() == told
+
+
+def test_explain_tells_it(threads_as_before):
+    x = np.ones(LONG)
+    gred.threads(1)
+    assert "threads" not in str(gred.explain(x))
+    if CORES > 1 and gred.threads(2) == 2:
+        assert "2 threads" in str(gred.explain(x))
+
+
+@several
+@pytest.mark.parametrize("name", [reduction.name for reduction in gred.reductions()])
+def test_every_type_of_a_long_array_is_shared_and_of_a_short_one_is_not(name, threads_as_before):
+    gred.threads(2)
+    for dtype in EVERY_TYPE:
+        if takes(name, dtype):
+            long, short = np.zeros(LONG, dtype), np.zeros(16, dtype)
+            assert "2 threads" in str(gred.explain(long, name)), dtype
+            assert "threads" not in str(gred.explain(short, name)), dtype
+
+
+# ---- threadpoolctl, whichever of the two is imported first ----
+
+LIMITED = """
+    [before] = [pool for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "gred"]
+    assert before["filepath"] == gred._core.__file__
+    assert before["version"] == gred.__version__
+    all_threads = gred.threads()
+    assert before["num_threads"] == all_threads
+    with threadpoolctl.threadpool_limits(1):
+        print(gred.threads())
+    assert gred.threads() == all_threads
+    with threadpoolctl.threadpool_limits({"gred": 1}):
+        print(gred.threads())
+    with threadpoolctl.threadpool_limits({"openmp": 1}):
+        assert gred.threads() == all_threads
+    """
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import threadpoolctl, gred",
+        "import gred, threadpoolctl; gred.register_threadpoolctl()",
+        "import threadpoolctl, gred; gred.register_threadpoolctl(); gred.register_threadpoolctl()",
+    ],
+)
+def test_threadpoolctl_limits_the_threads_of_gred(imports):
+    pytest.importorskip("threadpoolctl", reason="threadpoolctl is not installed")
+    assert printed(imports, LIMITED) == "1\n1\n"
+
+
+def test_a_threadpoolctl_without_registration_is_one_clear_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "threadpoolctl", types.ModuleType("threadpoolctl"))
+    with pytest.raises(ImportError, match=r"threadpoolctl 3\.2 or later"):
+        gred.register_threadpoolctl()
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    with pytest.raises(ImportError, match="threadpoolctl"):
+        gred.register_threadpoolctl()

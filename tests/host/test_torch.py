@@ -11,8 +11,8 @@ import os
 import subprocess
 import sys
 
-import numpy as np
 import pytest
+from shares import numbers, shares
 
 import gred
 
@@ -28,25 +28,19 @@ def rank_of(backend, meeting_place="env://"):
     if backend == "nccl":
         torch.cuda.set_device(rank)
     dist.init_process_group(backend, meeting_place, rank=rank, world_size=size)
-    random = np.random.default_rng(7)
-    x = random.normal(size=10_001) * np.exp2(random.integers(-500, 500, 10_001))
-    whole, shard = gred.ExactSum(x), torch.from_numpy(x[rank::size].copy())
-    part = gred.ExactSum(shard)
+    made = [*shares(rank, size, lambda x: torch.from_numpy(x.copy()))]
+    (whole, part), *_, (_, summary) = made[:4]
     before = part.to_bytes()
-    assert gred.torch.all_reduce(part) == whole
-    rows = x[:10_000].reshape(100, 100)
-    sums = gred.ExactSums(torch.from_numpy(rows[rank::size].copy()), 0)
-    assert gred.torch.all_reduce(sums) == gred.ExactSums(rows, 0)
-    assert gred.torch.all_reduce(gred.ExactMoments(shard)) == gred.ExactMoments(x)
-    summary = gred.describe(shard, method="exact")
-    assert gred.torch.all_reduce(summary) == gred.describe(x, method="exact")
+    for of_all, share in made:
+        assert gred.torch.all_reduce(share) == of_all
     evens = dist.new_group(range(0, size, 2))
     if rank % 2 == 0:
-        expected = gred.ExactSum(*(x[k::size] for k in range(0, size, 2)))
+        expected = gred.ExactSum(*(numbers()[k::size] for k in range(0, size, 2)))
         assert gred.torch.all_reduce(part, evens) == expected
         assert gred.torch.all_reduce(summary, evens).count == expected.count
     if backend == "nccl":
-        assert gred.torch.all_reduce(gred.ExactSum(shard.cuda())) == whole
+        there = torch.from_numpy(numbers()[rank::size].copy()).cuda()
+        assert gred.torch.all_reduce(gred.ExactSum(there)) == whole
     assert part.to_bytes() == before
     if rank == 0:
         print(size, hashlib.sha256(whole.to_bytes()).hexdigest(), flush=True)

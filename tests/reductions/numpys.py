@@ -1,9 +1,8 @@
 """Calls held against NumPy's own, with its refusals, in the places where both are asked."""
 
-import warnings
-
 import numpy as np
 import pytest
+from samples import silenced
 
 import gred
 
@@ -16,8 +15,7 @@ SMALL = A.astype(np.uint8)
 
 def outcome(function, *arguments, **options):
     """Tell what a call returns, with its type, or the type of what it raises."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with silenced():
         try:
             result = function(*arguments, **options)
         except Exception as error:

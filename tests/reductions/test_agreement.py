@@ -6,7 +6,6 @@ are rounded, too.
 """
 
 import contextlib
-import warnings
 
 import numpy as np
 import pytest
@@ -28,7 +27,7 @@ from reference import (
     result_type,
     truth,
 )
-from samples import wrong, wrong_record
+from samples import silenced, wrong, wrong_record
 from truths import PLACES, RECORDS, SPREADS, WITHOUT_NAN, answer
 from truths import numpys as numpys_own
 
@@ -42,8 +41,7 @@ RUNGS += ("last_block", "cooperative", "bulk", "cluster")
 
 @pytest.fixture(autouse=True)
 def warnings_are_not_looked_at():
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with silenced():
         yield
 
 
@@ -256,27 +254,3 @@ def test_the_checks_see_a_wrong_answer():
         assert not agrees(wrong_one, answer(name, x))
     assert wrong_record("minmax", (np.float64(1), np.float64(2)), x)
     assert not wrong_record("minmax", (np.float64(1), np.float64(4)), x)
-
-
-LONG_TYPES = (np.int8, np.float16, np.float32, np.complex64)
-
-
-@pytest.mark.parametrize("dtype", LONG_TYPES)
-@pytest.mark.parametrize("where", [None, "every third", "a column"])
-@everywhere
-def test_long_arrays_of_every_layout_are_right(place, dtype, where):
-    """Each layout meets each op in one of the types at least."""
-    random = np.random.default_rng(4)
-    n = 40 if place == "simulated" else 400
-    x = values(np.dtype(dtype), "small", n * 501, random).reshape(n, 501)
-    views = [x, x.T, x[::-1], x[:, ::2], x[::3, 7:400:5], x[:, :1], np.broadcast_to(x, (2, n, 501))]
-    for turn, view in enumerate(views, start=LONG_TYPES.index(dtype)):
-        op = ("sum", "max", "mean")[turn % 3]
-        mask = True
-        if where == "every third":
-            mask = np.arange(view.size).reshape(view.shape) % 3 == 0
-        elif where == "a column":
-            mask = random.random((view.shape[-2], 1)) < 0.5
-        initial = {} if op == "mean" else {"initial": -3}
-        got = reduce(op, view, device=place, where=mask, **initial)
-        assert agrees(got, truth(op, view, where=mask, **initial)), f"{op}: {got!r}"

@@ -50,7 +50,7 @@ def stand_in(monkeypatch):
     return Tensor
 
 
-def test_a_tensor_that_requires_grad_is_no_out_and_the_reason_is_told(stand_in):
+def test_a_tensor_that_requires_grad_is_neither_read_nor_written_and_says_so(stand_in):
     memory = np.full(1, 9.0, np.float32)
     out = stand_in(memory, requires_grad=True)
     with pytest.raises(ValueError, match=r"out .*requires grad.*detach\(\)"):
@@ -59,12 +59,9 @@ def test_a_tensor_that_requires_grad_is_no_out_and_the_reason_is_told(stand_in):
     detached = out.detach()
     assert gred.sum(X, out=detached) is detached
     assert memory == 10
-
-
-def test_a_tensor_that_requires_grad_is_read_by_nobody_and_says_so(stand_in):
     with pytest.raises((RuntimeError, ValueError), match="requires grad"):
-        gred.sum(stand_in(X, requires_grad=True))
-    assert gred.sum(stand_in(X)) == 10
+        gred.sum(out)
+    assert gred.sum(detached) == 10
 
 
 def test_a_question_that_fails_is_heard(stand_in, monkeypatch):
@@ -76,16 +73,6 @@ def test_a_question_that_fails_is_heard(stand_in, monkeypatch):
     with pytest.raises(ZeroDivisionError, match="no answer today"):
         gred.sum(X, out=tensor)
     assert gred.sum(X) == 10
-
-
-def test_pytorchs_own_tensors_that_require_grad_are_no_out():
-    torch = pytest.importorskip("torch")
-    places = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
-    for place in places:
-        out = torch.full((1,), 9.0, device=place, requires_grad=True)
-        with pytest.raises(ValueError, match=r"out .*requires grad.*detach\(\)"):
-            gred.sum(X, out=out)
-        assert out.item() == 9
 
 
 # ---- JAX ----

@@ -132,32 +132,30 @@ CONVERTING = (
 @pytest.mark.filterwarnings("ignore:.*imaginary part:numpy.exceptions.ComplexWarning")
 def test_every_type_becomes_every_other_as_in_numpy(place, way, op):
     for given, dtype in chosen(itertools.product(EVERY_TYPE, EVERY_TYPE), op, place, way):
-        for n in (1, 333) if takes(way, given, dtype) else ():
+        of_bits = given in INTEGERS and dtype in INTEGERS and place == "host"
+        for n in (1, 333, *[5000] * of_bits) if takes(way, given, dtype) else ():
             check(mixed(op, given, dtype, n), op, method=way, device=place, dtype=dtype)
 
 
 NAN = float("nan")
+EXTREMES = [
+    (op, dtype(5), dtype(special))
+    for op, special, types in (
+        *((op, NAN, (np.float32, np.float64)) for op in ("min", "max")),
+        *((op, end, (np.int32, np.uint64, np.float64)) for op, end in (("min", 2), ("max", 9))),
+    )
+    for dtype in types
+]
 
 
-def check_every_position(device, method, op, filler, special):
-    """Put one special element at positions of 257, and reduce by the smallest blocks."""
+@pytest.mark.parametrize(("op", "filler", "special"), EXTREMES)
+def test_the_extreme_is_found_wherever_it_lies(device, method, op, filler, special):
+    """NaN is the one of all floats; by the smallest blocks."""
     for position in chosen(range(257), method, op, filler):
         array = np.full(257, filler)
         array[position] = special
         got = reduce(op, array, method=method, device=device, block_size=block_sizes(method)[0])
         assert np.array_equal(got, special, equal_nan=True), f"lost at {position} of 257"
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("op", ["min", "max"])
-def test_nan_wins_wherever_it_lies(device, method, op, dtype):
-    check_every_position(device, method, op, dtype(1), dtype(NAN))
-
-
-@pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.float64])
-@pytest.mark.parametrize(("op", "special"), [("min", 2), ("max", 9)])
-def test_the_extreme_is_found_wherever_it_lies(device, method, op, special, dtype):
-    check_every_position(device, method, op, dtype(5), dtype(special))
 
 
 @pytest.mark.parametrize("op", ["min", "max"])

@@ -1,12 +1,12 @@
 """Quantiles and medians, beside NumPy's of float64, and beside sorted elements."""
 
 import itertools
-import warnings
 
 import numpy as np
 import pytest
-from devices import GPU_IS_HERE, everywhere, flat_there, to_host
+from devices import each_library, everywhere, flat_there, placed_by, to_host
 from reference import BFLOAT16
+from samples import silenced
 
 import gred
 from gred import _core
@@ -18,6 +18,7 @@ METHODS += ("inverted_cdf", "averaged_inverted_cdf", "closest_observation")
 CHOOSING = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
 TYPES = ("?", "i1", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", BFLOAT16)
 SHAPES = ((1,), (9,), (1000,), (4, 50), (50, 4), (700, 20), (2, 33, 40), (5, 0, 3))
+HUGE = [np.broadcast_to(np.int8(1), (rows, 2**64 // 1088)) for rows in (1, 64)]
 SHARES = [0, 0.1, 0.25, 0.5, 0.77, 1]
 every_type = pytest.mark.parametrize("dtype", TYPES, ids=str)
 
@@ -103,12 +104,8 @@ def test_orders_that_samples_are_misled_by(n, dtype):
         for method, place in (("lower", np.floor), ("higher", np.ceil)):
             got = gred.quantile(y, SHARES, method=method)
             assert np.array_equal(got, ordered[place(np.array(SHARES) * (n - 1)).astype(int)])
-        rows = np.stack([y, y[::-1], y])
-        assert np.array_equal(gred.quantile(rows, 0.3, 1, method="lower"), np.full(3, got_at(y)))
-
-
-def got_at(y):
-    return np.sort(y)[int(0.3 * (len(y) - 1))]
+        rows, right = np.stack([y, y[::-1], y]), ordered[int(0.3 * (n - 1))]
+        assert np.array_equal(gred.quantile(rows, 0.3, 1, method="lower"), np.full(3, right))
 
 
 @pytest.mark.parametrize("shape", [(40,), (6, 30), (70_001,), (3, 1000, 2)])
@@ -120,25 +117,48 @@ def test_nan(shape, dtype):
     x[0] = np.nan
     for axis in (None, 0, -1):
         for ours, numpys in ((gred.nanquantile, np.nanquantile), (gred.quantile, np.quantile)):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with silenced():
                 want = numpys(x.astype("f8"), SHARES, axis)
             assert near(ours(x, SHARES, axis), want, dtype), (axis, ours.__name__)
-    assert np.isnan(gred.nanmedian(np.full(5, np.nan)))
-    assert gred.nanmedian([np.nan, 2, 5, 3]) == 3
+            x_of_nan = np.full(shape, np.nan, dtype)
+            assert np.isnan(ours(x_of_nan, [0.1, 0.9], axis)).all()
 
 
-def test_infinities_and_what_overflows():
-    inf = np.inf
-    assert gred.median([-inf, inf, 1.0]) == 1
-    assert gred.median([inf, inf]) == inf
-    assert gred.median([-inf, 1.0]) == -inf
-    assert np.isnan(gred.median([-inf, inf]))
-    assert gred.median([-1.5e308, 1.5e308]) == 0
-    assert gred.quantile([-1.5e308, 1.5e308], 1) == 1.5e308
-    assert gred.median(np.array([2**63, 2**63 + 2**12], np.uint64)) == 2.0**63 + 2**11
-    assert gred.median(np.array([-0.0, 0.0])) == 0
-    assert gred.quantile(np.array([65504, -65504], "f2"), 0.5) == 0
+INF, SOME = np.inf, [[np.nan] * 6, [0, 1] + [np.nan] * 4, [0, 1, 2, 3] + [np.nan] * 2, range(6)]
+SPECIAL = [
+    ("nanmedian", ([np.nan, 2, 5, 3],), 3),
+    ("median", ([-INF, INF, 1.0],), 1),
+    ("median", ([INF, INF],), INF),
+    ("median", ([-INF, 1.0],), -INF),
+    ("median", ([-INF, INF],), np.nan),
+    ("median", ([-1.5e308, 1.5e308],), 0),
+    ("quantile", ([-1.5e308, 1.5e308], 1), 1.5e308),
+    ("median", (np.array([2**63, 2**63 + 2**12], np.uint64),), 2.0**63 + 2**11),
+    ("median", ([-0.0, 0.0],), 0),
+    ("quantile", (np.array([65504, -65504], "f2"), 0.5), 0),
+    ("nanquantile", (SOME, 0, 1), [np.nan, 0, 0, 0]),
+    ("nanquantile", (SOME, 0.5, 1), [np.nan, 0.5, 1.5, 2.5]),
+    ("nanquantile", (SOME, 1, 1), [np.nan, 1, 3, 5]),
+]
+SHAPED = [
+    ("quantile", (np.ones((3, 4)), [[0.1, 0.2], [0.3, 0.4]], 0), (2, 2, 4)),
+    ("quantile", (np.ones((3, 4)), [], 0), (0, 4)),
+    ("quantile", (np.zeros((3, 0)), 0.5, 0), (0,)),
+    ("nanmedian", (np.zeros((0, 3)), 1), (0,)),
+    ("nanmedian", (np.zeros((3, 0, 2)), 0), (0, 2)),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "right"), SPECIAL, ids=range(len(SPECIAL)))
+def test_infinities_and_what_overflows_or_is_left_by_nan(name, arguments, right):
+    got = getattr(gred, name)(*arguments)
+    assert np.array_equal(got, right, equal_nan=True)
+    assert np.ndim(got) or isinstance(got, np.floating)
+
+
+@pytest.mark.parametrize(("name", "arguments", "shape"), SHAPED, ids=range(len(SHAPED)))
+def test_shapes_of_shares_and_of_nothing(name, arguments, shape):
+    assert getattr(gred, name)(*arguments).shape == shape
 
 
 def test_more_elements_than_floats_count():
@@ -147,16 +167,6 @@ def test_more_elements_than_floats_count():
     x = np.random.default_rng(1).permutation(n).astype("i4")
     assert gred.quantile(x, [0.25, 0.5], method="lower").tolist() == [(n - 1) // 4, (n - 1) // 2]
     assert gred.median(x) == (n - 1) / 2
-
-
-def test_ranks_of_results_that_have_some_numbers_each():
-    x = np.full((4, 6), np.nan)
-    for row in range(4):
-        x[row, : 2 * row] = np.arange(2 * row)
-    got = gred.nanquantile(x, [0, 0.5, 1], 1)
-    assert np.array_equal(got[0], [np.nan, 0, 0, 0], equal_nan=True)
-    assert np.array_equal(got[1], [np.nan, 0.5, 1.5, 2.5], equal_nan=True)
-    assert np.array_equal(got[2], [np.nan, 1, 3, 5], equal_nan=True)
 
 
 @pytest.mark.parametrize(
@@ -168,30 +178,13 @@ def test_ranks_of_results_that_have_some_numbers_each():
         (([1.0], 0.5, 1), {}, ValueError, "axis"),
         (([1j], 0.5), {}, TypeError, "complex numbers have no quantiles"),
         ((["a"], 0.5), {}, TypeError, "not supported"),
-        (([], 0.5), {}, ValueError, "no elements"),
+        *(((x, 0.5, 1), {}, MemoryError, "order statistics") for x in HUGE),
     ],
 )
 def test_what_is_refused(arguments, options, error, words):
     for function in (gred.quantile, gred.nanquantile):
         with pytest.raises(error, match=words):
             function(*arguments, **options)
-
-
-@pytest.mark.parametrize("n", [7, 5000, 70_000])
-def test_nothing_but_nan_of_any_length(n):
-    for dtype in ("f2", "f4", "f8"):
-        x = np.full(n, np.nan, dtype)
-        assert np.isnan(gred.nanmedian(x))
-        assert np.isnan(gred.nanquantile(x[:, None], [0.1, 0.9], 0)).all()
-        assert np.isnan(gred.quantile(x, [0.1, 0.9])).all()
-    assert gred.nanmedian(np.zeros((0, 3)), 1).shape == (0,)
-    assert gred.nanmedian(np.zeros((3, 0, 2)), 0).shape == (0, 2)
-
-
-def test_more_than_there_is_memory_for_is_a_memory_error():
-    for rows in (1, 64):
-        with pytest.raises(MemoryError, match="order statistics"):
-            gred.median(np.broadcast_to(np.int8(1), (rows, 2**64 // (17 * 64))), 1)
 
 
 @pytest.mark.parametrize("count", [5, 60, 500])
@@ -201,14 +194,6 @@ def test_shares_in_any_order(count):
     assert near(gred.quantile(x, shares, 1), np.quantile(x, shares, 1), "f8")
     x[1, 5] = np.nan
     assert near(gred.nanquantile(x, shares, 1), np.nanquantile(x, shares, 1), "f8")
-
-
-def test_shapes_of_shares():
-    x = np.arange(12.0).reshape(3, 4)
-    assert gred.quantile(x, [[0.1, 0.2], [0.3, 0.4]], 0).shape == (2, 2, 4)
-    assert gred.quantile(x, [], 0).shape == (0, 4)
-    assert type(gred.quantile(x, 0.5)) is np.float64
-    assert gred.quantile(np.zeros((3, 0)), 0.5, 0).shape == (0,)
 
 
 ROWS = [(1, 1), (5, 33), (2, 300), (3, 5000), (40, 64), (1, 40_000)]
@@ -231,8 +216,7 @@ def test_rows_on_devices(place, dtype, shape):
             asked = shares, method, leaves_out, is_sorted
             kind = None if x.dtype.kind in "fV" or method == "lower" else "f8"
             there = _core.select_rows(flat_there(y.reshape(-1), place), rows, asked, kind)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with silenced():
                 numpys = np.nanquantile if leaves_out else np.quantile
                 want = numpys(y.astype("f8"), shares, axis=1, method=method)
             got = to_host(there).reshape(want.shape)
@@ -273,25 +257,16 @@ def test_what_is_sorted_is_what_is_selected(dtype, axis, leaves_out, monkeypatch
             )
 
 
-def libraries():
-    for name in ("cupy", "torch", "jax.numpy"):
-        yield pytest.param(name, marks=() if GPU_IS_HERE else pytest.mark.skip(reason="no GPU"))
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("name", libraries())
-def test_in_the_libraries_of_devices(name):
-    xp = pytest.importorskip(name)
-    place = {"device": "cuda"} if name == "torch" else {}
+@each_library
+def test_in_the_libraries_of_devices(library_name):
     x = drawn("f4", (37, 50, 3))
     x[3, 4] = np.nan
-    there = xp.asarray(x, **place)
+    there = placed_by(library_name, x)
     for axis in (None, 0, 1, (0, 2)):
         for ours, numpys in ((gred.nanquantile, np.nanquantile), (gred.quantile, np.quantile)):
             got = ours(there, SHARES, axis)
             assert type(got) is type(there)
-            host = got.get() if name == "cupy" else np.asarray(got.cpu() if place else got)
-            assert near(host, numpys(x.astype("f8"), SHARES, axis), "f4")
+            assert near(to_host(got), numpys(x.astype("f8"), SHARES, axis), "f4")
 
 
 @everywhere

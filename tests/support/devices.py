@@ -21,6 +21,9 @@ def parameter(place: str, *more: str):
     )
 
 
+each_library = pytest.mark.parametrize(
+    "library_name", [pytest.param(n, marks=pytest.mark.gpu) for n in ("cupy", "torch", "jax.numpy")]
+)
 everywhere = pytest.mark.parametrize("place", [parameter(p) for p in PLACES if p != "host"])
 
 
@@ -61,6 +64,12 @@ def to_host(got):
         if hasattr(got, way):
             return getattr(got, way)()
     return np.asarray(got.cpu() if hasattr(got, "cpu") else got)
+
+
+def placed_by(library_name: str, x: np.ndarray):
+    """Have a library put an array on its GPU; skip where it is not installed."""
+    library = pytest.importorskip(library_name)
+    return library.asarray(x, **({"device": "cuda"} if library_name == "torch" else {}))
 
 
 def on_gpu(number: int, host: np.ndarray, where: str = "device") -> GpuArray:

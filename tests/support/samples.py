@@ -4,6 +4,7 @@ Each sample is made for its reduction: where one element decides, it is the last
 each leaves its mark on the result.
 """
 
+import contextlib
 import functools
 import hashlib
 import warnings
@@ -105,10 +106,17 @@ def remembered(function, name: str, x: np.ndarray, options):
     return known[key]
 
 
-def quietly(name: str, a, **options):
-    with warnings.catch_warnings():
+@contextlib.contextmanager
+def silenced():
+    """Hear warnings neither of Python nor of NumPy's floats."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return getattr(gred, name)(a, **options)
+        yield
+
+
+def quietly(name: str, a, *arguments, **options):
+    with silenced():
+        return getattr(gred, name)(a, *arguments, **options)
 
 
 def wrong(name: str, a, x: np.ndarray, *, device=None, method=None, **options) -> str:

@@ -1,0 +1,318 @@
+"""Weighted means, what leaves NaN out, and `logsumexp`, beside NumPy's and fractions."""
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from devices import (
+    PLACES,
+    each_library,
+    everywhere,
+    flat_there,
+    laid_out,
+    parameter,
+    placed_by,
+    to_host,
+)
+from reference import BFLOAT16
+
+import gred
+
+# ---- weights ----
+
+AXES = (None, 0, 1, -1, (0, 2), (2, 0))
+
+
+def drawn(dtype="f8", seed=1):
+    random = np.random.default_rng(seed)
+    x = random.normal(size=(6, 5, 40)) * 10
+    return x.astype(dtype), random.random((6, 5, 40)).astype("f8" if dtype != "f4" else "f4")
+
+
+def spread(x, w, axis, ddof):
+    mean = np.average(x, axis, w, keepdims=True)
+    return (w * abs(x - mean) ** 2).sum(axis) / (w.sum(axis) - ddof)
+
+
+@pytest.mark.parametrize("axis", AXES, ids=str)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "c16"])
+def test_weighted_means_and_spreads_are_numpys(axis, dtype):
+    x, w = drawn(dtype)
+    near = 1e-5 if dtype == "f4" else 1e-13
+    for keepdims in (False, True):
+        got = gred.mean(x, axis, weights=w, keepdims=keepdims)
+        want = np.average(x, axis, w, keepdims=keepdims)
+        assert got.shape == want.shape
+        assert got.dtype == want.dtype
+        assert np.allclose(got, want, near)
+    for ddof in (0, 0.25):
+        got = gred.var(x, axis, weights=w, ddof=ddof)
+        assert np.allclose(got, spread(x, w, axis, ddof), near)
+        assert np.allclose(gred.std(x, axis, weights=w, ddof=ddof), got**0.5, near)
+
+
+def test_weights_of_the_axes_alone():
+    x, _ = drawn()
+    random = np.random.default_rng(2)
+    for axis, shape in ((1, (5,)), ((0, 2), (6, 40)), ((2, 0), (40, 6))):
+        w = random.random(shape)
+        assert np.allclose(gred.mean(x, axis, weights=w), np.average(x, axis, w), 1e-13)
+    ints = random.integers(0, 9, 5)
+    repeated = np.repeat(x, ints, 1)
+    assert np.allclose(gred.var(x, 1, weights=ints, ddof=1), repeated.var(1, ddof=1), 1e-12)
+
+
+def test_weights_of_nan_and_under_masks():
+    x, w = drawn()
+    x[np.random.default_rng(3).random(x.shape) < 0.2] = np.nan
+    mask = np.random.default_rng(4).random(x.shape) < 0.7
+    shown = mask & ~np.isnan(x)
+    with np.errstate(invalid="ignore"):
+        want = np.where(shown, x * w, 0).sum(1) / np.where(shown, w, 0).sum(1)
+    assert np.allclose(gred.nanmean(x, 1, weights=w, where=mask), want, 1e-12, equal_nan=True)
+    assert np.isnan(gred.mean(x, weights=w))
+
+
+def test_narrow_floats_are_multiplied_in_float32():
+    x = np.full(3000, 300, "f2")
+    assert gred.mean(x, weights=x) == np.float16(300)  # 300 * 300 is beyond a float16
+    assert gred.mean(x, weights=x).dtype == np.float16
+    y = np.array([1, 2, 3], BFLOAT16)
+    assert gred.mean(y, weights=y) == BFLOAT16.type(14 / 6)
+    assert gred.mean(x, weights=x, dtype="f8").dtype == np.float64
+
+
+def test_exact_means_are_rounded_once():
+    random = np.random.default_rng(5)
+    x, w = random.normal(size=300) * 2.0 ** random.integers(-400, 400, 300), random.random(300)
+    pairs = [(Fraction(a), Fraction(b)) for a, b in zip(x, w, strict=True)]
+    want = sum(a * b for a, b in pairs) / sum(b for _, b in pairs)
+    assert gred.mean(x, weights=w, method="exact") == float(want)
+    assert gred.mean(x[::-1], weights=w[::-1], method="exact") == float(want)
+    rows, shown = np.array([[1.0, 9.0, 2.0]] * 2, "f4"), [True, False, True]
+    assert gred.mean(rows, weights=rows, where=shown, method="exact") == np.float32(10 / 6)
+    assert np.isnan(gred.mean([1.0, np.nan], weights=[1.0, 1.0], method="exact"))
+    assert gred.mean([1.0, np.inf], weights=[1.0, 1.0], method="exact") == np.inf
+
+
+def by_key(op, values, keys=None, **options):
+    return gred.by_key(op, [0] * len(values), values, keys, **options)
+
+
+@pytest.mark.parametrize(
+    ("call", "words", "right"),
+    [
+        *(
+            (lambda m=method: gred.mean([1.0, 2.0], weights=[0, 0], method=m), "to zero", np.nan)
+            for method in ("auto", "exact")
+        ),
+        (lambda: gred.mean(np.zeros((0, 2)), 0, weights=np.zeros(0)), "to zero", [np.nan] * 2),
+        (lambda: gred.var([1.0, 2.0], weights=[1, 1], ddof=5), "no more than ddof", np.inf),
+        (lambda: gred.std([1.0, 2.0], weights=[1, 1], ddof=5), "no more than ddof", np.inf),
+        (lambda: by_key("var", [1.0, 2.0], ddof=3, weights=[1.0, 1.0]), None, [np.inf]),
+        (lambda: by_key("var", [1.0, 2.0], keys=[3], weights=[1, 1]), None, [0.25, np.nan, np.nan]),
+        (lambda: by_key("std", [1.0], keys=0, outside="drop", weights=[1.0]), None, []),
+        # Products of narrow types are those of wide ones.
+        (lambda: by_key("sum", np.int8([100, 100]), weights=np.int8([2, 1])), None, [300]),
+        (
+            lambda: by_key("mean", np.float16([60000, 2]), weights=np.float16([10, 1])),
+            None,
+            np.float16([600002 / 11]),
+        ),
+    ],
+)
+def test_weights_that_sum_to_little_and_products_that_are_great(call, words, right):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        got = call()
+    assert [words in str(one.message) for one in told] == [True] * bool(words)
+    assert np.array_equal(got, right, equal_nan=True)
+    assert not isinstance(right, np.ndarray) or got.dtype == right.dtype
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: gred.mean([1.0, 2.0], weights=[1.0]), ValueError, "weights must have the shape"),
+        (lambda: gred.mean([1.0], weights=[1j]), TypeError, "weights must be real"),
+        (lambda: gred.mean([1.0], weights=[1.0], out=np.zeros(())), TypeError, "no out"),
+        (lambda: gred.mean([1], weights=[1], dtype=int), TypeError, "float or complex"),
+        (lambda: gred.var([1.0], weights=[1.0], method="exact"), TypeError, "for means"),
+        (lambda: gred.sum([1.0], weights=[1.0]), TypeError, "no keyword argument 'weights'"),
+        (lambda: gred.by_key("mean", [0], [1.0], weights=[1j]), TypeError, "weights must be real"),
+        (lambda: gred.mean([1], weights=[1], method="unroll8"), ValueError, "'auto' or 'exact'"),
+        (lambda: gred.mean([1], weights=[1], dtype="longdouble"), TypeError, "float or complex"),
+        (lambda: gred.mean([1], weights=[1], dtype=int, method="exact"), TypeError, "float or"),
+        (lambda: gred.by_key("max", [0], [1.0], weights=[1.0]), ValueError, "weights are for"),
+    ],
+)
+def test_weights_that_cannot_be_are_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_by_key(axis):
+    random = np.random.default_rng(6)
+    x, w = random.normal(size=(50, 60)), random.random((50, 60))
+    keys = random.integers(0, 4, x.shape[axis])
+    for op, of in (
+        ("sum", lambda a, b: (a * b).sum(axis)),
+        ("mean", lambda a, b: np.average(a, axis, b)),
+        ("var", lambda a, b: spread(a, b, axis, 0.5)),
+        ("std", lambda a, b: spread(a, b, axis, 0.5) ** 0.5),
+    ):
+        got = gred.by_key(op, keys, x, weights=w, axis=axis, ddof=0.5)
+        for key in range(4):
+            shown = np.flatnonzero(keys == key)
+            want = of(x.take(shown, axis), w.take(shown, axis))
+            assert np.allclose(got.take(key, axis), want, 1e-13)
+    one = random.random(x.shape[axis])
+    wide = np.broadcast_to(one[:, None] if axis == 0 else one, x.shape)
+    got = gred.by_key("mean", keys, x, weights=one, axis=axis)
+    assert np.array_equal(got, gred.by_key("mean", keys, x, weights=wide, axis=axis))
+
+
+@each_library
+def test_weights_in_the_libraries_of_devices(library_name):
+    x, w = drawn("f4")
+    there, weights, keys = (placed_by(library_name, a) for a in (x, w, np.arange(6) % 3))
+    for axis in AXES[1:]:
+        got = gred.mean(there, axis, weights=weights)
+        assert type(got) is type(there)
+        assert np.allclose(to_host(got), np.average(x, axis, w), 1e-5)
+        got = to_host(gred.std(there, axis, weights=weights))
+        assert np.allclose(got, spread(x, w, axis, 0) ** 0.5, 1e-4)
+    got = to_host(gred.by_key("mean", keys, there, weights=weights))
+    for key in range(3):
+        assert np.allclose(got[key], np.average(x[key::3], 0, w[key::3]), 1e-5)
+
+
+# ---- without NaN ----
+
+NAMES = ("nanvar", "nanstd", "nanargmin", "nanargmax")
+every_name = pytest.mark.parametrize("name", NAMES)
+
+
+def with_nans(dtype, seed=1):
+    random = np.random.default_rng(seed)
+    x = random.integers(-9, 10, (6, 5, 7)).astype(dtype)
+    if x.dtype.kind in "fcV":
+        x[random.random(x.shape) < 0.3] = np.nan
+    return x
+
+
+@every_name
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16", "i4", "u1", "?"])
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_what_leaves_nan_out_is_numpys(name, dtype, axis):
+    x = with_nans(dtype)
+    for y, options in ((x, {}), (x.T, {}), (x[::2], {"keepdims": True})):
+        got, want = getattr(gred, name)(y, axis, **options), getattr(np, name)(y, axis, **options)
+        assert np.shape(got) == np.shape(want)
+        if name.startswith("nanarg"):
+            assert np.array_equal(got, want)
+        else:  # squares of small integers: means and quotients are rounded
+            assert np.allclose(got, want, 40 * np.finfo(got.dtype).eps)
+
+
+@every_name
+def test_masks_are_joined_with_what_is_not_nan(name):
+    x, mask = with_nans("f8"), np.random.default_rng(5).random((6, 5, 7)) < 0.8
+    got = getattr(gred, name)(x, 0, where=mask)
+    want = getattr(np, name)(np.where(mask, x, np.nan), 0)
+    assert np.allclose(got, want, 1e-14)
+    assert np.allclose(getattr(gred, name)(x, where=True), getattr(np, name)(x), 1e-14)
+
+
+def test_variances_take_what_var_takes():
+    x = with_nans("f8")
+    assert np.allclose(gred.nanvar(x, ddof=1), np.nanvar(x, ddof=1), 1e-14)
+    kept = x[~np.isnan(x)]
+    assert gred.nanstd(x, method="exact") == gred.std(kept, method="exact")
+    out = np.zeros(5)
+    assert gred.nanvar(x, (0, 2), out=out) is out
+    assert np.allclose(out, np.nanvar(x, (0, 2)), 1e-14)
+    narrow = np.array([1, np.nan, 4], BFLOAT16)
+    assert gred.nanvar(narrow) == BFLOAT16.type(2.25)
+    assert gred.nanargmax(narrow) == 2
+
+
+def test_nothing_but_nan_has_no_position_and_no_variance():
+    for x in ([np.nan, np.nan], []):
+        with pytest.raises(ValueError, match="has no value"):
+            gred.nanargmin(np.array(x))
+    with pytest.raises(ValueError, match="has no value"):
+        gred.nanargmax(np.array([[np.nan, np.nan], [1, 2]]), axis=1)
+    with pytest.warns(RuntimeWarning, match="Degrees of freedom"):
+        assert np.isnan(gred.nanvar([np.nan]))
+
+
+@everywhere
+def test_arrays_that_cannot_be_compared_are_refused(place):
+    with pytest.raises(TypeError, match="cannot be compared"):
+        gred.nanvar(flat_there(np.ones(3), place))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert gred.nanargmax([3, 5, 4]) == 1
+
+
+@each_library
+@every_name
+def test_a_librarys_own_arrays_stay_there(name, library_name):
+    if library_name == "jax.numpy":
+        pytest.skip("of 32 bits, unless JAX is told otherwise")
+    x = with_nans("f8")
+    there = placed_by(library_name, x)
+    got = getattr(gred, name)(there, 1)
+    assert type(got) is type(there)
+    assert np.allclose(to_host(got), getattr(np, name)(x, 1), 1e-14)
+
+
+# ---- logarithms of sums of exponentials ----
+
+places = pytest.mark.parametrize("place", [parameter(place) for place in PLACES])
+INFINITE = [
+    ([np.inf, 1], np.inf),
+    ([-np.inf, -np.inf], -np.inf),
+    ([-np.inf, 3], 3),
+    ([np.inf, -np.inf], np.inf),
+    ([np.inf, np.nan], np.nan),
+    ([np.nan, 1], np.nan),
+    ([-np.inf, np.nan], np.nan),
+    ([], -np.inf),
+]
+
+
+@places
+@pytest.mark.parametrize(("x", "right"), INFINITE, ids=str)
+def test_infinities_and_nan_have_logarithms(place, x, right):
+    for dtype in ("f2", "f4", "f8"):
+        column = np.array(x, dtype)[:, None]
+        for n in (1, 40):  # the same value again, so that parts merge
+            long = np.repeat(column, n, 0)
+            wanted = right + (np.log(n) if np.isfinite(right) else 0)
+            for axis, shape in ((0, long.shape), (1, long.T.shape), (None, long.shape)):
+                got = to_host(gred.logsumexp(laid_out(long.reshape(shape), place), axis))
+                assert np.allclose(np.float64(got), wanted, 1e-3, equal_nan=True), (axis, n)
+
+
+@places
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("scale", [1e-3, 1, 30, 1e4, 1e30])
+def test_of_any_size(place, dtype, scale):
+    """Exponentials would overflow, and so would differences of some elements."""
+    x = (np.random.default_rng(1).normal(size=(70, 300)) * scale).astype(dtype)
+    for axis, rows in ((1, x), (0, x.T)):
+        got = to_host(gred.logsumexp(laid_out(x, place), axis))
+        for one, row in zip(got, rows, strict=True):
+            wide = row.astype(np.longdouble)
+            right = wide.max() + np.log(np.exp(wide - wide.max()).sum())
+            assert abs(one - right) <= 40 * np.finfo(dtype).eps * (1 + abs(right))
+
+
+@places
+def test_of_integers_it_is_a_float(place):
+    with pytest.raises(TypeError, match="must be a float or complex type"):
+        gred.logsumexp(laid_out(np.arange(3), place), dtype=int)
