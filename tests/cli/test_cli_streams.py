@@ -168,7 +168,7 @@ def test_nothing_is_measured_for_a_file_that_cannot_be_written(monkeypatch, refu
 
 
 def test_looking_whether_a_file_can_be_written_changes_nothing(monkeypatch, command, tmp_path):
-    monkeypatch.setattr(gred, "read_limit", ends(KeyboardInterrupt()))
+    monkeypatch.setattr(gred, "kernel_time", ends(KeyboardInterrupt()))
     (tmp_path / "old.json").write_text("old", encoding="utf-8")
     for name in ("old.json", "new.json"):
         assert command(*FEW, "--json", name)[0] == 130

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -113,14 +114,19 @@ def test_only_a_rung_on_what_launches_kernels_has_a_substitute():
 
 
 def test_what_cuda_says_is_told_as_a_kind_of_mistake():
+    build = SimpleNamespace(line_at=lambda frames: None)
+
+    def kind_of(*answer):
+        return checking._finding(build, {}, (1, 32, "forward"), processes.Answer(*answer)).kind
+
     for name, kind in (
         ("IllegalAddress", "bounds"),
         ("MisalignedAddress", "alignment"),
         ("LaunchFailure", "crash"),
     ):
         said = f"CudaError: cudaStreamSynchronize: something (cudaError{name})"
-        assert checking._kind(processes.Answer(0, None, "failed", said)) == kind
-    assert checking._kind(processes.Answer(0, None, "time", "it was not done")) == "time"
+        assert kind_of(0, None, "failed", said) == kind
+    assert kind_of(0, None, "time", "it was not done") == "time"
 
 
 # ---- what comes of a GPU's answers ----

@@ -1,5 +1,6 @@
 """Methods timed and checked on arrays: the rows that the ladder and the sweep are made of."""
 
+import functools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -158,8 +159,9 @@ def row_of(timed: gred.KernelTime, method: Any, array: Array, answer: Answer, li
     )
 
 
+@functools.cache
 def read_limit(device: str, nbytes: int, samples: int) -> float:
-    """Measure the bytes per second that `device` reads at best from `nbytes`."""
+    """Measure the bytes per second that `device` reads at best from `nbytes`, once a process."""
     measured = gred.read_limit(device, max(nbytes, _LEAST_READ), samples=samples)
     return float(measured.nbytes / np.median(measured.seconds))
 
