@@ -11,6 +11,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+pytestmark = pytest.mark.unsanitized
+
 ROOT = Path(__file__).parents[2]
 SUFFIXES = {".c", ".h", ".cc", ".cpp", ".cu", ".cuh", ".def", ".inc"}
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[ \t]*(.*?)[ \t]*(?:/[/*].*)?$", re.MULTILINE)

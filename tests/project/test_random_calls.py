@@ -9,6 +9,8 @@ from drawn import examples
 
 import gred
 
+pytestmark = pytest.mark.unsanitized
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.unsanitized
+
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("csrc", "kernels", "python/gred", "tests", "benchmarks", "build_backend", "docs")
 C = (".c", ".h", ".cc", ".cpp", ".cu", ".cuh", ".def")
