@@ -46,7 +46,7 @@ def pairwise(names: list[str]) -> set[str]:
     Once `most` are chosen, and under sanitizers from the first on, every word in one is enough.
     Sanitizers look at each access, so that 6 cases of a test do, whatever their words.
     """
-    few, most = of_selection(len(names), 8, 1), of_selection(len(names), 30, 0)
+    few, most = of_selection(len(names), 8, 1), of_selection(len(names), 24, 0)
     last = of_selection(len(names), len(names), 6)
     kept: set[str] = set()
     met: set[tuple[str, ...]] = set()
