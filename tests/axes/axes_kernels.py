@@ -272,10 +272,8 @@ class Kernels:
     def test_bytes_at_their_ends_are_added_without_overflow(
         self, place, configuration, dtype, value, other
     ):
-        names = [name for name in NAMES if name in ("sum", "var") or name in EXTREMES]
-        for name, (shape, axis) in itertools.product(
-            chosen(names, configuration, value), self.family.at_the_ends
-        ):
+        names = ("sum", "var", *chosen(EXTREMES, configuration, value))
+        for name, (shape, axis) in itertools.product(names, self.family.at_the_ends):
             # Extremes are no larger where there are many.
             if takes(name, axis) and (name not in EXTREMES or np.prod(shape) < 100_000):
                 x = np.full(shape, value, dtype)

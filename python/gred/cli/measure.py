@@ -159,9 +159,13 @@ def row_of(timed: gred.KernelTime, method: Any, array: Array, answer: Answer, li
     )
 
 
-@functools.cache
 def read_limit(device: str, nbytes: int, samples: int) -> float:
     """Measure the bytes per second that `device` reads at best from `nbytes`, once a process."""
+    return _read_limit(device, nbytes, samples)
+
+
+@functools.cache
+def _read_limit(device: str, nbytes: int, samples: int) -> float:
     measured = gred.read_limit(device, max(nbytes, _LEAST_READ), samples=samples)
     return float(measured.nbytes / np.median(measured.seconds))
 
