@@ -1,6 +1,5 @@
 """Methods timed and checked on arrays: the rows that the ladder and the sweep are made of."""
 
-import functools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +17,7 @@ from gred.cli.record import Record, digits
 _FEWEST_SAMPLES = 3
 # Bytes; gred.read_limit reads no less.
 _LEAST_READ = 1024
+_LIMITS: dict[tuple[str, int, int], float] = {}
 # The share of its time in which a task should have done what can be cut short.
 _IN_TIME = 0.8
 # Seconds for a size are the mean of about so many tasks before.
@@ -161,13 +161,11 @@ def row_of(timed: gred.KernelTime, method: Any, array: Array, answer: Answer, li
 
 def read_limit(device: str, nbytes: int, samples: int) -> float:
     """Measure the bytes per second that `device` reads at best from `nbytes`, once a process."""
-    return _read_limit(device, nbytes, samples)
-
-
-@functools.cache
-def _read_limit(device: str, nbytes: int, samples: int) -> float:
-    measured = gred.read_limit(device, max(nbytes, _LEAST_READ), samples=samples)
-    return float(measured.nbytes / np.median(measured.seconds))
+    key = device, max(nbytes, _LEAST_READ), samples
+    if key not in _LIMITS:
+        measured = gred.read_limit(*key[:2], samples=samples)
+        _LIMITS[key] = float(measured.nbytes / np.median(measured.seconds))
+    return _LIMITS[key]
 
 
 def _time(array: Array, op: str, sampling: Sampling, **options: Any) -> gred.KernelTime:
