@@ -144,12 +144,12 @@ HOST = [
     ),
     Defect(
         "long segment",
-        "error path",
+        "edge",
         "csrc/cpu/segments.c",
-        "Whether a long segment was folded is not looked at.",
-        "    if (!folding_run(&part, state, &count))\n        return false;\n",
-        "    folding_run(&part, state, &count);\n",
-        "host/test_threads.py",
+        "Positions in a long segment are less by its beginning.",
+        "finish(self, state, segment.n, 0, k);",
+        "finish(self, state, segment.n, segment.start, k);",
+        "axes/test_by_key.py",
     ),
     Defect(
         "exception of an index",
