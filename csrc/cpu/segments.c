@@ -14,6 +14,7 @@ enum {
     LONG = 1 << 18,   /* elements of a segment whose elements threads share */
     FEW = 24,         /* elements for which a vector loop's beginning is too much */
     FEW_WITH_NAN = 8, /* the same where each is asked whether it is NaN */
+    STATES = LONG / CHUNK > FEW ? LONG / CHUNK : FEW, /* of a segment at most */
     ELEMENTS_A_TILE = 1 << 16,
     TILES_A_STRETCH = 1 << 12 /* between two thoughts of the watch */
 };
@@ -157,11 +158,10 @@ bool segments_run(struct job *job)
         return exact_segments(job);
     describe(&self, job);
     const uint64_t count = divide_up(self.segments->count, self.segments_a_tile);
-    const size_t states = LONG / CHUNK > FEW ? LONG / CHUNK : FEW;
     struct tiles tiles = {.job = job,
                           .sharing.pieces = count,
                           .stretch = TILES_A_STRETCH,
-                          .workspace = self.states + states * self.chunks.width};
+                          .workspace = self.states + STATES * self.chunks.width};
     bool done =
         tiles_do(&tiles, count, 1, "partials", &(struct tile_works){.whole = fold_tile}, &self);
     for (uint64_t k = 0; done && self.has_long && k < self.segments->count; k++) {

@@ -1,10 +1,9 @@
 /* gred.counters and gred.accesses: what a reduction's kernels access on the simulated device,
  * counted, and recorded one by one where there is room for that; and what is wrong with it, where
  * somebody checks. */
-#define _GNU_SOURCE
+#include "python/call.h" /* Python's headers are first, and ask for all of the system's */
 
 #include "common/kernels.h"
-#include "python/call.h"
 #include "run/counting.h"
 
 #include <dlfcn.h>
