@@ -1,6 +1,6 @@
 """Makes the wheel of kernels for GPUs: `python build_backend/kernels_wheel.py WHEEL... --out DIR`.
 
-A wheel of gred that was built with CUDA is hundreds of megabytes, one without is a few. What is
+A wheel of gred that was built with CUDA has some 80 MB, one without a few. What is
 different is the core alone. So it goes into a package of its own, gred-cuda13, that holds nothing
 else; gred finds it as it is imported, and takes its own core where there is none.
 """
