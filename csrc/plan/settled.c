@@ -19,12 +19,14 @@ void plan_choose_launch(struct plan *plan, bool automatic)
     }
 }
 
-/* The run has to count what takes part where the reduction may want to know, or nothing may. */
+/* The run has to count what takes part where the reduction may want to know, or nothing may. Of one
+ * element the norms of orders 1 and 2 are alike, and that of order 1 has the smaller state. */
 void plan_settle(const struct settled *settled, struct layout *layout, struct plan *plan)
 {
-    const struct reduction_row *row = reduction_row(settled->reduction);
+    const bool magnitude = settled->reduction == REDUCTION_norm && plan->n == 1 && !settled->exact;
+    plan->reduction = magnitude ? REDUCTION_norm_1 : settled->reduction;
+    const struct reduction_row *row = reduction_row(plan->reduction);
     layout->type = settled->types.elements;
-    plan->reduction = settled->reduction;
     plan->fold = row->fold;
     plan->accumulator = element_accumulator(settled->types.elements);
     plan->finish = (struct finish){.accumulator = plan->accumulator,

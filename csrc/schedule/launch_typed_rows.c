@@ -185,13 +185,19 @@ static bool are_several(const struct launch_problem *problem, const struct long_
 }
 
 /* So many threads for each result at least, and more as long as there are too few of them or a
- * thread has much to do: 2^most packs. */
+ * thread has much to do: 2^most packs. A thread that has several rows waits for each, and so fewer
+ * of its loads are under way. */
 static unsigned team_for(const struct launch_problem *problem, uint64_t packs, unsigned lanes,
-                         unsigned most)
+                         bool several)
 {
     const struct long_rows_tuning *tuning = long_rows_tuning();
-    const uint64_t threads = (uint64_t)problem->multiprocessors * tuning->threads,
-                   few = problem->state > LONG_ROWS_SMALL ? 6 * tuning->few : tuning->few;
+    const bool large = problem->state > LONG_ROWS_SMALL;
+    const unsigned most = several ? tuning->several_packs : tuning->packs;
+    const uint64_t enough = several ? tuning->several_threads
+                            : large ? tuning->threads / 3
+                                    : tuning->threads,
+                   threads = problem->multiprocessors * enough,
+                   few = large ? 6 * tuning->few : tuning->few;
     unsigned team = packs <= few && tuning->least > 0 ? tuning->least - 1 : tuning->least;
     if (team < lanes)
         team = lanes;
@@ -240,11 +246,10 @@ bool launch_long_rows(const struct launch_problem *problem, struct launch_config
         rows.bytes < tuning->bytes)
         return false;
     const uint64_t packs = rows.packs * rows.rows;
-    const unsigned lanes = stacked ? exponent_up(rows.packs) : 0,
-                   most = several ? tuning->several_packs : tuning->packs;
+    const unsigned lanes = stacked ? exponent_up(rows.packs) : 0;
     *config = (struct launch_config){.kernel = KERNEL_TYPED_ROWS,
                                      .block = tuning->block,
-                                     .team = team_for(problem, packs, lanes, most),
+                                     .team = team_for(problem, packs, lanes, several),
                                      .rounds = 1,
                                      .splits = 1,
                                      .inner = 1,

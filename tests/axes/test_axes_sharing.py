@@ -244,6 +244,7 @@ LONG_ROWS = {
         *[of((17, 129, 63, 255), (1, 3), typed=True, team=many(8))],
         *[of((17, 129, 63, 255), (1, 3), 1, typed=True, team=many(6))],
         *[of((17, 129, 63, 31), (1, 3), 8, 8, typed=True, team=many(6))],
+        of((32, 1765, 129), (0, 2), 2, typed=True, team=7),
         of((17, 129, 63, 255), (1, 3), 4, 16, typed=False),
         *[of((17, *rest), (1, 3), typed=False) for rest in ((1, 129 * 63, 255), (129, 63, 59))],
     ],
@@ -251,6 +252,7 @@ LONG_ROWS = {
         *[of((1 << 28, n), 1, 1, team=team) for n, team in ((600, 2), (1000, 3), (1 << 20, 8))],
         of((1 << 28, 4097), 1, 1, team=range(3, 9)),
         of((1 << 28, 1000), 1, 1, 16, team=2),
+        *[of((556, 8051), 1, 8, state, team=team) for state, team in ((8, 7), (16, 5))],
         *[of((1 << 16, 4097), 1, 1, state, team=team) for state, team in ((16, 2), (8, 3))],
     ],
     # Of rows that several results' elements are in; of large states a batch is of more packs.

@@ -69,6 +69,16 @@ def test_the_order_of_threads_changes_no_answer(name, order, seed):
         )
 
 
+@pytest.mark.parametrize(
+    "dtype", [t for t in EVERY_TYPE if t.kind in "fV" and t.itemsize > 1], ids=str
+)
+def test_the_norm_of_one_element_is_its_magnitude_to_the_last_bit(dtype, device):
+    x = np.append(sample("norm", dtype, 257), np.array([0.1, -3, np.inf], dtype))
+    got = gred.norm(x[:, np.newaxis], axis=1, device=device)
+    assert got.dtype == dtype
+    assert np.array_equal(got, np.abs(x), equal_nan=True)
+
+
 # ---- where the element that decides is ----
 
 
