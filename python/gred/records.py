@@ -63,8 +63,6 @@ class Records(tuple[Any, ...]):
     more than `printed` records the first are shown.
     """
 
-    __slots__ = ()
-
     columns: ClassVar[Columns] = ()
     printed: ClassVar[int] = sys.maxsize
 
@@ -113,7 +111,6 @@ def facts_html(facts: Sequence[tuple[str, str]]) -> str:
 class Methods(Records):
     """What `methods` returns."""
 
-    __slots__ = ()
     columns = (
         ("#", "number"),
         ("method", lambda m: " = ".join((m.name, *m.aliases))),
@@ -126,7 +123,6 @@ class Methods(Records):
 class Reductions(Records):
     """What `reductions` returns."""
 
-    __slots__ = ()
     columns = (
         ("reduction", "name"),
         ("every rung", lambda r: "yes" if r.on_ladder else None),
@@ -137,7 +133,6 @@ class Reductions(Records):
 class Devices(Records):
     """What `devices` returns."""
 
-    __slots__ = ()
     columns = (
         ("device", "name"),
         ("what", "title"),

@@ -37,7 +37,7 @@ class Output:
             console.show_on(console.stderr)  # standard output is where a file goes
 
     def write(self, kept: Any) -> None:
-        """Write a record everywhere, or until that fails; what is shown is to be read thereafter."""
+        """Write a record everywhere, or until that fails; from then on somebody has to read."""
         for path in (*self._texts, *self._drawings):
             try:
                 if path in self._drawings:

@@ -72,7 +72,6 @@ class Finding(NamedTuple):
 class Report(Records):
     """What a check has found: nothing, if the rung is right, and then it is true in a condition."""
 
-    __slots__ = ()
     columns = (
         ("where", "where"),
         ("what", lambda f: KINDS[f.kind]),

@@ -10,19 +10,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import ArrayLike, DTypeLike
 
-from gred import _core
-from gred.checks import (
-    array_of,
-    beside,
-    brought,
-    cast,
-    dtype_name,
-    integer_from,
-    is_tensor,
-    library_of,
-    on_device,
-    takes_other_names,
-)
+from gred import _core, checks
+from gred.checks import brought, cast, dtype_name, library_of, on_device
 from gred.several import common
 from gred.statistics.weights import real, type_in
 
@@ -34,7 +23,7 @@ _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _SHORT = ("bool", "int8", "uint8", "int16", "uint16", *_FLOATS[:3])
 
 
-@takes_other_names
+@checks.takes_other_names
 def vecdot(
     a: ArrayLike | Any,
     b: ArrayLike | Any,
@@ -66,7 +55,7 @@ def vecdot(
     method : {'auto', 'exact'}, default 'auto'
         ``'auto'`` multiplies and adds in float64, ``'exact'`` rounds each result once, as
         `gred.dot`: of compensated sums [1]_, unless what these may have lost could matter. Integers
-        of 64 bits beside complex numbers are rounded to floats first.
+        of 64 bits checks.beside complex numbers are rounded to floats first.
     device, stream : optional
         As for `gred.sum`, of products that are made before.
 
@@ -144,7 +133,7 @@ def dots(
         found = np.asarray(found)
     found = found.reshape(whole) if keepdims else found
     if out is None or out is ...:
-        if is_tensor(x) and isinstance(found, np.ndarray):
+        if checks.is_tensor(x) and isinstance(found, np.ndarray):
             return brought(found, x)
         return found[()] if out is None and isinstance(found, np.ndarray) else found
     out[...] = found if library_of(out) in (np, library_of(found)) else brought(found, out)
@@ -153,8 +142,8 @@ def dots(
 
 def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
     """Move vectors to the last axis, and find the shape that the others have together."""
-    first = array_of(a)
-    arrays = first, beside(array_of(b, "b"), first)
+    first = checks.array_of(a)
+    arrays = first, checks.beside(checks.array_of(b, "b"), first)
     xp = library_of(first)
     if xp is None or xp is not library_of(arrays[1]):
         kinds = " and ".join(type(one).__name__ for one in (a, b))
@@ -163,7 +152,7 @@ def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
         )
     if not all(len(one.shape) for one in arrays):
         raise ValueError("a and b must have at least one dimension")
-    axis = integer_from(axis, "axis")
+    axis = checks.integer_from(axis, "axis")
     places = [normalize_axis_index(axis, len(one.shape)) for one in arrays]
     x, y = (xp.moveaxis(one, place, -1) for one, place in zip(arrays, places, strict=True))
     if x.shape[-1] != y.shape[-1]:
@@ -174,7 +163,7 @@ def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
         return x, y, np.broadcast_shapes(tuple(x.shape[:-1]), tuple(y.shape[:-1]))
     except ValueError:
         raise ValueError(
-            f"a and b, of shapes {_shapes(*arrays)}, do not fit together beside axis {axis}"
+            f"a and b, of shapes {_shapes(*arrays)}, do not fit together checks.beside axis {axis}"
         ) from None
 
 
@@ -214,7 +203,7 @@ def _parts(xp: Any, x: Any) -> Any:
 
 
 def _complex(x: Any, y: Any, shape: tuple[int, ...], how: _How, conjugates: bool) -> Any:
-    """Make both parts as sums of real products, beside which the smaller array is turned."""
+    """Make both parts as sums of real products, checks.beside which the smaller array is turned."""
     xp, kind = library_of(x), common([_core.element(x), _core.element(y)]).name
     x, y = (cast(one, type_in(xp, one, kind)) for one in (x, y))
     turned, other = (x, y) if math.prod(x.shape) < math.prod(y.shape) else (y, x)
