@@ -55,7 +55,7 @@ def vecdot(
     method : {'auto', 'exact'}, default 'auto'
         ``'auto'`` multiplies and adds in float64, ``'exact'`` rounds each result once, as
         `gred.dot`: of compensated sums [1]_, unless what these may have lost could matter. Integers
-        of 64 bits checks.beside complex numbers are rounded to floats first.
+        of 64 bits beside complex numbers are rounded to floats first.
     device, stream : optional
         As for `gred.sum`, of products that are made before.
 
@@ -163,7 +163,7 @@ def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
         return x, y, np.broadcast_shapes(tuple(x.shape[:-1]), tuple(y.shape[:-1]))
     except ValueError:
         raise ValueError(
-            f"a and b, of shapes {_shapes(*arrays)}, do not fit together checks.beside axis {axis}"
+            f"a and b, of shapes {_shapes(*arrays)}, do not fit together beside axis {axis}"
         ) from None
 
 
@@ -203,7 +203,7 @@ def _parts(xp: Any, x: Any) -> Any:
 
 
 def _complex(x: Any, y: Any, shape: tuple[int, ...], how: _How, conjugates: bool) -> Any:
-    """Make both parts as sums of real products, checks.beside which the smaller array is turned."""
+    """Make both parts as sums of real products, beside which the smaller array is turned."""
     xp, kind = library_of(x), common([_core.element(x), _core.element(y)]).name
     x, y = (cast(one, type_in(xp, one, kind)) for one in (x, y))
     turned, other = (x, y) if math.prod(x.shape) < math.prod(y.shape) else (y, x)
