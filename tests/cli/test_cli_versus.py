@@ -45,9 +45,6 @@ def command(command, monkeypatch, tmp_path):
     return command
 
 
-# ---- turns ----
-
-
 class Pretended(libraries.Library):
     """A library of a test's own: `function` may be slow, wrong or absent."""
 
@@ -205,9 +202,6 @@ def test_the_floor_of_a_gpu_is_the_median_launch_of_nothing_and_the_host_has_non
     assert floor.seconds == 2e-6
     assert "does nothing" in floor.meaning
     assert contest.latency_floor(HOST).seconds is None
-
-
-# ---- what is shown and kept ----
 
 
 def row(library, nanoseconds, right=True, ours=False, **more):

@@ -33,9 +33,6 @@ BELOW = {  # what each directory may include beside itself
 }
 
 
-# ---- reading ----
-
-
 def sources():
     return {
         path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
@@ -65,9 +62,6 @@ def project_includes(files):
         for written in INCLUDE.findall(text)
         if written.startswith('"') and (target := found(path, written[1:-1], files))
     ]
-
-
-# ---- the rules ----
 
 
 def badly_written(files):

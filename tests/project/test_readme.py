@@ -25,9 +25,6 @@ def text_of(name):
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-# ---- the report ----
-
-
 @pytest.fixture
 def report(benchmarks, given, capsys):
     def run(*arguments):
@@ -198,9 +195,6 @@ def test_plots_are_drawn_anew_for_their_own_part_only(benchmarks, kept):
     assert stale() == []
     write("exact/calls/float32", "a call, float32, 1 MiB: CuPy", [1.0], "GB/s")
     assert stale() == ["exact.svg"]
-
-
-# ---- pages ----
 
 
 def test_the_readme_holds_the_commands_and_is_read_to_its_end():

@@ -129,9 +129,6 @@ def test_the_whole_part_runs_where_numpy_stands_for_cupy(benchmarks, given):
     assert all("torch cannot" in row["what"] for row in rows if row["what"].count("gred's"))
 
 
-# ---- what is compiled beforehand ----
-
-
 class Pool:
     """An executor without processes."""
 

@@ -115,9 +115,6 @@ def test_a_protocol_has_all_parameters_and_defaults_of_its_function(name, overlo
             assert default in (..., parameters[parameter].default)
 
 
-# ---- docstrings ----
-
-
 @pytest.mark.parametrize("name", PUBLIC)
 def test_public_docstrings_are_numpydocs(name):
     validate = pytest.importorskip("numpydoc.validate", reason="numpydoc is not installed")

@@ -256,9 +256,6 @@ def latency_floor(device: Any) -> Floor:
     return Floor(float(np.median(limit.seconds)), "a kernel that does nothing, launched from C")
 
 
-# ---- what libraries compile on the way, compiled beforehand ----
-
-
 def compile_ahead(library: Library, asked: Iterable[Case]) -> None:
     """Have a library compile what the cases need, in processes, as many as there are cores.
 

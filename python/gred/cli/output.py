@@ -74,9 +74,6 @@ def draw(path: Path, function: str, kept: record.Record) -> None:
         plots.save(getattr(importlib.import_module(module), name)(kept), path, kept)
 
 
-# ---- where to write, checked before any work ----
-
-
 def one_file_each(given: argparse.Namespace, console: Console, figure: str = "") -> Output:
     """Write a record where --json says, and draw it by `figure` where --plot does."""
     plot = getattr(given, "plot", None)

@@ -164,9 +164,6 @@ def _result(answer: processes.Answer) -> int | float:
     return result
 
 
-# ---- what a wrong answer lacks ----
-
-
 def _explained(build: Build, job: dict[str, Any], finding: Finding) -> Finding:
     """Say how many elements a wrong answer lacks, by two more runs: of ones, and of numbers."""
     if finding.kind != "answer":

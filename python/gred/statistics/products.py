@@ -190,9 +190,6 @@ def _checked(out: Any, shape: tuple[int, ...], kind: str) -> str:
     return wanted
 
 
-# ---- complex numbers ----
-
-
 def _parts(xp: Any, x: Any) -> Any:
     """Take both parts of complex numbers as a last axis."""
     if xp is np:
@@ -223,9 +220,6 @@ def _complex(x: Any, y: Any, shape: tuple[int, ...], how: _How, conjugates: bool
     found = here.empty(shape, type_in(here, halves[0], dtype_name(how.dtype or kind)))
     found.real, found.imag = halves
     return found
-
-
-# ---- real numbers ----
 
 
 def _real(x: Any, y: Any, shape: tuple[int, ...], along: int, how: _How) -> Any:

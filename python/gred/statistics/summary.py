@@ -152,8 +152,6 @@ def made(fields: Iterable[Any], ddof: float, sums: Partials | None = None) -> Su
     return summary
 
 
-# ---- as bytes ----
-
 _OF_SUMS = ("counts", "digits", "first", "is_complex")
 
 
@@ -187,9 +185,6 @@ def _read(kept: dict[str, Any]) -> Summary:
         parts = int(kept["first"]), bool(kept["is_complex"])
         sums = Partials(stored[0].shape, counts, digits, *parts)
     return made(fields, float(kept["ddof"]), sums)
-
-
-# ---- merging ----
 
 
 def _wide(x: Any) -> Any:
@@ -239,9 +234,6 @@ def _merged(a: Summary, b: Summary) -> Summary:
             np.add(a.sum, b.sum),
         )
     return made(fields, a.ddof)
-
-
-# ---- exactly ----
 
 
 def _rounded(found: Any, field: Any) -> Any:
