@@ -19,7 +19,7 @@ DEVICE = resolve_device(GPU or "host")
 KIND = DEVICE.name.partition(":")[0]
 ROUNDS = 25 if GPU else 9
 CASES = [case for case in cases.cases(cases.GRIDS[KIND, True]) if case.type.known()]
-KEYS = (*libraries.ours_on(DEVICE.name), *libraries.peers_on(DEVICE.name))
+KEYS = ("gred", *(("gred-torch",) if GPU else ()), *libraries.peers_on(DEVICE.name))
 PAIRS = [pytest.param(case, key, id=f"{case}-{key}") for case in CASES for key in KEYS]
 
 

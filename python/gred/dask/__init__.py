@@ -19,7 +19,7 @@ from typing import Any
 from gred.dask import extremes, quantiles, sums
 from gred.dask.summaries import by_key, describe
 from gred.dask.sums import dot
-from gred.functions import NEEDED, made
+from gred.docstrings import NEEDED, made
 
 __all__ = ["all", "any", "by_key", "count_nonzero", "describe", "dot", "max", "mean", "median"]
 __all__ += ["min", "nanmax", "nanmean", "nanmedian", "nanmin", "nanquantile", "nanstd", "nansum"]

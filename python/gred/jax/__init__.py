@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import gred
-from gred.functions import made
+from gred.docstrings import made
 from gred.jax import derivatives as _derivatives  # noqa: F401  which the primitive has none without
 from gred.jax.available import jnp
 from gred.jax.primitive import reduce_p, settled
