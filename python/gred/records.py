@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from importlib import metadata
 from operator import attrgetter
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -56,6 +56,16 @@ class Device(NamedTuple):
 Columns: TypeAlias = tuple[tuple[str, str | Callable[[Any], object]], ...]
 
 
+if TYPE_CHECKING:
+    from typing_extensions import disjoint_base as disjoint_base
+else:
+
+    def disjoint_base(cls):
+        """Leave a class what it is: no other class with attributes can be a base beside it."""
+        return cls
+
+
+@disjoint_base
 class Records(tuple[Any, ...]):
     """A tuple of records that shows itself as a table, at a prompt and in a notebook.
 

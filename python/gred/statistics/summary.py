@@ -13,17 +13,10 @@ from numpy.typing import ArrayLike, DTypeLike
 from gred import _core
 from gred.checks import brought, is_tensor, on_device, takes_other_names
 from gred.device_array import dtype_named
-from gred.records import facts_html, facts_text
+from gred.records import disjoint_base, facts_html, facts_text
 
 if TYPE_CHECKING:
-    from typing_extensions import disjoint_base
-
     from gred.exact.partials import Partials
-else:
-
-    def disjoint_base(cls):
-        """Leave a class what it is: no other class with attributes can be a base beside it."""
-        return cls
 
 
 class _Fields(NamedTuple):
