@@ -17,8 +17,6 @@ from gred.segments import reduceat, reduction_named
 from gred.statistics.summary import Summary, exactly, made
 from gred.statistics.weights import divisor, real, type_in, typed
 
-__all__ = ["by_key"]
-
 
 class _Rest(NamedTuple):
     """What is passed on as it is."""

@@ -3,8 +3,6 @@
 Libraries take turns, on copies that caches forget.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 import io

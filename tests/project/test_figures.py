@@ -1,7 +1,5 @@
 """What measures gred's figures counts, fits and groups as it says; the clock's are pretended."""
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import subprocess

@@ -1,7 +1,5 @@
 """What measures axes, segments and exact sums on a GPU: NumPy stands for the libraries there."""
 
-from __future__ import annotations
-
 import functools
 import math
 import sys

@@ -1,7 +1,5 @@
 """README.md and docs/figures.md say what the results say, and lead a newcomer where they say."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys

@@ -1,7 +1,5 @@
 """What measures every element type and reduction on a GPU, with clocks and peers of its own."""
 
-from __future__ import annotations
-
 import os
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The one way all go: a partial of each block, merged by Dask as a tree, and finished."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import partial

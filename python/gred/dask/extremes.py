@@ -1,7 +1,5 @@
 """Reductions that are their own merge: extremes, truth, counts, and sums that wrap around."""
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 from typing import Any

@@ -15,8 +15,6 @@ from gred.checks import brought, cast, dtype_name, library_of, on_device
 from gred.several import common
 from gred.statistics.weights import real, type_in
 
-__all__ = ["vecdot"]
-
 _FEW, _LONG = 16, 1 << 18  # results that are made one by one, each by all threads
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 # What is multiplied in float64 without a rounding.

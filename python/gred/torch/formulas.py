@@ -5,8 +5,6 @@ All take elements v, results y and their gradients g, which have a length of 1 a
 https://docs.pytorch.org/docs/stable/notes/autograd.html#autograd-for-complex-numbers
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -3,8 +3,6 @@
 https://docs.pytorch.org/docs/stable/library.html
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable
