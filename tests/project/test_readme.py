@@ -4,10 +4,10 @@ import importlib
 import re
 import sys
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 from scripts import machine
+from test_packaging import ROOT, text_of
 
 import gred
 from gred.cli import record
@@ -15,12 +15,7 @@ from gred.cli.command import main
 
 pytestmark = pytest.mark.unsanitized
 
-ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("machine", "ladder", "plots", "figures", "axes", "exact", "versus", "roofline", "curve")
-
-
-def text_of(name):
-    return (ROOT / name).read_text(encoding="utf-8")
 
 
 @pytest.fixture
