@@ -19,7 +19,8 @@ def text() -> str:
     kept = record.read_json(KEPT)
     rows = [{name: row[name] for name in _FIELDS} for row in kept["rows"]]
     machine = {"gred": kept["machine"]["gred"], "date": kept["machine"]["date"]}
-    return record.json_text({**kept, "machine": machine, "rows": rows})
+    run = {name: kept["run"][name] for name in ("size", "dtype", "op")}
+    return record.json_text({**kept, "machine": machine, "run": run, "rows": rows})
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ DEVICE = resolve_device(GPU or "host")
 KIND = DEVICE.name.partition(":")[0]
 ROUNDS = 25 if GPU else 9
 CASES = [case for case in cases.cases(cases.GRIDS[KIND, True]) if case.type.known()]
-KEYS = (*libraries.ours_on(DEVICE.name), *libraries.peers_on(DEVICE.name))
+KEYS = ("gred", *(("gred-torch",) if GPU else ()), *libraries.peers_on(DEVICE.name))
 PAIRS = [pytest.param(case, key, id=f"{case}-{key}") for case in CASES for key in KEYS]
 
 
@@ -42,9 +42,9 @@ class Stages:
 
 
 @functools.lru_cache(maxsize=1)
-def contest_of(case):
+def asked(case):
     """Find out what is right, once for all libraries."""
-    return contest.Contest(case, Stages.of(case))
+    return contest.asked(case, Stages.of(case))
 
 
 @pytest.mark.parametrize(("case", "key"), PAIRS)
@@ -53,14 +53,16 @@ def test_versus(benchmark, case, key):
     library = next((one for one in field().libraries if one.key == key), None)
     if library is None:
         pytest.skip(field().absent.get(key, "not here"))
-    runner = contest_of(case).runner(library)
+    truth, nbytes, copies, cold = asked(case)
+    runner = contest.Runner(library, case, Stages.of(case), copies)
     if not runner.failure:
-        runner.attempt(runner.call)
+        with runner.noting():
+            runner.call()
     if runner.failure:
         pytest.skip(runner.failure)
     benchmark.group = f"{case}, {DEVICE.name}"
     benchmark.pedantic(runner.call, rounds=ROUNDS, iterations=1, warmup_rounds=2)
-    row = contest_of(case).record(runner)
-    told = {name: row[name] for name in ("nbytes", "cold", "right", "limit_gb_per_s")}
+    right, limit = runner.told(truth)["right"], round(Stages.of(case).limit * 1e-9, 3)
+    told = {"nbytes": nbytes, "cold": cold, "right": right, "limit_gb_per_s": limit}
     benchmark.extra_info.update(library=library.title, version=library.version, **told)
-    assert row["right"] or not row["ours"]
+    assert right or not library.ours

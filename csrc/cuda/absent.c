@@ -23,7 +23,8 @@ static int count(void *state, struct failure *failure)
 static bool note_absence(struct failure *failure)
 {
     return failure_note(failure, FAILURE_RUNTIME,
-                        "the array lies on a GPU, but gred was built without nvcc and uses no GPU");
+                        "the array lies on a GPU, but gred was built without nvcc and uses no GPU; "
+                        "pip install 'gred[cuda13]', or build it where nvcc is");
 }
 
 static enum located locate(void *state, struct view *view, struct failure *failure)

@@ -80,11 +80,10 @@ __all__ += ["median", "nanmedian", "nanquantile", "nansum", "nanvar", "quantile"
 __all__ += ["by_key", "corrcoef", "cov", "dot", "each", "logsumexp", "norm", "prod", "ptp"]
 __all__ += ["reduceat", "std", "sum", "var", "vecdot"]
 __all__ += ["CudaError", "DeviceArray", "ExactMoments", "ExactSum", "ExactSums"]
-__all__ += ["Summary", "describe"]
+__all__ += ["Summary", "accesses", "counters", "describe", "explain", "lab", "roofline"]
 __all__ += ["Device", "Method", "Reduction", "build_info", "devices", "methods", "reductions"]
 __all__ += ["KernelTime", "LaunchLimit", "ReadLimit", "kernel_time", "launch_limit", "read_limit"]
 __all__ += ["Access", "Accesses", "Counters", "Counts", "Explanation", "Roofline"]
-__all__ += ["accesses", "counters", "explain", "lab", "roofline"]
 __all__ += ["register_threadpoolctl", "show_config", "thread_order", "threads", "workspace_limit"]
 
 # What shows how rungs work is imported when somebody asks for it, and so are modules, of which some

@@ -1,6 +1,6 @@
 import sys
 from contextvars import ContextVar
-from typing import Any, Protocol, SupportsIndex, TypeAlias, TypedDict, final
+from typing import Any, SupportsIndex, TypeAlias, TypedDict, final
 
 from numpy.typing import ArrayLike, DTypeLike
 from typing_extensions import TypeVar, Unpack
@@ -47,155 +47,130 @@ class DeviceMemory:
         self, shape: tuple[int, ...], type_name: str, stream: int, versioned: bool, /
     ) -> Any: ...
 
-# Reductions, by their parameters. What is given as `out` is what is returned. Every reduction takes
-# these keywords besides its own.
+# Reductions. What is given as `out` is what is returned. Every one takes these keywords besides its
+# own.
 class _Launch(TypedDict, total=False):
     method: str
     block_size: int | None
     device: str | None
     stream: Any
 
-class _Sum(Protocol):
-    def __call__(
-        self,
-        a: _Array,
-        axis: _Axes = None,
-        dtype: _DType = None,
-        out: _Out | None = None,
-        keepdims: SupportsIndex = False,
-        initial: Any = ...,
-        where: ArrayLike = True,
-        **options: Unpack[_Launch],
-    ) -> _Out: ...
+def sum(
+    a: _Array,
+    axis: _Axes = None,
+    dtype: _DType = None,
+    out: _Out | None = None,
+    keepdims: SupportsIndex = False,
+    initial: Any = ...,
+    where: ArrayLike = True,
+    **options: Unpack[_Launch],
+) -> _Out: ...
 
-class _Extreme(Protocol):
-    def __call__(
-        self,
-        a: _Array,
-        axis: _Axes = None,
-        out: _Out | None = None,
-        keepdims: SupportsIndex = False,
-        initial: Any = ...,
-        where: ArrayLike = True,
-        *,
-        dtype: _DType = None,
-        **options: Unpack[_Launch],
-    ) -> _Out: ...
+prod = nansum = nanprod = sum
 
-class _Mean(Protocol):
-    def __call__(
-        self,
-        a: _Array,
-        axis: _Axes = None,
-        dtype: _DType = None,
-        out: _Out | None = None,
-        keepdims: SupportsIndex = False,
-        *,
-        where: ArrayLike = True,
-        weights: Any = None,
-        **options: Unpack[_Launch],
-    ) -> _Out: ...
+def min(
+    a: _Array,
+    axis: _Axes = None,
+    out: _Out | None = None,
+    keepdims: SupportsIndex = False,
+    initial: Any = ...,
+    where: ArrayLike = True,
+    *,
+    dtype: _DType = None,
+    **options: Unpack[_Launch],
+) -> _Out: ...
 
-class _Variance(Protocol):
-    def __call__(
-        self,
-        a: _Array,
-        axis: _Axes = None,
-        dtype: _DType = None,
-        out: _Out | None = None,
-        ddof: float = 0,
-        keepdims: SupportsIndex = False,
-        *,
-        where: ArrayLike = True,
-        mean: Any = ...,
-        correction: float = ...,
-        weights: Any = None,
-        **options: Unpack[_Launch],
-    ) -> _Out: ...
+max = nanmin = nanmax = min
 
-class _Logical(Protocol):
-    def __call__(
-        self,
-        a: _Array,
-        axis: _Axes = None,
-        out: _Out | None = None,
-        keepdims: SupportsIndex = False,
-        *,
-        where: ArrayLike = True,
-        **options: Unpack[_Launch],
-    ) -> _Out: ...
+def mean(
+    a: _Array,
+    axis: _Axes = None,
+    dtype: _DType = None,
+    out: _Out | None = None,
+    keepdims: SupportsIndex = False,
+    *,
+    where: ArrayLike = True,
+    weights: Any = None,
+    **options: Unpack[_Launch],
+) -> _Out: ...
 
-class _Count(Protocol):
-    def __call__(
-        self,
-        a: _Array,
-        axis: _Axes = None,
-        *,
-        keepdims: SupportsIndex = False,
-        out: _Out | None = None,
-        where: ArrayLike = True,
-        **options: Unpack[_Launch],
-    ) -> _Out: ...
+nanmean = mean
 
-class _Position(Protocol):
-    def __call__(
-        self,
-        a: _Array,
-        axis: SupportsIndex | None = None,
-        out: _Out | None = None,
-        *,
-        keepdims: SupportsIndex = False,
-        where: ArrayLike = True,
-        **options: Unpack[_Launch],
-    ) -> _Out: ...
+def var(
+    a: _Array,
+    axis: _Axes = None,
+    dtype: _DType = None,
+    out: _Out | None = None,
+    ddof: float = 0,
+    keepdims: SupportsIndex = False,
+    *,
+    where: ArrayLike = True,
+    mean: Any = ...,
+    correction: float = ...,
+    weights: Any = None,
+    **options: Unpack[_Launch],
+) -> _Out: ...
 
-class _Range(Protocol):
-    def __call__(
-        self,
-        a: _Array,
-        axis: _Axes = None,
-        out: _Out | None = None,
-        keepdims: SupportsIndex = False,
-        *,
-        dtype: _DType = None,
-        where: ArrayLike = True,
-        **options: Unpack[_Launch],
-    ) -> _Out: ...
+std = var
 
-class _Norm(Protocol):
-    def __call__(
-        self,
-        x: _Array,
-        ord: float | None = None,
-        axis: _Axes = None,
-        keepdims: SupportsIndex = False,
-        *,
-        dtype: _DType = None,
-        out: _Out | None = None,
-        where: ArrayLike = True,
-        **options: Unpack[_Launch],
-    ) -> _Out: ...
+def any(
+    a: _Array,
+    axis: _Axes = None,
+    out: _Out | None = None,
+    keepdims: SupportsIndex = False,
+    *,
+    where: ArrayLike = True,
+    **options: Unpack[_Launch],
+) -> _Out: ...
 
-sum: _Sum
-prod: _Sum
-nansum: _Sum
-nanprod: _Sum
-min: _Extreme
-max: _Extreme
-nanmin: _Extreme
-nanmax: _Extreme
-mean: _Mean
-nanmean: _Mean
-var: _Variance
-std: _Variance
-any: _Logical
-all: _Logical
-count_nonzero: _Count
-argmin: _Position
-argmax: _Position
-ptp: _Range
-logsumexp: _Range
-norm: _Norm
+all = any
+
+def count_nonzero(
+    a: _Array,
+    axis: _Axes = None,
+    *,
+    keepdims: SupportsIndex = False,
+    out: _Out | None = None,
+    where: ArrayLike = True,
+    **options: Unpack[_Launch],
+) -> _Out: ...
+def argmin(
+    a: _Array,
+    axis: SupportsIndex | None = None,
+    out: _Out | None = None,
+    *,
+    keepdims: SupportsIndex = False,
+    where: ArrayLike = True,
+    **options: Unpack[_Launch],
+) -> _Out: ...
+
+argmax = argmin
+
+def ptp(
+    a: _Array,
+    axis: _Axes = None,
+    out: _Out | None = None,
+    keepdims: SupportsIndex = False,
+    *,
+    dtype: _DType = None,
+    where: ArrayLike = True,
+    **options: Unpack[_Launch],
+) -> _Out: ...
+
+logsumexp = ptp
+
+def norm(
+    x: _Array,
+    ord: float | None = None,
+    axis: _Axes = None,
+    keepdims: SupportsIndex = False,
+    *,
+    dtype: _DType = None,
+    out: _Out | None = None,
+    where: ArrayLike = True,
+    **options: Unpack[_Launch],
+) -> _Out: ...
+
 describe: Any  # gred.describe has its types
 
 def minmax(

@@ -110,7 +110,6 @@ def bank_conflicts(counts: Counts) -> int:
 class Passes(Records):
     """The counts of a call's launches, as a profiler's table of a launch begins."""
 
-    __slots__ = ()
     columns = (
         ("blocks", lambda c: f"{c.blocks:,}"),
         ("global loads: requests, sectors, efficiency", lambda c: _global(c, "load")),
@@ -225,6 +224,14 @@ def counters_of(
     return Counters._make([op, *told, multiprocessors, passes, total, result])
 
 
+def told_of(a: Any, op: str, room: int, multiprocessors: Any, **options: Any) -> tuple[Any, ...]:
+    """Run a rung where accesses are counted, and so many recorded: what counters_of takes."""
+    number = number_from(multiprocessors, "multiprocessors", 1024)
+    options |= {"device": "simulated", "multiprocessors": number, "room": room}
+    *told, result, launches = _core.counters(a, op, **options)
+    return op, told, number, result, launches
+
+
 def counters(
     a: ArrayLike | Any,
     op: str = "sum",
@@ -278,7 +285,5 @@ def counters(
     (95, 0.25...)
     """
     options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
-    number = number_from(multiprocessors, "multiprocessors", 1024)
-    row = _core.counters(a, op, **options, device="simulated", multiprocessors=number, room=0)
-    *told, result, launches = row
+    op, told, number, result, launches = told_of(a, op, 0, multiprocessors, **options)
     return counters_of(op, told, number, result, map(counts_of_launch, launches))

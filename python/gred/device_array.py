@@ -12,8 +12,6 @@ import numpy as np
 
 from gred.checks import library_of
 
-__all__ = ["DeviceArray"]
-
 _VERSION = 3  # of the CUDA Array Interface
 _Shape = tuple[int, ...]
 

@@ -62,7 +62,6 @@ class Part(NamedTuple):
 class Steps(Records):
     """The steps of a call."""
 
-    __slots__ = ()
     columns = (
         ("step", lambda s: s.when + s.work + s.launched_how()),
         ("reads", "reads"),
@@ -77,7 +76,6 @@ class Steps(Records):
 class Parts(Records):
     """The parts of a call's workspace."""
 
-    __slots__ = ()
     columns = (
         ("workspace", "name"),
         ("at", lambda p: f"{p.offset:,}"),

@@ -17,8 +17,6 @@ from gred.segments import reduceat, reduction_named
 from gred.statistics.summary import Summary, exactly, made
 from gred.statistics.weights import divisor, real, type_in, typed
 
-__all__ = ["by_key"]
-
 
 class _Rest(NamedTuple):
     """What is passed on as it is."""
@@ -188,9 +186,6 @@ def _described(
     return made((field.reshape(shape) for field in summary), ddof, summary.sums)
 
 
-# ---- arguments ----
-
-
 def _code_of(keys: Any, num_keys: Any, xp: Any, values: Any, n: int) -> tuple[Any, tuple[int, ...]]:
     """Check keys of n values, and make one of several; and how many there are of each."""
     codes = [_keys(key) for key in (keys if isinstance(keys, tuple) else (keys,))]
@@ -275,9 +270,6 @@ def _wide(xp: Any, key: Any, count: int) -> Any:
     if count > np.iinfo(dtype_name(wide.dtype)).max:
         raise OverflowError(f"{count} keys are more than {wide.dtype} tells apart")
     return wide
-
-
-# ---- all columns at once ----
 
 
 def _at_once(name: str, keys: Any, values: Any, count: int, rest: _Rest) -> Any:

@@ -13,17 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gred import scaled
+from gred import counting, scaled
 from gred.checks import number_from
-from gred.counting import (
-    ELEMENT_TYPES,
-    SECTOR_NBYTES,
-    WARP,
-    Counters,
-    Counts,
-    counters,
-    counters_of,
-)
+from gred.counting import ELEMENT_TYPES, SECTOR_NBYTES, WARP, Counters, Counts, Line
 from gred.measure import kernel_time, read_limit
 from gred.records import Records, devices, method_named
 
@@ -129,7 +121,6 @@ def microseconds(seconds: float) -> str:
 class PassTimes(Records):
     """The predicted times of a call's launches, in microseconds."""
 
-    __slots__ = ()
     columns = (
         ("blocks", lambda p: f"{p.blocks:,}"),
         ("time", lambda p: microseconds(p.seconds)),
@@ -186,75 +177,57 @@ class Roofline(NamedTuple):
 
 def pass_time(gpu: Gpu, counts: Counts, read: int, number: int) -> PassTime:
     """Predict a pass, the `number`-th from 0, over elements of `read` bytes."""
-    block = _Block(counts, read)
-    busiest = max(1.0, counts.blocks / gpu.multiprocessors)
-    terms = Terms(  # waiting: by as many blocks at a time as a multiprocessor holds
-        memory=_bytes_moved(counts, read) / gpu.bandwidth,
-        blocks=counts.blocks * gpu.block_interval,
-        work=busiest * block.cycles(gpu) / gpu.clock,
-        waiting=block.rounds(gpu) * block.waits(gpu, number),
+    blocks, threads = counts.blocks, counts.threads // counts.blocks
+    warps, busiest = threads // WARP, max(1.0, blocks / gpu.multiprocessors)
+    # Of warps at barriers, in a block.
+    arrivals = warps * (counts.block_barriers + counts.cluster_barriers) / blocks
+    # A block occupies a multiprocessor's pipelines ...
+    cycles = gpu.request_cycles * (counts.global_load_requests + counts.global_store_requests)
+    cycles += gpu.sector_cycles * (counts.global_load_sectors + counts.global_store_sectors)
+    wavefronts = counts.shared_load_wavefronts + counts.shared_store_wavefronts
+    cycles += gpu.wavefront_cycles * wavefronts
+    cycles = cycles / blocks + gpu.barrier_cycles * arrivals
+    # ... and waits, as many at a time as it holds; only a first pass reads from memory itself.
+    rounds = max(1.0, blocks / (gpu.multiprocessors * min(gpu.blocks, gpu.threads // threads)))
+    latency = gpu.cache_latency if number else gpu.memory_latency
+    waits = gpu.block_life + _loads(counts, read, warps) * latency + arrivals * gpu.arrival
+    # Nothing comes from memory, or goes there, twice, for caches hold a block's share.
+    sectors = read / SECTOR_NBYTES
+    moved = min(counts.global_load_sectors + counts.bulk_copy_sectors, sectors)
+    moved += min(counts.global_store_sectors, sectors)
+    terms = Terms(
+        memory=SECTOR_NBYTES * moved / gpu.bandwidth,
+        blocks=blocks * gpu.block_interval,
+        work=busiest * cycles / gpu.clock,
+        waiting=rounds * waits,
         atomics=counts.atomic_lanes * gpu.atomic_cycles / gpu.clock,
     )
-    return PassTime(counts.blocks, terms, gpu.launch, block.last_loads() * gpu.cache_latency)
+    return PassTime(blocks, terms, gpu.launch, _last_loads(counts, warps) * gpu.cache_latency)
 
 
-def _bytes_moved(counts: Counts, read: int) -> float:
-    """Sum what comes from memory and goes there: nothing twice, for caches hold a block's share."""
-    sectors = read / SECTOR_NBYTES
-    loaded = min(counts.global_load_sectors + counts.bulk_copy_sectors, sectors)
-    stored = min(counts.global_store_sectors, sectors)
-    return SECTOR_NBYTES * (loaded + stored)
+def _dependent(counts: Counts) -> list[Line]:
+    return [line for line in counts.lines if line.event == "dependent_global_load"]
 
 
-class _Block:
-    """What a block of a pass does, on average."""
+def _loads(counts: Counts, read: int, warps: int) -> float:
+    """Count a warp's dependent loads, by the line that loads most; bulk copies overlap."""
+    if counts.bulk_copy_requests:
+        return max(1.0, counts.mbarrier_waits / counts.blocks / _STAGES)
+    loads = {line[:2]: line for line in counts.lines if line.event == "global_load"}
+    if not loads:
+        return 1.0
+    most = max(loads.values(), key=lambda line: line.transfers)
+    fresh = min(1.0, read / SECTOR_NBYTES / most.transfers)
+    dependent = sum(line.requests for line in _dependent(counts) if line[:2] == most[:2])
+    return max(1.0, dependent * fresh / (warps * counts.blocks))
 
-    def __init__(self, counts: Counts, read: int) -> None:
-        self.counts, self.read = counts, read
-        self.threads = counts.threads // counts.blocks
-        self.warps = self.threads // WARP
-        barriers = counts.block_barriers + counts.cluster_barriers
-        self.arrivals = self.warps * barriers / counts.blocks
-        self.dependent = [x for x in counts.lines if x.event == "dependent_global_load"]
 
-    def cycles(self, gpu: Gpu) -> float:
-        """Sum up how long the block occupies a multiprocessor's pipelines."""
-        counts = self.counts
-        of_all = gpu.request_cycles * (counts.global_load_requests + counts.global_store_requests)
-        of_all += gpu.sector_cycles * (counts.global_load_sectors + counts.global_store_sectors)
-        wavefronts = counts.shared_load_wavefronts + counts.shared_store_wavefronts
-        of_all += gpu.wavefront_cycles * wavefronts
-        return of_all / counts.blocks + gpu.barrier_cycles * self.arrivals
-
-    def rounds(self, gpu: Gpu) -> float:
-        """Tell how many blocks come one after the other in the place of one."""
-        resident = min(gpu.blocks, gpu.threads // self.threads)
-        return max(1.0, self.counts.blocks / (gpu.multiprocessors * resident))
-
-    def waits(self, gpu: Gpu, number: int) -> float:
-        """Sum up what the block waits for; only a first pass reads from memory itself."""
-        latency = gpu.cache_latency if number else gpu.memory_latency
-        return gpu.block_life + self._loads() * latency + self.arrivals * gpu.arrival
-
-    def _loads(self) -> float:
-        """Count a warp's dependent loads, by the line that loads most; bulk copies overlap."""
-        counts = self.counts
-        if counts.bulk_copy_requests:
-            return max(1.0, counts.mbarrier_waits / counts.blocks / _STAGES)
-        loads = {line[:2]: line for line in counts.lines if line.event == "global_load"}
-        if not loads:
-            return 1.0
-        most = max(loads.values(), key=lambda line: line.transfers)
-        fresh = min(1.0, self.read / SECTOR_NBYTES / most.transfers)
-        dependent = sum(line.requests for line in self.dependent if line[:2] == most[:2])
-        return max(1.0, dependent * fresh / (self.warps * counts.blocks))
-
-    def last_loads(self) -> int:
-        """Count the dependent loads of the block that drew the last ticket, and the ticket."""
-        alone = [x.requests for x in self.dependent if x.requests * _ALONE <= self.counts.blocks]
-        if not self.counts.atomic_requests or not alone:
-            return 0
-        return 1 + sum(math.ceil(requests / self.warps) for requests in alone)
+def _last_loads(counts: Counts, warps: int) -> int:
+    """Count the dependent loads of the block that drew the last ticket, and the ticket."""
+    alone = [x.requests for x in _dependent(counts) if x.requests * _ALONE <= counts.blocks]
+    if not counts.atomic_requests or not alone:
+        return 0
+    return 1 + sum(math.ceil(requests / warps) for requests in alone)
 
 
 def predict(launch: scaled.Launch, size: int, gpu: Gpu) -> Roofline:
@@ -282,7 +255,7 @@ def counted(launch: scaled.Launch, size: int) -> Counters:
     """Count a sum of `size` elements, without its result."""
     passes, dtype = [counts for _, counts in scaled.passes(launch, size)], launch.dtype.name
     call = (launch.method.name, launch.block_size, dtype, size, dtype)
-    return counters_of("sum", call, launch.multiprocessors, None, passes)
+    return counting.counters_of("sum", call, launch.multiprocessors, None, passes)
 
 
 def gpu_here(device: str) -> Gpu:
@@ -383,7 +356,7 @@ def make_launch(method: str, block_size: int | None, dtype: DTypeLike, gpu: Gpu)
     if found.name not in ELEMENT_TYPES:
         *some, last = ELEMENT_TYPES
         raise ValueError(f"dtype must be {', '.join(some)} or {last}; got {dtype!r}")
-    told = counters(np.ones(1, found), method=name, block_size=block_size, dtype=found)
+    told = counting.counters(np.ones(1, found), method=name, block_size=block_size, dtype=found)
     return scaled.Launch(method_named(told.method), told.block_size, found, gpu.multiprocessors)
 
 

@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gred import _core
-from gred.checks import number_from
-from gred.counting import H200_MULTIPROCESSORS, SECTOR_NBYTES, place_of
+from gred.counting import H200_MULTIPROCESSORS, SECTOR_NBYTES, place_of, told_of
 from gred.records import Records
 
 # Of accesses; more elements than take so many are refused.
@@ -53,7 +51,6 @@ class Access(NamedTuple):
 class Recorded(Records):
     """The accesses of a launch, by block, interval and thread."""
 
-    __slots__ = ()
     columns = (
         ("block", "block"),
         ("thread", "thread"),
@@ -228,7 +225,4 @@ def accesses(
     [(0, 'array', 4, (9,)), (1, 'array', 4, (22,))]
     """
     options: dict[str, Any] = {"method": method, "block_size": block_size, "dtype": dtype}
-    count = number_from(multiprocessors, "multiprocessors", 1024)
-    row = _core.counters(a, op, **options, device="simulated", multiprocessors=count, room=ROOM)
-    *told, result, launches = row
-    return accesses_of(op, told, count, result, launches)
+    return accesses_of(*told_of(a, op, ROOM, multiprocessors, **options))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from importlib import metadata
 from operator import attrgetter
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -56,14 +56,22 @@ class Device(NamedTuple):
 Columns: TypeAlias = tuple[tuple[str, str | Callable[[Any], object]], ...]
 
 
+if TYPE_CHECKING:
+    from typing_extensions import disjoint_base as disjoint_base
+else:
+
+    def disjoint_base(cls):
+        """Leave a class what it is: no other class with attributes can be a base beside it."""
+        return cls
+
+
+@disjoint_base
 class Records(tuple[Any, ...]):
     """A tuple of records that shows itself as a table, at a prompt and in a notebook.
 
     A column is a title, and a record's attribute or a function of it; None is an empty cell. Of
     more than `printed` records the first are shown.
     """
-
-    __slots__ = ()
 
     columns: ClassVar[Columns] = ()
     printed: ClassVar[int] = sys.maxsize
@@ -113,7 +121,6 @@ def facts_html(facts: Sequence[tuple[str, str]]) -> str:
 class Methods(Records):
     """What `methods` returns."""
 
-    __slots__ = ()
     columns = (
         ("#", "number"),
         ("method", lambda m: " = ".join((m.name, *m.aliases))),
@@ -126,7 +133,6 @@ class Methods(Records):
 class Reductions(Records):
     """What `reductions` returns."""
 
-    __slots__ = ()
     columns = (
         ("reduction", "name"),
         ("every rung", lambda r: "yes" if r.on_ladder else None),
@@ -137,7 +143,6 @@ class Reductions(Records):
 class Devices(Records):
     """What `devices` returns."""
 
-    __slots__ = ()
     columns = (
         ("device", "name"),
         ("what", "title"),

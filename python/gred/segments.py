@@ -14,18 +14,9 @@ import gred._core as _core
 from gred.checks import array_of, on_device
 from gred.statistics.summary import made
 
-__all__ = ["each", "reduceat"]
-
 # What NumPy calls its ufuncs, and gred its reductions.
-_UFUNCS = {
-    "add": "sum",
-    "multiply": "prod",
-    "minimum": "min",
-    "maximum": "max",
-    "logaddexp": "logsumexp",
-    "logical_or": "any",
-    "logical_and": "all",
-}
+_UFUNCS = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max"}
+_UFUNCS |= {"logaddexp": "logsumexp", "logical_or": "any", "logical_and": "all"}
 
 # DLPack's device types: CUDA's memory, and memory that it manages.
 _OF_CUDA = ((2,), (13,))

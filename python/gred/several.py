@@ -112,10 +112,7 @@ def _merged(parts: Sequence[Any], dtype: DTypeLike | None, shares: Sequence[floa
 
 
 def sum(
-    arrays: Sequence[Any],
-    dtype: DTypeLike | None = None,
-    method: str = "auto",
-    block_size: int | None = None,
+    arrays: Sequence[Any], dtype: Any = None, method: str = "auto", block_size: int | None = None
 ) -> Any:
     """Add up all elements of all arrays, of any shapes, on any devices.
 
@@ -133,10 +130,7 @@ def sum(
 
 
 def mean(
-    arrays: Sequence[Any],
-    dtype: DTypeLike | None = None,
-    method: str = "auto",
-    block_size: int | None = None,
+    arrays: Sequence[Any], dtype: Any = None, method: str = "auto", block_size: int | None = None
 ) -> Any:
     """Average all elements of all arrays, each array weighing as much as it has elements."""
     if method == "exact":

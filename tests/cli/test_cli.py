@@ -1,7 +1,5 @@
 """What `python -m gred` promises: answers checked, files written, clear words, an exit status."""
 
-from __future__ import annotations
-
 import csv
 import functools
 import importlib

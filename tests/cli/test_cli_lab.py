@@ -31,11 +31,8 @@ def test_a_right_rung_stands_beside_the_ladders(screen, command):
     out = screen("lab", path, "--size", "4096", "--methods", "3,6", *simulated)
     assert "nothing is wrong" in out
     rows = [line.split() for line in out.splitlines() if line.split()[:1] in (["3"], ["*"], ["6"])]
-    assert [row[:2] for row in rows] == [
-        ["3", "interleaved"],
-        ["*", "interleaved"],
-        ["6", "unroll8"],
-    ]
+    shown = [" ".join(row[:2]) for row in rows]
+    assert shown == ["3 interleaved", "* interleaved", "6 unroll8"]
     assert rows[0][2:] == rows[1][2:]
     told = gred.counters(np.ones(4096, np.int32), method="interleaved", block_size=256, dtype="i4")
     time = units.time_text(predict_counted(told, H200).seconds)

@@ -1,7 +1,5 @@
 """What `python -m gred versus` compares: cases, their data, what is right, and the libraries."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from functools import partial

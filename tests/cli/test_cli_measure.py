@@ -1,7 +1,5 @@
 """What the command measures with: data, bounds and clocks; and how it reads sizes and methods."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -52,9 +52,6 @@ def kept(screen, tmp_path):
     return run
 
 
-# ---- counters ----
-
-
 def test_every_rung_is_shown_with_its_counts(screen):
     out = screen("counters", *SMALL, "--dtype", "float64", "--multiprocessors", "1")
     assert "5,000 float64" in out
@@ -88,9 +85,6 @@ def test_counters_are_kept_with_every_pass_and_line_and_drawn_as_bars(kept):
     _, conflicts = ([bar.get_width() for bar in bars] for bars in wavefronts.containers)
     assert conflicts == pytest.approx([conflicts_of(t) / (5000 / 32) for t in totals])
     assert [bar.get_width() for bar in lanes.containers[0]] == [t.active_lanes for t in totals]
-
-
-# ---- explain ----
 
 
 @pytest.mark.parametrize("rung", RUNGS)
@@ -173,9 +167,6 @@ def test_neighbours_stand_beside_it(command, kept, rung):
     shown = [row.split()[2:] for row in rows if "bank conflicts" in row]
     assert shown == ([[f"{n:,}" for n in conflicts]] if any(conflicts) else [])
     assert [row["method"] for row in kept("explain", rung, *SMALL, drawn=False)["rows"]] == near
-
-
-# ---- roofline ----
 
 
 def test_every_rung_is_shown_with_its_prediction(screen):

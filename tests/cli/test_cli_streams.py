@@ -1,7 +1,5 @@
 """What the command does with its streams, be they closed, unread, full or narrow, and its files."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import io

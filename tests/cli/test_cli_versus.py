@@ -3,8 +3,6 @@
 Libraries take turns, on copies that caches forget.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 import io
@@ -43,9 +41,6 @@ def command(command, monkeypatch, tmp_path):
     """Run the command in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return command
-
-
-# ---- turns ----
 
 
 class Pretended(libraries.Library):
@@ -205,9 +200,6 @@ def test_the_floor_of_a_gpu_is_the_median_launch_of_nothing_and_the_host_has_non
     assert floor.seconds == 2e-6
     assert "does nothing" in floor.meaning
     assert contest.latency_floor(HOST).seconds is None
-
-
-# ---- what is shown and kept ----
 
 
 def row(library, nanoseconds, right=True, ours=False, **more):

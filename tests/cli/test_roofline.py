@@ -29,9 +29,6 @@ def counted(rung, n, block, multiprocessors=132, dtype=np.int32):
     return list(gred.counters(np.ones(n, dtype), dtype=dtype, **options).passes)
 
 
-# ---- long arrays ----
-
-
 @every_rung
 @pytest.mark.parametrize(("n", "block"), [(10_007, 32), (40_003, 64)])
 def test_counts_that_are_scaled_are_those_of_every_element(rung, n, block):
@@ -59,9 +56,6 @@ def test_an_array_of_a_tebielement_is_counted_at_once():
     assert (size, counts.blocks) == (2**40, blocks)
     assert counts.global_load_requests == blocks * (8 * 32 + 16 + 8 + 4 + 2 + 6)
     assert [n for n, _ in rest] == [blocks, blocks // 8192, 2]
-
-
-# ---- beside what was measured ----
 
 
 def test_a_rung_is_predicted_as_it_was_measured():
@@ -92,9 +86,6 @@ def test_what_the_fit_has_not_seen_is_predicted_as_well():
     for row in some:
         told = gred.roofline(2**24, method=row["method"], block_size=128, dtype="int32")
         assert told.seconds * 1e9 == pytest.approx(row["median_ns"], rel=KEPT["unseen"]["most"])
-
-
-# ---- what binds ----
 
 
 @pytest.mark.parametrize(
@@ -139,9 +130,6 @@ def test_the_last_block_folds_alone():
     (only,) = gred.roofline(2**28, method="last_block", block_size=32, dtype="int32").passes
     assert only.alone == pytest.approx(133 * H200.cache_latency, rel=0.02)
     assert gred.roofline(2**28, method="atomic", block_size=32).passes[0].alone == 0
-
-
-# ---- other GPUs ----
 
 
 @pytest.mark.parametrize("named", ["cuda:0", "cuda"])

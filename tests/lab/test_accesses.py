@@ -125,9 +125,6 @@ def test_values_have_the_arrays_type(rung, dtype):
         assert {type(value) for value in access.values} == {type(x[0].item())}
 
 
-# ---- steps ----
-
-
 def tree(near):
     """List, level by level, what 32 elements fold to: by index the set of bits, as a number."""
     for k in range(5):

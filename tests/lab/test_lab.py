@@ -36,8 +36,6 @@ def findings(faults):
     return dict(zip(sizes, found(faults, *(case(faults, size) for size in sizes)), strict=True))
 
 
-# ---- mistakes ----
-
 # By length: the kind, the remark at the line that is named, and what is said.
 NAMED = {
     101: ("race", "race", r"thread \d+ of block 0 stores shared element \d+, which thread"),

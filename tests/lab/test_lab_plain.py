@@ -113,8 +113,6 @@ def test_an_array_of_another_type_is_refused(compiled):
         compiled["tree"].counters(np.ones(5, np.int32))
 
 
-# ---- mistakes ----
-
 MISTAKES = [
     (101, "race", "race of stores"),
     (102, "unwritten", "uninitialized"),
@@ -156,9 +154,6 @@ def test_a_type_error_is_said_in_cudas_words(tmp_path):
     assert "from 'float' to non-scalar type 'float *'" in first or "'float *'" in first
     assert "float *p = tile[tid];" in source
     assert said.count("error:") == 1
-
-
-# ---- forms ----
 
 
 @pytest.mark.parametrize(

@@ -270,17 +270,8 @@ def test_gred_takes_the_core_of_the_package_of_kernels(building, tmp_path):
     made = building("kernels_wheel").kernels_wheel(path, tmp_path)
     assert made.name == f"gred_cuda13-{gred.__version__}-{TAG}.whl"
     site = tmp_path / "site"
-    install = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--no-deps",
-        "--no-index",
-        "--no-compile",
-    ]
-    subprocess.run([*install, "--target", site, made], check=True)
+    install = ["-m", "pip", "install", "-q", "--no-deps", "--no-index", "--no-compile", "--target"]
+    subprocess.run([sys.executable, *install, site, made], check=True)
     code = """
         import importlib.metadata, gred
         print(gred._core.__file__, gred.sum([1, 2, 3]))

@@ -48,9 +48,6 @@ def test_the_examples_of_python_docstrings_are_true(name):
     check_module(importlib.import_module(name))
 
 
-# ---- docs/from-numpy.md ----
-
-
 def rows():
     """List the calls of each row: NumPy's, CuPy's, PyTorch's and gred's."""
     lines = [line for line in PAGE.splitlines() if re.search(r"`gred\.\w+\(", line[1:])]

@@ -1,7 +1,5 @@
 """What measures gred's figures counts, fits and groups as it says; the clock's are pretended."""
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import subprocess
@@ -29,9 +27,6 @@ def figures(benchmarks, given, tmp_path):
         return {**kept, "rows": record.rows_of(kept)}
 
     return run
-
-
-# ---- small calls and curves ----
 
 
 def test_a_small_call_is_held_against_the_quickest_other_way_to_write_it(benchmarks, given):
@@ -82,9 +77,6 @@ def test_a_curve_is_measured_written_and_drawn(benchmarks, given, tmp_path):
     text = benchmarks.measured_parts.curve_part(results)
     assert "Sum of n float32, n = 1, 2, 4, ... 8: whole call " in text
     assert f"({path.parent.name}/plots/cost.svg)" in text
-
-
-# ---- parts and pieces ----
 
 
 def test_a_part_stands_for_its_pieces(benchmarks):
@@ -149,9 +141,6 @@ def test_rows_come_as_they_are_measured(benchmarks, given, tmp_path):
         else:
             with pytest.raises(subprocess.CalledProcessError):
                 next(rows)
-
-
-# ---- calls on the host ----
 
 
 def test_calls_on_the_host_are_told_by_the_median_without_the_first_of_a_row(benchmarks, clock):

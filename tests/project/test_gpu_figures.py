@@ -1,7 +1,5 @@
 """What measures axes, segments and exact sums on a GPU: NumPy stands for the libraries there."""
 
-from __future__ import annotations
-
 import functools
 import math
 import sys
@@ -57,9 +55,6 @@ def test_peers_that_cannot_or_take_long_are_left_out_but_never_gred(gpu, clock):
     assert given_up == {"CuPy"}
 
 
-# ---- axes ----
-
-
 @pytest.mark.parametrize("elements", [1 << 12, 1 << 18])
 def test_shapes_are_views_that_are_what_their_names_say(benchmarks, elements):
     flat = np.arange(elements, dtype=np.int32)
@@ -98,13 +93,8 @@ def test_bytes_are_those_of_touched_sectors_and_of_results_in_their_own_type(ben
 
 
 @pytest.mark.parametrize(
-    (
-        "op",
-        "dtype",
-        "name",
-        "best",
-    ),  # JAX, which takes 2 ms, takes part in sums of rows and columns
-    [
+    ("op", "dtype", "name", "best"),
+    [  # JAX, which takes 2 ms, takes part in sums of rows and columns
         ("sum", "float32", "(n, 8) axis 1", "JAX"),
         ("sum", "float32", "(8, n) axis 0", "JAX"),
         ("sum", "float32", "(n, 8, 8) axis 1", "CuPy"),
@@ -146,9 +136,6 @@ def test_all_along_axes_is_measured_drawn_and_told(benchmarks, gpu, given):
     assert len(axes.texts) == len(cases)
 
 
-# ---- segments ----
-
-
 @pytest.mark.parametrize("kind", ["equal", "uniform", "power-law"])
 def test_lengths_of_segments_have_the_mean_that_they_are_said_to(benchmarks, kind):
     lengths = benchmarks.segments.LENGTHS[kind](100_000)
@@ -157,8 +144,6 @@ def test_lengths_of_segments_have_the_mean_that_they_are_said_to(benchmarks, kin
     longest = {"equal": (64, 64), "uniform": (127, 127), "power-law": (10_000, 10**6)}[kind]
     assert longest[0] <= lengths.max() <= longest[1]
 
-
-# ---- exact sums ----
 
 NEAR_A_TIE = 1 + Fraction(1, 2**24) + Fraction(1, 2**60)  # to float64 it rounds to one of float32
 ULPS = [
@@ -247,12 +232,8 @@ def test_calls_over_size_become_lines(benchmarks, gpu, given):
     pytest.importorskip("matplotlib")
     cub = benchmarks.exact.CUB
     given(benchmarks.exact, CALLS=3)
-    assert [*benchmarks.exact.call_seconds(gpu, "float64", 100)] == [
-        "exact",
-        "gred",
-        "PyTorch",
-        "CuPy",
-    ]
+    called = benchmarks.exact.call_seconds(gpu, "float64", 100)
+    assert [*called] == ["exact", "gred", "PyTorch", "CuPy"]
     seconds = {"exact": 2e-6, "gred": 1e-6, "CuPy": 4e-6, "PyTorch": 8e-6, cub: 5e-6}
     given(benchmarks.exact, CURVE=(1 << 12, 1 << 20), call_seconds=lambda *_: seconds)
     rows = list(benchmarks.exact.measure_calls("float64", gpu))
@@ -269,8 +250,6 @@ def test_calls_over_size_become_lines(benchmarks, gpu, given):
     drawn = {line.get_label(): line.get_xdata() for line in axes.get_lines()}
     assert [*drawn["PyTorch"]] == [1 << 12, 1 << 20]
 
-
-# ---- every part ----
 
 SMALL = {
     "exact": {"GIB": 1 << 10, "DOT_SIZE": 1 << 12, "AXES_SIZE": 1 << 14},

@@ -10,11 +10,12 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path, PurePosixPath
 
 import pytest
+from test_sizes import sources as all_sources
 
 pytestmark = pytest.mark.unsanitized
 
 ROOT = Path(__file__).parents[2]
-SUFFIXES = {".c", ".h", ".cc", ".cpp", ".cu", ".cuh", ".def", ".inc"}
+FOLDERS = ("csrc/", "kernels/")
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[ \t]*(.*?)[ \t]*(?:/[/*].*)?$", re.MULTILINE)
 RUN = ("run", "threads", "schedule", "plan", "arrays", "common")
 BACKENDS = ("cpu", "simulated", "cuda")
@@ -33,16 +34,9 @@ BELOW = {  # what each directory may include beside itself
 }
 
 
-# ---- reading ----
-
-
 def sources():
-    return {
-        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-        for folder in ("csrc", "kernels")
-        for path in sorted((ROOT / folder).rglob("*"))
-        if path.suffix in SUFFIXES
-    }
+    """Read the sources of C and CUDA."""
+    return {path: text for path, text in all_sources().items() if path.startswith(FOLDERS)}
 
 
 def place(path):
@@ -65,9 +59,6 @@ def project_includes(files):
         for written in INCLUDE.findall(text)
         if written.startswith('"') and (target := found(path, written[1:-1], files))
     ]
-
-
-# ---- the rules ----
 
 
 def badly_written(files):

@@ -178,8 +178,6 @@ def test_counts_may_be_integers_of_numpys(integer):
     assert limit.nbytes == 2048
 
 
-# ---- warnings ----
-
 COMPLEX = np.ones(3, np.complex64)
 LOST = {
     "sum": lambda: gred.sum(COMPLEX, dtype=float),

@@ -11,11 +11,8 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def defects(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    import defects
-
-    return defects
+def defects(benchmarks):
+    return benchmarks.defects
 
 
 def test_every_defect_can_be_planted_in_this_tree(defects):

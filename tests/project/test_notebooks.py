@@ -3,8 +3,6 @@
 Whether they still show the same, `python notebooks/run.py --check` finds out, which .ci/run calls.
 """
 
-from __future__ import annotations
-
 import copy
 import importlib.util
 import json

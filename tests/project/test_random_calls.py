@@ -1,7 +1,5 @@
 """Calls that the benchmark draws at random: others from other seeds, of any layout, and right."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from devices import PLACES, laid_out, parameter, to_host
@@ -11,15 +9,10 @@ import gred
 
 pytestmark = pytest.mark.unsanitized
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture
-def drawn_calls(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    from measures import drawn_calls
-
-    return drawn_calls
+def drawn_calls(benchmarks):
+    return benchmarks.drawn_calls
 
 
 def test_a_seed_draws_calls_of_every_kind_and_no_larger_than_asked(drawn_calls):

@@ -1,15 +1,13 @@
 """README.md and docs/figures.md say what the results say, and lead a newcomer where they say."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 from scripts import machine
+from test_packaging import ROOT, text_of
 
 import gred
 from gred.cli import record
@@ -17,15 +15,7 @@ from gred.cli.command import main
 
 pytestmark = pytest.mark.unsanitized
 
-ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("machine", "ladder", "plots", "figures", "axes", "exact", "versus", "roofline", "curve")
-
-
-def text_of(name):
-    return (ROOT / name).read_text(encoding="utf-8")
-
-
-# ---- the report ----
 
 
 @pytest.fixture
@@ -198,9 +188,6 @@ def test_plots_are_drawn_anew_for_their_own_part_only(benchmarks, kept):
     assert stale() == []
     write("exact/calls/float32", "a call, float32, 1 MiB: CuPy", [1.0], "GB/s")
     assert stale() == ["exact.svg"]
-
-
-# ---- pages ----
 
 
 def test_the_readme_holds_the_commands_and_is_read_to_its_end():

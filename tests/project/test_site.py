@@ -1,7 +1,5 @@
 """The pages under docs/ are true, lead somewhere, and take from the code what the code knows."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import json

@@ -1,7 +1,5 @@
 """What measures every element type and reduction on a GPU, with clocks and peers of its own."""
 
-from __future__ import annotations
-
 import os
 from types import SimpleNamespace
 
@@ -127,9 +125,6 @@ def test_the_whole_part_runs_where_numpy_stands_for_cupy(benchmarks, given):
     assert len(rows) > 6
     assert all(row["value"] > 0 for row in rows)
     assert all("torch cannot" in row["what"] for row in rows if row["what"].count("gred's"))
-
-
-# ---- what is compiled beforehand ----
 
 
 class Pool:

@@ -89,33 +89,31 @@ def test_the_package_is_strictly_typed_its_stubs_are_true_and_users_types_are_ch
 
 
 def stubbed_reductions():
-    """Give functions that the core's stub has by a protocol, with their overloads' parameters."""
+    """Give the reductions of the core's stub, of which some are others, with their parameters."""
     stub = ast.parse(Path(gred.__file__).with_name("_core.pyi").read_text(encoding="utf-8"))
-    classes = {node.name: node.body for node in stub.body if isinstance(node, ast.ClassDef)}
-    options = {option.target.id: ... for option in classes["_Launch"]}
+    (launch,) = (node for node in stub.body if getattr(node, "name", "") == "_Launch")
+    options, told = {option.target.id: ... for option in launch.body}, {}
     for node in stub.body:
-        kind = ast.unparse(node.annotation) if isinstance(node, ast.AnnAssign) else None
-        if kind in classes:
-            yield node.target.id, [named(call.args) | options for call in classes[kind]]
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+            told |= {target.id: told[node.value.id] for target in node.targets}
+        elif "Unpack[_Launch]" in ast.unparse(node):
+            told[node.name] = named(node.args) | options
+    return told
 
 
 def named(arguments):
-    given = [*arguments.args[1:], *arguments.kwonlyargs]
+    given = [*arguments.args, *arguments.kwonlyargs]
     defaults = [..., *map(ast.literal_eval, (*arguments.defaults, *arguments.kw_defaults))]
     return dict(zip([one.arg for one in given], defaults, strict=True))
 
 
-@pytest.mark.parametrize(("name", "overloads"), [*stubbed_reductions()])
-def test_a_protocol_has_all_parameters_and_defaults_of_its_function(name, overloads):
-    """What stubtest does not see of a function that is a variable in the stub."""
+@pytest.mark.parametrize(("name", "told"), stubbed_reductions().items())
+def test_a_stub_has_all_parameters_and_defaults_of_its_function(name, told):
+    """What stubtest does not see of a function that is another one in the stub."""
     parameters = inspect.signature(getattr(gred, name)).parameters
-    for overload in overloads:
-        assert list(overload) == list(parameters)
-        for parameter, default in overload.items():
-            assert default in (..., parameters[parameter].default)
-
-
-# ---- docstrings ----
+    assert list(told) == list(parameters)
+    for parameter, default in told.items():
+        assert default in (..., parameters[parameter].default)
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -6,8 +6,6 @@ meet teams of any size, blocks that split what they reduce and blocks that do no
 left over by each.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Iterator

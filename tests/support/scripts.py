@@ -17,7 +17,9 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 class Scripts:
     """The scripts as attributes, some by shorter names; a script is imported as it is named."""
 
-    NAMES: ClassVar = {name: f"measures.{name}" for name in ("compiled", "figure", "timing")} | {
+    NAMES: ClassVar = {
+        name: f"measures.{name}" for name in ("compiled", "drawn_calls", "figure", "timing")
+    } | {
         "axes": "measures.axes_figures",
         "cub": "measures.reproducible_cub",
         "exact": "measures.exact_figures",

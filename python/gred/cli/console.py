@@ -148,16 +148,6 @@ class Console:
     def show_on(self, stream: Stream) -> None:
         self._shown, self.width = stream, stream.columns()
 
-    @contextmanager
-    def files_first(self, files: bool) -> Iterator[None]:
-        """Let `files` be written even if nobody reads what is shown; that is raised thereafter."""
-        self.stdout.patient = files
-        try:
-            yield
-        finally:
-            self.stdout.patient = False
-        self.stdout.flush()
-
     def _write(self, *parts: Cell) -> None:
         print("".join(part.text for part in parts), file=self._shown)
 

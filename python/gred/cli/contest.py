@@ -106,7 +106,7 @@ class Runner:
     """A library's calls of one case, timed; once one has raised, `failure` says what."""
 
     def __init__(self, library: Library, case: Case, stage: Stage, copies: int) -> None:
-        self.library = library
+        self.candidate = library
         self.samples: list[int] = []
         self.answer: Any = None
         self.failure = ""
@@ -147,7 +147,7 @@ class Runner:
 
     def turn(self) -> None:
         """Take a sample. A call that is not counted wakes the library's threads."""
-        self.library.start()
+        self.candidate.start()
         if not self._long:
             time.sleep(_PAUSE_SECONDS)
             self.call()
@@ -166,56 +166,32 @@ class Runner:
         self.answer = answer
         return taken
 
-
-class Contest:
-    """One case on its stage: what has to be read, by how many copies, and what is right."""
-
-    def __init__(self, case: Case, stage: Stage) -> None:
-        mask = stage.mask(case)
-        self._case, self._stage = case, stage
-        self._truth = Truth(case, stage.flat, mask)
-        elements = self._truth.count * case.type.itemsize
-        self._nbytes = elements + (0 if mask is None else mask.nbytes)
-        self.copies, self._cold = stage.copies(self._nbytes)
-
-    def record(self, runner: Runner) -> Record:
-        """Say what became of a library: the row that is kept.
-
-        Without samples, `missing` says why. `nbytes` is what has to be read, the mask too; `cold`
-        tells whether the array had to come from memory; samples are in the order taken.
-        """
-        case, library = self._case, runner.library
-        samples: list[int] = []
-        told: Record = {"right": False, "answer": "", "expected": ""}
-        if not runner.failure:
-            samples = runner.samples
-            answers = runner.answer if isinstance(runner.answer, tuple) else (runner.answer,)
-            # gred.describe has a count and a count of NaN before what others are asked for.
-            right = self._truth.accepts(answers[-len(self._truth.values) :])
-            told = {"right": right, "answer": ", ".join(map(str, answers))}
-            told["expected"] = str(self._truth)
+    def rate(self, nbytes: int) -> Record:
+        """Say how fast it was: nothing without samples."""
+        named = {"library": self.candidate.key, "ours": self.candidate.ours}
+        samples = [] if self.failure else self.samples
         spread = np.percentile(samples, (16, 50, 84)) if samples else [None] * 3
         low, median, high = (time and digits(time) for time in spread)
-        return {
-            "reduction": case.reduction.name,
-            "dtype": case.type.name,
-            "layout": case.layout.name,
-            "extent": str(case.extent),
-            "size": case.size,
-            "nbytes": self._nbytes,
-            "library": library.key,
-            "ours": library.ours,
-            "median_ns": median,
-            "low_ns": low,
-            "high_ns": high,
-            "gb_per_s": median and digits(self._nbytes / median),
-            "limit_gb_per_s": digits(self._stage.limit * 1e-9),
-            "copies": self.copies,
-            "cold": self._cold,
-            **told,
-            "missing": runner.failure,
-            "samples_ns": list(samples),
-        }
+        named |= {"median_ns": median, "low_ns": low, "high_ns": high}
+        return named | {"gb_per_s": median and digits(nbytes / median)}
+
+    def told(self, truth: Truth) -> Record:
+        """Say what it answered, and what was wrong."""
+        told: Record = {"right": False, "answer": "", "expected": ""}
+        if not self.failure:
+            answers = self.answer if isinstance(self.answer, tuple) else (self.answer,)
+            # gred.describe has a count and a count of NaN before what others are asked for.
+            right = truth.accepts(answers[-len(truth.values) :])
+            told = {"right": right, "answer": ", ".join(map(str, answers)), "expected": str(truth)}
+        return told | {"missing": self.failure, "samples_ns": [] if self.failure else self.samples}
+
+
+def asked(case: Case, stage: Stage) -> tuple[Truth, int, int, bool]:
+    """Say what is right, the bytes that have to be read, the mask too, and by how many copies."""
+    mask = stage.mask(case)
+    truth = Truth(case, stage.flat, mask)
+    nbytes = truth.count * case.type.itemsize + (0 if mask is None else mask.nbytes)
+    return truth, nbytes, *stage.copies(nbytes)
 
 
 def compete(
@@ -225,10 +201,14 @@ def compete(
     sampling: Sampling,
     deadline: float = math.inf,
 ) -> list[Record]:
-    """Measure all libraries in rounds of random order; after `deadline` only the fewest samples."""
-    contest, order = Contest(case, stage), random.Random(0)
+    """Measure all libraries in rounds of random order; after `deadline` only the fewest samples.
+
+    A row is kept of each. Without samples, `missing` says why; `cold` tells whether the array had
+    to come from memory; samples are in the order taken.
+    """
+    (truth, nbytes, copies, cold), order = asked(case, stage), random.Random(0)
     with _undisturbed():
-        runners = [Runner(library, case, stage, contest.copies) for library in libraries]
+        runners = [Runner(library, case, stage, copies) for library in libraries]
         for runner in (one for one in runners if not one.failure):
             with runner.noting():
                 runner.warm_up(sampling, deadline)
@@ -236,7 +216,16 @@ def compete(
             for runner in order.sample(wanting, len(wanting)):
                 with runner.noting():
                     runner.turn()
-    return [contest.record(runner) for runner in runners]
+    reduction, dtype, layout = case.series
+    named: Record = {
+        "reduction": reduction,
+        "dtype": dtype,
+        "layout": layout,
+        "extent": str(case.extent),
+    }
+    named |= {"size": case.size, "nbytes": nbytes}
+    limit = {"limit_gb_per_s": digits(stage.limit * 1e-9), "copies": copies, "cold": cold}
+    return [{**named, **runner.rate(nbytes), **limit, **runner.told(truth)} for runner in runners]
 
 
 @contextmanager
@@ -265,9 +254,6 @@ def latency_floor(device: Any) -> Floor:
         return Floor(None, "none: nothing is launched")
     limit = gred.launch_limit(device.name)
     return Floor(float(np.median(limit.seconds)), "a kernel that does nothing, launched from C")
-
-
-# ---- what libraries compile on the way, compiled beforehand ----
 
 
 def compile_ahead(library: Library, asked: Iterable[Case]) -> None:

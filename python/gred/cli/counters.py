@@ -79,14 +79,12 @@ class Row(NamedTuple):
 def run(given: argparse.Namespace, console: Console) -> int:
     files = output.one_file_each(given, console, FIGURE)
     settings = settings_of(given, given.methods)
-    machine = record.describe_machine(options.resolve_device("simulated"))
-    with files.first():
-        output.introduce(console, machine, "what the rungs do to memory, counted")
-        rows = count(settings, console)
-        files.write(record_of(machine, settings, rows))
+    device = options.resolve_device("simulated")
+    machine = output.introduce(console, device, "what the rungs do to memory, counted")
+    rows = count(settings, console)
+    files.write(record_of(machine, settings, rows))
     show(console, settings, rows)
-    files.tell()
-    return 0
+    return files.end()
 
 
 def settings_of(

@@ -91,9 +91,6 @@ def _draw(generator: Generator, count: int, dtype: np.dtype[Any], op: str, size:
     return (2 * drawn - 1 if op == "sum" and narrow else drawn).astype(dtype)
 
 
-# ---- NumPy's answer in the array's own type ----
-
-
 class Answer(NamedTuple):
     """What an op over an array has to give; `scale` times a relative bound is the error allowed."""
 
@@ -150,9 +147,6 @@ def numpy_answer(array: Array, op: str) -> Answer:
         return Answer(op, getattr(np, op)(array, **options), array.size, 0.0, 0.0)
     value, scale = _NUMBERS[op](Totals(list(_pieces(array, array, None))))
     return Answer(op, value, array.size, scale, float(np.finfo(array.dtype).eps) / 2)
-
-
-# ---- what any library has to answer ----
 
 
 class Value(NamedTuple):

@@ -80,14 +80,12 @@ def run(given: argparse.Namespace, console: Console) -> int:
     settings = counters.settings_of(given, (method,), "explained")
     files = output.one_file_each(given, console)
     machine = record.describe_machine(options.resolve_device("simulated"))
-    with files.first():
-        near = range(method.number - 1, min(method.number + 1, counters.LATEST) + 1)
-        neighbours = tuple(m for m in gred.methods() if m.number in near)
-        rows = counters.count(settings._replace(methods=neighbours), console)
-        files.write(counters.record_of(machine, settings, rows))
+    near = range(method.number - 1, method.number + 2)
+    neighbours = tuple(m for m in gred.methods() if m.number in near)
+    rows = counters.count(settings._replace(methods=neighbours), console)
+    files.write(counters.record_of(machine, settings, rows))
     _show(console, settings, method, [row.counters for row in rows])
-    files.tell()
-    return 0
+    return files.end()
 
 
 def limits(counted: gred.Counters) -> Iterator[str]:

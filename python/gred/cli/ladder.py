@@ -73,12 +73,11 @@ OPTIONS = (
 def run(given: argparse.Namespace, console: Console) -> int:
     files = output.one_file_each(given, console, FIGURE)
     plan, taught = _plan(given)
-    machine = record.describe_machine(plan.device)
-    with files.first():
-        output.introduce(console, machine, "the ladder of parallel reduction, climbed")
-        rows = climb(plan, console)
-        lessons = learn(taught, console) if taught else []
-        files.write(record_of(machine, plan, rows))
+    what = "the ladder of parallel reduction, climbed"
+    machine = output.introduce(console, plan.device, what)
+    rows = climb(plan, console)
+    lessons = learn(taught, console) if taught else []
+    files.write(record_of(machine, plan, rows))
     if taught:
         _show_lessons(console, taught, lessons)
         array = f"{plan.sizes[0]:,} random {plan.dtype}"
@@ -86,8 +85,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
         console.text(_NEXT, "dim")
     else:
         show(console, plan, rows)
-    files.tell()
-    return 0 if all(row.right for row in rows) else 1
+    return files.end(0 if all(row.right for row in rows) else 1)
 
 
 def choose_methods(wanted: tuple[Any, ...] | None, device: Any, host_too: bool) -> tuple[Any, ...]:

@@ -339,11 +339,6 @@ def peers_on(device: str) -> tuple[str, ...]:
     return tuple(key for key, peer in PEERS.items() if _kind(device) in peer.kinds)
 
 
-def ours_on(device: str) -> tuple[str, ...]:
-    """List the keys that gred can have on a device: one for each kind of arrays."""
-    return (Gred.key, *(f"{Gred.key}-{carrier}" for carrier in _CARRIERS[_kind(device)][1:]))
-
-
 def assemble(device: str, wanted: Sequence[str]) -> Field:
     """Import the peers that are `wanted`, and whatever makes arrays for gred on `device`."""
     carriers = _CARRIERS[_kind(device)]

@@ -8,7 +8,6 @@ import argparse
 import importlib
 import os
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +31,13 @@ class Output:
         self._console, self._texts, self._drawings = console, texts, drawings
         self._written: list[Path] = []
         self._failure: OSError | None = None
+        # Files are written even if nobody reads what is shown meanwhile.
+        console.stdout.patient = bool(texts or drawings)
         if STANDARD_OUTPUT in texts:
             console.show_on(console.stderr)  # standard output is where a file goes
 
-    def first(self) -> AbstractContextManager[None]:
-        """Have files written inside even if nobody reads what is shown."""
-        return self._console.files_first(bool(self._texts or self._drawings))
-
     def write(self, kept: Any) -> None:
-        """Write a record everywhere, or until that fails."""
+        """Write a record everywhere, or until that fails; from then on somebody has to read."""
         for path in (*self._texts, *self._drawings):
             try:
                 if path in self._drawings:
@@ -53,14 +50,17 @@ class Output:
                 self._failure = OSError(f"{path}: {error.strerror or error}")
                 break
             self._written.append(path)
+        self._console.stdout.patient = False
+        self._console.stdout.flush()
 
-    def tell(self) -> None:
+    def end(self, status: int = 0) -> int:
         """Name the files there are now; why one is not there comes last, as the command's error."""
         for path in self._written:
             if path != STANDARD_OUTPUT:
                 self._console.line(f"wrote {path}")
         if self._failure:
             raise self._failure
+        return status
 
 
 def draw(path: Path, function: str, kept: record.Record) -> None:
@@ -72,9 +72,6 @@ def draw(path: Path, function: str, kept: record.Record) -> None:
     module, _, name = function.rpartition(".")
     with matplotlib.rc_context(plots.STYLE):
         plots.save(getattr(importlib.import_module(module), name)(kept), path, kept)
-
-
-# ---- where to write, checked before any work ----
 
 
 def one_file_each(given: argparse.Namespace, console: Console, figure: str = "") -> Output:
@@ -179,7 +176,9 @@ def require_matplotlib(option: str) -> None:
         raise UsageError(missing) from None
 
 
-def introduce(console: Console, machine: record.Record, what: str) -> None:
+def introduce(console: Console, device: Any, what: str) -> record.Record:
+    """Say what is done on which machine, and describe that, for files."""
+    machine = record.describe_machine(device)
     named = {name: machine[name.lower()] for name in ("gred", "Python", "NumPy", "CUDA", "driver")}
     versions = [f"{name} {version}" for name, version in named.items() if version]
     cores = f"{machine['cores']} core{'s' * (machine['cores'] != 1)}"
@@ -192,6 +191,7 @@ def introduce(console: Console, machine: record.Record, what: str) -> None:
         ("", "simulated: the GPU's kernels, thread by thread on the processor"),
         *(("", _gpu_text(gpu)) for gpu in gred.devices() if gpu.name.startswith("cuda")),
     )
+    return machine
 
 
 def _gpu_text(gpu: Any) -> str:

@@ -58,17 +58,15 @@ def run(given: argparse.Namespace, console: Console) -> int:
     size = checked_size(given.size)
     settings = Settings(methods, size, given.dtype, given.block_size, device=name)
     measured = _measured(given.measured, settings) if given.measured else packaged_times(settings)
-    machine = record.describe_machine(device)
     how: dict[str, Any] = {"block_size": given.block_size, "dtype": given.dtype, "device": name}
 
     def predicted(method: Any) -> gred.Roofline:
         told = gred.roofline(size, method=method.name, **how)
         return told._replace(measured=measured.get(method.name, told.measured))
 
-    with files.first():
-        told = console.each(methods, predicted)
-        output.introduce(console, machine, "predicted times of the rungs")
-        files.write(record_of(machine, settings, told))
+    told = console.each(methods, predicted)
+    machine = output.introduce(console, device, "predicted times of the rungs")
+    files.write(record_of(machine, settings, told))
     console.pairs(settings.array, ("predicted for", gpu_text(told[0].gpu)))
     console.table(Table.of(_COLUMNS, told))
     console.text("times: us, over all passes", "dim")
@@ -76,8 +74,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
         middle, most = (units.percent_text(f(errors)) for f in (np.median, max))
         console.text(f"errors: median {middle}, at most {most}", "dim")
     console.line()
-    files.tell()
-    return 0
+    return files.end()
 
 
 def packaged_times(settings: Settings) -> dict[str, float]:

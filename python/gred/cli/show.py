@@ -87,12 +87,10 @@ def run(given: argparse.Namespace, console: Console) -> int:
         raise options.UsageError(f"--out {out}: the name has to end in .svg")
     output.check_places({"--out": out})
     files = output.Output(console, {out: _picture} if out else {}, {})
-    with files.first():
-        told = _record(given, given.method)
-        files.write(told)
+    told = _record(given, given.method)
+    files.write(told)
     _show(console, given.method, told)
-    files.tell()
-    return 0
+    return files.end()
 
 
 def _draw_all(given: argparse.Namespace, console: Console) -> int:
@@ -107,8 +105,7 @@ def _draw_all(given: argparse.Namespace, console: Console) -> int:
         texts[given.out / f"{method.name}.svg"] = functools.partial(_picture, told)
     files = output.Output(console, texts, {})
     files.write(None)
-    files.tell()
-    return 0
+    return files.end()
 
 
 def _picture(told: gred.Accesses, kept: object = None) -> str:

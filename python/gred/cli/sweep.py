@@ -73,16 +73,14 @@ def run(given: argparse.Namespace, console: Console) -> int:
     plan = Plan(device, cases, sizes, given.dtype, given.op, given.seed, sampling)
     plan = plan._replace(seconds=_QUICK_SECONDS if given.quick else None)
     files = output.all_in_folders(given, console, "sweep", FIGURES)
-    machine = record.describe_machine(device)
-    with files.first():
-        output.introduce(console, machine, "a sweep over array sizes and block sizes")
-        _show_plan(console, plan, blocks)
-        rows, left_out = _measure_all(plan, console)
-        full = [{**row.summary(), "samples_ns": row.samples} for row in rows]
-        how = {"sizes": sizes, "block_sizes": blocks}
-        how |= {name: getattr(plan, name) for name in ("dtype", "op", "seed")}
-        how |= {"samples": sampling.samples, "warmup": sampling.warmup, "left_out": left_out}
-        files.write(record.in_columns("sweep", machine, how, full))
+    machine = output.introduce(console, device, "a sweep over array sizes and block sizes")
+    _show_plan(console, plan, blocks)
+    rows, left_out = _measure_all(plan, console)
+    full = [{**row.summary(), "samples_ns": row.samples} for row in rows]
+    how = {"sizes": sizes, "block_sizes": blocks}
+    how |= {name: getattr(plan, name) for name in ("dtype", "op", "seed")}
+    how |= {"samples": sampling.samples, "warmup": sampling.warmup, "left_out": left_out}
+    files.write(record.in_columns("sweep", machine, how, full))
     _show_best(console, methods, device, rows)
     if left_out:
         console.text(f"left out to end in time: {left_out}", "yellow")
@@ -90,8 +88,7 @@ def run(given: argparse.Namespace, console: Console) -> int:
         block = f", block {row.block_size}" if row.block_size else ""
         what, told = f"{row.method}, {row.size} elements{block}", f"NumPy has {row.expected}"
         console.line(f"WRONG: {what}: {row.result}, where {told}", "bold red")
-    files.tell()
-    return 0 if all(row.right for row in rows) else 1
+    return files.end(0 if all(row.right for row in rows) else 1)
 
 
 def _measure_all(plan: Plan, console: Console) -> tuple[list[Row], str]:
@@ -156,8 +153,7 @@ def _forecast(given: argparse.Namespace, device: Any, console: Console) -> int:
     methods = counters.countable(given.methods, "predicted")
     sizes = given.sizes or options.parse_sizes(_SCALES[True, True][0])
     blocks = given.block_sizes or options.parse_block_sizes(_SCALES[False, True][1])
-    what = "a sweep over array sizes and block sizes, predicted"
-    output.introduce(console, record.describe_machine(device), what)
+    output.introduce(console, device, "a sweep over array sizes and block sizes, predicted")
     rows = console.each(methods, lambda method: _forecast_cells(method, sizes, blocks, given.dtype))
     console.pairs(
         ("arrays", f"{given.dtype}, summed in {given.dtype}"),

@@ -95,31 +95,28 @@ def run(given: argparse.Namespace, console: Console) -> int:
     plan = _plan(given)
     files = output.all_in_folders(given, console, "versus", FIGURES)
     field = _field(plan, given.peers)
-    machine = record.describe_machine(plan.device)
-    with files.first():
-        output.introduce(console, machine, "beside other libraries")
-        _show_plan(console, plan, field)
-        floor, rows, left_out = _measure_all(plan, field, clock, console)
-        run = {
-            "seed": plan.seed,
-            **plan.sampling._asdict(),
-            "floor_ns": None if floor.seconds is None else record.digits(floor.seconds * 1e9),
-            "floor": floor.meaning,
-            "libraries": {
-                one.key: {"title": one.title, "version": one.version, "ours": one.ours}
-                for one in field.libraries
-            },
-            "absent": field.absent,
-            "left_out": [*plan.left_out, *left_out],
-        }
-        kept = record.in_columns("versus", machine, run, rows)
-        files.write(kept)
+    machine = output.introduce(console, plan.device, "beside other libraries")
+    _show_plan(console, plan, field)
+    floor, rows, left_out = _measure_all(plan, field, clock, console)
+    run = {
+        "seed": plan.seed,
+        **plan.sampling._asdict(),
+        "floor_ns": None if floor.seconds is None else record.digits(floor.seconds * 1e9),
+        "floor": floor.meaning,
+        "libraries": {
+            one.key: {name: getattr(one, name) for name in ("title", "version", "ours")}
+            for one in field.libraries
+        },
+        "absent": field.absent,
+        "left_out": [*plan.left_out, *left_out],
+    }
+    kept = record.in_columns("versus", machine, run, rows)
+    files.write(kept)
     found = outcome.outcomes(rows)
     outcome.show(console, kept, found)
     if left_out:
         console.line(f"left out to end in time: {len(left_out)} cases, {left_out[0]} on", "yellow")
-    files.tell()
-    return 1 if any(one.wrong for one in found) else 0
+    return files.end(1 if any(one.wrong for one in found) else 0)
 
 
 def _plan(given: argparse.Namespace) -> Plan:

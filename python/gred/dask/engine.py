@@ -1,7 +1,5 @@
 """The one way all go: a partial of each block, merged by Dask as a tree, and finished."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -80,17 +78,19 @@ def reduced(
     axis: Axis = None,
     keepdims: bool = False,
     *,
+    where: Any = True,
     beside: Sequence[tuple[str, Any, tuple[int, ...]]] = (),
     split_every: int | None = None,
     size: int = 1,
 ) -> Any:
     """Reduce a Dask array, with others beside it, each with a name and the axes of x that it has.
 
-    Results have `size` elements along an axis that stays by `keepdims`.
+    The first is `where`, unless all elements take part. Results have `size` elements along an axis
+    that stays by `keepdims`.
     """
     axes, inds = axes_of(x, axis), tuple(range(x.ndim))
     pairs = [x, inds]
-    for name, other, its in beside:
+    for name, other, its in (*_mask_beside(x, where), *beside):
         _check_chunks(x, name, other, its)
         pairs += [other, its]
     meta = np.empty((0,) * (x.ndim if keepdims else x.ndim - len(axes)), dtype)
@@ -140,7 +140,7 @@ def _check_chunks(x: Any, name: str, other: Any, its: tuple[int, ...]) -> None:
                 )
 
 
-def mask_beside(x: Any, where: Any) -> list[tuple[str, Any, tuple[int, ...]]]:
+def _mask_beside(x: Any, where: Any) -> list[tuple[str, Any, tuple[int, ...]]]:
     """Put a mask beside x that is broadcast to it; nothing where all elements take part."""
     if where is True:
         return []

@@ -1,7 +1,5 @@
 """Reductions that are their own merge: extremes, truth, counts, and sums that wrap around."""
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 from typing import Any
@@ -9,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gred import _core
-from gred.dask.engine import Axis, Reduction, array, mask_beside, reduced
+from gred.dask.engine import Axis, Reduction, array, reduced
 from gred.keys import by_key
 from gred.statistics.nans import numbers_of
 
@@ -35,9 +33,6 @@ def _folded(
 
 def _again(parts: list[Any], *, name: str, **options: Any) -> Any:
     return np.asarray(getattr(_core, name)(np.stack(parts), axis=0, **options))
-
-
-# ---- what has no value of nothing ----
 
 
 def _extremes(
@@ -66,9 +61,7 @@ def _known(partials: tuple[Any, Any], *, name: str, skips: bool) -> Any:
     return np.where(seen, found, np.full_like(found, np.nan))
 
 
-def extreme(
-    name: str, x: Any, axis: Axis, keepdims: bool, where: Any, split_every: int | None
-) -> Any:
+def extreme(name: str, x: Any, axis: Axis, **rest: Any) -> Any:
     """Find the least or greatest elements of a Dask array."""
     plain = name.removeprefix("nan")
     skips = plain != name
@@ -78,17 +71,10 @@ def extreme(
         partial(_merged_extremes, name=plain),
         partial(_known, name=name, skips=skips),
     )
-    beside, dtype = mask_beside(x, where), x.dtype.newbyteorder("=")
-    return reduced(x, how, dtype, axis, keepdims, beside=beside, split_every=split_every)
+    return reduced(x, how, x.dtype.newbyteorder("="), axis, **rest)
 
 
-# ---- truth and counts ----
-
-
-def truth(
-    name: str, x: Any, axis: Axis, keepdims: bool, where: Any, split_every: int | None
-) -> Any:
+def truth(name: str, x: Any, axis: Axis, **rest: Any) -> Any:
     """Tell which elements of a Dask array are not zero: any, all, or how many."""
     dtype = np.asarray(getattr(_core, name)(np.zeros(1, array(x).dtype))).dtype
-    beside = mask_beside(x, where)
-    return reduced(x, folding(name), dtype, axis, keepdims, beside=beside, split_every=split_every)
+    return reduced(x, folding(name), dtype, axis, **rest)

@@ -4,8 +4,6 @@ A pass counts, of the elements that begin as the one that is looked for does, ho
 each digit, and so finds its next one. Elements are taken as unsigned integers in the same order.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, NamedTuple
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 import gred.keys
 from gred.checks import needed
-from gred.dask.engine import Axis, Reduction, array, axes_of, flat, library, mask_beside, reduced
+from gred.dask.engine import Axis, Reduction, array, axes_of, flat, library, reduced
 from gred.dask.extremes import folding
 from gred.dask.sums import finishing
 from gred.exact.partials import Partials, concatenated, merged, sums_by_key
@@ -103,8 +103,7 @@ def describe(
     options: dict[str, Any] = {"ddof": ddof, "dtype": dtype}
     _described(np.zeros(1, array(x).dtype), axes=(0,), **options)  # refuses what gred has not
     how = Reduction(partial(_described, **options), _merged)
-    beside = mask_beside(x, where)
-    found = reduced(x, how, object, axis, True, beside=beside, split_every=split_every)
+    found = reduced(x, how, object, axis, True, where=where, split_every=split_every)
     return _delayed(found, () if keepdims else axes_of(x, axis))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gred import _core
-from gred.dask.engine import Axis, Reduction, array, mask_beside, reduced
+from gred.dask.engine import Axis, Reduction, array, reduced
 from gred.dask.extremes import folding
 from gred.exact import ExactSum
 from gred.exact.partials import MOMENTS, Partials, merged, of_sums, rounded, sums_of
@@ -49,14 +49,7 @@ def _result(name: str, x: Any, dtype: DTypeLike | None) -> np.dtype[Any]:
 
 
 def reduced_exactly(
-    name: str,
-    x: Any,
-    axis: Axis,
-    dtype: DTypeLike | None,
-    keepdims: bool,
-    where: Any,
-    split_every: int | None,
-    ddof: float = 0,
+    name: str, x: Any, axis: Axis, dtype: DTypeLike | None, ddof: float = 0, **rest: Any
 ) -> Any:
     """Reduce a Dask array by exact sums; those of integers wrap around."""
     plain = name.removeprefix("nan")
@@ -64,11 +57,7 @@ def reduced_exactly(
     how = Reduction(partial(_exact_sums, powers=powers, skips=plain != name), merged, finish)
     if result.kind in "biu":
         how = folding(plain, dtype=result)
-    beside = mask_beside(x, where)
-    return reduced(x, how, result, axis, keepdims, beside=beside, split_every=split_every)
-
-
-# ---- dot products ----
+    return reduced(x, how, result, axis, **rest)
 
 
 def _products(a: Any, b: Any, *, axes: tuple[int, ...], result: np.dtype[Any]) -> Partials:

@@ -7,7 +7,7 @@ a group is put together in one path, which looks the same and takes a fraction o
 from collections.abc import Iterable, Mapping
 from itertools import groupby, pairwise
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement, tostring
 
 # Of all columns; of one, at most and at least; and from where on it has room for text.
 WIDTH, _COLUMN_MAX, _COLUMN_MIN, READABLE = 1088, 26, 3, 15
@@ -91,29 +91,24 @@ class Sheet:
     def __init__(self, title: str, description: str) -> None:
         self.y: float = 0
         self.kinds: set[str] = set()  # of all that was drawn
-        self.root = ElementTree.Element("svg", {"class": "gred", "role": "img"})
+        self.root = Element("svg", {"class": "gred", "role": "img"})
         self.parent = self.root
         self.words = {"title": title, "desc": description}
 
     def group(
-        self,
-        kind: str,
-        on: ElementTree.Element | None = None,
-        data: Mapping[str, int] | None = None,
-    ) -> ElementTree.Element:
+        self, kind: str, on: Element | None = None, data: Mapping[str, int] | None = None
+    ) -> Element:
         """Begin a group; what is added goes there unless it says otherwise."""
         names = {f"data-{name}": str(value) for name, value in (data or {}).items()}
         parent = self.root if on is None else on
-        self.parent = ElementTree.SubElement(parent, "g", {"class": kind, **names})
+        self.parent = SubElement(parent, "g", {"class": kind, **names})
         return self.parent
 
-    def add(
-        self, tag: str, kind: str, on: ElementTree.Element | None = None, **attributes: Any
-    ) -> ElementTree.Element:
+    def add(self, tag: str, kind: str, on: Element | None = None, **attributes: Any) -> Element:
         self.kinds.add(kind)
         texts = {name.replace("_", "-"): number(value) for name, value in attributes.items()}
         parent = self.parent if on is None else on
-        return ElementTree.SubElement(parent, tag, {"class": kind, **texts})
+        return SubElement(parent, tag, {"class": kind, **texts})
 
     def write(self, kind: str, x: float, y: float, text: str, **attributes: Any) -> None:
         self.add("text", kind, x=x, y=y, **attributes).text = text
@@ -148,15 +143,15 @@ class Sheet:
         box = {"viewBox": f"0 0 {size['width']} {size['height']}"}
         self.root.attrib.update({"xmlns": "http://www.w3.org/2000/svg", **box, **size})
         texts = {**self.words, "style": _STYLE}
-        first = [ElementTree.Element(tag) for tag in texts]
+        first = [Element(tag) for tag in texts]
         for element, text in zip(first, texts.values(), strict=True):
             element.text = text
-        paper = ElementTree.Element("rect", {"class": "paper", **size, "rx": "8"})
+        paper = Element("rect", {"class": "paper", **size, "rx": "8"})
         if small:
             for group in self.root:
                 _put_together(group)
         self.root[:0] = [*first, paper]
-        return ElementTree.tostring(self.root, encoding="unicode") + "\n"
+        return tostring(self.root, encoding="unicode") + "\n"
 
 
 class Page:
@@ -178,9 +173,9 @@ class Page:
 # ---- everything of a kind in one path ----
 
 
-def _put_together(group: ElementTree.Element) -> None:
+def _put_together(group: Element) -> None:
     group.attrib = {name: text for name, text in group.attrib.items() if name == "class"}
-    drawn: dict[tuple[str, str, str], list[ElementTree.Element]] = {}
+    drawn: dict[tuple[str, str, str], list[Element]] = {}
     for element in list(group):
         if element.tag == "g":
             _put_together(element)
@@ -192,15 +187,15 @@ def _put_together(group: ElementTree.Element) -> None:
         group.extend(_TOGETHER[tag](kind, drawn[tag, kind, how]))
 
 
-def _path(kind: str, steps: Iterable[str], **more: str) -> ElementTree.Element:
-    return ElementTree.Element("path", {"class": kind, "d": "".join(steps), **more})
+def _path(kind: str, steps: Iterable[str], **more: str) -> Element:
+    return Element("path", {"class": kind, "d": "".join(steps), **more})
 
 
-def _numbers(one: ElementTree.Element, *names: str) -> list[float]:
+def _numbers(one: Element, *names: str) -> list[float]:
     return [float(one.get(name, 0)) for name in names]
 
 
-def _lines(kind: str, ones: list[ElementTree.Element]) -> list[ElementTree.Element]:
+def _lines(kind: str, ones: list[Element]) -> list[Element]:
     steps: dict[str, None] = {}
     for one in ones:
         x1, y1, x2, y2 = _numbers(one, "x1", "y1", "x2", "y2")
@@ -211,7 +206,7 @@ def _lines(kind: str, ones: list[ElementTree.Element]) -> list[ElementTree.Eleme
     return [_path(kind, steps)]
 
 
-def _rectangles(kind: str, ones: list[ElementTree.Element]) -> list[ElementTree.Element]:
+def _rectangles(kind: str, ones: list[Element]) -> list[Element]:
     """Put neighbours of one height together; what had a rim keeps lines in between."""
     boxes = [_numbers(one, "x", "y", "width", "height") for one in ones]
     steps = []
@@ -228,7 +223,7 @@ def _rectangles(kind: str, ones: list[ElementTree.Element]) -> list[ElementTree.
     return [_path(kind, steps)]
 
 
-def _circles(kind: str, ones: list[ElementTree.Element]) -> list[ElementTree.Element]:
+def _circles(kind: str, ones: list[Element]) -> list[Element]:
     """Draw dots: lines of no length with round ends."""
     diameter = 2 * float(ones[0].get("r", 0))
     steps: list[str] = []
@@ -241,23 +236,23 @@ def _circles(kind: str, ones: list[ElementTree.Element]) -> list[ElementTree.Ele
     return [_path(f"dot {k}", steps, **{"stroke-width": number(w)}) for k, w in widths.items()]
 
 
-def _texts(kind: str, ones: list[ElementTree.Element]) -> list[ElementTree.Element]:
+def _texts(kind: str, ones: list[Element]) -> list[Element]:
     """Put what is written at one height together, and single characters in one text."""
     written = []
 
-    def how(one: ElementTree.Element) -> tuple[str, str, bool]:
+    def how(one: Element) -> tuple[str, str, bool]:
         return one.get("y", ""), one.get("font-size", ""), len(one.text or "") == 1
 
     for (y, size, single), row in groupby(ones, key=how):
         sized = {"font-size": size} if size else {}
-        line = ElementTree.Element("text", {"class": kind, "y": y, **sized})
+        line = Element("text", {"class": kind, "y": y, **sized})
         texts = list(row)
         if single or len(texts) == 1:
             line.set("x", " ".join(one.get("x", "") for one in texts))
             line.text = "".join(one.text or "" for one in texts)
         else:
             for one in texts:
-                ElementTree.SubElement(line, "tspan", {"x": one.get("x", "")}).text = one.text
+                SubElement(line, "tspan", {"x": one.get("x", "")}).text = one.text
         written.append(line)
     return written
 

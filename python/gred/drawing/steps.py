@@ -231,9 +231,6 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b or (a != a and b != b))
 
 
-# ---- what becomes of it ----
-
-
 def _mark_useful(made: Sequence[Block]) -> None:
     """Count what each value is made of, and go from what the launch leaves back to all of that."""
     parents: dict[Node, list[Node]] = {}
@@ -264,9 +261,6 @@ def _mark_useful(made: Sequence[Block]) -> None:
         if not node.useful:
             node.useful = True
             left.extend(parents[node])
-
-
-# ---- what warps ask for ----
 
 
 def _requests(accesses: Iterable[Access], launch: Launch) -> list[Request]:

@@ -1,7 +1,5 @@
 """JAX, and gred's part for it, if they are here and go together; else one line says so."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path

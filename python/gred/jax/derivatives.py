@@ -1,7 +1,5 @@
 """The reductions' derivatives: a formula each, of what has derivatives, too."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable

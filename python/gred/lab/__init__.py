@@ -11,16 +11,5 @@ from gred.lab.rung import Rung, compile
 from gred.lab.sheet import Exercise, exercise, exercises
 from gred.lab.table import Ladder, LadderRow, ladder
 
-__all__ = [
-    "CompileError",
-    "Exercise",
-    "Finding",
-    "Ladder",
-    "LadderRow",
-    "Report",
-    "Rung",
-    "compile",
-    "exercise",
-    "exercises",
-    "ladder",
-]
+__all__ = ["CompileError", "Exercise", "Finding", "Ladder", "LadderRow", "Report", "Rung"]
+__all__ += ["compile", "exercise", "exercises", "ladder"]

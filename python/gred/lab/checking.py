@@ -72,7 +72,6 @@ class Finding(NamedTuple):
 class Report(Records):
     """What a check has found: nothing, if the rung is right, and then it is true in a condition."""
 
-    __slots__ = ()
     columns = (
         ("where", "where"),
         ("what", lambda f: KINDS[f.kind]),
@@ -163,9 +162,6 @@ def _result(answer: processes.Answer) -> int | float:
     if not isinstance(result, int | float):
         raise TypeError
     return result
-
-
-# ---- what a wrong answer lacks ----
 
 
 def _explained(build: Build, job: dict[str, Any], finding: Finding) -> Finding:

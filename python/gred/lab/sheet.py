@@ -46,7 +46,6 @@ class Exercise(NamedTuple):
 class Exercises(Records):
     """What `exercises` returns."""
 
-    __slots__ = ()
     columns = (("#", "number"), ("kernel", "name"), ("what it is about", "title"))
 
 

@@ -44,7 +44,6 @@ class LadderRow(NamedTuple):
 class Ladder(Records):
     """What `ladder` returns: what rungs differ most in."""
 
-    __slots__ = ()
     columns: ClassVar[Columns] = (
         ("#", lambda r: "*" if r.number is None else r.number),
         ("method", "name"),
@@ -60,7 +59,6 @@ class Ladder(Records):
 class TimedLadder(Ladder):
     """The same where there is a GPU: with medians of times there, of all passes."""
 
-    __slots__ = ()
     columns = (
         *Ladder.columns,
         ("us on the GPU", lambda r: f"{1e6 * r.seconds:,.1f}"),

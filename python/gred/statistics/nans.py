@@ -12,8 +12,6 @@ from gred import _core
 from gred.checks import array_of, nulls_apart
 from gred.docstrings import text_of
 
-__all__ = ["nanargmax", "nanargmin", "nanstd", "nanvar"]
-
 
 def numbers_of(a: Any, where: Any) -> tuple[Any, Any]:
     """Make a mask of what is a number, and let through by another, in the array's library."""

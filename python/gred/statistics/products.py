@@ -10,23 +10,10 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import ArrayLike, DTypeLike
 
-from gred import _core
-from gred.checks import (
-    array_of,
-    beside,
-    brought,
-    cast,
-    dtype_name,
-    integer_from,
-    is_tensor,
-    library_of,
-    on_device,
-    takes_other_names,
-)
+from gred import _core, checks
+from gred.checks import brought, cast, dtype_name, library_of, on_device
 from gred.several import common
 from gred.statistics.weights import real, type_in
-
-__all__ = ["vecdot"]
 
 _FEW, _LONG = 16, 1 << 18  # results that are made one by one, each by all threads
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -34,7 +21,7 @@ _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _SHORT = ("bool", "int8", "uint8", "int16", "uint16", *_FLOATS[:3])
 
 
-@takes_other_names
+@checks.takes_other_names
 def vecdot(
     a: ArrayLike | Any,
     b: ArrayLike | Any,
@@ -144,7 +131,7 @@ def dots(
         found = np.asarray(found)
     found = found.reshape(whole) if keepdims else found
     if out is None or out is ...:
-        if is_tensor(x) and isinstance(found, np.ndarray):
+        if checks.is_tensor(x) and isinstance(found, np.ndarray):
             return brought(found, x)
         return found[()] if out is None and isinstance(found, np.ndarray) else found
     out[...] = found if library_of(out) in (np, library_of(found)) else brought(found, out)
@@ -153,8 +140,8 @@ def dots(
 
 def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
     """Move vectors to the last axis, and find the shape that the others have together."""
-    first = array_of(a)
-    arrays = first, beside(array_of(b, "b"), first)
+    first = checks.array_of(a)
+    arrays = first, checks.beside(checks.array_of(b, "b"), first)
     xp = library_of(first)
     if xp is None or xp is not library_of(arrays[1]):
         kinds = " and ".join(type(one).__name__ for one in (a, b))
@@ -163,7 +150,7 @@ def _vectors(a: Any, b: Any, axis: int) -> tuple[Any, Any, tuple[int, ...]]:
         )
     if not all(len(one.shape) for one in arrays):
         raise ValueError("a and b must have at least one dimension")
-    axis = integer_from(axis, "axis")
+    axis = checks.integer_from(axis, "axis")
     places = [normalize_axis_index(axis, len(one.shape)) for one in arrays]
     x, y = (xp.moveaxis(one, place, -1) for one, place in zip(arrays, places, strict=True))
     if x.shape[-1] != y.shape[-1]:
@@ -201,9 +188,6 @@ def _checked(out: Any, shape: tuple[int, ...], kind: str) -> str:
     return wanted
 
 
-# ---- complex numbers ----
-
-
 def _parts(xp: Any, x: Any) -> Any:
     """Take both parts of complex numbers as a last axis."""
     if xp is np:
@@ -234,9 +218,6 @@ def _complex(x: Any, y: Any, shape: tuple[int, ...], how: _How, conjugates: bool
     found = here.empty(shape, type_in(here, halves[0], dtype_name(how.dtype or kind)))
     found.real, found.imag = halves
     return found
-
-
-# ---- real numbers ----
 
 
 def _real(x: Any, y: Any, shape: tuple[int, ...], along: int, how: _How) -> Any:

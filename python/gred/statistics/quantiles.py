@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike
 from gred import _core
 from gred.checks import array_of, brought, cast, is_tensor, library_of, on_device, takes_other_names
 
-__all__ = ["median", "nanmedian", "nanquantile", "quantile"]
-
 _Axis = int | tuple[int, ...] | None
 
 # Methods by which a quantile is an element.

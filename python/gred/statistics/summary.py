@@ -13,17 +13,10 @@ from numpy.typing import ArrayLike, DTypeLike
 from gred import _core
 from gred.checks import brought, is_tensor, on_device, takes_other_names
 from gred.device_array import dtype_named
-from gred.records import facts_html, facts_text
+from gred.records import disjoint_base, facts_html, facts_text
 
 if TYPE_CHECKING:
-    from typing_extensions import disjoint_base
-
     from gred.exact.partials import Partials
-else:
-
-    def disjoint_base(cls):
-        """Leave a class what it is: no other class with attributes can be a base beside it."""
-        return cls
 
 
 class _Fields(NamedTuple):
@@ -152,8 +145,6 @@ def made(fields: Iterable[Any], ddof: float, sums: Partials | None = None) -> Su
     return summary
 
 
-# ---- as bytes ----
-
 _OF_SUMS = ("counts", "digits", "first", "is_complex")
 
 
@@ -187,9 +178,6 @@ def _read(kept: dict[str, Any]) -> Summary:
         parts = int(kept["first"]), bool(kept["is_complex"])
         sums = Partials(stored[0].shape, counts, digits, *parts)
     return made(fields, float(kept["ddof"]), sums)
-
-
-# ---- merging ----
 
 
 def _wide(x: Any) -> Any:
@@ -239,9 +227,6 @@ def _merged(a: Summary, b: Summary) -> Summary:
             np.add(a.sum, b.sum),
         )
     return made(fields, a.ddof)
-
-
-# ---- exactly ----
 
 
 def _rounded(found: Any, field: Any) -> Any:

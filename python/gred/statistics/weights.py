@@ -72,9 +72,6 @@ def _arrays(a: Any, weights: Any, axis: Any) -> tuple[Any, Any, Any]:
     return array, xp.broadcast_to(moved.reshape(spread), shape), xp
 
 
-# ---- types ----
-
-
 def typed(xp: Any, array: Any, weight: Any, dtype: Any) -> tuple[tuple[Any, Any], str]:
     """Convert elements and weights to what products are made in; and name the results' type.
 
@@ -111,9 +108,6 @@ def type_in(xp: Any, array: Any, name: str) -> Any:
     if name == "bfloat16" and xp is np:
         return array.dtype if str(array.dtype) == name else np.dtype(name)
     return getattr(xp, name)
-
-
-# ---- sums ----
 
 
 def divisor(xp: Any, total: Any, ddof: float) -> Any:

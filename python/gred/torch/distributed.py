@@ -11,8 +11,6 @@ from gred.checks import needed
 from gred.exact import ExactMoments, ExactSum, ExactSums
 from gred.statistics.summary import Summary
 
-__all__ = ["all_reduce"]
-
 _Part = TypeVar("_Part", ExactSum, ExactSums, ExactMoments, Summary)
 
 

@@ -5,12 +5,21 @@ All take elements v, results y and their gradients g, which have a length of 1 a
 https://docs.pytorch.org/docs/stable/notes/autograd.html#autograd-for-complex-numbers
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
-from gred.torch.imported import torch
+from gred.checks import needed
+
+
+def refuse(*_: Any) -> Any:
+    """Import PyTorch; the ImportError says what brings it, where it is missing or too old."""
+    return needed("torch", "torch", (2, 5))
+
+
+try:
+    torch = refuse()
+except ImportError:
+    torch = None
 
 _Dims = tuple[int, ...]
 

@@ -3,8 +3,6 @@
 https://docs.pytorch.org/docs/stable/library.html
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable
@@ -16,7 +14,7 @@ from gred import _core
 from gred.checks import brought
 from gred.keys import by_key
 from gred.torch import formulas
-from gred.torch.imported import refuse, torch
+from gred.torch.formulas import refuse, torch
 
 _Function = Callable[..., Any]
 # Operators are there for as long as the library is.

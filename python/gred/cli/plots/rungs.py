@@ -19,14 +19,8 @@ from gred.cli.record import Record, rows_of
 _WARP, _SECTOR_NBYTES = 32, 32
 # Additions of an H200's multiprocessor in a cycle; an integer of 64 bits takes two.
 _ADDITIONS = {"int32": 64, "int64": 32, "uint64": 32, "float32": 128, "float64": 64}
-COLOURS = {
-    "memory": "#4d77cf",
-    "blocks": "#8c6bb1",
-    "work": "#e8963c",
-    "waiting": "#4a9c5d",
-    "atomics": "#c0182b",
-    "launches": "#8c8c8c",
-}
+COLOURS = {"memory": "#4d77cf", "blocks": "#8c6bb1", "work": "#e8963c"}
+COLOURS |= {"waiting": "#4a9c5d", "atomics": "#c0182b", "launches": "#8c8c8c"}
 # Of each part of bars a label, a colour and the lengths.
 _Parts = Sequence[tuple[str, str, Any]]
 

@@ -17,18 +17,9 @@ from gred.cli.outcome import Outcome, outcomes, series
 from gred.cli.plots import LIMIT
 from gred.cli.record import Record, rows_of, title
 
-_COLOURS = {
-    "gred": "#111111",
-    "gred-torch": "#777777",
-    "numpy": "#4d77cf",
-    "bottleneck": "#8c564b",
-    "numexpr": "#17a2b8",
-    "cupy": "#2ca02c",
-    "cupy-cub": "#98c93c",
-    "torch": "#ee6b2f",
-    "jax": "#9b59b6",
-    "cub": "#d4a017",
-}
+_COLOURS = {"gred": "#111111", "gred-torch": "#777777", "numpy": "#4d77cf"}
+_COLOURS |= {"bottleneck": "#8c564b", "numexpr": "#17a2b8", "torch": "#ee6b2f", "jax": "#9b59b6"}
+_COLOURS |= {"cupy": "#2ca02c", "cupy-cub": "#98c93c", "cub": "#d4a017"}
 _ACROSS = 3
 # Pale on either side of 1, where the colour changes.
 _BEHIND_OR_AHEAD = ListedColormap(
