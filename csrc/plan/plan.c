@@ -60,9 +60,7 @@ static bool check_out(const struct request *request, struct plan *plan)
         return true;
     if (out->view.platform != plan->platform || out->view.device != plan->device)
         return value_error("out lies on another device than the array");
-    if (!request->axes)
-        plan->out.at = (void *)out->view.layout.data;
-    plan->out.element = out->view.layout.input;
+    plan->results = results_of_one((void *)out->view.layout.data, out->view.layout.input);
     plan->streams.producers[2] = out->view.producer;
     return true;
 }

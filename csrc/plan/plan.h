@@ -31,7 +31,8 @@ struct request {
     int frames; /* Python frames of gred's own below the user's, which warnings pass over */
 };
 
-/* Where results along axes go: one after the other in C order, a record's values apart. */
+/* Where results go: one after the other in C order, a record's values apart. A single one of the
+ * host's is the run's answer instead. */
 struct results {
     void *at[ANSWER_VALUES];
     enum element type, types[ANSWER_VALUES]; /* of the first value, and of each */
@@ -40,9 +41,20 @@ struct results {
 
     /* There, too: where they go then, converted, and have no other memory yet. NULL: nowhere. */
     const struct layout *out;
+
+    /* There, too, while results lie there that are to be the host's: what is to be said of them is
+     * added to it. NULL: nobody asks. */
+    unsigned *findings;
 };
 
 size_t results_widest(const struct results *); /* the bytes of a result's widest value */
+
+/* One of them, of one value, which is to stay where it is. */
+static inline struct results results_of_one(void *at, enum element type)
+{
+    return (struct results){
+        .at = {at}, .type = type, .types = {type}, .values = 1, .on_device = true};
+}
 
 struct listed_array {
     const void *data; /* the first element */
@@ -106,12 +118,6 @@ struct plan_streams {
     struct stream consumer;
 };
 
-/* Of a single result. */
-struct plan_out {
-    void *at; /* device memory where it stays; else NULL */
-    enum element element;
-};
-
 /* Of a layout of one dimension; axes says only how many there are. */
 struct plan_segments {
     const struct segments *of;    /* NULL: there are none */
@@ -143,7 +149,6 @@ struct plan {
     struct plan_elements elements;
     struct plan_streams streams;
     struct finish finish;
-    struct plan_out out;
     const struct means *means; /* what spreads are about; NULL: each its own mean */
     const struct axes *axes;   /* where other results and their elements are; NULL: there is one */
     struct results results;
@@ -169,10 +174,10 @@ static inline bool plan_stores_states(const struct plan *plan)
            plan->finish.from_nothing;
 }
 
-/* Whether nobody waits for the results. */
-static inline bool plan_stays_on_device(const struct plan *plan)
+/* Where the single result of a plan without axes is to stay on its device; NULL: nowhere. */
+static inline void *plan_out(const struct plan *plan)
 {
-    return plan->out.at || (plan->axes && plan->results.on_device);
+    return !plan->axes && plan->results.on_device ? plan->results.at[0] : NULL;
 }
 
 /* False with an exception set. The view's layout is normalised on the way. `mask` may be NULL. */

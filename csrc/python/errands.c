@@ -98,18 +98,10 @@ static bool locate(const struct platforms *platforms, const struct foreign_call 
 /* A whole array's result stays on a device, or is stored once it is there. */
 static void make_plan(const struct foreign_call *call, struct errand *self)
 {
-    struct plan *plan = &self->plan;
-    const enum element type = self->settled.types.result;
     const bool whole =
         __builtin_popcountll(call->axes) == (int)call->dimensions && !call->batch_invariant;
     plan_of_settled(&self->settled, &self->view, whole ? UINT64_MAX : call->axes,
-                    whole ? NULL : &self->axes, plan);
-    if (!whole)
-        plan->results = (struct results){.at = {call->results},
-                                         .type = type,
-                                         .types = {type},
-                                         .values = 1,
-                                         .on_device = call->on_device};
+                    whole ? NULL : &self->axes, &self->plan);
 }
 
 /* Of vectors, whose products are added. */
@@ -146,7 +138,7 @@ static bool run_plan(void *backend_state, const struct foreign_call *call, struc
     run->watch = &watch;
     if (!run_of_nothing(plan, run) && !backend_of(plan->platform)->run(backend_state, plan, run))
         return false;
-    if (!plan->axes && !plan->out.at) {
+    if (!plan->axes && !plan_out(plan)) {
         const union scalar value = scalar_narrow(run->answer.values[0], plan->finish.result);
         memcpy(call->results, &value, element_size(plan->finish.result));
     }
@@ -172,8 +164,8 @@ static bool run_errand(const struct platforms *platforms, const struct foreign_c
         make_plan(call, self);
     }
     plan->streams.consumer = (struct stream){.given = call->on_device, .handle = call->stream};
-    if (!plan->axes && call->on_device)
-        plan->out = (struct plan_out){call->results, self->settled.types.result};
+    plan->results = results_of_one(call->results, self->settled.types.result);
+    plan->results.on_device = call->on_device;
     return run_plan(platforms_state(platforms, plan->platform), call, self);
 }
 

@@ -81,7 +81,7 @@ PyObject *explain_schedule(const struct schedule *self)
         append(&steps, "end", schedule_finish(self, passes.leaves));
     return launches(forms[choice->form], choice->accumulator, self->state_bytes, self->pieces,
                     self->piece, steps, &self->arena,
-                    part_name(self->plan->out.at ? PART_OUT : passes.leaves));
+                    part_name(plan_out(self->plan) ? PART_OUT : passes.leaves));
 }
 
 /* ---- along axes ---- */
@@ -101,8 +101,7 @@ static PyObject *steps_along(const struct axes_schedule *schedule, const struct 
         append(&steps, when, step_store(NULL, asked->axes->results));
     return launches(schedule->copy.kernel ? "gathered" : kinds[schedule->axes.kind],
                     schedule->accumulator, schedule->state_bytes, 1, made.n, steps,
-                    &schedule->arena,
-                    asked->results.on_device || asked->out.at ? part_name(PART_OUT) : "results");
+                    &schedule->arena, asked->results.on_device ? part_name(PART_OUT) : "results");
 }
 
 /* Why the plan runs where it does. */
@@ -111,7 +110,7 @@ static const char *why_there(const struct call *call)
     const struct plan *plan = &call->plan;
     if (call->view.on_device && (call->view.n || plan->axes))
         return "array";
-    if (plan->out.at || call->output.view.on_device)
+    if (plan_out(plan) || call->output.view.on_device)
         return "out";
     if (argument_given(call->request.device))
         return "device";

@@ -226,12 +226,16 @@ static bool make_plan(struct call *call, const struct stream *producers)
     run_begin(&call->run, call->request.frames);
     if (self->list.each) {
         plan->axes = &call->axes;
-        plan->out.at = NULL;
         return true;
     }
+    const struct results asked = plan->results;
     results_describe(call);
-    plan->results.on_device = false;
+    plan->results.on_device = asked.on_device;
     plan->results.out = NULL;
+    if (asked.on_device) {
+        plan->results.at[0] = asked.at[0];
+        plan->results.type = asked.type;
+    }
     return true;
 }
 

@@ -61,13 +61,13 @@ PyObject *call_answer(struct call *call)
     const struct run *const run = &call->run;
     if (!results_make(call) || !execute_plan(call->state, plan, &call->run))
         return NULL;
-    if ((!plan->out.at || plan->n == 0) && !answer_is_sound(plan, run))
+    if ((!plan_out(plan) || plan->n == 0) && !answer_is_sound(plan, run))
         return NULL;
     if (plan->axes || call->output.as_array)
         return results_deliver(call);
     if (!call->output.object)
         return answer_to_python(plan, run);
-    if (!plan->out.at) {
+    if (!plan_out(plan)) {
         const enum element type = plan->finish.result;
         const union scalar result = scalar_narrow(run->answer.values[0], type);
         output_store(&call->output, &result, type);

@@ -176,11 +176,7 @@ bool results_make(struct call *call)
     results_describe(call);
     if (call->output.view.on_device || (!plan->results.on_device && make_in_output(call)))
         return true;
-    if (!make_new(call))
-        return false;
-    if (!plan->axes && plan->results.on_device)
-        plan->out = (struct plan_out){plan->results.at[0], plan->results.type};
-    return true;
+    return make_new(call);
 }
 
 /* Value k, as its owner gets it: in an array of the library that the caller's is of. */
@@ -198,7 +194,7 @@ static PyObject *hand_over(struct call *call, unsigned k)
 PyObject *results_deliver(struct call *call)
 {
     const struct results *results = &call->plan.results;
-    if (!call->plan.axes && !call->plan.out.at)
+    if (!call->plan.axes && !plan_out(&call->plan))
         run_store(&call->run, &call->plan, 0, results->at[0]);
     if (call->output.object) {
         if (call->count && !results->on_device)

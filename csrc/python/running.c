@@ -84,7 +84,7 @@ bool run_of_nothing(const struct plan *plan, struct run *run)
 {
     if (plan->axes && plan->axes->results == 0)
         return true;
-    if (plan->n > 0 || plan->out.at || plan->axes)
+    if (plan->n > 0 || plan_out(plan) || plan->axes)
         return false;
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
     state_identity(plan->fold, plan->accumulator, identity);

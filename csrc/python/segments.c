@@ -112,7 +112,6 @@ static bool make_plan(struct call *call)
     call->of_segments.ordered.type = plan->layout->type;
     plan->elements.flat = lies_flat(&call->of_segments.ordered);
     plan->layout = &call->of_segments.ordered;
-    plan->out.at = NULL;
     plan->axes = &call->axes;
     plan->segments = (struct plan_segments){.of = &call->of_segments.segments};
     run_begin(&call->run, WRAPPER_FRAMES);

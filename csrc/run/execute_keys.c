@@ -74,8 +74,6 @@ static void find_arrays(struct by_key *self)
         arena_reserve(&self->arena, PART_OFFSETS, layout_length(&self->key_array),
                       element_size(keys->of.key_type));
     }
-    if (!plan->results.on_device)
-        arena_reserve(&self->arena, PART_OUT, keys->results, results_widest(&plan->results));
 }
 
 static void describe(struct by_key *self)
@@ -172,7 +170,7 @@ static bool launch_finish(struct by_key *self, struct epilogue epilogue)
         .block = BLOCK,
         .cluster = 1,
     };
-    void *out = plan->results.on_device ? plan->results.at[0] : executor_part(&self->on, PART_OUT);
+    void *out = plan->results.at[0];
     enum element out_type = plan->results.types[0],
                  type = self->keys.of.input == ELEMENT_UINT64 ? ELEMENT_UINT64 : self->accumulator;
     struct exact_result result = step_exact_result(plan, out, out_type, plan->n);
@@ -221,26 +219,21 @@ static bool add_and_finish(struct by_key *self, bool whole, unsigned *found)
     return done && (!epilogue.mailbox || executor_receive(&self->on, found));
 }
 
-static bool make_all(struct by_key *self)
+static bool make_all(struct executor *on, void *context)
 {
+    struct by_key *self = context;
     unsigned found;
     if (!bring(self) || !add_and_finish(self, false, &found) ||
         (found & KEYS_BEYOND && !add_and_finish(self, true, &found)))
         return false;
-    self->on.run->findings |= found & ~(unsigned)KEYS_BEYOND;
-    return self->on.plan->results.on_device ||
-           self->on.machine->memory->copy_out(self->on.machine, self->on.plan->results.at[0],
-                                              executor_part(&self->on, PART_OUT),
-                                              self->keys.results * self->keys.sums.out_bytes);
+    on->run->findings |= found & ~(unsigned)KEYS_BEYOND;
+    return true;
 }
 
 bool execute_keys(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    if (plan->segments.of->count == 0)
-        return true;
     struct by_key self = {.on = {.machine = machine, .run = run, .plan = plan}};
     self.on.arena = &self.arena;
     describe(&self);
-    return executor_begin(&self.on) &&
-           executor_end(&self.on, plan->results.on_device, make_all(&self));
+    return executor_do(&self.on, make_all, &self);
 }

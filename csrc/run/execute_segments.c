@@ -147,7 +147,7 @@ static bool launch_all(const struct executor *on, const struct segments_schedule
         .tile = shape->tile,
         .splits = splits,
         .order = shape->tile ? (unsigned *)(splits + shape->tiles + 1) : NULL,
-        .result = executor_results(on, schedule->accumulator, executor_part(on, PART_FINDINGS)),
+        .result = executor_results(on, schedule->accumulator),
         .of_none = scalar_widen(run_value_of_none(plan), plan->results.type),
     };
     void *arguments[] = {&segments, &heads, &tails};
@@ -163,14 +163,14 @@ static bool launch_all(const struct executor *on, const struct segments_schedule
                   shape->tile > 0);
 }
 
-static bool make_segments(const struct executor *on, struct segments_schedule *schedule)
+static bool make_segments(struct executor *on, void *context)
 {
-    return executor_clear(on, PART_FINDINGS) && executor_clear(on, PART_SPLITS) &&
+    struct segments_schedule *schedule = context;
+    return executor_clear(on, PART_SPLITS) &&
            executor_bring(on, &schedule->array, PART_UPLOADED, PART_COPY, schedule->accumulator) &&
            executor_bring(on, &schedule->offsets, schedule->uploads_offsets ? PART_OFFSETS : PARTS,
                           schedule->copies_offsets ? PART_OFFSETS : PARTS, ELEMENT_INT64) &&
-           launch_all(on, schedule) &&
-           executor_fetch(on, executor_part(on, PART_OUT), executor_part(on, PART_FINDINGS));
+           launch_all(on, schedule);
 }
 
 bool execute_segments(struct machine *machine, const struct plan *plan, struct run *run)
@@ -180,6 +180,5 @@ bool execute_segments(struct machine *machine, const struct plan *plan, struct r
     if (!segments_schedule_make(plan, &machine->facts, &schedule))
         return execute_as_list(machine, plan, run);
     return executor_is_within_limit(machine, run, schedule.arena.total, "the call of segments") &&
-           executor_begin(&on) &&
-           executor_end(&on, plan->results.on_device, make_segments(&on, &schedule));
+           executor_do(&on, make_segments, &schedule);
 }

@@ -44,9 +44,9 @@ static bool arrange(struct selecting *self)
     return true;
 }
 
-static bool launch(struct selecting *self)
+static bool launch(struct executor *on, void *context)
 {
-    const struct executor *on = &self->on;
+    struct selecting *self = context;
     struct kernel_select *select = &self->select;
     void *arguments[] = {select};
     select->passes = executor_part(on, PART_TICKETS);
@@ -62,6 +62,5 @@ bool execute_select(struct machine *machine, const struct plan *plan, struct run
     struct selecting self = {.on = {.machine = machine, .run = run, .plan = plan},
                              .select = *plan->segments.quantiles};
     self.on.arena = &self.arena;
-    return plan->n == 0 || (arrange(&self) && executor_begin(&self.on) &&
-                            executor_end(&self.on, true, launch(&self)));
+    return plan->n == 0 || (arrange(&self) && executor_do(&self.on, launch, &self));
 }

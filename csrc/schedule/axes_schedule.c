@@ -152,10 +152,10 @@ enum {
 static bool exact_in_one_launch(const struct plan *plan)
 {
     const struct axes *axes = plan->axes;
-    return plan->elements.on_device && plan->results.on_device && plan->results.values == 1 &&
-           !plan_adds_products(plan) && !plan->finish.has_initial && !axes->reduced.mask &&
-           plan->n > 0 && axes->results > 1 && axes->aligned && axes->outer >= 1 &&
-           axes->reduced.dimensions <= 1 && choice_keeps_parts(plan);
+    return plan->elements.on_device && plan->results.on_device && !plan->results.findings &&
+           plan->results.values == 1 && !plan_adds_products(plan) && !plan->finish.has_initial &&
+           !axes->reduced.mask && plan->n > 0 && axes->results > 1 && axes->aligned &&
+           axes->outer >= 1 && axes->reduced.dimensions <= 1 && choice_keeps_parts(plan);
 }
 
 /* Rows are blocks', and columns threads'. Blocks that share a result or neighbours are as many as
@@ -233,8 +233,6 @@ static void reserve_memory(struct axes_schedule *self)
     }
     if (plan->means)
         arena_reserve(arena, PART_MEANS, plan->means->count, sizeof(struct complex128));
-    if (!plan->results.on_device)
-        arena_reserve_results(arena, plan, self->axes.results);
 }
 
 bool axes_schedule_make(const struct plan *plan, const struct facts *facts,

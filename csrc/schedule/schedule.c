@@ -28,12 +28,6 @@ void arena_reserve(struct arena *self, enum part part, uint64_t count, size_t si
         self->total = SIZE_MAX;
 }
 
-void arena_reserve_results(struct arena *self, const struct plan *plan, uint64_t count)
-{
-    arena_reserve(self, PART_FINDINGS, 1, sizeof(unsigned));
-    arena_reserve(self, PART_OUT, count, plan->results.values * results_widest(&plan->results));
-}
-
 /* ---- grids ---- */
 
 /* How many blocks a kernel's grid may have. */
@@ -229,8 +223,8 @@ static bool is_as_out(const struct schedule *self)
     const enum element type = self->choice.accumulator;
     if (plan->exact)
         return !plan->finish.has_initial && !plan_adds_products(plan);
-    return plan_stores_states(plan) && plan->finish.result == type && plan->out.element == type &&
-           !element_is_complex(type) && (uintptr_t)plan->out.at % element_size(type) == 0;
+    return plan_stores_states(plan) && plan->finish.result == type && plan->results.type == type &&
+           !element_is_complex(type) && (uintptr_t)plan_out(plan) % element_size(type) == 0;
 }
 
 /* The pass that sees the mask may count what it shows. A kernel that folds all in one launch knows
@@ -252,10 +246,10 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
         cut_at_all(self, facts);
         const bool ends = method_has_last_block(plan->method) && !self->counts &&
                           (self->pieces == 1 || plan->exact || fold_is_on_ladder(plan->fold));
-        self->posts = ends && !plan->out.at;
-        self->stores = ends && plan->out.at && is_as_out(self);
+        self->posts = ends && !plan_out(plan);
+        self->stores = ends && plan_out(plan) && is_as_out(self);
     }
-    self->finishes_on_device = plan->out.at && !self->stores;
+    self->finishes_on_device = plan_out(plan) && !self->stores;
     return true;
 }
 

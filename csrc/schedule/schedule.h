@@ -53,9 +53,6 @@ struct arena {
 /* Gives a part `count` times `size` bytes, after all that have some. */
 void arena_reserve(struct arena *, enum part, uint64_t count, size_t size);
 
-/* So many results along axes on their way to the host, and what is to be said of them. */
-void arena_reserve_results(struct arena *, const struct plan *, uint64_t count);
-
 /* What a schedule depends on, besides the plan. */
 struct facts {
     const struct kernels *kernels;

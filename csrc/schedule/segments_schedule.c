@@ -94,8 +94,6 @@ static void reserve_memory(struct segments_schedule *self)
                       state_bytes(plan->fold, self->accumulator));
         arena_reserve(arena, PART_SPLITS, shape->tiles + 2, sizeof(uint64_t));
     }
-    if (!plan->results.on_device)
-        arena_reserve_results(arena, plan, count);
 }
 
 bool segments_schedule_make(const struct plan *plan, const struct facts *facts,

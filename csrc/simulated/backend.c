@@ -176,7 +176,7 @@ static struct trial *trial_begin(const struct plan *plan, uint64_t elements)
         layout_copy(plan->layout, &self->layout);
         cut(self->layout.shape, self->layout.dimensions, elements);
         self->plan.layout = &self->layout;
-        self->plan.out.at = plan->out.at ? &self->out : NULL;
+        self->plan.results.at[0] = &self->out;
     } else if (!cut_along(self, elements)) {
         free(self);
         return NULL;
