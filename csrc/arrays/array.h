@@ -19,8 +19,10 @@ bool array_lies_flat(PyObject *object, struct layout *layout);
  * resized NumPy's array. To be asked once no more of that code runs, before the first element is
  * read. False with an exception set. */
 bool array_still_lies(const struct view *, const char *name);
+bool held_still_lies(const struct held *, uint64_t n, const char *name);
 
-void array_release(struct view *view);
+void array_release(struct view *);
+void held_release(struct held *);
 
 /* A view of an array of bools, or of one made of what NumPy takes for true and false in Python.
  * Other arrays are refused, and so are objects that are none: NumPy takes those for true. False

@@ -99,8 +99,7 @@ bool dlpack_check_version(const struct dl_versioned *versioned, const char *name
 }
 
 /* Before there were versions, capsules did not tell. Libraries of GPU arrays wrote to each other's
- * all the same; on the host NumPy takes them for read-only, and some are: JAX's arrays never
- * change. */
+ * all the same; on the host NumPy takes them for read-only, and JAX's arrays are. */
 const char *dlpack_why_read_only(const struct dl_versioned *versioned, bool on_device)
 {
     enum { FLAG_READ_ONLY = 1, FLAG_COPIED = 2 };
@@ -192,15 +191,15 @@ static void refuse_capsule(PyObject *object, const char *name)
 /* The tensor, which is the view's from now on. NULL with an exception set. */
 static const struct dl_tensor *own(PyObject *capsule, const char *name, struct view *view)
 {
-    view->owner = dlpack_holder();
-    if (!view->owner)
+    view->held.owner = dlpack_holder();
+    if (!view->held.owner)
         return NULL;
-    const enum dlpack_form form = take(capsule, view->owner);
+    const enum dlpack_form form = take(capsule, view->held.owner);
     if (form == DLPACK_FORMS) {
         refuse_capsule(capsule, name);
         return NULL;
     }
-    void *held = PyCapsule_GetPointer(view->owner, HOLDER);
+    void *held = PyCapsule_GetPointer(view->held.owner, HOLDER);
     const struct dl_versioned *versioned = form == DLPACK_VERSIONED ? held : NULL;
     view->read_only = dlpack_why_read_only(versioned, view->on_device);
     if (!versioned)
@@ -214,8 +213,7 @@ struct dl_device {
     int type, index;
 };
 
-/* A BufferError, or PyArrow's TypeError, says that the object cannot do this, and may well have
- * another way. */
+/* A BufferError, or PyArrow's TypeError: the object cannot do this, and may have another way. */
 static int declined(void)
 {
     return PyErr_ExceptionMatches(PyExc_BufferError) || PyErr_ExceptionMatches(PyExc_TypeError)
@@ -288,8 +286,7 @@ static bool check_place(const struct dl_tensor *tensor, const char *name,
                        name, (int)tensor->device_type, device->type);
 }
 
-/* Takes over the capsule, whose destructor is anybody's code, and runs while an exception may be on
- * its way. */
+/* Takes over the capsule, whose destructor may run any code while an exception is on its way. */
 static bool read_capsule(PyObject *capsule, const char *name, const struct dl_device *device,
                          struct view *view)
 {
@@ -297,7 +294,7 @@ static bool read_capsule(PyObject *capsule, const char *name, const struct dl_de
     const bool read =
         tensor && check_place(tensor, name, device) && dlpack_read(tensor, name, view);
     if (!read)
-        Py_CLEAR(view->owner);
+        Py_CLEAR(view->held.owner);
     const struct raised under_way = raised_set_aside();
     Py_DECREF(capsule);
     raised_settle(under_way, true);

@@ -226,9 +226,8 @@ static int read_pointer(PyObject *pointer, int wanted, void **at)
     return PyErr_Occurred() ? -1 : number == wanted;
 }
 
-/* As result_allocate. CuPy allocates on its current device, which may be another than the array's:
- * few calls meet that, so it is asked for only where there is no memory. NumPy has no name for
- * bfloat16. */
+/* As result_allocate. CuPy allocates on its current device, which is asked for only where there is
+ * no memory: few calls meet another than the array's. NumPy has no name for bfloat16. */
 static int cupy_allocate(const struct result_request *request, struct result_memory *memory,
                          void **at)
 {

@@ -57,8 +57,7 @@ static bool is_bfloat16(PyArray_Descr *descr)
     return PyDataType_ELSIZE(descr) == 2 && strcmp(point ? point + 1 : name, "bfloat16") == 0;
 }
 
-/* One kind and size is one element type, whatever C calls it: NumPy has two names for a 64-bit
- * integer. */
+/* One kind and size is one element type: NumPy has two names for a 64-bit integer. */
 bool numpys_element_of(PyArray_Descr *descr, const char *name, enum element *element)
 {
     *element = is_bfloat16(descr)   ? ELEMENT_BFLOAT16

@@ -91,8 +91,7 @@ bool dlpack_read(const struct dl_tensor *, const char *name, struct view *);
 /* False with a TypeError if the version is none that is understood. */
 bool dlpack_check_version(const struct dl_versioned *, const char *name);
 
-/* Why the tensor must not be written, or NULL if it may be. The tensor is NULL where it has no
- * version. */
+/* Why the tensor, NULL where it has no version, must not be written; NULL: it may be. */
 const char *dlpack_why_read_only(const struct dl_versioned *, bool on_device);
 
 /* Fills in the device, a GPU's number or ON_HOST, and the element type. */

@@ -33,19 +33,21 @@ const struct method *method_find(const char *name)
     return NULL;
 }
 
-bool method_works_in_place(const struct method *method)
-{
-    return method->style == STYLE_levels || method->style == STYLE_in_place;
-}
+static const struct {
+    unsigned holds;
+    int capability;
+} styles[] = {
+#define STYLE(name, holds, capability) {holds, capability},
+    STYLES(STYLE)
+#undef STYLE
+};
 
-bool method_has_last_block(const struct method *method)
+bool method_is(const struct method *method, unsigned holds)
 {
-    return method->style == STYLE_last_block || method->style == STYLE_bulk ||
-           method->style == STYLE_clusters;
+    return (styles[method->style].holds & holds) == holds;
 }
 
 int method_capability(const struct method *method)
 {
-    enum { HOPPER = 90 };
-    return method->style == STYLE_bulk || method->style == STYLE_clusters ? HOPPER : 0;
+    return styles[method->style].capability;
 }

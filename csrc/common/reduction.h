@@ -139,12 +139,10 @@ void states_about(enum element accumulator, void *states, uint64_t n,
 enum { LOOP_MOST = 4096 };
 
 /* Folds 1 to LOOP_MOST values, aligned and one after the other, to a state; the first is number
- * `first` of the array. Where positions matter they are folded onto *state, which is what lies
- * before. */
+ * `first` of the array. Where positions matter they are folded onto what *state has before. */
 typedef void fold_values(const void *values, size_t n, uint64_t first, void *state);
 
-/* Folds n >= 1 states, one after the other, onto the first; what the others are then is nobody's
- * business. */
+/* Folds n >= 1 states, one after the other, onto the first; the others become anything. */
 typedef void merge_states(void *states, size_t n);
 
 /* Merges each of n states, the later ones, with the one at the same place in `onto`. On the ladder

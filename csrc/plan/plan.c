@@ -61,7 +61,6 @@ static bool check_out(const struct request *request, struct plan *plan)
     if (out->view.platform != plan->platform || out->view.device != plan->device)
         return value_error("out lies on another device than the array");
     plan->results = results_of_one((void *)out->view.layout.data, out->view.layout.input);
-    plan->streams.producers[2] = out->view.producer;
     return true;
 }
 
@@ -251,17 +250,6 @@ size_t results_widest(const struct results *self)
     return widest;
 }
 
-/* What arguments' code has done to the arrays, now that no more of it runs. */
-static bool arrays_still_lie(const struct request *request, const struct view *view,
-                             const struct view *mask)
-{
-    const struct view *const offsets = request->offsets;
-    return array_still_lies(view, offsets ? "values" : "a") &&
-           (!mask || array_still_lies(mask, "where")) &&
-           (!offsets || array_still_lies(offsets, "offsets")) &&
-           (!request->out || array_still_lies(&request->out->view, "out"));
-}
-
 bool plan_make(const struct request *request, struct view *view, const struct view *mask,
                struct plan *plan)
 {
@@ -270,20 +258,29 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
         .layout = layout,
         .n = request->axes ? axes_length(layout, request->reduced) : view->n,
         .elements = {.on_device = view->on_device, .mask_on_device = mask && mask->on_device},
-        .streams.consumer = request->consumer,
+        .streams = request->streams,
         .means = request->means,
     };
     if (!choose_method(request, view, plan) || !check_means(request) || !check_out(request, plan) ||
-        !choose_reduction(request, layout, plan) || !check_method(request, plan) ||
-        !arrays_still_lie(request, view, mask))
+        !choose_reduction(request, layout, plan) || !check_method(request, plan))
+        return false;
+    /* What arguments' code has done to the arrays, now that no more of it runs. */
+    if (!array_still_lies(view, request->offsets ? "values" : "a") ||
+        (mask && !array_still_lies(mask, "where")) ||
+        (request->offsets && !array_still_lies(request->offsets, "offsets")) ||
+        (request->out && !array_still_lies(&request->out->view, "out")))
         return false;
     const uint64_t whole = request->offsets ? 0 : UINT64_MAX; /* segments begin at positions */
     plan_find_elements(layout, request->axes ? request->reduced : whole, request->axes, plan);
-    plan->streams.producers[0] = view->producer;
+    plan_wait_for(&plan->streams, &view->producer);
     if (mask)
-        plan->streams.producers[1] = mask->producer;
+        plan_wait_for(&plan->streams, &mask->producer);
+    if (request->offsets)
+        plan_wait_for(&plan->streams, &request->offsets->producer);
+    if (request->out)
+        plan_wait_for(&plan->streams, &request->out->view.producer);
     if (request->means)
-        plan->streams.producers[4] = request->means->view.producer;
+        plan_wait_for(&plan->streams, &request->means->view.producer);
     return true;
 }
 
@@ -354,16 +351,10 @@ struct exact_span plan_exact_span(const struct plan *plan, enum element accumula
                                     : exact_span_of(accumulator);
 }
 
-bool plan_grid_grows(const struct plan *plan)
-{
-    return plan->method->style == STYLE_levels || plan->method->style == STYLE_in_place ||
-           plan->method->style == STYLE_tiles;
-}
-
 bool plan_fits(const struct plan *plan, struct failure *failure)
 {
     const uint64_t grid_max = INT32_MAX;
-    if (!plan->method || !plan_grid_grows(plan) ||
+    if (!plan->method || !method_is(plan->method, METHOD_GRID_GROWS) ||
         plan->n / plan->launch.block / plan->launch.data_blocks < grid_max)
         return true;
     return failure_note(

@@ -14,20 +14,33 @@ struct means;
 struct output;
 struct segments;
 
+/* Work that comes first is that of producers of arrays, and of memory for results; the first of
+ * them that is no passing one has the work on its stream. */
+enum { PRODUCERS_MAX = 8 };
+
+struct plan_streams {
+    struct stream producers[PRODUCERS_MAX];
+    unsigned count;
+    struct stream consumer;
+};
+
+/* If it is given, once. False: there are too many. */
+bool plan_wait_for(struct plan_streams *, const struct stream *producer);
+
 /* What a caller asks for: arguments as Python gave them, NULL where one was left out, or read. */
 struct request {
     const struct platforms *platforms;
     enum reduction reduction;
     PyObject *method, *block_size, *dtype, *device, *initial;
     double ddof;
-    const struct means *means;  /* what spreads are about; NULL: each its own mean */
-    const struct output *out;   /* NULL: the result becomes a scalar */
-    const struct view *offsets; /* of segments, wherever they lie; NULL: there are none */
-    struct axes *axes;          /* to be filled, where there are several results; or NULL */
-    uint64_t reduced;           /* axes, a bit each */
-    bool along;                 /* axis= or keepdims= was given, whatever came of it */
-    bool some_left;             /* by a mask whose elements have been looked at */
-    struct stream consumer;
+    const struct means *means;   /* what spreads are about; NULL: each its own mean */
+    const struct output *out;    /* NULL: the result becomes a scalar */
+    const struct view *offsets;  /* of segments, wherever they lie; NULL: there are none */
+    struct axes *axes;           /* to be filled, where there are several results; or NULL */
+    uint64_t reduced;            /* axes, a bit each */
+    bool along;                  /* axis= or keepdims= was given, whatever came of it */
+    bool some_left;              /* by a mask whose elements have been looked at */
+    struct plan_streams streams; /* of a list's arrays, and the consumer */
     int frames; /* Python frames of gred's own below the user's, which warnings pass over */
 };
 
@@ -95,8 +108,7 @@ struct plan_launch {
     unsigned data_blocks; /* how many elements a thread should get at least */
     bool automatic;       /* the caller has left the method and all this to gred */
 
-    /* No address, grid or number of results changes the order in which a result's elements merge.
-     */
+    /* No address, grid or number of results changes how a result's elements merge. */
     bool batch_invariant;
 };
 
@@ -109,13 +121,6 @@ struct plan_elements {
     /* In place of the layout, which only tells the type then; with axes, each array has a result.
      * NULL: there is one array. */
     const struct array_list *list;
-};
-
-/* Work that comes first is that of the producers of the array, the mask, out, results that gred has
- * the memory of, and given means; of a list, more of its arrays come after these. */
-struct plan_streams {
-    struct stream producers[8];
-    struct stream consumer;
 };
 
 /* Of a layout of one dimension; axes says only how many there are. */
@@ -189,17 +194,14 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
 bool products_plan(const struct request *, struct view *a, struct view *b, bool exactly,
                    struct plan *);
 
-/* The same where both have been located: the plan's platform is set between the two steps, of which
- * the second is for devices. */
-void products_begin(struct view *a, struct view *b, bool exactly, struct plan *);
-void products_settle(struct view *a, struct view *b, struct plan *);
+/* The same where it is known where. */
+void products_settle(const struct platform *, int device, struct view *a, struct view *b,
+                     bool exactly, struct plan *);
 
 /* What sums of products of a type are: integers keep all their bits, floats stay what they are. */
 enum element products_type(enum element);
 
-/* Whether a launch has a block for every tile; and whether the plan's grids can be launched at all.
- */
-bool plan_grid_grows(const struct plan *);
+/* Whether the plan's grids can be launched. */
 bool plan_fits(const struct plan *, struct failure *);
 
 /* ---- where ---- */

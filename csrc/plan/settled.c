@@ -7,6 +7,20 @@
 #include "arrays/operands.h"
 #include "plan/axes.h"
 
+bool plan_wait_for(struct plan_streams *self, const struct stream *producer)
+{
+    unsigned k = 0;
+    while (k < self->count && (self->producers[k].handle != producer->handle ||
+                               self->producers[k].passing != producer->passing))
+        k++;
+    if (!producer->given || k < self->count)
+        return true;
+    if (k == PRODUCERS_MAX)
+        return false;
+    self->producers[self->count++] = *producer;
+    return true;
+}
+
 void plan_choose_launch(struct plan *plan, bool automatic)
 {
     if (!plan->method && plan->platform->automatic != METHODS) {

@@ -30,8 +30,8 @@ bool ddof_parse(PyObject *const *slots, double *ddof)
     return !given || parse_number(given, slots[DDOF] ? "ddof" : "correction", ddof);
 }
 
-/* Which norm it is. NumPy's norm of two axes is a matrix's, which is a vector's only where no order
- * is asked for. */
+/* Which norm it is. NumPy's of two axes is a matrix's, a vector's only where no order is asked for.
+ * */
 static bool parse_order(PyObject *ord, PyObject *axis, enum reduction *reduction)
 {
     static const struct {
@@ -114,7 +114,7 @@ bool call_view(struct call *call, const char *name, bool masked, PyObject *const
     if (!stream_parse(slots[STREAM], &asked->consumer) ||
         !output_view(slots[OUT], asked, &call->output))
         return false;
-    request->consumer = asked->consumer;
+    request->streams.consumer = asked->consumer;
     request->out = call->output.object ? &call->output : NULL;
     asked->in_background = call->output.view.on_device;
     struct view_request with_nulls = *asked;
@@ -132,7 +132,7 @@ static bool hide_nulls(struct call *call, PyObject **where)
         RELEASED_BY(array_release) struct view mask;
         view_nothing(&mask);
         Py_SETREF(call->present, array_of_bools(given, "where", &mask)
-                                     ? PyNumber_And(mask.owner, call->present)
+                                     ? PyNumber_And(mask.held.owner, call->present)
                                      : NULL);
     }
     if (!call->present)
@@ -148,8 +148,7 @@ static bool hide_nulls(struct call *call, PyObject **where)
 static bool view_mask(struct call *call, PyObject *mask)
 {
     const struct where *where = call->asked.where;
-    return hide_nulls(call, &mask) &&
-           (!mask || !call->view.on_device || where->locate(where, &call->view, "a")) &&
+    return hide_nulls(call, &mask) && (!mask || where->locate(where, &call->view, "a")) &&
            mask_apply(mask, &call->asked, &call->view, &call->mask) && leave_nan_out(call, mask);
 }
 

@@ -55,8 +55,7 @@ struct call *call_begin(struct module_state *, enum reduction, int frames, PyObj
 /* Reads stream= and views out= and the array, which may have nulls where there can be a mask. */
 bool call_view(struct call *, const char *name, bool masked, PyObject *const *slots);
 
-/* Begins a call, views what it is of, and makes the plan, but runs nothing. NULL with an exception
- * set. */
+/* Begins a call, views what it is of, and makes the plan. NULL with an exception set. */
 struct call *call_open(struct module_state *, enum reduction, int frames, PyObject *const *slots);
 
 /* The same of a function that takes op=, and is called by one of gred's own in Python. */
@@ -104,8 +103,7 @@ PyObject *answer_to_python(const struct plan *, const struct run *);
 /* axis= and keepdims=: the shape that they leave; nothing but one value is a whole array's. */
 bool results_choose(struct call *, PyObject *axis, PyObject *keepdims);
 
-/* What plan.results, if there are several, are and where they go, but not yet where new ones lie.
- */
+/* What plan.results are and where they go, but not yet where new ones lie. */
 void results_describe(struct call *);
 
 /* Fills plan.results, unless the plan has but one, without a shape. */

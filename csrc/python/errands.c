@@ -88,8 +88,7 @@ static bool locate(const struct platforms *platforms, const struct foreign_call 
             located = platforms->all[k]->locate(platforms->states[k], there, failure);
     view->platform = there->platform;
     view->device = there->device;
-    if (results.pin)
-        results.unpin(results.pin);
+    held_release(&results.held);
     if (there->on_device && there->n > 0 && located == LOCATED_ELSEWHERE)
         return failure_note(failure, FAILURE_VALUE, "no device of gred's has the array's memory");
     return located != LOCATED_NOWHERE;
@@ -111,12 +110,8 @@ static void make_plan_of_products(struct errand *self)
     a->layout.type = b->layout.type = self->settled.types.elements;
     layout_normalise(&a->layout, true);
     layout_normalise(&b->layout, true);
-    products_begin(a, b, self->settled.exact, &self->plan);
-    self->plan.platform = a->platform;
-    self->plan.device = a->device;
+    products_settle(a->platform, a->device, a, b, self->settled.exact, &self->plan);
     self->plan.finish.result = self->settled.types.result;
-    if (a->on_device)
-        products_settle(a, b, &self->plan);
 }
 
 /* Nobody is asked while it runs, nor told of anything but failures. */
@@ -156,7 +151,7 @@ static bool run_errand(const struct platforms *platforms, const struct foreign_c
     if (call->factors) {
         self->factors = self->view;
         self->factors.layout.data = call->factors;
-        self->factors.pin = NULL;
+        self->factors.held.pin = NULL;
         if (!locate(platforms, call, &self->factors, failure))
             return false;
         make_plan_of_products(self);

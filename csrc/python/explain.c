@@ -13,8 +13,7 @@ static void append(PyObject **list, const char *when, struct step step)
                                     part_name(step.reads), part_name(step.writes)));
 }
 
-/* What schedules have in common; takes over the steps. A part of the workspace is (name, offset,
- * bytes). */
+/* What schedules have in common; takes over the steps. Parts are (name, offset, bytes). */
 static PyObject *launches(const char *form, enum element accumulator, size_t state_bytes,
                           uint64_t pieces, uint64_t piece, PyObject *steps,
                           const struct arena *arena, const char *left)
@@ -123,7 +122,7 @@ static PyObject *how_tuple(const struct explanation *explanation, const struct p
     if (explanation->by == EXPLAINED_SCHEDULE)
         return explain_schedule(&explanation->schedule);
     if (explanation->by == EXPLAINED_ALONG)
-        return steps_along(&explanation->along, plan);
+        return steps_along(&explanation->along.schedule, plan);
     return Py_BuildValue("zzkIzk", loops->results, loops->way, loops->chunk, loops->threads,
                          loops->instructions, loops->copied);
 }

@@ -112,7 +112,7 @@ static bool make_own(struct call *call, const struct result_request *request,
     const size_t bytes = count * element_size(request->type);
     OWNED *keeper = device_memory_new(call->state, plan->platform, plan->device, bytes, &memory);
     *at = memory.at;
-    plan->streams.producers[3] = memory.stream;
+    plan_wait_for(&plan->streams, &memory.stream);
     made->array = keeper ? result_own(request, keeper) : NULL;
     made->own = made->array;
     return made->own;

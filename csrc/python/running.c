@@ -60,10 +60,8 @@ static bool read_context(const struct module_state *state, const struct backend 
     return !limit || !PyErr_Occurred();
 }
 
-/* Runs the plan, or reads `bytes` where there is none, while other threads may use Python, unless
- * it takes longer to let them than to run the plan. */
-static bool run_on_backend(struct module_state *state, const struct platform *platform,
-                           const struct plan *plan, int index, size_t bytes, struct run *run)
+bool execute_on(struct module_state *state, const struct platform *platform, int index,
+                const struct plan *plan, size_t bytes, struct run *run)
 {
     const struct backend *backend = backend_of(platform);
     void *backend_state = platforms_state(&state->platforms, platform);
@@ -96,13 +94,7 @@ bool execute_plan(struct module_state *state, const struct plan *plan, struct ru
 {
     return run_of_nothing(plan, run) ||
            (read_context(state, backend_of(plan->platform), run) &&
-            run_on_backend(state, plan->platform, plan, plan->device, 0, run));
-}
-
-bool execute_read(struct module_state *state, const struct platform *platform, int index,
-                  size_t bytes, struct run *run)
-{
-    return run_on_backend(state, platform, NULL, index, bytes, run);
+            execute_on(state, plan->platform, plan->device, plan, 0, run));
 }
 
 /* ---- in several places: each begins while the one before it waits ---- */

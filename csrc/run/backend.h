@@ -126,8 +126,7 @@ struct substitute {
 
     kernel_finder *plain, *counting;
 
-    /* The bytes of shared memory of a block on the simulated device, of which the rung has so many.
-     * NULL: as many. */
+    /* Bytes of a block's shared memory on the simulated device, of the rung's. NULL: as many. */
     substitute_shared_bytes *shared_bytes;
 };
 
@@ -156,8 +155,7 @@ struct backend {
      * Python may as well wait for it. NULL: none does. */
     bool (*is_brief)(const struct plan *);
 
-    /* True: run->answer is there, or the plan's `out` will be written. False: run->failure says why
-     * not. */
+    /* True: run->answer is there, or results will be written. False: run->failure says why not. */
     bool (*run)(void *state, const struct plan *plan, struct run *run);
 
     /* The time it takes to read `bytes`, best of several shapes, or, of 0 bytes, to launch a kernel

@@ -49,11 +49,20 @@ static bool shrink(struct machine *machine, const struct run *run, struct schedu
     return false;
 }
 
+/* The schedule of some of a plan's results, whose axes the part has. */
+static bool schedule_part(struct machine *machine, const struct plan *all, struct axes_part *part,
+                          struct failure *failure)
+{
+    part->plan = *all;
+    part->plan.axes = &part->axes;
+    part->plan.layout = &part->axes.reduced;
+    return axes_schedule_make(&part->plan, &machine->facts, &part->schedule, failure);
+}
+
 /* Whether a kernel along axes, of elements whose type it knows, makes the one result along all axes
  * and leaves it where it is to stay, in one launch, where a schedule's passes need another one. */
 static bool is_single(struct machine *machine, const struct schedule *schedule,
-                      const struct run *run, struct plan *one, struct axes *axes,
-                      struct axes_schedule *along)
+                      const struct run *run, struct axes_part *part)
 {
     enum { BYTES = 32 << 20 }; /* of an array that takes so long that a launch does not matter */
     const struct plan *const plan = schedule->plan;
@@ -62,46 +71,34 @@ static bool is_single(struct machine *machine, const struct schedule *schedule,
         plan->n == 0 || !plan->elements.on_device || plan->results.type != plan->finish.result ||
         plan->n * element_size(plan->layout->input) > BYTES)
         return false;
-    *axes = (struct axes){.results = 1, .aligned = true};
-    layout_copy(plan->layout, &axes->reduced);
-    *one = *plan;
-    one->axes = axes;
-    one->layout = &axes->reduced;
-    return axes_schedule_make(one, &machine->facts, along, &ignored) &&
-           launch_knows_type(&along->launch) &&
-           (!run->workspace_limit || along->arena.total <= run->workspace_limit);
+    part->axes = (struct axes){.results = 1, .aligned = true};
+    layout_copy(plan->layout, &part->axes.reduced);
+    return schedule_part(machine, plan, part, &ignored) &&
+           launch_knows_type(&part->schedule.launch) &&
+           (!run->workspace_limit || part->schedule.arena.total <= run->workspace_limit);
 }
 
 static bool execute_single(struct machine *machine, const struct schedule *schedule,
                            struct run *run, bool *ran)
 {
-    struct {
-        struct plan plan;
-        struct axes axes;
-        struct axes_schedule along;
-    } *self = schedule->finishes_on_device && !run->timing ? malloc(sizeof *self) : NULL;
-    const bool is =
-        self && is_single(machine, schedule, run, &self->plan, &self->axes, &self->along);
+    struct axes_part *part =
+        schedule->finishes_on_device && !run->timing ? malloc(sizeof *part) : NULL;
+    const bool is = part && is_single(machine, schedule, run, part);
     if (is)
-        *ran = execute_axes_schedule(machine, &self->along, run);
-    free(self);
+        *ran = execute_axes_schedule(machine, &part->schedule, run);
+    free(part);
     return is;
 }
 
 static bool explain(struct machine *machine, const struct plan *plan, struct run *run)
 {
     struct explanation *explanation = run->explanation;
-    struct plan single;
-    explanation->by = EXPLAINED_SCHEDULE;
     explanation->plan = *plan;
     explanation->kernels = *machine->facts.kernels;
     const bool made = make_schedule(machine, &explanation->plan, run, &explanation->schedule);
-    if (made && is_single(machine, &explanation->schedule, run, &single, &explanation->axes,
-                          &explanation->along)) {
-        explanation->by = EXPLAINED_ALONG;
-        explanation->plan = single;
-        explanation->along.plan = &explanation->plan;
-    }
+    explanation->by = made && is_single(machine, &explanation->schedule, run, &explanation->along)
+                          ? EXPLAINED_ALONG
+                          : EXPLAINED_SCHEDULE;
     explanation->schedule.kernels = &explanation->kernels;
     return made;
 }
@@ -163,32 +160,18 @@ struct parts {
     struct machine *machine;
     struct run *run;
     const struct plan *all;
-    uint64_t limit; /* bytes of a part's memory */
-    double asked;   /* when Python was, whether to stop */
-
-    /* What is being made: a part of all, its plan, and how it is carried out. */
-    struct axes part;
-    struct plan plan;
-    struct axes_schedule schedule;
+    uint64_t limit;        /* bytes of a part's memory */
+    double asked;          /* when Python was, whether to stop */
+    struct axes_part part; /* which is being made */
 };
 
-/* The schedule of some of the results. */
-static bool schedule_part(const struct parts *self, const struct axes *part, struct plan *plan,
-                          struct axes_schedule *schedule)
-{
-    *plan = *self->all;
-    plan->axes = part;
-    plan->layout = &part->reduced;
-    return axes_schedule_make(plan, &self->machine->facts, schedule, self->machine->failure);
-}
-
-static bool explain_part(const struct parts *self, const struct axes *part)
+static bool explain_part(const struct parts *self, const struct axes *axes)
 {
     struct explanation *explanation = self->run->explanation;
     explanation->by = EXPLAINED_ALONG;
-    explanation->at_once = part->results;
-    axes_copy(part, &explanation->axes);
-    return schedule_part(self, &explanation->axes, &explanation->plan, &explanation->along);
+    explanation->at_once = axes->results;
+    axes_copy(axes, &explanation->along.axes);
+    return schedule_part(self->machine, self->all, &explanation->along, self->machine->failure);
 }
 
 /* The most results that there is room for, `count` along a dimension; of none: all dimensions. */
@@ -197,9 +180,9 @@ static unsigned choose_cut(struct parts *self, uint64_t *count)
     const struct axes *all = self->all->axes;
     for (unsigned k = 0; k < all->outer; k++)
         for (*count = all->shape[k]; *count > 0; *count /= 2) {
-            axes_part(all, k, 0, 0, *count, &self->part);
-            if (schedule_part(self, &self->part, &self->plan, &self->schedule) &&
-                self->schedule.arena.total <= self->limit)
+            axes_part(all, k, 0, 0, *count, &self->part.axes);
+            if (schedule_part(self->machine, self->all, &self->part, self->machine->failure) &&
+                self->part.schedule.arena.total <= self->limit)
                 return k;
         }
     return all->outer;
@@ -209,26 +192,26 @@ static unsigned choose_cut(struct parts *self, uint64_t *count)
 static bool make_parts(struct parts *self, unsigned along, uint64_t count)
 {
     const struct axes *all = self->all->axes;
+    struct axes *const axes = &self->part.axes;
     const uint64_t length = all->shape[along];
     uint64_t outer = 1;
     for (unsigned k = 0; k < along; k++)
         outer *= all->shape[k];
     for (uint64_t o = 0; o < outer; o++)
         for (uint64_t start = 0; start < length; start += count) {
-            axes_part(all, along, o, start, least(count, length - start), &self->part);
+            axes_part(all, along, o, start, least(count, length - start), axes);
             if (self->run->explanation)
-                return explain_part(self, &self->part);
+                return explain_part(self, axes);
             if (watch_interrupted_lately(self->run, &self->asked) ||
-                !schedule_part(self, &self->part, &self->plan, &self->schedule) ||
-                !execute_axes_schedule(self->machine, &self->schedule, self->run))
+                !schedule_part(self->machine, self->all, &self->part, self->machine->failure) ||
+                !execute_axes_schedule(self->machine, &self->part.schedule, self->run))
                 return false;
         }
     return true;
 }
 
 /* Each like an array by itself. So are exact results made that one launch cannot, and left where
- * they are to stay if nobody waits. An explanation has no results yet, but elements that lie as
- * well. */
+ * they are to stay if nobody waits. An explanation's lie where elements do. */
 static bool make_one_by_one(struct parts *self)
 {
     const struct plan *all = self->all;
@@ -269,17 +252,18 @@ static bool make_axes(struct parts *self)
     struct machine *machine = self->machine;
     const struct plan *plan = self->all;
     struct run *run = self->run;
+    struct axes_schedule *schedule = &self->part.schedule;
     uint64_t count;
-    if (!axes_schedule_make(plan, &machine->facts, &self->schedule, machine->failure))
+    if (!axes_schedule_make(plan, &machine->facts, schedule, machine->failure))
         return plan->exact && make_one_by_one(self);
     const bool stay = plan->results.on_device && !plan->results.findings;
-    const uint64_t total = self->schedule.arena.total +
+    const uint64_t total = schedule->arena.total +
                            (stay ? 0 : plan->results.values * value_bytes(plan)),
                    room = machine->memory->room(machine, total);
     self->limit = run->workspace_limit ? least(run->workspace_limit, room) : room;
     if (total <= self->limit)
         return run->explanation ? explain_part(self, plan->axes)
-                                : execute_axes_schedule(machine, &self->schedule, run);
+                                : execute_axes_schedule(machine, schedule, run);
     const unsigned along = plan->exact ? plan->axes->outer : choose_cut(self, &count);
     if (along < plan->axes->outer)
         return make_parts(self, along, count);
@@ -382,7 +366,7 @@ bool execute(struct machine *machine, const struct plan *asked, struct run *run)
         const bool made = make(machine, asked, run);
         if (explanation)
             reserve_results(asked, explanation->by == EXPLAINED_ALONG
-                                       ? &explanation->along.arena
+                                       ? &explanation->along.schedule.arena
                                        : &explanation->schedule.arena);
         return made;
     }

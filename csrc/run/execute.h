@@ -27,8 +27,7 @@ bool executor_do(struct executor *, executor_work *, void *context);
 /* Gets memory that is lent, and so to be taken back. */
 bool executor_borrow(struct executor *);
 
-/* Whether so many bytes of the device's memory, which `what` takes at a time, are allowed; else
- * that is noted. */
+/* Whether so many bytes of the device's memory, which `what` takes, are allowed; else noted. */
 bool executor_is_within_limit(struct machine *, const struct run *, uint64_t bytes,
                               const char *what);
 
@@ -57,13 +56,10 @@ bool executor_copy(const struct executor *, const struct step *, struct copying)
 bool executor_gather(const struct executor *, const struct layout *, enum element type,
                      void *target);
 
-/* Brings all elements of a layout in the host's memory to the part `uploaded`, and then copies
- * them, converted, to `copied`, as far as there are such parts; the layout is of these then. */
-bool executor_bring(const struct executor *, struct layout *, enum part uploaded, enum part copied,
-                    enum element type);
+/* Brings all elements to the arena, as far as they have a place there. */
+bool executor_bring(const struct executor *, struct brought *);
 
-/* What is to be done with states of the plan's results, by a kernel that accumulates in another
- * type. */
+/* What is done with states of the plan's results, by a kernel of another accumulator. */
 struct kernel_results executor_results(const struct executor *, enum element accumulator);
 
 /* Waits until the mailbox holds what was posted last. False with a failure noted: the work failed,
@@ -88,8 +84,7 @@ bool execute_one(struct machine *, const struct plan *all, struct plan *one, boo
 /* Makes the results of a schedule's plan. */
 bool execute_axes_schedule(struct machine *, struct axes_schedule *, struct run *);
 
-/* Of a list; of segments, as a list where no kernel of segments makes them; by key; and quantiles
- * of rows. */
+/* Of a list; of segments, as a list where no kernel makes them; by key; quantiles of rows. */
 bool execute_list(struct machine *, const struct plan *, struct run *);
 bool execute_segments(struct machine *, const struct plan *, struct run *);
 bool execute_keys(struct machine *, const struct plan *, struct run *);

@@ -11,7 +11,7 @@ struct by_key {
     struct arena arena;
     struct kernel_keys keys;
     enum element accumulator; /* what elements become on their way */
-    struct layout array, key_array;
+    struct brought array, key_array;
     const void *kernel;
 };
 
@@ -56,24 +56,16 @@ static enum element holder_of(enum element input)
                                       : ELEMENT_INT64;
 }
 
-static void find_arrays(struct by_key *self)
+static struct brought bring_if_not_flat(const struct layout *layout, enum part copied)
 {
-    const struct plan *plan = self->on.plan;
-    struct kernel_keys *keys = &self->keys;
-    self->array = *plan->layout;
-    layout_normalise(&self->array, true);
-    self->key_array = *plan->segments.keys;
-    keys->of.input = plan->layout->input;
-    keys->of.key_type = self->key_array.input;
-    if (!layout_is_flat(&self->array)) {
-        keys->of.input = holder_of(keys->of.input);
-        arena_reserve(&self->arena, PART_COPY, plan->n, element_size(keys->of.input));
+    struct brought brought = {.layout = *layout, .uploaded = PARTS, .copied = PARTS};
+    layout_normalise(&brought.layout, true);
+    brought.type = layout->input;
+    if (!layout_is_flat(&brought.layout)) {
+        brought.copied = copied;
+        brought.type = holder_of(layout->input);
     }
-    if (!layout_is_flat(&self->key_array)) {
-        keys->of.key_type = holder_of(keys->of.key_type);
-        arena_reserve(&self->arena, PART_OFFSETS, layout_length(&self->key_array),
-                      element_size(keys->of.key_type));
-    }
+    return brought;
 }
 
 static void describe(struct by_key *self)
@@ -93,7 +85,12 @@ static void describe(struct by_key *self)
         .outside = plan->segments.drops ? 0 : FOUND_OUTSIDE,
     };
     self->keys.keys_end = self->keys.results / self->keys.of.width;
-    find_arrays(self);
+    self->array = bring_if_not_flat(plan->layout, PART_COPY);
+    self->key_array = bring_if_not_flat(plan->segments.keys, PART_OFFSETS);
+    self->keys.of.input = self->array.type;
+    self->keys.of.key_type = self->key_array.type;
+    arena_reserve_brought(&self->arena, &self->array);
+    arena_reserve_brought(&self->arena, &self->key_array);
     self->accumulator = element_is_integer(self->keys.of.input)  ? ELEMENT_INT64
                         : self->keys.of.input == ELEMENT_FLOAT64 ? ELEMENT_FLOAT64
                                                                  : ELEMENT_FLOAT32;
@@ -108,11 +105,10 @@ static bool bring(struct by_key *self)
 {
     struct kernel_keys *keys = &self->keys;
     const struct executor *on = &self->on;
-    if (!executor_bring(on, &self->array, PARTS, PART_COPY, keys->of.input) ||
-        !executor_bring(on, &self->key_array, PARTS, PART_OFFSETS, keys->of.key_type))
+    if (!executor_bring(on, &self->array) || !executor_bring(on, &self->key_array))
         return false;
-    keys->of.data = self->array.data;
-    keys->of.keys = self->key_array.data;
+    keys->of.data = self->array.layout.data;
+    keys->of.keys = self->key_array.layout.data;
     keys->of.aligned = ((uintptr_t)keys->of.data | (uintptr_t)keys->of.keys) % ALIGNMENT == 0;
     return true;
 }

@@ -288,7 +288,7 @@ static bool store_identity(struct execution *self)
 /* What the passes expect to find: the identity where blocks combine, and a fresh working copy. */
 static bool make_ready(struct execution *self, uint64_t start)
 {
-    return (!schedule_begins_with_identity(self->schedule) || store_identity(self)) &&
+    return (self->on.plan->method->style != STYLE_one_atomic || store_identity(self)) &&
            (!self->schedule->choice.copy || make_copy(self, start, self->n));
 }
 
@@ -342,7 +342,7 @@ static bool reduce_all(struct execution *self)
     if (schedule->pieces == 1)
         return true;
     schedule_passes(schedule, true, schedule->pieces, &self->passes);
-    return (!schedule_begins_with_identity(schedule) || store_identity(self)) &&
+    return (schedule->plan->method->style != STYLE_one_atomic || store_identity(self)) &&
            make_passes(self, 0, true);
 }
 

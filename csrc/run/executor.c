@@ -74,25 +74,25 @@ bool executor_gather(const struct executor *self, const struct layout *layout, e
                          (struct copying){.array = layout, .type = type, .target = target});
 }
 
-bool executor_bring(const struct executor *self, struct layout *layout, enum part uploaded,
-                    enum part copied, enum element type)
+bool executor_bring(const struct executor *self, struct brought *brought)
 {
-    const uint64_t n = layout_length(layout);
-    void *at = executor_part(self, uploaded);
+    struct layout *layout = &brought->layout;
+    const uint64_t n = is_brought(brought) ? layout_length(layout) : 0;
+    void *const uploaded = executor_part(self, brought->uploaded), *const copied = executor_part(
+                                                                       self, brought->copied);
     uint64_t fed;
-    if (at) {
-        if (!self->machine->memory->feed(self->machine, at, layout, 0, n, &fed))
+    if (brought->uploaded < PARTS) {
+        if (!self->machine->memory->feed(self->machine, uploaded, layout, 0, n, &fed))
             return false;
-        layout->data = at;
+        layout->data = uploaded;
         layout->swapped = false;
         layout_make_flat(layout, n);
     }
-    at = executor_part(self, copied);
-    if (at) {
-        if (!executor_gather(self, layout, type, at))
+    if (brought->copied < PARTS) {
+        if (!executor_gather(self, layout, brought->type, copied))
             return false;
-        layout->data = at;
-        layout->input = type;
+        layout->data = copied;
+        layout->input = brought->type;
         layout->swapped = false;
         layout_make_flat(layout, n);
     }
@@ -190,17 +190,16 @@ static bool bring_means(const struct executor *on)
 
 static bool bring_elements(const struct executor *on, struct axes_schedule *schedule)
 {
-    struct layout *array = &schedule->array, *mask = &schedule->mask,
-                  *reduced = &schedule->axes.reduced;
-    if (!executor_bring(on, array, PART_UPLOADED, PART_COPY, schedule->accumulator) ||
-        !executor_bring(on, mask, PART_MASK, PARTS, ELEMENT_BOOL))
+    const struct brought *array = &schedule->array, *mask = &schedule->mask;
+    struct layout *reduced = &schedule->axes.reduced;
+    if (!executor_bring(on, &schedule->array) || !executor_bring(on, &schedule->mask))
         return false;
-    if (schedule->uploads || schedule->copy.kernel)
-        reduced->data = array->data;
-    if (schedule->uploads)
+    if (is_brought(array))
+        reduced->data = array->layout.data;
+    if (array->uploaded < PARTS)
         reduced->swapped = false;
-    if (schedule->uploads_mask)
-        reduced->mask = mask->data;
+    if (is_brought(mask))
+        reduced->mask = mask->layout.data;
     return bring_means(on);
 }
 

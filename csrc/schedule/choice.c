@@ -22,7 +22,7 @@ static bool takes_flat(const struct schedule *self)
     const struct plan *plan = self->plan;
     const enum element input = plan->layout->input, accumulator = plan->accumulator;
     const bool library = plan->method->style == STYLE_library,
-               copies = library || method_works_in_place(plan->method);
+               copies = library || method_is(plan->method, METHOD_IN_PLACE);
     return plan->elements.direct &&
            ((library && self->kernels->reducer(plan->fold, input, accumulator)) ||
             kernel_for(self, copies ? KERNEL_COPY_FLAT : KERNEL_FLAT, input, accumulator));
@@ -125,7 +125,7 @@ static bool choose_method(struct schedule *self)
     const struct plan *plan = self->plan;
     struct choice *choice = &self->choice;
     const enum element accumulator = choice->accumulator;
-    const bool copies = method_works_in_place(plan->method) || choice->form == FORM_GATHERED;
+    const bool copies = method_is(plan->method, METHOD_IN_PLACE) || choice->form == FORM_GATHERED;
     if (copies) {
         choice->copy = copying_kernel(self);
         choice->copies_mask = choice->form == FORM_GATHERED && plan->layout->mask &&

@@ -8,8 +8,7 @@
  * way of it; so kernels that know the elements' type store it, and no others. */
 bool epilogue_stores_at_once(const struct plan *, enum element accumulator);
 
-/* Whether results are what kernels that make native ones do: of NumPy's type, and of elements and
- * nothing else. */
+/* Whether results are what kernels of native ones make: of NumPy's type, of elements alone. */
 bool epilogue_is_native(const struct plan *, enum element input, enum element accumulator);
 
 /* Kernels that know the elements' type find minima of signed numbers, and whether any truth value

@@ -13,7 +13,7 @@ enum {
 static unsigned side_by_side(const struct launch_problem *problem, uint64_t splits)
 {
     const struct axes *axes = problem->axes;
-    const uint64_t busy = (uint64_t)problem->multiprocessors * axes_tuning()->threads;
+    const uint64_t busy = (uint64_t)problem->multiprocessors * tuned->axes.threads;
     const unsigned sector = exponent_up(SECTOR / element_bytes(axes));
     unsigned exponent = exponent_up(least(axes->results, INVARIANT_LANES));
     while (exponent > sector &&

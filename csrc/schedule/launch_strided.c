@@ -27,10 +27,9 @@ static bool launch(const struct launch_problem *problem, uint64_t lanes,
     const uint64_t n = elements_of_result(axes), inner = inner_run(axes), rows = n / inner,
                    block = 1u << STRIDED_BLOCK;
     const unsigned dimensions = axes->reduced.dimensions - (inner > 1);
-    if (!axes_tuning()->strided || n == 0 || inner > block || dimensions > 2 ||
-        rows > INT32_MAX / 2)
+    if (!tuned->axes.strided || n == 0 || inner > block || dimensions > 2 || rows > INT32_MAX / 2)
         return false;
-    const uint64_t busy = (uint64_t)problem->multiprocessors * axes_tuning()->threads,
+    const uint64_t busy = (uint64_t)problem->multiprocessors * tuned->axes.threads,
                    useful = divide_up(rows, STRIDED_LOADS),
                    enough = divide_up(busy, axes->results * inner),
                    threads = least(enough, useful); /* of a column */
@@ -80,7 +79,7 @@ bool launch_small(const struct launch_problem *problem, struct launch_config *co
     const uint64_t n = elements_of_result(axes);
     return n > 0 &&
            axes->results * n * element_bytes(axes) <=
-               (uint64_t)problem->multiprocessors * axes_tuning()->strided &&
+               (uint64_t)problem->multiprocessors * tuned->axes.strided &&
            are_no_rows(problem, n) && launch(problem, LANES, config) &&
            n / config->inner <= config->splits * config->strided.rows * LOADS_SMALL * STRIDED_LOADS;
 }

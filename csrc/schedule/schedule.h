@@ -53,6 +53,21 @@ struct arena {
 /* Gives a part `count` times `size` bytes, after all that have some. */
 void arena_reserve(struct arena *, enum part, uint64_t count, size_t size);
 
+/* A layout whose elements are brought to the arena, all of them, one after the other: from the
+ * host, from the device as those of another type, or both. */
+struct brought {
+    struct layout layout;       /* in the end, of what is there */
+    enum part uploaded, copied; /* PARTS: it is not */
+    enum element type;          /* of the copy */
+};
+
+static inline bool is_brought(const struct brought *self)
+{
+    return self->uploaded < PARTS || self->copied < PARTS;
+}
+
+void arena_reserve_brought(struct arena *, const struct brought *);
+
 /* What a schedule depends on, besides the plan. */
 struct facts {
     const struct kernels *kernels;
@@ -129,8 +144,7 @@ struct step {
     bool follows; /* may begin before the launch before it has ended, for which it waits itself */
 };
 
-/* Copies n elements, converted, to one after the other; and stores n results where they are to be.
- */
+/* Copies n elements, converted, to one after the other; and stores n results in their places. */
 struct step step_gather(const struct facts *, enum part reads, uint64_t n);
 struct step step_store(const void *kernel, uint64_t n);
 
@@ -191,12 +205,6 @@ struct passes {
 /* Over n >= 1 elements of a piece, or over n >= 1 states that pieces have left. */
 void schedule_passes(const struct schedule *, bool of_results, uint64_t n, struct passes *);
 
-/* Whether a pass leaves states that take another one. */
-bool schedule_repeats(const struct schedule *);
-
-/* Whether all blocks combine into one state, which holds the identity beforehand. */
-bool schedule_begins_with_identity(const struct schedule *);
-
 /* What is done before the passes over n elements, where a mask of so many is brought, and where
  * there is a working copy; and after all of them. */
 struct step schedule_unpack(const struct schedule *, uint64_t n);
@@ -212,6 +220,3 @@ union scalar schedule_masked_fill(const struct schedule *);
 
 /* Gives the plan the method that is fastest there for its array, and the shape of its launches. */
 void fastest_choose(const struct facts *, struct plan *);
-
-/* From now on rung 21 in this shape for every array; of a block of 0: what is fastest. */
-void fastest_force(struct plan_launch);

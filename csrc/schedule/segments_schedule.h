@@ -26,9 +26,7 @@ struct segments_schedule {
     enum element accumulator; /* the plan's, or one that holds more */
     enum element input;       /* of the elements, as kernels read them */
     const void *tiles, *each;
-    bool uploads, copies;                 /* elements */
-    bool uploads_offsets, copies_offsets; /* the latter of the device's */
-    struct layout array, offsets;         /* in their own order */
+    struct brought array, offsets; /* in their own order */
     struct segments_shape shape;
     struct arena arena;
 };

@@ -275,10 +275,10 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
     (void)failure;
     if (extent.bytes == 0)
         return LOCATED_ELSEWHERE;
-    view->pin = simulated_allocation_find(&state->memory, extent.first, extent.bytes);
-    if (!view->pin)
+    view->held.pin = simulated_allocation_find(&state->memory, extent.first, extent.bytes);
+    if (!view->held.pin)
         return LOCATED_ELSEWHERE;
-    view->unpin = simulated_allocation_release;
+    view->held.unpin = simulated_allocation_release;
     view->platform = &backend_simulated.platform;
     view->device = 0;
     return LOCATED_HERE;
