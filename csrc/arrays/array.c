@@ -33,8 +33,7 @@ static bool view_numpy(PyArrayObject *array, const char *name, struct view *view
     return true;
 }
 
-/* Python's own types, and NumPy's scalars, unless of a class derived in Python, offer no interface
- * that might be asked for. */
+/* Python's own types, and NumPy's scalars but of classes derived in Python, offer no interface. */
 static bool is_plain(PyObject *object)
 {
     return PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyLong_CheckExact(object) ||
@@ -140,8 +139,7 @@ static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request
     return library_has_no_unit(object, name) ? Py_NewRef(object) : NULL;
 }
 
-/* Of an object that NumPy cannot look into either, the exception by which it declined tells more
- * than that its type is "object". */
+/* Of what NumPy cannot look into either, the exception by which it declined tells more. */
 static bool view_by_numpy(PyObject *object, const struct view_request *request, struct view *view)
 {
     const struct raised declined = raised_set_aside();
@@ -171,22 +169,12 @@ bool held_still_lies(const struct held *held, uint64_t n, const char *name)
                        name);
 }
 
-bool array_still_lies(const struct view *view, const char *name)
-{
-    return held_still_lies(&view->held, view->n, name);
-}
-
 void held_release(struct held *held)
 {
     if (held->pin)
         held->unpin(held->pin);
     held->pin = NULL;
     Py_CLEAR(held->owner);
-}
-
-void array_release(struct view *view)
-{
-    held_release(&view->held);
 }
 
 bool array_offers_memory(PyObject *object)

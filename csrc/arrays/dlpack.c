@@ -161,9 +161,8 @@ const struct dlpack_names dlpack_names[DLPACK_FORMS] = {
     [DLPACK_UNVERSIONED] = {"dltensor", "used_dltensor"},
 };
 
-/* Moves the tensor from its producer's capsule to the holder. Nothing in between can run Python or
- * fail: whoever renames the capsule has the tensor, and there is no second. DLPACK_FORMS if the
- * object is no capsule with a tensor. */
+/* Moves the tensor from its producer's capsule to the holder: whoever renames the capsule has it,
+ * with nothing in between. DLPACK_FORMS if the object is no capsule with a tensor. */
 static enum dlpack_form take(PyObject *capsule, PyObject *holder)
 {
     enum dlpack_form form = 0;
@@ -237,9 +236,8 @@ static bool parse_device(PyObject *pair, const char *name, struct dl_device *dev
                       name, pair);
 }
 
-/* The stream on which the data has to be ready: the caller's, which the producer uses as it is, or
- * the backend's own. Where work goes on after the call, the library's is wanted, since it has to
- * wait in its turn. */
+/* The stream on which the data has to be ready: the caller's, or the backend's own. Where work goes
+ * on after the call, the library's is wanted, since it has to wait in its turn. */
 static bool settle_stream(PyObject *object, const struct dl_device *device,
                           const struct view_request *request, struct stream *stream)
 {

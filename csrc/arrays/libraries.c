@@ -166,8 +166,7 @@ void library_tells_why(PyObject *object, const char *name)
 
 /* ---- units ---- */
 
-/* Which of two names a class has something by; NULL: neither. An instance may have anything of any
- * name, such as columns. */
+/* Which of two names a class has something by, for an instance may have any; NULL: neither. */
 static PyObject *name_in(PyTypeObject *type, PyObject *name, PyObject *other)
 {
     Py_ssize_t which;

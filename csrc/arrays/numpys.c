@@ -46,8 +46,7 @@ enum element numpys_common_element(int type)
     }
 }
 
-/* NumPy has bfloat16 from ml_dtypes, as a type of a user's own: of the kind of raw bytes, and known
- * by its scalars' type. */
+/* NumPy has bfloat16 from ml_dtypes, of the kind of raw bytes, known by its scalars' type. */
 static bool is_bfloat16(PyArray_Descr *descr)
 {
     if (!PyTypeNum_ISUSERDEF(descr->type_num))

@@ -78,8 +78,7 @@ bool mask_apply(PyObject *where, const struct view_request *request, struct view
 
 /* ---- mean= ---- */
 
-/* Real elements have real means; and as NumPy assigns, dimensions in front of those that there are
- * have one element. */
+/* Real elements have real means; as NumPy assigns, dimensions in front have one element. */
 static bool check_means(bool is_complex, unsigned own, const uint64_t *lengths,
                         const struct view *array, unsigned dimensions, const uint64_t *shape)
 {
@@ -306,8 +305,7 @@ static bool parse_protocol(PyObject *method, struct stream *stream)
                       pair);
 }
 
-/* CuPy's streams have a ptr, PyTorch's a cuda_stream, Numba's a handle: a ctypes pointer, which has
- * a value, None if it is null. */
+/* CuPy's have a ptr, PyTorch's a cuda_stream, Numba's a handle: a ctypes pointer with a value. */
 static bool parse_library(PyObject *object, struct stream *stream)
 {
     PyObject *const attributes[] = {names.ptr, names.cuda_stream, names.handle};

@@ -16,8 +16,7 @@
 int cuda_interface_view(PyObject *object, const struct view_request *, bool with_stream,
                         struct view *);
 
-/* Notes in the view if the object's interface, if it has one, says that its memory is read-only.
- * False with an exception set. */
+/* Notes in the view if the object's interface calls it read-only. False with an exception set. */
 bool cuda_interface_heed_read_only(PyObject *object, struct view *);
 
 /* ---- DLPack: capsules ---- */

@@ -100,8 +100,7 @@ bool view_count(struct view *, const char *name, const struct view_terms *);
 /* Strides of elements that lie one after the other, the last dimension fastest. */
 void view_in_c_order(struct layout *);
 
-/* The pointer is not null, and elements' addresses are possible and, on devices, aligned. Strides
- * that are never taken become 0. */
+/* The pointer is not null, addresses are possible, on devices aligned; untaken strides become 0. */
 bool view_check(struct view *, const char *name, const struct view_terms *);
 
 /* ---- streams ---- */

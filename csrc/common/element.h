@@ -1,5 +1,4 @@
-/* Element types: what arrays hold. Reductions accumulate in few of them, and convert as they load.
- * */
+/* Element types: what arrays hold. Reductions accumulate in few, and convert as they load. */
 #pragma once
 
 #include <stdbool.h>

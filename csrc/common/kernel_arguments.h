@@ -37,12 +37,11 @@ enum {
     ROWS_A_BLOCK = 1 << 16
 };
 
-/* A thread that makes columns alone has so many loads under way, of one load's columns or of up to
- * so many loads' of fewer rows. */
+/* A thread that makes columns alone has so many loads under way, of one load's columns or of more.
+ * */
 enum { UNSPLIT_LOADS = 8, UNSPLIT_PACKS = 4 };
 
-/* Threads of a multiprocessor that have registers for that: of states and elements of such bytes.
- * */
+/* Threads of a multiprocessor that have registers for that: of states and elements of bytes. */
 #define COLUMNS_THREADS(state, element) ((state) > 8 ? 512 : (element) > 1 ? 1024 : 768)
 
 /* The same of threads that make columns alone, in small blocks, of up to UNSPLIT_BLOCK. */
@@ -85,8 +84,7 @@ enum { STRIDED_BLOCK = 8, STRIDED_LOADS = 8, INVARIANT_LANES = 32 };
 /* A thread that loads several rows at once makes so many results at most, of so many bytes. */
 enum { ROWS_IN_REGISTERS = 16, BYTES_IN_REGISTERS = 64 };
 
-/* How rows of an array that is not flat are read: in stretches, by groups of threads. Powers of two
- * are said by their exponents. */
+/* How rows of an array that is not flat are read: in stretches, by groups. Powers are exponents. */
 struct kernel_stretches {
     uint64_t base;
     uint64_t stretches, items; /* of a row, and of all */

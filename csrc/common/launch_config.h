@@ -60,8 +60,7 @@ enum kernel_kind {
      * finish.count says it. What is posted is that the state is no longer needed. */
     KERNEL_FINISH,
 
-    /* Stores values that lie one after the other in all of a layout, converted: (values, their
-     * type, bytes of one, n, layout). */
+    /* Stores values that are neighbours in a layout: (values, type, bytes of one, n, layout). */
     KERNEL_STORE,
 
     /* Exact sums: of a flat array of a type, of the words that pieces have left, and one warp that
@@ -106,8 +105,7 @@ enum kernel_kind {
     /* Makes 8 n bytes of a mask from n bytes of its bits: (bits, n, mask). */
     KERNEL_UNPACK,
 
-    /* Reads and does nothing else: (data, n in 16-byte packs, sink). The variant: of READ_SHAPES.
-     * */
+    /* Reads and does nothing else: (data, n 16-byte packs, sink). The variant: of READ_SHAPES. */
     KERNEL_READ,
 };
 

@@ -58,8 +58,7 @@ static void flip(const struct dimensions *self, unsigned k)
     }
 }
 
-/* Whether dimension k belongs outside dimension `other`. Broadcast dimensions are the outermost:
- * each repeats a walk over memory. */
+/* Whether dimension k belongs outside another: broadcast ones are outermost, and repeat a walk. */
 static bool is_outside(const struct dimensions *self, unsigned k, unsigned other)
 {
     const int64_t stride = self->strides[k], beside = self->strides[other];
@@ -123,8 +122,7 @@ void dimensions_normalise(const struct dimensions *self, bool in_order)
     merge(self);
 }
 
-/* A walk that goes to another line of memory with each step is not to be repeated: rather is each
- * of its elements, at once. */
+/* A walk to another line with each step is not repeated: each of its elements is, at once. */
 static void repeat_in_place(const struct dimensions *self)
 {
     enum { LINE = 64 };

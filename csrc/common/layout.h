@@ -1,6 +1,5 @@
-/* Where a reduction's elements lie and what they become on the way: what backends and kernels need
- * to know of an array that is not simply flat. The same struct serves the host's loops and, copied
- * to a device, the kernels. */
+/* Where a reduction's elements lie and what they become on the way, for the host's loops and,
+ * copied to a device, the kernels. */
 #pragma once
 
 #include "common/element.h"
@@ -51,8 +50,7 @@ static inline void layout_make_flat(struct layout *layout, uint64_t n)
     layout->mask_strides[0] = 1;
 }
 
-/* Brings dimensions into their best order; see layout.c. `in_order`: elements are still walked in
- * the array's own order. */
+/* Brings dimensions into their best order, unless elements are to be walked `in_order`. */
 void layout_normalise(struct layout *, bool in_order);
 
 /* Dimensions, outermost first: a layout's own, or others that lead to such layouts. */

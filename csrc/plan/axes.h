@@ -42,8 +42,7 @@ void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct
 /* Of dimensions no more than there are. */
 void axes_copy(const struct axes *, struct axes *to);
 
-/* So many of the results along dimension `along` from `start` on; `outer` counts those that the
- * dimensions before it differ in. */
+/* So many results along dimension `along` from `start` on, number `outer` of those before it. */
 void axes_part(const struct axes *, unsigned along, uint64_t outer, uint64_t start, uint64_t count,
                struct axes *part);
 

@@ -103,8 +103,7 @@ static bool choose_block(const struct request *request, struct plan *plan)
 
 /* ---- what is refused ---- */
 
-/* A fold whose state is more than one value is the default method's, which merges any; few methods
- * take complex elements. */
+/* The default method merges any state, others single values; few take complex elements. */
 static bool check_method(const struct request *request, const struct plan *plan)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
@@ -258,7 +257,6 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
         .layout = layout,
         .n = request->axes ? axes_length(layout, request->reduced) : view->n,
         .elements = {.on_device = view->on_device, .mask_on_device = mask && mask->on_device},
-        .streams = request->streams,
         .means = request->means,
     };
     if (!choose_method(request, view, plan) || !check_means(request) || !check_out(request, plan) ||
@@ -272,15 +270,15 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
         return false;
     const uint64_t whole = request->offsets ? 0 : UINT64_MAX; /* segments begin at positions */
     plan_find_elements(layout, request->axes ? request->reduced : whole, request->axes, plan);
-    plan_wait_for(&plan->streams, &view->producer);
-    if (mask)
-        plan_wait_for(&plan->streams, &mask->producer);
-    if (request->offsets)
-        plan_wait_for(&plan->streams, &request->offsets->producer);
-    if (request->out)
-        plan_wait_for(&plan->streams, &request->out->view.producer);
-    if (request->means)
-        plan_wait_for(&plan->streams, &request->means->view.producer);
+    if (request->before)
+        plan->streams = *request->before;
+    plan->streams.consumer = request->consumer;
+    const struct view *const viewed[] = {view, mask, request->offsets,
+                                         request->out ? &request->out->view : NULL,
+                                         request->means ? &request->means->view : NULL};
+    for (size_t k = 0; k < sizeof viewed / sizeof *viewed; k++)
+        if (viewed[k] && viewed[k]->producer.given)
+            plan_wait_for(&plan->streams, &viewed[k]->producer);
     return true;
 }
 

@@ -1,5 +1,4 @@
-/* A plan: everything that a call has decided before anything runs. All checks end here; a plan that
- * was made can be run. */
+/* A plan: all that a call has decided before anything runs, and all checks. */
 #pragma once
 
 #include "common/method.h"
@@ -33,14 +32,15 @@ struct request {
     enum reduction reduction;
     PyObject *method, *block_size, *dtype, *device, *initial;
     double ddof;
-    const struct means *means;   /* what spreads are about; NULL: each its own mean */
-    const struct output *out;    /* NULL: the result becomes a scalar */
-    const struct view *offsets;  /* of segments, wherever they lie; NULL: there are none */
-    struct axes *axes;           /* to be filled, where there are several results; or NULL */
-    uint64_t reduced;            /* axes, a bit each */
-    bool along;                  /* axis= or keepdims= was given, whatever came of it */
-    bool some_left;              /* by a mask whose elements have been looked at */
-    struct plan_streams streams; /* of a list's arrays, and the consumer */
+    const struct means *means;  /* what spreads are about; NULL: each its own mean */
+    const struct output *out;   /* NULL: the result becomes a scalar */
+    const struct view *offsets; /* of segments, wherever they lie; NULL: there are none */
+    struct axes *axes;          /* to be filled, where there are several results; or NULL */
+    uint64_t reduced;           /* axes, a bit each */
+    bool along;                 /* axis= or keepdims= was given, whatever came of it */
+    bool some_left;             /* by a mask whose elements have been looked at */
+    struct stream consumer;
+    const struct plan_streams *before; /* of a list's arrays; NULL: there is no list */
     int frames; /* Python frames of gred's own below the user's, which warnings pass over */
 };
 
@@ -55,12 +55,18 @@ struct results {
     /* There, too: where they go then, converted, and have no other memory yet. NULL: nowhere. */
     const struct layout *out;
 
-    /* There, too, while results lie there that are to be the host's: what is to be said of them is
-     * added to it. NULL: nobody asks. */
+    /* There, too, while results lie there for the host: what is to be said of them. NULL: nobody
+     * asks. */
     unsigned *findings;
 };
 
 size_t results_widest(const struct results *); /* the bytes of a result's widest value */
+
+/* Whether the host waits for them, and has to know what is to be said of them. */
+static inline bool results_are_awaited(const struct results *self)
+{
+    return !self->on_device || self->findings;
+}
 
 /* One of them, of one value, which is to stay where it is. */
 static inline struct results results_of_one(void *at, enum element type)
@@ -76,8 +82,7 @@ struct listed_array {
     const struct layout *layout; /* normalised; NULL: it is flat */
 };
 
-/* Arrays in one place, of any shapes, reduced as the one array that their elements are one after
- * the other, or each by itself. */
+/* Arrays in one place, of any shapes, reduced as if they were one, or each by itself. */
 struct array_list {
     const struct listed_array *at;
     uint64_t count;
@@ -118,8 +123,8 @@ struct plan_elements {
     bool on_device, mask_on_device;
     uint64_t position; /* of the first, where it is not 0: in a list */
 
-    /* In place of the layout, which only tells the type then; with axes, each array has a result.
-     * NULL: there is one array. */
+    /* In place of the layout, which tells the type; with axes, of a result each. NULL: one array.
+     * */
     const struct array_list *list;
 };
 
@@ -239,6 +244,9 @@ void plan_choose_launch(struct plan *, bool automatic);
 void plan_settle(const struct settled *, struct layout *, struct plan *);
 void plan_round_once(const struct output *out, struct layout *, struct plan *);
 void plan_find_elements(struct layout *, uint64_t reduced, struct axes *, struct plan *);
+
+/* Makes it the plan of another array of n elements, without axes: flat, or of any layout. */
+void plan_take(struct plan *, const struct layout *, uint64_t n, bool flat);
 
 /* Whether NaN becomes a number that is none, or may be in the part that goes. */
 bool types_lose_nan(enum element from, enum element to);

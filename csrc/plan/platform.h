@@ -30,15 +30,13 @@ struct platform {
     /* How many devices there are; of 0, or -1, which cannot be told, `failure` says why. */
     int (*count)(void *state, struct failure *failure);
 
-    /* Whether all of a view's memory lies on one of these, which the view then says. NULL: none
-     * can. */
+    /* Whether all of a view's memory lies on one of these, which it then says. NULL: none can. */
     enum located (*locate)(void *state, struct view *view, struct failure *failure);
 
     /* A stream on a device, for a producer to work ahead of. NULL where there are no streams. */
     bool (*handshake)(void *state, int device, uintptr_t *stream, struct failure *failure);
 
-    /* Memory on memory->device of memory->bytes, which are not 0. The next three are NULL where all
-     * memory is the host's. */
+    /* Memory of memory->bytes, which are not 0. These three are NULL where memory is the host's. */
     bool (*allocate)(void *state, struct device_memory *memory, struct failure *failure);
     void (*release)(void *state, const struct device_memory *memory);
 

@@ -30,8 +30,7 @@ bool ddof_parse(PyObject *const *slots, double *ddof)
     return !given || parse_number(given, slots[DDOF] ? "ddof" : "correction", ddof);
 }
 
-/* Which norm it is. NumPy's of two axes is a matrix's, a vector's only where no order is asked for.
- * */
+/* Which norm it is. NumPy's of two axes is a vector's only where no order is asked for. */
 static bool parse_order(PyObject *ord, PyObject *axis, enum reduction *reduction)
 {
     static const struct {
@@ -114,7 +113,7 @@ bool call_view(struct call *call, const char *name, bool masked, PyObject *const
     if (!stream_parse(slots[STREAM], &asked->consumer) ||
         !output_view(slots[OUT], asked, &call->output))
         return false;
-    request->streams.consumer = asked->consumer;
+    request->consumer = asked->consumer;
     request->out = call->output.object ? &call->output : NULL;
     asked->in_background = call->output.view.on_device;
     struct view_request with_nulls = *asked;
@@ -173,6 +172,7 @@ struct call *call_begin(struct module_state *state, enum reduction reduction, in
     struct call *call = PyMem_Malloc(sizeof *call); /* most of which a short call never touches */
     if (!call)
         return (void *)PyErr_NoMemory();
+    memset(call, 0, offsetof(struct call, asked));
     call->state = state;
     call->like = slots[A] ? slots[A] : slots[X] ? slots[X] : slots[VALUES];
     view_nothing(&call->view);
@@ -183,10 +183,7 @@ struct call *call_begin(struct module_state *state, enum reduction reduction, in
     view_nothing(&call->means.view);
     call->means.here = NULL;
     call->means.array = NULL;
-    call->dimensions = call->count = 0;
     call->output.as_array = false;
-    call->listed = NULL;
-    call->present = NULL;
     if (!read_request(call, reduction, frames, slots))
         call_close(&call);
     return call;

@@ -114,23 +114,10 @@ static void make_plan_of_products(struct errand *self)
     self->plan.finish.result = self->settled.types.result;
 }
 
-/* Nobody is asked while it runs, nor told of anything but failures. */
-static bool never(void *Py_UNUSED(context))
-{
-    return false;
-}
-
-static bool in_silence(void *Py_UNUSED(context), const char *Py_UNUSED(text))
-{
-    return true;
-}
-
 static bool run_plan(void *backend_state, const struct foreign_call *call, struct errand *self)
 {
-    static const struct watch watch = {never, in_silence, NULL};
     const struct plan *plan = &self->plan;
     struct run *run = &self->run;
-    run->watch = &watch;
     if (!run_of_nothing(plan, run) && !backend_of(plan->platform)->run(backend_state, plan, run))
         return false;
     if (!plan->axes && !plan_out(plan)) {

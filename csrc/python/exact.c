@@ -124,7 +124,7 @@ static struct call *view_factors(struct module_state *state, PyObject *const *sl
     struct view_request *const asked = &call->asked;
     *asked = (struct view_request){.name = "a", .where = &state->platforms.where};
     bool viewed = stream_parse(slots[STREAM], &asked->consumer) && array_view(slots[A], asked, a);
-    call->request.streams.consumer = asked->consumer;
+    call->request.consumer = asked->consumer;
     asked->name = "b";
     viewed = viewed && array_view(slots[B], asked, b) &&
              (of_dot || (has_one_sum(a, "a") && has_one_sum(b, "b"))) &&

@@ -15,6 +15,7 @@ struct listed {
     uint64_t elements; /* of all */
     PyObject *arrays;  /* a tuple */
     struct exchange_cache cache;
+    struct plan_streams streams;
 
     /* The last array that was asked about. */
     struct {
@@ -133,14 +134,15 @@ static bool view_all(struct call *call, bool in_order)
     struct listed *const self = call->listed;
     struct view *const view = &call->of_segments.offsets;
     call->asked.cache = &self->cache;
+    call->request.before = &self->streams;
     for (uint64_t k = 0; k < self->list.count && !self->split; k++) {
         PyObject *const object = PyTuple_GET_ITEM(self->arrays, (Py_ssize_t)k);
         if (!array_view(object, &call->asked, view))
             return false;
         if (!locate(call, self, view) || !join(call, view))
             return false;
-        plan_wait_for(&call->request.streams, &view->producer);
-        if (call->request.streams.count > STREAMS_MAX)
+        plan_wait_for(&self->streams, &view->producer);
+        if (self->streams.count > STREAMS_MAX)
             return value_error("arrays of one list may come from %d streams at most; synchronise "
                                "before, or give fewer arrays",
                                STREAMS_MAX);
@@ -202,17 +204,7 @@ static bool make_plan(struct call *call)
     return true;
 }
 
-/* A result of each, or one of all. */
-static bool describe_results(struct call *call)
-{
-    memset(&call->axes, 0, sizeof call->axes); /* how many results there are, and no more */
-    call->axes.results = call->shape[0] = call->listed->list.count;
-    call->dimensions = call->listed->list.each;
-    return output_fits(&call->output, call->asked.where, call->dimensions, call->shape);
-}
-
-/* Which argument is given that only one array can have, of those that decide whether it is one, or
- * of all; NULL: none. */
+/* Which argument is given that one array has, of those that tell, or of all; NULL: none. */
 static const char *argument_of_one(PyObject *const *slots, bool of_all)
 {
     const struct {
@@ -246,7 +238,8 @@ bool call_open_list(struct call *call, PyObject *arrays, bool each, PyObject *co
     if (!view_all(call, in_order))
         return false;
     describe(call);
-    return !call->listed->split && describe_results(call) && make_plan(call);
+    return !call->listed->split && results_count(call, call->listed->list.count, each) &&
+           make_plan(call);
 }
 
 /* ---- what is a list of arrays ---- */

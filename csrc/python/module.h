@@ -1,5 +1,4 @@
-/* What the files of gred._core share: its state, its functions, running plans, device memory as
- * objects, and lists. */
+/* What the files of gred._core share: state, functions, running plans, device memory. */
 #pragma once
 
 #include <Python.h>

@@ -45,15 +45,6 @@ static unsigned answer_types(const struct plan *plan, bool maybe_nothing, enum e
     return 7;
 }
 
-/* Takes over the item; the tuple is gone where that is NULL. */
-static void tuple_set(PyObject **tuple, unsigned k, PyObject *item)
-{
-    if (item)
-        PyTuple_SET_ITEM(*tuple, k, item);
-    else
-        Py_CLEAR(*tuple);
-}
-
 static PyObject *value_at(const struct run *run, unsigned k, enum element type)
 {
     return numpys_scalar(scalar_narrow(run->answer.values[k], type), type);
@@ -65,10 +56,10 @@ PyObject *answer_to_python(const struct plan *plan, const struct run *run)
     const unsigned count = answer_types(plan, run->answer.values[0].integer == 0, types);
     if (count == 1)
         return value_at(run, 0, types[0]);
-    PyObject *record = PyTuple_New(count);
+    PyObject *record = PyList_New(0);
     for (unsigned k = 0; record && k < count; k++)
-        tuple_set(&record, k, value_at(run, k, types[k]));
-    return record;
+        list_append(&record, value_at(run, k, types[k]));
+    return list_to_tuple(record);
 }
 
 /* ---- arrays ---- */
@@ -86,6 +77,14 @@ bool results_choose(struct call *call, PyObject *axis, PyObject *keepdims)
     call->dimensions = axes_left(layout, request->reduced, kept, call->shape);
     request->axes = call->dimensions || method.batch_invariant ? &call->axes : NULL;
     return output_fits(&call->output, &call->state->platforms.where, call->dimensions, call->shape);
+}
+
+bool results_count(struct call *call, uint64_t count, bool each)
+{
+    memset(&call->axes, 0, sizeof call->axes); /* how many results there are, and no more */
+    call->axes.results = call->shape[0] = count;
+    call->dimensions = each;
+    return output_fits(&call->output, &call->state->platforms.where, each, call->shape);
 }
 
 /* In out itself, if it is ready, and no offsets may still be found wrong, as on the host. */
@@ -203,8 +202,8 @@ PyObject *results_deliver(struct call *call)
     }
     if (results->values == 1)
         return hand_over(call, 0);
-    PyObject *record = PyTuple_New(results->values);
+    PyObject *record = PyList_New(0);
     for (unsigned k = 0; record && k < results->values; k++)
-        tuple_set(&record, k, hand_over(call, k));
-    return record;
+        list_append(&record, hand_over(call, k));
+    return list_to_tuple(record);
 }

@@ -1,5 +1,4 @@
-/* Runs plans: one, while other threads may use Python, or those of calls that lie in several
- * places, at the same time. */
+/* Runs plans: one, while other threads may use Python, or those of several places at a time. */
 #include "python/call.h"
 
 #include "run/result.h"

@@ -80,11 +80,7 @@ static bool describe(struct call *call, const int64_t *offsets, uint64_t count, 
 {
     call->of_segments.segments = (struct segments){
         .offsets = offsets, .count = count, .elements = call->view.n, .may_be_empty = may_be_empty};
-    memset(&call->axes, 0, sizeof call->axes); /* how many results there are, and no more */
-    call->axes.results = call->shape[0] = count;
-    call->dimensions = 1;
-    return may_be_empty >= 0 &&
-           output_fits(&call->output, &call->state->platforms.where, 1, call->shape);
+    return may_be_empty >= 0 && results_count(call, count, true);
 }
 
 /* Whether offsets or keys are the host's, or lie where the values are reduced. */

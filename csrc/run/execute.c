@@ -217,7 +217,7 @@ static bool make_one_by_one(struct parts *self)
     const struct plan *all = self->all;
     const struct means *means = all->means;
     const bool is_left =
-        all->exact && all->elements.on_device && all->results.on_device && !all->results.findings;
+        all->exact && all->elements.on_device && !results_are_awaited(&all->results);
     struct layout layout = all->axes->reduced;
     struct plan one = *all;
     struct walk_of_results walk;
@@ -245,8 +245,7 @@ static bool make_one_by_one(struct parts *self)
     return true;
 }
 
-/* All at once, if that is possible in the workspace that is allowed, results that lie there
- * meanwhile included. */
+/* All at once, if the workspace allows that and results that lie there meanwhile. */
 static bool make_axes(struct parts *self)
 {
     struct machine *machine = self->machine;
@@ -256,9 +255,10 @@ static bool make_axes(struct parts *self)
     uint64_t count;
     if (!axes_schedule_make(plan, &machine->facts, schedule, machine->failure))
         return plan->exact && make_one_by_one(self);
-    const bool stay = plan->results.on_device && !plan->results.findings;
-    const uint64_t total = schedule->arena.total +
-                           (stay ? 0 : plan->results.values * value_bytes(plan)),
+    const uint64_t own = results_are_awaited(&plan->results)
+                             ? plan->results.values * value_bytes(plan)
+                             : 0,
+                   total = schedule->arena.total + own,
                    room = machine->memory->room(machine, total);
     self->limit = run->workspace_limit ? least(run->workspace_limit, room) : room;
     if (total <= self->limit)

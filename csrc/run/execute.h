@@ -1,5 +1,4 @@
-/* The executor: it carries schedules out on a machine, in the one piece of memory that their arena
- * divides into parts. */
+/* The executor: it carries schedules out on a machine, in memory that their arena divides. */
 #pragma once
 
 #include "run/machine.h"
@@ -66,8 +65,7 @@ struct kernel_results executor_results(const struct executor *, enum element acc
  * or the user has had enough; then it may still be under way. */
 bool executor_receive(const struct executor *, void *state);
 
-/* ---- plans: each function makes all results, on the device if there are axes; false: the
- * machine's failure says why not ---- */
+/* ---- plans: all results, on the device if there are axes; false: the failure is noted ---- */
 
 /* Carries a schedule of a whole array out: fills the run's answer or its samples. */
 bool execute_pieces(struct machine *, const struct schedule *, struct run *);
@@ -75,9 +73,8 @@ bool execute_pieces(struct machine *, const struct schedule *, struct run *);
 /* Of a plan of one array, without axes, which may be explained instead. */
 bool execute_array(struct machine *, const struct plan *, struct run *);
 
-/* Makes one of a plan's results, of which `one` says what it is of. It is left where it is to stay
- * as it is made, or comes there by the host, which then knows what is to be said of it. `asked` is
- * when Python was, whether to stop. */
+/* Makes one of a plan's results, of what `one` says. It is left where it is to stay, or comes there
+ * by the host, which then knows what is to be said of it. `asked` is as for the watch. */
 bool execute_one(struct machine *, const struct plan *all, struct plan *one, bool is_left,
                  int64_t place, struct run *, double *asked);
 

@@ -5,7 +5,6 @@
 #include "common/arithmetic.h"
 #include "run/execute.h"
 #include "run/result.h"
-#include "schedule/epilogue.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -220,10 +219,7 @@ static bool execute_copied(struct machine *machine, const struct plan *plan, str
         return false;
     layout.data = copy;
     layout_make_flat(&layout, plan->n);
-    one.elements.list = NULL;
-    one.layout = &layout;
-    one.elements.flat = true;
-    one.elements.direct = types_convert_directly(&layout, plan->accumulator);
+    plan_take(&one, &layout, plan->n, true);
     const bool made = copy_all(&on, type, copy) && execute_array(machine, &one, run);
     machine->memory->take_back(machine, copy);
     return made;
@@ -236,15 +232,11 @@ static bool execute_one_by_one(struct machine *machine, const struct plan *plan,
     struct layout layout;
     struct plan one = *plan;
     double asked = 0;
-    one.elements.list = NULL;
-    one.axes = NULL;
-    one.layout = &layout;
     for (uint64_t k = 0; k < list->count; k++) {
         listed_layout(&list->at[k], plan->layout->type, &layout);
-        one.n = one.finish.count = list->at[k].n;
-        one.elements.flat = !list->at[k].layout;
-        one.elements.direct = types_convert_directly(&layout, plan->accumulator);
-        if (!execute_one(machine, plan, &one, !plan->results.findings && plan->results.values == 1,
+        plan_take(&one, &layout, list->at[k].n, !list->at[k].layout);
+        if (!execute_one(machine, plan, &one,
+                         !results_are_awaited(&plan->results) && plan->results.values == 1,
                          (int64_t)k, run, &asked))
             return false;
     }

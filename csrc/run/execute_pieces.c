@@ -97,8 +97,7 @@ static bool feed_source(const struct execution *self, struct source *source, uin
     return true;
 }
 
-/* Brings the piece from `start` on, if it is the host's; self->n of its elements are to be reduced,
- * those that a mask has left. */
+/* Brings the piece from `start` on, if it is the host's; self->n elements are left by a mask. */
 static bool feed_piece(struct execution *self, uint64_t start, uint64_t length)
 {
     struct machine *machine = self->on.machine;
@@ -253,8 +252,7 @@ static bool make_copy(struct execution *self, uint64_t start, uint64_t n)
     return !self->factors.from || executor_copy(on, &step, copying);
 }
 
-/* One thread makes the result of the state that is left, where it is to stay; what is posted is
- * that it is done. */
+/* One thread makes the result of the state that is left, and posts that it is done. */
 static bool finish_on_device(struct execution *self)
 {
     const struct plan *plan = self->schedule->plan;

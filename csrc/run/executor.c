@@ -6,7 +6,6 @@
 #include "common/processor.h"
 #include "run/execute.h"
 #include "run/result.h"
-#include "schedule/epilogue.h"
 #include "threads/threads.h"
 
 #include <sched.h>
@@ -17,8 +16,7 @@
 bool executor_do(struct executor *self, executor_work *work, void *context)
 {
     struct machine *machine = self->machine;
-    const struct results *results = &self->plan->results;
-    const bool nobody_waits = self->plan->axes && results->on_device && !results->findings;
+    const bool nobody_waits = self->plan->axes && !results_are_awaited(&self->plan->results);
     void *memory = NULL;
     if (self->arena->total && !machine->memory->allocate(machine, self->arena->total, &memory))
         return false;

@@ -3,7 +3,6 @@
 
 #include "arrays/operands.h"
 #include "common/exact_sums.h"
-#include "schedule/epilogue.h"
 
 #include <string.h>
 
@@ -102,8 +101,8 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
     return there;
 }
 
-/* Whether elements lie without a gap or another's among them: most arrays, of which no kernel of
- * such as lie apart is asked for. */
+/* Whether elements lie without gaps, as most do: then no kernel of such as lie apart is looked for.
+ * */
 static bool lie_densely(const struct axes *axes)
 {
     const uint64_t size = element_size(axes->reduced.input);
@@ -148,13 +147,16 @@ enum {
     BLOCK_LEAST = 1 << 14, /* elements that it should have of a result that blocks share */
 };
 
+/* Of means of numbers that are not NaN there may be something to say, which it does not. */
 static bool exact_in_one_launch(const struct plan *plan)
 {
     const struct axes *axes = plan->axes;
-    return plan->elements.on_device && plan->results.on_device && !plan->results.findings &&
-           plan->results.values == 1 && !plan_adds_products(plan) && !plan->finish.has_initial &&
-           !axes->reduced.mask && plan->n > 0 && axes->results > 1 && axes->aligned &&
-           axes->outer >= 1 && axes->reduced.dimensions <= 1 && choice_keeps_parts(plan);
+    const bool silent =
+        !results_are_awaited(&plan->results) || plan->reduction != REDUCTION_nanmean;
+    return plan->elements.on_device && silent && plan->results.values == 1 &&
+           !plan_adds_products(plan) && !plan->finish.has_initial && !axes->reduced.mask &&
+           plan->n > 0 && axes->results > 1 && axes->aligned && axes->outer >= 1 &&
+           axes->reduced.dimensions <= 1 && choice_keeps_parts(plan);
 }
 
 /* Rows are blocks', and columns threads'. Blocks that share a result or neighbours are as many as

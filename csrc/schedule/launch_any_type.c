@@ -71,8 +71,7 @@ static void launch_any_rows(const struct launch_problem *problem, struct launch_
 
 /* ---- blocks ---- */
 
-/* Blocks that share a result: as many as have a stretch for each group of a team, and no more than
- * are resident at a time. */
+/* Blocks that share a result: all resident, with a stretch for each group of a team. */
 static uint64_t splits_for(const struct launch_problem *problem, const struct launch_config *config)
 {
     const uint64_t blocks = (uint64_t)problem->multiprocessors * tuned->axes.blocks;

@@ -334,8 +334,7 @@ static void make_unsplit(const struct launch_problem *problem, const struct colu
     config->column.paired = columns->paired;
 }
 
-/* Of threads that make results of their own: how these store them, and whether they are those of
- * the kernel of unsplit columns. */
+/* Of threads with results of their own: how they store them, and by which kernel. */
 static void choose_unsplit(const struct launch_problem *problem, const struct columns *columns,
                            struct launch_config *config)
 {

@@ -6,8 +6,7 @@
 /* Rows of up to 16 bytes are folded in registers. Others are staged in shared memory, where one
  * thread reads a row, as long as so much of it fits. */
 
-/* A power of two of elements, which begin where a load can, and so many rows that all
- * multiprocessors have some. */
+/* A power of two of elements, at boundaries, and rows for all multiprocessors. */
 static bool pack_rows(const struct launch_problem *problem, uint64_t n, uint64_t bytes,
                       struct launch_config *config)
 {
@@ -158,8 +157,7 @@ static bool find_rows(const struct launch_problem *problem, struct long_rows *ro
                                                : stride == (int64_t)size);
 }
 
-/* Whether rows of all results are whole packs, which begin at one's boundary, and so few that a
- * team has one for each. */
+/* Whether rows are whole packs at boundaries, and so few that a team has one for each. */
 static bool are_stacked(const struct launch_problem *problem, const struct long_rows *rows)
 {
     const struct long_rows_tuning *tuning = &tuned->long_rows;

@@ -55,8 +55,7 @@ static bool bound_grid(const struct schedule *self, const struct facts *facts, c
     return true;
 }
 
-/* Trees take a value a thread; warps that shuffle leave a state each, of at most 32 warps, where a
- * ring was before. */
+/* Trees take a value a thread; of at most 32 warps each leaves a state where a ring was. */
 static size_t shared_bytes(const struct schedule *self)
 {
     enum { WARPS_MAX = 32, RING_BYTES = RING_STAGES * (RING_STAGE_BYTES + RING_BARRIER_BYTES) };

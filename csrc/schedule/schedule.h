@@ -128,6 +128,19 @@ bool choice_keeps_parts(const struct plan *);
 /* Whether the first kernel takes rows: what is not flat, or has a mask. */
 bool choice_reads_rows(const struct choice *);
 
+/* ---- what kernels make of states in the end ---- */
+
+/* Whether a state says all of a result, which is of the value's type or one that loses nothing by
+ * way of it; so kernels that know the elements' type store it, and no others. */
+bool epilogue_stores_at_once(const struct plan *, enum element accumulator);
+
+/* Whether results are what kernels of native ones make: of NumPy's type, of elements alone. */
+bool epilogue_is_native(const struct plan *, enum element input, enum element accumulator);
+
+/* Kernels that know the elements' type find minima of signed numbers, and whether any truth value
+ * is true, or all are: which bits they have to invert, and what becomes of their states then. */
+void epilogue_order(enum element input, struct kernel_results *);
+
 /* ---- steps ---- */
 
 struct step {
@@ -212,8 +225,7 @@ struct step schedule_copy(const struct schedule *, uint64_t n);
 struct step schedule_count(const struct schedule *);
 struct step schedule_finish(const struct schedule *, enum part state);
 
-/* What the working copy has where a mask hides an element, which kernels then need not see: it
- * changes no result. */
+/* What the working copy has where a mask hides an element: it changes no result. */
 union scalar schedule_masked_fill(const struct schedule *);
 
 /* ---- the fastest method ---- */
