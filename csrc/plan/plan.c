@@ -282,6 +282,43 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
     return true;
 }
 
+/* ---- sums of products ---- */
+
+static PyObject *place_of(const struct view *view)
+{
+    return view->on_device ? platform_name(view->platform, view->device)
+                           : PyUnicode_FromString("host");
+}
+
+static bool choose_place(const struct request *request, struct view *a, struct view *b,
+                         struct plan *plan)
+{
+    const struct where *where = &request->platforms->where;
+    if (!where->locate(where, a, "a") || !where->locate(where, b, "b"))
+        return false;
+    const bool together = a->on_device == b->on_device &&
+                          (!a->on_device || (a->platform == b->platform && a->device == b->device));
+    if (together || a->n == 0) /* nothing lies everywhere */
+        return plan_choose_device(request, a->on_device ? a : b, plan);
+    OWNED *of_a = place_of(a), *of_b = place_of(b);
+    return of_a && of_b &&
+           value_error("a lies on '%U' and b on '%U'; both have to lie on one device, so copy one "
+                       "of them to where the other is",
+                       of_a, of_b);
+}
+
+bool products_plan(const struct request *request, struct view *a, struct view *b, bool exactly,
+                   struct plan *plan)
+{
+    plan->method = NULL;
+    if (!choose_place(request, a, b, plan) || !array_still_lies(a, "a") ||
+        !array_still_lies(b, "b"))
+        return false;
+    products_settle(plan->platform, plan->device, a, b, exactly, plan);
+    plan->streams.consumer = request->consumer;
+    return true;
+}
+
 /* ---- short calls ---- */
 
 /* Without a platform where there is no plan. */

@@ -4,9 +4,7 @@
 
 #include "plan/plan.h"
 
-#include "arrays/objects.h"
 #include "arrays/operands.h"
-#include "plan/arguments.h"
 #include "plan/axes.h"
 
 bool plan_wait_for(struct plan_streams *self, const struct stream *producer)
@@ -156,29 +154,6 @@ void plan_of_settled(const struct settled *settled, struct view *view, uint64_t 
 
 /* ---- sums of products ---- */
 
-static PyObject *place_of(const struct view *view)
-{
-    return view->on_device ? platform_name(view->platform, view->device)
-                           : PyUnicode_FromString("host");
-}
-
-static bool choose_device(const struct request *request, struct view *a, struct view *b,
-                          struct plan *plan)
-{
-    const struct where *where = &request->platforms->where;
-    if (!where->locate(where, a, "a") || !where->locate(where, b, "b"))
-        return false;
-    const bool together = a->on_device == b->on_device &&
-                          (!a->on_device || (a->platform == b->platform && a->device == b->device));
-    if (together || a->n == 0) /* nothing lies everywhere */
-        return plan_choose_device(request, a->on_device ? a : b, plan);
-    OWNED *of_a = place_of(a), *of_b = place_of(b);
-    return of_a && of_b &&
-           value_error("a lies on '%U' and b on '%U'; both have to lie on one device, so copy one "
-                       "of them to where the other is",
-                       of_a, of_b);
-}
-
 enum element products_type(enum element type)
 {
     if (!element_is_integer(type))
@@ -218,16 +193,4 @@ void products_settle(const struct platform *platform, int device, struct view *a
         b->layout.type = holder_of_factor(b->layout.input, type);
     }
     plan_choose_launch(plan, true);
-}
-
-bool products_plan(const struct request *request, struct view *a, struct view *b, bool exactly,
-                   struct plan *plan)
-{
-    plan->method = NULL;
-    if (!choose_device(request, a, b, plan) || !array_still_lies(a, "a") ||
-        !array_still_lies(b, "b"))
-        return false;
-    products_settle(plan->platform, plan->device, a, b, exactly, plan);
-    plan->streams.consumer = request->consumer;
-    return true;
 }
