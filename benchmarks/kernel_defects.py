@@ -42,7 +42,7 @@ KERNELS = [
     Defect(
         "bytes in order",
         "type",
-        "csrc/schedule/epilogue.c",
+        "csrc/schedule/choice.c",
         "Of integers without a sign the largest are taken for negative ones.",
         "(is_signed ? 0 : signs)",
         "0",
@@ -132,7 +132,7 @@ KERNELS = [
     Defect(
         "extremes of another type",
         "type",
-        "csrc/schedule/epilogue.c",
+        "csrc/schedule/choice.c",
         "Of maxima that become floats of another type another bit is inverted than the sign.",
         "narrow ? 1u << 31 : (uint64_t)1 << 63",
         "signs",
@@ -168,7 +168,7 @@ KERNELS = [
     Defect(
         "initial of what is inverted",
         "type",
-        "csrc/schedule/epilogue.c",
+        "csrc/schedule/choice.c",
         "What a maximum begins with is compared as it is with elements that are inverted.",
         "finish->initial.u64 = ~finish->initial.u64;",
         ";",
@@ -177,7 +177,7 @@ KERNELS = [
     Defect(
         "count of a segment",
         "type",
-        "csrc/schedule/epilogue.c",
+        "csrc/schedule/choice.c",
         "Whether all of a segment's elements are true is asked of all of the array's.",
         "(row->counts && plan->segments.of)",
         "false",
@@ -222,7 +222,7 @@ KERNELS = [
     Defect(
         "shares by how busy",
         "type",
-        "csrc/schedule/launch_batch_invariant.c",
+        "csrc/schedule/launch_strided.c",
         "How many blocks share a result follows from how many results there are.",
         "splits = least(divide_up(n, block * SHARE_LONG), block)",
         "splits = least(divide_up(n, block * SHARE_LONG), divide_up(4, axes->results))",

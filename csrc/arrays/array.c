@@ -18,9 +18,9 @@ static bool view_numpy(PyArrayObject *array, const char *name, struct view *view
         Py_DECREF(array);
         return false;
     }
-    view->owner = (PyObject *)array;
+    view->held.owner = (PyObject *)array;
     layout->type = layout->input;
-    layout->data = view->began = PyArray_DATA(array);
+    layout->data = view->held.began = PyArray_DATA(array);
     layout->swapped = !PyArray_ISNBO(PyArray_DESCR(array)->byteorder);
     layout->dimensions = (unsigned)PyArray_NDIM(array);
     for (unsigned k = 0; k < layout->dimensions; k++) {
@@ -33,8 +33,7 @@ static bool view_numpy(PyArrayObject *array, const char *name, struct view *view
     return true;
 }
 
-/* Python's own types, and NumPy's scalars, unless of a class derived in Python, offer no interface
- * that might be asked for. */
+/* Python's own types, and NumPy's scalars but of classes derived in Python, offer no interface. */
 static bool is_plain(PyObject *object)
 {
     return PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyLong_CheckExact(object) ||
@@ -45,9 +44,8 @@ static bool is_plain(PyObject *object)
 }
 
 /* __cuda_array_interface__ where its stream is known, DLPack, or the former all the same, since it
- * may hide work under way. What is wrong with one may be right with the other, such as an element
- * type. 1, 0 if the object offers none of them, with an exception set if it is one by which it
- * declines, -1. */
+ * may hide work under way. What is wrong with one may be right with the other. 1, 0 if the object
+ * offers none, with an exception set if it is one by which it declines, -1. */
 static int view_interfaces(PyObject *object, const struct view_request *request, struct view *view)
 {
     int viewed = cuda_interface_view(object, request, true, view);
@@ -141,8 +139,7 @@ static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request
     return library_has_no_unit(object, name) ? Py_NewRef(object) : NULL;
 }
 
-/* Of an object that NumPy cannot look into either, the exception by which it declined tells more
- * than that its type is "object". */
+/* Of what NumPy cannot look into either, the exception by which it declined tells more. */
 static bool view_by_numpy(PyObject *object, const struct view_request *request, struct view *view)
 {
     const struct raised declined = raised_set_aside();
@@ -163,23 +160,21 @@ bool array_view(PyObject *object, const struct view_request *request, struct vie
     return false;
 }
 
-bool array_still_lies(const struct view *view, const char *name)
+bool held_still_lies(const struct held *held, uint64_t n, const char *name)
 {
-    if (!view->owner || !PyArray_Check(view->owner))
-        return true;
-    PyArrayObject *const array = (PyArrayObject *)view->owner;
-    if (PyArray_DATA(array) == view->began && (uint64_t)PyArray_SIZE(array) == view->n)
-        return true;
-    return value_error("%s was resized by the code of another argument; its elements are gone",
+    PyArrayObject *const array = (PyArrayObject *)held->owner;
+    return !array || !PyArray_Check(held->owner) ||
+           (PyArray_DATA(array) == held->began && (uint64_t)PyArray_SIZE(array) == n) ||
+           value_error("%s was resized by the code of another argument; its elements are gone",
                        name);
 }
 
-void array_release(struct view *view)
+void held_release(struct held *held)
 {
-    if (view->pin)
-        view->unpin(view->pin);
-    view->pin = NULL;
-    Py_CLEAR(view->owner);
+    if (held->pin)
+        held->unpin(held->pin);
+    held->pin = NULL;
+    Py_CLEAR(held->owner);
 }
 
 bool array_offers_memory(PyObject *object)

@@ -16,15 +16,23 @@ bool array_offers_memory(PyObject *object);
 bool array_lies_flat(PyObject *object, struct layout *layout);
 
 /* Whether the elements are still where they were viewed: the code of a later argument may have
- * resized NumPy's array. To be asked once no more of that code runs, before the first element is
- * read. False with an exception set. */
-bool array_still_lies(const struct view *, const char *name);
+ * resized NumPy's array. To be asked once no more of it runs. False with an exception set. */
+bool held_still_lies(const struct held *, uint64_t n, const char *name);
 
-void array_release(struct view *view);
+static inline bool array_still_lies(const struct view *view, const char *name)
+{
+    return held_still_lies(&view->held, view->n, name);
+}
 
-/* A view of an array of bools, or of one made of what NumPy takes for true and false in Python.
- * Other arrays are refused, and so are objects that are none: NumPy takes those for true. False
- * with an exception set. */
+void held_release(struct held *);
+
+static inline void array_release(struct view *view)
+{
+    held_release(&view->held);
+}
+
+/* A view of an array of bools, or of one made of what NumPy takes for true and false in Python. All
+ * else is refused, though NumPy takes objects for true. False with an exception set. */
 bool array_of_bools(PyObject *object, const char *name, struct view *view);
 
 /* Sets up all that views are made with; -1 with an exception set. */

@@ -230,8 +230,7 @@ static const struct {
     {&names.mask, false, refuse_mask},     {&names.stream, false, read_stream},
 };
 
-/* Values' methods are anybody's code, and may take values out of the dictionary, so that references
- * are new ones. */
+/* Values' methods may take values out of the dictionary, so that references are new ones. */
 static bool read_interface(struct reading *reading, PyObject *interface)
 {
     view_begin(reading->view, true);
@@ -275,7 +274,7 @@ int cuda_interface_view(PyObject *object, const struct view_request *request, bo
         return viewed;
     if (!read_interface(&reading, interface))
         return -1;
-    view->owner = Py_NewRef(object);
+    view->held.owner = Py_NewRef(object);
     if (library.given)
         view->producer = library;
     return 1;

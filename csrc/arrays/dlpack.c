@@ -99,8 +99,7 @@ bool dlpack_check_version(const struct dl_versioned *versioned, const char *name
 }
 
 /* Before there were versions, capsules did not tell. Libraries of GPU arrays wrote to each other's
- * all the same; on the host NumPy takes them for read-only, and some are: JAX's arrays never
- * change. */
+ * all the same; on the host NumPy takes them for read-only, and JAX's arrays are. */
 const char *dlpack_why_read_only(const struct dl_versioned *versioned, bool on_device)
 {
     enum { FLAG_READ_ONLY = 1, FLAG_COPIED = 2 };
@@ -162,9 +161,8 @@ const struct dlpack_names dlpack_names[DLPACK_FORMS] = {
     [DLPACK_UNVERSIONED] = {"dltensor", "used_dltensor"},
 };
 
-/* Moves the tensor from its producer's capsule to the holder. Nothing in between can run Python or
- * fail: whoever renames the capsule has the tensor, and there is no second. DLPACK_FORMS if the
- * object is no capsule with a tensor. */
+/* Moves the tensor from its producer's capsule to the holder: whoever renames the capsule has it,
+ * with nothing in between. DLPACK_FORMS if the object is no capsule with a tensor. */
 static enum dlpack_form take(PyObject *capsule, PyObject *holder)
 {
     enum dlpack_form form = 0;
@@ -192,15 +190,15 @@ static void refuse_capsule(PyObject *object, const char *name)
 /* The tensor, which is the view's from now on. NULL with an exception set. */
 static const struct dl_tensor *own(PyObject *capsule, const char *name, struct view *view)
 {
-    view->owner = dlpack_holder();
-    if (!view->owner)
+    view->held.owner = dlpack_holder();
+    if (!view->held.owner)
         return NULL;
-    const enum dlpack_form form = take(capsule, view->owner);
+    const enum dlpack_form form = take(capsule, view->held.owner);
     if (form == DLPACK_FORMS) {
         refuse_capsule(capsule, name);
         return NULL;
     }
-    void *held = PyCapsule_GetPointer(view->owner, HOLDER);
+    void *held = PyCapsule_GetPointer(view->held.owner, HOLDER);
     const struct dl_versioned *versioned = form == DLPACK_VERSIONED ? held : NULL;
     view->read_only = dlpack_why_read_only(versioned, view->on_device);
     if (!versioned)
@@ -214,8 +212,7 @@ struct dl_device {
     int type, index;
 };
 
-/* A BufferError, or PyArrow's TypeError, says that the object cannot do this, and may well have
- * another way. */
+/* A BufferError, or PyArrow's TypeError: the object cannot do this, and may have another way. */
 static int declined(void)
 {
     return PyErr_ExceptionMatches(PyExc_BufferError) || PyErr_ExceptionMatches(PyExc_TypeError)
@@ -239,9 +236,8 @@ static bool parse_device(PyObject *pair, const char *name, struct dl_device *dev
                       name, pair);
 }
 
-/* The stream on which the data has to be ready: the caller's, which the producer uses as it is, or
- * the backend's own. Where work goes on after the call, the library's is wanted, since it has to
- * wait in its turn. */
+/* The stream on which the data has to be ready: the caller's, or the backend's own. Where work goes
+ * on after the call, the library's is wanted, since it has to wait in its turn. */
 static bool settle_stream(PyObject *object, const struct dl_device *device,
                           const struct view_request *request, struct stream *stream)
 {
@@ -288,8 +284,7 @@ static bool check_place(const struct dl_tensor *tensor, const char *name,
                        name, (int)tensor->device_type, device->type);
 }
 
-/* Takes over the capsule, whose destructor is anybody's code, and runs while an exception may be on
- * its way. */
+/* Takes over the capsule, whose destructor may run any code while an exception is on its way. */
 static bool read_capsule(PyObject *capsule, const char *name, const struct dl_device *device,
                          struct view *view)
 {
@@ -297,7 +292,7 @@ static bool read_capsule(PyObject *capsule, const char *name, const struct dl_de
     const bool read =
         tensor && check_place(tensor, name, device) && dlpack_read(tensor, name, view);
     if (!read)
-        Py_CLEAR(view->owner);
+        Py_CLEAR(view->held.owner);
     const struct raised under_way = raised_set_aside();
     Py_DECREF(capsule);
     raised_settle(under_way, true);

@@ -8,8 +8,7 @@ struct header {
     const struct header *older; /* NULL: there is none */
 };
 
-/* As version 1 has it. The functions need the GIL, wait for nothing, and return 0, or -1 with an
- * exception set. */
+/* As version 1 has it. Functions need the GIL, wait for nothing, and return 0, or -1 and raise. */
 struct exchange {
     struct header header;
     int (*allocate)(struct dl_tensor *prototype, struct dl_versioned **, void *context,
@@ -44,8 +43,7 @@ static bool is_older(const struct header *a, const struct header *b)
 }
 
 /* The functions of the newest version that is understood, and what keeps them, a new reference;
- * NULL if there are none. Each version has to be older than the one before, so that the search
- * ends. */
+ * NULL if there are none. Each version has to be older than the one before: the search ends. */
 static const struct exchange *find_exchange(PyTypeObject *type, PyObject **offer)
 {
     static const char name[] = "dlpack_exchange_api";
@@ -110,7 +108,7 @@ static bool view_shown(const struct exchange *exchange, PyObject *object, const 
     struct dl_tensor tensor = {.data = NULL};
     if (!succeeded(exchange->show(object, &tensor)) || !read_tensor(exchange, &tensor, name, view))
         return false;
-    view->owner = Py_NewRef(object);
+    view->held.owner = Py_NewRef(object);
     return true;
 }
 
@@ -126,7 +124,7 @@ static bool view_given(const struct exchange *exchange, PyObject *object, const 
         !read_tensor(exchange, &versioned->tensor, name, view))
         return false;
     view->read_only = dlpack_why_read_only(versioned, view->on_device);
-    view->owner = Py_NewRef(holder);
+    view->held.owner = Py_NewRef(holder);
     return true;
 }
 
@@ -142,7 +140,7 @@ static int view_by(const struct exchange *exchange, PyObject *object,
     const bool tensor = known ? request->cache->of_tensors : torch_is_tensor(object);
     const int plain = tensor ? torch_is_plain(object, element_is_complex(view->layout.input)) : 1;
     if (plain <= 0)
-        Py_CLEAR(view->owner);
+        Py_CLEAR(view->held.owner);
     return plain;
 }
 

@@ -166,8 +166,7 @@ void library_tells_why(PyObject *object, const char *name)
 
 /* ---- units ---- */
 
-/* Which of two names a class has something by; NULL: neither. An instance may have anything of any
- * name, such as columns. */
+/* Which of two names a class has something by, for an instance may have any; NULL: neither. */
 static PyObject *name_in(PyTypeObject *type, PyObject *name, PyObject *other)
 {
     Py_ssize_t which;
@@ -226,9 +225,8 @@ static int read_pointer(PyObject *pointer, int wanted, void **at)
     return PyErr_Occurred() ? -1 : number == wanted;
 }
 
-/* As result_allocate. CuPy allocates on its current device, which may be another than the array's:
- * few calls meet that, so it is asked for only where there is no memory. NumPy has no name for
- * bfloat16. */
+/* As result_allocate. CuPy allocates on its current device, which is asked for only where there is
+ * no memory: few calls meet another than the array's. NumPy has no name for bfloat16. */
 static int cupy_allocate(const struct result_request *request, struct result_memory *memory,
                          void **at)
 {

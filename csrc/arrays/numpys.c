@@ -46,8 +46,7 @@ enum element numpys_common_element(int type)
     }
 }
 
-/* NumPy has bfloat16 from ml_dtypes, as a type of a user's own: of the kind of raw bytes, and known
- * by its scalars' type. */
+/* NumPy has bfloat16 from ml_dtypes, of the kind of raw bytes, known by its scalars' type. */
 static bool is_bfloat16(PyArray_Descr *descr)
 {
     if (!PyTypeNum_ISUSERDEF(descr->type_num))
@@ -57,8 +56,7 @@ static bool is_bfloat16(PyArray_Descr *descr)
     return PyDataType_ELSIZE(descr) == 2 && strcmp(point ? point + 1 : name, "bfloat16") == 0;
 }
 
-/* One kind and size is one element type, whatever C calls it: NumPy has two names for a 64-bit
- * integer. */
+/* One kind and size is one element type: NumPy has two names for a 64-bit integer. */
 bool numpys_element_of(PyArray_Descr *descr, const char *name, enum element *element)
 {
     *element = is_bfloat16(descr)   ? ELEMENT_BFLOAT16

@@ -136,8 +136,8 @@ PyObject *torch_resolve(PyObject *array);
 
 bool torch_is_tensor(PyObject *array);
 
-/* Whether memory says all of a tensor: nothing is done when it is read, and it has no history. 1,
- * 0, or -1 with an exception set. */
+/* Whether a tensor is what its memory says, and has no history. 1, 0, or -1 with an exception set.
+ * */
 int torch_is_plain(PyObject *array, bool is_complex);
 
 /* False with a ValueError if nobody may write to the array: a tensor whose history PyTorch keeps,

@@ -43,7 +43,7 @@ static bool view_mask(PyObject *where, const struct view_request *request, struc
     if (!array_view(where, &asked, mask))
         return false;
     if (mask->layout.input == ELEMENT_BOOL)
-        return !mask->on_device || request->where->locate(request->where, mask, "where");
+        return request->where->locate(request->where, mask, "where");
     return type_error("where must be an array of bool, not of %s",
                       element_name(mask->layout.input));
 }
@@ -78,8 +78,7 @@ bool mask_apply(PyObject *where, const struct view_request *request, struct view
 
 /* ---- mean= ---- */
 
-/* Real elements have real means; and as NumPy assigns, dimensions in front of those that there are
- * have one element. */
+/* Real elements have real means; as NumPy assigns, dimensions in front have one element. */
 static bool check_means(bool is_complex, unsigned own, const uint64_t *lengths,
                         const struct view *array, unsigned dimensions, const uint64_t *shape)
 {
@@ -118,7 +117,7 @@ static bool take_here(PyObject *object, const struct view *array, unsigned dimen
 {
     enum element element = ELEMENT_COMPLEX128;
     void *elements = NULL;
-    const bool bfloat16 = self->view.owner && self->view.layout.input == ELEMENT_BFLOAT16;
+    const bool bfloat16 = self->view.held.owner && self->view.layout.input == ELEMENT_BFLOAT16;
     OWNED *readable = bfloat16 && torch_is_tensor(object) /* of which NumPy makes nothing */
                           ? PyObject_CallMethod(object, "float", NULL)
                           : Py_NewRef(object);
@@ -195,7 +194,7 @@ bool output_fits(struct output *output, const struct where *where, unsigned dime
         return wanted && given &&
                value_error("out must have the shape of the results, %R; it has %R", wanted, given);
     }
-    return !view->on_device || where->locate(where, view, "out");
+    return where->locate(where, view, "out");
 }
 
 static bool overlap(struct extent a, const struct layout *layout)
@@ -306,8 +305,7 @@ static bool parse_protocol(PyObject *method, struct stream *stream)
                       pair);
 }
 
-/* CuPy's streams have a ptr, PyTorch's a cuda_stream, Numba's a handle: a ctypes pointer, which has
- * a value, None if it is null. */
+/* CuPy's have a ptr, PyTorch's a cuda_stream, Numba's a handle: a ctypes pointer with a value. */
 static bool parse_library(PyObject *object, struct stream *stream)
 {
     PyObject *const attributes[] = {names.ptr, names.cuda_stream, names.handle};

@@ -35,8 +35,7 @@ struct output {
 
 bool output_view(PyObject *out, const struct view_request *, struct output *);
 
-/* Whether there is none, or it has this shape, or one element where that has no dimensions; finds
- * out where it lies. */
+/* Whether there is none, or it has this shape, or, without dimensions, one element; locates it. */
 bool output_fits(struct output *, const struct where *, unsigned dimensions, const uint64_t *shape);
 
 /* Whether it holds results along axes as kernels leave them, of this type and in C order, where

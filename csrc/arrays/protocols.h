@@ -16,8 +16,7 @@
 int cuda_interface_view(PyObject *object, const struct view_request *, bool with_stream,
                         struct view *);
 
-/* Notes in the view if the object's interface, if it has one, says that its memory is read-only.
- * False with an exception set. */
+/* Notes in the view if the object's interface calls it read-only. False with an exception set. */
 bool cuda_interface_heed_read_only(PyObject *object, struct view *);
 
 /* ---- DLPack: capsules ---- */
@@ -91,8 +90,7 @@ bool dlpack_read(const struct dl_tensor *, const char *name, struct view *);
 /* False with a TypeError if the version is none that is understood. */
 bool dlpack_check_version(const struct dl_versioned *, const char *name);
 
-/* Why the tensor must not be written, or NULL if it may be. The tensor is NULL where it has no
- * version. */
+/* Why the tensor, NULL where it has no version, must not be written; NULL: it may be. */
 const char *dlpack_why_read_only(const struct dl_versioned *, bool on_device);
 
 /* Fills in the device, a GPU's number or ON_HOST, and the element type. */

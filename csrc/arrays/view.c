@@ -113,8 +113,8 @@ bool view_check(struct view *view, const char *name, const struct view_terms *te
 /* ---- streams ---- */
 
 /* Asked for a way to change signals that there is none, the kernel reads the set, says that it
- * cannot, or else that there is no such way, and changes nothing. Other questions take it ten times
- * as long. */
+ * cannot, or that there is no such way, and changes nothing. Other questions take ten times as
+ * long. */
 static bool is_readable(uintptr_t address)
 {
     enum { NO_WAY = -1, SET_BYTES = _NSIG / 8 };

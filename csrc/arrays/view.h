@@ -18,6 +18,14 @@ struct stream {
     bool passing;
 };
 
+/* What keeps memory alive. */
+struct held {
+    PyObject *owner;   /* the view's own reference */
+    const void *began; /* where NumPy's array, which is the owner, had its elements; or NULL */
+    void *pin;         /* the same as the owner, for simulated memory */
+    void (*unpin)(void *pin);
+};
+
 struct view {
     struct layout layout;            /* dimensions as the array has them, until it is normalised */
     uint64_t n;                      /* elements, masked or not */
@@ -27,24 +35,21 @@ struct view {
     const struct platform *platform; /* where device memory is, once somebody has asked */
     int device;
     struct extent allocation; /* the memory around it that is allocated, as far as that is known */
-    const void *began; /* where NumPy's array, which is the owner, had its elements; or NULL */
-    PyObject *owner;   /* keeps the memory alive; the view's own reference */
-    void *pin;         /* the same, for simulated memory */
-    void (*unpin)(void *pin);
+    struct held held;         /* to be released */
 };
 
 /* Of nothing, which may be released but need not. */
 static inline void view_nothing(struct view *view)
 {
-    view->owner = NULL;
-    view->pin = NULL;
+    view->held.owner = NULL;
+    view->held.pin = NULL;
     view->on_device = false;
     view->producer = (struct stream){.given = false};
 }
 
 /* What arrays ask of the devices that there are. False with an exception set. */
 struct where {
-    /* Finds out where a view of device memory lies. */
+    /* Finds out where a view lies, if it is of device memory. */
     bool (*locate)(const struct where *, struct view *, const char *name);
 
     /* A GPU's stream for a producer to work ahead of. */
@@ -81,8 +86,7 @@ struct view_terms {
     const char *shape, *strides, *data;
 };
 
-/* By NumPy's kind and bytes, of which 'V', 2 may be bfloat16, or by name. ELEMENTS: there is none.
- */
+/* By NumPy's kind and bytes, of which 'V', 2 may be bfloat16, or by name. ELEMENTS: none. */
 enum element view_element(char kind, size_t size);
 enum element element_named(const char *name);
 
@@ -96,8 +100,7 @@ bool view_count(struct view *, const char *name, const struct view_terms *);
 /* Strides of elements that lie one after the other, the last dimension fastest. */
 void view_in_c_order(struct layout *);
 
-/* The pointer is not null, and elements' addresses are possible and, on devices, aligned. Strides
- * that are never taken become 0. */
+/* The pointer is not null, addresses are possible, on devices aligned; untaken strides become 0. */
 bool view_check(struct view *, const char *name, const struct view_terms *);
 
 /* ---- streams ---- */

@@ -1,5 +1,4 @@
-/* Element types: what arrays hold. Reductions accumulate in a few of them, and convert as they
- * load. */
+/* Element types: what arrays hold. Reductions accumulate in few, and convert as they load. */
 #pragma once
 
 #include <stdbool.h>
@@ -68,8 +67,7 @@ extern "C" {
 size_t element_size(enum element);
 const char *element_name(enum element);
 
-/* What values of a type are accumulated in: the smallest of the accumulators that holds them all.
- */
+/* What values of a type are accumulated in: the smallest accumulator that holds them all. */
 enum element element_accumulator(enum element);
 
 /* Whether all integers of one type, or truth values, are integers of the other. */

@@ -1,5 +1,4 @@
-/* What went wrong where Python may not be touched: noted by a backend, raised by the module when it
- * holds the GIL again. */
+/* What went wrong where Python may not be touched: noted by a backend, raised by the module. */
 #pragma once
 
 #include <stdbool.h>

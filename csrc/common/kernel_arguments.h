@@ -37,12 +37,11 @@ enum {
     ROWS_A_BLOCK = 1 << 16
 };
 
-/* A thread that makes columns alone has so many loads under way, of one load's columns or of up to
- * so many loads' of fewer rows. */
+/* A thread that makes columns alone has so many loads under way, of one load's columns or of more.
+ * */
 enum { UNSPLIT_LOADS = 8, UNSPLIT_PACKS = 4 };
 
-/* Threads of a multiprocessor that have registers for that: of states and of elements of so many
- * bytes. */
+/* Threads of a multiprocessor that have registers for that: of states and elements of bytes. */
 #define COLUMNS_THREADS(state, element) ((state) > 8 ? 512 : (element) > 1 ? 1024 : 768)
 
 /* The same of threads that make columns alone, in small blocks, of up to UNSPLIT_BLOCK. */
@@ -66,8 +65,7 @@ enum { UNSPLIT_SMALL = 8, UNSPLIT_BLOCK = 256 };
 
 /* Of blocks that take long rows of a known type: threads at most, as an exponent. A thread waits
  * for LONG_ROWS_PACKS loads of 16 bytes at a time, twice as many of every second element, and a
- * multiprocessor has room for LONG_ROWS_RESIDENT blocks: no more than leave threads registers for
- * these loads. */
+ * multiprocessor has room, and registers for these loads, for LONG_ROWS_RESIDENT blocks. */
 enum { LONG_ROWS_BLOCK = 8, LONG_ROWS_SMALL = 8 };
 #define LONG_ROWS_PACKS(state, element) ((state) > LONG_ROWS_SMALL && (element) > 1 ? 8 : 4)
 #define LONG_ROWS_RESIDENT(state, element, apart)                                                  \
@@ -83,12 +81,10 @@ enum { SHORT_ROWS_BLOCK = 8 };
  * 8 bytes that a thread waits for; and results side by side where it has several shares of one. */
 enum { STRIDED_BLOCK = 8, STRIDED_LOADS = 8, INVARIANT_LANES = 32 };
 
-/* A thread that loads several rows at once makes so many results at most, of so many bytes of
- * elements. */
+/* A thread that loads several rows at once makes so many results at most, of so many bytes. */
 enum { ROWS_IN_REGISTERS = 16, BYTES_IN_REGISTERS = 64 };
 
-/* How rows of an array that is not flat are read: in stretches, by groups of threads. Powers of two
- * are said by their exponents. */
+/* How rows of an array that is not flat are read: in stretches, by groups. Powers are exponents. */
 struct kernel_stretches {
     uint64_t base;
     uint64_t stretches, items; /* of a row, and of all */
@@ -324,8 +320,7 @@ struct kernel_keys {
     unsigned slots;   /* of a table, a power of two; or as many as results */
     unsigned outside; /* what is to be said where a key is no result's */
 
-    /* In words, how far apart a result's are, the lowest first and its count last, and those of
-     * neighbours. */
+    /* In words, how far apart a result's are, the lowest first, its count last, and neighbours'. */
     uint64_t word_step, result_step;
     unsigned long long *words;
     unsigned *notes; /* of each result: which numbers were not finite, bits */

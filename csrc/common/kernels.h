@@ -40,8 +40,7 @@ struct kernels {
     /* A library's own function, of flat arrays only. */
     library_reduce *(*reducer)(enum fold fold, enum element input, enum element accumulator);
 
-    /* Whether kernels of segments wait themselves for the launch before them, which they may then
-     * follow. */
+    /* Whether kernels of segments wait themselves for the launch before them, and may follow it. */
     bool (*segments_follow)(void);
 };
 

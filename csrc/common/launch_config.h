@@ -17,7 +17,7 @@ enum kernel_kind {
      * kernels along axes and of segments. */
     KERNEL_STRIDED,
 
-    /* Along axes (kernel_axes, partials, counts, tickets): of any dimensions, which takes a
+    /* Along axes (kernel_axes, partials, counts, tickets): of any dimensions, of a
      * kernel_axes_of_any; and of few elements a result, without splits and with teams within a
      * warp. */
     KERNEL_ALONG,
@@ -60,8 +60,7 @@ enum kernel_kind {
      * finish.count says it. What is posted is that the state is no longer needed. */
     KERNEL_FINISH,
 
-    /* Stores values that lie one after the other in all of a layout, converted: (values, their
-     * type, bytes of one, n, layout). */
+    /* Stores values that are neighbours in a layout: (values, type, bytes of one, n, layout). */
     KERNEL_STORE,
 
     /* Exact sums: of a flat array of a type, of the words that pieces have left, and one warp that
@@ -73,8 +72,7 @@ enum kernel_kind {
     KERNEL_EXACT_FINISH,
 
     /* All exact sums along axes, of the type's elements, which are aligned: (kernel_exact_along).
-     * Rows, whose elements lie one after the other, by blocks; and any, by threads, without
-     * watching. */
+     * Rows, whose elements are neighbours, by blocks; and any, by threads, without watching. */
     KERNEL_EXACT_ROWS,
     KERNEL_EXACT_COLUMNS,
 
@@ -107,8 +105,7 @@ enum kernel_kind {
     /* Makes 8 n bytes of a mask from n bytes of its bits: (bits, n, mask). */
     KERNEL_UNPACK,
 
-    /* Reads and does nothing else: (data, n in 16-byte packs, sink). The variant is one of
-     * READ_SHAPES. */
+    /* Reads and does nothing else: (data, n 16-byte packs, sink). The variant: of READ_SHAPES. */
     KERNEL_READ,
 };
 
@@ -140,15 +137,13 @@ struct column_tile {
 };
 
 /* Elements that are loaded one by one: neighbouring results of a block, and threads of each of
- * their columns; or, where they are batch invariant, shares of each result, of which a thread has
- * 2^shares. */
+ * their columns; or, batch invariant, shares of each result, of which a thread has 2^shares. */
 struct strided_tile {
     unsigned results, rows, shares;
 };
 
 /* How a reduction along axes is launched: the planner chooses it once (schedule/launch_config.h), a
- * kernel takes it as it is, and gred.explain prints it. Powers of two are said by their exponents.
- */
+ * kernel takes it as it is, and gred.explain prints it. Powers of two are exponents. */
 struct launch_config {
     enum kernel_kind kernel;
     unsigned block;      /* threads of one */

@@ -1,7 +1,6 @@
 /* The order in which a layout is walked. A reduction may take elements in any order, so dimensions
  * are reversed, sorted and merged until those that lie side by side in memory are walked side by
- * side: an array that fills one block of memory, however it is transposed or reversed, comes out as
- * one flat run. */
+ * side: an array that fills one block of memory comes out as one flat run. */
 #include "common/layout.h"
 
 #include <stddef.h>
@@ -29,115 +28,135 @@ void layout_copy_few(const struct layout *layout, struct layout_of_few *to)
     memcpy(to->mask_strides, layout->mask_strides, dimensions * sizeof *to->mask_strides);
 }
 
-static void move_dimension(struct layout *layout, unsigned from, unsigned to)
-{
-    layout->shape[to] = layout->shape[from];
-    layout->strides[to] = layout->strides[from];
-    layout->mask_strides[to] = layout->mask_strides[from];
-}
-
-/* Walks a dimension from its other end. */
-static void reverse(struct layout *layout, unsigned k)
-{
-    const int64_t last = (int64_t)layout->shape[k] - 1;
-    layout->data = (const char *)layout->data + last * layout->strides[k];
-    layout->strides[k] = -layout->strides[k];
-    if (layout->mask)
-        layout->mask += last * layout->mask_strides[k];
-    layout->mask_strides[k] = -layout->mask_strides[k];
-}
-
 uint64_t layout_distance(int64_t stride)
 {
     return stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
 }
 
-/* Whether dimension k belongs outside dimension `other`. Broadcast dimensions are the outermost:
- * each repeats a walk over memory. */
-static bool is_outside(const struct layout *layout, unsigned k, unsigned other)
+static void move(const struct dimensions *self, unsigned from, unsigned to)
 {
-    const int64_t stride = layout->strides[k], beside = layout->strides[other];
+    self->shape[to] = self->shape[from];
+    self->strides[to] = self->strides[from];
+    self->mask_strides[to] = self->mask_strides[from];
+    if (self->places)
+        self->places[to] = self->places[from];
+}
+
+/* Walks a dimension from its other end. */
+static void flip(const struct dimensions *self, unsigned k)
+{
+    struct layout *first = self->first;
+    const int64_t last = (int64_t)self->shape[k] - 1;
+    first->data = (const char *)first->data + last * self->strides[k];
+    self->strides[k] = -self->strides[k];
+    if (first->mask)
+        first->mask += last * self->mask_strides[k];
+    self->mask_strides[k] = -self->mask_strides[k];
+    if (self->places) {
+        *self->place += last * self->places[k];
+        self->places[k] = -self->places[k];
+    }
+}
+
+/* Whether dimension k belongs outside another: broadcast ones are outermost, and repeat a walk. */
+static bool is_outside(const struct dimensions *self, unsigned k, unsigned other)
+{
+    const int64_t stride = self->strides[k], beside = self->strides[other];
     if (stride != beside)
         return beside != 0 && (stride == 0 || stride > beside);
-    return layout_distance(layout->mask_strides[k]) > layout_distance(layout->mask_strides[other]);
+    return self->places ? self->places[k] > self->places[other]
+                        : layout_distance(self->mask_strides[k]) >
+                              layout_distance(self->mask_strides[other]);
 }
 
-static void swap_dimensions(struct layout *layout, unsigned k, unsigned other)
+static void swap_steps(int64_t *steps, unsigned k, unsigned other)
 {
-    const uint64_t shape = layout->shape[k];
-    const int64_t stride = layout->strides[k], mask_stride = layout->mask_strides[k];
-    move_dimension(layout, other, k);
-    layout->shape[other] = shape;
-    layout->strides[other] = stride;
-    layout->mask_strides[other] = mask_stride;
+    const int64_t step = steps[k];
+    steps[k] = steps[other];
+    steps[other] = step;
 }
 
-/* Unsigned, so that the product of a broken stride may overflow. */
-static bool continues(const int64_t *strides, const uint64_t *shape, unsigned k)
+static void swap(const struct dimensions *self, unsigned k, unsigned other)
 {
-    return (uint64_t)strides[k] == shape[k + 1] * (uint64_t)strides[k + 1];
+    swap_steps((int64_t *)self->shape, k, other);
+    swap_steps(self->strides, k, other);
+    swap_steps(self->mask_strides, k, other);
+    if (self->places)
+        swap_steps(self->places, k, other);
 }
 
-static void merge(struct layout *layout)
+/* Whether dimension k goes on where the next ends. Unsigned: broken strides may overflow. */
+static bool continues(const struct dimensions *self, const int64_t *steps, unsigned k)
 {
-    unsigned kept = 0;
-    for (unsigned k = 0; k < layout->dimensions; k++) {
-        const uint64_t outer = layout->shape[k];
-        const bool merged = k + 1 < layout->dimensions &&
-                            continues(layout->strides, layout->shape, k) &&
-                            continues(layout->mask_strides, layout->shape, k);
-        if (merged)
-            layout->shape[k + 1] *= outer;
+    return !steps || (uint64_t)steps[k] == self->shape[k + 1] * (uint64_t)steps[k + 1];
+}
+
+static void merge(const struct dimensions *self)
+{
+    unsigned left = 0;
+    for (unsigned k = 0; k < *self->count; k++) {
+        const uint64_t length = self->shape[k];
+        if (k + 1 < *self->count && continues(self, self->strides, k) &&
+            continues(self, self->mask_strides, k) && continues(self, self->places, k))
+            self->shape[k + 1] *= length;
         else
-            move_dimension(layout, k, kept++);
+            move(self, k, left++);
     }
-    layout->dimensions = kept;
+    *self->count = left;
 }
 
-/* A walk that goes to another line of memory with each step is not to be repeated: rather is each
- * of its elements, at once. */
-static void repeat_in_place(struct layout *layout)
+/* By insertion: dimensions are few and mostly in order. Where elements are the same, their mask
+ * tells which way a layout is walked. */
+void dimensions_normalise(const struct dimensions *self, bool in_order)
+{
+    for (unsigned k = 0; !in_order && k < *self->count; k++) {
+        const bool differ = self->strides[k] || self->places;
+        if ((differ ? self->strides[k] : self->mask_strides[k]) < 0)
+            flip(self, k);
+    }
+    if (*self->count < 2)
+        return;
+    for (unsigned next = 1; !in_order && next < *self->count; next++)
+        for (unsigned k = next; k > 0 && is_outside(self, k, k - 1); k--)
+            swap(self, k, k - 1);
+    merge(self);
+}
+
+/* A walk to another line with each step is not repeated: each of its elements is, at once. */
+static void repeat_in_place(const struct dimensions *self)
 {
     enum { LINE = 64 };
-    const unsigned dimensions = layout->dimensions;
-    if (dimensions < 2 || layout->strides[dimensions - 1] < LINE)
+    const unsigned count = *self->count;
+    if (count < 2 || self->strides[count - 1] < LINE)
         return;
-    while (layout->strides[0] == 0)
-        for (unsigned k = 0; k + 1 < dimensions; k++)
-            swap_dimensions(layout, k, k + 1);
+    while (self->strides[0] == 0)
+        for (unsigned k = 0; k + 1 < count; k++)
+            swap(self, k, k + 1);
 }
 
 void layout_normalise(struct layout *layout, bool in_order)
 {
+    const struct dimensions own = {.first = layout,
+                                   .count = &layout->dimensions,
+                                   .shape = layout->shape,
+                                   .strides = layout->strides,
+                                   .mask_strides = layout->mask_strides};
     if (element_size(layout->input) == 1)
         layout->swapped = false;
     if (layout_length(layout) == 0) {
-        layout->dimensions = 1;
-        layout->shape[0] = 0;
-        layout->strides[0] = (int64_t)element_size(layout->input);
-        layout->mask_strides[0] = 1;
+        layout_make_flat(layout, 0);
         return;
     }
-    unsigned kept = 0;
+    unsigned left = 0;
     for (unsigned k = 0; k < layout->dimensions; k++)
         if (layout->shape[k] != 1)
-            move_dimension(layout, k, kept++);
-    layout->dimensions = kept;
-    for (unsigned k = 0; k < layout->dimensions; k++) {
-        if (!layout->mask)
-            layout->mask_strides[k] = 0;
-        const int64_t stride =
-            layout->strides[k] ? layout->strides[k] : layout->mask_strides[k]; /* of what differs */
-        if (!in_order && stride < 0)
-            reverse(layout, k);
-    }
-    /* By insertion: dimensions are few and mostly in order. */
-    for (unsigned next = 1; !in_order && next < layout->dimensions; next++)
-        for (unsigned k = next; k > 0 && is_outside(layout, k, k - 1); k--)
-            swap_dimensions(layout, k, k - 1);
-    merge(layout);
+            move(&own, k, left++);
+    layout->dimensions = left;
+    for (unsigned k = 0; k < left && !layout->mask; k++)
+        layout->mask_strides[k] = 0;
+    dimensions_normalise(&own, in_order);
     if (!in_order)
-        repeat_in_place(layout);
+        repeat_in_place(&own);
 }
 
 struct layout layout_of_its_mask(const struct layout *layout)

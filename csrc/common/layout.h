@@ -1,6 +1,5 @@
-/* Where a reduction's elements lie and what they become on the way: what backends and kernels need
- * to know of an array that is not simply flat. The same struct serves the host's loops and, copied
- * to a device, the kernels. */
+/* Where a reduction's elements lie and what they become on the way, for the host's loops and,
+ * copied to a device, the kernels. */
 #pragma once
 
 #include "common/element.h"
@@ -42,9 +41,28 @@ struct layout_of_few {
 void layout_copy(const struct layout *, struct layout *to);
 void layout_copy_few(const struct layout *, struct layout_of_few *to);
 
-/* Brings dimensions into their best order; see layout.c. `in_order`: elements are still walked in
- * the array's own order. */
+/* From now on it has n elements, one after the other, as its mask's bytes are. */
+static inline void layout_make_flat(struct layout *layout, uint64_t n)
+{
+    layout->dimensions = 1;
+    layout->shape[0] = n;
+    layout->strides[0] = (int64_t)element_size(layout->input);
+    layout->mask_strides[0] = 1;
+}
+
+/* Brings dimensions into their best order, unless elements are to be walked `in_order`. */
 void layout_normalise(struct layout *, bool in_order);
+
+/* Dimensions, outermost first: a layout's own, or others that lead to such layouts. */
+struct dimensions {
+    struct layout *first; /* that they lead from */
+    unsigned *count;
+    uint64_t *shape;
+    int64_t *strides, *mask_strides; /* bytes from one to the next */
+    int64_t *places, *place;         /* as strides, and where they lead from; or NULL */
+};
+
+void dimensions_normalise(const struct dimensions *, bool in_order);
 
 /* The mask's bytes as elements, walked as the array's are. */
 struct layout layout_of_its_mask(const struct layout *);

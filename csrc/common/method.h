@@ -4,21 +4,35 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How a method's passes are launched. */
-enum style {
-    STYLE_recursion,   /* on the host, no launches */
-    STYLE_levels,      /* in place; a launch folds the upper half of the array onto the lower */
-    STYLE_in_place,    /* in place; a block folds its data blocks to one partial; repeated on the
-                             partials */
-    STYLE_tiles,       /* reads; otherwise as in_place */
-    STYLE_grid_stride, /* reads; as many blocks as the device holds; repeated on the partials */
-    STYLE_one_atomic,  /* one launch onto a result that holds the identity beforehand */
-    STYLE_last_block,  /* one launch with a ticket counter that starts, and ends, at 0 */
-    STYLE_cooperative, /* one cooperative launch, the grid sized by occupancy */
-    STYLE_bulk,        /* as last_block, through a ring in shared memory */
-    STYLE_clusters,    /* as last_block, in clusters of blocks */
-    STYLE_library,     /* a library's own function */
+enum {
+    METHOD_IN_PLACE = 1,   /* it folds in the array, and so in a working copy that is gred's own */
+    METHOD_REPEATS = 2,    /* blocks leave partials that take another pass */
+    METHOD_GRID_GROWS = 4, /* with the array; else it is as large as the device */
+    METHOD_LAST_BLOCK = 8, /* of a launch, which folds what all others have left */
+    HOPPER = 90            /* compute capability 9.0 */
 };
+
+/* How a method's passes are launched: what holds of it, and the compute capability it needs. */
+/* clang-format off */
+#define STYLES(STYLE)                                                                              \
+    STYLE(recursion, 0, 0)           /* on the host, no launches */                                \
+    STYLE(levels, METHOD_IN_PLACE | METHOD_GRID_GROWS, 0) /* a launch folds the upper half of the  \
+                                        array onto the lower */                                    \
+    STYLE(in_place, METHOD_IN_PLACE | METHOD_GRID_GROWS | METHOD_REPEATS, 0) /* a block folds its  \
+                                        data blocks to one partial */                              \
+    STYLE(tiles, METHOD_GRID_GROWS | METHOD_REPEATS, 0)                                            \
+    STYLE(grid_stride, METHOD_REPEATS, 0)                                                          \
+    STYLE(one_atomic, 0, 0)          /* onto a result that holds the identity beforehand */        \
+    STYLE(last_block, METHOD_LAST_BLOCK, 0) /* a ticket counter starts, and ends, at 0 */          \
+    STYLE(cooperative, 0, 0)         /* one cooperative launch, the grid sized by occupancy */     \
+    STYLE(bulk, METHOD_LAST_BLOCK, HOPPER) /* through a ring in shared memory */                   \
+    STYLE(clusters, METHOD_LAST_BLOCK, HOPPER)                                                     \
+    STYLE(library, 0, 0)             /* a library's own function */
+/* clang-format on */
+
+#define STYLE(name, holds, capability) STYLE_##name,
+enum style { STYLES(STYLE) STYLES_END };
+#undef STYLE
 
 enum { METHOD_ON_HOST = 1, METHOD_ON_SIMULATED = 2, METHOD_ON_CUDA = 4 };
 
@@ -51,11 +65,8 @@ enum method_index method_index_of(const struct method *);
 /* By name or alias; NULL if there is none. */
 const struct method *method_find(const char *name);
 
-/* The working copy that an in-place method folds in is gred's own. */
-bool method_works_in_place(const struct method *);
-
-/* Whether the last block of a launch folds what all others have left. */
-bool method_has_last_block(const struct method *);
+/* Whether all of these hold of its style. */
+bool method_is(const struct method *, unsigned holds);
 
 /* What a GPU needs to run it: 90 for compute capability 9.0; 0: nothing in particular. */
 int method_capability(const struct method *);

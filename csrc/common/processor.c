@@ -53,10 +53,9 @@ void processor_title(char *title, size_t bytes)
 /* ---- control groups ---- */
 
 /* A process may use what its group and every group around it allow. Version 2 of the interface has
- * one hierarchy ("0::/path" in /proc/self/cgroup), version 1 one for each controller
- * ("4:cpu,cpuacct:/path"). A container may see its own group as the root of the file system and
- * still read its path from outside: a group that is not found says nothing, and the root is asked
- * in any case. */
+ * one hierarchy, version 1 one for each controller. A container may see its own group as the root
+ * of the file system and still read its path from outside: a group that is not found says nothing,
+ * and the root is asked in any case. */
 enum { PATH_LENGTH = 512 };
 
 /* How many numbers a file begins with, up to two. */
@@ -85,8 +84,7 @@ static unsigned cores_of(const char *group)
     return quota < period ? 1 : (unsigned)(quota / period);
 }
 
-/* The smallest of a group and those around it, up to the first `base` characters; shortens `group`.
- */
+/* The smallest of a group and those around it, up to its first `base` characters; shortens it. */
 static unsigned cores_up_to(char *group, size_t base)
 {
     unsigned cores = UINT_MAX;
@@ -100,26 +98,18 @@ static unsigned cores_up_to(char *group, size_t base)
     }
 }
 
-/* Whether a list, "cpu,cpuacct:/path", has the controller of cores. */
-static bool has_cpu(const char *list)
+/* "0::/path", or, of version 1, a list of controllers, "4:cpu,cpuacct:/path". */
+static unsigned cores_of_line(const char *root, char *line)
 {
-    char names[PATH_LENGTH];
-    snprintf(names, sizeof names, ",%.*s,", (int)strcspn(list, ":"), list);
-    return strstr(names, ",cpu,");
-}
-
-static unsigned cores_of_line(const char *root, const char *line)
-{
-    const char *controllers = strchr(line, ':');
-    const char *path = controllers ? strchr(++controllers, ':') : NULL;
-    if (!path || (path != controllers && !has_cpu(controllers)))
+    char names[PATH_LENGTH], group[PATH_LENGTH];
+    strsep(&line, ":");
+    const char *const list = strsep(&line, ":"), *const path = strsep(&line, "\n");
+    snprintf(names, sizeof names, ",%s,", list ? list : "");
+    if (!path || (*list && !strstr(names, ",cpu,")))
         return UINT_MAX;
-    char group[PATH_LENGTH];
-    const int base = snprintf(group, sizeof group, "%s/sys/fs/cgroup%s", root,
-                              path != controllers ? "/cpu" : "");
+    const int base = snprintf(group, sizeof group, "%s/sys/fs/cgroup%s", root, *list ? "/cpu" : "");
     if (base < 0 || (size_t)base >= sizeof group)
         return UINT_MAX;
-    path++;
     snprintf(group + base, sizeof group - (size_t)base, "%s", strcmp(path, "/") == 0 ? "" : path);
     return cores_up_to(group, (size_t)base);
 }
@@ -130,15 +120,13 @@ unsigned cgroup_cores(const char *root)
     if (snprintf(line, sizeof line, "%s/proc/self/cgroup", root) >= (int)sizeof line)
         return UINT_MAX;
     FILE *file = fopen(line, "r");
-    if (!file)
-        return UINT_MAX;
     unsigned cores = UINT_MAX;
-    while (fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\n")] = '\0';
+    while (file && fgets(line, sizeof line, file)) {
         const unsigned here = cores_of_line(root, line);
         cores = here < cores ? here : cores;
     }
-    fclose(file);
+    if (file)
+        fclose(file);
     return cores;
 }
 

@@ -1,5 +1,4 @@
-/* The processor that this process runs on, what of it the process may use, and the process itself.
- */
+/* The processor that this process runs on, what it may use of that, and the process itself. */
 #pragma once
 
 #include <stddef.h>
@@ -9,9 +8,8 @@
 /* Cores that this process may use. */
 unsigned processor_cores(void);
 
-/* Whole cores' worth of time that the control group of this process lets it use, at least 1, as
- * containers are limited; UINT_MAX: any. Files are looked for below `root`, "" for the system's
- * own. */
+/* Whole cores' worth of time that the control group of this process lets it use, at least 1;
+ * UINT_MAX: any. Files are looked for below `root`, "" for the system's own. */
 unsigned cgroup_cores(const char *root);
 
 /* Bytes. */
@@ -34,8 +32,7 @@ void clock_random(void *memory, size_t bytes);
 
 /* ---- instructions ---- */
 
-/* Sets of instructions that the host's loops are compiled for, the smallest first; all make the
- * same bits. */
+/* Sets of instructions that the host's loops are compiled for, the smallest first: same bits. */
 #ifdef __x86_64__
 #define INSTRUCTION_SETS(ENTRY) ENTRY(baseline) ENTRY(avx2) ENTRY(avx512)
 #else
@@ -46,8 +43,7 @@ void clock_random(void *memory, size_t bytes);
 enum instructions { INSTRUCTION_SETS(INSTRUCTIONS_ENUMERATOR) INSTRUCTIONS };
 #undef INSTRUCTIONS_ENUMERATOR
 
-/* The best that this processor has; what GRED_INSTRUCTIONS names in the environment, if it has
- * that. */
+/* The best that this processor has, or what GRED_INSTRUCTIONS names in the environment. */
 enum instructions instructions_here(void);
 
 /* What GRED_INSTRUCTIONS is, if it names none of them; else NULL. */

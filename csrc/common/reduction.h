@@ -139,20 +139,16 @@ void states_about(enum element accumulator, void *states, uint64_t n,
 enum { LOOP_MOST = 4096 };
 
 /* Folds 1 to LOOP_MOST values, aligned and one after the other, to a state; the first is number
- * `first` of the array. Where positions matter they are folded onto *state, which is what lies
- * before. */
+ * `first` of the array. Where positions matter they are folded onto what *state has before. */
 typedef void fold_values(const void *values, size_t n, uint64_t first, void *state);
 
-/* Folds n >= 1 states, one after the other, onto the first; what the others are then is nobody's
- * business. */
+/* Folds n >= 1 states, one after the other, onto the first; the others become anything. */
 typedef void merge_states(void *states, size_t n);
 
-/* Merges each of n states, the later ones, with the one at the same place in `onto`. On the ladder
- * a state is a value. */
+/* Merges each of n states with the one at its place in `onto`. On the ladder a state is a value. */
 typedef void fold_pairs(void *onto, const void *states, size_t n);
 
-/* Whether what comes later in the array can make no difference to the answer, where so many values
- * have made this state. */
+/* Whether what comes later can change no answer, where so many values have made this state. */
 typedef bool is_settled(const void *state, size_t n);
 
 /* A loop over elements of type `input` that are converted to `type` on the way. NULL where no loop
@@ -191,8 +187,7 @@ SCALAR double answer_made_of(enum reduction reduction, double ddof, const struct
     return reduction == REDUCTION_nanmean ? (double)answer->values[1].integer : (double)count;
 }
 
-/* Bits. `count` is how many elements took part, `nothing` what the reduction has of none; what is
- * indexed tells by its position. */
+/* Bits, of `count` elements that took part. What is indexed tells by its position. */
 SCALAR unsigned findings_of(enum reduction reduction, enum fold fold, enum nothing nothing,
                             double ddof, const struct answer *answer, uint64_t count)
 {

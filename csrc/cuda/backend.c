@@ -263,7 +263,7 @@ static bool run_on_current_device(struct state *state, int device, const struct 
     bool ran = warn_of_compiling(state, session, run);
     if (ran && plan)
         ran = cuda_order_before(session, plan, failure) && execute(machine, plan, run) &&
-              (!plan_stays_on_device(plan) || cuda_order_after(session, plan, failure));
+              (!plan->results.on_device || cuda_order_after(session, plan, failure));
     else if (ran)
         ran = bytes ? machine_time_reading(machine, bytes, run)
                     : machine_time_launching(machine, run);

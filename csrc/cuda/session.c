@@ -332,7 +332,7 @@ bool cuda_order_capture(cudaStream_t stream, const struct plan *plan, const stru
     if (!one_capture(stream, plan, &number, failure))
         return false;
     *capturing = number != 0;
-    if (!*capturing || (plan_stays_on_device(plan) && !run->timing))
+    if (!*capturing || (plan->results.on_device && !run->timing))
         return true;
     return failure_note(
         failure, FAILURE_RUNTIME,

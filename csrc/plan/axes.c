@@ -1,5 +1,5 @@
 /* Reduction dimensions become a layout of their own, and outer ones, which results differ in, are
- * flipped, sorted and merged like these, as long as results stay where they belong. */
+ * brought into order like these, as long as results stay where they belong. */
 #include "plan/axes.h"
 
 #include <string.h>
@@ -43,93 +43,19 @@ static void take_reduced(struct layout *part, const struct layout *layout, uint6
 
 /* ---- outer dimensions ---- */
 
-struct dimension {
-    uint64_t length;
-    int64_t stride, mask_stride, place;
-};
-
-static struct dimension dimension_at(const struct axes *self, unsigned k)
-{
-    return (struct dimension){self->shape[k], self->strides[k], self->mask_strides[k],
-                              self->places[k]};
-}
-
-static void put_dimension(struct axes *self, unsigned k, struct dimension dimension)
-{
-    self->shape[k] = dimension.length;
-    self->strides[k] = dimension.stride;
-    self->mask_strides[k] = dimension.mask_stride;
-    self->places[k] = dimension.place;
-}
-
 /* Those of one result do not tell results apart. */
 static void take_outer(struct axes *self, const struct layout *layout, uint64_t axes)
 {
     int64_t place = (int64_t)self->results;
-    self->outer = 0;
     for (unsigned k = 0; k < layout->dimensions; k++) {
         if (is_reduced(axes, k) || layout->shape[k] == 1)
             continue;
         place /= (int64_t)layout->shape[k];
-        put_dimension(self, self->outer++,
-                      (struct dimension){layout->shape[k], layout->strides[k],
-                                         layout->mask ? layout->mask_strides[k] : 0, place});
+        self->shape[self->outer] = layout->shape[k];
+        self->strides[self->outer] = layout->strides[k];
+        self->mask_strides[self->outer] = layout->mask ? layout->mask_strides[k] : 0;
+        self->places[self->outer++] = place;
     }
-}
-
-/* Walks a dimension from its other end. */
-static void flip(struct axes *self, unsigned k)
-{
-    const struct dimension d = dimension_at(self, k);
-    const int64_t last = (int64_t)d.length - 1;
-    struct layout *first = &self->reduced;
-    first->data = (const char *)first->data + last * d.stride;
-    if (first->mask)
-        first->mask += last * d.mask_stride;
-    self->first += last * d.place;
-    put_dimension(self, k, (struct dimension){d.length, -d.stride, -d.mask_stride, -d.place});
-}
-
-/* By the elements' distance, then by the results'. Broadcast dimensions are the outermost. */
-static bool is_outside(struct dimension one, struct dimension other)
-{
-    if (one.stride != other.stride)
-        return other.stride != 0 && (one.stride == 0 || one.stride > other.stride);
-    return one.place > other.place;
-}
-
-/* By insertion: dimensions are few and mostly in order. */
-static void sort(struct axes *self)
-{
-    for (unsigned next = 1; next < self->outer; next++) {
-        const struct dimension moved = dimension_at(self, next);
-        unsigned k = next;
-        for (; k > 0 && is_outside(moved, dimension_at(self, k - 1)); k--)
-            put_dimension(self, k, dimension_at(self, k - 1));
-        put_dimension(self, k, moved);
-    }
-}
-
-/* Unsigned, so that the product of a broken stride may overflow. */
-static bool continues(const int64_t *strides, const uint64_t *shape, unsigned k)
-{
-    return (uint64_t)strides[k] == shape[k + 1] * (uint64_t)strides[k + 1];
-}
-
-static void merge(struct axes *self)
-{
-    unsigned left = 0;
-    for (unsigned k = 0; k < self->outer; k++) {
-        const uint64_t length = self->shape[k];
-        const bool merged = k + 1 < self->outer && continues(self->strides, self->shape, k) &&
-                            continues(self->mask_strides, self->shape, k) &&
-                            continues(self->places, self->shape, k);
-        if (merged)
-            self->shape[k + 1] *= length;
-        else
-            put_dimension(self, left++, dimension_at(self, k));
-    }
-    self->outer = left;
 }
 
 static bool is_aligned(const struct axes *self)
@@ -163,12 +89,11 @@ void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct
     take_reduced(&self->reduced, layout, axes);
     layout_normalise(&self->reduced, in_order);
     if (self->results > 0) {
+        const struct dimensions outer = {&self->reduced, &self->outer,       self->shape,
+                                         self->strides,  self->mask_strides, self->places,
+                                         &self->first};
         take_outer(self, layout, axes);
-        for (unsigned k = 0; k < self->outer; k++)
-            if (self->strides[k] < 0)
-                flip(self, k);
-        sort(self);
-        merge(self);
+        dimensions_normalise(&outer, false);
     }
     self->aligned = is_aligned(self);
     self->kind = kind_of(self);
@@ -195,6 +120,16 @@ const char *axes_end(const struct axes *axes)
     return (const char *)axes->reduced.data + end;
 }
 
+/* But for the first so many. */
+static void copy_outer(const struct axes *self, unsigned but, struct axes *to)
+{
+    const unsigned count = to->outer = self->outer - but;
+    memcpy(to->shape, self->shape + but, count * sizeof *to->shape);
+    memcpy(to->strides, self->strides + but, count * sizeof *to->strides);
+    memcpy(to->mask_strides, self->mask_strides + but, count * sizeof *to->mask_strides);
+    memcpy(to->places, self->places + but, count * sizeof *to->places);
+}
+
 void axes_copy(const struct axes *self, struct axes *to)
 {
     to->kind = self->kind;
@@ -203,9 +138,7 @@ void axes_copy(const struct axes *self, struct axes *to)
     to->results = self->results;
     to->aligned = self->aligned;
     to->first = self->first;
-    to->outer = self->outer;
-    for (unsigned k = 0; k < self->outer; k++)
-        put_dimension(to, k, dimension_at(self, k));
+    copy_outer(self, 0, to);
 }
 
 /* ---- the walk ---- */
@@ -258,13 +191,11 @@ void axes_part(const struct axes *all, unsigned along, uint64_t outer, uint64_t 
     for (unsigned k = along + 1; k < all->outer; k++)
         inner *= all->shape[k];
     results_start(&walk, all, (outer * all->shape[along] + start) * inner);
-    *part = *all;
+    axes_copy(all, part);
+    copy_outer(all, along, part);
     results_move(&walk, &part->reduced);
     part->first = walk.place;
     part->results = count * inner;
-    part->outer = all->outer - along;
-    for (unsigned k = 0; k < part->outer; k++)
-        put_dimension(part, k, dimension_at(all, along + k));
     part->shape[0] = count;
 }
 

@@ -4,15 +4,6 @@
 
 #include "common/layout.h"
 
-/* From now on it has n elements, one after the other, as its mask's bytes are. */
-static inline void layout_make_flat(struct layout *layout, uint64_t n)
-{
-    layout->dimensions = 1;
-    layout->shape[0] = n;
-    layout->strides[0] = (int64_t)element_size(layout->input);
-    layout->mask_strides[0] = 1;
-}
-
 enum axes_kind {
     AXES_ROWS,    /* a result's elements lie one after the other */
     AXES_COLUMNS, /* neighbouring results' elements do, and a result's at one distance */
@@ -33,8 +24,7 @@ struct axes {
     int64_t strides[DIMENSIONS_MAX], mask_strides[DIMENSIONS_MAX], places[DIMENSIONS_MAX];
 };
 
-/* Bytes from the first result's first element to the first of any element's, and to one after the
- * last. */
+/* Bytes from the first result's first element to the first of any, and to one after the last. */
 void axes_span(const struct axes *, int64_t *lowest, int64_t *end);
 
 /* One after the last byte of any element. */
@@ -52,8 +42,7 @@ void axes_make(const struct layout *layout, uint64_t axes, bool in_order, struct
 /* Of dimensions no more than there are. */
 void axes_copy(const struct axes *, struct axes *to);
 
-/* So many of the results along dimension `along` from `start` on; `outer` counts those that the
- * dimensions before it differ in. */
+/* So many results along dimension `along` from `start` on, number `outer` of those before it. */
 void axes_part(const struct axes *, unsigned along, uint64_t outer, uint64_t start, uint64_t count,
                struct axes *part);
 

@@ -60,10 +60,7 @@ static bool check_out(const struct request *request, struct plan *plan)
         return true;
     if (out->view.platform != plan->platform || out->view.device != plan->device)
         return value_error("out lies on another device than the array");
-    if (!request->axes)
-        plan->out.at = (void *)out->view.layout.data;
-    plan->out.element = out->view.layout.input;
-    plan->streams.producers[2] = out->view.producer;
+    plan->results = results_of_one((void *)out->view.layout.data, out->view.layout.input);
     return true;
 }
 
@@ -106,8 +103,7 @@ static bool choose_block(const struct request *request, struct plan *plan)
 
 /* ---- what is refused ---- */
 
-/* A fold whose state is more than one value is the default method's, which merges any; few methods
- * take complex elements. */
+/* The default method merges any state, others single values; few take complex elements. */
 static bool check_method(const struct request *request, const struct plan *plan)
 {
     const struct reduction_row *row = reduction_row(request->reduction);
@@ -253,17 +249,6 @@ size_t results_widest(const struct results *self)
     return widest;
 }
 
-/* What arguments' code has done to the arrays, now that no more of it runs. */
-static bool arrays_still_lie(const struct request *request, const struct view *view,
-                             const struct view *mask)
-{
-    const struct view *const offsets = request->offsets;
-    return array_still_lies(view, offsets ? "values" : "a") &&
-           (!mask || array_still_lies(mask, "where")) &&
-           (!offsets || array_still_lies(offsets, "offsets")) &&
-           (!request->out || array_still_lies(&request->out->view, "out"));
-}
-
 bool plan_make(const struct request *request, struct view *view, const struct view *mask,
                struct plan *plan)
 {
@@ -272,20 +257,65 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
         .layout = layout,
         .n = request->axes ? axes_length(layout, request->reduced) : view->n,
         .elements = {.on_device = view->on_device, .mask_on_device = mask && mask->on_device},
-        .streams.consumer = request->consumer,
         .means = request->means,
     };
     if (!choose_method(request, view, plan) || !check_means(request) || !check_out(request, plan) ||
-        !choose_reduction(request, layout, plan) || !check_method(request, plan) ||
-        !arrays_still_lie(request, view, mask))
+        !choose_reduction(request, layout, plan) || !check_method(request, plan))
+        return false;
+    /* What arguments' code has done to the arrays, now that no more of it runs. */
+    if (!array_still_lies(view, request->offsets ? "values" : "a") ||
+        (mask && !array_still_lies(mask, "where")) ||
+        (request->offsets && !array_still_lies(request->offsets, "offsets")) ||
+        (request->out && !array_still_lies(&request->out->view, "out")))
         return false;
     const uint64_t whole = request->offsets ? 0 : UINT64_MAX; /* segments begin at positions */
     plan_find_elements(layout, request->axes ? request->reduced : whole, request->axes, plan);
-    plan->streams.producers[0] = view->producer;
-    if (mask)
-        plan->streams.producers[1] = mask->producer;
-    if (request->means)
-        plan->streams.producers[4] = request->means->view.producer;
+    if (request->before)
+        plan->streams = *request->before;
+    plan->streams.consumer = request->consumer;
+    const struct view *const viewed[] = {view, mask, request->offsets,
+                                         request->out ? &request->out->view : NULL,
+                                         request->means ? &request->means->view : NULL};
+    for (size_t k = 0; k < sizeof viewed / sizeof *viewed; k++)
+        if (viewed[k] && viewed[k]->producer.given)
+            plan_wait_for(&plan->streams, &viewed[k]->producer);
+    return true;
+}
+
+/* ---- sums of products ---- */
+
+static PyObject *place_of(const struct view *view)
+{
+    return view->on_device ? platform_name(view->platform, view->device)
+                           : PyUnicode_FromString("host");
+}
+
+static bool choose_place(const struct request *request, struct view *a, struct view *b,
+                         struct plan *plan)
+{
+    const struct where *where = &request->platforms->where;
+    if (!where->locate(where, a, "a") || !where->locate(where, b, "b"))
+        return false;
+    const bool together = a->on_device == b->on_device &&
+                          (!a->on_device || (a->platform == b->platform && a->device == b->device));
+    if (together || a->n == 0) /* nothing lies everywhere */
+        return plan_choose_device(request, a->on_device ? a : b, plan);
+    OWNED *of_a = place_of(a), *of_b = place_of(b);
+    return of_a && of_b &&
+           value_error("a lies on '%U' and b on '%U'; both have to lie on one device, so copy one "
+                       "of them to where the other is",
+                       of_a, of_b);
+}
+
+bool products_plan(const struct request *request, struct view *a, struct view *b, bool exactly,
+                   struct plan *plan)
+{
+    plan->method = NULL;
+    if (!choose_place(request, a, b, plan) || !array_still_lies(a, "a") ||
+        !array_still_lies(b, "b"))
+        return false;
+    products_settle(plan->platform, plan->device, a, b, exactly, plan);
+    plan->streams.consumer = request->consumer;
     return true;
 }
 
@@ -356,16 +386,10 @@ struct exact_span plan_exact_span(const struct plan *plan, enum element accumula
                                     : exact_span_of(accumulator);
 }
 
-bool plan_grid_grows(const struct plan *plan)
-{
-    return plan->method->style == STYLE_levels || plan->method->style == STYLE_in_place ||
-           plan->method->style == STYLE_tiles;
-}
-
 bool plan_fits(const struct plan *plan, struct failure *failure)
 {
     const uint64_t grid_max = INT32_MAX;
-    if (!plan->method || !plan_grid_grows(plan) ||
+    if (!plan->method || !method_is(plan->method, METHOD_GRID_GROWS) ||
         plan->n / plan->launch.block / plan->launch.data_blocks < grid_max)
         return true;
     return failure_note(

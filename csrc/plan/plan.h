@@ -1,5 +1,4 @@
-/* A plan: everything that a call has decided before anything runs. All checks end here; a plan that
- * was made can be run. */
+/* A plan: all that a call has decided before anything runs, and all checks. */
 #pragma once
 
 #include "common/method.h"
@@ -13,6 +12,19 @@ struct exact_span;
 struct means;
 struct output;
 struct segments;
+
+/* Work that comes first is that of producers of arrays, and of memory for results; the first of
+ * them that is no passing one has the work on its stream. */
+enum { PRODUCERS_MAX = 8 };
+
+struct plan_streams {
+    struct stream producers[PRODUCERS_MAX];
+    unsigned count;
+    struct stream consumer;
+};
+
+/* If it is given, once. False: there are too many. */
+bool plan_wait_for(struct plan_streams *, const struct stream *producer);
 
 /* What a caller asks for: arguments as Python gave them, NULL where one was left out, or read. */
 struct request {
@@ -28,10 +40,12 @@ struct request {
     bool along;                 /* axis= or keepdims= was given, whatever came of it */
     bool some_left;             /* by a mask whose elements have been looked at */
     struct stream consumer;
+    const struct plan_streams *before; /* of a list's arrays; NULL: there is no list */
     int frames; /* Python frames of gred's own below the user's, which warnings pass over */
 };
 
-/* Where results along axes go: one after the other in C order, a record's values apart. */
+/* Where results go: one after the other in C order, a record's values apart. A single one of the
+ * host's is the run's answer instead. */
 struct results {
     void *at[ANSWER_VALUES];
     enum element type, types[ANSWER_VALUES]; /* of the first value, and of each */
@@ -40,9 +54,26 @@ struct results {
 
     /* There, too: where they go then, converted, and have no other memory yet. NULL: nowhere. */
     const struct layout *out;
+
+    /* There, too, while results lie there for the host: what is to be said of them. NULL: nobody
+     * asks. */
+    unsigned *findings;
 };
 
 size_t results_widest(const struct results *); /* the bytes of a result's widest value */
+
+/* Whether the host waits for them, and has to know what is to be said of them. */
+static inline bool results_are_awaited(const struct results *self)
+{
+    return !self->on_device || self->findings;
+}
+
+/* One of them, of one value, which is to stay where it is. */
+static inline struct results results_of_one(void *at, enum element type)
+{
+    return (struct results){
+        .at = {at}, .type = type, .types = {type}, .values = 1, .on_device = true};
+}
 
 struct listed_array {
     const void *data; /* the first element */
@@ -51,8 +82,7 @@ struct listed_array {
     const struct layout *layout; /* normalised; NULL: it is flat */
 };
 
-/* Arrays in one place, of any shapes, reduced as the one array that their elements are one after
- * the other, or each by itself. */
+/* Arrays in one place, of any shapes, reduced as if they were one, or each by itself. */
 struct array_list {
     const struct listed_array *at;
     uint64_t count;
@@ -83,8 +113,7 @@ struct plan_launch {
     unsigned data_blocks; /* how many elements a thread should get at least */
     bool automatic;       /* the caller has left the method and all this to gred */
 
-    /* No address, grid or number of results changes the order in which a result's elements merge.
-     */
+    /* No address, grid or number of results changes how a result's elements merge. */
     bool batch_invariant;
 };
 
@@ -94,22 +123,9 @@ struct plan_elements {
     bool on_device, mask_on_device;
     uint64_t position; /* of the first, where it is not 0: in a list */
 
-    /* In place of the layout, which only tells the type then; with axes, each array has a result.
-     * NULL: there is one array. */
+    /* In place of the layout, which tells the type; with axes, of a result each. NULL: one array.
+     * */
     const struct array_list *list;
-};
-
-/* Work that comes first is that of the producers of the array, the mask, out, results that gred has
- * the memory of, and given means; of a list, more of its arrays come after these. */
-struct plan_streams {
-    struct stream producers[8];
-    struct stream consumer;
-};
-
-/* Of a single result. */
-struct plan_out {
-    void *at; /* device memory where it stays; else NULL */
-    enum element element;
 };
 
 /* Of a layout of one dimension; axes says only how many there are. */
@@ -143,7 +159,6 @@ struct plan {
     struct plan_elements elements;
     struct plan_streams streams;
     struct finish finish;
-    struct plan_out out;
     const struct means *means; /* what spreads are about; NULL: each its own mean */
     const struct axes *axes;   /* where other results and their elements are; NULL: there is one */
     struct results results;
@@ -169,10 +184,10 @@ static inline bool plan_stores_states(const struct plan *plan)
            plan->finish.from_nothing;
 }
 
-/* Whether nobody waits for the results. */
-static inline bool plan_stays_on_device(const struct plan *plan)
+/* Where the single result of a plan without axes is to stay on its device; NULL: nowhere. */
+static inline void *plan_out(const struct plan *plan)
 {
-    return plan->out.at || (plan->axes && plan->results.on_device);
+    return !plan->axes && plan->results.on_device ? plan->results.at[0] : NULL;
 }
 
 /* False with an exception set. The view's layout is normalised on the way. `mask` may be NULL. */
@@ -184,17 +199,14 @@ bool plan_make(const struct request *request, struct view *view, const struct vi
 bool products_plan(const struct request *, struct view *a, struct view *b, bool exactly,
                    struct plan *);
 
-/* The same where both have been located: the plan's platform is set between the two steps, of which
- * the second is for devices. */
-void products_begin(struct view *a, struct view *b, bool exactly, struct plan *);
-void products_settle(struct view *a, struct view *b, struct plan *);
+/* The same where it is known where. */
+void products_settle(const struct platform *, int device, struct view *a, struct view *b,
+                     bool exactly, struct plan *);
 
 /* What sums of products of a type are: integers keep all their bits, floats stay what they are. */
 enum element products_type(enum element);
 
-/* Whether a launch has a block for every tile; and whether the plan's grids can be launched at all.
- */
-bool plan_grid_grows(const struct plan *);
+/* Whether the plan's grids can be launched. */
 bool plan_fits(const struct plan *, struct failure *);
 
 /* ---- where ---- */
@@ -232,6 +244,9 @@ void plan_choose_launch(struct plan *, bool automatic);
 void plan_settle(const struct settled *, struct layout *, struct plan *);
 void plan_round_once(const struct output *out, struct layout *, struct plan *);
 void plan_find_elements(struct layout *, uint64_t reduced, struct axes *, struct plan *);
+
+/* Makes it the plan of another array of n elements, without axes: flat, or of any layout. */
+void plan_take(struct plan *, const struct layout *, uint64_t n, bool flat);
 
 /* Whether NaN becomes a number that is none, or may be in the part that goes. */
 bool types_lose_nan(enum element from, enum element to);

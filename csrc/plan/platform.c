@@ -157,7 +157,7 @@ static bool locate(const struct where *where, struct view *view, const char *nam
     const struct platforms *self = (const struct platforms *)where;
     struct failure failure = {0}, named;
     bool gpu = true;
-    if (view->platform)
+    if (view->platform || !view->on_device)
         return true;
     if (view->n == 0 && !platforms_find_gpu(self, &gpu))
         return false;

@@ -30,15 +30,13 @@ struct platform {
     /* How many devices there are; of 0, or -1, which cannot be told, `failure` says why. */
     int (*count)(void *state, struct failure *failure);
 
-    /* Whether all of a view's memory lies on one of these devices, which the view then says. NULL:
-     * no memory can. */
+    /* Whether all of a view's memory lies on one of these, which it then says. NULL: none can. */
     enum located (*locate)(void *state, struct view *view, struct failure *failure);
 
     /* A stream on a device, for a producer to work ahead of. NULL where there are no streams. */
     bool (*handshake)(void *state, int device, uintptr_t *stream, struct failure *failure);
 
-    /* Memory on memory->device of memory->bytes, which are not 0. The next three are NULL where all
-     * memory is the host's. */
+    /* Memory of memory->bytes, which are not 0. These three are NULL where memory is the host's. */
     bool (*allocate)(void *state, struct device_memory *memory, struct failure *failure);
     void (*release)(void *state, const struct device_memory *memory);
 
@@ -46,8 +44,7 @@ struct platform {
     bool (*read)(void *state, const struct device_memory *memory, void *target,
                  struct failure *failure);
 
-    /* What is put on `later` from now on comes after what is on `earlier` now. NULL where there are
-     * no streams. */
+    /* What is put on `later` from now on comes after what is on `earlier`. NULL: no streams. */
     bool (*order)(void *state, int device, uintptr_t earlier, uintptr_t later,
                   struct failure *failure);
 };
@@ -72,8 +69,7 @@ void *platforms_state(const struct platforms *, const struct platform *);
 /* How many devices a platform has; see there. */
 int platforms_count(const struct platforms *, const struct platform *, struct failure *why);
 
-/* Whether there is a GPU. One that fails is an error: to go on without it would be slow, and
- * silent. */
+/* Whether there is a GPU. One that fails is an error: to go on without it would be silent. */
 bool platforms_find_gpu(const struct platforms *, bool *there);
 
 /* What device= names. False with an exception set. */

@@ -7,6 +7,21 @@
 #include "arrays/operands.h"
 #include "plan/axes.h"
 
+bool plan_wait_for(struct plan_streams *self, const struct stream *producer)
+{
+    unsigned k = 0;
+    if (!producer->given)
+        return true;
+    while (k < self->count && (self->producers[k].handle != producer->handle ||
+                               self->producers[k].passing != producer->passing))
+        k++;
+    if (k == PRODUCERS_MAX)
+        return false;
+    self->producers[k] = *producer;
+    self->count += k == self->count;
+    return true;
+}
+
 void plan_choose_launch(struct plan *plan, bool automatic)
 {
     if (!plan->method && plan->platform->automatic != METHODS) {
@@ -53,8 +68,7 @@ static void round_for_output(const struct output *out, struct plan *plan)
                              : finish->type;
 }
 
-/* Sums of integers are exact by any method. Devices copy elements that they cannot read as they lie
- * to a type without a rounding. */
+/* Sums of integers are exact by any method. Devices copy elements to a type without rounding. */
 void plan_round_once(const struct output *out, struct layout *layout, struct plan *plan)
 {
     const enum element input = layout->input;
@@ -110,6 +124,16 @@ void plan_find_elements(struct layout *layout, uint64_t reduced, struct axes *ax
     plan->elements.direct = types_convert_directly(layout, plan->accumulator);
 }
 
+void plan_take(struct plan *plan, const struct layout *layout, uint64_t n, bool flat)
+{
+    plan->axes = NULL;
+    plan->layout = layout;
+    plan->n = plan->finish.count = n;
+    plan->elements.list = NULL;
+    plan->elements.flat = flat;
+    plan->elements.direct = types_convert_directly(layout, plan->accumulator);
+}
+
 void plan_of_settled(const struct settled *settled, struct view *view, uint64_t reduced,
                      struct axes *axes, struct plan *plan)
 {
@@ -128,4 +152,47 @@ void plan_of_settled(const struct settled *settled, struct view *view, uint64_t 
     if (settled->exact)
         plan_round_once(NULL, layout, plan);
     plan_find_elements(layout, reduced, axes, plan);
+}
+
+/* ---- sums of products ---- */
+
+enum element products_type(enum element type)
+{
+    if (!element_is_integer(type))
+        return type;
+    return type >= ELEMENT_UINT8 ? ELEMENT_UINT64 : ELEMENT_INT64;
+}
+
+void products_settle(const struct platform *platform, int device, struct view *a, struct view *b,
+                     bool exactly, struct plan *plan)
+{
+    const enum element type = a->layout.type, result = products_type(type),
+                       wide = element_is_complex(type)   ? ELEMENT_COMPLEX128
+                              : element_is_integer(type) ? result
+                                                         : ELEMENT_FLOAT64;
+    *plan = (struct plan){
+        .platform = platform,
+        .device = device,
+        .layout = &a->layout,
+        .factors = &b->layout,
+        .n = a->n,
+        .exact = exactly,
+        .reduction = REDUCTION_sum,
+        .fold = FOLD_sum,
+        .accumulator = wide,
+        .elements = {.flat = layout_is_flat(&a->layout), .on_device = a->on_device},
+        .finish = {.accumulator = wide,
+                   .type = result,
+                   .result = exactly && element_is_integer(type) ? ELEMENT_FLOAT64 : result,
+                   .count = a->n,
+                   .from_nothing = true}};
+    plan_wait_for(&plan->streams, &a->producer);
+    plan_wait_for(&plan->streams, &b->producer);
+    if (platform->place == METHOD_ON_HOST)
+        return;
+    if (exactly) {
+        a->layout.type = holder_of_factor(a->layout.input, type);
+        b->layout.type = holder_of_factor(b->layout.input, type);
+    }
+    plan_choose_launch(plan, true);
 }

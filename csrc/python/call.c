@@ -30,8 +30,7 @@ bool ddof_parse(PyObject *const *slots, double *ddof)
     return !given || parse_number(given, slots[DDOF] ? "ddof" : "correction", ddof);
 }
 
-/* Which norm it is. NumPy's norm of two axes is a matrix's, which is a vector's only where no order
- * is asked for. */
+/* Which norm it is. NumPy's of two axes is a vector's only where no order is asked for. */
 static bool parse_order(PyObject *ord, PyObject *axis, enum reduction *reduction)
 {
     static const struct {
@@ -132,7 +131,7 @@ static bool hide_nulls(struct call *call, PyObject **where)
         RELEASED_BY(array_release) struct view mask;
         view_nothing(&mask);
         Py_SETREF(call->present, array_of_bools(given, "where", &mask)
-                                     ? PyNumber_And(mask.owner, call->present)
+                                     ? PyNumber_And(mask.held.owner, call->present)
                                      : NULL);
     }
     if (!call->present)
@@ -148,8 +147,7 @@ static bool hide_nulls(struct call *call, PyObject **where)
 static bool view_mask(struct call *call, PyObject *mask)
 {
     const struct where *where = call->asked.where;
-    return hide_nulls(call, &mask) &&
-           (!mask || !call->view.on_device || where->locate(where, &call->view, "a")) &&
+    return hide_nulls(call, &mask) && (!mask || where->locate(where, &call->view, "a")) &&
            mask_apply(mask, &call->asked, &call->view, &call->mask) && leave_nan_out(call, mask);
 }
 
@@ -174,6 +172,7 @@ struct call *call_begin(struct module_state *state, enum reduction reduction, in
     struct call *call = PyMem_Malloc(sizeof *call); /* most of which a short call never touches */
     if (!call)
         return (void *)PyErr_NoMemory();
+    memset(call, 0, offsetof(struct call, asked));
     call->state = state;
     call->like = slots[A] ? slots[A] : slots[X] ? slots[X] : slots[VALUES];
     view_nothing(&call->view);
@@ -184,10 +183,7 @@ struct call *call_begin(struct module_state *state, enum reduction reduction, in
     view_nothing(&call->means.view);
     call->means.here = NULL;
     call->means.array = NULL;
-    call->dimensions = call->count = 0;
     call->output.as_array = false;
-    call->listed = NULL;
-    call->present = NULL;
     if (!read_request(call, reduction, frames, slots))
         call_close(&call);
     return call;

@@ -18,12 +18,16 @@ struct call_segments {
     struct layout ordered; /* the values', in their own order */
 };
 
-/* On the heap: an argument's own code may call again, to any depth that Python allows, and threads'
- * stacks may be small. */
+/* On the heap: an argument's code may call again, and threads' stacks may be small. */
 struct call {
     struct module_state *state;
-    PyObject *like;            /* the array, borrowed */
-    struct view_request asked; /* of arrays */
+    PyObject *like;        /* the array, borrowed */
+    struct listed *listed; /* of a list alone */
+    PyObject *present;     /* a mask that hides nulls; NULL: there are none */
+
+    /* Of results: how many have memory, where there are several or keepdims= asks for them. */
+    unsigned dimensions, count;
+    struct view_request asked; /* of arrays; from here on call_begin sets but little */
     struct request request;
     struct view view, mask;
     struct output output;
@@ -33,14 +37,8 @@ struct call {
     struct run run;
 
     struct call_segments of_segments;
-    struct listed *listed; /* of a list alone */
-    PyObject *present;     /* a mask that hides nulls; NULL: there are none */
-
-    /* Memory for results, where there are several or keepdims= asks for them, and of how many. */
-    unsigned dimensions;
     uint64_t shape[DIMENSIONS_MAX];
     struct result_memory made[ANSWER_VALUES];
-    unsigned count;
 };
 
 /* A call, which is closed at the end of its variable's scope. */
@@ -55,15 +53,13 @@ struct call *call_begin(struct module_state *, enum reduction, int frames, PyObj
 /* Reads stream= and views out= and the array, which may have nulls where there can be a mask. */
 bool call_view(struct call *, const char *name, bool masked, PyObject *const *slots);
 
-/* Begins a call, views what it is of, and makes the plan, but runs nothing. NULL with an exception
- * set. */
+/* Begins a call, views what it is of, and makes the plan. NULL with an exception set. */
 struct call *call_open(struct module_state *, enum reduction, int frames, PyObject *const *slots);
 
 /* The same of a function that takes op=, and is called by one of gred's own in Python. */
 struct call *call_open_op(struct module_state *, PyObject *const *slots);
 
-/* Runs a call whose plan is made, and gives what the caller gets: of segments or keys, an array.
- * NULL with an exception set. */
+/* Runs a call whose plan is made; of segments or keys, an array. NULL with an exception set. */
 PyObject *call_answer(struct call *);
 PyObject *call_deliver(struct call *);
 
@@ -104,8 +100,10 @@ PyObject *answer_to_python(const struct plan *, const struct run *);
 /* axis= and keepdims=: the shape that they leave; nothing but one value is a whole array's. */
 bool results_choose(struct call *, PyObject *axis, PyObject *keepdims);
 
-/* What plan.results, if there are several, are and where they go, but not yet where new ones lie.
- */
+/* The same of so many results in one dimension, or of one of all. */
+bool results_count(struct call *, uint64_t count, bool each);
+
+/* What plan.results are and where they go, but not yet where new ones lie. */
 void results_describe(struct call *);
 
 /* Fills plan.results, unless the plan has but one, without a shape. */

@@ -8,8 +8,7 @@
 
 #include <dlfcn.h>
 
-/* Whether there are kernels that count, and take the array as it is. False with an exception set.
- */
+/* Whether there are kernels that count, and take the array. False with an exception set. */
 static bool can_count(const struct plan *plan)
 {
     const enum element input = plan->layout->input;

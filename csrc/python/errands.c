@@ -88,8 +88,7 @@ static bool locate(const struct platforms *platforms, const struct foreign_call 
             located = platforms->all[k]->locate(platforms->states[k], there, failure);
     view->platform = there->platform;
     view->device = there->device;
-    if (results.pin)
-        results.unpin(results.pin);
+    held_release(&results.held);
     if (there->on_device && there->n > 0 && located == LOCATED_ELSEWHERE)
         return failure_note(failure, FAILURE_VALUE, "no device of gred's has the array's memory");
     return located != LOCATED_NOWHERE;
@@ -98,18 +97,10 @@ static bool locate(const struct platforms *platforms, const struct foreign_call 
 /* A whole array's result stays on a device, or is stored once it is there. */
 static void make_plan(const struct foreign_call *call, struct errand *self)
 {
-    struct plan *plan = &self->plan;
-    const enum element type = self->settled.types.result;
     const bool whole =
         __builtin_popcountll(call->axes) == (int)call->dimensions && !call->batch_invariant;
     plan_of_settled(&self->settled, &self->view, whole ? UINT64_MAX : call->axes,
-                    whole ? NULL : &self->axes, plan);
-    if (!whole)
-        plan->results = (struct results){.at = {call->results},
-                                         .type = type,
-                                         .types = {type},
-                                         .values = 1,
-                                         .on_device = call->on_device};
+                    whole ? NULL : &self->axes, &self->plan);
 }
 
 /* Of vectors, whose products are added. */
@@ -119,34 +110,17 @@ static void make_plan_of_products(struct errand *self)
     a->layout.type = b->layout.type = self->settled.types.elements;
     layout_normalise(&a->layout, true);
     layout_normalise(&b->layout, true);
-    products_begin(a, b, self->settled.exact, &self->plan);
-    self->plan.platform = a->platform;
-    self->plan.device = a->device;
+    products_settle(a->platform, a->device, a, b, self->settled.exact, &self->plan);
     self->plan.finish.result = self->settled.types.result;
-    if (a->on_device)
-        products_settle(a, b, &self->plan);
-}
-
-/* Nobody is asked while it runs, nor told of anything but failures. */
-static bool never(void *Py_UNUSED(context))
-{
-    return false;
-}
-
-static bool in_silence(void *Py_UNUSED(context), const char *Py_UNUSED(text))
-{
-    return true;
 }
 
 static bool run_plan(void *backend_state, const struct foreign_call *call, struct errand *self)
 {
-    static const struct watch watch = {never, in_silence, NULL};
     const struct plan *plan = &self->plan;
     struct run *run = &self->run;
-    run->watch = &watch;
     if (!run_of_nothing(plan, run) && !backend_of(plan->platform)->run(backend_state, plan, run))
         return false;
-    if (!plan->axes && !plan->out.at) {
+    if (!plan->axes && !plan_out(plan)) {
         const union scalar value = scalar_narrow(run->answer.values[0], plan->finish.result);
         memcpy(call->results, &value, element_size(plan->finish.result));
     }
@@ -164,7 +138,7 @@ static bool run_errand(const struct platforms *platforms, const struct foreign_c
     if (call->factors) {
         self->factors = self->view;
         self->factors.layout.data = call->factors;
-        self->factors.pin = NULL;
+        self->factors.held.pin = NULL;
         if (!locate(platforms, call, &self->factors, failure))
             return false;
         make_plan_of_products(self);
@@ -172,8 +146,8 @@ static bool run_errand(const struct platforms *platforms, const struct foreign_c
         make_plan(call, self);
     }
     plan->streams.consumer = (struct stream){.given = call->on_device, .handle = call->stream};
-    if (!plan->axes && call->on_device)
-        plan->out = (struct plan_out){call->results, self->settled.types.result};
+    plan->results = results_of_one(call->results, self->settled.types.result);
+    plan->results.on_device = call->on_device;
     return run_plan(platforms_state(platforms, plan->platform), call, self);
 }
 

@@ -13,8 +13,7 @@ static void append(PyObject **list, const char *when, struct step step)
                                     part_name(step.reads), part_name(step.writes)));
 }
 
-/* What schedules have in common; takes over the steps. A part of the workspace is (name, offset,
- * bytes). */
+/* What schedules have in common; takes over the steps. Parts are (name, offset, bytes). */
 static PyObject *launches(const char *form, enum element accumulator, size_t state_bytes,
                           uint64_t pieces, uint64_t piece, PyObject *steps,
                           const struct arena *arena, const char *left)
@@ -81,7 +80,7 @@ PyObject *explain_schedule(const struct schedule *self)
         append(&steps, "end", schedule_finish(self, passes.leaves));
     return launches(forms[choice->form], choice->accumulator, self->state_bytes, self->pieces,
                     self->piece, steps, &self->arena,
-                    part_name(self->plan->out.at ? PART_OUT : passes.leaves));
+                    part_name(plan_out(self->plan) ? PART_OUT : passes.leaves));
 }
 
 /* ---- along axes ---- */
@@ -101,8 +100,7 @@ static PyObject *steps_along(const struct axes_schedule *schedule, const struct 
         append(&steps, when, step_store(NULL, asked->axes->results));
     return launches(schedule->copy.kernel ? "gathered" : kinds[schedule->axes.kind],
                     schedule->accumulator, schedule->state_bytes, 1, made.n, steps,
-                    &schedule->arena,
-                    asked->results.on_device || asked->out.at ? part_name(PART_OUT) : "results");
+                    &schedule->arena, asked->results.on_device ? part_name(PART_OUT) : "results");
 }
 
 /* Why the plan runs where it does. */
@@ -111,7 +109,7 @@ static const char *why_there(const struct call *call)
     const struct plan *plan = &call->plan;
     if (call->view.on_device && (call->view.n || plan->axes))
         return "array";
-    if (plan->out.at || call->output.view.on_device)
+    if (plan_out(plan) || call->output.view.on_device)
         return "out";
     if (argument_given(call->request.device))
         return "device";
@@ -124,7 +122,7 @@ static PyObject *how_tuple(const struct explanation *explanation, const struct p
     if (explanation->by == EXPLAINED_SCHEDULE)
         return explain_schedule(&explanation->schedule);
     if (explanation->by == EXPLAINED_ALONG)
-        return steps_along(&explanation->along, plan);
+        return steps_along(&explanation->along.schedule, plan);
     return Py_BuildValue("zzkIzk", loops->results, loops->way, loops->chunk, loops->threads,
                          loops->instructions, loops->copied);
 }

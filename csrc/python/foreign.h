@@ -1,6 +1,5 @@
 /* What code that is not Python's may call of gred._core, in any thread and without the GIL: one
- * function, in a capsule. A call goes the way of Python's, but for its arguments, which `settle`
- * has checked before and made these of. */
+ * function, in a capsule, with arguments that `settle` has checked before. */
 #pragma once
 
 #include <stdbool.h>

@@ -18,11 +18,9 @@
 PyObject *explain_schedule(const struct schedule *);
 
 #define HOOKS(HOOK)                                                                                \
-    HOOK(fastest_force)                                                                            \
-    HOOK(axes_tuning_force)                                                                        \
-    HOOK(long_rows_tuning_force)                                                                   \
-    HOOK(short_rows_tuning_force)                                                                  \
-    HOOK(segments_tuning_force)                                                                    \
+    HOOK(kernels_simulated)                                                                        \
+    HOOK(measured)                                                                                 \
+    HOOK(tuned)                                                                                    \
     HOOK(axes_make)                                                                                \
     HOOK(launch_config_choose)                                                                     \
     HOOK(segments_shape_make)                                                                      \
@@ -40,5 +38,4 @@ struct hooks {
 #define HOOK(name) __typeof__(name) *name;
     HOOKS(HOOK)
 #undef HOOK
-    const struct kernels *kernels_simulated;
 };

@@ -6,25 +6,16 @@
 #include "arrays/array.h"
 #include "plan/arguments.h"
 
-/* What keeps an array's memory, and tells whether it is still the same. */
-struct owner {
-    PyObject *object;
-    const void *began; /* as in a view */
-    uint64_t n;
-    void *pin;
-    void (*unpin)(void *pin);
-};
-
 struct listed {
     struct array_list list;
     struct listed_array *at;
-    struct owner *owners;
+    struct held *held;
     uint64_t viewed;   /* arrays */
     bool split;        /* they lie in several places */
-    unsigned streams;  /* distinct ones that arrays come from */
     uint64_t elements; /* of all */
     PyObject *arrays;  /* a tuple */
     struct exchange_cache cache;
+    struct plan_streams streams;
 
     /* The last array that was asked about. */
     struct {
@@ -39,15 +30,12 @@ void listed_free(struct listed *self)
     if (!self)
         return;
     for (uint64_t k = 0; k < self->viewed; k++) {
-        struct owner *const owner = &self->owners[k];
-        if (owner->pin)
-            owner->unpin(owner->pin);
-        Py_XDECREF(owner->object);
+        held_release(&self->held[k]);
         PyMem_Free((void *)self->at[k].layout);
     }
     Py_XDECREF(self->cache.class);
     Py_XDECREF(self->cache.offer);
-    PyMem_Free(self->owners);
+    PyMem_Free(self->held);
     PyMem_Free(self->at);
     Py_DECREF(self->arrays);
     PyMem_Free(self);
@@ -65,8 +53,8 @@ static struct listed *listed_new(PyObject *arrays)
     self->list.count = count;
     self->list.fewest = UINT64_MAX;
     self->list.at = self->at = PyMem_Calloc(count ? count : 1, sizeof *self->at);
-    self->owners = PyMem_Calloc(count ? count : 1, sizeof *self->owners);
-    if (self->at && self->owners)
+    self->held = PyMem_Calloc(count ? count : 1, sizeof *self->held);
+    if (self->at && self->held)
         return self;
     listed_free(self);
     PyErr_NoMemory();
@@ -78,10 +66,8 @@ static bool take_over(struct listed *self, struct view *view, bool in_order)
 {
     struct listed_array *const array = &self->at[self->viewed];
     struct layout *const layout = &view->layout;
-    self->owners[self->viewed++] =
-        (struct owner){view->owner, view->began, view->n, view->pin, view->unpin};
-    view->owner = NULL;
-    view->pin = NULL;
+    self->held[self->viewed++] = view->held;
+    view_nothing(view);
     layout_normalise(layout, in_order);
     *array = (struct listed_array){.data = layout->data, .n = view->n, .input = layout->input};
     if (__builtin_add_overflow(self->elements, view->n, &self->elements) ||
@@ -100,24 +86,8 @@ static bool take_over(struct listed *self, struct view *view, bool in_order)
     return copy;
 }
 
-/* Where a plan waits for streams of a list's arrays: in the places of what a list has not. */
-static const unsigned char places[] = {0, 1, 4, 5, 6, 7};
-
-static bool note_stream(struct listed *self, const struct stream *stream, struct stream *producers)
-{
-    unsigned k = 0;
-    while (k < self->streams && (producers[places[k]].handle != stream->handle ||
-                                 producers[places[k]].passing != stream->passing))
-        k++;
-    if (!stream->given || k < self->streams)
-        return true;
-    if (k == sizeof places)
-        return value_error("arrays of one list may come from %zu streams at most; synchronise "
-                           "before, or give fewer arrays",
-                           sizeof places);
-    producers[places[self->streams++]] = *stream;
-    return true;
-}
+/* Others are left for what is not of the list. */
+enum { STREAMS_MAX = PRODUCERS_MAX - 2 };
 
 /* Elements have the type that NumPy promotes all arrays' to. */
 static bool join(struct call *call, const struct view *view)
@@ -159,38 +129,38 @@ static bool locate(const struct call *call, struct listed *self, struct view *vi
     return true;
 }
 
-static bool view_all(struct call *call, bool in_order, struct stream *producers)
+static bool view_all(struct call *call, bool in_order)
 {
     struct listed *const self = call->listed;
     struct view *const view = &call->of_segments.offsets;
     call->asked.cache = &self->cache;
+    call->request.before = &self->streams;
     for (uint64_t k = 0; k < self->list.count && !self->split; k++) {
         PyObject *const object = PyTuple_GET_ITEM(self->arrays, (Py_ssize_t)k);
         if (!array_view(object, &call->asked, view))
             return false;
-        if (!locate(call, self, view) || !join(call, view) ||
-            !note_stream(self, &view->producer, producers) || !take_over(self, view, in_order))
+        if (!locate(call, self, view) || !join(call, view))
+            return false;
+        plan_wait_for(&self->streams, &view->producer);
+        if (self->streams.count > STREAMS_MAX)
+            return value_error("arrays of one list may come from %d streams at most; synchronise "
+                               "before, or give fewer arrays",
+                               STREAMS_MAX);
+        if (!take_over(self, view, in_order))
             return false;
     }
     return true;
 }
 
-/* As array_still_lies. */
 static bool all_still_lie(const struct listed *self)
 {
-    for (uint64_t k = 0; k < self->viewed; k++) {
-        const struct owner *const owner = &self->owners[k];
-        PyArrayObject *const array = (PyArrayObject *)owner->object;
-        if (array && PyArray_Check(owner->object) &&
-            (PyArray_DATA(array) != owner->began || (uint64_t)PyArray_SIZE(array) != owner->n))
-            return value_error("an array of the list was resized by the code of another argument; "
-                               "its elements are gone");
-    }
+    for (uint64_t k = 0; k < self->viewed; k++)
+        if (!held_still_lies(&self->held[k], self->at[k].n, "an array of the list"))
+            return false;
     return true;
 }
 
-/* What there is in place of an array. Of arrays that each have a result, what an empty one lacks is
- * asked for. */
+/* What there is in place of an array; of one of several with a result each, what is empty. */
 static void describe(struct call *call)
 {
     struct layout *const layout = &call->view.layout;
@@ -198,15 +168,12 @@ static void describe(struct call *call)
     array_release(&call->view);
     call->view.n = list->each && list->fewest == 0 ? 0 : call->listed->elements;
     layout->type = layout->input;
-    layout->dimensions = 1;
-    layout->shape[0] = call->view.n;
-    layout->strides[0] = (int64_t)element_size(layout->input);
-    layout->mask_strides[0] = 0;
+    layout_make_flat(layout, call->view.n);
     layout->mask = NULL;
     layout->swapped = false;
 }
 
-static bool make_plan(struct call *call, const struct stream *producers)
+static bool make_plan(struct call *call)
 {
     struct listed *const self = call->listed;
     struct plan *const plan = &call->plan;
@@ -221,31 +188,23 @@ static bool make_plan(struct call *call, const struct stream *producers)
             !self->at[k].n || (!self->at[k].layout && self->at[k].input == plan->layout->input);
     plan->elements.list = &self->list;
     plan->n = plan->finish.count = self->elements;
-    for (unsigned k = 0; k < self->streams; k++)
-        plan->streams.producers[places[k]] = producers[places[k]];
     run_begin(&call->run, call->request.frames);
     if (self->list.each) {
         plan->axes = &call->axes;
-        plan->out.at = NULL;
         return true;
     }
+    const struct results asked = plan->results;
     results_describe(call);
-    plan->results.on_device = false;
+    plan->results.on_device = asked.on_device;
     plan->results.out = NULL;
+    if (asked.on_device) {
+        plan->results.at[0] = asked.at[0];
+        plan->results.type = asked.type;
+    }
     return true;
 }
 
-/* A result of each, or one of all. */
-static bool describe_results(struct call *call)
-{
-    memset(&call->axes, 0, sizeof call->axes); /* how many results there are, and no more */
-    call->axes.results = call->shape[0] = call->listed->list.count;
-    call->dimensions = call->listed->list.each;
-    return output_fits(&call->output, call->asked.where, call->dimensions, call->shape);
-}
-
-/* Which argument is given that only one array can have, of those that decide whether it is one, or
- * of all; NULL: none. */
+/* Which argument is given that one array has, of those that tell, or of all; NULL: none. */
 static const char *argument_of_one(PyObject *const *slots, bool of_all)
 {
     const struct {
@@ -266,7 +225,6 @@ static const char *argument_of_one(PyObject *const *slots, bool of_all)
 
 bool call_open_list(struct call *call, PyObject *arrays, bool each, PyObject *const *slots)
 {
-    struct stream producers[sizeof call->plan.streams.producers / sizeof(struct stream)];
     call->like = PyTuple_GET_SIZE(arrays) ? PyTuple_GET_ITEM(arrays, 0) : arrays;
     call->listed = listed_new(arrays);
     const char *wrong = argument_of_one(slots, true);
@@ -277,10 +235,11 @@ bool call_open_list(struct call *call, PyObject *arrays, bool each, PyObject *co
         return false;
     call->listed->list.each = each;
     const bool in_order = fold_is_indexed(reduction_row(call->request.reduction)->fold);
-    if (!view_all(call, in_order, producers))
+    if (!view_all(call, in_order))
         return false;
     describe(call);
-    return !call->listed->split && describe_results(call) && make_plan(call, producers);
+    return !call->listed->split && results_count(call, call->listed->list.count, each) &&
+           make_plan(call);
 }
 
 /* ---- what is a list of arrays ---- */

@@ -2,8 +2,7 @@
  * gives names to. It has checked how often to measure, and has the memory for it. */
 #include "python/call.h"
 
-/* Of Python's memory for samples: a row of whole runs, and one of their first passes. False with an
- * exception set. */
+/* Of Python's memory: a row of whole runs, and one of first passes. False with an exception set. */
 static bool timing_make(PyObject *const *slots, Py_buffer *rows, struct timing *timing)
 {
     if (PyObject_GetBuffer(slots[SECONDS], rows, PyBUF_WRITABLE) < 0)
@@ -52,7 +51,7 @@ SLOTS_FUNCTION(device_time)
         return NULL;
     if (!bytes && platform->place == METHOD_ON_HOST)
         return value_error("device 'host' launches nothing; 'cuda' and 'simulated' do");
-    if (!execute_read(state, platform, index, bytes, &run))
+    if (!execute_on(state, platform, index, NULL, bytes, &run))
         return NULL;
     return Py_BuildValue("NkN", platform_name(platform, index), timing.grid,
                          integer_or_none(timing.block));

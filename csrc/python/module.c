@@ -37,13 +37,6 @@ PyObject *core_element(PyObject *module, PyObject *arguments)
                                                     : NULL;
 }
 
-/* What a call costs that does nothing. */
-PyObject *core_nothing(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(arguments),
-                       Py_ssize_t Py_UNUSED(count), PyObject *Py_UNUSED(names))
-{
-    Py_RETURN_NONE;
-}
-
 /* ---- methods, reductions and devices, which gred/records.py gives names to ---- */
 
 static PyObject *capability(int value)
@@ -172,10 +165,9 @@ static PyMethodDef functions[] = {
 };
 
 static const struct hooks testing_hooks = {
-#define HOOK(name) .name = name,
+#define HOOK(name) .name = &name,
     HOOKS(HOOK)
 #undef HOOK
-        .kernels_simulated = &kernels_simulated,
 };
 
 static const char cuda_error_doc[] = "An error that CUDA reports.\n\n"

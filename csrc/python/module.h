@@ -1,5 +1,4 @@
-/* What the files of gred._core share: its state, its functions, running plans, device memory as
- * objects, and lists. */
+/* What the files of gred._core share: state, functions, running plans, device memory. */
 #pragma once
 
 #include <Python.h>
@@ -89,9 +88,10 @@ bool execute_plan(struct module_state *, const struct plan *plan, struct run *ru
  * no exception is set. Needs no GIL. */
 bool run_of_nothing(const struct plan *plan, struct run *run);
 
-/* Reads so many bytes, for measurements. */
-bool execute_read(struct module_state *, const struct platform *, int index, size_t bytes,
-                  struct run *);
+/* Runs a plan on a device, or, where that is NULL, reads so many bytes, for measurements. Other
+ * threads may use Python meanwhile, unless it takes longer to let them than to run the plan. */
+bool execute_on(struct module_state *, const struct platform *, int index, const struct plan *,
+                size_t bytes, struct run *);
 
 /* Of (shares, method, leaves_out, sorted), of which it borrows the shares; input and out are the
  * caller's to fill in. False with an exception set. */
@@ -105,7 +105,6 @@ void foreign_begin(struct foreign *, void *state);
 
 extern PyType_Spec device_memory_spec, simulated_memory_spec;
 
-/* New memory on a platform's device, and what there is to know of it. NULL with an exception set.
- */
+/* New memory on a platform's device, and what is known of it. NULL with an exception set. */
 PyObject *device_memory_new(struct module_state *, const struct platform *, int device,
                             size_t bytes, struct device_memory *);

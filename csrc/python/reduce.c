@@ -6,8 +6,7 @@
 #include "plan/arguments.h"
 #include "python/call.h"
 
-/* What has an interface of CUDA's has it for memory of a GPU; what speaks DLPack says where it is.
- */
+/* CUDA's interface is for memory of a GPU; what speaks DLPack says where it is. */
 bool lies_on_device(PyObject *object)
 {
     if (PyFloat_CheckExact(object) || PyLong_CheckExact(object))
@@ -61,13 +60,13 @@ PyObject *call_answer(struct call *call)
     const struct run *const run = &call->run;
     if (!results_make(call) || !execute_plan(call->state, plan, &call->run))
         return NULL;
-    if ((!plan->out.at || plan->n == 0) && !answer_is_sound(plan, run))
+    if ((!plan_out(plan) || plan->n == 0) && !answer_is_sound(plan, run))
         return NULL;
     if (plan->axes || call->output.as_array)
         return results_deliver(call);
     if (!call->output.object)
         return answer_to_python(plan, run);
-    if (!plan->out.at) {
+    if (!plan_out(plan)) {
         const enum element type = plan->finish.result;
         const union scalar result = scalar_narrow(run->answer.values[0], type);
         output_store(&call->output, &result, type);
@@ -83,8 +82,7 @@ static PyObject *reduce_as_asked(struct module_state *state, enum reduction redu
     return call ? call_answer(call) : NULL;
 }
 
-/* Of nothing but an array, by the cached plan. NULL without an exception set: the call has to go
- * the long way. */
+/* Of nothing but an array, by the cached plan. NULL without an exception: it is not for that. */
 static PyObject *reduce_flat(struct module_state *state, enum reduction reduction, PyObject *array)
 {
     struct layout layout;
@@ -193,8 +191,7 @@ SLOTS_FUNCTION(each)
 
 /* ---- what is not reduced here ---- */
 
-/* By a module of Python's, which is told `more`, the weights or a list's arrays, and takes some of
- * the arguments. */
+/* By a module of Python's, which gets `more`, weights or a list's arrays, and some arguments. */
 static PyObject *reduce_in_python(enum reduction reduction, const char *place, const char *takes,
                                   PyObject *more, PyObject *const *slots)
 {

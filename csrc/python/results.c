@@ -45,15 +45,6 @@ static unsigned answer_types(const struct plan *plan, bool maybe_nothing, enum e
     return 7;
 }
 
-/* Takes over the item; the tuple is gone where that is NULL. */
-static void tuple_set(PyObject **tuple, unsigned k, PyObject *item)
-{
-    if (item)
-        PyTuple_SET_ITEM(*tuple, k, item);
-    else
-        Py_CLEAR(*tuple);
-}
-
 static PyObject *value_at(const struct run *run, unsigned k, enum element type)
 {
     return numpys_scalar(scalar_narrow(run->answer.values[k], type), type);
@@ -65,10 +56,10 @@ PyObject *answer_to_python(const struct plan *plan, const struct run *run)
     const unsigned count = answer_types(plan, run->answer.values[0].integer == 0, types);
     if (count == 1)
         return value_at(run, 0, types[0]);
-    PyObject *record = PyTuple_New(count);
+    PyObject *record = PyList_New(0);
     for (unsigned k = 0; record && k < count; k++)
-        tuple_set(&record, k, value_at(run, k, types[k]));
-    return record;
+        list_append(&record, value_at(run, k, types[k]));
+    return list_to_tuple(record);
 }
 
 /* ---- arrays ---- */
@@ -86,6 +77,14 @@ bool results_choose(struct call *call, PyObject *axis, PyObject *keepdims)
     call->dimensions = axes_left(layout, request->reduced, kept, call->shape);
     request->axes = call->dimensions || method.batch_invariant ? &call->axes : NULL;
     return output_fits(&call->output, &call->state->platforms.where, call->dimensions, call->shape);
+}
+
+bool results_count(struct call *call, uint64_t count, bool each)
+{
+    memset(&call->axes, 0, sizeof call->axes); /* how many results there are, and no more */
+    call->axes.results = call->shape[0] = count;
+    call->dimensions = each;
+    return output_fits(&call->output, &call->state->platforms.where, each, call->shape);
 }
 
 /* In out itself, if it is ready, and no offsets may still be found wrong, as on the host. */
@@ -112,7 +111,7 @@ static bool make_own(struct call *call, const struct result_request *request,
     const size_t bytes = count * element_size(request->type);
     OWNED *keeper = device_memory_new(call->state, plan->platform, plan->device, bytes, &memory);
     *at = memory.at;
-    plan->streams.producers[3] = memory.stream;
+    plan_wait_for(&plan->streams, &memory.stream);
     made->array = keeper ? result_own(request, keeper) : NULL;
     made->own = made->array;
     return made->own;
@@ -176,11 +175,7 @@ bool results_make(struct call *call)
     results_describe(call);
     if (call->output.view.on_device || (!plan->results.on_device && make_in_output(call)))
         return true;
-    if (!make_new(call))
-        return false;
-    if (!plan->axes && plan->results.on_device)
-        plan->out = (struct plan_out){plan->results.at[0], plan->results.type};
-    return true;
+    return make_new(call);
 }
 
 /* Value k, as its owner gets it: in an array of the library that the caller's is of. */
@@ -198,7 +193,7 @@ static PyObject *hand_over(struct call *call, unsigned k)
 PyObject *results_deliver(struct call *call)
 {
     const struct results *results = &call->plan.results;
-    if (!call->plan.axes && !call->plan.out.at)
+    if (!call->plan.axes && !plan_out(&call->plan))
         run_store(&call->run, &call->plan, 0, results->at[0]);
     if (call->output.object) {
         if (call->count && !results->on_device)
@@ -207,8 +202,8 @@ PyObject *results_deliver(struct call *call)
     }
     if (results->values == 1)
         return hand_over(call, 0);
-    PyObject *record = PyTuple_New(results->values);
+    PyObject *record = PyList_New(0);
     for (unsigned k = 0; record && k < results->values; k++)
-        tuple_set(&record, k, hand_over(call, k));
-    return record;
+        list_append(&record, hand_over(call, k));
+    return list_to_tuple(record);
 }

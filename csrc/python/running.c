@@ -1,5 +1,4 @@
-/* Runs plans: one, while other threads may use Python, or those of calls that lie in several
- * places, at the same time. */
+/* Runs plans: one, while other threads may use Python, or those of several places at a time. */
 #include "python/call.h"
 
 #include "run/result.h"
@@ -60,10 +59,8 @@ static bool read_context(const struct module_state *state, const struct backend 
     return !limit || !PyErr_Occurred();
 }
 
-/* Runs the plan, or reads `bytes` where there is none, while other threads may use Python, unless
- * it takes longer to let them than to run the plan. */
-static bool run_on_backend(struct module_state *state, const struct platform *platform,
-                           const struct plan *plan, int index, size_t bytes, struct run *run)
+bool execute_on(struct module_state *state, const struct platform *platform, int index,
+                const struct plan *plan, size_t bytes, struct run *run)
 {
     const struct backend *backend = backend_of(platform);
     void *backend_state = platforms_state(&state->platforms, platform);
@@ -84,7 +81,7 @@ bool run_of_nothing(const struct plan *plan, struct run *run)
 {
     if (plan->axes && plan->axes->results == 0)
         return true;
-    if (plan->n > 0 || plan->out.at || plan->axes)
+    if (plan->n > 0 || plan_out(plan) || plan->axes)
         return false;
     _Alignas(STATE_ALIGNMENT) char identity[STATE_BYTES_MAX];
     state_identity(plan->fold, plan->accumulator, identity);
@@ -96,13 +93,7 @@ bool execute_plan(struct module_state *state, const struct plan *plan, struct ru
 {
     return run_of_nothing(plan, run) ||
            (read_context(state, backend_of(plan->platform), run) &&
-            run_on_backend(state, plan->platform, plan, plan->device, 0, run));
-}
-
-bool execute_read(struct module_state *state, const struct platform *platform, int index,
-                  size_t bytes, struct run *run)
-{
-    return run_on_backend(state, platform, NULL, index, bytes, run);
+            execute_on(state, plan->platform, plan->device, plan, 0, run));
 }
 
 /* ---- in several places: each begins while the one before it waits ---- */

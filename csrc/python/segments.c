@@ -73,18 +73,14 @@ static bool view_arguments(struct call *call, PyObject *const *slots, enum argum
     call->asked.name = name;
     call->request.offsets = view;
     return array_view(slots[labels], &call->asked, view) && check_dimensions(view, name) &&
-           (!view->on_device || where->locate(where, view, name));
+           where->locate(where, view, name);
 }
 
 static bool describe(struct call *call, const int64_t *offsets, uint64_t count, int may_be_empty)
 {
     call->of_segments.segments = (struct segments){
         .offsets = offsets, .count = count, .elements = call->view.n, .may_be_empty = may_be_empty};
-    memset(&call->axes, 0, sizeof call->axes); /* how many results there are, and no more */
-    call->axes.results = call->shape[0] = count;
-    call->dimensions = 1;
-    return may_be_empty >= 0 &&
-           output_fits(&call->output, &call->state->platforms.where, 1, call->shape);
+    return may_be_empty >= 0 && results_count(call, count, true);
 }
 
 /* Whether offsets or keys are the host's, or lie where the values are reduced. */
@@ -93,13 +89,6 @@ static bool is_in_place(const struct call *call)
     const struct view *view = &call->of_segments.offsets;
     return !view->on_device || view->n == 0 ||
            (view->platform == call->plan.platform && view->device == call->plan.device);
-}
-
-/* Offsets come to where the values are reduced from the host only. */
-static bool check_place(const struct call *call)
-{
-    return is_in_place(call) ||
-           value_error("offsets are on another device than values; move both to one place");
 }
 
 /* Where elements are matters: the plan's own order is any that is good for memory. */
@@ -112,18 +101,19 @@ static bool make_plan(struct call *call)
     call->of_segments.ordered.type = plan->layout->type;
     plan->elements.flat = lies_flat(&call->of_segments.ordered);
     plan->layout = &call->of_segments.ordered;
-    plan->out.at = NULL;
     plan->axes = &call->axes;
     plan->segments = (struct plan_segments){.of = &call->of_segments.segments};
     run_begin(&call->run, WRAPPER_FRAMES);
     return true;
 }
 
-static void take_offsets(struct call *call)
+/* They come to where the values are reduced from the host only. */
+static bool take_offsets(struct call *call)
 {
     const struct view *offsets = &call->of_segments.offsets;
     call->plan.segments.offsets = offsets->on_device ? &offsets->layout : NULL;
-    call->plan.streams.producers[1] = offsets->producer;
+    return is_in_place(call) ||
+           value_error("offsets are on another device than values; move both to one place");
 }
 
 SLOTS_FUNCTION(reduceat)
@@ -136,9 +126,8 @@ SLOTS_FUNCTION(reduceat)
         !check_offsets(&call->of_segments.offsets) ||
         !describe(call, call->of_segments.offsets.layout.data, call->of_segments.offsets.n,
                   PyObject_IsTrue(slots[MAY_BE_EMPTY])) ||
-        !make_plan(call) || !check_place(call) || !check_range(call))
+        !make_plan(call) || !take_offsets(call) || !check_range(call))
         return NULL;
-    take_offsets(call);
     return results_make(call) && execute_plan(state, &call->plan, &call->run) &&
                    check_findings(call)
                ? results_deliver(call)
@@ -169,7 +158,6 @@ static bool take_keys(struct call *call, PyObject *const *slots)
     layout_normalise(&keys->layout, true);
     plan->segments.keys = &keys->layout;
     plan->segments.drops = PyObject_IsTrue(slots[DROPS]) > 0;
-    plan->streams.producers[1] = keys->producer;
     return true;
 }
 

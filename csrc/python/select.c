@@ -108,16 +108,12 @@ PyObject *core_quantile_places(PyObject *Py_UNUSED(module), PyObject *arguments)
         return NULL;
     if (n == 0)
         return value_error("of no numbers there are no quantiles"), NULL;
-    PyObject *places = PyTuple_New((Py_ssize_t)quantiles.count);
+    PyObject *places = PyList_New(0);
     for (uint64_t k = 0; places && k < quantiles.count; k++) {
         const struct quantile_place place =
             quantile_place(quantiles.method, quantiles.shares[k], n);
-        PyObject *found = Py_BuildValue("KKd", (unsigned long long)place.below,
-                                        (unsigned long long)place.above, place.part);
-        if (!found)
-            Py_CLEAR(places);
-        else
-            PyTuple_SET_ITEM(places, (Py_ssize_t)k, found);
+        list_append(&places, Py_BuildValue("KKd", (unsigned long long)place.below,
+                                           (unsigned long long)place.above, place.part));
     }
-    return places;
+    return list_to_tuple(places);
 }

@@ -46,7 +46,7 @@ struct meanwhile {
 };
 
 struct run {
-    const struct watch *watch;
+    const struct watch *watch;       /* NULL: nobody is asked, or told of anything but failures */
     int frames;                      /* of gred's own in Python, for warnings to pass over */
     struct timing *timing;           /* NULL: run once, unmeasured */
     struct explanation *explanation; /* filled instead of anything being run; else NULL */
@@ -74,7 +74,7 @@ static inline void run_meanwhile(struct run *run)
 /* Issues a RuntimeWarning. False if it became an exception, which is noted. */
 static inline bool run_warn(struct run *run, const char *text)
 {
-    if (run->watch->warn(run->watch->context, text))
+    if (!run->watch || run->watch->warn(run->watch->context, text))
         return true;
     failure_note(&run->failure, FAILURE_EXCEPTION, "the warning was raised");
     return false;
@@ -88,7 +88,7 @@ static inline bool watch_interrupted_lately(struct run *run, double *asked)
     const double patience = 0.05;
     if (clock_now() - *asked < patience)
         return false;
-    const bool stop = run->watch->interrupted(run->watch->context);
+    const bool stop = run->watch && run->watch->interrupted(run->watch->context);
     if (stop)
         failure_note(&run->failure, FAILURE_EXCEPTION, "interrupted");
     *asked = clock_now();
@@ -118,16 +118,14 @@ struct loops {
 
 typedef size_t substitute_shared_bytes(size_t bytes);
 
-/* A kernel of the user's own in the place of a rung, which is launched as that rung is: in a
- * process that has been started for it. */
+/* A kernel of the user's own in the place of a rung, in a process started for it. */
 struct substitute {
     const struct method *method; /* NULL: there is none */
     unsigned data_blocks;        /* in place of the method's own */
 
     kernel_finder *plain, *counting;
 
-    /* The bytes of shared memory of a block on the simulated device, of which the rung has so many.
-     * NULL: as many. */
+    /* Bytes of a block's shared memory on the simulated device, of the rung's. NULL: as many. */
     substitute_shared_bytes *shared_bytes;
 };
 
@@ -156,8 +154,7 @@ struct backend {
      * Python may as well wait for it. NULL: none does. */
     bool (*is_brief)(const struct plan *);
 
-    /* True: run->answer is there, or the plan's `out` will be written. False: run->failure says why
-     * not. */
+    /* True: run->answer is there, or results will be written. False: run->failure says why not. */
     bool (*run)(void *state, const struct plan *plan, struct run *run);
 
     /* The time it takes to read `bytes`, best of several shapes, or, of 0 bytes, to launch a kernel

@@ -8,8 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* What is wrong with what a kernel accesses, and its names in Python: the first fault of a run, and
- * where it is. */
+/* What is wrong with an access, and its names in Python: a run's first fault, and where. */
 #define FAULTS(FAULT)                                                                              \
     FAULT(NONE, "")                                                                                \
     FAULT(RACE, "race") /* two threads at one word, one of them stores, and nothing orders them */ \

@@ -49,64 +49,56 @@ static bool shrink(struct machine *machine, const struct run *run, struct schedu
     return false;
 }
 
+/* The schedule of some of a plan's results, whose axes the part has. */
+static bool schedule_part(struct machine *machine, const struct plan *all, struct axes_part *part,
+                          struct failure *failure)
+{
+    part->plan = *all;
+    part->plan.axes = &part->axes;
+    part->plan.layout = &part->axes.reduced;
+    return axes_schedule_make(&part->plan, &machine->facts, &part->schedule, failure);
+}
+
 /* Whether a kernel along axes, of elements whose type it knows, makes the one result along all axes
  * and leaves it where it is to stay, in one launch, where a schedule's passes need another one. */
 static bool is_single(struct machine *machine, const struct schedule *schedule,
-                      const struct run *run, struct plan *one, struct axes *axes,
-                      struct axes_schedule *along)
+                      const struct run *run, struct axes_part *part)
 {
     enum { BYTES = 32 << 20 }; /* of an array that takes so long that a launch does not matter */
     const struct plan *const plan = schedule->plan;
     struct failure ignored = {0};
     if (!schedule->finishes_on_device || !plan->launch.automatic || plan->exact || plan->factors ||
-        plan->n == 0 || !plan->elements.on_device || plan->out.element != plan->finish.result ||
+        plan->n == 0 || !plan->elements.on_device || plan->results.type != plan->finish.result ||
         plan->n * element_size(plan->layout->input) > BYTES)
         return false;
-    *axes = (struct axes){.results = 1, .aligned = true};
-    layout_copy(plan->layout, &axes->reduced);
-    *one = *plan;
-    one->axes = axes;
-    one->layout = &axes->reduced;
-    one->results = (struct results){.at = {plan->out.at},
-                                    .type = plan->out.element,
-                                    .types = {plan->out.element},
-                                    .values = 1,
-                                    .on_device = true};
-    return axes_schedule_make(one, &machine->facts, along, &ignored) &&
-           launch_knows_type(&along->launch) &&
-           (!run->workspace_limit || along->arena.total <= run->workspace_limit);
+    part->axes = (struct axes){.results = 1, .aligned = true};
+    layout_copy(plan->layout, &part->axes.reduced);
+    return schedule_part(machine, plan, part, &ignored) &&
+           launch_knows_type(&part->schedule.launch) &&
+           (!run->workspace_limit || part->schedule.arena.total <= run->workspace_limit);
 }
 
 static bool execute_single(struct machine *machine, const struct schedule *schedule,
                            struct run *run, bool *ran)
 {
-    struct {
-        struct plan plan;
-        struct axes axes;
-        struct axes_schedule along;
-    } *self = schedule->finishes_on_device && !run->timing ? malloc(sizeof *self) : NULL;
-    const bool is =
-        self && is_single(machine, schedule, run, &self->plan, &self->axes, &self->along);
+    struct axes_part *part =
+        schedule->finishes_on_device && !run->timing ? malloc(sizeof *part) : NULL;
+    const bool is = part && is_single(machine, schedule, run, part);
     if (is)
-        *ran = execute_axes_schedule(machine, &self->along, NULL, run);
-    free(self);
+        *ran = execute_axes_schedule(machine, &part->schedule, run);
+    free(part);
     return is;
 }
 
 static bool explain(struct machine *machine, const struct plan *plan, struct run *run)
 {
     struct explanation *explanation = run->explanation;
-    struct plan single;
-    explanation->by = EXPLAINED_SCHEDULE;
     explanation->plan = *plan;
     explanation->kernels = *machine->facts.kernels;
     const bool made = make_schedule(machine, &explanation->plan, run, &explanation->schedule);
-    if (made && is_single(machine, &explanation->schedule, run, &single, &explanation->axes,
-                          &explanation->along)) {
-        explanation->by = EXPLAINED_ALONG;
-        explanation->plan = single;
-        explanation->along.plan = &explanation->plan;
-    }
+    explanation->by = made && is_single(machine, &explanation->schedule, run, &explanation->along)
+                          ? EXPLAINED_ALONG
+                          : EXPLAINED_SCHEDULE;
     explanation->schedule.kernels = &explanation->kernels;
     return made;
 }
@@ -130,48 +122,56 @@ bool execute_array(struct machine *machine, const struct plan *asked, struct run
     return ran;
 }
 
+/* Where a value of a result goes. */
+static char *place_of(const struct results *results, unsigned value, int64_t place)
+{
+    return (char *)results->at[value] + place * (int64_t)element_size(results->types[value]);
+}
+
+bool execute_one(struct machine *machine, const struct plan *all, struct plan *one, bool is_left,
+                 int64_t place, struct run *run, double *asked)
+{
+    const struct results *results = &all->results;
+    one->results.on_device = false;
+    if (is_left)
+        one->results = results_of_one(place_of(results, 0, place), results->types[0]);
+    if (watch_interrupted_lately(run, asked) || !execute_array(machine, one, run))
+        return false;
+    for (unsigned v = 0; v < results->values && !is_left; v++) {
+        char bytes[sizeof(struct complex128)];
+        run_store(run, all, v, bytes);
+        if (!machine->memory->copy_in(machine, place_of(results, v, place), bytes,
+                                      element_size(results->types[v])))
+            return false;
+    }
+    return true;
+}
+
 /* ---- along axes: all results at once, or so many at a time ---- */
 
-/* What is made part by part, while the results lie on the device. */
+/* Of one value of all results. */
+static size_t value_bytes(const struct plan *plan)
+{
+    return plan->axes->results * results_widest(&plan->results);
+}
+
+/* What is made part by part. */
 struct parts {
     struct machine *machine;
     struct run *run;
     const struct plan *all;
-    uint64_t limit; /* bytes of a part's memory */
-    struct results results;
-    unsigned *findings;
-    double asked; /* when Python was, whether to stop */
-
-    /* What is being made: a part of all, its plan, and how it is carried out. */
-    struct axes part;
-    struct plan plan;
-    struct axes_schedule schedule;
+    uint64_t limit;        /* bytes of a part's memory */
+    double asked;          /* when Python was, whether to stop */
+    struct axes_part part; /* which is being made */
 };
 
-/* The schedule of some of the results. */
-static bool schedule_part(const struct parts *self, const struct axes *part, struct plan *plan,
-                          struct axes_schedule *schedule)
-{
-    *plan = *self->all;
-    plan->results = self->results;
-    plan->axes = part;
-    plan->layout = &part->reduced;
-    return axes_schedule_make(plan, &self->machine->facts, schedule, self->machine->failure);
-}
-
-/* Results that are not stored where the caller wants them at once have memory of their own. */
-static bool explain_part(const struct parts *self, const struct axes *part)
+static bool explain_part(const struct parts *self, const struct axes *axes)
 {
     struct explanation *explanation = self->run->explanation;
     explanation->by = EXPLAINED_ALONG;
-    explanation->at_once = part->results;
-    axes_copy(part, &explanation->axes);
-    if (!schedule_part(self, &explanation->axes, &explanation->plan, &explanation->along))
-        return false;
-    if (self->results.out)
-        arena_reserve(&explanation->along.arena, PART_RESULTS, self->all->axes->results,
-                      element_size(self->results.type));
-    return true;
+    explanation->at_once = axes->results;
+    axes_copy(axes, &explanation->along.axes);
+    return schedule_part(self->machine, self->all, &explanation->along, self->machine->failure);
 }
 
 /* The most results that there is room for, `count` along a dimension; of none: all dimensions. */
@@ -180,9 +180,9 @@ static unsigned choose_cut(struct parts *self, uint64_t *count)
     const struct axes *all = self->all->axes;
     for (unsigned k = 0; k < all->outer; k++)
         for (*count = all->shape[k]; *count > 0; *count /= 2) {
-            axes_part(all, k, 0, 0, *count, &self->part);
-            if (schedule_part(self, &self->part, &self->plan, &self->schedule) &&
-                self->schedule.arena.total <= self->limit)
+            axes_part(all, k, 0, 0, *count, &self->part.axes);
+            if (schedule_part(self->machine, self->all, &self->part, self->machine->failure) &&
+                self->part.schedule.arena.total <= self->limit)
                 return k;
         }
     return all->outer;
@@ -192,39 +192,38 @@ static unsigned choose_cut(struct parts *self, uint64_t *count)
 static bool make_parts(struct parts *self, unsigned along, uint64_t count)
 {
     const struct axes *all = self->all->axes;
+    struct axes *const axes = &self->part.axes;
     const uint64_t length = all->shape[along];
     uint64_t outer = 1;
     for (unsigned k = 0; k < along; k++)
         outer *= all->shape[k];
     for (uint64_t o = 0; o < outer; o++)
         for (uint64_t start = 0; start < length; start += count) {
-            axes_part(all, along, o, start, least(count, length - start), &self->part);
+            axes_part(all, along, o, start, least(count, length - start), axes);
             if (self->run->explanation)
-                return explain_part(self, &self->part);
+                return explain_part(self, axes);
             if (watch_interrupted_lately(self->run, &self->asked) ||
-                !schedule_part(self, &self->part, &self->plan, &self->schedule) ||
-                !execute_axes_schedule(self->machine, &self->schedule, self->findings, self->run))
+                !schedule_part(self->machine, self->all, &self->part, self->machine->failure) ||
+                !execute_axes_schedule(self->machine, &self->part.schedule, self->run))
                 return false;
         }
     return true;
 }
 
-/* ---- along axes: each like an array by itself ---- */
-
-/* So are exact results made that one launch cannot, and stored by their own where nobody waits. An
- * explanation has no results yet, but elements that lie as well. */
+/* Each like an array by itself. So are exact results made that one launch cannot, and left where
+ * they are to stay if nobody waits. An explanation's lie where elements do. */
 static bool make_one_by_one(struct parts *self)
 {
     const struct plan *all = self->all;
     const struct means *means = all->means;
-    struct explanation *explanation = self->run->explanation;
-    if (means && !means->here)
-        return failure_note(self->machine->failure, FAILURE_MEMORY,
-                            "out of memory on the device for results about a mean that lies there");
-    const bool left_behind = all->exact && all->elements.on_device && all->results.on_device;
+    const bool is_left =
+        all->exact && all->elements.on_device && !results_are_awaited(&all->results);
     struct layout layout = all->axes->reduced;
     struct plan one = *all;
     struct walk_of_results walk;
+    if (means && !means->here)
+        return failure_note(self->machine->failure, FAILURE_MEMORY,
+                            "out of memory on the device for results about a mean that lies there");
     one.axes = NULL;
     one.layout = &layout;
     results_start(&walk, all->axes, 0);
@@ -234,103 +233,60 @@ static bool make_one_by_one(struct parts *self)
             one.finish.has_mean = true;
             one.finish.mean = means->here[walk.place];
         }
-        if (left_behind) {
-            one.out.at =
-                explanation ? (void *)layout.data : results_place(&self->results, 0, walk.place);
-            one.out.element = self->results.types[0];
-        }
-        if (explanation) {
-            explanation->at_once = 1;
+        if (self->run->explanation) {
+            self->run->explanation->at_once = 1;
+            one.results = results_of_one((void *)layout.data, all->results.types[0]);
+            one.results.on_device = is_left;
             return execute_array(self->machine, &one, self->run);
         }
-        if (watch_interrupted_lately(self->run, &self->asked) ||
-            !execute_array(self->machine, &one, self->run) ||
-            !(left_behind ||
-              store_answer(self->machine, self->run, all, &self->results, walk.place)))
+        if (!execute_one(self->machine, all, &one, is_left, walk.place, self->run, &self->asked))
             return false;
     }
     return true;
 }
 
-static bool run_parts(struct parts *self)
+/* All at once, if the workspace allows that and results that lie there meanwhile. */
+static bool make_axes(struct parts *self)
 {
+    struct machine *machine = self->machine;
+    const struct plan *plan = self->all;
+    struct run *run = self->run;
+    struct axes_schedule *schedule = &self->part.schedule;
     uint64_t count;
-    const unsigned along = choose_cut(self, &count);
-    if (along < self->all->axes->outer)
+    if (!axes_schedule_make(plan, &machine->facts, schedule, machine->failure))
+        return plan->exact && make_one_by_one(self);
+    const uint64_t own = results_are_awaited(&plan->results)
+                             ? plan->results.values * value_bytes(plan)
+                             : 0,
+                   total = schedule->arena.total + own,
+                   room = machine->memory->room(machine, total);
+    self->limit = run->workspace_limit ? least(run->workspace_limit, room) : room;
+    if (total <= self->limit)
+        return run->explanation ? explain_part(self, plan->axes)
+                                : execute_axes_schedule(machine, schedule, run);
+    const unsigned along = plan->exact ? plan->axes->outer : choose_cut(self, &count);
+    if (along < plan->axes->outer)
         return make_parts(self, along, count);
-    return self->all->launch.batch_invariant
-               ? failure_note(self->machine->failure, FAILURE_MEMORY,
+    return plan->launch.batch_invariant
+               ? failure_note(machine->failure, FAILURE_MEMORY,
                               "out of memory on the device for a result of method "
                               "'batch_invariant', whose elements are not taken in pieces")
                : make_one_by_one(self);
 }
 
-/* ---- along axes: for the host ---- */
-
-/* With room for all of them on the device, and for what is to be said of them. */
-static bool run_for_host(struct parts *self)
-{
-    struct explanation *explanation = self->run->explanation;
-    struct machine *machine = self->machine;
-    struct arena arena = {.total = 0};
-    struct executor all = {machine, self->run, self->all, &arena, NULL};
-    self->results.on_device = true;
-    if (explanation) {
-        if (!run_parts(self))
-            return false;
-        arena_reserve_results(explanation->by == EXPLAINED_ALONG ? &explanation->along.arena
-                                                                 : &explanation->schedule.arena,
-                              self->all, self->all->axes->results);
-        return true;
-    }
-    arena_reserve_results(&arena, self->all, self->all->axes->results);
-    if (!executor_borrow(&all))
-        return false;
-    self->findings = executor_part(&all, PART_FINDINGS);
-    for (unsigned v = 0; v < self->results.values; v++)
-        self->results.at[v] = (char *)executor_part(&all, PART_OUT) + v * results_bytes(self->all);
-    self->limit = machine->memory->room(machine, self->limit); /* beside them there may be less */
-    const bool made = executor_clear(&all, PART_FINDINGS) && run_parts(self) &&
-                      executor_fetch(&all, self->results.at[0], self->findings);
-    machine->memory->take_back(machine, all.memory);
-    return made;
-}
-
-/* All at once, if that is possible in the workspace that is allowed. */
-static bool run_all(struct parts *self)
-{
-    struct machine *machine = self->machine;
-    const struct plan *plan = self->all;
-    struct run *run = self->run;
-    if (!axes_schedule_make(plan, &machine->facts, &self->schedule, machine->failure))
-        return plan->exact && make_one_by_one(self);
-    const uint64_t total = self->schedule.arena.total, room = machine->memory->room(machine, total);
-    self->limit = run->workspace_limit ? least(run->workspace_limit, room) : room;
-    if (total <= self->limit)
-        return run->explanation ? explain_part(self, plan->axes)
-                                : execute_axes_schedule(machine, &self->schedule, NULL, run);
-    if (plan->exact)
-        return make_one_by_one(self);
-    return plan->results.on_device ? run_parts(self) : run_for_host(self);
-}
-
 /* The schedule is on the heap: threads' stacks may be small. */
 static bool execute_axes(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    if (plan->axes->results == 0)
-        return true;
     struct parts *self = malloc(sizeof *self);
     if (!self)
         return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for a schedule");
     self->machine = machine;
     self->run = run;
     self->all = plan;
-    self->results = plan->results;
-    self->findings = NULL;
     self->asked = 0;
-    const bool ran = run_all(self);
+    const bool made = make_axes(self);
     free(self);
-    return ran;
+    return made;
 }
 
 /* ---- all ---- */
@@ -345,6 +301,18 @@ static bool make(struct machine *machine, const struct plan *plan, struct run *r
                                     : execute_array(machine, plan, run);
 }
 
+/* Where results lie that are not made in their place, and what is to be said of them. */
+static void reserve_results(const struct plan *plan, struct arena *arena)
+{
+    if (!plan->axes || (plan->results.on_device && !plan->results.out))
+        return;
+    arena_reserve(arena, plan->results.out ? PART_RESULTS : PART_OUT, plan->results.values,
+                  value_bytes(plan));
+    if (!plan->results.on_device)
+        arena_reserve(arena, PART_FINDINGS, 1, sizeof(unsigned));
+}
+
+/* Converted, in all of a layout. */
 static bool store(struct machine *machine, const struct plan *plan)
 {
     const struct results *results = &plan->results;
@@ -357,15 +325,53 @@ static bool store(struct machine *machine, const struct plan *plan)
     return machine->work->launch(machine, &step, arguments);
 }
 
+/* From the device to where the host wants them, and what is to be said of them. */
+static bool fetch(const struct executor *on, const struct results *to)
+{
+    const struct machine_memory *memory = on->machine->memory;
+    const struct results *from = &on->plan->results;
+    unsigned found = 0;
+    run_meanwhile(on->run);
+    for (unsigned k = 0; k < to->values; k++)
+        if (!memory->copy_out(on->machine, to->at[k], from->at[k],
+                              on->plan->axes->results * element_size(to->types[k])))
+            return false;
+    if (!memory->copy_out(on->machine, &found, from->findings, sizeof found))
+        return false;
+    on->run->findings |= found;
+    return true;
+}
+
+static bool make_elsewhere(const struct executor *on, struct plan *plan)
+{
+    const struct plan *asked = on->plan;
+    const struct executor made = {on->machine, on->run, plan, on->arena, on->memory};
+    for (unsigned v = 0; v < plan->results.values; v++)
+        plan->results.at[v] = on->memory + v * value_bytes(plan);
+    plan->results.findings = executor_part(on, PART_FINDINGS);
+    plan->results.on_device = true;
+    return executor_clear(on, PART_FINDINGS) && make(on->machine, plan, on->run) &&
+           (asked->results.out ? store(on->machine, plan) : fetch(&made, &asked->results));
+}
+
 bool execute(struct machine *machine, const struct plan *asked, struct run *run)
 {
-    if (!asked->results.out || run->explanation)
-        return make(machine, asked, run);
+    struct explanation *explanation = run->explanation;
+    struct arena arena = {.total = 0};
+    struct executor on = {machine, run, asked, &arena, NULL};
+    if (asked->axes && asked->axes->results == 0)
+        return true;
+    reserve_results(asked, &arena);
+    if (explanation || !arena.total) {
+        const bool made = make(machine, asked, run);
+        if (explanation)
+            reserve_results(asked, explanation->by == EXPLAINED_ALONG
+                                       ? &explanation->along.schedule.arena
+                                       : &explanation->schedule.arena);
+        return made;
+    }
     struct plan plan = *asked;
-    const size_t bytes = plan.axes->results * element_size(plan.results.type);
-    if (!machine->memory->lend(machine, bytes, &plan.results.at[0]))
-        return false;
-    const bool made = make(machine, &plan, run) && store(machine, &plan);
-    machine->memory->take_back(machine, plan.results.at[0]);
+    const bool made = executor_borrow(&on) && make_elsewhere(&on, &plan);
+    machine->memory->take_back(machine, on.memory);
     return made;
 }

@@ -11,7 +11,7 @@ struct by_key {
     struct arena arena;
     struct kernel_keys keys;
     enum element accumulator; /* what elements become on their way */
-    struct layout array, key_array;
+    struct brought array, key_array;
     const void *kernel;
 };
 
@@ -56,26 +56,16 @@ static enum element holder_of(enum element input)
                                       : ELEMENT_INT64;
 }
 
-static void find_arrays(struct by_key *self)
+static struct brought bring_if_not_flat(const struct layout *layout, enum part copied)
 {
-    const struct plan *plan = self->on.plan;
-    struct kernel_keys *keys = &self->keys;
-    self->array = *plan->layout;
-    layout_normalise(&self->array, true);
-    self->key_array = *plan->segments.keys;
-    keys->of.input = plan->layout->input;
-    keys->of.key_type = self->key_array.input;
-    if (!layout_is_flat(&self->array)) {
-        keys->of.input = holder_of(keys->of.input);
-        arena_reserve(&self->arena, PART_COPY, plan->n, element_size(keys->of.input));
+    struct brought brought = {.layout = *layout, .uploaded = PARTS, .copied = PARTS};
+    layout_normalise(&brought.layout, true);
+    brought.type = layout->input;
+    if (!layout_is_flat(&brought.layout)) {
+        brought.copied = copied;
+        brought.type = holder_of(layout->input);
     }
-    if (!layout_is_flat(&self->key_array)) {
-        keys->of.key_type = holder_of(keys->of.key_type);
-        arena_reserve(&self->arena, PART_OFFSETS, layout_length(&self->key_array),
-                      element_size(keys->of.key_type));
-    }
-    if (!plan->results.on_device)
-        arena_reserve(&self->arena, PART_OUT, keys->results, results_widest(&plan->results));
+    return brought;
 }
 
 static void describe(struct by_key *self)
@@ -95,7 +85,12 @@ static void describe(struct by_key *self)
         .outside = plan->segments.drops ? 0 : FOUND_OUTSIDE,
     };
     self->keys.keys_end = self->keys.results / self->keys.of.width;
-    find_arrays(self);
+    self->array = bring_if_not_flat(plan->layout, PART_COPY);
+    self->key_array = bring_if_not_flat(plan->segments.keys, PART_OFFSETS);
+    self->keys.of.input = self->array.type;
+    self->keys.of.key_type = self->key_array.type;
+    arena_reserve_brought(&self->arena, &self->array);
+    arena_reserve_brought(&self->arena, &self->key_array);
     self->accumulator = element_is_integer(self->keys.of.input)  ? ELEMENT_INT64
                         : self->keys.of.input == ELEMENT_FLOAT64 ? ELEMENT_FLOAT64
                                                                  : ELEMENT_FLOAT32;
@@ -110,11 +105,10 @@ static bool bring(struct by_key *self)
 {
     struct kernel_keys *keys = &self->keys;
     const struct executor *on = &self->on;
-    if (!executor_bring(on, &self->array, PARTS, PART_COPY, keys->of.input) ||
-        !executor_bring(on, &self->key_array, PARTS, PART_OFFSETS, keys->of.key_type))
+    if (!executor_bring(on, &self->array) || !executor_bring(on, &self->key_array))
         return false;
-    keys->of.data = self->array.data;
-    keys->of.keys = self->key_array.data;
+    keys->of.data = self->array.layout.data;
+    keys->of.keys = self->key_array.layout.data;
     keys->of.aligned = ((uintptr_t)keys->of.data | (uintptr_t)keys->of.keys) % ALIGNMENT == 0;
     return true;
 }
@@ -172,7 +166,7 @@ static bool launch_finish(struct by_key *self, struct epilogue epilogue)
         .block = BLOCK,
         .cluster = 1,
     };
-    void *out = plan->results.on_device ? plan->results.at[0] : executor_part(&self->on, PART_OUT);
+    void *out = plan->results.at[0];
     enum element out_type = plan->results.types[0],
                  type = self->keys.of.input == ELEMENT_UINT64 ? ELEMENT_UINT64 : self->accumulator;
     struct exact_result result = step_exact_result(plan, out, out_type, plan->n);
@@ -182,8 +176,7 @@ static bool launch_finish(struct by_key *self, struct epilogue epilogue)
     return executor_launch(&self->on, &step, sums ? of_sums : of_extremes);
 }
 
-/* A result's words lie together where all fit into a GPU's cache: then one line has them. Returns
- * how many bytes all take. */
+/* A result's words lie together where all fit into a GPU's cache. Returns their bytes. */
 static size_t lay_out_words(struct kernel_keys *keys)
 {
     enum { CACHED = 32 << 20 };
@@ -221,26 +214,86 @@ static bool add_and_finish(struct by_key *self, bool whole, unsigned *found)
     return done && (!epilogue.mailbox || executor_receive(&self->on, found));
 }
 
-static bool make_all(struct by_key *self)
+static bool make_all(struct executor *on, void *context)
 {
+    struct by_key *self = context;
     unsigned found;
     if (!bring(self) || !add_and_finish(self, false, &found) ||
         (found & KEYS_BEYOND && !add_and_finish(self, true, &found)))
         return false;
-    self->on.run->findings |= found & ~(unsigned)KEYS_BEYOND;
-    return self->on.plan->results.on_device ||
-           self->on.machine->memory->copy_out(self->on.machine, self->on.plan->results.at[0],
-                                              executor_part(&self->on, PART_OUT),
-                                              self->keys.results * self->keys.sums.out_bytes);
+    on->run->findings |= found & ~(unsigned)KEYS_BEYOND;
+    return true;
 }
 
 bool execute_keys(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    if (plan->segments.of->count == 0)
-        return true;
     struct by_key self = {.on = {.machine = machine, .run = run, .plan = plan}};
     self.on.arena = &self.arena;
     describe(&self);
-    return executor_begin(&self.on) &&
-           executor_end(&self.on, plan->results.on_device, make_all(&self));
+    return executor_do(&self.on, make_all, &self);
+}
+
+/* ---- quantiles of rows: see kernel_select ---- */
+
+struct selecting {
+    struct executor on;
+    struct arena arena;
+    struct kernel_select select;
+    struct step step;
+};
+
+/* Few threads share a short row, so that many rows are under way at once. All blocks take one row
+ * after the other where rows are few and long, since a pass of theirs takes as long as a barrier
+ * ("together" in benchmarks/tuning/selection.json). */
+static bool arrange(struct selecting *self)
+{
+    enum { GRID_MOST = 1 << 30, SHORT = 256, LONG = 4096, TOGETHER = 1 << 14 };
+    const struct facts *facts = &self->on.machine->facts;
+    const struct kernel_select *select = &self->select;
+    const uint64_t limit = self->on.run->workspace_limit;
+    const struct kernel_key key = {KERNEL_SELECT, FOLDS, select->of.input, ELEMENTS, METHODS, 0};
+    self->step = (struct step){
+        .kernel = facts->kernels->find(key),
+        .grid = least(select->rows, GRID_MOST),
+        .block = select->n <= SHORT  ? 32
+                 : select->n <= LONG ? 128
+                                     : 512,
+        .shared_bytes = SELECT_WORDS * sizeof(uint32_t),
+        .cluster = 1,
+    };
+    if (select->of.sorted || select->n / TOGETHER < select->rows)
+        return true;
+    const uint64_t passes =
+        select->rows * SELECT_PASSES(select->of.count, element_size(select->of.input));
+    const size_t of_pass = SELECT_PASS_WORDS * sizeof(uint32_t);
+    if (limit && passes * of_pass > limit)
+        return true; /* a block needs no workspace */
+    arena_reserve(&self->arena, PART_TICKETS, passes, of_pass);
+    self->step.cooperative = true;
+    uint64_t most;
+    if (!facts_resident(facts, self->step.kernel, self->step.block, self->step.shared_bytes, &most))
+        return false;
+    self->step.grid = least(divide_up(select->n, self->step.block), most);
+    return true;
+}
+
+static bool launch(struct executor *on, void *context)
+{
+    struct selecting *self = context;
+    struct kernel_select *select = &self->select;
+    void *arguments[] = {select};
+    select->passes = executor_part(on, PART_TICKETS);
+    select->values = on->plan->layout->data;
+    select->out = on->plan->results.at[0];
+    select->of.out = on->plan->results.types[0];
+    select->out_bytes = (unsigned)element_size(select->of.out);
+    return executor_clear(on, PART_TICKETS) && executor_launch(on, &self->step, arguments);
+}
+
+bool execute_select(struct machine *machine, const struct plan *plan, struct run *run)
+{
+    struct selecting self = {.on = {.machine = machine, .run = run, .plan = plan},
+                             .select = *plan->segments.quantiles};
+    self.on.arena = &self.arena;
+    return plan->n == 0 || (arrange(&self) && executor_do(&self.on, launch, &self));
 }

@@ -5,7 +5,6 @@
 #include "common/arithmetic.h"
 #include "run/execute.h"
 #include "run/result.h"
-#include "schedule/epilogue.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +81,6 @@ static bool list_schedule_make(const struct plan *plan, const struct facts *fact
     arena_reserve(arena, PART_PARTIALS, self->blocks, state_bytes(plan->fold, self->accumulator));
     if (self->copies)
         arena_reserve(arena, PART_COPY, plan->n, self->size);
-    if (!plan->results.on_device)
-        arena_reserve_results(arena, plan, self->results);
     return true;
 }
 
@@ -173,39 +170,37 @@ static bool launch_tiles(const struct executor *on, const struct list_schedule *
                               .block = 1u << LONG_ROWS_BLOCK,
                               .shared_bytes = of_warp << (LONG_ROWS_BLOCK - 5),
                               .cluster = 1};
-    struct kernel_axes axes = {
-        .launch = {.kernel = KERNEL_TYPED_ROWS,
-                   .block = LONG_ROWS_BLOCK,
-                   .team = LONG_ROWS_BLOCK,
-                   .rounds = 1,
-                   .groups = self->blocks,
-                   .splits = 1,
-                   .inner = 1,
-                   .step = 1,
-                   .readers = 1u << LONG_ROWS_BLOCK},
-        .results = self->blocks,
-        .result = executor_results(on, self->accumulator, executor_part(on, PART_FINDINGS)),
-        .list = executor_part(on, PART_LIST)};
+    struct kernel_axes axes = {.launch = {.kernel = KERNEL_TYPED_ROWS,
+                                          .block = LONG_ROWS_BLOCK,
+                                          .team = LONG_ROWS_BLOCK,
+                                          .rounds = 1,
+                                          .groups = self->blocks,
+                                          .splits = 1,
+                                          .inner = 1,
+                                          .step = 1,
+                                          .readers = 1u << LONG_ROWS_BLOCK},
+                               .results = self->blocks,
+                               .result = executor_results(on, self->accumulator),
+                               .list = executor_part(on, PART_LIST)};
     void *partials = executor_part(on, PART_PARTIALS), *counts = NULL,
          *tickets = executor_part(on, PART_TICKETS);
     void *arguments[] = {&axes, &partials, &counts, &tickets};
     epilogue_order(self->copies ? self->accumulator : plan->layout->input, &axes.result);
-    return executor_clear(on, PART_TICKETS) && executor_clear(on, PART_FINDINGS) &&
-           executor_launch(on, &step, arguments);
+    return executor_clear(on, PART_TICKETS) && executor_launch(on, &step, arguments);
 }
 
-static bool execute_tiles(struct machine *machine, const struct list_schedule *self,
-                          struct run *run)
+static bool make_tiles(struct executor *on, void *context)
+{
+    const struct list_schedule *self = context;
+    return (!self->copies || copy_all(on, self->accumulator, executor_part(on, PART_COPY))) &&
+           send_tiles(on, self) && launch_tiles(on, self);
+}
+
+static bool execute_tiles(struct machine *machine, struct list_schedule *self, struct run *run)
 {
     struct executor on = {machine, run, self->plan, &self->arena, NULL};
-    if (!executor_is_within_limit(machine, run, self->arena.total, "a list") ||
-        !executor_begin(&on))
-        return false;
-    const bool made =
-        (!self->copies || copy_all(&on, self->accumulator, executor_part(&on, PART_COPY))) &&
-        send_tiles(&on, self) && launch_tiles(&on, self) &&
-        executor_fetch(&on, executor_part(&on, PART_OUT), executor_part(&on, PART_FINDINGS));
-    return executor_end(&on, self->plan->results.on_device, made);
+    return executor_is_within_limit(machine, run, self->arena.total, "a list") &&
+           executor_do(&on, make_tiles, self);
 }
 
 /* ---- as arrays ---- */
@@ -224,10 +219,7 @@ static bool execute_copied(struct machine *machine, const struct plan *plan, str
         return false;
     layout.data = copy;
     layout_make_flat(&layout, plan->n);
-    one.elements.list = NULL;
-    one.layout = &layout;
-    one.elements.flat = true;
-    one.elements.direct = types_convert_directly(&layout, plan->accumulator);
+    plan_take(&one, &layout, plan->n, true);
     const bool made = copy_all(&on, type, copy) && execute_array(machine, &one, run);
     machine->memory->take_back(machine, copy);
     return made;
@@ -236,25 +228,16 @@ static bool execute_copied(struct machine *machine, const struct plan *plan, str
 /* One after the other; of one value, where it is to stay if that is on the device. */
 static bool execute_one_by_one(struct machine *machine, const struct plan *plan, struct run *run)
 {
-    const struct results *const results = &plan->results;
-    const bool stays = results->on_device && results->values == 1;
+    const struct array_list *const list = plan->elements.list;
     struct layout layout;
     struct plan one = *plan;
     double asked = 0;
-    one.elements.list = NULL;
-    one.axes = NULL;
-    one.layout = &layout;
-    for (uint64_t k = 0; k < plan->elements.list->count; k++) {
-        listed_layout(&plan->elements.list->at[k], plan->layout->type, &layout);
-        one.n = one.finish.count = plan->elements.list->at[k].n;
-        one.elements.flat = !plan->elements.list->at[k].layout;
-        one.elements.direct = types_convert_directly(&layout, plan->accumulator);
-        if (stays) {
-            one.out.at = results_place(results, 0, (int64_t)k);
-            one.out.element = results->types[0];
-        }
-        if (watch_interrupted_lately(run, &asked) || !execute_array(machine, &one, run) ||
-            !(stays || store_answer(machine, run, plan, results, (int64_t)k)))
+    for (uint64_t k = 0; k < list->count; k++) {
+        listed_layout(&list->at[k], plan->layout->type, &layout);
+        plan_take(&one, &layout, list->at[k].n, !list->at[k].layout);
+        if (!execute_one(machine, plan, &one,
+                         !results_are_awaited(&plan->results) && plan->results.values == 1,
+                         (int64_t)k, run, &asked))
             return false;
     }
     return true;
@@ -271,19 +254,15 @@ static bool execute_together(struct machine *machine, const struct plan *asked, 
     struct results *const results = &plan.results;
     struct list_schedule schedule;
     plan.axes = &single;
-    for (unsigned v = 0; v < results->values; v++)
+    for (unsigned v = 0; v < results->values && !results->on_device; v++)
         results->at[v] = &values[v];
-    if (plan.out.at) {
-        results->on_device = true;
-        results->at[0] = plan.out.at;
-    }
-    if ((plan.out.at && plan.out.element != results->types[0]) ||
+    if (results->type != results->types[0] ||
         !list_schedule_make(&plan, &machine->facts, &schedule))
         return execute_copied(machine, asked, run);
-    if (!execute_tiles(machine, &schedule, run))
+    if (!execute(machine, &plan, run))
         return false;
     run->count = plan.n;
-    for (unsigned v = 0; v < results->values && !plan.out.at; v++)
+    for (unsigned v = 0; v < results->values && !results->on_device; v++)
         run->answer.values[v] =
             scalar_widen(scalar_load(&values[v], results->types[v]), results->types[v]);
     return true;

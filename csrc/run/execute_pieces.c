@@ -7,6 +7,122 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a step reads, as a kernel's argument. */
+union argument {
+    struct kernel_array flat;
+    struct kernel_rows rows;
+};
+
+/* The array, or the one that it is multiplied with. */
+struct source {
+    const struct layout *from; /* the plan's, or its factors; NULL: there are none */
+    enum part part;            /* where its pieces are, if it is brought */
+    struct layout layout;      /* as the device sees it, where it is not flat */
+};
+
+/* On the heap: the caller's stack may be small. */
+struct execution {
+    struct executor on;
+    const struct schedule *schedule;
+    struct source array, factors;
+    uint64_t piece;          /* which one is there, or on its way */
+    uint64_t fed;            /* elements that took part, as far as the host knows */
+    uint64_t n;              /* of these, the ones of the piece */
+    struct passes passes;    /* over it, or over what pieces have left */
+    bool posted;             /* the state that is left comes to the mailbox */
+    bool stored;             /* the result is where it is to stay */
+    union argument argument; /* of the launch that is being made */
+};
+
+/* ---- what has to be brought ---- */
+
+/* What is brought for one piece and the next takes turns. */
+static void *buffer(const struct execution *self, enum part part)
+{
+    const unsigned buffers = part == PART_MASK ? 1 : self->schedule->buffers;
+    return (char *)executor_part(&self->on, part) +
+           self->piece % buffers * (self->on.arena->bytes[part] / buffers);
+}
+
+/* A mask is brought as bits, which the device makes bytes of. */
+static bool feed_mask(const struct execution *self, const struct layout *mask, uint64_t start,
+                      uint64_t length)
+{
+    struct machine *machine = self->on.machine;
+    const struct step step = schedule_unpack(self->schedule, length);
+    void *bits = buffer(self, PART_MASK_BITS), *bytes = buffer(self, PART_MASK);
+    uint64_t n = step.n;
+    void *arguments[] = {&bits, &n, &bytes};
+    return machine->memory->feed_bits(machine, bits, mask, start, length) &&
+           machine->work->launch(machine, &step, arguments);
+}
+
+/* Before the first piece: an array of the device's may have a mask of the host's. */
+static bool source_prepare(const struct execution *self, struct source *source)
+{
+    const struct choice *choice = &self->schedule->choice;
+    if (!source->from || choice->uploads || choice->form == FORM_FLAT)
+        return true;
+    source->layout = *source->from;
+    if (!choice->uploads_mask)
+        return true;
+    /* Without the dimensions that it is broadcast along. */
+    struct layout mask = {.data = source->from->mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};
+    struct axes axes = {.reduced = *source->from};
+    axes_compact(&axes, true, 1, &mask);
+    source->layout = axes.reduced;
+    source->layout.mask = buffer(self, PART_MASK);
+    return feed_mask(self, &mask, 0, layout_length(&mask));
+}
+
+/* Where the mask is brought, all elements are, and it is beside them. */
+static bool feed_source(const struct execution *self, struct source *source, uint64_t start,
+                        uint64_t length, uint64_t *n)
+{
+    struct machine *machine = self->on.machine;
+    const struct layout *from = source->from, mask = layout_of_its_mask(from);
+    struct layout array = *from;
+    const bool masked = self->schedule->choice.uploads_mask;
+    void *const at = buffer(self, source->part);
+    if (masked)
+        array.mask = NULL;
+    if (!machine->memory->feed(machine, at, &array, start, length, n) ||
+        (masked && !feed_mask(self, &mask, start, length)))
+        return false;
+    source->layout = (struct layout){.data = at,
+                                     .mask = masked ? buffer(self, PART_MASK) : NULL,
+                                     .input = from->input,
+                                     .type = from->type};
+    layout_make_flat(&source->layout, *n);
+    return true;
+}
+
+/* Brings the piece from `start` on, if it is the host's; self->n elements are left by a mask. */
+static bool feed_piece(struct execution *self, uint64_t start, uint64_t length)
+{
+    struct machine *machine = self->on.machine;
+    uint64_t of_factors;
+    self->n = length;
+    if (self->schedule->choice.uploads) {
+        self->piece = start / self->schedule->piece;
+        if ((self->schedule->buffers > 1 && !machine->work->run_ahead(machine)) ||
+            !feed_source(self, &self->array, start, length, &self->n) ||
+            (self->factors.from && !feed_source(self, &self->factors, start, length, &of_factors)))
+            return false;
+    }
+    self->fed += self->n;
+    return true;
+}
+
+/* A flat array from `start` on, as the first kernel takes it. */
+static const void *source_at(const struct execution *self, const struct source *source,
+                             uint64_t start)
+{
+    return self->schedule->choice.uploads
+               ? buffer(self, source->part)
+               : (const char *)source->from->data + start * element_size(source->from->input);
+}
+
 /* ---- what a step reads ---- */
 
 static bool reads_array(const struct step *step)
@@ -80,7 +196,7 @@ static struct epilogue last_epilogue(struct execution *self)
         epilogue = next_epilogue(self, schedule->stores && plan->exact ? sizeof(uint32_t)
                                                                        : schedule->state_bytes);
     if (schedule->stores) {
-        epilogue.out = plan->out.at;
+        epilogue.out = plan_out(plan);
         epilogue.divisor = reduction_row(plan->reduction)->counts ? (double)self->fed : 0;
     }
     return epilogue;
@@ -103,7 +219,7 @@ static bool make_pass(struct execution *self, const struct step *step, uint64_t 
          *tickets = machine->tickets ? machine->tickets : executor_part(&self->on, PART_TICKETS);
     unsigned watches = exact_asks_for_signs(&plan->finish);
     struct exact_result result =
-        step_exact_result(plan, plan->exact ? epilogue.out : NULL, plan->out.element, self->fed);
+        step_exact_result(plan, plan->exact ? epilogue.out : NULL, plan->results.type, self->fed);
     const void *factors = factors_of(self, step, start);
     void *arguments[] = {&self->argument, &n,       &written, &tickets, &epilogue,    &fold,
                          &accumulator,    &watches, &result,  &factors, &accumulator, &factor};
@@ -136,18 +252,17 @@ static bool make_copy(struct execution *self, uint64_t start, uint64_t n)
     return !self->factors.from || executor_copy(on, &step, copying);
 }
 
-/* One thread makes the result of the state that is left, where it is to stay; what is posted is
- * that it is done. */
-static bool finish_on_device(struct execution *self, enum part leaves)
+/* One thread makes the result of the state that is left, and posts that it is done. */
+static bool finish_on_device(struct execution *self)
 {
     const struct plan *plan = self->schedule->plan;
-    const struct step step = schedule_finish(self->schedule, leaves);
+    const struct step step = schedule_finish(self->schedule, self->passes.leaves);
     enum reduction reduction = plan->reduction;
-    enum element accumulator = self->schedule->choice.accumulator, out_element = plan->out.element;
+    enum element accumulator = self->schedule->choice.accumulator, out_element = plan->results.type;
     struct finish finish = plan->exact ? plan->finish : finish_in(&plan->finish, accumulator);
     finish.count = self->fed;
-    void *state = executor_part(&self->on, leaves),
-         *counted = executor_part(&self->on, PART_COUNTED), *out = plan->out.at;
+    void *state = executor_part(&self->on, self->passes.leaves),
+         *counted = executor_part(&self->on, PART_COUNTED), *out = plan_out(plan);
     struct epilogue epilogue = next_epilogue(self, sizeof(uint32_t));
     void *arguments[] = {&state,       &reduction, &finish,   &counted,
                          &out_element, &out,       &epilogue, &accumulator};
@@ -169,17 +284,17 @@ static bool store_identity(struct execution *self)
 }
 
 /* What the passes expect to find: the identity where blocks combine, and a fresh working copy. */
-static bool make_ready(struct execution *self, uint64_t start, uint64_t n)
+static bool make_ready(struct execution *self, uint64_t start)
 {
-    return (!schedule_begins_with_identity(self->schedule) || store_identity(self)) &&
-           (!self->schedule->choice.copy || make_copy(self, start, n));
+    return (self->on.plan->method->style != STYLE_one_atomic || store_identity(self)) &&
+           (!self->schedule->choice.copy || make_copy(self, start, self->n));
 }
 
 /* Where `all` of the array is in the state that the passes leave, the last of them may post it. */
-static bool make_passes(struct execution *self, const struct passes *passes, uint64_t start,
-                        bool all)
+static bool make_passes(struct execution *self, uint64_t start, bool all)
 {
     struct machine *machine = self->on.machine;
+    const struct passes *passes = &self->passes;
     for (unsigned k = 0; k < passes->count; k++) {
         struct epilogue epilogue = {.mailbox = NULL};
         if (all && k + 1 == passes->count)
@@ -190,91 +305,72 @@ static bool make_passes(struct execution *self, const struct passes *passes, uin
             (k == 0 && self->on.run->timing && !machine->work->mark(machine, MOMENT_FIRST_PASS)))
             return false;
     }
-    self->done = passes->count;
-    self->grid = passes->count ? passes->at[0].grid : 0;
     return true;
 }
 
-/* *leaves is the part that begins with the piece's state, which is kept if there are others. */
-static bool reduce_piece(struct execution *self, uint64_t start, uint64_t length, enum part *leaves)
+/* Its state is kept if there are others. */
+static bool reduce_piece(struct execution *self, uint64_t start, uint64_t length)
 {
     struct machine *machine = self->on.machine;
     const size_t size = self->schedule->state_bytes;
     char *const results = executor_part(&self->on, PART_RESULTS);
-    struct passes passes;
-    uint64_t n;
-    if (!feed_piece(self, start, length, &n))
+    if (!feed_piece(self, start, length))
         return false;
-    *leaves = PART_PARTIALS;
-    if (n == 0) {
-        if (!store_identity(self))
-            return false;
-    } else {
-        schedule_passes(self->schedule, false, n, &passes);
-        *leaves = passes.leaves;
-        if (!make_ready(self, start, n) ||
-            !make_passes(self, &passes, start, self->schedule->pieces == 1))
-            return false;
-    }
+    self->passes.leaves = PART_PARTIALS;
+    if (self->n > 0)
+        schedule_passes(self->schedule, false, self->n, &self->passes);
+    if (self->n > 0
+            ? !make_ready(self, start) || !make_passes(self, start, self->schedule->pieces == 1)
+            : !store_identity(self))
+        return false;
     return !results ||
            machine->memory->copy_within(machine, results + start / self->schedule->piece * size,
-                                        executor_part(&self->on, *leaves), size);
+                                        executor_part(&self->on, self->passes.leaves), size);
 }
 
-static bool reduce_all(struct execution *self, enum part *leaves)
+static bool reduce_all(struct execution *self)
 {
     const struct schedule *schedule = self->schedule;
     const uint64_t n = schedule->plan->n;
-    struct passes passes;
     double asked = clock_now();
     for (uint64_t start = 0; start < n; start += schedule->piece)
         if ((start && watch_interrupted_lately(self->on.run, &asked)) ||
-            !reduce_piece(self, start, least(n - start, schedule->piece), leaves))
+            !reduce_piece(self, start, least(n - start, schedule->piece)))
             return false;
     if (schedule->pieces == 1)
         return true;
-    schedule_passes(schedule, true, schedule->pieces, &passes);
-    *leaves = passes.leaves;
-    return (!schedule_begins_with_identity(schedule) || store_identity(self)) &&
-           make_passes(self, &passes, 0, true);
+    schedule_passes(schedule, true, schedule->pieces, &self->passes);
+    return (schedule->plan->method->style != STYLE_one_atomic || store_identity(self)) &&
+           make_passes(self, 0, true);
 }
 
 /* ---- measured ---- */
 
-struct sampled {
-    struct execution *execution;
-    struct passes passes;
-    uint64_t n;
-};
-
 /* From where the working copy is as new. */
-static bool prepare_sample(void *context)
+static bool prepare_sample(void *execution)
 {
-    const struct sampled *self = context;
-    return make_ready(self->execution, 0, self->n);
+    return make_ready(execution, 0);
 }
 
-static bool make_sample(void *context)
+static bool make_sample(void *execution)
 {
-    const struct sampled *self = context;
-    return make_passes(self->execution, &self->passes, 0, false);
+    return make_passes(execution, 0, false);
 }
 
-static bool measure(struct execution *self, enum part *leaves)
+static bool measure(struct execution *self)
 {
     struct timing *timing = self->on.run->timing;
-    struct sampled sampled = {.execution = self};
-    if (!feed_piece(self, 0, self->schedule->piece, &sampled.n))
+    const struct passes *passes = &self->passes;
+    if (!feed_piece(self, 0, self->schedule->piece))
         return false;
-    schedule_passes(self->schedule, false, sampled.n, &sampled.passes);
-    *leaves = sampled.passes.leaves;
+    schedule_passes(self->schedule, false, self->n, &self->passes);
     if (!machine_time_samples(self->on.machine, self->on.run, timing, prepare_sample, make_sample,
-                              &sampled))
+                              self))
         return false;
-    if (self->done == 0) /* there was no first pass */
+    if (passes->count == 0) /* there was no first pass */
         memcpy(timing->first_pass, timing->seconds, timing->samples * sizeof *timing->seconds);
-    timing->passes = self->done;
-    timing->grid = self->grid;
+    timing->passes = passes->count;
+    timing->grid = passes->count ? passes->at[0].grid : 0;
     timing->block = self->on.plan->launch.block;
     timing->method = self->on.plan->method;
     return true;
@@ -282,7 +378,7 @@ static bool measure(struct execution *self, enum part *leaves)
 
 /* ---- runs ---- */
 
-static bool deliver(struct execution *self, enum part leaves)
+static bool deliver(struct execution *self)
 {
     const struct schedule *schedule = self->schedule;
     const enum element accumulator = schedule->choice.accumulator;
@@ -301,11 +397,12 @@ static bool deliver(struct execution *self, enum part leaves)
     }
     if (self->stored)
         return true;
-    if (plan->out.at)
-        return finish_on_device(self, leaves);
+    if (plan_out(plan))
+        return finish_on_device(self);
     run_meanwhile(run);
     if (self->posted ? !executor_receive(&self->on, state)
-                     : !machine->memory->copy_out(machine, state, executor_part(&self->on, leaves),
+                     : !machine->memory->copy_out(machine, state,
+                                                  executor_part(&self->on, self->passes.leaves),
                                                   schedule->state_bytes))
         return false;
     if (schedule->counts &&
@@ -320,17 +417,16 @@ static bool deliver(struct execution *self, enum part leaves)
 }
 
 /* Of nothing, there is a result to be left somewhere. */
-static bool reduce(struct execution *self)
+static bool reduce(struct executor *on, void *context)
 {
-    const struct executor *on = &self->on;
-    enum part leaves = PART_PARTIALS;
+    struct execution *self = context;
+    self->passes.leaves = PART_PARTIALS;
     if (self->schedule->pieces == 0)
-        return store_identity(self) && deliver(self, leaves);
+        return store_identity(self) && deliver(self);
     return source_prepare(self, &self->array) && source_prepare(self, &self->factors) &&
            (on->machine->tickets || executor_clear(on, PART_TICKETS)) &&
            executor_clear(on, PART_COUNTED) &&
-           (on->run->timing ? measure(self, &leaves) : reduce_all(self, &leaves)) &&
-           deliver(self, leaves);
+           (on->run->timing ? measure(self) : reduce_all(self)) && deliver(self);
 }
 
 bool execute_pieces(struct machine *machine, const struct schedule *schedule, struct run *run)
@@ -344,7 +440,7 @@ bool execute_pieces(struct machine *machine, const struct schedule *schedule, st
     self->array.part = PART_UPLOADED;
     self->factors.from = schedule->plan->factors;
     self->factors.part = PART_UPLOADED_FACTORS;
-    const bool reduced = executor_begin(&self->on) && executor_end(&self->on, false, reduce(self));
+    const bool reduced = executor_do(&self->on, reduce, self);
     free(self);
     return reduced;
 }

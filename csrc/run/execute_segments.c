@@ -12,34 +12,33 @@ struct listed_segments {
     struct executor on; /* in memory that is lent, since each of a list's arrays may get some */
     struct arena arena;
     struct segments segments; /* as the host knows them */
-    struct layout layout;     /* of all elements, where they lie one after the other */
+    struct brought array;     /* all elements, where they lie one after the other */
     struct array_list list;
     struct listed_array *arrays;
     int64_t *offsets; /* those of a device, here; else NULL */
 };
 
-/* Whatever a loop of lists does not take as it lies is copied; a device's offsets are waited for.
- */
+/* What a loop of lists does not take as it lies is copied; a device's offsets are waited for. */
 static bool bring_all(struct listed_segments *self)
 {
     const struct plan *plan = self->on.plan;
     const struct layout *from = plan->layout, *offsets = plan->segments.offsets;
     struct machine *machine = self->on.machine;
     const uint64_t count = plan->segments.of->count;
-    const bool uploads = plan->n > 0 && !plan->elements.on_device,
-               copies = plan->n > 0 && plan->elements.on_device && !plan->elements.flat;
-    self->layout = *from;
-    if (uploads || copies)
-        arena_reserve(&self->arena, uploads ? PART_UPLOADED : PART_COPY, plan->n,
-                      element_size(from->input));
+    const bool on_device = plan->elements.on_device;
+    self->array =
+        (struct brought){.layout = *from,
+                         .uploaded = plan->n && !on_device ? PART_UPLOADED : PARTS,
+                         .copied = plan->n && on_device && !plan->elements.flat ? PART_COPY : PARTS,
+                         .type = from->input};
+    arena_reserve_brought(&self->arena, &self->array);
     if (offsets)
         arena_reserve(&self->arena, PART_OFFSETS, count, sizeof(int64_t));
     if (!executor_is_within_limit(machine, self->on.run, self->arena.total,
                                   "the call of segments") ||
-        !executor_borrow(&self->on) ||
-        !executor_bring(&self->on, &self->layout, PART_UPLOADED, PART_COPY, from->input))
+        !executor_borrow(&self->on) || !executor_bring(&self->on, &self->array))
         return false;
-    layout_make_flat(&self->layout, plan->n);
+    layout_make_flat(&self->array.layout, plan->n);
     self->segments = *plan->segments.of;
     if (!offsets)
         return true;
@@ -55,7 +54,7 @@ static bool bring_all(struct listed_segments *self)
 /* One that is not in the array is empty. Returns the number of all elements. */
 static uint64_t list_segments(struct listed_segments *self)
 {
-    const enum element input = self->layout.input;
+    const enum element input = self->array.layout.input;
     uint64_t all = 0;
     self->list = (struct array_list){.at = self->arrays,
                                      .count = self->segments.count,
@@ -68,7 +67,7 @@ static uint64_t list_segments(struct listed_segments *self)
             segment = segment_at(&self->segments, k);
         else
             self->on.run->findings |= FOUND_OUTSIDE;
-        self->arrays[k] = (struct listed_array){.data = (const char *)self->layout.data +
+        self->arrays[k] = (struct listed_array){.data = (const char *)self->array.layout.data +
                                                         segment.start * element_size(input),
                                                 .n = segment.n,
                                                 .input = input};
@@ -89,10 +88,10 @@ static bool execute_listed(struct listed_segments *self)
         return failure_note(machine->failure, FAILURE_MEMORY, "out of memory for segments");
     listed.n = listed.finish.count = list_segments(self);
     listed.segments = (struct plan_segments){.of = NULL};
-    listed.layout = &self->layout;
+    listed.layout = &self->array.layout;
     listed.elements.list = &self->list;
     listed.elements.flat = listed.elements.on_device = true;
-    listed.elements.direct = types_convert_directly(&self->layout, listed.accumulator);
+    listed.elements.direct = types_convert_directly(&self->array.layout, listed.accumulator);
     return execute_list(machine, &listed, self->on.run);
 }
 
@@ -138,7 +137,7 @@ static bool launch_all(const struct executor *on, const struct segments_schedule
     char *heads = executor_part(on, PART_PARTIALS), *tails = heads ? heads + left : NULL;
     struct kernel_segments segments = {
         .of = *plan->segments.of,
-        .data = schedule->array.data,
+        .data = schedule->array.layout.data,
         .input = schedule->input,
         .bytes = (unsigned)__builtin_ctzll(element_size(schedule->input)),
         .team = shape->team,
@@ -147,11 +146,11 @@ static bool launch_all(const struct executor *on, const struct segments_schedule
         .tile = shape->tile,
         .splits = splits,
         .order = shape->tile ? (unsigned *)(splits + shape->tiles + 1) : NULL,
-        .result = executor_results(on, schedule->accumulator, executor_part(on, PART_FINDINGS)),
+        .result = executor_results(on, schedule->accumulator),
         .of_none = scalar_widen(run_value_of_none(plan), plan->results.type),
     };
     void *arguments[] = {&segments, &heads, &tails};
-    segments.of.offsets = schedule->offsets.data;
+    segments.of.offsets = schedule->offsets.layout.data;
     if (shape->tile &&
         (!launch(on, arguments, kernel_of_kind(on->machine->facts.kernels, KERNEL_SURVEY),
                  divide_up(plan->segments.of->count, SURVEYED), BLOCK, SURVEYED * sizeof(uint64_t),
@@ -163,14 +162,11 @@ static bool launch_all(const struct executor *on, const struct segments_schedule
                   shape->tile > 0);
 }
 
-static bool make_segments(const struct executor *on, struct segments_schedule *schedule)
+static bool make_segments(struct executor *on, void *context)
 {
-    return executor_clear(on, PART_FINDINGS) && executor_clear(on, PART_SPLITS) &&
-           executor_bring(on, &schedule->array, PART_UPLOADED, PART_COPY, schedule->accumulator) &&
-           executor_bring(on, &schedule->offsets, schedule->uploads_offsets ? PART_OFFSETS : PARTS,
-                          schedule->copies_offsets ? PART_OFFSETS : PARTS, ELEMENT_INT64) &&
-           launch_all(on, schedule) &&
-           executor_fetch(on, executor_part(on, PART_OUT), executor_part(on, PART_FINDINGS));
+    struct segments_schedule *schedule = context;
+    return executor_clear(on, PART_SPLITS) && executor_bring(on, &schedule->array) &&
+           executor_bring(on, &schedule->offsets) && launch_all(on, schedule);
 }
 
 bool execute_segments(struct machine *machine, const struct plan *plan, struct run *run)
@@ -180,6 +176,5 @@ bool execute_segments(struct machine *machine, const struct plan *plan, struct r
     if (!segments_schedule_make(plan, &machine->facts, &schedule))
         return execute_as_list(machine, plan, run);
     return executor_is_within_limit(machine, run, schedule.arena.total, "the call of segments") &&
-           executor_begin(&on) &&
-           executor_end(&on, plan->results.on_device, make_segments(&on, &schedule));
+           executor_do(&on, make_segments, &schedule);
 }

@@ -6,7 +6,6 @@
 #include "common/processor.h"
 #include "run/execute.h"
 #include "run/result.h"
-#include "schedule/epilogue.h"
 #include "threads/threads.h"
 
 #include <sched.h>
@@ -14,14 +13,18 @@
 
 /* ---- memory ---- */
 
-bool executor_begin(struct executor *self)
+bool executor_do(struct executor *self, executor_work *work, void *context)
 {
     struct machine *machine = self->machine;
+    const bool nobody_waits = self->plan->axes && !results_are_awaited(&self->plan->results);
     void *memory = NULL;
     if (self->arena->total && !machine->memory->allocate(machine, self->arena->total, &memory))
         return false;
     self->memory = memory;
-    return true;
+    const bool done = work(self, context),
+               left = !done || !memory || !nobody_waits || machine->memory->leave(machine);
+    machine->memory->release(machine, memory);
+    return done && left;
 }
 
 bool executor_borrow(struct executor *self)
@@ -32,15 +35,6 @@ bool executor_borrow(struct executor *self)
         !self->arena->total || machine->memory->lend(machine, self->arena->total, &memory);
     self->memory = memory;
     return lent;
-}
-
-bool executor_end(struct executor *self, bool nobody_waits, bool done)
-{
-    struct machine *machine = self->machine;
-    char *const memory = self->memory;
-    const bool left = !done || !memory || !nobody_waits || machine->memory->leave(machine);
-    machine->memory->release(machine, memory);
-    return done && left;
 }
 
 bool executor_is_within_limit(struct machine *machine, const struct run *run, uint64_t bytes,
@@ -78,25 +72,25 @@ bool executor_gather(const struct executor *self, const struct layout *layout, e
                          (struct copying){.array = layout, .type = type, .target = target});
 }
 
-bool executor_bring(const struct executor *self, struct layout *layout, enum part uploaded,
-                    enum part copied, enum element type)
+bool executor_bring(const struct executor *self, struct brought *brought)
 {
-    const uint64_t n = layout_length(layout);
-    void *at = executor_part(self, uploaded);
+    struct layout *layout = &brought->layout;
+    const uint64_t n = is_brought(brought) ? layout_length(layout) : 0;
+    void *const uploaded = executor_part(self, brought->uploaded), *const copied = executor_part(
+                                                                       self, brought->copied);
     uint64_t fed;
-    if (at) {
-        if (!self->machine->memory->feed(self->machine, at, layout, 0, n, &fed))
+    if (brought->uploaded < PARTS) {
+        if (!self->machine->memory->feed(self->machine, uploaded, layout, 0, n, &fed))
             return false;
-        layout->data = at;
+        layout->data = uploaded;
         layout->swapped = false;
         layout_make_flat(layout, n);
     }
-    at = executor_part(self, copied);
-    if (at) {
-        if (!executor_gather(self, layout, type, at))
+    if (brought->copied < PARTS) {
+        if (!executor_gather(self, layout, brought->type, copied))
             return false;
-        layout->data = at;
-        layout->input = type;
+        layout->data = copied;
+        layout->input = brought->type;
         layout->swapped = false;
         layout_make_flat(layout, n);
     }
@@ -105,17 +99,10 @@ bool executor_bring(const struct executor *self, struct layout *layout, enum par
 
 /* ---- results ---- */
 
-size_t results_bytes(const struct plan *plan)
-{
-    return plan->axes->results * results_widest(&plan->results);
-}
-
-struct kernel_results executor_results(const struct executor *self, enum element accumulator,
-                                       unsigned *findings)
+struct kernel_results executor_results(const struct executor *self, enum element accumulator)
 {
     const struct plan *plan = self->plan;
     const struct reduction_row *row = reduction_row(plan->reduction);
-    char *const out = executor_part(self, PART_OUT);
     struct kernel_results results = {
         .values = plan->results.values,
         .reduction = plan->reduction,
@@ -125,50 +112,16 @@ struct kernel_results executor_results(const struct executor *self, enum element
         .at_once = epilogue_stores_at_once(plan, accumulator),
         .value_bits = UINT64_MAX,
         .divisor = row->counts ? (double)plan->n : 0,
-        .findings = findings,
+        .findings = plan->results.findings,
         .means = executor_part(self, PART_MEANS),
     };
     results.finish.count = plan->n;
     for (unsigned k = 0; k < results.values; k++) {
-        const enum element type = plan->results.types[k];
-        results.types[k] = (unsigned char)type;
-        results.bytes[k] = (unsigned char)element_size(type);
-        results.at[k] =
-            plan->results.on_device ? plan->results.at[k] : out + k * results_bytes(plan);
+        results.types[k] = (unsigned char)plan->results.types[k];
+        results.bytes[k] = (unsigned char)element_size(plan->results.types[k]);
+        results.at[k] = plan->results.at[k];
     }
     return results;
-}
-
-bool executor_fetch(const struct executor *self, const char *values, const unsigned *findings)
-{
-    struct machine *machine = self->machine;
-    const struct plan *plan = self->plan;
-    const struct results *results = &plan->results;
-    unsigned found = 0;
-    if (results->on_device)
-        return true;
-    run_meanwhile(self->run);
-    for (unsigned k = 0; k < results->values; k++)
-        if (!machine->memory->copy_out(machine, results->at[k], values + k * results_bytes(plan),
-                                       plan->axes->results * element_size(results->types[k])))
-            return false;
-    if (!machine->memory->copy_out(machine, &found, findings, sizeof found))
-        return false;
-    self->run->findings |= found;
-    return true;
-}
-
-bool store_answer(struct machine *machine, const struct run *run, const struct plan *plan,
-                  const struct results *results, int64_t place)
-{
-    for (unsigned v = 0; v < results->values; v++) {
-        char bytes[sizeof(struct complex128)], *const at = results_place(results, v, place);
-        run_store(run, plan, v, results->on_device ? bytes : at);
-        if (results->on_device &&
-            !machine->memory->copy_in(machine, at, bytes, element_size(results->types[v])))
-            return false;
-    }
-    return true;
 }
 
 /* ---- what is posted ---- */
@@ -235,22 +188,22 @@ static bool bring_means(const struct executor *on)
 
 static bool bring_elements(const struct executor *on, struct axes_schedule *schedule)
 {
-    struct layout *array = &schedule->array, *mask = &schedule->mask,
-                  *reduced = &schedule->axes.reduced;
-    if (!executor_bring(on, array, PART_UPLOADED, PART_COPY, schedule->accumulator) ||
-        !executor_bring(on, mask, PART_MASK, PARTS, ELEMENT_BOOL))
+    const struct brought *array = &schedule->array, *mask = &schedule->mask;
+    struct layout *reduced = &schedule->axes.reduced;
+    if (!executor_bring(on, &schedule->array) || !executor_bring(on, &schedule->mask))
         return false;
-    if (schedule->uploads || schedule->copy.kernel)
-        reduced->data = array->data;
-    if (schedule->uploads)
+    if (is_brought(array))
+        reduced->data = array->layout.data;
+    if (array->uploaded < PARTS)
         reduced->swapped = false;
-    if (schedule->uploads_mask)
-        reduced->mask = mask->data;
+    if (is_brought(mask))
+        reduced->mask = mask->layout.data;
     return bring_means(on);
 }
 
-static bool make_exact_axes(const struct executor *on, const struct axes_schedule *schedule)
+static bool make_exact_axes(struct executor *on, void *context)
 {
+    const struct axes_schedule *schedule = context;
     const struct step step = axes_schedule_step(schedule);
     struct kernel_exact_along axes;
     void *arguments[] = {&axes};
@@ -262,8 +215,9 @@ static bool make_exact_axes(const struct executor *on, const struct axes_schedul
 }
 
 /* The machine's own tickets are 0, and those of the arena have to be cleared. */
-static bool make_axes(const struct executor *on, struct axes_schedule *schedule, unsigned *findings)
+static bool make_axes(struct executor *on, void *context)
 {
+    struct axes_schedule *schedule = context;
     const struct step step = axes_schedule_step(schedule);
     struct kernel_axes_of_any axes;
     void *partials = executor_part(on, PART_PARTIALS), *counts = executor_part(on, PART_COUNTED),
@@ -274,26 +228,17 @@ static bool make_axes(const struct executor *on, struct axes_schedule *schedule,
         if (!executor_clear(on, PART_TICKETS))
             return false;
     }
-    if (!executor_clear(on, PART_FINDINGS) || !bring_elements(on, schedule))
+    if (!bring_elements(on, schedule))
         return false;
     axes_schedule_argument(schedule, &axes);
-    axes.of_few.result = executor_results(on, schedule->accumulator, findings);
+    axes.of_few.result = executor_results(on, schedule->accumulator);
     if (launch_knows_type(&schedule->launch))
         epilogue_order(schedule->axes.reduced.input, &axes.of_few.result);
-    return executor_launch(on, &step, arguments) &&
-           executor_fetch(on, executor_part(on, PART_OUT), findings);
+    return executor_launch(on, &step, arguments);
 }
 
-bool execute_axes_schedule(struct machine *machine, struct axes_schedule *schedule,
-                           unsigned *findings, struct run *run)
+bool execute_axes_schedule(struct machine *machine, struct axes_schedule *schedule, struct run *run)
 {
-    const struct plan *plan = schedule->plan;
-    struct executor on = {machine, run, plan, &schedule->arena, NULL};
-    if (!executor_begin(&on))
-        return false;
-    if (!findings)
-        findings = executor_part(&on, PART_FINDINGS);
-    return executor_end(&on, plan->results.on_device,
-                        plan->exact ? make_exact_axes(&on, schedule)
-                                    : make_axes(&on, schedule, findings));
+    struct executor on = {machine, run, schedule->plan, &schedule->arena, NULL};
+    return executor_do(&on, schedule->plan->exact ? make_exact_axes : make_axes, schedule);
 }

@@ -23,8 +23,8 @@ struct machine_memory {
     bool (*allocate)(struct machine *, size_t bytes, void **memory);
     void (*release)(struct machine *, void *memory); /* NULL is fine */
 
-    /* Nobody waits for what has been launched by now: what it works in, released or not, is to be
-     * no other run's before it is done. */
+    /* Nobody waits for what has been launched: its memory is to be no other run's before it is
+     * done. */
     bool (*leave)(struct machine *);
 
     /* As much as a caller needs beside that, as often as it needs some. */
@@ -44,8 +44,7 @@ struct machine_memory {
     bool (*write)(struct machine *, void *target, const void *source, size_t bytes);
     bool (*copy_within)(struct machine *, void *target, const void *source, size_t bytes);
 
-    /* Elements of a layout in the host's memory, from `start` on, in their own type; *fed of them,
-     * those that the mask lets through. */
+    /* Elements of a host's layout from `start` on, in their own type; *fed are left by the mask. */
     bool (*feed)(struct machine *, void *target, const struct layout *, uint64_t start,
                  uint64_t length, uint64_t *fed);
 

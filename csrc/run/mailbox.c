@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-/* No word has a tag that a launch to come will have: tags rise, and when they begin again all words
- * lose theirs. */
+/* Tags rise, so that no word has one of a launch to come; when they begin again all lose theirs. */
 struct epilogue mailbox_next(struct mailbox *self, size_t bytes)
 {
     if (++self->tag == 0) {

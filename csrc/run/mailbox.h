@@ -1,6 +1,5 @@
 /* Where a launch leaves a small result for the host without a copy or a synchronisation: 8-byte
- * words that both see, stored whole, half of each the launch's tag, which says that the other half
- * is there. */
+ * words that both see, stored whole, half of each the launch's tag: the other half is there. */
 #pragma once
 
 #include "common/exact_sums.h"

@@ -100,8 +100,7 @@ static bool read_shapes(struct machine *machine, void *data, void *sink, uint64_
     return read;
 }
 
-/* Fills device memory with random bits, a stretch at a time: memory full of one value can be read
- * faster than real data. */
+/* Fills device memory with random bits: memory full of one value can be read faster. */
 static bool fill_randomly(struct machine *machine, void *data, size_t bytes)
 {
     enum { STRETCH = 16 << 20 };

@@ -3,7 +3,6 @@
 
 #include "arrays/operands.h"
 #include "common/exact_sums.h"
-#include "schedule/epilogue.h"
 
 #include <string.h>
 
@@ -74,8 +73,7 @@ static bool elements_are_aligned(const struct axes *axes, bool brought)
     return all % size == 0;
 }
 
-/* The kinds of kernels that there are for such access, and that can make these results: a bit
- * each. */
+/* The kinds of kernels that there are for such access and these results: a bit each. */
 static unsigned kernels_there(const struct kernels *kernels, const struct axes_schedule *self,
                               enum kernel_access access, bool brought)
 {
@@ -103,8 +101,8 @@ static unsigned kernels_there(const struct kernels *kernels, const struct axes_s
     return there;
 }
 
-/* Whether elements lie without a gap or another's among them: most arrays, of which no kernel of
- * such as lie apart is asked for. */
+/* Whether elements lie without gaps, as most do: then no kernel of such as lie apart is looked for.
+ * */
 static bool lie_densely(const struct axes *axes)
 {
     const uint64_t size = element_size(axes->reduced.input);
@@ -119,7 +117,7 @@ static bool lie_densely(const struct axes *axes)
 static void choose_launch(const struct facts *facts, struct axes_schedule *self)
 {
     const struct axes *axes = &self->axes;
-    const bool brought = self->uploads || self->copy.kernel;
+    const bool brought = is_brought(&self->array);
     const struct launch_problem problem = {
         .axes = axes,
         .data = brought ? 0 : (uintptr_t)axes->reduced.data,
@@ -149,10 +147,13 @@ enum {
     BLOCK_LEAST = 1 << 14, /* elements that it should have of a result that blocks share */
 };
 
+/* Of means of numbers that are not NaN there may be something to say, which it does not. */
 static bool exact_in_one_launch(const struct plan *plan)
 {
     const struct axes *axes = plan->axes;
-    return plan->elements.on_device && plan->results.on_device && plan->results.values == 1 &&
+    const bool silent =
+        !results_are_awaited(&plan->results) || plan->reduction != REDUCTION_nanmean;
+    return plan->elements.on_device && silent && plan->results.values == 1 &&
            !plan_adds_products(plan) && !plan->finish.has_initial && !axes->reduced.mask &&
            plan->n > 0 && axes->results > 1 && axes->aligned && axes->outer >= 1 &&
            axes->reduced.dimensions <= 1 && choice_keeps_parts(plan);
@@ -216,14 +217,9 @@ static void reserve_memory(struct axes_schedule *self)
 {
     const struct plan *plan = self->plan;
     const struct launch_config *launch = &self->launch;
-    const uint64_t length = layout_length(&self->array);
     struct arena *arena = &self->arena;
-    if (self->uploads)
-        arena_reserve(arena, PART_UPLOADED, length, element_size(self->array.input));
-    if (self->uploads_mask)
-        arena_reserve(arena, PART_MASK, layout_length(&self->mask), 1);
-    if (self->copy.kernel)
-        arena_reserve(arena, PART_COPY, length, element_size(self->accumulator));
+    arena_reserve_brought(arena, &self->array);
+    arena_reserve_brought(arena, &self->mask);
     if (launch->splits > 1) {
         const uint64_t count = launch->splits * self->axes.results;
         arena_reserve(arena, PART_PARTIALS, count, self->state_bytes);
@@ -233,8 +229,6 @@ static void reserve_memory(struct axes_schedule *self)
     }
     if (plan->means)
         arena_reserve(arena, PART_MEANS, plan->means->count, sizeof(struct complex128));
-    if (!plan->results.on_device)
-        arena_reserve_results(arena, plan, self->axes.results);
 }
 
 bool axes_schedule_make(const struct plan *plan, const struct facts *facts,
@@ -244,8 +238,7 @@ bool axes_schedule_make(const struct plan *plan, const struct facts *facts,
     bool converts;
     self->plan = plan;
     axes_copy(plan->axes, &self->axes);
-    self->uploads = self->uploads_mask = false;
-    self->array.dimensions = self->mask.dimensions = 0;
+    self->array.uploaded = self->array.copied = self->mask.uploaded = self->mask.copied = PARTS;
     self->copy = (struct step){.kernel = NULL};
     self->arena = (struct arena){.total = 0};
     if (plan->exact)
@@ -256,21 +249,27 @@ bool axes_schedule_make(const struct plan *plan, const struct facts *facts,
         return failure_note(failure, FAILURE_VALUE, "there is no kernel along axes for %s",
                             reduction_row(plan->reduction)->called);
     self->state_bytes = state_bytes(plan->fold, self->accumulator);
-    self->uploads = some && !plan->elements.on_device;
-    self->uploads_mask = some && plan->layout->mask && !plan->elements.mask_on_device;
-    if (self->uploads_mask) {
-        self->mask = (struct layout){
+    if (some && plan->layout->mask && !plan->elements.mask_on_device) {
+        struct layout *mask = &self->mask.layout;
+        self->mask.uploaded = PART_MASK;
+        *mask = (struct layout){
             .data = self->axes.reduced.mask, .input = ELEMENT_BOOL, .type = ELEMENT_BOOL};
-        axes_compact(&self->axes, true, 1, &self->mask);
+        axes_compact(&self->axes, true, 1, mask);
     }
-    if (self->uploads || (some && converts)) {
-        layout_copy(&self->axes.reduced, &self->array);
-        axes_compact(&self->axes, false,
-                     element_size(converts ? self->accumulator : self->array.input), &self->array);
-    }
+    if (some && !plan->elements.on_device)
+        self->array.uploaded = PART_UPLOADED;
     if (some && converts)
-        self->copy = step_gather(facts, self->uploads ? PART_UPLOADED : PART_ARRAY,
-                                 layout_length(&self->array));
+        self->array.copied = PART_COPY;
+    if (is_brought(&self->array)) {
+        struct layout *array = &self->array.layout;
+        self->array.type = self->accumulator;
+        layout_copy(&self->axes.reduced, array);
+        axes_compact(&self->axes, false, element_size(converts ? self->accumulator : array->input),
+                     array);
+        if (converts)
+            self->copy = step_gather(facts, plan->elements.on_device ? PART_ARRAY : PART_UPLOADED,
+                                     layout_length(array));
+    }
     if (converts)
         self->axes.reduced.input = self->axes.reduced.type = self->accumulator;
     choose_launch(facts, self);
@@ -346,9 +345,9 @@ struct step axes_schedule_step(const struct axes_schedule *self)
     const struct launch_config *launch = &self->launch;
     return (struct step){.name = launch_name(launch),
                          .kernel = self->kernel,
-                         .reads = self->copy.kernel ? PART_COPY
-                                  : self->uploads   ? PART_UPLOADED
-                                                    : PART_ARRAY,
+                         .reads = self->array.copied < PARTS     ? PART_COPY
+                                  : self->array.uploaded < PARTS ? PART_UPLOADED
+                                                                 : PART_ARRAY,
                          .writes = self->plan->results.out ? PART_RESULTS : PART_OUT,
                          .n = self->plan->n * self->axes.results,
                          .grid = launch_grid(launch),

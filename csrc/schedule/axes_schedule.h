@@ -4,19 +4,24 @@
 #include "schedule/launch_config.h"
 #include "schedule/schedule.h"
 
-/* Elements come to the kernel as they lie, or one after the other in the order in which they lie.
- */
+/* Elements come to the kernel as they lie, or one after the other in memory's order. */
 struct axes_schedule {
     const struct plan *plan;
     enum element accumulator; /* the plan's, or one that holds more */
     size_t state_bytes;
     const void *kernel;
     struct step copy; /* of elements of other types; of no kernel: they are read as they lie */
-    bool uploads, uploads_mask;
-    struct layout array, mask; /* all elements that differ, and their mask; what is brought */
-    struct axes axes;          /* as the kernel sees them; without addresses of the arena's */
+    struct brought array, mask; /* all elements that differ, and their mask */
+    struct axes axes;           /* as the kernel sees them; without addresses of the arena's */
     struct launch_config launch;
     struct arena arena;
+};
+
+/* Some of a plan's results, as a plan of their own, and how they are made. */
+struct axes_part {
+    struct axes axes;
+    struct plan plan;
+    struct axes_schedule schedule;
 };
 
 /* False with a failure noted, or, of exact results, where one launch cannot make them: not all is

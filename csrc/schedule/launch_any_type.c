@@ -12,7 +12,7 @@ enum {
 
 static uint64_t busy_threads(const struct launch_problem *problem)
 {
-    return (uint64_t)problem->multiprocessors * axes_tuning()->threads;
+    return (uint64_t)problem->multiprocessors * tuned->axes.threads;
 }
 
 /* More threads for each result, as long as there are too few of them, and enough to do for each. */
@@ -56,7 +56,7 @@ static void launch_across(const struct launch_problem *problem, struct launch_co
 static void launch_any_rows(const struct launch_problem *problem, struct launch_config *config)
 {
     const struct axes *axes = problem->axes;
-    const struct axes_tuning *tuning = axes_tuning();
+    const struct axes_tuning *tuning = &tuned->axes;
     const uint64_t n = elements_of_result(axes), threads = busy_threads(problem);
     const unsigned slots = rows_slots(problem->accumulator), share = slots + tuning->share;
     config->lanes = inner_lanes(axes, problem->accumulator);
@@ -71,11 +71,10 @@ static void launch_any_rows(const struct launch_problem *problem, struct launch_
 
 /* ---- blocks ---- */
 
-/* Blocks that share a result: as many as have a stretch for each group of a team, and no more than
- * are resident at a time. */
+/* Blocks that share a result: all resident, with a stretch for each group of a team. */
 static uint64_t splits_for(const struct launch_problem *problem, const struct launch_config *config)
 {
-    const uint64_t blocks = (uint64_t)problem->multiprocessors * axes_tuning()->blocks;
+    const uint64_t blocks = (uint64_t)problem->multiprocessors * tuned->axes.blocks;
     struct kernel_rows rows;
     launch_rows(config, problem->axes, problem->accumulator, &rows);
     const uint64_t items = rows.how.items >> (config->team - config->lanes);
@@ -86,7 +85,7 @@ static uint64_t splits_for(const struct launch_problem *problem, const struct la
 static struct launch_config begin(const struct launch_problem *problem)
 {
     return (struct launch_config){.kernel = KERNEL_ALONG,
-                                  .block = axes_tuning()->block,
+                                  .block = tuned->axes.block,
                                   .rounds = 1,
                                   .splits = 1,
                                   .inner = 1,
@@ -109,7 +108,7 @@ void launch_any_type_invariant(const struct launch_problem *problem, struct laun
     enum { SPLITS_MAX = 256 };
     const struct axes *axes = problem->axes;
     const uint64_t n = elements_of_result(axes);
-    const unsigned share = rows_slots(problem->accumulator) + axes_tuning()->share;
+    const unsigned share = rows_slots(problem->accumulator) + tuned->axes.share;
     *config = begin(problem);
     config->lanes = axes->runs > 1 ? 0 : inner_lanes(axes, problem->accumulator);
     config->team = team_for(1, n, share, config->lanes, config->block, UINT64_MAX);

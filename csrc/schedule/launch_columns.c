@@ -104,8 +104,7 @@ static unsigned columns_a_result(const struct launch_problem *problem, unsigned 
     return axes_inner_columns(axes, problem->indexed);
 }
 
-/* Whether rows at this distance begin at boundaries. Of every second column the one beside the
- * first may. */
+/* Whether rows at this distance begin at boundaries, or, of every second column, those beside. */
 static bool at_boundaries(const struct launch_problem *problem, const struct columns *columns,
                           uint64_t stride)
 {
@@ -124,8 +123,7 @@ static bool lie_in_pairs(const struct launch_problem *problem, const struct colu
 }
 
 /* How many rows lie in the shorter of two reduced dimensions. False: there are more of these, or
- * positions matter, or the array is small: then one thread had all of these rows, and others none.
- */
+ * positions matter, or the array is small: then one thread had all rows, and others none. */
 static bool find_depth(const struct launch_problem *problem, struct columns *self)
 {
     const struct layout *reduced = &problem->axes->reduced;
@@ -171,10 +169,10 @@ static unsigned threads_side_by_side(const struct launch_problem *problem,
                                      const struct columns *columns)
 {
     enum { SECTOR = 32 };
-    const unsigned across = axes_are_small(problem)
-                                ? 0
-                                : axes_tuning()->across +
-                                      ((problem->data | columns->stride) % SECTOR != 0),
+    const unsigned across =
+                       axes_are_small(problem)
+                           ? 0
+                           : tuned->axes.across + ((problem->data | columns->stride) % SECTOR != 0),
                    of_result = exponent_up(divide_up(columns->inner, columns->load)),
                    of_all = exponent_up(columns->coalesced > 1 ? columns->packs : columns->all),
                    load = exponent_up(columns->load),
@@ -310,12 +308,11 @@ static bool suit_unsplit(const struct axes *axes, const struct columns *columns)
 
 /* Small blocks, unless threads with small states have two or three turns, and had better not be at
  * the same rows. A thread makes several loads' columns where rows are too few for UNSPLIT_LOADS; of
- * unaligned rows a warp's last thread makes none; the place of the best of one row need not be
- * read. */
+ * unaligned rows a warp's last makes none; the place of the best of one row need not be read. */
 static void make_unsplit(const struct launch_problem *problem, const struct columns *columns,
                          uint64_t threads, struct launch_config *config)
 {
-    const struct axes_tuning *tuning = axes_tuning();
+    const struct axes_tuning *tuning = &tuned->axes;
     const bool few_turns = columns->all > threads && columns->all < 3 * threads,
                unread = problem->indexed && columns->rows == 1,
                shifted = columns->shifted && !unread;
@@ -337,12 +334,11 @@ static void make_unsplit(const struct launch_problem *problem, const struct colu
     config->column.paired = columns->paired;
 }
 
-/* Of threads that make results of their own: how these store them, and whether they are those of
- * the kernel of unsplit columns. */
+/* Of threads with results of their own: how they store them, and by which kernel. */
 static void choose_unsplit(const struct launch_problem *problem, const struct columns *columns,
                            struct launch_config *config)
 {
-    const struct axes_tuning *tuning = axes_tuning();
+    const struct axes_tuning *tuning = &tuned->axes;
     const bool there = tuning->unsplit && launch_has(problem, KERNEL_UNSPLIT_COLUMNS);
     const uint64_t threads = (uint64_t)problem->multiprocessors *
                                  UNSPLIT_THREADS(columns->state, columns->size) * tuning->threads >>
@@ -396,8 +392,8 @@ bool launch_typed_columns(const struct launch_problem *problem, struct launch_co
         return true;
     if (columns.coalesced == 1 && config->team == 0 && config->splits == 1) {
         /* Small blocks of threads that share nothing: some load while others store. */
-        const unsigned least_block = axes_tuning()->unsplit_block > columns.side_by_side
-                                         ? axes_tuning()->unsplit_block
+        const unsigned least_block = tuned->axes.unsplit_block > columns.side_by_side
+                                         ? tuned->axes.unsplit_block
                                          : columns.side_by_side;
         config->block = (unsigned)least(least_block, config->block);
         config->groups = divide_up(columns.all, (uint64_t)1 << config->block);

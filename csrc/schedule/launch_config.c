@@ -102,14 +102,14 @@ bool axes_are_small(const struct launch_problem *problem)
 {
     const struct axes *axes = problem->axes;
     return axes->results * elements_of_result(axes) * element_bytes(axes) <
-           (uint64_t)problem->multiprocessors * axes_tuning()->small;
+           (uint64_t)problem->multiprocessors * tuned->axes.small;
 }
 
 struct axes_tuning axes_tuning_of_columns(const struct launch_problem *problem)
 {
     enum { NARROW_ROW = 32 }; /* bytes */
     const struct axes *axes = problem->axes;
-    struct axes_tuning tuning = *axes_tuning();
+    struct axes_tuning tuning = tuned->axes;
     if (axes_are_small(problem) && (elements_of_result(axes) <= AXES_SMALL_ROWS ||
                                     axes->results * element_bytes(axes) <= NARROW_ROW)) {
         tuning.block = (unsigned)least(tuning.block, tuning.small_block);
@@ -166,8 +166,7 @@ void rows_describe(struct kernel_rows *rows, uint64_t base, enum element accumul
                   WINDOWS_A_STRETCH, false, &rows->how);
 }
 
-/* Threads share the rows of the longer of two dimensions, and take those of the other one after the
- * other. */
+/* Threads share the rows of the longer of two dimensions, and each takes the other's in turn. */
 static void put_longer_first(struct kernel_rows *rows)
 {
     struct layout *from = &rows->from;
@@ -220,3 +219,30 @@ void launch_rows(const struct launch_config *self, const struct axes *axes,
         break;
     }
 }
+
+/* ---- constants ---- */
+
+const struct tuning measured = {
+    .axes =
+        {
+#define AXES(name, value, entry) .name = (value),
+#include "schedule/tuning.def"
+        },
+    .long_rows =
+        {
+#define LONG_ROWS(name, value, entry) .name = (value),
+#include "schedule/tuning.def"
+        },
+    .short_rows =
+        {
+#define SHORT_ROWS(name, value, entry) .name = (value),
+#include "schedule/tuning.def"
+        },
+    .segments =
+        {
+#define SEGMENTS(name, value, entry) .name = (value),
+#include "schedule/tuning.def"
+        },
+};
+
+const struct tuning *tuned = &measured;

@@ -122,8 +122,7 @@ unsigned axes_inner_columns(const struct axes *, bool indexed);
  * outer dimensions but for the last `but`. */
 uint64_t axes_row_bits(const struct axes *, uintptr_t data, unsigned but);
 
-/* What was found of small arrays in columns holds for up to so many rows, and for any number of
- * narrow ones. */
+/* What was found of small arrays in columns holds for so many rows, and any of narrow ones. */
 enum { AXES_SMALL_ROWS = 1024 };
 bool axes_are_small(const struct launch_problem *);
 struct axes_tuning axes_tuning_of_columns(const struct launch_problem *);

@@ -27,10 +27,9 @@ static bool launch(const struct launch_problem *problem, uint64_t lanes,
     const uint64_t n = elements_of_result(axes), inner = inner_run(axes), rows = n / inner,
                    block = 1u << STRIDED_BLOCK;
     const unsigned dimensions = axes->reduced.dimensions - (inner > 1);
-    if (!axes_tuning()->strided || n == 0 || inner > block || dimensions > 2 ||
-        rows > INT32_MAX / 2)
+    if (!tuned->axes.strided || n == 0 || inner > block || dimensions > 2 || rows > INT32_MAX / 2)
         return false;
-    const uint64_t busy = (uint64_t)problem->multiprocessors * axes_tuning()->threads,
+    const uint64_t busy = (uint64_t)problem->multiprocessors * tuned->axes.threads,
                    useful = divide_up(rows, STRIDED_LOADS),
                    enough = divide_up(busy, axes->results * inner),
                    threads = least(enough, useful); /* of a column */
@@ -80,7 +79,60 @@ bool launch_small(const struct launch_problem *problem, struct launch_config *co
     const uint64_t n = elements_of_result(axes);
     return n > 0 &&
            axes->results * n * element_bytes(axes) <=
-               (uint64_t)problem->multiprocessors * axes_tuning()->strided &&
+               (uint64_t)problem->multiprocessors * tuned->axes.strided &&
            are_no_rows(problem, n) && launch(problem, LANES, config) &&
            n / config->inner <= config->splits * config->strided.rows * LOADS_SMALL * STRIDED_LOADS;
+}
+
+/* ---- batch invariant ---- */
+
+/* Results whose bits follow from their own elements alone: how many shares one has follows from how
+ * many elements it has, and shares merge as a binary tree over their numbers. */
+enum {
+    SHARE = 32,      /* elements of a share at least, */
+    SHARE_LONG = 64, /* or so many where a block has as many shares as threads */
+    SECTOR = 32      /* bytes of neighbouring results that a block reads at least, if there are */
+};
+
+/* Neighbouring results of a block, as an exponent, where these are closer than a result's elements:
+ * fewer where that keeps more of the device busy. */
+static unsigned side_by_side(const struct launch_problem *problem, uint64_t splits)
+{
+    const struct axes *axes = problem->axes;
+    const uint64_t busy = (uint64_t)problem->multiprocessors * tuned->axes.threads;
+    const unsigned sector = exponent_up(SECTOR / element_bytes(axes));
+    unsigned exponent = exponent_up(least(axes->results, INVARIANT_LANES));
+    while (exponent > sector &&
+           divide_up(axes->results, 1u << exponent) * splits << STRIDED_BLOCK < busy)
+        exponent--;
+    return exponent;
+}
+
+bool launch_batch_invariant(const struct launch_problem *problem, struct launch_config *config)
+{
+    const struct axes *axes = problem->axes;
+    const uint64_t n = elements_of_result(axes), block = 1u << STRIDED_BLOCK;
+    if (!launch_has(problem, KERNEL_BATCH_INVARIANT) || n == 0 || n > INT32_MAX / 2 ||
+        axes->reduced.dimensions > 2 || axes->runs > 2)
+        return false;
+    const uint64_t shares = least(divide_up(n, SHARE), block),
+                   splits = least(divide_up(n, block * SHARE_LONG), block);
+    const bool across = axes_lie_across(axes);
+    uint64_t results = least(block / shares, axes->results);
+    if (across && results >> side_by_side(problem, splits) == 0)
+        results = (uint64_t)1 << side_by_side(problem, splits);
+    const unsigned each = exponent_up(divide_up(shares * results, block)),
+                   threads = exponent_up(results * divide_up(shares, 1u << each));
+    *config = (struct launch_config){
+        .kernel = KERNEL_BATCH_INVARIANT,
+        .block = threads < WARP ? WARP : threads,
+        .across = across,
+        .rounds = 1,
+        .groups = divide_up(axes->results, results),
+        .splits = splits,
+        .inner = 1,
+        .step = 1,
+        .strided = {.results = (unsigned)results, .rows = (unsigned)shares, .shares = each}};
+    config->shared_bytes = problem->state << config->block;
+    return true;
 }

@@ -6,12 +6,11 @@
 /* Rows of up to 16 bytes are folded in registers. Others are staged in shared memory, where one
  * thread reads a row, as long as so much of it fits. */
 
-/* A power of two of elements, which begin where a load can, and so many rows that all
- * multiprocessors have some. */
+/* A power of two of elements, at boundaries, and rows for all multiprocessors. */
 static bool pack_rows(const struct launch_problem *problem, uint64_t n, uint64_t bytes,
                       struct launch_config *config)
 {
-    const unsigned block = short_rows_tuning()->several;
+    const unsigned block = tuned->short_rows.several;
     const uint64_t rounds = least(ROWS_IN_REGISTERS, BYTES_IN_REGISTERS / bytes);
     if (!block || n < 2 || bytes > PACK_BYTES || bytes & (bytes - 1) ||
         problem->data % PACK_BYTES ||
@@ -23,9 +22,8 @@ static bool pack_rows(const struct launch_problem *problem, uint64_t n, uint64_t
     return true;
 }
 
-/* Rows are a multiple of 2^even packs, so that threads of several rows would read from few banks: a
- * pack's place within all banks is mixed with its row's number, but for the bits of a team's
- * threads. */
+/* Rows are a multiple of 2^even packs, so that threads of several would read from few banks: a
+ * pack's place within all banks is mixed with its row's number, but for the bits of a team. */
 static void swizzle(unsigned even, struct launch_config *config)
 {
     enum { BANKS = 3 }; /* packs that fill them once, as an exponent */
@@ -41,7 +39,7 @@ static bool share_room(const struct launch_problem *problem, uint64_t bytes, uin
                        struct launch_config *config)
 {
     enum { ROUNDS_MAX = 64 };
-    const struct short_rows_tuning *tuning = short_rows_tuning();
+    const struct short_rows_tuning *tuning = &tuned->short_rows;
     const uint64_t results = problem->axes->results,
                    threads = (uint64_t)problem->multiprocessors * tuning->threads;
     config->block = tuning->staging;
@@ -67,7 +65,7 @@ static bool stage(const struct launch_problem *problem, uint64_t n, uint64_t byt
     const unsigned boundary = twos_of(bytes | behind | PACK_BYTES),
                    load = boundary - twos_of(bytes / n);
     const uint64_t loads = n >> load;
-    const bool swizzles = short_rows_tuning()->turns && boundary == twos_of(PACK_BYTES);
+    const bool swizzles = tuned->short_rows.turns && boundary == twos_of(PACK_BYTES);
     config->team = swizzles ? 0 : (unsigned)least(twos_of(loads), TOGETHER);
     if (!share_room(problem, bytes, loads, config))
         return false;
@@ -107,7 +105,7 @@ bool launch_short_rows(const struct launch_problem *problem, struct launch_confi
     uint64_t behind = problem->data;
     *config = (struct launch_config){
         .kernel = KERNEL_TYPED_SHORT_ROWS, .splits = 1, .inner = 1, .step = 1};
-    if (n == 0 || bytes > short_rows_tuning()->longest)
+    if (n == 0 || bytes > tuned->short_rows.longest)
         return false;
     const bool flat = axes_lie_flat(axes, bytes);
     if (!flat && !lie_apart(problem, n, bytes, config, &behind))
@@ -137,8 +135,7 @@ struct long_rows {
     uint64_t blocks;      /* that the device has room for */
 };
 
-/* False: they are empty, or there is no kernel for elements so far apart, or among which others'
- * are. */
+/* False: they are empty, or no kernel takes elements so far apart, or with others' among them. */
 static bool find_rows(const struct launch_problem *problem, struct long_rows *rows)
 {
     const struct layout *reduced = &problem->axes->reduced;
@@ -154,17 +151,16 @@ static bool find_rows(const struct launch_problem *problem, struct long_rows *ro
     rows->step = by_twos ? 2 : 1;
     rows->batch = exponent_up(LONG_ROWS_PACKS(problem->state, size));
     rows->blocks = (uint64_t)problem->multiprocessors *
-                   LONG_ROWS_RESIDENT(problem->state, size, by_twos) * long_rows_tuning()->waves;
+                   LONG_ROWS_RESIDENT(problem->state, size, by_twos) * tuned->long_rows.waves;
     return rows->packs < packs_max && (by_twos ? launch_has_strided(problem, KERNEL_TYPED_ROWS) &&
                                                      !axes_lie_across(problem->axes)
                                                : stride == (int64_t)size);
 }
 
-/* Whether rows of all results are whole packs, which begin at one's boundary, and so few that a
- * team has one for each. */
+/* Whether rows are whole packs at boundaries, and so few that a team has one for each. */
 static bool are_stacked(const struct launch_problem *problem, const struct long_rows *rows)
 {
-    const struct long_rows_tuning *tuning = long_rows_tuning();
+    const struct long_rows_tuning *tuning = &tuned->long_rows;
     const struct layout *reduced = &problem->axes->reduced;
     if (problem->indexed || reduced->dimensions != 2 || rows->step > 1 ||
         rows->bytes < tuning->stacked || rows->packs > (uint64_t)1 << tuning->block ||
@@ -179,7 +175,7 @@ static bool are_stacked(const struct launch_problem *problem, const struct long_
  * what each row begins and ends with, unless states are large. */
 static bool are_several(const struct launch_problem *problem, const struct long_rows *rows)
 {
-    const struct long_rows_tuning *tuning = long_rows_tuning();
+    const struct long_rows_tuning *tuning = &tuned->long_rows;
     return rows->rows > 1 && rows->step == 1 && rows->bytes >= tuning->several &&
            rows->bytes < tuning->bytes && problem->state <= LONG_ROWS_SMALL;
 }
@@ -190,7 +186,7 @@ static bool are_several(const struct launch_problem *problem, const struct long_
 static unsigned team_for(const struct launch_problem *problem, uint64_t packs, unsigned lanes,
                          bool several)
 {
-    const struct long_rows_tuning *tuning = long_rows_tuning();
+    const struct long_rows_tuning *tuning = &tuned->long_rows;
     const bool large = problem->state > LONG_ROWS_SMALL;
     const unsigned most = several ? tuning->several_packs : tuning->packs;
     const uint64_t enough = several ? tuning->several_threads
@@ -208,18 +204,16 @@ static unsigned team_for(const struct launch_problem *problem, uint64_t packs, u
 }
 
 /* Blocks for each of so few results that there is room for more: whole waves of resident blocks,
- * and a batch of packs for each thread, of which one block has several before it waits for others.
- * */
+ * and a batch of packs for each thread, of which one block has several before it waits. */
 static uint64_t splits_for(uint64_t results, uint64_t packs, const struct long_rows *rows)
 {
-    const struct long_rows_tuning *tuning = long_rows_tuning();
+    const struct long_rows_tuning *tuning = &tuned->long_rows;
     const uint64_t batches = packs >> (tuning->block + rows->batch),
                    splits = least(rows->blocks / results, batches);
     return batches > tuning->alone && splits > 1 ? splits : 1;
 }
 
-/* As many groups of a result's threads as there are rows for, and a batch of a row for each thread.
- */
+/* As many groups of a result's threads as there are rows, and a batch of a row for each thread. */
 static void share_rows(const struct long_rows *rows, struct launch_config *config)
 {
     const uint64_t blocks = least(config->splits, rows->rows);
@@ -235,7 +229,7 @@ static void share_rows(const struct long_rows *rows, struct launch_config *confi
 bool launch_long_rows(const struct launch_problem *problem, struct launch_config *config)
 {
     enum { ENOUGH_WAVES = 4 };
-    const struct long_rows_tuning *tuning = long_rows_tuning();
+    const struct long_rows_tuning *tuning = &tuned->long_rows;
     const uint64_t results = problem->axes->results;
     struct long_rows rows;
     if (!find_rows(problem, &rows))

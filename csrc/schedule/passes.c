@@ -8,17 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-bool schedule_repeats(const struct schedule *self)
-{
-    const enum style style = self->plan->method->style;
-    return style == STYLE_in_place || style == STYLE_tiles || style == STYLE_grid_stride;
-}
-
-bool schedule_begins_with_identity(const struct schedule *self)
-{
-    return self->plan->method->style == STYLE_one_atomic;
-}
-
 /* ---- passes ---- */
 
 static uint64_t elements_a_block(const struct plan *plan)
@@ -81,7 +70,7 @@ static void add_rounds(const struct schedule *self, bool of_results, enum part r
     for (;;) {
         const uint64_t grid = least(divide_up(n, a_block), most);
         add_pass(self, kernel, reads, writes, n, grid, passes);
-        if (grid == 1 || !schedule_repeats(self))
+        if (grid == 1 || !method_is(self->plan->method, METHOD_REPEATS))
             return;
         n = grid;
         a_block = of_states;

@@ -3,6 +3,7 @@
 
 #include "common/arithmetic.h"
 #include "common/exact_sums.h"
+#include "schedule/tuning.h"
 
 /* ---- the arena ---- */
 
@@ -28,10 +29,13 @@ void arena_reserve(struct arena *self, enum part part, uint64_t count, size_t si
         self->total = SIZE_MAX;
 }
 
-void arena_reserve_results(struct arena *self, const struct plan *plan, uint64_t count)
+void arena_reserve_brought(struct arena *self, const struct brought *brought)
 {
-    arena_reserve(self, PART_FINDINGS, 1, sizeof(unsigned));
-    arena_reserve(self, PART_OUT, count, plan->results.values * results_widest(&plan->results));
+    const struct layout *layout = &brought->layout;
+    if (brought->uploaded < PARTS)
+        arena_reserve(self, brought->uploaded, layout_length(layout), element_size(layout->input));
+    if (brought->copied < PARTS)
+        arena_reserve(self, brought->copied, layout_length(layout), element_size(brought->type));
 }
 
 /* ---- grids ---- */
@@ -43,7 +47,7 @@ static bool bound_grid(const struct schedule *self, const struct facts *facts, c
     const struct plan *plan = self->plan;
     const unsigned block = plan->launch.block, each = block ? plan->method->threads / block : 0;
     *most = UINT64_MAX;
-    if (plan_grid_grows(plan) || plan->method->style == STYLE_library)
+    if (method_is(plan->method, METHOD_GRID_GROWS) || plan->method->style == STYLE_library)
         return true;
     if (plan->method->style == STYLE_cooperative)
         return facts_resident(facts, kernel, block, self->shared_bytes, most);
@@ -51,8 +55,7 @@ static bool bound_grid(const struct schedule *self, const struct facts *facts, c
     return true;
 }
 
-/* Trees take a value a thread; warps that shuffle leave a state each, of at most 32 warps, where a
- * ring was before. */
+/* Trees take a value a thread; of at most 32 warps each leaves a state where a ring was. */
 static size_t shared_bytes(const struct schedule *self)
 {
     enum { WARPS_MAX = 32, RING_BYTES = RING_STAGES * (RING_STAGE_BYTES + RING_BARRIER_BYTES) };
@@ -61,7 +64,7 @@ static size_t shared_bytes(const struct schedule *self)
                  states = WARPS_MAX * self->state_bytes;
     if (plan->exact)
         return self->state_bytes;
-    if (method_works_in_place(plan->method))
+    if (method_is(plan->method, METHOD_IN_PLACE))
         return 0;
     if (plan->method->style == STYLE_bulk)
         return RING_BYTES;
@@ -167,7 +170,7 @@ static void reserve_memory(struct schedule *self)
     *arena = (struct arena){.total = 0};
     reserve_input(self);
     reserve_partials(self);
-    if (method_has_last_block(method) || method->style == STYLE_cooperative)
+    if (method_is(method, METHOD_LAST_BLOCK) || method->style == STYLE_cooperative)
         arena_reserve(arena, PART_TICKETS, 1,
                       self->plan->exact ? sizeof(struct exact_together) : sizeof(unsigned));
     if (self->pieces > 1)
@@ -210,8 +213,8 @@ static void cut_at_all(struct schedule *self, const struct facts *facts)
     const struct plan *plan = self->plan;
     const uint64_t of_block =
         plan_adds_products(plan) ? EXACT_PRODUCTS_BLOCK_MOST : EXACT_BLOCK_MOST;
-    const bool whole = facts->whole,
-               shrinks = choice->uploads || choice->copy || schedule_repeats(self);
+    const bool whole = facts->whole, shrinks = choice->uploads || choice->copy ||
+                                               method_is(self->plan->method, METHOD_REPEATS);
     uint64_t most;
     if (!plan->exact || __builtin_mul_overflow(self->first_most, of_block, &most))
         most = plan->n;
@@ -229,8 +232,8 @@ static bool is_as_out(const struct schedule *self)
     const enum element type = self->choice.accumulator;
     if (plan->exact)
         return !plan->finish.has_initial && !plan_adds_products(plan);
-    return plan_stores_states(plan) && plan->finish.result == type && plan->out.element == type &&
-           !element_is_complex(type) && (uintptr_t)plan->out.at % element_size(type) == 0;
+    return plan_stores_states(plan) && plan->finish.result == type && plan->results.type == type &&
+           !element_is_complex(type) && (uintptr_t)plan_out(plan) % element_size(type) == 0;
 }
 
 /* The pass that sees the mask may count what it shows. A kernel that folds all in one launch knows
@@ -250,12 +253,12 @@ bool schedule_make(const struct plan *plan, const struct facts *facts, struct sc
         arena_reserve(&self->arena, PART_PARTIALS, 1, self->state_bytes);
     } else {
         cut_at_all(self, facts);
-        const bool ends = method_has_last_block(plan->method) && !self->counts &&
+        const bool ends = method_is(plan->method, METHOD_LAST_BLOCK) && !self->counts &&
                           (self->pieces == 1 || plan->exact || fold_is_on_ladder(plan->fold));
-        self->posts = ends && !plan->out.at;
-        self->stores = ends && plan->out.at && is_as_out(self);
+        self->posts = ends && !plan_out(plan);
+        self->stores = ends && plan_out(plan) && is_as_out(self);
     }
-    self->finishes_on_device = plan->out.at && !self->stores;
+    self->finishes_on_device = plan_out(plan) && !self->stores;
     return true;
 }
 
@@ -291,13 +294,6 @@ static const struct {
     {90, 1, 16, ANY, METHOD_bulk, 256, 128},
 };
 
-static struct plan_launch forced;
-
-void fastest_force(struct plan_launch launch)
-{
-    forced = launch;
-}
-
 /* It may read nothing but plain runs of some types, and older GPUs may not have it. */
 static bool takes(const struct facts *facts, const struct plan *plan, enum method_index method)
 {
@@ -313,7 +309,7 @@ static bool takes(const struct facts *facts, const struct plan *plan, enum metho
 
 void fastest_choose(const struct facts *facts, struct plan *plan)
 {
-    struct plan_launch launch = forced;
+    struct plan_launch launch = tuned->shape;
     if (!plan->launch.automatic || plan->n == 0)
         return;
     const unsigned width = (unsigned)element_size(plan->layout->input);

@@ -53,8 +53,20 @@ struct arena {
 /* Gives a part `count` times `size` bytes, after all that have some. */
 void arena_reserve(struct arena *, enum part, uint64_t count, size_t size);
 
-/* So many results along axes on their way to the host, and what is to be said of them. */
-void arena_reserve_results(struct arena *, const struct plan *, uint64_t count);
+/* A layout whose elements are brought to the arena, all of them, one after the other: from the
+ * host, from the device as those of another type, or both. */
+struct brought {
+    struct layout layout;       /* in the end, of what is there */
+    enum part uploaded, copied; /* PARTS: it is not */
+    enum element type;          /* of the copy */
+};
+
+static inline bool is_brought(const struct brought *self)
+{
+    return self->uploaded < PARTS || self->copied < PARTS;
+}
+
+void arena_reserve_brought(struct arena *, const struct brought *);
 
 /* What a schedule depends on, besides the plan. */
 struct facts {
@@ -116,6 +128,19 @@ bool choice_keeps_parts(const struct plan *);
 /* Whether the first kernel takes rows: what is not flat, or has a mask. */
 bool choice_reads_rows(const struct choice *);
 
+/* ---- what kernels make of states in the end ---- */
+
+/* Whether a state says all of a result, which is of the value's type or one that loses nothing by
+ * way of it; so kernels that know the elements' type store it, and no others. */
+bool epilogue_stores_at_once(const struct plan *, enum element accumulator);
+
+/* Whether results are what kernels of native ones make: of NumPy's type, of elements alone. */
+bool epilogue_is_native(const struct plan *, enum element input, enum element accumulator);
+
+/* Kernels that know the elements' type find minima of signed numbers, and whether any truth value
+ * is true, or all are: which bits they have to invert, and what becomes of their states then. */
+void epilogue_order(enum element input, struct kernel_results *);
+
 /* ---- steps ---- */
 
 struct step {
@@ -132,8 +157,7 @@ struct step {
     bool follows; /* may begin before the launch before it has ended, for which it waits itself */
 };
 
-/* Copies n elements, converted, to one after the other; and stores n results where they are to be.
- */
+/* Copies n elements, converted, to one after the other; and stores n results in their places. */
 struct step step_gather(const struct facts *, enum part reads, uint64_t n);
 struct step step_store(const void *kernel, uint64_t n);
 
@@ -194,12 +218,6 @@ struct passes {
 /* Over n >= 1 elements of a piece, or over n >= 1 states that pieces have left. */
 void schedule_passes(const struct schedule *, bool of_results, uint64_t n, struct passes *);
 
-/* Whether a pass leaves states that take another one. */
-bool schedule_repeats(const struct schedule *);
-
-/* Whether all blocks combine into one state, which holds the identity beforehand. */
-bool schedule_begins_with_identity(const struct schedule *);
-
 /* What is done before the passes over n elements, where a mask of so many is brought, and where
  * there is a working copy; and after all of them. */
 struct step schedule_unpack(const struct schedule *, uint64_t n);
@@ -207,14 +225,10 @@ struct step schedule_copy(const struct schedule *, uint64_t n);
 struct step schedule_count(const struct schedule *);
 struct step schedule_finish(const struct schedule *, enum part state);
 
-/* What the working copy has where a mask hides an element, which kernels then need not see: it
- * changes no result. */
+/* What the working copy has where a mask hides an element: it changes no result. */
 union scalar schedule_masked_fill(const struct schedule *);
 
 /* ---- the fastest method ---- */
 
 /* Gives the plan the method that is fastest there for its array, and the shape of its launches. */
 void fastest_choose(const struct facts *, struct plan *);
-
-/* From now on rung 21 in this shape for every array; of a block of 0: what is fastest. */
-void fastest_force(struct plan_launch);

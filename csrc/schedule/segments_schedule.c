@@ -30,12 +30,11 @@ static void shape_tiles(uint64_t all, size_t scanned, size_t brought,
 }
 
 /* A team has as many threads as a segment of mean length has work for. Tiles have values as they
- * lie where a state fits in an element's place, and a thread's own are few enough to be marked in a
- * word. */
+ * lie where a state fits in an element's place, and a thread's own can be marked in a word. */
 void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state, bool own,
                          unsigned multiprocessors, struct segments_shape *shape)
 {
-    const struct segments_tuning *tuning = segments_tuning();
+    const struct segments_tuning *tuning = &tuned->segments;
     const uint64_t mean = segments ? elements / segments : 0, all = segments + elements;
     const size_t of_warp = (state > sizeof(uint64_t) ? state : sizeof(uint64_t)) + sizeof(uint32_t);
     unsigned team = 0;
@@ -60,61 +59,57 @@ void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size
 
 /* ---- the schedule ---- */
 
-static void find_offsets(struct segments_schedule *self)
+static void find_offsets(const struct plan *plan, struct brought *offsets)
 {
-    const struct plan *plan = self->plan;
-    self->uploads_offsets = !plan->segments.offsets;
+    struct layout *layout = &offsets->layout;
+    *offsets = (struct brought){.uploaded = PARTS, .copied = PARTS, .type = ELEMENT_INT64};
     if (plan->segments.offsets) {
-        self->offsets = *plan->segments.offsets;
+        *layout = *plan->segments.offsets;
     } else {
-        self->offsets = (struct layout){.data = plan->segments.of->offsets, .input = ELEMENT_INT64};
-        layout_make_flat(&self->offsets, plan->segments.of->count);
+        offsets->uploaded = PART_OFFSETS;
+        *layout = (struct layout){.data = plan->segments.of->offsets, .input = ELEMENT_INT64};
+        layout_make_flat(layout, plan->segments.of->count);
     }
-    self->offsets.type = ELEMENT_INT64;
-    layout_normalise(&self->offsets, true);
-    self->copies_offsets = plan->segments.offsets && !(self->offsets.input == ELEMENT_INT64 &&
-                                                       layout_is_flat(&self->offsets));
+    layout->type = ELEMENT_INT64;
+    layout_normalise(layout, true);
+    if (plan->segments.offsets && !(layout->input == ELEMENT_INT64 && layout_is_flat(layout)))
+        offsets->copied = PART_OFFSETS;
 }
 
 static void reserve_memory(struct segments_schedule *self)
 {
-    const struct plan *plan = self->plan;
     const struct segments_shape *shape = &self->shape;
-    const uint64_t count = plan->segments.of->count;
     struct arena *arena = &self->arena;
     *arena = (struct arena){.total = 0};
-    if (self->uploads)
-        arena_reserve(arena, PART_UPLOADED, plan->n, element_size(plan->layout->input));
-    if (self->copies)
-        arena_reserve(arena, PART_COPY, plan->n, element_size(self->accumulator));
-    if (self->uploads_offsets || self->copies_offsets)
-        arena_reserve(arena, PART_OFFSETS, count, sizeof(int64_t));
+    arena_reserve_brought(arena, &self->array);
+    arena_reserve_brought(arena, &self->offsets);
     if (shape->tile) {
         arena_reserve(arena, PART_PARTIALS, 2 * shape->tiles,
-                      state_bytes(plan->fold, self->accumulator));
+                      state_bytes(self->plan->fold, self->accumulator));
         arena_reserve(arena, PART_SPLITS, shape->tiles + 2, sizeof(uint64_t));
     }
-    if (!plan->results.on_device)
-        arena_reserve_results(arena, plan, count);
 }
 
 bool segments_schedule_make(const struct plan *plan, const struct facts *facts,
                             struct segments_schedule *self)
 {
+    bool copies;
     self->plan = plan;
     if (plan->exact || reduction_row(plan->reduction)->nothing == NOTHING_nan)
         return false;
-    self->each = choice_along(facts->kernels, KERNEL_SEGMENTS, plan,
-                              plan->elements.flat || !plan->elements.on_device, &self->accumulator,
-                              &self->copies);
+    self->each =
+        choice_along(facts->kernels, KERNEL_SEGMENTS, plan,
+                     plan->elements.flat || !plan->elements.on_device, &self->accumulator, &copies);
     if (!self->each)
         return false;
-    self->input = self->copies ? self->accumulator : plan->layout->input;
-    self->copies = self->copies && plan->n > 0;
-    self->array = *plan->layout;
-    layout_normalise(&self->array, true);
-    self->uploads = plan->n > 0 && !plan->elements.on_device;
-    find_offsets(self);
+    self->input = copies ? self->accumulator : plan->layout->input;
+    self->array =
+        (struct brought){.layout = *plan->layout,
+                         .uploaded = plan->n && !plan->elements.on_device ? PART_UPLOADED : PARTS,
+                         .copied = plan->n && copies ? PART_COPY : PARTS,
+                         .type = self->accumulator};
+    layout_normalise(&self->array.layout, true);
+    find_offsets(plan, &self->offsets);
     segments_shape_make(plan->segments.of->count, plan->n, element_size(self->input),
                         state_bytes(plan->fold, self->accumulator),
                         self->input == self->accumulator, facts->multiprocessors, &self->shape);

@@ -16,8 +16,7 @@ struct segments_shape {
     size_t shared_bytes, tile_shared_bytes;
 };
 
-/* Of so many segments and elements, of so many bytes each and as a state; `own` where elements are
- * values as they lie. */
+/* Of so many segments, and elements of bytes each and as a state; `own`: values as they lie. */
 void segments_shape_make(uint64_t segments, uint64_t elements, size_t size, size_t state, bool own,
                          unsigned multiprocessors, struct segments_shape *);
 
@@ -26,9 +25,7 @@ struct segments_schedule {
     enum element accumulator; /* the plan's, or one that holds more */
     enum element input;       /* of the elements, as kernels read them */
     const void *tiles, *each;
-    bool uploads, copies;                 /* elements */
-    bool uploads_offsets, copies_offsets; /* the latter of the device's */
-    struct layout array, offsets;         /* in their own order */
+    struct brought array, offsets; /* in their own order */
     struct segments_shape shape;
     struct arena arena;
 };

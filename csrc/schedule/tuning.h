@@ -1,7 +1,8 @@
-/* The constants of tuning.def, as measured or, for tests, as forced. */
+/* The constants of tuning.def. */
 #pragma once
 
 #include "common/kernel_arguments.h"
+#include "plan/plan.h"
 
 struct axes_tuning {
 #define AXES(name, value, entry) unsigned name;
@@ -23,14 +24,14 @@ struct segments_tuning {
 #include "schedule/tuning.def"
 };
 
-/* What applies now. */
-const struct axes_tuning *axes_tuning(void);
-const struct long_rows_tuning *long_rows_tuning(void);
-const struct short_rows_tuning *short_rows_tuning(void);
-const struct segments_tuning *segments_tuning(void);
+struct tuning {
+    struct axes_tuning axes;
+    struct long_rows_tuning long_rows;
+    struct short_rows_tuning short_rows;
+    struct segments_tuning segments;
+    struct plan_launch shape; /* of rung 21, for every array; of a block of 0: what is fastest */
+};
 
-/* From now on this, for tests; of no threads a block: as measured. */
-void axes_tuning_force(struct axes_tuning);
-void long_rows_tuning_force(struct long_rows_tuning);
-void short_rows_tuning_force(struct short_rows_tuning);
-void segments_tuning_force(struct segments_tuning);
+/* As measured, and what applies now: tests force others. */
+extern const struct tuning measured;
+extern const struct tuning *tuned;

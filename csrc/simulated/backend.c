@@ -176,7 +176,7 @@ static struct trial *trial_begin(const struct plan *plan, uint64_t elements)
         layout_copy(plan->layout, &self->layout);
         cut(self->layout.shape, self->layout.dimensions, elements);
         self->plan.layout = &self->layout;
-        self->plan.out.at = plan->out.at ? &self->out : NULL;
+        self->plan.results.at[0] = &self->out;
     } else if (!cut_along(self, elements)) {
         free(self);
         return NULL;
@@ -275,10 +275,10 @@ static enum located locate(void *opaque, struct view *view, struct failure *fail
     (void)failure;
     if (extent.bytes == 0)
         return LOCATED_ELSEWHERE;
-    view->pin = simulated_allocation_find(&state->memory, extent.first, extent.bytes);
-    if (!view->pin)
+    view->held.pin = simulated_allocation_find(&state->memory, extent.first, extent.bytes);
+    if (!view->held.pin)
         return LOCATED_ELSEWHERE;
-    view->unpin = simulated_allocation_release;
+    view->held.unpin = simulated_allocation_release;
     view->platform = &backend_simulated.platform;
     view->device = 0;
     return LOCATED_HERE;

@@ -100,7 +100,7 @@ static void regions_of(const struct plan *plan, const struct step *step, void **
                         .bytes = n * size,
                         .element = size,
                         .is_there = true,
-                        .is_for_loads = !method_works_in_place(plan->method)};
+                        .is_for_loads = !method_is(plan->method, METHOD_IN_PLACE)};
     if (plan->method->style != STYLE_levels)
         self->regions[self->count++] = (struct region){.name = combines ? "result" : "partial",
                                                        .at = written,

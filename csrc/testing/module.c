@@ -20,46 +20,30 @@ PyObject *fields_dict(PyMemberDef *fields, const void *self)
 
 /* ---- how work is shared, forced ---- */
 
-union tuning {
-    struct plan_launch shape;
-    struct axes_tuning axes;
-    struct long_rows_tuning long_rows;
-    struct short_rows_tuning short_rows;
-    struct segments_tuning segments;
-};
+static struct tuning forced;
 
-#define FORCE(family, force)                                                                       \
-    static void force_##family(const union tuning *tuning)                                         \
-    {                                                                                              \
-        hooks->force(tuning->family);                                                              \
-    }
-FORCE(shape, fastest_force)
-FORCE(axes, axes_tuning_force)
-FORCE(long_rows, long_rows_tuning_force)
-FORCE(short_rows, short_rows_tuning_force)
-FORCE(segments, segments_tuning_force)
-#undef FORCE
+#define FAMILY(name) #name, offsetof(struct tuning, name), sizeof forced.name
 
 /* clang-format off */
 static struct family {
     const char *name;
-    void (*force)(const union tuning *);
+    size_t at, bytes; /* in a struct tuning */
     PyMemberDef fields[20];
 } families[] = {
-    {"shape", force_shape, {FIELD(plan_launch, block), FIELD(plan_launch, data_blocks)}},
-    {"axes", force_axes, {
+    {FAMILY(shape), {FIELD(plan_launch, block), FIELD(plan_launch, data_blocks)}},
+    {FAMILY(axes), {
 #define AXES(member, value, entry) FIELD(axes_tuning, member),
 #include "schedule/tuning.def"
     }},
-    {"long_rows", force_long_rows, {
+    {FAMILY(long_rows), {
 #define LONG_ROWS(member, value, entry) FIELD(long_rows_tuning, member),
 #include "schedule/tuning.def"
     }},
-    {"short_rows", force_short_rows, {
+    {FAMILY(short_rows), {
 #define SHORT_ROWS(member, value, entry) FIELD(short_rows_tuning, member),
 #include "schedule/tuning.def"
     }},
-    {"segments", force_segments, {
+    {FAMILY(segments), {
 #define SEGMENTS(member, value, entry) FIELD(segments_tuning, member),
 #include "schedule/tuning.def"
     }},
@@ -79,22 +63,26 @@ static bool fields_read(PyMemberDef *fields, PyObject *dict, void *self)
     return found == PyDict_GET_SIZE(dict) || type_error("some of %R are no fields", dict);
 }
 
-/* force(family, fields): as measured again where they are all 0. */
+/* force(family, fields): as measured again where there are none. */
 static PyObject *force(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     const char *name;
     PyObject *fields;
-    union tuning tuning;
     if (!PyArg_ParseTuple(arguments, "sO!:force", &name, &PyDict_Type, &fields))
         return NULL;
-    for (size_t k = 0; k < sizeof families / sizeof *families; k++)
-        if (strcmp(families[k].name, name) == 0) {
-            memset(&tuning, 0, sizeof tuning);
-            if (!fields_read(families[k].fields, fields, &tuning))
-                return NULL;
-            families[k].force(&tuning);
-            Py_RETURN_NONE;
-        }
+    if (*hooks->tuned != &forced)
+        forced = *hooks->measured;
+    *hooks->tuned = &forced;
+    for (size_t k = 0; k < sizeof families / sizeof *families; k++) {
+        struct family *family = &families[k];
+        char *const own = (char *)&forced + family->at;
+        if (strcmp(family->name, name) != 0)
+            continue;
+        memcpy(own, (const char *)hooks->measured + family->at, family->bytes);
+        if (PyDict_GET_SIZE(fields) > 0)
+            memset(own, 0, family->bytes);
+        return fields_read(family->fields, fields, own) ? Py_NewRef(Py_None) : NULL;
+    }
     return value_error("there is no %s to force", name);
 }
 

@@ -82,7 +82,7 @@ static struct plan plan_of(const struct scenario *self, const struct method *met
                      .on_device = self->on_device,
                      .mask_on_device = self->mask_on_device},
         .finish = {.result = layout->type, .has_initial = self->initial, .from_nothing = true},
-        .out = {self->out ? out : NULL, layout->type}};
+        .results = {.at = {out}, .type = layout->type, .on_device = self->out}};
 }
 
 static PyObject *schedule_of(struct scenario *self)

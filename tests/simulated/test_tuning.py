@@ -138,7 +138,7 @@ def test_where_nothing_was_measured_the_default_has_its_methods_shape():
 ROOT = Path(__file__).parents[2]
 MEASURED = ROOT / "benchmarks/tuning"
 # Of the rows in schedule/schedule.c and passes.c, the host's loops, and what a launch configuration
-# chooses among, and of run/execute_select.c; not of those constants.
+# chooses among, and of run/execute_keys.c; not of those constants.
 OF_TABLES = {"whole_arrays", "host", "cases", "selection"}
 
 

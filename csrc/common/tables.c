@@ -1,0 +1,175 @@
+/* The tables of element types, methods and reductions. */
+#include "common/element.h"
+#include "common/method.h"
+#include "common/reduction.h"
+
+#include <string.h>
+
+/* ---- element types ---- */
+
+static const struct {
+    const char *name;
+    size_t size;
+} elements[ELEMENTS] = {
+#define ROW(NAME, type, name, member) [ELEMENT_##NAME] = {#name, sizeof(type)},
+    ELEMENT_TYPES(ROW)
+#undef ROW
+};
+
+size_t element_size(enum element element)
+{
+    return elements[element].size;
+}
+
+const char *element_name(enum element element)
+{
+    return elements[element].name;
+}
+
+enum element element_accumulator(enum element element)
+{
+    switch (element) {
+    case ELEMENT_UINT32:
+        return ELEMENT_INT64;
+    case ELEMENT_FLOAT16:
+    case ELEMENT_BFLOAT16:
+        return ELEMENT_FLOAT32;
+    case ELEMENT_INT64:
+    case ELEMENT_UINT64:
+        return element;
+    default:
+        return element_is_integer(element) ? ELEMENT_INT32 : element;
+    }
+}
+
+static bool is_signed(enum element type)
+{
+    return type >= ELEMENT_INT8 && type <= ELEMENT_INT64;
+}
+
+bool element_holds(enum element type, enum element other)
+{
+    if (type == ELEMENT_BOOL || !element_is_integer(type) || !element_is_integer(other))
+        return false;
+    if (other == ELEMENT_BOOL)
+        return true;
+    if (is_signed(type) == is_signed(other))
+        return element_size(type) >= element_size(other);
+    return is_signed(type) && element_size(type) > element_size(other);
+}
+
+const char *element_names(void)
+{
+#define ELEMENT_LISTED(NAME, type, name, member) ", " #name
+    static const char names[] = ELEMENT_TYPES(ELEMENT_LISTED);
+#undef ELEMENT_LISTED
+    return names + strlen(", ");
+}
+
+/* ---- methods ---- */
+
+static const struct method methods[METHODS] = {
+#define RUNG(number, name, alias, style, blocks, data_blocks, threads, block_size, source, title,  \
+             idea)                                                                                 \
+    {number,      #name,   alias,      STYLE_##style, METHOD_ON_SIMULATED | METHOD_ON_CUDA,        \
+     data_blocks, threads, block_size, source,        title,                                       \
+     idea},
+#define HOST_METHOD(name, source, title, idea)                                                     \
+    {-1, #name, "", STYLE_recursion, METHOD_ON_HOST, 1, 0, 0, source, title, idea},
+#define LIBRARY_METHOD(name, source, title, idea)                                                  \
+    {-1, #name, "", STYLE_library, METHOD_ON_CUDA, 1, 0, 0, source, title, idea},
+#include "common/ladder.def"
+};
+
+const struct method *method_at(enum method_index index)
+{
+    return &methods[index];
+}
+
+enum method_index method_index_of(const struct method *method)
+{
+    return (enum method_index)(method - methods);
+}
+
+const struct method *method_find(const char *name)
+{
+    for (const struct method *m = methods; m < methods + METHODS; m++)
+        if (strcmp(name, m->name) == 0 || (*m->alias && strcmp(name, m->alias) == 0))
+            return m;
+    return NULL;
+}
+
+static const struct {
+    unsigned holds;
+    int capability;
+} styles[] = {
+#define STYLE(name, holds, capability) {holds, capability},
+    STYLES(STYLE)
+#undef STYLE
+};
+
+bool method_is(const struct method *method, unsigned holds)
+{
+    return (styles[method->style].holds & holds) == holds;
+}
+
+int method_capability(const struct method *method)
+{
+    return styles[method->style].capability;
+}
+
+/* ---- reductions ---- */
+
+static const struct {
+    bool ladder, indexed;
+} folds[FOLDS] = {
+#define FOLD(name, ladder, indexed, types) [FOLD_##name] = {ladder, indexed},
+#include "common/reductions.def"
+};
+
+/* Names are pasted at once: what another macro is given is expanded, and bool is a macro of C's. */
+static const struct reduction_row rows[REDUCTIONS] = {
+#define ROW(name, called, ...) [REDUCTION_##name] = {#name, called, __VA_ARGS__},
+#define REDUCTION(name, fold, plain, bools, values, result, nothing, counts, summary)              \
+    ROW(name, #name, FOLD_##fold, REDUCTION_##plain, REDUCTION_##bools, VALUES_##values,           \
+        RESULT_##result, NOTHING_##nothing, counts, summary)
+#define VARIANT(called, name, fold, plain, bools, values, result, nothing, counts, summary)        \
+    ROW(name, called, FOLD_##fold, REDUCTION_##plain, REDUCTION_##bools, VALUES_##values,          \
+        RESULT_##result, NOTHING_##nothing, counts, summary)
+#include "common/reductions.def"
+};
+
+bool reduction_find(const char *name, enum reduction *found)
+{
+    for (int r = 0; r < FIRST_VARIANT; r++)
+        if (strcmp(name, rows[r].name) == 0) {
+            *found = (enum reduction)r;
+            return true;
+        }
+    return false;
+}
+
+const struct reduction_row *reduction_row(enum reduction reduction)
+{
+    return &rows[reduction];
+}
+
+bool fold_is_on_ladder(enum fold fold)
+{
+    return folds[fold].ladder;
+}
+
+bool fold_is_extreme(enum fold fold)
+{
+    return fold == FOLD_min || fold == FOLD_max || fold == FOLD_nanmin || fold == FOLD_nanmax;
+}
+
+bool fold_is_indexed(enum fold fold)
+{
+    return folds[fold].indexed;
+}
+
+bool fold_makes_means(enum fold fold, enum element accumulator)
+{
+    return fold == FOLD_sum && !element_is_integer(accumulator);
+}
