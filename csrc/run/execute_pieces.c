@@ -102,8 +102,8 @@ static bool make_pass(struct execution *self, const struct step *step, uint64_t 
     void *written = executor_part(&self->on, step->writes),
          *tickets = machine->tickets ? machine->tickets : executor_part(&self->on, PART_TICKETS);
     unsigned watches = exact_asks_for_signs(&plan->finish);
-    struct exact_result result =
-        step_exact_result(plan, plan->exact ? epilogue.out : NULL, plan->out.element, self->fed);
+    struct exact_result result = step_exact_result(
+        plan, accumulator, plan->exact ? epilogue.out : NULL, plan->out.element, self->fed);
     const void *factors = factors_of(self, step, start);
     void *arguments[] = {&self->argument, &n,       &written, &tickets, &epilogue,    &fold,
                          &accumulator,    &watches, &result,  &factors, &accumulator, &factor};
@@ -144,14 +144,15 @@ static bool finish_on_device(struct execution *self, enum part leaves)
     const struct step step = schedule_finish(self->schedule, leaves);
     enum reduction reduction = plan->reduction;
     enum element accumulator = self->schedule->choice.accumulator, out_element = plan->out.element;
-    struct finish finish = plan->exact ? plan->finish : finish_in(&plan->finish, accumulator);
+    struct finish finish = finish_in(&plan->finish, accumulator);
     finish.count = self->fed;
     void *state = executor_part(&self->on, leaves),
          *counted = executor_part(&self->on, PART_COUNTED), *out = plan->out.at;
+    struct exact_result result = step_exact_result(plan, accumulator, out, out_element, self->fed);
     struct epilogue epilogue = next_epilogue(self, sizeof(uint32_t));
-    void *arguments[] = {&state,       &reduction, &finish,   &counted,
-                         &out_element, &out,       &epilogue, &accumulator};
-    return executor_launch(&self->on, &step, arguments);
+    void *exactly[] = {&state, &result, &counted, &epilogue},
+         *arguments[] = {&state, &reduction, &finish, &counted, &out_element, &out, &epilogue};
+    return executor_launch(&self->on, &step, plan->exact ? exactly : arguments);
 }
 
 /* ---- passes ---- */

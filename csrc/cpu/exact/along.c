@@ -289,7 +289,6 @@ static void start_workspace(const struct along *self, struct workspace *own)
 {
     for (unsigned k = 0; k < LANES; k++) {
         own->lanes[k].adder.ways = self->ways;
-        own->lanes[k].adder.beside = (struct beside_windows){.large = NULL};
         own->lanes[k].state = FRESH;
     }
     own->unrounded = self->ways.unrounded;

@@ -155,7 +155,6 @@ static unsigned finish_keys(void *context, uint64_t tile, char *memory)
         return 0;
     exact_one_start(&own->one, all->job);
     own->one.plan.layout = &all->values;
-    own->adder.beside = (struct beside_windows){.large = NULL};
     for (uint64_t k = 0; k < n; k++) {
         exact &= merge_parts(self, begin + k, &own->sums.heads[k], &own->sums.tails[k]);
         if (!isfinite(own->sums.heads[k] + own->sums.tails[k]))

@@ -19,29 +19,15 @@ bool exact_is_plain(const struct plan *plan)
            plan->finish.from_nothing;
 }
 
-/* Leading digits as a superaccumulator has them: the first is not 0. */
-static struct exact_leading lead(const struct windows_total *total)
-{
-    const bool negative = total->units < 0;
-    unsigned __int128 bits = (unsigned __int128)total->units;
-    struct exact_leading leading = {.place = total->unit - EXACT_DIGIT_BITS, .negative = negative};
-    if (negative)
-        bits = -bits;
-    for (; bits && !(bits >> 3 * EXACT_DIGIT_BITS); bits <<= EXACT_DIGIT_BITS)
-        leading.place -= EXACT_DIGIT_BITS;
-    for (int k = 1; k < EXACT_SHOWN; k++)
-        leading.digits[k] = (uint32_t)(bits >> (k - 1) * EXACT_DIGIT_BITS);
-    return leading;
-}
-
 static struct scalar_wide round_total(const struct plan *plan, const struct windows_total *total)
 {
     static const int64_t none[EXACT_COUNTS];
     const struct finish *finish = &plan->finish;
     const int64_t divisor = is_mean(plan) ? (int64_t)total->numbers : 1;
-    const uint64_t bits =
-        exact_round_leading(lead(total), none, divisor, exact_format_of_part(finish));
-    return exact_answer(finish, bits, 0);
+    const struct exact_leading leading =
+        exact_leading_of(total->units, 0, total->unit - EXACT_DIGIT_BITS);
+    return exact_answer(
+        finish, exact_round_leading(leading, none, divisor, exact_format_of_part(finish)), 0);
 }
 
 /* In units of 2^unit, which its last bit is no less than. */

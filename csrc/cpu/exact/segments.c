@@ -58,7 +58,6 @@ static bool add_segment(const struct segmented *self, struct workspace *own, str
         exact_adder_add(&own->adder, &own->one.plan, elements_at(self, own, segment.start + at, n),
                         n);
     }
-    exact_adder_end(&own->adder);
     return exact_finish(&own->one.job, &own->adder.sums);
 }
 
@@ -72,7 +71,6 @@ static unsigned add_tile(void *context, uint64_t tile, char *memory)
     const uint64_t first = tile * self->segments_a_tile,
                    end = least(first + self->segments_a_tile, segments->count);
     own->adder.ways = self->ways;
-    own->adder.beside = (struct beside_windows){.large = NULL};
     exact_one_start(&own->one, self->job);
     for (uint64_t k = first; k < end; k++) {
         char *const at = (char *)plan->results.at[0] + k * size;

@@ -87,11 +87,13 @@ bool exact_run(struct job *job, struct exact_sums *sums)
     const bool opened = alone || tiles_open(&self.tiles, self.count, "exact sums");
     for (unsigned thread = 0; opened && thread < self.tiles.threads; thread++) {
         exact_adder_start(adder_of(&self, thread), job);
-        adder_of(&self, thread)->beside.long_enough = job->plan->n >= LARGE_SUM;
+        adder_of(&self, thread)->ways.long_enough =
+            large_sum_suits(job->plan->layout->input, job->plan->n);
     }
     const bool added = opened && tiles_run(&self.tiles, self.count, add_tile, &self);
     for (unsigned thread = 0; opened && thread < self.tiles.threads; thread++)
-        exact_adder_end(adder_of(&self, thread));
+        exact_ways_end(&adder_of(&self, thread)->ways,
+                       &adder_of(&self, thread)->sums.parts[EXACT_REAL]);
     if (added)
         *sums = adder_of(&self, 0)->sums;
     for (unsigned thread = 1; added && thread < self.tiles.threads; thread++)
