@@ -40,8 +40,8 @@ __device__ __forceinline__ global<unsigned char> output_of_result(const kernel_e
            offset_of_result(x, result, x.output_strides);
 }
 
-/* By a warp. What to do is copied: read where the kernel's argument lies, it takes kernels of
- * columns 11 registers a thread more, and a block from each multiprocessor. */
+/* By a warp. What to do is copied: read where the kernel's argument lies, it takes more registers.
+ */
 static __device__ __noinline__ void round_along(shared<const exact_word> words,
                                                 const kernel_exact_along &x, uint64_t result)
 {
