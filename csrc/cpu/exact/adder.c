@@ -2,6 +2,7 @@
  * does not fit there one after the other. */
 #include "common/arithmetic.h"
 #include "cpu/exact/exact.h"
+#include "threads/gather.h"
 
 /* ---- one after the other ---- */
 
@@ -141,6 +142,22 @@ void exact_adder_add(struct exact_adder *self, const struct plan *plan, const ch
                  size = element_size(plan->layout->input);
     for (size_t at = 0; at < n; at += most)
         add_elements(plan, elements + at * size, least(n - at, most), self);
+}
+
+void exact_adder_add_layout(struct exact_adder *self, const struct job *job,
+                            const struct layout *layout, uint64_t start, uint64_t n,
+                            struct exact_gathered *gathered)
+{
+    const struct plan *plan = job->plan;
+    if (plan->elements.flat) {
+        exact_adder_add(self, plan,
+                        (const char *)layout->data + start * element_size(layout->input), n);
+        return;
+    }
+    for (const uint64_t end = start + n; start < end; start += LOOP_MOST)
+        exact_adder_add(self, plan, gathered->elements,
+                        gather_unconverted(job->instructions, layout, start,
+                                           least(end - start, LOOP_MOST), gathered->elements));
 }
 
 void exact_adder_add_pair(struct exact_adder *self, double head, double tail, uint64_t n)

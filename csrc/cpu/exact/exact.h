@@ -149,45 +149,49 @@ void exact_adder_clear(struct exact_adder *);
  * common/exact.h. */
 void exact_adder_add(struct exact_adder *, const struct plan *, const char *elements, size_t n);
 
-/* Adds n elements of which the sum is that of two floats. */
-void exact_adder_add_pair(struct exact_adder *, double head, double tail, uint64_t n);
-
-/* ---- one of many results ---- */
-
-/* As a job of its own, with a run for its answer. */
-struct exact_one {
-    struct job job;
-    struct run run;
-    struct plan plan;
+/* Elements that are gathered where they do not lie one after the other, at most so many. */
+struct exact_gathered {
+    _Alignas(64) char elements[LOOP_MOST * sizeof(struct complex128)];
 };
 
-static inline void exact_one_start(struct exact_one *self, const struct job *all)
-{
-    self->job = *all;
-    self->plan = *all->plan;
-    self->job.plan = &self->plan;
-    self->job.run = &self->run;
-    run_begin(&self->run, 0);
-}
+/* Adds n elements of a layout from number `start` on, alike. */
+void exact_adder_add_layout(struct exact_adder *, const struct job *, const struct layout *,
+                            uint64_t start, uint64_t n, struct exact_gathered *);
+
+/* Adds n elements of which the sum is that of two floats. */
+void exact_adder_add_pair(struct exact_adder *, double head, double tail, uint64_t n);
 
 /* ---- results without a superaccumulator ---- */
 
 /* Whether results are the rounded sum of real floats, or that divided, and nothing else. */
 bool exact_is_plain(const struct plan *);
 
-/* Makes the result of all the plan's elements, which lie one after the other, where these are so
- * few and so near each other that no sums are needed. False: they are. `count`: how many took part.
- */
-bool exact_adder_round(struct exact_adder *, const struct plan *, const char *elements,
-                       struct scalar_wide *value, uint64_t *count);
-
-/* Of a plain plan, of n elements of which the sum is that of two floats. False: these are too far
- * from each other. */
-bool exact_round_pair(const struct plan *, double head, double tail, uint64_t n,
-                      struct scalar_wide *value);
-
 /* Of a plain plan, the results of so many neighbours of which each is the sum of plan->n elements:
  * one after the other, of the type that the plan finishes in. `pairs`: sums have tails. False: some
  * are not finite, or of pairs means. */
 bool exact_round_sums(const struct plan *, const struct unrounded_sums *, bool pairs,
                       uint64_t count, void *to);
+
+/* ---- one of many results ---- */
+
+/* What a thread makes one result after the other with, each as a job of its own, with a run for its
+ * answer. */
+struct exact_maker {
+    struct exact_adder adder;
+    struct job job;
+    struct run run;
+    struct plan plan;
+    struct exact_gathered gathered;
+};
+
+/* Floats are added in these ways to begin with. */
+void exact_maker_start(struct exact_maker *, const struct job *all, const struct exact_ways *);
+
+/* Makes a result and stores it: of n elements of a layout from number `start` on; of n elements
+ * that lie one after the other; of what adders have added; or of a plain plan's n elements of which
+ * the sum is that of two floats. False with a failure noted. But for the first, the maker's plan
+ * has the layout of the result's elements. */
+bool exact_make(struct exact_maker *, const struct layout *, uint64_t start, uint64_t n, void *to);
+bool exact_make_of_elements(struct exact_maker *, const char *elements, uint64_t n, void *to);
+bool exact_make_of_sums(struct exact_maker *, struct exact_sums *, void *to);
+bool exact_make_of_pair(struct exact_maker *, double head, double tail, uint64_t n, void *to);

@@ -6,18 +6,16 @@
 #include "cpu/tiles.h"
 #include "run/explanation.h"
 #include "run/result.h"
-#include "threads/gather.h"
 
 enum {
-    CHUNK = LOOP_MOST,  /* elements at a time */
-    STRETCH = 1 << 24,  /* elements of each thread between two thoughts of the watch */
-    WIDEST_ELEMENT = 16 /* bytes */
+    CHUNK = LOOP_MOST, /* elements at a time */
+    STRETCH = 1 << 24  /* elements of each thread between two thoughts of the watch */
 };
 
 /* A thread's: what it adds with, and where it gathers elements that do not lie ready. */
 struct workspace {
     struct exact_adder adder;
-    _Alignas(64) char elements[CHUNK * WIDEST_ELEMENT];
+    struct exact_gathered gathered;
 };
 
 struct adding {
@@ -53,17 +51,10 @@ static unsigned add_tile(void *context, uint64_t tile, char *memory)
     const struct adding *self = context;
     struct workspace *own = (struct workspace *)(void *)memory;
     const struct plan *plan = self->job->plan;
-    const char *const data = plan->layout->data;
-    const size_t size = element_size(plan->layout->input);
     const uint64_t begin = tile * self->tile, end = least(begin + self->tile, plan->n);
     windows_forget(&own->adder.ways.windows);
-    for (uint64_t at = begin; at < end; at += CHUNK) {
-        uint64_t n = least(end - at, CHUNK);
-        if (!plan->elements.flat)
-            n = gather_unconverted(self->job->instructions, plan->layout, at, n, own->elements);
-        exact_adder_add(&own->adder, plan, plan->elements.flat ? data + at * size : own->elements,
-                        n);
-    }
+    exact_adder_add_layout(&own->adder, self->job, plan->layout, begin, end - begin,
+                           &own->gathered);
     return 0;
 }
 
