@@ -249,17 +249,6 @@ EXACT_FUNCTION void exact_merge(struct exact *self, const struct exact *other)
         self->digits[k] += other->digits[k];
 }
 
-/* Of a normalised sum. */
-EXACT_FUNCTION bool exact_is_zero(const struct exact *self)
-{
-    bool any = false;
-    for (int k = 0; k < EXACT_DIGITS; k++)
-        any = any || self->digits[k];
-    for (int k = EXACT_NANS; k < EXACT_COUNTS; k++)
-        any = any || self->counts[k];
-    return !any;
-}
-
 /* ---- the bits that decide how a sum is rounded ---- */
 
 /* A magnitude's 128 bits from the first that is 1 on, the last of them worth 2^place, and whether

@@ -146,36 +146,37 @@ EXACT_FUNCTION struct exact_number exact_initial(const struct finish *finish, in
     return exact_decode(bits, exact_format_of(ELEMENT_FLOAT64));
 }
 
-/* The answer's parts, rounded already, by their bits. */
-struct exact_rounded {
-    uint64_t parts[EXACT_PARTS];
-};
-
-/* The same as a value of the result's type. */
-EXACT_FUNCTION union scalar exact_joined(const struct finish *finish, struct exact_rounded rounded)
+/* Of parts that are rounded already, by their bits: a value of the result's type. */
+EXACT_FUNCTION union scalar exact_joined(const struct finish *finish, uint64_t real, uint64_t imag)
 {
     const enum element type = element_real_part(finish->result);
-    union scalar value = exact_scalar(rounded.parts[EXACT_REAL], exact_format_of(type)), imag;
+    const struct exact_format format = exact_format_of(type);
+    const union scalar value = exact_scalar(real, format);
     if (!element_is_complex(finish->result))
         return value;
-    imag = exact_scalar(rounded.parts[EXACT_IMAGINARY], exact_format_of(type));
-    return scalar_of_double(scalar_widen(value, type).real, scalar_widen(imag, type).real,
-                            finish->result);
+    return scalar_of_double(scalar_widen(value, type).real,
+                            scalar_widen(exact_scalar(imag, format), type).real, finish->result);
 }
 
 EXACT_FUNCTION struct scalar_wide exact_answer(const struct finish *finish, uint64_t real,
                                                uint64_t imag)
 {
-    const struct exact_rounded rounded = {{real, imag}};
-    return scalar_widen(exact_joined(finish, rounded), finish->result);
+    return scalar_widen(exact_joined(finish, real, imag), finish->result);
 }
 
-/* A part, rounded: its bits. A mean is divided by `count`; a sum of 0 may be asked to be -0. */
-EXACT_FUNCTION uint64_t exact_round_part(const struct finish *finish, bool mean, uint64_t count,
-                                         const int64_t *counts, bool negative_zero,
+/* What is rounded: the sum, the sum divided by how many took part, or the root of one of squares.
+ */
+enum exact_rounding { EXACT_SUM, EXACT_MEAN, EXACT_ROOT };
+
+/* A part, rounded: its bits. A sum of 0 may be asked to be -0. */
+EXACT_FUNCTION uint64_t exact_round_part(const struct finish *finish, enum exact_rounding rounding,
+                                         uint64_t count, const int64_t *counts, bool negative_zero,
                                          const struct exact_leading *leading)
 {
     const struct exact_format format = exact_format_of_part(finish);
+    if (rounding == EXACT_ROOT)
+        return exact_round_root(*leading, counts, format);
+    const bool mean = rounding == EXACT_MEAN;
     const uint64_t bits = exact_round_leading(*leading, counts, mean ? (int64_t)count : 1, format);
     const bool signs = negative_zero && !mean && bits == 0 && !leading->bits;
     return signs ? (uint64_t)1 << (format.width - 1) : bits;
@@ -183,8 +184,8 @@ EXACT_FUNCTION uint64_t exact_round_part(const struct finish *finish, bool mean,
 
 /* The sums with what the caller wants them to begin with, each rounded once, to a part of the
  * result's type; all floats are float64s, too. */
-EXACT_FUNCTION struct scalar_wide exact_sums_round(const struct finish *finish, bool mean,
-                                                   int64_t count,
+EXACT_FUNCTION struct scalar_wide exact_sums_round(const struct finish *finish,
+                                                   enum exact_rounding rounding, uint64_t count,
                                                    const bool negative_zeros[EXACT_PARTS],
                                                    struct exact_sums *sums)
 {
@@ -198,21 +199,10 @@ EXACT_FUNCTION struct scalar_wide exact_sums_round(const struct finish *finish, 
         }
         exact_normalise(sum);
         const struct exact_leading leading = exact_leading_of_sum(sum);
-        bits[part] = exact_round_part(finish, mean, (uint64_t)count, sum->counts,
-                                      negative_zeros[part], &leading);
+        bits[part] =
+            exact_round_part(finish, rounding, count, sum->counts, negative_zeros[part], &leading);
     }
     return exact_answer(finish, bits[EXACT_REAL], bits[EXACT_IMAGINARY]);
-}
-
-/* The root of a sum of squares. */
-EXACT_FUNCTION struct scalar_wide exact_sums_root(const struct finish *finish,
-                                                  struct exact_sums *sums)
-{
-    struct exact *const sum = &sums->parts[EXACT_REAL];
-    exact_normalise(sum);
-    return exact_answer(
-        finish,
-        exact_round_root(exact_leading_of_sum(sum), sum->counts, exact_format_of_part(finish)), 0);
 }
 
 /* ---- what kernels make of an array ---- */
@@ -347,12 +337,12 @@ EXACT_FUNCTION void exact_words_begin(const struct finish *finish, int part, int
         words[exact_count_of(x.kind, x.negative)] += 1;
 }
 
-/* The answer of the words that kernels have left: sums, or the root of one, of an array whose
- * elements were `count` with those that were left out; *count becomes how many took part. */
-EXACT_FUNCTION struct scalar_wide exact_finish_words(const struct finish *finish, enum fold fold,
-                                                     bool mean, const int64_t *words,
-                                                     struct exact_span span, uint64_t *count,
-                                                     struct exact_sums *sums)
+/* The answer of the words that kernels have left of an array whose elements were `count` with those
+ * that were left out; *count becomes how many took part. */
+EXACT_FUNCTION struct scalar_wide exact_finish_words(const struct finish *finish,
+                                                     enum exact_rounding rounding,
+                                                     const int64_t *words, struct exact_span span,
+                                                     uint64_t *count, struct exact_sums *sums)
 {
     bool negative_zeros[EXACT_PARTS] = {false, false};
     exact_sums_clear(sums);
@@ -361,9 +351,7 @@ EXACT_FUNCTION struct scalar_wide exact_finish_words(const struct finish *finish
         exact_of_words(words, span, &sums->parts[part]);
         negative_zeros[part] = exact_begins_negative(finish, part) && !words[EXACT_NOTE_OTHERS];
     }
-    return fold == FOLD_norm2
-               ? exact_sums_root(finish, sums)
-               : exact_sums_round(finish, mean, (int64_t)*count, negative_zeros, sums);
+    return exact_sums_round(finish, rounding, *count, negative_zeros, sums);
 }
 
 #ifdef __cplusplus

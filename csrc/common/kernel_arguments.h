@@ -227,7 +227,7 @@ struct epilogue {
 struct exact_result {
     void *out; /* where the result is to stay; NULL: the words are what is left */
     enum element out_type;
-    bool mean, root;
+    enum exact_rounding rounding;
     struct exact_span span;
     struct finish finish; /* whose initial value KERNEL_EXACT_FINISH alone adds */
 };

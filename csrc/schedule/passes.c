@@ -162,8 +162,7 @@ struct exact_result step_exact_result(const struct plan *plan, enum element accu
 {
     struct exact_result result = {.out = out,
                                   .out_type = type,
-                                  .mean = reduction_row(plan->reduction)->nothing == NOTHING_nan,
-                                  .root = plan->fold == FOLD_norm2,
+                                  .rounding = plan_exact_rounding(plan),
                                   .span = plan_exact_span(plan, accumulator),
                                   .finish = plan->finish};
     result.finish.count = count;

@@ -90,6 +90,15 @@ constexpr unsigned exact_at_once = sizeof(In) > 8   ? 2
                                    : sizeof(In) > 4 ? 4
                                                     : 8;
 
+/* A part that is finite, rounded, out of line. */
+static __device__ __noinline__ uint64_t rounded_alone(const struct exact_result &result,
+                                                      struct exact_leading leading)
+{
+    const int64_t notes[EXACT_NOTES] = {};
+    return exact_round_part(&result.finish, result.rounding, result.finish.count, notes, false,
+                            &leading);
+}
+
 /* An element that no windows hold, out of line. */
 template <class In>
 static __device__ __noinline__ void deposit_alone(shared<exact_word> words, In element,
@@ -233,13 +242,10 @@ struct exact_column {
     __device__ __forceinline__ void store(const kernel_exact_along &x, uint64_t result) const
     {
         const struct exact_result &of = x.result;
-        const int64_t notes[EXACT_NOTES] = {};
         uint64_t bits[EXACT_PARTS] = {};
 #pragma unroll
-        for (unsigned s = 0; s < sums; s++) {
-            const struct exact_leading own = leading(s);
-            bits[s] = exact_round_part(&of.finish, of.mean, of.finish.count, notes, false, &own);
-        }
+        for (unsigned s = 0; s < sums; s++)
+            bits[s] = rounded_alone(of, leading(s));
         store_rounded(of, output_of_result(x, result), bits[EXACT_REAL], bits[EXACT_IMAGINARY]);
     }
 };

@@ -35,19 +35,17 @@ __device__ __forceinline__ uint64_t rounded_part(shared<const exact_word> words,
 {
     const struct exact_leading leading = leading_of(words + EXACT_NOTES, span);
     const shared<const int64_t> notes = seen_as<const int64_t>(words);
-    if (result.root)
-        return exact_round_root(leading, notes, exact_format_of_part(&result.finish));
-    return exact_round_part(&result.finish, result.mean, count, notes,
+    return exact_round_part(&result.finish, result.rounding, count, notes,
                             begins_negative && !notes[EXACT_NOTE_OTHERS], &leading);
 }
 
 /* To any type, at any address. Out of line, since it is much, and seldom. */
 static __device__ __noinline__ void store_converted(const struct exact_result &result,
-                                                    global<unsigned char> out,
-                                                    struct exact_rounded rounded)
+                                                    global<unsigned char> out, uint64_t real,
+                                                    uint64_t imag)
 {
     const enum element from = result.finish.result, to = result.out_type;
-    scalar_store(out, scalar_convert(exact_joined(&result.finish, rounded), from, to), to);
+    scalar_store(out, scalar_convert(exact_joined(&result.finish, real, imag), from, to), to);
 }
 
 /* A float of 2, 4 or 8 bytes. */
@@ -68,15 +66,14 @@ __device__ __forceinline__ void store_rounded(const struct exact_result &result,
                                               uint64_t imag)
 {
     const struct finish &finish = result.finish;
-    const struct exact_rounded rounded = {{real, imag}};
     const unsigned bytes = unsigned(exact_format_of_part(&finish).width) / 8;
     if (result.out_type != finish.result || address_of(out) % bytes) {
-        store_converted(result, out, rounded);
+        store_converted(result, out, real, imag);
         return;
     }
-    store_float(out, rounded.parts[EXACT_REAL], bytes);
+    store_float(out, real, bytes);
     if (element_is_complex(finish.result))
-        store_float(out + bytes, rounded.parts[EXACT_IMAGINARY], bytes);
+        store_float(out + bytes, imag, bytes);
 }
 
 /* Stores a result, each of whose parts round(part) has the bits of. By a warp. */

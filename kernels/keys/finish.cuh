@@ -27,7 +27,7 @@ __device__ __forceinline__ uint64_t rounded_by_key(const keyed &x, uint64_t resu
         notes[note] = found >> note & 1;
     const struct exact_leading leading = leading_by_key(x, result);
     const uint64_t count = x.sums.counts ? *x.count_of(result) : 0;
-    return exact_round_part(&how.finish, how.mean, count, notes, false, &leading);
+    return exact_round_part(&how.finish, how.rounding, count, notes, false, &leading);
 }
 
 /* A sum that wraps around, or a count. */

@@ -6,40 +6,45 @@
 
 /* ---- one after the other ---- */
 
-/* What is no float: integers, and complex numbers of which those are left out that have a NaN. With
- * a constant type and number of parts, little is left to be decided in the loop. */
-static inline __attribute__((always_inline)) uint64_t add_typed(const char *at, size_t n,
-                                                                enum element type, unsigned parts,
-                                                                bool leaves_out,
-                                                                struct exact_sums *sums)
+/* With a constant type and number of parts, little is left to be decided in the loop. */
+static inline __attribute__((always_inline)) uint64_t add_typed(const char *at, size_t step,
+                                                                size_t n, enum element type,
+                                                                unsigned parts, bool leaves_out,
+                                                                struct exact *real,
+                                                                struct exact *imaginary)
 {
     const size_t size = element_size(type);
     uint64_t added = 0;
-    for (size_t k = 0; k < n; k++, at += parts * size) {
+    for (size_t k = 0; k < n; k++, at += step) {
         const struct exact_number first = exact_number_at(at, type),
                                   second = parts > 1 ? exact_number_at(at + size, type) : first;
         if (leaves_out && (first.kind == EXACT_NAN || second.kind == EXACT_NAN))
             continue;
-        exact_add(&sums->parts[EXACT_REAL], first);
+        exact_add(real, first);
         if (parts > 1)
-            exact_add(&sums->parts[EXACT_IMAGINARY], second);
+            exact_add(imaginary, second);
         added++;
     }
     return added;
 }
 
-static uint64_t add_numbers(const void *elements, size_t n, enum element type, bool leaves_out,
-                            struct exact_sums *sums)
+uint64_t numbers_add(const void *numbers, size_t step, size_t n, enum element type, unsigned parts,
+                     bool leaves_out, struct exact *real, struct exact *imaginary)
 {
-    for (int part = 0; part < EXACT_PARTS; part++)
-        exact_reserve(&sums->parts[part], n);
+    exact_reserve(real, n);
+    exact_reserve(imaginary, n);
     switch (type) {
-    case ELEMENT_COMPLEX64:
-        return add_typed(elements, n, ELEMENT_FLOAT32, EXACT_PARTS, leaves_out, sums);
-    case ELEMENT_COMPLEX128:
-        return add_typed(elements, n, ELEMENT_FLOAT64, EXACT_PARTS, leaves_out, sums);
+#define OF_TYPE(TYPE)                                                                              \
+    case TYPE:                                                                                     \
+        return parts > 1 ? add_typed(numbers, step, n, TYPE, 2, leaves_out, real, imaginary)       \
+                         : add_typed(numbers, step, n, TYPE, 1, leaves_out, real, imaginary)
+        OF_TYPE(ELEMENT_FLOAT16);
+        OF_TYPE(ELEMENT_BFLOAT16);
+        OF_TYPE(ELEMENT_FLOAT32);
+        OF_TYPE(ELEMENT_FLOAT64);
+#undef OF_TYPE
     default:
-        return add_typed(elements, n, type, 1, leaves_out, sums);
+        return add_typed(numbers, step, n, type, 1, leaves_out, real, imaginary);
     }
 }
 
@@ -124,7 +129,8 @@ static void add_elements(const struct plan *plan, const void *elements, size_t n
     else if (is_squared(plan))
         products_add(elements, part, elements, part, n * parts, real, real);
     else
-        added = add_numbers(elements, n, input, leaves_out(plan), &self->sums);
+        added = numbers_add(elements, element_size(input), n, part, parts, leaves_out(plan), real,
+                            &sums[EXACT_IMAGINARY]);
     for (int k = 0; k < EXACT_PARTS; k++)
         sums[k].counts[EXACT_COUNT] += (int64_t)added;
 }

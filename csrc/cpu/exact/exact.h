@@ -99,6 +99,11 @@ void large_sum_hand_over(struct large_sum *, struct exact *sum);
 
 /* ---- one by one ---- */
 
+/* Adds n numbers, `step` bytes apart, of so many parts each, of a real type, to `real` and
+ * `imaginary`, and returns how many took part: those with a NaN may be left out. Makes room. */
+uint64_t numbers_add(const void *numbers, size_t step, size_t n, enum element type, unsigned parts,
+                     bool leaves_out, struct exact *real, struct exact *imaginary);
+
 /* Adds the products of n pairs of elements of real types, which lie one after the other, to `even`,
  * or those in odd places to `odd`; makes room. */
 void products_add(const void *a, enum element type_a, const void *b, enum element type_b, size_t n,

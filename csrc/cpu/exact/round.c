@@ -8,11 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool is_mean(const struct plan *plan)
-{
-    return reduction_row(plan->reduction)->nothing == NOTHING_nan;
-}
-
 bool exact_is_plain(const struct plan *plan)
 {
     const enum element input = plan->layout->input;
@@ -25,7 +20,7 @@ static struct scalar_wide round_total(const struct plan *plan, const struct wind
 {
     static const int64_t none[EXACT_COUNTS];
     const struct finish *finish = &plan->finish;
-    const int64_t divisor = is_mean(plan) ? (int64_t)total->numbers : 1;
+    const int64_t divisor = plan_exact_rounding(plan) == EXACT_MEAN ? (int64_t)total->numbers : 1;
     const struct exact_leading leading =
         exact_leading_of(total->units, 0, total->unit - EXACT_DIGIT_BITS);
     return exact_answer(
@@ -239,7 +234,7 @@ static inline __attribute__((always_inline)) bool round_to(enum element type, bo
 bool exact_round_sums(const struct plan *plan, const struct unrounded_sums *sums, bool pairs,
                       uint64_t count, void *to)
 {
-    const double divisor = is_mean(plan) ? (double)plan->n : 1;
+    const double divisor = plan_exact_rounding(plan) == EXACT_MEAN ? (double)plan->n : 1;
     switch (plan->finish.result) {
 #define ROUND_TO(TYPE)                                                                             \
     case TYPE:                                                                                     \

@@ -110,14 +110,21 @@ void exact_explain(const struct job *job)
 
 /* ---- what becomes of sums in the end ---- */
 
+static bool is_zero(const struct exact *sum)
+{
+    const int64_t *const counts = sum->counts;
+    return !counts[EXACT_NANS] && !counts[EXACT_INFINITIES] && !counts[EXACT_NEGATIVE_INFINITIES] &&
+           !exact_leading_of_sum(sum).bits;
+}
+
 /* A sum of 0 has the sign that any other sum of these elements has: it is negative if all of them
  * are, and so is the initial value. */
 static bool sign_zeros(struct job *job, const struct exact_sums *sums, struct scalar_wide *value)
 {
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
     const struct plan *plan = job->plan;
-    const bool real = exact_is_zero(&sums->parts[EXACT_REAL]),
-               imaginary = exact_is_zero(&sums->parts[EXACT_IMAGINARY]);
+    const bool real = is_zero(&sums->parts[EXACT_REAL]),
+               imaginary = is_zero(&sums->parts[EXACT_IMAGINARY]);
     struct answer plain;
     uint64_t count;
     if (!real && !(imaginary && element_is_complex(plan->finish.result)))
@@ -136,14 +143,12 @@ bool exact_finish(struct job *job, struct exact_sums *sums)
 {
     const struct plan *plan = job->plan;
     const struct finish *finish = &plan->finish;
-    const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
-    const int64_t count = sums->parts[EXACT_REAL].counts[EXACT_COUNT];
+    const uint64_t count = (uint64_t)sums->parts[EXACT_REAL].counts[EXACT_COUNT];
     const bool negative_zeros[EXACT_PARTS] = {false, false};
-    struct scalar_wide value = plan->fold == FOLD_norm2
-                                   ? exact_sums_root(finish, sums)
-                                   : exact_sums_round(finish, mean, count, negative_zeros, sums);
+    struct scalar_wide value =
+        exact_sums_round(finish, plan_exact_rounding(plan), count, negative_zeros, sums);
     if (!finish->from_nothing && !sign_zeros(job, sums, &value))
         return false;
-    run_answer_exact(job->run, plan, &sums->parts[EXACT_REAL], value, (uint64_t)count);
+    run_answer_exact(job->run, plan, &sums->parts[EXACT_REAL], value, count);
     return true;
 }

@@ -210,45 +210,15 @@ bool unrounded_add_columns(struct unrounded_floats *self, const void *floats, si
     return note(self, self->columns(floats, n, stride, columns, sums));
 }
 
-/* ---- one by one ---- */
-
-/* With a constant type, little is left to be decided in the loop. */
-static inline __attribute__((always_inline)) uint64_t add_typed(const char *floats, size_t n,
-                                                                enum element type, bool leaves_out,
-                                                                struct exact *even,
-                                                                struct exact *odd)
-{
-    const size_t size = element_size(type);
-    uint64_t added = 0;
-    for (size_t k = 0; k < n; k++) {
-        const struct exact_number x = exact_number_at(floats + k * size, type);
-        if (leaves_out && x.kind == EXACT_NAN)
-            continue;
-        exact_add(k % 2 ? odd : even, x);
-        added++;
-    }
-    return added;
-}
-
 static uint64_t add_one_by_one(const struct windows *self, const void *floats, const void *others,
                                size_t n, struct exact *even, struct exact *odd)
 {
-    if (self->products) {
-        products_add(floats, self->type, others, self->type, n, even, odd);
-        return n;
-    }
-    exact_reserve(even, n);
-    exact_reserve(odd, n);
-    switch (self->type) {
-    case ELEMENT_FLOAT16:
-        return add_typed(floats, n, ELEMENT_FLOAT16, self->leaves_out, even, odd);
-    case ELEMENT_BFLOAT16:
-        return add_typed(floats, n, ELEMENT_BFLOAT16, self->leaves_out, even, odd);
-    case ELEMENT_FLOAT32:
-        return add_typed(floats, n, ELEMENT_FLOAT32, self->leaves_out, even, odd);
-    default:
-        return add_typed(floats, n, ELEMENT_FLOAT64, self->leaves_out, even, odd);
-    }
+    const unsigned parts = even != odd ? 2 : 1;
+    if (!self->products)
+        return parts * numbers_add(floats, parts * element_size(self->type), n / parts, self->type,
+                                   parts, self->leaves_out, even, odd);
+    products_add(floats, self->type, others, self->type, n, even, odd);
+    return n;
 }
 
 /* ---- all ways ---- */
