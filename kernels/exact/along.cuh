@@ -231,7 +231,7 @@ struct exact_column {
         constexpr unsigned last = count - 1;
         __int128 above = 0;
 #pragma unroll
-        for (unsigned w = 0; w < last; w++)
+        for (unsigned w = 0; w + 1 < count; w++)
             above = above * (one << WINDOW_STEP) + windows.units(s * count + w);
         const int64_t units = windows.units(s * count + last);
         above = above * (one << (WINDOW_STEP - EXACT_DIGIT_BITS)) + (units >> EXACT_DIGIT_BITS);
