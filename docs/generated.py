@@ -182,7 +182,9 @@ class Members(SphinxDirective):
 def entry(name: str) -> str:
     """Call autodoc for a name of `gred`."""
     kind = directive(name)
-    return f".. {kind}:: gred.{name}\n" + ("" if kind == "autofunction" else "   :members:\n")
+    members = "" if kind == "autofunction" else "   :members:\n"
+    inherited = "   :inherited-members:\n" if name.startswith("Exact") else ""  # words
+    return f".. {kind}:: gred.{name}\n{members}{inherited}"
 
 
 def directive(name: str) -> str:

@@ -265,6 +265,27 @@ struct finishing_number {
     }
 };
 
+/* Of those whose state is that number. */
+template <enum reduction Reduction, class Number>
+struct finishing_state : finishing_number<Reduction> {
+    template <class Fold>
+    FOLD_FUNCTION Number number(const struct finish &, const state_of<Fold> &state)
+    {
+        return Number(state);
+    }
+};
+
+/* The same of those whose `own` is. */
+template <enum reduction Reduction>
+struct finishing_own {
+    template <class Fold>
+    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
+                             struct answer &answer)
+    {
+        answer.values[0] = value_answer(finishing<Reduction>::template own<Fold>(state));
+    }
+};
+
 /* The finishing of many: the one value that a state is, with what the caller wants it to begin
  * with. `own` is that in the values' own type, where it begins with nothing. */
 struct finishing_value {

@@ -22,11 +22,6 @@
 #include "common/reduction.h"
 
 #define EXACT_FUNCTION SCALAR
-#ifdef __CUDACC__
-#define EXACT_ROLLED _Pragma("unroll 1") /* instructions take longer to arrive than to be done */
-#else
-#define EXACT_ROLLED
-#endif
 
 enum {
     EXACT_DIGIT_BITS = 32,
@@ -254,57 +249,16 @@ EXACT_FUNCTION void exact_merge(struct exact *self, const struct exact *other)
         self->digits[k] += other->digits[k];
 }
 
-/* Of a normalised sum. */
-EXACT_FUNCTION bool exact_is_zero(const struct exact *self)
-{
-    bool any = false;
-    for (int k = 0; k < EXACT_DIGITS; k++)
-        any = any || self->digits[k];
-    for (int k = EXACT_NANS; k < EXACT_COUNTS; k++)
-        any = any || self->counts[k];
-    return !any;
-}
+/* ---- the bits that decide how a sum is rounded ---- */
 
-/* ---- the digits that decide how a sum is rounded ---- */
-
-/* From the first that is not 0 on, digits[0] being the last of them and worth 2^place, and whether
- * anything lies after these. A divisor of 64 bits leaves two digits 0 at most, and takes 63 bits of
- * the others away: 65 are left, enough for any float and what lies half way between two. */
-enum { EXACT_SHOWN = 5 };
-
+/* A magnitude's 128 bits from the first that is 1 on, the last of them worth 2^place, and whether
+ * anything lies after these; of 0 there are none. Divided by a number of 64 bits, 65 are left:
+ * enough for any float and what lies half way between two. */
 struct exact_leading {
-    uint32_t digits[EXACT_SHOWN];
+    unsigned __int128 bits;
     int place;
     bool rest, negative;
 };
-
-/* Of a normalised sum. */
-EXACT_FUNCTION struct exact_leading exact_lead(const struct exact *self)
-{
-    struct exact_leading leading;
-    int top = EXACT_DIGITS - 1;
-    while (top >= 0 && self->digits[top] == 0)
-        top--;
-    const int last = top - EXACT_SHOWN + 1;
-    leading.negative = top >= 0 && self->digits[top] < 0;
-    leading.place = last * EXACT_DIGIT_BITS - EXACT_POINT;
-    leading.rest = false;
-    for (int k = 0; k < EXACT_SHOWN; k++) {
-        const int64_t digit = last + k >= 0 ? self->digits[last + k] : 0;
-        leading.digits[k] = (uint32_t)(leading.negative ? -digit : digit);
-    }
-    for (int k = 0; k < last; k++)
-        leading.rest = leading.rest || self->digits[k];
-    return leading;
-}
-
-EXACT_FUNCTION bool exact_leads_nothing(const struct exact_leading *self)
-{
-    bool any = false;
-    for (int k = 0; k < EXACT_SHOWN; k++)
-        any = any || self->digits[k];
-    return !any;
-}
 
 /* How many bits lie above the first that is 1, of a number that is not 0. */
 #ifdef __CUDA_ARCH__
@@ -313,42 +267,81 @@ EXACT_FUNCTION bool exact_leads_nothing(const struct exact_leading *self)
 #define EXACT_BITS_ABOVE(x) __builtin_clzll(x)
 #endif
 
-/* Divides by a divisor that is not 0, no further than any float can show. The divisor is multiplied
- * by a power of two, so that its upper half alone tells a digit but for one or two (D. E. Knuth,
- * "The Art of Computer Programming", volume 2, 4.3.1, algorithm D). */
-EXACT_FUNCTION void exact_divide(struct exact_leading *self, uint64_t divisor)
+/* Moves the first bit that is 1 to the front; a digit comes in from below. */
+EXACT_FUNCTION void exact_align(struct exact_leading *self, uint32_t below)
 {
-    const int shift = EXACT_BITS_ABOVE(divisor);
-    divisor <<= shift;
-    const uint64_t upper = divisor >> EXACT_DIGIT_BITS, lower = divisor & EXACT_DIGIT_MASK;
-    uint64_t left = 0;
-    EXACT_ROLLED
-    for (int digits = 0; digits < EXACT_SHOWN; digits++) {
-        const uint64_t next = self->digits[EXACT_SHOWN - 1];
-        uint64_t digit = left / upper, over = left - digit * upper;
-        while (over <= EXACT_DIGIT_MASK &&
-               (digit > EXACT_DIGIT_MASK || digit * lower > (over << EXACT_DIGIT_BITS | next))) {
-            digit--;
-            over += upper;
-        }
-        left = (left << EXACT_DIGIT_BITS | next) - digit * divisor;
-        /* The dividend's digits go, the quotient's come. */
-        for (int k = EXACT_SHOWN - 1; k > 0; k--)
-            self->digits[k] = self->digits[k - 1];
-        self->digits[0] = (uint32_t)digit;
+    if (self->bits >> 96 == 0) {
+        self->bits = self->bits << EXACT_DIGIT_BITS | below;
+        self->place -= EXACT_DIGIT_BITS;
+        below = 0;
     }
-    self->place += shift;
-    self->rest = self->rest || left;
+    const uint64_t upper = (uint64_t)(self->bits >> 64), lower = (uint64_t)self->bits;
+    if (!upper && !lower)
+        return;
+    const int shift = upper ? EXACT_BITS_ABOVE(upper) : 64 + EXACT_BITS_ABOVE(lower);
+    const uint64_t shifted = (uint64_t)below << shift % EXACT_DIGIT_BITS;
+    self->bits = self->bits << shift | shifted >> EXACT_DIGIT_BITS;
+    self->rest = self->rest || (uint32_t)shifted;
+    self->place -= shift;
 }
 
-/* Moves the digits up by one where the first is 0. */
-EXACT_FUNCTION void exact_skip_zero(struct exact_leading *self)
+/* Of above * 2^32 + below, in units of 2^place. */
+EXACT_FUNCTION struct exact_leading exact_leading_of(__int128 above, uint32_t below, int place)
 {
-    const bool moves = self->digits[EXACT_SHOWN - 1] == 0;
-    for (int k = EXACT_SHOWN - 1; k > 0; k--)
-        self->digits[k] = moves ? self->digits[k - 1] : self->digits[k];
-    self->digits[0] = moves ? 0 : self->digits[0];
-    self->place -= moves ? EXACT_DIGIT_BITS : 0;
+    const bool negative = above < 0;
+    struct exact_leading leading = {(unsigned __int128)above, place + EXACT_DIGIT_BITS, false,
+                                    negative};
+    if (negative) {
+        leading.bits = -leading.bits - (below != 0);
+        below = -below;
+    }
+    exact_align(&leading, below);
+    return leading;
+}
+
+/* Of a sum's words, each `step` after the one before, the first worth 2^place. They need not be
+ * normalised: what each hands on to the next is found on the way, and whether the sum is negative
+ * beforehand. */
+EXACT_FUNCTION struct exact_leading exact_lead(const int64_t *words, int count, uint64_t step,
+                                               int place)
+{
+    struct exact_leading leading = {0, 0, false, false}, passing = leading;
+    uint32_t below = 0, below_leading = 0;
+    int64_t carry = 0;
+    for (; count > 0 && words[(uint64_t)(count - 1) * step] == 0; count--)
+        ;
+    for (; count > 0 && *words == 0; count--, words += step)
+        place += EXACT_DIGIT_BITS;
+    for (int k = 0; k < count; k++)
+        carry = (carry + words[(uint64_t)k * step]) >> EXACT_DIGIT_BITS;
+    passing.negative = carry < 0;
+    passing.place = place - 4 * EXACT_DIGIT_BITS;
+    carry = 0;
+    for (int k = 0; k < count + 2; k++) {
+        const int64_t word = k < count ? words[(uint64_t)k * step] : 0;
+        carry += passing.negative ? -word : word;
+        passing.rest = passing.rest || below;
+        below = (uint32_t)passing.bits;
+        passing.bits = passing.bits >> EXACT_DIGIT_BITS | (unsigned __int128)(uint32_t)carry
+                                                              << 3 * EXACT_DIGIT_BITS;
+        passing.place += EXACT_DIGIT_BITS;
+        if ((uint32_t)carry) {
+            leading = passing;
+            below_leading = below;
+        }
+        carry >>= EXACT_DIGIT_BITS;
+    }
+    exact_align(&leading, below_leading);
+    return leading;
+}
+
+/* Divides by a divisor that is not 0. */
+EXACT_FUNCTION void exact_divide(struct exact_leading *self, uint64_t divisor)
+{
+    const unsigned __int128 quotient = self->bits / divisor;
+    self->rest = self->rest || quotient * divisor != self->bits;
+    self->bits = quotient;
+    exact_align(self, 0);
 }
 
 /* ---- windows ---- */

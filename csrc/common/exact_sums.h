@@ -7,40 +7,20 @@
 
 /* ---- rounding ---- */
 
-/* bits * 2^place, and less than one unit more if there is a rest; the first bit is 1. */
-struct exact_bits {
-    uint64_t bits;
-    int place;
-    bool rest;
-};
-
-/* Of a number that is not 0, two of whose leading digits may be. */
-EXACT_FUNCTION struct exact_bits exact_first_bits(struct exact_leading leading)
-{
-    exact_skip_zero(&leading);
-    exact_skip_zero(&leading);
-    const uint64_t upper = leading.digits[4], middle = leading.digits[3], lower = leading.digits[2];
-    struct exact_bits first;
-    const int shift = EXACT_BITS_ABOVE(upper) - EXACT_DIGIT_BITS;
-    first.bits = (upper << EXACT_DIGIT_BITS | middle) << shift | lower << shift >> EXACT_DIGIT_BITS;
-    first.place = leading.place + 3 * EXACT_DIGIT_BITS - shift;
-    first.rest = leading.rest || (lower << shift & EXACT_DIGIT_MASK) || leading.digits[1] ||
-                 leading.digits[0];
-    return first;
-}
-
 /* The nearest float's bits, ties to even; beyond the largest is infinity. Where a significand's
  * last bit lies decides the exponent, and adding the leading bit to that makes one of it. */
-EXACT_FUNCTION uint64_t exact_nearest(struct exact_bits x, struct exact_format format)
+EXACT_FUNCTION uint64_t exact_nearest(struct exact_leading x, struct exact_format format)
 {
-    const int significand = 64 - format.bits, least = format.lowest - x.place;
+    const uint64_t first = (uint64_t)(x.bits >> 64);
+    const int place = x.place + 64, significand = 64 - format.bits, least = format.lowest - place;
     const int dropped = significand > least ? significand : least;
     if (dropped > 64) /* less than half of the smallest float */
         return 0;
     const uint64_t half = (uint64_t)1 << (dropped - 1);
-    uint64_t kept = x.bits >> (dropped - 1) >> 1;
-    kept += (x.bits & half) && ((kept & 1) || (x.bits & (half - 1)) || x.rest);
-    const uint64_t exponent = (uint64_t)(x.place + dropped - format.lowest);
+    const bool rest = (first & (half - 1)) || (uint64_t)x.bits || x.rest;
+    uint64_t kept = first >> (dropped - 1) >> 1;
+    kept += (first & half) && ((kept & 1) || rest);
+    const uint64_t exponent = (uint64_t)(place + dropped - format.lowest);
     const uint64_t bits = (exponent << (format.bits - 1)) + kept;
     const uint64_t infinity = exact_infinity(format);
     return bits < infinity ? bits : infinity;
@@ -59,12 +39,11 @@ EXACT_FUNCTION uint64_t exact_round_leading(struct exact_leading leading, const 
         return infinity | (uint64_t)1 << (format.bits - 2); /* the NaN that arithmetic makes */
     if (rises || falls)
         return infinity | (falls != (divisor < 0) ? sign : 0);
-    if (exact_leads_nothing(&leading))
+    if (!leading.bits)
         return 0;
     if (divisor != 1)
         exact_divide(&leading, divisor < 0 ? -(uint64_t)divisor : (uint64_t)divisor);
-    return exact_nearest(exact_first_bits(leading), format) |
-           (leading.negative != (divisor < 0) ? sign : 0);
+    return exact_nearest(leading, format) | (leading.negative != (divisor < 0) ? sign : 0);
 }
 
 /* Why a root's first 64 bits, and whether anything is after them, are enough. Of a sum that is not
@@ -89,25 +68,18 @@ EXACT_FUNCTION uint64_t exact_integer_root(unsigned __int128 n)
 EXACT_FUNCTION uint64_t exact_round_root(struct exact_leading square, const int64_t *counts,
                                          struct exact_format format)
 {
-    const uint32_t *const digits = square.digits;
-    struct exact_bits root;
-    if (exact_leads_nothing(&square) || counts[EXACT_NANS] || counts[EXACT_INFINITIES])
+    if (!square.bits || counts[EXACT_NANS] || counts[EXACT_INFINITIES])
         return exact_round_leading(square, counts, 1, format);
-    const unsigned __int128 upper = (unsigned __int128)digits[4] << 96 |
-                                    (unsigned __int128)digits[3] << 64 | (uint64_t)digits[2] << 32 |
-                                    digits[1];
-    /* To the first bit, and one less where the last one's exponent is odd then. */
-    int shift = EXACT_BITS_ABOVE((uint64_t)digits[4]) - 32;
-    shift -= (square.place + EXACT_DIGIT_BITS - shift) & 1;
-    const int place = square.place + EXACT_DIGIT_BITS - shift;
-    const uint64_t below = (uint64_t)digits[0] << 32;
-    const unsigned __int128 bits =
-        shift < 0 ? upper >> 1 : upper << shift | (shift ? below >> (64 - shift) : 0);
-    const bool rest = square.rest || (shift < 0 ? (digits[1] & 1) || below : below << shift != 0);
-    root.bits = exact_integer_root(bits);
-    root.place = place / 2;
-    root.rest = (unsigned __int128)root.bits * root.bits != bits || rest;
-    return exact_nearest(root, format);
+    if (square.place & 1) {
+        square.rest = square.rest || (square.bits & 1);
+        square.bits >>= 1;
+        square.place++;
+    }
+    const unsigned __int128 root = exact_integer_root(square.bits);
+    square.rest = square.rest || root * root != square.bits;
+    square.bits = root << 64;
+    square.place = square.place / 2 - 64;
+    return exact_nearest(square, format);
 }
 
 /* ---- values ---- */
@@ -126,20 +98,18 @@ EXACT_FUNCTION union scalar exact_scalar(uint64_t bits, struct exact_format form
     return value;
 }
 
-/* Of a normalised sum, divided, as a value of that type. */
+EXACT_FUNCTION struct exact_leading exact_leading_of_sum(const struct exact *self)
+{
+    return exact_lead(self->digits, EXACT_DIGITS, 1, -EXACT_POINT);
+}
+
+/* Divided, as a value of that type. */
 EXACT_FUNCTION union scalar exact_value(const struct exact *self, int64_t divisor,
                                         enum element type)
 {
     const struct exact_format format = exact_format_of(type);
-    return exact_scalar(exact_round_leading(exact_lead(self), self->counts, divisor, format),
-                        format);
-}
-
-/* Of a normalised sum. */
-EXACT_FUNCTION union scalar exact_root(const struct exact *self, enum element type)
-{
-    const struct exact_format format = exact_format_of(type);
-    return exact_scalar(exact_round_root(exact_lead(self), self->counts, format), format);
+    return exact_scalar(
+        exact_round_leading(exact_leading_of_sum(self), self->counts, divisor, format), format);
 }
 
 /* ---- the sums of an array ---- */
@@ -176,45 +146,46 @@ EXACT_FUNCTION struct exact_number exact_initial(const struct finish *finish, in
     return exact_decode(bits, exact_format_of(ELEMENT_FLOAT64));
 }
 
-/* The answer's parts, rounded already, by their bits. */
-struct exact_rounded {
-    uint64_t parts[EXACT_PARTS];
-};
-
-/* The same as a value of the result's type. */
-EXACT_FUNCTION union scalar exact_joined(const struct finish *finish, struct exact_rounded rounded)
+/* Of parts that are rounded already, by their bits: a value of the result's type. */
+EXACT_FUNCTION union scalar exact_joined(const struct finish *finish, uint64_t real, uint64_t imag)
 {
     const enum element type = element_real_part(finish->result);
-    union scalar value = exact_scalar(rounded.parts[EXACT_REAL], exact_format_of(type)), imag;
+    const struct exact_format format = exact_format_of(type);
+    const union scalar value = exact_scalar(real, format);
     if (!element_is_complex(finish->result))
         return value;
-    imag = exact_scalar(rounded.parts[EXACT_IMAGINARY], exact_format_of(type));
-    return scalar_of_double(scalar_widen(value, type).real, scalar_widen(imag, type).real,
-                            finish->result);
+    return scalar_of_double(scalar_widen(value, type).real,
+                            scalar_widen(exact_scalar(imag, format), type).real, finish->result);
 }
 
 EXACT_FUNCTION struct scalar_wide exact_answer(const struct finish *finish, uint64_t real,
                                                uint64_t imag)
 {
-    const struct exact_rounded rounded = {{real, imag}};
-    return scalar_widen(exact_joined(finish, rounded), finish->result);
+    return scalar_widen(exact_joined(finish, real, imag), finish->result);
 }
 
-/* A part, rounded: its bits. A mean is divided by `count`; a sum of 0 may be asked to be -0. */
-EXACT_FUNCTION uint64_t exact_round_part(const struct finish *finish, bool mean, uint64_t count,
-                                         const int64_t *counts, bool negative_zero,
+/* What is rounded: the sum, the sum divided by how many took part, or the root of one of squares.
+ */
+enum exact_rounding { EXACT_SUM, EXACT_MEAN, EXACT_ROOT };
+
+/* A part, rounded: its bits. A sum of 0 may be asked to be -0. */
+EXACT_FUNCTION uint64_t exact_round_part(const struct finish *finish, enum exact_rounding rounding,
+                                         uint64_t count, const int64_t *counts, bool negative_zero,
                                          const struct exact_leading *leading)
 {
     const struct exact_format format = exact_format_of_part(finish);
+    if (rounding == EXACT_ROOT)
+        return exact_round_root(*leading, counts, format);
+    const bool mean = rounding == EXACT_MEAN;
     const uint64_t bits = exact_round_leading(*leading, counts, mean ? (int64_t)count : 1, format);
-    const bool signs = negative_zero && !mean && bits == 0 && exact_leads_nothing(leading);
+    const bool signs = negative_zero && !mean && bits == 0 && !leading->bits;
     return signs ? (uint64_t)1 << (format.width - 1) : bits;
 }
 
 /* The sums with what the caller wants them to begin with, each rounded once, to a part of the
  * result's type; all floats are float64s, too. */
-EXACT_FUNCTION struct scalar_wide exact_sums_round(const struct finish *finish, bool mean,
-                                                   int64_t count,
+EXACT_FUNCTION struct scalar_wide exact_sums_round(const struct finish *finish,
+                                                   enum exact_rounding rounding, uint64_t count,
                                                    const bool negative_zeros[EXACT_PARTS],
                                                    struct exact_sums *sums)
 {
@@ -227,20 +198,11 @@ EXACT_FUNCTION struct scalar_wide exact_sums_round(const struct finish *finish, 
             exact_add(sum, exact_initial(finish, part));
         }
         exact_normalise(sum);
-        const struct exact_leading leading = exact_lead(sum);
-        bits[part] = exact_round_part(finish, mean, (uint64_t)count, sum->counts,
-                                      negative_zeros[part], &leading);
+        const struct exact_leading leading = exact_leading_of_sum(sum);
+        bits[part] =
+            exact_round_part(finish, rounding, count, sum->counts, negative_zeros[part], &leading);
     }
     return exact_answer(finish, bits[EXACT_REAL], bits[EXACT_IMAGINARY]);
-}
-
-/* The root of a sum of squares. */
-EXACT_FUNCTION struct scalar_wide exact_sums_root(const struct finish *finish,
-                                                  struct exact_sums *sums)
-{
-    const enum element type = element_real_part(finish->result);
-    exact_normalise(&sums->parts[EXACT_REAL]);
-    return scalar_widen(exact_root(&sums->parts[EXACT_REAL], type), type);
 }
 
 /* ---- what kernels make of an array ---- */
@@ -375,12 +337,12 @@ EXACT_FUNCTION void exact_words_begin(const struct finish *finish, int part, int
         words[exact_count_of(x.kind, x.negative)] += 1;
 }
 
-/* The answer of the words that kernels have left: sums, or the root of one, of an array whose
- * elements were `count` with those that were left out; *count becomes how many took part. */
-EXACT_FUNCTION struct scalar_wide exact_finish_words(const struct finish *finish, enum fold fold,
-                                                     bool mean, const int64_t *words,
-                                                     struct exact_span span, uint64_t *count,
-                                                     struct exact_sums *sums)
+/* The answer of the words that kernels have left of an array whose elements were `count` with those
+ * that were left out; *count becomes how many took part. */
+EXACT_FUNCTION struct scalar_wide exact_finish_words(const struct finish *finish,
+                                                     enum exact_rounding rounding,
+                                                     const int64_t *words, struct exact_span span,
+                                                     uint64_t *count, struct exact_sums *sums)
 {
     bool negative_zeros[EXACT_PARTS] = {false, false};
     exact_sums_clear(sums);
@@ -389,9 +351,7 @@ EXACT_FUNCTION struct scalar_wide exact_finish_words(const struct finish *finish
         exact_of_words(words, span, &sums->parts[part]);
         negative_zeros[part] = exact_begins_negative(finish, part) && !words[EXACT_NOTE_OTHERS];
     }
-    return fold == FOLD_norm2
-               ? exact_sums_root(finish, sums)
-               : exact_sums_round(finish, mean, (int64_t)*count, negative_zeros, sums);
+    return exact_sums_round(finish, rounding, *count, negative_zeros, sums);
 }
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 /* What kernels take: constants that they and their planner agree on, and arguments. */
 #pragma once
 
+#include "common/exact_sums.h"
 #include "common/launch_config.h"
 #include "common/layout.h"
 #include "common/method.h"
@@ -222,8 +223,9 @@ struct epilogue {
 struct exact_result {
     void *out; /* where the result is to stay; NULL: the words are what is left */
     enum element out_type;
-    bool mean;
-    struct finish finish; /* without an initial value */
+    enum exact_rounding rounding;
+    struct exact_span span;
+    struct finish finish; /* whose initial value KERNEL_EXACT_FINISH alone adds */
 };
 
 enum { EXACT_ALONG_THREADS = 256 }; /* of a block, at most */

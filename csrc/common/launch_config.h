@@ -64,9 +64,10 @@ enum kernel_kind {
     KERNEL_STORE,
 
     /* Exact sums: of a flat array of a type, of the words that pieces have left, and one warp that
-     * makes the result of words. As KERNEL_FLAT, KERNEL_MERGE and KERNEL_FINISH, and then (fold,
-     * accumulator, watches, exact_result, factors) and (accumulator); `watches` asks for whether
-     * there is anything but -0, and only products have factors. */
+     * makes the result of words. As KERNEL_FLAT and KERNEL_MERGE, and then (fold, accumulator,
+     * watches, exact_result, factors); `watches` asks for whether there is anything but -0, and
+     * only products have factors. And (words, exact_result, counted, epilogue), as KERNEL_FINISH.
+     */
     KERNEL_EXACT_FLAT,
     KERNEL_EXACT_MERGE,
     KERNEL_EXACT_FINISH,
@@ -87,11 +88,10 @@ enum kernel_kind {
     /* Elements of given ranks of each row, (kernel_select), of elements as wide as the key's. */
     KERNEL_SELECT,
 
-    /* Exact sums of products, of two flat arrays of a type, or of one and itself: as the three of
-     * sums, and the first then (type, factors' type), which only the kernel of integers takes. */
+    /* Exact sums of products, of two flat arrays of a type, or of one and itself: as
+     * KERNEL_EXACT_FLAT, and then (type, factors' type), which only the kernel of integers takes.
+     */
     KERNEL_EXACT_PRODUCTS,
-    KERNEL_EXACT_PRODUCTS_MERGE,
-    KERNEL_EXACT_PRODUCTS_FINISH,
 
     /* Sums of products in an accumulator's arithmetic, of any type; states are FOLD_sum's. */
     KERNEL_DOT,

@@ -72,6 +72,32 @@ static inline void prefetch_entry(struct ahead ahead, const int64_t *keys, uint6
             (const void *)((uintptr_t)ahead.table + read_key(&keys[k + STEPS]) * ahead.size), 1);
 }
 
+/* Adds n values to the states of their keys in a table; returns whether a key was none of `count`.
+ */
+typedef bool add_to_table(const int64_t *keys, const void *values, uint64_t n, uint64_t count,
+                          void *table);
+
+#define TO_TABLE(name, In, State, ...)                                                             \
+    static bool name(const int64_t *keys, const void *values, uint64_t n, uint64_t count,          \
+                     void *table)                                                                  \
+    {                                                                                              \
+        const In *const x = values;                                                                \
+        State *const states = table;                                                               \
+        const struct ahead ahead = ahead_of(table, sizeof *states, count, n);                      \
+        bool outside = false;                                                                      \
+        for (uint64_t k = 0; k < n; k++) {                                                         \
+            prefetch_entry(ahead, keys, k);                                                        \
+            const uint64_t key = read_key(&keys[k]);                                               \
+            if (key >= count) {                                                                    \
+                outside = true;                                                                    \
+                continue;                                                                          \
+            }                                                                                      \
+            State *const at = &states[key];                                                        \
+            __VA_ARGS__;                                                                           \
+        }                                                                                          \
+        return outside;                                                                            \
+    }
+
 /* By tables, where there is a loop for it; by a sort, anything. */
 bool keyed_has_table(const struct plan *);
 bool keyed_fold(struct job *);

@@ -21,31 +21,6 @@ enum {
 
 /* ---- loops ---- */
 
-/* Adds n values to the states of their keys; returns whether a key was none of `count`. */
-typedef bool add_to_table(const int64_t *keys, const void *values, uint64_t n, uint64_t count,
-                          void *table);
-
-#define TO_TABLE(name, In, State, ...)                                                             \
-    static bool name(const int64_t *keys, const void *values, uint64_t n, uint64_t count,          \
-                     void *table)                                                                  \
-    {                                                                                              \
-        const In *const x = values;                                                                \
-        State *const states = table;                                                               \
-        const struct ahead ahead = ahead_of(table, sizeof *states, count, n);                      \
-        bool outside = false;                                                                      \
-        for (uint64_t k = 0; k < n; k++) {                                                         \
-            prefetch_entry(ahead, keys, k);                                                        \
-            const uint64_t key = read_key(&keys[k]);                                               \
-            if (key >= count) {                                                                    \
-                outside = true;                                                                    \
-                continue;                                                                          \
-            }                                                                                      \
-            State *const at = &states[key];                                                        \
-            __VA_ARGS__;                                                                           \
-        }                                                                                          \
-        return outside;                                                                            \
-    }
-
 #define FLOATS(op, name) op(name##_float32, float, double) op(name##_float64, double, double)
 
 /* Integers wrap around. */

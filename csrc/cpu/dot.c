@@ -20,8 +20,7 @@ enum { FIRST, SECOND, CROSSED, SUMS };
 /* What one thread works with; of it only what comes before elements where these lie ready. */
 struct workspace {
     _Alignas(CACHE_LINE) struct exact sums[SUMS];
-    struct windows windows;
-    struct beside_windows beside;
+    struct exact_ways ways;
     _Alignas(CACHE_LINE) char a[CHUNK * WIDEST_ELEMENT], b[CHUNK * WIDEST_ELEMENT];
     char swapped[CHUNK * WIDEST_ELEMENT]; /* b's complex numbers, the second part first */
 };
@@ -82,35 +81,14 @@ static const void *swapped(const void *elements, size_t n, enum element part, vo
 
 /* ---- exactly ---- */
 
-/* Floats, as real numbers or as parts that lie in turn. */
-static void add_floats(const struct dot *self, const struct chunk *chunk, struct workspace *own,
-                       struct exact *even, struct exact *odd)
-{
-    const enum element part = element_real_part(self->type);
-    uint64_t added;
-    exact_reserve(even, WINDOWS_LOAD);
-    exact_reserve(odd, WINDOWS_LOAD);
-    if (windows_are_due(&own->beside) &&
-        windows_add(&own->windows, chunk->a, chunk->b, chunk->n, even, odd, &added)) {
-        windows_held(&own->beside);
-        return;
-    }
-    struct large_sum *const large = large_sum_of(&own->beside);
-    if (large)
-        large_sum_add_products(large, chunk->a, chunk->b, chunk->n, part, self->job->instructions,
-                               even);
-    else
-        products_add(chunk->a, part, chunk->b, part, chunk->n, even, odd);
-}
-
+/* Parts lie in turn. */
 static void add_complex(const struct dot *self, const struct chunk *chunk, struct workspace *own)
 {
-    const enum element part = element_real_part(self->type);
-    const struct chunk straight = {chunk->a, chunk->b, 2 * chunk->n},
-                       crossed = {chunk->a, swapped(chunk->b, chunk->n, part, own->swapped),
-                                  2 * chunk->n};
-    add_floats(self, &straight, own, &own->sums[FIRST], &own->sums[SECOND]);
-    add_floats(self, &crossed, own, &own->sums[CROSSED], &own->sums[CROSSED]);
+    const void *const crossed =
+        swapped(chunk->b, chunk->n, element_real_part(self->type), own->swapped);
+    const size_t n = 2 * chunk->n;
+    exact_ways_add(&own->ways, chunk->a, chunk->b, n, &own->sums[FIRST], &own->sums[SECOND]);
+    exact_ways_add(&own->ways, chunk->a, crossed, n, &own->sums[CROSSED], &own->sums[CROSSED]);
 }
 
 static void add_exactly(const struct dot *self, const struct chunk *chunk, struct workspace *own)
@@ -121,7 +99,7 @@ static void add_exactly(const struct dot *self, const struct chunk *chunk, struc
     else if (element_is_complex(self->type))
         add_complex(self, chunk, own);
     else
-        add_floats(self, chunk, own, sum, sum);
+        exact_ways_add(&own->ways, chunk->a, chunk->b, chunk->n, sum, sum);
     sum->counts[EXACT_COUNT] += (int64_t)chunk->n;
 }
 
@@ -172,7 +150,7 @@ static unsigned add_tile(void *context, uint64_t tile, char *memory)
         self->pieces[tile] = piece_of(self, begin, end, own);
         return 0;
     }
-    windows_forget(&own->windows);
+    windows_forget(&own->ways.windows);
     for (uint64_t at = begin; at < end; at += most) {
         const struct chunk chunk = chunk_at(self, at, least(end - at, most), own);
         add_exactly(self, &chunk, own);
@@ -189,11 +167,9 @@ static void start(const struct dot *self, struct workspace *own)
 {
     for (int sum = 0; sum < SUMS; sum++)
         exact_clear(&own->sums[sum]);
-    windows_start(&own->windows, self->job->instructions, element_real_part(self->type), false,
-                  true);
-    own->beside = (struct beside_windows){
-        .long_enough = self->n >= LARGE_SUM &&
-                       (self->type == ELEMENT_FLOAT32 || self->type == ELEMENT_FLOAT64)};
+    exact_ways_start(&own->ways, self->job->instructions, element_real_part(self->type), false,
+                     true, false);
+    own->ways.long_enough = large_sum_suits(self->type, self->n);
 }
 
 /* (a + bi) (c + di) = (ac - bd) + (ad + bc)i. */
@@ -213,7 +189,7 @@ static void merge_sums(const struct dot *self, struct exact_sums *sums)
     for (unsigned thread = 0; thread < self->tiles.threads; thread++) {
         struct exact *const own = workspace_of(self, thread)->sums;
         int64_t *const counts = own[SECOND].counts, infinities = counts[EXACT_INFINITIES];
-        large_sum_end(&workspace_of(self, thread)->beside, &own[FIRST]);
+        exact_ways_end(&workspace_of(self, thread)->ways, &own[FIRST]);
         /* What is subtracted has the other sign, infinities too. */
         counts[EXACT_INFINITIES] = counts[EXACT_NEGATIVE_INFINITIES];
         counts[EXACT_NEGATIVE_INFINITIES] = infinities;
@@ -277,7 +253,7 @@ bool dot_run(struct job *job)
     if (done)
         answer(&self, plan, job->run);
     for (unsigned thread = 0; self.exactly && thread < self.tiles.threads; thread++)
-        free(workspace_of(&self, thread)->beside.large);
+        free(workspace_of(&self, thread)->ways.large);
     tiles_close(&self.tiles);
     free(self.pieces);
     return done;

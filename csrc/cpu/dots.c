@@ -124,7 +124,6 @@ static union scalar exactly(const struct dots *self, const char *a, const char *
         gather_unconverted(self->instructions, layout, at, count, own->b);
         products_add(own->a, self->a.one.input, own->b, self->b.one.input, count, sum, sum);
     }
-    exact_normalise(sum);
     return exact_value(sum, 1, self->plan->finish.result);
 }
 

@@ -386,6 +386,13 @@ struct exact_span plan_exact_span(const struct plan *plan, enum element accumula
                                     : exact_span_of(accumulator);
 }
 
+enum exact_rounding plan_exact_rounding(const struct plan *plan)
+{
+    return plan->fold == FOLD_norm2                                 ? EXACT_ROOT
+           : reduction_row(plan->reduction)->nothing == NOTHING_nan ? EXACT_MEAN
+                                                                    : EXACT_SUM;
+}
+
 bool plan_fits(const struct plan *plan, struct failure *failure)
 {
     const uint64_t grid_max = INT32_MAX;

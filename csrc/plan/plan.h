@@ -176,6 +176,7 @@ bool plan_goes_by_key(const struct plan *);
 
 /* Of the words that its exact sums are. */
 struct exact_span plan_exact_span(const struct plan *, enum element accumulator);
+enum exact_rounding plan_exact_rounding(const struct plan *);
 
 /* Whether a result is the state, or that divided, but for its type. */
 static inline bool plan_stores_states(const struct plan *plan)

@@ -59,7 +59,6 @@ PyObject *core_exact_rounded(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (!exact_has_format(type))
         return type_error("dtype must be float16, bfloat16, float32 or float64; got %s",
                           element_name(type));
-    exact_normalise(&sum);
     return numpys_scalar(exact_value(&sum, divisor, type), type);
 }
 

@@ -169,7 +169,7 @@ static bool launch_finish(struct by_key *self, struct epilogue epilogue)
     void *out = plan->results.at[0];
     enum element out_type = plan->results.types[0],
                  type = self->keys.of.input == ELEMENT_UINT64 ? ELEMENT_UINT64 : self->accumulator;
-    struct exact_result result = step_exact_result(plan, out, out_type, plan->n);
+    struct exact_result result = step_exact_result(plan, type, out, out_type, plan->n);
     struct scalar_wide of_none = scalar_widen(run_value_of_none(plan), plan->results.type);
     void *of_sums[] = {&self->keys, &result, &epilogue},
          *of_extremes[] = {&self->keys, &type, &out_type, &out, &of_none, &epilogue};

@@ -218,8 +218,8 @@ static bool make_pass(struct execution *self, const struct step *step, uint64_t 
     void *written = executor_part(&self->on, step->writes),
          *tickets = machine->tickets ? machine->tickets : executor_part(&self->on, PART_TICKETS);
     unsigned watches = exact_asks_for_signs(&plan->finish);
-    struct exact_result result =
-        step_exact_result(plan, plan->exact ? epilogue.out : NULL, plan->results.type, self->fed);
+    struct exact_result result = step_exact_result(
+        plan, accumulator, plan->exact ? epilogue.out : NULL, plan->results.type, self->fed);
     const void *factors = factors_of(self, step, start);
     void *arguments[] = {&self->argument, &n,       &written, &tickets, &epilogue,    &fold,
                          &accumulator,    &watches, &result,  &factors, &accumulator, &factor};
@@ -259,14 +259,15 @@ static bool finish_on_device(struct execution *self)
     const struct step step = schedule_finish(self->schedule, self->passes.leaves);
     enum reduction reduction = plan->reduction;
     enum element accumulator = self->schedule->choice.accumulator, out_element = plan->results.type;
-    struct finish finish = plan->exact ? plan->finish : finish_in(&plan->finish, accumulator);
+    struct finish finish = finish_in(&plan->finish, accumulator);
     finish.count = self->fed;
     void *state = executor_part(&self->on, self->passes.leaves),
          *counted = executor_part(&self->on, PART_COUNTED), *out = plan_out(plan);
+    struct exact_result result = step_exact_result(plan, accumulator, out, out_element, self->fed);
     struct epilogue epilogue = next_epilogue(self, sizeof(uint32_t));
-    void *arguments[] = {&state,       &reduction, &finish,   &counted,
-                         &out_element, &out,       &epilogue, &accumulator};
-    return executor_launch(&self->on, &step, arguments);
+    void *exactly[] = {&state, &result, &counted, &epilogue},
+         *arguments[] = {&state, &reduction, &finish, &counted, &out_element, &out, &epilogue};
+    return executor_launch(&self->on, &step, plan->exact ? exactly : arguments);
 }
 
 /* ---- passes ---- */

@@ -27,10 +27,10 @@ void run_answer_exact(struct run *run, const struct plan *plan, const struct exa
 void run_finish_exact(struct run *run, const struct plan *plan, enum element accumulator,
                       const int64_t *words, uint64_t count)
 {
-    const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
     struct exact_sums sums;
-    const struct scalar_wide value = exact_finish_words(
-        &plan->finish, plan->fold, mean, words, plan_exact_span(plan, accumulator), &count, &sums);
+    const struct scalar_wide value =
+        exact_finish_words(&plan->finish, plan_exact_rounding(plan), words,
+                           plan_exact_span(plan, accumulator), &count, &sums);
     run_answer_exact(run, plan, &sums.parts[EXACT_REAL], value, count);
 }
 

@@ -175,10 +175,8 @@ static bool choose_sum(struct schedule *self)
         choice->accumulator = exact_accumulator(input);
     }
     choice->first = kernel_for(self, kind, taken, choice->accumulator);
-    choice->again =
-        !exact ? kernel_for(self, KERNEL_FLAT, choice->accumulator, choice->accumulator)
-               : kernel_for(self, products ? KERNEL_EXACT_PRODUCTS_MERGE : KERNEL_EXACT_MERGE,
-                            input, choice->accumulator);
+    choice->again = !exact ? kernel_for(self, KERNEL_FLAT, choice->accumulator, choice->accumulator)
+                           : kernel_of_kind(self->kernels, KERNEL_EXACT_MERGE);
     return choice->first && (exact || choice->again);
 }
 

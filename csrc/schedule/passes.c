@@ -146,12 +146,13 @@ struct step step_store(const void *kernel, uint64_t n)
     return step_over(kernel, n, BLOCK, BLOCKS_MOST, "store", PART_RESULTS, PART_OUT);
 }
 
-struct exact_result step_exact_result(const struct plan *plan, void *out, enum element type,
-                                      uint64_t count)
+struct exact_result step_exact_result(const struct plan *plan, enum element accumulator, void *out,
+                                      enum element type, uint64_t count)
 {
     struct exact_result result = {.out = out,
                                   .out_type = type,
-                                  .mean = reduction_row(plan->reduction)->nothing == NOTHING_nan,
+                                  .rounding = plan_exact_rounding(plan),
+                                  .span = plan_exact_span(plan, accumulator),
                                   .finish = plan->finish};
     result.finish.count = count;
     return result;
@@ -179,9 +180,7 @@ struct step schedule_count(const struct schedule *self)
 struct step schedule_finish(const struct schedule *self, enum part state)
 {
     const bool exact = self->plan->exact;
-    const enum kernel_kind kind = !exact                           ? KERNEL_FINISH
-                                  : plan_adds_products(self->plan) ? KERNEL_EXACT_PRODUCTS_FINISH
-                                                                   : KERNEL_EXACT_FINISH;
+    const enum kernel_kind kind = exact ? KERNEL_EXACT_FINISH : KERNEL_FINISH;
     struct step step = step_over(kernel_of_kind(self->kernels, kind), 1, exact ? WARP : 1, 1,
                                  "finish", state, PART_OUT);
     step.shared_bytes = exact ? (EXACT_NOTES + EXACT_DIGITS) * sizeof(int64_t) : 0;

@@ -40,15 +40,14 @@ __device__ __forceinline__ global<unsigned char> output_of_result(const kernel_e
            offset_of_result(x, result, x.output_strides);
 }
 
-/* By a warp. What to do is copied: read where the kernel's argument lies, it takes kernels of
- * columns 11 registers a thread more, and a block from each multiprocessor. */
-template <class Layout>
-static __device__ __noinline__ void round_along(shared<exact_word> words,
+/* By a warp. What to do is copied: read where the kernel's argument lies, it takes more registers.
+ */
+static __device__ __noinline__ void round_along(shared<const exact_word> words,
                                                 const kernel_exact_along &x, uint64_t result)
 {
     struct exact_result own = x.result;
     own.out = output_of_result(x, result);
-    round_words<Layout>(words, own);
+    round_words(words, own);
 }
 
 /* Of so many results from `first` on: whether this is the last of the blocks that share them, which
@@ -80,7 +79,7 @@ __global__ void __launch_bounds__(EXACT_ALONG_THREADS)
     add_share(words, summed(x.leaves_out, x.watches), data, global<const In>(nullptr), x.n, rank,
               threads);
     if (gathers_along<layout>(words, x, row, 1) && threadIdx.x < warp_size)
-        round_along<layout>(words, x, row);
+        round_along(words, x, row);
 }
 
 /* ---- columns ---- */
@@ -90,6 +89,15 @@ template <class In>
 constexpr unsigned exact_at_once = sizeof(In) > 8   ? 2
                                    : sizeof(In) > 4 ? 4
                                                     : 8;
+
+/* A part that is finite, rounded, out of line. */
+static __device__ __noinline__ uint64_t rounded_alone(const struct exact_result &result,
+                                                      struct exact_leading leading)
+{
+    const int64_t notes[EXACT_NOTES] = {};
+    return exact_round_part(&result.finish, result.rounding, result.finish.count, notes, false,
+                            &leading);
+}
 
 /* An element that no windows hold, out of line. */
 template <class In>
@@ -216,48 +224,28 @@ struct exact_column {
         }
     }
 
-    /* What the windows have of a sum: their numbers side by side, above * 2^96 + below, and of
-     * these the magnitude without digits before the first that is not 0. */
+    /* Of a sum, of what the windows have taken. */
     __device__ __forceinline__ struct exact_leading leading(unsigned s) const
     {
-        constexpr unsigned low_bits = 3 * EXACT_DIGIT_BITS;
         constexpr __int128 one = 1;
+        constexpr unsigned last = count - 1;
         __int128 above = 0;
 #pragma unroll
         for (unsigned w = 0; w + 1 < count; w++)
             above = above * (one << WINDOW_STEP) + windows.units(s * count + w);
-        __int128 below = (above & ((one << (low_bits - WINDOW_STEP)) - 1)) << WINDOW_STEP;
-        below += windows.units(s * count + count - 1);
-        above = (above >> (low_bits - WINDOW_STEP)) + (below >> low_bits);
-        below &= (one << low_bits) - 1;
-        const bool negative = above < 0;
-        if (negative) {
-            above = -above - (below != 0);
-            below = -below & ((one << low_bits) - 1);
-        }
-        struct exact_leading leading = {{uint32_t(below), uint32_t(below >> 32),
-                                         uint32_t(below >> 64), uint32_t(above),
-                                         uint32_t(above >> 32)},
-                                        windows.exponent_of(count - 1) - 52,
-                                        false,
-                                        negative};
-#pragma unroll
-        for (unsigned k = 1; k < EXACT_SHOWN; k++)
-            exact_skip_zero(&leading);
-        return leading;
+        const int64_t units = windows.units(s * count + last);
+        above = above * (one << (WINDOW_STEP - EXACT_DIGIT_BITS)) + (units >> EXACT_DIGIT_BITS);
+        return exact_leading_of(above, uint32_t(units), windows.exponent_of(last) - 52);
     }
 
     /* Of a thread that has all of a result in its windows. */
     __device__ __forceinline__ void store(const kernel_exact_along &x, uint64_t result) const
     {
         const struct exact_result &of = x.result;
-        const int64_t notes[EXACT_NOTES] = {};
         uint64_t bits[EXACT_PARTS] = {};
 #pragma unroll
-        for (unsigned s = 0; s < sums; s++) {
-            const struct exact_leading own = leading(s);
-            bits[s] = exact_round_part(&of.finish, of.mean, of.finish.count, notes, false, &own);
-        }
+        for (unsigned s = 0; s < sums; s++)
+            bits[s] = rounded_alone(of, leading(s));
         store_rounded(of, output_of_result(x, result), bits[EXACT_REAL], bits[EXACT_IMAGINARY]);
     }
 };
@@ -294,7 +282,7 @@ __global__ void __launch_bounds__(EXACT_ALONG_THREADS)
 #pragma unroll 1
     for (unsigned k = threadIdx.x / warp_size; k < count; k += blockDim.x / warp_size)
         if (!(stored >> k & 1))
-            round_along<layout>(words + k * layout::words, x, first + k);
+            round_along(words + k * layout::words, x, first + k);
 }
 
 } // namespace KERNELS

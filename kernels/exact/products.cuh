@@ -15,8 +15,7 @@ namespace KERNELS
 
 /* ---- the policy ---- */
 
-/* A lane's packs of a tile, of either array: as many as registers suffice for. On an H200, 1 GiB of
- * normal numbers each take 475 us, float32 as float64. */
+/* A lane's packs of a tile, of either array: as many as registers suffice for. */
 template <class In>
 constexpr unsigned product_packs = std::is_same_v<In, float> || std::is_same_v<In, double> ? 2 : 1;
 

@@ -147,39 +147,22 @@ __device__ __forceinline__ void add_share(shared<exact_word> words, const Summed
 
 /* ---- the whole array ---- */
 
-/* Word k of the sum of `count` states, of which thread groups take some each. */
-template <class Layout>
-__device__ __forceinline__ void add_states(shared<exact_word> words,
-                                           global<const exact_word> states, uint64_t count)
-{
-    const unsigned groups = blockDim.x / Layout::words ? blockDim.x / Layout::words : 1;
-    for (unsigned t = threadIdx.x; t < groups * Layout::words; t += blockDim.x) {
-        const unsigned k = t % Layout::words;
-        exact_word total = 0;
-#pragma unroll 4
-        for (uint64_t s = t / Layout::words; s < count; s += groups)
-            total += __ldcg(states + s * Layout::words + k);
-        if (total)
-            atomicAdd(words + k, total);
-    }
-}
-
 /* Stores the result of the words, if that is asked for, and posts that it has; else the words, as a
  * state, which is posted where a host waits. */
-template <class Layout>
-__device__ __forceinline__ void leave_words(shared<exact_word> words, global<exact_word> state,
+__device__ __forceinline__ void leave_words(shared<exact_word> words, struct exact_span span,
+                                            global<exact_word> state,
                                             const struct epilogue &epilogue,
                                             const struct exact_result &result)
 {
     if (result.out) {
         if (threadIdx.x < warp_size)
-            round_words<Layout>(words, result);
+            round_words(words, result);
         if (threadIdx.x == 0)
             post(epilogue, uint32_t(0));
         return;
     }
-    for (unsigned k = threadIdx.x; k < Layout::words; k += blockDim.x) {
-        const exact_word word = carried<Layout>(words, k);
+    for (unsigned k = threadIdx.x; k < unsigned(exact_words_of(span)); k += blockDim.x) {
+        const exact_word word = carried(words, span, k);
         state[k] = word;
         if (epilogue.mailbox) {
             const uint64_t tag = uint64_t(epilogue.tag) << 32;
@@ -199,7 +182,7 @@ __device__ __forceinline__ bool gathers_words(shared<exact_word> words, unsigned
 {
     for (unsigned k = threadIdx.x; k < results * Layout::words; k += blockDim.x) {
         const unsigned of_result = k % Layout::words;
-        const exact_word word = carried<Layout>(words + (k - of_result), of_result);
+        const exact_word word = carried(words + (k - of_result), Layout::span, of_result);
         if (word)
             atomicAdd(together + k, word);
     }
@@ -225,7 +208,7 @@ __device__ __forceinline__ void end_with_words(shared<exact_word> words, global<
     __syncthreads();
     if (gridDim.x == 1 ||
         gathers_words<Layout, true>(words, 1, together->words, &together->tickets, gridDim.x))
-        leave_words<Layout>(words, state, epilogue, result);
+        leave_words(words, Layout::span, state, epilogue, result);
 }
 
 /* Blocks may have 1024 threads, and grids are made for as many on a multiprocessor. */
@@ -240,20 +223,6 @@ __global__ void __launch_bounds__(1024)
     add_share(words, Summed(fold == FOLD_nansum, watches), data, factors, n, rank_in_grid(),
               threads_in_grid());
     end_with_words<typename Summed::layout>(words, state, together, epilogue, result);
-}
-
-/* One block adds the states that pieces have left. */
-template <class Layout>
-__global__ void exact_merge(global<const exact_word> states, uint64_t n, global<exact_word> merged,
-                            global<struct exact_together>, struct epilogue epilogue, enum fold,
-                            enum element, unsigned, SHARED_PARAMETER(struct exact_result) result)
-{
-    const shared<exact_word> words = block_memory<exact_word>();
-    clear_words(words, Layout::words);
-    __syncthreads();
-    add_states<Layout>(words, states, n);
-    __syncthreads();
-    leave_words<Layout>(words, merged, epilogue, result);
 }
 
 } // namespace KERNELS

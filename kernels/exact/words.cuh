@@ -17,6 +17,7 @@ struct exact_layout {
     static constexpr int first = First, digits = Digits;
     static constexpr unsigned parts = Parts, part = EXACT_NOTES + digits, words = part * parts;
     static constexpr int lowest = first * EXACT_DIGIT_BITS - EXACT_POINT; /* place 0's exponent */
+    static constexpr struct exact_span span = {First, Digits, int(Parts)};
 };
 
 template <unsigned Parts>
@@ -35,14 +36,14 @@ __device__ __forceinline__ void clear_words(shared<exact_word> words, unsigned c
 }
 
 /* Word k of these once every digit but a part's topmost has handed its carry on, once. */
-template <class Layout>
-__device__ __forceinline__ exact_word carried(shared<const exact_word> words, unsigned k)
+__device__ __forceinline__ exact_word carried(shared<const exact_word> words,
+                                              struct exact_span span, unsigned k)
 {
-    const unsigned of_part = k % Layout::part;
+    const unsigned part = unsigned(exact_words_of_part(span)), of_part = k % part;
     exact_word word = words[k];
     if (of_part < EXACT_NOTES)
         return word;
-    if (of_part < Layout::part - 1)
+    if (of_part < part - 1)
         word &= EXACT_DIGIT_MASK;
     if (of_part > EXACT_NOTES)
         word += exact_word(int64_t(words[k - 1]) >> EXACT_DIGIT_BITS);

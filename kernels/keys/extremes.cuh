@@ -5,36 +5,29 @@
 
 #include "../values.cuh"
 #include "elements.cuh"
+#include "rank_key.cuh"
 
 namespace KERNELS
 {
 
 using ordered_word = unsigned long long; /* 0: no element has been there */
 
-template <class V>
-using bits_of_value = std::conditional_t<sizeof(V) == sizeof(uint32_t), uint32_t, uint64_t>;
-
-__host__ __device__ constexpr bool is_signed_number(enum element type)
+/* NaN is the greatest, whichever are asked for. */
+template <class K>
+__device__ __forceinline__ K turned(const rank_key<K> &form, K key, bool least)
 {
-    return type != ELEMENT_UINT64;
+    return least && !(form.infinity && key == rank_key<K>::nan) ? K(~key) : key;
 }
 
-/* Of positive floats bits are in order, and of negative ones in the opposite. NaN is the greatest,
- * whichever are asked for. */
 template <class V>
 __device__ __forceinline__ ordered_word ordered(V value, enum element input, bool least)
 {
-    using word = bits_of_value<V>;
-    constexpr word sign = word(1) << (8 * sizeof(word) - 1), all = word(~word(0));
+    using word = std::conditional_t<sizeof(V) == sizeof(uint32_t), uint32_t, uint64_t>;
+    const rank_key<word> form(
+        std::is_integral_v<V> && input == ELEMENT_UINT64 ? ELEMENT_UINT64 : element_of<V>::value);
     word bits;
     memcpy(&bits, &value, sizeof bits);
-    if (is_nan(value))
-        return all;
-    if constexpr (std::is_integral_v<V>)
-        bits ^= is_signed_number(input) ? sign : 0;
-    else
-        bits ^= bits & sign ? all : sign;
-    return word(least ? ~bits : bits);
+    return turned(form, form.template of<!std::is_integral_v<V>>(bits), least);
 }
 
 __device__ __forceinline__ ordered_word word_so_far(global<const ordered_word> at)
@@ -63,25 +56,13 @@ __global__ void __launch_bounds__(1 << KEYS_BLOCK) extremes_by_key(SHARED_PARAME
         atomicOr(&x.found->bits, found);
 }
 
-/* The value of a type of 4 or 8 bytes that a word is of. */
+/* The value of a type of as many bytes as K that a word is of. */
+template <class K>
 __device__ __forceinline__ union scalar value_of_word(ordered_word word, enum element type,
                                                       bool least)
 {
-    const bool narrow = type == ELEMENT_FLOAT32, real = narrow || type == ELEMENT_FLOAT64;
-    const ordered_word all = narrow ? uint32_t(~0u) : ~ordered_word(0), sign = all ^ all >> 1;
-    union scalar value;
-    value.c128.real = value.c128.imag = 0;
-    const bool nan = real && word == all;
-    ordered_word bits = least ? word ^ all : word;
-    if (real)
-        bits ^= bits & sign ? sign : all;
-    else
-        bits ^= is_signed_number(type) ? sign : 0;
-    if (narrow)
-        value.u32 = nan ? 0x7fc00000 : uint32_t(bits);
-    else
-        value.u64 = nan ? 0x7ff8000000000000 : bits;
-    return value;
+    const rank_key<K> form(type);
+    return form.value(turned(form, K(word), least));
 }
 
 __global__ void store_extremes(SHARED_PARAMETER(keyed) x, enum element type, enum element out_type,
@@ -92,8 +73,10 @@ __global__ void store_extremes(SHARED_PARAMETER(keyed) x, enum element type, enu
     if (k >= x.results)
         return;
     const ordered_word word = x.words[k];
-    const struct scalar_wide value =
-        word ? scalar_widen(value_of_word(word, type, x.sums.least), type) : of_none;
+    const union scalar found = type == ELEMENT_FLOAT32
+                                   ? value_of_word<uint32_t>(word, type, x.sums.least)
+                                   : value_of_word<uint64_t>(word, type, x.sums.least);
+    const struct scalar_wide value = word ? scalar_widen(found, type) : of_none;
     scalar_store(static_cast<unsigned char *>(out) + k * x.sums.out_bytes,
                  scalar_narrow(value, out_type), out_type);
 }

@@ -180,18 +180,11 @@ struct finishing<REDUCTION_minmax> {
 };
 
 template <>
-struct finishing<REDUCTION_ptp> {
+struct finishing<REDUCTION_ptp> : finishing_own<REDUCTION_ptp> {
     template <class Fold>
     FOLD_FUNCTION value_of<Fold> own(const state_of<Fold> &state)
     {
         return difference(state.greatest, state.least);
-    }
-
-    template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
-                             struct answer &answer)
-    {
-        answer.values[0] = value_answer(difference(state.greatest, state.least));
     }
 };
 

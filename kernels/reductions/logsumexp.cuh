@@ -130,18 +130,11 @@ struct logsumexp {
 };
 
 template <>
-struct finishing<REDUCTION_logsumexp> {
+struct finishing<REDUCTION_logsumexp> : finishing_own<REDUCTION_logsumexp> {
     template <class Fold>
     FOLD_FUNCTION value_of<Fold> own(const state_of<Fold> &state)
     {
         return value_of<Fold>(wide_of<value_of<Fold>>(state.greatest) + logarithm(state.sum));
-    }
-
-    template <class Fold>
-    FOLD_FUNCTION void apply(const struct finish &, const state_of<Fold> &state,
-                             struct answer &answer)
-    {
-        answer.values[0] = value_answer(own<Fold>(state));
     }
 };
 

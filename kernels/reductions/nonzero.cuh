@@ -57,21 +57,9 @@ struct finishing<REDUCTION_all> : finishing_number<REDUCTION_all> {
 };
 
 template <>
-struct finishing<REDUCTION_count_nonzero> : finishing_number<REDUCTION_count_nonzero> {
-    template <class Fold>
-    FOLD_FUNCTION int64_t number(const struct finish &, const state_of<Fold> &state)
-    {
-        return int64_t(state);
-    }
-};
+struct finishing<REDUCTION_count_nonzero> : finishing_state<REDUCTION_count_nonzero, int64_t> {};
 
 template <>
-struct finishing<REDUCTION_norm_0> : finishing_number<REDUCTION_norm_0> {
-    template <class Fold>
-    FOLD_FUNCTION double number(const struct finish &, const state_of<Fold> &state)
-    {
-        return double(state);
-    }
-};
+struct finishing<REDUCTION_norm_0> : finishing_state<REDUCTION_norm_0, double> {};
 
 } // namespace KERNELS

@@ -167,22 +167,13 @@ struct norm_neg_inf : norm1<V> {
     }
 };
 
-template <enum reduction Reduction>
-struct finishing_magnitude : finishing_number<Reduction> {
-    template <class Fold>
-    FOLD_FUNCTION double number(const struct finish &, const state_of<Fold> &state)
-    {
-        return state;
-    }
-};
+template <>
+struct finishing<REDUCTION_norm_1> : finishing_state<REDUCTION_norm_1, double> {};
 
 template <>
-struct finishing<REDUCTION_norm_1> : finishing_magnitude<REDUCTION_norm_1> {};
+struct finishing<REDUCTION_norm_inf> : finishing_state<REDUCTION_norm_inf, double> {};
 
 template <>
-struct finishing<REDUCTION_norm_inf> : finishing_magnitude<REDUCTION_norm_inf> {};
-
-template <>
-struct finishing<REDUCTION_norm_neg_inf> : finishing_magnitude<REDUCTION_norm_neg_inf> {};
+struct finishing<REDUCTION_norm_neg_inf> : finishing_state<REDUCTION_norm_neg_inf, double> {};
 
 } // namespace KERNELS

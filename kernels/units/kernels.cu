@@ -148,8 +148,6 @@ const void *find(kernel_key key)
     case KERNEL_SELECT:
         return keys_kernel(key);
     case KERNEL_EXACT_PRODUCTS:
-    case KERNEL_EXACT_PRODUCTS_MERGE:
-    case KERNEL_EXACT_PRODUCTS_FINISH:
     case KERNEL_DOT:
         return products_kernel(key);
     default:

@@ -20,13 +20,6 @@ const void *exact_sum_of_products(enum element input)
     });
 }
 
-const void *merging(enum fold fold, enum element accumulator)
-{
-    return exact_span_of_products(fold, accumulator).parts == EXACT_PARTS
-               ? KERNEL_ENTRY(exact_merge<products_layout<EXACT_PARTS>>)
-               : KERNEL_ENTRY(exact_merge<products_layout<1>>);
-}
-
 /* Unsigned 64-bit sums of products are the same bits as signed ones. */
 using dot_pairs = pairs<
     pair<ELEMENT_BOOL, ELEMENT_INT64>, pair<ELEMENT_INT8, ELEMENT_INT64>,
@@ -41,18 +34,11 @@ using dot_pairs = pairs<
 
 const void *products_kernel(kernel_key key)
 {
-    switch (key.kind) {
-    case KERNEL_EXACT_PRODUCTS:
+    if (key.kind == KERNEL_EXACT_PRODUCTS)
         return exact_sum_of_products(key.input);
-    case KERNEL_EXACT_PRODUCTS_MERGE:
-        return merging(key.fold, key.accumulator);
-    case KERNEL_EXACT_PRODUCTS_FINISH:
-        return KERNEL_ENTRY(exact_finish<true>);
-    default:
-        return dot_pairs::find(key.input, key.accumulator, [](auto in, auto acc) {
-            return KERNEL_ENTRY(dot<decltype(in), decltype(acc)>);
-        });
-    }
+    return dot_pairs::find(key.input, key.accumulator, [](auto in, auto acc) {
+        return KERNEL_ENTRY(dot<decltype(in), decltype(acc)>);
+    });
 }
 
 } // namespace KERNELS

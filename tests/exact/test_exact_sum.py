@@ -315,7 +315,7 @@ def test_words_with_a_true_checksum_may_still_be_no_sum():
         words = np.zeros(138, np.int64)
         words[place] = word
         with pytest.raises(ValueError, match="not the words"):
-            gred.ExactSum.from_words(gred.exact.sums.sealed(words))
+            gred.ExactSum.from_words(gred.exact.sums._sealed(words))
 
 
 @at_leisure

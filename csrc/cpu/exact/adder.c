@@ -2,58 +2,49 @@
  * does not fit there one after the other. */
 #include "common/arithmetic.h"
 #include "cpu/exact/exact.h"
+#include "threads/gather.h"
 
 /* ---- one after the other ---- */
 
-/* n of them, `step` bytes apart. */
-struct elements {
-    const char *at;
-    size_t n, step;
-    bool leaves_out;
-};
-
 /* With a constant type and number of parts, little is left to be decided in the loop. */
-static inline __attribute__((always_inline)) uint64_t add_typed(const struct elements *x,
-                                                                enum element type, unsigned parts,
-                                                                struct exact_sums *sums)
+static inline __attribute__((always_inline)) uint64_t add_typed(const char *at, size_t step,
+                                                                size_t n, enum element type,
+                                                                unsigned parts, bool leaves_out,
+                                                                struct exact *real,
+                                                                struct exact *imaginary)
 {
+    const size_t size = element_size(type);
     uint64_t added = 0;
-    for (size_t k = 0; k < x->n; k++) {
-        const char *const at = x->at + k * x->step;
-        const struct exact_number first = exact_number_at(at, type);
-        const struct exact_number second =
-            parts > 1 ? exact_number_at(at + element_size(type), type) : first;
-        if (x->leaves_out && (first.kind == EXACT_NAN || second.kind == EXACT_NAN))
+    for (size_t k = 0; k < n; k++, at += step) {
+        const struct exact_number first = exact_number_at(at, type),
+                                  second = parts > 1 ? exact_number_at(at + size, type) : first;
+        if (leaves_out && (first.kind == EXACT_NAN || second.kind == EXACT_NAN))
             continue;
-        exact_add(&sums->parts[EXACT_REAL], first);
+        exact_add(real, first);
         if (parts > 1)
-            exact_add(&sums->parts[EXACT_IMAGINARY], second);
+            exact_add(imaginary, second);
         added++;
     }
     return added;
 }
 
-static uint64_t add_numbers(const void *elements, size_t n, enum element type, unsigned parts,
-                            bool leaves_out, struct exact_sums *sums)
+uint64_t numbers_add(const void *numbers, size_t step, size_t n, enum element type, unsigned parts,
+                     bool leaves_out, struct exact *real, struct exact *imaginary)
 {
-    const struct elements x = {elements, n, element_size(type), leaves_out};
-    for (int part = 0; part < EXACT_PARTS; part++)
-        exact_reserve(&sums->parts[part], n);
+    exact_reserve(real, n);
+    exact_reserve(imaginary, n);
     switch (type) {
-    case ELEMENT_FLOAT16:
-        return add_typed(&x, ELEMENT_FLOAT16, 1, sums);
-    case ELEMENT_BFLOAT16:
-        return add_typed(&x, ELEMENT_BFLOAT16, 1, sums);
-    case ELEMENT_FLOAT32:
-        return add_typed(&x, ELEMENT_FLOAT32, 1, sums);
-    case ELEMENT_FLOAT64:
-        return add_typed(&x, ELEMENT_FLOAT64, 1, sums);
-    case ELEMENT_COMPLEX64:
-        return add_typed(&x, ELEMENT_FLOAT32, parts, sums);
-    case ELEMENT_COMPLEX128:
-        return add_typed(&x, ELEMENT_FLOAT64, parts, sums);
+#define OF_TYPE(TYPE)                                                                              \
+    case TYPE:                                                                                     \
+        return parts > 1 ? add_typed(numbers, step, n, TYPE, 2, leaves_out, real, imaginary)       \
+                         : add_typed(numbers, step, n, TYPE, 1, leaves_out, real, imaginary)
+        OF_TYPE(ELEMENT_FLOAT16);
+        OF_TYPE(ELEMENT_BFLOAT16);
+        OF_TYPE(ELEMENT_FLOAT32);
+        OF_TYPE(ELEMENT_FLOAT64);
+#undef OF_TYPE
     default:
-        return add_typed(&x, type, 1, sums);
+        return add_typed(numbers, step, n, type, 1, leaves_out, real, imaginary);
     }
 }
 
@@ -118,62 +109,30 @@ void exact_adder_start(struct exact_adder *self, const struct job *job)
     exact_sums_clear(&self->sums);
     exact_ways_start(&self->ways, job->instructions, element_real_part(plan->layout->input),
                      leaves_out(plan), is_squared(plan), exact_adder_just_adds(job));
-    self->beside = (struct beside_windows){.large = NULL};
 }
 
-void exact_adder_end(struct exact_adder *self)
-{
-    large_sum_end(&self->beside, &self->sums.parts[EXACT_REAL]);
-}
-
-/* Adds floats of a complex type's parts in turn, or of a real type; squares of both are one sum. */
-static bool add_floats(const struct plan *plan, const void *floats, size_t n,
-                       struct exact_adder *self, uint64_t *numbers)
-{
-    struct exact *const sums = self->sums.parts;
-    const bool apart = parts_of(plan->layout) > 1 && !is_squared(plan);
-    for (int part = 0; part < EXACT_PARTS; part++)
-        exact_reserve(&sums[part], WINDOWS_LOAD);
-    struct exact *const even = &sums[EXACT_REAL];
-    struct exact *const odd = &sums[apart ? EXACT_IMAGINARY : EXACT_REAL];
-    return exact_ways_add(&self->ways, floats, n, even, odd, numbers);
-}
-
-static uint64_t add_one_by_one(const struct plan *plan, const void *elements, size_t n,
-                               struct exact_adder *self)
-{
-    struct exact_sums *const sums = &self->sums;
-    const enum element input = plan->layout->input, part = element_real_part(input);
-    const unsigned parts = parts_of(plan->layout);
-    struct exact *const sum = &sums->parts[EXACT_REAL];
-    const bool may_be_large =
-        !is_squared(plan) && (input == ELEMENT_FLOAT32 || input == ELEMENT_FLOAT64);
-    struct large_sum *const large = may_be_large ? large_sum_of(&self->beside) : NULL;
-    if (large)
-        return large_sum_add(large, elements, n, input, leaves_out(plan), sum);
-    if (!is_squared(plan))
-        return add_numbers(elements, n, input, parts, leaves_out(plan), sums);
-    products_add(elements, part, elements, part, n * parts, sum, sum);
-    return n;
-}
-
-/* Adds elements that lie one after the other: no more than a loop takes floats. */
+/* Adds elements that lie one after the other, no more than a loop takes floats: those of a complex
+ * type's parts in turn; squares of both are one sum. */
 static void add_elements(const struct plan *plan, const void *elements, size_t n,
                          struct exact_adder *self)
 {
+    const enum element input = plan->layout->input, part = element_real_part(input);
     const unsigned parts = parts_of(plan->layout);
-    uint64_t added;
+    struct exact *const sums = self->sums.parts, *const real = &sums[EXACT_REAL];
+    uint64_t added = n;
     if (n == 0)
         return;
-    if (fits_windows(plan) && windows_are_due(&self->beside) &&
-        add_floats(plan, elements, n * parts, self, &added)) {
-        added /= parts;
-        windows_held(&self->beside);
-    } else {
-        added = add_one_by_one(plan, elements, n, self);
-    }
-    for (int part = 0; part < EXACT_PARTS; part++)
-        self->sums.parts[part].counts[EXACT_COUNT] += (int64_t)added;
+    if (fits_windows(plan))
+        added = exact_ways_add(&self->ways, elements, elements, n * parts, real,
+                               parts > 1 && !is_squared(plan) ? &sums[EXACT_IMAGINARY] : real) /
+                parts;
+    else if (is_squared(plan))
+        products_add(elements, part, elements, part, n * parts, real, real);
+    else
+        added = numbers_add(elements, element_size(input), n, part, parts, leaves_out(plan), real,
+                            &sums[EXACT_IMAGINARY]);
+    for (int k = 0; k < EXACT_PARTS; k++)
+        sums[k].counts[EXACT_COUNT] += (int64_t)added;
 }
 
 void exact_adder_clear(struct exact_adder *self)
@@ -189,6 +148,22 @@ void exact_adder_add(struct exact_adder *self, const struct plan *plan, const ch
                  size = element_size(plan->layout->input);
     for (size_t at = 0; at < n; at += most)
         add_elements(plan, elements + at * size, least(n - at, most), self);
+}
+
+void exact_adder_add_layout(struct exact_adder *self, const struct job *job,
+                            const struct layout *layout, uint64_t start, uint64_t n,
+                            struct exact_gathered *gathered)
+{
+    const struct plan *plan = job->plan;
+    if (plan->elements.flat) {
+        exact_adder_add(self, plan,
+                        (const char *)layout->data + start * element_size(layout->input), n);
+        return;
+    }
+    for (const uint64_t end = start + n; start < end; start += LOOP_MOST)
+        exact_adder_add(self, plan, gathered->elements,
+                        gather_unconverted(job->instructions, layout, start,
+                                           least(end - start, LOOP_MOST), gathered->elements));
 }
 
 void exact_adder_add_pair(struct exact_adder *self, double head, double tail, uint64_t n)

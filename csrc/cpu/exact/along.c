@@ -45,30 +45,21 @@ struct along {
     atomic_bool failed;
 };
 
-/* One of the results that a thread makes side by side. */
-struct lane {
-    struct exact_adder adder;
-    enum { FRESH, ADDED, ROUNDED } state;
-    struct scalar_wide value; /* where it is rounded already, */
-    uint64_t count;           /* and of so many elements */
-};
-
 /* What one thread works with, in cache lines of its own. */
 struct workspace {
     _Alignas(64) char elements[BUFFER];
-    struct lane lanes[LANES];
+    struct exact_adder lanes[LANES];   /* results side by side */
     struct unrounded_sums sums;        /* of neighbours */
     struct unrounded_floats unrounded; /* what adds these */
-    struct exact_one one;              /* result */
+    struct exact_maker maker;
     struct layout layout;
 };
 
 /* ---- one result after the other ---- */
 
-static void store(const struct plan *plan, const struct run *run, int64_t place)
+static char *result_at(const struct plan *plan, int64_t place)
 {
-    const struct results *results = &plan->results;
-    run_store(run, plan, 0, (char *)results->at[0] + place * (int64_t)element_size(results->type));
+    return (char *)plan->results.at[0] + place * (int64_t)element_size(plan->results.type);
 }
 
 static bool make_one(struct job *part, int64_t place)
@@ -76,58 +67,28 @@ static bool make_one(struct job *part, int64_t place)
     struct exact_sums sums;
     if (!exact_run(part, &sums) || !exact_finish(part, &sums))
         return false;
-    store(part->plan, part->run, place);
+    run_store(part->run, part->plan, 0, result_at(part->plan, place));
     return true;
 }
 
 /* ---- results of one thread ---- */
 
-/* Its sums, to be added to. */
-static struct exact_adder *adder_of(struct lane *lane)
+static void note(struct along *self, bool made)
 {
-    if (lane->state == FRESH)
-        exact_adder_clear(&lane->adder);
-    lane->state = ADDED;
-    return &lane->adder;
-}
-
-/* Elements from `at` on, which lie one after the other. */
-static void add(struct lane *lane, const struct plan *plan, const char *elements, uint64_t at,
-                uint64_t n)
-{
-    if (at == 0 && n == plan->n &&
-        exact_adder_round(&lane->adder, plan, elements, &lane->value, &lane->count))
-        lane->state = ROUNDED;
-    else
-        exact_adder_add(adder_of(lane), plan, elements, n);
-}
-
-/* Of the result that the walk is at. */
-static void finish(struct along *self, struct workspace *own, struct lane *lane,
-                   const struct walk_of_results *walk)
-{
-    results_move(walk, &own->layout);
-    if (lane->state == ROUNDED)
-        run_answer_exact(&own->one.run, &own->one.plan, NULL, lane->value, lane->count);
-    else if (!exact_finish(&own->one.job, &adder_of(lane)->sums))
+    if (!made)
         atomic_store(&self->failed, true);
-    store(&own->one.plan, &own->one.run, walk->place);
-    lane->state = FRESH;
 }
 
-static void add_result(struct along *self, struct workspace *own,
-                       const struct walk_of_results *walk)
+/* Of the result that the walk is at, which goes on: of sums, or of elements that lie one after the
+ * other. */
+static void finish(struct along *self, struct workspace *own, struct walk_of_results *walk,
+                   struct exact_sums *sums, const char *elements)
 {
-    const struct plan *plan = self->plan;
+    char *const to = result_at(self->plan, walk->place);
     results_move(walk, &own->layout);
-    if (plan->elements.flat)
-        add(&own->lanes[0], plan, own->layout.data, 0, plan->n);
-    for (uint64_t at = 0; at < plan->n && !plan->elements.flat; at += CHUNK) {
-        const uint64_t n = gather_unconverted(self->job->instructions, &own->layout, at,
-                                              least(plan->n - at, CHUNK), own->elements);
-        add(&own->lanes[0], plan, own->elements, at, n);
-    }
-    finish(self, own, &own->lanes[0], walk);
+    note(self, sums ? exact_make_of_sums(&own->maker, sums, to)
+                    : exact_make_of_elements(&own->maker, elements, self->plan->n, to));
+    results_next(walk);
 }
 
 /* How many columns are added for `count` of them: those beyond are of other results, or of the next
@@ -151,14 +112,14 @@ static bool add_rows(struct along *self, struct workspace *own, const char *elem
                                divide_up(count, UNROUNDED_COLUMNS) * UNROUNDED_COLUMNS, &own->sums))
         return false;
     for (unsigned k = 0; k < count; k++)
-        exact_adder_add_pair(adder_of(&own->lanes[k]), own->sums.heads[k], own->sums.tails[k],
-                             rows);
+        exact_adder_add_pair(&own->lanes[k], own->sums.heads[k], own->sums.tails[k], rows);
     return true;
 }
 
-/* Of a group of neighbours, n elements each from `at` on, of the first neighbour at `rows`. */
-static void add_group(struct along *self, struct workspace *own, const char *rows, unsigned first,
-                      unsigned count, uint64_t at, uint64_t n)
+/* Of a group of neighbours, n elements each, of the first neighbour at `rows`; all that there are
+ * of results become these. */
+static void add_group(struct along *self, struct workspace *own, struct walk_of_results *walk,
+                      const char *rows, unsigned first, unsigned count, uint64_t n)
 {
     const struct axes *axes = self->axes;
     const int64_t stride = axes->strides[axes->outer - 1];
@@ -168,10 +129,13 @@ static void add_group(struct along *self, struct workspace *own, const char *row
                                                 .row_stride = axes->reduced.strides[0],
                                                 .stride = stride,
                                                 .end = self->end};
+    const char *elements = own->elements;
     self->transpose(&transposition, n, own->elements);
-    for (unsigned k = 0; k < count; k++)
-        add(&own->lanes[first + k], self->plan,
-            own->elements + k * n * element_size(axes->reduced.input), at, n);
+    for (unsigned k = 0; k < count; k++, elements += n * element_size(axes->reduced.input))
+        if (n == self->plan->n)
+            finish(self, own, walk, NULL, elements);
+        else
+            exact_adder_add(&own->lanes[first + k], self->plan, elements, n);
 }
 
 /* So many neighbours, from where the walk is on, which goes past them. */
@@ -186,29 +150,16 @@ static void add_neighbours(struct along *self, struct workspace *own, struct wal
                    most = adds ? least(room, ROWS) : room;
     const int64_t stride = axes->reduced.strides[0];
     const char *rows = (const char *)axes->reduced.data + walk->offset;
+    for (unsigned k = 0; plan->n > most && k < count; k++)
+        exact_adder_clear(&own->lanes[k]);
     for (uint64_t at = 0, n; at < plan->n; at += n, rows += (int64_t)n * stride) {
         n = least(plan->n - at, most);
         if (!adds || !add_rows(self, own, rows, stride, n, count))
             for (unsigned first = 0; first < count; first += GROUP)
-                add_group(self, own, rows, first, (unsigned)least(count - first, GROUP), at, n);
+                add_group(self, own, walk, rows, first, (unsigned)least(count - first, GROUP), n);
     }
-    for (unsigned k = 0; k < count; k++, results_next(walk))
-        finish(self, own, &own->lanes[k], walk);
-}
-
-/* Of a result whose elements' sum that is. */
-static void finish_pair(struct along *self, struct workspace *own, double head, double tail,
-                        const struct walk_of_results *walk)
-{
-    const struct plan *one = &own->one.plan;
-    struct scalar_wide value;
-    if (!exact_round_pair(one, head, tail, self->plan->n, &value)) {
-        exact_adder_add_pair(adder_of(&own->lanes[0]), head, tail, self->plan->n);
-        finish(self, own, &own->lanes[0], walk);
-    } else {
-        run_answer_exact(&own->one.run, one, NULL, value, self->plan->n);
-        store(one, &own->one.run, walk->place);
-    }
+    for (unsigned k = 0; plan->n > most && k < count; k++)
+        finish(self, own, walk, &own->lanes[k].sums, NULL);
 }
 
 /* Of so many neighbours, whose sums these are; they go past them. */
@@ -223,7 +174,8 @@ static void finish_sums(struct along *self, struct workspace *own, struct walk_o
         !exact_round_sums(self->plan, &own->sums, self->axes->reduced.input == ELEMENT_FLOAT64,
                           count, own->elements)) {
         for (uint64_t k = 0; k < count; k++, results_next(walk))
-            finish_pair(self, own, own->sums.heads[k], own->sums.tails[k], walk);
+            note(self, exact_make_of_pair(&own->maker, own->sums.heads[k], own->sums.tails[k],
+                                          self->plan->n, result_at(self->plan, walk->place)));
         return;
     }
     if (step == (int64_t)size)
@@ -287,16 +239,13 @@ static uint64_t sum_rows(struct along *self, struct workspace *own, struct walk_
 
 static void start_workspace(const struct along *self, struct workspace *own)
 {
-    for (unsigned k = 0; k < LANES; k++) {
-        own->lanes[k].adder.ways = self->ways;
-        own->lanes[k].adder.beside = (struct beside_windows){.large = NULL};
-        own->lanes[k].state = FRESH;
-    }
+    for (unsigned k = 0; k < LANES; k++)
+        own->lanes[k].ways = self->ways;
     own->unrounded = self->ways.unrounded;
     memset(&own->sums, 0, sizeof own->sums);
-    exact_one_start(&own->one, self->job);
+    exact_maker_start(&own->maker, self->job, &self->ways);
     own->layout = self->axes->reduced;
-    own->one.plan.layout = &own->layout;
+    own->maker.plan.layout = &own->layout;
 }
 
 static unsigned add_tile(void *context, uint64_t tile, char *memory)
@@ -319,12 +268,14 @@ static unsigned add_tile(void *context, uint64_t tile, char *memory)
         if (count > 1) {
             add_neighbours(self, own, &walk, count);
         } else if (count == 1) {
-            add_result(self, own, &walk);
+            results_move(&walk, &own->layout);
+            note(self, exact_make(&own->maker, &own->layout, 0, self->plan->n,
+                                  result_at(self->plan, walk.place)));
             results_next(&walk);
         }
         at += count;
     }
-    return own->one.run.findings;
+    return own->maker.run.findings;
 }
 
 /* ---- all of them ---- */

@@ -27,38 +27,16 @@ struct workspace {
     int64_t keys[CHUNK];
     double values[CHUNK];
     struct unrounded_sums sums;
-    struct exact_adder adder;
-    struct exact_one one; /* key */
+    struct exact_maker maker;
 };
 
 /* ---- loops ---- */
 
-/* Cuts off as many bits of a float's as leave about half of them. Returns whether a key was none of
- * `count`. */
+/* Cuts off as many bits of a float's as leave about half of them. */
 #define ADD_HALVES(name, In, Bits, cut)                                                            \
-    static bool name(const int64_t *keys, const void *values, uint64_t n, uint64_t count,          \
-                     struct halves *table)                                                         \
-    {                                                                                              \
-        const In *const x = values;                                                                \
-        const struct ahead ahead = ahead_of(table, sizeof *table, count, n);                       \
-        bool outside = false;                                                                      \
-        for (uint64_t k = 0; k < n; k++) {                                                         \
-            const uint64_t key = read_key(&keys[k]);                                               \
-            Bits bits;                                                                             \
-            In head;                                                                               \
-            prefetch_entry(ahead, keys, k);                                                        \
-            if (key >= count) {                                                                    \
-                outside = true;                                                                    \
-                continue;                                                                          \
-            }                                                                                      \
-            memcpy(&bits, &x[k], sizeof bits);                                                     \
-            bits &= ~(((Bits)1 << (cut)) - 1);                                                     \
-            memcpy(&head, &bits, sizeof head);                                                     \
-            table[key].head += head;                                                               \
-            table[key].tail += x[k] - head;                                                        \
-        }                                                                                          \
-        return outside;                                                                            \
-    }
+    TO_TABLE(name, In, struct halves, Bits bits; In head; memcpy(&bits, &x[k], sizeof bits);       \
+             bits &= ~(((Bits)1 << (cut)) - 1); memcpy(&head, &bits, sizeof head);                 \
+             at->head += head; at->tail += x[k] - head)
 
 ADD_HALVES(add_floats, float, uint32_t, 12)
 ADD_HALVES(add_doubles, double, uint64_t, 27)
@@ -115,31 +93,24 @@ static bool merge_parts(const struct adding *self, uint64_t key, double *head, d
 }
 
 /* One key, of n values. */
-static void finish_key(struct adding *self, struct workspace *own, uint64_t key, uint64_t n)
+static bool finish_key(struct adding *self, struct exact_maker *maker, uint64_t key, uint64_t n)
 {
     const struct plan *plan = self->all.plan;
     char *const to = (char *)plan->results.at[0] + key * element_size(plan->results.type);
-    struct scalar_wide value;
     double head, tail;
-    own->one.plan.n = own->one.plan.finish.count = n;
+    maker->plan.n = maker->plan.finish.count = n;
     if (self->counts && n == 0) {
         scalar_store(to, self->of_none, plan->results.type);
-        return;
+        return true;
     }
-    if (merge_parts(self, key, &head, &tail) &&
-        exact_round_pair(&own->one.plan, head, tail, n, &value)) {
-        run_answer_exact(&own->one.run, &own->one.plan, NULL, value, n);
-    } else {
-        exact_adder_clear(&own->adder);
-        for (uint64_t part = 0; part < self->all.parts; part++) {
-            const struct halves *const halves =
-                (struct halves *)keyed_table(&self->all, part) + key;
-            exact_adder_add_pair(&own->adder, halves->head, halves->tail, part ? 0 : n);
-        }
-        if (!exact_finish(&own->one.job, &own->adder.sums))
-            atomic_store(&self->rounded, true);
+    if (merge_parts(self, key, &head, &tail))
+        return exact_make_of_pair(maker, head, tail, n, to);
+    exact_adder_clear(&maker->adder);
+    for (uint64_t part = 0; part < self->all.parts; part++) {
+        const struct halves *const halves = (struct halves *)keyed_table(&self->all, part) + key;
+        exact_adder_add_pair(&maker->adder, halves->head, halves->tail, part ? 0 : n);
     }
-    run_store(&own->one.run, &own->one.plan, 0, to);
+    return exact_make_of_sums(maker, &maker->adder.sums, to);
 }
 
 static unsigned finish_keys(void *context, uint64_t tile, char *memory)
@@ -153,9 +124,8 @@ static unsigned finish_keys(void *context, uint64_t tile, char *memory)
     bool exact = !self->counts && plan->results.type == plan->finish.result;
     if (atomic_load(&self->rounded))
         return 0;
-    exact_one_start(&own->one, all->job);
-    own->one.plan.layout = &all->values;
-    own->adder.beside = (struct beside_windows){.large = NULL};
+    exact_maker_start(&own->maker, all->job, &(struct exact_ways){.large = NULL});
+    own->maker.plan.layout = &all->values;
     for (uint64_t k = 0; k < n; k++) {
         exact &= merge_parts(self, begin + k, &own->sums.heads[k], &own->sums.tails[k]);
         if (!isfinite(own->sums.heads[k] + own->sums.tails[k]))
@@ -167,9 +137,10 @@ static unsigned finish_keys(void *context, uint64_t tile, char *memory)
         uint64_t count = 0;
         for (uint64_t part = 0; self->counts && part < all->parts; part++)
             count += keyed_counts(all, part)[begin + k];
-        finish_key(self, own, begin + k, count);
+        if (!finish_key(self, &own->maker, begin + k, count))
+            atomic_store(&self->rounded, true);
     }
-    return own->one.run.findings;
+    return own->maker.run.findings;
 }
 
 bool exact_fold_keys(struct job *job, bool *made)

@@ -5,7 +5,6 @@
 
 #include "common/cpu_kernels.h"
 #include "common/exact_sums.h"
-#include "cpu/exact/large_sum.h"
 #include "cpu/host.h"
 
 /* ---- plain sums ---- */
@@ -47,37 +46,8 @@ struct windows {
     int highest;       /* see common/exact.h */
 };
 
-/* What a loop adds to a load. */
-enum { WINDOWS_LOAD = 4 * WINDOWS_MOST + WINDOW_LEFT };
-
-void windows_start(struct windows *, enum instructions, enum element type, bool leaves_out,
-                   bool products);
-
 /* Forgets how many windows the last numbers needed. */
 void windows_forget(struct windows *);
-
-/* Adds 1 to LOOP_MOST floats that lie one after the other, or their products with `others`, to
- * `even`, or those in odd places to `odd`; needs room for a load of WINDOWS_LOAD in each. Returns
- * whether they could be added so; *numbers: how many are no NaN, where NaNs are left out. */
-bool windows_add(struct windows *, const void *floats, const void *others, size_t n,
-                 struct exact *even, struct exact *odd, uint64_t *numbers);
-
-/* Adds the products of n pairs of elements of real types, which lie one after the other, to `even`,
- * or those in odd places to `odd`; room for a load of 2 n is made. */
-void products_add(const void *a, enum element type_a, const void *b, enum element type_b, size_t n,
-                  struct exact *even, struct exact *odd);
-
-/* ---- a thread's ---- */
-
-/* How floats are added, where they lie as the last ones have. */
-struct exact_ways {
-    struct unrounded_floats unrounded;
-    struct windows windows;
-};
-
-/* As windows_add. */
-bool exact_ways_add(struct exact_ways *, const void *floats, size_t n, struct exact *even,
-                    struct exact *odd, uint64_t *numbers);
 
 /* The whole sum of a few numbers: so many of 2^unit. */
 struct windows_total {
@@ -89,25 +59,93 @@ struct windows_total {
 /* The sum of 1 to LOOP_MOST floats, where two windows hold it; products are not added. */
 bool windows_total(struct windows *, const void *floats, size_t n, struct windows_total *);
 
-/* Of floats of a real type, with or without NaNs, or of their squares. `told`: the processor tells
- * of rounding. */
+/* ---- a large sum ---- */
+
+/* A large superaccumulator: a sum of significands for each sign and exponent, to which a float
+ * takes one addition wherever it lies (R. M. Neal, "Fast exact summation using small and large
+ * superaccumulators", 2015). For floats too far apart for windows. */
+enum {
+    LARGE_SUM_PLACES = 1 << 12,
+    LARGE_SUM_MOST = 1 << 12,
+    LARGE_SUM = 1 << 14 /* elements that are worth one a thread */
+};
+
+struct large_sum {
+    uint64_t bits[LARGE_SUM_PLACES];      /* sums of floats' bits, their exponents included */
+    uint16_t additions[LARGE_SUM_PLACES]; /* at most LARGE_SUM_MOST */
+};
+
+/* Whether a sum of so many elements is worth one. */
+static inline bool large_sum_suits(enum element type, uint64_t n)
+{
+    return n >= LARGE_SUM && (type == ELEMENT_FLOAT32 || type == ELEMENT_FLOAT64);
+}
+
+/* Adds floats of such a type, that lie one after the other. What is not finite goes to `sum`, but
+ * for NaN that is to be left out. Returns how many took part. Makes room in `sum` for what it hands
+ * over. */
+uint64_t large_sum_add(struct large_sum *, const void *floats, size_t n, enum element type,
+                       bool leaves_out, struct exact *sum);
+
+/* Adds products of such floats. What is lost when one is rounded is a float, and is added, too
+ * (T. J. Dekker, "A floating-point technique for extending the available precision", 1971), by
+ * processors that fuse multiplication and addition; those of others, and of floats so large or so
+ * small that a product or what it loses is none, go to `sum`. */
+void large_sum_add_products(struct large_sum *, const void *a, const void *b, size_t n,
+                            enum element type, enum instructions, struct exact *sum);
+
+/* Hands all that there is over to `sum`. */
+void large_sum_hand_over(struct large_sum *, struct exact *sum);
+
+/* ---- one by one ---- */
+
+/* Adds n numbers, `step` bytes apart, of so many parts each, of a real type, to `real` and
+ * `imaginary`, and returns how many took part: those with a NaN may be left out. Makes room. */
+uint64_t numbers_add(const void *numbers, size_t step, size_t n, enum element type, unsigned parts,
+                     bool leaves_out, struct exact *real, struct exact *imaginary);
+
+/* Adds the products of n pairs of elements of real types, which lie one after the other, to `even`,
+ * or those in odd places to `odd`; makes room. */
+void products_add(const void *a, enum element type_a, const void *b, enum element type_b, size_t n,
+                  struct exact *even, struct exact *odd);
+
+/* ---- a thread's ---- */
+
+/* How a thread adds floats, or products of two, where they lie as the last ones have: plainly, in
+ * windows, in a large sum, or one by one. */
+struct exact_ways {
+    struct unrounded_floats unrounded;
+    struct windows windows;
+    bool long_enough;         /* the whole sum is, for a large one */
+    struct large_sum *large;  /* NULL: none yet */
+    unsigned failures, waits; /* of windows in a row, beside a large sum, which has so many more
+                                 loads to itself */
+};
+
+/* Of floats of a real type, with or without NaNs, or of products. `told`: the processor tells of
+ * rounding. */
 void exact_ways_start(struct exact_ways *, enum instructions, enum element type, bool leaves_out,
-                      bool squared, bool told);
+                      bool products, bool told);
+
+/* Adds 1 to LOOP_MOST floats that lie one after the other, or their products with `others`, to
+ * `even`, or those in odd places to `odd`; makes room. Returns how many took part. Where sums may
+ * be large, both are one. */
+uint64_t exact_ways_add(struct exact_ways *, const void *floats, const void *others, size_t n,
+                        struct exact *even, struct exact *odd);
+
+/* Has all that was added in `sum`. */
+void exact_ways_end(struct exact_ways *, struct exact *sum);
 
 /* What one thread adds elements with, in cache lines of its own. */
 struct exact_adder {
     _Alignas(64) struct exact_sums sums;
     struct exact_ways ways;
-    struct beside_windows beside;
 };
 
 /* Whether elements are just added, as long as the processor tells that nothing was rounded. */
 bool exact_adder_just_adds(const struct job *);
 
 void exact_adder_start(struct exact_adder *, const struct job *);
-
-/* Has all that was added in its sums. */
-void exact_adder_end(struct exact_adder *);
 
 /* The next sum's numbers may be expected where the last one's were. */
 void exact_adder_clear(struct exact_adder *);
@@ -116,45 +154,49 @@ void exact_adder_clear(struct exact_adder *);
  * common/exact.h. */
 void exact_adder_add(struct exact_adder *, const struct plan *, const char *elements, size_t n);
 
-/* Adds n elements of which the sum is that of two floats. */
-void exact_adder_add_pair(struct exact_adder *, double head, double tail, uint64_t n);
-
-/* ---- one of many results ---- */
-
-/* As a job of its own, with a run for its answer. */
-struct exact_one {
-    struct job job;
-    struct run run;
-    struct plan plan;
+/* Elements that are gathered where they do not lie one after the other, at most so many. */
+struct exact_gathered {
+    _Alignas(64) char elements[LOOP_MOST * sizeof(struct complex128)];
 };
 
-static inline void exact_one_start(struct exact_one *self, const struct job *all)
-{
-    self->job = *all;
-    self->plan = *all->plan;
-    self->job.plan = &self->plan;
-    self->job.run = &self->run;
-    run_begin(&self->run, 0);
-}
+/* Adds n elements of a layout from number `start` on, alike. */
+void exact_adder_add_layout(struct exact_adder *, const struct job *, const struct layout *,
+                            uint64_t start, uint64_t n, struct exact_gathered *);
+
+/* Adds n elements of which the sum is that of two floats. */
+void exact_adder_add_pair(struct exact_adder *, double head, double tail, uint64_t n);
 
 /* ---- results without a superaccumulator ---- */
 
 /* Whether results are the rounded sum of real floats, or that divided, and nothing else. */
 bool exact_is_plain(const struct plan *);
 
-/* Makes the result of all the plan's elements, which lie one after the other, where these are so
- * few and so near each other that no sums are needed. False: they are. `count`: how many took part.
- */
-bool exact_adder_round(struct exact_adder *, const struct plan *, const char *elements,
-                       struct scalar_wide *value, uint64_t *count);
-
-/* Of a plain plan, of n elements of which the sum is that of two floats. False: these are too far
- * from each other. */
-bool exact_round_pair(const struct plan *, double head, double tail, uint64_t n,
-                      struct scalar_wide *value);
-
 /* Of a plain plan, the results of so many neighbours of which each is the sum of plan->n elements:
  * one after the other, of the type that the plan finishes in. `pairs`: sums have tails. False: some
  * are not finite, or of pairs means. */
 bool exact_round_sums(const struct plan *, const struct unrounded_sums *, bool pairs,
                       uint64_t count, void *to);
+
+/* ---- one of many results ---- */
+
+/* What a thread makes one result after the other with, each as a job of its own, with a run for its
+ * answer. */
+struct exact_maker {
+    struct exact_adder adder;
+    struct job job;
+    struct run run;
+    struct plan plan;
+    struct exact_gathered gathered;
+};
+
+/* Floats are added in these ways to begin with. */
+void exact_maker_start(struct exact_maker *, const struct job *all, const struct exact_ways *);
+
+/* Makes a result and stores it: of n elements of a layout from number `start` on; of n elements
+ * that lie one after the other; of what adders have added; or of a plain plan's n elements of which
+ * the sum is that of two floats. False with a failure noted. But for the first, the maker's plan
+ * has the layout of the result's elements. */
+bool exact_make(struct exact_maker *, const struct layout *, uint64_t start, uint64_t n, void *to);
+bool exact_make_of_elements(struct exact_maker *, const char *elements, uint64_t n, void *to);
+bool exact_make_of_sums(struct exact_maker *, struct exact_sums *, void *to);
+bool exact_make_of_pair(struct exact_maker *, double head, double tail, uint64_t n, void *to);

@@ -1,35 +1,8 @@
-#include "cpu/exact/large_sum.h"
+#include "cpu/exact/exact.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { EXPONENT_MOST = 0x7ff, SIGNIFICAND_BITS = 52, LEAST_EXPONENT = -1074 };
-
-bool windows_are_due(struct beside_windows *self)
-{
-    enum { MOST = 6 };
-    if (self->waits > 0) {
-        self->waits--;
-        return false;
-    }
-    if (self->large) {
-        self->waits = (1u << self->failures) - 1;
-        self->failures += self->failures < MOST;
-    }
-    return true;
-}
-
-void windows_held(struct beside_windows *self)
-{
-    self->failures = self->waits = 0;
-}
-
-struct large_sum *large_sum_of(struct beside_windows *self)
-{
-    if (self->long_enough && !self->large)
-        self->large = calloc(1, sizeof *self->large);
-    return self->large;
-}
 
 /* What is left of the bits without their exponents is a sum of less than 2^12 significands of 52
  * bits; of normal numbers as many leading ones belong to it. */
@@ -102,14 +75,11 @@ uint64_t large_sum_add(struct large_sum *self, const void *floats, size_t n, enu
                                    : add_typed(self, floats, n, false, leaves_out, sum);
 }
 
-void large_sum_end(struct beside_windows *self, struct exact *sum)
+void large_sum_hand_over(struct large_sum *self, struct exact *sum)
 {
-    struct large_sum *const large = self->large;
-    for (unsigned place = 0; large && place < LARGE_SUM_PLACES; place++)
-        if (large->additions[place])
-            hand_over(large, place, sum);
-    free(large);
-    self->large = NULL;
+    for (unsigned place = 0; place < LARGE_SUM_PLACES; place++)
+        if (self->additions[place])
+            hand_over(self, place, sum);
 }
 
 /* ---- products ---- */

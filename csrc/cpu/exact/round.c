@@ -2,14 +2,11 @@
  * they are the sum, one by one and many at a time. */
 #include "common/arithmetic.h"
 #include "cpu/exact/exact.h"
+#include "run/result.h"
+#include "threads/gather.h"
 
 #include <math.h>
 #include <string.h>
-
-static bool is_mean(const struct plan *plan)
-{
-    return reduction_row(plan->reduction)->nothing == NOTHING_nan;
-}
 
 bool exact_is_plain(const struct plan *plan)
 {
@@ -19,29 +16,15 @@ bool exact_is_plain(const struct plan *plan)
            plan->finish.from_nothing;
 }
 
-/* Leading digits as a superaccumulator has them: the first is not 0. */
-static struct exact_leading lead(const struct windows_total *total)
-{
-    const bool negative = total->units < 0;
-    unsigned __int128 bits = (unsigned __int128)total->units;
-    struct exact_leading leading = {.place = total->unit - EXACT_DIGIT_BITS, .negative = negative};
-    if (negative)
-        bits = -bits;
-    for (; bits && !(bits >> 3 * EXACT_DIGIT_BITS); bits <<= EXACT_DIGIT_BITS)
-        leading.place -= EXACT_DIGIT_BITS;
-    for (int k = 1; k < EXACT_SHOWN; k++)
-        leading.digits[k] = (uint32_t)(bits >> (k - 1) * EXACT_DIGIT_BITS);
-    return leading;
-}
-
 static struct scalar_wide round_total(const struct plan *plan, const struct windows_total *total)
 {
     static const int64_t none[EXACT_COUNTS];
     const struct finish *finish = &plan->finish;
-    const int64_t divisor = is_mean(plan) ? (int64_t)total->numbers : 1;
-    const uint64_t bits =
-        exact_round_leading(lead(total), none, divisor, exact_format_of_part(finish));
-    return exact_answer(finish, bits, 0);
+    const int64_t divisor = plan_exact_rounding(plan) == EXACT_MEAN ? (int64_t)total->numbers : 1;
+    const struct exact_leading leading =
+        exact_leading_of(total->units, 0, total->unit - EXACT_DIGIT_BITS);
+    return exact_answer(
+        finish, exact_round_leading(leading, none, divisor, exact_format_of_part(finish)), 0);
 }
 
 /* In units of 2^unit, which its last bit is no less than. */
@@ -51,8 +34,10 @@ static __int128 in_units(struct exact_number x, int unit)
     return x.negative ? -units : units;
 }
 
-bool exact_round_pair(const struct plan *plan, double head, double tail, uint64_t n,
-                      struct scalar_wide *value)
+/* Of n elements of which the sum is that of two floats. False: these are too far from each other.
+ */
+static bool round_pair(const struct plan *plan, double head, double tail, uint64_t n,
+                       struct scalar_wide *value)
 {
     enum { FURTHEST = 126 - 53 };
     const struct exact_number numbers[] = {exact_number_at(&head, ELEMENT_FLOAT64),
@@ -67,16 +52,77 @@ bool exact_round_pair(const struct plan *plan, double head, double tail, uint64_
     return true;
 }
 
-bool exact_adder_round(struct exact_adder *self, const struct plan *plan, const char *elements,
-                       struct scalar_wide *value, uint64_t *count)
+/* ---- one after the other ---- */
+
+void exact_maker_start(struct exact_maker *self, const struct job *all,
+                       const struct exact_ways *ways)
 {
-    struct windows_total total;
-    if (plan->n == 0 || plan->n > LOOP_MOST || !exact_is_plain(plan) ||
-        !windows_total(&self->ways.windows, elements, plan->n, &total))
+    self->job = *all;
+    self->plan = *all->plan;
+    self->job.plan = &self->plan;
+    self->job.run = &self->run;
+    self->adder.ways = *ways;
+    run_begin(&self->run, 0);
+}
+
+bool exact_make_of_sums(struct exact_maker *self, struct exact_sums *sums, void *to)
+{
+    if (!exact_finish(&self->job, sums))
         return false;
-    *value = round_total(plan, &total);
-    *count = total.numbers;
+    run_store(&self->run, &self->plan, 0, to);
     return true;
+}
+
+/* Rounded already, of so many elements that took part. */
+static bool make_of_value(struct exact_maker *self, struct scalar_wide value, uint64_t count,
+                          void *to)
+{
+    run_answer_exact(&self->run, &self->plan, NULL, value, count);
+    run_store(&self->run, &self->plan, 0, to);
+    return true;
+}
+
+bool exact_make_of_pair(struct exact_maker *self, double head, double tail, uint64_t n, void *to)
+{
+    struct scalar_wide value;
+    if (round_pair(&self->plan, head, tail, n, &value))
+        return make_of_value(self, value, n, to);
+    exact_adder_clear(&self->adder);
+    exact_adder_add_pair(&self->adder, head, tail, n);
+    return exact_make_of_sums(self, &self->adder.sums, to);
+}
+
+/* A few that are near each other need no sums. */
+bool exact_make_of_elements(struct exact_maker *self, const char *elements, uint64_t n, void *to)
+{
+    const struct plan *plan = &self->plan;
+    struct exact_adder *const adder = &self->adder;
+    struct windows_total total;
+    if (n > 0 && n <= LOOP_MOST && exact_is_plain(plan) &&
+        windows_total(&adder->ways.windows, elements, n, &total))
+        return make_of_value(self, round_total(plan, &total), total.numbers, to);
+    exact_adder_clear(adder);
+    exact_adder_add(adder, plan, elements, n);
+    return exact_make_of_sums(self, &adder->sums, to);
+}
+
+bool exact_make(struct exact_maker *self, const struct layout *layout, uint64_t start, uint64_t n,
+                void *to)
+{
+    char *const gathered = self->gathered.elements;
+    self->plan.layout = layout;
+    self->plan.n = self->plan.finish.count = n;
+    if (self->plan.elements.flat)
+        return exact_make_of_elements(
+            self, (const char *)layout->data + start * element_size(layout->input), n, to);
+    if (n <= LOOP_MOST) {
+        const uint64_t shown =
+            gather_unconverted(self->job.instructions, layout, start, n, gathered);
+        return exact_make_of_elements(self, gathered, shown, to);
+    }
+    exact_adder_clear(&self->adder);
+    exact_adder_add_layout(&self->adder, &self->job, layout, start, n, &self->gathered);
+    return exact_make_of_sums(self, &self->adder.sums, to);
 }
 
 /* ---- many at a time ---- */
@@ -188,7 +234,7 @@ static inline __attribute__((always_inline)) bool round_to(enum element type, bo
 bool exact_round_sums(const struct plan *plan, const struct unrounded_sums *sums, bool pairs,
                       uint64_t count, void *to)
 {
-    const double divisor = is_mean(plan) ? (double)plan->n : 1;
+    const double divisor = plan_exact_rounding(plan) == EXACT_MEAN ? (double)plan->n : 1;
     switch (plan->finish.result) {
 #define ROUND_TO(TYPE)                                                                             \
     case TYPE:                                                                                     \

@@ -6,18 +6,16 @@
 #include "cpu/tiles.h"
 #include "run/explanation.h"
 #include "run/result.h"
-#include "threads/gather.h"
 
 enum {
-    CHUNK = LOOP_MOST,  /* elements at a time */
-    STRETCH = 1 << 24,  /* elements of each thread between two thoughts of the watch */
-    WIDEST_ELEMENT = 16 /* bytes */
+    CHUNK = LOOP_MOST, /* elements at a time */
+    STRETCH = 1 << 24  /* elements of each thread between two thoughts of the watch */
 };
 
 /* A thread's: what it adds with, and where it gathers elements that do not lie ready. */
 struct workspace {
     struct exact_adder adder;
-    _Alignas(64) char elements[CHUNK * WIDEST_ELEMENT];
+    struct exact_gathered gathered;
 };
 
 struct adding {
@@ -53,17 +51,10 @@ static unsigned add_tile(void *context, uint64_t tile, char *memory)
     const struct adding *self = context;
     struct workspace *own = (struct workspace *)(void *)memory;
     const struct plan *plan = self->job->plan;
-    const char *const data = plan->layout->data;
-    const size_t size = element_size(plan->layout->input);
     const uint64_t begin = tile * self->tile, end = least(begin + self->tile, plan->n);
     windows_forget(&own->adder.ways.windows);
-    for (uint64_t at = begin; at < end; at += CHUNK) {
-        uint64_t n = least(end - at, CHUNK);
-        if (!plan->elements.flat)
-            n = gather_unconverted(self->job->instructions, plan->layout, at, n, own->elements);
-        exact_adder_add(&own->adder, plan, plan->elements.flat ? data + at * size : own->elements,
-                        n);
-    }
+    exact_adder_add_layout(&own->adder, self->job, plan->layout, begin, end - begin,
+                           &own->gathered);
     return 0;
 }
 
@@ -87,11 +78,13 @@ bool exact_run(struct job *job, struct exact_sums *sums)
     const bool opened = alone || tiles_open(&self.tiles, self.count, "exact sums");
     for (unsigned thread = 0; opened && thread < self.tiles.threads; thread++) {
         exact_adder_start(adder_of(&self, thread), job);
-        adder_of(&self, thread)->beside.long_enough = job->plan->n >= LARGE_SUM;
+        adder_of(&self, thread)->ways.long_enough =
+            large_sum_suits(job->plan->layout->input, job->plan->n);
     }
     const bool added = opened && tiles_run(&self.tiles, self.count, add_tile, &self);
     for (unsigned thread = 0; opened && thread < self.tiles.threads; thread++)
-        exact_adder_end(adder_of(&self, thread));
+        exact_ways_end(&adder_of(&self, thread)->ways,
+                       &adder_of(&self, thread)->sums.parts[EXACT_REAL]);
     if (added)
         *sums = adder_of(&self, 0)->sums;
     for (unsigned thread = 1; added && thread < self.tiles.threads; thread++)
@@ -117,14 +110,21 @@ void exact_explain(const struct job *job)
 
 /* ---- what becomes of sums in the end ---- */
 
+static bool is_zero(const struct exact *sum)
+{
+    const int64_t *const counts = sum->counts;
+    return !counts[EXACT_NANS] && !counts[EXACT_INFINITIES] && !counts[EXACT_NEGATIVE_INFINITIES] &&
+           !exact_leading_of_sum(sum).bits;
+}
+
 /* A sum of 0 has the sign that any other sum of these elements has: it is negative if all of them
  * are, and so is the initial value. */
 static bool sign_zeros(struct job *job, const struct exact_sums *sums, struct scalar_wide *value)
 {
     _Alignas(STATE_ALIGNMENT) char state[STATE_BYTES_MAX];
     const struct plan *plan = job->plan;
-    const bool real = exact_is_zero(&sums->parts[EXACT_REAL]),
-               imaginary = exact_is_zero(&sums->parts[EXACT_IMAGINARY]);
+    const bool real = is_zero(&sums->parts[EXACT_REAL]),
+               imaginary = is_zero(&sums->parts[EXACT_IMAGINARY]);
     struct answer plain;
     uint64_t count;
     if (!real && !(imaginary && element_is_complex(plan->finish.result)))
@@ -143,14 +143,12 @@ bool exact_finish(struct job *job, struct exact_sums *sums)
 {
     const struct plan *plan = job->plan;
     const struct finish *finish = &plan->finish;
-    const bool mean = reduction_row(plan->reduction)->nothing == NOTHING_nan;
-    const int64_t count = sums->parts[EXACT_REAL].counts[EXACT_COUNT];
+    const uint64_t count = (uint64_t)sums->parts[EXACT_REAL].counts[EXACT_COUNT];
     const bool negative_zeros[EXACT_PARTS] = {false, false};
-    struct scalar_wide value = plan->fold == FOLD_norm2
-                                   ? exact_sums_root(finish, sums)
-                                   : exact_sums_round(finish, mean, count, negative_zeros, sums);
+    struct scalar_wide value =
+        exact_sums_round(finish, plan_exact_rounding(plan), count, negative_zeros, sums);
     if (!finish->from_nothing && !sign_zeros(job, sums, &value))
         return false;
-    run_answer_exact(job->run, plan, &sums->parts[EXACT_REAL], value, (uint64_t)count);
+    run_answer_exact(job->run, plan, &sums->parts[EXACT_REAL], value, count);
     return true;
 }

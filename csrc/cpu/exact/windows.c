@@ -1,11 +1,16 @@
-/* Floats that are added exactly by vectors: where nothing is rounded, or in windows. */
+/* How floats are added exactly: by vectors, where nothing is rounded, or in windows; in a large
+ * sum; or one by one. */
 #include "common/arithmetic.h"
 #include "cpu/exact/exact.h"
 
 #include <fenv.h>
 #include <math.h>
+#include <stdlib.h>
 
 /* ---- windows ---- */
+
+/* What a loop adds to a load. */
+enum { WINDOWS_LOAD = 4 * WINDOWS_MOST + WINDOW_LEFT };
 
 static void add(const struct windows *self, const void *floats, const void *others, size_t n,
                 struct windowed *found)
@@ -25,9 +30,14 @@ static bool loses(const struct windows *self)
     return self->products && self->type == ELEMENT_FLOAT64;
 }
 
+void windows_forget(struct windows *self)
+{
+    self->count = self->least;
+}
+
 /* Products of float32s have up to 48 bits. */
-void windows_start(struct windows *self, enum instructions instructions, enum element type,
-                   bool leaves_out, bool products)
+static void windows_start(struct windows *self, enum instructions instructions, enum element type,
+                          bool leaves_out, bool products)
 {
     const bool wide = type == ELEMENT_FLOAT64 || (products && type == ELEMENT_FLOAT32);
     *self = (struct windows){.instructions = instructions,
@@ -36,11 +46,6 @@ void windows_start(struct windows *self, enum instructions instructions, enum el
                              .products = products,
                              .least = wide ? 2 : 1};
     windows_forget(self);
-}
-
-void windows_forget(struct windows *self)
-{
-    self->count = self->least;
 }
 
 /* Whether the windows are moved to where these numbers are, or, if they are there, whether there is
@@ -96,8 +101,8 @@ static bool find(struct windows *self, const void *floats, const void *others, s
     return !found->too_small;
 }
 
-bool windows_add(struct windows *self, const void *floats, const void *others, size_t n,
-                 struct exact *even, struct exact *odd, uint64_t *numbers)
+static bool windows_add(struct windows *self, const void *floats, const void *others, size_t n,
+                        struct exact *even, struct exact *odd, uint64_t *numbers)
 {
     struct windowed found;
     if (!find(self, floats, others, n, &found))
@@ -205,14 +210,25 @@ bool unrounded_add_columns(struct unrounded_floats *self, const void *floats, si
     return note(self, self->columns(floats, n, stride, columns, sums));
 }
 
-/* ---- both ---- */
+static uint64_t add_one_by_one(const struct windows *self, const void *floats, const void *others,
+                               size_t n, struct exact *even, struct exact *odd)
+{
+    const unsigned parts = even != odd ? 2 : 1;
+    if (!self->products)
+        return parts * numbers_add(floats, parts * element_size(self->type), n / parts, self->type,
+                                   parts, self->leaves_out, even, odd);
+    products_add(floats, self->type, others, self->type, n, even, odd);
+    return n;
+}
+
+/* ---- all ways ---- */
 
 void exact_ways_start(struct exact_ways *self, enum instructions instructions, enum element type,
-                      bool leaves_out, bool squared, bool told)
+                      bool leaves_out, bool products, bool told)
 {
     const struct cpu_kernels *kernels = cpu_kernels(instructions);
-    windows_start(&self->windows, instructions, type, leaves_out, squared);
-    self->unrounded = (struct unrounded_floats){0};
+    *self = (struct exact_ways){.large = NULL};
+    windows_start(&self->windows, instructions, type, leaves_out, products);
     if (told)
         self->unrounded =
             (struct unrounded_floats){.loop = kernels->unrounded_sums(type, leaves_out),
@@ -221,9 +237,49 @@ void exact_ways_start(struct exact_ways *self, enum instructions instructions, e
                                       .leaves_out = leaves_out};
 }
 
-bool exact_ways_add(struct exact_ways *self, const void *floats, size_t n, struct exact *even,
-                    struct exact *odd, uint64_t *numbers)
+/* Whether windows are worth a try of the next load: each time they have failed beside a large sum,
+ * twice as many loads are not. */
+static bool windows_are_due(struct exact_ways *self)
 {
-    return add_unrounded(&self->unrounded, floats, n, even, odd, numbers) ||
-           windows_add(&self->windows, floats, floats, n, even, odd, numbers);
+    enum { MOST = 6 };
+    if (self->waits > 0) {
+        self->waits--;
+        return false;
+    }
+    if (self->large) {
+        self->waits = (1u << self->failures) - 1;
+        self->failures += self->failures < MOST;
+    }
+    return true;
+}
+
+uint64_t exact_ways_add(struct exact_ways *self, const void *floats, const void *others, size_t n,
+                        struct exact *even, struct exact *odd)
+{
+    struct windows *const windows = &self->windows;
+    uint64_t added;
+    exact_reserve(even, WINDOWS_LOAD);
+    exact_reserve(odd, WINDOWS_LOAD);
+    if (windows_are_due(self) && (add_unrounded(&self->unrounded, floats, n, even, odd, &added) ||
+                                  windows_add(windows, floats, others, n, even, odd, &added))) {
+        self->failures = self->waits = 0;
+        return added;
+    }
+    if (self->long_enough && !self->large)
+        self->large = calloc(1, sizeof *self->large);
+    if (!self->large)
+        return add_one_by_one(windows, floats, others, n, even, odd);
+    if (!windows->products)
+        return large_sum_add(self->large, floats, n, windows->type, windows->leaves_out, even);
+    large_sum_add_products(self->large, floats, others, n, windows->type, windows->instructions,
+                           even);
+    return n;
+}
+
+void exact_ways_end(struct exact_ways *self, struct exact *sum)
+{
+    if (self->large)
+        large_sum_hand_over(self->large, sum);
+    free(self->large);
+    self->large = NULL;
 }

@@ -14,18 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from gred import _core
 from gred.checks import indexable
 from gred.exact.partials import is_complex, pieces_along, pieces_by_key, words_of
-from gred.exact.sums import (
-    HEAD,
-    WORDS,
-    ExactSum,
-    Mergeable,
-    Words,
-    check_counts,
-    of_words,
-    opened,
-    salts_of,
-    sealed,
-)
+from gred.exact.sums import HEAD, WORDS, ExactSum, Mergeable, Words, of_words
 from gred.keys import by_key
 
 _REAL, _COMPLEX = 1, 2  # parts of a number
@@ -57,6 +46,13 @@ class ExactSums(Mergeable):
     """
 
     __slots__ = ()
+
+    _shape = f"(..., 1, {HEAD + WORDS}), or 2 of complex numbers"
+
+    @classmethod
+    def _named(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
+        kinds = {_REAL: "sums", _COMPLEX: "complex sums"}
+        return (kinds[shape[-1]], shape[:-1]) if shape and shape[-1] in kinds else None
 
     def __init__(self, a: ArrayLike | Any, axis: int | tuple[int, ...] | None = None) -> None:
         array = indexable(a)
@@ -136,36 +132,8 @@ class ExactSums(Mergeable):
     def __repr__(self) -> str:
         return f"<ExactSums of shape {self.shape}>"
 
-    # ---- as words ----
-
-    @property
-    def words(self) -> Words:
-        """All sums as one array of int64, of shape (..., 1, 140); of complex ones 2.
-
-        They add up as `ExactSum.words` do, whose errors these are.
-        """
-        words = check_counts(self._words)
-        return sealed(words, _salts(words))
-
-    @classmethod
-    def from_words(cls, words: ArrayLike) -> ExactSums:
-        """Make sums of words, or of up to 2**20 ones' that were added up; else ValueError."""
-        given = np.asarray(words)
-        if given.ndim < 2 or given.dtype != np.int64 or given.shape[-1] != HEAD + WORDS:
-            raise ValueError(f"words of shape {given.shape} of {given.dtype} are not those of sums")
-        if given.shape[-2] not in (_REAL, _COMPLEX):
-            raise ValueError(f"numbers have 1 part or 2; got words of {given.shape[-2]}")
-        return of_words(opened(given, _salts(given)), cls)
-
 
 def _added(array: Any, pieces: Iterator[Any], shape: tuple[int, ...]) -> Words:
     """Add up the pieces of an array, each to a result, whose parts lie side by side."""
     words = words_of(list(pieces), is_complex(array)).swapaxes(0, 1)
     return np.ascontiguousarray(words).reshape(*shape, words.shape[1], WORDS)
-
-
-def _salts(words: Words) -> Words:
-    *shape, parts, _ = words.shape
-    kind = "complex sums" if parts == _COMPLEX else "sums"
-    rows = math.prod(shape) * parts
-    return salts_of(kind, tuple(shape), rows).reshape(*shape, parts, 1)

@@ -13,19 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gred.exact.rationals import divisor_of, float_type, nearest, quotient, root
-from gred.exact.sums import (
-    HEAD,
-    WORDS,
-    ExactSum,
-    Mergeable,
-    Words,
-    check_counts,
-    exact_words,
-    of_words,
-    opened,
-    salts_of,
-    sealed,
-)
+from gred.exact.sums import HEAD, WORDS, ExactSum, Mergeable, Words, exact_words, of_words
 
 NO_FREEDOM = "Degrees of freedom <= 0 for slice"  # NumPy's words
 
@@ -57,6 +45,13 @@ class ExactMoments(Mergeable):
     """
 
     __slots__ = ()
+
+    _shape = f"(k (k + 3) / 2, {HEAD + WORDS})"
+
+    @classmethod
+    def _named(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
+        k = _variables(range(shape[0] if shape else 0))
+        return ("moments", (k,)) if shape == (k * (k + 3) // 2,) else None
 
     def __init__(self, *variables: ArrayLike | Any) -> None:
         # A row of each variable, and of the products of 0 and 0, 0 and 1, ..., 1 and 1, ...
@@ -98,28 +93,6 @@ class ExactMoments(Mergeable):
     def count(self) -> int:
         """How many values each variable has been given."""
         return int(self._words[:1, 0].sum())
-
-    # ---- as words ----
-
-    @property
-    def words(self) -> Words:
-        """All sums as one array of int64, of shape (k (k + 3) / 2, 140) of k variables.
-
-        They add up as `ExactSum.words` do, and are sent, or reduced by MPI or NCCL, in one message.
-        """
-        words = check_counts(self._words)
-        return sealed(words, _salts(words))
-
-    @classmethod
-    def from_words(cls, words: ArrayLike) -> ExactMoments:
-        """Make moments of words, or of up to 2**20 ones' that were added up; else ValueError."""
-        rows = np.atleast_1d(words)
-        k = _variables(rows)
-        if rows.dtype != np.int64 or rows.shape != (k * (k + 3) // 2, HEAD + WORDS):
-            raise ValueError(
-                f"words of shape {rows.shape} of {rows.dtype} are not those of moments"
-            )
-        return of_words(opened(rows, _salts(rows)), cls)
 
     # ---- moments ----
 
@@ -165,10 +138,6 @@ class ExactMoments(Mergeable):
 def _variables(rows: Sequence[Any] | Words) -> int:
     """Tell of how many variables these are the sums."""
     return (math.isqrt(9 + 8 * len(rows)) - 3) // 2
-
-
-def _salts(rows: Words) -> Words:
-    return salts_of("moments", (_variables(rows),), len(rows))
 
 
 def comoment(x: ExactSum, y: ExactSum, product: ExactSum) -> Fraction | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import islice, pairwise
 from typing import Any
 
@@ -192,35 +193,31 @@ def _without_nans(partials: Partials) -> Partials:
 # ---- merging ----
 
 
-def _span(partials: Sequence[Partials]) -> tuple[int, int]:
-    return (
-        min(one.first for one in partials),
-        max(one.first + one.digits.shape[-1] for one in partials),
-    )
+def _aligned(partials: Sequence[Partials]) -> tuple[list[Words], list[Words], int]:
+    """Give counts, digits that begin and end at the same place, and that place."""
+    first = min(one.first for one in partials)
+    end = max(one.first + one.digits.shape[-1] for one in partials)
+    digits = []
+    for one in partials:
+        begin = one.first - first
+        added = begin, end - first - begin - one.digits.shape[-1]
+        digits.append(np.pad(one.digits, ((0, 0), (0, 0), added)))
+    return [one.counts for one in partials], digits, first
 
 
 def concatenated(tiles: Sequence[Partials], shape: tuple[int, ...]) -> Partials:
     """Put tiles of results one after the other."""
-    first, end = _span(tiles)
-    counts = np.concatenate([one.counts for one in tiles], axis=1)
-    digits = np.zeros((*counts.shape[:2], end - first), np.int64)
-    at = 0
-    for one in tiles:
-        begin, (_, n, length) = one.first - first, one.digits.shape
-        digits[:, at : at + n, begin : begin + length] = one.digits
-        at += n
-    return Partials(shape, counts, digits, first, tiles[0].is_complex)
+    counts, digits, first = _aligned(tiles)
+    joined = np.concatenate(counts, axis=1), np.concatenate(digits, axis=1)
+    return Partials(shape, *joined, first, tiles[0].is_complex)
 
 
 def merged(partials: Sequence[Partials]) -> Partials:
     """Add up sums of the same results: at least one, and less than 2**30 in all that ever are."""
-    first, end = _span(partials)
-    counts = np.add.reduce([one.counts for one in partials])
-    digits = np.zeros((*counts.shape[:2], end - first), np.int64)
-    for one in partials:
-        begin = one.first - first
-        digits[..., begin : begin + one.digits.shape[-1]] += one.digits
-    return replace(partials[0], counts=counts, digits=digits, first=first)
+    counts, digits, first = _aligned(partials)
+    return replace(
+        partials[0], counts=reduce(np.add, counts), digits=reduce(np.add, digits), first=first
+    )
 
 
 # ---- rounding ----

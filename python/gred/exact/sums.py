@@ -60,13 +60,13 @@ def _checksums(parts: Words, words: Words, salts: Words | int) -> Words:
     return checks
 
 
-def sealed(words: Words, salts: Words | int = 0) -> Words:
+def _sealed(words: Words, salts: Words | int = 0) -> Words:
     """Put in front of words what they go out with; of many sums salts say which ones they are."""
     one = np.ones((*words.shape[:-1], 1), np.int64)
     return np.concatenate([one, _checksums(one, words, salts), words], axis=-1)
 
 
-def opened(given: Words, salts: Words | int = 0) -> Words:
+def _opened(given: Words, salts: Words | int = 0) -> Words:
     """Take words that came from anywhere, and may have been added up there."""
     parts, checks, words = given[..., :1], given[..., 1:HEAD], given[..., HEAD:]
     sound = (parts >= 1) & (parts <= _PARTS_MOST) & (checks == _checksums(parts, words, salts))
@@ -78,13 +78,14 @@ def opened(given: Words, salts: Words | int = 0) -> Words:
     return normalised(np.ascontiguousarray(words))
 
 
-def salts_of(kind: str, shape: tuple[int, ...], rows: int) -> Words:
+def _salts(named: tuple[str, tuple[int, ...]] | None, words: Words) -> Words | int:
     """Tell sums of one kind, shape and place from others, whose words do not add up with them."""
-    salts = [zlib.crc32(repr((kind, shape, row)).encode()) for row in range(rows)]
-    return np.array(salts, np.int64)[:, None]
+    *shape, _ = words.shape
+    salts = [zlib.crc32(repr((*(named or ()), row)).encode()) for row in range(math.prod(shape))]
+    return np.array(salts, np.int64).reshape(*shape, 1) if shape else 0
 
 
-def check_counts(words: Words) -> Words:
+def _check_counts(words: Words) -> Words:
     """Refuse words of which 2**20 would not add up."""
     most = np.abs(words[..., :COUNTS]).max(initial=0)
     if most >= 2**63 // _PARTS_MOST:
@@ -100,6 +101,7 @@ class Mergeable:
     __slots__ = ("__weakref__", "_lock", "_words")
     _lock: threading.Lock
     _words: Words  # normalised rows; replaced, never written
+    _shape: str  # of words
 
     def __new__(cls, *arguments: Any, **options: Any) -> Self:
         """Make one of no words."""
@@ -151,6 +153,47 @@ class Mergeable:
     def __sub__(self, other: Self) -> Self:
         """Make a new one, of what this one has been given and the other one has not."""
         return of_words(self._words, type(self)).__isub__(other)
+
+    # ---- as words ----
+
+    @classmethod
+    def _named(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
+        """Name what rows of words in a shape are; None: they are none of this kind."""
+        raise NotImplementedError
+
+    @property
+    def words(self) -> Words:
+        """All sums as one array of int64, that adds up: a row of 140 words each.
+
+        Of one `ExactSum` they have shape (140,), of `ExactSums` (..., 1, 140), or, complex ones,
+        (..., 2, 140), and of `ExactMoments` of k variables (k (k + 3) / 2, 140). The element-wise
+        integer sum of up to 2**20 objects' words is what `from_words` makes the merged one of: any
+        engine that adds integers can add exact sums, such as MPI or NCCL in one message.
+
+        Word 0 of a row is how many were added up in it; words 2 to 5 are how many elements, NaNs,
+        infinities and negative infinities were added; word 6 + k is the digit that is worth
+        2**(32 k - 2148). Word 1 is a checksum, which adds up, too: of an `ExactSum` the sum, modulo
+        2**64, of all others, the first of them times 0x9E3779B97F4A7C15, the k-th times its k-th
+        power; of others the first is multiplied by a number of their kind, shape and place, too.
+
+        OverflowError is raised if a count is 2**43 or more: the sum of 2**20 such counts does not
+        fit in a word.
+        """
+        words = _check_counts(self._words)
+        return _sealed(words, _salts(self._named(words.shape[:-1]), words))
+
+    @classmethod
+    def from_words(cls, words: ArrayLike) -> Self:
+        """Make one of words, or of the element-wise sum of up to 2**20 ones' words.
+
+        What is nothing of that kind raises ValueError.
+        """
+        given = np.asarray(words)
+        named = cls._named(given.shape[:-1])
+        if given.shape[-1:] != (HEAD + WORDS,) or given.dtype != np.int64 or not named:
+            got = f"shape {given.shape} of {given.dtype}"
+            raise ValueError(f"words must be int64 of shape {cls._shape}; got {got}")
+        return of_words(_opened(given, _salts(named, given)), cls)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):
@@ -235,6 +278,11 @@ class ExactSum(Mergeable):
     __slots__ = ()
 
     PARTS_MOST = _PARTS_MOST
+    _shape = f"({HEAD + WORDS},)"
+
+    @classmethod
+    def _named(cls, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]] | None:
+        return None if shape else ("sum", shape)
 
     def __init__(self, *arrays: ArrayLike | Any) -> None:
         self._words: Words = np.zeros(WORDS, np.int64)
@@ -336,41 +384,13 @@ class ExactSum(Mergeable):
     def __repr__(self) -> str:
         return f"<ExactSum of {self.count} elements: {float(self)!r}>"
 
-    @property
-    def words(self) -> Words:
-        """The accumulator as an array of int64, of shape (140,), that adds up.
-
-        The element-wise integer sum of up to 2**20 accumulators' words is what `from_words` makes
-        the merged accumulator of: any engine that adds integers can add exact sums. Word 0 is how
-        many accumulators they were made of; words 2 to 5 are how many elements, NaNs, infinities
-        and negative infinities were added; word 6 + k is the digit that is worth
-        2**(32 k - 2148). Word 1 is a checksum, which adds up, too: the sum, modulo 2**64, of all
-        others, the first of them times 0x9E3779B97F4A7C15, the k-th times its k-th power.
-
-        OverflowError is raised if `count` is 2**43 or more: the sum of 2**20 such counts does not
-        fit in a word.
-        """
-        return sealed(check_counts(self._words))
-
-    @classmethod
-    def from_words(cls, words: ArrayLike) -> ExactSum:
-        """Make an accumulator of words, or of the element-wise sum of up to 2**20 ones' words.
-
-        They are int64, of shape (140,). What is nothing of that kind raises ValueError.
-        """
-        given = np.asarray(words)
-        if given.shape != (HEAD + WORDS,) or given.dtype != np.int64:
-            got = f"shape {given.shape} of {given.dtype}"
-            raise ValueError(f"words must be {HEAD + WORDS} of int64; got {got}")
-        return of_words(opened(given), ExactSum)
-
     def to_bytes(self) -> bytes:
         """Write the accumulator as bytes, for keeping it, or for another machine.
 
         There are 1128: ``b"gredsum"``, a byte for the version, which is 1, and `words`, 8 bytes
         each, the lowest first, on a machine of any byte order. Equal accumulators' are equal.
         """
-        return _MAGIC + sealed(self._words).astype("<i8").tobytes()
+        return _MAGIC + _sealed(self._words).astype("<i8").tobytes()
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> ExactSum:
@@ -389,7 +409,7 @@ class ExactSum(Mergeable):
         words = np.frombuffer(data, "<i8", offset=len(_MAGIC)).astype(np.int64)
         if words[0] != 1:
             raise ValueError("these are not the bytes of one ExactSum")
-        return of_words(opened(words), ExactSum)
+        return of_words(_opened(words), ExactSum)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_bytes, (self.to_bytes(),)
