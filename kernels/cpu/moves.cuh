@@ -24,18 +24,27 @@ struct moves {
     struct element {
         Part parts[Parts];
     };
-    static constexpr unsigned size = sizeof(element);
-
-    /* ---- one row ---- */
+    static constexpr unsigned size = sizeof(element), line = 64;
 
     SHARED_FUNCTION static void row(const char *at, int64_t stride, uint64_t n, char *to)
     {
         if (stride == size)
-            adjacent(at, n * size, to);
-        else if (stride == 0)
-            repeated(at, n, to);
+            moves<Part, 1, Swapped>::adjacent(at, n * size, to);
         else
             apart(at, stride, n, to);
+    }
+
+    /* A cache line at a time, of which compilers make vectors. Some of the last bytes may have been
+     * moved before. */
+    LANES_FUNCTION static void adjacent(const char *at, uint64_t bytes, char *to)
+    {
+        if (bytes < line)
+            return move_bytes(at, bytes, to);
+        for (uint64_t i = 0; i + line < bytes; i += line) {
+            fetch_ahead<line>(at + i);
+            move_bytes(at + i, line, to + i);
+        }
+        move_bytes(at + bytes - line, line, to + bytes - line);
     }
 
   private:
@@ -59,45 +68,11 @@ struct moves {
         return x;
     }
 
-    template <class Bytes, size_t... Lanes>
-    LANES_FUNCTION static Bytes swapped(Bytes x, std::index_sequence<Lanes...>)
+    LANES_FUNCTION static void move_bytes(const char *__restrict at, uint64_t bytes,
+                                          char *__restrict to)
     {
-        return chosen(x, x, std::index_sequence<(Lanes ^ (sizeof(Part) - 1))...>());
-    }
-
-    template <unsigned Bytes>
-    LANES_FUNCTION static void move_register(const char *at, char *to)
-    {
-        const auto bytes = loaded<vector<uint8_t, Bytes>>(at);
-        if constexpr (Swapped)
-            put(to, swapped(bytes, std::make_index_sequence<Bytes>()));
-        else
-            put(to, bytes);
-    }
-
-    /* The last register's may have been moved before. */
-    template <unsigned Bytes = register_bytes>
-    LANES_FUNCTION static void adjacent(const char *at, uint64_t bytes, char *to)
-    {
-        if constexpr (Bytes < 16) {
-            for (uint64_t i = 0; i < bytes; i += size)
-                put(to + i, one(at + i));
-        } else if (bytes < Bytes) {
-            adjacent<Bytes / 2>(at, bytes, to);
-        } else {
-            for (uint64_t i = 0; i + Bytes < bytes; i += Bytes) {
-                fetch_ahead<Bytes>(at + i);
-                move_register<Bytes>(at + i, to + i);
-            }
-            move_register<Bytes>(at + bytes - Bytes, to + bytes - Bytes);
-        }
-    }
-
-    LANES_FUNCTION static void repeated(const char *at, uint64_t n, char *to)
-    {
-        const element x = one(at);
-        for (uint64_t i = 0; i < n; i++)
-            put(to + i * size, x);
+        for (uint64_t i = 0; i < bytes; i += size)
+            put(to + i, one(at + i));
     }
 
     /* Every second element is half of what is loaded, but for the last ones: after those nothing
@@ -108,11 +83,11 @@ struct moves {
         if constexpr (Parts == 1) {
             constexpr unsigned lanes = register_bytes / size;
             for (; stride == 2 * size && i + lanes < n; i += lanes) {
-                auto x = KERNELS::apart<Part>(at + i * (2 * size)).first;
-                if constexpr (Swapped)
-                    x = (decltype(x))swapped((vector<uint8_t>)x,
-                                             std::make_index_sequence<register_bytes>());
-                put(to + i * size, x);
+                const auto x = KERNELS::apart<Part>(at + i * (2 * size)).first;
+                Part parts[lanes];
+                for (unsigned k = 0; k < lanes; k++)
+                    parts[k] = swapped(x[k]);
+                put(to + i * size, parts);
             }
         }
         at += (int64_t)i * stride;
