@@ -29,22 +29,10 @@ struct moves {
     SHARED_FUNCTION static void row(const char *at, int64_t stride, uint64_t n, char *to)
     {
         if (stride == size)
-            moves<Part, 1, Swapped>::adjacent(at, n * size, to);
-        else
-            apart(at, stride, n, to);
-    }
-
-    /* A cache line at a time, of which compilers make vectors. Some of the last bytes may have been
-     * moved before. */
-    LANES_FUNCTION static void adjacent(const char *at, uint64_t bytes, char *to)
-    {
-        if (bytes < line)
-            return move_bytes(at, bytes, to);
-        for (uint64_t i = 0; i + line < bytes; i += line) {
-            fetch_ahead<line>(at + i);
-            move_bytes(at + i, line, to + i);
-        }
-        move_bytes(at + bytes - line, line, to + bytes - line);
+            return adjacent(at, n * size, to);
+        apart(at, stride, n, to);
+        for (uint64_t i = 0; Swapped && i < n * size; i += sizeof(Part))
+            put(to + i, swapped(loaded<Part>(to + i)));
     }
 
   private:
@@ -60,38 +48,39 @@ struct moves {
             return __builtin_bswap64(x);
     }
 
-    LANES_FUNCTION static element one(const char *at)
+    /* A cache line at a time, of which compilers make vectors. Some of the last bytes may have been
+     * moved before. */
+    LANES_FUNCTION static void adjacent(const char *at, uint64_t bytes, char *to)
     {
-        element x = loaded<element>(at);
-        for (Part &part : x.parts)
-            part = swapped(part);
-        return x;
+        if (bytes < line)
+            return move_bytes(at, bytes, to);
+        for (uint64_t i = 0; i + line < bytes; i += line) {
+            fetch_ahead<line>(at + i);
+            move_bytes(at + i, line, to + i);
+        }
+        move_bytes(at + bytes - line, line, to + bytes - line);
     }
 
     LANES_FUNCTION static void move_bytes(const char *__restrict at, uint64_t bytes,
                                           char *__restrict to)
     {
-        for (uint64_t i = 0; i < bytes; i += size)
-            put(to + i, one(at + i));
+        for (uint64_t i = 0; i < bytes; i += sizeof(Part))
+            put(to + i, swapped(loaded<Part>(at + i)));
     }
 
-    /* Every second element is half of what is loaded, but for the last ones: after those nothing
-     * may be read. */
+    /* As they are. Every second element is half of what is loaded, but for the last ones: after
+     * those nothing may be read. */
     LANES_FUNCTION static void apart(const char *at, int64_t stride, uint64_t n, char *to)
     {
         uint64_t i = 0;
         if constexpr (Parts == 1) {
             constexpr unsigned lanes = register_bytes / size;
-            for (; stride == 2 * size && i + lanes < n; i += lanes) {
-                const auto x = KERNELS::apart<Part>(at + i * (2 * size)).first;
-                Part parts[lanes];
-                for (unsigned k = 0; k < lanes; k++)
-                    parts[k] = swapped(x[k]);
-                put(to + i * size, parts);
-            }
+            for (; stride == 2 * size && i + lanes < n; i += lanes)
+                put(to + i * size, KERNELS::apart<Part>(at + i * (2 * size)).first);
         }
         at += (int64_t)i * stride;
-        _Pragma("GCC unroll 4") for (; i < n; i++, at += stride) put(to + i * size, one(at));
+        _Pragma("GCC unroll 4") for (; i < n; i++, at += stride)
+            put(to + i * size, loaded<element>(at));
     }
 };
 
@@ -247,6 +236,29 @@ uint64_t move_valid(const struct tile *tile, char *target)
         mask += tile->mask_row_stride;
     }
     return uint64_t(end - target) / (sizeof(Part) * Parts);
+}
+
+/* ---- what a mask hides ---- */
+
+/* Chosen by their bits, as a branch would be mispredicted; compilers make vectors of this. */
+template <class Bits>
+void fill(void *elements, uint64_t n, const unsigned char *mask, int64_t step,
+          const union scalar *neutral)
+{
+    constexpr uint64_t block = 1024;
+    const Bits hidden = loaded<Bits>(neutral);
+    for (uint64_t i = 0; i < n; i += block, mask += int64_t(block) * step) {
+        alignas(64) char bytes[block];
+        const uint64_t length = n - i < block ? n - i : block;
+        Bits *const x = static_cast<Bits *>(elements) + i;
+        const unsigned char *shows = mask;
+        if (step != 1) {
+            moves<uint8_t, 1, false>::row((const char *)mask, step, length, bytes);
+            shows = (const unsigned char *)bytes;
+        }
+        for (uint64_t k = 0; k < length; k++)
+            x[k] = Bits((x[k] & -Bits(shows[k] != 0)) | (hidden & (Bits(shows[k] != 0) - 1)));
+    }
 }
 
 } // namespace
