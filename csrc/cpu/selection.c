@@ -1,6 +1,4 @@
 /* Order statistics: threads share results, or the parts of each where these are long and few. */
-#include "cpu/selection.h"
-
 #include "common/arithmetic.h"
 #include "cpu/tiles.h"
 
