@@ -20,6 +20,10 @@ struct tile {
  * with a mask, there must be room for all of the tile. */
 typedef uint64_t move_tile(const struct tile *, char *target);
 
+/* What a mask, whose bytes lie at a distance, hides of n elements becomes the neutral element. */
+typedef void fill_hidden(void *elements, uint64_t n, const unsigned char *mask, int64_t step,
+                         const union scalar *neutral);
+
 /* Converts n elements that lie one after the other, of any alignment, at a distance from where they
  * go. */
 typedef void convert_elements(const char *from, uint64_t n, char *to);
@@ -187,17 +191,17 @@ struct cpu_kernels {
     fold_values *(*values)(enum fold, enum element input, enum element accumulator);
 
     /* Of results side by side: folded in the accumulator, or results as they are, where that is the
-     * elements' own type, or whose truth values' extremes are, where it is ELEMENT_BOOL. */
-    const struct slab_loop *(*columns)(enum fold, enum element input, enum element accumulator);
-
-    /* The same of complex numbers that no lanes take: a state each, of at most SLAB_PART_ROWS rows.
-     */
-    const struct slab_loop *(*columns_of_states)(enum fold, enum element type);
+     * elements' own type, or whose truth values' extremes are, where it is ELEMENT_BOOL. `few`: of
+     * at most SLAB_PART_ROWS rows; then complex numbers that no lanes take have a state each. */
+    const struct slab_loop *(*columns)(enum fold, enum element input, enum element accumulator,
+                                       bool few);
 
     transpose_rows *(*transpose)(size_t size);
 
     /* Of elements of so many bytes whose bytes are swapped in every `part` of them; 1: not. */
     move_tile *(*move)(size_t size, size_t part, bool masked);
+
+    fill_hidden *(*fill)(size_t size);
 
     /* To `type`, and then widened to its accumulator. */
     convert_elements *(*convert)(enum element input, enum element type);
@@ -234,26 +238,17 @@ const struct cpu_kernels *cpu_kernels(enum instructions);
  * elements of all and of one more, and for the keys of its ranks. Sorted ones need only this. */
 void selection_of(const struct selection *, uint64_t first, uint64_t count, char *workspace);
 
-/* The same of one result, in parts of SELECTION_PART elements. Keys between which ranks number
- * `first` to `last` are supposed to lie; there is room for a part. */
-void selection_bracket(const struct selection *, const struct selected *, uint64_t first,
-                       uint64_t last, uint64_t bracket[2], char *room);
+/* The same of one long result, in parts of SELECTION_PART elements, with room for all of their keys
+ * and of its ranks; `filter` has selection_filter done for each part, and puts what they have kept
+ * together. */
+typedef struct selection_part filter_parts(void *context, const uint64_t bracket[2]);
+void selection_of_long(const struct selection *, const struct selected *, char *kept,
+                       filter_parts *filter, void *context);
 
 /* Keeps the keys of a part that lie in a bracket; a workspace has room for as many. */
 struct selection_part selection_filter(const struct selection *, const struct selected *,
                                        uint64_t part, const uint64_t bracket[2], char *kept,
                                        char *workspace);
-
-/* Ranks number `first` to `last`, from n keys that are kept, which `less` others are below. False:
- * they are not among them. */
-bool selection_among(const struct selection *, const struct selected *, uint64_t first,
-                     uint64_t last, char *kept, uint64_t n, uint64_t less);
-
-/* The last rank, from number `first` on, that is near enough to be found with it. */
-uint64_t selection_group(const struct selection *, const struct selected *, uint64_t first);
-
-/* Stores the quantiles, when all keys are found; of no numbers they are NaN. */
-void selection_store(const struct selection *, const struct selected *);
 
 #ifdef __cplusplus
 }

@@ -42,11 +42,9 @@ static const struct slab_loop *loop_from(const struct job *job, enum element inp
                                          enum element state)
 {
     enum { WIDE = 64 };
-    const struct cpu_kernels *kernels = cpu_kernels(job->instructions);
     const struct plan *plan = job->plan;
-    const struct slab_loop *const loop = kernels->columns(plan->fold, input, state);
     const bool pays = plan->n <= SLAB_PART_ROWS && plan->axes->shape[plan->axes->outer - 1] >= WIDE;
-    return !loop && input == state && pays ? kernels->columns_of_states(plan->fold, state) : loop;
+    return cpu_kernels(job->instructions)->columns(plan->fold, input, state, pays);
 }
 
 /* What takes elements as they are; NULL: they have to be converted. What a mask hides of extremes
@@ -91,7 +89,7 @@ static const struct slab_loop *loop_to_results(const struct job *job)
         return finish->result == ELEMENT_BOOL
                    ? cpu_kernels(job->instructions)
                          ->columns(plan->reduction == REDUCTION_any ? FOLD_max : FOLD_min,
-                                   plan->layout->input, ELEMENT_BOOL)
+                                   plan->layout->input, ELEMENT_BOOL, false)
                    : NULL;
     if (!(reduction_is_stored(plan->reduction) || is_best_number(plan)) || divided ||
         element_is_complex(finish->result))
@@ -284,7 +282,9 @@ static void find_loop(struct columns *self)
         self->input.size = element_size(self->plan->accumulator);
     }
     self->input.move = gather_mover(self->job->instructions, layout, false);
-    self->input.transpose = kernels->transpose(self->input.stored);
+    if (self->input.way == COLUMNS_TRANSPOSED)
+        self->input.transpose = kernels->transpose(self->input.stored);
+    self->input.fill = kernels->fill(self->input.size);
     self->input.brings = self->input.convert || layout->mask || self->input.way != COLUMNS_IN_PLACE;
     self->counted = layout->mask && self->plan->counts;
     if (layout->mask)

@@ -15,7 +15,8 @@ struct columns_input {
     int64_t row_stride, column_stride, block_stride;
     int64_t mask_row_stride, mask_column_stride;
     move_tile *move;
-    transpose_rows *transpose;
+    transpose_rows *transpose; /* NULL: elements are moved */
+    fill_hidden *fill;
     convert_elements *convert; /* to the loop's type; NULL: they are of it, or it takes them */
     union scalar neutral;      /* what masked elements become */
     const char *end;           /* of all elements */

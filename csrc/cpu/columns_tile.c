@@ -32,23 +32,7 @@ static struct output_tile tile_at(const struct columns *self, uint64_t index)
 
 static void bring_rows(const struct columns *self, const struct slab *slab, uint64_t rows, char *to)
 {
-    if (self->input.way == COLUMNS_IN_PLACE) {
-        convert_elements *const convert = self->input.convert;
-        const size_t bytes = slab->columns * self->input.size;
-        const char *at = slab->at;
-        for (uint64_t row = 0; row < rows; row++, at += slab->row_stride, to += bytes)
-            if (convert)
-                convert(at, slab->columns, to);
-            else
-                memcpy(to, at, bytes);
-    } else if (self->input.way == COLUMNS_MOVED) {
-        const struct tile tile = {.at = slab->at,
-                                  .rows = rows,
-                                  .columns = slab->columns,
-                                  .row_stride = slab->row_stride,
-                                  .column_stride = self->input.column_stride};
-        self->input.move(&tile, to);
-    } else {
+    if (self->input.transpose) {
         const struct transposition transposition = {.at = slab->at,
                                                     .rows = slab->columns,
                                                     .n = rows,
@@ -56,6 +40,13 @@ static void bring_rows(const struct columns *self, const struct slab *slab, uint
                                                     .stride = slab->row_stride,
                                                     .end = self->input.end};
         self->input.transpose(&transposition, slab->columns, to);
+    } else {
+        const struct tile tile = {.at = slab->at,
+                                  .rows = rows,
+                                  .columns = slab->columns,
+                                  .row_stride = slab->row_stride,
+                                  .column_stride = self->input.column_stride};
+        self->input.move(&tile, to);
     }
 }
 
@@ -99,56 +90,6 @@ bool columns_neutral(enum fold fold, enum element type, union scalar *neutral)
     }
 }
 
-/* Chosen by their bits: of words of 64 bits compilers make a branch otherwise. Those whose mask's
- * bytes are neighbours go several at a time. */
-#define CHOSEN(Bits, x, valid, neutral)                                                            \
-    (Bits)(((x) & -(Bits)((valid) != 0)) | ((neutral) & ((Bits)((valid) != 0) - 1)))
-
-#define REPLACE(Bits)                                                                              \
-    static void replace_##Bits(Bits *elements, uint64_t n, const unsigned char *mask,              \
-                               int64_t step, Bits neutral)                                         \
-    {                                                                                              \
-        if (step == 1)                                                                             \
-            for (uint64_t k = 0; k < n; k++)                                                       \
-                elements[k] = CHOSEN(Bits, elements[k], mask[k], neutral);                         \
-        else                                                                                       \
-            for (uint64_t k = 0; k < n; k++)                                                       \
-                elements[k] = CHOSEN(Bits, elements[k], mask[(int64_t)k * step], neutral);         \
-    }
-
-REPLACE(uint8_t)
-REPLACE(uint16_t)
-REPLACE(uint32_t)
-REPLACE(uint64_t)
-
-static void replace_pairs(char *elements, uint64_t n, const unsigned char *mask, int64_t step,
-                          const union scalar *neutral)
-{
-    for (uint64_t k = 0; k < n; k++)
-        if (!mask[(int64_t)k * step])
-            memcpy(elements + k * sizeof *neutral, neutral, sizeof *neutral);
-}
-
-static_assert(sizeof(union scalar) == 2 * sizeof(uint64_t), "the widest elements are pairs");
-
-static __attribute__((noinline)) void fill_row(void *elements, size_t size, uint64_t n,
-                                               const unsigned char *mask, int64_t step,
-                                               const union scalar *neutral)
-{
-    switch (size) {
-    case sizeof(uint8_t):
-        return replace_uint8_t(elements, n, mask, step, neutral->u8);
-    case sizeof(uint16_t):
-        return replace_uint16_t(elements, n, mask, step, neutral->u16);
-    case sizeof(uint32_t):
-        return replace_uint32_t(elements, n, mask, step, neutral->u32);
-    case sizeof(uint64_t):
-        return replace_uint64_t(elements, n, mask, step, neutral->u64);
-    default:
-        return replace_pairs(elements, n, mask, step, neutral);
-    }
-}
-
 /* ---- slabs ---- */
 
 /* Makes a slab of what does not lie as one, or is not to be folded as it lies. */
@@ -159,13 +100,12 @@ static void bring(const struct columns *self, struct slab *slab, const unsigned 
     const uint64_t rows =
         slab_row(slab->all, slab->first + slab->count) - slab_row(slab->all, slab->first);
     const size_t size = self->input.size, row_bytes = slab->columns * size;
-    const bool converts = self->input.convert && self->input.way != COLUMNS_IN_PLACE;
-    bring_rows(self, slab, rows, converts ? unconverted : to);
-    if (converts)
+    bring_rows(self, slab, rows, self->input.convert ? unconverted : to);
+    if (self->input.convert)
         self->input.convert(unconverted, rows * slab->columns, to);
     for (uint64_t row = 0; mask && row < rows; row++)
-        fill_row(to + row * row_bytes, size, slab->columns, mask + (int64_t)row * mask_stride,
-                 self->input.mask_column_stride, &self->input.neutral);
+        self->input.fill(to + row * row_bytes, slab->columns, mask + (int64_t)row * mask_stride,
+                         self->input.mask_column_stride, &self->input.neutral);
     slab->at = to;
     slab->row_stride = (int64_t)row_bytes;
     slab->end = to + rows * row_bytes;

@@ -43,6 +43,9 @@ bool dot_run(struct job *);
 bool segments_run(struct job *);
 bool exact_segments(struct job *);
 
+/* Writes all results of a selection, order statistics. False: memory is short. */
+bool selection_run(struct job *, const struct selection *);
+
 /* Makes one result after the other, each like an array by itself, whose plan `part` has. */
 typedef bool make_result(struct job *part, int64_t place);
 bool folding_one_by_one(struct job *, make_result *);

@@ -1,6 +1,4 @@
 /* Order statistics: threads share results, or the parts of each where these are long and few. */
-#include "cpu/selection.h"
-
 #include "common/arithmetic.h"
 #include "cpu/tiles.h"
 
@@ -15,7 +13,8 @@ struct selecting {
     const struct selection *all;
     uint64_t at_once, in_block; /* results, and tiles of a block */
     struct selected one;
-    uint64_t bracket[2];
+    struct tiles *tiles; /* of parts of one result */
+    const uint64_t *bracket;
     struct selection_part *parts;
     char *kept; /* of each part, where its elements would begin */
 };
@@ -70,10 +69,14 @@ static unsigned do_part(void *context, uint64_t part, char *workspace)
 }
 
 /* Puts what the parts have kept together. */
-static struct selection_part join_parts(struct selecting *self, uint64_t parts)
+static struct selection_part do_parts(void *context, const uint64_t bracket[2])
 {
+    struct selecting *self = context;
+    const uint64_t parts = divide_up(self->all->n, SELECTION_PART);
     const size_t size = element_size(self->all->of.input);
     struct selection_part all = {0, 0, 0};
+    self->bracket = bracket;
+    tiles_run(self->tiles, parts, do_part, self);
     for (uint64_t part = 0; part < parts; part++) {
         memmove(self->kept + all.kept * size, self->kept + part * SELECTION_PART * size,
                 self->parts[part].kept * size);
@@ -82,49 +85,6 @@ static struct selection_part join_parts(struct selecting *self, uint64_t parts)
         all.nans += self->parts[part].nans;
     }
     return all;
-}
-
-static struct selection_part run_parts(struct tiles *shared, struct selecting *self, uint64_t low,
-                                       uint64_t high)
-{
-    const uint64_t parts = divide_up(self->all->n, SELECTION_PART);
-    self->bracket[0] = low;
-    self->bracket[1] = high;
-    tiles_run(shared, parts, do_part, self);
-    return join_parts(self, parts);
-}
-
-/* Ranks that are near each other; those outside of the bracket, once in hundreds, from all keys.
- * Returns how many elements are NaN. */
-static uint64_t find_group(struct tiles *shared, struct selecting *self, uint64_t first,
-                           uint64_t last)
-{
-    uint64_t bracket[2];
-    selection_bracket(self->all, &self->one, first, last, bracket, self->kept);
-    for (;;) {
-        const struct selection_part all = run_parts(shared, self, bracket[0], bracket[1]);
-        if (selection_among(self->all, &self->one, first, last, self->kept, all.kept, all.less))
-            return all.nans;
-        bracket[0] = 0;
-        bracket[1] = UINT64_MAX;
-    }
-}
-
-/* Where NaN is left out ranks depend on how many there are; no key is in an empty bracket. */
-static void find_result(struct tiles *shared, struct selecting *self, uint64_t result)
-{
-    const struct selection *all = self->all;
-    struct selected *one = &self->one;
-    one->result = result;
-    one->numbers = all->n;
-    if (all->of.leaves_out)
-        one->numbers -= run_parts(shared, self, 1, 0).nans;
-    for (uint64_t k = 0, last; one->numbers && k < 2 * all->of.count; k = last + 1) {
-        last = selection_group(all, one, k);
-        if (find_group(shared, self, k, last) && !all->of.leaves_out)
-            one->numbers = 0;
-    }
-    selection_store(all, one);
 }
 
 static bool find_long(struct job *job, struct selecting *self)
@@ -137,13 +97,16 @@ static bool find_long(struct job *job, struct selecting *self)
     size_t bytes;
     if (!room_for(parts, SELECTION_PART, size, &bytes))
         return false;
+    self->tiles = &shared;
     self->parts = malloc(parts * sizeof *self->parts);
     self->kept = malloc(bytes);
     self->one.keys = malloc(2 * all->of.count * size + 1);
     const bool there = self->parts && self->kept && self->one.keys &&
                        tiles_open(&shared, parts, "order statistics");
-    for (uint64_t result = 0; there && result < all->outer * all->inner; result++)
-        find_result(&shared, self, result);
+    for (uint64_t result = 0; there && result < all->outer * all->inner; result++) {
+        self->one.result = result;
+        selection_of_long(all, &self->one, self->kept, do_parts, self);
+    }
     if (there)
         tiles_close(&shared);
     free(self->parts);

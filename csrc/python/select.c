@@ -2,7 +2,7 @@
 #include "arrays/numpys.h"
 
 #include "arrays/objects.h"
-#include "cpu/selection.h"
+#include "cpu/host.h"
 #include "plan/platform.h"
 #include "python/module.h"
 

@@ -18,19 +18,6 @@ LANES_FUNCTION bool is_power_of_2(double count)
     return (n & (n - 1)) == 0;
 }
 
-/* Whether complex numbers are, in the lanes of both parts: one is as true as either of them. */
-struct truths_of_pairs {
-    static constexpr unsigned elements = 1;
-
-    template <class T, class In>
-    LANES_FUNCTION static vector<T> of(const In *x)
-    {
-        const vector<T> part = truths::of<T>(x);
-        constexpr auto all = std::make_index_sequence<sizeof part / sizeof(T)>();
-        return part | neighbours(part, all);
-    }
-};
-
 /* Folds of truths, each 0 or 1. */
 template <class T>
 struct either {

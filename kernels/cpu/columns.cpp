@@ -108,9 +108,9 @@ const slab_loop *float_loop_of(enum fold fold)
     }
 }
 
-/* Folds of complex numbers that their parts' lanes take. */
+/* Folds of complex numbers: in the lanes of their parts, or, of a few rows, a state each. */
 template <class T>
-const slab_loop *complex_loop_of(enum fold fold)
+const slab_loop *complex_loop_of(enum fold fold, bool few)
 {
     using V = complex<T>;
     switch (fold) {
@@ -126,35 +126,22 @@ const slab_loop *complex_loop_of(enum fold fold)
         return &loop_by<column_number_sums<T, V>, state_of<nansum<V>>, 2>;
     case FOLD_norm2:
         return &loop_by<column_squares<T, 2>, state_of<norm2<V>>, 2>;
-    default:
-        return nullptr;
-    }
-}
-
-/* Whether those are all that there is to it; all other folds make a state each. */
-constexpr bool has_complex_lanes(enum fold fold)
-{
-    return fold == FOLD_sum || fold == FOLD_prod || fold == FOLD_nonzero || fold == FOLD_variance ||
-           fold == FOLD_nansum || fold == FOLD_norm2;
-}
-
-template <class Fold, enum fold Number>
-constexpr const slab_loop *states_by()
-{
-    if constexpr (has_complex_lanes(Number))
-        return nullptr;
-    else
-        return &loop_by<column_states<Fold>, made_state<Fold>>;
-}
-
-template <class V>
-const slab_loop *states_loop_of(enum fold fold)
-{
-    switch (fold) {
-#define FOLD(name, ladder, indexed, types)                                                         \
+#define STATES(name)                                                                               \
     case FOLD_##name:                                                                              \
-        return states_by<name<V>, FOLD_##name>();
-#include "common/reductions.def"
+        return few ? &loop_by<column_states<name<V>>, made_state<name<V>>> : nullptr;
+        STATES(min)
+        STATES(max)
+        STATES(argmin)
+        STATES(argmax)
+        STATES(extremes)
+        STATES(nanprod)
+        STATES(nanmin)
+        STATES(nanmax)
+        STATES(norm1)
+        STATES(norm_inf)
+        STATES(norm_neg_inf)
+        STATES(logsumexp)
+        STATES(summary)
     default:
         return nullptr;
     }
@@ -190,10 +177,10 @@ const slab_loop *real_loop_of(enum fold fold)
 }
 
 template <class In, class V>
-const slab_loop *loop_of(enum fold fold)
+const slab_loop *loop_of(enum fold fold, bool few)
 {
     if constexpr (is_complex<V>)
-        return complex_loop_of<typename parts_of<V>::type>(fold);
+        return complex_loop_of<typename parts_of<V>::type>(fold, few);
     else
         return real_loop_of<In, V>(fold);
 }
@@ -240,7 +227,8 @@ const slab_loop *narrow_loop_of(enum fold fold)
 
 using namespace KERNELS;
 
-const slab_loop *KERNELS::find_columns(enum fold fold, enum element input, enum element accumulator)
+const slab_loop *KERNELS::find_columns(enum fold fold, enum element input, enum element accumulator,
+                                       bool few)
 {
     if (accumulator == ELEMENT_BOOL)
         return visit_elements(
@@ -251,22 +239,12 @@ const slab_loop *KERNELS::find_columns(enum fold fold, enum element input, enum 
         });
     return visit_pairs(
         input, accumulator,
-        [=](auto in, auto v) { return loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold); },
+        [=](auto in, auto v) {
+            return loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold, few);
+        },
         [=](auto in, auto v) {
             return converting_loop_of<type_in<decltype(in)>, type_in<decltype(v)>>(fold);
         });
-}
-
-const slab_loop *KERNELS::find_columns_of_states(enum fold fold, enum element type)
-{
-    switch (type) {
-    case ELEMENT_COMPLEX64:
-        return states_loop_of<complex<float>>(fold);
-    case ELEMENT_COMPLEX128:
-        return states_loop_of<complex<double>>(fold);
-    default:
-        return nullptr;
-    }
 }
 
 transpose_rows *KERNELS::find_transpose(size_t size)

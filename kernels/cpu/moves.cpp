@@ -173,6 +173,15 @@ move_tile *KERNELS::find_move(size_t size, size_t part, bool masked)
     return masked ? mover->valid : mover->all;
 }
 
+fill_hidden *KERNELS::find_fill(size_t size)
+{
+    return size == 1   ? fill<uint8_t>
+           : size == 2 ? fill<uint16_t>
+           : size == 4 ? fill<uint32_t>
+           : size == 8 ? fill<uint64_t>
+                       : fill<unsigned __int128>;
+}
+
 convert_elements *KERNELS::find_convert(enum element input, enum element type)
 {
     return visit_elements(input, [=](auto in, auto) {

@@ -24,18 +24,15 @@ struct moves {
     struct element {
         Part parts[Parts];
     };
-    static constexpr unsigned size = sizeof(element);
-
-    /* ---- one row ---- */
+    static constexpr unsigned size = sizeof(element), line = 64;
 
     SHARED_FUNCTION static void row(const char *at, int64_t stride, uint64_t n, char *to)
     {
         if (stride == size)
-            adjacent(at, n * size, to);
-        else if (stride == 0)
-            repeated(at, n, to);
-        else
-            apart(at, stride, n, to);
+            return adjacent(at, n * size, to);
+        apart(at, stride, n, to);
+        for (uint64_t i = 0; Swapped && i < n * size; i += sizeof(Part))
+            put(to + i, swapped(loaded<Part>(to + i)));
     }
 
   private:
@@ -51,72 +48,39 @@ struct moves {
             return __builtin_bswap64(x);
     }
 
-    LANES_FUNCTION static element one(const char *at)
-    {
-        element x = loaded<element>(at);
-        for (Part &part : x.parts)
-            part = swapped(part);
-        return x;
-    }
-
-    template <class Bytes, size_t... Lanes>
-    LANES_FUNCTION static Bytes swapped(Bytes x, std::index_sequence<Lanes...>)
-    {
-        return chosen(x, x, std::index_sequence<(Lanes ^ (sizeof(Part) - 1))...>());
-    }
-
-    template <unsigned Bytes>
-    LANES_FUNCTION static void move_register(const char *at, char *to)
-    {
-        const auto bytes = loaded<vector<uint8_t, Bytes>>(at);
-        if constexpr (Swapped)
-            put(to, swapped(bytes, std::make_index_sequence<Bytes>()));
-        else
-            put(to, bytes);
-    }
-
-    /* The last register's may have been moved before. */
-    template <unsigned Bytes = register_bytes>
+    /* A cache line at a time, of which compilers make vectors. Some of the last bytes may have been
+     * moved before. */
     LANES_FUNCTION static void adjacent(const char *at, uint64_t bytes, char *to)
     {
-        if constexpr (Bytes < 16) {
-            for (uint64_t i = 0; i < bytes; i += size)
-                put(to + i, one(at + i));
-        } else if (bytes < Bytes) {
-            adjacent<Bytes / 2>(at, bytes, to);
-        } else {
-            for (uint64_t i = 0; i + Bytes < bytes; i += Bytes) {
-                fetch_ahead<Bytes>(at + i);
-                move_register<Bytes>(at + i, to + i);
-            }
-            move_register<Bytes>(at + bytes - Bytes, to + bytes - Bytes);
+        if (bytes < line)
+            return move_bytes(at, bytes, to);
+        for (uint64_t i = 0; i + line < bytes; i += line) {
+            fetch_ahead<line>(at + i);
+            move_bytes(at + i, line, to + i);
         }
+        move_bytes(at + bytes - line, line, to + bytes - line);
     }
 
-    LANES_FUNCTION static void repeated(const char *at, uint64_t n, char *to)
+    LANES_FUNCTION static void move_bytes(const char *__restrict at, uint64_t bytes,
+                                          char *__restrict to)
     {
-        const element x = one(at);
-        for (uint64_t i = 0; i < n; i++)
-            put(to + i * size, x);
+        for (uint64_t i = 0; i < bytes; i += sizeof(Part))
+            put(to + i, swapped(loaded<Part>(at + i)));
     }
 
-    /* Every second element is half of what is loaded, but for the last ones: after those nothing
-     * may be read. */
+    /* As they are. Every second element is half of what is loaded, but for the last ones: after
+     * those nothing may be read. */
     LANES_FUNCTION static void apart(const char *at, int64_t stride, uint64_t n, char *to)
     {
         uint64_t i = 0;
         if constexpr (Parts == 1) {
             constexpr unsigned lanes = register_bytes / size;
-            for (; stride == 2 * size && i + lanes < n; i += lanes) {
-                auto x = KERNELS::apart<Part>(at + i * (2 * size)).first;
-                if constexpr (Swapped)
-                    x = (decltype(x))swapped((vector<uint8_t>)x,
-                                             std::make_index_sequence<register_bytes>());
-                put(to + i * size, x);
-            }
+            for (; stride == 2 * size && i + lanes < n; i += lanes)
+                put(to + i * size, KERNELS::apart<Part>(at + i * (2 * size)).first);
         }
         at += (int64_t)i * stride;
-        _Pragma("GCC unroll 4") for (; i < n; i++, at += stride) put(to + i * size, one(at));
+        _Pragma("GCC unroll 4") for (; i < n; i++, at += stride)
+            put(to + i * size, loaded<element>(at));
     }
 };
 
@@ -272,6 +236,29 @@ uint64_t move_valid(const struct tile *tile, char *target)
         mask += tile->mask_row_stride;
     }
     return uint64_t(end - target) / (sizeof(Part) * Parts);
+}
+
+/* ---- what a mask hides ---- */
+
+/* Chosen by their bits, as a branch would be mispredicted; compilers make vectors of this. */
+template <class Bits>
+void fill(void *elements, uint64_t n, const unsigned char *mask, int64_t step,
+          const union scalar *neutral)
+{
+    constexpr uint64_t block = 1024;
+    const Bits hidden = loaded<Bits>(neutral);
+    for (uint64_t i = 0; i < n; i += block, mask += int64_t(block) * step) {
+        alignas(64) char bytes[block];
+        const uint64_t length = n - i < block ? n - i : block;
+        Bits *const x = static_cast<Bits *>(elements) + i;
+        const unsigned char *shows = mask;
+        if (step != 1) {
+            moves<uint8_t, 1, false>::row((const char *)mask, step, length, bytes);
+            shows = (const unsigned char *)bytes;
+        }
+        for (uint64_t k = 0; k < length; k++)
+            x[k] = Bits((x[k] & -Bits(shows[k] != 0)) | (hidden & (Bits(shows[k] != 0) - 1)));
+    }
 }
 
 } // namespace

@@ -146,35 +146,16 @@ struct magnitudes {
 
 /* ---- of complex numbers ---- */
 
+LANES_FUNCTION vector<double> square_root(vector<double> x)
+{
 #if defined(__AVX512BW__)
-
-LANES_FUNCTION vector<double> square_root(vector<double> x)
-{
     return vector<double>(_mm512_sqrt_pd(x));
-}
-
 #elif defined(__AVX2__)
-
-LANES_FUNCTION vector<double> square_root(vector<double> x)
-{
     return vector<double>(_mm256_sqrt_pd(x));
-}
-
-#elif defined(__SSE2__)
-
-LANES_FUNCTION vector<double> square_root(vector<double> x)
-{
-    return vector<double>(_mm_sqrt_pd(x));
-}
-
 #else
-
-LANES_FUNCTION vector<double> square_root(vector<double> x)
-{
     return vector<double>{sqrt(x[0]), sqrt(x[1])};
-}
-
 #endif
+}
 
 /* What to multiply a number by before it is squared. */
 LANES_FUNCTION vector<double> scale_of(vector<double> size)

@@ -86,13 +86,6 @@ LANES_FUNCTION bool has_bits(vector<uint64_t> x)
     return !_mm256_testz_si256(__m256i(x), __m256i(x));
 }
 
-#elif defined(__SSE2__)
-
-LANES_FUNCTION bool has_bits(vector<uint64_t> x)
-{
-    return _mm_movemask_epi8(_mm_cmpeq_epi8(__m128i(x), __m128i{})) != 0xffff;
-}
-
 #else
 
 LANES_FUNCTION bool has_bits(vector<uint64_t> x)
@@ -117,8 +110,6 @@ LANES_FUNCTION unsigned first_lane(Mask mask)
     return unsigned(__builtin_ctzll(_mm512_movepi8_mask(__m512i(mask)))) / sizeof mask[0];
 #elif defined(__AVX2__)
     return unsigned(__builtin_ctz(unsigned(_mm256_movemask_epi8(__m256i(mask))))) / sizeof mask[0];
-#elif defined(__SSE2__)
-    return unsigned(__builtin_ctz(unsigned(_mm_movemask_epi8(__m128i(mask))))) / sizeof mask[0];
 #else
     unsigned lane = 0;
     while (!mask[lane])

@@ -295,21 +295,6 @@ void select_all(const struct selection &all, uint64_t first, uint64_t count, K *
 /* ---- one result, by parts ---- */
 
 template <class K>
-void sample_bracket(const selecting<K> &self, uint64_t first, uint64_t last, uint64_t *bracket,
-                    K *sample)
-{
-    K found[2];
-    const rank_ends<K> ends(self, first, last);
-    const uint64_t n = self.all.n;
-    random_places places = {n, n};
-    for (uint64_t k = 0; k < sample_most; k++)
-        store_keys(self.form, self.at(places.next()), 1, 0, sample + k, 1);
-    find_bracket(sample, sample_most, n, ends.least, ends.greatest, found);
-    bracket[0] = found[0];
-    bracket[1] = found[1];
-}
-
-template <class K>
 struct selection_part keep_part(const selecting<K> &self, uint64_t part, const uint64_t *bracket,
                                 K *kept, K *keys)
 {
@@ -323,19 +308,55 @@ struct selection_part keep_part(const selecting<K> &self, uint64_t part, const u
     return found;
 }
 
-/* The keys lie at the front of room for as many again, or for all elements. */
+/* Between keys of a sample, in `room` for a part, where ranks are supposed to lie. */
 template <class K>
-bool select_among(const selecting<K> &self, uint64_t first, uint64_t last, K *keys, uint64_t n,
-                  uint64_t less)
+void sample_bracket(const selecting<K> &self, const rank_ends<K> &ends, K *room, uint64_t *bracket)
+{
+    K found[2];
+    const uint64_t n = self.all.n;
+    random_places places = {n, n};
+    for (uint64_t k = 0; k < sample_most; k++)
+        store_keys(self.form, self.at(places.next()), 1, 0, room + k, 1);
+    find_bracket(room, sample_most, n, ends.least, ends.greatest, found);
+    bracket[0] = found[0];
+    bracket[1] = found[1];
+}
+
+/* Ranks that are near each other; those outside of the bracket, once in hundreds, from all keys.
+ * Returns how many elements are NaN. What is kept lies at the front of room for all elements. */
+template <class K, class Filter>
+uint64_t select_group(const selecting<K> &self, uint64_t first, uint64_t last, K *kept,
+                      Filter filter)
 {
     const rank_ends<K> ends(self, first, last);
-    if (ends.least < less || ends.greatest >= less + n)
-        return false;
-    if (n <= self.all.n / 2)
-        select(self, first, last, keys, n, less, keys + n);
+    uint64_t bracket[2];
+    sample_bracket(self, ends, kept, bracket);
+    struct selection_part found = filter(bracket);
+    if (ends.least < found.less || ends.greatest >= found.less + found.kept) {
+        bracket[0] = 0;
+        bracket[1] = UINT64_MAX;
+        found = filter(bracket);
+    }
+    if (found.kept <= self.all.n / 2)
+        select(self, first, last, kept, found.kept, found.less, kept + found.kept);
     else
-        select_in_place(self, first, last, keys, n, less);
-    return true;
+        select_in_place(self, first, last, kept, found.kept, found.less);
+    return found.nans;
+}
+
+/* Where NaN is left out ranks depend on how many there are; no key is in an empty bracket. */
+template <class K, class Filter>
+void select_long(selecting<K> self, K *kept, Filter filter)
+{
+    const struct selection &all = self.all;
+    static constexpr uint64_t nothing[] = {1, 0};
+    self.one.numbers = all.n - (all.of.leaves_out ? filter(nothing).nans : 0);
+    for (uint64_t k = 0, last; self.one.numbers && k < 2 * all.of.count; k = last + 1) {
+        last = self.group(k);
+        if (select_group(self, k, last, kept, filter) && !all.of.leaves_out)
+            self.one.numbers = 0;
+    }
+    self.store();
 }
 
 } // namespace
@@ -347,40 +368,24 @@ bool select_among(const selecting<K> &self, uint64_t first, uint64_t last, K *ke
         __VA_ARGS__                                                                                \
     })
 
-#define OF_ONE(...) OF_KEYS(const auto self = KERNELS::selecting<K>{*all, *one}; __VA_ARGS__)
-
 void selection_of(const struct selection *all, uint64_t first, uint64_t count, char *workspace)
 {
     OF_KEYS(KERNELS::select_all(*all, first, count, reinterpret_cast<K *>(workspace)););
 }
 
-uint64_t selection_group(const struct selection *all, const struct selected *one, uint64_t first)
+void selection_of_long(const struct selection *all, const struct selected *one, char *kept,
+                       filter_parts *filter, void *context)
 {
-    return OF_ONE(return self.group(first););
-}
-
-void selection_bracket(const struct selection *all, const struct selected *one, uint64_t first,
-                       uint64_t last, uint64_t bracket[2], char *room)
-{
-    OF_ONE(KERNELS::sample_bracket(self, first, last, bracket, reinterpret_cast<K *>(room)););
+    OF_KEYS(
+        KERNELS::select_long(KERNELS::selecting<K>{*all, *one}, reinterpret_cast<K *>(kept),
+                             [=](const uint64_t *bracket) { return filter(context, bracket); }););
 }
 
 struct selection_part selection_filter(const struct selection *all, const struct selected *one,
                                        uint64_t part, const uint64_t bracket[2], char *kept,
                                        char *workspace)
 {
-    return OF_ONE(return KERNELS::keep_part(self, part, bracket, reinterpret_cast<K *>(kept),
-                                            reinterpret_cast<K *>(workspace)););
-}
-
-bool selection_among(const struct selection *all, const struct selected *one, uint64_t first,
-                     uint64_t last, char *kept, uint64_t n, uint64_t less)
-{
-    return OF_ONE(
-        return KERNELS::select_among(self, first, last, reinterpret_cast<K *>(kept), n, less););
-}
-
-void selection_store(const struct selection *all, const struct selected *one)
-{
-    OF_ONE(self.store(););
+    return OF_KEYS(return KERNELS::keep_part(KERNELS::selecting<K>{*all, *one}, part, bracket,
+                                             reinterpret_cast<K *>(kept),
+                                             reinterpret_cast<K *>(workspace)););
 }

@@ -377,17 +377,16 @@ struct truths {
     }
 };
 
-/* Complex numbers, each as true as either of its parts. */
-struct count_lanes {
-    using element = complex<double>;
-    static constexpr unsigned step = apart<uint64_t>::count;
-    vector<uint64_t> counts = {};
+/* Whether complex numbers are, in the lanes of both parts: one is as true as either of them. */
+struct truths_of_pairs {
+    static constexpr unsigned elements = 1;
 
-    LANES_FUNCTION void take(const element *x)
+    template <class T, class In>
+    LANES_FUNCTION static vector<T> of(const In *x)
     {
-        const apart<uint64_t> bits(x);
-        const auto either = (bits.first | bits.second) & telling<double>::bits;
-        counts -= vector<uint64_t>(either != 0);
+        const vector<T> part = truths::of<T>(x);
+        constexpr auto all = std::make_index_sequence<sizeof part / sizeof(T)>();
+        return part | neighbours(part, all);
     }
 };
 
@@ -396,9 +395,9 @@ SHARED_FUNCTION uint64_t count_of(const void *elements, size_t n)
 {
     const In *const x = static_cast<const In *>(elements);
     if constexpr (std::is_same_v<In, complex<double>>) {
-        count_lanes lanes;
-        take_all(lanes, x, n, In(0));
-        return total_of<uint64_t>(lanes.counts);
+        return wide_total<uint64_t, truths_of_pairs>(static_cast<const double *>(elements), 2 * n,
+                                                     0.0) /
+               2;
     } else {
         using count = typename telling<In>::type;
         static_assert(LOOP_MOST * sizeof(In) / lanes_bytes <= count(-1),

@@ -10,10 +10,11 @@ namespace KERNELS
 {
 
 fold_values *find_values(enum fold, enum element input, enum element accumulator);
-const struct slab_loop *find_columns(enum fold, enum element input, enum element accumulator);
-const struct slab_loop *find_columns_of_states(enum fold, enum element type);
+const struct slab_loop *find_columns(enum fold, enum element input, enum element accumulator,
+                                     bool few);
 transpose_rows *find_transpose(size_t size);
 move_tile *find_move(size_t size, size_t part, bool masked);
+fill_hidden *find_fill(size_t size);
 convert_elements *find_convert(enum element input, enum element type);
 dot_elements *find_dot(enum element);
 add_dot_slab *find_dot_slabs(enum element, bool columns, bool exactly);

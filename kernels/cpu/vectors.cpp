@@ -266,16 +266,7 @@ fold_values *KERNELS::find_values(enum fold fold, enum element input, enum eleme
 }
 
 const struct cpu_kernels CPU_KERNELS(GRED_INSTRUCTIONS) = {
-    find_values,
-    find_columns,
-    find_columns_of_states,
-    find_transpose,
-    find_move,
-    find_convert,
-    find_dot,
-    find_dot_slabs,
-    find_windows,
-    find_product_windows,
-    find_unrounded,
-    find_unrounded_columns,
+    find_values,  find_columns,         find_transpose, find_move,
+    find_fill,    find_convert,         find_dot,       find_dot_slabs,
+    find_windows, find_product_windows, find_unrounded, find_unrounded_columns,
 };
