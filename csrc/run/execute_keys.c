@@ -48,14 +48,6 @@ static void choose_digits(struct by_key *self, bool whole)
 
 /* ---- memory ---- */
 
-/* What does not lie one after the other is copied, as what holds all numbers of its type. */
-static enum element holder_of(enum element input)
-{
-    return !element_is_integer(input) ? ELEMENT_FLOAT64
-           : input == ELEMENT_UINT64  ? ELEMENT_UINT64
-                                      : ELEMENT_INT64;
-}
-
 static void find_arrays(struct by_key *self)
 {
     const struct plan *plan = self->on.plan;
@@ -66,11 +58,11 @@ static void find_arrays(struct by_key *self)
     keys->of.input = plan->layout->input;
     keys->of.key_type = self->key_array.input;
     if (!layout_is_flat(&self->array)) {
-        keys->of.input = holder_of(keys->of.input);
+        keys->of.input = holder_of_elements(keys->of.input);
         arena_reserve(&self->arena, PART_COPY, plan->n, element_size(keys->of.input));
     }
     if (!layout_is_flat(&self->key_array)) {
-        keys->of.key_type = holder_of(keys->of.key_type);
+        keys->of.key_type = holder_of_elements(keys->of.key_type);
         arena_reserve(&self->arena, PART_OFFSETS, layout_length(&self->key_array),
                       element_size(keys->of.key_type));
     }

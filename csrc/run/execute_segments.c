@@ -26,18 +26,19 @@ static bool bring_all(struct listed_segments *self)
     const struct layout *from = plan->layout, *offsets = plan->segments.offsets;
     struct machine *machine = self->on.machine;
     const uint64_t count = plan->segments.of->count;
+    const enum element held = holder_of_elements(from->input);
     const bool uploads = plan->n > 0 && !plan->elements.on_device,
                copies = plan->n > 0 && plan->elements.on_device && !plan->elements.flat;
     self->layout = *from;
     if (uploads || copies)
         arena_reserve(&self->arena, uploads ? PART_UPLOADED : PART_COPY, plan->n,
-                      element_size(from->input));
+                      element_size(uploads ? from->input : held));
     if (offsets)
         arena_reserve(&self->arena, PART_OFFSETS, count, sizeof(int64_t));
     if (!executor_is_within_limit(machine, self->on.run, self->arena.total,
                                   "the call of segments") ||
         !executor_borrow(&self->on) ||
-        !executor_bring(&self->on, &self->layout, PART_UPLOADED, PART_COPY, from->input))
+        !executor_bring(&self->on, &self->layout, PART_UPLOADED, PART_COPY, held))
         return false;
     layout_make_flat(&self->layout, plan->n);
     self->segments = *plan->segments.of;
