@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
-from calls import CALLS, SHAPE, drawn, lie, places_of, results
+from calls import CALLS, OTHERS, SHAPE, drawn, lie, places_of, results
 from devices import GPU_IS_HERE, put, to_host
 from samples import silenced
 from thin import chosen
@@ -30,7 +30,10 @@ OUTS = {
     "transposed": (lambda shape: shape[::-1], lambda x: x.T),
     "backwards": (lambda shape: shape, all_along(None, None, -1)),
     "every other": (lambda shape: tuple(2 * n for n in shape), all_along(None, None, 2)),
-    "every third, backwards": (lambda shape: tuple(3 * n for n in shape), all_along(None, None, -3)),
+    "every third, backwards": (
+        lambda shape: tuple(3 * n for n in shape),
+        all_along(None, None, -3),
+    ),
     "between others": (lambda shape: tuple(n + 4 for n in shape), all_along(2, -2)),
 }
 
@@ -49,19 +52,22 @@ def sides_of(name):
 @every_out
 def test_out_of_any_strides_and_type_gets_the_results_alone(name):
     reduces_cubes = "along" in name
-    x = drawn(name, "f8", (4, 5, 70) if reduces_cubes else SHAPE)
+    x = drawn(name, "f8", (3, 4, 40) if reduces_cubes else SHAPE)
     arrays = CALLS[name].of(x)
     (want,) = results(name, arrays)
     kinds = kinds_of(want.dtype)
-    for (place, side), layout, kind in chosen(
-        itertools.product(sides_of(name), OUTS, kinds), name
-    ):
+    every = itertools.product(sides_of(name), OUTS, kinds, (1, 2**20, 2**30))
+    for (place, side), layout, kind, limit in chosen(every, name):
         around, part = OUTS[layout]
         model = np.full(around(want.shape), 7, kind)
         memory, out = put(model.copy(), side, part)
         options = {"device": "simulated"} if place == "brought" else {}
-        with silenced():
-            assert CALLS[name].run(*lie(arrays, place), out=out, **options) is out
+        with silenced(), gred.workspace_limit(limit):
+            try:
+                assert CALLS[name].run(*lie(arrays, place), out=out, **options) is out
+            except MemoryError:
+                assert name in OTHERS
+                continue
         part(model)[...] = want.astype(kind)
         got = to_host(memory).reshape(model.shape)
         near = 0 if CALLS[name].exact else 64 * np.finfo(kind).eps
@@ -119,7 +125,7 @@ def wrong_outs(want):
         yield np.zeros(shape, want.dtype), ValueError
         yield SimulatedArray(np.zeros(shape, want.dtype)), ValueError
     for no_array in (3, 3.5, [0.0], (0,), "out", np.float64(1), object(), bytearray(8)):
-        yield no_array, TypeError
+        yield no_array, (TypeError, ValueError)
     yield np.ma.zeros(want.shape, want.dtype), TypeError
     for dtype in ("O", "S8", "M8[s]", "g", "i4,f4"):
         yield np.zeros(want.shape, dtype), TypeError
