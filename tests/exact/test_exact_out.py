@@ -9,10 +9,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact_truths import as_floats, edges, nearest, same, total, truth
+from devices import to_host
+from exact_truths import as_floats, edges, nearest, same, same_bits, total, truth
 from exactly import NAMES, WIDE, exact, root, stored, typed
+from reference import REALS
 from samples import there
-from test_exact_along import check, on_devices
+from test_exact_along import check, on_devices, wanted
+from thin import chosen
 
 import gred
 
@@ -110,6 +113,19 @@ def test_a_sum_may_begin_beyond_what_its_type_has_digits_for(device):
 
 # Results that blocks share, for which they need memory.
 SHARED = [((1300, 33), 0), ((3, 40_000), 1), ((2, 1300, 40), 1)]
+
+
+@on_devices
+@typed
+@pytest.mark.parametrize("out_type", [*REALS, np.dtype(np.int32)], ids=str)
+def test_what_is_written_to_out_is_rounded_once(place, dtype, out_type):
+    """To out's type or to what makes integers."""
+    x = (np.random.default_rng(8).normal(size=(3, 4, 140)) * 9).astype(dtype)
+    rounded = out_type if out_type in REALS else np.float64
+    for axis, name in chosen(itertools.product(range(3), ("sum", "mean")), dtype, out_type):
+        out = there(np.zeros(np.delete(x.shape, axis), out_type), place)
+        getattr(gred, name)(there(x, place), axis, method="exact", out=out)
+        assert same_bits(to_host(out), wanted(name, x, axis, rounded).astype(out_type))
 
 
 @on_devices
