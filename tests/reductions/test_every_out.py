@@ -56,7 +56,7 @@ def test_out_of_any_strides_and_type_gets_the_results_alone(name):
     arrays = CALLS[name].of(x)
     (want,) = results(name, arrays)
     kinds = kinds_of(want.dtype)
-    every = itertools.product(sides_of(name), OUTS, kinds, (1, 2**20, 2**30))
+    every = itertools.product(sides_of(name), OUTS, kinds, (1, 2**30))
     for (place, side), layout, kind, limit in chosen(every, name):
         around, part = OUTS[layout]
         model = np.full(around(want.shape), 7, kind)
