@@ -67,7 +67,7 @@ HOST = [
         "All threads work in one workspace.",
         "self->start + index, tiles_workspace(self, thread));",
         "self->start + index, tiles_workspace(self, thread * 0));",
-        "exact/test_dot.py",
+        "reductions/test_every_call.py",
     ),
     Defect(
         "caller's arithmetic",

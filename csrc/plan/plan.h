@@ -276,6 +276,15 @@ static inline enum element accumulator_of_rows(enum element accumulator)
     return accumulator == ELEMENT_FLOAT32 ? accumulator : accumulator_widest(accumulator);
 }
 
+/* A type that devices copy elements to, which has all their numbers. */
+static inline enum element holder_of_elements(enum element input)
+{
+    return element_is_complex(input)    ? ELEMENT_COMPLEX128
+           : !element_is_integer(input) ? ELEMENT_FLOAT64
+           : input == ELEMENT_UINT64    ? ELEMENT_UINT64
+                                        : ELEMENT_INT64;
+}
+
 /* A type that devices copy elements to without a rounding, but for 64-bit integers beside complex
  * numbers, which are of `type`; where they are multiplied exactly. */
 static inline enum element holder_of_factor(enum element input, enum element type)

@@ -48,14 +48,7 @@ static void choose_digits(struct by_key *self, bool whole)
 
 /* ---- memory ---- */
 
-/* What does not lie one after the other is copied, as what holds all numbers of its type. */
-static enum element holder_of(enum element input)
-{
-    return !element_is_integer(input) ? ELEMENT_FLOAT64
-           : input == ELEMENT_UINT64  ? ELEMENT_UINT64
-                                      : ELEMENT_INT64;
-}
-
+/* What does not lie one after the other is copied. */
 static struct brought bring_if_not_flat(const struct layout *layout, enum part copied)
 {
     struct brought brought = {.layout = *layout, .uploaded = PARTS, .copied = PARTS};
@@ -63,7 +56,7 @@ static struct brought bring_if_not_flat(const struct layout *layout, enum part c
     brought.type = layout->input;
     if (!layout_is_flat(&brought.layout)) {
         brought.copied = copied;
-        brought.type = holder_of(layout->input);
+        brought.type = holder_of_elements(layout->input);
     }
     return brought;
 }

@@ -30,7 +30,7 @@ static bool bring_all(struct listed_segments *self)
         (struct brought){.layout = *from,
                          .uploaded = plan->n && !on_device ? PART_UPLOADED : PARTS,
                          .copied = plan->n && on_device && !plan->elements.flat ? PART_COPY : PARTS,
-                         .type = from->input};
+                         .type = holder_of_elements(from->input)};
     arena_reserve_brought(&self->arena, &self->array);
     if (offsets)
         arena_reserve(&self->arena, PART_OFFSETS, count, sizeof(int64_t));

@@ -6,19 +6,14 @@ import warnings
 import ml_dtypes
 import numpy as np
 import pytest
-from hostile import Refuses
 from inputs import OPS, shown
 from numpys import FLOATS, SMALL, A, as_in_numpy, everywhere
 from reference import BFLOAT16, COMPLEX, agrees, truth
 from samples import quietly, wrong
-from truths import COUNTS, NAMES, SPREADS, WITHOUT_NAN
-from truths import PLACES as POSITIONS
+from truths import NAMES
 
 import gred
-from gred.testing import SimulatedArray
 
-every_name = pytest.mark.parametrize("name", NAMES)
-NANS = ("nansum", "nanprod", "nanmin", "nanmax")
 WITH_NAN = np.array([1.75, np.nan, -2.5, 3.875, np.nan, 0.5])
 
 
@@ -150,52 +145,6 @@ def test_minmax_and_norms_have_a_dtype(device):
 
 
 # ---- calls ----
-
-EITHER = (TypeError, ValueError)
-NO_DTYPES = ["O", "U3", "M8[s]", "V4", ">f8", "f16", "nonsense", 3, object()]
-NO_NUMBERS = [["x"], [None], [object()], np.zeros(2, "M8[s]"), np.zeros(2, "U2")]
-
-
-def refusals(name):
-    """List what is refused: arguments by position and by name, the error, and what it names."""
-    by_name = [({"nonsense": 3}, TypeError, "nonsense"), ({"where": Refuses()}, Exception, None)]
-    by_name += [
-        ({"method": 3}, EITHER, "method"),
-        ({"method": "last_block?"}, ValueError, "method"),
-    ]
-    by_name += [({"initial": 1}, TypeError, "initial")] * (name not in NANS)
-    by_name += [({"ddof": Refuses()}, Exception, None)] * (name == "var")
-    by_name += [({"ord": Refuses()}, Exception, None)] * (name == "norm")
-    by_name += [({"dtype": np.float64}, TypeError, "dtype")] * (name in (*COUNTS, *POSITIONS))
-    if name in (*SPREADS, *WITHOUT_NAN, "norm"):
-        by_name += [({"dtype": dtype}, EITHER, None) for dtype in NO_DTYPES]
-    for place in ("host", "simulated"):
-        by_name.append(({"block_size": 77, "device": place}, EITHER, "block_size"))
-        for method in (m.name for m in gred.methods()):  # last_block is the default on a device
-            if (method, place) != ("last_block", "simulated"):
-                words = rf"(?s)(?=.*method).*{method}"
-                by_name.append(({"method": method, "device": place}, ValueError, words))
-    for device in ("gpu", "cuda:99", "", "host:1", 3, b"host"):
-        by_name.append(({"device": device}, (*EITHER, RuntimeError), "device|GPU|CUDA"))
-    yield from (((A,), *refused) for refused in by_name)
-    yield from (((a,), {}, TypeError, None) for a in NO_NUMBERS)
-    yield from ((arguments, {}, TypeError, None) for arguments in ((), (A,) * 12))
-    yield (SimulatedArray(A),), {"device": "host"}, (ValueError, RuntimeError), "device"
-    if name in ("nansum", "nanprod"):  # NaN is not cut off there
-        x = SimulatedArray(np.array([1, complex(2, np.nan)]))
-        yield from (
-            ((x,), {"dtype": to}, TypeError, r"dtype of .* must be a") for to in (int, float)
-        )
-
-
-@every_name
-def test_a_wrong_call_is_refused_and_names_what_is_wrong(name):
-    """No rung of the ladder takes these reductions, so that block sizes have no meaning."""
-    for arguments, options, error, words in refusals(name):
-        with pytest.raises(error, match=words):
-            getattr(gred, name)(*arguments, **options)
-    for place in ("host", "simulated"):
-        assert not wrong(name, A, A, method="auto", device=place)
 
 
 def test_bools_have_no_range(device):

@@ -32,8 +32,6 @@ from reference import BFLOAT16, COMPLEX, EVERY_TYPE, agrees, truth
 import gred
 from gred.testing import SimulatedArray
 
-PLACES = [{"device": "host"}, {"method": "last_block", "device": "simulated"}]
-everywhere = pytest.mark.parametrize("where", PLACES, ids=["host", "simulated"])
 X = np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4)
 
 

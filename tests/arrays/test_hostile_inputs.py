@@ -9,7 +9,7 @@ from along import NAMES as ALONG
 from capsules import CPU, NEW, OLD, Producer, capsule_of
 from devices import to_host
 from drawn import examples
-from hostile import REFUSALS, Index, Nameless, Refuses, hostile, junk, numbers
+from hostile import REFUSALS, Index, Refuses, hostile, junk, numbers
 from hypothesis import given
 from hypothesis import strategies as st
 from inputs import OPS as LADDER
@@ -101,15 +101,6 @@ def test_hostile_objects_end_in_an_exception_or_an_answer(drawn, role):
     assert all(capsule.deletions <= 1 for capsule in kept)
 
 
-@pytest.mark.parametrize(
-    "role", ["method", "block_size", "dtype", "device", "initial", "where", "out", "stream"]
-)
-def test_an_argument_that_cannot_be_shown_is_refused(role):
-    options = {"method": "unroll8", "device": "simulated"} if role == "block_size" else {}
-    with pytest.raises((TypeError, ValueError, ZeroDivisionError)):
-        gred.sum(X, **options | {role: Nameless()})
-
-
 def test_after_all_that_everything_works():
     gc.collect()
     assert gred.sum(X) == X.sum()
@@ -118,31 +109,6 @@ def test_after_all_that_everything_works():
 
 
 # ---- arrays of which nothing is left ----
-
-
-class Deleted:
-    """As JAX's arrays: what asks for a buffer of theirs trips over the lack of any."""
-
-    def __init__(self, error):
-        self.error = error
-
-    def _refuse(self, *_, **__):
-        raise self.error
-
-    __dlpack__ = __dlpack_device__ = __array__ = _refuse
-    __cuda_array_interface__ = property(_refuse)
-
-    def is_deleted(self):
-        return True
-
-
-@pytest.mark.parametrize(
-    "error", [TypeError, ValueError, BufferError, RuntimeError, AttributeError]
-)
-def test_an_array_that_was_deleted_is_said_to_be(error):
-    for call in (gred.sum, gred.ExactSum, gred.explain, lambda a: gred.sum(X, where=a)):
-        with pytest.raises(RuntimeError, match="deleted"):
-            call(Deleted(error("there is nothing")))
 
 
 # ---- arguments whose code calls again, or frees what was viewed ----

@@ -10,10 +10,9 @@ from numpys import FLOATS, A, everywhere
 from processes import printed
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE, agrees, truth
 from samples import element_there, fetched, options_of, quietly, takes, there
-from truths import COUNTS, RECORDS, SCALARS, answer, numpys, type_of
+from truths import COUNTS, RECORDS, SCALARS, answer, numpys
 
 import gred
-from gred.testing import SimulatedArray
 
 EVERY = (*OPS, *SCALARS)
 INITIAL = {name: {"initial": 1} for name in ("min", "max", "nanmin", "nanmax")}
@@ -125,28 +124,6 @@ def test_mean_with_out_is_numpys():
     assert out == 5
 
 
-def test_out_may_lie_anywhere_in_memory():
-    columns = np.zeros((3, 4), np.int64)
-    gred.sum(A, out=columns[1:2, 2])
-    shifted = np.zeros(9, np.uint8)[1:].view(np.int64)
-    gred.sum(A, out=shifted)
-    swapped = np.zeros((), ">i8")
-    gred.sum(A, out=swapped)
-    assert columns[1, 2] == shifted[0] == swapped == 30
-    assert columns.sum() == 30
-
-
-def test_out_may_be_among_the_elements(device):
-    for name in SCALARS:
-        x = plain(name, type_of(name, np.float64), 300)
-        if not takes(name, x.dtype):
-            continue
-        right = answer(name, x.copy())
-        if right.dtype == x.dtype:
-            getattr(gred, name)(x, out=x[:1], device=device)
-            assert agrees(x[0], right)
-
-
 # ---- what is refused ----
 
 
@@ -166,39 +143,6 @@ def test_an_out_of_another_type_holds_the_same_or_is_refused(name, device):
             assert out == np.full((), 77, dtype)
         else:
             assert abs(complex(out) - complex(np.asarray(right).astype(dtype))) <= 0.02 * abs(right)
-
-
-READ_ONLY = np.zeros(())
-READ_ONLY.setflags(write=False)
-NO_OUTS = [
-    *[(out, ValueError) for out in (READ_ONLY, *map(np.zeros, (2, 0, (2, 1), (1, 2))))],
-    *[(out, TypeError) for out in (3, 3.5, [0.0], (0,), "out", np.float64(1), object())],
-    *[(out, TypeError) for out in (bytearray(8), (np.zeros(()),) * 2, np.ma.zeros(()))],
-    *[(np.zeros((), dtype), TypeError) for dtype in ("O", "S8", "M8[s]", "g", "i4,f4")],
-    (SimulatedArray, TypeError),
-    (SimulatedArray(np.zeros(2)), ValueError),
-    (SimulatedArray(np.zeros(0)), ValueError),
-    (SimulatedArray(np.zeros(1)).described(data=(8, False)), (ValueError, RuntimeError)),
-    (SimulatedArray(np.zeros(1)).described(typestr="|O8"), TypeError),
-    (SimulatedArray(np.zeros(1)).described(shape=(2,)), ValueError),
-    (SimulatedArray(np.zeros(1)).described(mask=object()), ValueError),
-]
-
-
-@every_name
-def test_what_is_no_out_is_refused_by_the_error_that_it_deserves(name, device):
-    of_any_type = name in ("sum", "prod", "min", "max")
-    for out, error in NO_OUTS:
-        options = {} if isinstance(out, SimulatedArray) else {"device": device}
-        errors = error if of_any_type else (TypeError, ValueError, RuntimeError)
-        with pytest.raises(errors, match="out" if options else None):
-            getattr(gred, name)(FLOATS, out=out, **options)
-    assert READ_ONLY == 0
-    out = SimulatedArray(np.zeros(1, type_of(name, FLOATS.dtype) if name in SCALARS else "f8"))
-    address = out.__cuda_array_interface__["data"][0]
-    with pytest.raises(ValueError, match=r"read-only|read_only|written"):
-        getattr(gred, name)(FLOATS, out=out.described(data=(address, True)))
-    assert out.get() == 0
 
 
 def test_out_is_left_alone_by_an_error():

@@ -14,9 +14,6 @@ import numpy as np
 import pytest
 from capsules import BFLOAT, CODES, Tensor, Versioned, python
 from devices import to_host
-from drawn import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from reference import BFLOAT16
 
 import gred
@@ -238,52 +235,6 @@ def test_nothing_is_kept_of_a_result():
 # ---- `out=` on a device: of any strides and type, and over what is read ----
 
 
-@given(data=st.data(), dtype=st.sampled_from(["?", "i2", "f2", "f4", "f8", "c16"]))
-@settings(max_examples=examples(250), deadline=None)
-def test_out_on_the_device_has_any_strides_and_type(data, dtype):
-    """What lies between its elements, and around them, stays as it was."""
-    shape = data.draw(st.lists(st.integers(1, 4), min_size=2, max_size=4))
-    axis = data.draw(st.integers(0, len(shape) - 1))
-    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape) % 11
-    expected = x.sum(axis)
-    order = data.draw(st.permutations(range(expected.ndim)))
-    steps = [data.draw(st.sampled_from([1, -1, 2, -3])) for _ in order]
-    margin = data.draw(st.integers(0, 2))
-    around = np.full(
-        [expected.shape[k] * abs(steps[k]) + 2 * margin for k in order], 7, np.dtype(dtype)
-    )
-    inner = tuple(slice(margin, n - margin) for n in around.shape)
-    index = tuple(slice(None, None, steps[k]) for k in order)
-    target = SimulatedArray(around)
-    view = target._view[inner][index].transpose(np.argsort(order))
-    out = target._like(view, {})
-    assert gred.sum(SimulatedArray(x), axis, out=out) is out
-    around[inner][index].transpose(np.argsort(order))[...] = expected.astype(dtype)
-    np.testing.assert_array_equal(target.get(), around)
-
-
-@pytest.mark.parametrize("kept", [False, True])
-def test_out_on_the_device_has_the_shape_of_the_results(kept):
-    shapes = [(3, 5), (3, 1, 5)]
-    out, wrong = (SimulatedArray(np.zeros(shape)) for shape in (shapes[kept], shapes[not kept]))
-    gred.sum(SimulatedArray(X), 1, out=out, keepdims=kept)
-    np.testing.assert_array_equal(out.get(), X.sum(1, keepdims=kept))
-    with pytest.raises(ValueError, match="shape of the results"):
-        gred.sum(SimulatedArray(X), 1, out=wrong, keepdims=kept)
-    assert not wrong.get().any()
-
-
-@pytest.mark.parametrize("part", [np.s_[0], np.s_[2], np.s_[0, ::-1]], ids=str)
-def test_out_may_overlap_with_what_is_read(part):
-    """Array or mask."""
-    memory = SimulatedArray(X)
-    gred.sum(memory, 0, out=memory[part])
-    np.testing.assert_array_equal(memory[part].get(), X.sum(0))
-    mask = SimulatedArray(X[part] > 8)
-    gred.any(SimulatedArray(X), 0, where=mask, out=mask)
-    np.testing.assert_array_equal(mask.get(), X.any(0, where=X[part] > 8))
-
-
 @pytest.mark.parametrize("order", ["forwards", "backwards", "shuffled"])
 def test_out_may_lie_where_other_results_elements_do(order):
     """They are all read before any is written over."""
@@ -292,13 +243,6 @@ def test_out_may_lie_where_other_results_elements_do(order):
     with gred.thread_order(order):
         gred.sum(memory.described(shape=(4096, 8)), 1, out=memory[16000:20096])
     np.testing.assert_array_equal(memory[16000:20096].get(), x.reshape(4096, 8).sum(1))
-
-
-def test_out_and_array_may_lie_on_different_sides():
-    there, here = SimulatedArray(np.zeros((3, 5))), np.zeros((5, 3), np.float32).T
-    for x, out in ((X, there), (SimulatedArray(X), here)):
-        assert gred.sum(x, 1, out=out) is out
-        np.testing.assert_array_equal(to_host(out), X.sum(1))
 
 
 def test_positions_go_to_integers_alone():

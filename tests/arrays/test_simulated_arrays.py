@@ -11,10 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from drawn import examples, slices
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from inputs import OPS, block_sizes, methods_on, reduce, takes
+from inputs import reduce
 from numpy.lib.stride_tricks import sliding_window_view
 from reference import BFLOAT16, EVERY_TYPE, agrees, truth
 
@@ -24,8 +21,6 @@ from gred.testing import SimulatedArray
 
 X = np.arange(1, 61, dtype=np.float32).reshape(3, 4, 5)
 REFUSED = (ValueError, RuntimeError)
-RUNGS = ("auto", *methods_on("simulated"))
-every_rung = pytest.mark.parametrize("method", RUNGS)
 
 
 @pytest.fixture(autouse=True)
@@ -73,28 +68,6 @@ def test_simulated_memory_is_a_writable_buffer_of_some_size():
 
 
 # ---- types, layouts, methods ----
-
-
-@every_rung
-def test_every_method_walks_strides(method):
-    x = np.random.default_rng(6).integers(-(2**60), 2**60, (70, 131))
-    array = SimulatedArray(x)
-    for block_size in block_sizes(method)[::3]:
-        for view in (lambda a: a.T, lambda a: a[::3, ::2], lambda a: a[:, 5]):
-            for op in ("sum", "min"):
-                got = reduce(op, view(array), method=method, block_size=block_size)
-                assert agrees(got, truth(op, view(x))), f"{op}, block_size {block_size}"
-
-
-@every_rung
-def test_simulated_arrays_are_never_written(method):
-    x = np.arange(1.0, 1001.0).reshape(10, 100)
-    array = SimulatedArray(x)
-    for view in (array, array.T, array[::2], array[:, ::-1]):
-        for op in OPS:
-            reduce(op, view, method=method)
-            gred.kernel_time(view, op, method=method, samples=1, warmup=0, cold=False)
-    np.testing.assert_array_equal(array.get(), x)
 
 
 def test_a_simulated_array_is_reduced_on_its_device():
@@ -329,27 +302,3 @@ def test_memory_may_be_freed_from_any_thread():
 
 
 # ---- any layout ----
-
-
-@st.composite
-def views(draw):
-    shape = draw(st.lists(st.integers(1, 7), max_size=4).map(tuple))
-    dtype = draw(st.sampled_from(EVERY_TYPE))
-    x = (np.arange(np.prod(shape, dtype=int)) % 11).astype(dtype).reshape(shape)
-    mine = SimulatedArray(x)
-    if shape and draw(st.booleans()):
-        index = tuple(map(draw, map(slices, shape)))
-        x, mine = x[index], mine[index]
-    if draw(st.booleans()):
-        x, mine = x.T, mine.T
-    return x, mine
-
-
-@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(views=views(), method=st.sampled_from(RUNGS))
-def test_any_view_is_right(views, method):
-    x, mine = views
-    method = method if takes(method, x.dtype) else "auto"
-    assert agrees(gred.sum(mine, method=method), truth("sum", x))
-    if x.size:
-        assert agrees(gred.max(mine, method=method), truth("max", x))

@@ -187,13 +187,6 @@ def test_columns_of_any_library_have_no_nulls(kind, call):
     CALLS[call](kind([1.0, 2.0, 3.0]))
 
 
-@pytest.mark.parametrize("call", [call for call in CALLS if call not in ("b", "values")])
-def test_masks_are_not_dropped(call):
-    masked = np.ma.array([1, 2, 3], mask=[0, 1, 0])
-    with pytest.raises(TypeError, match="masked arrays are not supported"):
-        CALLS[call](masked)
-
-
 def test_nan_is_a_number_and_no_null(pd):
     pytest.importorskip("pyarrow")
     assert np.isnan(gred.sum(pd.Series([1.0, np.nan])))

@@ -16,7 +16,7 @@ from drawn import often
 from hostile import Index
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import BFLOAT16, EVERY_TYPE, INTEGERS, result_type
+from reference import BFLOAT16, EVERY_TYPE, INTEGERS
 from samples import quietly
 from truths import COUNTS, PLACES, SPREADS, numpys
 
@@ -199,57 +199,6 @@ def test_out_is_numpys(call, data):
         np.testing.assert_array_equal(out, quietly(name, x, **options))
     out[...] = 0
     assert not memory.any()
-
-
-def test_out_may_overlap_with_the_array_the_mask_and_the_mean():
-    x = np.random.default_rng(9).normal(size=(6, 6))
-    parts = (np.s_[0], np.s_[:, 0], np.s_[2], np.s_[:, 5], np.s_[::-1, 3])
-    names = ("sum", "max", "var", "any", "norm")
-    for axis, name, part in itertools.product((0, 1), names, parts):
-        memory, right = x.copy(), getattr(gred, name)(x, axis=axis)
-        getattr(gred, name)(memory, axis=axis, out=memory[part])
-        np.testing.assert_array_equal(memory[part], right)
-    mask = x > 0
-    right = np.any(x, 0, where=mask)
-    gred.any(x, 0, where=mask, out=mask[1])
-    np.testing.assert_array_equal(mask[1], right)
-    memory = np.append(x.mean(0), 0)
-    right = np.var(x, 0, mean=memory[None, :6].copy())
-    gred.var(x, 0, mean=memory[None, :6], out=memory[1:])
-    np.testing.assert_allclose(memory[1:], right, rtol=1e-12)
-
-
-@pytest.mark.parametrize("shape", [(2, 9001), (3, 5, 700), (20, 4100), (9001, 2), (1, 70), (0, 70)])
-@pytest.mark.parametrize("dtype", ["i1", "u2", "f2", "f4", "i8", "?"])
-def test_out_is_written_as_a_whole_and_nothing_beside_it(shape, dtype):
-    x = np.random.default_rng(1).integers(0, 7, shape).astype(dtype)
-    for name in ("sum", "max") if shape[0] else ("sum",):
-        right = getattr(np, name)(x.astype("f8") if dtype == "f2" else x, axis=0)
-        right = right.astype(result_type(name, x.dtype))
-        guard = 2 * right.itemsize
-        memory = np.full(right.nbytes + 2 * guard, 7, np.uint8)
-        out = memory[guard:-guard].view(right.dtype).reshape(right.shape)
-        assert getattr(gred, name)(x, axis=0, out=out) is out
-        np.testing.assert_array_equal(out, right)
-        assert set(memory[:guard]) == set(memory[-guard:]) == {7}
-
-
-READ_ONLY = np.zeros(3)
-READ_ONLY.setflags(write=False)
-WRONG_OUTS = [(np.zeros(shape), {}, ValueError, "shape") for shape in (2, (1, 3), (), 4)]
-WRONG_OUTS += [(np.zeros(3), {"keepdims": True}, ValueError, "shape")]
-WRONG_OUTS += [(READ_ONLY, {}, ValueError, "read-only")]
-WRONG_OUTS += [(out, {}, TypeError, None) for out in ([0, 0, 0], 3, "x", object())]
-
-
-def test_a_wrong_out_is_refused_and_not_written():
-    x = np.ones((2, 3))
-    for out, options, error, words in WRONG_OUTS:
-        with pytest.raises(error, match=words):
-            gred.sum(x, 0, out=out, **options)
-        assert not np.any(out) or error is TypeError
-    with pytest.raises(TypeError, match="int64"):
-        gred.argmax(x, 0, np.zeros(3))
 
 
 BAD_AXES = [(axis, TypeError, "axis") for axis in (True, "x", [0], {}, ("x",), (1.0,), 1j)]

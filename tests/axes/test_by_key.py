@@ -167,16 +167,6 @@ def test_several_narrow_keys_are_joined_in_wide_ones():
     assert got.sum() == got[1, 1] == 1
 
 
-def test_no_number_of_threads_changes_a_bit(threads_as_before):
-    random = np.random.default_rng(5)
-    keys, x = random.integers(0, 1000, 10 * LEAST_PART), random.lognormal(0, 3, 10 * LEAST_PART)
-    made = set()
-    for threads in (1, 2, 3, 7):
-        gred.threads(threads)
-        made.add(b"".join(gred.by_key(op, keys, x).tobytes() for op in ("sum", "mean", "var")))
-    assert len(made) == 1
-
-
 def test_dtype_and_ddof_have_their_meaning():
     keys, x = np.array([0, 0, 1, 1]), np.array([1, 2, 100, 200], np.uint8)
     assert gred.by_key("sum", keys, x).dtype == np.uint64
@@ -205,17 +195,6 @@ def test_what_is_no_number_stays_with_its_key(device, dtype):
             assert np.array_equal(got, right, True)
     got = by_key(device, "sum", keys, x, 7, method="exact").astype(float)
     assert np.array_equal(got, rights["sum"], True)
-
-
-def test_layouts_change_nothing(device):
-    keys, x = drawn(N, FEW)
-    views = [slice(None, None, -1)] if device == "host" else []
-    views += [slice(None, None, 3), slice(5, -7), slice(5, -2, 2), slice(0, 0), slice(7, 8)]
-    for view, op in itertools.product(
-        views, ("sum", "mean", "var") if device == "host" else ("sum",)
-    ):
-        want = by_loops(op, keys[view], x[view], FEW)
-        nearly_same(by_key(device, op, keys[view], x[view], FEW), want, N)
 
 
 def test_other_byte_orders_alignments_and_repeated_values_change_nothing():
@@ -321,12 +300,6 @@ def test_neighbours_that_have_one_key_are_columns(place, width):
 
 
 @everywhere
-def test_the_workspace_is_bounded(place):
-    with gred.workspace_limit(1 << 16), pytest.raises(MemoryError, match="the call by key takes"):
-        by_key(place, "sum", keys_of(MANY), np.ones(N), MANY)
-
-
-@everywhere
 def test_what_no_kernel_takes_is_refused(place):
     here = np.array([0, 1]), np.ones(2)
     keys, x, whole, short = (laid_out(a, place) for a in (*here, np.array([1, 4]), np.ones(1)))
@@ -405,17 +378,6 @@ def test_a_key_that_changes_meanwhile_is_read_and_never_believed():
 def test_what_cannot_be_is_refused(arguments, options, error, words):
     with pytest.raises(error, match=words):
         gred.by_key(*arguments, **options)
-
-
-def test_masked_arrays_are_refused():
-    masked, plain, rows = np.ma.array([1, 2, 3], mask=[0, 0, 1]), [0, 1, 2], np.ones((3, 2))
-    pairs = ((masked, plain), (plain, masked), (masked, rows), ((masked, plain), plain))
-    for op, (keys, values) in itertools.product(("sum", "count"), pairs):
-        with pytest.raises(TypeError, match="masked arrays are not supported"):
-            gred.by_key(op, keys, values)
-    for values, offsets in ((masked, [0]), (plain, masked), (rows, masked)):
-        with pytest.raises(TypeError, match="masked arrays are not supported"):
-            gred.reduceat("sum", values, offsets)
 
 
 @pytest.mark.gpu

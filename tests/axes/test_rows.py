@@ -13,9 +13,9 @@ import itertools
 import numpy as np
 import pytest
 from devices import everywhere, laid_out
-from inputs import OPS, Kind, exact
-from reference import BFLOAT16, EVERY_TYPE, INTEGERS, agrees, truth
-from samples import all_right, sample, takes, there, wrong
+from inputs import OPS
+from reference import BFLOAT16, EVERY_TYPE, agrees, truth
+from samples import all_right, takes, there, wrong
 from thin import chosen
 from truths import NAMES, PLACES
 
@@ -35,18 +35,6 @@ LAYOUTS = {
     "a row again and again": lambda x: np.broadcast_to(x[0], (3, x.shape[1])),
 }
 ROWS, COLUMNS = 7, 613
-OF_CUBES = {
-    "C order": lambda x: x,
-    "transposed": lambda x: x.T,
-    "every other": lambda x: x[::2, ::3, ::2],
-    "an inner part": lambda x: x[1:3, 2:4, 1:],
-    "backwards": lambda x: x[::-1, :, ::-1],
-    "backwards, every other": lambda x: x[::-2, ::-1, ::-3],
-    "one column": lambda x: x[:, 3, 2],
-    "one element": lambda x: x[1:2, 2:3, 3:4],
-    "no dimensions": lambda x: x[1, 2, 4, ...],
-}
-TYPES = tuple(map(np.dtype, (np.bool_, np.int8, np.uint64, np.float16, np.float32, np.complex128)))
 every_name = pytest.mark.parametrize("name", [*OPS, *NAMES])
 BATCHES = 2048 * 64
 NARROW = tuple(map(np.dtype, (np.bool_, np.int8, np.uint8, np.int16, np.uint16)))
@@ -57,35 +45,9 @@ def some_mask(shape, seed=0) -> np.ndarray:
     return np.random.default_rng([seed, *shape]).integers(0, 3, shape) > 0
 
 
-def elements_of(name: str, dtype: np.dtype) -> np.ndarray:
-    n = ROWS * COLUMNS
-    flat = exact(name, Kind(dtype.name, dtype), n).array if name in OPS else sample(name, dtype, n)
-    return flat.reshape(ROWS, COLUMNS)
-
-
 def initial_of(name: str, dtype: np.dtype) -> dict:
     """Give what a mask may leave nothing of a value to begin with."""
     return {"initial": dtype.type(1)} if name.removeprefix("nan") in ("min", "max") else {}
-
-
-@everywhere
-@every_name
-def test_every_reduction_reads_every_type_and_layout(place, name):
-    """Each type takes half of the layouts, and every second of them under a mask."""
-    types = [dtype for dtype in EVERY_TYPE if takes(name, dtype)]
-    every = itertools.product(enumerate(types), enumerate(LAYOUTS))
-    for (turn, dtype), (more, layout) in chosen(every, name):
-        take = LAYOUTS[layout]
-        if (turn + more) % 2 or (place == "simulated" and dtype == BFLOAT16):
-            continue
-        x = take(elements_of(name, dtype))
-        a = laid_out(x, place)
-        options = {}
-        if (turn + more) // 2 % 2:
-            where = take(some_mask((ROWS, COLUMNS)))
-            options = {"where": where, "mask": laid_out(where, place), **initial_of(name, dtype)}
-        found = wrong(name, a, x, **options)
-        assert not found, found
 
 
 @everywhere
@@ -103,26 +65,6 @@ def test_the_first_of_equals_is_found_in_every_layout(place, name, layout):
             assert getattr(gred, name)(laid_out(x, place)) == getattr(np, name)(x)
             got = getattr(gred, name)(laid_out(x, place), where=laid_out(shown, place))
             assert got == getattr(np, name)(visible)
-
-
-def filled(dtype, shape, *, nan=False) -> np.ndarray:
-    x = (np.arange(np.prod(shape)) ** 2 % 13 - 3).astype(dtype).reshape(shape)
-    if nan and x.dtype not in INTEGERS:
-        x.reshape(-1)[5::11] = np.nan
-    return x
-
-
-@every_name
-def test_every_view_is_read_where_it_lies(name, device):
-    """Places are those in the order of the array's own indices, however it lies."""
-    all_right(
-        wrong(name, there(x, device, layout), layout(x))
-        for dtype in TYPES
-        if takes(name, dtype)
-        for nan in (True, False)
-        for x in [filled(dtype, (3, 4, 37), nan=nan)]
-        for layout in OF_CUBES.values()
-    )
 
 
 def around(*limits: int) -> list[int]:

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from drawn import examples, misaligned
+from drawn import examples
 from exact_truths import (
     any_floats,
     dot,
@@ -86,25 +86,6 @@ def test_fast_complex_dot_products_are_numpys(device, dtype):
     assert abs(got - expected) < 1e-10 + abs(expected) * np.finfo(dtype).eps
 
 
-def test_no_number_of_threads_changes_a_bit(threads_as_before):
-    a, b = pair(1_000_003, 2)
-    apart, made = np.repeat(b, 2)[::2], set()  # which each thread brings together
-    for threads in (1, 2, 3, 16):
-        gred.threads(threads)
-        made |= {float(gred.dot(a, x)) for x in (b, *[apart] * 10)}
-    assert len(made) == 1
-
-
-@both_methods
-def test_no_order_of_threads_changes_a_bit(device, how):
-    a, b = (there(x, device) for x in pair(100_003, 2))
-    made = set()
-    for order in (("forwards",), ("backwards",), ("shuffled", 1), ("shuffled", 2)):
-        with gred.thread_order(*order):
-            made.add(float(gred.dot(a, b, method=how)))
-    assert len(made) == 1
-
-
 @quiet
 @settings(deadline=None)
 @given(any_floats(WIDE), any_floats(WIDE))
@@ -114,59 +95,6 @@ def test_what_is_not_finite_is_as_numpy_has_it(a, b):
         expected = (a * b).sum()
         assert same(gred.dot(a, b), expected) or not np.isfinite(gred.dot(a, b))
         assert math.isnan(gred.dot(a, b)) or not math.isnan(expected)
-
-
-def is_near(got, right, how, error=1e-9):
-    """Tell whether a product is right: to the last bit, if it is to be exact."""
-    return (
-        same(got, nearest(right, got.dtype)) if how == "exact" else abs(got - float(right)) < error
-    )
-
-
-@both_methods
-def test_any_layout_is_read(device, how):
-    a, b = pair(20_001, 2)
-    for view in (lambda x: x[::2], lambda x: x[::-1], lambda x: x[1::3], lambda x: x[5:-7]):
-        x, y = view(a), view(b)[::-1]
-        there_x, there_y = there(a, device, view), there(b, device, lambda x, v=view: v(x)[::-1])
-        pairs = [(there_x, there_y), (there_y, there_x), (there(x.copy(), device), there_y)]
-        for one, other in (*pairs, (x, y), (x.astype(">f8"), y)):
-            lies = {"device": device} if isinstance(one, np.ndarray) else {}
-            got = gred.dot(one, other, method=how, **lies)
-            assert is_near(got, exact_products(x, y), how)
-    matrices = [np.arange(60.0).reshape(4, 15).T, np.arange(60.0).reshape(15, 4)]
-    assert added(device, *matrices) == exact_products(*matrices)
-
-
-@both_methods
-def test_any_layout_makes_the_same_bits_on_the_host(how):
-    a, b = pair(20_001, 2)
-    expected = gred.dot(a, b, method=how)
-    twice = np.repeat(a, 2)[::2]
-    for x in (twice, a.astype(">f8"), a.tolist(), memoryview(a), misaligned(a)):
-        assert same(gred.dot(x, b, method=how), expected)
-        assert same(gred.dot(b, x, method=how), expected)
-    assert gred.dot(np.broadcast_to(2.0, 7), np.arange(7.0), method=how) == 42
-
-
-@both_methods
-def test_pieces_make_the_same_bits(device, how):
-    a, b = drawn(np.float32, 24_000, 30)
-    right = exact_products(a, b)
-    strided = there(np.repeat(a, 2), device, lambda x: x[::2])
-    arrays = [(a, b), (there(a, device), there(b, device)), (a[::-1], b[::-1])]
-    with gred.workspace_limit(1):
-        for x, y in (*arrays, (strided, there(b, device))):
-            lies = {"device": device} if isinstance(x, np.ndarray) else {}
-            assert is_near(gred.dot(x, y, method=how, **lies), right, how, 1e-4 * abs(right))
-        both, other = a + 1j * b, b - 2j * a
-        real, imag = exact_parts(both, other)
-        got = gred.dot(there(both, device), there(other, device), method="exact")
-        assert same(got.real, nearest(real, np.float32))
-        assert same(got.imag, nearest(imag, np.float32))
-        out = element_there(np.float64, device)
-        norm(strided, dtype=np.float64, out=out)
-        assert same(fetched(out, device), root(a))
 
 
 def test_arrays_larger_than_a_piece_are_brought_in_turn(device):
@@ -204,17 +132,6 @@ def test_the_dot_product_of_nothing_is_zero_and_zeros_are_positive(device, how):
     assert same(tiny, np.float64(-0.0))
 
 
-@both_methods
-def test_inputs_are_never_written(device, how):
-    a = np.arange(5.0)
-    a.flags.writeable = False
-    x, y = there(a, device), there(a, device)
-    assert gred.dot(x, y, method=how) == 30
-    for view in (x, y):
-        whole = view.host() if device == "cuda" else view if device == "host" else view.get()
-        assert np.array_equal(whole.ravel(), np.arange(5.0))
-
-
 def test_arrays_that_lie_apart_are_refused(device):
     if device == "host":
         pytest.skip("arrays of the host go to any device")
@@ -240,13 +157,10 @@ REFUSED = [
     (([1], 1), {}, ValueError, OF_ANOTHER_LENGTH),
     ((X, X), {"method": "unroll8"}, ValueError, "'auto' or 'exact'; got 'unroll8'"),
     ((X, X), {"method": "last_block"}, ValueError, "method of dot must be 'auto' or 'exact'"),
-    ((X, X), {"method": "exacd"}, ValueError, "method 'exacd' does not exist"),
     ((X, np.array(["a"] * 3)), {}, TypeError, "b: element type"),
-    ((np.ma.masked_array(X, [True, False, False]), X), {}, TypeError, "masked"),
     ((X, X), {"out": X}, TypeError, "out of dot can be ... alone"),
     ((X, X), {"keepdims": True}, TypeError, "no keyword argument 'keepdims'"),
     ((X,), {}, TypeError, "takes 2"),
-    ((X, X), {"device": "gpu"}, ValueError, "device must be"),
     ((X, X), {"stream": "new"}, TypeError, "stream"),
 ]
 

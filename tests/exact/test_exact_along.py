@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from along import normal, rows_of, shape_of
 from devices import to_host
-from drawn import misaligned
 from exact_loops import kinds
 from exact_truths import BITS, exact_square, nearest_root, of_bits, same_bits, truth
 from exactly import NAMES, typed
@@ -183,32 +182,6 @@ def test_what_is_no_finite_number_stays_with_its_result(device, name, dtype):
 
 
 @typed
-def test_layouts_change_nothing(device, dtype):
-    x = np.random.default_rng(4).normal(size=(12, 140, 6)).astype(dtype)
-    for layout in (
-        lambda x: x[::-1, :, 0],
-        lambda x: x[:, ::2, 1],
-        lambda x: x[3, ::-3],
-        lambda x: x[:, 1:, 2].T,
-        lambda x: x[0, 1:],
-    ):
-        for axis in (0, 1):
-            check(device, "sum", x, axis, layout)
-    x = np.random.default_rng(4).normal(size=(3, 4, 140, 2)).astype(dtype)
-    layouts = (lambda x: x, lambda x: x[::-1, ::2, 1:], lambda x: x.T, lambda x: x[:, :, ::-3])
-    for number, axis in chosen(itertools.product(range(len(layouts)), range(4)), dtype):
-        check(device, "sum", x, axis, layouts[number])
-
-
-@typed
-def test_misaligned_and_swapped_elements_are_read(dtype):
-    x = np.random.default_rng(3).normal(size=(12, 40, 24)).astype(dtype)
-    swapped = x.astype(dtype.newbyteorder()) if dtype != BFLOAT16 else x
-    for y, axis in itertools.product((misaligned(x), swapped), range(3)):
-        assert same_bits(exact("sum", y, axis), wanted("sum", x, axis, dtype))
-
-
-@typed
 @both_axes
 def test_a_mask_leaves_elements_out_of_each_result(device, dtype, axis):
     random = np.random.default_rng(4)
@@ -275,17 +248,6 @@ def test_all_arguments_have_their_meaning(device):
     assert summed(np.zeros((0, 3)), 1).shape == (0,)
     with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
         assert np.isnan(summed(np.zeros((3, 0)), 1, name="mean")).all()
-
-
-def test_the_bits_are_the_same_with_any_threads_in_any_order(device, threads_as_before):
-    x = np.random.default_rng(7).lognormal(0, 4, (3000, 50 if device == "host" else 5))
-    x, made = x.astype(np.float32), set()
-    for threads, seed in ((1, 0), (2, 1), (5, 2), (2, 3)):
-        gred.threads(threads)
-        with gred.thread_order("shuffled", seed):
-            for layout, axis in ((lambda x: x, 0), (lambda x: x.T, 1)):
-                made.add(exact("sum", there(x, device, layout), axis).tobytes())
-    assert len(made) == 1
 
 
 on_devices = pytest.mark.parametrize(

@@ -130,20 +130,6 @@ def test_integers_are_added_exactly(device):
             assert same(exact("sum", there(x, device), dtype=result), total([expected], result))
 
 
-@typed
-def test_any_layout_is_exact(device, dtype):
-    x = np.clip(mixed(6000)[:5400], -60000, 60000).astype(dtype).reshape(20, 27, 10)
-    views = [x[::2, ::-3, 1:9], x.T, x[:, 3], np.broadcast_to(x, (3, *x.shape)), x[0, 0, 0]]
-    views += [x.astype(x.dtype.newbyteorder())] if dtype != BFLOAT16 else []
-    for view in views:
-        expected = total(np.ravel(view).astype(dtype), dtype)
-        assert same(exact("sum", view, device=device), expected)
-    layouts = (lambda x: x[::2, ::-3, 1:9], lambda x: x.T, lambda x: x[:, 3], lambda x: x[3:, :, 0])
-    for layout in layouts if dtype.kind == "f" else ():
-        expected = total(np.ravel(layout(x)), dtype)
-        assert same(exact("sum", there(x, device, layout)), expected)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_where_chooses_what_is_added(device, name):
     """A mask of the host's, too, which may hide all that there is."""
@@ -159,22 +145,6 @@ def test_where_chooses_what_is_added(device, name):
                 made.append(stored(name, x, device, where=mask))
             expected = truth(name, x[where].real)
             assert all(same(got.real, expected) for got in made)
-
-
-def test_pieces_make_the_same_bits(device):
-    x = of_exponents(np.random.default_rng(1).integers(-80, 80, 20_000), NARROW)
-    strided = there(x, device, lambda x: x[::2])
-    with gred.workspace_limit(1):
-        wide = exact("sum", there(x, device), dtype=WIDE)
-        assert wide == math.fsum(x.tolist())
-        for a, view in ((x, x), (x[::-2], x[::-2]), (strided, x[::2])):
-            lies = {} if a is strided else {"device": device}
-            for name in NAMES[:3]:
-                assert same(exact(name, a, dtype=float, **lies), truth(name, view, WIDE))
-                for result in (WIDE, NARROW):
-                    out = element_there(result, device)
-                    exact(name, a, out=out, dtype=result, **lies)
-                    assert same(fetched(out, device), truth(name, view, result))
 
 
 def test_initial_is_a_part_of_the_sum(device):

@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 from devices import each_library, placed_by, to_host
-from drawn import misaligned
 from exact_loops import kinds
 from exact_truths import any_floats, dot, exact_parts, exact_products, nearest, same, same_bits
 from exactly import INTEGERS, both_methods, quiet, typed
@@ -215,32 +214,6 @@ def test_the_first_factor_is_conjugated_but_by_dot(conjugates, dtype, place):
             assert same_bits(ours(swapped, b, axis=-1, method="exact", device=place), want)
         got = ours(a, b, axis=-1, device=place)
         assert np.allclose(got, want, 0, 1e-4 if dtype == "c8" else 1e-12)
-
-
-def test_every_layout_is_read():
-    a, b = drawn("f8", (60, 50), 1), drawn("f8", (60, 50), 2)
-    want = {axis: right(a, b, axis, "f8") for axis in (0, 1)}
-    apart = np.zeros((60, 100))[:, ::2]
-    apart[...] = b
-    backwards = a[::-1, ::-1].copy()[::-1, ::-1]
-    for one in (a, np.asfortranarray(a), a.astype(">f8"), backwards):
-        for other in (b, np.asfortranarray(b), apart, b.astype(">f8"), misaligned(b)):
-            for axis in (0, 1):
-                for x, y in ((one, other), (other, one)):
-                    got = gred.vecdot(x, y, axis, method="exact")
-                    assert same_bits(got, want[axis])
-                    assert np.allclose(gred.vecdot(x, y, axis), got, 0, 1e-12)
-
-
-@both_methods
-def test_no_number_of_threads_changes_a_bit(threads_as_before, how):
-    for shape, axis in (((3000, 64), 1), ((64, 3001), 0), ((5, 90_001), 1), ((3001, 40), 0)):
-        a, b = drawn("f8", shape, 1).astype(">f8"), drawn("f8", shape, 2)
-        made = set()
-        for threads in (1, 2, 3):
-            gred.threads(threads)
-            made.add(gred.vecdot(a, b, axis, method=how).tobytes())
-        assert len(made) == 1
 
 
 @both_methods

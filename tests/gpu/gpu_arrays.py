@@ -106,6 +106,14 @@ def upload(address: int, host: np.ndarray):
     call("cuStreamSynchronize", LEGACY_DEFAULT_STREAM)
 
 
+def bytes_around(view: np.ndarray) -> tuple[np.ndarray, int]:
+    """Copy the bytes that a view lies in, as well aligned, and tell where its first element is."""
+    first, end = np.lib.array_utils.byte_bounds(view)
+    around = np.frombuffer((ctypes.c_ubyte * (end - first)).from_address(first), np.uint8)
+    before = first % ALIGNMENT
+    return np.pad(around, (before, 0)), before + view.ctypes.data - first
+
+
 class GpuArray:
     """A contiguous stretch of GPU memory as an array. Slices share it."""
 
@@ -128,12 +136,10 @@ class GpuArray:
         """Copy a host array as it lies: its strides, its alignment, what is between elements."""
         if not view.size:
             return cls.of(view, where).described(shape=view.shape)
-        first, end = np.lib.array_utils.byte_bounds(view)
-        around = np.frombuffer((ctypes.c_ubyte * (end - first)).from_address(first), np.uint8)
-        before = first % ALIGNMENT
-        memory = cls.of(np.pad(around, (before, 0)), where).memory
+        around, begin = bytes_around(view)
+        memory = cls.of(around, where).memory
         self = cls(memory, view.size, view.dtype)
-        place = (memory.address + before + view.ctypes.data - first, False)
+        place = (memory.address + begin, False)
         return self.described(shape=view.shape, strides=view.strides, data=place)
 
     @classmethod

@@ -21,7 +21,6 @@ import gred
 pytestmark = pytest.mark.gpu
 METHODS = ("auto", *methods_on("cuda"))
 EXAMPLES = 3000
-N = 100003
 
 
 @pytest.fixture(autouse=True)

@@ -199,25 +199,6 @@ def test_threads_are_at_most_as_many_as_the_cores_that_may_be_used():
         assert threads_started("2") == 1
 
 
-@pytest.mark.unsanitized  # it is about many threads, and much to add
-def test_a_sum_has_the_same_bits_whoever_adds_it():
-    """One thread or as many as there are, for one caller and for several at once."""
-    code = """
-    from concurrent.futures import ThreadPoolExecutor
-    import numpy as np, gred
-    x = np.random.default_rng(1).standard_normal(3_000_001, dtype=np.float32)
-    views = [(x, {}), (x[::-2], {}), (x, {"where": x < 0.5}), (x, {"dtype": np.float64})]
-    bits = [gred.sum(a, **options).tobytes().hex() for a, options in views]
-    with ThreadPoolExecutor(4) as pool:
-        for _ in range(5):
-            again = pool.map(lambda view: gred.sum(view[0], **view[1]).tobytes().hex(), views)
-            assert list(again) == bits
-    print(bits)
-    """
-    alone, together = (printed(code, OMP_NUM_THREADS=asked) for asked in ("1", "64"))
-    assert alone == together
-
-
 # ---- the bound of gred.threads ----
 
 CORES = len(os.sched_getaffinity(0))

@@ -54,21 +54,6 @@ def test_long_arrays_are_right(name, device):
     all_right(wrong(name, x, x, device=device) for x in arrays)
 
 
-@every_name
-@pytest.mark.parametrize(("order", "seed"), [("backwards", 0), ("shuffled", 1), ("shuffled", 7)])
-def test_the_order_of_threads_changes_no_answer(name, order, seed):
-    """Exact answers stay the same; the others stay within their bounds."""
-    types = map(np.dtype, (np.int16, np.int64, np.float16, np.float32, np.complex128))
-    with gred.thread_order(order, seed):
-        all_right(
-            wrong(name, x, x, device="simulated", **options)
-            for dtype in types
-            for n in (33, 1025, 4097)
-            for x in [sample(name, dtype, n)]
-            for options in options_of(name)
-        )
-
-
 @pytest.mark.parametrize(
     "dtype", [t for t in EVERY_TYPE if t.kind in "fV" and t.itemsize > 1], ids=str
 )

@@ -3,60 +3,19 @@
 Positions count from the array's beginning, and states of pieces are merged in their order.
 """
 
-import itertools
-
 import numpy as np
 import pytest
-from inputs import reduce, shown
-from reference import agrees, truth
-from samples import all_right, wrong
-from test_simulated_arrays import RUNGS
-from thin import chosen
-from truths import NAMES, PLACES
+from inputs import shown
 
 import gred
 from gred.testing import SimulatedArray
 
 LIMITS = (1, 256, 2**16, 2**30)
-LENGTHS = (1, 4096, 4097, 50_003)
 every_limit = pytest.mark.parametrize("limit", LIMITS)
 
 
 def drawn(n, dtype):
     return np.random.default_rng(n).integers(-100, 100, n).astype(dtype)
-
-
-every_type = pytest.mark.parametrize("dtype", ["f8", ">f8", "i2", "c8"])
-
-
-@every_limit
-@every_type
-@pytest.mark.parametrize("name", NAMES)
-def test_positions_are_the_arrays_and_states_of_pieces_are_merged(name, dtype, limit):
-    """Arrays lie in any way, and a mask may hide some."""
-    more = {"initial": 1} if name in ("nanmin", "nanmax") else {}
-    with gred.workspace_limit(limit):
-        for n in LENGTHS if name in PLACES else LENGTHS[1::2]:
-            x, shown = drawn(n, dtype), np.random.default_rng(n + 1).random(n) < 0.4
-            shown[0] = True
-            found = [wrong(name, view, view, device="simulated") for view in (x, x[::-1], x[::2])]
-            found.append(wrong(name, x, x, device="simulated", where=shown, **more))
-            all_right(found)
-
-
-@every_limit
-@pytest.mark.parametrize("name", NAMES)
-def test_arrays_of_several_dimensions_go_in_pieces(name, limit):
-    x = (np.arange(60 * 211) ** 2 % 13 - 3).astype(np.int16).reshape(60, 211)
-    x[41, 100], x[50, 3] = -300, 400
-    mask = np.arange(x.size).reshape(x.shape) % 3 != 1
-    more = {"initial": 1} if name in ("nanmin", "nanmax") else {}
-    with gred.workspace_limit(limit):
-        found = [wrong(name, y, y, device="simulated") for y in (x, x.T[::2], x[::-1, ::3])]
-        found.append(wrong(name, SimulatedArray(x), x))
-        for y, shown in ((x, mask), (x.T, mask.T)):
-            found.append(wrong(name, y, y, device="simulated", where=shown, **more))
-    all_right(found)
 
 
 MASKS = {
@@ -119,17 +78,6 @@ def test_of_pieces_out_gets_the_result_and_of_what_a_mask_hides_the_sum_of_nothi
 # ---- little room ----
 
 
-@pytest.mark.parametrize("limit", [1, 100, 1024, 4096, 2**20])
-def test_with_little_workspace_arrays_go_in_pieces(limit):
-    x = np.random.default_rng(7).integers(-100, 100, (60, 211)).astype(np.int16)
-    pairs = ((x, x), (x.T[::2], x.T[::2]), (SimulatedArray(x)[:, ::3], x[:, ::3]))
-    every = itertools.product(chosen(RUNGS, limit), pairs, ("sum", "min"))
-    with gred.workspace_limit(limit):
-        for method, (mine, theirs), op in every:
-            got = reduce(op, mine, method=method, device="simulated")
-            assert agrees(got, truth(op, theirs)), f"{op} by {method}"
-
-
 def test_the_workspace_limit_ends_with_its_with_block_and_may_be_numpys():
     def halved():
         return gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
@@ -152,33 +100,3 @@ def test_what_is_no_workspace_limit_is_refused(limit):
 
 
 # ---- along axes ----
-
-ALONG = {
-    "sum": {},
-    "max": {},
-    "argmin": {},
-    "ptp": {},
-    "mean": {"where": np.random.default_rng(3).random((5, 12, 31)) < 0.7},
-    "count_nonzero": {},
-}
-VIEWS = {
-    "as it lies": lambda x: x,
-    "backwards, every second": lambda x: np.repeat(x, 2, axis=2)[::-1, :, ::2],
-    "transposed": lambda x: np.ascontiguousarray(x.transpose(2, 0, 1)).transpose(1, 2, 0),
-    "byte-swapped": lambda x: x.astype(">f8"),
-}
-
-
-@pytest.mark.parametrize("limit", [1, 2000, 12_000])
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("name", ALONG)
-def test_results_along_axes_are_made_in_parts_that_fit(name, view, limit):
-    """There is room for one result's elements or less, for some results, for most of them."""
-    options = ALONG[name]
-    x = VIEWS[view](drawn(5 * 12 * 31, "f8").reshape(5, 12, 31))
-    for axis in (0, 1, 2, -1) if name == "argmin" else (0, 1, 2, (0, 2), (1, 2), (0, 1)):
-        with gred.workspace_limit(limit):
-            got = getattr(gred, name)(x, axis=axis, device="simulated", **options)
-        expected = getattr(np, name)(x, axis=axis, **options)
-        assert got.shape == expected.shape
-        np.testing.assert_allclose(got, expected, rtol=1e-13)

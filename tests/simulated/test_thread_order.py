@@ -29,7 +29,7 @@ def test_the_answer_does_not_depend_on_the_order(rung, op, order, seed):
     with gred.thread_order(order, seed):
         for place, kind in enumerate(KINDS[turn % 2 :: 2]):
             block_size = sizes[(turn + place) % len(sizes)]
-            every = (1, 33, block_size + 1, 8 * block_size - 1, 4097)
+            every = (1, 33, 64, block_size + 1, 8 * block_size - 1, 4097)
             for n in chosen(every, rung, op, order, seed, kind):
                 case = exact(op, kind, n)
                 more = {"block_size": block_size, "dtype": kind.dtype}

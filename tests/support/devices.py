@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from gpu_arrays import GpuArray, use_device
+from gpu_arrays import GpuArray, bytes_around, use_device
 
 import gred
 from gred.testing import SimulatedArray
@@ -38,13 +38,31 @@ def laid_out(view: np.ndarray, place: str):
         return view
     if place == "cuda":
         return GpuArray.laid_out(view)
-    base = view
-    while isinstance(base.base, np.ndarray):
-        base = base.base
-    start = view.__array_interface__["data"][0] - base.__array_interface__["data"][0]
-    whole = SimulatedArray(base.ravel(order="K"))
-    address = whole.__cuda_array_interface__["data"][0] + start
-    return whole.described(shape=view.shape, strides=view.strides, data=(address, False))
+    if not view.size:
+        return SimulatedArray(view)
+    around, begin = bytes_around(view)
+    whole = SimulatedArray(around)
+    return whole._like(_view(whole, view, begin), {})
+
+
+def _view(whole: SimulatedArray, like: np.ndarray, first: int) -> np.ndarray:
+    """View simulated memory from some byte on as another array lies."""
+    memory = np.frombuffer(whole.memory, np.uint8)
+    return np.ndarray(like.shape, like.dtype, memory, first, like.strides)
+
+
+def put(memory: np.ndarray, place: str, layout):
+    """Put memory where a device writes to it, and describe the part of it that is laid out so."""
+    part = layout(memory)
+    if place == "host":
+        return memory, part
+    first = part.ctypes.data - memory.ctypes.data
+    if place == "simulated":
+        whole = SimulatedArray(memory)
+        return whole, whole._like(_view(whole, part, first), {})
+    whole = GpuArray.of(memory)
+    address = whole.address + first
+    return whole, whole.described(shape=part.shape, strides=part.strides, data=(address, False))
 
 
 def flat_there(x: np.ndarray, place: str):

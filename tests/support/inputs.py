@@ -46,7 +46,6 @@ KINDS = (
 FLOATS = tuple(kind for kind in KINDS if kind.given.kind == "f")
 MORE_KINDS = tuple(Kind(t.name, t) for t in EVERY_TYPE if t not in ELEMENT_TYPES)
 EVERY_KIND = (*KINDS, *MORE_KINDS)
-REAL_TYPES = tuple(t for t in EVERY_TYPE if t not in COMPLEX)
 DATA_BLOCKS = {  # how many blocks of elements one block of threads folds, and no more
     **dict.fromkeys(("neighbored", "neighbored_less", "interleaved"), 1),
     **dict.fromkeys(("unroll2", "unroll_warps2"), 2),
