@@ -210,7 +210,10 @@ class BuildExt(build_ext):
         """One call of the host's C++ compiler a unit, and one for the rungs that count."""
         words = [*os.environ.get("CXX", "g++").split(), *SIMULATED_CXX]
         jobs = []
-        for source, name, defines in [*kernel_units("kernels_simulated"), COUNTING]:
+        units = [*kernel_units("kernels_simulated"), COUNTING]
+        # Of a function that several units have, the first's is linked: an optimized one.
+        units.sort(key=lambda unit: unit[0] not in OPTIMIZED_SOURCES)
+        for source, name, defines in units:
             level = "-O1" if source in OPTIMIZED_SOURCES and not SANITIZED else "-O0"
             command = [*words, level, *ROUNDED.get(name, []), *defines, "-x", "c++"]
             target = self.object(f"kernels/simulated_{name}")

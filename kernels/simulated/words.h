@@ -32,7 +32,10 @@
 namespace KERNELS
 {
 
-#ifndef GRED_COUNTING
+#ifdef GRED_COUNTING
+constexpr bool counting = true;
+#else
+constexpr bool counting = false;
 
 inline void count(enum simulator_event, const volatile void *, size_t, const char *, unsigned,
                   const void * = nullptr, unsigned = 0)
@@ -157,34 +160,35 @@ inline void __syncwarp(unsigned mask = 0xffffffff, CALLER)
     simulator_barrier_warp(mask);
 }
 
-/* As device.cuh has it for a GPU, where blocks count themselves, and all but the last of them look
- * at least once whether the others are there. */
+/* Counted as device.cuh has it for a GPU, where blocks count themselves, and all but the last of
+ * them look at least once whether the others are there. */
 template <class P>
 void grid_barrier(P arrived, CALLER)
 {
-    __syncthreads(file, line);
-    if (threadIdx.x == 0) {
+    if constexpr (counting)
+        __syncthreads(file, line);
+    if (counting && threadIdx.x == 0) {
         count_at(SIMULATOR_ATOMIC, arrived, sizeof(unsigned), file, line);
         if (blockIdx.x > 0)
             count_at(SIMULATOR_GLOBAL_LOAD, arrived, sizeof(unsigned), file, line);
     }
     count(SIMULATOR_GRID_BARRIER, nullptr, 0, file, line);
     simulator_barrier_grid();
-    __syncthreads(file, line);
+    if constexpr (counting)
+        __syncthreads(file, line);
 }
 
 /* ---- shuffles, also of segments of a warp ---- */
 
-inline unsigned own_lane()
+inline int own_lane()
 {
-    return threadIdx.x % SIMULATOR_WARP;
+    return int(threadIdx.x % SIMULATOR_WARP);
 }
 
 /* The lane `to` of the own segment, or the own one if that is in another. */
-inline unsigned lane_within(int to, int width)
+inline unsigned lane_within(int own, int to, int width)
 {
-    const unsigned first = own_lane() / unsigned(width) * unsigned(width);
-    return to >= int(first) && to < int(first) + width ? unsigned(to) : own_lane();
+    return unsigned((own & -width) == (to & -width) ? to : own);
 }
 
 template <class X>
@@ -203,34 +207,38 @@ auto shuffled(unsigned mask, const X &x, unsigned from, const char *file, unsign
 template <class X>
 auto __shfl_down_sync(unsigned mask, const X &x, unsigned offset, int width = 32, CALLER)
 {
-    return shuffled(mask, x, lane_within(int(own_lane() + offset), width), file, line);
+    const int own = own_lane();
+    return shuffled(mask, x, lane_within(own, own + int(offset), width), file, line);
 }
 
 template <class X>
 auto __shfl_up_sync(unsigned mask, const X &x, unsigned offset, int width = 32, CALLER)
 {
-    return shuffled(mask, x, lane_within(int(own_lane()) - int(offset), width), file, line);
+    const int own = own_lane();
+    return shuffled(mask, x, lane_within(own, own - int(offset), width), file, line);
 }
 
 template <class X>
 auto __shfl_xor_sync(unsigned mask, const X &x, int bits, int width = 32, CALLER)
 {
-    return shuffled(mask, x, lane_within(int(own_lane()) ^ bits, width), file, line);
+    const int own = own_lane();
+    return shuffled(mask, x, lane_within(own, own ^ bits, width), file, line);
 }
 
 template <class X>
 auto __shfl_sync(unsigned mask, const X &x, int lane, int width = 32, CALLER)
 {
-    const int first = int(own_lane()) / width * width;
-    return shuffled(mask, x, unsigned(first + lane % width), file, line);
+    const int first = own_lane() & -width;
+    return shuffled(mask, x, unsigned(first + (lane & (width - 1))), file, line);
 }
 
 /* All lanes' votes, by bits that are exchanged with more and more of them. */
 inline unsigned __ballot_sync(unsigned mask, int vote)
 {
-    unsigned votes = unsigned(vote != 0) << own_lane();
+    const unsigned own = unsigned(own_lane());
+    unsigned votes = unsigned(vote != 0) << own;
     for (unsigned bit = 1; bit < SIMULATOR_WARP; bit *= 2)
-        votes |= unsigned(simulator_shuffle(mask, votes, own_lane() ^ bit));
+        votes |= unsigned(simulator_shuffle(mask, votes, own ^ bit));
     return votes;
 }
 
