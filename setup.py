@@ -25,7 +25,7 @@ from xla import headers, wants_jax
 
 CORE, TESTING, JAX = "gred._core", "gred._testing", "gred._jax"
 LADDER_FOLDS = ("sum", "prod", "min", "max")
-FOLD_GROUPS = (
+CUDA_GROUPS = (
     "norm2s",
     "nan_sums",
     "infinity_norms",
@@ -38,6 +38,7 @@ FOLD_GROUPS = (
     "argmaxs",
     "nonzeros",
 )
+SIMULATED_GROUPS = ("norms", "others", "nans")
 TYPED_FOLDS = ("variance", "sum", "argmin", "min", "nonzero", "prod")
 LOOPS = "kernels/cpu/loops.cpp"
 # As csrc/common/processor.h has them.
@@ -76,10 +77,10 @@ HOST_C = [
 ]
 HOST_CXX = ["-Icsrc", "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", *WARNINGS]
 HOST_CXX += ["-fno-exceptions", "-fno-rtti", "-Wno-unknown-pragmas", "-Wno-pass-failed"]
-# The rungs that people run and count are optimized, all else for the simulated device compiles in
-# half the time without.
+# The rungs that people run and count are optimized. All else for the simulated device is not: it
+# would take far longer to compile, and is called for its answers and not for its speed.
 SIMULATED_CXX = [*HOST_CXX, *CHECKS]
-OPTIMIZED_SOURCES = ("methods.cu", "counting.cu", "library.cu")
+OPTIMIZED_SOURCES = ("methods.cu", "counting.cu")
 # Products are rounded before anything is added to them, also where one instruction does both.
 ROUNDED = {"products": ["-ffp-contract=off"]}
 # All instructions are to make the same bits. What GCC says of vectors that cross a call, and of its
@@ -109,8 +110,9 @@ def kernel_units(table: str) -> list[tuple[str, str, list[str]]]:
         for fold in TYPED_FOLDS
         for part, columns in (parts if table == CUDA_TABLE else {"typed": []}).items()
     ]
-    units += [("folds.cu", group, [f"-DGRED_GROUP={group}"]) for group in FOLD_GROUPS]
-    units += [(LIBRARY, "library", [])]
+    groups = CUDA_GROUPS if table == CUDA_TABLE else SIMULATED_GROUPS
+    units += [("folds.cu", group, [f"-DGRED_GROUP={group}"]) for group in groups]
+    units += [(LIBRARY, "library", [])] if table == CUDA_TABLE else []
     for fold in LADDER_FOLDS:
         widens, averages = fold in ("sum", "prod"), fold == "sum"
         defines = [f"-DGRED_FOLD={fold}", f"-DGRED_WIDENS={widens:d}"]
@@ -208,9 +210,11 @@ class BuildExt(build_ext):
         """One call of the host's C++ compiler a unit, and one for the rungs that count."""
         words = [*os.environ.get("CXX", "g++").split(), *SIMULATED_CXX]
         jobs = []
-        for source, name, defines in [*kernel_units("kernels_simulated"), COUNTING]:
-            level = "-O1" if source in OPTIMIZED_SOURCES else "-Og"
-            level = "-O0" if SANITIZED else level
+        units = [*kernel_units("kernels_simulated"), COUNTING]
+        # Of a function that several units have, the first's is linked: an optimized one.
+        units.sort(key=lambda unit: unit[0] not in OPTIMIZED_SOURCES)
+        for source, name, defines in units:
+            level = "-O1" if source in OPTIMIZED_SOURCES and not SANITIZED else "-O0"
             command = [*words, level, *ROUNDED.get(name, []), *defines, "-x", "c++"]
             target = self.object(f"kernels/simulated_{name}")
             jobs.append(Job(command, Path("kernels/units", source), target))

@@ -1,7 +1,7 @@
 /* What a rung reads. Most arrays are a plain pointer, `global<const In>`; one whose elements'
  * positions matter is `positioned<In>`. The state of element i of a plain one is
  * load<Fold>(array, i). What lies otherwise, or has a mask, is read as it is (strided.cuh) or
- * copied first (working_copy.cuh). */
+ * copied first (working_copy.cuh). And what a block leaves for the next pass. */
 #pragma once
 
 #include "fold.cuh"
@@ -49,6 +49,14 @@ __device__ __forceinline__ offsets offsets_of(const Layout &from, unsigned end, 
         i = rest;
     }
     return at;
+}
+
+/* Thread 0's value becomes the block's partial; what is in memory is read by that thread alone. */
+template <class T, class Value>
+__device__ __forceinline__ void store_partial(global<T> partials, const Value &value)
+{
+    if (threadIdx.x == 0)
+        partials[blockIdx.x] = value;
 }
 
 } // namespace KERNELS

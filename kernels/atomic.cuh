@@ -5,30 +5,30 @@
 #pragma once
 
 #include "reductions/sum.cuh"
+#include "warp.cuh"
 
 #include <string.h>
 
 namespace KERNELS
 {
 
-template <unsigned Bytes>
-struct word;
-
-template <>
-struct word<4> {
-    using type = unsigned;
-};
-
-template <>
-struct word<8> {
-    using type = unsigned long long;
-};
-
 template <class Fold, class T>
 struct atomic_combination {
     static __device__ __forceinline__ void apply(global<T> target, T value)
     {
-        using bits = typename word<sizeof(T)>::type;
+        constexpr bool is_added = std::is_same_v<Fold, sum<T>> && !std::is_same_v<T, float>;
+        if constexpr (is_added) {
+            using addend = std::conditional_t<std::is_integral_v<T>, word_of<T>, T>;
+            atomicAdd(seen_as<addend>(target), addend(value));
+        } else {
+            swap_in(target, value);
+        }
+    }
+
+  private:
+    static __device__ __forceinline__ void swap_in(global<T> target, T value)
+    {
+        using bits = word_of<T>;
         const global<bits> word_at = seen_as<bits>(target);
         T current = Fold::identity();
         bits expected, seen;
@@ -44,28 +44,6 @@ struct atomic_combination {
         }
     }
 };
-
-template <class T>
-struct atomic_addition {
-    using addend = std::conditional_t<std::is_integral_v<T>, typename word<sizeof(T)>::type, T>;
-
-    static __device__ __forceinline__ void apply(global<T> target, T value)
-    {
-        atomicAdd(seen_as<addend>(target), addend(value));
-    }
-};
-
-template <>
-struct atomic_combination<sum<int32_t>, int32_t> : atomic_addition<int32_t> {};
-
-template <>
-struct atomic_combination<sum<int64_t>, int64_t> : atomic_addition<int64_t> {};
-
-template <>
-struct atomic_combination<sum<uint64_t>, uint64_t> : atomic_addition<uint64_t> {};
-
-template <>
-struct atomic_combination<sum<double>, double> : atomic_addition<double> {};
 
 /* target = combine(target, value), as one step that no other thread can come between. */
 template <class Fold, class T>

@@ -19,12 +19,13 @@
 #elif defined(GRED_HOST_LOOPS)
 #include "cpu/words.h"
 #define KERNELS GRED_HOST_LOOPS
-#elif defined(GRED_COUNTING)
-#include "simulated/counting.h"
+#else
+#ifdef GRED_COUNTING
 #define KERNELS counting_kernels
 #else
-#include "simulated/words.h"
 #define KERNELS simulated_kernels
+#endif
+#include "simulated/words.h"
 #endif
 
 namespace KERNELS
@@ -108,25 +109,11 @@ __device__ __forceinline__ void store_for_host(uint64_t *at, uint64_t word)
 
 #define SHARED_PARAMETER(T) const T &
 
-inline void store_for_host(uint64_t *at, uint64_t word)
-{
-    __atomic_store_n(at, word, __ATOMIC_RELAXED);
-}
-
 template <class T>
 shared<T> block_memory()
 {
     return shared<T>(static_cast<T *>(simulator_shared_memory()));
 }
-
-#ifndef GRED_COUNTING
-
-inline void grid_barrier(global<unsigned>)
-{
-    simulator_barrier_grid();
-}
-
-#endif
 
 #endif
 

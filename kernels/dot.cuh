@@ -9,18 +9,6 @@
 namespace KERNELS
 {
 
-template <class Acc, class In>
-__device__ __forceinline__ Acc factor_of(In element)
-{
-    return Acc(element);
-}
-
-template <class Acc, class T>
-__device__ __forceinline__ Acc factor_of(complex<T> element)
-{
-    return {element.real, element.imag};
-}
-
 /* Integers wrap around. */
 template <class Acc>
 __device__ __forceinline__ Acc multiplied(Acc a, Acc b)
@@ -70,8 +58,7 @@ struct dot_lanes {
     {
 #pragma unroll
         for (unsigned k = 0; k < pack<In>::size; k++)
-            at[k % count] =
-                added(at[k % count], multiplied(factor_of<Acc>(a.at[k]), factor_of<Acc>(b.at[k])));
+            at[k % count] = added(at[k % count], multiplied(Acc(a.at[k]), Acc(b.at[k])));
     }
 
     __device__ __forceinline__ Acc total() const
@@ -119,8 +106,7 @@ __global__ void dot(global<const In> data, uint64_t n, global<Acc> partials,
     const uint64_t single = x.single(rank_in_grid());
     Acc total = dot_of_packs<In, Acc>(x, {others, address_of(others) % sizeof(pack<In>) == 0});
     if (single < n)
-        total =
-            added(total, multiplied(factor_of<Acc>(data[single]), factor_of<Acc>(factors[single])));
+        total = added(total, multiplied(Acc(data[single]), Acc(factors[single])));
     fold_in_last_block<sum<Acc>>(block_fold<sum<Acc>>(total), blockIdx.x, gridDim.x, partials,
                                  tickets, epilogue);
 }

@@ -31,7 +31,7 @@ struct simulated_thread;
 template <class... Parameters, void (*Kernel)(Parameters...)>
 struct simulated_thread<Kernel> {
     template <size_t... K>
-    static void call(void **arguments, std::index_sequence<K...>)
+    [[gnu::always_inline]] static void call(void **arguments, std::index_sequence<K...>)
     {
         Kernel(*static_cast<std::remove_reference_t<Parameters> *>(arguments[K])...);
     }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "array.cuh"
-#include "partial.cuh"
 
 namespace KERNELS
 {

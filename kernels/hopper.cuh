@@ -1,13 +1,14 @@
 /* Words that came with GPUs of compute capability 9.0: barriers in shared memory that count bytes,
- * and copies that tell them. */
+ * and copies that tell them; clusters, whose blocks run at the same time and reach each other's
+ * shared memory. On the simulated device simulated/words.h has them. */
 #pragma once
 
 #include "device.cuh"
 
+#ifdef __CUDACC__
+
 namespace KERNELS
 {
-
-#ifdef __CUDACC__
 
 using mbarrier = uint64_t;
 
@@ -62,33 +63,30 @@ __device__ __forceinline__ void bulk_copy(shared<void> to, global<const void> fr
                  : "memory");
 }
 
-#elif !defined(GRED_COUNTING)
-
-using mbarrier = simulator_mbarrier;
-
-inline void mbarrier_init(shared<mbarrier> barrier, unsigned arrivals)
+__device__ __forceinline__ unsigned cluster_size()
 {
-    simulator_mbarrier_init(barrier, arrivals);
+    return __clusterSizeInBlocks();
 }
 
-inline void mbarriers_show() {}
-
-inline void mbarrier_arrive(shared<mbarrier> barrier, unsigned bytes)
+__device__ __forceinline__ unsigned cluster_rank()
 {
-    simulator_mbarrier_arrive(barrier, bytes);
+    return __clusterRelativeBlockRank();
 }
 
-inline void mbarrier_wait(shared<mbarrier> barrier, unsigned parity)
+/* Every thread of the cluster that has not ended waits here. */
+__device__ __forceinline__ void cluster_barrier()
 {
-    simulator_mbarrier_wait(barrier, parity);
+    __cluster_barrier_arrive();
+    __cluster_barrier_wait();
 }
 
-inline void bulk_copy(shared<void> to, global<const void> from, unsigned bytes,
-                      shared<mbarrier> barrier)
+/* Where an address in this block's shared memory is in that of another block of the cluster. */
+template <class T>
+__device__ __forceinline__ shared<T> in_block(unsigned rank, shared<T> here)
 {
-    simulator_bulk_copy(to, from, bytes, barrier);
+    return static_cast<T *>(__cluster_map_shared_rank(here, rank));
 }
-
-#endif
 
 } // namespace KERNELS
+
+#endif

@@ -4,7 +4,7 @@
  * short. */
 #pragma once
 
-#include "partial.cuh"
+#include "array.cuh"
 
 namespace KERNELS
 {

@@ -9,35 +9,19 @@
 #include "simulated/machine.h"
 #include "simulated/memory.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the state: a simulator between runs ---- */
-
 struct state {
-    pthread_mutex_t lock;
-    struct simulator *idle;
+    _Atomic(struct simulator *) idle; /* between runs */
     struct simulated_memory memory;
     struct substitute substitute;
-    pid_t maker; /* a simulator's cores do not survive a fork, and a lock may never open again */
 };
 
-/* Puts a simulator, or NULL, in the place of the idle one, which is returned. */
-static struct simulator *exchange(struct state *state, struct simulator *simulator)
-{
-    if (state->maker != process_here())
-        return simulator;
-    pthread_mutex_lock(&state->lock);
-    struct simulator *idle = state->idle;
-    state->idle = simulator;
-    pthread_mutex_unlock(&state->lock);
-    return idle;
-}
-
-/* The idle simulator, if the process may still use the cores that it was made for, or a new one. A
- * cooperative launch takes a core a block; that of a larger device as many as it has room for, or
+/* The idle simulator, if the process may still use as many cores as it was made for, or a new one.
+ * A cooperative launch takes a core a block; that of a larger device as many as it has room for, or
  * as it takes. What is recorded shall be the same every time, so other blocks come in their order,
  * on one core. */
 static struct simulator *simulator_for(struct state *state, const struct plan *plan,
@@ -52,7 +36,7 @@ static struct simulator *simulator_for(struct state *state, const struct plan *p
     }
     if (counting && counting->room)
         return simulator_open(1);
-    struct simulator *idle = exchange(state, NULL);
+    struct simulator *idle = atomic_exchange(&state->idle, NULL);
     if (idle && simulator_multiprocessors(idle) == processor_cores())
         return idle;
     simulator_close(idle);
@@ -61,20 +45,13 @@ static struct simulator *simulator_for(struct state *state, const struct plan *p
 
 static void *create(void)
 {
-    struct state *state = calloc(1, sizeof *state);
-    if (state) {
-        pthread_mutex_init(&state->lock, NULL);
-        state->maker = process_here();
-    }
-    return state;
+    return calloc(1, sizeof(struct state));
 }
 
 static void destroy(void *opaque)
 {
     struct state *state = opaque;
-    if (state->maker == process_here())
-        simulator_close(state->idle);
-    pthread_mutex_destroy(&state->lock);
+    simulator_close(state->idle);
     free(state);
 }
 
@@ -101,7 +78,7 @@ static bool run_job(struct state *state, const struct plan *plan, size_t bytes, 
         out_of_memory(&run->failure);
     free(on);
     const bool usable = ran && simulator_multiprocessors(simulator) == processor_cores();
-    simulator_close(usable ? exchange(state, simulator) : simulator);
+    simulator_close(usable ? atomic_exchange(&state->idle, simulator) : simulator);
     return ran;
 }
 

@@ -79,21 +79,18 @@ struct core {
     unsigned order[SIMULATOR_CLUSTER_MAX];
     uint64_t random;
     struct simulator *simulator;
-    pthread_t thread; /* but for the first, which is the caller's */
-    uint64_t seen;    /* the last launch that it has, or need not have, run */
+    pthread_t thread; /* of a launch, but for the first, which is the caller's */
 };
 
 struct simulator {
     enum thread_order order;
     uint64_t seed;
     struct core *cores;
-    unsigned count, running; /* cores, and those of them that have a thread */
+    unsigned count;
 
     struct grid grid; /* whose lock is that of what follows, too */
     const struct simulator_launch *launch;
-    uint64_t generation; /* of the launch */
-    unsigned busy;       /* cores still at work on it */
-    bool closing;
+    unsigned busy; /* cores that have a thread and are still at work on it */
 
     atomic_uint_fast64_t next_cluster;
 };
@@ -179,34 +176,32 @@ static void *core_body(void *argument)
 {
     struct core *core = argument;
     struct simulator *self = core->simulator;
-    struct grid *grid = &self->grid;
-    pthread_mutex_lock(&grid->lock);
-    for (;;) {
-        while (!self->closing && self->generation == core->seen)
-            pthread_cond_wait(&grid->changed, &grid->lock);
-        if (self->closing)
-            break;
-        core->seen = self->generation;
-        pthread_mutex_unlock(&grid->lock);
-        run_clusters(core);
-        pthread_mutex_lock(&grid->lock);
-        self->busy--;
-        pthread_cond_broadcast(&grid->changed);
-    }
-    pthread_mutex_unlock(&grid->lock);
+    run_clusters(core);
+    pthread_mutex_lock(&self->grid.lock);
+    self->busy--;
+    pthread_cond_broadcast(&self->grid.changed);
+    pthread_mutex_unlock(&self->grid.lock);
     return NULL;
 }
 
-/* Gives as many cores as there are blocks for their threads, but for the caller's core. */
-static void start_cores(struct simulator *self, uint64_t blocks)
+/* Begins the launch on as many cores as there are blocks for and the system has threads for, but
+ * the caller's own, and returns how many cores that makes. */
+static unsigned start_cores(struct simulator *self, const struct simulator_launch *launch,
+                            uint64_t blocks)
 {
-    while (self->running < self->count && self->running < blocks) {
-        struct core *next = &self->cores[self->running];
-        next->seen = self->generation;
-        if (pthread_create(&next->thread, NULL, core_body, next))
-            return;
-        self->running++;
-    }
+    struct grid *grid = &self->grid;
+    unsigned cores = 1;
+    pthread_mutex_lock(&grid->lock);
+    grid->blocks = launch->grid;
+    grid->at_barrier = grid->past_kernel = 0;
+    self->launch = launch;
+    atomic_store(&self->next_cluster, 0);
+    while (cores < self->count && cores < blocks &&
+           !pthread_create(&self->cores[cores].thread, NULL, core_body, &self->cores[cores]))
+        cores++;
+    self->busy = cores - 1;
+    pthread_mutex_unlock(&grid->lock);
+    return cores;
 }
 
 /* Looks up now and then: somebody may want the run to end. */
@@ -238,26 +233,14 @@ enum simulator_status simulator_launch(struct simulator *self,
     /* Recorded, blocks come one after the other, and tickets and atomics in their order. */
     const bool recorded = launch->counts && launch->counts->room,
                shared = launch->grid > 1 && (!recorded || launch->cooperative);
-    if (shared)
-        start_cores(self, launch->grid);
-    if (launch->cooperative && launch->grid > 1 && launch->grid > self->running) {
+    const unsigned cores = start_cores(self, launch, shared ? launch->grid : 1);
+    if (launch->cooperative && launch->grid > cores)
         grid_stop(grid, SIMULATOR_FAILED,
                   "a cooperative launch of more blocks than can run at once");
-        return grid->status;
-    }
-    pthread_mutex_lock(&grid->lock);
-    grid->blocks = launch->grid;
-    grid->at_barrier = grid->past_kernel = 0;
-    self->launch = launch;
-    atomic_store(&self->next_cluster, 0);
-    if (shared) {
-        self->busy = self->running - 1;
-        self->generation++;
-        pthread_cond_broadcast(&grid->changed);
-    }
-    pthread_mutex_unlock(&grid->lock);
     run_clusters(&self->cores[0]);
     wait_for_cores(self);
+    for (unsigned m = 1; m < cores; m++)
+        pthread_join(self->cores[m].thread, NULL);
     for (unsigned m = 0; launch->counts && m < self->count; m++)
         for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++) {
             struct counter *counter = self->cores[m].blocks[k].counter;
@@ -289,7 +272,6 @@ struct simulator *simulator_open(unsigned multiprocessors)
     }
     self->cores = cores;
     self->count = self->grid.cores = multiprocessors;
-    self->running = 1;
     for (unsigned m = 0; m < multiprocessors; m++) {
         cores[m].simulator = self;
         for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++) {
@@ -316,12 +298,6 @@ void simulator_close(struct simulator *self)
 {
     if (!self)
         return;
-    pthread_mutex_lock(&self->grid.lock);
-    self->closing = true;
-    pthread_cond_broadcast(&self->grid.changed);
-    pthread_mutex_unlock(&self->grid.lock);
-    for (unsigned m = 1; m < self->running; m++)
-        pthread_join(self->cores[m].thread, NULL);
     for (unsigned m = 0; m < self->count; m++)
         for (unsigned k = 0; k < SIMULATOR_CLUSTER_MAX; k++)
             multiprocessor_release(&self->cores[m].blocks[k]);

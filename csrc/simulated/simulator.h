@@ -13,9 +13,8 @@ extern "C" {
 struct simulator;
 struct watch;
 
-/* With so many multiprocessors, each a thread of the operating system once it is needed; NULL when
- * memory is short. A simulator keeps its cores and fibers from run to run; one run uses it at a
- * time. */
+/* With so many multiprocessors, each a thread of the operating system while a launch needs it; NULL
+ * when memory is short. A simulator keeps its fibers from run to run; one run uses it at a time. */
 struct simulator *simulator_open(unsigned multiprocessors);
 void simulator_close(struct simulator *);
 

@@ -24,8 +24,6 @@ __device__ __forceinline__ T *dynamic_shared()
 
 #else
 
-#define CALLER const char *file = __builtin_FILE(), unsigned line = __builtin_LINE()
-
 namespace KERNELS
 {
 
@@ -42,20 +40,6 @@ memory<T> memory_from(T *at, bool)
     return at;
 }
 
-template <class T>
-using plain_value = T;
-
-template <class X>
-void count_shuffle(const X &, unsigned, const char *, unsigned)
-{
-}
-
-template <class T, class X>
-T atomicAdd(T *at, const X &x)
-{
-    return ::atomicAdd(at, T(x));
-}
-
 #endif
 
 /* What stands before the asterisk of *p, an operator that cannot be told its line. */
@@ -63,7 +47,10 @@ struct here {
     const char *file;
     unsigned line;
 
-    here(CALLER) : file(file), line(line) {}
+    here(const char *file = __builtin_FILE(), unsigned line = __builtin_LINE())
+        : file(file), line(line)
+    {
+    }
 };
 
 template <class T>
@@ -95,59 +82,6 @@ auto max(const A &a, const B &b)
     using type = std::common_type_t<plain_value<A>, plain_value<B>>;
     return type(a) < type(b) ? type(b) : type(a);
 }
-
-/* ---- shuffles, also of segments of a warp ---- */
-
-inline unsigned own_lane()
-{
-    return threadIdx.x % SIMULATOR_WARP;
-}
-
-/* The lane `to` of the own segment, or the own one if that is in another. */
-inline unsigned lane_within(int to, int width)
-{
-    const unsigned first = own_lane() / unsigned(width) * unsigned(width);
-    return to >= int(first) && to < int(first) + width ? unsigned(to) : own_lane();
-}
-
-template <class X>
-auto shuffled(unsigned mask, const X &x, unsigned from, const char *file, unsigned line)
-{
-    const plain_value<X> value = x;
-    count_shuffle(value, from, file, line);
-    return ::__shfl_sync(mask, value, from);
-}
-
-template <class X>
-auto plain_shfl_down_sync(unsigned mask, const X &x, unsigned offset, int width = 32, CALLER)
-{
-    return shuffled(mask, x, lane_within(int(own_lane() + offset), width), file, line);
-}
-
-template <class X>
-auto plain_shfl_up_sync(unsigned mask, const X &x, unsigned offset, int width = 32, CALLER)
-{
-    return shuffled(mask, x, lane_within(int(own_lane()) - int(offset), width), file, line);
-}
-
-template <class X>
-auto plain_shfl_xor_sync(unsigned mask, const X &x, int bits, int width = 32, CALLER)
-{
-    return shuffled(mask, x, lane_within(int(own_lane()) ^ bits, width), file, line);
-}
-
-template <class X>
-auto plain_shfl_sync(unsigned mask, const X &x, int lane, int width = 32, CALLER)
-{
-    const int first = int(own_lane()) / width * width;
-    return shuffled(mask, x, unsigned(first + lane % width), file, line);
-}
-
-/* The ladder's own have no segments. */
-#define __shfl_down_sync plain_shfl_down_sync
-#define __shfl_up_sync   plain_shfl_up_sync
-#define __shfl_xor_sync  plain_shfl_xor_sync
-#define __shfl_sync      plain_shfl_sync
 
 /* ---- shared memory ---- */
 
@@ -202,7 +136,5 @@ memory<T> dynamic_shared()
 }
 
 } // namespace KERNELS
-
-#undef CALLER
 
 #endif

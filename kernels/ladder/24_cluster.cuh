@@ -6,7 +6,7 @@
  * more than a ticket. GPUs of compute capability 9.0 and later can do so. */
 #pragma once
 
-#include "../clusters.cuh"
+#include "../hopper.cuh"
 #include "21_last_block.cuh"
 
 namespace KERNELS

@@ -1,11 +1,14 @@
 /* CUDA's words on a CPU, as far as gred's kernels use them: each is a few lines on top of
- * csrc/common/simulated_words.h. Not modelled: time, lockstep, and the weaker memory order of
- * a GPU; memory's banks and sectors are in counting.h. */
+ * csrc/common/simulated_words.h, and tells its line in the source where accesses are counted. Not
+ * modelled: time, lockstep, and the weaker memory order of a GPU; memory's banks and sectors are
+ * looked at by csrc/simulated/counter.c. */
 #pragma once
 
 #include "common/simulated_words.h"
 
+#include <stddef.h>
 #include <string.h>
+#include <type_traits>
 
 #define __global__ static
 #define __host__
@@ -19,101 +22,113 @@
 #define blockDim  (simulator_here()->block_size)
 #define gridDim   (simulator_here()->grid_size)
 
-inline void __syncthreads()
+/* As the last parameters of a function: the line that calls it. */
+#define CALLER const char *file = __builtin_FILE(), unsigned line = __builtin_LINE()
+
+#ifdef GRED_COUNTING
+#include "counting.h"
+#endif
+
+namespace KERNELS
 {
-    simulator_barrier_block();
+
+#ifdef GRED_COUNTING
+constexpr bool counting = true;
+#else
+constexpr bool counting = false;
+
+inline void count(enum simulator_event, const volatile void *, size_t, const char *, unsigned,
+                  const void * = nullptr, unsigned = 0)
+{
 }
 
-inline int __syncthreads_or(int vote)
+template <class T>
+using plain_value = T;
+
+#endif
+
+/* Memory that is named by a plain pointer, whose accesses nobody counts. */
+template <class T>
+T *plain(T *at)
 {
-    return simulator_barrier_block_or(vote != 0);
+    return at;
 }
 
-inline void __syncwarp(unsigned mask = 0xffffffff)
+template <class T>
+void count_at(enum simulator_event, T *, size_t, const char *, unsigned, const void * = nullptr)
 {
-    simulator_barrier_warp(mask);
 }
+
+/* ---- memory ---- */
 
 inline void __threadfence()
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* The lane `offset` further on; the own one where that is past the warp's end, as on a GPU. */
-inline unsigned lane_below(unsigned offset)
+inline void store_for_host(uint64_t *at, uint64_t word)
 {
-    const unsigned lane = threadIdx.x % SIMULATOR_WARP;
-    return lane + offset < SIMULATOR_WARP ? lane + offset : lane;
+    __atomic_store_n(at, word, __ATOMIC_RELAXED);
 }
 
-/* The value of any lane. */
-template <class T>
-T __shfl_sync(unsigned mask, T value, unsigned lane)
+template <class P>
+auto __ldcg(P from, CALLER)
 {
-    static_assert(sizeof(T) <= sizeof(uint64_t), "a shuffle moves at most 8 bytes");
-    uint64_t word = 0;
-    memcpy(&word, &value, sizeof value);
-    word = simulator_shuffle(mask, word, lane % SIMULATOR_WARP);
-    memcpy(&value, &word, sizeof value);
-    return value;
+    count_at(SIMULATOR_GLOBAL_LOAD, from, sizeof *plain(from), file, line);
+    return *plain(from);
 }
 
-template <class T>
-T __shfl_down_sync(unsigned mask, T value, unsigned offset)
+template <class P, class T>
+T atomicCAS(P at, T expected, T desired, CALLER)
 {
-    return __shfl_sync(mask, value, lane_below(offset));
-}
-
-/* Of the lane `offset` before; the own one where there is none. */
-template <class T>
-T __shfl_up_sync(unsigned mask, T value, unsigned offset)
-{
-    const unsigned lane = threadIdx.x % SIMULATOR_WARP;
-    return __shfl_sync(mask, value, lane < offset ? lane : lane - offset);
-}
-
-template <class T>
-T __shfl_xor_sync(unsigned mask, T value, unsigned bits)
-{
-    return __shfl_sync(mask, value, threadIdx.x ^ bits);
-}
-
-/* All lanes' votes, by bits that are exchanged with more and more of them. */
-inline unsigned __ballot_sync(unsigned mask, int vote)
-{
-    unsigned votes = unsigned(vote != 0) << threadIdx.x % SIMULATOR_WARP;
-    for (unsigned bit = 1; bit < SIMULATOR_WARP; bit *= 2)
-        votes |= __shfl_xor_sync(mask, votes, bit);
-    return votes;
-}
-
-inline int __any_sync(unsigned mask, int vote)
-{
-    return __ballot_sync(mask, vote) != 0;
-}
-
-template <class T>
-T __ldcg(const T *address)
-{
-    return *address;
-}
-
-template <class T>
-T atomicCAS(T *address, T expected, T desired)
-{
-    __atomic_compare_exchange_n(address, &expected, desired, false, __ATOMIC_SEQ_CST,
+    count_at(SIMULATOR_ATOMIC, at, sizeof(T), file, line, &desired);
+    __atomic_compare_exchange_n(plain(at), &expected, desired, false, __ATOMIC_SEQ_CST,
                                 __ATOMIC_SEQ_CST);
     return expected;
 }
 
-inline unsigned atomicInc(unsigned *address, unsigned limit)
+/* Leaves left_of(what was there) at an address, as one step, and returns what was there. */
+template <class P, class Left>
+auto exchanged(P at, Left left_of, const char *file, unsigned line)
 {
-    unsigned seen = __atomic_load_n(address, __ATOMIC_SEQ_CST);
-    while (!__atomic_compare_exchange_n(address, &seen, seen >= limit ? 0 : seen + 1, false,
-                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-    }
+    auto *const address = plain(at);
+    std::remove_reference_t<decltype(*address)> seen, left;
+    __atomic_load(address, &seen, __ATOMIC_SEQ_CST);
+    left = left_of(seen);
+    count_at(SIMULATOR_ATOMIC, at, sizeof left, file, line, &left);
+    while (!__atomic_compare_exchange(address, &seen, &left, false, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_SEQ_CST))
+        left = left_of(seen);
     return seen;
 }
+
+template <class P, class X>
+auto atomicAdd(P at, const X &x, CALLER)
+{
+    const plain_value<X> value = x;
+    const auto left_of = [=](auto seen) { return decltype(seen)(seen + decltype(seen)(value)); };
+    return exchanged(at, left_of, file, line);
+}
+
+template <class P, class T>
+T atomicMax(P at, T value, CALLER)
+{
+    return exchanged(at, [=](T seen) { return seen < value ? value : seen; }, file, line);
+}
+
+template <class P>
+unsigned atomicOr(P at, unsigned bits, CALLER)
+{
+    return exchanged(at, [=](unsigned seen) { return seen | bits; }, file, line);
+}
+
+template <class P>
+unsigned atomicInc(P at, unsigned limit, CALLER)
+{
+    return exchanged(at, [=](unsigned seen) { return seen >= limit ? 0 : seen + 1; }, file, line);
+}
+
+/* ---- bits ---- */
 
 inline int __clz(int word)
 {
@@ -125,29 +140,170 @@ inline unsigned __popc(unsigned word)
     return unsigned(__builtin_popcount(word));
 }
 
-template <class T>
-T atomicAdd(T *address, T value)
+/* ---- barriers ---- */
+
+inline void __syncthreads(CALLER)
 {
-    T seen, sum;
-    __atomic_load(address, &seen, __ATOMIC_SEQ_CST);
-    do {
-        sum = seen + value;
-    } while (!__atomic_compare_exchange(address, &seen, &sum, false, __ATOMIC_SEQ_CST,
-                                        __ATOMIC_SEQ_CST));
-    return seen;
+    count(SIMULATOR_BLOCK_BARRIER, nullptr, 0, file, line);
+    simulator_barrier_block();
 }
 
-template <class T>
-T atomicMax(T *address, T value)
+inline int __syncthreads_or(int vote, CALLER)
 {
-    T seen = __atomic_load_n(address, __ATOMIC_SEQ_CST);
-    while (seen < value && !__atomic_compare_exchange_n(address, &seen, value, false,
-                                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    count(SIMULATOR_BLOCK_BARRIER, nullptr, 0, file, line);
+    return simulator_barrier_block_or(vote != 0);
+}
+
+inline void __syncwarp(unsigned mask = 0xffffffff, CALLER)
+{
+    count(SIMULATOR_WARP_BARRIER, nullptr, 0, file, line);
+    simulator_barrier_warp(mask);
+}
+
+/* Counted as device.cuh has it for a GPU, where blocks count themselves, and all but the last of
+ * them look at least once whether the others are there. */
+template <class P>
+void grid_barrier(P arrived, CALLER)
+{
+    if constexpr (counting)
+        __syncthreads(file, line);
+    if (counting && threadIdx.x == 0) {
+        count_at(SIMULATOR_ATOMIC, arrived, sizeof(unsigned), file, line);
+        if (blockIdx.x > 0)
+            count_at(SIMULATOR_GLOBAL_LOAD, arrived, sizeof(unsigned), file, line);
     }
-    return seen;
+    count(SIMULATOR_GRID_BARRIER, nullptr, 0, file, line);
+    simulator_barrier_grid();
+    if constexpr (counting)
+        __syncthreads(file, line);
 }
 
-inline unsigned atomicOr(unsigned *address, unsigned bits)
+/* ---- shuffles, also of segments of a warp ---- */
+
+inline int own_lane()
 {
-    return __atomic_fetch_or(address, bits, __ATOMIC_SEQ_CST);
+    return int(threadIdx.x % SIMULATOR_WARP);
 }
+
+/* The lane `to` of the own segment, or the own one if that is in another. */
+inline unsigned lane_within(int own, int to, int width)
+{
+    return unsigned((own & -width) == (to & -width) ? to : own);
+}
+
+template <class X>
+auto shuffled(unsigned mask, const X &x, unsigned from, const char *file, unsigned line)
+{
+    plain_value<X> value = x;
+    static_assert(sizeof value <= sizeof(uint64_t), "a shuffle moves at most 8 bytes");
+    uint64_t word = 0;
+    count(SIMULATOR_SHUFFLE, nullptr, sizeof value, file, line, &value, from);
+    memcpy(&word, &value, sizeof value);
+    word = simulator_shuffle(mask, word, from);
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
+
+template <class X>
+auto __shfl_down_sync(unsigned mask, const X &x, unsigned offset, int width = 32, CALLER)
+{
+    const int own = own_lane();
+    return shuffled(mask, x, lane_within(own, own + int(offset), width), file, line);
+}
+
+template <class X>
+auto __shfl_up_sync(unsigned mask, const X &x, unsigned offset, int width = 32, CALLER)
+{
+    const int own = own_lane();
+    return shuffled(mask, x, lane_within(own, own - int(offset), width), file, line);
+}
+
+template <class X>
+auto __shfl_xor_sync(unsigned mask, const X &x, int bits, int width = 32, CALLER)
+{
+    const int own = own_lane();
+    return shuffled(mask, x, lane_within(own, own ^ bits, width), file, line);
+}
+
+template <class X>
+auto __shfl_sync(unsigned mask, const X &x, int lane, int width = 32, CALLER)
+{
+    const int first = own_lane() & -width;
+    return shuffled(mask, x, unsigned(first + (lane & (width - 1))), file, line);
+}
+
+/* All lanes' votes, by bits that are exchanged with more and more of them. */
+inline unsigned __ballot_sync(unsigned mask, int vote)
+{
+    const unsigned own = unsigned(own_lane());
+    unsigned votes = unsigned(vote != 0) << own;
+    for (unsigned bit = 1; bit < SIMULATOR_WARP; bit *= 2)
+        votes |= unsigned(simulator_shuffle(mask, votes, own ^ bit));
+    return votes;
+}
+
+inline int __any_sync(unsigned mask, int vote)
+{
+    return __ballot_sync(mask, vote) != 0;
+}
+
+/* ---- clusters ---- */
+
+inline unsigned cluster_size()
+{
+    return simulator_here()->cluster_size;
+}
+
+inline unsigned cluster_rank()
+{
+    return simulator_here()->cluster_rank;
+}
+
+inline void cluster_barrier(CALLER)
+{
+    count(SIMULATOR_CLUSTER_BARRIER, nullptr, 0, file, line);
+    simulator_barrier_cluster();
+}
+
+/* Another block's shared memory is counted as this block's own: it is asked the same way. */
+template <class P>
+P in_block(unsigned rank, P here)
+{
+    return P(static_cast<decltype(plain(here))>(simulator_memory_of_block(plain(here), rank)));
+}
+
+/* ---- asynchronous bulk copies, and the barriers that count their bytes ---- */
+
+using mbarrier = simulator_mbarrier;
+
+template <class P>
+void mbarrier_init(P barrier, unsigned arrivals)
+{
+    simulator_mbarrier_init(plain(barrier), arrivals);
+}
+
+inline void mbarriers_show() {}
+
+template <class P>
+void mbarrier_arrive(P barrier, unsigned bytes)
+{
+    simulator_mbarrier_arrive(plain(barrier), bytes);
+}
+
+template <class P>
+void mbarrier_wait(P barrier, unsigned parity, CALLER)
+{
+    count(SIMULATOR_MBARRIER_WAIT, nullptr, 0, file, line);
+    simulator_mbarrier_wait(plain(barrier), parity);
+}
+
+template <class To, class From, class Barrier>
+void bulk_copy(To to, From from, unsigned bytes, Barrier barrier, CALLER)
+{
+    count_at(SIMULATOR_BULK_COPY, from, bytes, file, line, plain(to));
+    simulator_bulk_copy(plain(to), plain(from), bytes, plain(barrier));
+}
+
+} // namespace KERNELS
+
+#undef CALLER

@@ -65,6 +65,13 @@ const void *kernel_of_fold(const kernel_key &key)
     FOLD(variance, averages, floats_only, pairs<>)                                                 \
     FOLD(summary, own_values, all_values<>, pairs<>)
 
+/* For compilers that need little time for a kernel. */
+#define GROUP_norms(FOLD) GROUP_norm1s(FOLD) GROUP_norm2s(FOLD) GROUP_infinity_norms(FOLD)
+#define GROUP_nans(FOLD)  GROUP_nan_sums(FOLD) GROUP_nan_extremes(FOLD) GROUP_exponentials(FOLD)
+#define GROUP_others(FOLD)                                                                         \
+    GROUP_argmins(FOLD) GROUP_argmaxs(FOLD) GROUP_ranges(FOLD) GROUP_nonzeros(FOLD)                \
+        GROUP_variances(FOLD)
+
 #define EACH_OF(group)        EACH_OF_PASTED(group)
 #define EACH_OF_PASTED(group) GROUP_##group
 

@@ -28,13 +28,22 @@ TYPED_FOLDS(TYPED)
 finder later_kernel, segments_kernel, exact_kernel, keys_kernel, products_kernel;
 
 bool segments_follow();
+
+#ifdef __CUDACC__
 library_reduce *library_entry(enum fold, enum element input, enum element accumulator);
+#else
+/* The simulated device has none. */
+static library_reduce *library_entry(enum fold, enum element, enum element)
+{
+    return nullptr;
+}
+#endif
 
 namespace
 {
 
 /* Flat arrays, and those of any layout. */
-const void *fold_kernel(const kernel_key &key)
+const void *fold_kernel(kernel_key key)
 {
     static finder *const finders[] = {
 #define FOLD(name, ...) name##_kernel,
@@ -65,8 +74,7 @@ enum fold fold_of_extreme(enum fold fold, enum element input)
 /* Along axes, of elements of a known type. */
 const void *typed_kernel(kernel_key key)
 {
-    const bool rows = key.kind == KERNEL_TYPED_ROWS || key.kind == KERNEL_TYPED_SHORT_ROWS ||
-                      key.kind == KERNEL_TYPED_STRIDED || key.kind == KERNEL_BATCH_INVARIANT;
+    const bool rows = key.kind >= KERNEL_TYPED_ROWS;
     key.fold = fold_of_extreme(key.fold, key.input);
     switch (key.fold) {
 #define TYPED(name)                                                                                \
@@ -87,7 +95,7 @@ const void *read_kernel(unsigned shape)
 }
 
 /* Of no fold in particular. */
-const void *other_kernel(const kernel_key &key)
+const void *other_kernel(kernel_key key)
 {
     switch (key.kind) {
     case KERNEL_MERGE:
@@ -115,44 +123,24 @@ const void *other_kernel(const kernel_key &key)
     }
 }
 
+/* Kinds that one unit has lie together: who finds them, by the last of each. */
 const void *find(kernel_key key)
 {
-    switch (key.kind) {
-    case KERNEL_FLAT:
-    case KERNEL_STRIDED:
-    case KERNEL_ALONG:
-    case KERNEL_FEW:
-        return fold_kernel(key);
-    case KERNEL_TYPED_COLUMNS:
-    case KERNEL_UNSPLIT_COLUMNS:
-    case KERNEL_TYPED_ROWS:
-    case KERNEL_TYPED_SHORT_ROWS:
-    case KERNEL_TYPED_STRIDED:
-    case KERNEL_BATCH_INVARIANT:
-        return typed_kernel(key);
-    case KERNEL_SURVEY:
-    case KERNEL_TILES:
-    case KERNEL_TILES_OF_STATES:
-    case KERNEL_SEGMENTS:
-        return segments_kernel(key);
-    case KERNEL_EXACT_FLAT:
-    case KERNEL_EXACT_MERGE:
-    case KERNEL_EXACT_FINISH:
-    case KERNEL_EXACT_ROWS:
-    case KERNEL_EXACT_COLUMNS:
-        return exact_kernel(key);
-    case KERNEL_KEYS:
-    case KERNEL_KEYS_FINISH:
-    case KERNEL_KEYS_EXTREMES:
-    case KERNEL_KEYS_STORE:
-    case KERNEL_SELECT:
-        return keys_kernel(key);
-    case KERNEL_EXACT_PRODUCTS:
-    case KERNEL_DOT:
-        return products_kernel(key);
-    default:
-        return other_kernel(key);
-    }
+    static const struct {
+        enum kernel_kind last;
+        finder *kernel;
+    } units[] = {{KERNEL_FEW, fold_kernel},
+                 {KERNEL_BATCH_INVARIANT, typed_kernel},
+                 {KERNEL_SEGMENTS, segments_kernel},
+                 {KERNEL_STORE, other_kernel},
+                 {KERNEL_EXACT_COLUMNS, exact_kernel},
+                 {KERNEL_SELECT, keys_kernel},
+                 {KERNEL_DOT, products_kernel},
+                 {KERNEL_READ, other_kernel}};
+    auto unit = units;
+    while (unit->last < key.kind)
+        unit++;
+    return unit->kernel(key);
 }
 
 } // namespace

@@ -3,8 +3,6 @@
 #include "../entry.cuh"
 #include "../reductions.cuh"
 
-#ifdef __CUDACC__
-
 #include <cub/device/device_reduce.cuh>
 
 namespace KERNELS
@@ -57,17 +55,3 @@ library_reduce *library_entry(enum fold fold, enum element input, enum element a
 }
 
 } // namespace KERNELS
-
-#else
-
-namespace KERNELS
-{
-
-library_reduce *library_entry(enum fold, enum element, enum element)
-{
-    return nullptr;
-}
-
-} // namespace KERNELS
-
-#endif

@@ -4,11 +4,8 @@
 #include "../load/strided_entry.cuh"
 #include "../reductions.cuh"
 
-/* Rungs that work in tiles have a default block size; those for later GPUs are compiled by
- * later_methods.cu. */
-#define RUNG_FOLD             GRED_FOLD
-#define EACH_BLOCK(block)     (block)
-#define COMPILED_BLOCK(block) ((block) == 256 ? 256 : 0)
+/* Rungs for later GPUs are compiled by later_methods.cu. */
+#define RUNG_FOLD GRED_FOLD
 #include "rungs.cuh"
 
 namespace KERNELS

@@ -1,7 +1,5 @@
 /* The rungs' kernels by method, element types and block size. Before this, RUNG_FOLD<Acc> names the
- * fold, and EACH_BLOCK(block) and COMPILED_BLOCK(block) the sizes that rungs of any block and of
- * the default block are compiled for, 0 where it is known at run time; later rungs, of compute
- * capability 9.0, are there if RUNG_LATER is. */
+ * fold; later rungs, of compute capability 9.0, are there if RUNG_LATER is. */
 #pragma once
 
 #include "../entry.cuh"
@@ -16,6 +14,16 @@ namespace KERNELS
 namespace
 {
 
+/* The block sizes that rungs of each block and of the default block are compiled for, 0 where it is
+ * known at run time: on the simulated device always, which computes and counts the same. */
+#ifdef __CUDACC__
+#define EACH_BLOCK(block)    (block)
+#define DEFAULT_BLOCK(block) ((block) == 256 ? 256 : 0)
+#else
+#define EACH_BLOCK(block)    0
+#define DEFAULT_BLOCK(block) 0
+#endif
+
 /* A rung's template arguments depend on what it reads, its own working copy, which is of the
  * accumulator's type, or the caller's array; the block size is among them or not. */
 #define IN_PLACE_any_block(name)  KERNEL_ENTRY(name<RUNG_FOLD<Acc>>)
@@ -24,7 +32,7 @@ namespace
 #define READS_each_block(name)                                                                     \
     KERNEL_ENTRY(name<RUNG_FOLD<Acc>, global<const In>, EACH_BLOCK(block())>)
 #define READS_default_block(name)                                                                  \
-    KERNEL_ENTRY(name<RUNG_FOLD<Acc>, global<const In>, COMPILED_BLOCK(block())>)
+    KERNEL_ENTRY(name<RUNG_FOLD<Acc>, global<const In>, DEFAULT_BLOCK(block())>)
 #ifdef RUNG_LATER
 #define LATER_any_block(name) KERNEL_ENTRY(name<RUNG_FOLD<Acc>, In>)
 #else

@@ -1,6 +1,5 @@
 /* The kernels of segments: two of a fold and the values that it takes in, as those along axes, and
  * the survey of offsets. */
-#include "../accumulators.cuh"
 #include "../entry.cuh"
 #include "../load/strided_entry.cuh"
 #include "../segments/scanned.cuh"

@@ -1,7 +1,6 @@
 /* Kernels with the mistakes that the simulated device is there to find, and the same without them.
  * Most sum the values 0 to blockDim.x - 1 of every block into results[blockIdx.x]. Those with a
  * race look right to somebody who runs threads in one order only. */
-#include "clusters.cuh"
 #include "entry.cuh"
 #include "hopper.cuh"
 #include "simulated/simulator.h"
@@ -40,6 +39,11 @@ __global__ void tree(unsigned *results, uint64_t)
 inline void barrier()
 {
     __syncthreads();
+}
+
+inline void cluster()
+{
+    cluster_barrier();
 }
 
 inline void nothing() {}
@@ -252,9 +256,9 @@ static const named_kernel kernels[] = {
     {"bytes that never come", KERNEL_ENTRY(one_copy<0, 80, true>), false},
     {"a copy of no alignment", KERNEL_ENTRY(one_copy<1, 64, true>), false},
     {"a copy after the end", KERNEL_ENTRY(one_copy<0, 64, false>), false},
-    {"neighbours", KERNEL_ENTRY(neighbours<cluster_barrier, cluster_barrier>), false, true},
-    {"neighbours not begun", KERNEL_ENTRY(neighbours<nothing, cluster_barrier>), false, true},
-    {"neighbours not awaited", KERNEL_ENTRY(neighbours<cluster_barrier, nothing>), false, true},
+    {"neighbours", KERNEL_ENTRY(neighbours<cluster, cluster>), false, true},
+    {"neighbours not begun", KERNEL_ENTRY(neighbours<nothing, cluster>), false, true},
+    {"neighbours not awaited", KERNEL_ENTRY(neighbours<cluster, nothing>), false, true},
     {"half a cluster", KERNEL_ENTRY(half_a_cluster), false, true},
 };
 
