@@ -227,7 +227,7 @@ static bool choose_initial(const struct request *request, struct plan *plan)
 static bool choose_reduction(const struct request *request, struct layout *layout,
                              struct plan *plan)
 {
-    struct settled settled = {.ddof = request->ddof};
+    struct settled settled = {.ddof = request->ddof, .exact = plan->exact};
     if (!types_choose(request, layout, &settled.types))
         return false;
     settled.reduction = resolved(request, layout->input, settled.types.elements);

@@ -44,9 +44,13 @@ def kinds_of(dtype):
 
 
 def sides_of(name):
-    """Pair where arrays may lie with where their results may go."""
+    """Pair where arrays may lie with where their results may go: there, to the host or from it."""
     pairs = itertools.product(places_of(name), SIDES)
-    return [(place, side) for place, side in pairs if "each" not in name or place == side]
+    if "each" in name:
+        return [(place, side) for place, side in pairs if place == side]
+    sides = {"host": ("host", "simulated") if "vecdot" in name else SIDES}
+    sides["brought"] = ("host", "simulated")
+    return [(place, side) for place, side in pairs if side in sides.get(place, ("host", place))]
 
 
 @every_out
