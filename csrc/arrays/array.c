@@ -120,8 +120,15 @@ static PyObject *made_by_numpy(PyObject *object, const struct view_request *requ
     return PyArray_FROM_O(PyTuple_GET_ITEM(checked, 0));
 }
 
-/* What NumPy makes of an object. Its masked arrays are arrays with all their elements; to reduce
- * those would be wrong. NULL with an exception set. */
+bool array_has_no_mask(PyObject *object, const char *name)
+{
+    return !PyArray_Check(object) || !PyObject_HasAttr(object, names.mask) ||
+           type_error("%s: masked arrays are not supported; %s.compressed() leaves out what is "
+                      "masked, %s.filled(value) fills it in",
+                      name, name, name);
+}
+
+/* What NumPy makes of an object. NULL with an exception set. */
 static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request *request)
 {
     const char *const name = request->name;
@@ -132,11 +139,8 @@ static PyObject *what_numpy_makes_of(PyObject *object, const struct view_request
                    ? type_error("%s must be an array, of NumPy or on a GPU; got %.200s", name,
                                 Py_TYPE(object)->tp_name)
                    : made_by_numpy(object, request);
-    if (PyObject_HasAttr(object, names.mask))
-        return type_error("%s: masked arrays are not supported; %s.compressed() leaves out what is "
-                          "masked, %s.filled(value) fills it in",
-                          name, name, name);
-    return library_has_no_unit(object, name) ? Py_NewRef(object) : NULL;
+    return array_has_no_mask(object, name) && library_has_no_unit(object, name) ? Py_NewRef(object)
+                                                                                : NULL;
 }
 
 /* Of what NumPy cannot look into either, the exception by which it declined tells more. */

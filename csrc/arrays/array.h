@@ -10,6 +10,10 @@ bool array_view(PyObject *object, const struct view_request *, struct view *view
 /* Whether it is an array of NumPy's, or of a class derived from that, or offers its memory. */
 bool array_offers_memory(PyObject *object);
 
+/* False with a TypeError if it is one of NumPy's masked arrays, which are arrays with all their
+ * elements: to take these would be wrong. */
+bool array_has_no_mask(PyObject *object, const char *name);
+
 /* Whether it is an array of NumPy's own class with elements that lie one after the other, aligned,
  * in this machine's byte order, and of a type that needs no asking. Then the layout is filled in,
  * normalised, but for the type that elements are converted to; the object keeps the memory. */

@@ -146,7 +146,7 @@ bool means_view(PyObject *object, const struct view_request *request, struct vie
     struct view_request asked = *request;
     asked.name = "mean";
     asked.in_background = true;
-    if (!library_has_no_unit(object, asked.name))
+    if (!array_has_no_mask(object, asked.name) || !library_has_no_unit(object, asked.name))
         return false;
     self->count = 1;
     for (unsigned k = 0; k < dimensions; k++)
