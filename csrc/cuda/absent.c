@@ -2,6 +2,8 @@
  * devices, so that nothing runs there. */
 #include "run/backend.h"
 
+#define REMEDY "pip install 'gred[cuda13]', or build it where nvcc is"
+
 static void *create(void)
 {
     static char nothing;
@@ -16,15 +18,15 @@ static void destroy(void *state)
 static int count(void *state, struct failure *failure)
 {
     (void)state;
-    failure_note(failure, FAILURE_RUNTIME, "gred was built without nvcc");
+    failure_note(failure, FAILURE_RUNTIME, "gred was built without nvcc; " REMEDY);
     return 0;
 }
 
 static bool note_absence(struct failure *failure)
 {
-    return failure_note(failure, FAILURE_RUNTIME,
-                        "the array lies on a GPU, but gred was built without nvcc and uses no GPU; "
-                        "pip install 'gred[cuda13]', or build it where nvcc is");
+    return failure_note(
+        failure, FAILURE_RUNTIME,
+        "the array lies on a GPU, but gred was built without nvcc and uses no GPU; " REMEDY);
 }
 
 static enum located locate(void *state, struct view *view, struct failure *failure)

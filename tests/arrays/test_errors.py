@@ -27,6 +27,16 @@ def the_next_call_is_right():
     assert gred.max(ARRAY, method="interleaved", device="simulated") == 1000
 
 
+@pytest.mark.skipif(bool(gred.build_info()["cuda"]), reason="there are kernels for GPUs")
+def test_without_kernels_for_gpus_an_array_on_one_is_told_how_to_get_them():
+    class OnGpu:
+        __cuda_array_interface__ = ARRAY.__array_interface__
+
+    for call in (lambda: gred.sum(OnGpu()), lambda: gred.sum(ARRAY, device="cuda")):
+        with pytest.raises(RuntimeError, match=r"without nvcc.* pip install 'gred\[cuda13\]'"):
+            call()
+
+
 # ---- what an argument cannot be ----
 
 BLOCK_SIZES = ("block_size", "power of two", "32", "1024")
