@@ -63,6 +63,9 @@ __device__ __forceinline__ void bulk_copy(shared<void> to, global<const void> fr
                  : "memory");
 }
 
+/* Other GPUs' compilers do not know these, which nothing calls there. */
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
 __device__ __forceinline__ unsigned cluster_size()
 {
     return __clusterSizeInBlocks();
@@ -86,6 +89,8 @@ __device__ __forceinline__ shared<T> in_block(unsigned rank, shared<T> here)
 {
     return static_cast<T *>(__cluster_map_shared_rank(here, rank));
 }
+
+#endif
 
 } // namespace KERNELS
 
