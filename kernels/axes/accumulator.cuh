@@ -207,12 +207,13 @@ struct square_accumulator {
     __device__ __forceinline__ state_of<norm2<V>> state(unsigned c, const rows_taken &, unsigned,
                                                         unsigned) const
     {
-        return {0, squares[c], 0};
+        return norm2<V>::of_plain(squares[c]);
     }
 
     __device__ __forceinline__ state_of<norm2<V>> across(uint32_t) const
     {
-        return {0, added_in_lanes<columns, double>([&](unsigned c) { return squares[c]; }), 0};
+        return norm2<V>::of_plain(
+            added_in_lanes<columns, double>([&](unsigned c) { return squares[c]; }));
     }
 };
 

@@ -14,17 +14,36 @@ namespace KERNELS
 
 /* ---- loads ---- */
 
-/* Where a thread finds its columns. */
+/* Where a thread finds its columns, in rows of one or two reduced dimensions. */
 struct column_walk {
+    const kernel_axes &x;
     const char *at; /* its next row */
-    int64_t hop;    /* bytes from one of its rows to the next */
+    int64_t hop;    /* bytes from one of its rows to the next, in the inner dimension */
     unsigned count; /* columns that there are */
     uint32_t taken; /* rows */
+    uint32_t left;  /* rows of the inner dimension; 0: there is one dimension */
 
-    __device__ __forceinline__ void go(unsigned rows)
+    /* From one of its rows to the next in the outer dimension. */
+    __device__ __forceinline__ int64_t outer_hop() const
     {
-        at += rows * hop;
-        taken += rows;
+        return int64_t(x.launch.splits << x.launch.team) * x.from.strides[0];
+    }
+
+    __device__ __forceinline__ const char *next()
+    {
+        const char *const row = at;
+        at += hop;
+        if (--left == 0) {
+            left = uint32_t(x.from.shape[1]);
+            at += outer_hop() - int64_t(left) * hop;
+        }
+        return row;
+    }
+
+    /* The same of number r from here on, where there is one dimension. */
+    __device__ __forceinline__ const char *row(unsigned r) const
+    {
+        return at + r * hop;
     }
 };
 
@@ -47,14 +66,14 @@ __device__ __forceinline__ void join_from_word(vec16 (&rows)[Rows], const vec16 
 
 /* The two loads at boundaries that have what a thread wants of a row; of the second nothing is read
  * unless there is something in it. */
-template <class In, unsigned Rows>
-__device__ __forceinline__ void load_shifted(vec16 (&rows)[Rows], const column_walk &own)
+template <class In, bool Deep, unsigned Rows>
+__device__ __forceinline__ void load_shifted(vec16 (&rows)[Rows], column_walk &own)
 {
     vec16 high[Rows] = {};
     unsigned begin[Rows];
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++) {
-        const char *at = own.at + r * own.hop;
+        const char *at = Deep ? own.next() : own.row(r);
         begin[r] = unsigned(address_of(at) % sizeof(vec16));
         const vec16 *const words = seen_as<const vec16>(at - begin[r]);
         rows[r] = words[0];
@@ -73,15 +92,13 @@ __device__ __forceinline__ void load_shifted_alike(vec16 (&rows)[Rows], const co
 {
     const unsigned begin = unsigned(address_of(own.at) % sizeof(vec16));
     const bool both = begin + own.count * sizeof(In) > sizeof(vec16);
-    const char *at = own.at - begin;
     vec16 high[Rows] = {};
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++) {
-        const vec16 *const words = seen_as<const vec16>(at);
+        const vec16 *const words = seen_as<const vec16>(own.row(r) - begin);
         rows[r] = words[0];
         if (both)
             high[r] = words[1];
-        at += own.hop;
     }
     if (begin < 4)
         join_from_word<In, 0>(rows, high, begin);
@@ -98,7 +115,7 @@ __device__ __forceinline__ void load_whole(vec16 (&rows)[Rows], const column_wal
 {
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++)
-        rows[r] = *seen_as<const vec16>(own.at + r * own.hop);
+        rows[r] = *seen_as<const vec16>(own.row(r));
 }
 
 /* The first of them may be an odd element. */
@@ -106,12 +123,12 @@ template <class In, unsigned Rows>
 __device__ __forceinline__ void load_every_second(vec16 (&rows)[Rows], const column_walk &own)
 {
     const bool odd = is_odd(seen_as<const In>(own.at));
-    const char *const at = own.at - odd * sizeof(In);
     vec16 low[Rows], high[Rows];
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++) {
-        low[r] = seen_as<const vec16>(at + r * own.hop)[0];
-        high[r] = seen_as<const vec16>(at + r * own.hop)[1];
+        const vec16 *const words = seen_as<const vec16>(own.row(r) - odd * sizeof(In));
+        low[r] = words[0];
+        high[r] = words[1];
     }
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++)
@@ -139,16 +156,15 @@ __device__ __forceinline__ vec16 joined_every_second(const vec16 (&packs)[3], un
 }
 
 /* The three loads at boundaries that have what a thread wants of a row. */
-template <class In, unsigned Rows>
-__device__ __forceinline__ void load_every_second_shifted(vec16 (&rows)[Rows],
-                                                          const column_walk &own)
+template <class In, bool Deep, unsigned Rows>
+__device__ __forceinline__ void load_every_second_shifted(vec16 (&rows)[Rows], column_walk &own)
 {
     constexpr unsigned size = pack<In>::size;
     vec16 packs[Rows][3] = {};
     unsigned begin[Rows];
 #pragma unroll
     for (unsigned r = 0; r < Rows; r++) {
-        const char *at = own.at + r * own.hop;
+        const char *at = Deep ? own.next() : own.row(r);
         begin[r] = unsigned(address_of(at) % sizeof(vec16) / sizeof(In));
         const vec16 *const words = seen_as<const vec16>(at - begin[r] * sizeof(In));
         packs[r][0] = words[0];
@@ -163,28 +179,39 @@ __device__ __forceinline__ void load_every_second_shifted(vec16 (&rows)[Rows],
 }
 
 template <class In, bool Strided>
-__device__ __forceinline__ void load_edge(vec16 (&row)[1], const column_walk &own)
+__device__ __forceinline__ void load_edge(vec16 (&row)[1], column_walk &own)
 {
-    row[0] = edge_of_row<In, Strided ? 2 : 1>(own.at, own.count);
+    row[0] = edge_of_row<In, Strided ? 2 : 1>(own.next(), own.count);
 }
 
 /* ---- rows ---- */
 
-enum class loads { whole, shifted, shifted_alike, every_second, every_second_shifted };
+enum class loads {
+    whole,
+    shifted,
+    shifted_alike,
+    every_second,
+    every_second_shifted,
+    deep, /* shifted or not, of two reduced dimensions */
+    deep_every_second
+};
 
 template <loads How, class In, unsigned Rows>
-__device__ __forceinline__ void load_rows(vec16 (&rows)[Rows], const column_walk &own)
+__device__ __forceinline__ void load_rows(vec16 (&rows)[Rows], column_walk &own)
 {
-    if constexpr (How == loads::shifted)
-        load_shifted<In>(rows, own);
+    constexpr bool deep = How == loads::deep || How == loads::deep_every_second;
+    if constexpr (How == loads::shifted || How == loads::deep)
+        load_shifted<In, deep>(rows, own);
     else if constexpr (How == loads::shifted_alike)
         load_shifted_alike<In>(rows, own);
     else if constexpr (How == loads::every_second)
         load_every_second<In>(rows, own);
-    else if constexpr (How == loads::every_second_shifted)
-        load_every_second_shifted<In>(rows, own);
+    else if constexpr (How == loads::every_second_shifted || How == loads::deep_every_second)
+        load_every_second_shifted<In, deep>(rows, own);
     else
         load_whole(rows, own);
+    if constexpr (!deep)
+        own.at = own.row(Rows);
 }
 
 /* However many are loaded at a time, they are taken in by ROWS_AHEAD, so that results are the same
@@ -204,7 +231,7 @@ __device__ __forceinline__ void take_in(Columns &columns, const vec16 (&rows)[Ro
 }
 
 /* Rows, and then half as many at a time, as long as there are so many. */
-template <unsigned Rows, loads How, class Columns, class In>
+template <unsigned Rows, loads How, class In, class Columns>
 __device__ __forceinline__ void take_rest(Columns &columns, column_walk &own, uint32_t left)
 {
     if constexpr (Rows > 0) {
@@ -212,28 +239,28 @@ __device__ __forceinline__ void take_rest(Columns &columns, column_walk &own, ui
             vec16 rows[Rows];
             load_rows<How, In>(rows, own);
             take_in(columns, rows, own.taken);
-            own.go(Rows);
+            own.taken += Rows;
         }
-        take_rest<Rows / 2, How, Columns, In>(columns, own, left);
+        take_rest<Rows / 2, How, In>(columns, own, left);
     }
 }
 
-template <unsigned Rows, loads How, class Columns, class In>
+template <unsigned Rows, loads How, class In, class Columns>
 __device__ __forceinline__ void take_batches(Columns &columns, column_walk &own, uint32_t end)
 {
 #pragma unroll 1
-    for (; end - own.taken >= Rows; own.go(Rows)) {
+    for (; end - own.taken >= Rows; own.taken += Rows) {
         vec16 rows[Rows];
         load_rows<How, In>(rows, own);
         take_in(columns, rows, own.taken);
     }
 }
 
-template <unsigned Rows, loads How, class Columns, class In>
+template <unsigned Rows, loads How, class In, class Columns>
 __device__ __forceinline__ void take_many(Columns &columns, column_walk &own, uint32_t end)
 {
-    take_batches<Rows, How, Columns, In>(columns, own, end);
-    take_rest<Rows / 2, How, Columns, In>(columns, own, end - own.taken);
+    take_batches<Rows, How, In>(columns, own, end);
+    take_rest<Rows / 2, How, In>(columns, own, end - own.taken);
 }
 
 /* Of columns of so many bytes two loads of each of 2 * ROWS_AHEAD rows leave no registers. */
@@ -266,35 +293,39 @@ __device__ __forceinline__ bool is_inside(const kernel_axes &x, const char *row,
 
 /* This thread's rows, `end` in number. Of its first row and its last only what there is is read
  * where a load would leave the array. */
-template <bool Strided, unsigned Ahead, class Columns, class In>
+template <bool Strided, unsigned Ahead, bool Deep, class In, class Columns>
 __device__ __forceinline__ void take_columns(Columns &columns, const kernel_axes &x,
-                                             column_walk &own, uint32_t end)
+                                             column_walk &own, const char *last, uint32_t end)
 {
     constexpr unsigned off =
         Ahead > ROWS_AHEAD && sizeof(Columns) > COLUMNS_LARGE ? unsigned(ROWS_AHEAD) : Ahead;
-    const char *const last = own.at + int64_t(end - own.taken - 1) * own.hop;
     const uint32_t inner = end - !is_inside<In, Strided>(x, last, own.count);
-    uint32_t edge = own.taken + !is_inside<In, Strided>(x, own.at, own.count);
+    uint32_t edge = !is_inside<In, Strided>(x, own.at, own.count);
 #pragma unroll 1
     for (;; edge = end) {
 #pragma unroll 1
-        for (; own.taken < edge; own.go(1)) {
+        for (; own.taken < edge; own.taken++) {
             vec16 row[1];
             load_edge<In, Strided>(row, own);
             columns.take(row, own.taken);
         }
         if (own.taken == end)
             return;
+        constexpr unsigned two = Strided ? Ahead / 2 : off; /* loads for one */
+        if constexpr (Deep)
+            if (x.from.dimensions > 1) {
+                take_many<two, Strided ? loads::deep_every_second : loads::deep, In>(columns, own,
+                                                                                     inner);
+                continue;
+            }
         if constexpr (!Strided && has_room<Columns>) /* whole batches; the rest as others */
             if (x.launch.column.shifted && own.hop % int64_t(sizeof(vec16)) == 0)
-                take_batches<off, loads::shifted_alike, Columns, In>(columns, own, inner);
+                take_batches<off, loads::shifted_alike, In>(columns, own, inner);
         if (x.launch.column.shifted)
-            take_many<Strided ? Ahead / 2 : off,
-                      Strided ? loads::every_second_shifted : loads::shifted, Columns, In>(
-                columns, own, inner);
+            take_many<two, Strided ? loads::every_second_shifted : loads::shifted, In>(columns, own,
+                                                                                       inner);
         else
-            take_many<Ahead, Strided ? loads::every_second : loads::whole, Columns, In>(columns,
-                                                                                        own, inner);
+            take_many<Ahead, Strided ? loads::every_second : loads::whole, In>(columns, own, inner);
     }
 }
 

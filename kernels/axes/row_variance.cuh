@@ -149,7 +149,7 @@ struct row_fold<norm2<V>, In, true> {
     template <class Row>
     static __device__ __forceinline__ state_of<norm2<V>> of(const Row &row, const row_numbers &)
     {
-        return {0, double(sums_of_bytes::of(In(), row).squares), 0};
+        return norm2<V>::of_plain(double(sums_of_bytes::of(In(), row).squares));
     }
 };
 

@@ -71,102 +71,83 @@ __device__ __forceinline__ uint64_t columns_in_a_row(const kernel_axes &x)
                                          : x.results * x.launch.inner;
 }
 
-/* Which columns and rows a thread has. Where more than 512 share a multiprocessor's registers, two
- * that keep how many columns there are would have others left in memory; so it is found anew. */
-template <bool Keeps>
+/* Which columns and rows a thread has. */
 struct columns_share {
     unsigned group, split; /* the block's */
-    uint64_t kept;
     column_place place;
     uint64_t step; /* rows from one of its own to the next */
 
     __device__ __forceinline__ columns_share(const kernel_axes &x, const teammate &me,
                                              unsigned columns)
         : group(x.launch.splits > 1 ? blockIdx.x / unsigned(x.launch.splits) : blockIdx.x),
-          split(blockIdx.x - group * unsigned(x.launch.splits)), kept(columns_in_a_row(x)),
-          place(x, group, me, columns), step(x.launch.splits << x.launch.team)
+          split(blockIdx.x - group * unsigned(x.launch.splits)), place(x, group, me, columns),
+          step(x.launch.splits << x.launch.team)
     {
-    }
-
-    __device__ __forceinline__ uint64_t length(const kernel_axes &x) const
-    {
-        return Keeps ? kept : columns_in_a_row(x);
-    }
-
-    /* The first of its columns. */
-    __device__ __forceinline__ uint64_t column(const kernel_axes &x) const
-    {
-        return place.outer * length(x) + place.first;
     }
 
     __device__ __forceinline__ bool is_there(const kernel_axes &x) const
     {
-        return place.first < length(x) &&
-               column(x) < x.results * x.launch.inner * x.launch.column.coalesced;
+        const uint64_t length = columns_in_a_row(x);
+        return place.first < length && place.outer * length + place.first <
+                                           x.results * x.launch.inner * x.launch.column.coalesced;
     }
-};
 
-/* Of what a thread of these makes. */
-template <class Fold, class In>
-using columns_share_of = columns_share<COLUMNS_THREADS(sizeof(state_of<Fold>), sizeof(In)) <= 512>;
-
-/* A thread's rows: all of its own or, where there are two reduced dimensions, those of the second
- * that its row number `turn` of the first stands for. */
-template <bool Strided, class In>
-struct rows_of_share {
-    column_walk walk;
-    uint32_t end;
-    bool there;
-
-    template <class Share>
-    __device__ __forceinline__ rows_of_share(const kernel_axes &x, const teammate &me,
-                                             const Share &share, unsigned columns, uint32_t turn)
-        : walk(), end(0)
+    /* Columns that there are from the first of its own on. */
+    __device__ __forceinline__ uint64_t left(const kernel_axes &x) const
     {
-        const bool deep = x.from.dimensions > 1;
-        const uint64_t rows = x.rows.items, left = share.length(x) - share.place.first,
-                       first = (uint64_t(share.split) << x.launch.team) + me.number +
-                               uint64_t(turn) * share.step;
-        constexpr unsigned step = Strided ? 2 : 1;
-        there = share.is_there(x) && first < rows;
-        if (!there)
-            return;
-        const int64_t stride = x.from.strides[0], beside = int64_t(step * sizeof(In)),
-                      offset = are_batches(x)      ? int64_t(share.group) * x.outer.strides[0] +
-                                                         int64_t(share.place.first) * beside
-                               : x.outer.count > 1 ? place_of_result(x, share.column(x)).base.data
-                                                   : int64_t(share.column(x)) * beside;
-        const uint32_t count = deep ? uint32_t(x.from.shape[1])
-                                    : uint32_t(divide(rows - first + share.step - 1, share.step));
-        const char *const at =
-            static_cast<const char *>(x.from.data) + offset + int64_t(first) * stride;
-        walk = {at, deep ? x.from.strides[1] : int64_t(share.step) * stride,
-                left < columns ? unsigned(left) : columns, turn * count};
-        end = (turn + 1) * count;
+        return columns_in_a_row(x) - place.first;
+    }
+
+    /* The first of its columns, which are so many bytes apart, and what it becomes. */
+    __device__ __forceinline__ result_place at(const kernel_axes &x, int64_t beside) const
+    {
+        const unsigned last = x.outer.count - 1;
+        const int64_t first = int64_t(place.first);
+        result_place at = place_among(x, last, x.outer.first, place.outer);
+        at.base.data += first * beside;
+        at.place += first * x.outer.output_strides[last];
+        return at;
     }
 };
 
-/* How many rows a thread has taken in. */
-template <bool Strided, unsigned Ahead, bool Deep, class Columns, class In, class Share>
-__device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kernel_axes &x,
-                                                       const teammate &me, const Share &share)
+/* Once rows are taken: what is found anew takes no registers meanwhile. Where 512 threads share a
+ * multiprocessor's there are enough of them. */
+template <class Fold, class In>
+__device__ __forceinline__ teammate place_found_again(const kernel_axes &x)
+{
+    constexpr bool kept = COLUMNS_THREADS(sizeof(state_of<Fold>), sizeof(In)) <= 512;
+    return place_in_team(x, kept ? threadIdx.x : not_known(threadIdx.x));
+}
+
+/* A thread's rows: of two reduced dimensions, those of the inner one for each of its own. How many
+ * it has taken in. */
+template <bool Strided, unsigned Ahead, bool Deep, class In, class Columns>
+__device__ __forceinline__ uint32_t take_rows_of_share(Columns &own, const kernel_axes &x)
 {
     constexpr unsigned columns = Columns::columns;
-    rows_of_share<Strided, In> rows(x, me, share, columns, 0);
-    if (!rows.there)
+    const teammate me = place_in_team(x);
+    const columns_share share(x, me, columns);
+    const uint64_t rows = x.rows.items, left = share.left(x),
+                   first = (uint64_t(share.split) << x.launch.team) + me.number;
+    if (!share.is_there(x) || first >= rows)
         return 0;
-    for (;;) {
-        take_columns<Strided, Ahead, Columns, In>(own, x, rows.walk, rows.end);
-        if (!Deep || x.from.dimensions == 1)
-            return rows.end;
-        /* What the next begin with is found anew: it would take registers meanwhile. */
-        const uint32_t taken = rows.end;
-        const teammate again = place_in_team(x, not_known(threadIdx.x));
-        rows = rows_of_share<Strided, In>(x, again, Share(x, again, columns), columns,
-                                          taken / uint32_t(x.from.shape[1]));
-        if (!rows.there)
-            return taken;
+    const uint64_t turns = (rows - first + share.step - 1) >> x.launch.team;
+    const uint32_t count = uint32_t(x.launch.splits > 1 ? divide(turns, x.launch.splits) : turns);
+    const int64_t stride = x.from.strides[0], beside = int64_t((Strided ? 2 : 1) * sizeof(In));
+    const char *const at = static_cast<const char *>(x.from.data) + share.at(x, beside).base.data +
+                           int64_t(first) * stride;
+    column_walk walk = {
+        x, at, int64_t(share.step) * stride, left < columns ? unsigned(left) : columns, 0, 0};
+    uint32_t end = count;
+    const char *last = at + int64_t(count - 1) * walk.outer_hop();
+    if (Deep && x.from.dimensions > 1) {
+        walk.hop = x.from.strides[1];
+        walk.left = uint32_t(x.from.shape[1]);
+        end *= walk.left;
+        last += int64_t(walk.left - 1) * walk.hop;
     }
+    take_columns<Strided, Ahead, Deep, In>(own, x, walk, last, end);
+    return end;
 }
 
 /* The states that the first parts have once words are merged. */
@@ -200,22 +181,19 @@ struct results_place {
 };
 
 /* What a thread's columns become. False: they have become results, and nothing is left to do. */
-template <class Columns, bool Strided, unsigned Ahead, class Fold, class In, class Share,
-          unsigned N>
-__device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const kernel_axes &x,
-                                            const teammate &me, const Share &share)
+template <class Columns, bool Strided, unsigned Ahead, class Fold, class In, unsigned N>
+__device__ __forceinline__ bool make_states(state_of<Fold> (&states)[N], const kernel_axes &x)
 {
     Columns own(x.result);
-    constexpr bool deep = COLUMNS_DEEP(sizeof(state_of<Fold>), sizeof(In));
-    const uint32_t rows = take_rows_of_share<Strided, Ahead, deep, Columns, In>(own, x, me, share);
+    constexpr bool deep =
+        !is_indexed<Fold>::value && COLUMNS_DEEP(sizeof(state_of<Fold>), sizeof(In));
+    const uint32_t rows = take_rows_of_share<Strided, Ahead, deep, In>(own, x);
+    const teammate me = place_found_again<Fold, In>(x);
+    const columns_share share(x, me, N);
     if constexpr (Strided)
         if (x.launch.column.stores_native) {
-            const bool is_there = share.is_there(x);
-            const uint64_t left = is_there ? share.length(x) - share.place.first : 0;
-            const results_place mine = {
-                is_there ? place_of_result(x, share.column(x)).place : 0,
-                left < N ? unsigned(left) : N,
-            };
+            const uint64_t left = share.is_there(x) ? share.left(x) : 0;
+            const results_place mine = {share.at(x, 0).place, left < N ? unsigned(left) : N};
             store_columns<Fold, In, N>(x, row_numbers(x.result), own, mine);
             return false;
         }
@@ -249,17 +227,16 @@ __global__ void __launch_bounds__(columns_block<Fold, In>(),
     static_assert(!merges || sizeof(columns_type) + sizeof(uint32_t) <=
                                  COLUMNS_LEFT(sizeof(state_of<Fold>), sizeof(In)),
                   "a thread leaves what there is room for");
-    const teammate me = place_in_team(x);
-    const columns_share_of<Fold, In> share(x, me, columns);
     state_of<Fold> states[columns];
     constexpr unsigned ahead = COLUMNS_AHEAD(sizeof(state_of<Fold>), sizeof(In));
-    if (!make_states<columns_type, Strided, ahead, Fold, In>(states, x, me, share))
+    if (!make_states<columns_type, Strided, ahead, Fold, In>(states, x))
         return;
+    const teammate me = place_found_again<Fold, In>(x);
+    const columns_share share(x, me, columns);
     if (stores_packs<Fold>(x, columns)) {
-        const uint64_t left = share.length(x) - share.place.first;
         if (share.is_there(x))
-            store_at_once<Fold>(x.result, states, place_of_result(x, share.column(x)).place,
-                                left < columns ? unsigned(left) : columns);
+            store_at_once<Fold>(x.result, states, share.at(x, 0).place,
+                                share.left(x) < columns ? unsigned(share.left(x)) : columns);
         return;
     }
     const unsigned count = x.launch.column.coalesced > 1 ? columns_of_row(x) / x.launch.inner

@@ -190,8 +190,10 @@ struct column_squares : column_lanes<In, double> {
                 to[k] = {small[Parts * k], middle[Parts * k], large[Parts * k]};
             });
         } else {
-            each_value<step, Parts>(
-                n, [=, &middle](unsigned k) { to[k] = {0, middle[Parts * k], 0}; });
+            each_value<step, Parts>(n, [=, &middle](unsigned k) {
+                to[k] = {};
+                to[k].middle = middle[Parts * k];
+            });
         }
     }
 

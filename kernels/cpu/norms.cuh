@@ -243,7 +243,7 @@ LANES_FUNCTION state_of<norm2<V>> float_squares(const In *x, size_t n)
         if (!(middle <= too_large))
             return {0, 0, folded<In, sum, squares<down>>(x, n, In{})};
     }
-    return {0, middle, 0};
+    return norm2<V>::of_plain(middle);
 }
 
 template <class In, class V>
@@ -252,9 +252,10 @@ void norm2_loop(const void *elements, size_t n, uint64_t, void *state)
     using in = typename parts_of<In>::type;
     const in *const x = static_cast<const in *>(elements);
     if constexpr (is_truth<In>)
-        put_state<norm2<V>>(state, {0, double(count_of<In>(x, n)), 0});
+        put_state<norm2<V>>(state, norm2<V>::of_plain(double(count_of<In>(x, n))));
     else if constexpr (std::is_integral_v<In> && sizeof(In) <= 2)
-        put_state<norm2<V>>(state, {0, double(packed_squares<In, unsigned_magnitude>(x, n)), 0});
+        put_state<norm2<V>>(
+            state, norm2<V>::of_plain(double(packed_squares<In, unsigned_magnitude>(x, n))));
     else
         put_state<norm2<V>>(state, float_squares<V>(x, n * parts_of<V>::count));
 }

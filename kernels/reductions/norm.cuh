@@ -17,17 +17,33 @@ struct blue {
     static constexpr double times_small = 0x1p537, times_large = 0x1p-538;
 };
 
+/* Sums of squares, the outer ones scaled. */
+struct scaled_squares {
+    double small, middle, large;
+};
+
+/* Of numbers that are narrower than float64 none overflow, or vanish. */
+struct plain_squares {
+    double middle;
+};
+
 template <class V>
 struct norm2 {
     using value = V;
-    struct state {
-        double small, middle, large; /* sums of squares, the outer ones scaled */
-    };
+    static constexpr bool scales = std::is_same_v<V, double> || std::is_same_v<V, complex<double>>;
+    using state = std::conditional_t<scales, scaled_squares, plain_squares>;
     struct absorbs_many;
 
     FOLD_FUNCTION state identity()
     {
-        return {0, 0, 0};
+        return {};
+    }
+
+    FOLD_FUNCTION state of_plain(double squares)
+    {
+        state s = {};
+        s.middle = squares;
+        return s;
     }
 
     FOLD_FUNCTION state lift(V x, uint64_t)
@@ -37,7 +53,12 @@ struct norm2 {
 
     FOLD_FUNCTION state merge(state a, state b)
     {
-        return {a.small + b.small, a.middle + b.middle, a.large + b.large};
+        a.middle += b.middle;
+        if constexpr (scales) {
+            a.small += b.small;
+            a.large += b.large;
+        }
+        return a;
     }
 
     template <unsigned N, class Positions, class Valid = all_valid>
@@ -83,12 +104,14 @@ struct norm2 {
 
     FOLD_FUNCTION state lift_wide(double x)
     {
-        const double size = fabs(x);
-        if (size > blue::large)
-            return {0, 0, squared(size * blue::times_large)};
-        if (size < blue::small)
-            return {squared(size * blue::times_small), 0, 0};
-        return {0, squared(size), 0};
+        if constexpr (scales) {
+            const double size = fabs(x);
+            if (size > blue::large)
+                return {0, 0, squared(size * blue::times_large)};
+            if (size < blue::small)
+                return {squared(size * blue::times_small), 0, 0};
+        }
+        return of_plain(squared(x));
     }
 
     FOLD_FUNCTION state lift_wide(complex<double> x)
@@ -102,7 +125,10 @@ struct finishing<REDUCTION_norm> : finishing_number<REDUCTION_norm> {
     template <class Fold>
     FOLD_FUNCTION double number(const struct finish &, const state_of<Fold> &state)
     {
-        return root(state.small, state.middle, state.large);
+        if constexpr (Fold::scales)
+            return root(state.small, state.middle, state.large);
+        else
+            return sqrt(state.middle);
     }
 
   private:
