@@ -26,13 +26,12 @@ class Access(NamedTuple):
     ``interval`` is how many barriers and shuffles the thread has come to before, in this launch.
     ``event`` is 'global_load', 'global_store', 'shared_load', 'shared_store', 'atomic', 'shuffle',
     'merge', 'bulk_copy', 'block_barrier', 'warp_barrier', 'grid_barrier', 'cluster_barrier' or
-    'mbarrier_wait'. ``memory`` is 'array', 'partials', 'tickets' or 'shared', and ``element`` the
-    number of its first one that is accessed, both None where there is none; a block's shared memory
-    is its own. ``values`` are the elements that are loaded, stored, copied, left by an atomic or
-    given to a shuffle; of a merge, what it makes and its first operand. ``source`` is the lane
-    whose value a shuffle reads; of an access to another block's shared memory, that block; of a
-    bulk copy, which is recorded 16 bytes at a time, the element of shared memory that it goes to;
-    else None. ``file`` and ``number`` name the line of the source.
+    'mbarrier_wait'. ``memory`` is 'array', 'partials', 'tickets' or 'shared', the block's own, and
+    ``element`` the first that is accessed, or both are None. ``values`` are loaded, stored, copied,
+    left by an atomic or given to a shuffle; of a merge, what it makes and its first operand.
+    ``source`` is the lane whose value a shuffle reads; the block whose shared memory is accessed,
+    if another's; the element of shared memory that a bulk copy, recorded 16 bytes at a time, goes
+    to; else None. ``file`` and ``number`` name the line of the source.
     """
 
     block: int
@@ -66,8 +65,8 @@ class Recorded(Records):
 class Launch(NamedTuple):
     """What one launch did; it prints as a table.
 
-    ``accesses`` are sorted by block, interval and thread, each thread's in the order that it makes
-    them in. ``array_offset`` is how many bytes the array begins past a boundary of sectors.
+    ``accesses`` are sorted by block, interval and thread, each thread's as it makes them.
+    ``array_offset`` is how many bytes the array begins past a boundary of sectors.
     """
 
     blocks: int
@@ -190,11 +189,10 @@ def accesses(
 ) -> Accesses:
     """Record which thread of a rung accesses what, and when.
 
-    The rung's own kernels run on the simulated device, as for `gred.counters`, and every load,
-    store, atomic, shuffle, merge and barrier of each thread is recorded: what a picture of the rung
-    is drawn from. Blocks come one after the other, but for a cooperative launch's. The records are
-    the same in every order of threads, but for what depends on which block comes last: what atomics
-    leave, and who folds the partials.
+    Every load, store, atomic, shuffle, merge and barrier of each thread is recorded on the
+    simulated device: what a picture of the rung is drawn from. Blocks come one after the other, but
+    for a cooperative launch's. The records are the same in every order of threads, but for what
+    atomics leave and which block folds the partials.
 
     Parameters
     ----------
@@ -206,9 +204,8 @@ def accesses(
     Returns
     -------
     Accesses
-        ``passes``, one for each launch, with its ``blocks``, its ``block_size`` and its
-        ``accesses``, a tuple of `Access`, sorted by block, interval and thread; the rest as of
-        `gred.counters`. Its method `svg` draws it.
+        ``passes``, one for each launch, with its ``blocks``, ``block_size`` and ``accesses``, each
+        an `Access`; the rest as of `gred.counters`. Its method `svg` draws it.
 
     Raises
     ------

@@ -176,10 +176,11 @@ def method_named(name: str) -> Method:
     return found
 
 
-def among_rungs(rows: Sequence[Any], own: Any, like: str) -> list[Any]:
+def among_rungs(
+    rows: Sequence[Any], own: Any, like: str, number: Any = attrgetter("number")
+) -> list[Any]:
     """Put a row of a user's rung behind those of the rungs up to the one that it is `like`."""
-    number = method_named(like).number
-    place = sum(row.number <= number for row in rows)
+    place = sum(number(row) <= method_named(like).number for row in rows)
     return [*rows[:place], own, *rows[place:]]
 
 

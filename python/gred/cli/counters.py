@@ -97,7 +97,6 @@ def settings_of(
 
 
 def countable(wanted: tuple[Any, ...] | None, done: str = "counted") -> tuple[Any, ...]:
-    """Check that the methods are rungs; by default all, which can be `done`."""
     for method in wanted or ():
         if method.number is None:
             raise options.UsageError(f"{method.name!r} cannot be {done}; rungs 0 to {LATEST} can")
@@ -145,7 +144,6 @@ def lanes_text(total: gred.Counts) -> str:
 
 
 def _total(title: str, rank: int, named: Any, about: str) -> Column:
-    """Make the column of what follows from all passes together: a count, or a text."""
 
     def write(row: Row) -> str:
         found = figure(row.counters.total, named)
@@ -180,7 +178,6 @@ _COLUMNS = (
 def show(
     console: Console, settings: Settings, rows: Sequence[Row], *more: Column, notes: Any = ()
 ) -> None:
-    """Show what was counted, and of which array; more columns are to stand beside it."""
     console.pairs(
         settings.array,
         ("blocks", f"of {settings.block_size} threads"),

@@ -175,7 +175,6 @@ def listings(rung: str, counted: Sequence[Line]) -> Iterator[tuple[str, list[tup
 
 
 def _functions(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Give the first and the last line of what begins and ends in the first column."""
     first = None
     for number, text in enumerate(texts, 1):
         if first is None and _BEGINS.match(text):
@@ -186,7 +185,6 @@ def _functions(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def told(line: Line) -> str:
-    """Say what a line does: 4,096 shared loads in 8,192 wavefronts, 4,096 conflicts; 32.0 lanes."""
     text = f"{line.requests:,} {_EVENTS[line.event]}"
     if line.event in REQUESTS:
         transfers = "wavefronts" if line.event.startswith("shared") else "sectors"

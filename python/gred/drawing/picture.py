@@ -259,7 +259,6 @@ class _Panel:
             self.sheet.write(kind, x, at, showing.told_value(value), font_size=size)
 
     def _label(self, text: str) -> None:
-        """Name what is to the right; of several blocks the memory alone."""
         text = text if len(self.tracks) == 1 else text.split()[0]
         if self.sheet.y not in self.labelled:
             self.labelled.add(self.sheet.y)
@@ -342,5 +341,4 @@ class _Panel:
 
 
 def _clashing(step: Step) -> set[tuple[str, int]]:
-    """List the elements at which lanes meet in a bank."""
     return {(r.memory, number) for r in step.requests if r.conflicts for number in r.elements}

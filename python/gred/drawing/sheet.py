@@ -121,7 +121,6 @@ class Sheet:
         self.y = 50 + 16 * len(lines)
 
     def legend(self, entries: Mapping[tuple[str, str], str]) -> None:
-        """Say what signs stand for, as far as they were drawn."""
         self.group("legend")
         x, y = 20.0, self.y + 8
         for (tag, kind), text in entries.items():
@@ -224,7 +223,6 @@ def _rectangles(kind: str, ones: list[Element]) -> list[Element]:
 
 
 def _circles(kind: str, ones: list[Element]) -> list[Element]:
-    """Draw dots: lines of no length with round ends."""
     diameter = 2 * float(ones[0].get("r", 0))
     steps: list[str] = []
     for y, row in groupby(ones, key=lambda one: one.get("cy", "0")):

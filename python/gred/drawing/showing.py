@@ -37,14 +37,12 @@ class Shape(NamedTuple):
 
 
 def shapes(block: Block, columns: int) -> dict[str, Shape]:
-    """Tell how each memory is shown that a block uses."""
     return {
         m: Shape(columns, max([1, *(n.packs.get(m, 1) for n in block.nodes)])) for m in MEMORIES
     }
 
 
 def lengths(launch: Launch, made: Sequence[Block]) -> dict[str, int]:
-    """Tell how long each memory is, as far as the blocks use it."""
     used = dict.fromkeys(MEMORIES, 0)
     for element in (e for b in made for n in b.nodes for e in (*n.takes, *n.leaves)):
         used[element.memory] = max(used[element.memory], element.number + 1)
@@ -78,7 +76,6 @@ class Boundary(NamedTuple):
         return {element.number: "asked" for element in copied} | told
 
     def told_reads(self, memory: str) -> dict[int, str]:
-        """Say what warps do to elements by reading."""
         return _told_cells(self.after, memory, ("global_load", "shared_load", "bulk_copy"))
 
 
@@ -112,7 +109,6 @@ def told_rung(name: str) -> tuple[str, str]:
 
 
 def told_span(elements: range) -> str:
-    """Give the elements of a row in a few characters."""
     if len(elements) == 1:
         return str(elements[0])
     if elements.step > 1:
@@ -156,7 +152,6 @@ def told_notes(steps: Sequence[Step], block_size: int) -> list[tuple[str, str]]:
 
 
 def told_picture(told: Accesses, idea: str, made: Sequence[Sequence[Block]]) -> str:
-    """Say in words what a picture shows, for those who do not see it."""
     texts = [f"{idea[:1].upper()}{idea[1:]}."]
     for number, (launch, of_pass) in enumerate(zip(told.passes, made, strict=True), 1):
         where = f"Pass {number}: " if len(told.passes) > 1 else ""

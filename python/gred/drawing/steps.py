@@ -119,7 +119,6 @@ class Block(NamedTuple):
 
 
 def blocks(launch: Launch, chosen: Container[int] | None = None) -> tuple[Block, ...]:
-    """Make the steps of a launch's blocks, by default of all."""
     made = tuple(
         Block(number, tuple(_Builder(launch, number).steps(list(accesses))))
         for number, accesses in groupby(launch.accesses, key=lambda access: access.block)

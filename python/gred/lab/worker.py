@@ -96,7 +96,6 @@ def _bound(asked: dict[str, Any]) -> None:
 
 
 def _load(asked: dict[str, Any]) -> None:
-    """Load gred's core so that the rung's library finds the simulator's words there."""
     from gred import _core
 
     ctypes.CDLL(_core.__file__, ctypes.RTLD_GLOBAL)

@@ -64,12 +64,10 @@ def ticks(write: Callable[[float], str]) -> FuncFormatter:
 
 
 def bandwidth_ticks() -> FuncFormatter:
-    """Make the ticks of gigabytes a second."""
     return ticks(lambda gigabytes: units.bandwidth_text(gigabytes * 1e9))
 
 
 def time_ticks(unit: float = 1e-9) -> FuncFormatter:
-    """Make the ticks of times in a unit of so many seconds."""
     return ticks(lambda value: units.time_text(value * unit))
 
 
@@ -88,7 +86,6 @@ def over_bytes(axes: Axes, heights: FuncFormatter) -> None:
 
 
 def name_rows(axes: Axes, rows: Sequence[Record]) -> None:
-    """Name a row of bars each, from the top down."""
     axes.set_yticks(range(len(rows)), [label(row) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
@@ -256,7 +253,6 @@ def _over_size(what: str, record: Record, key: str, limits: dict[int, float]) ->
 
 
 def _name_lines(figure: Figure, axes: Axes) -> None:
-    """Write each line's label beside its end, pushed apart where ends crowd, with a thin leader."""
     figure.draw_without_rendering()
     lines = axes.get_lines()
     ends = [tuple(np.asarray(line.get_data(), float)[:, -1]) for line in lines]
