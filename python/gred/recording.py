@@ -16,7 +16,6 @@ from gred.records import Records
 ROOM = 1 << 20
 # Elements of the array that are taken at once; in shared memory too, where bulk copies put them.
 PACK_NBYTES = 16
-_Kinds = dict[str | None, str]  # memory's elements, as struct has them
 _FORMATS = {"int32": "i", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}
 
 
@@ -113,13 +112,6 @@ class Accesses(NamedTuple):
         return self.svg()
 
 
-def _values(event: str, nbytes: int, kind: str, raw: bytes) -> tuple[Any, ...]:
-    if event.endswith(("barrier", "wait")):
-        return ()
-    count = 2 if event == "merge" else nbytes // struct.calcsize(kind)
-    return struct.unpack_from(f"{count}{kind}", raw)
-
-
 def _memory(event: str, address: int, memories: dict[str, int]) -> tuple[str | None, int]:
     """Name the memory that begins at or before an address, and last, and give the offset."""
     if event.startswith("shared"):
@@ -132,7 +124,7 @@ def _memory(event: str, address: int, memories: dict[str, int]) -> tuple[str | N
 
 
 def _access(
-    row: tuple[Any, ...], memory: str | None, offset: int, kinds: _Kinds, unordered: bool
+    row: tuple[Any, ...], memory: str | None, offset: int, kinds: Any, unordered: bool
 ) -> Access:
     block, thread, interval, event, _, nbytes, source, raw, path, number = row
     kind = kinds["array" if memory == "shared" and nbytes == PACK_NBYTES else memory]
@@ -141,15 +133,13 @@ def _access(
         source //= itemsize
     elif event != "shuffle" and (source == block or not event.startswith("shared")):
         source = None
-    return Access(
-        *(block, thread, interval, event, memory),
-        element=offset // itemsize if memory else None,
-        values=() if unordered and memory == "tickets" else _values(event, nbytes, kind, raw),
-        nbytes=nbytes,
-        source=source,
-        file=place_of(path),
-        number=number,
-    )
+    values: tuple[Any, ...] = ()
+    if not event.endswith(("barrier", "wait")) and not (unordered and memory == "tickets"):
+        count = 2 if event == "merge" else nbytes // itemsize
+        values = struct.unpack_from(f"{count}{kind}", raw)
+    element = offset // itemsize if memory else None
+    what = event, memory, element, values, nbytes, source
+    return Access(block, thread, interval, *what, place_of(path), number)
 
 
 def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) -> Launch:
@@ -161,8 +151,8 @@ def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) 
     widths = {row[5] for row, memory, _ in placed if memory == "array"}
     in_place = not first or np.dtype(accumulator).itemsize in widths
     own = _FORMATS[accumulator]
-    kinds: _Kinds = {"array": own if in_place else _FORMATS[dtype]}
-    kinds |= {"partials": own, "shared": own, "tickets": "I", None: own}
+    kinds = {"partials": own, "shared": own, "tickets": "I", None: own}
+    kinds["array"] = own if in_place else _FORMATS[dtype]
     together = any(row[3] == "grid_barrier" for row in rows)  # in no order that counts
     told = Recorded(_access(*one, kinds, together) for one in placed)
     return Launch(grid, block_size, memories["array"] % SECTOR_NBYTES, told)

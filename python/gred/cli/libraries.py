@@ -124,6 +124,7 @@ def _fill_or_select(case: Case, xp: Any, function: Function) -> Function:
 
 
 def _brought(function: Function) -> Function:
+    """Bring the answer to the host, which waits for it."""
 
     def run(*given: Any) -> Any:
         answer = function(*given)
