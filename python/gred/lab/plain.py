@@ -253,6 +253,7 @@ def _declarations(found: re.Match[str], number: int) -> tuple[str, list[str]]:
 
 
 def _elsewhere(text: str, pattern: str, instead: str | Callable[[re.Match[str]], str]) -> str:
+    """Substitute outside of comments and strings."""
     code, pieces, last = masked(text), [], 0
     for found in re.finditer(pattern, code):
         new = found.expand(instead) if isinstance(instead, str) else instead(found)
