@@ -61,15 +61,12 @@ def needed(name: str, extra: str, version: tuple[int, ...] = ()) -> ModuleType:
     try:
         module = importlib.import_module(name)
     except ImportError as error:
-        raise ImportError(
-            f"this needs {name}, which cannot be imported ({error}); {brings}", name=name
-        ) from error
+        why = f"this needs {name}, which cannot be imported ({error}); {brings}"
+        raise ImportError(why, name=name) from error
     if version and tuple(map(int, module.__version__.split(".")[: len(version)])) < version:
         least = ".".join(map(str, version))
-        raise ImportError(
-            f"this needs {name} {least} or later, and {module.__version__} is here; {brings}",
-            name=name,
-        )
+        why = f"this needs {name} {least} or later, and {module.__version__} is here; {brings}"
+        raise ImportError(why, name=name)
     return module
 
 
@@ -137,16 +134,11 @@ def array_of(given: Any, name: str = "a") -> Any:
 
 
 def tell_why(given: Any, name: str) -> None:
-    """Say of an array whose memory cannot be read as it lies what is in the way, if that is known.
+    """Raise what is in the way of an array whose memory cannot be read as it lies, if it is known.
 
-    Raises
-    ------
-    RuntimeError
-        If it is deleted, as JAX's can be, or a tensor that requires grad, or that a transform of
-        ``torch.func`` is tracing.
-    TypeError
-        If it is a tensor that is nested, quantized, sparse, fake, or on a device that gred has no
-        backend for.
+    RuntimeError is raised if it is deleted, as JAX's can be, or a tensor that requires grad, or
+    that a transform of ``torch.func`` is tracing; TypeError if it is a tensor that is nested,
+    quantized, sparse, fake, or on a device that gred has no backend for.
     """
     try:
         deleted = given.is_deleted()
@@ -188,14 +180,11 @@ def refuse_method(method: str) -> None:
     """Say which methods there are, and which of them is nearest."""
     rows = _core.methods()
     names = ["auto", "exact", "batch_invariant", *(row[1] for row in rows)]
-    near = difflib.get_close_matches(
-        method, [*names, *(each for row in rows for each in row[2])], 1
-    )
+    aliases = (each for row in rows for each in row[2])
+    near = difflib.get_close_matches(method, [*names, *aliases], 1)
     hint = f"did you mean {near[0]!r}? The" if near else "the"
-    raise ValueError(
-        f"method {method!r} does not exist; {hint} methods are {', '.join(names)} (see "
-        f"gred.methods())"
-    )
+    there = f"{hint} methods are {', '.join(names)} (see gred.methods())"
+    raise ValueError(f"method {method!r} does not exist; {there}")
 
 
 def indexable(given: Any, name: str = "a") -> Any:
@@ -252,9 +241,8 @@ def nulls_apart(a: Any, name: str) -> tuple[Any, Any]:
         return without_nulls(a, name), None
     arrow = needed("pyarrow", "arrow")
     try:
-        whole = (
-            a if library == "pyarrow" else a.to_arrow() if library == "polars" else arrow.array(a)
-        )
+        whole = arrow.array(a) if library == "pandas" else a
+        whole = whole.to_arrow() if library == "polars" else whole
     except (TypeError, arrow.ArrowException):  # what Arrow has no type for
         return without_nulls(a, name), None
     whole = whole.combine_chunks() if isinstance(whole, arrow.ChunkedArray) else whole

@@ -23,9 +23,9 @@ H200_MULTIPROCESSORS = 132
 class Line(NamedTuple):
     """What one line of a kernel's source does, one kind of access at a time.
 
-    ``requests`` are of warps; ``lanes`` are the lanes that took part, over all requests;
-    ``transfers`` are sectors of global memory, or wavefronts of shared memory; ``conflicts`` are
-    the wavefronts that lanes cost by meeting in one bank.
+    ``requests`` are of warps, ``lanes`` those that took part over all requests, ``transfers``
+    sectors of global memory or wavefronts of shared memory; ``conflicts`` are the wavefronts that
+    lanes cost by meeting in one bank.
     """
 
     file: str
@@ -42,10 +42,9 @@ class Counts(NamedTuple):
     """What one launch, or several, did to memory.
 
     ``requests`` are warp-level, ``sectors`` 32 bytes of global memory, ``nbytes`` those that lanes
-    asked for. ``lanes`` are the active lanes over all requests. ``dependent_global_loads`` are
-    dependent global loads: those with nothing in between are in flight together, and count as one.
-    ``bulk_copy_requests`` are asynchronous copies from global to shared memory, which are no loads;
-    ``mbarrier_waits`` are how often a block waited for the bytes of such copies.
+    asked for, ``lanes`` the active ones over all requests. Of ``dependent_global_loads`` those with
+    nothing in between count as one. ``bulk_copy_requests`` are asynchronous copies from global to
+    shared memory, which are no loads; ``mbarrier_waits``, how often a block waited for such bytes.
     """
 
     blocks: int = 0
@@ -245,31 +244,29 @@ def counters(
     """Count what a rung does to memory: requests, sectors, wavefronts, bank conflicts, barriers.
 
     The rung's own kernels run on the simulated device, where every access is looked at. Accesses of
-    a warp's lanes belong together when they come from the same line in the same iteration, counted
-    from the warp's last barrier on. The counts do not depend on the elements, nor on the order of
-    threads, and are those of Nsight Compute on an H200, but for a few differences that the
-    documentation's page on the laboratory lists.
+    a warp's lanes belong together when they come from the same line in the same iteration since the
+    warp's last barrier. The counts depend neither on the elements nor on the order of threads, and
+    are those of Nsight Compute on an H200, but for differences that the documentation's page on the
+    laboratory lists.
 
     Parameters
     ----------
     a : array_like of any shape
-        int32, int64, uint64, float32 or float64. An array on the host counts as one that lies on
-        the device one element after the other, where an allocation begins; a
-        `gred.testing.SimulatedArray` as one that lies as it does, which has to be without gaps.
+        int32, int64, uint64, float32 or float64. An array on the host counts as one that lies where
+        an allocation begins, without gaps; a `gred.testing.SimulatedArray`, which has to be without
+        gaps, as it lies.
     op : {'sum', 'mean'}
         What to reduce by.
     method, block_size, dtype
         As for `gred.sum`: any rung; and the elements' own type, or int64 for int32.
     multiprocessors : int, default 132
-        Of the GPU that is counted for, an H200 by default: grids of rungs from 'shared_grid_stride'
-        on depend on it.
+        Of the GPU that is counted for, an H200 by default; some rungs' grids depend on it.
 
     Returns
     -------
     Counters
-        ``passes``, the `Counts` of each launch, and ``total``, their sum; the reduction's
-        ``result``; and what was asked for, as it was taken. Making a working copy is no pass, and
-        is not counted.
+        ``passes``, the `Counts` of each launch, without that of a working copy, and ``total``,
+        their sum; the reduction's ``result``; and what was asked for, as it was taken.
 
     Raises
     ------

@@ -199,12 +199,11 @@ def explain(
     Returns
     -------
     Explanation
-        ``device`` and ``why`` it runs there; ``method``, ``block_size``; ``dtype`` of the elements,
-        their number ``size``, and the ``accumulator`` they become; how many ``results`` there are,
-        and how many of them the steps make ``at_once``; how the ``array`` is read, in words;
-        ``pieces`` of at most ``piece`` elements; ``steps``, each with its launch, what it reads and
-        what it writes; the ``workspace``, part by part, with its total, ``workspace_nbytes``; where
-        the ``result`` goes. It prints as a text and tables.
+        ``device``, and ``why`` it runs there; ``method``, ``block_size``; ``dtype`` and number
+        ``size`` of the elements, and the ``accumulator`` they become; how many ``results`` there
+        are, and how many the steps make ``at_once``; how the ``array`` is read, in ``pieces`` of at
+        most ``piece`` elements; ``steps``, with launches, reads and writes; the ``workspace``, in
+        all ``workspace_nbytes``; where the ``result`` goes. It prints as a text and tables.
 
     Raises
     ------

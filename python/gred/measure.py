@@ -10,9 +10,7 @@ from gred.checks import number_from
 
 Samples = np.ndarray[tuple[int], np.dtype[np.float64]]
 
-
 _MOST = 1_000_000
-_LAUNCHES_WARMUP, _READS_WARMUP, _READ_LEAST = 100, 2, 1024
 
 
 def _rows(samples: int) -> Any:
@@ -77,17 +75,15 @@ def kernel_time(
     samples, warmup : int
         How often to measure, and how many runs to discard before.
     cold : bool
-        Whether the caches are flushed before each sample, outside the measured time, so that small
-        arrays are read from memory too. It makes no difference on the simulated device.
+        Whether a GPU's caches are flushed before each sample, outside the measured time.
 
     Returns
     -------
     KernelTime
         ``seconds``: float64, shape ``(samples,)``, all passes, by the device's own events on a GPU;
         ``first_pass``: the same for the first launch alone; ``nbytes``: the array's size; ``grid``:
-        the first launch's blocks; ``method``: what ran, by a name that `method` takes ("auto" where
-        it is the device's own way); ``result``: the last run's. A working copy, of an in-place rung
-        or of what has to be gathered, is made anew before each sample, outside the measured time.
+        the first launch's blocks; ``method``: what ran ("auto" where it is the device's own way);
+        ``result``: the last run's. A working copy is made outside the measured time.
 
     Raises
     ------
@@ -126,8 +122,8 @@ def read_limit(
     TypeError, ValueError, RuntimeError, MemoryError
         As `gred.sum`.
     """
-    rows, nbytes = _rows(samples), number_from(nbytes, "nbytes", 2**63 - 1, _READ_LEAST)
-    where = _core.device_time(device, nbytes, rows, _READS_WARMUP, bool(cold))
+    rows, nbytes = _rows(samples), number_from(nbytes, "nbytes", 2**63 - 1, 1024)
+    where = _core.device_time(device, nbytes, rows, 2, bool(cold))  # after 2 runs
     return ReadLimit(rows[0], nbytes, *where)
 
 
@@ -151,5 +147,5 @@ def launch_limit(device: str | None = None, *, samples: int = 1000) -> LaunchLim
         As `gred.sum`; ValueError for the host, too, where nothing is launched.
     """
     rows = _rows(samples)
-    name, *_ = _core.device_time(device, 0, rows, _LAUNCHES_WARMUP, False)
+    name, *_ = _core.device_time(device, 0, rows, 100, False)  # after 100 launches
     return LaunchLimit(rows[0], name)

@@ -23,7 +23,6 @@ from gred.records import Records, devices, method_named
 _STAGES = 2
 # Loads that fewer warps make than a sixteenth of the blocks are of one block alone.
 _ALONE = 16
-_GRID_MOST = 2**31 - 1
 
 
 class Gpu(NamedTuple):
@@ -84,6 +83,7 @@ class Terms(NamedTuple):
     atomics: float
 
 
+# What limits a call: a term, or the launches.
 _WORDS = {
     "memory": "memory bandwidth",
     "blocks": "the rate at which blocks start",
@@ -162,11 +162,11 @@ class Roofline(NamedTuple):
         return _WORDS[self.limit]
 
     def _fact(self) -> str:
-        call = f"sum of {self.size:,} {self.dtype} by {self.method}, blocks of {self.block_size}"
-        times = f"predicted {microseconds(self.seconds)} us on one {self.gpu.title}"
+        fact = f"sum of {self.size:,} {self.dtype} by {self.method}, blocks of {self.block_size}"
+        fact += f": predicted {microseconds(self.seconds)} us on one {self.gpu.title}"
         if self.measured is not None:
-            times += f", measured {microseconds(self.measured)} us ({self.error:+.0%})"
-        return f"{call}: {times}, bound by {self.why()}"
+            fact += f", measured {microseconds(self.measured)} us ({self.error:+.0%})"
+        return f"{fact}, bound by {self.why()}"
 
     def __repr__(self) -> str:
         return f"{self._fact()}\n\nmicroseconds\n{self.passes!r}"
@@ -184,8 +184,9 @@ def pass_time(gpu: Gpu, counts: Counts, read: int, number: int) -> PassTime:
     # A block occupies a multiprocessor's pipelines ...
     cycles = gpu.request_cycles * (counts.global_load_requests + counts.global_store_requests)
     cycles += gpu.sector_cycles * (counts.global_load_sectors + counts.global_store_sectors)
-    wavefronts = counts.shared_load_wavefronts + counts.shared_store_wavefronts
-    cycles += gpu.wavefront_cycles * wavefronts
+    cycles += gpu.wavefront_cycles * (
+        counts.shared_load_wavefronts + counts.shared_store_wavefronts
+    )
     cycles = cycles / blocks + gpu.barrier_cycles * arrivals
     # ... and waits, as many at a time as it holds; only a first pass reads from memory itself.
     rounds = max(1.0, blocks / (gpu.multiprocessors * min(gpu.blocks, gpu.threads // threads)))
@@ -238,7 +239,7 @@ def predict(launch: scaled.Launch, size: int, gpu: Gpu) -> Roofline:
 def predict_counted(counted: Counters, gpu: Gpu) -> Roofline:
     """Predict a sum from the counts of its passes, which are launched as the method's are."""
     method, block, size = counted.method, counted.block_size, counted.size
-    if counted.passes and counted.passes[0].blocks > _GRID_MOST:
+    if counted.passes and counted.passes[0].blocks >= 2**31:
         raise ValueError(
             f"{method} of {size} elements in blocks of {block} needs more blocks than a grid can "
             "have; choose a larger block_size"
@@ -258,7 +259,7 @@ def counted(launch: scaled.Launch, size: int) -> Counters:
     return counting.counters_of("sum", call, launch.multiprocessors, None, passes)
 
 
-def gpu_here(device: str) -> Gpu:
+def _gpu_here(device: str) -> Gpu:
     """Describe a GPU that is here: its multiprocessors and what it reads; the rest is an H200's."""
     gpus = (one for one in devices() if one.compute_capability)
     found = next((one for one in gpus if device in (one.name, "cuda")), None)
@@ -268,16 +269,11 @@ def gpu_here(device: str) -> Gpu:
             "here; without device= the prediction is an H200's"
         )
     limit = read_limit(found.name)
-    bandwidth = limit.nbytes / float(np.median(limit.seconds))
+    here = H200._replace(bandwidth=limit.nbytes / float(np.median(limit.seconds)))
     if found.title == H200.title:
-        return H200._replace(bandwidth=bandwidth)
-    slower = H200.multiprocessors / found.units
-    return H200._replace(
-        title=found.title,
-        multiprocessors=found.units,
-        bandwidth=bandwidth,
-        block_interval=H200.block_interval * slower,
-    )
+        return here
+    interval = H200.block_interval * H200.multiprocessors / found.units
+    return here._replace(title=found.title, multiprocessors=found.units, block_interval=interval)
 
 
 def roofline(
@@ -290,10 +286,8 @@ def roofline(
 ) -> Roofline:
     """Predict how long a rung takes to sum an array on a GPU, and what limits it.
 
-    The rung is counted on the simulated device, a few blocks of it: a grid repeats itself, so 2**28
-    elements take no longer than 2**16. From its counts follows what it would take if it were bound
-    by one thing alone; the longest of these is the prediction, and says what limits it. The
-    documentation's page on the laboratory tells how the model is fitted, and what it leaves out.
+    From counts of the simulated device follows what it would take if one thing alone bound it; the
+    longest of these is the prediction. The documentation's page on the laboratory tells more.
 
     Parameters
     ----------
@@ -304,24 +298,22 @@ def roofline(
     dtype : dtype, default 'float32'
         Of the elements, which are added up in it: int32, int64, uint64, float32 or float64.
     device : str, optional
-        A GPU that is here, such as 'cuda:0': what it reads is measured, and the rung's time too. By
-        default an H200 that need not be here.
+        A GPU that is here, such as 'cuda:0', whose read limit and time are measured; by default an
+        H200 that need not be here.
 
     Returns
     -------
     Roofline
-        ``seconds``: the time of all passes as `gred.kernel_time` measures it, cold caches and all;
-        ``limit``: 'memory', 'blocks', 'work', 'waiting', 'atomics' or 'launches', whichever limits
-        it for longest; ``why()``: that in words; ``measured`` and ``error``, where there is a GPU;
-        and what was asked for, as it was taken. Each of ``passes`` has its ``blocks``; its
-        ``terms``, what it would take if it were bound by each limit alone; ``launch``, what
+        ``seconds`` of all passes, caches cold; ``limit``: 'memory', 'blocks', 'work', 'waiting',
+        'atomics' or 'launches', whichever limits it for longest; ``why()``: that in words;
+        ``measured`` and ``error``, where there is a GPU; and what was asked for, as it was taken.
+        Each of ``passes`` has its ``blocks``; ``terms``, by each limit alone; ``launch``, what
         launching it takes; and ``alone``, what its last block does after all others.
 
     Raises
     ------
     ValueError, TypeError, RuntimeError, CudaError
-        For a size, method, block size or type without counters, or a device that is no GPU here;
-        and as `gred.kernel_time`, where there is a device.
+        For what has no counters, a device that is no GPU here; and as `gred.kernel_time`.
 
     References
     ----------
@@ -336,17 +328,13 @@ def roofline(
     >>> gred.roofline(2**28, method="neighbored").limit
     'work'
     """
-    gpu = H200 if device is None else gpu_here(device)
+    gpu = H200 if device is None else _gpu_here(device)
     launch = make_launch(method, block_size, dtype, gpu)
     found = predict(launch, checked_size(size), gpu)
-    return found if device is None else _timed(found, device)
-
-
-def _timed(found: Roofline, device: str) -> Roofline:
-    """Measure what was predicted."""
-    how: dict[str, Any] = {"method": found.method, "block_size": found.block_size}
-    ones = np.ones(found.size, found.dtype)
-    timed = kernel_time(ones, **how, dtype=found.dtype, device=device)
+    if device is None:
+        return found
+    how: Any = {name: getattr(found, name) for name in ("method", "block_size", "dtype")}
+    timed = kernel_time(np.ones(found.size, found.dtype), **how, device=device)
     return found._replace(measured=float(np.median(timed.seconds)))
 
 

@@ -16,7 +16,6 @@ from gred.records import Records
 ROOM = 1 << 20
 # Elements of the array that are taken at once; in shared memory too, where bulk copies put them.
 PACK_NBYTES = 16
-_Kinds = dict[str | None, str]  # memory's elements, as struct has them
 _FORMATS = {"int32": "i", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}
 
 
@@ -26,13 +25,12 @@ class Access(NamedTuple):
     ``interval`` is how many barriers and shuffles the thread has come to before, in this launch.
     ``event`` is 'global_load', 'global_store', 'shared_load', 'shared_store', 'atomic', 'shuffle',
     'merge', 'bulk_copy', 'block_barrier', 'warp_barrier', 'grid_barrier', 'cluster_barrier' or
-    'mbarrier_wait'. ``memory`` is 'array', 'partials', 'tickets' or 'shared', and ``element`` the
-    number of its first one that is accessed, both None where there is none; a block's shared memory
-    is its own. ``values`` are the elements that are loaded, stored, copied, left by an atomic or
-    given to a shuffle; of a merge, what it makes and its first operand. ``source`` is the lane
-    whose value a shuffle reads; of an access to another block's shared memory, that block; of a
-    bulk copy, which is recorded 16 bytes at a time, the element of shared memory that it goes to;
-    else None. ``file`` and ``number`` name the line of the source.
+    'mbarrier_wait'. ``memory`` is 'array', 'partials', 'tickets' or 'shared', the block's own, and
+    ``element`` the first that is accessed, or both are None. ``values`` are loaded, stored, copied,
+    left by an atomic or given to a shuffle; of a merge, what it makes and its first operand.
+    ``source`` is the lane whose value a shuffle reads; the block whose shared memory is accessed,
+    if another's; the element of shared memory that a bulk copy, recorded 16 bytes at a time, goes
+    to; else None. ``file`` and ``number`` name the line of the source.
     """
 
     block: int
@@ -66,8 +64,8 @@ class Recorded(Records):
 class Launch(NamedTuple):
     """What one launch did; it prints as a table.
 
-    ``accesses`` are sorted by block, interval and thread, each thread's in the order that it makes
-    them in. ``array_offset`` is how many bytes the array begins past a boundary of sectors.
+    ``accesses`` are sorted by block, interval and thread, each thread's as it makes them.
+    ``array_offset`` is how many bytes the array begins past a boundary of sectors.
     """
 
     blocks: int
@@ -114,13 +112,6 @@ class Accesses(NamedTuple):
         return self.svg()
 
 
-def _values(event: str, nbytes: int, kind: str, raw: bytes) -> tuple[Any, ...]:
-    if event.endswith(("barrier", "wait")):
-        return ()
-    count = 2 if event == "merge" else nbytes // struct.calcsize(kind)
-    return struct.unpack_from(f"{count}{kind}", raw)
-
-
 def _memory(event: str, address: int, memories: dict[str, int]) -> tuple[str | None, int]:
     """Name the memory that begins at or before an address, and last, and give the offset."""
     if event.startswith("shared"):
@@ -133,7 +124,7 @@ def _memory(event: str, address: int, memories: dict[str, int]) -> tuple[str | N
 
 
 def _access(
-    row: tuple[Any, ...], memory: str | None, offset: int, kinds: _Kinds, unordered: bool
+    row: tuple[Any, ...], memory: str | None, offset: int, kinds: Any, unordered: bool
 ) -> Access:
     block, thread, interval, event, _, nbytes, source, raw, path, number = row
     kind = kinds["array" if memory == "shared" and nbytes == PACK_NBYTES else memory]
@@ -142,15 +133,13 @@ def _access(
         source //= itemsize
     elif event != "shuffle" and (source == block or not event.startswith("shared")):
         source = None
-    return Access(
-        *(block, thread, interval, event, memory),
-        element=offset // itemsize if memory else None,
-        values=() if unordered and memory == "tickets" else _values(event, nbytes, kind, raw),
-        nbytes=nbytes,
-        source=source,
-        file=place_of(path),
-        number=number,
-    )
+    values: tuple[Any, ...] = ()
+    if not event.endswith(("barrier", "wait")) and not (unordered and memory == "tickets"):
+        count = 2 if event == "merge" else nbytes // itemsize
+        values = struct.unpack_from(f"{count}{kind}", raw)
+    element = offset // itemsize if memory else None
+    what = event, memory, element, values, nbytes, source
+    return Access(block, thread, interval, *what, place_of(path), number)
 
 
 def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) -> Launch:
@@ -162,8 +151,8 @@ def _launch(launch: tuple[Any, ...], first: bool, dtype: str, accumulator: str) 
     widths = {row[5] for row, memory, _ in placed if memory == "array"}
     in_place = not first or np.dtype(accumulator).itemsize in widths
     own = _FORMATS[accumulator]
-    kinds: _Kinds = {"array": own if in_place else _FORMATS[dtype]}
-    kinds |= {"partials": own, "shared": own, "tickets": "I", None: own}
+    kinds = {"partials": own, "shared": own, "tickets": "I", None: own}
+    kinds["array"] = own if in_place else _FORMATS[dtype]
     together = any(row[3] == "grid_barrier" for row in rows)  # in no order that counts
     told = Recorded(_access(*one, kinds, together) for one in placed)
     return Launch(grid, block_size, memories["array"] % SECTOR_NBYTES, told)
@@ -190,11 +179,10 @@ def accesses(
 ) -> Accesses:
     """Record which thread of a rung accesses what, and when.
 
-    The rung's own kernels run on the simulated device, as for `gred.counters`, and every load,
-    store, atomic, shuffle, merge and barrier of each thread is recorded: what a picture of the rung
-    is drawn from. Blocks come one after the other, but for a cooperative launch's. The records are
-    the same in every order of threads, but for what depends on which block comes last: what atomics
-    leave, and who folds the partials.
+    Every load, store, atomic, shuffle, merge and barrier of each thread is recorded on the
+    simulated device: what a picture of the rung is drawn from. Blocks come one after the other, but
+    for a cooperative launch's. The records are the same in every order of threads, but for what
+    atomics leave and which block folds the partials.
 
     Parameters
     ----------
@@ -206,9 +194,8 @@ def accesses(
     Returns
     -------
     Accesses
-        ``passes``, one for each launch, with its ``blocks``, its ``block_size`` and its
-        ``accesses``, a tuple of `Access`, sorted by block, interval and thread; the rest as of
-        `gred.counters`. Its method `svg` draws it.
+        ``passes``, one for each launch, with its ``blocks``, ``block_size`` and ``accesses``, each
+        an `Access`; the rest as of `gred.counters`. Its method `svg` draws it.
 
     Raises
     ------

@@ -18,7 +18,7 @@ from gred import _core
 
 
 class Method(NamedTuple):
-    """One row of the table of methods; it may need a GPU of some compute capability, or later."""
+    """A row of the table of methods; it may need a GPU of some compute capability, or later."""
 
     number: int | None
     name: str
@@ -78,12 +78,10 @@ class Records(tuple[Any, ...]):
 
     def rows(self) -> list[list[str]]:
         """Give the texts of the table: the titles, and a row for each record that is shown."""
-        rows = [[title for title, _ in self.columns]]
-        for record in self[: self.printed]:
-            getters = (attrgetter(of) if isinstance(of, str) else of for _, of in self.columns)
-            cells = [of(record) for of in getters]
-            rows.append(["" if cell is None else str(cell) for cell in cells])
-        return rows
+        getters = [attrgetter(of) if isinstance(of, str) else of for _, of in self.columns]
+        cells = ([of(record) for of in getters] for record in self[: self.printed])
+        texts = [["" if cell is None else str(cell) for cell in row] for row in cells]
+        return [[title for title, _ in self.columns], *texts]
 
     def __repr__(self) -> str:
         rows = self.rows()
@@ -176,10 +174,11 @@ def method_named(name: str) -> Method:
     return found
 
 
-def among_rungs(rows: Sequence[Any], own: Any, like: str) -> list[Any]:
+def among_rungs(
+    rows: Sequence[Any], own: Any, like: str, number: Any = attrgetter("number")
+) -> list[Any]:
     """Put a row of a user's rung behind those of the rungs up to the one that it is `like`."""
-    number = method_named(like).number
-    place = sum(row.number <= number for row in rows)
+    place = sum(number(row) <= method_named(like).number for row in rows)
     return [*rows[:place], own, *rows[place:]]
 
 
@@ -224,15 +223,13 @@ def build_info() -> dict[str, object]:
     Returns
     -------
     dict
-        ``cuda``: the toolkit's version, or None without one; ``architectures``: the compute
-        capabilities that kernels were compiled for, without the dot, or ``("ptx",)`` where a GPU's
-        driver compiles them as they are first called.
+        ``cuda``: the toolkit's version, or None; ``architectures``: the compute capabilities that
+        kernels were compiled for, without the dot, or ``("ptx",)`` if drivers compile them.
     """
     return {"cuda": _core.cuda or None, "architectures": tuple(_core.architectures.split())}
 
 
-# What may bring arrays, or takes gred along, by the names that pip has for them; CuPy's say for
-# which CUDA they are.
+# What may bring arrays, or takes gred along, by the names that pip has for them.
 _LIBRARIES = ["numpy", "cupy", "cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "torch", "jax"]
 _LIBRARIES += ["numba", "dask", "mpi4py", "ml_dtypes", "pandas", "polars", "pyarrow"]
 

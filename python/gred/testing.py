@@ -11,8 +11,6 @@ from gred import _core
 
 __all__ = ["SimulatedArray"]
 
-_LEGACY_DEFAULT_STREAM = 1
-
 
 def _plain(a: ArrayLike, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
     """Take `a` as an array whose elements are what their bytes are, or refuse it."""
@@ -33,8 +31,8 @@ def _plain(a: ArrayLike, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
 class SimulatedArray:
     """An array in the simulated device's memory, which offers ``__cuda_array_interface__``.
 
-    gred reduces it there, as it reduces a GPU's arrays on the GPU, and checks its pointer as the
-    CUDA runtime would. No other library can use it.
+    gred reduces it there, and checks its pointer as the CUDA runtime would; no other library can
+    use it.
 
     Parameters
     ----------
@@ -65,9 +63,8 @@ class SimulatedArray:
     def __init__(self, a: ArrayLike, dtype: DTypeLike | None = None) -> None:
         array = _plain(a, dtype)
         self.memory = _core.SimulatedMemory(array.nbytes)
-        self._view = np.ndarray(
-            array.shape, array.dtype, np.frombuffer(cast(Any, self.memory), np.uint8)
-        )
+        flat = np.frombuffer(cast(Any, self.memory), np.uint8)
+        self._view = np.ndarray(array.shape, array.dtype, flat)
         self._view[...] = array
         self._changes: dict[str, Any] = {}
 
@@ -128,8 +125,8 @@ class SimulatedArray:
             "descr": view.dtype.descr,
             "data": (view.ctypes.data if view.size else 0, not view.flags.writeable),
             "strides": None if view.flags.c_contiguous else view.strides,
-            "stream": _LEGACY_DEFAULT_STREAM,
+            "stream": 1,
             "version": 3,
         }
-        interface |= self._changes
-        return {key: value for key, value in interface.items() if value is not ...}
+        changed = interface | self._changes
+        return {key: value for key, value in changed.items() if value is not ...}

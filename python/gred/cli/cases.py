@@ -12,8 +12,7 @@ from gred.cli import units
 from gred.device_array import dtype_named
 
 _Names = tuple[str, ...]
-# A reduction, an element type and a layout.
-Series = tuple[str, str, str]
+Series = tuple[str, str, str]  # a reduction, an element type and a layout
 
 
 class Extent(NamedTuple):
@@ -21,10 +20,6 @@ class Extent(NamedTuple):
 
     number: int
     in_bytes: bool
-
-    def elements(self, itemsize: int) -> int:
-        """Count the elements of `itemsize` bytes, at least one."""
-        return max(1, self.number // itemsize) if self.in_bytes else self.number
 
     def __str__(self) -> str:
         return units.bytes_text(self.number) if self.in_bytes else units.size_text(self.number)
@@ -92,13 +87,13 @@ class Case(NamedTuple):
     def masked(self) -> bool:
         return self.layout.option == "where"
 
-    def view(self, flat: Any) -> Any:
-        """See `flat`, any library's array, as the case's layout has it."""
-        return self.layout.view(flat.reshape(self.shape)) if self.layout.view else flat
-
     @property
     def series(self) -> Series:
         return self.reduction.name, self.type.name, self.layout.name
+
+    def view(self, flat: Any) -> Any:
+        """See `flat`, any library's array, as the case's layout has it."""
+        return self.layout.view(flat.reshape(self.shape)) if self.layout.view else flat
 
     def __str__(self) -> str:
         return f"{series_text(self.series)}, {self.extent}"
@@ -121,7 +116,6 @@ def _by_name(*records: Any) -> dict[str, Any]:
 _OF_NUMPY = [Type(one.name, one.kind, one.itemsize) for one in map(np.dtype, "?bBhHiIlLefdFD")]
 TYPES: dict[str, Type] = _by_name(*_OF_NUMPY[:-4], Type("bfloat16", "f", 2), *_OF_NUMPY[-4:])
 
-_TYPE_PLACES = {name: place for place, name in enumerate(TYPES)}
 _ADDS = ("where", "dtype")
 
 REDUCTIONS: dict[str, Reduction] = _by_name(
@@ -168,9 +162,6 @@ LAYOUTS: dict[str, Layout] = _by_name(
     Layout("float32", "dtype=float32", None, "dtype", "float32", _NARROW),
 )
 
-# So many elements leave something of every view.
-LEAST_VIEWED = 64
-
 
 class Block(NamedTuple):
     """A part of a grid: everything of it crossed."""
@@ -185,19 +176,19 @@ def _bytes(*powers: int) -> tuple[Extent, ...]:
     return tuple(Extent(1 << power, in_bytes=True) for power in powers)
 
 
-_LADDER = ("sum", "prod", "min", "max", "mean")
-_OTHERS = tuple(name for name in REDUCTIONS if name not in _LADDER)
 _FLAT = ("flat",)
 
 
 def _whole_grid(sizes: tuple[Extent, ...], middle: Extent, large: Extent) -> tuple[Block, ...]:
     """Cross what is asked for most often, over all sizes and then over everything else at one."""
+    ladder = ("sum", "prod", "min", "max", "mean")
+    others = tuple(name for name in REDUCTIONS if name not in ladder)
     return (
         Block(("sum",), ("float32",), _FLAT, sizes),
         Block(("sum", "min", "max"), ("float32", "float64", "int64"), _FLAT, (middle, large)),
-        Block(_LADDER, tuple(TYPES), _FLAT, (large,)),
-        Block(_OTHERS, ("bool", "uint8", "int32", "float32", "float64"), _FLAT, (large,)),
-        Block((*_LADDER, "var", "argmax"), ("float32",), tuple(LAYOUTS), (large,)),
+        Block(ladder, tuple(TYPES), _FLAT, (large,)),
+        Block(others, ("bool", "uint8", "int32", "float32", "float64"), _FLAT, (large,)),
+        Block((*ladder, "var", "argmax"), ("float32",), tuple(LAYOUTS), (large,)),
         Block(("sum", "mean"), ("int8", "int32", "int64"), ("float32", "float64"), (large,)),
     )
 
@@ -232,30 +223,25 @@ def cases(
     instead: dict[str, Any] = {side: names for side, names in given if names}
     found = dict.fromkeys(case for block in grid for case in _crossed(block._replace(**instead)))
     places = {r.data: place for place, r in enumerate(REDUCTIONS.values())}
-    return sorted(
-        found, key=lambda c: (c.nbytes, _TYPE_PLACES[c.type.name], places[c.data], c.size)
-    )
+    types_at = {name: place for place, name in enumerate(TYPES)}
+    return sorted(found, key=lambda c: (c.nbytes, types_at[c.type.name], places[c.data], c.size))
 
 
 def _crossed(block: Block) -> Iterator[Case]:
     for *names, extent in itertools.product(*block):
         reduction, kind, layout = REDUCTIONS[names[0]], TYPES[names[1]], LAYOUTS[names[2]]
-        size = extent.elements(kind.itemsize)
+        size = max(1, extent.number // kind.itemsize) if extent.in_bytes else extent.number
         if (
             kind.kind in reduction.kinds
             and layout.option in (None, *reduction.options)
             and (not layout.types or kind.name in layout.types)
-            and (layout.view is None or size >= LEAST_VIEWED)
+            and (layout.view is None or size >= 64)  # which leaves something of every view
         ):
             whole = math.prod(_shape(size)) if layout.view else size
             yield Case(reduction, kind, layout, whole, extent)
 
 
 def table_order(case: Case) -> tuple[int, ...]:
-    """Order cases as they are shown: by reduction, layout, type and size."""
-    return (
-        tuple(REDUCTIONS).index(case.reduction.name),
-        tuple(LAYOUTS).index(case.layout.name),
-        _TYPE_PLACES[case.type.name],
-        case.size,
-    )
+    reduction, dtype, layout = case.series
+    tables = (REDUCTIONS, reduction), (LAYOUTS, layout), (TYPES, dtype)
+    return (*(tuple(table).index(name) for table, name in tables), case.size)

@@ -15,13 +15,11 @@ from gred.cli import counters, doctor, explain, lab, ladder, options, roofline, 
 from gred.cli.console import Console, OutputError, make_console
 from gred.cli.options import UsageError
 
-PROGRAM = "python -m gred"
-
 # The jobs that are named; with no name it is the ladder's.
 _NAMED = (counters, doctor, explain, lab, roofline, show, sweep, versus)
 _JOBS: dict[str, Any] = {job.__name__.rpartition(".")[2]: job for job in _NAMED}
 
-_RIGHT, _REFUSED, _INTERRUPTED, _UNREAD = 0, 2, 130, 141
+_REFUSED, _INTERRUPTED, _UNREAD = 2, 130, 141
 
 # Characters of a word, and of an error, that are shown whole.
 _WORD, _LINE = 256, 1000
@@ -47,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return _REFUSED
 
 
-def _run(given: Sequence[str], console: Console) -> int:
+def _run(given: list[str], console: Console) -> int:
     """Run the job that is named, if one is: the ladder's own arguments are options alone."""
     named = [name for name in given[:1] if not name.startswith("-")]
     with warnings.catch_warnings():
@@ -57,13 +55,13 @@ def _run(given: Sequence[str], console: Console) -> int:
         for name in named:
             options.check_name(name, _JOBS, "job", f"there are {', '.join(_JOBS)}")
         job = _JOBS[named[0]] if named else ladder
-        parser = options.parser(" ".join((PROGRAM, *named)), job)
+        parser = options.parser(" ".join(("python -m gred", *named)), job)
         try:
             # Help goes where a lost reader is noticed: argparse itself ignores it.
             with contextlib.redirect_stdout(cast(TextIO, console.stdout)):
                 parsed = parser.parse_args(given[len(named) :])
         except SystemExit:  # argparse has shown its help
-            return _RIGHT
+            return 0
         status: int = job.run(parsed, console)
         return status
 

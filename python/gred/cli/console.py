@@ -16,12 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TextIO, TypeVar
 
-_INDENT = "  "
-_GAP = "  "
+_INDENT = _GAP = "  "
 # Columns of what is no terminal, and those that prose gets in the narrowest one.
 _WIDTH, _LEAST_ROOM = 100, 20
 
-Step = Callable[[str], None]
 _Result = TypeVar("_Result")
 
 
@@ -33,9 +31,8 @@ class Stream:
     """A stream whose reader may go; a patient one then writes nowhere, others raise OutputError."""
 
     def __init__(self, stream: TextIO, patient: bool = False) -> None:
-        self._stream = stream
+        self._stream, self.patient = stream, patient
         self._error: OSError | None = None
-        self.patient = patient
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -94,43 +91,36 @@ class Column(NamedTuple):
     about: str = ""
 
 
-def _cell(entry: object) -> Cell:
-    return entry if isinstance(entry, Cell) else Cell("-" if entry is None else str(entry))
-
-
 class Table:
     """Rows under a head; `notes` are of the rows, each to be written below its own."""
 
     def __init__(
         self, columns: Sequence[Column], rows: Iterable[Sequence[object]], notes: Sequence[str] = ()
     ) -> None:
-        self.columns, self.notes = columns, notes
-        self.rows = [list(map(_cell, row)) for row in rows]
+        self.columns = columns
+        self.rows = [[_cell(entry) for entry in row] for row in rows]
+        self.notes = notes or [""] * len(self.rows)
+        texts = [[c.title for c in columns], *([cell.text for cell in row] for row in self.rows)]
+        self.widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+        self.width = sum(self.widths) + len(_GAP) * (len(columns) - 1)
 
     @classmethod
     def of(cls, columns: Sequence[Column], records: Iterable[Any], notes: Any = ()) -> Table:
         return cls(columns, [[column.of(one) for column in columns] for one in records], notes)
 
-    def widths(self) -> list[int]:
-        texts = ([cell.text for cell in row] for row in self.rows)
-        entries = zip([column.title for column in self.columns], *texts, strict=True)
-        return [max(map(len, column)) for column in entries]
-
-    def width(self) -> int:
-        return sum(self.widths()) + len(_GAP) * (len(self.columns) - 1)
-
     def fitted(self, width: int) -> Table | None:
         """Leave out what has no room in `width` columns; None if the rest has no room either."""
         ranks = sorted({column.rank for column in self.columns}, reverse=True)
         tables = (self.where([column.rank <= rank for column in self.columns]) for rank in ranks)
-        return next((one for one in tables if len(_INDENT) + one.width() <= width), None)
+        return next((one for one in tables if len(_INDENT) + one.width <= width), None)
 
     def where(self, kept: Sequence[bool]) -> Table:
         rows = [list(itertools.compress(row, kept)) for row in self.rows]
         return Table(list(itertools.compress(self.columns, kept)), rows, self.notes)
 
-    def with_notes(self) -> Iterator[tuple[list[Cell], str]]:
-        return zip(self.rows, itertools.chain(self.notes, itertools.repeat("")), strict=False)
+
+def _cell(entry: object) -> Cell:
+    return entry if isinstance(entry, Cell) else Cell("-" if entry is None else str(entry))
 
 
 class Console:
@@ -148,26 +138,25 @@ class Console:
     def show_on(self, stream: Stream) -> None:
         self._shown, self.width = stream, stream.columns()
 
-    def _write(self, *parts: Cell) -> None:
-        print("".join(part.text for part in parts), file=self._shown)
+    def _print(self, stream: Stream, *parts: Cell) -> None:
+        print("".join(part.text for part in parts), file=stream, flush=stream is self.stderr)
 
     def parts(self, parts: Sequence[Cell]) -> None:
+        """Write a line, indented; white space ends none."""
         while parts and not parts[-1].text.strip():
             parts = parts[:-1]
         if parts:
             parts = [Cell(_INDENT), *parts[:-1], parts[-1]._replace(text=parts[-1].text.rstrip())]
-        self._write(*parts)
+        self._print(self._shown, *parts)
 
     def line(self, text: str = "", style: str = "") -> None:
         self.parts([Cell(text, style)])
 
     def title(self, text: str) -> None:
-        self._write()
-        self._write(Cell(text, "bold"))
-        self._write()
+        for parts in ((), (Cell(text, "bold"),), ()):
+            self._print(self._shown, *parts)
 
     def text(self, text: str, style: str = "", indent: str = "") -> None:
-        """Write prose, broken between words; nothing if there is none."""
         for line in self._broken(text, len(indent)):
             self.line(indent + line, style)
 
@@ -178,54 +167,49 @@ class Console:
     def pairs(self, *pairs: tuple[str, str]) -> None:
         width = max(len(name) for name, _ in pairs)
         for name, value in pairs:
-            for line in self._broken(value, width + len(_GAP)):
-                self.parts([Cell(f"{name:<{width}}{_GAP}", "cyan"), Cell(line)])
-                name = ""
+            for number, line in enumerate(self._broken(value, width + len(_GAP))):
+                label = "" if number else name
+                self.parts([Cell(f"{label:<{width}}{_GAP}", "cyan"), Cell(line)])
         self.line()
 
     def note(self, text: str, style: str = "yellow") -> None:
-        print(text, file=self.stderr, flush=True)
+        self._print(self.stderr, Cell(text, style))
 
     def table(self, table: Table) -> None:
         """Write rows under a head, columns as wide as they need to be, and what the columns are."""
         fitted = table.fitted(self.width)
-        if fitted:
-            self._columns(fitted)
-        else:
-            fitted = table.where([column.rank == 0 for column in table.columns])
-            self._entries(fitted)
+        shown = fitted or table.where([column.rank == 0 for column in table.columns])
+        (self._columns if fitted else self._entries)(shown)
         self.line()
-        told = [f"{column.title}: {column.about}" for column in fitted.columns if column.about]
+        told = [f"{column.title}: {column.about}" for column in shown.columns if column.about]
         self.text("; ".join(told), "dim")
 
     def _columns(self, table: Table) -> None:
-        widths, head = table.widths(), [Cell(column.title, "bold") for column in table.columns]
-
         def write(row: Sequence[Cell]) -> None:
             parts = []
-            for width, column, (text, style) in zip(widths, table.columns, row, strict=True):
+            for width, column, (text, style) in zip(table.widths, table.columns, row, strict=True):
                 padded = text.rjust(width) if column.right else text.ljust(width)
                 parts += [Cell(padded, style or column.style), Cell(_GAP)]
             self.parts(parts)
 
-        write(head)
-        self.line(self.rule * table.width(), "dim")
-        for row, note in table.with_notes():
+        write([Cell(column.title, "bold") for column in table.columns])
+        self.line(self.rule * table.width, "dim")
+        for row, note in zip(table.rows, table.notes, strict=True):
             write(row)
             self.text(note, "dim", _GAP + _GAP)
 
     def _entries(self, table: Table) -> None:
         """Write a line an entry, of columns that have no room beside each other."""
         first = next((place for place, column in enumerate(table.columns) if not column.right), 0)
-        for row, note in table.with_notes():
+        for row, note in zip(table.rows, table.notes, strict=True):
             self.line(row[first].text, table.columns[first].style)
-            for column, cell in zip(table.columns, row, strict=True):
-                if column is not table.columns[first]:
+            for place, (column, cell) in enumerate(zip(table.columns, row, strict=True)):
+                if place != first:
                     self.line(f"{_INDENT}{column.title} {cell.text}", cell.style)
             self.text(note, "dim", _INDENT)
 
     @contextmanager
-    def progress(self, total: int) -> Iterator[Step]:
+    def progress(self, total: int) -> Iterator[Callable[[str], None]]:
         """Yield a function to call with what is done next; a terminal shows it in one line."""
         start, done, live = time.monotonic(), 0, self.stderr.isatty()
         room = self.stderr.columns() - 1
@@ -263,24 +247,15 @@ class Console:
 
 
 class RichConsole(Console):
-    """The same with rich."""
-
     bar_characters = " ▏▎▍▌▋▊▉█"
     lane_characters = "●○·□■~✖"
     rule = "─"
 
-    def _print(self, stream: Any, *parts: Cell, width: int | None = None) -> None:
+    def _print(self, stream: Any, *parts: Cell) -> None:
         from rich.console import Console as Terminal
         from rich.text import Text
 
-        terminal = Terminal(file=stream, width=width, highlight=False)
-        terminal.print(Text.assemble(*parts), soft_wrap=True)
-
-    def _write(self, *parts: Cell) -> None:
-        self._print(self._shown, *parts, width=self.width)
-
-    def note(self, text: str, style: str = "yellow") -> None:
-        self._print(self.stderr, Cell(text, style))
+        Terminal(file=stream, highlight=False).print(Text.assemble(*parts), soft_wrap=True)
 
 
 def make_console() -> Console:

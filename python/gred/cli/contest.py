@@ -30,11 +30,8 @@ from gred.cli.libraries import PEERS, Library, why
 from gred.cli.measure import Sampling, read_limit
 from gred.cli.record import Record, digits, usable_cores
 
-# All copies together are so many times the cache.
-_OVER_CACHE = 4
-_MOST_COPIES = 64
-# The share of the memory that copies may take, those of all kinds together.
-_SHARE = 0.5
+# All copies together are so many times the cache, and take at most this share of the memory.
+_OVER_CACHE, _MOST_COPIES, _SHARE = 4, 64, 0.5
 # Threads of the library before go to sleep meanwhile; what takes long enough does not notice them.
 _PAUSE_SECONDS = 1e-3
 _LONG_SECONDS = 20e-3
@@ -43,9 +40,6 @@ _SAMPLE_SECONDS = 50e-6
 # ... and there are at least so many samples, however long a call takes; after a deadline a call of
 # _LONG_SECONDS gets but one.
 _FEWEST_SAMPLES = 3
-_LIMIT_SAMPLES = 5
-# Elements enough for kernels that are compiled beforehand to be those of large arrays.
-_COMPILED_SIZE = Extent(1 << 16, in_bytes=False)
 
 
 class Stage:
@@ -67,8 +61,7 @@ class Stage:
 
     @functools.cached_property
     def limit(self) -> float:
-        """The bytes per second that the device reads at best from so large an array."""
-        return read_limit(self._device.name, self.flat.nbytes, _LIMIT_SAMPLES)
+        return read_limit(self._device.name, self.flat.nbytes, 5)
 
     def mask(self, case: Case) -> Any:
         if case.masked and self._mask is None:
@@ -119,7 +112,7 @@ class Runner:
 
     @contextmanager
     def noting(self) -> Iterator[None]:
-        """Note why the library cannot: one that lacks something raises what it likes."""
+        """Note why the library cannot: whatever one that lacks something raises."""
         try:
             yield
         except Exception as error:
@@ -167,16 +160,16 @@ class Runner:
         return taken
 
     def rate(self, nbytes: int) -> Record:
-        """Say how fast it was: nothing without samples."""
-        named = {"library": self.candidate.key, "ours": self.candidate.ours}
         samples = [] if self.failure else self.samples
         spread = np.percentile(samples, (16, 50, 84)) if samples else [None] * 3
         low, median, high = (time and digits(time) for time in spread)
-        named |= {"median_ns": median, "low_ns": low, "high_ns": high}
-        return named | {"gb_per_s": median and digits(nbytes / median)}
+        return {
+            **{"library": self.candidate.key, "ours": self.candidate.ours},
+            **{"median_ns": median, "low_ns": low, "high_ns": high},
+            "gb_per_s": median and digits(nbytes / median),
+        }
 
     def told(self, truth: Truth) -> Record:
-        """Say what it answered, and what was wrong."""
         told: Record = {"right": False, "answer": "", "expected": ""}
         if not self.failure:
             answers = self.answer if isinstance(self.answer, tuple) else (self.answer,)
@@ -216,14 +209,8 @@ def compete(
             for runner in order.sample(wanting, len(wanting)):
                 with runner.noting():
                     runner.turn()
-    reduction, dtype, layout = case.series
-    named: Record = {
-        "reduction": reduction,
-        "dtype": dtype,
-        "layout": layout,
-        "extent": str(case.extent),
-    }
-    named |= {"size": case.size, "nbytes": nbytes}
+    named: Record = dict(zip(("reduction", "dtype", "layout"), case.series, strict=True))
+    named |= {"extent": str(case.extent), "size": case.size, "nbytes": nbytes}
     limit = {"limit_gb_per_s": digits(stage.limit * 1e-9), "copies": copies, "cold": cold}
     return [{**named, **runner.rate(nbytes), **limit, **runner.told(truth)} for runner in runners]
 
@@ -243,7 +230,7 @@ def _undisturbed() -> Iterator[None]:
 
 
 class Floor(NamedTuple):
-    """What the shortest call takes, and what was called; None where there is nothing to launch."""
+    """What the shortest call takes, if anything is launched, and what was called."""
 
     seconds: float | None
     meaning: str
@@ -264,21 +251,22 @@ def compile_ahead(library: Library, asked: Iterable[Case]) -> None:
     What the library lacks is found out later, in its turn.
     """
     waiting = sorted({case.series for case in asked})
-    if len(waiting) < 2:  # which is as soon compiled in its turn
-        return
-    spawn = multiprocessing.get_context("spawn")
-    work = functools.partial(_compile, library.key, library.device)
-    pool = ProcessPoolExecutor(min(len(waiting), usable_cores()), spawn)
-    with suppress(BrokenProcessPool), pool:  # if it breaks, the rest is compiled in its turn
-        list(pool.map(work, waiting))
+    if len(waiting) > 1:  # one is as soon compiled in its turn, as is the rest if the pool breaks
+        spawn = multiprocessing.get_context("spawn")
+        work = functools.partial(_compile, library.key, library.device)
+        pool = ProcessPoolExecutor(min(len(waiting), usable_cores()), spawn)
+        with suppress(BrokenProcessPool), pool:
+            list(pool.map(work, waiting))
 
 
 def _compile(key: str, device: str, series: tuple[str, str, str]) -> None:
     warnings.simplefilter("ignore")  # in this process alone
     with suppress(Exception):  # a library that lacks something raises what it likes
         library: Library = PEERS[key](device)
-        block = cases.Block((series[0],), (series[1],), (series[2],), (_COMPILED_SIZE,))
-        [case] = cases.cases((block,))
+        # As many elements as kernels of large arrays take.
+        reduction, dtype, layout = series
+        size = Extent(1 << 16, in_bytes=False)
+        [case] = cases.cases((cases.Block((reduction,), (dtype,), (layout,), (size,)),))
         flat = library.place(random_array(case.size, case.type.dtype(), case.data))
         mask = library.place(random_mask(case.size)) if case.masked else None
         library.start()

@@ -97,7 +97,6 @@ def settings_of(
 
 
 def countable(wanted: tuple[Any, ...] | None, done: str = "counted") -> tuple[Any, ...]:
-    """Check that the methods are rungs; by default all, which can be `done`."""
     for method in wanted or ():
         if method.number is None:
             raise options.UsageError(f"{method.name!r} cannot be {done}; rungs 0 to {LATEST} can")
@@ -107,29 +106,22 @@ def countable(wanted: tuple[Any, ...] | None, done: str = "counted") -> tuple[An
 def count(settings: Settings, console: Console) -> list[Row]:
     """Run every rung on an array of ones: what is counted does not depend on the elements."""
     array, how = np.ones(settings.size, settings.dtype), settings.launch
-
-    def row(method: Any) -> Row:
-        return Row(method.number, gred.counters(array, method=method.name, **how))
-
-    return console.each(settings.methods, row)
+    counted = console.each(settings.methods, lambda m: gred.counters(array, method=m.name, **how))
+    return [Row(m.number, one) for m, one in zip(settings.methods, counted, strict=True)]
 
 
-def load_requests(total: gred.Counts) -> int:
-    return total.global_load_requests + total.bulk_copy_requests
-
-
-def load_sectors(total: gred.Counts) -> int:
+def _load_sectors(total: gred.Counts) -> int:
     return total.global_load_sectors + total.bulk_copy_sectors
 
 
 def used(total: gred.Counts) -> float | None:
     """Tell which share of these sectors is asked for; None where there are none."""
-    moved = SECTOR_NBYTES * load_sectors(total)
+    moved = SECTOR_NBYTES * _load_sectors(total)
     return (total.global_load_nbytes + total.bulk_copy_nbytes) / moved if moved else None
 
 
 def traffic(total: gred.Counts) -> int:
-    return SECTOR_NBYTES * (load_sectors(total) + total.global_store_sectors)
+    return SECTOR_NBYTES * (_load_sectors(total) + total.global_store_sectors)
 
 
 def wavefronts(total: gred.Counts) -> int:
@@ -145,7 +137,6 @@ def lanes_text(total: gred.Counts) -> str:
 
 
 def _total(title: str, rank: int, named: Any, about: str) -> Column:
-    """Make the column of what follows from all passes together: a count, or a text."""
 
     def write(row: Row) -> str:
         found = figure(row.counters.total, named)
@@ -158,12 +149,13 @@ _COLUMNS = (
     Column("#", lambda row: row.number, style="dim", rank=2),
     Column("method", lambda row: row.counters.method, right=False, style="bold"),
     Column("passes", lambda row: len(row.counters.passes), style="dim", rank=9),
-    _total("loads", 5, load_requests, "warp-level global load requests, and bulk copies"),
-    _total("load sectors", 0, load_sectors, "of 32 bytes, that global loads move"),
     _total(
-        "used",
-        1,
-        lambda total: units.optional(units.percent_text, used(total)),
+        *("loads", 5, lambda total: total.global_load_requests + total.bulk_copy_requests),
+        "warp-level global load requests, and bulk copies",
+    ),
+    _total("load sectors", 0, _load_sectors, "of 32 bytes, that global loads move"),
+    _total(
+        *("used", 1, lambda total: units.optional(units.percent_text, used(total))),
         "bytes that lanes ask for, over bytes that loads move",
     ),
     _total("stores", 7, "global_store_requests", "warp-level global store requests"),
@@ -180,7 +172,6 @@ _COLUMNS = (
 def show(
     console: Console, settings: Settings, rows: Sequence[Row], *more: Column, notes: Any = ()
 ) -> None:
-    """Show what was counted, and of which array; more columns are to stand beside it."""
     console.pairs(
         settings.array,
         ("blocks", f"of {settings.block_size} threads"),
@@ -193,10 +184,9 @@ def show(
 def record_of(machine: record.Record, settings: Settings, rows: Sequence[Row]) -> record.Record:
     """Make the file: one object a rung, with each pass, their total, and its lines."""
     ratios = ("global_load_efficiency", "global_store_efficiency", "active_lanes")
-    names = (*gred.Counts._fields[:-1], *ratios)
 
     def numbers(counts: gred.Counts) -> record.Record:
-        return {name: getattr(counts, name) for name in names}
+        return {name: getattr(counts, name) for name in (*gred.Counts._fields[:-1], *ratios)}
 
     run = {"size": settings.size, "dtype": settings.dtype, "op": "sum"}
     run |= {"block_size": settings.block_size, "multiprocessors": settings.multiprocessors}

@@ -3,9 +3,8 @@
 How far a float may be off comes from its type, the length of the array and the data.
 """
 
-import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -48,7 +47,6 @@ def random_mask(size: int, seed: int = 0) -> Array:
 
 # The ops whose data others start from, and what is put in there: at which share of the places.
 _DRAWN_AS = {
-    "all": ("sum", 0, 0),
     "count_nonzero": ("sum", 1 / 2, 0),
     "nansum": ("sum", 1 / 8, np.nan),
     "nanprod": ("prod", 1 / 8, np.nan),
@@ -59,13 +57,13 @@ def _draw(generator: Generator, count: int, dtype: np.dtype[Any], op: str, size:
     """Draw `count` of `size` elements. What can stop early gets data that it has to read whole."""
     if op == "any":
         return np.zeros(count, dtype)
+    if op == "all":
+        drawn = _draw(generator, count, dtype, "sum", size)
+        return np.where(drawn == 0, dtype.type(1), drawn)
     if op in _DRAWN_AS:
         of, share, value = _DRAWN_AS[op]
         drawn = _draw(generator, count, dtype, of, size)
-        if op == "all":
-            drawn[drawn == 0] = 1
-        else:
-            drawn[generator.random(count) < share] = value
+        drawn[generator.random(count) < share] = value
         return drawn
     if dtype.kind == "b":
         return generator.integers(0, 1, count, np.bool_, endpoint=True)
@@ -145,7 +143,7 @@ def numpy_answer(array: Array, op: str) -> Answer:
     if array.dtype.kind != "f" or op not in ("sum", "prod"):
         options = {"dtype": array.dtype} if op in ("sum", "prod") else {}
         return Answer(op, getattr(np, op)(array, **options), array.size, 0.0, 0.0)
-    value, scale = _NUMBERS[op](Totals(list(_pieces(array, array, None))))
+    value, scale = _NUMBERS[op](_Totals(array, array))
     return Answer(op, value, array.size, scale, float(np.finfo(array.dtype).eps) / 2)
 
 
@@ -177,9 +175,9 @@ class Truth:
 
     def __init__(self, case: Case, array: Array, mask: Array | None) -> None:
         self._case, self._view = case, case.view(array)
+        self.count = int(self._view.size)
         name, kind = case.reduction.name, case.layout.dtype or case.type.name
-        pieces = list(_pieces(array, self._view, mask))
-        totals = Totals(pieces, case.layout.dtype, no_nan=name.startswith("nan"))
+        totals = _Totals(array, self._view, mask, case.layout.dtype, name.startswith("nan"))
         # Accumulated in at least float32, and rounded into the result.
         roundoff = 2.0**-53 if kind in ("float64", "complex128") else 2.0**-24
         relative = relative_bound(max(0, totals.count - 1), roundoff)
@@ -191,10 +189,6 @@ class Truth:
             Value(number, 0.0 if isinstance(number, int) else scale * relative, modulus)
             for number, scale in scaled
         )
-
-    @property
-    def count(self) -> int:
-        return int(self._view.size)
 
     def accepts(self, answers: tuple[Any, ...]) -> bool:
         """Tell whether a library's answers are right; a place is if the element there is."""
@@ -211,77 +205,51 @@ class Truth:
         return ", ".join(map(str, self.values))
 
 
-# A part of what takes part: pieces with the same key hold the same elements, which are made late.
-Piece = tuple[tuple[Any, ...], Callable[[], Array]]
+class _Totals:
+    """What the answers follow from: totals of what takes part, worked out as they are asked for.
 
-
-def _pieces(array: Array, view: Array, mask: Array | None) -> Iterator[Piece]:
-    """Cut what takes part into pieces, in whatever order: no total depends on it much."""
-    rows = view if view.ndim == 2 else view.reshape(1, -1)
-    masks = None if mask is None else mask.reshape(1, -1)
-
-    def elements(place: Any) -> Array:
-        piece: Array = rows[place] if masks is None else rows[place][masks[place]]
-        return piece.ravel()
-
-    high = max(1, _CHUNK // max(1, rows.shape[1]))
-    for top in range(0, rows.shape[0], high):
-        for left in range(0, rows.shape[1], _CHUNK):
-            place = np.s_[top : top + high, left : left + _CHUNK]
-            offset = rows[place].ctypes.data - array.ctypes.data
-            start = offset // array.itemsize % PERIOD
-            yield (start, rows[place].shape), functools.partial(elements, place)
-
-
-class Totals:
-    """What the answers follow from: totals over all pieces, worked out when they are asked for."""
+    It is taken in pieces; those of the same shape that begin at the same place of a period hold the
+    same elements, and only one of them is looked at.
+    """
 
     def __init__(
-        self, pieces: Sequence[Piece], dtype: str | None = None, no_nan: bool = False
+        self, array: Array, view: Array, mask: Any = None, dtype: Any = None, no_nan: bool = False
     ) -> None:
-        self._pieces, self._dtype, self._no_nan = pieces, dtype, no_nan
+        self._rows = view if view.ndim == 2 else view.reshape(1, -1)
+        self._masks = None if mask is None else mask.reshape(1, -1)
+        self._dtype, self._no_nan = dtype, no_nan
+        self._pieces = []
+        high = max(1, _CHUNK // max(1, self._rows.shape[1]))
+        for top in range(0, self._rows.shape[0], high):
+            for left in range(0, self._rows.shape[1], _CHUNK):
+                place = np.s_[top : top + high, left : left + _CHUNK]
+                offset = self._rows[place].ctypes.data - array.ctypes.data
+                start = offset // array.itemsize % PERIOD
+                self._pieces.append(((start, self._rows[place].shape), place))
 
     def __getattr__(self, name: str) -> Any:
-        one, all_together = _PARTS[name]
+        of_piece, of_all = _PARTS[name]
         distinct = dict(self._pieces)
         with ThreadPoolExecutor(usable_cores()) as pool:
-            found = pool.map(lambda elements: one(self._wide(elements())), distinct.values())
-            of = dict(zip(distinct, found, strict=True))
-        total = all_together(of[key] for key, _ in self._pieces)
+            found = pool.map(lambda place: of_piece(self._elements(place)), distinct.values())
+            totals = dict(zip(distinct, found, strict=True))
+        total = of_all(totals[key] for key, _ in self._pieces)
         setattr(self, name, total)
         return total
 
-    def _wide(self, piece: Array) -> Array:
+    def _elements(self, place: Any) -> Array:
         """Convert to what loses nothing, or to the `dtype` asked for, without NaN if need be."""
+        piece: Array = self._rows[place]
+        piece = piece.ravel() if self._masks is None else piece[self._masks[place]]
         piece = piece.astype(self._dtype) if self._dtype else piece
         piece = piece[piece == piece] if self._no_nan else piece
-        kind = {"b": "u8", "u": "u8", "i": "i8", "c": "c16"}.get(piece.dtype.kind, "f8")
-        return piece.astype(kind)
-
-    @property
-    def mean(self) -> Any:
-        return self.sum / max(1, self.count)
-
-    @property
-    def square(self) -> float:
-        return float(self.squares / max(1, self.count))
-
-    @property
-    def variance(self) -> float:
-        """The variance, from the mean square: no data here has a mean far from zero."""
-        return float(max(0.0, self.square - abs(self.mean) ** 2))
+        return piece.astype(
+            {"b": "u8", "u": "u8", "i": "i8", "c": "c16"}.get(piece.dtype.kind, "f8")
+        )
 
 
 def _magnitudes(piece: Array) -> Any:
     return np.abs(piece if piece.dtype.kind == "c" else piece.astype(np.float64))
-
-
-def _logsumexp(terms: Iterable[float]) -> float:
-    return float(np.logaddexp.reduce(np.fromiter(terms, np.float64)))
-
-
-def _lexical(number: Any) -> Any:
-    return (number.real, number.imag)
 
 
 # What is taken of a piece, and of all the pieces' totals. Sums and products of integers wrap, which
@@ -292,24 +260,37 @@ _PARTS: dict[str, tuple[Callable[[Array], Any], Callable[[Iterable[Any]], Any]]]
     "magnitude": (lambda piece: float(_magnitudes(piece).sum()), math.fsum),
     "squares": (lambda piece: float(np.square(_magnitudes(piece)).sum()), math.fsum),
     "product": (lambda piece: piece.prod().item(), math.prod),
-    "minimum": (lambda piece: piece.min().item(), functools.partial(min, key=_lexical)),
-    "maximum": (lambda piece: piece.max().item(), functools.partial(max, key=_lexical)),
-    "exponentials": (lambda piece: float(np.logaddexp.reduce(piece)), _logsumexp),
+    "minimum": (np.min, lambda found: np.min([*found]).item()),
+    "maximum": (np.max, lambda found: np.max([*found]).item()),
+    "exponentials": (np.logaddexp.reduce, lambda found: float(np.logaddexp.reduce([*found]))),
     "nonzero": (lambda piece: int(np.count_nonzero(piece)), sum),
 }
 
+
+def _variance(t: _Totals) -> tuple[float, float]:
+    """Follow from the mean square: no data here has a mean far from zero."""
+    count = max(1, t.count)
+    square = float(t.squares / count)
+    return float(max(0.0, square - abs(t.sum / count) ** 2)), square
+
+
+def _deviation(t: _Totals) -> tuple[float, float]:
+    variance, square = _variance(t)
+    return math.sqrt(variance), square / (math.sqrt(variance) or 1.0)
+
+
 # A number of the answer, and what its error is relative to.
-_NUMBERS: dict[str, Callable[[Totals], tuple[Any, float]]] = {
+_NUMBERS: dict[str, Callable[[_Totals], tuple[Any, float]]] = {
     "sum": lambda t: (t.sum, t.magnitude),
     "prod": lambda t: (t.product, abs(t.product)),
     "min": lambda t: (t.minimum, 0.0),
     "max": lambda t: (t.maximum, 0.0),
-    "mean": lambda t: (t.mean, t.magnitude / max(1, t.count)),
+    "mean": lambda t: (t.sum / max(1, t.count), t.magnitude / max(1, t.count)),
     "any": lambda t: (int(t.nonzero > 0), 0.0),
     "all": lambda t: (int(t.nonzero == t.count), 0.0),
     "count_nonzero": lambda t: (t.nonzero, 0.0),
-    "var": lambda t: (t.variance, t.square),
-    "std": lambda t: (math.sqrt(t.variance), t.square / (math.sqrt(t.variance) or 1.0)),
+    "var": _variance,
+    "std": _deviation,
     "ptp": lambda t: (t.maximum - t.minimum, max(abs(t.maximum), abs(t.minimum))),
     "logsumexp": lambda t: (t.exponentials, 1.0 + abs(t.exponentials)),
     "norm": lambda t: (math.sqrt(t.squares), math.sqrt(t.squares)),
@@ -317,8 +298,6 @@ _NUMBERS: dict[str, Callable[[Totals], tuple[Any, float]]] = {
 # Reductions whose answers are those of others: of what is not NaN, at a place, or several at once.
 _ANSWERED_AS = {
     **{f"nan{name}": (name,) for name in ("sum", "prod", "min", "max", "mean")},
-    "argmin": ("min",),
-    "argmax": ("max",),
-    "minmax": ("min", "max"),
-    "describe": DESCRIBED,
+    **{"argmin": ("min",), "argmax": ("max",)},
+    **{"minmax": ("min", "max"), "describe": DESCRIBED},
 }

@@ -26,11 +26,6 @@ from gred.cli.options import option
 from gred.counting import Line, bank_conflicts
 from gred.drawing.showing import REQUESTS
 
-# From where on something is a rung's limit.
-_POOR, _OFTEN, _DIVERGENT, _CONFLICTS, _LAUNCHES = 0.5, 1.2, 16, 0.25, 4
-# Elements for each barrier of a block, and bytes that a warp's loads have in flight.
-_BARRIER, _IN_FLIGHT = 256, 500
-
 # What is said of a rung that nothing else limits.
 FREE = "every byte is read once"
 
@@ -51,23 +46,19 @@ _EVENTS = {
 }
 
 
-def _spelt(*names: str) -> dict[str, str]:
-    return {name: name.replace("_", " ") for name in names}
-
-
-# What is compared between rungs beside launches, and what it is called.
+# What is compared between rungs beside launches, and what it is called, if not by its own name.
 _COMPARED: dict[Any, str] = {
-    **_spelt("blocks", "global_load_requests", "global_load_sectors", "dependent_global_loads"),
-    **_spelt("global_store_sectors", "shared_load_wavefronts", "shared_store_wavefronts"),
+    **dict.fromkeys(("blocks", "global_load_requests", "global_load_sectors"), ""),
+    **dict.fromkeys(("dependent_global_loads", "global_store_sectors"), ""),
+    **dict.fromkeys(("shared_load_wavefronts", "shared_store_wavefronts"), ""),
     bank_conflicts: "bank conflicts",
     "merge_requests": "warp-level additions",
     "active_lanes": "active lanes in these",
     "shuffle_requests": "shuffles",
     "atomic_requests": "atomics",
-    **_spelt("block_barriers", "warp_barriers", "bulk_copy_sectors"),
-    **_spelt("mbarrier_waits", "cluster_barriers"),
+    **dict.fromkeys(("block_barriers", "warp_barriers", "bulk_copy_sectors"), ""),
+    **dict.fromkeys(("mbarrier_waits", "cluster_barriers"), ""),
 }
-
 
 # Where clang-format puts the ends of what belongs together.
 _BEGINS, _ENDS = re.compile(r"template|__global__|__device__|struct|inline"), re.compile(r"\};?$")
@@ -94,25 +85,26 @@ def limits(counted: gred.Counters) -> Iterator[str]:
     nbytes = counted.size * np.dtype(counted.dtype).itemsize
     moved, used = counters.traffic(total), counters.used(total)
     wavefronts, conflicts = counters.wavefronts(total), bank_conflicts(total)
-    if moved > _OFTEN * nbytes:
+    if moved > 1.2 * nbytes:
         yield f"global memory traffic is {moved / nbytes:.1f} times the array"
-    if used is not None and used < _POOR:
+    if used is not None and used < 0.5:
         yield f"{units.percent_text(used)} of the loaded bytes are used"
-    if conflicts > _CONFLICTS * wavefronts:
+    if conflicts > 0.25 * wavefronts:
         share = units.percent_text(conflicts / wavefronts)
         yield f"{share} of shared-memory wavefronts are bank conflicts"
-    if total.active_lanes is not None and total.active_lanes < _DIVERGENT:
+    if total.active_lanes is not None and total.active_lanes < 16:
         yield f"divergence leaves {total.active_lanes:.1f} of 32 lanes active"
-    if counted.size < _BARRIER * total.block_barriers:
+    if counted.size < 256 * total.block_barriers:
         yield f"a block barrier every {counted.size / total.block_barriers:.0f} elements"
-    if launches > _LAUNCHES:
+    if launches > 4:
         yield f"{launches} dependent launches"
-    requests = counters.load_requests(total)
-    if wavefronts > 2 * requests and not total.bulk_copy_requests:
-        times = wavefronts / requests
+    if total.bulk_copy_requests:
+        return
+    if wavefronts > 2 * total.global_load_requests:
+        times = wavefronts / total.global_load_requests
         yield f"{times:.1f} shared-memory wavefronts per global load request"
     flight = total.global_load_nbytes / (total.dependent_global_loads or 1)
-    if flight < _IN_FLIGHT and not total.bulk_copy_requests:
+    if flight < 500:
         yield f"loads of {flight:.0f} bytes in flight per warp"
 
 
@@ -153,7 +145,8 @@ def _show(console: Console, settings: Settings, method: Any, counted: list[gred.
     for named, what in _COMPARED.items():
         figures = [float(counters.figure(one.total, named) or 0) for one in counted]
         if any(figures):
-            rows.append([what, *(f"{x:,.0f}" if x == int(x) else f"{x:,.1f}" for x in figures)])
+            texts = (f"{x:,.0f}" if x == int(x) else f"{x:,.1f}" for x in figures)
+            rows.append([what or named.replace("_", " "), *texts])
     columns = [Column("all passes", right=False)]
     columns += [Column(one.method, style="bold" if one is own else "dim") for one in counted]
     console.table(Table(columns, rows))
@@ -175,7 +168,6 @@ def listings(rung: str, counted: Sequence[Line]) -> Iterator[tuple[str, list[tup
 
 
 def _functions(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Give the first and the last line of what begins and ends in the first column."""
     first = None
     for number, text in enumerate(texts, 1):
         if first is None and _BEGINS.match(text):
@@ -186,7 +178,6 @@ def _functions(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def told(line: Line) -> str:
-    """Say what a line does: 4,096 shared loads in 8,192 wavefronts, 4,096 conflicts; 32.0 lanes."""
     text = f"{line.requests:,} {_EVENTS[line.event]}"
     if line.event in REQUESTS:
         transfers = "wavefronts" if line.event.startswith("shared") else "sectors"

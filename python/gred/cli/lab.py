@@ -12,6 +12,7 @@ The exercise sheet: python -m gred lab --exercise 1 --out mine.cuh; python -m gr
 """
 
 import argparse
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,6 @@ from gred.prediction import H200, predict_counted
 from gred.records import among_rungs, method_named
 
 _SIZE, _TIMED_SIZE = 1 << 20, 1 << 26
-_DRAWN_BLOCK = 32
-_WRONG = 1
 
 OPTIONS = (
     option("file", "your rung's file", Path, "FILE", nargs="?"),
@@ -53,43 +52,49 @@ def run(given: argparse.Namespace, console: Console) -> int:
     if given.out is not None and given.exercise is None:
         raise options.UsageError("--out is where an exercise is written to: give --exercise, too")
     output.check_places({"--picture": given.picture, "--plot": given.plot})
-    said, status = [], 0
-    if given.exercise is not None:
+    if given.file is not None:
+        return _compile_and_show(given, console)
+    if given.exercise is None:
+        said = ["no FILE is given; there are these exercises:"]
+        said += [f"{exercise.number}  {exercise.title}" for exercise in gred.lab.exercises()]
+    else:
         exercise = gred.lab.exercise(given.exercise)
         said = exercise.source.splitlines()
         if given.out:
             said = [f"wrote {exercise.save(given.out)}: {exercise.title}"]
-    elif given.file is None:
-        said = ["no FILE is given; there are these exercises:"]
-        said += [f"{exercise.number}  {exercise.title}" for exercise in gred.lab.exercises()]
-    else:
-        try:
-            compiled_as = {name: getattr(given, name) for name in ("like", "data_blocks", "device")}
-            rung = gred.lab.compile(given.file, **compiled_as)
-        except gred.lab.CompileError as refused:
-            console.line("it does not compile:", "red")
-            said, status = str(refused).splitlines(), 2
-        else:
-            given.dtype = rung.dtype or given.dtype
-            given.block_size = rung.block_size or given.block_size
-            status = _show(given, rung, console)
     for line in said:
         console.line(line)
-    return status
+    return 0
 
 
-def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> int:
+def _compile_and_show(given: argparse.Namespace, console: Console) -> int:
+    try:
+        compiled_as = {name: getattr(given, name) for name in ("like", "data_blocks", "device")}
+        rung = gred.lab.compile(given.file, **compiled_as)
+    except gred.lab.CompileError as refused:
+        console.line("it does not compile:", "red")
+        for line in str(refused).splitlines():
+            console.line(line)
+        return 2
+    given.dtype = rung.dtype or given.dtype
+    given.block_size = rung.block_size or given.block_size
     blocks = "1 data block" if rung.data_blocks == 1 else f"{rung.data_blocks} data blocks"
     console.title(f"{rung.name}, launched like {rung.like}, {blocks}")
     report = rung.check()
     for finding in report:
         console.line(str(finding), "red")
     if not report.right:
-        return _WRONG
+        return 1
     also = f"; every edge on {rung.gpu}" if rung.gpu else ""
     text = f"nothing is wrong: every edge, every order of threads, every access{also}"
     console.line(text, "green")
     console.line()
+    _show(given, rung, console)
+    return 0
+
+
+def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> None:
+    """Show what it does and takes beside its neighbours, and draw what is asked for."""
     number = method_named(rung.like).number
     near = given.methods or tuple(
         method for method in counters.countable(None) if abs(method.number - number) <= 2
@@ -107,19 +112,16 @@ def _show(given: argparse.Namespace, rung: gred.lab.Rung, console: Console) -> i
     if given.plot:
         output.draw(given.plot, figure, recorded)
     if given.picture:  # of one small block's steps, on digits that are easy to add up
-        size = _DRAWN_BLOCK * rung.data_blocks
-        digits = np.random.default_rng(0).integers(1, 10, size).astype(given.dtype)
-        drawn = rung.accesses(digits, block_size=_DRAWN_BLOCK, dtype=given.dtype)
+        digits = np.random.default_rng(0).integers(1, 10, 32 * rung.data_blocks)
+        drawn = rung.accesses(digits.astype(given.dtype), block_size=32, dtype=given.dtype)
         given.picture.write_text(drawn.svg(), encoding="utf-8")
     for path in filter(None, (given.plot, given.picture)):
         console.line(f"wrote {path}")
-    return 0
 
 
 def _show_counts(
     given: argparse.Namespace, rung: gred.lab.Rung, near: tuple[Any, ...], console: Console
 ) -> record.Record:
-    """Count your own and the others, predict their times, and say what limits each."""
     counted = argparse.Namespace(**vars(given) | {"size": given.size or _SIZE})
     settings = counters.settings_of(counted, near)
     own = rung.counters(np.ones(settings.size, settings.dtype), **settings.launch)
@@ -153,6 +155,6 @@ def _show_climb(
     named = method_named(rung.like)._replace(number=None, name=rung.name)
     limit = ladder.limit_of(device, others)
     own = row_of(timed, named, array, numpy_answer(array, plan.op), limit)
-    rows = among_rungs(others, own, rung.like)
+    rows = among_rungs(others, own, rung.like, itemgetter("number"))
     ladder.show(console, plan, rows)
     return ladder.record_of(record.describe_machine(device), plan, rows)

@@ -19,13 +19,14 @@ What is wrong here, and what to do: python -m gred doctor --help
 
 import argparse
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any
 
 import gred
 from gred import prediction
 from gred.cli import counters, explain, options, output, record, roofline, units
 from gred.cli.console import RIGHT, Cell, Column, Console, Table
-from gred.cli.measure import Clock, Plan, Row, Sampling, measure_size
+from gred.cli.measure import Clock, Plan, Sampling, measure_size, noise
 from gred.cli.options import option
 from gred.cli.record import Record
 from gred.counting import bank_conflicts
@@ -42,6 +43,14 @@ _CHECKED, _COUNTED = 1 << 16, 1 << 28
 SIMULATED_TIMES = (("times", "this processor's, which simulates the GPU's threads: no GPU's"),)
 _OF_A_GPU = ("GB/s", "share", "", "speed-up", "read limit")
 FIGURE = "gred.cli.plots.ladder_figure"
+
+_WRONG = Cell("WRONG", "bold red")
+# How long a row took, in the ladder's table and the sweep's.
+TIMES = (
+    Column("time", lambda r: units.time_text(r["median_ns"] * 1e-9)),
+    Column("±", lambda r: units.percent_text(noise(r)), style="dim", rank=4),
+    Column("GB/s", lambda r: units.gigabytes_text(r["gb_per_s"] * 1e9), style="bold", rank=1),
+)
 
 # What the ladder and the sweep share.
 COMMON = (
@@ -73,19 +82,18 @@ OPTIONS = (
 def run(given: argparse.Namespace, console: Console) -> int:
     files = output.one_file_each(given, console, FIGURE)
     plan, taught = _plan(given)
-    what = "the ladder of parallel reduction, climbed"
-    machine = output.introduce(console, plan.device, what)
+    machine = output.introduce(console, plan.device, "the ladder of parallel reduction, climbed")
     rows = climb(plan, console)
-    lessons = learn(taught, console) if taught else []
+    lessons = _lessons(taught, console) if taught else None
     files.write(record_of(machine, plan, rows))
-    if taught:
+    if taught and lessons:
         _show_lessons(console, taught, lessons)
         array = f"{plan.sizes[0]:,} random {plan.dtype}"
         _show_answers(console, rows, f": as NumPy's, for {array} on the simulated device")
         console.text(_NEXT, "dim")
     else:
         show(console, plan, rows)
-    return files.end(0 if all(row.right for row in rows) else 1)
+    return files.end(0 if all(row["right"] for row in rows) else 1)
 
 
 def choose_methods(wanted: tuple[Any, ...] | None, device: Any, host_too: bool) -> tuple[Any, ...]:
@@ -125,7 +133,6 @@ def is_timed(given: argparse.Namespace, device: Any, files_named: bool) -> bool:
 
 
 def _plan(given: argparse.Namespace) -> tuple[Plan, counters.Settings | None]:
-    """Say what to run, and what to tell of it where it is not timed."""
     device = options.resolve_device(given.device)
     fast = device.name.startswith("cuda")
     timed = is_timed(given, device, bool(given.json or given.plot))
@@ -142,33 +149,30 @@ def _plan(given: argparse.Namespace) -> tuple[Plan, counters.Settings | None]:
     return plan, None if timed or not rungs else taught
 
 
-def climb(plan: Plan, console: Console) -> list[Row]:
+def climb(plan: Plan, console: Console) -> list[Record]:
     with console.progress(len(plan.cases) + 1) as step:
         return list(measure_size(plan, plan.sizes[0], Clock(None), step))
 
 
-def peak_of(device: Any, rows: Sequence[Row]) -> tuple[float, str]:
+def peak_of(device: Any, rows: Sequence[Record]) -> tuple[float, str]:
     """Say what a share is of: the memory's own figure or, without one, the read limit."""
     if device.bandwidth:
         return float(device.bandwidth), "the memory's theoretical bandwidth"
     return limit_of(device, rows), "the read limit measured in this run"
 
 
-def limit_of(device: Any, rows: Sequence[Row]) -> float:
+def limit_of(device: Any, rows: Sequence[Record]) -> float:
     """Find what the device, or the host in its place, reads at best."""
-    return next((row for row in rows if row.device == device.name), rows[0]).limit
+    own = (row for row in rows if row["device"] == device.name)
+    return float(next(own, rows[0])["limit"])
 
 
-def show(console: Console, plan: Plan, rows: Sequence[Row]) -> None:
-    """Print what was measured of which array, and the verdict."""
+def show(console: Console, plan: Plan, rows: Sequence[Record]) -> None:
     device, dtype, op = plan.device, plan.dtype, plan.op
     peak, meaning = peak_of(device, rows)
-    simulated, nbytes = device.name == "simulated", units.bytes_text(rows[0].nbytes)
-    limit = units.bandwidth_text(limit_of(device, rows))
-    limits = (
-        ("read limit", f"{limit}, measured in this run"),
-        ("share", f"of {units.bandwidth_text(peak)}, {meaning}"),
-    )
+    simulated, nbytes = device.name == "simulated", units.bytes_text(rows[0]["nbytes"])
+    limit, best = map(units.bandwidth_text, (limit_of(device, rows), peak))
+    limits = ("read limit", f"{limit}, measured in this run"), ("share", f"of {best}, {meaning}")
     if op in ("sum", "prod"):
         published = ", as in the published ladders" if dtype == "int32" else ""
         op += f", accumulated in {dtype}{published}"
@@ -178,16 +182,13 @@ def show(console: Console, plan: Plan, rows: Sequence[Row]) -> None:
         ("device", device.name),
         *(SIMULATED_TIMES if simulated else limits),
     )
-    first = next((row for row in rows if row.number is not None), rows[0])
-    columns = _columns(console, first, peak, device)
-    console.table(Table.of(shown_of(columns, device), rows))
-    few, many = min(len(r.samples) for r in rows), max(len(r.samples) for r in rows)
-    samples = str(few) if few == many else f"{few} to {many}"
-    console.text(
-        f"time: median of {samples} samples, all passes; ±: half of the {record.SPREAD}, over the "
-        f"median" + ("" if simulated else f"; speed-up: over {first.method}"),
-        "dim",
-    )
+    first = next((row for row in rows if row["number"] is not None), rows[0])
+    console.table(Table.of(shown_of(_columns(console, first, peak, device), device), rows))
+    counts = [len(row["samples_ns"]) for row in rows]
+    samples = " to ".join(map(str, sorted({min(counts), max(counts)})))
+    about = f"time: median of {samples} samples, all passes; ±: half of the {record.SPREAD}, over"
+    faster = "" if simulated else f"; speed-up: over {first['method']}"
+    console.text(f"{about} the median{faster}", "dim")
     _show_answers(console, rows)
 
 
@@ -196,46 +197,46 @@ def shown_of(columns: Sequence[Column], device: Any) -> list[Column]:
     return [c for c in columns if device.name != "simulated" or c.title not in _OF_A_GPU]
 
 
-def _columns(console: Console, first: Row, peak: float, device: Any) -> list[Column]:
+def _columns(console: Console, first: Record, peak: float, device: Any) -> list[Column]:
     """Make the columns; what another device ran, the host, has no share."""
 
-    def share(r: Row) -> float | None:
-        return r.bandwidth / peak if r.device == device.name else None
+    def own(row: Record, value: Any) -> Any:
+        return value if row["device"] == device.name else None
 
-    def faster(r: Row) -> str | None:
-        return units.speedup_text(first.seconds / r.seconds) if r.device == device.name else None
+    def share(row: Record) -> Any:
+        return own(row, row["gb_per_s"] * 1e9 / peak)
 
-    def name(r: Row) -> str:
-        return r.method if r.device == device.name else f"{r.method} ({r.device})"
+    def name(row: Record) -> str:
+        return str(own(row, row["method"]) or f"{row['method']} ({row['device']})")
+
+    def faster(row: Record) -> Any:
+        return own(row, units.speedup_text(first["median_ns"] / row["median_ns"]))
 
     return [
-        Column("#", lambda r: r.number, style="dim", rank=5),
+        Column("#", itemgetter("number"), style="dim", rank=5),
         Column("method", name, right=False, style="bold"),
-        Column("block", lambda r: r.block_size, style="dim", rank=6),
-        Column("time", lambda r: units.time_text(r.seconds)),
-        Column("±", lambda r: units.percent_text(r.noise), style="dim", rank=4),
-        Column("GB/s", lambda r: units.gigabytes_text(r.bandwidth), style="bold", rank=1),
+        Column("block", itemgetter("block_size"), style="dim", rank=6),
+        *TIMES,
         Column("share", lambda r: units.optional(units.percent_text, share(r)), rank=2),
         Column("", lambda r: console.bar(share(r) or 0, 18), right=False, style="cyan", rank=7),
         Column("speed-up", faster, rank=3),
-        Column("answer", lambda r: RIGHT if r.right else Cell("WRONG", "bold red"), right=False),
+        Column("answer", lambda r: RIGHT if r["right"] else _WRONG, right=False),
     ]
 
 
-def _show_answers(console: Console, rows: Sequence[Row], how: str = "") -> None:
-    """Say the verdict, and for every wrong answer what it was and should have been."""
-    wrong = [row for row in rows if not row.right]
+def _show_answers(console: Console, rows: Sequence[Record], how: str = "") -> None:
+    wrong = [row for row in rows if not row["right"]]
     console.line()
     if not wrong:
         verdict = f"all {len(rows)} answers right" if len(rows) > 1 else "the answer is right"
         console.text(verdict + how, "green")
     for row in wrong:
-        within = f" within {row.bound:.3g}" if row.bound else ""
-        told = f"{row.result}, where NumPy has {row.expected}{within}"
-        console.line(f"{row.method}: {told}", "bold red")
+        within = f" within {row['bound']:.3g}" if row["bound"] else ""
+        told = f"{row['result']}, where NumPy has {row['expected']}{within}"
+        console.line(f"{row['method']}: {told}", "bold red")
 
 
-def record_of(machine: Record, plan: Plan, rows: Sequence[Row]) -> Record:
+def record_of(machine: Record, plan: Plan, rows: Sequence[Record]) -> Record:
     peak, meaning = peak_of(plan.device, rows)
     run = {
         "size": plan.sizes[0],
@@ -245,44 +246,13 @@ def record_of(machine: Record, plan: Plan, rows: Sequence[Row]) -> Record:
         "peak": meaning,
         "spread": record.SPREAD,
     }
-    rest = {"result": "result", "expected": "expected", "samples_ns": "samples"}
-    rest |= {"first_pass_samples_ns": "first_pass"}
-    full = [row.summary() | {k: getattr(row, of) for k, of in rest.items()} for row in rows]
-    return record.make("ladder", machine, run, full)
+    kept = [{k: one for k, one in row.items() if k not in ("bound", "limit")} for row in rows]
+    return record.make("ladder", machine, run, kept)
 
 
 # ---- where nothing is timed ----
 
-
-class Lesson(NamedTuple):
-    method: Any
-    counted: gred.Counters
-    predicted: gred.Roofline
-    measured: float | None
-
-    def note(self) -> str:
-        return f"{self.method.title}; {explain.limit(self.counted, self.predicted)}"
-
-    def cells(self, nbytes: int, console: Console) -> list[str]:
-        total, pace = self.counted.total, self.measured and nbytes / self.measured
-        drawn = "-" if pace is None else console.bar(pace / H200.bandwidth, 8)
-        return [
-            str(self.method.number),
-            self.method.name,
-            str(len(self.counted.passes)),
-            f"{counters.traffic(total) / nbytes:.1f}x",
-            units.optional(units.percent_text, total.global_load_efficiency),
-            units.count_text(bank_conflicts(total)),
-            counters.lanes_text(total),
-            units.count_text(total.block_barriers),
-            units.time_text(self.predicted.seconds),
-            units.optional(units.time_text, self.measured),
-            units.optional(units.gigabytes_text, pace),
-            drawn,
-        ]
-
-
-_LESSON_COLUMNS = (
+_LESSON = (
     Column("#", style="dim", rank=4),
     Column("method", right=False, style="bold"),
     Column("launches", rank=7),
@@ -298,31 +268,46 @@ _LESSON_COLUMNS = (
 )
 
 
-def learn(settings: counters.Settings, console: Console) -> list[Lesson]:
+def _lessons(settings: counters.Settings, console: Console) -> Table:
     """Count every rung on an array as long as it gets, and predict its time."""
     measured = roofline.packaged_times(settings)
 
-    def lesson(method: Any) -> Lesson:
+    def lesson(method: Any) -> tuple[list[str], str]:
         launch = prediction.make_launch(method.name, settings.block_size, settings.dtype, H200)
         counted = prediction.counted(launch, settings.size)
         predicted = prediction.predict_counted(counted, H200)
-        return Lesson(method, counted, predicted, measured.get(method.name))
+        total, time = counted.total, measured.get(method.name)
+        pace = time and settings.nbytes / time
+        cells = [
+            str(method.number),
+            method.name,
+            str(len(counted.passes)),
+            f"{counters.traffic(total) / settings.nbytes:.1f}x",
+            units.optional(units.percent_text, total.global_load_efficiency),
+            units.count_text(bank_conflicts(total)),
+            counters.lanes_text(total),
+            units.count_text(total.block_barriers),
+            units.time_text(predicted.seconds),
+            units.optional(units.time_text, time),
+            units.optional(units.gigabytes_text, pace),
+            "-" if pace is None else console.bar(pace / H200.bandwidth, 8),
+        ]
+        return cells, f"{method.title}; {explain.limit(counted, predicted)}"
 
-    return console.each(settings.methods, lesson)
+    rows, notes = zip(*console.each(settings.methods, lesson), strict=True)
+    return Table(_LESSON, rows, notes).where(
+        [{*cells} != {"-"} for cells in zip(*rows, strict=True)]
+    )
 
 
-def _show_lessons(console: Console, settings: counters.Settings, lessons: Sequence[Lesson]) -> None:
-    nbytes = settings.nbytes
-    pairs = [
-        settings.array,
-        ("GPU", f"{roofline.gpu_text(H200)}; its times, not those of this machine"),
-    ]
-    times = sorted((one.measured, one.method.name) for one in lessons if one.measured)
+def _show_lessons(console: Console, settings: counters.Settings, lessons: Table) -> None:
+    gpu = ("GPU", f"{roofline.gpu_text(H200)}; its times, not those of this machine")
+    pairs, measured = [settings.array, gpu], roofline.packaged_times(settings)
+    times = sorted((time, method) for method, time in measured.items())
     if len(times) > 1:
-        ends = (f"{units.bandwidth_text(nbytes / t)} by {m}" for t, m in (times[-1], times[0]))
-        climbed = units.speedup_text(times[-1][0] / times[0][0])
-        pairs.append(("climb", f"from {' to '.join(ends)}: {climbed}, measured"))
+        (best, last), (worst, first) = times[0], times[-1]
+        paces = [units.bandwidth_text(settings.nbytes / time) for time in (worst, best)]
+        climb = f"from {paces[0]} by {first} to {paces[1]} by {last}"
+        pairs.append(("climb", f"{climb}: {units.speedup_text(worst / best)}, measured"))
     console.pairs(*pairs)
-    rows = [lesson.cells(nbytes, console) for lesson in lessons]
-    table = Table(_LESSON_COLUMNS, rows, [lesson.note() for lesson in lessons])
-    console.table(table.where([{*column} != {"-"} for column in zip(*rows, strict=True)]))
+    console.table(lessons)

@@ -17,10 +17,7 @@ import gred
 from gred.cli.cases import Case
 from gred.cli.data import DESCRIBED, Array
 from gred.cli.measure import accumulator
-
-_LONGEST_REASON = 120
-_CUB_TYPES = ("int32", "int64", "uint64", "float32", "float64")
-
+from gred.counting import ELEMENT_TYPES
 
 Function = Callable[..., Any]
 
@@ -62,7 +59,7 @@ class Library:
         return (view,) if mask is None else (view, mask)
 
     def function(self, case: Case) -> Function:
-        """Make the function that is timed: the library's, or those that together do the same."""
+        """Make the function that is timed."""
         return _with_options(case, _numpy_function(self.module, case.reduction.name))
 
     def start(self) -> None:
@@ -78,9 +75,10 @@ class NumPy(Library):
 
 
 def _numpy_function(xp: Any, name: str) -> Function:
-    """Find a reduction in NumPy or in a library with its names."""
-    if name in _TOGETHER:
-        functions = [getattr(xp, part) for part in _TOGETHER[name]]
+    """Find a reduction in NumPy or in a library with its names; some take several calls."""
+    together = {"minmax": ("min", "max"), "describe": DESCRIBED}
+    if name in together:
+        functions = [getattr(xp, part) for part in together[name]]
         return lambda *given, **options: tuple(f(*given, **options) for f in functions)
     if name == "logsumexp":
         return functools.partial(_found(_found(xp, "logaddexp"), "reduce"), axis=None)
@@ -94,18 +92,14 @@ def _found(module: Any, name: str) -> Function:
     return function
 
 
-# What takes several calls elsewhere; NaN is left in.
-_TOGETHER = {"minmax": ("min", "max"), "describe": DESCRIBED}
-
-
 def _with_options(case: Case, function: Function) -> Function:
     """Pass the mask and the type on by NumPy's keywords."""
     if case.layout.dtype:
         return functools.partial(function, dtype=case.layout.dtype)
     if not case.masked:
         return function
-    first = {"initial": _identity(case)} if case.reduction.name in ("min", "max") else {}
-    return lambda view, mask: function(view, where=mask, **first)
+    more = {"initial": _identity(case)} if case.reduction.name in ("min", "max") else {}
+    return lambda view, mask: function(view, where=mask, **more)
 
 
 def _identity(case: Case) -> Any:
@@ -140,8 +134,6 @@ def _brought(function: Function) -> Function:
 
 
 class Bottleneck(NumPy):
-    """bottleneck, which has reductions that leave NaN out."""
-
     key, title, package, pool = "bottleneck", "bottleneck", "bottleneck", "numpy"
 
     def function(self, case: Case) -> Function:
@@ -175,8 +167,8 @@ class CuPy(Library):
         super().__init__(device)
         self.module.cuda.Device(self.index).use()
         core = self.module._core
-        asked = core.get_reduction_accelerators(), core.get_routine_accelerators()
-        self._accelerators = [*asked[0]], [*asked[1]]
+        reductions, routines = core.get_reduction_accelerators(), core.get_routine_accelerators()
+        self._accelerators = [*reductions], [*routines]
 
     def place(self, array: Array) -> Any:
         return self.module.asarray(array)
@@ -310,8 +302,8 @@ class Cub(Gred):
         name, kind = case.reduction.name, case.type.name
         if name not in ("sum", "prod", "min", "max"):
             raise LackingError("no such reduction")
-        if case.layout.name != "flat" or kind not in _CUB_TYPES:
-            raise LackingError(f"reads flat arrays of {', '.join(_CUB_TYPES)} only")
+        if case.layout.name != "flat" or kind not in ELEMENT_TYPES:
+            raise LackingError(f"reads flat arrays of {', '.join(ELEMENT_TYPES)} only")
         dtype = accumulator(name, kind)
         return functools.partial(getattr(gred, name), method="cub", dtype=dtype)
 
@@ -320,10 +312,6 @@ PEERS: dict[str, Any] = {
     library.key: library
     for library in (NumPy, Bottleneck, NumExpr, CuPy, CuPyCub, PyTorch, Jax, Cub)
 }
-
-# Whose arrays gred is given: those that are here, or else the last.
-_CARRIERS = {"host": ("numpy",), "cuda": ("cupy", "torch")}
-_LAST_CARRIER = {"host": "numpy", "cuda": "jax"}
 
 
 class Field(NamedTuple):
@@ -335,27 +323,23 @@ class Field(NamedTuple):
 
 
 def peers_on(device: str) -> tuple[str, ...]:
-    """List the keys of all peers that there can be on a device."""
-    return tuple(key for key, peer in PEERS.items() if _kind(device) in peer.kinds)
+    kind = device.partition(":")[0]
+    return tuple(key for key, peer in PEERS.items() if kind in peer.kinds)
 
 
 def assemble(device: str, wanted: Sequence[str]) -> Field:
     """Import the peers that are `wanted`, and whatever makes arrays for gred on `device`."""
-    carriers = _CARRIERS[_kind(device)]
+    carriers = ("numpy",) if device == "host" else ("cupy", "torch")
     here, absent = _imported(device, [key for key in wanted if key != Cub.key])
     mine = [here[key] for key in carriers if key in here]
     if not mine:
-        others, _ = _imported(device, (*carriers, _LAST_CARRIER[_kind(device)]))
+        others, _ = _imported(device, (*carriers, "jax"))
         mine = list(others.values())[:1]
     if not mine:
         raise LackingError(f"arrays on {device} need CuPy, PyTorch or JAX, and none works here")
     ours = [Gred(carrier, carrier is mine[0]) for carrier in mine]
     cub = [Cub(mine[0])] if Cub.key in wanted else []
     return Field((*ours, *here.values(), *cub), tuple(mine), absent)
-
-
-def _kind(device: str) -> str:
-    return device.partition(":")[0]
 
 
 def _imported(device: str, keys: Sequence[str]) -> tuple[dict[str, Library], dict[str, str]]:
@@ -370,5 +354,5 @@ def _imported(device: str, keys: Sequence[str]) -> tuple[dict[str, Library], dic
 
 
 def why(error: BaseException) -> str:
-    text = re.sub(r" at 0x[0-9a-f]+", "", " ".join(str(error).split()))[:_LONGEST_REASON]
+    text = re.sub(r" at 0x[0-9a-f]+", "", " ".join(str(error).split()))[:120]
     return text if isinstance(error, LackingError) else f"{type(error).__name__}: {text}"

@@ -23,9 +23,6 @@ _IN_TIME = 0.8
 # Seconds for a size are the mean of about so many tasks before.
 _MEMORY = 8
 
-# A method, and the size of its blocks: None is its own, or nothing.
-Case = tuple[Any, int | None]
-
 
 class Sampling(NamedTuple):
     """How often to run: `samples` times after `warmup`, or fewer to stay within `seconds`."""
@@ -36,10 +33,13 @@ class Sampling(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What to measure, on which device and arrays, and in what time altogether."""
+    """What to measure, on which device and arrays, and in what time altogether.
+
+    A case is a method and the size of its blocks: None is its own, or nothing.
+    """
 
     device: Any
-    cases: Sequence[Case]
+    cases: Sequence[tuple[Any, int | None]]
     sizes: tuple[int, ...]
     dtype: str
     op: str
@@ -48,65 +48,18 @@ class Plan(NamedTuple):
     seconds: float | None = None
 
 
-class Row(NamedTuple):
-    """A method's samples on one array, whole nanoseconds in the order taken."""
-
-    number: int | None
-    method: str
-    device: str
-    size: int
-    nbytes: int
-    block_size: int | None
-    grid: int
-    passes: int
-    samples: list[int]
-    first_pass: list[int]
-    limit: float
-    right: bool
-    result: str
-    expected: str
-    bound: float
-
-    @property
-    def seconds(self) -> float:
-        return float(np.median(self.samples)) * 1e-9
-
-    @property
-    def noise(self) -> float:
-        low, high = np.percentile(self.samples, (16, 84))
-        return float(high - low) / 2e9 / self.seconds
-
-    @property
-    def bandwidth(self) -> float:
-        return self.nbytes / self.seconds
-
-    def summary(self) -> Record:
-        low, median, high = np.percentile(self.samples, (16, 50, 84))
-        return {
-            **dict(zip(self._fields[:8], self, strict=False)),
-            "median_ns": digits(median),
-            "low_ns": digits(low),
-            "high_ns": digits(high),
-            "first_pass_ns": digits(float(np.median(self.first_pass))),
-            "gb_per_s": digits(self.bandwidth * 1e-9),
-            "limit_gb_per_s": digits(self.limit * 1e-9),
-            "right": self.right,
-        }
-
-
 def accumulator(op: str, dtype: str) -> str | None:
     """Let sums and products accumulate in the array's own type, as published ladders do."""
     return dtype if op in ("sum", "prod") else None
 
 
 def device_for(method: Any, device: str) -> str:
-    """Choose `device`, or the host for a method that only the host has."""
     return "host" if method.devices == ("host",) else device
 
 
 def measure_size(
     plan: Plan, size: int, clock: "Clock", step: Callable[[str], None]
-) -> Iterator[Row]:
+) -> Iterator[Record]:
     """Measure the cases on one array, as far as there is time, each beside its device's limit."""
     name = units.size_text(size)
     step(f"{name} random elements")
@@ -117,9 +70,8 @@ def measure_size(
     with clock.timing("array", size):
         array = random_array(size, plan.dtype, plan.op, plan.seed)
         answer = numpy_answer(array, plan.op)
-        devices = sorted({device_for(method, plan.device.name) for method, _ in plan.cases})
-        samples = plan.sampling.samples
-        limits = {device: read_limit(device, array.nbytes, samples) for device in devices}
+        places = sorted({device_for(method, plan.device.name) for method, _ in plan.cases})
+        limits = {at: read_limit(at, array.nbytes, plan.sampling.samples) for at in places}
     for method, block_size in plan.cases:
         what = f"{method.name} {block_size or ''}".rstrip()
         step(f"{name} {what}")
@@ -133,30 +85,45 @@ def measure_size(
             yield row
 
 
-def row_of(timed: gred.KernelTime, method: Any, array: Array, answer: Answer, limit: float) -> Row:
-    """Compare what was timed with `answer`, and keep every sample, of at least a nanosecond."""
+def row_of(
+    timed: gred.KernelTime, method: Any, array: Array, answer: Answer, limit: float
+) -> Record:
+    """Compare what was timed with `answer`; samples are of at least a nanosecond, in order."""
     launch = (timed.grid, timed.block_size)
     samples, first_pass = (
         np.maximum(1, np.rint(seconds * 1e9)).astype(int).tolist()
         for seconds in (timed.seconds, timed.first_pass)
     )
-    return Row(
-        number=method.number,
-        method=method.name,
-        device=timed.device,
-        size=array.size,
-        nbytes=timed.nbytes,
-        block_size=timed.block_size if method.block_sizes else None,
-        grid=timed.grid,
-        passes=timed.passes,
-        samples=samples,
-        first_pass=first_pass,
-        limit=limit,
-        right=answer.accepts(timed.result, *launch),
-        result=str(timed.result),
-        expected=str(answer.value),
-        bound=answer.bound(*launch),
-    )
+    low, median, high = np.percentile(samples, (16, 50, 84))
+    return {
+        "number": method.number,
+        "method": method.name,
+        "device": timed.device,
+        "size": array.size,
+        "nbytes": timed.nbytes,
+        "block_size": timed.block_size if method.block_sizes else None,
+        "grid": timed.grid,
+        "passes": timed.passes,
+        "median_ns": digits(median),
+        "low_ns": digits(low),
+        "high_ns": digits(high),
+        "first_pass_ns": digits(float(np.median(first_pass))),
+        "gb_per_s": digits(timed.nbytes / median),
+        "limit_gb_per_s": digits(limit * 1e-9),
+        "right": answer.accepts(timed.result, *launch),
+        "result": str(timed.result),
+        "expected": str(answer.value),
+        "samples_ns": samples,
+        "first_pass_samples_ns": first_pass,
+        # Not for files:
+        "bound": answer.bound(*launch),
+        "limit": limit,
+    }
+
+
+def noise(row: Record) -> float:
+    """Half of the spread, over the median."""
+    return float((row["high_ns"] - row["low_ns"]) / 2 / row["median_ns"])
 
 
 def read_limit(device: str, nbytes: int, samples: int) -> float:
@@ -171,13 +138,12 @@ def read_limit(device: str, nbytes: int, samples: int) -> float:
 def _time(array: Array, op: str, sampling: Sampling, **options: Any) -> gred.KernelTime:
     """Call gred.kernel_time for all samples, or as many as a first run says fit in the seconds."""
     samples, warmup, seconds = sampling
-    if seconds is None:
-        return gred.kernel_time(array, op, samples=samples, warmup=warmup, **options)
-    start = time.perf_counter()
-    gred.kernel_time(array, op, samples=1, warmup=0, **options)
-    affordable = int(seconds / max(time.perf_counter() - start, 1e-9)) - 1
-    samples = min(samples, max(affordable, _FEWEST_SAMPLES))
-    return gred.kernel_time(array, op, samples=samples, warmup=0, **options)
+    if seconds is not None:
+        start = time.perf_counter()
+        gred.kernel_time(array, op, samples=1, warmup=0, **options)
+        affordable = int(seconds / max(time.perf_counter() - start, 1e-9)) - 1
+        samples, warmup = min(samples, max(affordable, _FEWEST_SAMPLES)), 0
+    return gred.kernel_time(array, op, samples=samples, warmup=warmup, **options)
 
 
 class Clock:
@@ -190,8 +156,7 @@ class Clock:
     def __init__(self, seconds: float | None) -> None:
         self._end = math.inf if seconds is None else time.monotonic() + seconds
         self._last: dict[str, tuple[int, float]] = {}
-        self._pace = 0.0
-        self._due = 0.0
+        self._pace = self._due = 0.0
 
     def affords(self, what: str, size: int) -> bool:
         """Tell whether `what` at `size`, should its time grow with the size, ends in time."""
@@ -204,10 +169,9 @@ class Clock:
         if self._pace <= allowed:
             return True
         self._due += allowed / self._pace
-        if self._due < 1:
-            return False
-        self._due -= 1
-        return True
+        is_due = self._due >= 1
+        self._due -= is_due
+        return is_due
 
     def deadline(self, size: int, left: int) -> float:
         """Say by when, in time.monotonic's seconds, a task of `size` of all `left` should end."""

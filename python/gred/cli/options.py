@@ -5,7 +5,6 @@ Whatever is wrong raises UsageError with one line that says what was given and w
 
 import argparse
 import difflib
-import functools
 import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -60,8 +59,8 @@ def parse_size(text: str) -> int:
         size = _whole(given)
     elif power := re.fullmatch(r"(\d{1,4})(?:\*\*|\^)(\d{1,2})", given):
         size = int(power[1]) ** int(power[2])
-    elif re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}", given):
-        size = int(float(given)) if float(given).is_integer() else None
+    elif re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}", given) and float(given).is_integer():
+        size = int(float(given))
     if size is None:
         elements = "it counts elements, not bytes: " if given.endswith(tuple(_BYTES)) else ""
         raise UsageError(f"{text!r} is not a size; {elements}write 1000000, 1e6, 2**20 or 2^20")
@@ -74,8 +73,7 @@ def _extent(text: str) -> Extent:
     given = text.strip()
     unit = re.sub(r".*[^A-Za-z]", "", given)
     if unit not in ("", *_BYTES) or unit == given != "":
-        units = ", ".join(reversed(_BYTES))
-        write = f"write bytes with {units}, as in 64KiB, or elements: 2**20"
+        write = f"write bytes with {', '.join(reversed(_BYTES))}, as in 64KiB, or elements: 2**20"
         raise UsageError(f"{text!r} is not a size; {write}")
     return Extent(parse_size(given.removesuffix(unit)) * _BYTES.get(unit, 1), in_bytes=unit != "")
 
@@ -105,10 +103,8 @@ def parse_extents(text: str) -> tuple[Extent, ...]:
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
-    """Read sizes in elements, in order."""
-    for end in re.split("[,:]", text):
-        if end.strip():
-            parse_size(end)
+    for end in filter(str.strip, re.split("[,:]", text)):
+        parse_size(end)
     return tuple(sorted(extent.number for extent in parse_extents(text)))
 
 
@@ -124,19 +120,18 @@ def parse_block_sizes(text: str) -> tuple[int, ...]:
 
 def parse_methods(text: str) -> tuple[Any, ...]:
     """Read methods, in climbing order, from a comma list of names, aliases and rung numbers."""
-    known = {name: method for method in gred.methods() for name in (method.name, *method.aliases)}
     numbered = {str(m.number): m for m in gred.methods() if m.number is not None}
+    known = {name: m for m in gred.methods() for name in (m.name, *m.aliases)} | numbered
     for number in _items(text):
         if number.isdecimal() and number not in numbered:
             known_as = f"rungs have numbers from 0 to {len(numbered) - 1}"
             raise UsageError(f"{number!r} is not a method; {known_as}")
-    wanted = parse_names(text, known | numbered, "method", "`gred.methods()` lists them")
-    chosen = {(known | numbered)[name].name for name in wanted}
+    wanted = parse_names(text, known, "method", "`gred.methods()` lists them")
+    chosen = {known[name].name for name in wanted}
     return tuple(method for method in gred.methods() if method.name in chosen)
 
 
 def _single(parse: Callable[[str], tuple[_Value, ...]], noun: str) -> Callable[[str], _Value]:
-    """Make the reader of one where `parse` reads several."""
 
     def parse_one(text: str) -> _Value:
         found = parse(text)
@@ -175,60 +170,47 @@ def parse_place(text: str) -> Path:
     return path.absolute() if path == STANDARD_OUTPUT and text != "-" else path
 
 
-class Parser(argparse.ArgumentParser):
-    """argparse without abbreviations, whose errors are UsageErrors."""
-
-    def __init__(self, **settings: Any) -> None:
-        raw = argparse.RawDescriptionHelpFormatter
-        form = functools.partial(raw, max_help_position=26, width=96)
-        super().__init__(allow_abbrev=False, formatter_class=form, **settings)
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} ({self.prog} --help lists the options)")
-
+# ---- the options and their parser ----
 
 # An option's names, and what argparse is told of it.
 Option: TypeAlias = tuple[list[str], dict[str, Any]]
 
 
-# What several commands have: the help, in which `{}` is what it says of the default, what reads the
-# argument, what stands for it in the help, and more that argparse is told.
-_SHARED: dict[str, tuple[str, Callable[[str], Any] | None, str | None, dict[str, Any]]] = {
-    "method": ("name, alias or number of a rung", parse_method, "METHOD", {}),
-    "--methods": ("names, aliases or rung numbers (default: {})", parse_methods, "A,B,C", {}),
-    "--size": ("elements: 1000000, 1e6, 2**20, 2^20 (default: {})", parse_size, "N", {}),
-    "--block-size": ("threads in a block (default: {})", parse_block_size, "N", {}),
-    "--dtype": (
+def _settings(text: str, reads: Any = None, metavar: str | None = None, **more: Any) -> Any:
+    given = {"type": reads, "metavar": metavar}
+    return {"help": text} | {name: one for name, one in given.items() if one} | more
+
+
+# What several commands have; `{}` stands for what each says, most often of the default.
+_SHARED: dict[str, dict[str, Any]] = {
+    "method": _settings("name, alias or number of a rung", parse_method, "METHOD"),
+    "--methods": _settings("names, aliases or rung numbers (default: {})", parse_methods, "A,B,C"),
+    "--size": _settings("elements: 1000000, 1e6, 2**20, 2^20 (default: {})", parse_size, "N"),
+    "--block-size": _settings("threads in a block (default: {})", parse_block_size, "N"),
+    "--dtype": _settings(
         f"element type: {', '.join(ELEMENT_TYPES)} (default: int32)",
-        *(None, "TYPE", {"choices": ELEMENT_TYPES, "default": "int32"}),
+        *(None, "TYPE"),
+        choices=ELEMENT_TYPES,
+        default="int32",
     ),
-    "--op": (f"{', '.join(OPS)} (default: sum)", None, "OP", {"choices": OPS, "default": "sum"}),
-    "--seed": ("for the random data (default: 0)", parse_seed, "N", {"default": 0}),
-    "--samples": ("{}", parse_samples, "N", {}),
-    "--device": ("{}", None, "NAME", {}),
-    "--time": (
+    "--op": _settings(f"{', '.join(OPS)} (default: sum)", None, "OP", choices=OPS, default="sum"),
+    "--seed": _settings("for the random data (default: 0)", parse_seed, "N", default=0),
+    "--samples": _settings("{}", parse_samples, "N"),
+    "--device": _settings("{}", None, "NAME"),
+    "--time": _settings(
         "time the simulated device itself, as files do: this processor's seconds, no GPU's",
-        *(None, None, {"action": "store_true"}),
+        action="store_true",
     ),
-    "--json": ("{}; - is standard output", parse_place, "FILE", {}),
-    "--csv": ("write a line a row; - is standard output", parse_place, "FILE", {}),
-    "--plot": ("draw {}", parse_place, "FILE", {}),
+    "--json": _settings("{}; - is standard output", parse_place, "FILE"),
+    "--csv": _settings("write a line a row; - is standard output", parse_place, "FILE"),
+    "--plot": _settings("draw {}", parse_place, "FILE"),
 }
 
 
-def option(
-    names: str,
-    said: str = "",
-    reads: Callable[[str], Any] | None = None,
-    metavar: str | None = None,
-    **settings: Any,
-) -> Option:
+def option(names: str, said: str = "", *how: Any, **more: Any) -> Option:
     """Declare an option: another one, or a shared one whose help is completed."""
-    text, reads, metavar, more = _SHARED.get(names, ("{}", reads, metavar, {}))
-    made = {"help": text.replace("{}", said), **more, **settings}
-    made |= {"type": reads} if reads else {}
-    made |= {"metavar": metavar} if metavar else {}
-    return names.split(), made
+    made = _SHARED[names] | more if names in _SHARED else _settings(said, *how, **more)
+    return names.split(), made | {"help": made["help"].replace("{}", said)}
 
 
 # Where a command with many rows writes: with no place named, to a folder of its own.
@@ -239,20 +221,34 @@ PLACES = (
     option("--plots --plot", "draw here (SVG)", parse_place, "DIR"),
 )
 
-
 _EXIT = """\
 Exit status: 0 nothing is wrong, 1 something is, 2 bad arguments or a missing part, 130 interrupted,
 141 broken pipe."""
 
 
-def parser(prog: str, job: Any) -> Parser:
+class _Parser(argparse.ArgumentParser):
+    """argparse, whose errors are UsageErrors."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} ({self.prog} --help lists the options)")
+
+
+def parser(prog: str, job: Any) -> argparse.ArgumentParser:
     """Make a job's parser of its options and its docstring, which is its help."""
     summary, description, *more = job.__doc__.strip().split("\n\n")
-    epilog = "\n\n".join((*more, _EXIT))
-    made = Parser(prog=prog, description=f"{summary}\n\n{description}", epilog=epilog)
+    made = _Parser(
+        prog=prog,
+        description=f"{summary}\n\n{description}",
+        epilog="\n\n".join((*more, _EXIT)),
+        allow_abbrev=False,
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, 2, 26, 96),
+    )
     for names, settings in job.OPTIONS:
         made.add_argument(*names, **settings)
     return made
+
+
+# ---- what is here ----
 
 
 def resolve_device(name: str | None) -> Any:
@@ -277,7 +273,6 @@ def check_memory(device: Any, size: int, dtype: str) -> None:
 
 
 def check_room(what: str, needed: Mapping[str, int]) -> None:
-    """Refuse what a device, by its name, has not the bytes for."""
     for device in gred.devices():
         nbytes = needed.get(device.name, 0)
         if device.memory and nbytes > device.memory:

@@ -3,7 +3,7 @@
 A row is a library's in a case, as gred.cli.contest records it.
 """
 
-import math
+import statistics
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -43,19 +43,22 @@ class Outcome(NamedTuple):
         return next((row for row in self.rows if row["library"] == library), None)
 
     def __str__(self) -> str:
-        return f"{series_text(series(self.case))}, {self.case['extent']}"
+        return _case_text(self.case)
 
 
 def series(row: Record) -> Series:
-    """Name what cases of several sizes have in common."""
     return row["reduction"], row["dtype"], row["layout"]
+
+
+def _case_text(row: Record) -> str:
+    return f"{series_text(series(row))}, {row['extent']}"
 
 
 def outcomes(rows: Iterable[Record]) -> list[Outcome]:
     """Put each case's rows together, in order; of gred's a wrong one comes before any right one."""
-    cases: dict[tuple[object, ...], list[Record]] = {}
+    cases: dict[str, list[Record]] = {}
     for row in rows:
-        cases.setdefault((*series(row), row["extent"]), []).append(row)
+        cases.setdefault(_case_text(row), []).append(row)
     found = []
     for mine in cases.values():
         ours = [row for row in mine if row["ours"] and row["median_ns"]]
@@ -68,20 +71,19 @@ def outcomes(rows: Iterable[Record]) -> list[Outcome]:
 
 def mean_ratio(found: Iterable[Outcome]) -> float | None:
     """Take the geometric mean of the ratios there are."""
-    logarithms = [math.log(outcome.ratio) for outcome in found if outcome.ratio]
-    return math.exp(sum(logarithms) / len(logarithms)) if logarithms else None
+    ratios = [outcome.ratio for outcome in found if outcome.ratio]
+    return statistics.geometric_mean(ratios) if ratios else None
 
 
 def time_text(row: Record | None) -> str:
-    """Write a row's time, and that its answer is wrong if it is."""
     if row is None or row["median_ns"] is None:
         return "-"
     return units.time_text(row["median_ns"] * 1e-9) + ("" if row["right"] else ", wrong")
 
 
 def show(console: Console, kept: Record, found: Sequence[Outcome]) -> None:
-    titles = {key: library["title"] for key, library in kept["run"]["libraries"].items()}
-    others = [key for key in titles if key != "gred"]
+    run = kept["run"]
+    titles = {key: library["title"] for key, library in run["libraries"].items()}
 
     def times_of(key: str, rank: int) -> Column:
         return Column(titles[key], lambda o: time_text(o.row(key)), style="dim", rank=rank)
@@ -97,18 +99,17 @@ def show(console: Console, kept: Record, found: Sequence[Outcome]) -> None:
         Column("ratio", _ratio),
         Column("GB/s", lambda o: o.gred and units.gigabytes_text(o.gred["gb_per_s"] * 1e9), rank=2),
         Column("of limit", _share, rank=1),
-        *(times_of(key, 3 + k) for k, key in enumerate(others)),
+        *(times_of(key, 3 + k) for k, key in enumerate(key for key in titles if key != "gred")),
     ]
     console.table(Table.of(columns, found))
-    run = kept["run"]
-    latency = f"{units.time_text(run['floor_ns'] * 1e-9)}: " if run["floor_ns"] else ""
     console.text("times: medians of whole calls, until the answer is on the host", "dim")
     limits = "of limit: of what the device reads at best"
     console.text(f"ratio: the best peer's time over gred's; {limits}", "dim")
+    latency = f"{units.time_text(run['floor_ns'] * 1e-9)}: " if run["floor_ns"] else ""
     console.text(f"latency floor: {latency}{run['floor']}", "dim")
     console.line()
     _show_lacking_and_wrong(console, titles, [row for one in found for row in one.rows])
-    _show_verdict(console, titles, found)
+    _show_verdict(console, titles, [one for one in found if one.ratio is not None])
 
 
 def _ratio(one: Outcome) -> Cell:
@@ -131,32 +132,30 @@ def _show_lacking_and_wrong(console: Console, titles: dict[str, str], rows: list
         if row["missing"]:
             reasons.setdefault((row["library"], row["missing"]), []).append(row)
     for (library, reason), lacking in reasons.items():
-        names = ", ".join(dict.fromkeys(row["reduction"] for row in lacking))
-        what = f"{names} in {len(lacking)} cases"
-        if len(lacking) == 1:
-            what = series_text(series(lacking[0]))
+        what = series_text(series(lacking[0]))
+        if len(lacking) > 1:
+            names = ", ".join(dict.fromkeys(row["reduction"] for row in lacking))
+            what = f"{names} in {len(lacking)} cases"
         console.text(f"{titles[library]} lacks {what}: {reason}", "dim")
     for row in rows:
         if row["median_ns"] and not row["right"]:
-            case = f"{titles[row['library']]}, {series_text(series(row))}, {row['extent']}"
-            told = f"{case}: {row['answer']}, where NumPy has {row['expected']}"
+            told = f"{_case_text(row)}: {row['answer']}, where NumPy has {row['expected']}"
             mark, style = ("WRONG", "bold red") if row["ours"] else ("wrong", "yellow")
-            console.line(f"{mark}: {told}", style)
+            console.line(f"{mark}: {titles[row['library']]}, {told}", style)
 
 
 def _show_verdict(console: Console, titles: dict[str, str], found: Sequence[Outcome]) -> None:
-    """Sum up: ahead or behind in how many cases, by how much, and where most."""
-    ratios = {str(one): (one.ratio, one) for one in found if one.ratio is not None}
-    behind = sum(ratio < 1 for ratio, _ in ratios.values())
-    if not ratios:
+    if not found:
         console.line("no case has both an answer of gred's and a peer's", "yellow")
         return
+    least = min(found, key=lambda one: one.ratio or 0)
+    behind = sum((one.ratio or 0) < 1 for one in found)
     console.line(
-        f"gred is ahead in {len(ratios) - behind} of {len(ratios)} cases, "
+        f"gred is ahead in {len(found) - behind} of {len(found)} cases, "
         f"{units.speedup_text(mean_ratio(found) or 0)} on geometric average",
         "yellow" if behind else "green",
     )
-    if behind:
-        least, worst = min(ratios.values(), key=lambda pair: pair[0])
-        peer = titles[worst.peer["library"]] if worst.peer else "-"
-        console.line(f"least in {worst}: {units.speedup_text(least)}, beside {peer}", "red")
+    if behind and least.peer:
+        peer = titles[least.peer["library"]]
+        text = f"least in {least}: {units.speedup_text(least.ratio or 0)}, beside {peer}"
+        console.line(text, "red")

@@ -16,8 +16,6 @@ from gred.cli import record, units
 from gred.cli.console import Console
 from gred.cli.options import STANDARD_OUTPUT, UsageError
 
-EXTRA = "pip install 'gred[cli]'"
-
 
 class Output:
     """The files of a job: texts by what makes them of a record, drawings by functions' names."""
@@ -92,7 +90,7 @@ def all_in_folders(
     check_folder("--out", out)
     check_folder("--plots", given.plots)
     if plots:
-        require_matplotlib(of_plots)
+        _require_matplotlib(of_plots)
     check_places({"--json": given.json, "--csv": given.csv})
     for option, folder in (("--out", out), (of_plots, plots)):
         if folder:
@@ -103,10 +101,9 @@ def all_in_folders(
     }
     texts.pop(None, None)
     drawings = {plots / f"{name}.svg": function for name, function in figures.items() if plots}
-    for path in texts:
-        check_file("--out", path)
-    for path in drawings:
-        check_file(of_plots, path)
+    for option, paths in (("--out", texts), (of_plots, drawings)):
+        for path in paths:
+            _check_file(option, path)
     return Output(console, texts, drawings)
 
 
@@ -120,7 +117,7 @@ def check_places(places: Mapping[str, Path | None]) -> None:
     if plot := places.get("--plot"):
         if plot == STANDARD_OUTPUT:
             raise UsageError("--plot -: a drawing does not go to standard output; name a file")
-        require_matplotlib("--plot")
+        _require_matplotlib("--plot")
         from matplotlib.backend_bases import FigureCanvasBase
 
         endings = sorted(FigureCanvasBase.get_supported_filetypes())
@@ -128,10 +125,10 @@ def check_places(places: Mapping[str, Path | None]) -> None:
             raise UsageError(f"--plot {plot}: the name has to end in one of .{', .'.join(endings)}")
     for option, path in places.items():
         if path:
-            check_file(option, path)
+            _check_file(option, path)
 
 
-def check_file(option: str, path: Path) -> None:
+def _check_file(option: str, path: Path) -> None:
     """Refuse a file that cannot be written: it is opened, which changes nothing in it."""
     if path == STANDARD_OUTPUT:
         return
@@ -145,8 +142,7 @@ def check_file(option: str, path: Path) -> None:
             if not os.access(path, os.W_OK):
                 raise PermissionError(0, "permission denied")
             return
-        with path.open("ab"):
-            pass
+        path.open("ab").close()
         if new:
             path.unlink()
     except OSError as error:
@@ -167,17 +163,15 @@ def make_folder(option: str, path: Path) -> None:
         raise UsageError(f"{option} {path}: cannot be made: {error.strerror}") from None
 
 
-def require_matplotlib(option: str) -> None:
-    """Say early, and with the remedy, that a plot cannot be drawn."""
+def _require_matplotlib(option: str) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        missing = f"{option} draws with matplotlib, which is not installed: {EXTRA}"
-        raise UsageError(missing) from None
+        missing = f"{option} draws with matplotlib, which is not installed"
+        raise UsageError(f"{missing}: pip install 'gred[cli]'") from None
 
 
 def introduce(console: Console, device: Any, what: str) -> record.Record:
-    """Say what is done on which machine, and describe that, for files."""
     machine = record.describe_machine(device)
     named = {name: machine[name.lower()] for name in ("gred", "Python", "NumPy", "CUDA", "driver")}
     versions = [f"{name} {version}" for name, version in named.items() if version]
@@ -195,7 +189,6 @@ def introduce(console: Console, device: Any, what: str) -> record.Record:
 
 
 def _gpu_text(gpu: Any) -> str:
+    bandwidth = f", {units.bandwidth_text(gpu.bandwidth)}" if gpu.bandwidth else ""
     memory = units.bytes_text(gpu.memory)
-    parts = [f"{gpu.name}: {gpu.title}", f"{gpu.units} multiprocessors", memory]
-    parts += [units.bandwidth_text(gpu.bandwidth)] if gpu.bandwidth else []
-    return ", ".join(parts)
+    return f"{gpu.name}: {gpu.title}, {gpu.units} multiprocessors, {memory}{bandwidth}"

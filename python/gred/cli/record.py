@@ -49,7 +49,6 @@ def usable_cores() -> int:
 
 
 def driver_version() -> str | None:
-    """Find the NVIDIA driver's version, if there is a driver."""
     with suppress(OSError):
         text = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8", errors="replace")
         if found := re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", text):
@@ -64,14 +63,12 @@ def driver_version() -> str | None:
 def title(machine: Record) -> str:
     """Name what was measured: a GPU by its own name, the other devices by their processor's."""
     device = machine["device"]
-    if device["name"].startswith("cuda"):
-        return str(device["title"])
-    return f"{machine['processor']}, {device['name']}"
+    is_gpu = device["name"].startswith("cuda")
+    return str(device["title"]) if is_gpu else f"{machine['processor']}, {device['name']}"
 
 
 def slug(machine: Record) -> str:
-    words: list[str] = re.findall(r"[a-z0-9]+", title(machine).lower())
-    return "-".join(words) or "machine"
+    return "-".join(re.findall(r"[a-z0-9]+", title(machine).lower())) or "machine"
 
 
 def make(kind: str, machine: Record, run: Record, rows: Sequence[Any], **more: Any) -> Record:
@@ -85,8 +82,13 @@ def in_columns(kind: str, machine: Record, run: Record, rows: Sequence[Record]) 
     return make(kind, machine, {**run, "spread": SPREAD}, values, columns=columns)
 
 
+def rows_of(record: Record) -> list[Record]:
+    if "columns" not in record:
+        return list(record["rows"])
+    return [dict(zip(record["columns"], row, strict=True)) for row in record["rows"]]
+
+
 def digits(value: float) -> float:
-    """Round to five digits: finer than any run repeats."""
     return float(f"{value:.5g}")
 
 
@@ -95,8 +97,7 @@ def json_text(record: Record) -> str:
     rows = [json.dumps(row, allow_nan=False) for row in record["rows"]]
     head = json.dumps({**record, "rows": []}, indent=1, allow_nan=False)
     body = ",\n  ".join(rows)
-    text = head.replace('"rows": []', f'"rows": [\n  {body}\n ]') if rows else head
-    return text + "\n"
+    return (head.replace('"rows": []', f'"rows": [\n  {body}\n ]') if rows else head) + "\n"
 
 
 def write_json(path: Path, record: Record) -> None:
@@ -108,18 +109,10 @@ def read_json(path: Path) -> Record:
     return record
 
 
-def rows_of(record: Record) -> list[Record]:
-    """List a record's rows as objects, however they are kept."""
-    if "columns" not in record:
-        return list(record["rows"])
-    return [dict(zip(record["columns"], row, strict=True)) for row in record["rows"]]
-
-
 def csv_text(record: Record) -> str:
-    """Write a line a row: everything but the single samples."""
-    rows = [{k: v for k, v in row.items() if k != "samples_ns"} for row in rows_of(record)]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
+    rows, text = rows_of(record), io.StringIO()
+    names = [name for name in (rows[0] if rows else ()) if name != "samples_ns"]
+    writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()

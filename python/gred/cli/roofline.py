@@ -78,7 +78,6 @@ def run(given: argparse.Namespace, console: Console) -> int:
 
 
 def packaged_times(settings: Settings) -> dict[str, float]:
-    """Find how long each method took on an H200, if the same call was measured there."""
     try:
         return {} if settings.device else _measured(PACKAGED, settings)
     except options.UsageError:
@@ -136,7 +135,6 @@ def total(told: gred.Roofline, name: str) -> float:
 
 
 def gpu_text(gpu: Gpu) -> str:
-    """Name a GPU, and say what the prediction takes it for."""
     bandwidth = units.bandwidth_text(gpu.bandwidth)
     return f"one {gpu.title}: {gpu.multiprocessors} multiprocessors, reads {bandwidth}"
 

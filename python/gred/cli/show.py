@@ -94,7 +94,6 @@ def run(given: argparse.Namespace, console: Console) -> int:
 
 
 def _draw_all(given: argparse.Namespace, console: Console) -> int:
-    """Draw all rungs, each with its own defaults; the exit status."""
     if given.method or not given.out:
         raise options.UsageError("--all draws every rung, in the directory that --out names")
     output.check_folder("--out", given.out)
@@ -113,7 +112,6 @@ def _picture(told: gred.Accesses, kept: object = None) -> str:
 
 
 def _settled(given: argparse.Namespace, method: Any) -> argparse.Namespace:
-    """Fill in what was not given, and check it."""
     block_size = given.block_size or _BLOCK_SIZES.get(method.name, _BLOCK_SIZE)
     size = given.size or block_size * _ELEMENTS.get(method.name, 1)
     if size > SIZE_MAX:
@@ -127,7 +125,6 @@ def _settled(given: argparse.Namespace, method: Any) -> argparse.Namespace:
 
 
 def _record(given: argparse.Namespace, method: Any) -> gred.Accesses:
-    """Run the rung on digits that are easy to add up."""
     digits = np.random.default_rng(given.seed).integers(1, 10, given.size)
     return gred.accesses(
         digits.astype(given.dtype),

@@ -10,13 +10,15 @@ write to, all that is timed goes to the folder gred-sweep. Drawing needs matplot
 
 import argparse
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 from gred import prediction
 from gred.cli import counters, ladder, options, output, record, roofline, units
 from gred.cli.console import RIGHT, Cell, Column, Console, Table
-from gred.cli.measure import Clock, Plan, Row, Sampling, measure_size
+from gred.cli.measure import Clock, Plan, Sampling, measure_size
 from gred.cli.options import option
+from gred.cli.record import Record
 from gred.prediction import H200
 
 _QUICK_SECONDS = 45.0
@@ -27,6 +29,9 @@ _SCALES = {
     (False, False): ("2**10:2**20", "32:1024", 7),
     (False, True): ("2**10,2**12,2**14,2**16,2**18", "64,256,1024", 3),
 }
+
+# What only the ladder's file has of a row.
+_LADDERS = ("result", "expected", "first_pass_samples_ns", "bound", "limit")
 
 FIGURES = {name: f"gred.cli.plots.{name}_figure" for name in ("bandwidth", "block_size", "time")}
 OPTIONS = (
@@ -70,31 +75,31 @@ def run(given: argparse.Namespace, console: Console) -> int:
         if block is None or block in method.block_sizes
     ]
     sampling = Sampling(given.samples or samples, 2 if fast else 1)
-    plan = Plan(device, cases, sizes, given.dtype, given.op, given.seed, sampling)
-    plan = plan._replace(seconds=_QUICK_SECONDS if given.quick else None)
+    seconds = _QUICK_SECONDS if given.quick else None
+    plan = Plan(device, cases, sizes, given.dtype, given.op, given.seed, sampling, seconds)
     files = output.all_in_folders(given, console, "sweep", FIGURES)
     machine = output.introduce(console, device, "a sweep over array sizes and block sizes")
     _show_plan(console, plan, blocks)
     rows, left_out = _measure_all(plan, console)
-    full = [{**row.summary(), "samples_ns": row.samples} for row in rows]
     how = {"sizes": sizes, "block_sizes": blocks}
     how |= {name: getattr(plan, name) for name in ("dtype", "op", "seed")}
     how |= {"samples": sampling.samples, "warmup": sampling.warmup, "left_out": left_out}
-    files.write(record.in_columns("sweep", machine, how, full))
+    kept = [{name: one for name, one in row.items() if name not in _LADDERS} for row in rows]
+    files.write(record.in_columns("sweep", machine, how, kept))
     _show_best(console, methods, device, rows)
     if left_out:
         console.text(f"left out to end in time: {left_out}", "yellow")
-    for row in (row for row in rows if not row.right):
-        block = f", block {row.block_size}" if row.block_size else ""
-        what, told = f"{row.method}, {row.size} elements{block}", f"NumPy has {row.expected}"
-        console.line(f"WRONG: {what}: {row.result}, where {told}", "bold red")
-    return files.end(0 if all(row.right for row in rows) else 1)
+    wrong = [row for row in rows if not row["right"]]
+    for row in wrong:
+        block = f", block {row['block_size']}" if row["block_size"] else ""
+        told = f"{row['result']}, where NumPy has {row['expected']}"
+        console.line(f"WRONG: {row['method']}, {row['size']} elements{block}: {told}", "bold red")
+    return files.end(1 if wrong else 0)
 
 
-def _measure_all(plan: Plan, console: Console) -> tuple[list[Row], str]:
-    """Measure all rows that fit into the plan's time; what did not fit is said in words."""
+def _measure_all(plan: Plan, console: Console) -> tuple[list[Record], str]:
     clock, whole = Clock(plan.seconds), len(plan.cases)
-    rows: list[Row] = []
+    rows: list[Record] = []
     left_out = []
     with console.progress(len(plan.sizes) * (whole + 1)) as step:
         for size in plan.sizes:
@@ -120,26 +125,26 @@ def _show_plan(console: Console, plan: Plan, block_sizes: Sequence[int]) -> None
     )
 
 
-def _show_best(console: Console, methods: Sequence[Any], device: Any, rows: Sequence[Row]) -> None:
+def _show_best(
+    console: Console, methods: Sequence[Any], device: Any, rows: Sequence[Record]
+) -> None:
     """Show each method's best block size at the largest array that it was measured on."""
-    mine = [[row for row in rows if row.method == method.name] for method in methods]
-    best = [min(some, key=lambda row: (-row.size, row.seconds)) for some in mine if some]
+    mine = [[row for row in rows if row["method"] == method.name] for method in methods]
+    best = [min(some, key=lambda row: (-row["size"], row["median_ns"])) for some in mine if some]
 
-    def answers(best: Row) -> Cell:
-        right = [row.right for row in rows if row.method == best.method]
+    def answers(best: Record) -> Cell:
+        right = [row["right"] for row in rows if row["method"] == best["method"]]
         wrong = right.count(False)
         return Cell(f"{wrong} of {len(right)} WRONG", "bold red") if wrong else RIGHT
 
     columns = [
-        Column("#", lambda r: r.number, style="dim", rank=7),
-        Column("method", lambda r: r.method, right=False, style="bold"),
-        Column("elements", lambda r: units.size_text(r.size), rank=5),
-        Column("best block", lambda r: r.block_size, rank=3),
-        Column("time", lambda r: units.time_text(r.seconds)),
-        Column("±", lambda r: units.percent_text(r.noise), style="dim", rank=6),
-        Column("GB/s", lambda r: units.gigabytes_text(r.bandwidth), style="bold", rank=1),
-        Column("read limit", lambda r: units.gigabytes_text(r.limit), rank=4),
-        Column("share", lambda r: units.percent_text(r.bandwidth / r.limit), rank=2),
+        Column("#", itemgetter("number"), style="dim", rank=7),
+        Column("method", itemgetter("method"), right=False, style="bold"),
+        Column("elements", lambda r: units.size_text(r["size"]), rank=5),
+        Column("best block", itemgetter("block_size"), rank=3),
+        *ladder.TIMES,
+        Column("read limit", lambda r: units.gigabytes_text(r["limit"]), rank=4),
+        Column("share", lambda r: units.percent_text(r["gb_per_s"] * 1e9 / r["limit"]), rank=2),
         Column("answers", answers, right=False),
     ]
     console.table(Table.of(ladder.shown_of(columns, device), best))
@@ -179,17 +184,19 @@ def _forecast(given: argparse.Namespace, device: Any, console: Console) -> int:
 def _forecast_cells(
     method: Any, sizes: Sequence[int], block_sizes: Sequence[int], dtype: str
 ) -> list[str]:
-    """Predict a rung over sizes, each in its best block, and in all blocks at the largest size."""
     head = [str(method.number), method.name]
     blocks = [block for block in block_sizes if block in method.block_sizes]
     if not blocks:
         return head + ["-"] * (len(sizes) + 3)
     launches = [prediction.make_launch(method.name, block, dtype, H200) for block in blocks]
     for size in sizes:
-        told = [prediction.predict(launch, size, H200) for launch in launches]
-        told.sort(key=lambda one: one.seconds)
-        nbytes = size * launches[0].dtype.itemsize
-        head.append(units.gigabytes_text(nbytes / told[0].seconds))
-    slower = units.speedup_text(told[-1].seconds / told[0].seconds)
-    worst = f"{told[-1].block_size}, {slower}" if len(told) > 1 else "-"
-    return [*head, str(told[0].block_size), worst, told[0].why()]
+        best, *others = sorted(
+            (prediction.predict(launch, size, H200) for launch in launches),
+            key=lambda told: told.seconds,
+        )
+        head.append(units.gigabytes_text(size * launches[0].dtype.itemsize / best.seconds))
+    worst = "-"
+    if others:
+        slower = units.speedup_text(others[-1].seconds / best.seconds)
+        worst = f"{others[-1].block_size}, {slower}"
+    return [*head, str(best.block_size), worst, best.why()]

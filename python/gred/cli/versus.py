@@ -13,7 +13,7 @@ answer is shown, and is nothing wrong by the exit status.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -44,23 +44,20 @@ FIGURES = {
     "versus_time": "gred.cli.plots.versus.time_figure",
     "versus_ratio": "gred.cli.plots.versus.ratio_figure",
 }
+
+
+def _names(name: str, known: Collection[str], noun: str) -> options.Option:
+    reads = partial(options.parse_names, known=known, noun=noun)
+    return option(name, f"of {', '.join(known)}", reads, "A,B")
+
+
 OPTIONS = (
     option("--device", "cuda, cuda:1 or host (default: a GPU if there is one, else host)"),
     option("--sizes", "array sizes: 4B,64KiB:1GiB or 1000,2**20", options.parse_extents, "A,B:C"),
-    *(
-        option(
-            name,
-            f"of {', '.join(known)}",
-            partial(options.parse_names, known=known, noun=noun),
-            "A,B",
-        )
-        for name, known, noun in (
-            ("--types", cases.TYPES, "element type"),
-            ("--reductions", cases.REDUCTIONS, "reduction"),
-            ("--layouts", cases.LAYOUTS, "layout"),
-            ("--peers", libraries.PEERS, "peer"),
-        )
-    ),
+    _names("--types", cases.TYPES, "element type"),
+    _names("--reductions", cases.REDUCTIONS, "reduction"),
+    _names("--layouts", cases.LAYOUTS, "layout"),
+    _names("--peers", libraries.PEERS, "peer"),
     option(
         "--samples",
         "samples of each library, fewer of what takes long (default: 25 on a GPU, else 15)",
@@ -71,8 +68,7 @@ OPTIONS = (
         "--seconds",
         "time to end in, files included: each case has its share of it, for fewer samples; "
         "if that is not enough, cases are left out, evenly",
-        options.parse_seconds,
-        "N",
+        *(options.parse_seconds, "N"),
     ),
     *options.PLACES,
 )
@@ -83,7 +79,6 @@ class Plan(NamedTuple):
 
     device: Any
     cases: tuple[Case, ...]
-    peers: tuple[str, ...]
     seed: int
     sampling: Sampling
     left_out: tuple[str, ...]
@@ -139,13 +134,14 @@ def _plan(given: argparse.Namespace) -> Plan:
     sampling = _SAMPLINGS[kind, given.quick]
     sampling = sampling._replace(samples=given.samples or sampling.samples)
     left_out = () if len(known) == len(crossed) else ("bfloat16, which needs ml_dtypes",)
-    return Plan(device, tuple(known), given.peers or there, given.seed, sampling, left_out)
+    return Plan(device, tuple(known), given.seed, sampling, left_out)
 
 
 def _field(plan: Plan, asked: Sequence[str] | None) -> Field:
     """Find who takes part. What was asked for by name has to be here."""
+    name = plan.device.name
     try:
-        field = libraries.assemble(plan.device.name, plan.peers)
+        field = libraries.assemble(name, asked or libraries.peers_on(name))
     except libraries.LackingError as missing:
         raise options.UsageError(str(missing)) from None
     if lacking := [peer for peer in asked or () if peer in field.absent]:
@@ -153,7 +149,7 @@ def _field(plan: Plan, asked: Sequence[str] | None) -> Field:
     largest = max(plan.cases, key=lambda case: case.nbytes)
     kinds = len({library.pool for library in field.libraries})
     copies = {"host": largest.nbytes}
-    copies[plan.device.name] = copies.get(plan.device.name, 0) + kinds * largest.nbytes
+    copies[name] = copies.get(name, 0) + kinds * largest.nbytes
     options.check_room(f"{largest}: {kinds + 1} copies", copies)
     return field
 
@@ -161,7 +157,6 @@ def _field(plan: Plan, asked: Sequence[str] | None) -> Field:
 def _measure_all(
     plan: Plan, field: Field, clock: Clock, console: Console
 ) -> tuple[Floor, list[Record], list[str]]:
-    """Measure the floor and all cases that there is time for; the others are named."""
     measured: list[tuple[Case, list[Record]]] = []
     left_out: list[str] = []
     stage: Stage | None = None
@@ -198,13 +193,12 @@ def _show_plan(console: Console, plan: Plan, field: Field) -> None:
     peers = [f"{lib.title} {lib.version}" for lib in field.libraries if not lib.ours]
     ours = " and ".join(carrier.title for carrier in field.carriers)
     absent = [f"{libraries.PEERS[key].title} ({reason})" for key, reason in field.absent.items()]
-    pairs = [
-        ("device", f"{plan.device.name}, arrays of {ours}"),
-        ("peers", ", ".join(peers) or "none"),
-        ("cases", f"{len(plan.cases)}, {plan.sampling.samples} samples or fewer of what is slow"),
-    ]
-    if absent:
-        pairs.insert(2, ("not here", "; ".join(absent)))
-    if plan.left_out:
-        pairs.append(("left out", ", ".join(plan.left_out)))
-    console.pairs(*pairs)
+    samples = f"{plan.sampling.samples} samples or fewer of what is slow"
+    pairs = {
+        "device": f"{plan.device.name}, arrays of {ours}",
+        "peers": ", ".join(peers) or "none",
+        "not here": "; ".join(absent),
+        "cases": f"{len(plan.cases)}, {samples}",
+        "left out": ", ".join(plan.left_out),
+    }
+    console.pairs(*(pair for pair in pairs.items() if pair[1]))

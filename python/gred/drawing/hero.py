@@ -15,8 +15,7 @@ _RUNGS = {
     "shared_sequential": "in shared memory, lanes side by side",
     "shuffle": "lanes read each other's registers",
 }
-_LEFT, _COLUMN, _LEVEL, _GAP, _TOP = 28, 10, 44, 54, 84
-_LEVELS = 5
+_LEFT, _COLUMN, _LEVEL, _LEVELS, _GAP, _TOP = 28, 10, 44, 5, 54, 84
 _SIZE, _BLOCK_SIZE = 1 << 14, 256  # that facts are counted of
 _LEGEND = {
     ("circle", "active"): "an active lane",
@@ -78,11 +77,9 @@ def _draw_tree(sheet: Sheet, left: float, rung: str, facts: tuple[str, ...]) -> 
     sheet.group("levels")
     for level, step in enumerate(levels, 1):
         for lane, x in enumerate(xs):
-            kind, radius = "idle", 2.0
-            if lane in step.nodes:
-                kind = "active" if step.nodes[lane].useful else "active unused"
-                radius = 4.2
-            sheet.add("circle", kind, cx=x, cy=_TOP + _LEVEL * level, r=radius)
+            at = step.nodes.get(lane)
+            kind = "idle" if at is None else "active" if at.useful else "active unused"
+            sheet.add("circle", kind, cx=x, cy=_TOP + _LEVEL * level, r=4.2 if at else 2.0)
     y = _TOP + _LEVEL * _LEVELS + 32
     for k, fact in enumerate(facts):
         sheet.write("fact", left, y + 19 * k, fact)

@@ -32,7 +32,6 @@ _LEGEND = {
     ("rect", "wasted"): "moved, not used",
     ("rect", "conflict"): "bank conflict",
 }
-_Ends = tuple[float, float, float, float]
 _Memory = dict[tuple[str, int, int], Any]  # what elements hold
 _ROWS = 8  # more of one memory are drawn flat, without values
 
@@ -48,8 +47,7 @@ def drawn(told: Accesses, *, small: bool = False) -> str:
     conflicts = any(request.conflicts for step in steps for request in step.requests)
     if conflicts and told.block_size * READABLE > WIDTH:
         return sheet.text(draw_banks(sheet, told.passes[0], steps), small=small)
-    columns = map(_columns, told.passes, made)
-    page = Page(sheet, _LEFT, max(columns, default=told.block_size))
+    page = Page(sheet, _LEFT, max(map(_columns, told.passes, made), default=told.block_size))
     for number, of_pass in enumerate(made):
         _draw_pass(page, told, number, of_pass)
     sheet.legend(_LEGEND)
@@ -68,8 +66,8 @@ def _draw_pass(page: Page, told: Accesses, number: int, made: Sequence[Block]) -
     for element in (e for block in made for node in block.nodes for e in node.takes):
         if element.memory == "array":
             memory.setdefault(element.cell, element.value)  # what is there at first
-    beside = _columns(launch, made) > launch.block_size
-    for together in [made] if beside else [[block] for block in made]:
+    are_beside = _columns(launch, made) > launch.block_size
+    for together in [made] if are_beside else [[block] for block in made]:
         sheet.group("head")
         sheet.add("line", "rule", x1=16, x2=page.right + _RIGHT - 16, y1=sheet.y, y2=sheet.y)
         for k, block in enumerate(together):
@@ -78,8 +76,7 @@ def _draw_pass(page: Page, told: Accesses, number: int, made: Sequence[Block]) -
             sheet.write("head", x, sheet.y + 18, text)
         sheet.y += 30
         _Panel(page, launch, number + 1, together, memory).draw(showing.lengths(launch, made))
-    if launch.blocks > len(made):
-        left_out = launch.blocks - len(made)
+    if left_out := launch.blocks - len(made):
         sheet.group("more")
         sheet.write("note soft", 16, sheet.y, f"{left_out:,} blocks between these are not drawn")
         sheet.y += 16
@@ -132,11 +129,10 @@ class _Panel:
             if skipped:
                 self.sheet.group("skipped")
                 many = f"steps {skipped[0]} to {skipped[-1]}"
-                steps_text = many if len(skipped) > 1 else f"step {skipped[0]}"
-                self.sheet.write("head label", _LEFT - 8, self.sheet.y + 8, steps_text)
-                text = "merge the neutral element alone: no value changes"
-                x = self.page.x(left + 2) - 4
-                self.sheet.write("note soft", x, self.sheet.y + 8, text)
+                which = many if len(skipped) > 1 else f"step {skipped[0]}"
+                self.sheet.write("head label", _LEFT - 8, self.sheet.y + 8, which)
+                text, x = "merge the neutral element alone: no value changes", left + 2
+                self.sheet.write("note soft", self.page.x(x) - 4, self.sheet.y + 8, text)
                 self.sheet.y += _ROW + 4
             self._draw_boundary(number, here, beneath)
             skipped = []
@@ -197,8 +193,7 @@ class _Panel:
         size = self._size(node.value for node in alone)
         for node in alone:
             x, y = self.page.x(track.left + node.thread), self.sheet.y
-            self._draw_cell("held", x, y)
-            self._write_value("value fresh", x, y, node.value, size)
+            self._draw_cell("held", x, y, _CELL, "value fresh", node.value, size)
             track.held[node] = y + _CELL
         if alone:
             self._label("registers")
@@ -227,10 +222,8 @@ class _Panel:
             size = self._size(values.values())
             for number, value in values.items():
                 x, y = self.page.x(track.left + shape.column(number)), sheet.y
-                kind = "fresh" if number in written else "asked" if number in read else ""
-                self._draw_cell("cell", x, y, height)
-                if height == _CELL:
-                    self._write_value(f"value {kind}".strip(), x, y, value, size)
+                kind = " fresh" if number in written else " asked" if number in read else ""
+                self._draw_cell("cell", x, y, height, f"value{kind}", value, size)
                 for (told, asked), at in zip(bars, (y, y + height - 4), strict=True):
                     if bar := told.get(number):
                         bar = asked if bar == "asked" else bar
@@ -239,27 +232,26 @@ class _Panel:
             sheet.y += height + (3 if height == _CELL or row == rows[-1] else 0)
         if memory == "tickets":
             (atomic,) = written.values()
-            drawn = (atomic.value or self.launch.blocks) - 1
+            ticket = (atomic.value or self.launch.blocks) - 1
             last = "" if atomic.value else ": the last block"
-            text = "arrives" if atomic.value is None else f"draws ticket {drawn}{last}"
+            text = "arrives" if atomic.value is None else f"draws ticket {ticket}{last}"
             sheet.write("note soft", self.page.x(track.left + 2), sheet.y - _CELL + 10, text)
 
-    def _draw_cell(self, kind: str, x: float, y: float, height: float = _CELL) -> None:
+    def _draw_cell(
+        self, kind: str, x: float, y: float, height: float, how: str, value: Any, size: float
+    ) -> None:
         width, flat = self.page.column, "" if height == _CELL else " flat"
         self.sheet.add("rect", kind + flat, x=x - width / 2, y=y, width=width, height=height)
+        if value is not None and self.page.is_readable and not flat:
+            at = y + _CELL / 2 + size * 0.36
+            self.sheet.write(how, x, at, showing.told_value(value), font_size=size)
 
     def _size(self, values: Iterable[Any]) -> float:
         """Choose letters in which the longest of a row's values fits into its cell."""
         longest = max((len(showing.told_value(v)) for v in values if v is not None), default=0)
         return min(10.5, 1.45 * self.page.column / max(longest, 2))
 
-    def _write_value(self, kind: str, x: float, y: float, value: Any, size: float) -> None:
-        if value is not None and self.page.is_readable:
-            at = y + _CELL / 2 + size * 0.36
-            self.sheet.write(kind, x, at, showing.told_value(value), font_size=size)
-
     def _label(self, text: str) -> None:
-        """Name what is to the right; of several blocks the memory alone."""
         text = text if len(self.tracks) == 1 else text.split()[0]
         if self.sheet.y not in self.labelled:
             self.labelled.add(self.sheet.y)
@@ -271,12 +263,11 @@ class _Panel:
             start = self.page.x(track.left + node.thread), self.row
             for element in node.writes:  # to the own block's memory, or another's of its cluster
                 of_block = (t for t in self.tracks if t.block.number == element.owner)
-                owner, kind = next(of_block, track), "line store"
+                owner = next(of_block, track)
                 if element.cell in owner.cells:
-                    x, (y, _) = self._column(owner, element), owner.cells[element.cell]
-                    kind += " clash" if element.cell[:2] in clashing else ""
-                    self._link(track, kind, node, (*start, x, y), element)
-
+                    end = self._column(owner, element), owner.cells[element.cell][0]
+                    kind = "line store clash" if element.cell[:2] in clashing else "line store"
+                    self._link(track, kind, node, (*start, *end), element)
         for node in boundary.before.nodes.values():  # columns of what bulk copies read, and write
             for x, y, element in self._lowest(track, [at for at, _ in node.copies]):
                 top = min(track.cells[to.cell][0] for _, to in node.copies)
@@ -298,13 +289,13 @@ class _Panel:
         return [(x, y, element) for (_, x), (y, element) in lowest.items()]
 
     def _link(
-        self, track: _Track, kind: str, node: Node, ends: _Ends, element: Element | None = None
+        self, track: _Track, kind: str, node: Node, ends: Any, element: Element | None = None
     ) -> None:
-        data: dict[str, Any] = {"data_thread": node.thread}
+        data: dict[str, Any] = dict(zip(("x1", "y1", "x2", "y2"), ends, strict=True))
+        data["data_thread"] = node.thread
         if element:
             data |= {"data_memory": element.memory, "data_element": element.number}
-        places = dict(zip(("x1", "y1", "x2", "y2"), ends, strict=True))
-        self.sheet.add("line", kind, track.links, **places, **data)
+        self.sheet.add("line", kind, track.links, **data)
 
     def _draw_threads(self, track: _Track, step: Step) -> None:
         sheet, page, y = self.sheet, self.page, self.row
@@ -342,5 +333,4 @@ class _Panel:
 
 
 def _clashing(step: Step) -> set[tuple[str, int]]:
-    """List the elements at which lanes meet in a bank."""
     return {(r.memory, number) for r in step.requests if r.conflicts for number in r.elements}

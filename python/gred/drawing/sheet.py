@@ -6,6 +6,7 @@ a group is put together in one path, which looks the same and takes a fraction o
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -65,11 +66,10 @@ dot.hole=paper
 
 
 def _colours(scheme: int) -> str:
-    of_scheme = {name: colours[scheme] for name, colours in _COLOURS.items()}
-    rules = [f".gred text {{ fill: {of_scheme['ink']}; }}"]
+    rules = [f".gred text {{ fill: {_COLOURS['ink'][scheme]}; }}"]
     for what, coloured in (("fill", _FILLS), ("stroke", _STROKES)):
         for kind, _, name in (entry.partition("=") for entry in coloured.split()):
-            rules.append(f".gred .{kind} {{ {what}: {of_scheme[name or kind]}; }}")
+            rules.append(f".gred .{kind} {{ {what}: {_COLOURS[name or kind][scheme]}; }}")
     return "\n".join(rules)
 
 
@@ -89,11 +89,10 @@ class Sheet:
     """An SVG document; what is drawn later lies on top."""
 
     def __init__(self, title: str, description: str) -> None:
+        self.title, self.description = title, description
         self.y: float = 0
         self.kinds: set[str] = set()  # of all that was drawn
-        self.root = Element("svg", {"class": "gred", "role": "img"})
-        self.parent = self.root
-        self.words = {"title": title, "desc": description}
+        self.parent = self.root = Element("svg", {"class": "gred", "role": "img"})
 
     def group(
         self, kind: str, on: Element | None = None, data: Mapping[str, int] | None = None
@@ -121,7 +120,6 @@ class Sheet:
         self.y = 50 + 16 * len(lines)
 
     def legend(self, entries: Mapping[tuple[str, str], str]) -> None:
-        """Say what signs stand for, as far as they were drawn."""
         self.group("legend")
         x, y = 20.0, self.y + 8
         for (tag, kind), text in entries.items():
@@ -142,15 +140,13 @@ class Sheet:
         size = {"width": number(width), "height": number(self.y + 12)}
         box = {"viewBox": f"0 0 {size['width']} {size['height']}"}
         self.root.attrib.update({"xmlns": "http://www.w3.org/2000/svg", **box, **size})
-        texts = {**self.words, "style": _STYLE}
-        first = [Element(tag) for tag in texts]
-        for element, text in zip(first, texts.values(), strict=True):
-            element.text = text
-        paper = Element("rect", {"class": "paper", **size, "rx": "8"})
         if small:
             for group in self.root:
                 _put_together(group)
-        self.root[:0] = [*first, paper]
+        self.root.insert(0, Element("rect", {"class": "paper", **size, "rx": "8"}))
+        for tag, text in (("style", _STYLE), ("desc", self.description), ("title", self.title)):
+            self.root.insert(0, Element(tag))
+            self.root[0].text = text
         return tostring(self.root, encoding="unicode") + "\n"
 
 
@@ -224,7 +220,6 @@ def _rectangles(kind: str, ones: list[Element]) -> list[Element]:
 
 
 def _circles(kind: str, ones: list[Element]) -> list[Element]:
-    """Draw dots: lines of no length with round ends."""
     diameter = 2 * float(ones[0].get("r", 0))
     steps: list[str] = []
     for y, row in groupby(ones, key=lambda one: one.get("cy", "0")):
@@ -239,14 +234,11 @@ def _circles(kind: str, ones: list[Element]) -> list[Element]:
 def _texts(kind: str, ones: list[Element]) -> list[Element]:
     """Put what is written at one height together, and single characters in one text."""
     written = []
-
-    def how(one: Element) -> tuple[str, str, bool]:
-        return one.get("y", ""), one.get("font-size", ""), len(one.text or "") == 1
-
-    for (y, size, single), row in groupby(ones, key=how):
+    how = [(one.get("y", ""), one.get("font-size", ""), len(one.text or "") == 1) for one in ones]
+    for (y, size, single), row in groupby(zip(how, ones, strict=True), key=itemgetter(0)):
         sized = {"font-size": size} if size else {}
         line = Element("text", {"class": kind, "y": y, **sized})
-        texts = list(row)
+        texts = [one for _, one in row]
         if single or len(texts) == 1:
             line.set("x", " ".join(one.get("x", "") for one in texts))
             line.text = "".join(one.text or "" for one in texts)

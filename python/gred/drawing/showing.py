@@ -37,10 +37,8 @@ class Shape(NamedTuple):
 
 
 def shapes(block: Block, columns: int) -> dict[str, Shape]:
-    """Tell how each memory is shown that a block uses."""
-    return {
-        m: Shape(columns, max([1, *(n.packs.get(m, 1) for n in block.nodes)])) for m in MEMORIES
-    }
+    packed = {m: max([1, *(n.packs.get(m, 1) for n in block.nodes)]) for m in MEMORIES}
+    return {memory: Shape(columns, count) for memory, count in packed.items()}
 
 
 def lengths(launch: Launch, made: Sequence[Block]) -> dict[str, int]:
@@ -48,9 +46,7 @@ def lengths(launch: Launch, made: Sequence[Block]) -> dict[str, int]:
     used = dict.fromkeys(MEMORIES, 0)
     for element in (e for b in made for n in b.nodes for e in (*n.takes, *n.leaves)):
         used[element.memory] = max(used[element.memory], element.number + 1)
-    if launch.blocks > len(made):
-        used["partials"] = launch.blocks
-    return used
+    return used | ({"partials": launch.blocks} if launch.blocks > len(made) else {})
 
 
 class Boundary(NamedTuple):
@@ -60,8 +56,7 @@ class Boundary(NamedTuple):
     after: Step
 
     def rows(self, memory: str, shape: Shape) -> list[int]:
-        both = self.written(memory) + self.read(memory)
-        return sorted({shape.row(e.number) for e in both})
+        return sorted({shape.row(e.number) for e in self.written(memory) + self.read(memory)})
 
     def written(self, memory: str) -> list[Element]:
         left = ((n, e) for n in self.before.nodes.values() for e in n.leaves)
@@ -72,13 +67,11 @@ class Boundary(NamedTuple):
 
     def told_writes(self, memory: str) -> dict[int, str]:
         """Say what warps, and bulk copies, have done to elements by writing."""
-        nodes = self.before.nodes.values()
-        copied = (to for node in nodes for _, to in node.copies if to.memory == memory)
+        copied = (to for node in self.before.nodes.values() for _, to in node.copies)
         told = _told_cells(self.before, memory, ("global_store", "shared_store", "atomic"))
-        return {element.number: "asked" for element in copied} | told
+        return {to.number: "asked" for to in copied if to.memory == memory} | told
 
     def told_reads(self, memory: str) -> dict[int, str]:
-        """Say what warps do to elements by reading."""
         return _told_cells(self.after, memory, ("global_load", "shared_load", "bulk_copy"))
 
 
@@ -115,9 +108,8 @@ def told_span(elements: range) -> str:
     """Give the elements of a row in a few characters."""
     if len(elements) == 1:
         return str(elements[0])
-    if elements.step > 1:
-        return f"{elements[0]}, {elements[0] + elements.step}, ..."
-    return f"{elements[0]} to {elements[-1]}"
+    packed = elements.step > 1
+    return f"{elements[0]}, {elements[1]}, ..." if packed else f"{elements[0]} to {elements[-1]}"
 
 
 def told_value(value: Any) -> str:
@@ -179,12 +171,13 @@ REQUESTS = {
 
 
 def _told_requests(requests: Sequence[Request]) -> Iterator[tuple[str, str]]:
-    events = {r.event for r in requests}
-    for event, words in ((event, words) for event, words in REQUESTS.items() if event in events):
+    for event, words in REQUESTS.items():
         of_event = [r for r in requests if r.event == event]
         transfers = sum(r.transfers for r in of_event)
         conflicts = sum(r.conflicts for r in of_event)
         used = sum(r.nbytes for r in of_event) / (SECTOR_NBYTES * max(1, transfers))
+        if not of_event:
+            continue
         if event.startswith("shared"):
             more = f", {_count(conflicts, 'conflict')}" if conflicts else ""
             wavefronts = _count(transfers, "wavefront")

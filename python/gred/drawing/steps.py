@@ -6,6 +6,7 @@ without having read anything belongs to the step before it.
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from gred.counting import SECTOR_NBYTES, WARP
@@ -23,6 +24,7 @@ BARRIERS = {
 ACROSS_BLOCKS = (BARRIERS["grid_barrier"], BARRIERS["cluster_barrier"])
 _STORES = ("global_store", "shared_store", "atomic")
 _LOADS = ("global_load", "shared_load")
+_of_thread = attrgetter("thread")
 
 
 class Element(NamedTuple):
@@ -42,11 +44,10 @@ class Node:
     """What one thread does in one step.
 
     ``reads`` are elements of memory, and ``packs`` how many of each memory were read at once;
-    ``copies`` are pairs of elements, those that an asynchronous bulk copy takes to shared memory;
-    ``own`` is the node that left the thread's register, where that is merged in, and ``lane`` the
-    one whose register a shuffle reads. ``value`` is what the thread holds thereafter, the fold of
-    ``terms`` elements of the launch's array. ``useful``: something of it gets into what the launch
-    leaves.
+    ``copies`` are pairs of elements, of a bulk copy to shared memory; ``own`` is the node that left
+    the thread's register, where that is merged in, and ``lane`` the one whose register a shuffle
+    reads. ``value`` is what the thread holds thereafter, the fold of ``terms`` elements of the
+    launch's array. ``useful``: something of it gets into what the launch leaves.
     """
 
     def __init__(self, block: int, thread: int) -> None:
@@ -119,72 +120,70 @@ class Block(NamedTuple):
 
 
 def blocks(launch: Launch, chosen: Container[int] | None = None) -> tuple[Block, ...]:
-    """Make the steps of a launch's blocks, by default of all."""
     made = tuple(
-        Block(number, tuple(_Builder(launch, number).steps(list(accesses))))
-        for number, accesses in groupby(launch.accesses, key=lambda access: access.block)
+        Block(number, tuple(_steps(launch, number, list(accesses))))
+        for number, accesses in groupby(launch.accesses, key=attrgetter("block"))
         if chosen is None or number in chosen
     )
     _mark_useful(made)
     return made
 
 
-class _Builder:
-    def __init__(self, launch: Launch, block: int) -> None:
-        self.launch, self.block = launch, block
-        self.now: dict[int, Node] = {}  # what each thread has done last
-
-    def steps(self, accesses: Sequence[Access]) -> Iterator[Step]:
-        """Yield steps when nothing can be added to them any more."""
-        step: Step | None = None
-        barriers: tuple[str, ...] = ()
-        for _, interval in groupby(accesses, key=lambda access: access.interval):
-            of_interval = list(interval)
-            late, others = self._late_stores(of_interval)
-            if step:
-                for access in late:
-                    if access.event in _STORES:
-                        self.now[access.thread].writes.extend(_elements(access))
-                step.requests.extend(_requests(late, self.launch))
-            names = {access.event for access in of_interval if access.event in BARRIERS}
-            barriers += tuple(BARRIERS[name] for name in sorted(names))
-            if not others:
-                continue
+def _steps(launch: Launch, block: int, accesses: Sequence[Access]) -> Iterator[Step]:
+    """Yield steps when nothing can be added to them any more."""
+    now: dict[int, Node] = {}  # what each thread has done last
+    step: Step | None = None
+    barriers: tuple[str, ...] = ()
+    for _, interval in groupby(accesses, key=attrgetter("interval")):
+        of_interval = list(interval)
+        late, others = _late_stores(of_interval, now)
+        if step:
+            for access in late:
+                if access.event in _STORES:
+                    now[access.thread].writes.extend(_elements(access))
+            step.requests.extend(_requests(late, launch))
+        names = {access.event for access in of_interval if access.event in BARRIERS}
+        barriers += tuple(BARRIERS[name] for name in sorted(names))
+        if others:
             if step:
                 yield step
             shuffling = {a.thread // WARP for a in others if a.event == "shuffle"}
-            step = Step(tuple(dict.fromkeys(barriers)), len(shuffling), {}, [])
-            self._run(step, others)
+            nodes = _nodes(block, others, now)
+            now |= nodes
+            requests = _requests(others, launch)
+            step = Step(tuple(dict.fromkeys(barriers)), len(shuffling), nodes, requests)
             barriers = ()
-        if step:
-            yield step
+    if step:
+        yield step
 
-    def _late_stores(self, accesses: list[Access]) -> tuple[list[Access], list[Access]]:
-        """Part the stores of what threads have held since the step before from all else."""
-        late: list[Access] = []
-        others: list[Access] = []
-        for thread, of_thread in groupby(accesses, key=lambda access: access.thread):
-            begun = thread not in self.now
-            for access in (one for one in of_thread if one.event not in BARRIERS):
-                waits = access.event in _LOADS and access.memory == "tickets"
-                begun = begun or not (waits or access.event in _STORES)
-                (others if begun else late).append(access)
-        return late, others
 
-    def _run(self, step: Step, accesses: list[Access]) -> None:
-        before = dict(self.now)
-        given = {a.thread: a.values[0] for a in accesses if a.event == "shuffle"}
-        for thread, of_thread in groupby(accesses, key=lambda access: access.thread):
-            node, previous = Node(self.block, thread), before.get(thread)
-            node.value = previous.value if previous else None
-            for access in of_thread:
-                _take_part(node, access, before, given)
-            node.reads.sort()
-            operands = len(node.reads) + (node.lane is not None)
-            if previous and node.merges >= max(1, operands) and _same(node.first, previous.value):
-                node.own = previous
-            step.nodes[thread] = self.now[thread] = node
-        step.requests.extend(_requests(accesses, self.launch))
+def _late_stores(accesses: list[Access], now: Container[int]) -> tuple[list[Access], list[Access]]:
+    """Part the stores of what threads have held since the step before from all else."""
+    late: list[Access] = []
+    others: list[Access] = []
+    for thread, of_thread in groupby(accesses, key=_of_thread):
+        begun = thread not in now
+        for access in (one for one in of_thread if one.event not in BARRIERS):
+            waits = access.event in _LOADS and access.memory == "tickets"
+            begun = begun or not (waits or access.event in _STORES)
+            (others if begun else late).append(access)
+    return late, others
+
+
+def _nodes(block: int, accesses: list[Access], before: dict[int, Node]) -> dict[int, Node]:
+    given = {a.thread: a.values[0] for a in accesses if a.event == "shuffle"}
+    nodes = {}
+    for thread, of_thread in groupby(accesses, key=_of_thread):
+        node, previous = Node(block, thread), before.get(thread)
+        node.value = previous.value if previous else None
+        for access in of_thread:
+            _take_part(node, access, before, given)
+        node.reads.sort()
+        operands = len(node.reads) + (node.lane is not None)
+        if previous and node.merges >= max(1, operands) and _same(node.first, previous.value):
+            node.own = previous
+        nodes[thread] = node
+    return nodes
 
 
 def _take_part(node: Node, access: Access, before: dict[int, Node], given: dict[int, Any]) -> None:
@@ -193,8 +192,8 @@ def _take_part(node: Node, access: Access, before: dict[int, Node], given: dict[
         if access.memory == "tickets":
             return
         node.reads.extend(_elements(access))
-        packed = max(node.packs.get(access.memory or "", 1), len(access.values))
-        node.packs[access.memory or ""] = packed
+        memory = access.memory or ""
+        node.packs[memory] = max(node.packs.get(memory, 1), len(access.values))
         if not node.merges:
             node.value = access.values[-1]
     elif access.event in _STORES:
@@ -250,12 +249,12 @@ def _mark_useful(made: Sequence[Block]) -> None:
             node.terms = sum(n.terms for n in parents[node]) + found.count(None)
         for node in step.nodes.values():
             writers.update((element.cell, node) for element in node.writes)
-    writes = {
-        at: [n for n in parents if any(e.memory == at for e in n.writes)]
-        for at in ("partials", "array")
-    }
-    left = writes["partials"] or writes["array"]
-    left += [n for n in parents if n.copies]
+
+    def leave(memory: str) -> list[Node]:
+        return [node for node in parents if any(e.memory == memory for e in node.writes)]
+
+    left = leave("partials") or leave("array")
+    left += [node for node in parents if node.copies]
     while left:
         node = left.pop()
         if not node.useful:
@@ -283,8 +282,7 @@ def _request(lanes: list[Access], launch: Launch) -> Request:
     conflicts, moved = 0, frozenset[int]()
     if one.memory == "shared":
         of_lanes = {thread % WARP: place for thread, place in at.items()}
-        loads = one.event == "shared_load"
-        transfers, conflicts = _wavefronts(of_lanes, one.nbytes, loads=loads)
+        transfers, conflicts = _wavefronts(of_lanes, one.nbytes, one.event == "shared_load")
     else:
         offset = launch.array_offset if one.memory == "array" else 0
         sectors = {((a.element or 0) * itemsize + offset) // SECTOR_NBYTES for a in lanes}
@@ -294,19 +292,12 @@ def _request(lanes: list[Access], launch: Launch) -> Request:
             for sector in sectors
             for byte in range(0, SECTOR_NBYTES, itemsize)
         )
-    return Request(
-        event=one.event,
-        memory=one.memory or "",
-        elements=asked,
-        nbytes=one.nbytes * len(lanes),
-        transfers=transfers,
-        conflicts=conflicts,
-        moved=moved - asked,
-        words={thread: place // _BANK_NBYTES for thread, place in at.items()},
-    )
+    words = {thread: place // _BANK_NBYTES for thread, place in at.items()}
+    more = (one.nbytes * len(lanes), transfers, conflicts, moved - asked, words)
+    return Request(one.event, one.memory or "", asked, *more)
 
 
-def _wavefronts(at: dict[int, int], nbytes: int, *, loads: bool) -> tuple[int, int]:
+def _wavefronts(at: dict[int, int], nbytes: int, loads: bool) -> tuple[int, int]:
     """Count how often shared memory is asked, and how much oftener than it has to be.
 
     As many neighbouring lanes are served at a time as all banks have words for; twice as many where

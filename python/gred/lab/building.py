@@ -65,26 +65,25 @@ class Build:
         name, own = json.dumps(str(path), ensure_ascii=False), self.folder / "rung.cuh"
         text = f"#line 1 {name}\n{source}"
         own.write_text(plain.unit(source, name, form.plain) if form.plain else text, "utf-8")
-        self._unit = self.folder / "unit.cpp"
-        includes = ("lab/own.cuh", own, "lab/own_entries.cuh")
-        lines = [f"#define GRED_RUNG(In, Acc, Block) {form.instance}"]
+        defined = {"RUNG(In, Acc, Block)": form.instance}
         if form.plain:
-            is_dynamic = int(form.plain.is_dynamic)
-            lines += ["#define GRED_PLAIN", f"#define GRED_PLAIN_IS_DYNAMIC {is_dynamic}"]
+            defined |= {"PLAIN": "", "PLAIN_IS_DYNAMIC": str(int(form.plain.is_dynamic))}
         if form.dtype:
             kind = {"float32": "float", "float64": "double"}.get(form.dtype, f"{form.dtype}_t")
-            lines += [f"#define GRED_RUNG_TYPE {kind}"]
-            lines += [f"#define GRED_RUNG_ELEMENT ELEMENT_{form.dtype.upper()}"]
-        lines += [f'#include "{one}"' for one in includes]
+            defined |= {"RUNG_TYPE": kind, "RUNG_ELEMENT": f"ELEMENT_{form.dtype.upper()}"}
+        lines = [f"#define GRED_{macro} {text}" for macro, text in defined.items()]
+        lines += [f'#include "{one}"' for one in ("lab/own.cuh", own, "lab/own_entries.cuh")]
+        self._unit = self.folder / "unit.cpp"
         self._unit.write_text("\n".join([*lines, ""]), "utf-8")
 
     def asked(self, kind: str) -> dict[str, Any]:
         """Tell a process which kernels it is to run, and where."""
         asked: dict[str, Any] = {"plain": None, "counting": None, "device": "simulated"}
         asked |= {"like": self.form.like, "data_blocks": self.form.data_blocks}
+        asked["counting" if kind == "counting" else "plain"] = str(self.compiled(kind))
         if kind == "cuda" and self.gpu:
             asked |= {"device": self.gpu.name, "start": _GPU_START_SECONDS}
-        return asked | {"counting" if kind == "counting" else "plain": str(self.compiled(kind))}
+        return asked
 
     def compiled(self, kind: str) -> Path:
         """Compile, once: one of the libraries."""
@@ -162,7 +161,7 @@ _ERROR = re.compile(r"(?:fatal )?error(?: #\d+(?:-D)?)?: ")
 _LED_HERE = re.compile(r" *(?:recursively )?required (?:from|by)|note: in instantiation of")
 # What g++ 13 says in the place of the user's frame, after the function that is called there.
 _LEFT_OUT = "recursively required from 'struct"
-_CALLED = re.compile(r"required from '.*?(\w+)\(")
+
 _IS_SHOWN = re.compile(r" (?!.*detected during)")
 _TEMPLATES = [
     (r" \[with [^\]]*\]", ""),
@@ -227,7 +226,7 @@ def _asked_for(following: Iterable[str], path: str) -> str | None:
 
 def _line_that_calls(frame: str, path: str) -> str | None:
     """Find the first line of the file that names the function of a frame."""
-    if called := _CALLED.search(frame):
+    if called := re.search(r"required from '.*?(\w+)\(", frame):
         for number, line in enumerate(_lines(path), 1):
             if re.search(rf"\b{called[1]}\b", line):
                 return f"{path}:{number}"

@@ -11,7 +11,6 @@ from gred.records import Records
 
 FINDINGS_MAX = 4
 _SECONDS_OF_A_FAULT = 3  # so long more is looked for once something is found
-_COUNTED_EXACTLY = 4096  # the sum of so many numbers is below 2**24
 _FRAMES_MAX = 16  # more than its thread is said to have been in
 _SAID_BY_CUDA = {
     "cudaErrorIllegalAddress": "bounds",
@@ -95,7 +94,7 @@ def check(build: Build) -> Report:
     """Look at every access first, and what is right there is run on the GPU, if there is one."""
     report = _check(build, list(edges.cases(build.form)))
     if report.right and build.gpu:
-        return _check(build, list(edges.cases_on(build.gpu.name, build.form)))
+        report = _check(build, list(edges.cases_on(build.gpu.name, build.form)))
     return report
 
 
@@ -130,14 +129,13 @@ def _finding(
     build: Build, job: dict[str, Any], case: tuple[int, int, str], answer: processes.Answer
 ) -> Finding | None:
     if answer.failure:
-        file, line = build.line_at(answer.frames) or (None, None)
         kind = answer.failure
         if answer.text.startswith("CudaError: "):  # a GPU says of most no more than that it stopped
             named = (kind for name, kind in _SAID_BY_CUDA.items() if f"({name})" in answer.text)
             kind = next(named, "crash")
+        file, line = build.line_at(answer.frames) or (None, None)
         return Finding(kind, answer.text, file, line, *case)
-    fault = answer.answer.get("fault")
-    if fault:
+    if fault := answer.answer.get("fault"):
         kind, file, line, text, frames = fault
         is_text = isinstance(text, str) and isinstance(file, str | None)
         if kind not in KINDS or not is_text or not isinstance(line, int):
@@ -166,10 +164,9 @@ def _result(answer: processes.Answer) -> int | float:
 
 def _explained(build: Build, job: dict[str, Any], finding: Finding) -> Finding:
     """Say how many elements a wrong answer lacks, by two more runs: of ones, and of numbers."""
-    if finding.kind != "answer":
-        return finding
     dtype = build.form.dtype or "int64"
-    if dtype == "float32" and job["size"] > _COUNTED_EXACTLY:
+    is_exact = dtype != "float32" or job["size"] <= 4096  # numbers' sum is below 2**24
+    if finding.kind != "answer" or not is_exact:
         return finding
     again = [{**job, "dtype": dtype, "values": kind} for kind in ("ones", "counted")]
     told = list(_answers(build, again))

@@ -90,13 +90,14 @@ def _rung(name: str, is_told: bool) -> str:
     method = _rungs().get(name)
     if method and (method.number or 0) <= LATEST:
         return method.name
-    why = f"{name!r} is no rung of the ladder; gred.methods() lists them"
     if method:
-        why = f"{name!r} cannot be checked; rungs 0 to {LATEST} can"
-    elif not is_told:
-        why = f"how is {name} launched? Give like=, a rung of the ladder, or say in the file, in a "
-        why += "comment: launched like unroll8"
-    raise ValueError(why)
+        raise ValueError(f"{name!r} cannot be checked; rungs 0 to {LATEST} can")
+    if is_told:
+        raise ValueError(f"{name!r} is no rung of the ladder; gred.methods() lists them")
+    raise ValueError(
+        f"how is {name} launched? Give like=, a rung of the ladder, or say in the file, in a "
+        "comment: launched like unroll8"
+    )
 
 
 def _rungs() -> dict[str, gred.Method]:
@@ -105,18 +106,18 @@ def _rungs() -> dict[str, gred.Method]:
 
 
 def _instance(name: str, parameters: str) -> str:
-    kinds = [" ".join(one.split()[:-1]) for one in parameters.split(",")]
-    kinds = [kind.replace("typename", "class").removesuffix(" int") for kind in kinds]
+    kinds = (" ".join(one.split()[:-1]) for one in parameters.split(","))
+    form = ", ".join(kind.replace("typename", "class").removesuffix(" int") for kind in kinds)
     known = {
-        ("class",): "",
-        ("class", "class"): ", global<const In>",
-        ("class", "unsigned"): ", Block",
-        ("class", "class", "unsigned"): ", global<const In>, Block",
+        "class": "",
+        "class, class": ", global<const In>",
+        "class, unsigned": ", Block",
+        "class, class, unsigned": ", global<const In>, Block",
     }
-    if tuple(kinds) not in known:
+    if form not in known:
         given = parameters.strip()
         raise ValueError(f"{name} is a template of <{given}>; its form is one of{_FORMS}")
-    return f"{name}<counted<sum<Acc>>{known[tuple(kinds)]}>"
+    return f"{name}<counted<sum<Acc>>{known[form]}>"
 
 
 def _data_blocks(rung: str) -> int:

@@ -24,13 +24,9 @@ UNREADABLE = "what its process said cannot be read"
 # What comes of reading what is not of the form that a worker gives it.
 UNREADABLE_ERRORS: tuple[type[Exception], ...] = (AttributeError, LookupError, OverflowError)
 UNREADABLE_ERRORS += (RecursionError, TypeError, ValueError)
-_CPU_SECONDS = 600
-_END_SECONDS = 5
+_CPU_SECONDS, _END_SECONDS = 600, 5
 _GRACE_SECONDS = 2  # to tell where it is
 _ANSWER_NBYTES = 1 << 28  # a recorded access takes about 130
-_WORDS = 800
-_MARK = "kernel at:"
-_OFFSETS = re.compile("( [0-9a-f]{1,8}){0,16}")
 _WANTING_MEMORY = "bad_alloc", "MemoryError", "allocate memory", "out of memory"
 
 
@@ -149,20 +145,22 @@ def _silence(
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(max(0.5, until - time.monotonic()))
     status = child.poll()
-    words.seek(max(0, words.seek(0, os.SEEK_END) - _WORDS))
+    words.seek(max(0, words.seek(0, os.SEEK_END) - 800))
     said = printable(" ".join(words.read().decode(errors="replace").split()))
-    before, mark, offsets = said.rpartition(_MARK)  # what kernels/simulated/last_words.h adds
+    before, mark, offsets = said.rpartition(
+        "kernel at:"
+    )  # which kernels/simulated/last_words.h says
     frames: tuple[int, ...] = ()
-    if mark and _OFFSETS.fullmatch(offsets):
+    if mark and re.fullmatch("( [0-9a-f]{1,8}){0,16}", offsets):
         said, frames = before.rstrip(), tuple(int(offset, 16) for offset in offsets.split())
     if status is None or status == -signal.SIGALRM:
         return "time", "", frames
     if any(words in said for words in _WANTING_MEMORY):
         return "memory", f"it wants more than {MEMORY >> 30} GiB of memory", frames
-    after = f": {said}" if said else ""
-    if status >= 0:
-        return "exit", f"it has left its process, with status {status}{after}", frames
-    name = f"signal {-status}"
-    with contextlib.suppress(ValueError):
-        name = f"{signal.Signals(-status).name} ({signal.strsignal(-status)})"
-    return "crash", f"its process was ended by {name}{after}", frames
+    kind, text = "exit", f"it has left its process, with status {status}"
+    if status < 0:
+        name = f"signal {-status}"
+        with contextlib.suppress(ValueError):
+            name = f"{signal.Signals(-status).name} ({signal.strsignal(-status)})"
+        kind, text = "crash", f"its process was ended by {name}"
+    return kind, text + (said and f": {said}"), frames

@@ -25,25 +25,10 @@ _SECONDS = 600  # for what is counted or timed, which may be large
 class Rung:
     """A kernel of a user's own, compiled, also for a GPU; `gred.lab.compile` makes it.
 
-    It never runs in this process. What it does to its own process, this one tells.
-
-    Attributes
-    ----------
-    name : str
-        The kernel's.
-    path : pathlib.Path
-        The file that it was read from.
-    like : str
-        The rung of the ladder that it is launched as.
-    data_blocks : int
-        How many elements a thread should get at least.
-    dtype : str or None
-        The one type of elements that it sums, as ``'float32'``; None if it is a template.
-    block_size : int or None
-        The one block size that it is for, as its shared arrays say; None if it is for any.
-    gpu : str or None
-        The GPU that it is compiled for, as ``'cuda:0'``, besides the simulated device.
-
+    It runs in processes of its own. Attributes are its ``name``; ``path``, its file; ``like``, the
+    rung that it is launched as; ``data_blocks``, how many elements a thread should get at least;
+    ``dtype``, the one type that it sums, as ``'float32'``, ``block_size``, the one that it is for,
+    and ``gpu``, that it is compiled for besides the simulated device, as ``'cuda:0'``, or None.
     """
 
     def __init__(self, path: Path, build: Build) -> None:
@@ -60,19 +45,15 @@ class Rung:
     def check(self) -> Report:
         """Look for mistakes: at all edges, in all orders of threads, at every access.
 
-        Lengths are around a warp, a block and what a block takes, in blocks of 32 to 1024 threads,
-        forwards, backwards and shuffled. It names, with their lines, data races, divergent
-        barriers, out-of-bounds and misaligned accesses, uninitialized reads, crashes and loops
-        that do not end. A race is found whether or not it shows in an answer. Answers are compared
-        with NumPy's.
+        On the simulated device, in blocks of 32 to 1024 threads, it finds data races, whether or
+        not they show, divergent barriers, out-of-bounds and misaligned accesses, uninitialized
+        reads, crashes, loops that do not end, and answers other than NumPy's. If nothing is wrong
+        there, a rung that is compiled for a GPU runs there at the same lengths, and answers are
+        compared; crashes and endless kernels are told, too. Of an exercise its goal is looked at.
 
-        All of that is on the simulated device. If nothing is wrong there and the rung is compiled
-        for a GPU, it runs there at the same lengths, and answers are compared; an access to memory
-        that is not there, a trap, and a kernel that does not end are told, too.
-
-        The findings are each with the smallest case of it; the report is empty, and ``right``, if
-        there is nothing. Of an exercise what its goal asks for is looked at, too. RuntimeError or
-        MemoryError is raised if this machine cannot run processes, never for what the kernel does.
+        Each finding has its line and its smallest case; the report is empty, and ``right``, if
+        there is none. RuntimeError or MemoryError is raised if this machine cannot run processes,
+        never for what the kernel does.
         """
         report = checking.check(self._build)
         if not report.right or self.name not in sheet.GOALS:
@@ -100,9 +81,8 @@ class Rung:
     ) -> counting.Counters:
         """Count what the rung does to memory, as `gred.counters` does it of the ladder's.
 
-        The array is on the host; all else is as for `gred.counters`, and so are errors. The lines
-        are of the user's file and of those that it includes. RuntimeError is raised if the kernel
-        is at fault: it crashes, never ends, or waits forever; `check` says more.
+        The array is on the host; all else, and errors, are as there. Lines are of the user's file
+        and of those that it includes. RuntimeError is raised if the kernel crashes or never ends.
         """
         how = {"block_size": block_size, "dtype": dtype, "multiprocessors": multiprocessors}
         told, number, result, launches = self._counted(a, how, 0)
@@ -121,8 +101,8 @@ class Rung:
     ) -> recording.Accesses:
         """Record which thread of the rung accesses what, and when, as `gred.accesses` does.
 
-        The array, of at most 2**14 elements, is on the host; the rest and errors are as there, and
-        RuntimeError is raised if the kernel is at fault. Its ``svg()`` is the rung's picture.
+        The array is on the host; all else, and errors, are as there. RuntimeError is raised if the
+        kernel crashes or never ends.
         """
         how = {"block_size": block_size, "dtype": dtype, "multiprocessors": multiprocessors}
         told, number, result, launches = self._counted(a, how, recording.ROOM)
@@ -143,27 +123,20 @@ class Rung:
     ) -> KernelTime:
         """Measure the time that the rung takes, in a process of its own, without copies.
 
-        It is as `gred.kernel_time`, of kernels that do not count, with caches flushed before each
-        sample; `device` is ``'simulated'``, or the GPU that the rung is compiled for, as ``gpu``
-        has it or as ``'cuda'``, by default that, if there is one. On the simulated device it says
-        how much work there is, and nothing of a GPU's memory. ValueError is raised if the rung is
-        not compiled for the device, RuntimeError if the kernel is at fault.
+        It is as `gred.kernel_time`, with cold caches; `device` is ``'simulated'``, or the GPU that
+        the rung is compiled for, by default that, if there is one. ValueError is raised if the rung
+        is not compiled for the device, RuntimeError if the kernel crashes or never ends.
         """
-        where = self._where(device)
+        where = device if device is not None else self.gpu or "simulated"
+        where = self.gpu if self.gpu and where == "cuda" else where
+        if where not in ("simulated", self.gpu):
+            also = f" and {self.gpu}" if self.gpu else ""
+            raise ValueError(f"{self.name} is compiled for simulated{also}; got device={device!r}")
         how = {"block_size": block_size, "dtype": dtype, "samples": samples, "device": where}
         said = self._one("time", a, how, "plain" if where == "simulated" else "cuda")
         with self._reading():
             times = {name: np.array(said[name]) for name in ("seconds", "first_pass")}
             return KernelTime(**{**said, **times, "method": self.name})
-
-    def _where(self, device: str | None) -> str:
-        """Name one of the two devices that it may run on."""
-        if device == "simulated" or (device is None and not self.gpu):
-            return "simulated"
-        if self.gpu and device in (None, "cuda", self.gpu):
-            return self.gpu
-        also = f" and {self.gpu}" if self.gpu else ""
-        raise ValueError(f"{self.name} is compiled for simulated{also}; got device={device!r}")
 
     def _counted(self, a: Any, how: dict[str, Any], room: int) -> tuple[Any, ...]:
         """Run it where accesses are counted, and recorded if there is room for some."""
@@ -221,21 +194,20 @@ def compile(
     Parameters
     ----------
     path : path
-        A file as those of ``gred/kernels/ladder``; it may include what they do. Its template takes
-        ``<class Fold>`` if it works in place, ``<class Fold, class Array>`` if it only reads, and
-        either may have ``unsigned Block``, the block size, as its last parameter. Or a kernel in
-        ordinary CUDA, ``__global__ void reduce(const float *in, float *out, int n)``.
+        A file as those of ``gred/kernels/ladder``, whose template takes ``<class Fold>`` if it
+        works in place, ``<class Fold, class Array>`` if it only reads, and ``unsigned Block``, the
+        block size, as its last parameter, if it wants it. Or a kernel in ordinary CUDA,
+        ``__global__ void reduce(const float *in, float *out, int n)``.
     like : str, optional
-        The rung of the ladder that it is launched as: how many blocks, how much shared memory, what
-        is done with partials. By default what the file says in a comment, ``launched like unroll8``
-        or ``launched like unroll8, 16 data blocks``, and else the kernel's name, if it is a rung's.
-        Ordinary CUDA is launched like shared_sequential, or like atomic if it calls atomicAdd.
+        The rung of the ladder that it is launched as. By default what the file says in a comment,
+        ``launched like unroll8`` or ``launched like unroll8, 16 data blocks``, and else the
+        kernel's name, if it is a rung's. Ordinary CUDA is launched like shared_sequential, or like
+        atomic if it calls atomicAdd.
     data_blocks : int, optional
         How many elements a thread should get at least; by default as many as with `like`.
     device : str, optional
-        ``'cuda'`` or ``'cuda:N'``: to run on that GPU besides the simulated device, which checks
-        and counts; nvcc compiles it, for that GPU's architecture. ``'simulated'``: on no GPU. By
-        default on the first GPU, if there is one, and nvcc.
+        ``'cuda'`` or ``'cuda:N'``: a GPU to run on, besides the simulated device, which checks and
+        counts; ``'simulated'``: no GPU. By default the first GPU, if there is one, and nvcc.
 
     Returns
     -------
@@ -247,7 +219,7 @@ def compile(
     gred.lab.CompileError
         If the compiler refuses it; the text is its first error, with the line of the file.
     ValueError, TypeError
-        If the file has not one kernel of that form, it cannot be told how to launch it,
+        If the file has not one kernel of such a form, does not tell how it is launched,
         `data_blocks` is no integer from 1 to 1024, or there is no such device.
     FileNotFoundError, UnicodeDecodeError, RuntimeError
         If there is no such file, it is no text, or there is no compiler, or GPU, that is needed.

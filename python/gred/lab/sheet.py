@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from importlib import resources
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ class Goal(NamedTuple):
     is_reached: Callable[[Counts], bool]
     text: Callable[[Counts], str]
     events: tuple[str, ...]
-    cost: Callable[[Line], int]
+    cost: Callable[[Line], int] = attrgetter("requests")
 
     def line(self, lines: Iterable[Line]) -> Line | None:
         """Find the line that costs most."""
@@ -62,7 +63,7 @@ _NO_CONFLICTS = Goal(
     lambda total: not bank_conflicts(total),
     lambda total: f"there are {bank_conflicts(total):,} bank conflicts; none is asked for",
     ("shared_load", "shared_store"),
-    lambda line: line.conflicts,
+    attrgetter("conflicts"),
 )
 _FEW_BARRIERS = Goal(
     lambda total: total.block_barriers <= 4 * total.blocks,
@@ -71,13 +72,11 @@ _FEW_BARRIERS = Goal(
         "all its threads; 4 are enough"
     ),
     ("block_barrier",),
-    lambda line: line.requests,
 )
 _SHUFFLES = Goal(
     lambda total: bool(total.shuffle_requests) and total.block_barriers <= total.blocks,
     lambda total: "it is to be done by shuffles, with one barrier of the block",
     ("block_barrier",),
-    lambda line: line.requests,
 )
 _SHEET: tuple[tuple[str, str, Goal | None], ...] = (
     ("tail", "the end of the array: no load past it", None),

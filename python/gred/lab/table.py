@@ -41,6 +41,10 @@ class LadderRow(NamedTuple):
         return float(np.median(self.time.seconds))
 
 
+def _text(form: str, value: float | None) -> str | None:
+    return None if value is None else format(value, form)
+
+
 class Ladder(Records):
     """What `ladder` returns: what rungs differ most in."""
 
@@ -67,24 +71,18 @@ class TimedLadder(Ladder):
     )
 
 
-def _text(form: str, value: float | None) -> str | None:
-    return None if value is None else format(value, form)
-
-
 def ladder(
     rung: Rung, a: ArrayLike, /, *, block_size: int = 256, timed: ArrayLike | None = None
 ) -> Ladder:
     """Count a rung of your own beside those of the ladder, and time all, if it is for a GPU.
 
     There is a `LadderRow`, with ``number``, ``name`` and ``counters``, of each rung from 0 to 22,
-    and your own after the rung that it is launched like; on a GPU with ``time``, as
-    `gred.kernel_time` gives it, caches flushed before each sample, and ``share``, its bytes a
-    second over those that `gred.read_limit` reads. It prints as a table.
+    and your own after the rung that it is launched like; on a GPU with ``time``, as of
+    `gred.kernel_time`, and ``share`` of what `gred.read_limit` reads. It prints as a table.
 
-    `a` is as for `gred.counters`. `timed`, by default the same, is what is reduced on the GPU: a
-    longer array than can be counted in good time. Blocks are of `block_size` threads, but for your
-    own rung if that is for other ones. ValueError is raised as by `gred.counters`, RuntimeError if
-    the kernel is at fault.
+    `a` is as for `gred.counters`; `timed`, by default the same, is what is reduced on the GPU.
+    Blocks are of `block_size` threads, but for your own rung if that is for other ones. ValueError
+    is raised as by `gred.counters`, RuntimeError if the kernel crashes or never ends.
     """
     own_size = rung.block_size or block_size
     own = LadderRow(None, rung.name, rung.counters(a, block_size=own_size))
@@ -97,15 +95,15 @@ def ladder(
     if rung.gpu is None:
         return Ladder(rows)
     long = np.asarray(a if timed is None else timed)
-    options: dict[str, Any] = {"block_size": block_size, "samples": _SAMPLES, "device": rung.gpu}
+    options: dict[str, Any] = {"samples": _SAMPLES, "device": rung.gpu}
     read = gred.read_limit(rung.gpu, max(long.nbytes, _LEAST_READ))
     limit = read.nbytes / float(np.median(read.seconds))
     told = []
     for row in rows:
         if row.number is None:
-            time = rung.kernel_time(long, **options | {"block_size": own_size})
+            time = rung.kernel_time(long, block_size=own_size, **options)
         else:
-            time = gred.kernel_time(long, method=row.name, **options)
-        share = time.nbytes / float(np.median(time.seconds)) / limit
-        told.append(row._replace(time=time, share=share))
+            time = gred.kernel_time(long, method=row.name, block_size=block_size, **options)
+        row = row._replace(time=time)
+        told.append(row._replace(share=time.nbytes / row.seconds / limit))
     return TimedLadder(told)

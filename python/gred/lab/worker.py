@@ -19,7 +19,6 @@ from typing import Any
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _FILE_NBYTES = 1 << 20
 _CORES = 8
-_THREADS_MAX = 1024  # as many as a simulated device has multiprocessors
 
 
 def main() -> None:
@@ -86,17 +85,15 @@ def _bound(asked: dict[str, Any]) -> None:
     Each core of a simulated device reserves addresses for stacks and an arena of malloc's, so that
     it has few, however many the machine has.
     """
-    memory, seconds = asked["memory"], asked["seconds"]
     of_memory = resource.RLIMIT_AS if asked["device"] == "simulated" else resource.RLIMIT_DATA
+    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: _FILE_NBYTES}
+    limits |= {of_memory: asked["memory"], resource.RLIMIT_CPU: asked["seconds"]}
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:_CORES])
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_NBYTES, _FILE_NBYTES))
-    resource.setrlimit(of_memory, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    for which, most in limits.items():
+        resource.setrlimit(which, (most, most))
 
 
 def _load(asked: dict[str, Any]) -> None:
-    """Load gred's core so that the rung's library finds the simulator's words there."""
     from gred import _core
 
     ctypes.CDLL(_core.__file__, ctypes.RTLD_GLOBAL)
@@ -109,7 +106,7 @@ def _load(asked: dict[str, Any]) -> None:
     # Libraries may call exit. Exit handlers are not for two threads at once, so whichever exits
     # first ends the process; each takes one handler off the list.
     libc = ctypes.CDLL(None)
-    for _ in range(_THREADS_MAX):
+    for _ in range(1024):  # threads, as many as a simulated device can have multiprocessors
         libc.on_exit(libc._exit, None)
 
 
@@ -134,7 +131,7 @@ def _children() -> set[int]:
     processes: set[int] = set()
     for path in Path("/proc/self/task").glob("*/children"):
         with contextlib.suppress(OSError):
-            processes.update(map(int, path.read_text().split()))
+            processes |= {*map(int, path.read_text().split())}
     return processes
 
 

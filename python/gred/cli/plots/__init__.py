@@ -44,11 +44,10 @@ def save(figure: Figure, path: Path, data: Any) -> None:
         ".png": {"Description": mark, "Software": "gred"},
         ".pdf": {"Subject": mark, "CreationDate": None},
     }
-    paper: dict[str, Any] = {"dpi": 144, "facecolor": "white"}
-    if ending == ".svg":
-        paper = {"transparent": True}
+    is_svg = ending == ".svg"
+    paper: Any = {"transparent": True} if is_svg else {"dpi": 144, "facecolor": "white"}
     figure.savefig(path, metadata=metadata.get(ending), **paper)
-    if ending == ".svg":
+    if is_svg:
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace("</style>", f"{DARK}</style>", 1), encoding="utf-8")
 
@@ -64,12 +63,10 @@ def ticks(write: Callable[[float], str]) -> FuncFormatter:
 
 
 def bandwidth_ticks() -> FuncFormatter:
-    """Make the ticks of gigabytes a second."""
     return ticks(lambda gigabytes: units.bandwidth_text(gigabytes * 1e9))
 
 
 def time_ticks(unit: float = 1e-9) -> FuncFormatter:
-    """Make the ticks of times in a unit of so many seconds."""
     return ticks(lambda value: units.time_text(value * unit))
 
 
@@ -88,15 +85,13 @@ def over_bytes(axes: Axes, heights: FuncFormatter) -> None:
 
 
 def name_rows(axes: Axes, rows: Sequence[Record]) -> None:
-    """Name a row of bars each, from the top down."""
     axes.set_yticks(range(len(rows)), [label(row) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
 
 
 def label(row: Record) -> str:
-    number = "" if row["number"] is None else f"{row['number']} "
-    return f"{number}{row['method']}"
+    return str(row["method"] if row["number"] is None else f"{row['number']} {row['method']}")
 
 
 def name_cells(axes: Axes, names: Sequence[str], columns: Sequence[str], **how: Any) -> None:
@@ -109,8 +104,7 @@ def name_cells(axes: Axes, names: Sequence[str], columns: Sequence[str], **how: 
 def _title(what: str, record: Record, note: str = "") -> str:
     run, where = record["run"], title(record["machine"])
     size = f"{units.size_text(run['size'])} " if "size" in run else ""
-    lines = [what, f"{run['op']} of {size}{run['dtype']} on {where}", note]
-    return "\n".join(filter(None, lines))
+    return f"{what}\n{run['op']} of {size}{run['dtype']} on {where}" + (note and f"\n{note}")
 
 
 def _on_device(record: Record) -> list[Record]:
@@ -140,9 +134,8 @@ def ladder_figure(record: Record) -> Figure:
     limit, rates = record["run"]["limit_gb_per_s"], [row["gb_per_s"] for row in rows]
     figure = Figure(figsize=(8.5, 1.6 + 0.24 * len(rows)), layout="constrained")
     axes = figure.add_subplot()
-    places = range(len(rows))
     colours = [_colour(row["number"]) for row in rows]
-    axes.barh(places, rates, color=colours, height=0.74)
+    axes.barh(range(len(rows)), rates, color=colours, height=0.74)
     furthest = max(limit, *rates)
     if _spans_scales([furthest, *rates]):
         axes.set_xscale("log")
@@ -151,8 +144,7 @@ def ladder_figure(record: Record) -> Figure:
     else:
         axes.set_xlim(0, furthest * 1.04)
     to_axes = axes.transData + axes.transAxes.inverted()
-    for place, row, colour in zip(places, rows, colours, strict=True):  # in the bar where it fits
-        value = row["gb_per_s"]
+    for place, (row, value, colour) in enumerate(zip(rows, rates, colours, strict=True)):
         share = units.percent_text(value / limit)
         text = f"{units.bandwidth_text(value * 1e9)}, {share}{'' if row['right'] else ', WRONG'}"
         inside = to_axes.transform((value, place))[0] > 0.35
@@ -176,13 +168,11 @@ def ladder_figure(record: Record) -> Figure:
 
 
 def bandwidth_figure(record: Record) -> Figure:
-    """Draw GB/s over array size: a line a method at its best block size, and the read limit."""
     limits = {row["size"]: row["limit_gb_per_s"] for row in _on_device(record)}
     return _over_size("Bandwidth over array size", record, "gb_per_s", limits)
 
 
 def time_figure(record: Record) -> Figure:
-    """Draw kernel time over array size: each method at its best block size, and the limit."""
     limits = {row["size"]: row["nbytes"] / row["limit_gb_per_s"] for row in _on_device(record)}
     return _over_size("Kernel time over array size", record, "median_ns", limits)
 
@@ -221,7 +211,7 @@ def block_size_figure(record: Record) -> Figure:
 
 
 def _over_size(what: str, record: Record, key: str, limits: dict[int, float]) -> Figure:
-    """Draw a line a method, and the limit's, with their names on the right."""
+    """Draw a line a method at its best block size, and the limit's, named on the right."""
     figure = Figure(figsize=(10, 6.8))
     figure.subplots_adjust(left=0.085, right=0.8, top=0.87, bottom=0.08)
     axes = figure.add_subplot()
@@ -256,7 +246,6 @@ def _over_size(what: str, record: Record, key: str, limits: dict[int, float]) ->
 
 
 def _name_lines(figure: Figure, axes: Axes) -> None:
-    """Write each line's label beside its end, pushed apart where ends crowd, with a thin leader."""
     figure.draw_without_rendering()
     lines = axes.get_lines()
     ends = [tuple(np.asarray(line.get_data(), float)[:, -1]) for line in lines]

@@ -15,8 +15,8 @@ from matplotlib.ticker import FuncFormatter
 from gred.cli import plots, units
 from gred.cli.plots import LIMIT
 from gred.cli.record import Record, rows_of
+from gred.counting import SECTOR_NBYTES, WARP
 
-_WARP, _SECTOR_NBYTES = 32, 32
 # Additions of an H200's multiprocessor in a cycle; an integer of 64 bits takes two.
 _ADDITIONS = {"int32": 64, "int64": 32, "uint64": 32, "float32": 128, "float64": 64}
 COLOURS = {"memory": "#4d77cf", "blocks": "#8c6bb1", "work": "#e8963c"}
@@ -25,9 +25,9 @@ COLOURS |= {"waiting": "#4a9c5d", "atomics": "#c0182b", "launches": "#8c8c8c"}
 _Parts = Sequence[tuple[str, str, Any]]
 
 
-def _array_text(record: Record) -> str:
-    run = record["run"]
-    return f"{run['op']} of {units.size_text(run['size'])} {run['dtype']}"
+def _head(figure: Figure, what: str, run: Record, more: str) -> None:
+    array = f"{run['op']} of {units.size_text(run['size'])} {run['dtype']}"
+    figure.suptitle(f"{what}\n{array}{more}", x=0.01, ha="left", fontsize=11)
 
 
 def counters_figure(record: Record) -> Figure:
@@ -35,16 +35,13 @@ def counters_figure(record: Record) -> Figure:
     rows, run = rows_of(record), record["run"]
     names = rows[0]["total"]
     totals = {name: np.array([row["total"][name] or 0 for row in rows], float) for name in names}
-    share = _SECTOR_NBYTES / (run["size"] * np.dtype(run["dtype"]).itemsize)
+    share = SECTOR_NBYTES / (run["size"] * np.dtype(run["dtype"]).itemsize)
     moved = [
-        (kind, colour, totals[name] * share)
-        for kind, colour, name in (
-            ("loads", "#4d77cf", "global_load_sectors"),
-            ("stores", "#e8963c", "global_store_sectors"),
-            ("bulk copies", "#1b7c83", "bulk_copy_sectors"),
-        )
+        ("loads", "#4d77cf", totals["global_load_sectors"] * share),
+        ("stores", "#e8963c", totals["global_store_sectors"] * share),
+        ("bulk copies", "#1b7c83", totals["bulk_copy_sectors"] * share),
     ]
-    warps = run["size"] / _WARP
+    warps = run["size"] / WARP
     every = totals["shared_load_wavefronts"] + totals["shared_store_wavefronts"]
     conflicts = totals["shared_load_conflicts"] + totals["shared_store_conflicts"]
     wavefronts = [
@@ -57,13 +54,12 @@ def counters_figure(record: Record) -> Figure:
     _draw_parts(panels[1], "shared memory: wavefronts for 32 elements", wavefronts)
     lanes = [("lanes", "#4a9c5d", totals["active_lanes"])]
     _draw_parts(panels[2], "active lanes of 32", lanes)
-    panels[2].set_xlim(0, _WARP)
-    panels[2].set_xticks(range(0, _WARP + 1, 8))
+    panels[2].set_xlim(0, WARP)
+    panels[2].set_xticks(range(0, WARP + 1, 8))
     plots.name_rows(panels[0], rows)
     grids = f"grids as on {run['multiprocessors']} multiprocessors"
-    text = f"{_array_text(record)}, blocks of {run['block_size']}, {grids}"
-    head = f"What the rungs do to memory\n{text}"
-    figure.suptitle(head, x=0.01, ha="left", fontsize=11)
+    what = "What the rungs do to memory"
+    _head(figure, what, run, f", blocks of {run['block_size']}, {grids}")
     return figure
 
 
@@ -86,9 +82,8 @@ def roofline_figure(record: Record) -> Figure:
     roof, bars = figure.subplots(1, 2, width_ratios=(1, 1.25))
     _draw_roof(roof, record)
     _draw_bars(bars, rows)
-    head = "What the rungs should take, and take"
-    text = f"{head}\n{_array_text(record)} on one {record['gpu']['title']}"
-    figure.suptitle(text, x=0.01, ha="left", fontsize=11)
+    on = f" on one {record['gpu']['title']}"
+    _head(figure, "What the rungs should take, and take", record["run"], on)
     return figure
 
 
@@ -122,19 +117,15 @@ def _draw_roof(axes: Axes, record: Record) -> None:
 def _draw_bars(axes: Axes, rows: Sequence[Record]) -> None:
     """Draw the prediction, coloured by what binds it, and the measured time as a line across."""
     for limit, colour in COLOURS.items():
-        own = [
-            (k, row["predicted_ns"] * 1e-3) for k, row in enumerate(rows) if row["limit"] == limit
-        ]
-        if own:
-            places, times = zip(*own, strict=True)
+        places = [k for k, row in enumerate(rows) if row["limit"] == limit]
+        if places:
+            times = [rows[k]["predicted_ns"] * 1e-3 for k in places]
             axes.barh(places, times, color=colour, height=0.62, label=f"bound by {limit}")
-    found = [
-        (k, row["measured_ns"]) for k, row in enumerate(rows) if row["measured_ns"] is not None
-    ]
-    if found:
-        at, measured = np.array(found).T
-        axes.vlines(measured * 1e-3, at - 0.42, at + 0.42, color="black", linewidth=1.6,
-                    label="measured")  # fmt: skip
+    at = np.array([k for k, row in enumerate(rows) if row["measured_ns"] is not None])
+    if at.size:
+        measured = np.array([rows[k]["measured_ns"] for k in at]) * 1e-3
+        how: Any = {"color": "black", "linewidth": 1.6, "label": "measured"}
+        axes.vlines(measured, at - 0.42, at + 0.42, **how)
     plots.name_rows(axes, rows)
     axes.xaxis.set_major_formatter(plots.time_ticks(1e-6))
     plots.grid(axes, "x")

@@ -60,7 +60,6 @@ def time_figure(record: Record) -> Figure:
 
 
 def _draw_times(axes: Axes, name: str, points: Sequence[Outcome], record: Record) -> None:
-    """Draw the libraries' times, what reading takes at least, and the latency floor."""
     points = sorted(points, key=lambda one: one.case["nbytes"])
     sizes = [one.case["nbytes"] for one in points]
     for key, library in record["run"]["libraries"].items():
@@ -132,7 +131,6 @@ def _draw_map(axes: Axes, found: Sequence[Outcome], wide: int, record: Record) -
 
 
 def _across(one: Outcome) -> tuple[int, int, int, str]:
-    """Give a column's place, by layout, size and type, and its name."""
     case = one.case
     layout, dtype = LAYOUTS[case["layout"]], TYPES[case["dtype"]]
     text = "" if layout.name == "flat" else f" {layout.text}"
