@@ -11,17 +11,10 @@ from reference import BFLOAT16, COMPLEX, EVERY_TYPE, agrees, truth
 
 import gred
 
-every_type = pytest.mark.parametrize("dtype", EVERY_TYPE, ids=str)
-
 
 def able(where, dtype):
     """Give a place with a method that takes the type: complex numbers have no rungs."""
     return {"device": where["device"]} if dtype in COMPLEX else where
-
-
-def numbered(dtype, shape=(4, 6, 5)):
-    """Fill an array with different numbers, of which no two parts add up to the same."""
-    return (np.arange(1, np.prod(shape) + 1) ** 2 % 1009).reshape(shape).astype(dtype)
 
 
 @everywhere
@@ -37,7 +30,7 @@ def test_buffers_go_in_and_are_released(code, where):
         gred.sum(a, method=3, device=where["device"])
     del buffer
     gc.collect()
-    a.append(4)
+    a.append(4)  # which no exported buffer allows
     assert gred.sum(a, **where) == 13
 
 
@@ -47,9 +40,9 @@ def offering(**attributes):
 
 
 @everywhere
-@every_type
+@pytest.mark.parametrize("dtype", EVERY_TYPE, ids=str)
 def test_objects_that_become_arrays_go_in(dtype, where):
-    x = numbered(dtype)
+    x = (np.arange(1, 121) ** 2 % 1009).reshape(4, 6, 5).astype(dtype)
     for view in (x, x.T, x[::2, ::-1]):
         ways = [offering(__array__=lambda self, dtype=None, copy=None, view=view: view)]
         if dtype != BFLOAT16:
@@ -61,44 +54,26 @@ def test_objects_that_become_arrays_go_in(dtype, where):
 SEQUENCES = [[1, 2, 3], (1.5, 2.5), [[1, 2], [3, 4]], range(10), [np.float32(1.5), np.float32(2)]]
 SEQUENCES += [[], [2**63, 1], [True, False], [1, 2j], 7, -2.5, True, 1j, np.int32(7), np.int8(-3)]
 SEQUENCES += [np.float32(2.5), np.float16(2.5), np.uint64(2**63), np.complex64(1 + 2j)]
+SEQUENCES += [np.ones(5, code) for code in "?bBhHiIlLqQpPefdFD"]  # all of C's names
 
 
 @everywhere
 @pytest.mark.parametrize("values", SEQUENCES, ids=shown)
-def test_sequences_and_scalars_are_numpys(values, where):
+def test_sequences_scalars_and_all_of_cs_types_are_numpys(values, where):
     for op in ("sum", "prod"):
         place = able(where, np.asarray(values).dtype)
         got, expected = reduce(op, values, **place), getattr(np, op)(values)
-        assert got == expected
-        assert got.dtype == expected.dtype
+        assert (got, got.dtype) == (expected, expected.dtype)
 
 
-@everywhere
-def test_a_mapped_file_goes_in(tmp_path, where):
-    path = tmp_path / "numbers"
-    numbered(np.int64).tofile(path)
-    a = np.memmap(path, np.int64, mode="r", offset=8)
-    assert agrees(gred.sum(a, **where), truth("sum", np.array(a)))
-
-
-@everywhere
-def test_a_subclass_of_an_array_goes_in_as_its_elements(where):
+def test_a_subclass_of_an_array_goes_in_as_its_elements():
     class Strange(np.ndarray):
         def sum(self, *_, **__):
             raise AssertionError("nobody asked for this")
 
         __add__ = __getitem__ = __len__ = sum
 
-    assert gred.sum(np.arange(10).view(Strange), **where) == 45
-
-
-@pytest.mark.parametrize("code", ["?", *"bBhHiIlLqQpPefdFD"])
-def test_all_of_cs_names_for_a_type_are_one_type(code):
-    a = np.ones(5, code)
-    assert gred.sum(a) == 5
-    assert gred.sum(a).dtype == np.sum(a).dtype
-    assert gred.sum([1.0], dtype=code).dtype == np.dtype(code)
-    assert gred.sum(memoryview(a)) == 5
+    assert gred.sum(np.arange(10).view(Strange)) == 45
 
 
 def test_the_way_that_avoids_a_copy_wins():

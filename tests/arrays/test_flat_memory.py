@@ -6,15 +6,13 @@ Marked `unsanitized`: a sanitizer's own records grow with every call.
 import array
 import ctypes
 import gc
-import itertools
 import sys
 import warnings
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
-from capsules import CPU, NEW, OLD, Producer, capsule_of, deletions
+from capsules import CPU, NEW, OLD, Producer, capsule_of, deletions, structure
 from drawn import misaligned
 from exchanges import EXCHANGING, GIVE, SHOW, exchange, lender, offer
 from exchanges import fail as failing
@@ -44,7 +42,7 @@ SIMULATED_ROW, COLUMN = SimulatedArray(ROW), SimulatedArray(np.zeros((6, 2))).T[
 LENT, LENT_OUT = EXCHANGING(capsule_of(A)), EXCHANGING(capsule_of(np.zeros(1)))
 FAILING = [lender(offer(exchange(**{which: failing})))(capsule_of(A)) for which in (GIVE, SHOW)]
 RUNG = {"method": "shuffle", "device": "simulated"}
-READ_ONLY = np.zeros(())
+STANDARD, READ_ONLY = array.array("d", [1, 2, 3]), np.zeros(())
 READ_ONLY.setflags(write=False)
 
 
@@ -70,9 +68,6 @@ class Raising:
 
 
 STREAM, BAD_STREAM, RAISING = stream((0, 2)), stream((0, "x")), Raising()
-
-
-STANDARD = array.array("d", [1, 2, 3])
 
 GOOD = [
     (A, {}),
@@ -113,11 +108,11 @@ WRONG = {
     "out": [3, READ_ONLY, np.zeros(2), SimulatedArray(np.zeros(2)), RAISING],
     "stream": [0, -1, BAD_STREAM, RAISING],
 }
+ENTRIES = {"mask": 1, "stream": 0, "typestr": "|O8", "shape": ..., "version": "x"}
 BAD = [
     *((A, {name: value}) for name, values in WRONG.items() for value in values),
     *((A, RUNG | {"block_size": size}) for size in (48, "big")),
-    (A, {"method": "cub", "device": "simulated"}),
-    (A, {"method": "recursive", "device": "simulated"}),
+    *((A, {"method": method, "device": "simulated"}) for method in ("cub", "recursive")),
     (A, {"axis": 0, "out": np.zeros(3)}),
     (A, {"keepdims": True, "out": np.zeros(2)}),
     (A, {"initial": 300, "dtype": np.int8}),
@@ -127,35 +122,18 @@ BAD = [
     (SIMULATED, {"axis": 0, "out": np.zeros((4, 6))}),
     (SIMULATED, {"axis": 7}),
     (SIMULATED, {"op": gred.argmax, "axis": 0, "out": SIMULATED_ROW}),
-    *((one, {"method": "none"}) for one in (LENT, *FAILING)),
+    *((one, {"method": "none"}) for one in (LENT, *FAILING, OLD_TENSOR)),
     (A[0], {"where": MASK}),
     (COMPLEX, RUNG),
-    (A.astype("O"), {}),
-    (A.astype(np.longdouble), {}),
-    (np.array(["a"]), {}),
     (np.ma.array(A, mask=MASK), {}),
-    ([[1], [2, 3]], {}),
-    (RAISING, {}),
-    (None, {}),
+    *((a, {}) for a in (A.astype("O"), A.astype(np.longdouble), np.array(["a"]), [[1], [2, 3]])),
+    *((a, {}) for a in (RAISING, None, BAD_TENSOR, Producer(None))),
     (SIMULATED.described(shape=(1000,), strides=None), {}),
-    *(
-        (SIMULATED.described(**{name: value}), {})
-        for name, value in {
-            "mask": 1,
-            "stream": 0,
-            "typestr": "|O8",
-            "shape": ...,
-            "version": "x",
-        }.items()
-    ),
+    *((SIMULATED.described(**{name: value}), {}) for name, value in ENTRIES.items()),
     (SIMULATED, {"device": "host"}),
     (SIMULATED, {"out": 3}),
-    (BAD_TENSOR, {}),
-    (OLD_TENSOR, {"method": "none"}),
     (NEW_TENSOR, {"where": A}),
-    (Producer(None), {}),
-    (Producer(NEW_TENSOR.capsule, (CPU, None)), {}),
-    (Producer(NEW_TENSOR.capsule, (99, 0)), {}),
+    *((Producer(NEW_TENSOR.capsule, place), {}) for place in ((CPU, None), (99, 0))),
 ]
 WATCHED = [A, STRIDED, SWAPPED, HALVES, COMPLEX, SIMULATED, MASK, OUT, OLD_TENSOR, NEW_TENSOR]
 WATCHED += [STREAM, BAD_TENSOR, STANDARD, READ_ONLY, A.dtype, np.float64, None, True, "shuffle"]
@@ -163,32 +141,10 @@ WATCHED += [RAISING, BAD_STREAM, MASK.dtype, np.dtype(np.float32), NEW_TENSOR.de
 WATCHED += [FIRST_AXIS, OFFSETS, ROW, SIMULATED_ROW, COLUMN, np._NoValue, SIMULATED.memory]
 WATCHED += [LENT, LENT_OUT, *FAILING, type(LENT), gred.DeviceArray, _core.DeviceMemory]
 WATCHED += [a for a, _ in BAD if not isinstance(a, list)]
+STAND_INS = [one for one, _ in ((LENT_OUT, {}), *GOOD, *BAD) if isinstance(one, Producer)]
 
-
-def succeed(a, options):
-    options = dict(options)
-    options.pop("op", gred.sum)(a, **options)
-
-
-def fail(a, options):
-    options = dict(options)
-    fails(options.pop("op", gred.sum), a, **options)
-
-
-def forget():
-    """Drop what the stand-ins themselves remember."""
-    for producer in (LENT_OUT, OLD_TENSOR, NEW_TENSOR, *(a for a, _ in (*GOOD, *BAD))):
-        if isinstance(producer, Producer):
-            producer.calls.clear()
-            getattr(producer, "functions", []).clear()
-    deletions.clear()
-
-
-class Mallinfo2(ctypes.Structure):
-    """What glibc tells of its memory: bytes handed out, and those of large pieces among others."""
-
-    _names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
-    _fields_: ClassVar = [(name, ctypes.c_size_t) for name in _names.split()]
+# Ten numbers, of which the eighth are bytes handed out, and the fifth those of large pieces.
+Mallinfo2 = structure("mallinfo2", numbers=10 * ctypes.c_size_t)
 
 
 def allocated() -> int:
@@ -197,71 +153,62 @@ def allocated() -> int:
     if mallinfo2 is None:
         return 0
     mallinfo2.restype = Mallinfo2
-    told = mallinfo2()
-    return told.uordblks + told.hblkhd
+    numbers = mallinfo2().numbers
+    return numbers[7] + numbers[4]
+
+
+def held():
+    """Count the references to what is watched, Python's blocks, and the bytes of malloc."""
+    for producer in STAND_INS:
+        producer.calls.clear()
+        getattr(producer, "functions", []).clear()
+    deletions.clear()
+    gc.collect()
+    return [*map(sys.getrefcount, WATCHED)], sys.getallocatedblocks(), allocated()
+
+
+def grown(work):
+    """Run work again and again, and say what became more; nothing if all is as it was."""
+    references, blocks, memory = held()
+    for _ in range(ROUNDS):
+        work()
+    references_after, blocks_after, memory_after = held()
+    for watched, before, after in zip(WATCHED, references, references_after, strict=True):
+        if abs(after - before) >= SLACK:
+            return f"{after - before} references to {shown(watched)}"
+    if blocks_after - blocks >= ROUNDS // 2:
+        return f"{blocks_after - blocks} blocks"
+    return f"{memory_after - memory} bytes" if memory_after - memory >= GROWTH else ""
+
+
+def succeed(a, op=gred.sum, **options):
+    op(a, **options)
+
+
+def fail(a, op=gred.sum, **options):
+    fails(op, a, **options)
+
+
+CASES = [*((succeed, *case) for case in GOOD), *((fail, *case) for case in BAD)]
+
+
+@pytest.mark.parametrize(("call", "a", "options"), CASES, ids=shown)
+def test_calls_and_errors_leave_references_and_memory_flat(call, a, options):
+    """What leaks in every round grows every time; pools settle, by less and less each time."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(ROUNDS // 8):
+            call(a, **options)
+        growths = [grown(lambda: call(a, **options))]
+        while growths[-1] and len(growths) < MEASUREMENTS:
+            growths.append(grown(lambda: call(a, **options)))
+    assert not growths[-1], growths
 
 
 def resident() -> int:
     """Tell how many bytes of memory this process has."""
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * 4096
-
-
-def held():
-    """Count the references to what is watched, Python's blocks, and the bytes of malloc."""
-    forget()
-    gc.collect()
-    return [*map(sys.getrefcount, WATCHED)], sys.getallocatedblocks(), allocated()
-
-
-def grown(work, rounds):
-    """Run work again and again, and say what became more; nothing if all is as it was."""
-    references, blocks, memory = held()
-    for _ in range(rounds):
-        work()
-    references_after, blocks_after, memory_after = held()
-    for watched, before, after in zip(WATCHED, references, references_after, strict=True):
-        if abs(after - before) >= SLACK:
-            return f"{after - before} references to {shown(watched)}"
-    if blocks_after - blocks >= rounds // 2:
-        return f"{blocks_after - blocks} blocks in {rounds} rounds"
-    if memory_after - memory >= GROWTH:
-        return f"{memory_after - memory} bytes in {rounds} rounds"
-    return ""
-
-
-def stays_flat(work, rounds):
-    """What leaks in every round grows every time; pools settle, by less and less each time."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for _ in range(rounds // 8 + 2):
-            work()
-        growths = [grown(work, rounds)]
-        while growths[-1] and len(growths) < MEASUREMENTS:
-            growths.append(grown(work, rounds))
-    assert not growths[-1], growths
-
-
-@pytest.mark.parametrize(("a", "options"), GOOD, ids=shown)
-def test_calls_leave_references_and_memory_flat(a, options):
-    stays_flat(lambda: succeed(a, options), 2 * ROUNDS)
-
-
-@pytest.mark.parametrize(("a", "options"), BAD, ids=shown)
-def test_errors_leave_references_and_memory_flat(a, options):
-    stays_flat(lambda: fail(a, options), ROUNDS)
-
-
-def test_all_kinds_of_calls_in_turn_leave_memory_flat():
-    """Good and bad ones in turn, so that one may spoil the other."""
-
-    def work():
-        for good, bad in itertools.zip_longest(GOOD, BAD):
-            if good:
-                succeed(*good)
-            fail(*bad)
-
-    stays_flat(work, ROUNDS)
 
 
 def test_large_temporary_memory_is_given_back():
@@ -273,7 +220,7 @@ def test_large_temporary_memory_is_given_back():
         gred.sum(x[:, ::2], method="recursive")
         gred.sum(np.ones(100_000, np.int8), method="halving", device="simulated")
         gred.sum(wide, 0)
-        fail(x, {"method": "recursive", "initial": "x"})
+        fails(gred.sum, x, method="recursive", initial="x")
 
     for _ in range(3):
         work()
