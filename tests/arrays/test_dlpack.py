@@ -5,6 +5,7 @@ Those of host memory are read, and written, alike by capsules and by C's exchang
 
 import ctypes
 import gc
+import itertools
 import mmap
 
 import exchanges
@@ -134,30 +135,27 @@ def described(array, pointer=None):
     return type("Both", (Producer,), {"__cuda_array_interface__": entries})(capsule_of(array))
 
 
-def locked(array):
-    array.setflags(write=False)
-    return Only(array)
+def pinned(array):
+    return Producer(capsule_of(array, OLD, device_type=CUDA_HOST), (CUDA_HOST, 0))
 
 
-NO_OUTS = {  # the old form does not say that it may be written, NumPy takes it for read-only
-    "NumPy's": (locked, ""),
-    "by its interface": (described, ".*__cuda_array_interface__"),
-    "old": (lambda x: WAYS["old capsule"](x), ".*version"),
-    "old, pinned": (
-        lambda x: Producer(capsule_of(x, OLD, device_type=CUDA_HOST), (CUDA_HOST, 0)),
-        ".*version",
+NO_OUTS = [  # the old form does not say that it may be written, and NumPy takes it for read-only
+    (lambda x: x.setflags(write=False) or Only(x), {}, ""),
+    (described, {}, ".*__cuda_array_interface__"),
+    (WAYS["old capsule"], {}, ".*version"),
+    (pinned, {}, ".*version"),
+    *(
+        (WAYS[way], {"flags": flags}, "")
+        for way in ("new capsule", "exchange")
+        for flags in (READ_ONLY, COPIED, READ_ONLY | COPIED)
     ),
-}
-for flags in (READ_ONLY, COPIED, READ_ONLY | COPIED):
-    for way in ("new capsule", "exchange"):
-        make = lambda x, way=way, flags=flags: WAYS[way](x, flags=flags)  # noqa: E731
-        NO_OUTS[f"{way}, {flags}"] = make, ""
+]
 
 
-@pytest.mark.parametrize("kind", NO_OUTS)
-def test_a_tensor_that_must_not_be_written_is_no_out(kind):
-    memory, (make, words) = np.full(1, 9.0), NO_OUTS[kind]
-    out = make(memory)
+@pytest.mark.parametrize(("make", "changes", "words"), NO_OUTS)
+def test_a_tensor_that_must_not_be_written_is_no_out(make, changes, words):
+    memory = np.full(1, 9.0)
+    out = make(memory, **changes)
     refused(X, "out is read-only" + words, ValueError, out=out)
     assert not hasattr(out, "capsule") or out.capsule.deletions == 1
     assert gred.sum(out) == memory == 9
@@ -175,14 +173,12 @@ def test_an_interface_that_says_nothing_of_writing_leaves_it_to_dlpack():
 def test_a_mask_of_another_type_than_bool_is_refused_whatever_offers_it():
     """NumPy takes an object for true of which it knows nothing, and so would count everything."""
     a = np.arange(5)
-    for dtype in EVERY_TYPE:
-        forms = [np.asarray, Only, OnlyOld] if dtype != BFLOAT16 else [np.asarray]
-        for form in (*forms, *[memoryview] * (dtype.kind not in "V" and dtype != np.float16)):
-            mask = form(np.array([1, 0, 1, 0, 0]).astype(dtype))
-            if dtype == np.bool_:
-                assert gred.sum(a, where=mask) == 2
-            else:
-                refused(a, rf"where must be .*bool.* {np.dtype(dtype)}$", TypeError, where=mask)
+    for dtype, form in itertools.product(EVERY_TYPE, (np.asarray, Only, OnlyOld)):
+        mask = form(np.array([1, 0, 1, 0, 0]).astype(dtype))
+        if dtype == np.bool_:
+            assert gred.sum(a, where=mask) == 2
+        elif dtype != BFLOAT16 or form is np.asarray:
+            refused(a, rf"where must be .*bool.* {np.dtype(dtype)}$", TypeError, where=mask)
     for opaque in (object(), {}, len):
         refused(a, "where", TypeError, where=opaque)
     refused(a, "nothing here", BufferError, where=answering(BufferError("nothing here"), *LENDING))
@@ -192,11 +188,9 @@ def test_a_mask_of_another_type_than_bool_is_refused_whatever_offers_it():
 
 # ---- what is wrong ----
 
-OTHER_NAMES = (b"used_dltensor", b"used_dltensor_versioned", b"", b"x", None)
 NO_CAPSULES = (None, 3, "dltensor", X, object(), b"", ())
 NO_DEVICES = (None, 1, (1,), (), (1, 0, 0), [1, 0], ("1", 0), (1, None), (1.0, 0), (-1, 0), "10")
 NO_DEVICES += ((2**70, 0),)
-VERSIONS = ((2, 0), (99, 1), (0, 8), (2**32 - 1, 0))
 NO_PLACES = (0, 4, 7, 8, 10, 14, 15, 99, -1, 2**31 - 1)
 
 
@@ -205,10 +199,9 @@ def wrong_tensors():
     for name in (OLD, NEW):
         for changes, error in WRONG.values():
             yield Producer(capsule_of(X, name, **changes)), r"a: .*DLPack", error, 1
-    for version in VERSIONS:
+    for version in ((2, 0), (0, 8)):
         yield Producer(capsule_of(X, version=version)), r"a: .*version", REFUSALS, 1
-    for name in OTHER_NAMES:
-        yield Producer(capsule_of(X, name)), "a: ", REFUSALS, 0
+    yield Producer(capsule_of(X, b"used_dltensor")), "a: ", REFUSALS, 0
     for answer in NO_CAPSULES:
         yield Producer(answer), r"a: .*__dlpack__", REFUSALS, None
     for answer in NO_DEVICES:

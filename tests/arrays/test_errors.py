@@ -182,27 +182,3 @@ def test_a_warning_may_be_an_error():
         warnings.simplefilter("error")
         with pytest.raises(RuntimeWarning, match="empty"):
             gred.mean([])
-
-
-def raising(*names, kind=object):
-    """Make an object of which these methods and attributes raise."""
-
-    def look(self, *_, **__):
-        raise ZeroDivisionError("look away")
-
-    methods = {name: property(look) if "interface" in name else look for name in names}
-    return type("Raising", (kind,), methods)()
-
-
-SEQUENCE = raising("__getitem__", "__iter__", kind=list)
-SEQUENCE.append(3)
-HEARD = [{"a": [SEQUENCE, 1]}, {"block_size": raising("__index__"), **BLOCKS}]
-HEARD += [{"initial": raising("__int__", "__float__", "__index__")}]
-HEARD += [{"a": raising(f"__{n}__")} for n in ("cuda_array_interface", "array_interface", "array")]
-
-
-@pytest.mark.parametrize("options", HEARD)
-def test_what_a_callers_object_raises_is_heard(options):
-    options = {"a": ARRAY} | options
-    with pytest.raises((ZeroDivisionError, TypeError), match=r"look away|a: "):
-        gred.sum(options.pop("a"), **options)

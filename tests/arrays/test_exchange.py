@@ -283,22 +283,6 @@ def test_pytorchs_tensors_masks_and_outputs_are_taken_and_python_is_not_asked(to
     assert out.item() == gred.sum(np.arange(6), where=mask) == 12
 
 
-@pytest.mark.gpu
-def test_pytorchs_gpu_tensors_come_after_the_work_of_their_stream(torch):
-    a, out = torch.zeros(1000, device="cuda"), torch.zeros((), device="cuda")
-    mask = torch.zeros(1000, dtype=torch.bool, device="cuda")
-    torch.cuda.synchronize()
-    with torch.cuda.stream(torch.cuda.Stream()):
-        torch.cuda._sleep(500_000_000)
-        a += 1
-        assert gred.sum(a) == 1000
-        torch.cuda._sleep(500_000_000)
-        a += 1
-        mask[:10] = True
-        assert gred.sum(a, where=mask, out=out) is out
-        assert out.item() == 20
-
-
 def test_pytorchs_lazy_tensors_are_right_and_no_out():
     torch = pytest.importorskip("torch")
     z = torch.tensor([1 + 2j, 3 - 5j])

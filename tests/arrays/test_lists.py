@@ -8,7 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
-from devices import laid_out, needs_gpu, to_host
+from devices import laid_out, to_host
 from drawn import often
 from hypothesis import given
 from hypothesis import strategies as st
@@ -228,18 +228,3 @@ def test_any_list_of_arrays_that_lie_in_any_way_is_reduced_as_numpy_does(data):
     name = data.draw(st.sampled_from(["sum", "count_nonzero", "any", "nansum", "var"]))
     for device in ("host", "simulated"):
         check(name, arrays, device)
-
-
-@needs_gpu
-def test_pytorchs_gradients():
-    torch = pytest.importorskip("torch")
-    if not torch.cuda.is_available():
-        pytest.skip("this PyTorch has no GPU")
-    model = torch.nn.Sequential(*(torch.nn.Linear(100, 100) for _ in range(5))).cuda()
-    model(torch.randn(64, 100, device="cuda")).square().sum().backward()
-    gradients = [p.grad for p in model.parameters()]
-    wanted = torch.nn.utils.get_total_norm(gradients).item()
-    assert float(gred.norm(gradients)) == pytest.approx(wanted, rel=1e-5)
-    each = gred.each("norm", gradients)
-    assert isinstance(each, torch.Tensor)
-    torch.testing.assert_close(each, torch.stack(torch._foreach_norm(gradients)))

@@ -226,59 +226,42 @@ def test_cupys_arrays_come_back_on_their_own_device(cupy, monkeypatch, op, numbe
         np.testing.assert_array_equal(seen.pop().view(expected.dtype).reshape(3, 5), expected)
 
 
-@pytest.mark.parametrize("lacking", [True, False])
-def test_memory_that_another_device_lacks_or_of_no_number_is_not_taken(cupy, lacking):
-    """The first is then taken from the array's own device."""
-    module = cupy(int(lacking))
-    allocate = module.cuda.alloc
+def test_memory_of_no_number_or_that_another_device_lacks_is_not_taken(cupy):
+    """The latter is then taken from the array's own device."""
+    for number in (0, 1):
+        module = cupy(number)
+        allocate = module.cuda.alloc
 
-    def alloc(nbytes):
-        if lacking and entered[-1:] != [0]:
-            raise MemoryError("none of the current GPU's is left")
-        pointer = allocate(nbytes)
-        pointer.device_id = pointer.device_id if lacking else -1
-        return pointer
+        def alloc(nbytes, number=number, allocate=allocate):
+            if number and entered[-1:] != [0]:
+                raise MemoryError("none of the current GPU's is left")
+            pointer = allocate(nbytes)
+            pointer.device_id = pointer.device_id if number else -1
+            return pointer
 
-    module.cuda.alloc = alloc
-    result = gred.sum(module.array(X), 1)
-    assert result is made.pop()
-    np.testing.assert_array_equal(result.get(), X.sum(1))
-    assert not lacking or entered == [0, None]
-
-
-def failing(error, words):
-    def fail(*_):
-        raise error(words)
-
-    return fail
+        module.cuda.alloc = alloc
+        result = gred.sum(module.array(X), 1)
+        assert result is made.pop()
+        np.testing.assert_array_equal(result.get(), X.sum(1))
+    assert entered == [0, None]
 
 
 @pytest.mark.parametrize(
-    ("number", "known", "error"),
-    [(0, True, MemoryError), (1, False, MemoryError), (1, True, KeyboardInterrupt)],
+    ("broken", "number", "error"),
+    [
+        *((name, 0, ArithmeticError) for name in ("alloc", "device_id", "ptr", "ndarray")),
+        ("alloc", 0, MemoryError),
+        ("alloc", 1, KeyboardInterrupt),
+        ("getDevice", 1, MemoryError),
+        ("function", 0, MemoryError),
+    ],
 )
-def test_an_allocators_error_is_raised_unless_the_array_is_elsewhere(cupy, number, known, error):
-    module, asked = cupy(number), []
-    fail = failing(error, "none of the GPU's is left")
-    module.cuda.alloc = lambda nbytes: asked.append(nbytes) or fail()
-    if not known:
-        module.cuda.runtime.getDevice = failing(ArithmeticError, "no device")
-    with pytest.raises(error, match="GPU's"):
-        gred.sum(module.array(X), 1)
-    assert asked == [X.sum(1).nbytes]
+def test_what_goes_wrong_in_cupy_is_raised_and_keeps_no_memory(cupy, broken, number, error):
+    """MemoryError, too, unless it is known that the array is elsewhere."""
+    left, at = [], 1 if broken == "getDevice" else 2  # of two results
 
-
-def test_an_error_of_what_makes_arrays_is_raised(cupy):
-    module = cupy(is_class=False)
-    module.ndarray = failing(MemoryError, "none of the GPU's is left")
-    with pytest.raises(MemoryError, match="GPU's"):
-        gred.sum(module.array(X), 1)
-
-
-@pytest.mark.parametrize("broken", ["alloc", "device_id", "ptr", "ndarray"])
-def test_what_goes_wrong_in_cupy_is_raised_and_keeps_no_memory(cupy, broken):
-    """In the second of two results."""
-    fail, left = failing(ArithmeticError, broken), []
+    def fail(*_):
+        raise error(broken)
 
     class Pointer(SimpleNamespace):
         pass
@@ -286,18 +269,22 @@ def test_what_goes_wrong_in_cupy_is_raised_and_keeps_no_memory(cupy, broken):
     def alloc(nbytes):
         pointer = Pointer(**vars(allocate(nbytes)))
         left.append(weakref.ref(pointer))
-        if len(left) == 2 and broken == "alloc":
+        if len(left) == at and broken in ("alloc", "getDevice"):
             fail()
-        elif len(left) == 2:
+        elif len(left) == at:
             vars(pointer).pop(broken, None)
             setattr(Pointer, broken, property(fail))
         return pointer
 
-    module = cupy(0, True, *[fail] * (broken == "ndarray"))
+    module = cupy(number, broken != "function", *[fail] * (broken == "ndarray"))
     allocate, module.cuda.alloc = module.cuda.alloc, alloc
-    with pytest.raises(ArithmeticError, match=broken):
+    if broken == "getDevice":
+        module.cuda.runtime.getDevice = lambda: 1 / 0
+    elif broken == "function":
+        module.ndarray = fail
+    with pytest.raises(error, match=broken):
         gred.minmax(module.array(X), 1)
-    assert len(left) == 2
+    assert len(left) == at or broken == "function"
     assert not any(pointer() for pointer in left)
 
 

@@ -118,11 +118,10 @@ def test_a_compiler_of_wheels_is_taken_only_whole_and_of_one_version(building, t
     assert wheels.installed_nvcc(["/nowhere", str(tmp_path)]) == folder / "bin" / "nvcc"
 
 
-@pytest.mark.parametrize("names", [["CUDA_HOME"], ["CUDA_PATH"], ["PATH"], ["CUDA_PATH", "PATH"]])
 def test_a_toolkit_is_found_where_it_is_named_and_by_the_laboratory_too(
-    building, tmp_path, monkeypatch, names
+    building, tmp_path, monkeypatch
 ):
-    """It takes nvcc of wheels last."""
+    """Which takes nvcc of wheels last."""
 
     def program(folder):
         path = tmp_path / folder / "bin" / "nvcc"
@@ -130,16 +129,16 @@ def test_a_toolkit_is_found_where_it_is_named_and_by_the_laboratory_too(
         path.touch(0o755)
         return path
 
-    toolkit, environment = building("toolkit"), {"PATH": str(tmp_path)}
+    toolkit, environment = building("toolkit"), {"PATH": ""}
     monkeypatch.setattr(lab_nvcc, "_ELSEWHERE", str(tmp_path / "nothing"))
     of_wheels = program(building("wheels").FOLDER)
-    assert lab_nvcc.find({"PATH": ""}, []) is None
-    assert lab_nvcc.find({"PATH": ""}, ["/nothing", str(tmp_path)]) == of_wheels
-    for name, path in [(name, program(name)) for name in names]:
-        environment[name] = str(path.parent if name == "PATH" else path.parent.parent)
-    expected = tmp_path / names[0] / "bin" / "nvcc"
-    assert lab_nvcc.find(environment, [str(tmp_path)]) == expected
-    assert toolkit.toolkit_nvcc(environment) == toolkit.find_nvcc(environment) == expected
+    assert lab_nvcc.find(environment, []) is None
+    assert lab_nvcc.find(environment, ["/nothing", str(tmp_path)]) == of_wheels
+    for name in ("PATH", "CUDA_PATH", "CUDA_HOME"):  # each comes before the last
+        nvcc = program(name)
+        environment[name] = str(nvcc.parent if name == "PATH" else nvcc.parent.parent)
+        assert lab_nvcc.find(environment, [str(tmp_path)]) == nvcc
+        assert toolkit.toolkit_nvcc(environment) == toolkit.find_nvcc(environment) == nvcc
     for left_out in (NONE, {"GRED_SANITIZE": "1"}):
         assert toolkit.find_nvcc(environment | left_out) is None
 
@@ -207,14 +206,14 @@ def test_what_later_gpus_brought_is_compiled_for_these_alone(building):
 # ---- sources and the wheel of kernels ----
 
 
-@pytest.mark.parametrize("table", ["kernels_cuda", "kernels_simulated"])
-def test_every_unit_of_the_kernels_has_its_source_and_an_object_of_its_own(building, table):
+def test_every_unit_of_the_kernels_has_its_source_and_an_object_of_its_own(building):
     pytest.importorskip("setuptools")
     script = runpy.run_path("setup.py")
-    units = script["kernel_units"](table)
-    assert len({name for _, name, _ in units}) == len(units)
-    for source in (*(source for source, _, _ in units), script["NO_LATER"]):
-        assert (ROOT / "kernels/units" / source).exists()
+    for table in ("kernels_cuda", "kernels_simulated"):
+        units = script["kernel_units"](table)
+        assert len({name for _, name, _ in units}) == len(units)
+        for source in (*(source for source, _, _ in units), script["NO_LATER"]):
+            assert (ROOT / "kernels/units" / source).exists()
     assert (ROOT / script["LOOPS"]).exists()
     listed = {*script["SOURCES"], *script["APART"]}
     assert listed == {str(path.relative_to(ROOT)) for path in ROOT.glob("csrc/**/*.c")}
@@ -230,10 +229,8 @@ def test_gred_takes_the_core_of_the_package_of_kernels(building, tmp_path):
     with zipfile.ZipFile(path, "w") as wheel:
         wheel.write(own, f"gred/{Path(own).name}")
         wheel.writestr("gred/_core.pyi", "")
-        wheel.writestr(
-            f"gred-{gred.__version__}.dist-info/WHEEL",
-            f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: false\nTag: {TAG}\n",
-        )
+        told = f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: false\nTag: {TAG}\n"
+        wheel.writestr(f"gred-{gred.__version__}.dist-info/WHEEL", told)
     made = building("kernels_wheel").kernels_wheel(path, tmp_path)
     assert made.name == f"gred_cuda13-{gred.__version__}-{TAG}.whl"
     site = tmp_path / "site"

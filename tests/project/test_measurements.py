@@ -128,14 +128,6 @@ def test_a_measurement_checks_its_arguments(call, error, words, arguments, optio
     assert all(word in str(caught.value) for word in words), str(caught.value)
 
 
-@pytest.mark.parametrize("integer", [np.int16, np.uint64, np.array])
-def test_counts_may_be_integers_of_numpys(integer):
-    timed = gred.kernel_time(ARRAY, samples=integer(3), warmup=integer(0), cold=False)
-    assert len(timed.seconds) == 3
-    limit = gred.read_limit("host", integer(2048), samples=integer(1), cold=False)
-    assert limit.nbytes == 2048
-
-
 COMPLEX, ENDLESS = np.ones(3, np.complex64), np.broadcast_to(np.int8(1), 2**36)
 ON_ONE = {"method": "neighbored", "device": "simulated"}
 LOST = np.exceptions.ComplexWarning

@@ -84,14 +84,15 @@ def test_what_is_written_is_accepted_and_whatever_disagrees_is_found(benchmarks,
 
 
 def test_of_a_group_the_row_farthest_from_its_bound_is_told_and_what_falls_short(benchmarks):
-    def rows_of(*values, group, **bound):
-        return [
-            benchmarks.figure.figure(f"sum of {value}: rate", [value], "x", **bound, group=group)
-            for value in values
-        ]
-
-    rows = rows_of(0.9, 0.97, group="shares", at_least=0.95) + rows_of(0.5, group="shares")
-    rows += rows_of(1.0, 3.0, 2.0, group="times", at_most=1.5)
+    rows = [
+        benchmarks.figure.figure(f"sum of {value}: rate", [value], "x", **bound, group=group)
+        for group, values, bound in (
+            ("shares", (0.9, 0.97), {"at_least": 0.95}),
+            ("shares", (0.5,), {}),
+            ("times", (1.0, 3.0, 2.0), {"at_most": 1.5}),
+        )
+        for value in values
+    ]
     table, _, short = benchmarks.target_parts._groups(rows)
     assert table.splitlines()[2:] == [
         "| shares | 2 | at least 0.95 | 0.9 x: sum of 0.9 | **1 of 2** |",

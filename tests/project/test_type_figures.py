@@ -33,29 +33,6 @@ def test_targets_cover_every_reduction_and_type(benchmarks):
     assert len(views) == 5 * len(cases.REDUCTIONS)
 
 
-BOUNDS = {  # shares of the limit, the best peer's time over gred's, and that of some
-    "sum int8 flat": (0.95, None, (("cupy", 6.0), ("torch", 16.0))),
-    "any bool flat": (0.95, None, ()),
-    "max uint32 flat": (0.95, 1.05, ()),
-    "prod bfloat16 flat": (0.95, 1.06, ()),
-    "prod int16 flat": (None, 1.0, ()),
-    "describe float16 flat": (None, 1.0, ()),
-    "argmax float64 flat": (0.95, 1.0, ()),
-    "mean int8 float64": (0.95, None, ()),
-    "min float32 mask": (0.9, None, ()),
-    "var float32 sparse": (0.9, 1.05, ()),
-    "var float32 narrow": (None, 1.05, ()),
-}
-
-
-def test_a_case_has_the_bounds_of_its_row(benchmarks):
-    for series, bounds in BOUNDS.items():
-        case = case_of(*series.split())
-        target = benchmarks.types.target_of(case)
-        share = target.of_limit if case.type.itemsize >= target.itemsize else None
-        assert (share, target.over_best, target.over_each) == bounds, series
-
-
 class Peer(libraries.Library):
     """A library whose calls take so long, and which lacks a reduction."""
 
