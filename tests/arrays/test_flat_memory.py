@@ -69,72 +69,46 @@ class Raising:
 
 STREAM, BAD_STREAM, RAISING = stream((0, 2)), stream((0, "x")), Raising()
 
-GOOD = [
-    (A, {}),
-    (misaligned(A), {}),
-    (SIMULATED, {"out": SIMULATED_OUT, "initial": np.float64(1.5), "stream": STREAM}),
-    (A.T, {"dtype": np.float32}),
-    (STRIDED, {}),
-    (SWAPPED, {"initial": 3}),
-    (HALVES, {"dtype": "f8"}),
-    (COMPLEX, {}),
-    (A, {"where": MASK, "initial": 1.5, "out": OUT}),
-    (A, {"out": SIMULATED_OUT}),
-    (A, RUNG),
-    (STRIDED, RUNG | {"where": MASK[::2, ::3], "block_size": 64}),
-    (SIMULATED, {}),
-    (SIMULATED.T, {"method": "last_block", "stream": STREAM}),
-    (OLD_TENSOR, {}),
-    (NEW_TENSOR, RUNG),
-    (STANDARD, {"method": "recursive"}),
-    ([1, 2.5], {}),
-    (3, {"initial": 2**70, "dtype": np.float64}),
-    *((one, {"out": LENT_OUT}) for one in (LENT, *FAILING)),
-    (A, {"axis": FIRST_AXIS, "dtype": np.dtype(np.float32), "where": MASK}),
-    *((A, {"axis": FIRST_AXIS, "out": out}) for out in (ROW, SIMULATED_ROW, COLUMN)),
-    *((SIMULATED, {"axis": 0, "out": out}) for out in (None, ROW, SIMULATED_ROW, COLUMN)),
-    *((a, {"op": gred.minmax, "axis": 1, "keepdims": True}) for a in (A, SIMULATED)),
-    *((A, {"op": at_offsets, "offsets": OFFSETS, "out": out}) for out in (None, np.zeros(2))),
-]
+PLAIN = [A, misaligned(A), STRIDED, COMPLEX, SIMULATED, OLD_TENSOR, [1, 2.5]]
+GOOD = [(a, {}) for a in PLAIN] + [(A, RUNG), (NEW_TENSOR, RUNG), (A, {"out": SIMULATED_OUT})]
+GOOD += [(SIMULATED, {"out": SIMULATED_OUT, "initial": np.float64(1.5), "stream": STREAM})]
+GOOD += [(SIMULATED.T, {"method": "last_block", "stream": STREAM})]
+GOOD += [(A.T, {"dtype": np.float32}), (SWAPPED, {"initial": 3}), (HALVES, {"dtype": "f8"})]
+GOOD += [(A, {"where": MASK, "initial": 1.5, "out": OUT}), (STANDARD, {"method": "recursive"})]
+GOOD += [(STRIDED, RUNG | {"where": MASK[::2, ::3], "block_size": 64})]
+GOOD += [(3, {"initial": 2**70, "dtype": np.float64})]
+GOOD += [(one, {"out": LENT_OUT}) for one in (LENT, *FAILING)]
+GOOD += [(A, {"axis": FIRST_AXIS, "dtype": np.dtype(np.float32), "where": MASK})]
+GOOD += [(A, {"axis": FIRST_AXIS, "out": out}) for out in (ROW, SIMULATED_ROW, COLUMN)]
+GOOD += [(SIMULATED, {"axis": 0, "out": out}) for out in (None, ROW, SIMULATED_ROW, COLUMN)]
+GOOD += [(a, {"op": gred.minmax, "axis": 1, "keepdims": True}) for a in (A, SIMULATED)]
+GOOD += [(A, {"op": at_offsets, "offsets": OFFSETS, "out": out}) for out in (None, np.zeros(2))]
 
 WRONG = {
     "method": ["unrol8", 3],
     "device": ["tpu", 3, "cuda:99"],
     "dtype": ["O", ">f8", "nonsense"],
-    "axis": [2, (0, 0), "x"],
-    "keepdims": ["x"],
-    "initial": ["x", [1, 2], 1j],
-    "where": [A, [True, False]],
-    "out": [3, READ_ONLY, np.zeros(2), SimulatedArray(np.zeros(2)), RAISING],
-    "stream": [0, -1, BAD_STREAM, RAISING],
 }
+WRONG |= {"axis": [2, (0, 0), "x"], "keepdims": ["x"], "initial": ["x", [1, 2], 1j]}
+WRONG |= {"where": [A, [True, False]], "stream": [0, -1, BAD_STREAM, RAISING]}
+WRONG |= {"out": [3, READ_ONLY, np.zeros(2), SimulatedArray(np.zeros(2)), RAISING]}
 ENTRIES = {"mask": 1, "stream": 0, "typestr": "|O8", "shape": ..., "version": "x"}
-BAD = [
-    *((A, {name: value}) for name, values in WRONG.items() for value in values),
-    *((A, RUNG | {"block_size": size}) for size in (48, "big")),
-    *((A, {"method": method, "device": "simulated"}) for method in ("cub", "recursive")),
-    (A, {"axis": 0, "out": np.zeros(3)}),
-    (A, {"keepdims": True, "out": np.zeros(2)}),
-    (A, {"initial": 300, "dtype": np.int8}),
-    (A[:0], {"initial": None}),
-    (A[:0], {"op": gred.min}),
-    (A, {"op": at_offsets, "offsets": [9]}),
-    (SIMULATED, {"axis": 0, "out": np.zeros((4, 6))}),
-    (SIMULATED, {"axis": 7}),
-    (SIMULATED, {"op": gred.argmax, "axis": 0, "out": SIMULATED_ROW}),
-    *((one, {"method": "none"}) for one in (LENT, *FAILING, OLD_TENSOR)),
-    (A[0], {"where": MASK}),
-    (COMPLEX, RUNG),
-    (np.ma.array(A, mask=MASK), {}),
-    *((a, {}) for a in (A.astype("O"), A.astype(np.longdouble), np.array(["a"]), [[1], [2, 3]])),
-    *((a, {}) for a in (RAISING, None, BAD_TENSOR, Producer(None))),
-    (SIMULATED.described(shape=(1000,), strides=None), {}),
-    *((SIMULATED.described(**{name: value}), {}) for name, value in ENTRIES.items()),
-    (SIMULATED, {"device": "host"}),
-    (SIMULATED, {"out": 3}),
-    (NEW_TENSOR, {"where": A}),
-    *((Producer(NEW_TENSOR.capsule, place), {}) for place in ((CPU, None), (99, 0))),
-]
+NO_ARRAYS = [A.astype("O"), A.astype(np.longdouble), np.array(["a"]), [[1], [2, 3]], RAISING, None]
+NO_ARRAYS += [np.ma.array(A, mask=MASK), BAD_TENSOR, Producer(None)]
+NO_ARRAYS += [Producer(NEW_TENSOR.capsule, place) for place in ((CPU, None), (99, 0))]
+NO_ARRAYS += [SIMULATED.described(**{name: value}) for name, value in ENTRIES.items()]
+NO_ARRAYS += [SIMULATED.described(shape=(1000,), strides=None)]
+BAD = [(a, {}) for a in NO_ARRAYS]
+BAD += [(A, {name: value}) for name, values in WRONG.items() for value in values]
+BAD += [(A, RUNG | {"block_size": size}) for size in (48, "big")] + [(COMPLEX, RUNG)]
+BAD += [(A, {"method": method, "device": "simulated"}) for method in ("cub", "recursive")]
+BAD += [(A, {"axis": 0, "out": np.zeros(3)}), (A, {"keepdims": True, "out": np.zeros(2)})]
+BAD += [(A, {"initial": 300, "dtype": np.int8}), (A[:0], {"initial": None})]
+BAD += [(A[:0], {"op": gred.min}), (A, {"op": at_offsets, "offsets": [9]}), (A[0], {"where": MASK})]
+BAD += [(SIMULATED, {"axis": 0, "out": np.zeros((4, 6))}), (SIMULATED, {"axis": 7})]
+BAD += [(SIMULATED, {"op": gred.argmax, "axis": 0, "out": SIMULATED_ROW})]
+BAD += [(SIMULATED, {"device": "host"}), (SIMULATED, {"out": 3}), (NEW_TENSOR, {"where": A})]
+BAD += [(one, {"method": "none"}) for one in (LENT, *FAILING, OLD_TENSOR)]
 WATCHED = [A, STRIDED, SWAPPED, HALVES, COMPLEX, SIMULATED, MASK, OUT, OLD_TENSOR, NEW_TENSOR]
 WATCHED += [STREAM, BAD_TENSOR, STANDARD, READ_ONLY, A.dtype, np.float64, None, True, "shuffle"]
 WATCHED += [RAISING, BAD_STREAM, MASK.dtype, np.dtype(np.float32), NEW_TENSOR.device]

@@ -154,27 +154,6 @@ def test_a_case_is_held_against_the_limit_and_the_best_peer(
         assert (share["at_least"], ratio["at_least"], ratio["met"]) == (0.85, 1.05, True)
 
 
-def test_exact_sums_are_held_against_fast_ones_and_cubs(benchmarks, gpu, pretended, given):
-    """CUB's have a bound at some sizes, none over the whole range, and are of neither half."""
-    exact, cub = benchmarks.exact, benchmarks.exact.CUB
-    bounds = {(1 << 12, "float64"): 2.0, (1 << 12, "float32"): 1.25}
-    given(exact, LARGE=(1 << 12,), RANGE_SIZE=1 << 12, OVER_CUB=bounds)
-    rows = list(exact.measure_large("float32", gpu))
-    assert bounded(rows) == [*[(0.5, 0.95)] * 3, (0.5, 0.15)]
-    what = "exact sum, uniform float32, 4 KiB: rate over the fast one's, 2.05 MB/s"
-    assert next(row["what"] for row in rows if row["at_least"]) == what
-    assert sorted(row["value"] for row in rows if not row["at_least"]) == [1.5] * 4 + [2.5] * 4
-    given(benchmarks.cub, queued=lambda *_: lambda: None, answered=lambda *_: None)
-    gpu.cub = SimpleNamespace()
-    rows = [row for row in exact.measure_large("float64", gpu) if cub in row["what"]]
-    assert [(row["value"], row["at_least"]) for row in rows] == [(2.0, 2.0)] * 3 + [(2.0, None)]
-    what = f"exact sum, uniform float64, 4 KiB: {cub}'s time over gred's exact one"
-    assert rows[0]["what"] == what
-    halves = np.ones(8, np.float16)
-    assert cub in gpu.answered(halves.astype(float))
-    assert cub not in gpu.queued(halves)
-
-
 def test_all_along_axes_is_measured_drawn_and_told(benchmarks, gpu, given):
     pytest.importorskip("matplotlib")
     given(benchmarks.times, SAMPLES=1)
@@ -194,21 +173,17 @@ def test_all_along_axes_is_measured_drawn_and_told(benchmarks, gpu, given):
     assert all(row["value"] > 0 for row in rows)
 
 
-SMALL = {
-    "exact": {
-        "GIB": 1 << 10,
-        "DOT_SIZE": 1 << 12,
-        "AXES_SIZE": 1 << 14,
-        "CURVE": (1 << 12, 1 << 20),
-    },
-    "exact_on_host": {"ALONG": (1, 2), "sums": dict},
-}
+SIZES = {"GIB": 1 << 10, "DOT_SIZE": 1 << 12, "AXES_SIZE": 1 << 14, "CURVE": (1 << 12, 1 << 20)}
+SIZES |= {"LARGE": (1 << 12,), "RANGE_SIZE": 1 << 12}
+SMALL = {"exact": SIZES, "exact_on_host": {"ALONG": (1, 2), "sums": dict}}
 SECONDS = {"exact": 2.0, "fast": 1.5, "NumPy": 3.0, "gred": 2.0, "fsum": 300.0}
 HOST = [(1.5, 1.0)] * 2 + [(0.75, 0.6), (1.5, 1.0)] * 3
+LARGE = [*[(0.5, 0.95)] * 3, (0.5, 0.15)]
 MANY = [(0.75, 0.8), (1.5, 8.0)] * 4
 # What is measured, how many rows it has, and values beside bounds of the first that have one.
 PARTS = {
     "segments": (lambda of, gpu: of.segments.measure(gpu, 1000, lambda: None), 12),
+    "large": (lambda of, gpu: of.exact.measure_large("float32", gpu), 12, *LARGE),
     "halves": (lambda of, gpu: of.exact.measure_halves(gpu), 5, (0.5, 0.95), (0.5, 0.95)),
     "dot products": (lambda of, gpu: of.exact.measure_dot("float32", gpu), 4, (0.001024, 0.8)),
     "along axes": (lambda of, gpu: of.exact.measure_axes("float64", gpu), 4),
