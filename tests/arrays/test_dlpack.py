@@ -8,23 +8,11 @@ import gc
 import itertools
 import mmap
 
+import capsules
 import exchanges
 import numpy as np
 import pytest
-from capsules import (
-    COPIED,
-    CPU,
-    CUDA,
-    CUDA_HOST,
-    CUDA_MANAGED,
-    NEW,
-    OLD,
-    READ_ONLY,
-    WRONG,
-    Producer,
-    capsule_of,
-    valid,
-)
+from capsules import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, NEW, OLD, WRONG, Producer, capsule_of
 from devices import GPU_IS_HERE
 from exchanges import EXCHANGING, ONLY_EXCHANGING
 from reference import BFLOAT16, EVERY_TYPE
@@ -113,19 +101,24 @@ def described(array, pointer=None):
     return type("Both", (Producer,), {"__cuda_array_interface__": entries})(capsule_of(array))
 
 
+def locked(array):
+    array.setflags(write=False)
+    return Only(array)
+
+
 def pinned(array):
     return Producer(capsule_of(array, OLD, device_type=CUDA_HOST), (CUDA_HOST, 0))
 
 
 NO_OUTS = [  # the old form does not say that it may be written, and NumPy takes it for read-only
-    (lambda x: x.setflags(write=False) or Only(x), {}, ""),
+    (locked, {}, ""),
     (described, {}, ".*__cuda_array_interface__"),
     (WAYS["old capsule"], {}, ".*version"),
     (pinned, {}, ".*version"),
     *(
         (WAYS[way], {"flags": flags}, "")
         for way in ("new capsule", "exchange")
-        for flags in (READ_ONLY, COPIED, READ_ONLY | COPIED)
+        for flags in (capsules.READ_ONLY, capsules.COPIED)
     ),
 ]
 
@@ -151,7 +144,7 @@ def test_an_interface_that_says_nothing_of_writing_leaves_it_to_dlpack():
 def test_a_mask_of_another_type_than_bool_is_refused_whatever_offers_it():
     """NumPy takes an object for true of which it knows nothing, and so would count everything."""
     a = np.arange(5)
-    for dtype, form in itertools.product(EVERY_TYPE, (np.asarray, Only, OnlyOld)):
+    for dtype, form in itertools.product(EVERY_TYPE, (np.asarray, Only, OnlyOld, WAYS["exchange"])):
         mask = form(np.array([1, 0, 1, 0, 0]).astype(dtype))
         if dtype == np.bool_:
             assert gred.sum(a, where=mask) == 2
@@ -207,7 +200,7 @@ def test_a_capsule_is_taken_once():
     producer = Producer(capsule.make())
     assert gred.sum(producer) == X.sum()
     assert capsule.deletions == 1
-    assert valid(id(producer.capsule), b"used_dltensor_versioned")
+    assert capsules.valid(id(producer.capsule), b"used_dltensor_versioned")
     refused(producer, "a: ")
     del producer
     gc.collect()

@@ -8,24 +8,7 @@ import exchanges
 import numpy as np
 import pytest
 from capsules import CUDA, CUDA_HOST, CUDA_MANAGED, WRONG, capsule_of
-from exchanges import (
-    ATTRIBUTE,
-    EXCHANGING,
-    GIVE,
-    ONLY_EXCHANGING,
-    RAISE,
-    SET_ERROR,
-    SHOW,
-    STREAM,
-    Lender,
-    Untold,
-    do_nothing,
-    exchange,
-    fail,
-    fail_stream,
-    lender,
-    offer,
-)
+from exchanges import ATTRIBUTE, GIVE, ONLY_EXCHANGING, SHOW, Lender, exchange, lender, offer
 
 import gred
 from gred.testing import SimulatedArray
@@ -39,19 +22,8 @@ def given(base=Lender):
     return lender(offer(exchange(**{SHOW: None})), base)
 
 
-def test_masks_and_outputs_are_taken_without_asking_python():
-    mask, memory = ONLY_EXCHANGING(capsule_of(X > 5)), np.zeros(1)
-    out = ONLY_EXCHANGING(capsule_of(memory))
-    assert gred.sum(ONLY_EXCHANGING(capsule_of(X)), where=mask, out=out) is out
-    assert memory == X[X > 5].sum()
-    assert (mask.functions, out.functions) == (["show"], ["give"])
-    assert out.capsule.deletions == 1
-    with pytest.raises(TypeError, match=r"where must be .*bool.* float32"):
-        gred.sum(X, where=ONLY_EXCHANGING(capsule_of(X)))
-
-
 def test_a_producer_that_only_gives_gets_each_tensor_back_once():
-    producer = given(Untold)(capsule_of(X))
+    producer = given(exchanges.Untold)(capsule_of(X))
     for k in range(1, 4):
         assert gred.sum(producer) == X.sum()
         assert producer.capsule.deletions == k
@@ -59,7 +31,7 @@ def test_a_producer_that_only_gives_gets_each_tensor_back_once():
         gred.sum(producer, method="none")
     assert producer.functions == ["give"] * 4
     assert producer.capsule.deletions == 4
-    assert gred.sum(given(Untold)(capsule_of(X, with_deleter=False))) == X.sum()
+    assert gred.sum(given(exchanges.Untold)(capsule_of(X, with_deleter=False))) == X.sum()
 
 
 # ---- which offers are understood ----
@@ -74,22 +46,11 @@ def endless(*versions):
 
 
 OLDEST, OLDER = exchange((0, 8)), exchange((1, 3), exchange((0, 8)))
-NO_OFFERS = [
-    *(
-        None,
-        3,
-        "x",
-        property(lambda self: offer()),
-        offer(name=b"dlpack_exchange"),
-        offer(name=b""),
-    ),
-    *(offer(exchange(version)) for version in ((0, 0), (0, 8), (2, 0), (2**32 - 1, 3))),
-    offer(exchange((2, 1), OLDEST)),
-    endless((3, 0), (2, 0)),
-    endless((3, 0)),
-    *(offer(exchange(**{name: None})) for name in (GIVE, STREAM)),
-]
-for broken in (fail, do_nothing, SET_ERROR, RAISE):
+NO_OFFERS = [None, 3, "x", property(lambda self: offer()), offer(name=b"dlpack_exchange")]
+NO_OFFERS += [offer(exchange(version)) for version in ((0, 0), (0, 8), (2, 0), (2**32 - 1, 3))]
+NO_OFFERS += [offer(exchange((2, 1), OLDEST)), endless((3, 0), (2, 0)), endless((3, 0))]
+NO_OFFERS += [offer(exchange(**{name: None})) for name in (GIVE, exchanges.STREAM)]
+for broken in (exchanges.fail, exchanges.do_nothing, exchanges.SET_ERROR, exchanges.RAISE):
     NO_OFFERS += [offer(exchange(**{SHOW: broken})), offer(exchange(**{GIVE: broken, SHOW: None}))]
 OFFERS = [offer(exchange(version)) for version in ((1, 0), (1, 3), (1, 2**32 - 1))]
 OFFERS += [offer(), offer(exchange(**{SHOW: None})), offer(OLDER)]
@@ -108,9 +69,9 @@ def test_a_class_with_a_protocol_of_its_own_means_that_one():
     memory = SimulatedArray(3 * X)
     doubled = {"__dlpack__": lambda self, **options: (2 * X).__dlpack__(**options)}
     elsewhere = {"__cuda_array_interface__": memory.__cuda_array_interface__ | {"stream": 1}}
-    both = {ATTRIBUTE: vars(EXCHANGING)[ATTRIBUTE], "__dlpack__": Untold.__dlpack__}
+    both = {"__dlpack__": exchanges.Untold.__dlpack__} | {ATTRIBUTE: offer()}
     for names, factor in ((doubled, 2), (elsewhere, 3), ({}, 1), (both, 1)):
-        producer = type("Derived", (EXCHANGING,), names)(capsule_of(X))
+        producer = type("Derived", (exchanges.EXCHANGING,), names)(capsule_of(X))
         assert gred.sum(producer) == factor * X.sum()
         assert producer.functions == ["show"] * (factor == 1)
 
@@ -122,15 +83,20 @@ def test_an_offer_is_the_types_and_may_change_between_calls():
     assert not producer.functions
     kind = lender(offer())
     producer = kind(capsule_of(X))
-    for value in (vars(kind)[ATTRIBUTE], None, ..., offer()):
-        setattr(kind, ATTRIBUTE, value) if value is not ... else delattr(kind, ATTRIBUTE)
-        assert gred.sum(producer) == X.sum()
+    assert gred.sum(producer) == X.sum()
+    setattr(kind, ATTRIBUTE, None)
+    assert gred.sum(producer) == X.sum()
+    delattr(kind, ATTRIBUTE)
+    assert gred.sum(producer) == X.sum()
+    setattr(kind, ATTRIBUTE, offer())
+    assert gred.sum(producer) == X.sum()
     assert len(producer.calls) == len(producer.functions) == 2
 
 
 def test_types_that_come_where_others_went_are_not_taken_for_them():
     """Python uses their addresses again, as here; what was found must not outlive them."""
-    offers = [offer(), None, offer(exchange(**{SHOW: fail, GIVE: fail})), offer(exchange((2, 0)))]
+    failing = exchange(**{SHOW: exchanges.fail, GIVE: exchanges.fail})
+    offers = [offer(), None, offer(failing), offer(exchange((2, 0)))]
     for k in range(12):
         kind = lender(offers[k % 4])
         producer = kind(capsule_of(k * X))
@@ -166,7 +132,7 @@ class Raising(Lender):
 
 @pytest.mark.parametrize("function", [SHOW, GIVE])
 def test_an_exception_leaves_it_to_python_and_others_are_heard(function):
-    kind = lender(offer(exchange(**{SHOW: None, function: RAISE})), Raising)
+    kind = lender(offer(exchange(**{SHOW: None, function: exchanges.RAISE})), Raising)
     for error in (ZeroDivisionError, MemoryError, RecursionError, KeyboardInterrupt, SystemExit):
         producer = kind(capsule_of(X))
         producer.error = error
@@ -199,7 +165,7 @@ def test_a_wrong_tensor_is_not_read_and_released(only_given):
 # ---- streams ----
 
 
-def on_simulated(array, device_type, number=0, base=Untold, **functions):
+def on_simulated(array, device_type, number=0, base=exchanges.Untold, **functions):
     """Lend an array in the simulated device's memory, as one of a GPU."""
     kept = SimulatedArray(array)
     address, _ = kept.__cuda_array_interface__["data"]
@@ -225,7 +191,9 @@ def test_the_stream_of_device_memory_is_asked_for(device_type, number):
     assert not exchanges.asked
 
 
-@pytest.mark.parametrize("broken", [fail_stream, SET_ERROR], ids=["fails", "sets an error"])
+@pytest.mark.parametrize(
+    "broken", [exchanges.fail_stream, exchanges.SET_ERROR], ids=["fails", "sets an error"]
+)
 def test_a_stream_that_is_not_told_leaves_it_to_python(broken):
     class Known(Lender):
         @property
@@ -233,7 +201,7 @@ def test_a_stream_that_is_not_told_leaves_it_to_python(broken):
             self.calls.append("interface")
             return self.kept.__cuda_array_interface__ | {"stream": 1}
 
-    producer = on_simulated(X, CUDA, base=Known, **{STREAM: broken})
+    producer = on_simulated(X, CUDA, base=Known, **{exchanges.STREAM: broken})
     assert gred.sum(producer) == X.sum()
     assert producer.calls == ["interface"]
 
@@ -248,8 +216,8 @@ def torch(monkeypatch):
     if not hasattr(torch.Tensor, ATTRIBUTE):
         pytest.skip("this PyTorch has no C exchange interface")
     for name in ("__dlpack__", "__dlpack_device__", "__array__"):
-        monkeypatch.setattr(torch.Tensor, name, Untold.refuse)
-    monkeypatch.setattr(torch.Tensor, "__cuda_array_interface__", property(Untold.refuse))
+        monkeypatch.setattr(torch.Tensor, name, exchanges.Untold.refuse)
+    monkeypatch.setattr(torch.Tensor, "__cuda_array_interface__", property(exchanges.Untold.refuse))
     return torch
 
 

@@ -8,28 +8,13 @@ import gc
 import math
 import re
 
+import hostile
 import numpy as np
 import pytest
 from capsules import CODES, CPU, CUDA, CUDA_HOST, CUDA_MANAGED, NEW, OLD, Capsule, Producer
 from devices import GPU_IS_HERE
 from drawn import examples
-from hostile import (
-    BYTES,
-    JUNK,
-    MEMORY,
-    NBYTES,
-    START,
-    Nameless,
-    Text,
-    check,
-    crossed,
-    elements_at,
-    hostile,
-    junk,
-    mostly,
-    numbers,
-    small,
-)
+from hostile import BYTES, MEMORY, NBYTES, START, check, elements_at, junk, mostly, numbers, small
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import just, lists, sampled_from
@@ -47,10 +32,10 @@ def fuzzed(draws, one, other, reduces, least):
     """
     answers = []
 
-    @hostile(examples(draws))
+    @hostile.hostile(examples(draws))
     @given(one=one, other=other, op=sampled_from(("sum", "max")))
     def fuzz(one, other, op):
-        answers.extend(reduces(op, drawn) for drawn in crossed(one, other))
+        answers.extend(reduces(op, drawn) for drawn in hostile.crossed(one, other))
 
     fuzz()
     tried = [answer for answer in answers if answer is not None]
@@ -176,7 +161,7 @@ shapes = [tuples(small | numbers, 3), tuples(small | junk, 3), junk]
 shapes += [st.integers(0, 100).map(lambda n: (1,) * n)]
 types = sampled_from([np.dtype(code).str for code in "?bBhHiIqQefdFD"] + ["=f4", ">i1"])
 NO_TYPES = [">f4", "<V2", "<f16", "|O8", "", "f", "<", "<f", "<f4 ", "f4", "<f0", "<M8[s]"]
-NO_TYPES += ["<f99999999999", "é", "<f4\0", "\ud800", Text("<f4"), "<i04"]
+NO_TYPES += ["<f99999999999", "é", "<f4\0", "\ud800", hostile.Text("<f4"), "<i04"]
 data = [st.tuples(pointers, junk), tuples(pointers, 3), junk]
 # What each entry is where all is well, and what else it may be.
 ENTRIES = {
@@ -226,7 +211,9 @@ def reduces_dictionary(op, drawn):
 
 def test_hostile_dictionaries_end_in_an_exception_or_a_right_answer():
     fuzzed(1_250, sound | entries, entries, reduces_dictionary, 9_000)
-    assert not any(check("sum", Offer(no_dictionary), lambda: None) for no_dictionary in JUNK)
+    assert not any(
+        check("sum", Offer(no_dictionary), lambda: None) for no_dictionary in hostile.JUNK
+    )
     assert gred.sum(MEMORY) == BYTES.sum()
     np.testing.assert_array_equal(MEMORY.get(), BYTES)
 
@@ -267,6 +254,7 @@ def test_an_entry_whose_code_changes_everything_does_no_harm(key, deed):
 @pytest.mark.parametrize("key", [*REQUIRED, "strides", "stream", "mask", "descr"])
 def test_an_entry_that_cannot_be_shown_is_refused(key):
     good = MEMORY.__cuda_array_interface__
-    for value in (Nameless(), (Nameless(),), (Nameless(), Nameless()), [Nameless()]):
+    nameless = hostile.Nameless()
+    for value in (nameless, (nameless,), (nameless, nameless), [nameless]):
         with pytest.raises((TypeError, ValueError, ZeroDivisionError)):
             gred.sum(Offer(good | {key: value}))
