@@ -166,7 +166,10 @@ def fail(a, op=gred.sum, **options):
 CASES = [*((succeed, *case) for case in GOOD), *((fail, *case) for case in BAD)]
 
 
-@pytest.mark.parametrize(("call", "a", "options"), CASES, ids=shown)
+IDS = [f"{k} {shown(case[1:])}" for k, case in enumerate(CASES)]
+
+
+@pytest.mark.parametrize(("call", "a", "options"), CASES, ids=IDS)
 def test_calls_and_errors_leave_references_and_memory_flat(call, a, options):
     """What leaks in every round grows every time; pools settle, by less and less each time."""
     with warnings.catch_warnings():
