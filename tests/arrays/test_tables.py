@@ -61,12 +61,6 @@ def installed(name):
     return pytest.importorskip(name, reason=f"{name} is not installed")
 
 
-pa, pd, pl, xr = (
-    pytest.fixture(lambda name=name: installed(name), name=short)
-    for short, name in (("pa", "pyarrow"), ("pd", "pandas"), ("pl", "polars"), ("xr", "xarray"))
-)
-
-
 def column(table, values):
     if table in OWN:
         return type("Own", (Column,), OWN[table])(values)
@@ -111,7 +105,8 @@ def test_reductions_leave_nulls_out_as_the_library_itself_does(table, name):
         np.testing.assert_array_max_ulp(got, right, 2)
 
 
-def test_elements_beside_nulls_are_read_where_they_lie(pa, pl):
+def test_elements_beside_nulls_are_read_where_they_lie():
+    pa, pl = installed("pyarrow"), installed("polars")
     whole, series = pa.array([0, 1, None, 3, 4, None], pa.int16()), pl.Series([1.0, None, 3.0])
     values, present = checks.nulls_apart(whole[1:5], "a")
     assert values.__array_interface__["data"][0] == whole.buffers()[1].address + 2
@@ -120,7 +115,8 @@ def test_elements_beside_nulls_are_read_where_they_lie(pa, pl):
     assert values.__array_interface__["data"][0] == series.to_arrow().buffers()[1].address
 
 
-def test_of_nothing_but_nulls_there_is_a_sum_and_no_extreme(pa):
+def test_of_nothing_but_nulls_there_is_a_sum_and_no_extreme():
+    pa = installed("pyarrow")
     nothing = pa.array([None, None], pa.int32())
     assert gred.sum(nothing) == 0
     assert gred.max(nothing, initial=-5) == -5
@@ -133,7 +129,8 @@ def test_of_nothing_but_nulls_there_is_a_sum_and_no_extreme(pa):
         gred.sum(nothing, where=[True, False, True])
 
 
-def test_columns_of_no_numbers_and_tables_have_no_mask(pa, pd, pl, xr):
+def test_columns_of_no_numbers_and_tables_have_no_mask():
+    pa, pd, pl, xr = map(installed, ("pyarrow", "pandas", "polars", "xarray"))
     columns = {"a": [1, None], "b": [2, 3]}
     for none in (pa.array(["a", None]), pa.array([[1], None]), pa.array([7, None])):
         assert_refused(gred.sum, none.dictionary_encode() if none.type == pa.int64() else none)
@@ -147,14 +144,16 @@ def test_columns_of_no_numbers_and_tables_have_no_mask(pa, pd, pl, xr):
     assert_refused(gred.sum, xr.DataArray(pd.array([1, None], dtype="Int64")))
 
 
-def test_without_pyarrow_nulls_are_told_of(monkeypatch, pl):
+def test_without_pyarrow_nulls_are_told_of(monkeypatch):
+    pl = installed("polars")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"pip install 'gred\[arrow\]'"):
         gred.sum(pl.Series([1, None]))
     assert gred.sum(pl.Series([1, 2])) == 3
 
 
-def test_columns_and_tables_without_nulls_are_arrays_where_nan_is_a_number(pd, pl, xr):
+def test_columns_and_tables_without_nulls_are_arrays_where_nan_is_a_number():
+    pd, pl, xr = map(installed, ("pandas", "polars", "xarray"))
     assert gred.argmin(pd.Series([3, 1, 2])) == 1
     assert gred.by_key("sum", [1, 0, 1], pl.Series([3, 1, 2])).tolist() == [1, 5]
     assert np.isnan(gred.sum(pd.Series([1.0, np.nan])))
@@ -173,7 +172,8 @@ def test_columns_and_tables_without_nulls_are_arrays_where_nan_is_a_number(pd, p
 # ---- labels, units, sparse matrices ----
 
 
-def test_labels_stay_where_xarray_reduces(xr):
+def test_labels_stay_where_xarray_reduces():
+    xr = installed("xarray")
     values = np.arange(6.0).reshape(2, 3)
     x = xr.DataArray(values, dims=("a", "b"), coords={"b": [10, 20, 30]}, name="x")
     for name in ("sum", "max", "mean", "std", "median"):

@@ -1,6 +1,5 @@
 """What measures gred's figures counts, fits and groups as it says; the clock's are pretended."""
 
-import argparse
 import itertools
 import subprocess
 import sys
@@ -51,19 +50,6 @@ def test_a_curve_is_measured_written_and_drawn(benchmarks, given, tmp_path):
     text = benchmarks.measured_parts.curve_part(results)
     assert "Sum of n float32, n = 1, 2, 4, ... 8: whole call " in text
     assert f"({path.parent.name}/plots/cost.svg)" in text
-
-
-def test_a_part_stands_for_its_pieces(benchmarks):
-    parse = benchmarks.figures.parse_parts
-    nbytes = ("4KiB", "64KiB", "1MiB", "16MiB", "256MiB", "1024MiB")
-    sizes = [f"host-types/sum/{size}" for size in nbytes]
-    assert parse("host-types/sum") == sizes
-    assert parse("host-types/sum/1MiB,host-types/sum") == [sizes[2], *sizes[:2], *sizes[3:]]
-    assert {*sizes, "host-many/large"} < {*parse("host-types,host-many")} < {*parse("host")}
-    assert parse("axes/2GiB") == [f"axes/2GiB/{dtype}" for dtype in benchmarks.axes.TYPES]
-    assert {*parse("axes,exact")} < {*parse("gpu")}
-    with pytest.raises(argparse.ArgumentTypeError, match="'host-types/s' is not one of "):
-        parse("host-types/s")
 
 
 def test_what_is_measured_is_kept_beside_the_rest_and_compared_with_what_was_before(

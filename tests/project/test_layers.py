@@ -72,13 +72,18 @@ def includes_upwards(files):
             yield f"{path} -> {target}"
 
 
-def python_in_kernels(files):
-    """List what kernels/ reaches that brings Python with it."""
-    found = list(includes(files))
-    reached = {path for path in files if place(path) == "kernels"}
+def reached_from(files, first):
+    """Give these files and what they include, and so on."""
+    reached, found = set(first), list(includes(files))
     while more := {target for path, _, target in found if target and path in reached} - reached:
         reached |= more
-    for path, written, _ in found:
+    return reached
+
+
+def python_in_kernels(files):
+    """List what kernels/ reaches that brings Python with it."""
+    reached = reached_from(files, (path for path in files if place(path) == "kernels"))
+    for path, written, _ in includes(files):
         if path in reached and re.search(r"Python\.h|numpy/", written):
             yield f"{path}: #include {written}"
 

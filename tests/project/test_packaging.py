@@ -3,12 +3,14 @@
 import importlib
 import importlib.metadata
 import os
+import posixpath
 import re
 import sys
 from pathlib import Path
 
 import pytest
 from processes import printed
+from test_layers import reached_from, sources
 
 import gred
 
@@ -53,18 +55,11 @@ def test_types_and_what_a_rung_of_ones_own_includes_are_in_the_package():
         assert Path(gred.__file__).with_name(name).exists()
     named = re.findall(r'^    "gred\.(kernels[\w.]*)",$', text_of("pyproject.toml"), re.MULTILINE)
     folders = {"csrc/common", *(name.replace(".", "/") for name in named)}
-    found = {*ROOT.glob("kernels/lab/*.cuh"), *ROOT.glob("kernels/ladder/*.cuh")}
-    left = [*found]
-    while left:
-        path = left.pop()
-        for name in re.findall(r'^#include "(.+)"$', path.read_text("utf-8"), re.MULTILINE):
-            places = (path.parent / name, ROOT / "kernels" / name, ROOT / "csrc" / name)
-            target = next(place for place in places if place.exists()).resolve()
-            if target not in found and name != "cpu/words.h":  # which is for the host's loops
-                assert target.parent.relative_to(ROOT).as_posix() in folders, (path.name, name)
-                found.add(target)
-                left.append(target)
-    assert len(found) > 60
+    files = {path: text for path, text in sources().items() if path != "kernels/cpu/words.h"}
+    first = [path for path in files if path.startswith(("kernels/lab/", "kernels/ladder/"))]
+    reached = reached_from(files, first)  # but for the host's loops
+    assert {posixpath.dirname(path) for path in reached} <= folders
+    assert len(reached) > 60
 
 
 def test_importing_brings_numpy_alone_and_modules_when_somebody_goes_there():

@@ -23,17 +23,6 @@ def test_the_bytes_needed_are_those_of_the_sectors_that_hold_an_element(benchmar
     assert benchmarks.types.bytes_needed(masked) == 5 << 12
 
 
-def test_targets_cover_every_reduction_and_type(benchmarks):
-    asked = benchmarks.types.cases_with_targets(1 << 20)
-    assert len(set(asked)) == len(asked)
-    flat = {case.series[:2] for case in asked if case.layout.name == "flat"}
-    assert {kind for _, kind in flat} == {name for name, t in cases.TYPES.items() if t.known()}
-    assert {kind for name, kind in flat if name == "prod"} == {kind for _, kind in flat}
-    views = [case for case in asked if case.layout.view]
-    assert {case.reduction.name for case in views} == set(cases.REDUCTIONS)
-    assert len(views) == 5 * len(cases.REDUCTIONS)
-
-
 class Peer(libraries.Library):
     """A library whose calls take so long, and which lacks a reduction."""
 
