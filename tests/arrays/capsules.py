@@ -6,10 +6,11 @@ https://dmlc.github.io/dlpack/latest/c_api.html. Deleters only count how often t
 
 import ctypes
 from collections import Counter
+from ctypes import c_int32, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
-INT, UINT, FLOAT, BFLOAT, COMPLEX, BOOL = 0, 1, 2, 4, 5, 6
-CODES = {"i": INT, "u": UINT, "f": FLOAT, "c": COMPLEX, "b": BOOL, "V": BFLOAT}
+BFLOAT = 4
+CODES = {"i": 0, "u": 1, "f": 2, "V": BFLOAT, "c": 5, "b": 6}
 READ_ONLY, COPIED = 1, 2
 OLD, NEW = b"dltensor", b"dltensor_versioned"
 MOST_DIMENSIONS = 80
@@ -17,96 +18,60 @@ MOST_DIMENSIONS = 80
 # What may be wrong in the description of an array of float32, and what that raises.
 WRONG = {
     "a negative extent": ({"shape": (-1,)}, ValueError),
-    "a negative extent beside 0": ({"shape": (0, -1)}, ValueError),
     "too many elements": ({"shape": (2**40, 2**40), "strides": (0, 0)}, ValueError),
     "too many bytes": ({"shape": (2**61,), "strides": None}, ValueError),
-    "far strides": ({"shape": (3,), "strides": (2**61,)}, ValueError),
     "wild strides": ({"shape": (3,), "strides": (2**63 - 1,)}, ValueError),
-    "strides below 0": ({"shape": (3,), "strides": (-(2**61),)}, ValueError),
     "no data": ({"data": None}, ValueError),
     "no shape": ({"shape": None, "ndim": 3}, ValueError),
     "negative dimensions": ({"ndim": -1}, ValueError),
     "many dimensions": ({"ndim": 65, "shape": (1,) * 65, "strides": None}, ValueError),
-    "most dimensions": ({"ndim": 2**31 - 1}, ValueError),
     "an offset to nowhere": ({"byte_offset": 2**64 - 1}, ValueError),
     "an opaque type": ({"code": 3}, TypeError),
-    "an unknown type": ({"code": 99}, TypeError),
-    "a float of 8 bits": ({"bits": 8}, TypeError),
-    "a float of 80 bits": ({"bits": 80}, TypeError),
-    "a float of 128 bits": ({"bits": 128}, TypeError),
-    "a float of no bits": ({"bits": 0}, TypeError),
+    **{f"a float of {bits} bits": ({"bits": bits}, TypeError) for bits in (0, 80)},
     "an integer of 4 bits": ({"code": 0, "bits": 4}, TypeError),
     "a bool of 1 bit": ({"code": 6, "bits": 1}, TypeError),
     "a vector": ({"lanes": 4}, TypeError),
-    "no lanes": ({"lanes": 0}, TypeError),
 }
 
 
-class Tensor(ctypes.Structure):
-    """DLTensor."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.c_void_p),
-        ("strides", ctypes.c_void_p),
-        ("byte_offset", ctypes.c_uint64),
-    )
+def structure(name: str, **fields) -> type:
+    """Make a struct of C."""
+    return type(name, (ctypes.Structure,), {"_fields_": list(fields.items())})
 
 
-class Managed(ctypes.Structure):
-    """DLManagedTensor."""
-
-    _fields_ = (("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
-
-
-class Versioned(ctypes.Structure):
-    """DLManagedTensorVersioned."""
-
-    _fields_ = (
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-        ("flags", ctypes.c_uint64),
-        ("tensor", Tensor),
-    )
-
+_type = {"code": c_uint8, "bits": c_uint8, "lanes": c_uint16}
+_device = {"device_type": c_int32, "device": c_int32, "ndim": c_int32}
+_layout = {"shape": c_void_p, "strides": c_void_p, "byte_offset": c_uint64}
+_owner = {"context": c_void_p, "deleter": c_void_p}
+_version = {"major": c_uint32, "minor": c_uint32}
+Tensor = structure("DLTensor", data=c_void_p, **_device, **_type, **_layout)
+Managed = structure("DLManagedTensor", tensor=Tensor, **_owner)
+Versioned = structure(
+    "DLManagedTensorVersioned", **_version, **_owner, flags=c_uint64, tensor=Tensor
+)
 
 deletions: Counter = Counter()
 python = ctypes.pythonapi
 python.PyCapsule_New.restype = ctypes.py_object
-python.PyCapsule_New.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-python.PyCapsule_GetName.restype = ctypes.c_char_p
-python.PyCapsule_GetName.argtypes = (ctypes.py_object,)
-valid = ctypes.pythonapi["PyCapsule_IsValid"]
-valid.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
-pointer = ctypes.pythonapi["PyCapsule_GetPointer"]
-pointer.restype = ctypes.c_void_p
-pointer.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
+python.PyCapsule_New.argtypes = (c_void_p, ctypes.c_char_p, c_void_p)
+# Of a capsule that is being destroyed, which is no object of Python's any more.
+valid, pointer = python["PyCapsule_IsValid"], python["PyCapsule_GetPointer"]
+valid.argtypes = pointer.argtypes = (c_void_p, ctypes.c_char_p)
+pointer.restype = c_void_p
 
 
-@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+@ctypes.PYFUNCTYPE(None, c_void_p)
 def deleter(managed):
     """Count; the structure holds nothing that would have to be freed."""
     deletions[managed] += 1
 
 
-@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+@ctypes.PYFUNCTYPE(None, c_void_p)
 def destructor(capsule):
     """Release a tensor that nobody has taken, as a producer's capsule does."""
     for name in (OLD, NEW):
         if valid(capsule, name):
             deletions[pointer(capsule, name)] += 1
-
-
-DELETER = ctypes.cast(deleter, ctypes.c_void_p)
-DESTRUCTOR = ctypes.cast(destructor, ctypes.c_void_p)
 
 
 class Capsule:
@@ -123,20 +88,17 @@ class Capsule:
         with_deleter: bool = True,
         **tensor,
     ):
-        self.name = name
-        self.shape = self.strides = None
-        if shape is not None:
-            self.shape = (ctypes.c_int64 * MOST_DIMENSIONS)(*shape)
-            tensor["shape"] = ctypes.addressof(self.shape)
-        if strides is not None:
-            self.strides = (ctypes.c_int64 * MOST_DIMENSIONS)(*strides)
-            tensor["strides"] = ctypes.addressof(self.strides)
+        self.name, self.kept = name, []
+        for field, numbers in (("shape", shape), ("strides", strides)):
+            if numbers is not None:
+                self.kept.append((ctypes.c_int64 * MOST_DIMENSIONS)(*numbers))
+                tensor[field] = ctypes.addressof(self.kept[-1])
         tensor = {"ndim": len(shape or ()), "device_type": CPU, "lanes": 1} | tensor
-        deleter = DELETER if with_deleter else None
+        release = ctypes.cast(deleter, c_void_p) if with_deleter else None
         if name == NEW:
-            self.managed = Versioned(*version, None, deleter, flags, Tensor(**tensor))
+            self.managed = Versioned(*version, None, release, flags, Tensor(**tensor))
         else:
-            self.managed = Managed(Tensor(**tensor), None, deleter)
+            self.managed = Managed(Tensor(**tensor), None, release)
         self.address = ctypes.addressof(self.managed)
         deletions[self.address] = 0
 
@@ -147,7 +109,7 @@ class Capsule:
 
     def make(self):
         """Make the capsule itself."""
-        return python.PyCapsule_New(self.address, self.name, DESTRUCTOR)
+        return python.PyCapsule_New(self.address, self.name, ctypes.cast(destructor, c_void_p))
 
 
 def capsule_of(array, name: bytes = NEW, **changes) -> Capsule:

@@ -5,33 +5,24 @@ https://dmlc.github.io/dlpack/latest/c_api.html. An object of such a type lends 
 """
 
 import ctypes
+from ctypes import POINTER, PYFUNCTYPE, c_int, c_int32, c_uint32, c_void_p, py_object
 
-from capsules import CPU, Capsule, Producer, Tensor, python
+from capsules import CPU, Capsule, Producer, Tensor, python, structure
 
 import gred
 
-NAME = b"dlpack_exchange_api"
 ATTRIBUTE = "__dlpack_c_exchange_api__"
-GIVE, SHOW = "managed_tensor_from_py_object_no_sync", "dltensor_from_py_object_no_sync"
-STREAM = "current_work_stream"
+ALLOCATE = "managed_tensor_allocator"
+GIVE, TAKE = "managed_tensor_from_py_object_no_sync", "managed_tensor_to_py_object_no_sync"
+SHOW, STREAM = "dltensor_from_py_object_no_sync", "current_work_stream"
+Exchange = structure(
+    "DLPackExchangeAPI",
+    **{"major": c_uint32, "minor": c_uint32, "prev_api": c_void_p},
+    **dict.fromkeys((ALLOCATE, GIVE, TAKE, SHOW, STREAM), c_void_p),
+)
 
 
-class Exchange(ctypes.Structure):
-    """DLPackExchangeAPI."""
-
-    _fields_ = (
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("prev_api", ctypes.c_void_p),
-        ("managed_tensor_allocator", ctypes.c_void_p),
-        ("managed_tensor_from_py_object_no_sync", ctypes.c_void_p),
-        ("managed_tensor_to_py_object_no_sync", ctypes.c_void_p),
-        ("dltensor_from_py_object_no_sync", ctypes.c_void_p),
-        ("current_work_stream", ctypes.c_void_p),
-    )
-
-
-@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))
+@PYFUNCTYPE(c_int, py_object, POINTER(c_void_p))
 def give(producer, out):
     """Hand over the tensor, which the receiver releases."""
     producer.functions.append("give")
@@ -39,7 +30,7 @@ def give(producer, out):
     return 0
 
 
-@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(Tensor))
+@PYFUNCTYPE(c_int, py_object, POINTER(Tensor))
 def show(producer, out):
     """Describe the tensor, which the receiver does not own."""
     producer.functions.append("show")
@@ -47,10 +38,12 @@ def show(producer, out):
     return 0
 
 
-asked: list = []
+asked: list = []  # devices of which the stream was asked for
+offered: list = []  # tables and names; they have to stay for as long as the process does
+refusals: list = []  # who was asked for what it refuses
 
 
-@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
+@PYFUNCTYPE(c_int, c_int32, c_int32, POINTER(c_void_p))
 def current_stream(device_type, device, out):
     """Answer with the default stream, and note the device."""
     asked.append((device_type, device))
@@ -59,28 +52,19 @@ def current_stream(device_type, device, out):
 
 
 # They fail and do not say why; and succeed, but hand over nothing.
-_of_pointers = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+_of_pointers = PYFUNCTYPE(c_int, c_void_p, c_void_p)
 fail, do_nothing = _of_pointers(lambda *_: -1), _of_pointers(lambda *_: 0)
-_of_device = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p)
-fail_stream = _of_device(lambda *_: -1)
-
-
-FUNCTIONS = {
-    "managed_tensor_allocator": do_nothing,
-    "managed_tensor_from_py_object_no_sync": give,
-    "managed_tensor_to_py_object_no_sync": do_nothing,
-    "dltensor_from_py_object_no_sync": show,
-    "current_work_stream": current_stream,
-}
+fail_stream = PYFUNCTYPE(c_int, c_int32, c_int32, c_void_p)(lambda *_: -1)
 # A function of Python's own that returns -1 with whatever the object's `__len__` raises, and one
 # that sets a TypeError and returns 0.
 RAISE, SET_ERROR = python.PyObject_Size, python.PyErr_BadArgument
+FUNCTIONS = {ALLOCATE: do_nothing, GIVE: give, TAKE: do_nothing, SHOW: show, STREAM: current_stream}
 
 
 def exchange(version=(1, 3), older: Exchange | None = None, **functions) -> Exchange:
     """Make a table; a function that is None is a null pointer."""
     pointers = {
-        name: ctypes.cast(function, ctypes.c_void_p) if function else None
+        name: ctypes.cast(function, c_void_p) if function else None
         for name, function in (FUNCTIONS | functions).items()
     }
     table = Exchange(*version, ctypes.addressof(older) if older else None, **pointers)
@@ -88,10 +72,7 @@ def exchange(version=(1, 3), older: Exchange | None = None, **functions) -> Exch
     return table
 
 
-offered: list = []  # tables and names; they have to stay for as long as the process does
-
-
-def offer(table: Exchange | None = None, name: bytes = NAME):
+def offer(table: Exchange | None = None, name: bytes = b"dlpack_exchange_api"):
     """Make the capsule that a type has."""
     table = table or exchange()
     offered.append((table, name))
@@ -106,18 +87,6 @@ class Lender(Producer):
         self.functions: list = []
 
 
-refusals: list = []  # who was asked for what it refuses
-
-
-def observed():
-    """As a fixture: nobody may be asked for what it refuses, and the next call is right."""
-    asked.clear()
-    refusals.clear()
-    yield
-    assert not refusals
-    assert gred.sum([1, 2, 3]) == 6
-
-
 class Untold(Lender):
     """One that must not be asked in any other way."""
 
@@ -127,6 +96,15 @@ class Untold(Lender):
 
     __dlpack__ = __dlpack_device__ = __array__ = __len__ = __getitem__ = refuse
     __cuda_array_interface__ = property(refuse)
+
+
+def observed():
+    """As a fixture: nobody may be asked for what it refuses, and the next call is right."""
+    asked.clear()
+    refusals.clear()
+    yield
+    assert not refusals
+    assert gred.sum([1, 2, 3]) == 6
 
 
 def lender(value, base=Lender) -> type:

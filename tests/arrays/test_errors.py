@@ -1,7 +1,6 @@
 """Bad input gets a clear error: the argument's name, what was given, what is accepted.
 
-After every one the process is as it was: the next call is right. That nothing has leaked is asked
-in test_flat_memory.py.
+What every function refuses is asked in tests/reductions/test_every_refusal.py.
 """
 
 import itertools
@@ -10,14 +9,28 @@ import warnings
 import ml_dtypes
 import numpy as np
 import pytest
+from devices import GPU_IS_HERE
 from inputs import OPS, shown
 from reference import EVERY_TYPE
 
 import gred
 
-NO_GPU = not any(device.name.startswith("cuda") for device in gred.devices())
 ARRAY = np.arange(1, 1001)
-NAMES = [method.name for method in gred.methods()]
+SIMULATED = {"device": "simulated"}
+BLOCKS = {"method": "unroll8", **SIMULATED}
+BLOCK_SIZES = ("block_size", "power of two", "32", "1024")
+DEVICES = ("device", "'host'", "'simulated'", "'cuda'", "'cuda:N'")
+METHODS = tuple(method.name for method in gred.methods())
+SUPPORTED = tuple(map(str, EVERY_TYPE))
+NO_BLOCK_SIZES = [0, 1, 16, 31, 33, 48, 1023, 2048, -1, -32, 2**31, 2**63, 2**64 + 256, -(10**30)]
+NO_DEVICES = ["tpu", "gpu", "", "host:0", "CUDA", "cuda0", "cuda:", "cuda:x", "cuda:-1", "cuda: 0"]
+NO_DEVICES += ["cuda:0 ", "cuda:99999999999999999999", "simulated\0", "cuda:0\0", "\ud800"]
+NO_DEVICES += ["h" * 10_000]
+UNSUPPORTED = ["g", "G", "O", "S3", "U3", "V4", "V2", "T", "M8[s]", "m8[s]", "i4,f4", "(2,)i4,f4"]
+UNSUPPORTED += [ml_dtypes.float8_e4m3fn, ml_dtypes.int4]
+NEAREST = {"unrol8": "unroll8", "neigbored": "neighbored", "shared_sequental": "shared_sequential"}
+NEAREST |= {"shufle": "shuffle", "reduce6": "reduce5", "cube": "cub", "exat": "exact"}
+NEAREST |= {"aut": "auto", " unroll8": "unroll8", "UNROLL8": None, "zzzzzzzzzz": None, "": None}
 
 
 @pytest.fixture(autouse=True)
@@ -27,76 +40,53 @@ def the_next_call_is_right():
     assert gred.max(ARRAY, method="interleaved", device="simulated") == 1000
 
 
-@pytest.mark.skipif(bool(gred.build_info()["cuda"]), reason="there are kernels for GPUs")
-def test_without_kernels_for_gpus_an_array_on_one_is_told_how_to_get_them():
-    class OnGpu:
-        __cuda_array_interface__ = ARRAY.__array_interface__
-
-    for call in (lambda: gred.sum(OnGpu()), lambda: gred.sum(ARRAY, device="cuda")):
-        with pytest.raises(RuntimeError, match=r"without nvcc.* pip install 'gred\[cuda13\]'"):
-            call()
-
-
-# ---- what an argument cannot be ----
-
-BLOCK_SIZES = ("block_size", "power of two", "32", "1024")
-DEVICES = ("device", "'host'", "'simulated'", "'cuda'", "'cuda:N'")
-SUPPORTED = tuple(map(str, EVERY_TYPE))
-BLOCKS = {"method": "unroll8", "device": "simulated"}
-NO_BLOCK_SIZES = [0, 1, 16, 31, 33, 48, 1023, 2048, -1, -32, 2**31, 2**63, 2**64 + 256, -(10**30)]
-NO_DEVICES = ["tpu", "gpu", "", "host:0", "CUDA", "cuda0", "cuda:", "cuda:x", "cuda:-1", "cuda: 0"]
-NO_DEVICES += ["cuda:0 ", "cuda:99999999999999999999", "simulated\0", "cuda:0\0", "\ud800"]
-UNSUPPORTED = ["g", "G", "O", "S3", "U3", "V4", "V2", "T", "M8[s]", "m8[s]", "i4,f4", "(2,)i4,f4"]
-UNSUPPORTED += [ml_dtypes.float8_e4m3fn, ml_dtypes.int4]
-NO_NUMBERS = [None, "text", b"bytes", object(), {1, 2}, {"a": 1}, ["1"], [None], len, 2**64]
-NEAREST = {"unrol8": "unroll8", "neigbored": "neighbored", "shared_sequental": "shared_sequential"}
-NEAREST |= {"shufle": "shuffle", "reduce6": "reduce5", "cube": "cub", "exat": "exact"}
-NEAREST |= {"aut": "auto", " unroll8": "unroll8", "UNROLL8": None, "zzzzzzzzzz": None, "": None}
-
-
-def refused_methods():
+def of_methods():
     for name, nearest in NEAREST.items():
         words = [f"did you mean '{nearest}'?"] if nearest else []
         words += ["he methods are auto, exact, batch_invariant, recursive, "]  # which are no rungs
-        yield ValueError, ("method", repr(name), *NAMES, *words), {"method": name}
+        yield ValueError, ("method", repr(name), *METHODS, *words), {"method": name}
     for name in ("unroll8\0", "\0", "\ud800", "unroll8\udcff", "u" * 10_000, "é", "🙂"):
         yield ValueError, ("method",), {"method": name}
     for name in (None, 3, b"unroll8", ["unroll8"], {}, np.str_, ARRAY):
         yield TypeError, ("method", "str", type(name).__name__), {"method": name}
     for method in gred.methods():
-        if "host" not in method.devices:
-            words = ("method", repr(method.name), "host", *method.devices)
-            yield ValueError, words, {"method": method.name, "device": "host"}
-    for name in ("recursive", "cub"):
-        words = ("method", repr(name), "simulated")
-        yield ValueError, words, {"method": name, "device": "simulated"}
+        words = ("method", repr(method.name), *method.devices)
+        for device in {"host", "simulated"}.difference(method.devices):
+            yield ValueError, (*words, device), {"method": method.name, "device": device}
+    for size, method in itertools.product(NO_BLOCK_SIZES, ("unroll8", "shuffle", "last_block")):
+        yield ValueError, (*BLOCK_SIZES, str(size)), BLOCKS | {"block_size": size, "method": method}
+    for size in ("big", "256", 2.5, 256.0, True, False, [256], b"256", 1j):
+        yield TypeError, (*BLOCK_SIZES, repr(size)), {"block_size": size, **BLOCKS}
+    for options in ({}, {"method": "recursive"}, {"device": "host"}):
+        yield ValueError, ("block_size", "256"), {"block_size": 256, **options}
 
 
-def refused_devices():
-    for name in (*NO_DEVICES, "h" * 10_000):
+def of_devices():
+    for name in NO_DEVICES:
         yield ValueError, (*DEVICES, repr(name)), {"device": name}
     for name in (3, 0, b"host", ["host"], True, object):
         yield TypeError, (*DEVICES, repr(name)), {"device": name}
-    if NO_GPU:
-        yield RuntimeError, ("cub", "GPU"), {"method": "cub"}
-        names, methods = ("cuda", "cuda:0", "cuda:99"), ({}, {"method": "unroll8"})
-        for name, method in itertools.product(names, methods):
-            yield RuntimeError, ("device", repr(name), "GPU"), {"device": name, **method}
-    else:
+    if GPU_IS_HERE:
         yield ValueError, ("device", "'cuda:99'", "cuda:0"), {"device": "cuda:99"}
         words = ("method", "'recursive'", "host")
         yield ValueError, words, {"method": "recursive", "device": "cuda"}
+        return
+    yield RuntimeError, ("cub", "GPU"), {"method": "cub"}
+    for name, options in itertools.product(("cuda", "cuda:99"), ({}, {"method": "unroll8"})):
+        yield RuntimeError, ("device", repr(name), "GPU"), {"device": name, **options}
 
 
-def refused_arrays():
+def of_arrays():
     for dtype in map(np.dtype, UNSUPPORTED):
         yield TypeError, ("dtype", str(dtype), *SUPPORTED), {"dtype": dtype}
         for shape, options in itertools.product((3, 0, ()), ({}, {"dtype": np.float64})):
             words = ("a:", str(dtype), *SUPPORTED)
             yield TypeError, words, {"a": np.zeros(shape, dtype), **options}
+    for dtype in (">f8", ">i4", ">c16", ">u2", ">f2"):
+        yield TypeError, ("dtype", "byte order"), {"dtype": dtype}
     for dtype in ("float33", "", 3, [], object(), b"\xff", "\ud800", str, object):
         yield TypeError, ("dtype",), {"dtype": dtype}
-    for a in NO_NUMBERS:
+    for a in (None, "text", b"bytes", object(), {1, 2}, {"a": 1}, ["1"], [None], len, 2**64):
         yield TypeError, ("a:", *SUPPORTED), {"a": a}
     # All elements of a masked array would be summed, also those that are not there.
     for mask, op in itertools.product((np.ma.nomask, True, [True, False, True]), OPS):
@@ -106,49 +96,47 @@ def refused_arrays():
     yield TypeError, words, {"a": [1, 2, 3], "where": np.ma.array([1, 0, 1], dtype=bool)}
     yield ValueError, ("inhomogeneous",), {"a": [[1, 2], [3]]}
     for op, shape in itertools.product(("min", "max"), (0, (3, 0), (0, 2**31))):
-        for options in ({}, {"method": "shuffle", "device": "simulated"}):
+        for options in ({}, {"method": "shuffle", **SIMULATED}):
             yield ValueError, (op, "empty"), {"a": np.empty(shape), "op": op, **options}
+    for a, options in itertools.product((ARRAY > 5, [True]), ({}, SIMULATED)):
+        yield TypeError, ("bool",), {"a": a, "op": "ptp", **options}
 
 
-def refusals():
-    """Give the error, what its message has in it, and the options that are wrong."""
-    yield from refused_methods()
-    yield from refused_devices()
-    yield from refused_arrays()
-    for size, method in itertools.product(NO_BLOCK_SIZES, ("unroll8", "shuffle", "last_block")):
-        words = (*BLOCK_SIZES, str(size))
-        yield ValueError, words, {"block_size": size, **BLOCKS, "method": method}
-    for size in ("big", "256", 2.5, 256.0, True, False, [256], b"256", 1j):
-        yield TypeError, (*BLOCK_SIZES, repr(size)), {"block_size": size, **BLOCKS}
-    for options in ({}, {"method": "recursive"}, {"device": "host"}):
-        yield ValueError, ("block_size", "256"), {"block_size": 256, **options}
-    errors = (ValueError, TypeError, TypeError, OverflowError)
-    for error, initial in zip(errors, ("x", [1, 2], 1j, 2**80), strict=True):
-        what = f"got {initial!r} ({type(initial).__name__})"
-        words = ("initial must be a number for results of int64", what)
-        yield error, words, {"initial": initial}
+def of_others():
+    for error, initial in ((ValueError, "x"), (TypeError, [1, 2]), (TypeError, 1j)):
+        given = f"got {initial!r} ({type(initial).__name__})"
+        yield error, ("initial must be a number for results of int64", given), {"initial": initial}
+    yield OverflowError, ("initial", str(2**80), "int64"), {"initial": 2**80}
     yield TypeError, ("initial",), {"op": "mean", "initial": 1}
     # As in a call that takes two arrays for two summands.
     yield TypeError, ("axis must be None, an int or a tuple of ints", "ndarray"), {"axis": ARRAY}
+    yield TypeError, ("where must be an array of bool or a bool; got None",), {"where": None}
+    for op in ("minmax", "describe"):
+        yield TypeError, ("out",), {"op": op, "out": np.zeros(2)}
 
 
-REFUSALS = list(refusals())
-NAMED = [
-    ", ".join(f"{name} {shown(value)}" for name, value in case[2].items()) for case in REFUSALS
-]
+REFUSALS = [*of_methods(), *of_devices(), *of_arrays(), *of_others()]
+IDS = [", ".join(f"{name} {shown(value)}" for name, value in case[2].items()) for case in REFUSALS]
 
 
-@pytest.mark.parametrize(("error", "words", "options"), REFUSALS, ids=NAMED)
+@pytest.mark.parametrize(("error", "words", "options"), REFUSALS, ids=IDS)
 def test_a_wrong_argument_is_named_with_what_is_accepted(error, words, options):
-    options = {"a": ARRAY} | options
-    function = getattr(gred, options.pop("op", "sum"))
+    options = {"a": ARRAY, "op": "sum"} | options
     with pytest.raises(error) as caught:
-        function(options.pop("a"), **options)
+        getattr(gred, options.pop("op"))(options.pop("a"), **options)
     assert caught.type is error
     message = str(caught.value)
     for word in words:
         assert word in message, f"{word!r} is not in {message}"
     assert not message.rstrip().endswith(","), message
+
+
+@pytest.mark.skipif(bool(gred.build_info()["cuda"]), reason="there are kernels for GPUs")
+def test_without_kernels_for_gpus_an_array_on_one_is_told_how_to_get_them():
+    on_gpu = type("OnGpu", (), {"__cuda_array_interface__": ARRAY.__array_interface__})
+    for call in (lambda: gred.sum(on_gpu()), lambda: gred.sum(ARRAY, device="cuda")):
+        with pytest.raises(RuntimeError, match=r"without nvcc.* pip install 'gred\[cuda13\]'"):
+            call()
 
 
 def test_long_values_are_not_shown_whole():
@@ -160,13 +148,10 @@ def test_long_values_are_not_shown_whole():
 
 @pytest.mark.parametrize("op", OPS)
 def test_a_wrong_call_is_refused(op):
+    most = "7" if op == "sum" else ""
     for arguments, options, words in (
         ((), {}, rf"{op}\(\) takes 1 to .* arguments; got 0$"),
-        (
-            (ARRAY,) * 9,
-            {},
-            rf"{op}\(\) takes 1 to {'7' if op == 'sum' else ''}.* arguments; got 9$",
-        ),
+        ((ARRAY,) * 9, {}, rf"{op}\(\) takes 1 to {most}.* arguments; got 9$"),
         ((ARRAY,), {"a": ARRAY}, rf"(?s)(?=.*{op}).*'a'"),
         ((ARRAY, "unroll8"), {}, "(?s)(?=.*axis).*'unroll8'"),
         ((ARRAY,), {"blocksize": 0}, rf"(?s)(?=.*{op}).*'blocksize'"),
@@ -176,10 +161,7 @@ def test_a_wrong_call_is_refused(op):
             getattr(gred, op)(*arguments, **options)
 
 
-# ---- what is taken all the same ----
-
-
-def test_a_kind_of_text_is_a_method():
+def test_what_is_text_or_an_integer_in_all_but_type_is_taken():
     class Text(str):
         __slots__ = ()
 
@@ -190,9 +172,6 @@ def test_a_kind_of_text_is_a_method():
 
     assert gred.sum(ARRAY, method=Text("unroll8"), device=Text("simulated")) == 500500
     assert gred.sum(ARRAY, method=np.str_("recursive")) == 500500
-
-
-def test_any_integer_is_a_block_size_and_an_array_of_one_an_axis():
     for size in (np.int64(256), np.uint8(64), np.array(128)):
         assert gred.sum(ARRAY, block_size=size, **BLOCKS) == 500500
     assert gred.sum([[1, 2]], axis=np.array(1)) == 3
@@ -203,38 +182,3 @@ def test_a_warning_may_be_an_error():
         warnings.simplefilter("error")
         with pytest.raises(RuntimeWarning, match="empty"):
             gred.mean([])
-
-
-# ---- what callers' objects raise ----
-
-
-def looked_at(self, *_, **__):
-    raise ZeroDivisionError("look away")
-
-
-def raising(*names, kind=object):
-    """Make an object of which these methods and attributes raise."""
-    methods = {name: property(looked_at) if "interface" in name else looked_at for name in names}
-    return type("Raising", (kind,), methods)()
-
-
-SEQUENCE = raising("__getitem__", "__iter__", kind=list)
-SEQUENCE.append(3)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"a": [SEQUENCE, 1]},
-        {"a": raising("__cuda_array_interface__")},
-        {"a": raising("__array_interface__")},
-        {"a": raising("__array__")},
-        {"block_size": raising("__index__"), **BLOCKS},
-        {"initial": raising("__int__", "__float__", "__index__")},
-    ],
-    ids=shown,
-)
-def test_what_a_callers_object_raises_is_heard(options):
-    options = {"a": ARRAY} | options
-    with pytest.raises((ZeroDivisionError, TypeError), match=r"look away|a: "):
-        gred.sum(options.pop("a"), **options)

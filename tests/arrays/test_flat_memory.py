@@ -6,15 +6,13 @@ Marked `unsanitized`: a sanitizer's own records grow with every call.
 import array
 import ctypes
 import gc
-import itertools
 import sys
 import warnings
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
-from capsules import CPU, NEW, OLD, Producer, capsule_of, deletions
+from capsules import CPU, NEW, OLD, Producer, capsule_of, deletions, structure
 from drawn import misaligned
 from exchanges import EXCHANGING, GIVE, SHOW, exchange, lender, offer
 from exchanges import fail as failing
@@ -44,7 +42,7 @@ SIMULATED_ROW, COLUMN = SimulatedArray(ROW), SimulatedArray(np.zeros((6, 2))).T[
 LENT, LENT_OUT = EXCHANGING(capsule_of(A)), EXCHANGING(capsule_of(np.zeros(1)))
 FAILING = [lender(offer(exchange(**{which: failing})))(capsule_of(A)) for which in (GIVE, SHOW)]
 RUNG = {"method": "shuffle", "device": "simulated"}
-READ_ONLY = np.zeros(())
+STANDARD, READ_ONLY = array.array("d", [1, 2, 3]), np.zeros(())
 READ_ONLY.setflags(write=False)
 
 
@@ -71,124 +69,56 @@ class Raising:
 
 STREAM, BAD_STREAM, RAISING = stream((0, 2)), stream((0, "x")), Raising()
 
-
-STANDARD = array.array("d", [1, 2, 3])
-
-GOOD = [
-    (A, {}),
-    (misaligned(A), {}),
-    (SIMULATED, {"out": SIMULATED_OUT, "initial": np.float64(1.5), "stream": STREAM}),
-    (A.T, {"dtype": np.float32}),
-    (STRIDED, {}),
-    (SWAPPED, {"initial": 3}),
-    (HALVES, {"dtype": "f8"}),
-    (COMPLEX, {}),
-    (A, {"where": MASK, "initial": 1.5, "out": OUT}),
-    (A, {"out": SIMULATED_OUT}),
-    (A, RUNG),
-    (STRIDED, RUNG | {"where": MASK[::2, ::3], "block_size": 64}),
-    (SIMULATED, {}),
-    (SIMULATED.T, {"method": "last_block", "stream": STREAM}),
-    (OLD_TENSOR, {}),
-    (NEW_TENSOR, RUNG),
-    (STANDARD, {"method": "recursive"}),
-    ([1, 2.5], {}),
-    (3, {"initial": 2**70, "dtype": np.float64}),
-    *((one, {"out": LENT_OUT}) for one in (LENT, *FAILING)),
-    (A, {"axis": FIRST_AXIS, "dtype": np.dtype(np.float32), "where": MASK}),
-    *((A, {"axis": FIRST_AXIS, "out": out}) for out in (ROW, SIMULATED_ROW, COLUMN)),
-    *((SIMULATED, {"axis": 0, "out": out}) for out in (None, ROW, SIMULATED_ROW, COLUMN)),
-    *((a, {"op": gred.minmax, "axis": 1, "keepdims": True}) for a in (A, SIMULATED)),
-    *((A, {"op": at_offsets, "offsets": OFFSETS, "out": out}) for out in (None, np.zeros(2))),
-]
+PLAIN = [A, misaligned(A), STRIDED, COMPLEX, SIMULATED, OLD_TENSOR, [1, 2.5]]
+GOOD = [(a, {}) for a in PLAIN] + [(A, RUNG), (NEW_TENSOR, RUNG), (A, {"out": SIMULATED_OUT})]
+GOOD += [(SIMULATED, {"out": SIMULATED_OUT, "initial": np.float64(1.5), "stream": STREAM})]
+GOOD += [(SIMULATED.T, {"method": "last_block", "stream": STREAM})]
+GOOD += [(A.T, {"dtype": np.float32}), (SWAPPED, {"initial": 3}), (HALVES, {"dtype": "f8"})]
+GOOD += [(A, {"where": MASK, "initial": 1.5, "out": OUT}), (STANDARD, {"method": "recursive"})]
+GOOD += [(STRIDED, RUNG | {"where": MASK[::2, ::3], "block_size": 64})]
+GOOD += [(3, {"initial": 2**70, "dtype": np.float64})]
+GOOD += [(one, {"out": LENT_OUT}) for one in (LENT, *FAILING)]
+GOOD += [(A, {"axis": FIRST_AXIS, "dtype": np.dtype(np.float32), "where": MASK})]
+GOOD += [(A, {"axis": FIRST_AXIS, "out": out}) for out in (ROW, SIMULATED_ROW, COLUMN)]
+GOOD += [(SIMULATED, {"axis": 0, "out": out}) for out in (None, ROW, SIMULATED_ROW, COLUMN)]
+GOOD += [(a, {"op": gred.minmax, "axis": 1, "keepdims": True}) for a in (A, SIMULATED)]
+GOOD += [(A, {"op": at_offsets, "offsets": OFFSETS, "out": out}) for out in (None, np.zeros(2))]
 
 WRONG = {
     "method": ["unrol8", 3],
     "device": ["tpu", 3, "cuda:99"],
     "dtype": ["O", ">f8", "nonsense"],
-    "axis": [2, (0, 0), "x"],
-    "keepdims": ["x"],
-    "initial": ["x", [1, 2], 1j],
-    "where": [A, [True, False]],
-    "out": [3, READ_ONLY, np.zeros(2), SimulatedArray(np.zeros(2)), RAISING],
-    "stream": [0, -1, BAD_STREAM, RAISING],
 }
-BAD = [
-    *((A, {name: value}) for name, values in WRONG.items() for value in values),
-    *((A, RUNG | {"block_size": size}) for size in (48, "big")),
-    (A, {"method": "cub", "device": "simulated"}),
-    (A, {"method": "recursive", "device": "simulated"}),
-    (A, {"axis": 0, "out": np.zeros(3)}),
-    (A, {"keepdims": True, "out": np.zeros(2)}),
-    (A, {"initial": 300, "dtype": np.int8}),
-    (A[:0], {"initial": None}),
-    (A[:0], {"op": gred.min}),
-    (A, {"op": at_offsets, "offsets": [9]}),
-    (SIMULATED, {"axis": 0, "out": np.zeros((4, 6))}),
-    (SIMULATED, {"axis": 7}),
-    (SIMULATED, {"op": gred.argmax, "axis": 0, "out": SIMULATED_ROW}),
-    *((one, {"method": "none"}) for one in (LENT, *FAILING)),
-    (A[0], {"where": MASK}),
-    (COMPLEX, RUNG),
-    (A.astype("O"), {}),
-    (A.astype(np.longdouble), {}),
-    (np.array(["a"]), {}),
-    (np.ma.array(A, mask=MASK), {}),
-    ([[1], [2, 3]], {}),
-    (RAISING, {}),
-    (None, {}),
-    (SIMULATED.described(shape=(1000,), strides=None), {}),
-    *(
-        (SIMULATED.described(**{name: value}), {})
-        for name, value in {
-            "mask": 1,
-            "stream": 0,
-            "typestr": "|O8",
-            "shape": ...,
-            "version": "x",
-        }.items()
-    ),
-    (SIMULATED, {"device": "host"}),
-    (SIMULATED, {"out": 3}),
-    (BAD_TENSOR, {}),
-    (OLD_TENSOR, {"method": "none"}),
-    (NEW_TENSOR, {"where": A}),
-    (Producer(None), {}),
-    (Producer(NEW_TENSOR.capsule, (CPU, None)), {}),
-    (Producer(NEW_TENSOR.capsule, (99, 0)), {}),
-]
+WRONG |= {"axis": [2, (0, 0), "x"], "keepdims": ["x"], "initial": ["x", [1, 2], 1j]}
+WRONG |= {"where": [A, [True, False]], "stream": [0, -1, BAD_STREAM, RAISING]}
+WRONG |= {"out": [3, READ_ONLY, np.zeros(2), SimulatedArray(np.zeros(2)), RAISING]}
+ENTRIES = {"mask": 1, "stream": 0, "typestr": "|O8", "shape": ..., "version": "x"}
+NO_ARRAYS = [A.astype("O"), A.astype(np.longdouble), np.array(["a"]), [[1], [2, 3]], RAISING, None]
+NO_ARRAYS += [np.ma.array(A, mask=MASK), BAD_TENSOR, Producer(None)]
+NO_ARRAYS += [Producer(NEW_TENSOR.capsule, place) for place in ((CPU, None), (99, 0))]
+NO_ARRAYS += [SIMULATED.described(**{name: value}) for name, value in ENTRIES.items()]
+NO_ARRAYS += [SIMULATED.described(shape=(1000,), strides=None)]
+BAD = [(a, {}) for a in NO_ARRAYS]
+BAD += [(A, {name: value}) for name, values in WRONG.items() for value in values]
+BAD += [(A, RUNG | {"block_size": size}) for size in (48, "big")] + [(COMPLEX, RUNG)]
+BAD += [(A, {"method": method, "device": "simulated"}) for method in ("cub", "recursive")]
+BAD += [(A, {"axis": 0, "out": np.zeros(3)}), (A, {"keepdims": True, "out": np.zeros(2)})]
+BAD += [(A, {"initial": 300, "dtype": np.int8}), (A[:0], {"initial": None})]
+BAD += [(A[:0], {"op": gred.min}), (A, {"op": at_offsets, "offsets": [9]}), (A[0], {"where": MASK})]
+BAD += [(SIMULATED, {"axis": 0, "out": np.zeros((4, 6))}), (SIMULATED, {"axis": 7})]
+BAD += [(SIMULATED, {"op": gred.argmax, "axis": 0, "out": SIMULATED_ROW})]
+BAD += [(SIMULATED, {"device": "host"}), (SIMULATED, {"out": 3}), (NEW_TENSOR, {"where": A})]
+BAD += [(one, {"method": "none"}) for one in (LENT, *FAILING, OLD_TENSOR)]
 WATCHED = [A, STRIDED, SWAPPED, HALVES, COMPLEX, SIMULATED, MASK, OUT, OLD_TENSOR, NEW_TENSOR]
 WATCHED += [STREAM, BAD_TENSOR, STANDARD, READ_ONLY, A.dtype, np.float64, None, True, "shuffle"]
 WATCHED += [RAISING, BAD_STREAM, MASK.dtype, np.dtype(np.float32), NEW_TENSOR.device]
 WATCHED += [FIRST_AXIS, OFFSETS, ROW, SIMULATED_ROW, COLUMN, np._NoValue, SIMULATED.memory]
 WATCHED += [LENT, LENT_OUT, *FAILING, type(LENT), gred.DeviceArray, _core.DeviceMemory]
 WATCHED += [a for a, _ in BAD if not isinstance(a, list)]
+STAND_INS = [one for one, _ in ((LENT_OUT, {}), *GOOD, *BAD) if isinstance(one, Producer)]
 
-
-def succeed(a, options):
-    options = dict(options)
-    options.pop("op", gred.sum)(a, **options)
-
-
-def fail(a, options):
-    options = dict(options)
-    fails(options.pop("op", gred.sum), a, **options)
-
-
-def forget():
-    """Drop what the stand-ins themselves remember."""
-    for producer in (LENT_OUT, OLD_TENSOR, NEW_TENSOR, *(a for a, _ in (*GOOD, *BAD))):
-        if isinstance(producer, Producer):
-            producer.calls.clear()
-            getattr(producer, "functions", []).clear()
-    deletions.clear()
-
-
-class Mallinfo2(ctypes.Structure):
-    """What glibc tells of its memory: bytes handed out, and those of large pieces among others."""
-
-    _names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
-    _fields_: ClassVar = [(name, ctypes.c_size_t) for name in _names.split()]
+# Ten numbers, of which the eighth are bytes handed out, and the fifth those of large pieces.
+Mallinfo2 = structure("mallinfo2", numbers=10 * ctypes.c_size_t)
 
 
 def allocated() -> int:
@@ -197,71 +127,65 @@ def allocated() -> int:
     if mallinfo2 is None:
         return 0
     mallinfo2.restype = Mallinfo2
-    told = mallinfo2()
-    return told.uordblks + told.hblkhd
+    numbers = mallinfo2().numbers
+    return numbers[7] + numbers[4]
+
+
+def held():
+    """Count the references to what is watched, Python's blocks, and the bytes of malloc."""
+    for producer in STAND_INS:
+        producer.calls.clear()
+        getattr(producer, "functions", []).clear()
+    deletions.clear()
+    gc.collect()
+    return [*map(sys.getrefcount, WATCHED)], sys.getallocatedblocks(), allocated()
+
+
+def grown(work):
+    """Run work again and again, and say what became more; nothing if all is as it was."""
+    references, blocks, memory = held()
+    for _ in range(ROUNDS):
+        work()
+    references_after, blocks_after, memory_after = held()
+    for watched, before, after in zip(WATCHED, references, references_after, strict=True):
+        if abs(after - before) >= SLACK:
+            return f"{after - before} references to {shown(watched)}"
+    if blocks_after - blocks >= ROUNDS // 2:
+        return f"{blocks_after - blocks} blocks"
+    return f"{memory_after - memory} bytes" if memory_after - memory >= GROWTH else ""
+
+
+def succeed(a, op=gred.sum, **options):
+    op(a, **options)
+
+
+def fail(a, op=gred.sum, **options):
+    fails(op, a, **options)
+
+
+CASES = [*((succeed, *case) for case in GOOD), *((fail, *case) for case in BAD)]
+
+
+IDS = [f"{k} {shown(case[1:])}" for k, case in enumerate(CASES)]
+
+
+@pytest.mark.parametrize(("call", "a", "options"), CASES, ids=IDS)
+def test_calls_and_errors_leave_references_and_memory_flat(call, a, options):
+    """What leaks in every round grows every time; pools settle, by less and less each time."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(ROUNDS // 8):
+            call(a, **options)
+        growths = [grown(lambda: call(a, **options))]
+        while growths[-1] and len(growths) < MEASUREMENTS:
+            growths.append(grown(lambda: call(a, **options)))
+    assert not growths[-1], growths
 
 
 def resident() -> int:
     """Tell how many bytes of memory this process has."""
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * 4096
-
-
-def held():
-    """Count the references to what is watched, Python's blocks, and the bytes of malloc."""
-    forget()
-    gc.collect()
-    return [*map(sys.getrefcount, WATCHED)], sys.getallocatedblocks(), allocated()
-
-
-def grown(work, rounds):
-    """Run work again and again, and say what became more; nothing if all is as it was."""
-    references, blocks, memory = held()
-    for _ in range(rounds):
-        work()
-    references_after, blocks_after, memory_after = held()
-    for watched, before, after in zip(WATCHED, references, references_after, strict=True):
-        if abs(after - before) >= SLACK:
-            return f"{after - before} references to {shown(watched)}"
-    if blocks_after - blocks >= rounds // 2:
-        return f"{blocks_after - blocks} blocks in {rounds} rounds"
-    if memory_after - memory >= GROWTH:
-        return f"{memory_after - memory} bytes in {rounds} rounds"
-    return ""
-
-
-def stays_flat(work, rounds):
-    """What leaks in every round grows every time; pools settle, by less and less each time."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for _ in range(rounds // 8 + 2):
-            work()
-        growths = [grown(work, rounds)]
-        while growths[-1] and len(growths) < MEASUREMENTS:
-            growths.append(grown(work, rounds))
-    assert not growths[-1], growths
-
-
-@pytest.mark.parametrize(("a", "options"), GOOD, ids=shown)
-def test_calls_leave_references_and_memory_flat(a, options):
-    stays_flat(lambda: succeed(a, options), 2 * ROUNDS)
-
-
-@pytest.mark.parametrize(("a", "options"), BAD, ids=shown)
-def test_errors_leave_references_and_memory_flat(a, options):
-    stays_flat(lambda: fail(a, options), ROUNDS)
-
-
-def test_all_kinds_of_calls_in_turn_leave_memory_flat():
-    """Good and bad ones in turn, so that one may spoil the other."""
-
-    def work():
-        for good, bad in itertools.zip_longest(GOOD, BAD):
-            if good:
-                succeed(*good)
-            fail(*bad)
-
-    stays_flat(work, ROUNDS)
 
 
 def test_large_temporary_memory_is_given_back():
@@ -273,7 +197,7 @@ def test_large_temporary_memory_is_given_back():
         gred.sum(x[:, ::2], method="recursive")
         gred.sum(np.ones(100_000, np.int8), method="halving", device="simulated")
         gred.sum(wide, 0)
-        fail(x, {"method": "recursive", "initial": "x"})
+        fails(gred.sum, x, method="recursive", initial="x")
 
     for _ in range(3):
         work()

@@ -1,4 +1,7 @@
-"""Columns of tables: of pandas, Polars and pyarrow, whose nulls are never NaN in silence."""
+"""Libraries around NumPy: nulls are never NaN in silence, no label and no unit is lost.
+
+Columns are those of pandas, Polars and pyarrow; labels are xarray's, units pint's and astropy's.
+"""
 
 import sys
 
@@ -10,7 +13,7 @@ from gred import checks
 
 MAKES = {
     "pandas": lambda pd, values: pd.Series(values, dtype="Int64"),
-    "pandas of arrow": lambda pd, values: pd.Series(values, dtype="int64[pyarrow]"),
+    "pandas of pyarrow": lambda pd, values: pd.Series(values, dtype="int64[pyarrow]"),
     "pandas array": lambda pd, values: pd.array(values, dtype="Int32"),
     "pandas floats": lambda pd, values: pd.Series(values, dtype="Float64"),
     "polars": lambda pl, values: pl.Series(values),
@@ -18,6 +21,28 @@ MAKES = {
     "pyarrow chunks": lambda pa, values: pa.chunked_array([values[:1], values[1:]]),
 }
 every_table = pytest.mark.parametrize("table", MAKES)
+
+
+class Column:
+    """What libraries of tables have in common, whichever are installed."""
+
+    def __init__(self, values):
+        self.values = np.array([np.nan if value is None else value for value in values])
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+    def nulls(self):
+        return np.isnan(self.values)
+
+
+# As pyarrow's, a property; as Polars', a method; as pandas', with a type that is none of NumPy's.
+OWN = {
+    "property": {"null_count": property(lambda column: int(column.nulls().sum()))},
+    "method": {"null_count": lambda column: int(column.nulls().sum())},
+    "type": {"dtype": "Int64", "isna": Column.nulls},
+}
+# Calls by the name of the argument that cannot have a mask, and gets a column of three.
 CALLS = {
     "a of var": lambda x: gred.var(x, method="exact"),
     "b": lambda x: gred.dot([1.0, 2.0, 3.0], x),
@@ -25,26 +50,35 @@ CALLS = {
     "values by key": lambda x: gred.by_key("sum", [0, 1, 0], x),
     "keys": lambda x: gred.by_key("sum", x, [1.0, 2.0, 3.0]),
     "a of a list": lambda x: gred.sum([x, x]),
-    "a of a median": lambda x: gred.median(x),
-    "a of ExactSum": lambda x: gred.ExactSum(x),
+    "a of a median": gred.median,
+    "a of ExactSum": gred.ExactSum,
     "a of ExactSums": lambda x: gred.ExactSums(x, 0),
-    "m": lambda x: gred.cov(x),
+    "m": gred.cov,
 }
 
 
+def installed(name):
+    return pytest.importorskip(name, reason=f"{name} is not installed")
+
+
 def column(table, values):
-    if table == "pandas of arrow":
-        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    library = table.split()[0]
-    return MAKES[table](pytest.importorskip(library, reason=f"{library} is not installed"), values)
+    if table in OWN:
+        return type("Own", (Column,), OWN[table])(values)
+    for library in table.split()[2:]:
+        installed(library)
+    return MAKES[table](installed(table.split()[0]), values)
 
 
-@every_table
+def assert_refused(call, given, nulls=1):
+    with pytest.raises(TypeError, match=rf"{nulls} of the elements are null.*drop_nulls\(\)"):
+        call(given)
+
+
+@pytest.mark.parametrize("table", [*MAKES, *OWN])
 @pytest.mark.parametrize("call", CALLS)
 def test_nulls_are_refused_where_there_can_be_no_mask(table, call):
-    with pytest.raises(TypeError, match=r"\d of the elements are null.*drop_nulls\(\)"):
-        CALLS[call](column(table, [1, None, 3]))
-    if (call, table) != ("keys", "pandas floats"):  # keys are integers
+    assert_refused(CALLS[call], column(table, [1, None, 3]))
+    if call != "keys" or table not in ("pandas floats", *OWN):  # keys are integers
         CALLS[call](column(table, [1, 2, 3]))
 
 
@@ -52,54 +86,37 @@ def test_nulls_are_refused_where_there_can_be_no_mask(table, call):
 @pytest.mark.parametrize("name", [one.name for one in gred.reductions()])
 def test_reductions_leave_nulls_out_as_the_library_itself_does(table, name):
     """NumPy tells the truth of what is left; of what it lacks, gred does."""
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    installed("pyarrow")
     call = getattr(gred, name)
-    there = np.array([True, False, True, True, False])
+    shown = np.array([True, False, True, True, False])
     whole = np.array([3, 7, 1, 2, 9], np.int32 if table == "pandas array" else np.int64)
     whole = whole.astype(np.float64) if table == "pandas floats" else whole
-    given = column(
-        table, [value if here else None for value, here in zip(whole.tolist(), there, strict=True)]
-    )
+    values = [value if here else None for value, here in zip(whole.tolist(), shown, strict=True)]
+    given = column(table, values)
     truth = np.linalg.norm if name == "norm" else getattr(np, name, call)
-    expected = truth(whole[there])
-    expected = np.flatnonzero(there)[expected] if name.startswith("arg") else expected
-    assert_same(call(given), expected)
-    assert_same(call(given, axis=0), expected)
-    assert_same(call(given, where=np.arange(5) < 1), truth(whole[:1]))
+    expected = truth(whole[shown])
+    expected = np.flatnonzero(shown)[expected] if name.startswith("arg") else expected
+    for got, right in (
+        (call(given), expected),
+        (call(given, axis=0), expected),
+        (call(given, where=np.arange(5) < 1), truth(whole[:1])),
+    ):
+        got, right = (np.array(one, np.float64).ravel() for one in (got, right))
+        np.testing.assert_array_max_ulp(got, right, 2)
 
 
-def assert_same(got, expected):
-    got, expected = (np.array(one, np.float64).ravel() for one in (got, expected))
-    np.testing.assert_array_max_ulp(got, expected, 2)
-
-
-@pytest.fixture
-def pa():
-    return pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-
-
-@pytest.fixture
-def pl():
-    return pytest.importorskip("polars", reason="Polars is not installed")
-
-
-@pytest.fixture
-def pd():
-    return pytest.importorskip("pandas", reason="pandas is not installed")
-
-
-def test_elements_beside_nulls_are_read_where_they_lie(pa, pl):
-    whole = pa.array([0, 1, None, 3, 4, None], pa.int16())
-    part = whole[1:5]
-    values, present = checks.nulls_apart(part, "a")
+def test_elements_beside_nulls_are_read_where_they_lie():
+    pa, pl = installed("pyarrow"), installed("polars")
+    whole, series = pa.array([0, 1, None, 3, 4, None], pa.int16()), pl.Series([1.0, None, 3.0])
+    values, present = checks.nulls_apart(whole[1:5], "a")
     assert values.__array_interface__["data"][0] == whole.buffers()[1].address + 2
     assert present.tolist() == [True, False, True, True]
-    series = pl.Series([1.0, None, 3.0])
     values, _ = checks.nulls_apart(series, "a")
     assert values.__array_interface__["data"][0] == series.to_arrow().buffers()[1].address
 
 
-def test_of_nothing_but_nulls_there_is_a_sum_and_no_extreme(pa):
+def test_of_nothing_but_nulls_there_is_a_sum_and_no_extreme():
+    pa = installed("pyarrow")
     nothing = pa.array([None, None], pa.int32())
     assert gred.sum(nothing) == 0
     assert gred.max(nothing, initial=-5) == -5
@@ -112,96 +129,103 @@ def test_of_nothing_but_nulls_there_is_a_sum_and_no_extreme(pa):
         gred.sum(nothing, where=[True, False, True])
 
 
-def test_columns_of_no_numbers_have_no_mask(pa):
-    """Nor have tables."""
-    for column_of_none in (pa.array(["a", None]), pa.array([[1], None])):
-        assert_refused(gred.sum, column_of_none)
-    assert_refused(gred.sum, pa.array([7, None]).dictionary_encode())
-    assert_refused(gred.sum, pa.table({"a": [1, None]})["a"].dictionary_encode())
+def test_columns_of_no_numbers_and_tables_have_no_mask():
+    pa, pd, pl, xr = map(installed, ("pyarrow", "pandas", "polars", "xarray"))
     columns = {"a": [1, None], "b": [2, 3]}
+    for none in (pa.array(["a", None]), pa.array([[1], None]), pa.array([7, None])):
+        assert_refused(gred.sum, none.dictionary_encode() if none.type == pa.int64() else none)
+    assert_refused(gred.sum, pa.table(columns)["a"].dictionary_encode())
     for table in (pa.table(columns), pa.record_batch(columns)):
         for call in (gred.sum, gred.max, gred.median, gred.describe):
             assert_refused(call, table)
+    assert_refused(gred.sum, pd.DataFrame({"a": [1.0, np.nan], "b": pd.array([None, 4], "Int64")}))
+    nulls = pl.DataFrame({"a": [1, None], "b": [None, 4.0]})
+    assert_refused(lambda table: gred.sum(table, axis=0), nulls, 2)
+    assert_refused(gred.sum, xr.DataArray(pd.array([1, None], dtype="Int64")))
 
 
-def assert_refused(call, given, nulls=1):
-    with pytest.raises(TypeError, match=f"{nulls} of the elements are null"):
-        call(given)
-
-
-def test_without_pyarrow_nulls_are_told_of(monkeypatch, pl):
+def test_without_pyarrow_nulls_are_told_of(monkeypatch):
+    pl = installed("polars")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"pip install 'gred\[arrow\]'"):
         gred.sum(pl.Series([1, None]))
     assert gred.sum(pl.Series([1, 2])) == 3
 
 
-@every_table
-def test_columns_without_nulls_are_arrays(table):
-    whole = column(table, [3, 1, 2])
-    assert gred.sum(whole) == 6
-    assert gred.argmin(whole) == 1
-    assert gred.by_key("sum", [1, 0, 1], whole).tolist() == [1, 5]
-
-
-class Column:
-    """What libraries of tables have in common, whichever are installed."""
-
-    def __init__(self, values):
-        self.values = np.array([np.nan if value is None else value for value in values])
-
-    def __array__(self, dtype=None, copy=None):
-        return self.values
-
-    @property
-    def nulls(self):
-        return int(np.isnan(self.values).sum())
-
-
-class OfArrow(Column):
-    """Has a property, as pyarrow's arrays."""
-
-    null_count = Column.nulls
-
-
-class OfPolars(Column):
-    """Has a method."""
-
-    def null_count(self):
-        return self.nulls
-
-
-class OfPandas(Column):
-    """Has a type that is none of NumPy's."""
-
-    dtype = "Int64"
-
-    def isna(self):
-        return np.isnan(self.values)
-
-
-@pytest.mark.parametrize("kind", [OfArrow, OfPolars, OfPandas])
-@pytest.mark.parametrize("call", [call for call in CALLS if call not in ("keys", "a of a list")])
-def test_columns_of_any_library_have_no_nulls(kind, call):
-    assert_refused(CALLS[call], kind([1.0, None, 3.0]))
-    CALLS[call](kind([1.0, 2.0, 3.0]))
-
-
-def test_nan_is_a_number_and_no_null(pd):
-    pytest.importorskip("pyarrow")
+def test_columns_and_tables_without_nulls_are_arrays_where_nan_is_a_number():
+    pd, pl, xr = map(installed, ("pandas", "polars", "xarray"))
+    assert gred.argmin(pd.Series([3, 1, 2])) == 1
+    assert gred.by_key("sum", [1, 0, 1], pl.Series([3, 1, 2])).tolist() == [1, 5]
     assert np.isnan(gred.sum(pd.Series([1.0, np.nan])))
     assert gred.nansum(pd.Series([1.0, np.nan])) == 1
     table = pd.DataFrame({"a": [1.0, np.nan], "b": [3.0, 4.0]})
     assert np.isnan(gred.sum(table, axis=0)).tolist() == [True, False]
     assert gred.sum(pd.DataFrame({"a": [1, 2], "b": [3, 4]}), axis=1).tolist() == [4, 6]
-    nulls = pd.DataFrame({"a": [1.0, np.nan], "b": pd.array([None, 4], "Int64")})
-    assert_refused(gred.sum, nulls)
+    assert gred.sum(pl.DataFrame({"a": [1, 2], "b": [3.0, 4.0]}), axis=0).tolist() == [3, 7]
+    assert gred.sum(xr.DataArray(pd.array([1, 2], dtype="Int64"))) == 3
+    installed("pyarrow")
     x = pd.Series([1.0, None, 3.0, 7.0], dtype="Float64")
     assert gred.nanvar(x, ddof=1) == x.var()
     assert gred.nanargmax(x) == 3
 
 
-def test_tables_of_polars_are_looked_through(pl):
-    assert gred.sum(pl.DataFrame({"a": [1, 2], "b": [3.0, 4.0]}), axis=0).tolist() == [3, 7]
-    nulls = pl.DataFrame({"a": [1, None], "b": [None, 4.0]})
-    assert_refused(lambda table: gred.sum(table, axis=0), nulls, 2)
+# ---- labels, units, sparse matrices ----
+
+
+def test_labels_stay_where_xarray_reduces():
+    xr = installed("xarray")
+    values = np.arange(6.0).reshape(2, 3)
+    x = xr.DataArray(values, dims=("a", "b"), coords={"b": [10, 20, 30]}, name="x")
+    for name in ("sum", "max", "mean", "std", "median"):
+        for dim in ("a", "b", ("a", "b"), None):
+            xr.testing.assert_equal(x.reduce(getattr(gred, name), dim), getattr(x, name)(dim))
+    kept = x.reduce(gred.sum, "b", keepdims=True)
+    assert (kept.dims, kept.shape) == (("a", "b"), (2, 1))
+    by_letter = x.assign_coords(letter=("b", ["p", "q", "p"])).groupby("letter")
+    xr.testing.assert_equal(by_letter.reduce(gred.sum), by_letter.sum())
+    xr.testing.assert_equal(x.rolling(b=2).reduce(gred.max), x.rolling(b=2).max())
+    xr.testing.assert_equal(x.to_dataset().reduce(gred.min, "a"), x.to_dataset().min("a"))
+    assert gred.sum(x, axis=0).tolist() == [3, 5, 7]
+    with pytest.raises(TypeError, match="reduce one of its arrays"):
+        gred.sum(x.to_dataset())
+
+
+ROW = [[1.0, 2.0, 3.0]]
+WITH_UNITS = {
+    **{role: call for role, call in CALLS.items() if role != "m"},
+    "weights": lambda q: gred.mean(ROW[0], weights=q),
+    "where": lambda q: gred.sum(ROW[0], where=q),
+    "out": lambda q: gred.sum(ROW, axis=0, out=q),
+    "mean": lambda q: gred.var(ROW, axis=0, mean=q),
+    "a of nanvar": gred.nanvar,
+    "a of explain": gred.explain,
+    "a along an axis": lambda q: gred.max(q, axis=0),
+}
+
+
+@pytest.mark.parametrize(("library", "number"), [("pint", "magnitude"), ("astropy.units", "value")])
+def test_units_are_not_lost(library, number):
+    given = installed(library).Quantity(np.array(ROW[0]), "m")
+    for role, call in WITH_UNITS.items():
+        with pytest.raises(TypeError, match=rf"{role.split()[0]}.* a unit.*\.{number}"):
+            call(given)
+    with pytest.raises((TypeError, ValueError), match=r"initial.*must be a number"):
+        gred.sum([1.0], initial=given[0])
+    assert gred.sum(getattr(given, number)) * (given[0] / getattr(given[0], number)) == 6 * given[0]
+    if library == "pint":
+        with pytest.raises(TypeError, match="unit"):
+            gred.sum(installed("xarray").DataArray(given))
+
+
+@pytest.mark.parametrize("form", ["csr_matrix", "csr_array", "csc_array", "coo_array", "dok_array"])
+def test_sparse_matrices_are_told_what_works(form):
+    dense = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [3.0, 0.0, 4.0]])
+    matrix = getattr(installed("scipy.sparse"), form)(dense)
+    calls = [gred.sum, gred.median, gred.ExactSum, lambda m: gred.max(m, axis=0)]
+    for call in [*calls, lambda m: gred.sum([m, m]), lambda m: gred.dot(m, m)]:
+        with pytest.raises(TypeError, match=r"a is sparse; a\.data .*gred\.reduceat.*a\.toarray"):
+            call(matrix)
+    rows = matrix.tocsr()
+    assert gred.sum(rows.data) == gred.sum(matrix.toarray()) == 9
+    sums = gred.reduceat("sum", rows.data, rows.indptr[:-1], empty="identity")
+    assert sums.tolist() == dense.sum(axis=1).tolist()

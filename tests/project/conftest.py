@@ -2,6 +2,7 @@
 
 import math
 import sys
+from collections import Counter
 from functools import cache, partial
 from types import SimpleNamespace
 
@@ -38,12 +39,12 @@ class Clock:
     """Time that only pretended calls take; `counts` says how often each was made."""
 
     def __init__(self):
-        self.now, self.counts = 0.0, {}
+        self.now, self.counts = 0.0, Counter()
 
     def taking(self, seconds, name=None):
         def call(*_, **__):
             self.now += seconds
-            self.counts[name] = self.counts.get(name, 0) + 1
+            self.counts[name] += 1
 
         return call
 
@@ -57,17 +58,12 @@ def clock(benchmarks, monkeypatch):
 
 
 @pytest.fixture
-def cupy():
-    return CuPy()
-
-
-@pytest.fixture
-def gpu(benchmarks, cupy, given, monkeypatch):
+def gpu(benchmarks, given, monkeypatch):
     """A GPU without JAX that reads 4 bytes a nanosecond, and all the patience with its peers."""
     for module in (benchmarks.axes, benchmarks.exact, benchmarks.segments):
         given(module, PATIENCE=math.inf)
     given(benchmarks.times, OTHER_BYTES=64)
-    given(benchmarks.axes, peers=lambda: (cupy, PyTorch()), compile_ahead=lambda dtype: None)
+    given(benchmarks.axes, peers=lambda: (CuPy(), PyTorch()), compile_ahead=lambda dtype: None)
     monkeypatch.setitem(sys.modules, "jax", None)
     limit = SimpleNamespace(nbytes=4000, seconds=np.array([1e-6]))
     given(gred, read_limit=lambda *_, **__: limit)

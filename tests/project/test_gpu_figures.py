@@ -1,8 +1,6 @@
 """What measures axes, segments and exact sums on a GPU: NumPy stands for the libraries there."""
 
 import functools
-import math
-import sys
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -16,6 +14,9 @@ pytestmark = pytest.mark.unsanitized
 def bounded(rows, bound="at_least"):
     """Give value and bound of the rows that have one."""
     return [(row["value"], row[bound]) for row in rows if row[bound]]
+
+
+# ---- times ----
 
 
 def test_device_time_is_a_calls_own_behind_a_delay_and_a_read(benchmarks, given, clock):
@@ -51,45 +52,79 @@ def test_peers_that_cannot_or_take_long_are_left_out_but_never_gred(gpu, clock):
     clock.counts.clear()
     for _ in range(2):
         assert gpu.times.able({"CuPy": slow, "PyTorch": fails}, 0.01, given_up) == {}
-    assert (clock.counts, called) == ({"slow": 2}, ["fails"] * 2)
-    assert given_up == {"CuPy"}
+    assert (clock.counts, called, given_up) == ({"slow": 2}, ["fails"] * 2, {"CuPy"})
 
 
-@pytest.mark.parametrize("elements", [1 << 12, 1 << 18])
-def test_shapes_are_views_that_are_what_their_names_say(benchmarks, elements):
-    flat = np.arange(elements, dtype=np.int32)
-    shapes = [shape for shape in benchmarks.axes.shapes(elements) if shape.shaped(flat).size]
-    named = {shape.name: shape for shape in shapes}
-    assert len(named) == len(shapes)
-    assert {shape.kind for shape in shapes} == {*benchmarks.axes.OF_LIMIT}
-    for shape in shapes:
-        view = shape.shaped(flat)
-        assert np.shares_memory(view, flat)
-        left = benchmarks.axes.shape_left(view.shape, shape.axis)
-        assert left == np.sum(view, axis=shape.axis).shape
-        assert shape.name.endswith(f"axis {shape.axis}")
-    for name, expected in {
-        "(n, 3) axis 1": flat[: len(flat) // 3 * 3].reshape(-1, 3),
-        "(8, n, 8) axis (0, 2)": flat.reshape(8, -1, 8),
-        "(8, n).T axis 1": flat.reshape(8, -1).T,
-        "(n, 16)[:, ::2] axis 1": flat.reshape(-1, 16)[:, ::2],
-        "(16, n)[::2] axis 0": flat.reshape(16, -1)[::2],
-    }.items():
-        assert np.array_equal(named[name].shaped(flat), expected)
+# ---- shapes, bytes, errors ----
+
+VIEWS = {
+    "(n, 3) axis 1": lambda x: x[: len(x) // 3 * 3].reshape(-1, 3),
+    "(8, n, 8) axis (0, 2)": lambda x: x.reshape(8, -1, 8),
+    "(8, n).T axis 1": lambda x: x.reshape(8, -1).T,
+    "(n, 16)[:, ::2] axis 1": lambda x: x.reshape(-1, 16)[:, ::2],
+    "(16, n)[::2] axis 0": lambda x: x.reshape(16, -1)[::2],
+}
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float64"])
-def test_bytes_are_those_of_touched_sectors_and_of_results_in_their_own_type(benchmarks, dtype):
-    flat = np.zeros(1 << 16, dtype)
+def test_shapes_are_views_that_are_what_their_names_say_and_bytes_those_of_touched_sectors(
+    benchmarks, dtype
+):
+    axes, flat = benchmarks.axes, np.zeros(1 << 16, dtype)
     places = np.arange(flat.size) * flat.itemsize
-    for shape in benchmarks.axes.shapes(flat.size):
+    shapes = [shape for shape in axes.shapes(flat.size) if shape.shaped(flat).size]
+    named = {shape.name: shape for shape in shapes}
+    assert len(named) == len(shapes)
+    assert {shape.kind for shape in named.values()} == {*axes.OF_LIMIT}
+    for name, shape in named.items():
+        view = shape.shaped(flat)
+        assert np.shares_memory(view, flat)
+        assert axes.shape_left(view.shape, shape.axis) == np.sum(view, axis=shape.axis).shape
+        assert name.endswith(f"axis {shape.axis}")
         touched = 32 * np.unique(shape.shaped(places) // 32).size
-        got = benchmarks.axes.bytes_read(shape.shaped(flat))
-        assert got == pytest.approx(touched, rel=0.03, abs=96)
-    bytes_moved, view = benchmarks.axes.bytes_moved, np.zeros((8, 64), np.int8)
-    assert bytes_moved("sum", view, 1) == 512 + 8 * 8
-    assert bytes_moved("max", view, 0) == 512 + 64
-    assert bytes_moved("argmax", view.astype(np.float16), 0) == 1024 + 8 * 64
+        assert axes.bytes_read(view) == pytest.approx(touched, rel=0.03, abs=96)
+    for name, expected in VIEWS.items():
+        assert np.array_equal(named[name].shaped(places), expected(places))
+    view = np.zeros((8, 64), np.int8)
+    assert axes.bytes_moved("sum", view, 1) == 512 + 8 * 8
+    assert axes.bytes_moved("max", view, 0) == 512 + 64
+    assert axes.bytes_moved("argmax", view.astype(np.float16), 0) == 1024 + 8 * 64
+
+
+NEAR_A_TIE = 1 + Fraction(1, 2**24) + Fraction(1, 2**60)  # to float64 it rounds to one of float32
+ULPS = [
+    (1.0, Fraction(1), "float64", 0),
+    (1 + 2**-52, 1 + Fraction(1, 2**54), "float64", 0.75),
+    (4.0, Fraction(3), "float64", 2.0**51),
+    (1.0, 1 + Fraction(1, 2**24), "float32", 0.5),
+    (1 + 2**-23, NEAR_A_TIE, "float32", 0.5 - 2**-37),
+]
+
+
+def test_errors_are_in_units_of_the_last_place_of_the_right_sum(benchmarks):
+    for got, right, dtype, ulps in ULPS:
+        assert benchmarks.exact.ulps_off(got, right, dtype) == ulps
+    assert benchmarks.exact.rounded_once(NEAR_A_TIE, "float32") == np.float32(1 + 2**-23)
+
+
+def test_other_libraries_are_wrong_and_gred_exact_is_not(benchmarks, gpu, given):
+    exact = benchmarks.exact
+    few = functools.partial(exact.cancelling, size=1 << 12)
+    given(exact, CANCELLING=1 << 12, cancelling=few)
+    rows = {row["what"]: row for row in exact.measure_orders(gpu)}
+    assert len(rows) == 2 * 5 * len(exact.TYPES)
+    for dtype in exact.TYPES:
+        for who in ("gred, exact", "gred, fast", "CuPy", "PyTorch", "NumPy"):
+            named = (f"{dtype} that cancel: {who}: {kind}" for kind, _ in exact.ORDERS_TOLD)
+            distinct, worst = (rows[name] for name in named)
+            if who == "gred, exact":
+                assert (distinct["value"], distinct["met"], worst["met"]) == (1.0, True, True)
+            else:
+                assert (distinct["value"] > 1, worst["value"] > 1000) == (True, True)
+                assert worst["met"] is None
+
+
+# ---- parts ----
 
 
 @pytest.mark.parametrize(
@@ -103,10 +138,9 @@ def test_bytes_are_those_of_touched_sectors_and_of_results_in_their_own_type(ben
     ],
 )
 def test_a_case_is_held_against_the_limit_and_the_best_peer(
-    benchmarks, gpu, pretended, monkeypatch, op, dtype, name, best
+    benchmarks, gpu, pretended, op, dtype, name, best
 ):
-    monkeypatch.setattr(gpu, "jax", SimpleNamespace(), raising=False)
-    monkeypatch.setattr(gpu, "jax_seconds", lambda view, axis: 2e-3)
+    gpu.jax, gpu.jax_seconds = SimpleNamespace(), lambda view, axis: 2e-3
     [shape] = [s for s in benchmarks.axes.shapes(1 << 12) if s.name == name]
     view = shape.shaped(np.zeros(1 << 12, dtype))
     calls = gpu.calls(op, view, shape.axis)
@@ -126,155 +160,39 @@ def test_all_along_axes_is_measured_drawn_and_told(benchmarks, gpu, given):
     given(benchmarks.axes, MIDDLES=((-1, 8, 8), (8, -1, 8)), SLICED=(8,))
     rows = warning_free(benchmarks.axes.measure("int8", 1 << 13, gpu))
     kept = {"machine": machine(), "rows": rows}
-    cells = benchmarks.axes_plot.cells(kept)
-    cases = [*benchmarks.axes.cases(1 << 13)]
+    cells, cases = benchmarks.axes_plot.cells(kept), [*benchmarks.axes.cases(1 << 13)]
     assert {(shape, column[2]) for shape, column in cells} == {(s.name, op) for s, op in cases}
     assert len(rows) == 2 * len(cells) == 2 * len(cases)
     assert all(cell.share > 0 and cell.ratio > 0 for cell in cells.values())
     axes = benchmarks.axes_plot.heat_figure(kept).axes[0]
     assert axes.get_yticklabels()[0].get_text() == "(n, 2) axis 1"
     assert len(axes.texts) == len(cases)
+    given(benchmarks.axes, SIDES=(4, 8), SMALL_CALLS=2)
+    rows = warning_free(benchmarks.axes.measure_small(gpu))
+    assert len(rows) == 2 * 4 * 2 * 5 * 2
+    assert all(row["value"] > 0 for row in rows)
 
 
-@pytest.mark.parametrize("kind", ["equal", "uniform", "power-law"])
-def test_lengths_of_segments_have_the_mean_that_they_are_said_to(benchmarks, kind):
-    lengths = benchmarks.segments.LENGTHS[kind](100_000)
-    assert lengths.min() >= 1
-    assert lengths.mean() == pytest.approx(benchmarks.segments.MEAN, rel=0.02)
-    longest = {"equal": (64, 64), "uniform": (127, 127), "power-law": (10_000, 10**6)}[kind]
-    assert longest[0] <= lengths.max() <= longest[1]
-
-
-NEAR_A_TIE = 1 + Fraction(1, 2**24) + Fraction(1, 2**60)  # to float64 it rounds to one of float32
-ULPS = [
-    (1.0, Fraction(1), "float64", 0),
-    (1 + 2**-52, 1 + Fraction(1, 2**54), "float64", 0.75),
-    (4.0, Fraction(3), "float64", 2.0**51),
-    (1.0, 1 + Fraction(1, 2**24), "float32", 0.5),
-    (1 + 2**-23, NEAR_A_TIE, "float32", 0.5 - 2**-37),
-]
-
-
-def test_errors_are_in_units_of_the_last_place_of_the_right_sum(benchmarks):
-    for got, exact, dtype, ulps in ULPS:
-        assert benchmarks.exact.ulps_off(got, exact, dtype) == ulps
-    assert benchmarks.exact.rounded_once(NEAR_A_TIE, "float32") == np.float32(1 + 2**-23)
-    for dtype in benchmarks.exact.TYPES:
-        values, exact = benchmarks.exact.cancelling(dtype, 1 << 10)
-        assert (values.dtype, values.size) == (dtype, 1 << 10)
-        assert float(exact) == math.fsum(values.tolist())
-        assert 0 < abs(exact) < 1000 < abs(values.astype(np.float64)).max() * 2**-30
-
-
-def test_other_libraries_are_wrong_and_gred_exact_is_not(benchmarks, gpu, given):
-    few = functools.partial(benchmarks.exact.cancelling, size=1 << 12)
-    given(benchmarks.exact, CANCELLING=1 << 12, cancelling=few)
-    rows = {row["what"]: row for row in benchmarks.exact.measure_orders(gpu)}
-    told = [kind for kind, _ in benchmarks.exact.ORDERS_TOLD]
-    for dtype in benchmarks.exact.TYPES:
-        for who in ("gred, exact", "gred, fast", "CuPy", "PyTorch", "NumPy"):
-            distinct, worst = (rows.pop(f"{dtype} that cancel: {who}: {kind}") for kind in told)
-            if who == "gred, exact":
-                assert (distinct["value"], distinct["met"], worst["met"]) == (1.0, True, True)
-            else:
-                assert distinct["value"] > 1
-                assert worst["value"] > 1000
-                assert worst["met"] is None
-    assert not rows
-
-
-def test_exact_sums_are_held_against_fast_ones_and_cubs(
-    benchmarks, gpu, pretended, given, monkeypatch
-):
-    """CUB's have a bound at some sizes, none over the whole range, and are of neither half."""
-    exact, cub = benchmarks.exact, benchmarks.exact.CUB
-    bounds = {(1 << 12, "float64"): 2.0, (1 << 12, "float32"): 1.25}
-    given(exact, LARGE=(1 << 12,), RANGE_SIZE=1 << 12, OVER_CUB=bounds)
-    rows = list(exact.measure_large("float32", gpu))
-    assert bounded(rows) == [*[(0.5, 0.95)] * 3, (0.5, 0.15)]
-    what = "exact sum, uniform float32, 4 KiB: rate over the fast one's, 2.05 MB/s"
-    assert next(row["what"] for row in rows if row["at_least"]) == what
-    assert sorted(row["value"] for row in rows if not row["at_least"]) == [1.5] * 4 + [2.5] * 4
-
-    given(benchmarks.cub, queued=lambda *_: lambda: None, answered=lambda *_: None)
-    monkeypatch.setattr(gpu, "cub", SimpleNamespace(), raising=False)
-    rows = [row for row in exact.measure_large("float64", gpu) if cub in row["what"]]
-    assert [(row["value"], row["at_least"]) for row in rows] == [(2.0, 2.0)] * 3 + [(2.0, None)]
-    what = f"exact sum, uniform float64, 4 KiB: {cub}'s time over gred's exact one"
-    assert rows[0]["what"] == what
-    halves = np.ones(8, np.float16)
-    assert cub in gpu.answered(halves.astype(float))
-    assert cub not in gpu.queued(halves)
-
-
-def test_headers_with_cubs_sums_are_looked_for_where_one_says_and_in_packages(
-    benchmarks, given, monkeypatch, tmp_path
-):
-    """Those without such sums, as CUDA 13.0's are, are passed over."""
-    cub = benchmarks.cub
-    old, named, package = map(tmp_path.joinpath, ("old", "named", "nvidia/cu13/include/cccl"))
-    for folder, text in ((old, "run_to_run"), (named, "gpu_to_gpu"), (package, "gpu_to_gpu")):
-        (folder / cub.HEADER).parent.mkdir(parents=True)
-        (folder / cub.HEADER).write_text(text)
-    given(sys, path=[])
-    nowhere = str(tmp_path / "none")
-    given(cub.site, getsitepackages=lambda: [str(tmp_path)], getusersitepackages=lambda: nowhere)
-    for variable, found in (("", package), (str(named), named), (str(old), package)):
-        monkeypatch.setenv(cub.VARIABLE, variable)
-        assert cub.headers() == found
-    given(cub.site, getsitepackages=list)
-    assert cub.headers() is cub.compiled_sums() is None
-    given(benchmarks.compiled.shutil, which=lambda *_, **__: None)
-    assert benchmarks.segments.compiled_cub() is None
-
-
-def test_calls_over_size_become_lines(benchmarks, gpu, given):
-    pytest.importorskip("matplotlib")
-    cub = benchmarks.exact.CUB
-    given(benchmarks.exact, CALLS=3)
-    called = benchmarks.exact.call_seconds(gpu, "float64", 100)
-    assert [*called] == ["exact", "gred", "PyTorch", "CuPy"]
-    seconds = {"exact": 2e-6, "gred": 1e-6, "CuPy": 4e-6, "PyTorch": 8e-6, cub: 5e-6}
-    given(benchmarks.exact, CURVE=(1 << 12, 1 << 20), call_seconds=lambda *_: seconds)
-    rows = list(benchmarks.exact.measure_calls("float64", gpu))
-    few = [(row["value"], row["met"]) for row in rows if row["unit"] == "us"]
-    assert few == [(1.0, True)] * 3
-    fast, beside_cub = (row for row in rows if row["unit"] == "x")
-    assert (fast["value"], fast["at_most"]) == (2.0, 1.2)
-    assert (beside_cub["value"], beside_cub["at_least"], beside_cub["met"]) == (2.5, 3.0, False)
-    kept = {"machine": machine(), "rows": rows}
-    lines = benchmarks.exact_plot.points(kept)
-    assert lines["float64"]["gred, exact"] == pytest.approx({1 << 12: 2.048e9, 1 << 20: 5.2429e11})
-    assert [*lines["float64"]] == [*benchmarks.exact.WHO.values()]
-    [axes] = benchmarks.exact_plot.speed_figure(kept).axes
-    drawn = {line.get_label(): line.get_xdata() for line in axes.get_lines()}
-    assert [*drawn["PyTorch"]] == [1 << 12, 1 << 20]
-
-
-SMALL = {
-    "exact": {"GIB": 1 << 10, "DOT_SIZE": 1 << 12, "AXES_SIZE": 1 << 14},
-    "exact_on_host": {"ALONG": (1, 2), "sums": dict},
-}
+SIZES = {"GIB": 1 << 10, "DOT_SIZE": 1 << 12, "AXES_SIZE": 1 << 14, "CURVE": (1 << 12, 1 << 20)}
+SIZES |= {"LARGE": (1 << 12,), "RANGE_SIZE": 1 << 12}
+SMALL = {"exact": SIZES, "exact_on_host": {"ALONG": (1, 2), "sums": dict}}
 SECONDS = {"exact": 2.0, "fast": 1.5, "NumPy": 3.0, "gred": 2.0, "fsum": 300.0}
 HOST = [(1.5, 1.0)] * 2 + [(0.75, 0.6), (1.5, 1.0)] * 3
+LARGE = [*[(0.5, 0.95)] * 3, (0.5, 0.15)]
+MANY = [(0.75, 0.8), (1.5, 8.0)] * 4
 # What is measured, how many rows it has, and values beside bounds of the first that have one.
 PARTS = {
-    "segments": (
-        lambda of, gpu: of.segments.measure(gpu, 1000, lambda: None),
-        12,
-        [(0.067, 0.7), (3.0, 1.1)],
-    ),
-    "halves": (lambda of, gpu: of.exact.measure_halves(gpu), 5, [(0.5, 0.95)] * 2),
-    "dot products": (lambda of, gpu: of.exact.measure_dot("float32", gpu), 4, [(0.001024, 0.8)]),
-    "along axes": (lambda of, gpu: of.exact.measure_axes("float64", gpu), 4, []),
-    "host": (lambda of, _: of.exact_on_host.measure(typical), 31, HOST),
-    "host, axes": (lambda of, _: of.exact_on_host.measure_axes(typical), 16, []),
-    "host, many cores": (
-        lambda of, _: of.exact_on_host.measure_many_cores(typical),
-        8,
-        [(0.75, 0.8), (1.5, 8.0)] * 4,
-    ),
+    "segments": (lambda of, gpu: of.segments.measure(gpu, 1000, lambda: None), 12),
+    "large": (lambda of, gpu: of.exact.measure_large("float32", gpu), 12, *LARGE),
+    "halves": (lambda of, gpu: of.exact.measure_halves(gpu), 5, (0.5, 0.95), (0.5, 0.95)),
+    "dot products": (lambda of, gpu: of.exact.measure_dot("float32", gpu), 4, (0.001024, 0.8)),
+    "along axes": (lambda of, gpu: of.exact.measure_axes("float64", gpu), 4),
+    "calls": (lambda of, gpu: of.exact.measure_calls("float64", gpu), 12),
+    "host": (lambda of, _: of.exact_on_host.measure(typical), 31, *HOST),
+    "host, axes": (lambda of, _: of.exact_on_host.measure_axes(typical), 16),
+    "host, many cores": (lambda of, _: of.exact_on_host.measure_many_cores(typical), 8, *MANY),
 }
+PARTS["segments"] += ((0.067, 0.7), (3.0, 1.1))
 
 
 def typical(calls):
@@ -285,16 +203,11 @@ def typical(calls):
 def test_every_part_is_measured_with_pretended_times(benchmarks, gpu, pretended, given, part):
     for script, values in SMALL.items():
         given(getattr(benchmarks, script), **values)
+    seconds = {"exact": 3e-6, "gred": 1e-6, "CuPy": 4e-6, "PyTorch": 8e-6}
+    given(benchmarks.exact, call_seconds=lambda *_: seconds)
     given(benchmarks.exact_on_host, normal=lambda dtype, nbytes: np.ones(8, dtype))
-    measure, count, told = PARTS[part]
-    rows = list(measure(benchmarks, gpu))
+    measure, count, *told = PARTS[part]
+    rows = warning_free(measure(benchmarks, gpu))
     assert len(rows) == count
     assert all(row["value"] > 0 for row in rows)
     assert bounded(rows)[: len(told)] == told
-
-
-def test_small_calls_along_axes_are_measured(benchmarks, gpu, given):
-    given(benchmarks.axes, SIDES=(4, 8), SMALL_CALLS=2)
-    rows = warning_free(benchmarks.axes.measure_small(gpu))
-    assert len(rows) == 2 * 4 * 2 * 5 * 2
-    assert all(row["value"] > 0 for row in rows)

@@ -5,50 +5,39 @@ import warnings
 import numpy as np
 import pytest
 from hostile import Refuses
-from inputs import shown
+from inputs import block_sizes, shown
 from processes import printed
 
 import gred
 
 ARRAY = np.arange(1, 1001)
 DEVICES = ("device", "'host'", "'simulated'", "'cuda'", "'cuda:N'")
+NAMES = {"cuda": "cuda:0"}
+BEST = "cuda:0" if any(d.name == "cuda:0" for d in gred.devices()) else "simulated"
 
 
-def quickly(a, op="sum", **options):
-    return gred.kernel_time(a, op, samples=2, warmup=0, cold=False, **options)
+def quickly(a=ARRAY, **options):
+    return gred.kernel_time(a, samples=2, warmup=0, cold=False, **options)
 
 
-def test_a_kernel_time_says_what_was_run(device, rung):
-    for block_size in (None, 32, 1024):
-        timed = quickly(ARRAY, method=rung, device=device, block_size=block_size)
-        default = next(m.default_block_size for m in gred.methods() if m.name == rung)
-        assert timed.block_size == (block_size or default)
-        assert timed.method == rung
-        assert timed.device == ("cuda:0" if device == "cuda" else device)
-        assert timed.nbytes == ARRAY.nbytes
-        assert timed.result == 500500
-        assert 1 <= timed.grid <= -(-len(ARRAY) // timed.block_size)
-        assert timed.passes >= 1
-
-
-def test_auto_says_what_it_was(device):
-    timed = quickly(ARRAY, device=device)
-    assert timed.method == ("auto" if device == "host" else "last_block")
-    assert timed.result == 500500
-    assert (timed.block_size is None) == (device == "host")
-
-
-@pytest.mark.parametrize("method", ["auto", "recursive"])
-def test_the_host_has_no_blocks(method):
-    timed = quickly(ARRAY, method=method, device="host")
-    assert (timed.block_size, timed.device, timed.method) == (None, "host", method)
-    np.testing.assert_array_equal(timed.seconds, timed.first_pass)
-
-
-def test_what_was_run_can_be_asked_for_again(device, method):
-    timed = quickly(ARRAY, method=method, device=device)
-    again = quickly(ARRAY, method=timed.method, device=timed.device, block_size=timed.block_size)
-    assert (again.method, again.block_size) == (timed.method, timed.block_size)
+def test_a_kernel_time_says_what_was_run_which_can_be_asked_for_again(device, method):
+    default = next((m.default_block_size for m in gred.methods() if m.name == method), None)
+    is_rung = block_sizes(method) != (None,)
+    for block_size in (None, 32, 1024) if is_rung else (None,):
+        timed = quickly(method=method, device=device, block_size=block_size)
+        assert (timed.nbytes, timed.result) == (ARRAY.nbytes, 500500)
+        assert timed.device == NAMES.get(device, device)
+        if device == "host":
+            assert (timed.block_size, timed.method) == (None, method)
+            np.testing.assert_array_equal(timed.seconds, timed.first_pass)
+        else:
+            assert timed.method == ("last_block" if method == "auto" else method)
+        if is_rung:
+            assert timed.block_size == (block_size or default)
+            assert 1 <= timed.grid <= -(-len(ARRAY) // timed.block_size)
+            assert timed.passes >= 1
+        again = quickly(method=timed.method, device=timed.device, block_size=timed.block_size)
+        assert (again.method, again.block_size) == (timed.method, timed.block_size)
 
 
 def test_the_default_is_twenty_samples_of_a_sum():
@@ -59,19 +48,22 @@ def test_the_default_is_twenty_samples_of_a_sum():
 
 
 @pytest.mark.parametrize("nbytes", [1024, 1025, 4096 + 8, 2**16 + 16])
-def test_a_read_limit_says_what_was_read(device, nbytes):
-    limit = gred.read_limit(device, nbytes, samples=3, cold=False)
-    assert isinstance(limit, gred.ReadLimit)
-    assert limit.seconds.shape == (3,)
-    assert limit.seconds.dtype == np.float64
-    assert (limit.seconds > 0).all()
-    assert limit.nbytes == nbytes
-    assert limit.device == ("cuda:0" if device == "cuda" else device)
-    if device == "host":
-        assert limit.block_size is None
+def test_limits_say_what_was_read_or_launched(device, nbytes):
+    limits = [gred.read_limit(device, nbytes, samples=3, cold=False)]
+    assert isinstance(limits[0], gred.ReadLimit)
+    assert limits[0].nbytes == nbytes
+    if device == "host":  # which launches nothing
+        assert limits[0].block_size is None
     else:
-        assert limit.grid >= 1
-        assert limit.block_size in (32, 64, 128, 256, 512, 1024)
+        assert limits[0].grid >= 1
+        assert limits[0].block_size in (32, 64, 128, 256, 512, 1024)
+        limits.append(gred.launch_limit(device, samples=3))
+        assert isinstance(limits[1], gred.LaunchLimit)
+    for limit in limits:
+        assert (limit.seconds.shape, limit.seconds.dtype) == ((3,), np.float64)
+        assert (limit.seconds > 0).all()
+        assert limit.device == NAMES.get(device, device)
+    assert gred.read_limit(nbytes=nbytes, samples=1, cold=False).device == BEST
 
 
 @pytest.mark.unsanitized  # what is freed, a sanitizer keeps
@@ -90,72 +82,41 @@ def test_caches_are_flushed_with_more_memory_than_they_have_unless_they_may_be_w
     assert printed(code) == "True\n"
 
 
-def test_a_read_limit_of_no_device_is_of_the_best():
-    best = "cuda:0" if any(d.name == "cuda:0" for d in gred.devices()) else "simulated"
-    assert gred.read_limit(nbytes=2**16, samples=1).device == best
-
-
-def test_a_launch_limit_is_of_launches(device):
-    if device == "host":
-        return  # which launches nothing
-    limit = gred.launch_limit(device, samples=7)
-    assert isinstance(limit, gred.LaunchLimit)
-    assert (limit.seconds.shape, limit.seconds.dtype) == ((7,), np.float64)
-    assert (limit.seconds > 0).all()
-    assert limit.device == ("cuda:0" if device == "cuda" else device)
-
-
+TIME, READ, LAUNCH = gred.kernel_time, gred.read_limit, gred.launch_limit
 REFUSED = [
-    (ValueError, ("op", "'sum'", "reductions()", "'median'"), (ARRAY, "median"), {}),
-    (ValueError, ("op",), (ARRAY, "\ud800"), {}),
-    (TypeError, ("op", "3"), (ARRAY, 3), {}),
-    (TypeError, ("op", "None"), (ARRAY, None), {}),
-    (ValueError, ("samples", "0"), (ARRAY,), {"samples": 0}),
-    (ValueError, ("samples", "-1"), (ARRAY,), {"samples": -1}),
-    (ValueError, ("samples",), (ARRAY,), {"samples": 10**30}),
-    (TypeError, ("samples", "2.5"), (ARRAY,), {"samples": 2.5}),
-    (TypeError, ("samples", "True"), (ARRAY,), {"samples": True}),
-    (ValueError, ("warmup", "-1"), (ARRAY,), {"warmup": -1}),
-    (TypeError, ("warmup", "'x'"), (ARRAY,), {"warmup": "x"}),
-    (ValueError, ("a", "empty"), ([],), {}),
-    (ValueError, ("method", "unroll8"), (ARRAY,), {"method": "unrol8"}),
-    (ValueError, ("device",), (ARRAY,), {"device": "tpu"}),
-    (ValueError, ("block_size",), (ARRAY,), {"method": "shuffle", "block_size": 48}),
-    (TypeError, ("dtype",), (ARRAY,), {"dtype": object}),
-    (TypeError, ("a:", "not supported"), (np.ones(3, np.longdouble),), {}),
-    (TypeError, ("axis",), (ARRAY,), {"axis": 0}),
-    (TypeError, (), (), {}),
-    (TypeError, (), (ARRAY, "sum", "unroll8"), {}),
-]
-REFUSED_LAUNCHES = [
-    (ValueError, ("'host' launches nothing",), ("host",), {}),
-    (ValueError, ("samples",), ("simulated",), {"samples": 0}),
-    (TypeError, ("samples",), ("simulated",), {"samples": "many"}),
-]
-REFUSED_LIMITS = [
-    (ValueError, DEVICES, ("tpu",), {}),
-    (TypeError, DEVICES, (3,), {}),
-    (ValueError, ("nbytes", "0"), ("host", 0), {}),
-    (ValueError, ("nbytes", "-1"), ("host", -1), {}),
-    (ValueError, ("nbytes", "from 1024 to", str(2**64)), ("host", 2**64), {}),
-    (ValueError, ("nbytes", str(2**63 - 1), str(2**63)), ("host", 2**63), {}),
-    (ValueError, ("nbytes", str(-(2**63) - 1)), ("host", -(2**63) - 1), {}),
-    (ValueError, ("nbytes",), ("simulated", 10**30), {}),
-    (MemoryError, ("memory",), ("host", 2**63 - 1), {}),
-    (MemoryError, ("memory",), ("host", 2**62), {}),
-    (TypeError, ("nbytes", "1000000.0"), ("host", 1e6), {}),
-    (ValueError, ("samples", "0"), ("host", 2**16), {"samples": 0}),
-    (TypeError, ("samples",), ("host", 2**16), {"samples": "many"}),
+    (TIME, ValueError, ("op", "'sum'", "reductions()", "'median'"), (ARRAY, "median"), {}),
+    (TIME, ValueError, ("op",), (ARRAY, "\ud800"), {}),
+    *((TIME, TypeError, ("op", repr(op)), (ARRAY, op), {}) for op in (3, None)),
+    *((TIME, ValueError, ("samples", str(n)), (ARRAY,), {"samples": n}) for n in (0, -1, 10**30)),
+    *((TIME, TypeError, ("samples", str(n)), (ARRAY,), {"samples": n}) for n in (2.5, True)),
+    (TIME, ValueError, ("warmup", "-1"), (ARRAY,), {"warmup": -1}),
+    (TIME, TypeError, ("warmup", "'x'"), (ARRAY,), {"warmup": "x"}),
+    (TIME, ZeroDivisionError, (), (ARRAY,), {"samples": Refuses()}),
+    (TIME, ValueError, ("a", "empty"), ([],), {}),
+    (TIME, TypeError, ("dtype",), (ARRAY,), {"dtype": object}),
+    (TIME, TypeError, ("a:", "not supported"), (np.ones(3, np.longdouble),), {}),
+    (TIME, TypeError, ("axis",), (ARRAY,), {"axis": 0}),
+    (READ, ValueError, DEVICES, ("tpu",), {}),
+    (READ, TypeError, DEVICES, (3,), {}),
+    *(
+        (READ, ValueError, ("nbytes", str(n)), ("host", n), {})
+        for n in (0, -1, 2**63, -(2**63) - 1)
+    ),
+    (READ, ValueError, ("nbytes", "from 1024 to", str(2**64)), ("host", 2**64), {}),
+    (READ, ValueError, ("nbytes",), ("simulated", 10**30), {}),
+    *((READ, MemoryError, ("memory",), ("host", n), {}) for n in (2**63 - 1, 2**62)),
+    (READ, TypeError, ("nbytes", "1000000.0"), ("host", 1e6), {}),
+    (READ, ZeroDivisionError, (), ("host", Refuses()), {}),
+    (LAUNCH, ValueError, ("'host' launches nothing",), ("host",), {}),
+    *(
+        (call, ValueError, ("samples", "0"), ("simulated",), {"samples": 0})
+        for call in (READ, LAUNCH)
+    ),
+    *((call, TypeError, ("samples",), ("simulated",), {"samples": "x"}) for call in (READ, LAUNCH)),
 ]
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "words", "arguments", "options"),
-    [(gred.kernel_time, *row) for row in REFUSED]
-    + [(gred.read_limit, *row) for row in REFUSED_LIMITS]
-    + [(gred.launch_limit, *row) for row in REFUSED_LAUNCHES],
-    ids=shown,
-)
+@pytest.mark.parametrize(("call", "error", "words", "arguments", "options"), REFUSED, ids=shown)
 def test_a_measurement_checks_its_arguments(call, error, words, arguments, options):
     with pytest.raises(error) as caught:
         call(*arguments, **options)
@@ -163,54 +124,25 @@ def test_a_measurement_checks_its_arguments(call, error, words, arguments, optio
     assert all(word in str(caught.value) for word in words), str(caught.value)
 
 
-def test_an_integers_own_error_is_the_callers():
-    with pytest.raises(ZeroDivisionError):
-        gred.read_limit("host", Refuses())
-    with pytest.raises(ZeroDivisionError):
-        gred.kernel_time(ARRAY, samples=Refuses())
+COMPLEX, ENDLESS = np.ones(3, np.complex64), np.broadcast_to(np.int8(1), 2**36)
+ON_ONE = {"method": "neighbored", "device": "simulated"}
+LOST = np.exceptions.ComplexWarning
+WARNED = [
+    (LOST, lambda: gred.sum(COMPLEX, dtype=float)),
+    (LOST, lambda: gred.kernel_time(COMPLEX, dtype=float, samples=1)),
+    (RuntimeWarning, lambda: gred.sum(ENDLESS, **ON_ONE)),  # of a long run
+    (RuntimeWarning, lambda: gred.kernel_time(ENDLESS, **ON_ONE)),
+    (RuntimeWarning, lambda: gred.read_limit("simulated", 2**26, samples=10**6)),
+]
 
 
-@pytest.mark.parametrize("integer", [np.int16, np.uint64, np.array])
-def test_counts_may_be_integers_of_numpys(integer):
-    timed = gred.kernel_time(ARRAY, samples=integer(3), warmup=integer(0), cold=False)
-    assert len(timed.seconds) == 3
-    limit = gred.read_limit("host", integer(2048), samples=integer(1), cold=False)
-    assert limit.nbytes == 2048
-
-
-COMPLEX = np.ones(3, np.complex64)
-LOST = {
-    "sum": lambda: gred.sum(COMPLEX, dtype=float),
-    "kernel_time": lambda: gred.kernel_time(COMPLEX, dtype=float, samples=1),
-}
-ENDLESS = np.broadcast_to(np.int8(1), 2**36)
-SLOW = {
-    "sum": lambda: gred.sum(ENDLESS, method="neighbored", device="simulated"),
-    "kernel_time": lambda: gred.kernel_time(ENDLESS, method="neighbored", device="simulated"),
-    "read_limit": lambda: gred.read_limit("simulated", 2**26, samples=10**6),
-}
-
-
-def assert_here(warning, call):
-    """The warning is of the line that called gred, and of no other."""
-    assert warning.filename == __file__
-    assert warning.lineno == call.__code__.co_firstlineno
-
-
-@pytest.mark.parametrize("call", LOST.values(), ids=LOST.keys())
-def test_a_warning_of_types_points_to_the_call(call):
-    with pytest.warns(np.exceptions.ComplexWarning, match="imaginary") as caught:
-        call()
-    assert_here(caught[0], call)
-
-
-@pytest.mark.parametrize("call", SLOW.values(), ids=SLOW.keys())
-def test_a_warning_of_a_long_run_points_to_the_call(call, monkeypatch):
-    """The run ends there, because showing the warning fails."""
-    shown = []
+@pytest.mark.parametrize(("category", "call"), WARNED)
+def test_a_warning_points_to_the_call(category, call, monkeypatch):
+    """A long run ends there, because showing the warning fails."""
+    heard = []
 
     def show(message, category, filename, lineno, *_):
-        shown.append(warnings.WarningMessage(message, category, filename, lineno))
+        heard.append((category, filename, lineno))
         raise KeyboardInterrupt
 
     with warnings.catch_warnings():
@@ -218,5 +150,4 @@ def test_a_warning_of_a_long_run_points_to_the_call(call, monkeypatch):
         monkeypatch.setattr(warnings, "showwarning", show)
         with pytest.raises(KeyboardInterrupt):
             call()
-    assert issubclass(shown[0].category, RuntimeWarning)
-    assert_here(shown[0], call)
+    assert heard == [(category, __file__, call.__code__.co_firstlineno)]

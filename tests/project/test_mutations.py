@@ -1,40 +1,28 @@
 """Defects that are planted, to see whether these tests find them, can still be planted."""
 
 import json
-from pathlib import Path
 
 import pytest
+from test_packaging import ROOT, text_of
 
 pytestmark = pytest.mark.unsanitized
 
-ROOT = Path(__file__).parents[2]
 
-
-@pytest.fixture
-def defects(benchmarks):
-    return benchmarks.defects
-
-
-def test_every_defect_can_be_planted_in_this_tree(defects):
-    for defect in defects.DEFECTS:
-        text = (ROOT / defect.file).read_text(encoding="utf-8")
-        assert defect.planted(text) != text
+def test_every_defect_can_be_planted_in_this_tree(benchmarks):
+    defects = benchmarks.defects.DEFECTS
+    for defect in defects:
+        assert defect.planted(text_of(defect.file)) != text_of(defect.file)
         assert all((ROOT / "tests" / name).exists() for name in defect.tests.split()), defect.name
-    assert {defect.kind for defect in defects.DEFECTS} == set(defects.KINDS)
+    assert {defect.kind for defect in defects} == set(benchmarks.defects.KINDS)
+    for text in ("", 2 * defect.old):  # which the tree has outgrown
+        with pytest.raises(ValueError, match=rf"{defect.name}.*{defect.file}"):
+            defect.planted(text)
 
 
-def test_a_defect_that_the_tree_has_outgrown_is_named(defects):
-    first = defects.DEFECTS[0]
-    for text in ("", 2 * first.old):
-        with pytest.raises(ValueError, match=rf"{first.name}.*{first.file}"):
-            first.planted(text)
-
-
-def test_what_is_told_of_defects_is_what_was_found(defects):
-    path = ROOT / "benchmarks/results/mutations.json"
-    kept = json.loads(path.read_text(encoding="utf-8"))
-    assert [row["name"] for row in kept] == [defect.name for defect in defects.DEFECTS]
+def test_what_is_told_of_defects_is_what_was_found(benchmarks):
+    kept = json.loads(text_of("benchmarks/results/mutations.json"))
+    assert [row["name"] for row in kept] == [defect.name for defect in benchmarks.defects.DEFECTS]
     found = [row["found_by"] for row in kept if row["found_by"]]
     assert all((ROOT / test.partition("::")[0]).exists() for test in found)
-    told = " ".join((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
+    told = " ".join(text_of("CONTRIBUTING.md").split())
     assert f"Of {len(kept)} the default run finds {len(found)};" in told

@@ -13,84 +13,60 @@ import pytest
 pytestmark = pytest.mark.unsanitized
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
 LARGEST = 300_000
 
-TOY = {
-    "cells": [
-        {"cell_type": "code", "id": "a", "metadata": {}, "source": "print(1)\nprint(2)"},
-        {"cell_type": "code", "id": "b", "metadata": {"tags": ["times"]}, "source": "id(object())"},
-    ],
-    **{"metadata": {}, "nbformat": 4, "nbformat_minor": 5},
-}
-every_notebook = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 
-
-def code_cells(path):
-    return [cell for cell in read(path)["cells"] if cell["cell_type"] == "code"]
-
-
-def read(path):
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-@pytest.fixture
-def run():
-    pytest.importorskip("nbclient", reason="nbclient is not installed")
-    spec = importlib.util.spec_from_file_location("run_notebooks", NOTEBOOKS / "run.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def notebook(run, *sources):
-    toy = copy.deepcopy(TOY)
-    for cell, source in zip(toy["cells"], sources, strict=False):
-        cell["source"] = source
-    for cell in toy["cells"]:
-        cell |= {"execution_count": None, "outputs": []}
-    return run.nbformat.from_dict(toy)
-
-
-@every_notebook
-def test_every_cell_was_run_in_order_without_an_error(path):
-    cells = code_cells(path)
-    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
-    assert len(cells) > 3
-    for cell in cells:
-        assert all(output["output_type"] != "error" for output in cell["outputs"])
-        assert all(output.get("name") != "stderr" for output in cell["outputs"])
-
-
-@every_notebook
-def test_a_notebook_begins_with_what_it_is_about_and_is_kept_without_noise(path):
-    kept, text = read(path), path.read_text(encoding="utf-8")
-    assert kept["cells"][0]["cell_type"] == "markdown"
-    assert "".join(kept["cells"][0]["source"]).startswith("# ")
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_was_run_in_order_and_is_kept_without_noise(path):
+    text = path.read_text(encoding="utf-8")
+    kept = json.loads(text)
     assert text == json.dumps(kept, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     assert len(text) < LARGEST
     assert set(kept["metadata"]) == {"kernelspec", "language_info"}
     assert all(cell["metadata"] in ({}, {"tags": ["times"]}) for cell in kept["cells"])
-    for cell in code_cells(path):
-        assert all(output.get("metadata", {}) == {} for output in cell["outputs"])
+    assert kept["cells"][0]["cell_type"] == "markdown"
+    assert "".join(kept["cells"][0]["source"]).startswith("# ")
+    cells = [cell for cell in kept["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    assert len(cells) > 3
+    for output in (output for cell in cells for output in cell["outputs"]):
+        assert output["output_type"] != "error"
+        assert output.get("name") != "stderr"
+        assert output.get("metadata", {}) == {}
 
 
-def test_what_is_kept_is_what_is_shown(run):
-    kept = run.executed(notebook(run))
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """The script, for a folder of its own."""
+    pytest.importorskip("nbclient", reason="nbclient is not installed")
+    spec = importlib.util.spec_from_file_location("run_notebooks", NOTEBOOKS / "run.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "HERE", tmp_path)
+    return module
+
+
+def notebook(run, *sources):
+    """Make one of cells with code, of which the last shows times."""
+    cell = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
+    cells = [cell | {"id": str(k), "source": source} for k, source in enumerate(sources)]
+    cells[-1]["metadata"] = {"tags": ["times"]}
+    return run.nbformat.from_dict(
+        {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    )
+
+
+def test_what_is_kept_is_what_is_shown_and_a_notebook_that_fails_says_so(run, tmp_path, capfd):
+    kept = run.executed(notebook(run, "print(1)\nprint(2)", "id(object())"))
     assert [output.text for output in kept.cells[0].outputs] == ["1\n2\n"]
     assert run.differences(kept, run.executed(kept)) == []
     changed = copy.deepcopy(kept)
     changed.cells[0].outputs[0].text = "1\n3\n"
-    assert {"-3", "+2"} <= set(run.differences(changed, kept))
-    changed = copy.deepcopy(kept)
     changed.cells[1].source = "id(None)"
-    assert "-id(None)" in run.differences(changed, kept)
-
-
-def test_a_notebook_that_fails_says_so(run, tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(run, "HERE", tmp_path)
-    run.nbformat.write(notebook(run, "1 / 0"), tmp_path / "wrong.ipynb")
-    before = (tmp_path / "wrong.ipynb").read_bytes()
+    assert {"-3", "+2", "-id(None)"} <= set(run.differences(changed, kept))
+    wrong = tmp_path / "wrong.ipynb"
+    run.nbformat.write(notebook(run, "1 / 0"), wrong)
+    before = wrong.read_bytes()
     assert run.main(["--check"]) == run.main([]) == 1
     assert "ZeroDivisionError" in capfd.readouterr().out
-    assert (tmp_path / "wrong.ipynb").read_bytes() == before
+    assert wrong.read_bytes() == before

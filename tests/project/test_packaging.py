@@ -3,12 +3,14 @@
 import importlib
 import importlib.metadata
 import os
+import posixpath
 import re
 import sys
 from pathlib import Path
 
 import pytest
 from processes import printed
+from test_layers import reached_from, sources
 
 import gred
 
@@ -27,6 +29,9 @@ def test_every_file_that_names_the_version_names_the_same():
     assert f'version: "{version}"' in text_of("recipe/recipe.yaml")
     assert f'cuda13 = ["gred-cuda13=={version}"]\n' in project
     assert re.search(r"^license: (.+)$", citation, re.MULTILINE)[1] in project
+    least = int(re.search(r'requires-python = ">=3\.(\d+)"', project)[1])
+    named = re.findall(r'"Programming Language :: Python :: 3\.(\d+)"', project)
+    assert [*map(int, named)] == list(range(least, 15))
 
 
 def test_the_changes_of_this_version_are_a_page_that_begins_with_what_may_break():
@@ -38,19 +43,11 @@ def test_the_changes_of_this_version_are_a_page_that_begins_with_what_may_break(
     assert len(page.splitlines()) <= 90
 
 
-def test_every_supported_python_is_named():
-    project = text_of("pyproject.toml")
-    least = int(re.search(r'requires-python = ">=3\.(\d+)"', project)[1])
-    named = re.findall(r'"Programming Language :: Python :: 3\.(\d+)"', project)
-    assert [*map(int, named)] == list(range(least, 15))
-
-
-@pytest.mark.parametrize("name", ["bug.yml", "slow.yml"])
-def test_a_report_asks_for_what_show_config_prints(name):
-    form = text_of(f".github/ISSUE_TEMPLATE/{name}")
-    assert form.count("required: true") >= 2
-    assert "gred.show_config()" in form
-    assert callable(gred.show_config)
+def test_reports_ask_for_what_show_config_prints():
+    for name in ("bug.yml", "slow.yml"):
+        form = text_of(f".github/ISSUE_TEMPLATE/{name}")
+        assert form.count("required: true") >= 2
+        assert "gred.show_config()" in form
 
 
 def test_types_and_what_a_rung_of_ones_own_includes_are_in_the_package():
@@ -58,18 +55,11 @@ def test_types_and_what_a_rung_of_ones_own_includes_are_in_the_package():
         assert Path(gred.__file__).with_name(name).exists()
     named = re.findall(r'^    "gred\.(kernels[\w.]*)",$', text_of("pyproject.toml"), re.MULTILINE)
     folders = {"csrc/common", *(name.replace(".", "/") for name in named)}
-    found = {*ROOT.glob("kernels/lab/*.cuh"), *ROOT.glob("kernels/ladder/*.cuh")}
-    left = [*found]
-    while left:
-        path = left.pop()
-        for name in re.findall(r'^#include "(.+)"$', path.read_text("utf-8"), re.MULTILINE):
-            places = (path.parent / name, ROOT / "kernels" / name, ROOT / "csrc" / name)
-            target = next(place for place in places if place.exists()).resolve()
-            if target not in found and name != "cpu/words.h":  # which is for the host's loops
-                assert target.parent.relative_to(ROOT).as_posix() in folders, (path.name, name)
-                found.add(target)
-                left.append(target)
-    assert len(found) > 60
+    files = {path: text for path, text in sources().items() if path != "kernels/cpu/words.h"}
+    first = [path for path in files if path.startswith(("kernels/lab/", "kernels/ladder/"))]
+    reached = reached_from(files, first)  # but for the host's loops
+    assert {posixpath.dirname(path) for path in reached} <= folders
+    assert len(reached) > 60
 
 
 def test_importing_brings_numpy_alone_and_modules_when_somebody_goes_there():
@@ -79,39 +69,18 @@ def test_importing_brings_numpy_alone_and_modules_when_somebody_goes_there():
         before = set(sys.modules)
         import gred
         print(*{name.split(".")[0] for name in set(sys.modules) - before})
-        for name in ("gred.lab", "gred.counting", *map("gred.{}".format, LATER)):
+        later = "dask", "lab", "mpi", "testing", "torch"
+        for name in ("gred.lab", "gred.counting", *map("gred.{}".format, later)):
             assert name not in sys.modules, name
         assert gred.counters([1, 2], method="shuffle").result == 3
         assert gred.roofline(9).size == gred.accesses(range(9)).size == 9
         assert len(gred.lab.exercises()) == 7
-        assert {name for name in dir(gred) if name[:2] != "__"} == {*gred.__all__, *LATER}
-        for name in LATER:
+        assert {name for name in dir(gred) if name[:2] != "__"} == {*gred.__all__, *later}
+        for name in later:
             assert getattr(gred, name) is sys.modules[f"gred.{name}"], name
             assert getattr(gred, name).__all__, name
         """
-    later = "LATER = 'dask', 'lab', 'mpi', 'testing', 'torch'"
-    assert set(printed(later, code).split()) - {*sys.stdlib_module_names, "numpy"} == {"gred"}
-
-
-@pytest.mark.unsanitized
-def test_without_what_an_extra_brings_one_error_says_so():
-    printed(
-        """
-        import importlib, sys
-        for name, library, call in (
-            ("dask", "dask", "sum"),
-            ("mpi", "mpi4py", "allreduce"),
-            ("torch", "torch", "all_reduce"),
-        ):
-            sys.modules[library] = None
-            try:
-                getattr(importlib.import_module(f"gred.{name}"), call)(0)
-            except ImportError as error:
-                assert f"pip install 'gred[{name}]'" in str(error).splitlines()[-1]
-            else:
-                raise AssertionError(name)
-        """
-    )
+    assert set(printed(code).split()) - {*sys.stdlib_module_names, "numpy"} == {"gred"}
 
 
 @pytest.mark.parametrize("name", ["dask", "mpi"])
@@ -120,10 +89,21 @@ def test_modules_of_clusters_list_functions_alone(name):
     assert sorted(dir(module)) == sorted(module.__all__)
 
 
-def test_the_core_may_be_loaded_again():
-    """It keeps its state in the module, so that a second one starts afresh beside the first."""
-    printed(
-        """
+# Each in a process of its own, which it would break.
+PROGRAMS = {
+    "without what an extra brings one error says so": """
+        import importlib, sys
+        calls = "dask dask sum", "mpi mpi4py allreduce", "torch torch all_reduce"
+        for name, library, call in map(str.split, calls):
+            sys.modules[library] = None
+            try:
+                getattr(importlib.import_module(f"gred.{name}"), call)(0)
+            except ImportError as error:
+                assert f"pip install 'gred[{name}]'" in str(error).splitlines()[-1]
+            else:
+                raise AssertionError(name)
+        """,
+    "the core, whose state is the module's, may be loaded again beside itself": """
         import sys, gc, gred, gred._core as first
         del sys.modules["gred._core"]
         import gred._core as second
@@ -138,15 +118,8 @@ def test_the_core_may_be_loaded_again():
         gc.collect()
         import gred
         assert gred.sum([1, 2, 3], device="simulated") == 6
-        """
-    )
-
-
-def test_the_simulated_device_follows_the_cores_that_it_may_use():
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("there is one core here, not two")
-    printed(
-        """
+        """,
+    "the simulated device follows the cores that it may use": """
         import os, gred
         cores = os.sched_getaffinity(0)
         for few in ({min(cores)}, cores, {max(cores)}, cores):
@@ -155,17 +128,18 @@ def test_the_simulated_device_follows_the_cores_that_it_may_use():
                 if "simulated" in method.devices:
                     got = gred.sum(range(10_000), method=method.name, device="simulated")
                     assert got == 49_995_000, method.name
-        """
-    )
-
-
-def test_it_runs_as_the_last_thing_too():
-    """At exit, when modules are being taken down, a reduction does no harm."""
-    printed(
-        """
+        """,
+    "a reduction does no harm at exit, when modules are being taken down": """
         import atexit, numpy as np, gred
         array = np.arange(100_000)
         atexit.register(lambda: gred.sum(array, method="shuffle", device="simulated"))
         gred.sum(array, method="shuffle", device="simulated")
-        """
-    )
+        """,
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_in_a_process_of_its_own(program):
+    if "cores" in program and len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("there is one core here, not two")
+    printed(PROGRAMS[program])

@@ -5,17 +5,16 @@ import importlib
 import json
 import os
 import re
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from test_packaging import ROOT, text_of
 from written import check_examples
 
 import gred
 
 pytestmark = pytest.mark.unsanitized
 
-ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if path.parent.name != "notebooks")
 # Of your-own-rung.md tests/cli/test_cli_lab.py runs the examples.
@@ -23,21 +22,12 @@ RUN = [path for path in PAGES if path.stem != "your-own-rung"]
 # Those that show how to do something begin with it.
 OTHERS = ["changes", "eight-steps", "figures", "gallery", "index", "ladder", "notebooks"]
 OTHERS += ["versions"]
-GUIDES = [path for path in RUN if path.parent == DOCS and path.stem not in OTHERS]
 NEEDS = {"exact": ("dask.array", "mpi4py"), "jax": ("jax", "gred._jax")}
 NEEDS |= {"pytorch": ("torch",), "tables": ("pyarrow",)}
 
 
 def name_of(path):
-    return path.relative_to(DOCS).with_suffix("").as_posix()
-
-
-def blocks(text):
-    """List what is fenced, as a language and its lines, and what is only indented."""
-    fenced = re.findall(r"^```(\S*)[^\n]*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    rest = re.sub(r"(?ms)^```.*?^```$", "", text)
-    indented = re.findall(r"(?:^ {4}.*\n(?:\n(?= {4}))?)+", rest, re.MULTILINE)
-    return fenced, indented
+    return path.relative_to(ROOT).with_suffix("").as_posix()
 
 
 @pytest.fixture
@@ -57,21 +47,33 @@ def test_a_pages_examples_are_true(page):
     check_examples(page.read_text(encoding="utf-8"), page.name, more_than=-1)
 
 
-@pytest.mark.parametrize("page", GUIDES, ids=name_of)
-def test_a_guide_begins_with_an_example_that_is_run(page):
-    text = page.read_text(encoding="utf-8")
-    assert re.match(r"# [^\n]+\n\n(?:[^`#\n][^\n]*\n)+\n```python\n>>> ", text)
-
-
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_whatever_looks_like_python_is_run_or_is_python(page):
-    """What takes a GPU is indented, and at least of the language; all else is an example."""
-    fenced, indented = blocks(page.read_text(encoding="utf-8"))
-    assert all(text.startswith(">>> ") for language, text in fenced if language == "python")
-    for text in indented:
-        lines = [line[4:] for line in text.splitlines()]
+    """What takes a GPU is indented, and at least of the language; all else is an example.
+
+    A guide begins with one.
+    """
+    text = page.read_text(encoding="utf-8")
+    if page in RUN and page.parent == DOCS and page.stem not in OTHERS:
+        assert re.match(r"# [^\n]+\n\n(?:[^`#\n][^\n]*\n)+\n```python\n>>> ", text)
+    assert all(example.startswith(">>> ") for example in re.findall(r"(?m)^```python\n(.*)", text))
+    rest = re.sub(r"(?ms)^```.*?^```$", "", text)
+    for indented in re.findall(r"(?:^ {4}.*\n(?:\n(?= {4}))?)+", rest, re.MULTILINE):
+        lines = [line[4:] for line in indented.splitlines()]
         if not lines[0].startswith(("pip ", "python ")):
             ast.parse("\n".join(lines))
+
+
+@pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("notebooks/*.ipynb")], ids=name_of)
+def test_links_to_elsewhere_are_addresses(page):
+    """Without a network nobody can follow them; but they can be links at all."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".ipynb":
+        text = "".join(line for cell in json.loads(text)["cells"] for line in cell["source"])
+    for address in re.findall(r"\w+://[^\s)>\"`]*", text):
+        parts = urlsplit(address)
+        assert parts.scheme == "https"
+        assert re.fullmatch(r"[\w-]+(\.[\w-]+)+", parts.netloc)
 
 
 def test_every_public_name_is_in_the_reference(generated):
@@ -85,14 +87,11 @@ def test_every_public_name_is_in_the_reference(generated):
         assert f".. automodule:: gred.{module}\n" in written
 
 
-def test_a_table_has_every_method_and_shows_names_as_they_are(generated):
+def test_pages_show_tables_and_commands_and_a_command_that_fails_is_no_page(generated):
     table = generated.records_table(gred.methods())
     for method in gred.methods():
         assert f"| `{method.name}`" in table
         assert f"{method.title}: {method.idea}" in table.replace("\\", "")
-
-
-def test_a_command_that_fails_is_no_page(generated):
     assert "shared_strided" in generated.printed(["explain", "12", "--size", "64"])
     with pytest.raises(generated.CommandError, match="no_such_rung"):
         generated.printed(["explain", "no_such_rung"])
@@ -101,36 +100,23 @@ def test_a_command_that_fails_is_no_page(generated):
 def test_every_step_of_the_tutorial_is_as_fast_as_its_title_says_and_faster_than_the_last(
     generated,
 ):
-    rates = [generated.steps.measured()["rows"][step]["gb_per_s"] for step in generated.steps.STEPS]
+    steps = generated.steps
+    rates = [steps.measured()["rows"][step]["gb_per_s"] for step in steps.STEPS]
     assert rates == sorted(rates)
     assert (len(rates), round(rates[0] / 1000, 1), round(rates[-1] / 1000, 1)) == (8, 0.3, 4.4)
-    page = (DOCS / "eight-steps.md").read_text(encoding="utf-8")
+    page = text_of("docs/eight-steps.md")
     assert page.startswith("# From 0.3 to 4.4 TB/s in eight steps\n")
-    assert re.findall(r"```{step} (\w+)", page) == list(generated.steps.STEPS)
-    for place, step in enumerate(generated.steps.STEPS):
-        head, *rows = generated.steps.counted(step)
+    assert re.findall(r"```{step} (\w+)", page) == list(steps.STEPS)
+    for place, step in enumerate(steps.STEPS):
+        head, *rows = steps.counted(step)
         assert f"`{step}`" in head
         assert all(len(row) == len(head) for row in rows)
-        assert generated.steps.bars(step).count('<rect class="done"') == place
+        assert steps.bars(step).count('<rect class="done"') == place
 
 
 def test_every_plot_has_a_dark_scheme_and_no_background_of_its_own(generated):
-    plots = [
-        path.read_text(encoding="utf-8") for path in ROOT.glob("benchmarks/results/*/plots/*.svg")
-    ]
-    for svg in (*plots, generated.steps.bars()):
+    paths = ROOT.glob("benchmarks/results/*/plots/*.svg")
+    for svg in (*(path.read_text(encoding="utf-8") for path in paths), generated.steps.bars()):
         assert "prefers-color-scheme: dark" in svg
         first = re.search(r'<g id="patch_1">.*?style="([^"]*)"', svg, re.DOTALL)
         assert not first or "opacity: 0" in first[1] or "fill: none" in first[1]
-
-
-@pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("notebooks/*.ipynb")], ids=lambda p: p.name)
-def test_links_to_elsewhere_are_addresses(page):
-    """Without a network nobody can follow them; but they can be links at all."""
-    text = page.read_text(encoding="utf-8")
-    if page.suffix == ".ipynb":
-        text = "".join(line for cell in json.loads(text)["cells"] for line in cell["source"])
-    for address in re.findall(r"\w+://[^\s)>\"`]*", text):
-        parts = urlsplit(address)
-        assert parts.scheme == "https"
-        assert re.fullmatch(r"[\w-]+(\.[\w-]+)+", parts.netloc)

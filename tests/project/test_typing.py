@@ -1,7 +1,6 @@
 """The type stubs say what the module does, and docstrings have the form that tools read."""
 
 import ast
-import importlib
 import importlib.util
 import inspect
 import os
@@ -12,20 +11,9 @@ from pathlib import Path
 import pytest
 
 import gred
+from gred.testing import SimulatedArray
 
 pytestmark = pytest.mark.unsanitized
-PUBLIC = [name for name in gred.__all__ if callable(getattr(gred, name))]
-REDUCTIONS = ("sum", "prod", "min", "max", "mean")
-REDUCTION_PARAMETERS = {"a", "axis", "dtype", "out", "keepdims", "initial", "where"}
-REDUCTION_PARAMETERS |= {"method", "block_size", "device", "stream"}
-# What numpydoc asks for beyond what this project promises: its own words for sections' order,
-# "See Also" and examples everywhere, and verbs in the form that it expects.
-NOT_ASKED = {"EX01", "SA01", "ES01", "SS06", "GL01", "GL02", "GL03", "RT03", "PR01", "PR02", "SS05"}
-NOT_ASKED |= {"PR06", "PR08", "PR09", "RT02", "RT04", "RT05", "YD01", "GL08", "PR04", "PR10"}
-needs_mypy = pytest.mark.skipif(
-    importlib.util.find_spec("mypy") is None, reason="mypy is not installed"
-)
-
 
 # What `mypy --strict` turns on, as stubtest takes no such option.
 CHECKED = """check_untyped_defs disallow_any_generics disallow_incomplete_defs
@@ -71,7 +59,7 @@ def misuses() -> None:
 """
 
 
-@needs_mypy
+@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
 def test_the_package_is_strictly_typed_its_stubs_are_true_and_users_types_are_checked(tmp_path):
     """In one run, most of which reads NumPy's types; in a folder without sources or tests."""
     (tmp_path / "strict.ini").write_text(f"[mypy]\n{STRICT}", encoding="utf-8")
@@ -88,7 +76,7 @@ def test_the_package_is_strictly_typed_its_stubs_are_true_and_users_types_are_ch
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def stubbed_reductions():
+def stubbed():
     """Give the reductions of the core's stub, of which some are others, with their parameters."""
     stub = ast.parse(Path(gred.__file__).with_name("_core.pyi").read_text(encoding="utf-8"))
     (launch,) = (node for node in stub.body if getattr(node, "name", "") == "_Launch")
@@ -97,17 +85,13 @@ def stubbed_reductions():
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
             told |= {target.id: told[node.value.id] for target in node.targets}
         elif "Unpack[_Launch]" in ast.unparse(node):
-            told[node.name] = named(node.args) | options
+            names = [one.arg for one in (*node.args.args, *node.args.kwonlyargs)]
+            given = map(ast.literal_eval, (*node.args.defaults, *node.args.kw_defaults))
+            told[node.name] = dict(zip(names, [..., *given], strict=True)) | options
     return told
 
 
-def named(arguments):
-    given = [*arguments.args, *arguments.kwonlyargs]
-    defaults = [..., *map(ast.literal_eval, (*arguments.defaults, *arguments.kw_defaults))]
-    return dict(zip([one.arg for one in given], defaults, strict=True))
-
-
-@pytest.mark.parametrize(("name", "told"), stubbed_reductions().items())
+@pytest.mark.parametrize(("name", "told"), stubbed().items())
 def test_a_stub_has_all_parameters_and_defaults_of_its_function(name, told):
     """What stubtest does not see of a function that is another one in the stub."""
     parameters = inspect.signature(getattr(gred, name)).parameters
@@ -116,43 +100,44 @@ def test_a_stub_has_all_parameters_and_defaults_of_its_function(name, told):
         assert default in (..., parameters[parameter].default)
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_public_docstrings_are_numpydocs(name):
-    validate = pytest.importorskip("numpydoc.validate", reason="numpydoc is not installed")
-    if isinstance(getattr(gred, name), type):
-        pytest.skip("records and errors say what they are in a line")
-    report = validate.validate(f"gred.{name}")
-    errors = [error for error in report["errors"] if error[0] not in NOT_ASKED]
-    assert not errors
+# What numpydoc asks for beyond what this project promises: its own words for sections' order,
+# "See Also" and examples everywhere, and verbs in the form that it expects.
+NOT_ASKED = "EX01 SA01 ES01 SS05 SS06 GL01 GL02 GL03 GL08 YD01 RT02 RT03 RT04 RT05 PR01 PR02 PR04"
+NOT_ASKED += " PR06 PR08 PR09 PR10"
 
 
-@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("name", gred.__all__)
+def test_everything_public_is_documented_in_numpydocs_form(name):
+    """Records, errors and modules say what they are in a line."""
+    public = getattr(gred, name)
+    assert inspect.getdoc(public)
+    if callable(public) and not isinstance(public, type):
+        validate = pytest.importorskip("numpydoc.validate", reason="numpydoc is not installed")
+        report = validate.validate(f"gred.{name}")
+        assert not [error for error in report["errors"] if error[0] not in NOT_ASKED.split()]
+    assert inspect.getdoc(SimulatedArray)
+
+
+PARAMETERS = ["a", "axis", "dtype", "out", "keepdims", "initial", "where"]
+LAUNCH = ["method", "block_size", "device", "stream"]
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "min", "max", "mean"])
 def test_reductions_document_every_argument_of_signatures_that_can_be_read(name):
     """Also by people: help() shows every argument with its default."""
     scrape = pytest.importorskip("numpydoc.docscrape", reason="numpydoc is not installed")
     function = getattr(gred, name)
     document = scrape.NumpyDocString(inspect.getdoc(function))
-    documented = [part.strip() for p in document["Parameters"] for part in p.name.split(",")]
-    own = {"weights", "initial"} if name == "mean" else set()
-    assert set(documented) == REDUCTION_PARAMETERS ^ own
-    assert document["Summary"]
-    assert document["Returns"]
-    assert {e.type for e in document["Raises"]} >= {"TypeError", "ValueError", "MemoryError"}
-    assert ">>> " in "\n".join(document["Examples"])
     parameters = inspect.signature(function).parameters
+    own = {"weights", "initial"} if name == "mean" else set()
+    documented = [part.strip() for p in document["Parameters"] for part in p.name.split(",")]
     assert documented == list(parameters)
     assert documented[:2] == ["a", "axis"]
-    for option in ("method", "block_size", "device", "stream"):
-        assert parameters[option].kind is inspect.Parameter.KEYWORD_ONLY
+    assert set(documented) == {*PARAMETERS, *LAUNCH} ^ own
+    assert all(document[section] for section in ("Summary", "Returns"))
+    assert {e.type for e in document["Raises"]} >= {"TypeError", "ValueError", "MemoryError"}
+    assert ">>> " in "\n".join(document["Examples"])
+    assert all(parameters[one].kind is inspect.Parameter.KEYWORD_ONLY for one in LAUNCH)
     defaults = {"where": True, "keepdims": False, "method": "auto"}
-    for option in documented[1:]:
-        if option not in ("initial", "weights"):
-            assert parameters[option].default == defaults.get(option)
-
-
-def test_everything_public_is_documented():
-    for name in gred.__all__:
-        assert inspect.getdoc(getattr(gred, name)), name
-    testing = importlib.import_module("gred.testing")
-    assert inspect.getdoc(testing)
-    assert inspect.getdoc(testing.SimulatedArray)
+    for option in {*documented[1:]} - {"initial", "weights"}:
+        assert parameters[option].default == defaults.get(option)
