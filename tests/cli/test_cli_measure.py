@@ -1,7 +1,6 @@
-"""What the command measures with: data, bounds and clocks; and how it reads sizes and methods."""
+"""What the command measures with: bounds and clocks; and how it reads sizes and methods."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -49,56 +48,34 @@ def tasks_done(now):
     return run
 
 
-def test_tasks_that_keep_to_their_deadlines_are_all_done_in_time_shared_out_by_size(tasks_done):
+def test_tasks_share_the_time_by_size_and_are_left_out_evenly_where_they_cannot(tasks_done):
     done, end = tasks_done(30.0, lambda deadline: deadline)
-    assert len(done) == 100
-    assert 20 < end <= 30
+    assert (len(done), 20 < end <= 30) == (100, True)
     assert tasks_done(None, lambda _: 5.0) == (list(range(100)), 500.0)
     shares, sizes = [], (1,) * 20 + (4,) * 20
     tasks_done(100.0, lambda deadline: shares.append(deadline) or deadline, sizes)
     assert shares[0] == pytest.approx(0.8)
     assert shares[20] / shares[19] == pytest.approx(4, rel=0.05)
-
-
-def test_tasks_that_cannot_be_shorter_are_left_out_evenly(tasks_done):
     done, end = tasks_done(30.0, lambda _: 1.0)
-    assert 25 <= len(done) <= 30
-    assert end <= 30
+    assert 25 <= len(done) <= end <= 30
     assert {*np.diff([place for place in done if place > 10])} <= {2, 3, 4, 5}
     assert done[-1] > 90
 
 
-def test_sizes_are_numbers_ranges_and_lists():
+def test_sizes_are_numbers_ranges_and_lists_and_methods_names_aliases_and_numbers():
     sizes = {"1000000": 10**6, "1e6": 10**6, "2**20": 1 << 20, "2^20": 1 << 20, "1_000": 1000}
     assert {text: options.parse_size(text) for text in sizes} == sizes
     assert options.parse_sizes("2**3:2^6") == (8, 16, 32, 64)
     assert options.parse_sizes("7, 2**3:2**4,7,1e1") == (7, 8, 10, 16)
-
-
-def test_methods_are_named_by_name_alias_and_number():
     named = options.parse_methods("reduce5,3,shared_modulo,global")
     assert [m.name for m in named] == ["interleaved", "shared_modulo", "shared_grid_stride"]
-
-
-@pytest.mark.parametrize("dtype", options.ELEMENT_TYPES)
-@pytest.mark.parametrize("op", options.OPS)
-def test_data_is_random_repeatable_and_has_an_answer(dtype, op):
-    array = random_array(5000, dtype, op, seed=3)
-    assert array.dtype == dtype
-    assert np.array_equal(array, random_array(5000, dtype, op, seed=3))
-    assert not np.array_equal(array, random_array(5000, dtype, op, seed=4))
-    assert len(np.unique(array)) > 20
-    value = data.numpy_answer(array, op).value
-    assert math.isfinite(value)
-    assert value != 0
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("op", ["sum", "prod"])
 def test_bound_accepts_rounding_but_no_lost_element(dtype, op):
     array = random_array(3000, dtype, op)
-    right = data.numpy_answer(array, op)
-    reduction = getattr(np, op)
+    right, reduction = data.numpy_answer(array, op), getattr(np, op)
     assert right.accepts(reduction(array, dtype=dtype))
     assert right.accepts(reduction(array[::-1], dtype=dtype), grid=12, block_size=256)
     assert not right.accepts(np.nan)
