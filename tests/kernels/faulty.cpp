@@ -3,10 +3,9 @@
  * race look right to somebody who runs threads in one order only. */
 #include "entry.cuh"
 #include "hopper.cuh"
-#include "simulated/simulator.h"
+#include "launched.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 namespace KERNELS
@@ -194,13 +193,6 @@ __global__ void recursion(unsigned *results, uint64_t n)
         _exit(0);
 }
 
-struct named_kernel {
-    const char *name;
-    const void *entry;
-    bool cooperative;
-    bool together; /* all blocks are one cluster */
-};
-
 static const named_kernel kernels[] = {
     {"tree", KERNEL_ENTRY(tree<barrier, barrier>)},
     {"tree without barriers", KERNEL_ENTRY(tree<nothing, nothing>)},
@@ -226,33 +218,20 @@ static const named_kernel kernels[] = {
 
 } // namespace KERNELS
 
-/* Runs a kernel by name. Returns the simulator's status, -1 if there is no such kernel; the message
- * is the simulator's. Two launches, so that one after a failure is tried, too. */
+/* The message is the simulator's. Two launches, so that one after a failure is tried, too. */
 extern "C" int run_kernel(const char *name, uint64_t grid, unsigned block, uint64_t n, int order,
                           uint64_t seed, unsigned *results, char *message, size_t message_bytes)
 {
     for (unsigned k = 0; k <= SIMULATOR_BLOCK_MAX; k++)
         KERNELS::numbers[k] = k;
-    for (const KERNELS::named_kernel &kernel : KERNELS::kernels) {
-        if (strcmp(kernel.name, name) != 0)
-            continue;
-        struct simulator *device = simulator_open(unsigned(sysconf(_SC_NPROCESSORS_ONLN)));
-        simulator_set(device, static_cast<thread_order>(order), seed, nullptr);
-        void *arguments[] = {&results, &n};
-        struct simulator_launch launch = {};
-        launch.kernel = reinterpret_cast<void (*)(void **)>(const_cast<void *>(kernel.entry));
-        launch.arguments = arguments;
-        launch.grid = grid;
-        launch.block = block;
-        launch.shared_bytes = block * sizeof *results + sizeof(KERNELS::mbarrier);
-        launch.cluster = kernel.together ? unsigned(grid) : 1;
-        launch.cooperative = kernel.cooperative;
-        int status = simulator_launch(device, &launch);
-        if (simulator_launch(device, &launch) != status)
-            status = -2;
-        snprintf(message, message_bytes, "%s", simulator_message(device));
-        simulator_close(device);
-        return status;
-    }
-    return -1;
+    struct simulator *device = simulator_open(unsigned(sysconf(_SC_NPROCESSORS_ONLN)));
+    simulator_set(device, static_cast<thread_order>(order), seed, nullptr);
+    void *arguments[] = {&results, &n};
+    const unsigned bytes = block * sizeof *results + sizeof(KERNELS::mbarrier);
+    int status = launched(KERNELS::kernels, name, device, grid, block, bytes, arguments);
+    if (launched(KERNELS::kernels, name, device, grid, block, bytes, arguments) != status)
+        status = -2;
+    snprintf(message, message_bytes, "%s", simulator_message(device));
+    simulator_close(device);
+    return status;
 }

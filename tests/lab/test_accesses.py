@@ -63,16 +63,14 @@ def test_accesses_and_requests_are_those_that_are_counted(rung, x):
 def test_what_is_shown_says_what_was_reduced_by_and_no_more_than_can_be_read():
     for ask in (gred.counters, gred.accesses):
         shown = ask([1.0, 2.0], "mean", method="shuffle", block_size=32)
-        assert shown.op == "mean"
         assert repr(shown).startswith("mean of 2 float64")
     assert "mean of 2 float64 in blocks of 32 threads: 1.5" in shown.svg()
-    small, large = (first_pass(np.ones(n), "shuffle") for n in (1, 1000))
-    few, many = type(small.accesses)(small.accesses[:90]), large.accesses
+    many = first_pass(np.ones(1000), "shuffle").accesses
+    few = type(many)(many[:90])
     assert len(repr(few).splitlines()) == few._repr_html_().count("<tr>") == 1 + len(few)
-    assert repr(large).splitlines()[:3] == repr(many).splitlines()[:3]
-    assert repr(large).endswith(f"\nand {len(many) - 100:,} more")
-    assert large._repr_html_().count("<tr>") == 101
-    assert f"and {len(many) - 100:,} more" in large._repr_html_()
+    assert repr(many).endswith(f"\nand {len(many) - 100:,} more")
+    assert many._repr_html_().count("<tr>") == 101
+    assert f"and {len(many) - 100:,} more" in many._repr_html_()
 
 
 @every_rung

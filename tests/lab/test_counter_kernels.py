@@ -12,6 +12,7 @@ pytestmark = pytest.mark.unsanitized
 
 EVENTS = ("global_load", "global_store", "shared_load", "shared_store")
 ORDERS = ("forwards", "backwards", "shuffled")
+TYPES = {1: "uint8_t", 4: "uint32_t", 8: "uint64_t", 16: "pack"}
 NOBODY = -1
 
 
@@ -21,15 +22,11 @@ def count(shared_folder):
     kernels = toy_kernels("counting.cpp", shared_folder)
 
     def count(name, at, nbytes=4, *, offset=0, event=None, order="forwards"):
-        places = (ctypes.c_int * len(at))(*at)
-        counts = [ctypes.c_uint64() for _ in range(4)]
-        kind, number = EVENTS.index(event or name), ORDERS.index(order)
-        how = ctypes.c_uint(offset), ctypes.c_int(kind), ctypes.c_int(number)
-        status = kernels.count_kernel(
-            name.encode(), nbytes, len(at), places, *how, *map(ctypes.byref, counts)
-        )
-        assert status == 0
-        return tuple(one.value for one in counts)
+        places, sums = (ctypes.c_int * len(at))(*at), (ctypes.c_uint64 * 4)()
+        numbers = offset, EVENTS.index(event or name), ORDERS.index(order)
+        kernel = f"{name} {TYPES[nbytes]}".encode()
+        assert kernels.count_kernel(kernel, len(at), places, *numbers, sums) == 0
+        return tuple(sums)
 
     return count
 

@@ -261,20 +261,17 @@ def test_times_are_of_kernels_that_do_not_count():
 AFFINITY = """
 #define _GNU_SOURCE
 #include <sched.h>
-#include <string.h>
-static cpu_set_t set;
+#define LENGTH (bytes < sizeof set ? bytes : sizeof set)
+static cpu_set_t set = {{[0 ... 2] = -1ul, 255}};
 int sched_setaffinity(pid_t process, size_t bytes, const cpu_set_t *asked)
 {
     CPU_ZERO(&set);
-    memcpy(&set, asked, bytes < sizeof set ? bytes : sizeof set);
+    __builtin_memcpy(&set, asked, LENGTH);
     return 0;
 }
 int sched_getaffinity(pid_t process, size_t bytes, cpu_set_t *mask)
 {
-    if (CPU_COUNT(&set) == 0)
-        for (int core = 0; core < 200; core++)
-            CPU_SET(core, &set);
-    memcpy(mask, &set, bytes < sizeof set ? bytes : sizeof set);
+    __builtin_memcpy(mask, &set, LENGTH);
     return 0;
 }
 """

@@ -41,7 +41,14 @@ def toy_kernels(source: str, folder: Path) -> ctypes.CDLL:
             for noun, target in objects.items():
                 problem = build(target, "-O2", "-fPIC", "-c", f"csrc/simulated/{noun}.c")
                 assert not problem, problem
-            words = ("-Ikernels", "-Wno-unknown-pragmas", "-x", "c++", f"tests/kernels/{source}")
+            words = (
+                "-Ikernels",
+                "-Itests/kernels",
+                "-Wno-unknown-pragmas",
+                "-x",
+                "c++",
+                f"tests/kernels/{source}",
+            )
             options = {"compiler": CXX_COMPILER, "standard": "c++17"}
             library(path, *words, "-x", "none", *objects.values(), **options)
     return ctypes.CDLL(str(path))
