@@ -54,33 +54,29 @@ def kept(screen, tmp_path):
 # ---- counters ----
 
 
-def test_every_rung_is_shown_with_its_counts(screen):
-    out = screen("counters", *SMALL, "--dtype", "float64", "--multiprocessors", "1")
-    assert "5,000 float64" in out
-    assert "as on 1 multiprocessors" in out
-    for rung in RUNGS:
-        total, shown = counted(rung, dtype=np.float64, multiprocessors=1).total, row_of(out, rung)
-        sectors = total.global_load_sectors + total.bulk_copy_sectors
-        assert {f"{sectors:,}", f"{conflicts_of(total):,}"} <= {*shown}
-        assert f"{total.active_lanes:.1f}" == shown[-1]
-
-
-def test_counters_are_kept_with_every_pass_and_line_and_drawn_as_bars(kept):
+def test_counts_are_shown_kept_with_every_pass_and_line_and_drawn_as_bars(screen, kept):
     data = kept("counters", *SMALL)
     assert (data["kind"], data["run"]["block_size"]) == ("counters", 64)
     assert data["machine"]["device"]["name"] == "simulated"
     wanted = {rung: counted(rung) for rung in RUNGS}
     assert [row["method"] for row in data["rows"]] == RUNGS
-    for row, want in zip(data["rows"], wanted.values(), strict=True):
+    out = screen("counters", *SMALL, "--dtype", "float64", "--multiprocessors", "1")
+    assert "5,000 float64" in out
+    assert "as on 1 multiprocessors" in out
+    for row, (rung, want) in zip(data["rows"], wanted.items(), strict=True):
         for name in gred.Counts._fields[:-1]:
             assert row["total"][name] == getattr(want.total, name)
             assert [one[name] for one in row["passes"]] == [getattr(p, name) for p in want.passes]
         assert row["lines"] == [line._asdict() for line in want.total.lines]
+        total, shown = counted(rung, dtype=np.float64, multiprocessors=1).total, row_of(out, rung)
+        sectors = total.global_load_sectors + total.bulk_copy_sectors
+        assert {f"{sectors:,}", f"{conflicts_of(total):,}"} <= {*shown}
+        assert f"{total.active_lanes:.1f}" == shown[-1]
     totals = [want.total for want in wanted.values()]
     moved, wavefronts, lanes = rungs.counters_figure(data).axes
     assert [text.get_text().split()[1] for text in moved.get_yticklabels()] == RUNGS
-    bars = [[bar.get_width() for bar in of] for axes in (moved, wavefronts, lanes)
-            for of in axes.containers]  # fmt: skip
+    every = [*moved.containers, *wavefronts.containers, *lanes.containers]
+    bars = [[bar.get_width() for bar in bars] for bars in every]
     for event in ("global_load", "global_store", "bulk_copy"):
         shares = [getattr(total, f"{event}_sectors") * 32 / 20_000 for total in totals]
         assert bars.pop(0) == pytest.approx(shares)
@@ -145,21 +141,19 @@ def test_what_limits_a_rung_follows_from_its_counts_and_so_does_its_time(screen,
     assert line.split("predicted")[1].strip() == f"{words} {told.why()}"
 
 
-NEAR = {
-    "halving": ["halving", "neighbored"],
-    "13": ["shared_strided", "shared_sequential", "shared_first_add"],
-    "cluster": ["bulk", "cluster"],
-}
-
-
-@pytest.mark.parametrize("rung", NEAR)
-def test_neighbours_stand_beside_it(screen, kept, rung):
-    lines, near = screen("explain", rung, *SMALL).splitlines(), NEAR[rung]
-    (head,) = (line for line in lines if line.split() == ["all", "passes", *near])
-    rows = [line.split() for line in lines[lines.index(head) + 2 :]]
+@pytest.mark.parametrize(
+    ("rung", "near"),
+    [
+        ("halving", ["halving", "neighbored"]),
+        ("13", ["shared_strided", "shared_sequential", "shared_first_add"]),
+        ("cluster", ["bulk", "cluster"]),
+    ],
+)
+def test_neighbours_stand_beside_it(screen, kept, rung, near):
+    rows = [line.split() for line in screen("explain", rung, *SMALL).splitlines()]
+    assert ["all", "passes", *near] in rows
     totals = [counted(name).total for name in near]
-    loads = [f"{total.global_load_sectors:,}" for total in totals]
-    assert ["global", "load", "sectors", *loads] in rows
+    assert ["global", "load", "sectors", *(f"{t.global_load_sectors:,}" for t in totals)] in rows
     conflicts = [conflicts_of(total) for total in totals]
     shown = [row[2:] for row in rows if row[:2] == ["bank", "conflicts"]]
     assert shown == ([[f"{n:,}" for n in conflicts]] if any(conflicts) else [])

@@ -156,26 +156,6 @@ def test_every_copy_has_memory_of_its_own_and_its_turn(pretended, calls, names):
     assert places == [places[k % 4] for k in range(len(places))]
 
 
-def test_peers_that_reuse_a_stage_see_their_own_layout(pretended, calls):
-    some = pretended(gred=np.sum)
-    flat, rows = case_of(size=1 << 10), case_of(layout="rows", size=1 << 10)
-    assert contest.stage_key(flat) == contest.stage_key(rows)
-    stage = contest.Stage(flat, some, HOST, seed=0)
-    for case in (flat, rows):
-        [found] = contest.compete(case, stage, some, Sampling(1, 0))
-        assert found["right"]
-    assert {view.shape for _, view in calls} == {(1024,), (16, 32)}
-
-
-def test_the_floor_of_a_gpu_is_the_median_launch_of_nothing_and_the_host_has_none(monkeypatch):
-    limit = gred.LaunchLimit(np.array([3e-6, 1e-6, 2e-6]), "cuda:1")
-    monkeypatch.setattr(gred, "launch_limit", {"cuda:1": limit}.get)
-    floor = contest.latency_floor(HOST._replace(name="cuda:1"))
-    assert floor.seconds == 2e-6
-    assert "does nothing" in floor.meaning
-    assert contest.latency_floor(HOST).seconds is None
-
-
 # ---- what is shown ----
 
 
@@ -228,7 +208,14 @@ def test_everything_measured_is_written_and_shown(screen, tmp_path):
     assert "gred is ahead in " in out
 
 
-def test_plots_show_every_case(screen, tmp_path):
+def kept_of(rows, floor=None):
+    names = {one["library"]: one["ours"] for one in rows}
+    names = {name: {"title": name, "version": "1", "ours": ours} for name, ours in names.items()}
+    machine = {"device": {"name": "host"}, "processor": "a processor"}
+    return {"machine": machine, "run": {"libraries": names, "floor_ns": floor}, "rows": rows}
+
+
+def test_plots_show_every_case_green_ahead_and_red_behind_and_the_latency_floor(screen, tmp_path):
     pytest.importorskip("matplotlib")
     from gred.cli.plots import versus as versus_plots
 
@@ -243,25 +230,9 @@ def test_plots_show_every_case(screen, tmp_path):
     for axes in times:
         points = {line.get_label(): len(line.get_xdata()) for line in axes.get_lines()}
         assert points == dict.fromkeys(("gred", "NumPy", "read limit, from memory"), 2)
-    flat, others = versus_plots.ratio_figure(kept).axes
-    for axes in (flat, others):
+    for axes in versus_plots.ratio_figure(kept).axes:
         assert len(axes.patches) == len(axes.texts) == 8
         assert [label.get_text() for label in axes.get_yticklabels()] == ["sum", "argmax"]
-    names = [label.get_text() for label in others.get_xticklabels()]
-    kinds = [f"{kind} [:, ::2], {size}" for size in ("64", "4 KiB") for kind in ("int8", "float32")]
-    assert names == kinds
-
-
-def kept_of(rows, floor=None):
-    names = {one["library"]: one["ours"] for one in rows}
-    names = {name: {"title": name, "version": "1", "ours": ours} for name, ours in names.items()}
-    machine = {"device": {"name": "host"}, "processor": "a processor"}
-    return {"machine": machine, "run": {"libraries": names, "floor_ns": floor}, "rows": rows}
-
-
-def test_the_map_is_green_ahead_and_red_behind_and_the_latency_floor_is_a_line_of_the_times():
-    pytest.importorskip("matplotlib")
-    from gred.cli.plots import versus as versus_plots
 
     rows = []
     for size, peer_ns in enumerate((11, 9, 2000)):
@@ -278,13 +249,7 @@ def test_the_map_is_green_ahead_and_red_behind_and_the_latency_floor_is_a_line_o
     texts = [text.get_text().replace("\n", " ") for text in axes.texts]
     cells = dict(zip(texts, (patch.get_facecolor()[:3] for patch in axes.patches), strict=True))
     assert set(cells) == {"1.10x numpy", "0.90x numpy", "200x numpy", "alone", "lacks", "WRONG"}
-    for text, best, by in (
-        ("1.10x numpy", 1, 0.02),
-        ("200x numpy", 1, 0.02),
-        ("0.90x numpy", 0, 0.05),
-    ):
-        others = [shade for k, shade in enumerate(cells[text]) if k != best]
-        assert cells[text][best] > max(others) + by
+    assert np.argmax([cells[text] for text in cells if "x " in text], 1).tolist() == [1, 0, 1]
     assert cells["WRONG"] == (0, 0, 0)
 
 

@@ -43,23 +43,8 @@ class Picture:
         return [one.text for one in self.of("text", *kinds, **place)]
 
 
-@pytest.mark.parametrize(
-    ("rung", "loading"),
-    [("neighbored", 0), ("neighbored_less", 0), ("shared_modulo", 1), ("shared_sequential", 1)],
-)
-@pytest.mark.parametrize("block", [32, 64])
-def test_each_level_of_the_tree_has_its_lines(rung, loading, block):
-    """Half as many threads a level, two lines into each and one out of it; all others idle."""
-    picture = Picture(rung, block, block)
-    for level in range(block.bit_length() - 1):
-        active, step = block >> level + 1, loading + level
-        assert picture.count("line", "load", step=step) == 2 * active
-        assert picture.count("line", "store", step=step + 1) == active
-        assert picture.count("circle", "active", step=step) == active
-        assert picture.count("circle", "idle", step=step) == block - active
-
-
 def test_lines_end_where_the_elements_are_and_values_are_numpys_partial_sums():
+    """Half as many threads a level, two lines into each and one out of it; all others idle."""
     x = np.random.default_rng(1).integers(1, 100, 32)
     near, far = Picture("neighbored", x=x), Picture("interleaved", x=x)
     for level in range(5):
@@ -71,6 +56,10 @@ def test_lines_end_where_the_elements_are_and_values_are_numpys_partial_sums():
             columns = (float(line.get("x1")) - float(line.get("x2"))) / 26
             assert columns == element - thread
         assert read == {t: {t, t + stride} for t in range(0, 32, 2 * stride)}
+        assert near.count("line", "load", step=level) == 2 * len(read)
+        assert near.count("line", "store", step=level + 1) == len(read)
+        assert near.count("circle", "active", step=level) == len(read)
+        assert near.count("circle", "idle", step=level) == 32 - len(read)
         sums = x.reshape(-1, 2 * stride).sum(1), x.reshape(2 * stride, -1).sum(0)
         for picture, right in zip((near, far), sums, strict=True):
             fresh = [int(text) for text in picture.texts("fresh", step=level + 1)]
@@ -100,24 +89,6 @@ def test_bank_conflicts_are_marked():
         ]
     assert picture.count("line", "clash", step=6) == 1 * 2
     assert not Picture("shared_sequential", x=x, block=64).of("line", "clash")
-
-
-def test_lanes_are_stacked_on_their_banks(screen):
-    """Their words lie 2 * stride apart: so many lanes of a warp meet in a bank, if there are."""
-    picture = Picture("shared_strided", x=np.ones(256, np.int32), block=256)
-    for level in range(8):
-        (step,) = (g for g in picture.root.iter(f"{SVG}g") if g.get("data-step") == str(level + 2))
-        lanes, want, stacks = min(32, 128 >> level), {}, {}
-        for lane in range(lanes):
-            want.setdefault((lane << level + 1) % 32, []).append(str(lane))
-        for chip in step.iter(f"{SVG}text"):
-            if "chip" in chip.get("class"):
-                bank = (float(chip.get("x")) - 100 - 13) / 26
-                stacks.setdefault(bank, []).append(chip.text)
-        assert stacks == want
-        conflicts = sum("conflict" in box.get("class") for box in step.iter(f"{SVG}rect"))
-        assert conflicts == (lanes if len(want[0]) > 1 else 0)
-    assert "14 conflicts" in screen("show", "shared_strided")
 
 
 def test_passes_come_one_under_another_and_tickets_and_barriers_are_drawn():
@@ -185,14 +156,11 @@ def test_labels_neither_collide_nor_leave_the_picture(rung):
                 assert right <= left2 or right2 <= left, (text, other, top, top2)
 
 
-@pytest.mark.parametrize(
-    ("rung", "block", "kind"), [("neighbored", 32, "idle"), ("shared_strided", 256, "chip")]
-)
-def test_pictures_have_a_dark_scheme_and_are_told_in_words(rung, block, kind):
-    picture = Picture(rung, 64, block, x=np.ones(64, np.int32))
+def test_pictures_have_a_dark_scheme_and_are_told_in_words():
+    picture, method = Picture("neighbored", 64), METHODS["neighbored"]
     assert picture.root.get("role") == "img"
     title, told, style, paper = list(picture.root)[:4]
-    assert title.text == f"{METHODS[rung].number} {rung}: {METHODS[rung].title}"
+    assert title.text == f"{method.number} neighbored: {method.title}"
     assert f"The result is {picture.told.result}." in told.text
     light, dark = (
         {line.partition(" {")[0] for line in half.splitlines() if "#" in line}
@@ -200,9 +168,7 @@ def test_pictures_have_a_dark_scheme_and_are_told_in_words(rung, block, kind):
     )
     assert light == dark
     assert paper.get("class") == "paper"
-    drawn = {kind for one in picture.root.iter() for kind in one.get("class", "").split()}
     assert not any("fill" in one.attrib or "stroke" in one.attrib for one in picture.root.iter())
-    assert {"paper", kind} <= drawn
 
 
 def test_a_small_picture_has_the_same_lines_cells_and_texts():
@@ -288,18 +254,16 @@ def test_the_terminal_shows_lanes_elements_values_and_shuffles(screen):
     assert picture.texts("soft", step=1) == ["32 results discarded; shuffles: 2"]
 
 
-def test_plain_text_says_it_without_rich(screen, monkeypatch):
+def test_a_narrow_terminal_wraps_the_lanes_and_plain_text_says_it_without_rich(screen, monkeypatch):
+    monkeypatch.setattr("gred.cli.console.Stream.columns", lambda self: 60)
+    works = consoles.make_console().lane_characters[0]
+    rows = [line for line in screen("show", "shared_strided").splitlines() if works in line]
+    assert [line.count(works) for line in rows[:3]] == [32, 32, 32]
+    assert all(len(line) <= 60 for line in rows)
+    monkeypatch.setattr("gred.cli.console.Stream.columns", lambda self: 100)
     monkeypatch.setattr("gred.cli.command.make_console", consoles.Console)
     out = screen("show", "shared_strided", "--block-size", "64")
     assert out.isascii()
     assert f"threads  {'#' * 64}" in out
     assert f"shared 0 to 63  {'!.' * 32}" in out
     assert "# active  o discarded  . idle  r read  w written  ~ moved, not used  ! bank" in out
-
-
-def test_a_narrow_terminal_wraps_the_lanes(screen, monkeypatch):
-    monkeypatch.setattr("gred.cli.console.Stream.columns", lambda self: 60)
-    works = consoles.make_console().lane_characters[0]
-    rows = [line for line in screen("show", "shared_strided").splitlines() if works in line]
-    assert [line.count(works) for line in rows[:3]] == [32, 32, 32]
-    assert all(len(line) <= 60 for line in rows)

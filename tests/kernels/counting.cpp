@@ -55,17 +55,6 @@ __global__ void turns(const int *at, unsigned, global<T> memory, T *kept)
         kept[threadIdx.x] = memory[threadIdx.x];
 }
 
-/* Each lane loads once, a barrier later than the one before it; no two of them do so together. */
-template <class T>
-__global__ void after_barriers(const int *, unsigned, global<T> memory, T *kept)
-{
-    for (unsigned k = 0; k < warp_size; k++) {
-        if (threadIdx.x % warp_size == k)
-            kept[threadIdx.x] = memory[threadIdx.x];
-        __syncwarp();
-    }
-}
-
 /* The lower half of a warp's lanes loads twice, before a barrier and with all others behind it. */
 template <class T>
 __global__ void again(const int *, unsigned, global<T> memory, T *kept)
@@ -77,21 +66,12 @@ __global__ void again(const int *, unsigned, global<T> memory, T *kept)
     }
 }
 
-/* Two loads in one line are two requests. */
-template <class T>
-__global__ void one_line(const int *, unsigned, global<T> memory, T *kept)
-{
-    const T values[2] = {memory[threadIdx.x], memory[threadIdx.x + blockDim.x]};
-    kept[threadIdx.x] = values[threadIdx.x % 2];
-}
-
 #define OF(name, T)        {#name " " #T, KERNEL_ENTRY(name<T>)}
 #define OF_EACH_SIZE(name) OF(name, uint8_t), OF(name, uint32_t), OF(name, uint64_t), OF(name, pack)
 
 const named_kernel kernels[] = {
     OF_EACH_SIZE(global_load),  OF_EACH_SIZE(global_store), OF_EACH_SIZE(shared_load),
-    OF_EACH_SIZE(shared_store), OF(turns, uint32_t),        OF(after_barriers, uint32_t),
-    OF(again, uint32_t),        OF(one_line, uint32_t),
+    OF_EACH_SIZE(shared_store), OF(turns, uint32_t),        OF(again, uint32_t),
 };
 
 } // namespace KERNELS

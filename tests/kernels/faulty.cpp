@@ -55,25 +55,6 @@ __global__ void tree(unsigned *results, uint64_t)
         results[blockIdx.x] = sum;
 }
 
-/* The classic mistake: threads past the end leave, and the others wait for them. */
-__global__ void early_return(unsigned *results, uint64_t n)
-{
-    const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i >= n)
-        return;
-    tree<barrier, barrier>(results, n);
-}
-
-/* Even threads wait for the block, odd ones for their warp. */
-__global__ void two_barriers(unsigned *results, uint64_t)
-{
-    if (threadIdx.x % 2)
-        __syncwarp();
-    else
-        __syncthreads();
-    results[blockIdx.x] = 0;
-}
-
 /* Half a warp shuffles with a mask that names all of it. */
 __global__ void half_a_shuffle(unsigned *results, uint64_t)
 {
@@ -198,8 +179,6 @@ static const named_kernel kernels[] = {
     {"tree without barriers", KERNEL_ENTRY(tree<nothing, nothing>)},
     {"warp's tree", KERNEL_ENTRY(tree<barrier, warp_barrier>)},
     {"warp's tree without barriers", KERNEL_ENTRY(tree<barrier, nothing>)},
-    {"early return", KERNEL_ENTRY(early_return)},
-    {"two barriers", KERNEL_ENTRY(two_barriers)},
     {"half a shuffle", KERNEL_ENTRY(half_a_shuffle)},
     {"recursion", KERNEL_ENTRY(recursion)},
     {"absent block", KERNEL_ENTRY(absent_block), true},

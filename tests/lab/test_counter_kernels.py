@@ -117,12 +117,8 @@ def test_wavefronts_are_what_the_busiest_bank_takes(count, name, place):
 TOGETHER = [
     # Lane k comes k times, to the same element: turn t is of the lanes from t + 1 on.
     ("turns", every(1), "global_load", (31, sum(range(32)), 7 * 4 + 8 * (3 + 2 + 1), 0)),
-    # Each lane's first turn, but none before the same barrier as another's.
-    ("after_barriers", every(0), "global_load", (32, 32, 32, 0)),
     # Turns are counted from the last barrier on.
     ("again", every(0), "global_load", (2, 16 + 32, 2 + 4, 0)),
-    # Two loads of a line are two.
-    ("one_line", every(0), "global_load", (2, 64, 8, 0)),
     # Warps do not meet, in a bank neither.
     ("global_load", list(range(128)), "global_load", (4, 128, 16, 0)),
     ("shared_load", [0] * 128, "shared_load", (4, 128, 4, 0)),

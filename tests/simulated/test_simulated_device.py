@@ -32,16 +32,14 @@ def kernels(shared_folder):
 def run(kernels):
     """Run one of the kernels: its status, message and results. A hang fails, and is left behind."""
 
-    def run(name, order=FORWARDS, seed=0, *, grid=3, block=BLOCK, n=10**6):
-        results = (ctypes.c_uint * grid)()
-        message = ctypes.create_string_buffer(1000)
+    def run(name, order=FORWARDS, seed=0, *, grid=3):
+        results, message = (ctypes.c_uint * grid)(), ctypes.create_string_buffer(1000)
+        sizes = ctypes.c_uint64(grid), BLOCK, ctypes.c_uint64(0), order, ctypes.c_uint64(seed)
         answer = []
 
         def launch():
-            sizes = ctypes.c_uint64(grid), ctypes.c_uint(block), ctypes.c_uint64(n)
-            orders = ctypes.c_int(order), ctypes.c_uint64(seed)
             text = message, ctypes.c_size_t(len(message))
-            answer.append(kernels.run_kernel(name.encode(), *sizes, *orders, results, *text))
+            answer.append(kernels.run_kernel(name.encode(), *sizes, results, *text))
 
         thread = threading.Thread(target=launch, daemon=True)
         thread.start()
@@ -55,18 +53,10 @@ def run(kernels):
 # ---- races ----
 
 
-@pytest.mark.parametrize(
-    ("name", "n", "results"),
-    [
-        *((name, 0, [RIGHT] * 3) for name in ("tree", "warp's tree", "copies", "neighbours")),
-        ("early return", 3 * BLOCK, [RIGHT] * 3),
-        ("early return", 2 * BLOCK, [RIGHT, RIGHT, 0]),
-        ("one copy", 0, [0] * 3),
-    ],
-)
-def test_a_kernel_with_its_barriers_is_right_in_every_order(run, name, n, results):
+@pytest.mark.parametrize("name", ["tree", "warp's tree", "copies", "neighbours", "one copy"])
+def test_a_kernel_with_its_barriers_is_right_in_every_order(run, name):
     for order, seed in EVERY_ORDER:
-        assert run(name, order, seed, n=n) == (DONE, "", results)
+        assert run(name, order, seed) == (DONE, "", [0 if name == "one copy" else RIGHT] * 3)
 
 
 @pytest.mark.parametrize(
@@ -99,33 +89,25 @@ def test_a_missing_barrier_is_caught_by_the_shuffled_order_of_which_a_seed_is_on
 # ---- barriers ----
 
 
-RETURNING = [
-    ("early return", f"{BLOCK} threads of block {n // BLOCK} .*__syncthreads", FIVE, {"n": n})
-    for n in (1, BLOCK - 1, BLOCK + 1, 3 * BLOCK - 1)
-]
-
-
 @pytest.mark.parametrize(
-    ("name", "words", "orders", "options"),
+    ("name", "words", "orders", "grid"),
     [
-        *RETURNING,
-        ("two barriers", "__syncwarp", FIVE, {}),
-        ("half a shuffle", "shuffle", FIVE, {}),
-        ("half a cluster", "cluster", FIVE, {}),
-        ("bytes that never come", "a barrier in shared memory.*no copy is under way", FIVE, {}),
-        ("absent block", "grid", FIVE, {"grid": 2}),
-        ("a copy of no alignment", "multiples of 16", FIVE, {}),
-        ("a copy after the end", "ended before a bulk copy", [(BACKWARDS, 0)], {}),
+        ("half a shuffle", "shuffle", FIVE, 3),
+        ("half a cluster", "cluster", FIVE, 3),
+        ("bytes that never come", "a barrier in shared memory.*no copy is under way", FIVE, 3),
+        ("absent block", "grid", FIVE, 2),
+        ("a copy of no alignment", "multiples of 16", FIVE, 3),
+        ("a copy after the end", "ended before a bulk copy", [(BACKWARDS, 0)], 3),
     ],
 )
 def test_what_waits_in_vain_or_no_gpu_would_take_is_an_error_and_no_hang(
-    run, name, words, orders, options
+    run, name, words, orders, grid
 ):
-    """It harms no other run."""
+    """It harms no other run. Threads that miss a block's barrier are tested with gred.lab."""
     if name == "absent block" and len(os.sched_getaffinity(0)) < 2:
         pytest.skip("a cooperative grid of two blocks needs two cores")
     for order, seed in orders:
-        status, message, _ = run(name, order, seed, **options)
+        status, message, _ = run(name, order, seed, grid=grid)
         assert status == FAILED
         assert re.search(words, message)
         assert run("tree") == (DONE, "", [RIGHT] * 3)
@@ -136,12 +118,11 @@ def test_what_waits_in_vain_or_no_gpu_would_take_is_an_error_and_no_hang(
 DEEP = """
 import ctypes, resource, sys
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-kernels = ctypes.CDLL(sys.argv[1])
-results, message = (ctypes.c_uint * 1)(), ctypes.create_string_buffer(1000)
-grid, block, depth = ctypes.c_uint64(1), ctypes.c_uint(256), ctypes.c_uint64(int(sys.argv[2]))
-orders = ctypes.c_int(0), ctypes.c_uint64(0)
-sizes = grid, block, depth
-status = kernels.run_kernel(b"recursion", *sizes, *orders, results, message, ctypes.c_size_t(1000))
+kernels, results = ctypes.CDLL(sys.argv[1]), (ctypes.c_uint * 1)()
+message = ctypes.create_string_buffer(1000)
+one, depth, zero = map(ctypes.c_uint64, (1, int(sys.argv[2]), 0))
+text = message, ctypes.c_size_t(1000)
+status = kernels.run_kernel(b"recursion", one, 256, depth, 0, zero, results, *text)
 print(status, results[0] > 0)
 """
 
@@ -211,16 +192,16 @@ def test_a_trial_along_axes_leaves_no_trace(axis):
     """Where elements are so many that a part of them is tried first."""
     x = SimulatedArray(np.arange(9 << 20).reshape(-1, 9) % 251, np.float32)
     x = x if axis == 0 else x.T
-    right = x.get()
+    right, out = x.get(), SimulatedArray(np.zeros(9), np.float64)
     least, greatest = gred.minmax(x, axis)
     np.testing.assert_array_equal(least.to_numpy(), right.min(axis))
     np.testing.assert_array_equal(greatest.to_numpy(), right.max(axis))
-    out, sums = SimulatedArray(np.zeros(9), np.float64), right.sum(axis, np.float64)
-    assert gred.sum(x, axis, out=out) is out
+    sums = right.sum(axis, np.float64)
+    gred.sum(x, axis, out=out)
     np.testing.assert_allclose(out.get(), sums, rtol=1e-5)
     exact = gred.sum(x, axis, method="exact").to_numpy()
     np.testing.assert_array_equal(exact, sums.astype(np.float32))
-    about = SimulatedArray(np.full(9 if axis == 0 else (9, 1), 7.0))
+    about = SimulatedArray(np.full((1, 9) if axis == 0 else (9, 1), 7.0))
     spread = gred.var(x, axis, mean=about, where=right > 3, device="simulated")
     hidden = np.where(right > 3, right.astype(np.float64), np.nan)
     np.testing.assert_allclose(spread.to_numpy(), np.nanmean((hidden - 7.0) ** 2, axis), rtol=1e-4)
