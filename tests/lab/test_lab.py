@@ -56,7 +56,6 @@ NAMED = {
         101: ("race", "race of stores", ""),
         102: ("unwritten", "uninitialized", ""),
         103: ("bounds", "out of bounds", ""),
-        104: ("barrier", "early return", ""),
         105: ("bounds", "beyond shared memory", ""),
         107: ("race", "scalar", ""),
         108: ("race", "tree", ""),

@@ -83,16 +83,9 @@ REFUSED = [
     (X[:0], "max", {}, ValueError, "no value|empty"),
     (np.array([None]), "sum", {}, TypeError, "object"),
     (MATRIX, "sum", {"axis": 2}, np.exceptions.AxisError, "out of bounds"),
-    (MATRIX, "sum", {"axis": (0, 0)}, ValueError, "duplicate"),
     (MATRIX, "sum", {"axis": 0, "method": "unroll8"}, ValueError, "whole arrays"),
-    (X, "sum", {"keepdims": True, "method": "unroll8"}, ValueError, "whole arrays"),
-    *[
-        (X, name, {"method": "unroll8"}, ValueError, "climb the ladder")
-        for name, on_ladder, *_ in gred.reductions()
-        if not on_ladder
-    ],
+    (X, "any", {"method": "unroll8"}, ValueError, "climb the ladder"),
     (MATRIX, "sum", {"axis": 0, "out": np.zeros(200)}, ValueError, "shape of the results"),
-    (MATRIX, "sum", {"axis": 1.5}, TypeError, "axis must be"),
     (MATRIX, "argmax", {"axis": (0, 1)}, TypeError, "axis must be None or an int"),
 ]
 
@@ -255,23 +248,24 @@ def forced():
     forcing.force({})
 
 
-@pytest.mark.parametrize(
-    ("name", "shape", "axis", "unsplit", "work"),
-    [
+def test_what_few_elements_and_batches_of_short_rows_go_to_is_told(forced):
+    """Of many batches a thread has a load's columns, where threads would be idle otherwise."""
+    for name, shape, axis, unsplit, work in (
         ("sum", (3, 1000), 0, 4, "unsplit columns"),
         ("sum", (3, 1000), 0, 0, "columns"),
         ("argmax", (1, 5000), 0, 4, "unsplit columns"),
         ("max", (1, 5000), 0, 4, "short rows"),
         ("sum", (8, 500, 8), (0, 2), 4, "unsplit columns"),
         ("sum", (8, 500, 9), (0, 2), 4, "rows"),
-    ],
-)
-def test_what_few_elements_go_to_is_told(forced, name, shape, axis, unsplit, work):
-    forced(5, 1, 0, 0, 2, 5, 5, unsplit)
-    x = SimulatedArray(np.ones(shape, np.float32))
-    assert works(gred.explain(x, name, axis=axis)) == [work]
-    if shape == (3, 1000):
-        assert works(gred.explain(x[:, ::2], axis=axis)) == ["columns"]
+    ):
+        forced(5, 1, 0, 0, 2, 5, 5, unsplit)
+        x = SimulatedArray(np.ones(shape, np.float32))
+        assert works(gred.explain(x, name, axis=axis)) == [work], (name, shape, axis)
+    x = SimulatedArray(np.ones((3, 2000), np.float32))[:, ::2]
+    assert works(gred.explain(x, axis=0)) == ["columns"]
+    forced(6, 1 << 20, 0, 1 << 16, 2, 6, 5, 4)
+    (step,) = gred.explain(SimulatedArray(np.ones((3, 1000, 8), np.int8)), axis=1).steps
+    assert (step.work, step.grid % 3) == ("columns", 0)
 
 
 WITHOUT_PARTS = (*EXTREMES, "ptp", "nanmin", "nanmax")
@@ -298,10 +292,3 @@ def test_columns_and_rows_of_every_type_are_read_by_kernels_of_their_own(forced,
             forced(8, 1024, 2, 4, 4, 10, 7, 4, 6, 1 << 16, strided)
             x = SimulatedArray(np.zeros(shape, dtype))
             assert works(gred.explain(x, name, axis=axis)) == [work], dtype
-
-
-def test_batches_of_short_rows_have_blocks_of_their_own(forced):
-    """Where threads would be idle otherwise; of many batches a thread has a load's columns."""
-    forced(6, 1 << 20, 0, 1 << 16, 2, 6, 5, 4)
-    (step,) = gred.explain(SimulatedArray(np.ones((3, 1000, 8), np.int8)), axis=1).steps
-    assert (step.work, step.grid % 3) == ("columns", 0)

@@ -35,22 +35,20 @@ def test_a_ring_is_filled_to_the_last_byte(place, dtype):
     stage = STAGE_BYTES // np.dtype(dtype).itemsize
     for stages, more, first in itertools.product((1, 2, 3, 5), (-5, -1, 0, 1, 5), (0, 1, 3)):
         x = numbers(stages * stage + more, dtype, first)
-        for block_size in (32, 1024):
-            got = summed(x, "bulk", block_size, place)
-            assert got == x.sum(), (stages, more, first, block_size)
+        got = [summed(x, "bulk", block_size, place) for block_size in (32, 1024)]
+        assert got == [x.sum()] * 2, (stages, more, first)
 
 
 @pytest.mark.parametrize(("order", "seed"), ORDERS)
-@pytest.mark.parametrize(
-    ("method", "n", "dtype", "sizes"),
-    [("bulk", 2**20 + 7, np.float64, (256, 1024)), ("cluster", 2**16 + 7, np.int64, (32, 512))],
-)
-def test_blocks_wait_for_one_another_and_for_copies(method, n, dtype, sizes, order, seed):
+def test_blocks_wait_for_one_another_and_for_copies(order, seed):
     """They go round the ring many times, in whatever time copies take."""
-    x = numbers(n, dtype, 1)
-    with gred.thread_order(order, seed):
-        for block_size in sizes:
-            assert summed(x, method, block_size, "simulated") == x.sum()
+    for method, n, dtype, sizes in (
+        ("bulk", 2**20 + 7, np.float64, (256, 1024)),
+        ("cluster", 2**16 + 7, np.int64, (32, 512)),
+    ):
+        x = numbers(n, dtype, 1)
+        with gred.thread_order(order, seed):
+            assert [summed(x, method, size, "simulated") for size in sizes] == [x.sum()] * 2
 
 
 @pytest.mark.gpu

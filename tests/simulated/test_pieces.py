@@ -1,8 +1,9 @@
 """An array that is taken in pieces gives what it gives as a whole, whatever it is folded by."""
 
+import contextlib
+
 import numpy as np
 import pytest
-from inputs import shown
 
 import gred
 from gred.testing import SimulatedArray
@@ -60,22 +61,13 @@ def test_positions_and_masks_are_those_of_the_whole_and_out_gets_the_result(n, l
     assert at == n // 2 + x[few].argmin()
 
 
-def test_the_workspace_limit_ends_with_its_with_block_and_may_be_numpys():
-    def halved():
-        return gred.sum(np.ones(5000), method="halving", device="simulated") == 5000
+def test_the_workspace_limit_ends_with_its_with_block():
+    def pieces():
+        return gred.explain(np.ones(5000), method="halving", device="simulated").pieces
 
     with gred.workspace_limit(4096), gred.workspace_limit(2**20):
-        assert halved()
-    with pytest.raises(ZeroDivisionError), gred.workspace_limit(4096):
+        assert pieces() == 1
+    with contextlib.suppress(ZeroDivisionError), gred.workspace_limit(4096):
+        assert pieces() > 1
         raise ZeroDivisionError
-    for integer in (np.int16, np.uint64, np.int64, np.array):
-        with gred.workspace_limit(integer(4096)):
-            assert halved()
-
-
-@pytest.mark.parametrize(
-    "limit", [0, -1, "x", 1.5, None, 2**70, True, np.True_, np.int8(-1), np.ones(2)], ids=shown
-)
-def test_what_is_no_workspace_limit_is_refused(limit):
-    with pytest.raises((TypeError, ValueError, OverflowError)):
-        gred.workspace_limit(limit)
+    assert pieces() == 1

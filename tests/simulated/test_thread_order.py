@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from inputs import KINDS, OPS, block_sizes, exact, methods_on, reduce
+from inputs import KINDS, OPS, block_sizes, exact, methods_on, reduce, shown
 from processes import printed
 from reference import agrees
 from thin import chosen
@@ -70,22 +70,21 @@ def test_the_order_reaches_the_device_and_ends_with_its_with_block():
     printed(ON_ONE_CORE)
 
 
-@pytest.mark.parametrize(
-    ("order", "seed", "error", "words"),
-    [
-        ("sideways", 0, ValueError, r"order.*'forwards'.*'shuffled'.*'sideways'"),
-        *[(order, 0, (TypeError, ValueError), "order") for order in (None, 3, ["forwards"])],
-        *[("shuffled", seed, ValueError, rf"seed.*{seed}") for seed in (-1, 2**64)],
-        *[("shuffled", seed, TypeError, "seed") for seed in ("7", 1.5, None, np.float64(7))],
-        *[("shuffled", seed, TypeError, "seed") for seed in (np.True_, np.arange(2))],
-    ],
-)
-def test_what_is_no_order_or_seed_is_refused(order, seed, error, words):
-    with pytest.raises(error, match=words):
-        gred.thread_order(order, seed)
+WRONG = ("7", 1.5, None, np.True_, np.arange(2), -1, 2**70)
+REFUSED = [
+    *[(gred.thread_order, (order, 0), "order") for order in ("sideways", None, 3, ["forwards"])],
+    *[(gred.thread_order, ("shuffled", seed), "seed") for seed in (*WRONG, np.float64(7), 2**64)],
+    *[(gred.workspace_limit, (limit,), ".") for limit in (*WRONG, 0, True, np.int8(-1))],
+]
 
 
-@pytest.mark.parametrize("integer", [np.int8, np.uint64, np.int64, np.array])
-def test_a_seed_may_be_an_integer_of_numpys(integer):
-    with gred.thread_order("shuffled", integer(7)):
+@pytest.mark.parametrize(("setting", "given", "words"), REFUSED, ids=shown)
+def test_what_is_no_order_seed_or_workspace_limit_is_refused(setting, given, words):
+    with pytest.raises((TypeError, ValueError, OverflowError), match=words):
+        setting(*given)
+
+
+@pytest.mark.parametrize("integer", [np.int16, np.uint64, np.int64, np.array])
+def test_a_seed_and_a_limit_may_be_integers_of_numpys(integer):
+    with gred.thread_order("shuffled", integer(7)), gred.workspace_limit(integer(4096)):
         assert gred.sum(range(1000), method="atomic", device="simulated") == 499500

@@ -51,23 +51,6 @@ def test_what_older_gpus_lack_is_refused_by_name(method, n):
         schedule(method, 1000, capability=90, compiled=False)
 
 
-A_BLOCK = 512 * 8
-
-
-@pytest.mark.parametrize(
-    ("n", "multiprocessors", "expected"),
-    [
-        *[(1, 132, (1, 1)), (3 * A_BLOCK, 132, (3, 3)), (8 * A_BLOCK, 132, (8, 8))],
-        *[(64 * A_BLOCK, 132, (8, 8)), (64 * A_BLOCK, 1, (8, 8)), (64 * A_BLOCK + 1, 132, (66, 2))],
-        *[(2**40, 132, (264, 2)), (2**40, 1, (2, 2)), (2**40, 17, (34, 2))],
-    ],
-)
-def test_few_blocks_are_one_cluster_and_many_are_pairs(n, multiprocessors, expected):
-    plan = schedule("cluster", n, multiprocessors=multiprocessors, block_size=512)
-    (step,) = plan.chain("piece")
-    assert (step.grid, step.cluster) == expected
-
-
 def first_pass(dtype, nbytes, accumulator=None, **options):
     """Give the default's only launch, or its first, on a GPU of 9.0 if no other is named."""
     accumulator = accumulator or ("int64" if dtype.startswith("int") else dtype)
