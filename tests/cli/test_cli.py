@@ -205,7 +205,7 @@ def test_json_holds_the_machine_and_every_sample_and_a_plot_names_it(screen, tmp
         assert row["gb_per_s"] == pytest.approx(row["nbytes"] / median, rel=1e-3)
 
 
-def test_sweep_writes_json_csv_and_plots(screen, tmp_path):
+def test_sweep_writes_json_csv_and_plots_and_says_what_it_left_out(screen, monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
     out = screen(*SWEEP, "--out", tmp_path)
     rows = record.rows_of(record.read_json(tmp_path / "sweep.json"))
@@ -218,6 +218,11 @@ def test_sweep_writes_json_csv_and_plots(screen, tmp_path):
     for name in ("bandwidth", "block_size", "time"):
         assert (tmp_path / "plots" / f"{name}.svg").stat().st_size > 1000
         assert f"{name}.svg" in out
+    monkeypatch.setattr(sweep, "_QUICK_SECONDS", 0.0)
+    out = screen(*SWEEP, "--quick", "--json", "sweep.json")
+    kept = record.read_json(tmp_path / "sweep.json")
+    assert (kept["rows"], kept["run"]["left_out"]) == ([], "64, 128, 256, 512")
+    assert "left out to end in time: 64, 128, 256, 512" in out
 
 
 def test_a_sweep_that_times_nothing_shows_the_best_block_size_of_an_h200(screen):
@@ -233,14 +238,6 @@ def test_a_sweep_that_times_nothing_shows_the_best_block_size_of_an_h200(screen)
         slower = units.speedup_text(worst.seconds / best.seconds)
         ends = [str(best.block_size), f"{worst.block_size}, {slower}", best.why()]
         assert [*shown(out, rung)[0].values()][2:] == [*paces, *ends]
-
-
-def test_quick_sweep_stops_in_time_and_says_what_it_left_out(screen, monkeypatch, tmp_path):
-    monkeypatch.setattr(sweep, "_QUICK_SECONDS", 0.0)
-    out = screen(*SWEEP, "--quick", "--json", "sweep.json")
-    kept = record.read_json(tmp_path / "sweep.json")
-    assert (kept["rows"], kept["run"]["left_out"]) == ([], "64, 128, 256, 512")
-    assert "left out to end in time: 64, 128, 256, 512" in out
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """What the command measures with: bounds and clocks; and how it reads sizes and methods."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -13,26 +11,10 @@ pytestmark = pytest.mark.unsanitized
 
 
 @pytest.fixture
-def now(monkeypatch):
-    """The time that measurements see."""
+def tasks_done(monkeypatch):
+    """Run tasks against a clock: the places of those done, and when all were over."""
     now = [0.0]
     monkeypatch.setattr(measure.time, "monotonic", lambda: now[0])
-    return now
-
-
-def test_clock_affords_only_what_will_end_in_time(now):
-    timer = measure.Clock(10.0)
-    assert timer.affords("shuffle", 1000)
-    with timer.timing("shuffle", 1000):
-        now[0] += 1.0
-    assert timer.affords("shuffle", 8000)
-    assert not timer.affords("shuffle", 9000)
-    assert measure.Clock(None).affords("shuffle", 1 << 40)
-
-
-@pytest.fixture
-def tasks_done(now):
-    """Run tasks against a clock: the places of those done, and when all were over."""
 
     def run(seconds, taken, sizes=(1,) * 100):
         now[0], left = 0.0, sum(sizes)
@@ -61,6 +43,8 @@ def test_tasks_share_the_time_by_size_and_are_left_out_evenly_where_they_cannot(
     assert 25 <= len(done) <= end <= 30
     assert {*np.diff([place for place in done if place > 10])} <= {2, 3, 4, 5}
     assert done[-1] > 90
+    taking_1_of_10_seconds = tasks_done(10.0, lambda _: 1.0, (1000, 9000))
+    assert taking_1_of_10_seconds == ([0], 1.0)  # the second would take 9 times as long
 
 
 def test_sizes_are_numbers_ranges_and_lists_of_elements_or_bytes_and_methods_have_numbers():
@@ -94,13 +78,3 @@ def test_bound_accepts_rounding_but_no_lost_element(dtype, op):
     lost = np.argmax(np.abs(array - (op == "prod")))
     assert not right.accepts(reduction(np.delete(array, lost), dtype=dtype))
     assert 0 < data.relative_bound(1 << 28, 2.0**-24) < 0.01  # which still says something
-
-
-def test_names_of_lines_are_pushed_apart_in_order():
-    pytest.importorskip("matplotlib")
-    from gred.cli import plots
-
-    places = plots.spread_apart([0.5, 0.1, 0.51, 0.52, 0.9], 0.05)
-    ordered = sorted(places)
-    assert [places.index(place) for place in ordered] == [1, 0, 2, 3, 4]
-    assert min(b - a for a, b in itertools.pairwise(ordered)) >= 0.05 - 1e-9

@@ -295,16 +295,9 @@ def test_a_peer_or_type_that_is_not_here_is_named_with_the_reason(
     assert "gred: --peers bottleneck: " in refused(*ONE, "--peers", "bottleneck")
 
 
-def test_quick_ends_in_time_and_says_what_it_left_out(screen, monkeypatch, tmp_path):
-    monkeypatch.setattr(versus, "_QUICK_SECONDS", 0.0)
-    out = screen("versus", "--device", "host", "--peers", "numpy", "--quick", "--json", "kept.json")
-    kept = record.read_json(tmp_path / "kept.json")
-    count = len(cases.cases(cases.GRIDS["host", True]))
-    assert (kept["rows"], len(kept["run"]["left_out"])) == ([], count)
-    assert f"left out to end in time: {count} cases" in out
-
-
-def test_a_bounded_run_shares_its_time_among_all_cases(screen, monkeypatch, tmp_path):
+def test_a_bounded_run_shares_its_time_and_a_quick_one_says_what_it_left_out(
+    screen, monkeypatch, tmp_path
+):
     given, deadlines, compete = [], [], versus.compete
 
     def competed(*arguments):
@@ -319,3 +312,11 @@ def test_a_bounded_run_shares_its_time_among_all_cases(screen, monkeypatch, tmp_
     assert all(0 < seconds <= 280.0 for seconds in deadlines)
     assert deadlines[0] < 280.0 / 15
     assert record.read_json(tmp_path / "kept.json")["run"]["left_out"] == []
+    monkeypatch.setattr(versus, "_QUICK_SECONDS", 0.0)
+    out = screen(*TINY[:5], "--quick", "--json", "kept.json")
+    kept, count = (
+        record.read_json(tmp_path / "kept.json"),
+        len(cases.cases(cases.GRIDS["host", True])),
+    )
+    assert (kept["rows"], len(kept["run"]["left_out"])) == ([], count)
+    assert f"left out to end in time: {count} cases" in out
