@@ -1,7 +1,6 @@
 """What `python -m gred` promises: answers checked, files written, clear words, an exit status."""
 
 import csv
-import functools
 import importlib
 import itertools
 import json
@@ -22,49 +21,30 @@ from gred.cli.command import _JOBS as JOBS
 pytestmark = pytest.mark.unsanitized
 
 SIMULATED = ("--device", "simulated")
-SMALL = ("--size", "700", *SIMULATED, "--time")
-FEW = (*SMALL, "--methods", "halving,shuffle,recursive")
-PACKAGED_FROM = BENCHMARKS / "results" / "nvidia-h200" / "ladder.json"
-TINY_SWEEP = (
-    *("sweep", "--device", "simulated", "--sizes", "64,2**7:2**9", "--block-sizes", "32,64"),
-    *("--samples", "2", "--methods", "neighbored,atomic", "--time"),
+UNTIMED = ("--size", "700", *SIMULATED, "--methods", "halving,shuffle,recursive")
+FEW = (*UNTIMED, "--time")
+SWEEP = (
+    *("sweep", *SIMULATED, "--sizes", "64,2**7:2**9", "--block-sizes", "32,64", "--time"),
+    *("--samples", "2", "--methods", "neighbored,atomic"),
 )
 
 
-@pytest.fixture(autouse=True)
-def warm_caches(monkeypatch):
-    """Leave the caches alone between samples: no promise here is about how fast anything is."""
-    monkeypatch.setattr(gred, "kernel_time", functools.partial(gred.kernel_time, cold=False))
-
-
 @pytest.fixture
-def kernel_time(monkeypatch):
-    """Have what gred.kernel_time is given seen, and what it returns changed."""
-    true_kernel_time = gred.kernel_time
+def timing(monkeypatch):
+    """Change what gred.kernel_time returns, by the settings that it is given."""
+    measured = gred.kernel_time
 
-    def change(seen=lambda settings: None, changed=lambda timed, settings: timed):
+    def change(changed):
         def kernel_time(*arguments, **settings):
-            seen(settings)
-            return changed(true_kernel_time(*arguments, **settings), settings)
+            return changed(measured(*arguments, **settings), settings)
 
         monkeypatch.setattr(gred, "kernel_time", kernel_time)
 
     return change
 
 
-@pytest.fixture
-def wrong_shuffle(kernel_time):
-    """Let gred.kernel_time be off by one for `shuffle`."""
-
-    def off_by_one(timed, settings):
-        off = timed.result.dtype.type(settings["method"] == "shuffle")
-        return timed._replace(result=timed.result + off)
-
-    kernel_time(changed=off_by_one)
-
-
 def test_every_method_of_the_device_is_climbed_on_a_machine_that_is_named(screen):
-    out = screen(*SMALL)
+    out = screen("--size", "700", *SIMULATED, "--time")
     names = [line.split()[1] for line in out.splitlines() if line.rstrip().endswith("right")]
     expected = [m.name for m in gred.methods() if {"simulated", "host"} & set(m.devices)]
     assert [name for name in names if name in expected] == expected
@@ -74,74 +54,65 @@ def test_every_method_of_the_device_is_climbed_on_a_machine_that_is_named(screen
 
 
 def shown(out, method):
-    """Find the entries of a method, and what is written below them."""
+    """Find the entries of a method by column, and what is written below them."""
     lines = out.splitlines()
+    titles = re.split("  +", next(line for line in lines if " method " in line).strip())
     (place,) = (k for k, line in enumerate(lines) if re.match(rf" +\d+  {method} ", line))
-    return re.split("  +", lines[place].strip()), lines[place + 1]
+    entries = re.split("  +", lines[place].strip())
+    return dict(itertools.zip_longest(titles, entries)), lines[place + 1]
+
+
+# Of rungs: traffic, conflicts, and what is said below them.
+TOLD = {
+    "neighbored": (
+        "12.0x",
+        "0",
+        "neighbours, in place; limited by multiprocessor throughput: glob",
+    ),
+    "interleaved": (
+        "3.1x",
+        "0",
+        "loads and barriers: global memory traffic is 3.1 times the array",
+    ),
+    "shared_strided": ("1.0x", "111M", "70 % of shared-memory wavefronts are bank conflicts"),
+    "shared_sequential": ("1.0x", "0", "a block barrier every 28 elements"),
+    "atomic": ("1.0x", "0", "limited by memory bandwidth: every byte is read once"),
+}
 
 
 def test_the_first_screen_shows_what_each_rung_does_and_what_an_h200_takes(screen, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     out = screen(*SIMULATED)
     assert "all 25 answers right" in out
-    kept = record.read_json(PACKAGED_FROM)
+    kept = record.read_json(BENCHMARKS / "results/nvidia-h200/ladder.json")
     measured = {row["method"]: row["median_ns"] * 1e-9 for row in kept["rows"]}
-    for method in gred.methods():
-        if method.number is None:
-            continue
-        cells, _ = shown(out, method.name)
-        assert units.time_text(measured[method.name]) in cells
-        told = gred.roofline(2**28, method=method.name, dtype="int32")
-        assert units.time_text(told.seconds) in cells
+    for rung in (m.name for m in gred.methods() if m.number is not None):
+        row, below = shown(out, rung)
+        predicted = gred.roofline(2**28, method=rung, dtype="int32").seconds
+        assert {*map(units.time_text, (measured[rung], predicted))} <= {*row.values()}
+        if rung in TOLD:
+            traffic, conflicts, words = TOLD[rung]
+            assert (row["traffic"], row["conflicts"]) == (traffic, conflicts)
+            assert words in below
 
 
-# Of rungs: traffic, conflicts, and what is said below them.
-TOLD = {
-    "neighbored": (
-        *("12.0x", "0"),
-        "neighbours, in place; limited by multiprocessor throughput: global memory traffic is",
-    ),
-    "interleaved": (
-        *("3.1x", "0"),
-        "waiting for loads and barriers: global memory traffic is 3.1 times the array",
-    ),
-    "shared_strided": (
-        *("1.0x", "111M"),
-        "throughput: 70 % of shared-memory wavefronts are bank conflicts",
-    ),
-    "shared_sequential": (
-        *("1.0x", "0"),
-        "limited by waiting for loads and barriers: a block barrier every 28 elements",
-    ),
-    "atomic": ("1.0x", "0", "limited by memory bandwidth: every byte is read once"),
-}
-
-
-def test_the_first_screen_shows_ideas_pay_off_and_what_is_left(command, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "160")
-    _, out, _ = command(*SIMULATED, "--methods", ",".join(TOLD))
-    head = re.split("  +", next(line for line in out.splitlines() if " method " in line).strip())
-    for rung, (traffic, conflicts, words) in TOLD.items():
-        cells, below = shown(out, rung)
-        row = dict(zip(head, cells, strict=False))
-        assert (row["traffic"], row["conflicts"]) == (traffic, conflicts)
-        assert words in below
-
-
-@pytest.mark.parametrize("arguments", [SIMULATED, ("sweep", *SIMULATED, "--sizes", "2**12")])
-def test_the_simulators_seconds_are_shown_where_they_are_asked_for_and_named(
-    screen, kernel_time, monkeypatch, tmp_path, arguments
-):
-    """All are let to be 777."""
-    kernel_time(changed=lambda timed, _: timed._replace(seconds=0 * timed.seconds + 777))
-    monkeypatch.chdir(tmp_path)
-    few = (*arguments, "--methods", "shuffle", "--block-size" + "s" * (len(arguments) > 2), "64")
-    out = screen(*few)
-    assert "777 s" not in out
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--block-size", "64"),
+        ("--size", "2**20"),
+        ("--dtype", "float32"),
+        ("sweep", "--sizes", "2**12", "--block-sizes", "64", "--csv", "kept.csv"),
+    ],
+)
+def test_nothing_is_shown_as_measured_that_was_not_nor_as_a_gpus(screen, timing, arguments):
+    timing(lambda timed, _: timed._replace(seconds=0 * timed.seconds + 777))
+    few = (*arguments, *SIMULATED, "--methods", "shuffle")
+    out = screen(*(word for word in few if word not in ("--csv", "kept.csv")))
     assert "H200" in out
-    assert not any(tmp_path.iterdir())
-    kept = ("--csv", "kept.csv") if "sweep" in few else ()
-    out = screen(*few, "--time", *kept)
+    assert "777 s" not in out
+    assert "measured" not in out or "sweep" in few
+    out = screen(*few, "--time")
     assert "777 s" in out
     assert "no GPU's" in out
     assert not {"GB/s", "share", "speed-up"} & set(out.split())
@@ -149,38 +120,29 @@ def test_the_simulators_seconds_are_shown_where_they_are_asked_for_and_named(
 
 def test_the_times_in_the_package_are_the_kept_results(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    ladder_times = importlib.import_module("ladder_times")
-    assert roofline.PACKAGED.read_text(encoding="utf-8") == ladder_times.text()
+    kept = importlib.import_module("ladder_times").text()
+    assert roofline.PACKAGED.read_text(encoding="utf-8") == kept
 
 
 @pytest.mark.parametrize(
-    "more", [("--size", "2**20"), ("--dtype", "float32"), ("--block-size", "64")]
+    ("capability", "architectures", "able"),
+    [
+        ("8.0", ("75", "80", "90"), False),
+        ("9.0", ("80",), False),
+        ("9.0", ("90a",), True),
+        ("12.0", ("80", "90", "100f"), True),
+        ("9.0", ("ptx",), True),
+        ("8.0", ("ptx",), False),
+    ],
 )
-def test_nothing_is_shown_as_measured_that_was_not(command, more):
-    _, out, _ = command(*SIMULATED, "--methods", "shuffle", *more)
-    assert "predicted" in out
-    assert "measured" not in out
-
-
-ABLE = [
-    ("8.0", ("75", "80", "90"), False),
-    ("9.0", ("80",), False),
-    ("9.0", ("90a",), True),
-    ("12.0", ("80", "90", "100f"), True),
-    ("9.0", ("ptx",), True),
-    ("8.0", ("ptx",), False),
-]
-
-
-@pytest.mark.parametrize(("capability", "architectures", "able"), ABLE)
 def test_what_a_gpu_is_too_old_for_is_left_out_or_refused(
     monkeypatch, capability, architectures, able
 ):
     gpu = gred.Device("cuda:0", "a GPU", 108, 2**35, None, 2**25, capability)
     monkeypatch.setattr(gred, "build_info", lambda: {"architectures": architectures})
     late = tuple(m for m in gred.methods() if m.compute_capability)
-    names = {m.name for m in ladder.choose_methods(None, gpu, host_too=True)}
-    assert names == {m.name for m in gred.methods() if able or m not in late}
+    every = {m.name for m in gred.methods() if able or m not in late}
+    assert {m.name for m in ladder.choose_methods(None, gpu, host_too=True)} == every
     if able:
         assert ladder.choose_methods(late, gpu, host_too=True) == late
     else:
@@ -188,83 +150,79 @@ def test_what_a_gpu_is_too_old_for_is_left_out_or_refused(
             ladder.choose_methods(late, gpu, host_too=True)
 
 
-@pytest.mark.parametrize("more", [(), ("--time",), ("--size", "700", "--time")])
-@pytest.mark.parametrize("width", [80, 100, 120])
-def test_lines_fit_into_the_columns(command, monkeypatch, width, more):
-    monkeypatch.setenv("COLUMNS", str(width))
-    _, out, _ = command(*SIMULATED, "--methods", "0,12,13,cluster", "--size", "5000", *more)
-    assert max(map(len, out.splitlines())) <= width
-
-
 @pytest.mark.parametrize("dtype", options.ELEMENT_TYPES)
 @pytest.mark.parametrize("op", options.OPS)
-def test_every_element_type_and_op_is_right(screen, dtype, op):
+def test_every_element_type_and_op_is_right_and_int32_accumulates_in_int32(
+    screen, timing, dtype, op
+):
+    given = set()
+    timing(lambda timed, settings: given.add(settings["dtype"]) or timed)
     screen(*FEW, "--dtype", dtype, "--op", op)
+    assert dtype != "int32" or given == {"int32" if op in ("sum", "prod") else None}
 
 
-@pytest.mark.parametrize("timed", [True, False])
-def test_a_wrong_answer_ends_with_status_one(command, wrong_shuffle, timed, tmp_path):
-    """In a sweep, too."""
-    status, out, _ = command(*(FEW if timed else [word for word in FEW if word != "--time"]))
-    assert status == 1
-    assert ("WRONG" in out) == timed
-    assert "shuffle:" in out
-    assert "halving:" not in out
+def test_a_wrong_answer_ends_with_status_one(command, timing, tmp_path):
+    timing(
+        lambda timed, settings: timed._replace(
+            result=timed.result + timed.result.dtype.type(settings["method"] == "shuffle")
+        )
+    )
+    for few in (FEW, UNTIMED):
+        status, out, _ = command(*few)
+        assert (status, "WRONG" in out) == (1, few == FEW)
+        assert "shuffle:" in out
+        assert "halving:" not in out
     given = ("sweep", *SIMULATED, "--methods", "shuffle,atomic", "--sizes", "100", "--samples", "1")
-    status, out, _ = command(*given, "--json", tmp_path / "sweep.json")
+    status, out, _ = command(*given, "--json", "sweep.json")
     assert status == 1
     assert "WRONG: shuffle, 100 elements" in out
     rows = record.rows_of(record.read_json(tmp_path / "sweep.json"))
     assert {row["method"] for row in rows if not row["right"]} == {"shuffle"}
 
 
-@pytest.mark.parametrize(
-    ("op", "passed"), [("sum", "int32"), ("prod", "int32"), ("min", None), ("max", None)]
-)
-def test_int32_accumulates_in_int32_as_the_published_ladders_do(command, kernel_time, op, passed):
-    given = []
-    kernel_time(seen=lambda settings: given.append(settings["dtype"]))
-    assert command(*FEW, "--op", op)[0] == 0
-    assert set(given) == {passed}
-
-
-@pytest.mark.parametrize("ending", ["svg", "png"])
-def test_json_holds_the_machine_and_every_sample_and_a_plot_names_it(screen, tmp_path, ending):
+@pytest.mark.parametrize("plot", ["ladder.svg", "ladder.png"])
+def test_json_holds_the_machine_and_every_sample_and_a_plot_names_it(screen, tmp_path, plot):
     pytest.importorskip("matplotlib")
-    path, plot = tmp_path / "ladder.json", tmp_path / f"ladder.{ending}"
+    path = tmp_path / "ladder.json"
     screen(*FEW, "--block-size", "64", "--seed", "5", "--json", path, "--plot", plot)
-    assert record.digest(record.read_json(path)).encode() in plot.read_bytes()
+    assert record.digest(record.read_json(path)).encode() in (tmp_path / plot).read_bytes()
     kept = json.loads(path.read_text(encoding="utf-8"))
     machine, run = kept["machine"], kept["run"]
     assert (machine["device"]["name"], machine["gred"]) == ("simulated", gred.__version__)
     assert {"processor", "cores", "driver", "cuda", "numpy", "python", "date"} <= set(machine)
     assert (run["size"], run["seed"]) == (700, 5)
     assert run["limit_gb_per_s"] > 0
-    assert [row["method"] for row in kept["rows"]] == ["recursive", "halving", "shuffle"]
+    places = {
+        "recursive": (None, "host"),
+        **dict.fromkeys(("halving", "shuffle"), (64, "simulated")),
+    }
+    assert {row["method"]: (row["block_size"], row["device"]) for row in kept["rows"]} == places
     for row in kept["rows"]:
         assert row["right"]
-        place = (None, "host") if row["method"] == "recursive" else (64, "simulated")
-        assert (row["block_size"], row["device"]) == place
         assert len(row["samples_ns"]) == len(row["first_pass_samples_ns"]) >= 3
         median = np.median(row["samples_ns"])
         assert row["median_ns"] == pytest.approx(median, rel=1e-4)
         assert row["gb_per_s"] == pytest.approx(row["nbytes"] / median, rel=1e-3)
 
 
-def test_sweep_writes_json_csv_and_plots(screen, tmp_path):
+def test_sweep_writes_json_csv_and_plots_and_says_what_it_left_out(screen, monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
-    out = screen(*TINY_SWEEP, "--out", tmp_path)
+    out = screen(*SWEEP, "--out", tmp_path)
     rows = record.rows_of(record.read_json(tmp_path / "sweep.json"))
     cases = [(row["size"], row["method"], row["block_size"]) for row in rows]
-    expected = itertools.product((64, 128, 256, 512), ("neighbored", "atomic"), (32, 64))
-    assert cases == [*expected]
+    assert cases == [*itertools.product((64, 128, 256, 512), ("neighbored", "atomic"), (32, 64))]
     assert all(len(row["samples_ns"]) == 2 and row["limit_gb_per_s"] > 0 for row in rows)
     with (tmp_path / "sweep.csv").open(encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
-    assert [(int(x["size"]), x["method"], int(x["block_size"])) for x in lines] == cases
+        lines = [(int(x["size"]), x["method"], int(x["block_size"])) for x in csv.DictReader(file)]
+    assert lines == cases
     for name in ("bandwidth", "block_size", "time"):
         assert (tmp_path / "plots" / f"{name}.svg").stat().st_size > 1000
         assert f"{name}.svg" in out
+    monkeypatch.setattr(sweep, "_QUICK_SECONDS", 0.0)
+    out = screen(*SWEEP, "--quick", "--json", "sweep.json")
+    kept = record.read_json(tmp_path / "sweep.json")
+    assert (kept["rows"], kept["run"]["left_out"]) == ([], "64, 128, 256, 512")
+    assert "left out to end in time: 64, 128, 256, 512" in out
 
 
 def test_a_sweep_that_times_nothing_shows_the_best_block_size_of_an_h200(screen):
@@ -274,73 +232,44 @@ def test_a_sweep_that_times_nothing_shows_the_best_block_size_of_an_h200(screen)
     for rung in rungs:
         paces = []
         for size in sizes:
-            options = [{"method": rung, "block_size": block, "dtype": "int32"} for block in blocks]
-            told = [gred.roofline(size, **one) for one in options]
+            told = (gred.roofline(size, method=rung, block_size=b, dtype="int32") for b in blocks)
             best, worst = sorted(told, key=lambda told: told.seconds)
             paces.append(units.gigabytes_text(4 * size / best.seconds))
         slower = units.speedup_text(worst.seconds / best.seconds)
         ends = [str(best.block_size), f"{worst.block_size}, {slower}", best.why()]
-        assert shown(out, rung)[0][2:] == [*paces, *ends]
-
-
-@pytest.mark.parametrize("arguments", [FEW, (*TINY_SWEEP, "--csv", "sweep.csv")])
-def test_works_without_rich_and_matplotlib(screen, monkeypatch, tmp_path, arguments):
-    monkeypatch.chdir(tmp_path)
-    for module in ("rich", "matplotlib"):
-        monkeypatch.setitem(sys.modules, module, None)
-    out = screen(*arguments)
-    assert out.isascii() or "±" in out
-    assert "─" not in out
-    assert ("--csv" in arguments) == (tmp_path / "sweep.csv").exists()
-
-
-def test_quick_sweep_stops_in_time_and_says_what_it_left_out(screen, monkeypatch, tmp_path):
-    monkeypatch.setattr(sweep, "_QUICK_SECONDS", 0.0)
-    out = screen(*TINY_SWEEP, "--quick", "--json", tmp_path / "sweep.json")
-    assert "left out to end in time: 64, 128, 256, 512" in out
-    kept = record.read_json(tmp_path / "sweep.json")
-    assert kept["rows"] == []
-    assert kept["run"]["left_out"] == "64, 128, 256, 512"
+        assert [*shown(out, rung)[0].values()][2:] == [*paces, *ends]
 
 
 @pytest.mark.parametrize(
-    "arguments", [(*FEW, "--plot", "ladder.png"), (*TINY_SWEEP, "--out", "new"), TINY_SWEEP]
+    "arguments", [(*FEW, "--plot", "ladder.png"), (*SWEEP, "--out", "new"), SWEEP]
 )
 def test_missing_matplotlib_names_the_extra(refused, monkeypatch, tmp_path, arguments):
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert "pip install 'gred[cli]'" in refused(*arguments)
     assert not any(tmp_path.iterdir())
 
 
-def test_interrupt_ends_with_status_130(command, kernel_time):
-    def interrupt(_):
-        raise KeyboardInterrupt
+def test_warning_is_one_line_among_the_progress(command, timing):
+    def warn(timed, _):
+        warnings.warn("this takes 20 s", RuntimeWarning, stacklevel=2)
+        return timed
 
-    kernel_time(seen=interrupt)
-    status, _, err = command(*FEW)
-    assert status == 130
-    assert err.endswith("interrupted\n")
-
-
-def test_warning_is_one_line_among_the_progress(command, kernel_time):
-    kernel_time(seen=lambda _: warnings.warn("this takes 20 s", RuntimeWarning, stacklevel=2))
+    timing(warn)
     status, _, err = command(*FEW)
     assert status == 0
     assert "gred: this takes 20 s\n" in err
 
 
-def test_help_leads_to_every_job_and_tells_options_and_the_version(command):
-    _, out, _ = command("--help")
-    assert all(f"python -m gred {job} --help" in out for job in JOBS)
-    _, out, _ = command("versus", "--help")
-    options = ("--device", "--sizes", "--types", "--reductions", "--layouts", "--peers")
-    assert all(option in out for option in (*options, "cupy-cub"))
-    assert command("--version")[:2] == (0, f"gred {gred.__version__}\n")
+def test_help_leads_to_every_job_and_tells_options_and_the_version(screen):
+    assert all(f"python -m gred {job} --help" in screen("--help") for job in JOBS)
+    out = screen("versus", "--help")
+    options = "--device --sizes --types --reductions --layouts --peers cupy-cub"
+    assert all(option in out for option in options.split())
+    assert screen("--version") == f"gred {gred.__version__}\n"
 
 
 def test_module_runs_as_a_command_and_importing_gred_imports_nothing_of_it():
-    line = [sys.executable, "-m", "gred", *SMALL, "--methods", "shared,7"]
+    line = [sys.executable, "-m", "gred", *FEW, "--methods", "shared,7"]
     done = subprocess.run(line, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "shared_sequential" in done.stdout

@@ -1,6 +1,5 @@
 """A rung's picture has what its run had, and so has what `python -m gred show` says of it."""
 
-import functools
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -16,28 +15,24 @@ from gred.drawing.picture import drawn
 
 pytestmark = pytest.mark.unsanitized
 
-ROOT = Path(__file__).parents[2]
-RUNGS = [m.name for m in gred.methods() if m.number is not None]
-every_rung = pytest.mark.parametrize("rung", RUNGS)
+KEPT = Path(__file__).parents[2] / "docs/pictures"
+METHODS = {m.name: m for m in gred.methods() if m.number is not None}
+every_rung = pytest.mark.parametrize("rung", METHODS)
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.fixture
-def command(command):
-    return functools.partial(command, "show")
-
-
 class Picture:
-    def __init__(self, rung, n=32, block=32, x=None, small=False):
+    def __init__(self, rung, n=32, block=32, x=None):
         x = np.arange(1, n + 1, dtype=np.int64) if x is None else x
-        self.told = gred.accesses(x, method=rung, block_size=block)
-        self.root = ElementTree.fromstring(drawn(self.told, small=small))
+        self.told = gred.accesses(x, method=rung, block_size=block, dtype=x.dtype)
+        self.root = ElementTree.fromstring(drawn(self.told))
 
-    def of(self, tag, *kinds, **place):
-        """List the drawn things of all these classes, in groups at this place."""
+    def of(self, tag, *kinds, step=None, number=1, block=0):
+        """List the drawn things of all these classes, at this step if any."""
+        place = {"data-pass": number, "data-block": block, "data-step": step}
         found = []
         for group in self.root.iter(f"{SVG}g"):
-            if all(group.get(f"data-{name}") == str(value) for name, value in place.items()):
+            if step is None or all(group.get(name) == str(at) for name, at in place.items()):
                 found += group.findall(f"{SVG}{tag}")
         return [one for one in found if set(kinds) <= set(one.get("class").split())]
 
@@ -48,88 +43,55 @@ class Picture:
         return [one.text for one in self.of("text", *kinds, **place)]
 
 
-def place(step, number=1, block=0):
-    return {"pass": number, "block": block, "step": step}
-
-
-# ---- the structure ----
-
-
-@pytest.mark.parametrize(
-    ("rung", "loading"),
-    [("neighbored", 0), ("neighbored_less", 0), ("shared_modulo", 1), ("shared_sequential", 1)],
-)
-@pytest.mark.parametrize("block", [32, 64])
-def test_each_level_of_the_tree_has_its_lines(rung, loading, block):
+def test_lines_end_where_the_elements_are_and_values_are_numpys_partial_sums():
     """Half as many threads a level, two lines into each and one out of it; all others idle."""
-    picture = Picture(rung, block, block)
-    levels = block.bit_length() - 1
-    for level in range(levels):
-        at = place(loading + level)
-        active = block >> level + 1
-        assert picture.count("line", "load", **at) == 2 * active
-        assert picture.count("line", "store", **place(loading + level + 1)) == active
-        assert picture.count("circle", "active", **at) == active
-        assert picture.count("circle", "idle", **at) == block - active
-
-
-def test_lines_end_where_the_elements_are():
-    picture = Picture("neighbored")
+    x = np.random.default_rng(1).integers(1, 100, 32)
+    near, far = Picture("neighbored", x=x), Picture("interleaved", x=x)
     for level in range(5):
-        stride = 2**level
-        read = {}
-        for line in picture.of("line", "load", **place(level)):
+        stride, read = 2**level, {}
+        for line in near.of("line", "load", step=level):
             assert line.get("data-memory") == "array"
             thread, element = int(line.get("data-thread")), int(line.get("data-element"))
             read.setdefault(thread, set()).add(element)
             columns = (float(line.get("x1")) - float(line.get("x2"))) / 26
             assert columns == element - thread
         assert read == {t: {t, t + stride} for t in range(0, 32, 2 * stride)}
-
-
-def test_values_are_numpys_partial_sums():
-    x = np.random.default_rng(1).integers(1, 100, 32)
-    near, far = Picture("neighbored", x=x), Picture("interleaved", x=x)
-
-    def fresh(picture, **at):
-        return [int(text) for text in picture.texts("fresh", **at)]
-
-    for level in range(5):
-        assert fresh(near, **place(level + 1)) == x.reshape(-1, 2 ** (level + 1)).sum(1).tolist()
-        sums = x.reshape(2 ** (level + 1), -1).sum(0).tolist()
-        written = fresh(far, **place(level + 1))
-        assert written[: len(sums)] == sums
-    assert written[-1] == fresh(near, **place(6))[0] == x.sum()
+        assert near.count("line", "load", step=level) == 2 * len(read)
+        assert near.count("line", "store", step=level + 1) == len(read)
+        assert near.count("circle", "active", step=level) == len(read)
+        assert near.count("circle", "idle", step=level) == 32 - len(read)
+        sums = x.reshape(-1, 2 * stride).sum(1), x.reshape(2 * stride, -1).sum(0)
+        for picture, right in zip((near, far), sums, strict=True):
+            fresh = [int(text) for text in picture.texts("fresh", step=level + 1)]
+            assert fresh[: len(right)] == right.tolist()
+    assert near.texts("fresh", step=6) == [str(x.sum())]
 
 
 @every_rung
 def test_every_element_is_drawn_and_read(rung):
     """Two blocks or one, and a tail: a cell an element, and a bar below what is read."""
     picture = Picture(rung, 62)
-    read = sum(picture.count("rect", "read", **place(0, 1, block)) for block in (0, 1))
-    assert read == 62
+    assert sum(picture.count("rect", "read", step=0, block=block) for block in (0, 1)) == 62
     assert str(picture.told.result) in picture.texts("fresh")
 
 
 def test_bank_conflicts_are_marked():
     """Words 2 * stride apart: 4-byte elements of 64 threads meet two and two in a bank."""
     x = np.ones(64, np.int32)
-    told = gred.accesses(x, method="shared_strided", block_size=64, dtype=np.int32)
-    picture = Picture("shared_strided", x=x)
-    picture.root = ElementTree.fromstring(told.svg())
+    picture = Picture("shared_strided", x=x, block=64)
     for level in range(5):
         active = 32 >> level
-        assert picture.count("line", "load", "clash", **place(level + 1)) == 2 * active
-        assert picture.count("line", "store", "clash", **place(level + 2)) == active
-        loads, stores = picture.texts("bad", **place(level + 1))
-        assert loads == "shared loads: 4 wavefronts, 2 conflicts"
-        assert stores == "shared stores: 2 wavefronts, 1 conflict"
-    assert picture.count("line", "clash", **place(6)) == 1 * 2
-    calm = gred.accesses(x, method="shared_sequential", block_size=64, dtype=np.int32)
-    assert "clash" not in calm.svg().partition("</style>")[2]
+        assert picture.count("line", "load", "clash", step=level + 1) == 2 * active
+        assert picture.count("line", "store", "clash", step=level + 2) == active
+        assert picture.texts("bad", step=level + 1) == [
+            "shared loads: 4 wavefronts, 2 conflicts",
+            "shared stores: 2 wavefronts, 1 conflict",
+        ]
+    assert picture.count("line", "clash", step=6) == 1 * 2
+    assert not Picture("shared_sequential", x=x, block=64).of("line", "clash")
 
 
-def test_passes_come_one_under_another():
+def test_passes_come_one_under_another_and_tickets_and_barriers_are_drawn():
     picture = Picture("neighbored", 32 * 40)
     passes = [text for text in picture.of("text", "head") if "pass" in text.text.lower()]
     shown = [*(f"Pass 1 of 3, block {k}" for k in (0, 1, 2, 39))]
@@ -139,22 +101,6 @@ def test_passes_come_one_under_another():
     assert more.startswith("36 blocks")
     tops = [float(text.get("y")) for text in passes]
     assert tops == sorted(tops)
-
-
-@pytest.mark.parametrize(
-    ("rung", "n", "block"),
-    [("halving", 1, 32), ("unroll8", 5, 1024), ("cooperative", 3000, 32), ("atomic", 33, 64)],
-)
-def test_odd_sizes_are_drawn(rung, n, block):
-    root = Picture(rung, n, block).root
-    width, height = (float(root.get(name)) for name in ("width", "height"))
-    assert width > 0
-    for one in root.iter(f"{SVG}circle"):
-        assert 0 < float(one.get("cx")) < width
-        assert 0 < float(one.get("cy")) < height
-
-
-def test_tickets_are_drawn_and_the_last_block_is_named():
     tickets = [text for text in Picture("last_block", 1280).texts("note") if "ticket" in text]
     assert tickets == ["draws ticket 0", "draws ticket 1: the last block"]
     assert "arrives" in Picture("cooperative", 1280).texts()
@@ -162,32 +108,6 @@ def test_tickets_are_drawn_and_the_last_block_is_named():
         picture = Picture(rung, n)
         assert picture.count("line", "barrier") == 1
         assert f"{barrier} barrier" in picture.texts("label")
-
-
-# ---- banks ----
-
-
-def test_lanes_are_stacked_on_their_banks(command):
-    """Their words lie 2 * stride apart: so many lanes of a warp meet in a bank, if there are."""
-    _, out, _ = command("shared_strided")
-    x = np.ones(256, np.int32)
-    told = gred.accesses(x, method="shared_strided", block_size=256, dtype="i4")
-    root = ElementTree.fromstring(told.svg())
-    for level in range(8):
-        (step,) = (g for g in root.iter(f"{SVG}g") if g.get("data-step") == str(level + 2))
-        active, apart = 128 >> level, 2 << level
-        want = {}
-        for lane in range(min(32, active)):
-            want.setdefault(lane * apart % 32, []).append(str(lane))
-        stacks = {}
-        for chip in step.iter(f"{SVG}text"):
-            if "chip" in chip.get("class"):
-                bank = (float(chip.get("x")) - 100 - 13) / 26
-                stacks.setdefault(bank, []).append(chip.text)
-        assert stacks == want
-        conflicts = sum("conflict" in box.get("class") for box in step.iter(f"{SVG}rect"))
-        assert conflicts == (min(32, active) if len(want[0]) > 1 else 0)
-    assert "14 conflicts" in out
 
 
 # ---- files ----
@@ -207,77 +127,77 @@ def boxes_of(root):
             yield part.text, left, left + width, y - 0.72 * size, y
 
 
-def picture_by_default(rung):
+def roots_of(rung):
+    """Draw the rung as `show` does, and other sizes of it."""
     if rung == "hero":
-        return hero()
-    elements = show._ELEMENTS.get(rung, 1)
+        return [ElementTree.fromstring(hero())]
     block = show._BLOCK_SIZES.get(rung, 32)
-    x = np.random.default_rng(0).integers(1, 10, block * elements).astype(np.int32)
-    return gred.accesses(x, method=rung, block_size=block, dtype=np.int32).svg()
+    n = block * show._ELEMENTS.get(rung, 1)
+    x = np.random.default_rng(0).integers(1, 10, n).astype(np.int32)
+    sizes = {"halving": [(1, 32)], "unroll8": [(5, 1024)], "atomic": [(33, 64)]}
+    sizes |= {"cooperative": [(3000, 32)]}
+    more = (Picture(rung, *size) for size in sizes.get(rung, []))
+    return [picture.root for picture in (Picture(rung, block=block, x=x), *more)]
 
 
-@pytest.mark.parametrize("rung", [*RUNGS, "hero"])
+@pytest.mark.parametrize("rung", [*METHODS, "hero"])
 def test_labels_neither_collide_nor_leave_the_picture(rung):
-    root = ElementTree.fromstring(picture_by_default(rung))
-    width = float(root.get("width"))
-    boxes = sorted(boxes_of(root), key=lambda box: box[3])
-    for k, (text, left, right, top, bottom) in enumerate(boxes):
-        assert left >= 0, text
-        assert right <= width, text
-        for other, left2, right2, top2, _ in boxes[k + 1 :]:
-            if top2 >= bottom:
-                break
-            assert right <= left2 or right2 <= left, (text, other, top, top2)
+    for root in roots_of(rung):
+        width, height = float(root.get("width")), float(root.get("height"))
+        for one in root.iter(f"{SVG}circle"):
+            assert 0 < float(one.get("cx")) < width
+            assert 0 < float(one.get("cy")) < height
+        boxes = sorted(boxes_of(root), key=lambda box: box[3])
+        for k, (text, left, right, top, bottom) in enumerate(boxes):
+            assert 0 <= left <= right <= width, text
+            for other, left2, right2, top2, _ in boxes[k + 1 :]:
+                if top2 >= bottom:
+                    break
+                assert right <= left2 or right2 <= left, (text, other, top, top2)
 
 
-@pytest.mark.parametrize("rung", ["neighbored", "shared_strided", "cluster"])
-def test_pictures_have_a_dark_scheme_and_are_told_in_words(rung):
-    picture = Picture(rung, 64, 256 if rung == "shared_strided" else 32)
+def test_pictures_have_a_dark_scheme_and_are_told_in_words():
+    picture, method = Picture("neighbored", 64), METHODS["neighbored"]
     assert picture.root.get("role") == "img"
     title, told, style, paper = list(picture.root)[:4]
-    method = next(m for m in gred.methods() if m.name == rung)
-    assert title.text == f"{method.number} {rung}: {method.title}"
+    assert title.text == f"{method.number} neighbored: {method.title}"
     assert f"The result is {picture.told.result}." in told.text
-    light, dark = style.text.split("@media (prefers-color-scheme: dark)")
-    rules = [
-        set(line.partition(" {")[0] for line in half.splitlines() if "#" in line)
-        for half in (light, dark)
-    ]
-    assert rules[0] == rules[1]
+    light, dark = (
+        {line.partition(" {")[0] for line in half.splitlines() if "#" in line}
+        for half in style.text.split("@media (prefers-color-scheme: dark)")
+    )
+    assert light == dark
     assert paper.get("class") == "paper"
-    drawn = {kind for one in picture.root.iter() for kind in one.get("class", "").split()}
     assert not any("fill" in one.attrib or "stroke" in one.attrib for one in picture.root.iter())
-    assert {"paper", "idle" if rung != "shared_strided" else "chip"} <= drawn
 
 
 def test_a_small_picture_has_the_same_lines_cells_and_texts():
     """What is put together is as long as what it is made of."""
     told = gred.accesses(np.arange(1, 65, dtype=np.int32), method="unroll2", block_size=32)
     texts = drawn(told), drawn(told, small=True)
+    assert len(texts[1]) < len(texts[0]) / 3
     full, small = map(ElementTree.fromstring, texts)
     for kind in ("line load", "line store", "idle", "active"):
         ones = {tuple(sorted(e.items())) for e in full.iter() if e.get("class") == kind}
         same = (e for e in small.iter() if e.get("class", "").removeprefix("dot ") == kind)
         assert sum(len(re.findall("[Mm]", e.get("d"))) for e in same) == len(ones)
-    assert len(texts[1]) < len(texts[0]) / 3
+    tags = (f"{SVG}text", f"{SVG}tspan")
     spans = [
-        sorted("".join(e.text or "" for e in root.iter() if e.tag in (f"{SVG}text", f"{SVG}tspan")))
-        for root in (full, small)
+        sorted("".join(e.text or "" for e in r.iter() if e.tag in tags)) for r in (full, small)
     ]
     assert spans[0] == spans[1]
 
 
-def test_the_pictures_of_the_documentation_are_what_show_draws(command, tmp_path):
+def test_the_pictures_of_the_documentation_are_what_show_draws(screen, tmp_path):
     """To draw them again: python -m gred show --all --out docs/pictures."""
-    status, _, _ = command("--all", "--out", tmp_path)
-    assert status == 0
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == sorted(["hero.svg", *(f"{rung}.svg" for rung in RUNGS)])
-    assert names == sorted(path.name for path in (ROOT / "docs" / "pictures").glob("*.svg"))
-    for name in names:
-        drawn = (tmp_path / name).read_text(encoding="utf-8")
-        assert drawn == (ROOT / "docs" / "pictures" / name).read_text(encoding="utf-8"), name
-        assert len(drawn) < 70_000, name
+    screen("show", "--all", "--out", tmp_path)
+    made, kept = (
+        {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.svg")}
+        for folder in (tmp_path, KEPT)
+    )
+    assert made.keys() == kept.keys() == {"hero.svg", *(f"{rung}.svg" for rung in METHODS)}
+    assert [name for name in made if made[name] != kept[name]] == []
+    assert max(map(len, made.values())) < 70_000
 
 
 def test_the_hero_says_what_is_counted_and_folds_in_five_levels():
@@ -293,23 +213,31 @@ def test_the_hero_says_what_is_counted_and_folds_in_five_levels():
     assert [len(re.findall("[Mm]", d)) for d in lanes] == [16 + 8 + 4 + 2 + 1] * 3 + [1]
 
 
+def test_a_picture_is_written_or_goes_to_standard_output(screen, command, tmp_path):
+    path, given = tmp_path / "rung.svg", ("show", "13", "--size", "64", "--block-size", "64")
+    assert f"wrote {path}" in screen(*given, "--out", path).replace("\n", "")
+    written = path.read_text(encoding="utf-8")
+    assert ElementTree.fromstring(written).tag == f"{SVG}svg"
+    status, out, err = command(*given, "--out", "-")
+    assert (status, out) == (0, written)
+    assert "13 shared_sequential" in err
+
+
 # ---- in the terminal ----
 
 
 @every_rung
-def test_every_rung_is_shown(command, rung):
-    status, out, _ = command(rung)
-    assert status == 0
-    method = next(m for m in gred.methods() if m.name == rung)
-    assert f"{method.number} {rung}: {method.title}" in out
+def test_every_rung_is_shown(screen, rung):
+    out = screen("show", rung)
+    assert f"{METHODS[rung].number} {rung}: {METHODS[rung].title}" in out
     total = out.partition("summed in int32: ")[2].split()[0]
     values = [line.split()[-1] for line in out.splitlines() if line.split()[:1] == ["values"]]
     assert "None" not in out
     assert total in values or rung == "atomic"  # which no thread sees
 
 
-def test_the_terminal_shows_lanes_elements_and_values(command):
-    _, out, _ = command("neighbored", "--seed", "3")
+def test_the_terminal_shows_lanes_elements_values_and_shuffles(screen):
+    out = screen("show", "neighbored", "--seed", "3")
     x = np.random.default_rng(3).integers(1, 10, 32)
     lines = [line.split(maxsplit=1) for line in out.splitlines() if len(line.split()) > 1]
     values, threads = ([text for name, text in lines if name == n] for n in ("values", "threads"))
@@ -319,50 +247,23 @@ def test_the_terminal_shows_lanes_elements_and_values(command):
     assert threads[2] == (works + 7 * idle) * 4
     assert "step 3 after __syncthreads(): 4 of 32 threads" in out
     assert "loads: 8 sectors, 12% used; stores: 4 sectors, 12% used" in out
-
-
-def test_shuffles_are_told_in_the_terminal_and_beside_the_picture(command):
-    _, out, _ = command("shuffle", "--block-size", "64", "--size", "256")
-    steps = out.split("  step ")[1:]
+    steps = screen("show", "shuffle", "--block-size", "64", "--size", "256").split("  step ")[1:]
     assert ["shuffles: 2" in step for step in steps] == [False, *[True] * 5, *[False] * 6]
     assert ["shuffles: 1" in step for step in steps] == [False] * 7 + [True] * 5
     picture = Picture("shuffle", x=np.arange(64), block=64)
-    assert picture.texts("soft", **place(1)) == ["32 results discarded; shuffles: 2"]
+    assert picture.texts("soft", step=1) == ["32 results discarded; shuffles: 2"]
 
 
-@pytest.mark.parametrize("rung", ["shared_sequential", "shuffle", "last_block", "cooperative"])
-def test_notes_do_not_lie_on_each_other(rung):
-    notes = Picture(rung, 256).of("text", "note")
-    right = max(float(note.get("x")) for note in notes)
-    heights = sorted(float(note.get("y")) for note in notes if float(note.get("x")) == right)
-    assert np.diff(heights).min() >= 11
-
-
-def test_plain_text_says_it_without_rich(command, monkeypatch):
+def test_a_narrow_terminal_wraps_the_lanes_and_plain_text_says_it_without_rich(screen, monkeypatch):
+    monkeypatch.setattr("gred.cli.console.Stream.columns", lambda self: 60)
+    works = consoles.make_console().lane_characters[0]
+    rows = [line for line in screen("show", "shared_strided").splitlines() if works in line]
+    assert [line.count(works) for line in rows[:3]] == [32, 32, 32]
+    assert all(len(line) <= 60 for line in rows)
+    monkeypatch.setattr("gred.cli.console.Stream.columns", lambda self: 100)
     monkeypatch.setattr("gred.cli.command.make_console", consoles.Console)
-    _, out, _ = command("shared_strided", "--block-size", "64")
+    out = screen("show", "shared_strided", "--block-size", "64")
     assert out.isascii()
     assert f"threads  {'#' * 64}" in out
     assert f"shared 0 to 63  {'!.' * 32}" in out
     assert "# active  o discarded  . idle  r read  w written  ~ moved, not used  ! bank" in out
-
-
-def test_a_narrow_terminal_wraps_the_lanes(command, monkeypatch):
-    monkeypatch.setattr("gred.cli.console.Stream.columns", lambda self: 60)
-    _, out, _ = command("shared_strided")
-    lanes = consoles.make_console().lane_characters
-    rows = [line for line in out.splitlines() if lanes[0] in line]
-    assert [line.count(lanes[0]) for line in rows[:3]] == [32, 32, 32]
-    assert all(len(line) <= 60 for line in rows)
-
-
-def test_a_picture_is_written_or_goes_to_standard_output(command, tmp_path):
-    path = tmp_path / "rung.svg"
-    status, out, _ = command("13", "--size", "64", "--block-size", "64", "--out", path)
-    assert status == 0
-    assert f"wrote {path}" in out.replace("\n", "")
-    written = path.read_text(encoding="utf-8")
-    assert ElementTree.fromstring(written).tag == f"{SVG}svg"
-    status, out, err = command("13", "--size", "64", "--block-size", "64", "--out", "-")
-    assert (status, out) == (0, written)
-    assert "13 shared_sequential" in err

@@ -3,42 +3,22 @@
  * race look right to somebody who runs threads in one order only. */
 #include "entry.cuh"
 #include "hopper.cuh"
-#include "simulated/simulator.h"
+#include "launched.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 namespace KERNELS
 {
 
-/* A tree in shared memory; thread 0 has the sum. `Level` is what the author put at the end of each
- * level. */
-template <void (*Level)()>
-unsigned added_up(unsigned value)
-{
-    const shared<unsigned> x = block_memory<unsigned>();
-    x[threadIdx.x] = value;
-    __syncthreads();
-    for (unsigned stride = blockDim.x / 2; stride > 0; stride /= 2) {
-        if (threadIdx.x < stride)
-            x[threadIdx.x] += x[threadIdx.x + stride];
-        Level();
-    }
-    return x[0];
-}
-
-template <void (*Level)()>
-__global__ void tree(unsigned *results, uint64_t)
-{
-    const unsigned sum = added_up<Level>(threadIdx.x);
-    if (threadIdx.x == 0)
-        results[blockIdx.x] = sum;
-}
-
 inline void barrier()
 {
     __syncthreads();
+}
+
+inline void warp_barrier()
+{
+    __syncwarp();
 }
 
 inline void cluster()
@@ -48,67 +28,31 @@ inline void cluster()
 
 inline void nothing() {}
 
-/* The last thread adds up what all have loaded. It must wait for them. */
-template <void (*Loaded)()>
-__global__ void last_adds(unsigned *results, uint64_t)
+/* A tree in shared memory; thread 0 has the sum. What the author put at the end of each level: of
+ * a block, and where a warp has all that is left, whose lanes do not run in lockstep either. */
+template <void (*Block)(), void (*Warp)()>
+unsigned added_up(unsigned value)
 {
     const shared<unsigned> x = block_memory<unsigned>();
-    x[threadIdx.x] = threadIdx.x;
-    Loaded();
-    if (threadIdx.x != blockDim.x - 1)
-        return;
-    unsigned sum = 0;
-    for (unsigned k = 0; k < blockDim.x; k++)
-        sum += x[k];
-    results[blockIdx.x] = sum;
-}
-
-/* Neighbours in a warp hand over their values: lanes do not run in lockstep without a warp's
- * barrier. */
-template <void (*Level)()>
-__global__ void warp_tree(unsigned *results, uint64_t)
-{
-    const shared<unsigned> x = block_memory<unsigned>();
-    x[threadIdx.x] = threadIdx.x;
+    x[threadIdx.x] = value;
     __syncthreads();
-    for (unsigned stride = blockDim.x / 2; stride >= warp_size; stride /= 2) {
+    for (unsigned stride = blockDim.x / 2; stride > 0; stride /= 2) {
         if (threadIdx.x < stride)
             x[threadIdx.x] += x[threadIdx.x + stride];
-        __syncthreads();
+        if (stride < warp_size)
+            Warp();
+        else
+            Block();
     }
-    if (threadIdx.x < warp_size) {
-        for (unsigned stride = warp_size / 2; stride > 0; stride /= 2) {
-            if (threadIdx.x < stride)
-                x[threadIdx.x] += x[threadIdx.x + stride];
-            Level();
-        }
-        if (threadIdx.x == 0)
-            results[blockIdx.x] = x[0];
-    }
+    return x[0];
 }
 
-inline void warp_barrier()
+template <void (*Block)(), void (*Warp)()>
+__global__ void tree(unsigned *results, uint64_t)
 {
-    __syncwarp();
-}
-
-/* The classic mistake: threads past the end leave, and the others wait for them. */
-__global__ void early_return(unsigned *results, uint64_t n)
-{
-    const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i >= n)
-        return;
-    tree<barrier>(results, n);
-}
-
-/* Even threads wait for the block, odd ones for their warp. */
-__global__ void two_barriers(unsigned *results, uint64_t)
-{
-    if (threadIdx.x % 2)
-        __syncwarp();
-    else
-        __syncthreads();
-    results[blockIdx.x] = 0;
+    const unsigned sum = added_up<Block, Warp>(threadIdx.x);
+    if (threadIdx.x == 0)
+        results[blockIdx.x] = sum;
 }
 
 /* Half a warp shuffles with a mask that names all of it. */
@@ -159,7 +103,7 @@ __global__ void copies(unsigned *results, uint64_t)
         Taken();
     }
     __syncthreads();
-    value = added_up<barrier>(value);
+    value = added_up<barrier, barrier>(value);
     if (threadIdx.x == 0)
         results[blockIdx.x] = value;
 }
@@ -189,7 +133,7 @@ template <void (*Begun)(), void (*Given)()>
 __global__ void neighbours(unsigned *results, uint64_t)
 {
     const shared<unsigned> given = block_memory<unsigned>() + blockDim.x;
-    const unsigned sum = added_up<barrier>(threadIdx.x);
+    const unsigned sum = added_up<barrier, barrier>(threadIdx.x);
     Begun();
     if (threadIdx.x == 0)
         *in_block((cluster_rank() + 1) % cluster_size(), given) = sum;
@@ -230,32 +174,21 @@ __global__ void recursion(unsigned *results, uint64_t n)
         _exit(0);
 }
 
-struct named_kernel {
-    const char *name;
-    const void *entry;
-    bool cooperative;
-    bool together; /* all blocks are one cluster */
-};
-
 static const named_kernel kernels[] = {
-    {"tree", KERNEL_ENTRY(tree<barrier>), false},
-    {"tree without barriers", KERNEL_ENTRY(tree<nothing>), false},
-    {"last adds", KERNEL_ENTRY(last_adds<barrier>), false},
-    {"last adds without a barrier", KERNEL_ENTRY(last_adds<nothing>), false},
-    {"warp's tree", KERNEL_ENTRY(warp_tree<warp_barrier>), false},
-    {"warp's tree without barriers", KERNEL_ENTRY(warp_tree<nothing>), false},
-    {"early return", KERNEL_ENTRY(early_return), false},
-    {"two barriers", KERNEL_ENTRY(two_barriers), false},
-    {"half a shuffle", KERNEL_ENTRY(half_a_shuffle), false},
-    {"recursion", KERNEL_ENTRY(recursion), false},
+    {"tree", KERNEL_ENTRY(tree<barrier, barrier>)},
+    {"tree without barriers", KERNEL_ENTRY(tree<nothing, nothing>)},
+    {"warp's tree", KERNEL_ENTRY(tree<barrier, warp_barrier>)},
+    {"warp's tree without barriers", KERNEL_ENTRY(tree<barrier, nothing>)},
+    {"half a shuffle", KERNEL_ENTRY(half_a_shuffle)},
+    {"recursion", KERNEL_ENTRY(recursion)},
     {"absent block", KERNEL_ENTRY(absent_block), true},
-    {"copies", KERNEL_ENTRY(copies<wait_for_bytes, barrier>), false},
-    {"copies that nobody waits for", KERNEL_ENTRY(copies<wait_for_nothing, barrier>), false},
-    {"copies onto what is in use", KERNEL_ENTRY(copies<wait_for_bytes, nothing>), false},
-    {"one copy", KERNEL_ENTRY(one_copy<0, 64, true>), false},
-    {"bytes that never come", KERNEL_ENTRY(one_copy<0, 80, true>), false},
-    {"a copy of no alignment", KERNEL_ENTRY(one_copy<1, 64, true>), false},
-    {"a copy after the end", KERNEL_ENTRY(one_copy<0, 64, false>), false},
+    {"copies", KERNEL_ENTRY(copies<wait_for_bytes, barrier>)},
+    {"copies that nobody waits for", KERNEL_ENTRY(copies<wait_for_nothing, barrier>)},
+    {"copies onto what is in use", KERNEL_ENTRY(copies<wait_for_bytes, nothing>)},
+    {"one copy", KERNEL_ENTRY(one_copy<0, 64, true>)},
+    {"bytes that never come", KERNEL_ENTRY(one_copy<0, 80, true>)},
+    {"a copy of no alignment", KERNEL_ENTRY(one_copy<1, 64, true>)},
+    {"a copy after the end", KERNEL_ENTRY(one_copy<0, 64, false>)},
     {"neighbours", KERNEL_ENTRY(neighbours<cluster, cluster>), false, true},
     {"neighbours not begun", KERNEL_ENTRY(neighbours<nothing, cluster>), false, true},
     {"neighbours not awaited", KERNEL_ENTRY(neighbours<cluster, nothing>), false, true},
@@ -264,33 +197,20 @@ static const named_kernel kernels[] = {
 
 } // namespace KERNELS
 
-/* Runs a kernel by name. Returns the simulator's status, -1 if there is no such kernel; the message
- * is the simulator's. Two launches, so that one after a failure is tried, too. */
+/* The message is the simulator's. Two launches, so that one after a failure is tried, too. */
 extern "C" int run_kernel(const char *name, uint64_t grid, unsigned block, uint64_t n, int order,
                           uint64_t seed, unsigned *results, char *message, size_t message_bytes)
 {
-    for (const KERNELS::named_kernel &kernel : KERNELS::kernels) {
-        if (strcmp(kernel.name, name) != 0)
-            continue;
-        struct simulator *device = simulator_open(unsigned(sysconf(_SC_NPROCESSORS_ONLN)));
-        simulator_set(device, static_cast<thread_order>(order), seed, nullptr);
-        for (unsigned k = 0; k <= SIMULATOR_BLOCK_MAX; k++)
-            KERNELS::numbers[k] = k;
-        void *arguments[] = {&results, &n};
-        struct simulator_launch launch = {};
-        launch.kernel = reinterpret_cast<void (*)(void **)>(const_cast<void *>(kernel.entry));
-        launch.arguments = arguments;
-        launch.grid = grid;
-        launch.block = block;
-        launch.shared_bytes = block * sizeof *results + sizeof(KERNELS::mbarrier);
-        launch.cluster = kernel.together ? unsigned(grid) : 1;
-        launch.cooperative = kernel.cooperative;
-        int status = simulator_launch(device, &launch);
-        if (simulator_launch(device, &launch) != status)
-            status = -2;
-        snprintf(message, message_bytes, "%s", simulator_message(device));
-        simulator_close(device);
-        return status;
-    }
-    return -1;
+    for (unsigned k = 0; k <= SIMULATOR_BLOCK_MAX; k++)
+        KERNELS::numbers[k] = k;
+    struct simulator *device = simulator_open(unsigned(sysconf(_SC_NPROCESSORS_ONLN)));
+    simulator_set(device, static_cast<thread_order>(order), seed, nullptr);
+    void *arguments[] = {&results, &n};
+    const unsigned bytes = block * sizeof *results + sizeof(KERNELS::mbarrier);
+    int status = launched(KERNELS::kernels, name, device, grid, block, bytes, arguments);
+    if (launched(KERNELS::kernels, name, device, grid, block, bytes, arguments) != status)
+        status = -2;
+    snprintf(message, message_bytes, "%s", simulator_message(device));
+    simulator_close(device);
+    return status;
 }

@@ -10,23 +10,19 @@ from gred.lab import checking, processes
 
 LADDER = Path(gred.__file__).parent / "kernels/ladder"
 RUNGS = Path(__file__).parents[1] / "rungs"
+HAS_COMPILER = any(map(shutil.which, ("c++", "g++", "clang++")))
 LAB = [
     pytest.mark.unsanitized,
     pytest.mark.usefixtures("patient_lab"),
-    pytest.mark.skipif(
-        not any(map(shutil.which, ("c++", "g++", "clang++"))),
-        reason="there is no C++ compiler here",
-    ),
+    pytest.mark.skipif(not HAS_COMPILER, reason="there is no C++ compiler here"),
 ]
 
 
 def found(rung, *jobs, seconds=600.0):
     """Run in one process, and give what is found in each run."""
-    answers = processes.answers({**rung._build.asked("counting"), "jobs": jobs}, seconds)
-    return [
-        checking._heard(rung._build, job, answer)
-        for job, answer in zip(jobs, answers, strict=False)
-    ]
+    build = rung._build
+    answers = processes.answers({**build.asked("counting"), "jobs": jobs}, seconds)
+    return [checking._heard(build, *pair) for pair in zip(jobs, answers, strict=False)]
 
 
 def saved(folder, text, name="mine.cuh"):

@@ -18,11 +18,6 @@ ONE_BLOCK = ("atomic", "last_block", "bulk", "cluster")
 MEMORY_EVENTS = ("global_load", "global_store", "shared_load", "shared_store")
 
 
-def bits(n):
-    """Give powers of two: a sum of some says of which, and a second of the same would show."""
-    return 1 << np.arange(n, dtype=np.int64)
-
-
 def told(x, rung, block=32, **options):
     return gred.accesses(x, method=rung, block_size=block, **options)
 
@@ -34,10 +29,6 @@ def first_pass(x, rung, block=32):
 def only_block(*arguments):
     (block,) = steps.blocks(first_pass(*arguments))
     return block
-
-
-def nodes_of(block):
-    return [node for step in block.steps for node in step.nodes.values()]
 
 
 @pytest.mark.parametrize(
@@ -52,131 +43,86 @@ def test_accesses_and_requests_are_those_that_are_counted(rung, x):
     for launch, counts in zip(launches, counted, strict=True):
         lanes = Counter(access.event for access in launch.accesses)
         requests = [r for b in steps.blocks(launch) for step in b.steps for r in step.requests]
-        for event in (*MEMORY_EVENTS, "atomic", "shuffle", "merge"):
-            assert lanes[event] == getattr(counts, f"{event}_lanes")
+        found = {f"{event}_lanes": lanes[event] for event in ("atomic", "shuffle", "merge")}
         for event in (*MEMORY_EVENTS, "bulk_copy"):
-            nbytes = sum(access.nbytes for access in launch.accesses if access.event == event)
-            assert nbytes == getattr(counts, f"{event}_nbytes")
+            found[f"{event}_nbytes"] = sum(a.nbytes for a in launch.accesses if a.event == event)
         for event in MEMORY_EVENTS:
             some = [request for request in requests if request.event == event]
+            found[f"{event}_lanes"], found[f"{event}_requests"] = lanes[event], len(some)
             transfers = "sectors" if event.startswith("global") else "wavefronts"
-            assert len(some) == getattr(counts, f"{event}_requests")
-            assert sum(r.transfers for r in some) == getattr(counts, f"{event}_{transfers}")
-            assert sum(r.conflicts for r in some) == getattr(counts, f"{event}_conflicts", 0)
+            found[f"{event}_{transfers}"] = sum(r.transfers for r in some)
+            if event.startswith("shared"):
+                found[f"{event}_conflicts"] = sum(r.conflicts for r in some)
+        assert found == {name: getattr(counts, name) for name in found}
         assert launch.blocks == counts.blocks
+        loaded = [value for a in launch.accesses if a.event == "global_load" for value in a.values]
+        assert {*map(type, loaded)} <= {int if x.dtype.kind == "i" else float}
         lines = {(line.file, line.number, line.event) for line in counts.lines}
         lines = {line for line in lines if line[2] != "dependent_global_load"}  # made of several
         assert {(access.file, access.number, access.event) for access in launch.accesses} == lines
 
 
-def test_what_is_shown_says_what_was_reduced_by():
+def test_what_is_shown_says_what_was_reduced_by_and_no_more_than_can_be_read():
     for ask in (gred.counters, gred.accesses):
         shown = ask([1.0, 2.0], "mean", method="shuffle", block_size=32)
-        assert shown.op == "mean"
         assert repr(shown).startswith("mean of 2 float64")
     assert "mean of 2 float64 in blocks of 32 threads: 1.5" in shown.svg()
-
-
-def test_a_launch_prints_no_more_than_can_be_read():
-    small, large = (first_pass(np.ones(n), "shuffle") for n in (1, 1000))
-    few, many = type(small.accesses)(small.accesses[:90]), large.accesses
-    assert len(repr(few).splitlines()) == 1 + len(few)
-    assert few._repr_html_().count("<tr>") == 1 + len(few)
-    assert repr(large).splitlines()[:3] == repr(many).splitlines()[:3]
-    assert repr(large).endswith(f"\nand {len(many) - 100:,} more")
-    assert large._repr_html_().count("<tr>") == 101
-    assert f"and {len(many) - 100:,} more" in large._repr_html_()
+    many = first_pass(np.ones(1000), "shuffle").accesses
+    few = type(many)(many[:90])
+    assert len(repr(few).splitlines()) == few._repr_html_().count("<tr>") == 1 + len(few)
+    assert repr(many).endswith(f"\nand {len(many) - 100:,} more")
+    assert many._repr_html_().count("<tr>") == 101
+    assert f"and {len(many) - 100:,} more" in many._repr_html_()
 
 
 @every_rung
-def test_the_order_of_threads_changes_nothing(rung):
-    n = 256 if rung in ONE_BLOCK else 500
+def test_every_element_is_read_and_is_what_the_array_holds_in_every_order_of_threads(rung):
+    n, read = 256 if rung in ONE_BLOCK else 702, {}
     x = np.arange(1, n + 1, dtype=np.int32)
     want = told(x, rung, 64)
-    assert want.result == n * (n + 1) // 2
-    for order, seed in (("backwards", 0), ("shuffled", 1)):
-        with gred.thread_order(order, seed):
+    assert want.result == x.sum()
+    for access in want.passes[0].accesses:
+        if access.event in ("global_load", "bulk_copy") and access.memory == "array":
+            for k, value in enumerate(access.values):
+                read.setdefault(access.element + k, []).append(value)
+    assert sorted(read) == list(range(n))
+    assert all(values[0] == k + 1 for k, values in read.items())
+    assert rung in IN_PLACE or set(map(len, read.values())) == {1}
+    for order in ("backwards", "shuffled"):
+        with gred.thread_order(order, 1):
             got = told(x, rung, 64)
         assert got == want
         assert repr(got) == repr(want)
 
 
-@every_rung
-def test_every_element_is_read_and_is_what_the_array_holds(rung):
-    n, read = 702, {}
-    for access in first_pass(np.arange(1, n + 1, dtype=np.int32), rung, 64).accesses:
-        if access.event in ("global_load", "bulk_copy") and access.memory == "array":
-            for k, value in enumerate(access.values):
-                read.setdefault(access.element + k, []).append(value)
-    assert sorted(read) == list(range(n))
-    if rung not in IN_PLACE:
-        assert read == {k: [k + 1] for k in range(n)}
-    assert all(values[0] == k + 1 for k, values in read.items())
+# ---- steps ----
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64", "uint64", "float32", "float64"])
-@pytest.mark.parametrize("rung", ["unroll2", "shuffle_vector"])
-def test_values_have_the_arrays_type(rung, dtype):
-    x = np.arange(3, 131).astype(dtype)
-    accesses = told(x, rung, dtype=dtype).passes[0].accesses
-    for access in [a for a in accesses if a.event == "global_load"][:8]:
-        span = slice(access.element, access.element + len(access.values))
-        assert list(access.values) == x[span].tolist()
-        assert {type(value) for value in access.values} == {type(x[0].item())}
-
-
-def tree(near):
-    """List, level by level, what 32 elements fold to: by index the set of bits, as a number."""
-    for k in range(5):
-        apart, step, count = (2**k, 1, 2 ** (k + 1)) if near else (16 >> k, 16 >> k, 2 ** (k + 1))
-        firsts = range(0, 32, 2 * apart) if near else range(apart)
-        yield {i: sum(1 << i + j * step for j in range(count)) for i in firsts}
-
-
-@pytest.mark.parametrize(
-    ("rung", "near"),
-    [
-        ("neighbored", True),
-        ("neighbored_less", True),
-        ("interleaved", False),
-        ("shared_modulo", True),
-        ("shared_strided", True),
-        ("shared_sequential", False),
-    ],
-)
-def test_values_fold_as_arithmetic_says(rung, near):
-    """Every step writes the sums of a level of the tree, each made of the elements that it has."""
-    block, loading = only_block(bits(32), rung), rung.startswith("shared")
-    for k, sums in enumerate(tree(near)):
-        nodes = [node for node in block.steps[loading + k].nodes.values() if node.merges]
-        memory = "shared" if loading else "array"
-        written = {e.number: e.value for n in nodes for e in n.writes if e.memory == memory}
-        assert written == sums
-        assert [node.terms for node in nodes] == [2 ** (k + 1)] * len(nodes)
-    everything = 2**32 - 1
-    assert [e.value for n in block.steps[-1].nodes.values() for e in n.writes][-1] == everything
+def bits(n):
+    """Give powers of two: a sum of some says of which, and a second of the same would show."""
+    return 1 << np.arange(n, dtype=np.int64)
 
 
 @every_rung
 def test_useful_values_are_sums_of_all_elements_once(rung):
     """Of as many as is said; and exactly the tree: as many are read from as merges need."""
-    n = 60
-    blocks = steps.blocks(first_pass(bits(n), rung))
-    useful = [[node for node in nodes_of(block) if node.useful] for block in blocks]
-    for nodes in useful:
-        values = [node.value for node in nodes if not node.copies]
-        assert values
-        terms = [node.terms for node in nodes if not node.copies]
-        assert [value.bit_count() for value in values] == terms
-    every = [node for nodes in useful for node in nodes]
-    first_reads = [e for node in every for e in node.reads if e.memory == "array"]
-    first_reads += [array for node in every for array, _ in node.copies]
-    assert {e.number for e in first_reads if e.value == 1 << e.number} == set(range(n))
+    first_reads = []
+    for block in steps.blocks(first_pass(bits(60), rung)):
+        useful = [n for step in block.steps for n in step.nodes.values() if n.useful]
+        sums = [node for node in useful if not node.copies]
+        assert sums
+        assert [node.value.bit_count() for node in sums] == [node.terms for node in sums]
+        first_reads += [e for node in useful for e in node.reads if e.memory == "array"]
+        first_reads += [array for node in useful for array, _ in node.copies]
+    assert {e.number for e in first_reads if e.value == 1 << e.number} == set(range(60))
 
 
-def test_steps_are_parted_by_the_barriers_of_the_source():
+def test_steps_are_parted_by_barriers_and_values_that_are_no_numbers_fold_as_well():
     barriers = [step.barriers for step in only_block(bits(60), "shared_last_warp", 64).steps]
     assert barriers == [(), ("__syncthreads()",), *[("__syncwarp()",)] * 6]
+    last = only_block(np.array([1.0, np.nan, 3.0, -0.0]), "interleaved").steps[-1].nodes[0]
+    assert np.isnan(last.value)
+    assert (last.own.terms, last.terms) == (2, 4)
 
 
 def test_more_than_can_be_recorded_is_refused():
@@ -188,12 +134,6 @@ def test_more_than_can_be_recorded_is_refused():
         with pytest.raises(RuntimeError, match="too many accesses to record one by one"):
             _core.counters(x, **options, multiprocessors=1, room=room)
     assert told(x, "neighbored", 64).result == 1000
-
-
-def test_values_that_are_no_numbers_fold_as_well():
-    last = only_block(np.array([1.0, np.nan, 3.0, -0.0]), "interleaved").steps[-1].nodes[0]
-    assert np.isnan(last.value)
-    assert (last.own.terms, last.terms) == (2, 4)
 
 
 @every_rung

@@ -21,54 +21,33 @@ LACKS = {
     6: ("race", "stores shared element"),
     7: ("race", "shared element 0"),
 }
-
-# What the hole is filled with: lines that are there, and those in their place.
+IDENTITY, PAIR = "Fold::identity()", "fold_pair<Fold>(data, n, i, blockDim.x)"
+# What the hole is filled with: what is there, and what comes in its place.
 ANSWERS = {
-    1: [("load<Fold>(data, i);", "i < n ? load<Fold>(data, i) : Fold::identity();")],
-    2: [
-        ("for (unsigned stride", "__syncthreads();\n    for (unsigned stride"),
-        ("x[tid + stride]);\n", "x[tid + stride]);\n        __syncthreads();\n"),
-    ],
-    3: [
-        ("if (tid % (2 * stride) == 0)", "unsigned i = 2 * stride * tid;\nif (i < blockDim.x)"),
-        ("x[tid] = Fold::merge(x[tid], x[tid + ", "x[i] = Fold::merge(x[i], x[i + "),
-    ],
-    4: [
-        (
-            "stride = 1; stride < blockDim.x; stride *=",
-            "stride = blockDim.x / 2; stride; stride /=",
-        ),
-        ("i = 2 * stride * threadIdx.x", "i = threadIdx.x"),
-        ("i < blockDim.x", "i < stride"),
-    ],
-    5: [
-        (
-            "i < n ? load<Fold>(data, i) : Fold::identity()",
-            "fold_pair<Fold>(data, n, i, blockDim.x)",
-        )
-    ],
-    6: [
-        ("x[tid] = value;\n", "x[tid] = value;\n            __syncwarp();\n"),
-        ("x[tid + stride]);\n", "x[tid + stride]);\n            __syncwarp();\n"),
-    ],
-    7: [
-        ("of_warps[warp] = value;", "if (lane == 0)\nof_warps[warp] = value;\n__syncthreads();"),
-        (
-            "(of_warps[lane])",
-            "(lane < blockDim.x / warp_size ? of_warps[lane] : Fold::identity())",
-        ),
-    ],
+    1: {"load<Fold>(data, i);": f"i < n ? load<Fold>(data, i) : {IDENTITY};"},
+    2: {
+        "for (unsigned stride": "__syncthreads();\nfor (unsigned stride",
+        "x[tid + stride]);\n": "x[tid + stride]);\n__syncthreads();\n",
+    },
+    3: {
+        "if (tid % (2 * stride) == 0)": "unsigned i = 2 * stride * tid;\nif (i < blockDim.x)",
+        "x[tid] = Fold::merge(x[tid], x[tid + ": "x[i] = Fold::merge(x[i], x[i + ",
+    },
+    4: {
+        "stride = 1; stride < blockDim.x; stride *=": "stride = blockDim.x / 2; stride; stride /=",
+        "i = 2 * stride * threadIdx.x": "i = threadIdx.x",
+        "i < blockDim.x": "i < stride",
+    },
+    5: {f"i < n ? load<Fold>(data, i) : {IDENTITY}": PAIR},
+    6: {
+        "x[tid] = value;\n": "x[tid] = value;\n__syncwarp();\n",
+        "x[tid + stride]);\n": "x[tid + stride]);\n__syncwarp();\n",
+    },
+    7: {
+        "of_warps[warp] = value;": "if (lane == 0)\nof_warps[warp] = value;\n__syncthreads();",
+        "(of_warps[lane])": f"(lane < blockDim.x / warp_size ? of_warps[lane] : {IDENTITY})",
+    },
 }
-NUMBERS = range(1, 8)
-
-
-def answered(number):
-    source = gred.lab.exercise(number).source
-    head, hole = source.split("/* The hole", 1)
-    for there, instead in ANSWERS[number]:
-        assert hole.count(there) == 1, there
-        hole = hole.replace(there, instead)
-    return f"{head}/* The hole{hole}"
 
 
 def checked(source, folder):
@@ -78,35 +57,35 @@ def checked(source, folder):
         return gred.lab.compile(saved(folder, source)).check()
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", LACKS)
 def test_an_exercise_says_what_it_lacks(number, tmp_path):
-    report = checked(gred.lab.exercise(number).source, tmp_path)
-    kind, text = LACKS[number]
+    source, (kind, text) = gred.lab.exercise(number).source, LACKS[number]
+    report = checked(source, tmp_path)
     assert not report.right
     assert report[0].kind == kind
     assert text in report[0].text
     if kind != "answer":
-        above = gred.lab.exercise(number).source.splitlines()[: report[0].line][-9:]
+        above = source.splitlines()[: report[0].line][-9:]
         assert "/* The hole" in "".join(above)
 
 
-@pytest.mark.parametrize("number", chosen(NUMBERS))
+@pytest.mark.parametrize("number", chosen(ANSWERS))
 def test_its_answer_is_right(number, tmp_path):
-    report = checked(answered(number), tmp_path)
+    head, hole = gred.lab.exercise(number).source.split("/* The hole", 1)
+    for there, instead in ANSWERS[number].items():
+        assert hole.count(there) == 1, there
+        hole = hole.replace(there, instead)
+    report = checked(f"{head}/* The hole{hole}", tmp_path)
     assert report.right, report
 
 
-def test_there_are_seven_and_no_other():
+def test_there_are_seven_and_no_other_and_an_answer_is_never_overwritten(tmp_path):
     sheet = gred.lab.exercises()
-    assert [one.number for one in sheet] == list(NUMBERS)
-    assert [one.name in one.source for one in sheet] == [True] * 7
-    assert all(answered(one.number) != one.source for one in sheet)
+    assert [one.number for one in sheet] == [*LACKS] == [*ANSWERS]
+    assert all(one.name in one.source for one in sheet)
     for number in (0, 8, "1", None):
         with pytest.raises(ValueError, match="from 1 to 7"):
             gred.lab.exercise(number)
-
-
-def test_an_answer_is_never_overwritten(tmp_path):
     path = saved(tmp_path, "my answer")
     with pytest.raises(FileExistsError):
         gred.lab.exercise(1).save(path)

@@ -21,8 +21,7 @@ __device__ void add(volatile float *x, int tid, int stride)
 __global__ void __launch_bounds__(BLOCK)
     total(float *__restrict__ out, const float *__restrict__ in, unsigned int n)
 {
-    __shared__ float tile[BLOCK], spare[2];
-    __shared__ int last;
+    __shared__ float tile[BLOCK], spare[2], last;
     unsigned tid = threadIdx.x, i = blockIdx.x * blockDim.x + tid;
     const float *own = in + blockIdx.x * blockDim.x;
     if (n == 101)
@@ -31,21 +30,15 @@ __global__ void __launch_bounds__(BLOCK)
         tile[tid] = spare[1]; // uninitialized
     if (n == 103)
         tile[0] = in[n + tid]; // out of bounds
-    if (n == 104 && tid < 40)
-        return;
     tile[tid] = i < n ? own[tid] : 0.0f;
-    if (tid == 0)
-        last = 7;
     if (n != 108)
-        __syncthreads(); // early return
+        __syncthreads();
     if (n == 105)
         spare[2 + 4 * tid] = 1; // beyond shared memory
-    if (n == 106 && last == 7)
+    if (n == 106)
         *(volatile int *)0 = 1; // null pointer
-    if (n == 107 && tid == 1)
-        last = 8;
-    if (n == 107 && tid > 1)
-        tile[tid] += last; // scalar
+    if (n == 107)
+        last = tid; // scalar
     for (int stride = max(blockDim.x / 2, 1u); stride >= warpSize; stride >>= 1) {
         add(tile, tid, stride);
         __syncthreads();

@@ -18,6 +18,7 @@ from gred.testing import SimulatedArray
 DONE, FAILED = 0, 1
 FORWARDS, BACKWARDS, SHUFFLED = range(3)
 EVERY_ORDER = [(FORWARDS, 0), (BACKWARDS, 0), *((SHUFFLED, seed) for seed in range(20))]
+FIVE = EVERY_ORDER[:5]
 BLOCK = 256
 RIGHT = BLOCK * (BLOCK - 1) // 2
 
@@ -31,16 +32,14 @@ def kernels(shared_folder):
 def run(kernels):
     """Run one of the kernels: its status, message and results. A hang fails, and is left behind."""
 
-    def run(name, order=FORWARDS, seed=0, *, grid=3, block=BLOCK, n=10**6):
-        results = (ctypes.c_uint * grid)()
-        message = ctypes.create_string_buffer(1000)
+    def run(name, order=FORWARDS, seed=0, *, grid=3):
+        results, message = (ctypes.c_uint * grid)(), ctypes.create_string_buffer(1000)
+        sizes = ctypes.c_uint64(grid), BLOCK, ctypes.c_uint64(0), order, ctypes.c_uint64(seed)
         answer = []
 
         def launch():
-            sizes = ctypes.c_uint64(grid), ctypes.c_uint(block), ctypes.c_uint64(n)
-            orders = ctypes.c_int(order), ctypes.c_uint64(seed)
             text = message, ctypes.c_size_t(len(message))
-            answer.append(kernels.run_kernel(name.encode(), *sizes, *orders, results, *text))
+            answer.append(kernels.run_kernel(name.encode(), *sizes, results, *text))
 
         thread = threading.Thread(target=launch, daemon=True)
         thread.start()
@@ -54,91 +53,64 @@ def run(kernels):
 # ---- races ----
 
 
-@pytest.mark.parametrize("name", ["tree", "last adds", "warp's tree", "copies", "neighbours"])
+@pytest.mark.parametrize("name", ["tree", "warp's tree", "copies", "neighbours", "one copy"])
 def test_a_kernel_with_its_barriers_is_right_in_every_order(run, name):
     for order, seed in EVERY_ORDER:
-        assert run(name, order, seed) == (DONE, "", [RIGHT] * 3)
+        assert run(name, order, seed) == (DONE, "", [0 if name == "one copy" else RIGHT] * 3)
 
 
 @pytest.mark.parametrize(
     ("name", "hidden"),
     [
         ("tree without barriers", BACKWARDS),
-        ("last adds without a barrier", FORWARDS),
         ("warp's tree without barriers", BACKWARDS),
         ("copies that nobody waits for", FORWARDS),
         ("copies onto what is in use", BACKWARDS),
+        ("neighbours not begun", None),
+        ("neighbours not awaited", None),
     ],
 )
-def test_a_missing_barrier_is_caught_by_the_shuffled_order(run, name, hidden):
-    """One order hides the mistake: in it, a thread happens to come after those it reads from."""
-    assert run(name, hidden) == (DONE, "", [RIGHT] * 3)
-    wrong = [seed for seed in range(20) if run(name, SHUFFLED, seed)[2] != [RIGHT] * 3]
-    assert len(wrong) >= 18
-
-
-@pytest.mark.parametrize("name", ["neighbours not begun", "neighbours not awaited"])
-def test_a_missing_barrier_of_a_cluster_is_caught_by_every_order(run, name):
-    for order, seed in EVERY_ORDER:
-        assert run(name, order, seed)[2] != [RIGHT] * 3
-
-
-def test_a_seed_is_an_order(run):
-    name = "tree without barriers"
-    results = [run(name, SHUFFLED, seed)[2] for seed in range(10)]
-    assert results == [run(name, SHUFFLED, seed)[2] for seed in range(10)]
-    assert len({tuple(result) for result in results}) > 5
+def test_a_missing_barrier_is_caught_by_the_shuffled_order_of_which_a_seed_is_one(
+    run, name, hidden
+):
+    """One order hides it: in that, a thread happens to come after those it reads from."""
+    for order in (FORWARDS, BACKWARDS):
+        if order == hidden:
+            assert run(name, order) == (DONE, "", [RIGHT] * 3)
+        elif hidden is None:
+            assert run(name, order)[2] != [RIGHT] * 3
+    results = [run(name, SHUFFLED, seed)[2] for seed in range(20)]
+    assert results.count([RIGHT] * 3) <= (0 if hidden is None else 2)
+    if name == "tree without barriers":
+        assert results == [run(name, SHUFFLED, seed)[2] for seed in range(20)]
+        assert len({*map(tuple, results)}) > 10
 
 
 # ---- barriers ----
 
 
-FIVE = EVERY_ORDER[:5]
-
-
-@pytest.mark.parametrize("n", [1, BLOCK - 1, BLOCK + 1, 3 * BLOCK - 1])
-def test_threads_that_return_before_a_barrier_are_an_error_and_no_hang(run, n):
-    for order, seed in FIVE:
-        status, message, _ = run("early return", order, seed, n=n)
-        assert status == FAILED
-        assert "__syncthreads" in message
-        assert f"{BLOCK} threads of block {n // BLOCK} " in message
-
-
-def test_threads_that_all_stay_or_all_return_and_copies_that_are_waited_for_are_no_error(run):
-    assert run("early return", n=3 * BLOCK) == (DONE, "", [RIGHT] * 3)
-    assert run("early return", n=2 * BLOCK) == (DONE, "", [RIGHT, RIGHT, 0])
-    for order, seed in FIVE:
-        assert run("one copy", order, seed) == (DONE, "", [0] * 3)
-
-
 @pytest.mark.parametrize(
-    ("name", "word", "orders", "grid"),
+    ("name", "words", "orders", "grid"),
     [
-        ("two barriers", "__syncwarp", FIVE, 3),
         ("half a shuffle", "shuffle", FIVE, 3),
         ("half a cluster", "cluster", FIVE, 3),
-        ("bytes that never come", "a barrier in shared memory", FIVE, 3),
-        ("bytes that never come", "no copy is under way", FIVE, 3),
+        ("bytes that never come", "a barrier in shared memory.*no copy is under way", FIVE, 3),
         ("absent block", "grid", FIVE, 2),
         ("a copy of no alignment", "multiples of 16", FIVE, 3),
         ("a copy after the end", "ended before a bulk copy", [(BACKWARDS, 0)], 3),
     ],
 )
-def test_what_waits_in_vain_or_no_gpu_would_take_is_an_error(run, name, word, orders, grid):
+def test_what_waits_in_vain_or_no_gpu_would_take_is_an_error_and_no_hang(
+    run, name, words, orders, grid
+):
+    """It harms no other run. Threads that miss a block's barrier are tested with gred.lab."""
     if name == "absent block" and len(os.sched_getaffinity(0)) < 2:
         pytest.skip("a cooperative grid of two blocks needs two cores")
     for order, seed in orders:
         status, message, _ = run(name, order, seed, grid=grid)
         assert status == FAILED
-        assert word in message
-
-
-def test_an_error_harms_no_other_run(run):
-    for _ in range(20):
-        assert run("early return", n=1)[0] == FAILED
+        assert re.search(words, message)
         assert run("tree") == (DONE, "", [RIGHT] * 3)
-    assert gred.sum(range(1000), method="unroll2", device="simulated") == 499500
 
 
 # ---- stacks ----
@@ -146,25 +118,21 @@ def test_an_error_harms_no_other_run(run):
 DEEP = """
 import ctypes, resource, sys
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-kernels = ctypes.CDLL(sys.argv[1])
-results, message = (ctypes.c_uint * 1)(), ctypes.create_string_buffer(1000)
-grid, block, depth = ctypes.c_uint64(1), ctypes.c_uint(256), ctypes.c_uint64(int(sys.argv[2]))
-orders = ctypes.c_int(0), ctypes.c_uint64(0)
-sizes = grid, block, depth
-status = kernels.run_kernel(b"recursion", *sizes, *orders, results, message, ctypes.c_size_t(1000))
+kernels, results = ctypes.CDLL(sys.argv[1]), (ctypes.c_uint * 1)()
+message = ctypes.create_string_buffer(1000)
+one, depth, zero = map(ctypes.c_uint64, (1, int(sys.argv[2]), 0))
+text = message, ctypes.c_size_t(1000)
+status = kernels.run_kernel(b"recursion", one, 256, depth, 0, zero, results, *text)
 print(status, results[0] > 0)
 """
 
 
 @pytest.mark.unsanitized  # they catch it, too, and in their own way
 def test_a_kernel_that_recurses_too_deep_does_not_reach_its_neighbours_stack(kernels):
-    def dig(nbytes):
+    for nbytes, ended in ((20_000, (0, "0 True\n")), (70_000, (-signal.SIGSEGV, ""))):
         command = [sys.executable, "-c", DEEP, kernels._name, str(nbytes)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-        return done.returncode, done.stdout
-
-    assert dig(20_000) == (0, "0 True\n")
-    assert dig(70_000) == (-signal.SIGSEGV, "")
+        assert (done.returncode, done.stdout) == ended
 
 
 # ---- long runs ----
@@ -224,16 +192,16 @@ def test_a_trial_along_axes_leaves_no_trace(axis):
     """Where elements are so many that a part of them is tried first."""
     x = SimulatedArray(np.arange(9 << 20).reshape(-1, 9) % 251, np.float32)
     x = x if axis == 0 else x.T
-    right = x.get()
+    right, out = x.get(), SimulatedArray(np.zeros(9), np.float64)
     least, greatest = gred.minmax(x, axis)
     np.testing.assert_array_equal(least.to_numpy(), right.min(axis))
     np.testing.assert_array_equal(greatest.to_numpy(), right.max(axis))
-    out, sums = SimulatedArray(np.zeros(9), np.float64), right.sum(axis, np.float64)
-    assert gred.sum(x, axis, out=out) is out
+    sums = right.sum(axis, np.float64)
+    gred.sum(x, axis, out=out)
     np.testing.assert_allclose(out.get(), sums, rtol=1e-5)
     exact = gred.sum(x, axis, method="exact").to_numpy()
     np.testing.assert_array_equal(exact, sums.astype(np.float32))
-    about = SimulatedArray(np.full(9 if axis == 0 else (9, 1), 7.0))
+    about = SimulatedArray(np.full((1, 9) if axis == 0 else (9, 1), 7.0))
     spread = gred.var(x, axis, mean=about, where=right > 3, device="simulated")
     hidden = np.where(right > 3, right.astype(np.float64), np.nan)
     np.testing.assert_allclose(spread.to_numpy(), np.nanmean((hidden - 7.0) ** 2, axis), rtol=1e-4)

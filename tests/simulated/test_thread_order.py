@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from inputs import KINDS, OPS, block_sizes, exact, methods_on, reduce
+from inputs import KINDS, OPS, block_sizes, exact, methods_on, reduce, shown
 from processes import printed
 from reference import agrees
 from thin import chosen
@@ -10,13 +10,10 @@ from thin import chosen
 import gred
 
 ORDERS = [("forwards", 0), ("backwards", 0), *(("shuffled", seed) for seed in (0, 1, 2**64 - 1))]
-RUNGS = methods_on("simulated")
-every_order = pytest.mark.parametrize(("order", "seed"), ORDERS)
-every_rung = pytest.mark.parametrize("rung", RUNGS)
 
 
-@every_order
-@every_rung
+@pytest.mark.parametrize(("order", "seed"), ORDERS)
+@pytest.mark.parametrize("rung", methods_on("simulated"))
 @pytest.mark.parametrize("op", OPS)
 def test_the_answer_does_not_depend_on_the_order(rung, op, order, seed):
     """Each op and order takes every other kind, and each of these a block size of its own.
@@ -25,15 +22,14 @@ def test_the_answer_does_not_depend_on_the_order(rung, op, order, seed):
     """
     turn = OPS.index(op) + ORDERS.index((order, seed))
     sizes = block_sizes(rung)[1::2]
-    options = {"method": rung, "device": "simulated"}
     with gred.thread_order(order, seed):
         for place, kind in enumerate(KINDS[turn % 2 :: 2]):
             block_size = sizes[(turn + place) % len(sizes)]
+            options = {"method": rung, "device": "simulated", "block_size": block_size}
             every = (1, 33, 64, block_size + 1, 8 * block_size - 1, 4097)
             for n in chosen(every, rung, op, order, seed, kind):
                 case = exact(op, kind, n)
-                more = {"block_size": block_size, "dtype": kind.dtype}
-                got = reduce(op, case.array, **options, **more)
+                got = reduce(op, case.array, dtype=kind.dtype, **options)
                 assert agrees(got, case.truth), f"{kind.name}, n {n}, block_size {block_size}"
 
 
@@ -47,53 +43,48 @@ import gred, numpy as np
 array = np.random.default_rng(3).normal(size=100003).astype(np.float32)
 
 def bits():
-    got = gred.sum(array, method="atomic", device="simulated", block_size=32)
-    return got.tobytes().hex()
+    return gred.sum(array, method="atomic", device="simulated", block_size=32).tobytes()
 
 def bits_in(order, seed=0):
     with gred.thread_order(order, seed):
         return bits()
+
+shuffles = [bits_in("shuffled", seed) for seed in range(8)]
+assert shuffles == [bits_in("shuffled", seed) for seed in range(8)], "a seed is an order"
+assert len({*shuffles, bits_in("forwards"), bits_in("backwards")}) > 3
+usual, backwards = bits(), bits_in("backwards")
+assert usual != backwards
+try:
+    with gred.thread_order("backwards"):
+        assert bits() == backwards
+        assert bits_in("forwards") == usual
+        assert bits() == backwards
+        raise ZeroDivisionError
+except ZeroDivisionError:
+    pass
+assert bits() == usual
 """
 
 
 def test_the_order_reaches_the_device_and_ends_with_its_with_block():
-    printed(
-        ON_ONE_CORE,
-        """
-        shuffles = [bits_in("shuffled", seed) for seed in range(8)]
-        assert shuffles == [bits_in("shuffled", seed) for seed in range(8)], "a seed is an order"
-        assert len({*shuffles, bits_in("forwards"), bits_in("backwards")}) > 3
-        usual, backwards = bits(), bits_in("backwards")
-        assert usual != backwards
-        try:
-            with gred.thread_order("backwards"):
-                assert bits() == backwards
-                assert bits_in("forwards") == usual
-                assert bits() == backwards
-                raise ZeroDivisionError
-        except ZeroDivisionError:
-            pass
-        assert bits() == usual
-        """,
-    )
+    printed(ON_ONE_CORE)
 
 
-@pytest.mark.parametrize(
-    ("order", "seed", "error", "words"),
-    [
-        ("sideways", 0, ValueError, r"order.*'forwards'.*'shuffled'.*'sideways'"),
-        *[(order, 0, (TypeError, ValueError), "order") for order in (None, 3, ["forwards"])],
-        *[("shuffled", seed, ValueError, rf"seed.*{seed}") for seed in (-1, 2**64)],
-        *[("shuffled", seed, TypeError, "seed") for seed in ("7", 1.5, None, np.float64(7))],
-        *[("shuffled", seed, TypeError, "seed") for seed in (np.True_, np.arange(2))],
-    ],
-)
-def test_what_is_no_order_or_seed_is_refused(order, seed, error, words):
-    with pytest.raises(error, match=words):
-        gred.thread_order(order, seed)
+WRONG = ("7", 1.5, None, np.True_, np.arange(2), -1, 2**70)
+REFUSED = [
+    *[(gred.thread_order, (order, 0), "order") for order in ("sideways", None, 3, ["forwards"])],
+    *[(gred.thread_order, ("shuffled", seed), "seed") for seed in (*WRONG, np.float64(7), 2**64)],
+    *[(gred.workspace_limit, (limit,), ".") for limit in (*WRONG, 0, True, np.int8(-1))],
+]
 
 
-@pytest.mark.parametrize("integer", [np.int8, np.uint64, np.int64, np.array])
-def test_a_seed_may_be_an_integer_of_numpys(integer):
-    with gred.thread_order("shuffled", integer(7)):
+@pytest.mark.parametrize(("setting", "given", "words"), REFUSED, ids=shown)
+def test_what_is_no_order_seed_or_workspace_limit_is_refused(setting, given, words):
+    with pytest.raises((TypeError, ValueError, OverflowError), match=words):
+        setting(*given)
+
+
+@pytest.mark.parametrize("integer", [np.int16, np.uint64, np.int64, np.array])
+def test_a_seed_and_a_limit_may_be_integers_of_numpys(integer):
+    with gred.thread_order("shuffled", integer(7)), gred.workspace_limit(integer(4096)):
         assert gred.sum(range(1000), method="atomic", device="simulated") == 499500

@@ -37,11 +37,18 @@ def toy_kernels(source: str, folder: Path) -> ctypes.CDLL:
     path = folder / f"{source}.so"
     with made_once(path) as is_made:
         if not is_made:
-            objects = [path.with_suffix(f".{noun}.o") for noun in SIMULATOR]
-            for noun, target in zip(SIMULATOR, objects, strict=True):
+            objects = {noun: path.with_suffix(f".{noun}.o") for noun in SIMULATOR}
+            for noun, target in objects.items():
                 problem = build(target, "-O2", "-fPIC", "-c", f"csrc/simulated/{noun}.c")
                 assert not problem, problem
-            words = ("-Ikernels", "-Wno-unknown-pragmas", "-x", "c++", f"tests/kernels/{source}")
+            words = (
+                "-Ikernels",
+                "-Itests/kernels",
+                "-Wno-unknown-pragmas",
+                "-x",
+                "c++",
+                f"tests/kernels/{source}",
+            )
             options = {"compiler": CXX_COMPILER, "standard": "c++17"}
-            library(path, *words, "-x", "none", *objects, **options)
+            library(path, *words, "-x", "none", *objects.values(), **options)
     return ctypes.CDLL(str(path))
