@@ -13,30 +13,33 @@ from gpu_arrays import LEGACY_DEFAULT_STREAM, GpuArray, Stream, call
 from reference import BFLOAT16, EVERY_TYPE
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+WITHOUT_BFLOAT16 = tuple(t for t in EVERY_TYPE if t != BFLOAT16)
 ROWS, COLUMNS = 37, 27  # of what layouts are of
-# What every library's arrays can do.
+# What a layout makes of an array; `xp` is NumPy, or who has its functions.
 BASIC = {
-    "whole": lambda x: x,
-    "transposed": lambda x: x.T,
-    "every third row": lambda x: x[::3],
-    "every second column": lambda x: x[:, ::2],
-    "an inner part": lambda x: x[1:-1, 3:-2],
-    "off by one element": lambda x: x[0, 1:],
-    "one element": lambda x: x[2:3, 1:2],
+    "whole": lambda xp, x: x,
+    "transposed": lambda xp, x: x.T,
+    "every third row": lambda xp, x: x[::3],
+    "every second column": lambda xp, x: x[:, ::2],
+    "an inner part": lambda xp, x: x[1:-1, 3:-2],
+    "off by one element": lambda xp, x: x[0, 1:],
+    "one element": lambda xp, x: x[2:3, 1:2],
 }
+MORE = {
+    "a row again and again": lambda xp, x: xp.broadcast_to(x[3], (5, COLUMNS)),
+    "three dimensions": lambda xp, x: x.reshape(ROWS, 9, 3).swapaxes(0, 1)[::2, :, 1:],
+}
+BACKWARDS = {"backwards": lambda xp, x: x[::-1, ::-1]}
 
 
 class Library:
-    """What is the same of most; layouts are pairs, of what NumPy does and what the library does."""
+    """What is the same of most."""
 
-    types = EVERY_TYPE
+    types, layouts, functions = EVERY_TYPE, BASIC, None
     writes = True
 
-    def zeros(self, shape, dtype):
-        return self.make(np.zeros(shape, dtype))
-
-    def layouts(self):
-        return {}
+    def laid_out(self, host, layout):
+        return layout(self.functions, self.make(host))
 
     def current(self, stream):
         return contextlib.nullcontext()
@@ -44,37 +47,8 @@ class Library:
     def made_on(self, stream, host):
         return self.make(host)
 
-
-class LaidOut(GpuArray):
-    """An array of the driver's memory that is sliced and turned as NumPy's are."""
-
-    @classmethod
-    def of(cls, host):
-        memory = GpuArray.of(host)
-        return cls.viewing(memory, np.array(host, order="C"), memory.address)
-
-    @classmethod
-    def viewing(cls, whole, view, address):
-        self = cls(whole.memory, view.size, view.dtype)
-        self.whole, self.view = whole, view
-        self.changes = {"shape": view.shape, "strides": view.strides, "data": (address, False)}
-        return self
-
-    def of_view(self, view):
-        """Describe what NumPy makes of the same array on the host."""
-        address, _ = self.changes["data"]
-        moved = view.__array_interface__["data"][0] - self.view.__array_interface__["data"][0]
-        return self.viewing(self.whole, view, address + moved)
-
-    def host(self):
-        return super().host().reshape(self.view.shape)
-
-    def __getitem__(self, index):
-        return self.of_view(self.view[index])
-
-    @property
-    def T(self):  # noqa: N802
-        return self.of_view(self.view.T)
+    def fill(self, array, value, stream):
+        array.fill(value)
 
 
 class Driver(Library):
@@ -83,27 +57,13 @@ class Driver(Library):
     module = "driver"
 
     def make(self, host):
-        return LaidOut.of(np.asarray(host))
+        return GpuArray.laid_out(np.array(host))
+
+    def laid_out(self, host, layout):
+        return GpuArray.laid_out(layout(np, host))
 
     def host(self, array):
         return array.host()
-
-    def layouts(self):
-        windows = np.lib.stride_tricks.sliding_window_view
-        views = {
-            "reversed": lambda x: x[::-1, ::-1],
-            "columns backwards": lambda x: x[:, ::-2],
-            "a row again and again": lambda x: np.broadcast_to(x[3], (5, COLUMNS)),
-            "an element again and again": lambda x: np.broadcast_to(x[3:4, 4:5], (7, 11)),
-            "windows that overlap": lambda x: windows(x[0, :20], 4),
-            "many dimensions": lambda x: (
-                x[:36].reshape(2, 3, 6, 9, 3)[:, ::-2, 1:, ::3].transpose(4, 1, 0, 3, 2)
-            ),
-        }
-        return {
-            name: (take, lambda a, take=take: a.of_view(take(a.view)))
-            for name, take in views.items()
-        }
 
     def stream(self):
         return Stream()
@@ -118,41 +78,25 @@ class Driver(Library):
         return LEGACY_DEFAULT_STREAM
 
     def made_on(self, stream, host):
-        array = self.make(host)
-        array.changes["stream"] = self.handle(stream)
-        return array
+        return GpuArray.of(host).described(shape=np.shape(host), stream=self.handle(stream))
 
     def fill(self, array, value, stream):
         call("cuMemsetD32Async", array.address, value, array.n, self.handle(stream))
 
 
-def in_three_dimensions(x):
-    return x.reshape(ROWS, 9, 3).swapaxes(0, 1)[::2, :, 1:]
-
-
 class Cupy(Library):
     """CuPy: every layout of NumPy's, and a current stream."""
 
-    module, types = "cupy", tuple(t for t in EVERY_TYPE if t != BFLOAT16)
+    module, types, layouts = "cupy", WITHOUT_BFLOAT16, BASIC | MORE | BACKWARDS
 
     def __init__(self):
-        self.cupy = pytest.importorskip("cupy")
+        self.cupy = self.functions = pytest.importorskip("cupy")
 
     def make(self, host):
         return self.cupy.asarray(host)
 
     def host(self, array):
         return array.get()
-
-    def layouts(self):
-        return {
-            "reversed": (lambda x: x[::-1, ::-1],) * 2,
-            "a row again and again": (
-                lambda x: np.broadcast_to(x[3], (5, COLUMNS)),
-                lambda x: self.cupy.broadcast_to(x[3], (5, COLUMNS)),
-            ),
-            "three dimensions": (in_three_dimensions,) * 2,
-        }
 
     def stream(self):
         return self.cupy.cuda.Stream(non_blocking=True)
@@ -169,17 +113,14 @@ class Cupy(Library):
     def current(self, stream):
         return stream
 
-    def fill(self, array, value, stream):
-        array.fill(value)
-
 
 class Torch(Library):
     """PyTorch: no negative strides; DLPack with its current stream."""
 
-    module = "torch"
+    module, layouts = "torch", BASIC | MORE
 
     def __init__(self):
-        self.torch = pytest.importorskip("torch")
+        self.torch = self.functions = pytest.importorskip("torch")
         if not self.torch.cuda.is_available():
             pytest.skip("this PyTorch has no GPU")
 
@@ -191,19 +132,7 @@ class Torch(Library):
         return self.torch.from_numpy(host).cuda()
 
     def host(self, array):
-        array = array.cpu()
-        if array.dtype == self.torch.bfloat16:
-            return array.view(self.torch.int16).numpy().view(BFLOAT16)
-        return array.numpy()
-
-    def layouts(self):
-        return {
-            "a row again and again": (
-                lambda x: np.broadcast_to(x[3], (5, COLUMNS)),
-                lambda x: x[3].expand(5, COLUMNS),
-            ),
-            "three dimensions": (in_three_dimensions,) * 2,
-        }
+        return array.cpu().numpy()
 
     def stream(self):
         return self.torch.cuda.Stream()
@@ -227,7 +156,7 @@ class Torch(Library):
 class Numba(Library):
     """Numba: each array names the stream that it was made on."""
 
-    module, types = "numba", tuple(t for t in EVERY_TYPE if t != BFLOAT16)
+    module, types = "numba", WITHOUT_BFLOAT16
 
     def __init__(self):
         self.cuda = cuda = pytest.importorskip("numba.cuda")
@@ -284,10 +213,9 @@ class Jax(Library):
         self.jax.config.update("jax_enable_x64", True)
         if self.jax.default_backend() != "gpu":
             pytest.skip("this JAX has no GPU")
-        self.numpy = self.jax.numpy
 
     def make(self, host):
-        return self.numpy.asarray(np.array(host))
+        return self.jax.numpy.asarray(np.array(host))
 
 
 LIBRARIES = (Driver, Cupy, Torch, Numba, Jax)
@@ -299,10 +227,12 @@ def of(*libraries):
     return pytest.mark.parametrize("library", libraries, ids=names, indirect=True)
 
 
-def of_ways(*ways):
-    """Run a test for pairs of a library and a method."""
+of_libraries = of(*LIBRARIES[1:])  # that make arrays of their own for results
+
+
+def of_ways(methods):
+    """Run a test for every method with the driver's arrays, and for those of others by one."""
+    writing = [one for one in LIBRARIES[1:] if one.writes]
+    ways = [(Driver, method) for method in methods] + [(one, "auto") for one in writing]
     names = [f"{library.module}-{method}" for library, method in ways]
     return pytest.mark.parametrize(("library", "method"), ways, ids=names, indirect=["library"])
-
-
-of_libraries = of(*LIBRARIES[1:])  # that make arrays of their own for results
