@@ -37,7 +37,6 @@ def status_of(name: str, *arguments, driver=None) -> int:
 
 
 def call(name: str, *arguments, driver=None):
-    """Call a function of the driver that is to succeed."""
     status = status_of(name, *arguments, driver=driver)
     if status:
         raise RuntimeError(f"{name} reports error {status}")
@@ -53,7 +52,6 @@ def use_device(number: int, driver=None) -> int:
 
 
 def free_bytes() -> int:
-    """Tell how much of the GPU's memory nobody uses."""
     free, total = SIZE(), SIZE()
     call("cuMemGetInfo_v2", free, total)
     return free.value
@@ -123,7 +121,6 @@ class GpuArray:
 
     @classmethod
     def of(cls, array: np.ndarray, where: str = "device") -> "GpuArray":
-        """Copy a host array."""
         array = np.ascontiguousarray(array)
         self = cls(Memory(max(array.nbytes, 1), where), array.size, array.dtype)
         if array.nbytes:
@@ -190,7 +187,6 @@ class GpuArray:
         return {key: value for key, value in interface.items() if value is not ...}
 
     def host(self) -> np.ndarray:
-        """Copy it to the host."""
         array = np.empty(self.n, self.dtype)
         call("cuMemcpyDtoH_v2", array.ctypes.data, self.address, array.nbytes)
         return array
@@ -211,7 +207,6 @@ class Event(Owned):
         call("cuEventRecord", self.handle, stream)
 
     def is_past(self) -> bool:
-        """Tell whether the stream has come this far."""
         return is_done("cuEventQuery", self.handle)
 
 
@@ -227,7 +222,6 @@ def is_busy(stream: int) -> bool:
 
 
 def delay(stream: int, microseconds: int = MICROSECONDS):
-    """Keep a stream busy for a while."""
     usleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
     call("cuLaunchHostFunc", stream, usleep, microseconds)
 
@@ -239,7 +233,6 @@ def write_later(array: GpuArray, word: int, stream: int, microseconds: int = MIC
 
 
 def fill(array: GpuArray, word: int, stream: Stream):
-    """Have a stream write every 32-bit word."""
     write = array.address, word, array.nbytes // 4
     call("cuMemsetD32Async", *write, stream.handle)
 

@@ -6,6 +6,8 @@ installed, or has no GPU here, skips with that reason.
 
 import contextlib
 import os
+from functools import partial
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -56,26 +58,17 @@ class Driver(Library):
 
     module = "driver"
 
+    def __init__(self):
+        self.stream, self.host = Stream, GpuArray.host
+        self.handle = lambda stream: stream if isinstance(stream, int) else stream.handle
+        self.external = lambda handle: handle
+        self.default_stream = lambda: LEGACY_DEFAULT_STREAM
+
     def make(self, host):
         return GpuArray.laid_out(np.array(host))
 
     def laid_out(self, host, layout):
         return GpuArray.laid_out(layout(np, host))
-
-    def host(self, array):
-        return array.host()
-
-    def stream(self):
-        return Stream()
-
-    def handle(self, stream):
-        return stream if isinstance(stream, int) else stream.handle
-
-    def external(self, handle):
-        return handle
-
-    def default_stream(self):
-        return LEGACY_DEFAULT_STREAM
 
     def made_on(self, stream, host):
         return GpuArray.of(host).described(shape=np.shape(host), stream=self.handle(stream))
@@ -90,28 +83,12 @@ class Cupy(Library):
     module, types, layouts = "cupy", WITHOUT_BFLOAT16, BASIC | MORE | BACKWARDS
 
     def __init__(self):
-        self.cupy = self.functions = pytest.importorskip("cupy")
-
-    def make(self, host):
-        return self.cupy.asarray(host)
-
-    def host(self, array):
-        return array.get()
-
-    def stream(self):
-        return self.cupy.cuda.Stream(non_blocking=True)
-
-    def handle(self, stream):
-        return stream.ptr
-
-    def external(self, handle):
-        return self.cupy.cuda.ExternalStream(handle)
-
-    def default_stream(self):
-        return self.cupy.cuda.Stream.null
-
-    def current(self, stream):
-        return stream
+        self.functions = cupy = pytest.importorskip("cupy")
+        self.make, self.host = cupy.asarray, cupy.asnumpy
+        self.stream = partial(cupy.cuda.Stream, non_blocking=True)
+        self.handle, self.external = attrgetter("ptr"), cupy.cuda.ExternalStream
+        self.default_stream = lambda: cupy.cuda.Stream.null
+        self.current = lambda stream: stream
 
 
 class Torch(Library):
@@ -120,34 +97,20 @@ class Torch(Library):
     module, layouts = "torch", BASIC | MORE
 
     def __init__(self):
-        self.torch = self.functions = pytest.importorskip("torch")
-        if not self.torch.cuda.is_available():
+        self.functions = torch = pytest.importorskip("torch")
+        if not torch.cuda.is_available():
             pytest.skip("this PyTorch has no GPU")
+        self.host = lambda array: array.cpu().numpy()
+        self.stream, self.external = torch.cuda.Stream, torch.cuda.ExternalStream
+        self.handle = attrgetter("cuda_stream")
+        self.default_stream, self.current = torch.cuda.default_stream, torch.cuda.stream
 
     def make(self, host):
         host = np.array(host)
         if host.dtype == BFLOAT16:
-            bits = self.torch.from_numpy(host.view(np.int16))
-            return bits.view(self.torch.bfloat16).cuda()
-        return self.torch.from_numpy(host).cuda()
-
-    def host(self, array):
-        return array.cpu().numpy()
-
-    def stream(self):
-        return self.torch.cuda.Stream()
-
-    def handle(self, stream):
-        return stream.cuda_stream
-
-    def external(self, handle):
-        return self.torch.cuda.ExternalStream(handle)
-
-    def default_stream(self):
-        return self.torch.cuda.default_stream()
-
-    def current(self, stream):
-        return self.torch.cuda.stream(stream)
+            bits = self.functions.from_numpy(host.view(np.int16))
+            return bits.view(self.functions.bfloat16).cuda()
+        return self.functions.from_numpy(host).cuda()
 
     def fill(self, array, value, stream):
         array.fill_(value)
@@ -160,10 +123,11 @@ class Numba(Library):
 
     def __init__(self):
         self.cuda = cuda = pytest.importorskip("numba.cuda")
-        if not self.cuda.is_available():
+        if not cuda.is_available():
             pytest.skip("this Numba has no GPU")
         if not hasattr(np, "row_stack"):  # NumPy 2.5 lacks what some Numbas overload
             np.row_stack = np.vstack
+        self.external, self.default_stream = cuda.external_stream, cuda.default_stream
         self.kept = []
 
         @cuda.jit
@@ -183,17 +147,11 @@ class Numba(Library):
     def stream(self):
         """Make a stream that does not wait for the default one; Numba's own ones do."""
         self.kept.append(Stream())
-        return self.cuda.external_stream(self.kept[-1].handle)
+        return self.external(self.kept[-1].handle)
 
     def handle(self, stream):
         handle = stream.handle
         return int(getattr(handle, "value", handle) or 0)
-
-    def external(self, handle):
-        return self.cuda.external_stream(handle)
-
-    def default_stream(self):
-        return self.cuda.default_stream()
 
     def made_on(self, stream, host):
         return self.cuda.to_device(host, stream=stream)

@@ -198,14 +198,6 @@ def test_pointers_to_nowhere_and_to_the_hosts_memory_are_refused(pointer):
     assert host.sum() == 45
 
 
-def test_elements_that_are_not_aligned_are_refused_before_a_kernel_reads_them():
-    a = GpuArray.of(np.ones(100, np.float32))
-    for changes in ({"data": (a.address + 1, False)}, {"strides": (6,)}):
-        with pytest.raises(ValueError, match="not aligned"):
-            gred.sum(a.described(shape=(50,), **changes))
-    assert gred.sum(a.described(data=(a.address, True)), method="unroll8") == 100
-
-
 def test_a_capsule_that_lies_about_its_memory_is_refused():
     for kind in (CUDA, CUDA_MANAGED):
         producer = Producer(capsule_of(np.arange(10), device_type=kind), (kind, 0))
@@ -232,16 +224,6 @@ def test_whatever_stretches_are_described_are_read_right_or_refused():
             with contextlib.suppress(*REFUSALS):
                 gred.max(memory.described(**described))
     np.testing.assert_array_equal(memory.host(), BYTES)
-
-
-def test_memory_of_libraries_may_be_managed_or_pinned():
-    cupy, torch = (pytest.importorskip(name) for name in ("cupy", "torch"))
-    pool = cupy.cuda.MemoryPool(cupy.cuda.malloc_managed)
-    with cupy.cuda.using_allocator(pool.malloc):
-        managed = cupy.arange(N, dtype=cupy.int32)
-    for a in (managed, torch.arange(N, dtype=torch.int32).pin_memory()):
-        assert gred.sum(a, device="cuda") == N * (N - 1) // 2
-        assert gred.sum(a[::2], device="cuda") == int(a[::2].sum())
 
 
 # ---- how much of it ----
