@@ -6,10 +6,11 @@ delay, which tells whether somebody waits for the stream.
 
 import ctypes
 import functools
+from typing import ClassVar
 
 import numpy as np
 
-LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM = 1, 2
+LEGACY_DEFAULT_STREAM = 1
 GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2  # modes of capture
 NON_BLOCKING, WITHOUT_TIME, NOT_READY = 1, 2, 600
 MICROSECONDS = 300_000
@@ -73,7 +74,7 @@ class Owned:
 class Memory(Owned):
     """Bytes on the GPU, managed, or in pinned host memory."""
 
-    KINDS = {  # noqa: RUF012
+    KINDS: ClassVar = {
         "device": ("cuMemAlloc_v2", "cuMemFree_v2"),
         "managed": ("cuMemAllocManaged", "cuMemFree_v2"),
         "pinned": ("cuMemHostAlloc", "cuMemFreeHost"),
