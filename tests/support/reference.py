@@ -100,11 +100,9 @@ def rounded(value: Fraction | int | float, dtype: np.dtype) -> Fraction | float:
     power = max(exponent, -EXPONENTS[dtype]) - MANTISSA_BITS[dtype] + 1
     whole = round(Fraction(top << max(-power, 0), bottom << max(power, 0)))
     nearest = Fraction(whole << max(power, 0), 1 << max(-power, 0))
-    return (
-        nearest
-        if abs(nearest) < Fraction(2) ** (EXPONENTS[dtype] + 2)
-        else math.copysign(math.inf, nearest)
-    )
+    if abs(nearest) >= Fraction(2) ** (EXPONENTS[dtype] + 2):
+        return math.inf if nearest > 0 else -math.inf
+    return nearest
 
 
 def _plain(x: np.ndarray) -> np.ndarray:
