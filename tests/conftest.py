@@ -149,7 +149,7 @@ def pytest_generate_tests(metafunc):
     elif "method" in names:
         metafunc.parametrize(("device", "method"), [parameter(*pair) for pair in pairs])
     else:
-        metafunc.parametrize("device", map(parameter, PLACES))
+        metafunc.parametrize("device", [parameter(place) for place in PLACES])
 
 
 @pytest.fixture

@@ -32,10 +32,10 @@ def test_every_operator_is_tried_here():
     assert every == {*REDUCTIONS, "dot", "dots", "by_key_sum"}
 
 
-# What is asked of an operator beside x.
+# What is asked of an operator beside x; ids of words, so that not every pair is tried each time.
 ARGUMENTS = [(dim, keepdim) for dim in (None, [1], [0, 1], []) for keepdim in (False, True)]
-CHECKED = {f"{name}, {more}": (name, more) for name in REDUCTIONS for more in ARGUMENTS}
-CHECKED |= {f"{name} as float64": (name, ([1], False, torch.float64)) for name in REDUCTIONS}
+CHECKED = {f"{name}-{more}": (name, more) for name in REDUCTIONS for more in ARGUMENTS}
+CHECKED |= {f"{name}-as float64": (name, ([1], False, torch.float64)) for name in REDUCTIONS}
 
 
 @places
@@ -81,14 +81,14 @@ def by_key(keys, count, **options):
 
 # A function, and what it is of.
 GRADED = {
-    **{f"{name}, {dim}": (reduction(name, dim), drawn(*R)) for name in REDUCTIONS for dim in DIMS},
+    **{f"{name}-{dim}": (reduction(name, dim), drawn(*R)) for name in REDUCTIONS for dim in DIMS},
     **{
-        f"complex {name}": (reduction(name), drawn(2, 3, dtype=C))
+        f"{name}-complex": (reduction(name), drawn(2, 3, dtype=C))
         for name in REDUCTIONS
         if name not in ("amin", "amax")
     },
     **{
-        f"norm {order}, {dim}, {dtype}": (
+        f"norm {order}-{dim}-{dtype}": (
             lambda x, order=order, dim=dim: gred.torch.norm(x, order, dim),
             drawn(2, 3, dtype=dtype),
         )
@@ -126,7 +126,7 @@ ENDS = {  # where a formula divides by zero, and PyTorch's own gradient is finit
     "no length": ("norm", [[0.0, 0, 0], [3, 0, 4]]),
     "minus infinity": ("logsumexp", [[-INF, 0, 1], [-INF, -INF, 0]]),
 }
-COMPARED = {f"{name}, {dim}": (name, dim, ()) for name in REDUCTIONS for dim in DIMS}
+COMPARED = {f"{name}-{dim}": (name, dim, ()) for name in REDUCTIONS for dim in DIMS}
 COMPARED |= {case: (name, 1, (rows,)) for case, (name, rows) in ENDS.items()}
 
 

@@ -45,19 +45,19 @@ OPTIONS += [("norm", {"axis": 1, "ord": order}) for order in (1, np.inf, -np.inf
 # A function, and what it is of.
 GRADED = {
     **{
-        f"{name} of {kind} {axis}": (reduction(name, axis=axis), values)
+        f"{name}-{kind}-{axis}": (reduction(name, axis=axis), values)
         for name in SMOOTH
         for axis in (None, (0, 2))
         for kind, values in (("real", X), ("complex", Z))
     },
     **{
-        f"{name} {axis}": (reduction(name, axis=axis), X)
+        f"{name}-{axis}": (reduction(name, axis=axis), X)
         for name in ("min", "max")
         for axis in (None, 1, (0, 2))
     },
-    **{f"{name}, {options}": (reduction(name, **options), X) for name, options in OPTIONS},
+    **{f"{name}-{options}": (reduction(name, **options), X) for name, options in OPTIONS},
     **{
-        f"dot of {kind}, {method}": (reduction("dot", method=method), x[0, :, 0], x[1, :, 1])
+        f"dot-{kind}-{method}": (reduction("dot", method=method), x[0, :, 0], x[1, :, 1])
         for method in ("auto", "exact")
         for kind, x in (("real", X), ("complex", Z))
     },
