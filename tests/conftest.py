@@ -71,17 +71,16 @@ def pytest_collection_modifyitems(config, items):
     items[:] = kept
 
 
-def runs_here(item):
-    return GPU_IS_HERE or needs_gpu.mark not in item.own_markers
-
-
 def without_gpu(items):
     """Keep what runs without a GPU, and of each test's other cases the first, which says so."""
-    first = {}
+    kept, told = [], set()
     for item in items:
-        if not runs_here(item):
-            first.setdefault(parametrised(item), item)
-    return [item for item in items if runs_here(item) or first[parametrised(item)] is item]
+        if needs_gpu.mark not in item.own_markers:
+            kept.append(item)
+        elif parametrised(item) not in told:
+            told.add(parametrised(item))
+            kept.append(item)
+    return kept
 
 
 def thinned(items):
@@ -144,9 +143,9 @@ def pytest_generate_tests(metafunc):
     if "device" not in names:
         return
     pairs = [(place, method) for place in PLACES for method in methods_here(place)]
-    rungs = [(place, method) for place, method in pairs if block_sizes(method) != (None,)]
     if "rung" in names:
-        metafunc.parametrize(("device", "rung"), [parameter(*pair) for pair in rungs])
+        rungs = [parameter(*pair) for pair in pairs if block_sizes(pair[1]) != (None,)]
+        metafunc.parametrize(("device", "rung"), rungs)
     elif "method" in names:
         metafunc.parametrize(("device", "method"), [parameter(*pair) for pair in pairs])
     else:

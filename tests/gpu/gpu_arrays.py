@@ -1,22 +1,21 @@
 """GPU arrays without a library: just enough of the driver, by ctypes, for tests to make them.
 
-The driver is wherever there is a GPU. An array offers `__cuda_array_interface__` and nothing more.
-Work can be put on a stream behind a delay, which tells whether somebody waits for the stream.
+An array offers `__cuda_array_interface__` and nothing more. Work can be put on a stream behind a
+delay, which tells whether somebody waits for the stream.
 """
 
 import ctypes
 import functools
+from typing import ClassVar
 
 import numpy as np
 
-LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM = 1, 2
+LEGACY_DEFAULT_STREAM = 1
 GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2  # modes of capture
-NON_BLOCKING = 1
-WITHOUT_TIME = 2
-NOT_READY = 600
+NON_BLOCKING, WITHOUT_TIME, NOT_READY = 1, 2, 600
 MICROSECONDS = 300_000
 ALIGNMENT = 64
-HANDLE, ADDRESS, SIZE = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t
+ADDRESS, SIZE = ctypes.c_uint64, ctypes.c_size_t  # handles are addresses, too
 
 
 @functools.cache
@@ -39,7 +38,6 @@ def status_of(name: str, *arguments, driver=None) -> int:
 
 
 def call(name: str, *arguments, driver=None):
-    """Call a function of the driver that is to succeed."""
     status = status_of(name, *arguments, driver=driver)
     if status:
         raise RuntimeError(f"{name} reports error {status}")
@@ -47,46 +45,45 @@ def call(name: str, *arguments, driver=None):
 
 def use_device(number: int, driver=None) -> int:
     """Make a GPU's primary context current, and return it."""
-    context = HANDLE()
+    context = ADDRESS()
     call("cuInit", 0, driver=driver)
     call("cuDevicePrimaryCtxRetain", context, number, driver=driver)
     call("cuCtxSetCurrent", context.value, driver=driver)
     return context.value
 
 
-def current_context() -> int | None:
-    """Tell which context is current."""
-    context = HANDLE()
-    call("cuCtxGetCurrent", context)
-    return context.value
-
-
 def free_bytes() -> int:
-    """Tell how much of the GPU's memory nobody uses."""
     free, total = SIZE(), SIZE()
     call("cuMemGetInfo_v2", free, total)
     return free.value
 
 
-ALLOCATE = {
-    "device": ("cuMemAlloc_v2", (), "cuMemFree_v2"),
-    "managed": ("cuMemAllocManaged", (1,), "cuMemFree_v2"),
-    "pinned": ("cuMemHostAlloc", (0,), "cuMemFreeHost"),
-}
+class Owned:
+    """What the driver makes, and takes back with this object."""
 
-
-class Memory:
-    """Bytes on the GPU, managed, or in pinned host memory; freed with this object."""
-
-    def __init__(self, nbytes: int, where: str = "device"):
-        allocate, flags, self.free = ALLOCATE[where]
-        address = ADDRESS()
-        call(allocate, address, nbytes, *flags)
-        self.address = address.value
+    def __init__(self, make: str, take_back: str, *arguments):
+        made = ADDRESS()
+        call(make, made, *arguments)
+        self.handle, self.take_back = made.value, take_back
 
     def __del__(self):
-        if hasattr(self, "address"):
-            status_of(self.free, self.address)
+        if hasattr(self, "handle"):
+            status_of(self.take_back, self.handle)
+
+
+class Memory(Owned):
+    """Bytes on the GPU, managed, or in pinned host memory."""
+
+    KINDS: ClassVar = {
+        "device": ("cuMemAlloc_v2", "cuMemFree_v2"),
+        "managed": ("cuMemAllocManaged", "cuMemFree_v2"),
+        "pinned": ("cuMemHostAlloc", "cuMemFreeHost"),
+    }
+
+    def __init__(self, nbytes: int, where: str = "device"):
+        flags = {"managed": (1,), "pinned": (0,)}.get(where, ())
+        super().__init__(*self.KINDS[where], nbytes, *flags)
+        self.address = self.handle
 
 
 class Offer:
@@ -117,14 +114,14 @@ def bytes_around(view: np.ndarray) -> tuple[np.ndarray, int]:
 class GpuArray:
     """A contiguous stretch of GPU memory as an array. Slices share it."""
 
-    def __init__(self, memory: Memory, n: int, dtype, first: int = 0):
-        self.memory, self.n, self.first = memory, n, first
-        self.dtype = np.dtype(dtype)
-        self.changes = {}
+    def __init__(self, memory, n: int, dtype, address: int | None = None, **changes):
+        self.memory, self.n, self.dtype = memory, n, np.dtype(dtype)
+        self.address = memory.address if address is None else address
+        self.changes = changes
+        self.kept = None  # a stream
 
     @classmethod
     def of(cls, array: np.ndarray, where: str = "device") -> "GpuArray":
-        """Copy a host array."""
         array = np.ascontiguousarray(array)
         self = cls(Memory(max(array.nbytes, 1), where), array.size, array.dtype)
         if array.nbytes:
@@ -138,9 +135,8 @@ class GpuArray:
             return cls.of(view, where).described(shape=view.shape)
         around, begin = bytes_around(view)
         memory = cls.of(around, where).memory
-        self = cls(memory, view.size, view.dtype)
-        place = (memory.address + begin, False)
-        return self.described(shape=view.shape, strides=view.strides, data=place)
+        self = cls(memory, view.size, view.dtype, memory.address + begin)
+        return self.described(shape=view.shape, strides=view.strides)
 
     @classmethod
     def repeating(cls, array: np.ndarray, n: int) -> "GpuArray":
@@ -156,29 +152,27 @@ class GpuArray:
         return self
 
     @property
-    def address(self) -> int:
-        return self.memory.address + self.first * self.dtype.itemsize
-
-    @property
     def nbytes(self) -> int:
         return self.n * self.dtype.itemsize
 
     def __getitem__(self, part: slice) -> "GpuArray":
         start, stop, step = part.indices(self.n)
         assert step == 1
-        other = GpuArray(self.memory, max(stop - start, 0), self.dtype, self.first + start)
-        if "data" in self.changes:
-            address, read_only = self.changes["data"]
-            other.changes["data"] = address + start * self.dtype.itemsize, read_only
-        return other
+        address = self.address + start * self.dtype.itemsize
+        return self._like(max(stop - start, 0), address, {})
 
     def __setitem__(self, index: int, value):
         upload(self.address + index * self.dtype.itemsize, np.array([value], self.dtype))
 
     def described(self, **changes) -> "GpuArray":
-        """The same array with other entries in its interface; without those that are `...`."""
-        other = GpuArray(self.memory, self.n, self.dtype, self.first)
-        other.changes = changes
+        """The same array on its stream, with other entries or without those that are `...`."""
+        address, _ = changes.get("data", (self.address, False))
+        return self._like(self.n, address, changes)
+
+    def _like(self, n, address, changes):
+        stream = {key: self.changes[key] for key in ("stream",) if key in self.changes}
+        other = GpuArray(self.memory, n, self.dtype, address, **stream | changes)
+        other.kept = self.kept
         return other
 
     @property
@@ -194,42 +188,27 @@ class GpuArray:
         return {key: value for key, value in interface.items() if value is not ...}
 
     def host(self) -> np.ndarray:
-        """Copy it to the host."""
         array = np.empty(self.n, self.dtype)
-        address, _ = self.changes.get("data", (self.address, False))
-        call("cuMemcpyDtoH_v2", array.ctypes.data, address, array.nbytes)
+        call("cuMemcpyDtoH_v2", array.ctypes.data, self.address, array.nbytes)
         return array
 
 
-class Stream:
+class Stream(Owned):
     """A stream that does not wait for the default one."""
 
     def __init__(self):
-        handle = HANDLE()
-        call("cuStreamCreate", handle, NON_BLOCKING)
-        self.handle = handle.value
-
-    def __del__(self):
-        if hasattr(self, "handle"):
-            status_of("cuStreamDestroy_v2", self.handle)
+        super().__init__("cuStreamCreate", "cuStreamDestroy_v2", NON_BLOCKING)
 
 
-class Event:
+class Event(Owned):
     """A point in a stream's work, behind all that the stream has to do when this is made."""
 
     def __init__(self, stream: int):
-        handle = HANDLE()
-        call("cuEventCreate", handle, WITHOUT_TIME)
-        self.handle = handle.value
+        super().__init__("cuEventCreate", "cuEventDestroy_v2", WITHOUT_TIME)
         call("cuEventRecord", self.handle, stream)
 
     def is_past(self) -> bool:
-        """Tell whether the stream has come this far."""
         return is_done("cuEventQuery", self.handle)
-
-    def __del__(self):
-        if hasattr(self, "handle"):
-            status_of("cuEventDestroy_v2", self.handle)
 
 
 def is_done(query: str, handle: int) -> bool:
@@ -238,23 +217,25 @@ def is_done(query: str, handle: int) -> bool:
     return status == 0
 
 
-def delay(stream: int, microseconds: int = MICROSECONDS):
-    """Keep a stream busy for a while."""
-    usleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
-    call("cuLaunchHostFunc", stream, usleep, microseconds)
-
-
 def is_busy(stream: int) -> bool:
     """Tell whether a stream still has something to do."""
     return not is_done("cuStreamQuery", stream)
 
 
-def write_later(
-    address: int, nbytes: int, word: int, stream: int, microseconds: int = MICROSECONDS
-):
-    """Put a delay on a stream, and behind it a write of every 32-bit word of some memory."""
+def delay(stream: int, microseconds: int = MICROSECONDS):
+    usleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
+    call("cuLaunchHostFunc", stream, usleep, microseconds)
+
+
+def write_later(array: GpuArray, word: int, stream: int, microseconds: int = MICROSECONDS):
+    """Put a delay on a stream, and behind it a write of every whole 32-bit word of an array."""
     delay(stream, microseconds)
-    call("cuMemsetD32Async", address, word, nbytes // 4, stream)
+    call("cuMemsetD32Async", array.address, word, array.nbytes // 4, stream)
+
+
+def fill(array: GpuArray, word: int, stream: Stream):
+    write = array.address, word, array.nbytes // 4
+    call("cuMemsetD32Async", *write, stream.handle)
 
 
 class Graph:
@@ -262,7 +243,7 @@ class Graph:
 
     def __init__(self, stream, mode=GLOBAL):
         self.stream, self.mode = stream, mode
-        self.graph, self.executable = HANDLE(), HANDLE()
+        self.graph, self.executable = ADDRESS(), ADDRESS()
 
     def __enter__(self):
         call("cuStreamBeginCapture_v2", self.stream.handle, self.mode)
@@ -287,18 +268,13 @@ class Graph:
             status_of("cuGraphDestroy", self.graph.value)
 
 
-def on(stream, host):
+def on(stream: Stream, host: np.ndarray) -> GpuArray:
     """Copy a host array to the GPU, for a stream, which it keeps."""
-    array = GpuArray.of(host).described(stream=stream.handle)
+    array = GpuArray.of(host).described(stream=stream.handle, shape=np.shape(host))
     array.kept = stream
     return array
 
 
-def zero_on(stream, dtype=np.int64):
+def zero_on(stream: Stream, dtype=np.int64) -> GpuArray:
     """Make one element, 0, to reduce into on a stream."""
     return on(stream, np.zeros(1, dtype))
-
-
-def fill(array, word, stream):
-    """Have a stream write every 32-bit word."""
-    call("cuMemsetD32Async", array.address, word, array.nbytes // 4, stream.handle)

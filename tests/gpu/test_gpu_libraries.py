@@ -1,4 +1,7 @@
-"""Arrays of the driver, CuPy, PyTorch, JAX and Numba on a GPU: NumPy's answers."""
+"""Arrays of the driver, CuPy, PyTorch, JAX and Numba on a GPU: NumPy's answers, in their arrays.
+
+Of the driver's memory tests/reductions and tests/arrays try every call, layout, mask and out.
+"""
 
 import functools
 import itertools
@@ -6,21 +9,19 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
-from gpu_arrays import GpuArray, Offer, call
-from gpu_libraries import BASIC, COLUMNS, LIBRARIES, ROWS, Driver, of_ways
-from inputs import EVERY_KIND, KINDS, OPS, exact, methods_on, mixed, reduce, takes
-from reference import EVERY_TYPE, agrees, truth
+from devices import to_host
+from forcing import CONFIGURATIONS, forced
+from gpu_arrays import LEGACY_DEFAULT_STREAM, GpuArray, Graph, Stream, call, on, upload
+from gpu_libraries import COLUMNS, ROWS, of_libraries
+from inputs import EVERY_KIND, KINDS, OPS, exact, reduce
+from reference import BFLOAT16, agrees, truth
+from segments import UFUNCS, by_one
 
 import gred
 
 pytestmark = pytest.mark.gpu
-N = 100003
-METHODS = ("auto", *methods_on("cuda"))
 PLAIN_KINDS = [kind for kind in EVERY_KIND if kind.dtype is None]
-every_method = pytest.mark.parametrize("method", METHODS)
-
-
-# ---- element types and layouts ----
+X = np.arange(1, 7 * 9 * 11 + 1).reshape(7, 9, 11) % 29
 
 
 def matrix(op, kind):
@@ -29,55 +30,34 @@ def matrix(op, kind):
 
 
 @functools.cache
-def right(op, kind, name, take):
-    """Work out the truth of a layout once for all methods."""
-    return truth(op, take(matrix(op, kind)))
+def right(op, kind, layout):
+    """Work out the truth of a layout once for all libraries."""
+    return truth(op, layout(np, matrix(op, kind)))
 
 
-def kinds_of(library):
-    return [kind for kind in PLAIN_KINDS if kind.given in library.types]
+# ---- numbers ----
 
 
-@of_ways(*((Driver, method) for method in METHODS), *((one, "auto") for one in LIBRARIES[1:]))
-def test_every_element_type_in_every_layout(library, method):
-    """Of one library by every method, and of every library by the default one."""
-    layouts = {name: (take, take) for name, take in BASIC.items()} | library.layouts()
-    kinds = [kind for kind in kinds_of(library) if takes(method, kind.given)]
-    for op, kind in itertools.product(OPS if method == "auto" else ("sum", "max"), kinds):
-        a = library.make(matrix(op, kind))
-        for name, (take, take_there) in layouts.items():
-            got = reduce(op, take_there(a), method=method)
-            assert agrees(got, right(op, kind, name, take)), f"{op}, {kind.name}, {name}: {got!r}"
+def test_every_element_type_in_every_layout(library):
+    kinds = [kind for kind in PLAIN_KINDS if kind.given in library.types]
+    for op, kind, name in itertools.product(OPS, kinds, library.layouts):
+        layout = library.layouts[name]
+        got = reduce(op, library.laid_out(matrix(op, kind), layout))
+        assert agrees(got, right(op, kind, layout)), f"{op}, {kind.name}, {name}: {got!r}"
 
 
-@every_method
-def test_an_array_may_begin_anywhere(method):
-    """Vector loads want 16 bytes' alignment; slices do not offer it, and NaN lies around them."""
-    for kind in KINDS:
-        filler = np.nan if kind.given.kind == "f" else np.iinfo(kind.given).max
-        for n, first, op in itertools.product(
-            (1, 2, 3, 5, 31, 1000, 5001), (1, 2, 3, 5, 7), ("max", "sum")
-        ):
-            case = exact(op, kind, n)
-            host = np.full(first + n + 9, filler, kind.given)
-            host[first : first + n] = case.array
-            a = GpuArray.of(host)[first : first + n]
-            got = reduce(op, a, method=method, dtype=kind.dtype)
-            assert agrees(got, case.truth), f"{op} of {n} {kind.name} from {first} on"
+def test_a_mask_may_lie_on_the_host_or_the_gpu(library):
+    mask = np.random.default_rng(5).integers(0, 2, (ROWS, COLUMNS)).astype(bool)
+    masks, places = (mask, mask[:, :1], mask[0]), (np.asarray, library.make, GpuArray.laid_out)
+    for op, shown, there in itertools.product(OPS, masks, places):
+        host, initial = matrix(op, KINDS[3]), {"initial": 1} if op != "mean" else {}
+        got = reduce(op, library.make(host), where=there(shown), **initial)
+        assert agrees(got, truth(op, host, where=shown, **initial)), f"{op}: {got!r}"
 
 
-def test_elements_that_are_not_aligned_are_refused_before_a_kernel_reads_them():
-    a = GpuArray.of(np.ones(100, np.float32))
-    for changes in ({"data": (a.address + 1, False)}, {"strides": (6,)}):
-        with pytest.raises(ValueError, match="not aligned"):
-            gred.sum(a.described(shape=(50,), **changes))
-    assert gred.sum(a.described(data=(a.address, True)), method="unroll8") == 100
-
-
-def test_scalars_nothing_and_initial_values(library):
+def test_nothing_scalars_and_what_is_no_mask_are_as_numpys(library):
     assert gred.sum(library.make(np.float32(3))) == 3
-    assert gred.sum(library.make(np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4))) == 300
-    nothing = library.make(np.empty((3, 0), np.float32))
+    nothing, a = (library.make(np.ones(shape, np.float32)) for shape in ((3, 0), (4, 6)))
     assert (gred.sum(nothing), gred.prod(nothing)) == (0, 1)
     for op in (gred.min, gred.max):
         with pytest.raises(ValueError, match="empty"):
@@ -85,18 +65,18 @@ def test_scalars_nothing_and_initial_values(library):
         assert op(nothing, initial=4) == 4
     with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
         assert np.isnan(gred.mean(nothing))
-    a = library.make(np.arange(10, dtype=np.int32))
-    assert [gred.sum(a, initial=5), gred.max(a, initial=12), gred.min(a, initial=-3)] == [
-        50,
-        12,
-        -3,
-    ]
-    with pytest.raises((OverflowError, ValueError)):
-        gred.max(a, initial=2**40)
+    with pytest.raises(TypeError):
+        gred.sum(a, where=library.make(np.ones((4, 6), np.float32)))
+    for shape in ((3, 6), (2, 4, 6), (5,)):
+        with pytest.raises(ValueError, match="where"):
+            gred.sum(a, where=library.make(np.ones(shape, bool)))
+    assert gred.sum(a, where=False) == 0
 
 
-def test_bfloat16_of_cupy_is_right_where_there_is_one():
-    cupy = pytest.importorskip("cupy")
+def test_bfloat16_of_cupy_and_pytorch_is_right_where_there_is_one():
+    cupy, torch = (pytest.importorskip(name) for name in ("cupy", "torch"))
+    rows = gred.sum(torch.ones((3, 4), dtype=torch.bfloat16, device="cuda"), 0)
+    assert (rows.dtype, rows.is_cuda, rows.tolist()) == (torch.bfloat16, True, [3.0] * 4)
     host = np.arange(100).astype(ml_dtypes.bfloat16)
     try:
         a = cupy.asarray(host)
@@ -105,11 +85,10 @@ def test_bfloat16_of_cupy_is_right_where_there_is_one():
     assert agrees(gred.sum(a), truth("sum", host))
 
 
-@pytest.mark.parametrize("place", ["cpu", "cuda"])
-def test_a_tensor_whose_values_are_not_in_memory_is_right_or_refused(place):
+def test_a_tensor_whose_values_are_not_in_memory_is_right_or_refused():
     """PyTorch may leave a conjugate or a sign to whoever reads; memory does not show it."""
     torch = pytest.importorskip("torch")
-    conjugate = torch.full((100,), 1 + 2j, device=place).conj()
+    conjugate = torch.full((100,), 1 + 2j, device="cuda").conj()
     for a, expected in ((conjugate, 100 - 200j), (conjugate.imag, -200)):
         try:
             got = gred.sum(a)
@@ -117,140 +96,205 @@ def test_a_tensor_whose_values_are_not_in_memory_is_right_or_refused(place):
             continue
         assert got == expected
     with pytest.raises(RuntimeError, match="grad"):
-        gred.sum(torch.ones(3, device=place, requires_grad=True))
+        gred.sum(torch.ones(3, device="cuda", requires_grad=True))
     with pytest.raises((TypeError, ValueError, RuntimeError)):
-        gred.sum(torch.eye(3, device=place).to_sparse())
-    assert gred.sum(torch.ones(3, device=place, requires_grad=True).detach()) == 3
+        gred.sum(torch.eye(3, device="cuda").to_sparse())
 
 
-# ---- arguments ----
-
-CONVERSIONS = (
-    ("int8", "int16"),
-    ("bool", "float32"),
-    ("int32", "float64"),
-    ("uint64", "int32"),
-    ("float16", "float32"),
-    ("float64", "float32"),
-    ("float32", "int32"),
-    ("complex64", "complex128"),
-    ("float32", "bool"),
-)
-
-
-@pytest.mark.parametrize(("given", "dtype"), CONVERSIONS)
-def test_elements_are_converted_to_dtype(library, given, dtype):
-    for op in OPS:
-        case = mixed(op, np.dtype(given), np.dtype(dtype), ROWS * COLUMNS)
-        host = case.array.reshape(ROWS, COLUMNS)
-        a = library.make(host)
-        assert agrees(reduce(op, a, dtype=dtype), case.truth)
-        expected = truth(op, host[:, ::2], np.dtype(dtype))
-        assert agrees(reduce(op, a[:, ::2], dtype=dtype), expected)
-
-
-@pytest.mark.parametrize("place", ["host", "library", "driver"])
-def test_a_mask_may_lie_on_the_host_or_the_gpu(library, place):
-    mask = np.random.default_rng(5).integers(0, 2, (ROWS, COLUMNS)).astype(bool)
-    there = {"host": np.asarray, "library": library.make, "driver": GpuArray.laid_out}[place]
-    for op, kind in itertools.product(("sum", "max", "mean"), kinds_of(library)):
-        host, initial = matrix(op, kind), {"initial": 1} if op == "max" else {}
-        a = library.make(host)
-        for view, m in ((a, mask), (a, mask[:, :1]), (a, mask[0]), (a[::2], mask[::2])):
-            got = reduce(op, view, where=there(m), **initial)
-            seen = host[::2] if view is not a else host
-            expected = truth(op, seen, where=np.broadcast_to(m, seen.shape), **initial)
-            assert agrees(got, expected), f"{op}, {kind.name}"
-
-
-def test_masks_are_checked_as_numpys(library):
-    a = library.make(np.ones((4, 6), np.float32))
-    with pytest.raises(TypeError):
-        gred.sum(a, where=library.make(np.ones((4, 6), np.float32)))
-    for shape in ((3, 6), (2, 4, 6), (5,)):
-        with pytest.raises(ValueError, match="where"):
-            gred.sum(a, where=library.make(np.ones(shape, bool)))
-    with pytest.raises(ValueError, match="initial"):
-        gred.max(a, where=library.make(np.ones((4, 6), bool)))
-    assert gred.sum(a, where=False) == 0
+# ---- results ----
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1)], ids=str)
-def test_results_go_into_an_array_of_the_library(writing, shape):
+def test_results_of_whole_arrays_go_into_an_array_of_the_library(writing, shape):
     host = np.arange(100, dtype=np.float32)
     a = writing.make(host)
     for dtype in ("float32", "float64", "int16", "int64", "uint8", "complex64", "float16"):
-        out = writing.zeros(shape, dtype)
-        assert gred.max(a, out=out) is out
-        assert writing.host(out).ravel()[0] == 99
-        assert gred.mean(a, dtype="float64", out=out) is out
-        assert writing.host(out).ravel()[0] == np.float64(49.5).astype(dtype)
-    assert gred.sum(host, out=out, device=None) is out
-    assert gred.sum(a, where=host > 90, initial=1.5, out=out) is out
-    assert writing.host(out).ravel()[0] == np.float16(856.5)
+        out = writing.make(np.zeros(shape, dtype))
+        for given, function, right_one in (
+            (a, gred.max, 99),
+            (a, functools.partial(gred.mean, dtype="float64"), 49.5),
+            (host, gred.max, 99),
+            (a, functools.partial(gred.max, where=host < 50, initial=1.5), 49),
+        ):
+            assert function(given, out=out) is out
+            assert writing.host(out).ravel()[0] == np.float64(right_one).astype(dtype)
     for wrong in ((0,), (2,), (1, 2)):
         with pytest.raises(ValueError, match="out"):
-            gred.sum(a, out=writing.zeros(wrong, "float32"))
+            gred.sum(a, out=writing.make(np.zeros(wrong, "float32")))
 
 
-def test_out_on_the_host_waits(library):
-    out = np.zeros((), np.float64)
-    assert gred.sum(library.make(np.arange(10, dtype=np.float32)), out=out) is out
-    assert out == 45
+@of_libraries
+@pytest.mark.parametrize("op", ["sum", "max", "mean", "argmax", "any", "var"])
+def test_results_along_axes_are_of_the_callers_library(library, op):
+    """Of a whole array they are NumPy's."""
+    x = X.astype(np.float64)
+    a = library.make(x)
+    for axis in [0, 1, -1] if op == "argmax" else [0, 1, -1, (0, 1), (0, 2), (1, 2)]:
+        result, expected = getattr(gred, op)(a, axis), getattr(np, op)(x, axis)
+        assert (type(result), tuple(result.shape)) == (type(a), expected.shape)
+        np.testing.assert_allclose(to_host(result), expected, rtol=1e-14)
+    for dtype in library.types:
+        if dtype != BFLOAT16:
+            x = (X % 2).astype(dtype)
+            got = to_host(gred.max(library.make(x), 1, keepdims=True))
+            np.testing.assert_array_equal(got, x.max(1, keepdims=True), strict=True)
+            assert type(gred.max(library.make(x), (0, 1, 2))) is x.dtype.type
 
 
-@pytest.mark.parametrize("dtype", EVERY_TYPE, ids=str)
-def test_out_may_be_of_any_type(dtype):
-    host = np.arange(1, 12, dtype=np.uint8)
-    a, out = GpuArray.of(host), GpuArray.of(np.zeros(1, dtype))
-    for (op, value), given in itertools.product((("sum", 66), ("max", 11), ("mean", 6)), (a, host)):
-        assert reduce(op, given, out=out) is out
-        assert out.host()[0] == np.array(value).astype(dtype)
+def own():
+    """Put X where only an interface tells of it."""
+    return GpuArray.of(X.astype(np.float32)).described(shape=X.shape)
 
 
-def test_out_without_elements_or_of_nothing():
-    nothing, out = GpuArray.of(np.empty(0, np.float32)), GpuArray.of(np.ones(1, np.float32))
-    assert gred.sum(nothing, out=out) is out
-    assert out.host()[0] == 0
-    gred.mean(nothing, out=out)
-    assert np.isnan(out.host()[0])
-    with pytest.raises(ValueError, match="empty"):
-        gred.max(nothing, out=out)
-    read_only = out.described(data=(out.address, True))
-    for bad in (nothing, GpuArray.of(np.ones(2, np.float32)), read_only):
-        with pytest.raises(ValueError, match="out"):
-            gred.sum(out, out=bad)
+@of_libraries
+def test_anything_else_gets_greds_own_which_libraries_take_and_reckon_with(library):
+    """Numba's arrays have no arithmetic; those of others are of the library."""
+    result, x = gred.sum(own(), 1), X.astype(np.float32)
+    assert isinstance(result, gred.DeviceArray)
+    assert result.device == "cuda:0"
+    np.testing.assert_array_equal(result.to_numpy(), X.sum(1))
+    np.testing.assert_array_equal(gred.max(result, 0).to_numpy(), X.sum(1).max(0))
+    stream = result.__cuda_array_interface__["stream"]
+    assert stream not in (None, 0, LEGACY_DEFAULT_STREAM)  # one of gred's
+    if library.module == "numba":
+        np.testing.assert_array_equal(to_host(library.cuda.as_cuda_array(result)), X.sum(1))
+        return
+    taker = library.jax.dlpack if library.module == "jax" else library.functions
+    np.testing.assert_array_equal(to_host(taker.from_dlpack(result)), X.sum(1))
+    other = library.make(x[:, 0])
+    for got, expected in (
+        (result - other, x.sum(1) - x[:, 0]),
+        (other - result, x[:, 0] - x.sum(1)),
+        (result * other, x.sum(1) * x[:, 0]),
+    ):
+        assert type(got) is type(other)
+        np.testing.assert_array_equal(to_host(got), expected)
 
 
-# ---- memory of libraries ----
-
-
-def test_managed_and_pinned_memory_of_libraries():
+def test_memory_is_the_librarys_own_also_in_a_graph_of_pytorchs():
     cupy, torch = (pytest.importorskip(name) for name in ("cupy", "torch"))
-    pool = cupy.cuda.MemoryPool(cupy.cuda.malloc_managed)
-    with cupy.cuda.using_allocator(pool.malloc):
-        a = cupy.arange(N, dtype=cupy.int32)
-    assert gred.sum(a) == gred.sum(a, method="unroll8") == N * (N - 1) // 2
-    assert gred.sum(a[::2]) == int(a[::2].sum())
-    pinned = cupy.cuda.alloc_pinned_memory(4 * N)
-    host = np.frombuffer(pinned, np.int32, N)
-    host[:] = 3
-    described = {"shape": (N,), "typestr": "<i4", "data": (pinned.ptr, False), "version": 3}
-    assert gred.sum(Offer(described, pinned)) == gred.sum(host) == 3 * N
-    a = torch.arange(N, dtype=torch.int32).pin_memory()
-    assert gred.sum(a) == N * (N - 1) // 2
-    assert gred.sum(a[::2], device="cuda") == int(a[::2].sum())
+    a, pool = cupy.ones((4, 1 << 20), cupy.float32), cupy.get_default_memory_pool()
+    before = pool.used_bytes()
+    result = gred.sum(a, 0)
+    assert pool.used_bytes() - before == result.nbytes
+    a = torch.ones((4, 1 << 20), device="cuda")
+    before = torch.cuda.memory_allocated()
+    result = gred.sum(a, 0)
+    assert torch.cuda.memory_allocated() - before == 4 << 20
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = gred.sum(a, 0)
+    for value in (2.0, 3.0):
+        a.fill_(value)
+        graph.replay()
+        torch.cuda.synchronize()
+        assert bool((result == 4 * value).all())
 
 
-@pytest.mark.parametrize("where", ["managed", "pinned"])
-@every_method
-def test_managed_and_pinned_memory_is_read_and_written_where_it_lies(method, where):
-    a, out = GpuArray.of(np.arange(N), where), GpuArray.of(np.zeros(1, np.float32), where)
-    assert gred.sum(a[1:], method=method) == N * (N - 1) // 2
-    every_second = a.described(shape=(50000,), strides=(16,))
-    assert gred.sum(every_second, method=method) == 50000 * 49999
-    masked = gred.sum(a, method=method, where=GpuArray.of(np.arange(N) < 11, where))
-    assert masked == 55
-    assert gred.sum(a[:10], method=method, out=out) is out
-    call("cuCtxSynchronize")
-    assert out.host()[0] == 45
+PARTS = {
+    "every other": ((14, 22), lambda o: o[::2, ::2]),
+    "a corner": ((9, 13), lambda o: o[:7, :11]),
+    "transposed": ((22, 14), lambda o: o.T[::2, ::2]),
+}
+
+
+@of_libraries
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_out_may_have_strides_lie_on_the_host_and_over_what_is_read(writing, dtype, part):
+    """What lies between its elements stays as it was."""
+    if writing.module == "numba" and part == "transposed":
+        pytest.skip("Numba copies what it transposes")
+    shape, take = PARTS[part]
+    model, x = np.full(shape, 5, dtype), X.astype(np.float32)
+    memory = writing.make(model)
+    out, a = take(memory), writing.make(x)
+    for given in (a, x):
+        assert gred.sum(given, 1, out=out) is out
+    take(model)[...] = X.sum(1)
+    np.testing.assert_array_equal(to_host(memory), model)
+    out = np.zeros((11, 7)).T
+    assert gred.sum(a, 1, out=out) is out
+    np.testing.assert_array_equal(out, X.sum(1))
+    gred.sum(a, 0, out=a[2])
+    np.testing.assert_array_equal(to_host(a)[2], X.sum(0))
+
+
+# ---- segments ----
+
+VALUES = np.arange(700) % 29
+RISES, ANY = np.array([0, 3, 3, 90, 500]), np.array([90, 3, 500, 3, 0])
+
+
+@pytest.fixture(params=["measured", "little tiles", "one by one"])
+def sharing(request):
+    with forced("segments", request.param):
+        yield request.param
+
+
+@of_libraries
+@pytest.mark.parametrize("op", UFUNCS)
+def test_segments_results_are_of_the_callers_library(library, sharing, op):
+    x = VALUES.astype(np.float32)
+    for offsets in (RISES, ANY):
+        for given in (library.make(offsets.astype(np.int32)), offsets):
+            result = gred.reduceat(op, library.make(x), given)
+            assert type(result) is type(library.make(x))
+            np.testing.assert_array_equal(to_host(result), UFUNCS[op].reduceat(x, offsets))
+
+
+def test_a_captured_call_takes_the_way_that_the_offsets_ask_for_then(sharing):
+    stream = Stream()
+    values, offsets = on(stream, VALUES), on(stream, RISES)
+    out = on(stream, np.zeros(len(RISES), VALUES.dtype))
+    gred.reduceat("sum", values, offsets, out=out)
+    call("cuStreamSynchronize", stream.handle)  # it reads the offsets, which are written next
+    with Graph(stream) as graph:
+        gred.reduceat("sum", values, offsets, out=out)
+    for now in (ANY, RISES, np.array([0, 1, 2**40, -3, 5]), np.array([699, 0, 0, 1, 1])):
+        upload(offsets.address, now)
+        graph.finish()
+        np.testing.assert_array_equal(out.host(), by_one("sum", VALUES, now)[0])
+
+
+LENGTHS = {
+    "uniform": lambda rng: rng.integers(0, 128, 100_000),
+    "power-law": lambda rng: np.floor(rng.pareto(1.1, 100_000)).astype(int).clip(0, 3_000_000),
+    "one": lambda rng: np.array([0, 0, 9_000_000, 0, 3]),
+    "none": lambda rng: np.zeros(1_000_000, int),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int8", "float64", "complex128"])
+@pytest.mark.parametrize("kind", LENGTHS)
+def test_segments_of_millions_of_elements_of_any_lengths_are_right(kind, dtype):
+    rng = np.random.default_rng(1)
+    starts = np.concatenate([[0], np.cumsum(LENGTHS[kind](rng))])
+    x = rng.integers(-9, 10, max(starts[-1], 1)).astype(dtype)
+    wide = np.int64 if np.dtype(dtype).kind == "i" else dtype
+    sums = np.concatenate([[0], np.cumsum(x[: starts[-1]], dtype=wide)])
+    values = GpuArray.of(x)
+    got = to_host(gred.reduceat("sum", values, GpuArray.of(starts), empty="identity"))
+    np.testing.assert_array_equal(got[:-1], (sums[starts[1:]] - sums[starts[:-1]]).astype(wide))
+    backwards = GpuArray.of(np.ascontiguousarray(starts[::-1]))
+    got = to_host(gred.reduceat("max", values, backwards, empty="identity"))
+    least = np.iinfo(dtype).min if np.dtype(dtype).kind == "i" else -np.inf
+    assert (got[:-1].real == least).all() or kind == "none"
+    assert got[-1].real == x.real.max()
+
+
+def test_segments_and_lists_begin_where_no_load_does():
+    around = np.random.default_rng(2).integers(-99, 99, 5000).astype(np.int8)
+    whole = GpuArray.of(around)
+    for first in range(1, 17):
+        offsets, part = np.arange(0, 4001 - first, 61), around[first:4001]
+        for sharing in CONFIGURATIONS["segments"]:
+            with forced("segments", sharing):
+                got = to_host(gred.reduceat("sum", whole[first:4001], offsets))
+            np.testing.assert_array_equal(got, np.add.reduceat(part, offsets, dtype=int))
+    cuts = [(k, 4000 + k % 5) for k in range(33)]
+    got = to_host(gred.each("sum", [whole[i:j] for i, j in cuts]))
+    assert got.tolist() == [around[i:j].sum() for i, j in cuts]
+    places = ("device", "managed", "device")
+    arrays = [GpuArray.of(np.full(1000, k, np.int32), where) for k, where in enumerate(places)]
+    assert gred.sum(arrays) == 3000

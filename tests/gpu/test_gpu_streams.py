@@ -1,136 +1,76 @@
-"""On a GPU what a stream is to do comes first, and nobody waits who need not, for any library."""
+"""On a GPU what a stream is to do comes first, and nobody waits who need not, for any library.
+
+Delays tell who has waited; kernels are loaded before, since for that the driver waits.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
+from devices import to_host
 from gpu_arrays import (
     LEGACY_DEFAULT_STREAM,
-    PER_THREAD_DEFAULT_STREAM,
     Event,
     GpuArray,
     Stream,
     call,
     delay,
+    fill,
     is_busy,
     on,
     use_device,
     write_later,
     zero_on,
 )
-from gpu_libraries import LIBRARIES, Driver, Jax, Numba, of_ways
+from gpu_libraries import Cupy, Jax, Numba, Torch, of, of_ways
 from inputs import methods_on
 
 import gred
 
 pytestmark = pytest.mark.gpu
-N = 100003
+N = 100_003
 METHODS = ("auto", *methods_on("cuda"))
-# Every method with the driver's arrays, and the default one with those of each library.
-every_way = of_ways(
-    *((Driver, method) for method in METHODS),
-    *((one, "auto") for one in LIBRARIES if one.writes and one is not Driver),
-)
+every_way = of_ways(METHODS)
 
 
-def zeros_on(library, stream, **options):
-    """Make zeros, with every kernel loaded that a test needs: loading waits for the whole GPU."""
-    host = np.zeros(N, np.int32)
-    with library.current(stream):
-        a = library.made_on(stream, host)
-        library.fill(a, 0, stream)
-        gred.sum(a, **options)
-    call("cuCtxSynchronize")
-    return a
+def synchronize(stream):
+    call("cuStreamSynchronize", getattr(stream, "handle", stream))
 
 
-def fill_later(library, a, stream, value=7):
+def zeros(n=N, dtype=np.int32):
+    return GpuArray.of(np.zeros(n, dtype))
+
+
+# ---- what comes first ----
+
+
+def fill_later(library, a, stream, value):
     """Have the library's own kernel write, once its stream comes to it."""
-    handle = library.handle(stream)
     library.fill(a, 1, stream)  # compiles the kernel, which takes longer than the delay
-    call("cuStreamSynchronize", handle)
-    delay(handle)
+    synchronize(library.handle(stream))
+    delay(library.handle(stream))
     library.fill(a, value, stream)
-    assert is_busy(handle)
+    assert is_busy(library.handle(stream))
 
 
 @every_way
-def test_what_a_stream_is_to_do_comes_first(library, method):
+def test_what_a_stream_is_to_do_comes_first_and_with_out_nobody_waits(library, method):
     stream = library.stream()
-    a = zeros_on(library, stream, method=method)
+    handle = library.handle(stream)
     with library.current(stream):
-        fill_later(library, a, stream)
+        a = library.made_on(stream, np.zeros(N, np.int32))
+        out = library.made_on(stream, np.zeros(1, np.int64))
+        gred.sum(a, method=method), gred.sum(a, method=method, out=out)
+        fill_later(library, a, stream, 7)
         assert gred.sum(a, method=method) == 7 * N
-    assert not is_busy(library.handle(stream))
-
-
-def sevens_later(stream: int) -> GpuArray:
-    """Make an array that is zero until, late, a stream writes sevens."""
-    a = GpuArray.of(np.zeros(N, np.int32))
-    write_later(a.address, a.nbytes, 7, stream)
-    return a
-
-
-@pytest.mark.parametrize(
-    ("stream", "said"),
-    [
-        (LEGACY_DEFAULT_STREAM, {"stream": LEGACY_DEFAULT_STREAM}),
-        (PER_THREAD_DEFAULT_STREAM, {"stream": PER_THREAD_DEFAULT_STREAM}),
-        *((LEGACY_DEFAULT_STREAM, {"version": version, "stream": ...}) for version in (2, 3)),
-        (LEGACY_DEFAULT_STREAM, {"stream": None}),  # which Numba says of the default one
-    ],
-)
-def test_a_default_stream_comes_first_whether_it_is_named_or_not(stream, said):
-    assert gred.sum(sevens_later(stream).described(**said)) == 7 * N
-
-
-@pytest.mark.parametrize("busy", ["another stream", "the default stream"])
-def test_nobody_waits_for_a_stream_that_has_no_part_in_it(busy):
-    other, mine = Stream(), Stream()
-    handle = other.handle if busy == "another stream" else LEGACY_DEFAULT_STREAM
-    a, out = (GpuArray.of(np.ones(n, np.int32)).described(stream=mine.handle) for n in (N, 1))
-    gred.sum(a), gred.sum(a, out=out)
-    call("cuCtxSynchronize")
-    late = sevens_later(handle)
-    assert gred.sum(a) == N
-    assert gred.sum(a, stream=mine.handle) == N
-    gred.sum(a, out=out)
-    call("cuStreamSynchronize", mine.handle)
-    assert is_busy(handle)
-    call("cuStreamSynchronize", handle)
-    assert late.host().sum() == 7 * N
-    assert out.host()[0] == N
-
-
-def test_what_a_mask_waits_for_comes_first(writing):
-    stream = writing.stream()
-    handle = writing.handle(stream)
-    a = writing.make(np.ones(N, np.int32))
-    mask = GpuArray.of(np.zeros(N + 1, bool))[:N]
-    assert gred.sum(a, where=mask) == 0
-    write_later(mask.address, N + 1, 0x01010101, handle)
-    assert gred.sum(a, where=mask) == 0
-    assert is_busy(handle)
-    assert gred.sum(a, where=mask.described(stream=handle)) == N
-
-
-def test_a_long_computation_of_jax_comes_first():
-    library = Jax()
-    jax, numpy = library.jax, library.numpy
-
-    @jax.jit
-    def slow(start, unit):
-        return jax.lax.fori_loop(0, 200, lambda _, m: m @ unit, start) + 2
-
-    unit = numpy.eye(4096, dtype=numpy.float32)
-    stale = slow(numpy.full((4096, 4096), 3, numpy.float32), unit)
-    assert gred.max(stale) == gred.min(stale) == 5
-    start = numpy.full((4096, 4096), 5, numpy.float32).block_until_ready()
-    del stale
-    late = slow(start, unit)
-    assert not late.is_ready()
-    assert gred.min(late) == 7
-    assert gred.max(late) == 7
+        assert not is_busy(handle)
+        fill_later(library, a, stream, 8)
+        filled = Event(handle)
+        assert gred.sum(a, method=method, out=out) is out
+        assert not filled.is_past(), "the call waited for the producer"
+    synchronize(handle)
+    assert library.host(out).ravel()[0] == 8 * N
 
 
 class Protocol:
@@ -144,118 +84,245 @@ class Protocol:
 
 
 @every_way
-@pytest.mark.parametrize("form", ["integer", "protocol", "library", "external"])
-def test_work_runs_on_the_stream_that_is_named(library, method, form):
-    """The array itself names another stream, so that only stream= tells what to wait for."""
-    mine = library.stream()
+def test_work_runs_on_the_stream_that_is_named(library, method):
+    """The array itself names another, so that only stream= tells what to wait for."""
+    mine, a = library.stream(), zeros()
     handle = library.handle(mine)
-    a = GpuArray.of(np.zeros(N, np.int32))
-    assert gred.sum(a, method=method) == 0
-    write_later(a.address, a.nbytes, 7, handle)
-    forms = {
-        "integer": lambda: handle,
-        "protocol": lambda: Protocol(handle),
-        "library": lambda: handle if library.module == "driver" else mine,
-        "external": lambda: library.external(handle),
-    }
-    stream = forms[form]()
-    assert gred.sum(a, method=method) == 0
-    assert is_busy(handle)
-    assert gred.sum(a, method=method, stream=stream) == 7 * N
+    forms = [(handle, form) for form in (handle, Protocol(handle), library.external(handle))]
+    forms += [(handle, mine)] if library.module != "driver" else []
+    forms += [(LEGACY_DEFAULT_STREAM, library.default_stream())]
+    if isinstance(library, Numba):  # whose own streams wait for the default one
+        own = library.cuda.stream()
+        forms += [(library.handle(own), own)]
+    gred.sum(a, method=method)
+    for word, (writer, stream) in enumerate(forms, 7):
+        before = gred.sum(a, method=method)
+        write_later(a, word, writer)
+        if writer == handle:
+            assert gred.sum(a, method=method) == before
+            assert is_busy(handle)
+        assert gred.sum(a, method=method, stream=stream) == word * N
 
 
-def test_a_librarys_own_streams_may_be_named(writing):
-    """Its default one; of Numba, one that waits for that, too."""
-    a = GpuArray.of(np.zeros(N, np.int32))
-    assert gred.sum(a) == 0
-    named = {LEGACY_DEFAULT_STREAM: writing.default_stream()}
-    if isinstance(writing, Numba):
-        own = writing.cuda.stream()
-        named[writing.handle(own)] = own
-    for word, (handle, stream) in enumerate(named.items(), 7):
-        write_later(a.address, a.nbytes, word, handle)
-        assert gred.sum(a, stream=stream) == word * N
-
-
-@every_way
-def test_with_out_the_call_returns_at_once(library, method):
-    """The producer is still busy when it does, and the result is there when its stream is done."""
-    stream = library.stream()
-    a = zeros_on(library, stream, method=method)
-    with library.current(stream):
-        out = library.made_on(stream, np.zeros(1, np.int64))
-        assert gred.sum(a, method=method, out=out) is out
-        call("cuCtxSynchronize")
-        fill_later(library, a, stream)
-        filled = Event(library.handle(stream))
-        assert gred.sum(a, method=method, out=out) is out
-        assert not filled.is_past(), "the call waited for the producer"
-    call("cuStreamSynchronize", library.handle(stream))
-    assert library.host(out).ravel()[0] == 7 * N
-
-
-EVERY_SECOND = np.arange(2 * N) % 2 > 0
-VIEWS = {  # how many elements, and what makes the array and options of one on a stream
-    "strided": (N, lambda a: (a.described(shape=(N,), strides=(8,), stream=a.kept.handle), {})),
-    "masked": (N, lambda a: (a, {"where": GpuArray.of(EVERY_SECOND)})),
-    "converted": (2 * N, lambda a: (a, {"dtype": np.float64})),
-    "host array": (1000, lambda a: (np.full(1000, 7, np.int32), {"stream": a.kept.handle})),
+WORD = 0x01010101  # of int32, and of a mask
+# Who writes, if not a stream of the array's own, what then is reduced, and what is made of it.
+LATE = {
+    **{
+        f"the default stream, {said}": (1, lambda a, said=said: gred.sum(a.described(**said)), None)
+        for said in (
+            {"stream": LEGACY_DEFAULT_STREAM},
+            {"stream": None},  # which Numba says of the default one
+            *({"version": version, "stream": ...} for version in (2, 3)),
+        )
+    },
+    "a thread's default stream": (2, lambda a: gred.sum(a.described(stream=2)), None),
+    "a mask": (None, lambda a: gred.count_nonzero(a, where=a.described(typestr="|b1")), N),
+    "max": (None, gred.max, WORD),
+    "argmax": (None, gred.argmax, 0),
+    "describe": (None, lambda a: gred.describe(a).sum, None),
 }
 
 
-@pytest.mark.parametrize("method", ["auto", "unroll8", "halving", "cub"])
-@pytest.mark.parametrize("view", VIEWS)
-def test_with_out_no_kind_of_array_waits(method, view):
-    stream, out = Stream(), GpuArray.of(np.zeros(1, np.int64))
-    a = on(stream, np.zeros(2 * N, np.int32))
-    count, make = VIEWS[view]
-    given, options = make(a)
-    options |= {"method": method, "out": out}
-    assert gred.sum(given, **options) is out
+@pytest.mark.parametrize("case", LATE)
+def test_a_result_is_not_made_or_read_before_all_is_written(case):
+    """With what earlier calls have left in the mailbox."""
+    writer, reduce, right = LATE[case]
+    stream = Stream()
+    a = zeros().described(stream=stream.handle)
+    reduce(a)
     call("cuCtxSynchronize")
-    write_later(a.address, a.nbytes, 7, stream.handle)
-    assert gred.sum(given, **options) is out
-    assert is_busy(stream.handle), "the call waited"
-    call("cuStreamSynchronize", stream.handle)
-    assert out.host()[0] == 7 * count
+    write_later(a, WORD, writer or stream.handle)
+    assert reduce(a) == (WORD * N if right is None else right)
 
 
 def test_what_out_waits_for_comes_first():
     """Nothing that its stream is still to write may come after the result."""
     stream, a = Stream(), GpuArray.of(np.ones(N, np.int32))
-    out = on(stream, np.zeros(2, np.int32))[:1].described(stream=stream.handle)
+    out = on(stream, np.zeros(2, np.int32))[:1]
     gred.sum(a, out=out)
     call("cuCtxSynchronize")
-    write_later(out.address, 4, 3, stream.handle)
+    write_later(out, 3, stream.handle)
     gred.sum(a, out=out)
     assert is_busy(stream.handle)
-    call("cuStreamSynchronize", stream.handle)
+    synchronize(stream)
     assert out.host()[0] == N
 
 
-def test_out_is_ordered_on_the_stream_that_is_named(writing):
-    """What the stream does next finds the result, and may overwrite the array."""
-    stream = writing.stream()
-    handle = writing.handle(stream)
-    a, out = (
-        GpuArray.of(np.zeros(n, dtype)).described(stream=handle)
-        for n, dtype in ((N, np.int32), (1, np.int64))
-    )
-    gred.sum(a, out=out, stream=stream)
+def test_what_all_streams_of_a_list_are_to_do_comes_first():
+    streams = [Stream() for _ in range(6)]
+    arrays = [on(stream, np.zeros(N, np.int32)) for stream in streams]
+    assert gred.sum(arrays) == 0
+    for array, stream in zip(arrays, streams, strict=True):
+        write_later(array, 3, stream.handle)
+    assert gred.sum(arrays) == 3 * 6 * N
+    assert not any(is_busy(stream.handle) for stream in streams)
+    with pytest.raises(ValueError, match="6 streams at most"):
+        gred.sum([*arrays, on(Stream(), np.zeros(N, np.int32))])
+
+
+def test_a_long_computation_of_jax_comes_first():
+    library = Jax()
+    jax, numpy = library.jax, library.jax.numpy
+
+    @jax.jit
+    def slow(start, unit):
+        return jax.lax.fori_loop(0, 200, lambda _, m: m @ unit, start) + 2
+
+    unit = numpy.eye(4096, dtype=numpy.float32)
+    for k, op in ((3, gred.max), (5, gred.min)):
+        start = numpy.full((4096, 4096), k, numpy.float32).block_until_ready()
+        late = slow(start, unit)
+        assert k == 3 or not late.is_ready()
+        assert op(late) == k + 2
+
+
+# ---- nobody waits ----
+
+
+@pytest.mark.parametrize("busy", ["another stream", "the default stream"])
+def test_nobody_waits_for_a_stream_that_has_no_part_in_it(busy):
+    other, mine = Stream(), Stream()
+    handle = other.handle if busy == "another stream" else LEGACY_DEFAULT_STREAM
+    a, out, late = on(mine, np.ones(N, np.int32)), zero_on(mine), zeros()
+    gred.sum(a), gred.sum(a, out=out)
     call("cuCtxSynchronize")
-    write_later(a.address, a.nbytes, 7, handle)
-    gred.sum(a, out=out, stream=stream)
-    call("cuMemsetD32Async", a.address, 9, N, handle)
+    write_later(late, 7, handle)
+    assert gred.sum(a) == gred.sum(a, stream=mine.handle) == N
+    gred.sum(a, out=out)
+    synchronize(mine)
     assert is_busy(handle)
-    call("cuStreamSynchronize", handle)
-    assert out.host()[0] == 7 * N
-    assert gred.sum(a) == 9 * N
+    synchronize(handle)
+    assert late.host().sum() == 7 * N
+    assert out.host()[0] == N
+
+
+def strided(a, out, **options):
+    return gred.sum(a.described(shape=(N,), strides=(8,)), out=out[:1], **options)
+
+
+def masked(a, out, **options):
+    return gred.sum(a, where=a.kept.mask, out=out[:1], **options)
+
+
+def named(a, out, **options):
+    elsewhere = a.described(stream=LEGACY_DEFAULT_STREAM)
+    return gred.sum(elsewhere, out=out[:1], stream=a.kept.handle, **options)
+
+
+def of_the_host(a, out, **options):
+    return gred.sum(np.full(9, 7, "i4"), out=out[:1], stream=a.kept.handle, **options)
+
+
+def segments(a, out):
+    return gred.reduceat("sum", a, a.kept.offsets, stream=a.kept.handle)
+
+
+# What is done with 2 N int32 on a stream, and what is made of them where all are 7.
+LAZY = {
+    **{
+        f"{function.__name__} by {method}": (partial(function, method=method), [7 * n])
+        for method in ("auto", "unroll8", "halving", "cub")
+        for function, n in ((strided, N), (masked, N), (named, 2 * N), (of_the_host, 9))
+    },
+    "converted": (lambda a, out: gred.sum(a, dtype="f8", out=out[:1]), [14 * N]),
+    "each": (lambda a, out: gred.each("sum", [a[:N], a[N:]], out=out), [7 * N, 7 * N]),
+    "along 0": (lambda a, out: gred.sum(a.described(shape=(N, 2)), 0), [7 * N, 7 * N]),
+    "along 1": (lambda a, out: gred.sum(a.described(shape=(2, N)), 1), [7 * N, 7 * N]),
+    "segments": (segments, [21, 14 * N - 21]),
+}
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_nobody_waits_for_results_that_stay_and_their_streams_stay_in_order(name):
+    """What is written before is read; with out, what is written right after the call is not."""
+    reduce, right = LAZY[name]
+    stream = Stream()
+    a, out = on(stream, np.zeros(2 * N, np.int32)), on(stream, np.zeros(2, np.int64))
+    stream.mask = GpuArray.of(np.arange(2 * N) % 2 > 0)
+    stream.offsets = GpuArray.of(np.array([0, 3])).described(stream=stream.handle)
+    reduce(a, out)
+    call("cuCtxSynchronize")
+    write_later(a, 7, stream.handle)
+    result = reduce(a, out)
+    if isinstance(result, GpuArray):
+        fill(a, 9, stream)
+    assert is_busy(stream.handle), "the call waited"
+    synchronize(stream)
+    assert to_host(result).tolist() == right
+
+
+def warmed(work, *arguments):
+    """Do it twice: the first time the driver loads kernels, for which it may wait."""
+    work(*arguments)
+    call("cuCtxSynchronize")
+    return work(*arguments)
+
+
+def made_later(stream):
+    """Make an array of ones that a stream writes after a delay; zeros until then."""
+    a = zeros(64 * 256)
+    call("cuCtxSynchronize")
+    write_later(a, 1, stream.handle)
+    return a.described(shape=(64, 256), stream=stream.handle)
+
+
+@of(Cupy, Torch)
+def test_libraries_read_results_on_their_own_current_stream(library):
+    stream = library.stream()
+
+    def work():
+        with library.current(stream):
+            a = library.made_on(stream, np.zeros((64, 256), np.float32))
+            call("cuCtxSynchronize")
+            delay(library.handle(stream))
+            library.fill(a, 2, stream)
+            filled = Event(library.handle(stream))
+            rows = gred.sum(a, 1)
+            return rows + rows, filled.is_past()
+
+    twice, waited = warmed(work)
+    assert not waited
+    call("cuCtxSynchronize")
+    np.testing.assert_array_equal(to_host(twice), np.full(64, 1024))
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_dlpack_orders_the_stream_that_it_is_told(named):
+    producer, other = Stream(), Stream()
+
+    def work(told):
+        """Tell whether a reader that is told, or not, has to wait; and whether the producer has."""
+        reader = Stream()
+        a = made_later(producer)  # to free it would wait for it
+        result = gred.sum(a, 0, stream=other.handle if named else None)
+        capsule = result.__dlpack__(stream=reader.handle if told else -1, max_version=(1, 0))
+        busy = is_busy(reader.handle), is_busy(producer.handle)
+        call("cuCtxSynchronize")
+        del capsule
+        return busy
+
+    assert warmed(work, True) == (True, True)
+    assert warmed(work, False) == (False, True)
+
+
+# ---- memory that is used again ----
+
+
+def test_memory_of_results_that_is_free_again_is_not_written_too_early():
+    """What a result had is given to the next only after all that reads it."""
+    for _ in range(20):
+        stream = Stream()
+        first, total = gred.sum(made_later(stream), 0), zero_on(stream)
+        gred.sum(first, out=total)
+        del first
+        gred.max(GpuArray.of(np.full(256 * 2, 9, np.int64)).described(shape=(2, 256)), 0)
+        synchronize(stream)
+        assert total.host()[0] == 64 * 256
 
 
 def test_a_librarys_array_may_be_freed_at_once(writing):
     """The library's allocator reuses memory in its stream's order, which has gred's work in it."""
-    stream = writing.stream()
-    out = GpuArray.of(np.zeros(1, np.int64))
+    stream, out = writing.stream(), zeros(1, np.int64)
     with writing.current(stream):
         for _ in range(50):
             a = writing.made_on(stream, np.zeros(N, np.int32))
@@ -264,30 +331,85 @@ def test_a_librarys_array_may_be_freed_at_once(writing):
             del a
             after = writing.made_on(stream, np.zeros(N, np.int32))
             writing.fill(after, 8, stream)
-            call("cuStreamSynchronize", writing.handle(stream))
+            synchronize(writing.handle(stream))
             assert out.host()[0] == 3 * N
-            del after
 
 
-def test_sixteen_threads_with_streams_of_their_own_do_not_meet():
+def flat(stream, value):
+    return on(stream, np.full(N, value, np.int32))
+
+
+def tall(stream, value):
+    """Make columns so tall that several blocks share each: 32 of them."""
+    return on(stream, np.full((8192, 32), value, np.int32))
+
+
+def test_calls_that_nobody_waits_for_keep_what_they_work_in():
+    """While those of ten busy streams are to come, calls on other streams are right.
+
+    What blocks of columns leave each other is a stream's own, and what they count themselves by is
+    at 0 again after whole arrays and after columns.
+    """
+    streams = [Stream() for _ in range(11)]
+    pairs = [(flat(stream, k), tall(stream, k)) for k, stream in enumerate(streams)]
+    outs = [(zero_on(stream), on(stream, np.zeros(32, np.int64))) for stream in streams]
+
+    def reduce(k):
+        gred.sum(pairs[k][0], out=outs[k][0])
+        gred.sum(pairs[k][1], axis=0, out=outs[k][1])
+
+    reduce(10)
+    call("cuCtxSynchronize")
+    for k, stream in enumerate(streams[:10]):
+        delay(stream.handle, 30_000)
+        for _ in range(3):
+            reduce(k)
+    for _ in range(10):
+        reduce(10)
+        assert gred.sum(pairs[10][0]) == 10 * N
+    assert is_busy(streams[9].handle)
+    call("cuCtxSynchronize")
+    for k, (whole, columns) in enumerate(outs):
+        assert whole.host()[0] == k * N
+        np.testing.assert_array_equal(columns.host(), k * 8192)
+
+
+def test_a_stream_may_be_destroyed_while_its_results_are_to_come():
+    """Its handle may be the next stream's, whose work is another's all the same."""
+    outs, arrays = [], []
+    for k in range(20):
+        stream = Stream()
+        a, out = flat(stream, k), zero_on(stream)
+        delay(stream.handle, 5_000)
+        gred.sum(a, out=out)
+        del stream, a.kept, out.kept
+        outs.append(out)
+        arrays += [a, GpuArray.of(np.full(N, k, np.int32))]
+        other = Stream()
+        assert gred.sum(arrays[-1], stream=other.handle) == k * N
+    call("cuCtxSynchronize")
+    assert [out.host()[0] for out in outs] == [k * N for k in range(20)]
+
+
+@pytest.mark.parametrize("count", [4, 16])
+def test_sixteen_threads_with_streams_of_their_own_or_of_others_do_not_meet(count):
     """Half of them give the result to the GPU, and look at it when their stream is done."""
+    streams = [Stream() for _ in range(count)]
 
     def work(number):
         use_device(0)
-        stream = Stream()
-        a = on(stream, np.full(N, number, np.int32))
-        part = a.described(shape=(N // 2,), strides=(8,), stream=stream.handle)
-        out, sums = zero_on(stream), []
+        stream = streams[number % count]
+        a, out = flat(stream, number), zero_on(stream)
+        part = a.described(shape=(N // 2,), strides=(8,))
         for method in [method for method in METHODS for _ in range(5)]:
-            if number % 2:
-                sums.append(gred.sum(a, method=method))
+            if number // 4 % 2:
+                assert gred.sum(a, method=method) == number * N
                 assert gred.sum(part, method=method, stream=stream.handle) == N // 2 * number
+                assert gred.var(a) == 0
             else:
                 gred.sum(a, method=method, out=out)
-                call("cuStreamSynchronize", stream.handle)
-                sums.append(out.host()[0])
-        return sums
+                synchronize(stream)
+                assert out.host()[0] == number * N
 
     with ThreadPoolExecutor(16) as pool:
-        for number, sums in enumerate(pool.map(work, range(32))):
-            assert set(sums) == {number * N}
+        list(pool.map(work, range(32)))

@@ -1,17 +1,19 @@
 """What operators are tried with: a function of gred.torch, one of PyTorch, and elements."""
 
+import pytest
 import torch
 
 import gred.torch
 
 ops = torch.ops.gred
 INF = float("inf")
+places = pytest.mark.parametrize("place", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 
 
-def drawn(*shape, dtype=torch.float64, grad=True, seed=3):
+def drawn(*shape, dtype=torch.float64, grad=True, seed=3, place="cpu"):
     """Draw normal elements, of which no two are as large."""
     made = torch.randn(*shape, dtype=dtype, generator=torch.Generator().manual_seed(seed))
-    return made.requires_grad_(grad)
+    return made.to(place).requires_grad_(grad)
 
 
 def along(x, dim):
@@ -21,9 +23,7 @@ def along(x, dim):
 
 def multiplied(x, dim=None):
     """Multiply along several dimensions, which torch.prod does not."""
-    if dim is None or isinstance(dim, int):
-        return torch.prod(x) if dim is None else torch.prod(x, dim)
-    for k in sorted(dim, reverse=True):
+    for k in sorted([dim] if isinstance(dim, int) else along(x, dim), reverse=True):
         x = torch.prod(x, k)
     return x
 
@@ -43,3 +43,10 @@ REDUCTIONS = {
         lambda x, dim=None: torch.linalg.vector_norm(x, dim=dim),
     ),
 }
+every_reduction = pytest.mark.parametrize("name", REDUCTIONS)
+
+
+def same_gradients(x, got, expected):
+    """Compare results, and the gradients of the element that both are of."""
+    torch.testing.assert_close(got, expected)
+    torch.testing.assert_close(*(torch.autograd.grad(y.sum(), x)[0] for y in (got, expected)))

@@ -4,8 +4,6 @@ import pytest
 from processes import printed
 
 FUNCTIONS = ["sum", "mean", "prod", "amin", "amax", "min", "max", "logsumexp", "var", "std", "norm"]
-
-
 WITHOUT = """
 import sys, types
 sys.modules["torch"] = TORCH
@@ -32,43 +30,63 @@ def test_without_pytorch_or_with_an_old_one_a_call_says_what_brings_it(version):
 
 
 BAD = {
-    "a list": (lambda torch: [1.0], "take tensors, not list"),
-    "sparse": (lambda torch: torch.eye(3).to_sparse(), "sparse_coo"),
-    "nested": (lambda torch: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), "nested"),
-    "quantized": (
-        lambda torch: torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8),
-        "quantized",
-    ),
-    "eight bits": (lambda torch: torch.ones(3).to(torch.float8_e4m3fn), "element type"),
+    "take tensors, not list": lambda torch: [1.0],
+    "sparse_coo": lambda torch: torch.eye(3).to_sparse(),
+    "nested": lambda torch: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+    "quantized": lambda torch: torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8),
+    "element type": lambda torch: torch.ones(3).to(torch.float8_e4m3fn),
 }
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("kind", BAD)
-def test_a_tensor_that_cannot_be_read_is_refused_in_one_line(kind, name):
+@pytest.mark.parametrize("why", BAD)
+def test_a_tensor_that_cannot_be_read_is_refused_in_one_line(why):
     torch = pytest.importorskip("torch", minversion="2.5")
     import gred.torch
 
-    make, why = BAD[kind]
-    with pytest.raises(TypeError, match=why) as caught:
-        getattr(gred.torch, name)(make(torch))
-    assert "\n" not in str(caught.value)
+    for name in FUNCTIONS:
+        with pytest.raises(TypeError, match=why) as caught:
+            getattr(gred.torch, name)(BAD[why](torch))
+        assert "\n" not in str(caught.value)
 
 
-def test_other_arguments_are_refused_as_of_greds_functions():
+# A call of gred.torch, by what makes tensors of ones; the error, and words of its message.
+REFUSED = [
+    (lambda g, of: g.dot(of(2), of(3)), ValueError, "of one length"),
+    (lambda g, of: g.dot(of(2, 2), of(2, 2)), ValueError, "vectors of"),
+    (lambda g, of: g.dot(of(), of()), ValueError, "vectors of one length"),
+    (lambda g, of: g.amin(of(0, 3)), ValueError, "no value"),
+    (lambda g, of: g.amin(of(0, 3), 0), ValueError, "no value"),
+    (lambda g, of: g.amax(of(0, 0), 1), ValueError, "no value"),
+    (lambda g, of: g.sum(of(2, 3), 2), IndexError, None),
+    (lambda g, of: g.sum(of(2, 3), (0, -3)), IndexError, None),
+    (lambda g, of: g.sum(of(2, 3), (0, -2)), ValueError, "duplicate|twice"),
+]
+KEYED = [
+    (lambda g, of, keys: g.norm(of(2, 3), 3), ValueError, "ord must be"),
+    (lambda g, of, keys: g.sum(of(2, 3), method="exakt"), ValueError, "'exakt' does not exist"),
+    (lambda g, of, keys: g.by_key_sum(keys, of(2), 1, outside="keep"), ValueError, "outside must"),
+    (lambda g, of, keys: g.by_key_sum(keys, of(2), 1), IndexError, "a key is not in"),
+    (lambda g, of, keys: g.by_key_sum(of(2), of(2), 1), TypeError, "keys must be integers"),
+]
+
+
+@pytest.mark.parametrize(
+    "options", [{"device": "cpu"}, {"device": "meta"}, {"requires_grad": True}]
+)
+def test_what_cannot_be_is_refused_by_fakes_and_tensors_alike(options):
+    """But for what lies in options and elements, which fakes do not look at."""
     torch = pytest.importorskip("torch", minversion="2.5")
     import gred.torch
 
-    zeros, ones = (torch.full((2,), k, dtype=torch.int64) for k in (0, 1))
-    by_key = gred.torch.by_key_sum
-    for call, error, words in (
-        (lambda x: gred.torch.norm(x, 3), ValueError, "ord must be"),
-        (lambda x: gred.torch.sum(x, method="exakt"), ValueError, "'exakt' does not exist"),
-        (lambda x: by_key(zeros, x, 1, outside="keep"), ValueError, "outside must be"),
-        (lambda x: by_key(ones, x, 1), IndexError, "a key is not in"),
-        (lambda x: by_key(torch.ones(2), x, 1), TypeError, "keys must be integers"),
-    ):
-        for x in (torch.ones(2, 3), torch.ones(2, 3, requires_grad=True)):
-            with pytest.raises(error, match=words):
-                call(x)
+    def of(*shape):
+        return torch.ones(shape, **options)
+
+    for call, error, words in REFUSED:
+        with pytest.raises(error, match=words):
+            call(gred.torch, of)
+    for call, error, words in KEYED if options != {"device": "meta"} else ():
+        with pytest.raises(error, match=words):
+            call(gred.torch, of, torch.ones(2, dtype=torch.int64))
+    for extreme in (gred.torch.amin, gred.torch.amax):
+        assert extreme(of(0, 3), 1).shape == (0,)

@@ -41,40 +41,18 @@ KEYS = np.random.default_rng(1).integers(0, 7, 4000)
 OFFSETS = np.array([0, 3, 3, 10, 1, 25])
 
 
-def rows(x):
-    return x[0], x[-1]
-
-
-def and_mask(x):
-    return x, x.real > 0
-
-
-def and_mean(x):
-    return x, x.astype(np.result_type(x.dtype, "f4")).mean(0, keepdims=True)
-
-
-def and_weights(x):
-    return x, x * x + x.dtype.type(1)
-
-
-def turned(x):
-    return x, x[::-1]
-
-
-def keyed(x):
-    return KEYS[: len(x)], x[:, 0]
-
-
-def keyed_rows(x):
-    return KEYS[: len(x)], x
-
-
-def segmented(x):
-    return x[0], OFFSETS % min(len(x[0]), 26)
-
-
-def segmented_rows(x):
-    return x, OFFSETS % min(len(x), 26)
+# What arrays are made of a matrix.
+OF = {
+    "rows": lambda x: (x[0], x[-1]),
+    "mask": lambda x: (x, x.real > 0),
+    "mean": lambda x: (x, x.astype(np.result_type(x.dtype, "f4")).mean(0, keepdims=True)),
+    "weights": lambda x: (x, x * x + x.dtype.type(1)),
+    "turned": lambda x: (x, x[::-1]),
+    "keyed": lambda x: (KEYS[: len(x)], x[:, 0]),
+    "keyed rows": lambda x: (KEYS[: len(x)], x),
+    "segments": lambda x: (x[0], OFFSETS % min(len(x[0]), 26)),
+    "segments of rows": lambda x: (x, OFFSETS % min(len(x), 26)),
+}
 
 
 def each(*arrays, **options):
@@ -109,7 +87,7 @@ def of_reductions():
             yield ", ".join(words), Call(run, places=places, exact=exact, out=out)
         begun = {"initial": 1} if name in ("min", "max", "nanmin", "nanmax") else {}
         run, exact = shown(name, None, **begun), name not in ROUNDED
-        yield f"{name} under a mask", Call(run, and_mask, places, exact, out)
+        yield f"{name} under a mask", Call(run, OF["mask"], places, exact, out)
 
 
 def of_rungs():
@@ -123,48 +101,52 @@ def of_rungs():
 
 REDUCTIONS, RUNGS = dict(of_reductions()), dict(of_rungs())
 OTHERS = {
-    "means under a mask": Call(shown("mean", 0), and_mask, out=True),
-    "exact sums under a mask": Call(shown("sum", 1, **EXACTLY), and_mask, out=True),
+    "means under a mask": Call(shown("mean", 0), OF["mask"], out=True),
+    "exact sums under a mask": Call(shown("sum", 1, **EXACTLY), OF["mask"], out=True),
     "var about a mean": Call(
-        lambda x, mean, **more: gred.var(x, 0, mean=mean, **more), and_mean, exact=False, out=True
+        lambda x, mean, **more: gred.var(x, 0, mean=mean, **more), OF["mean"], exact=False, out=True
     ),
     "batch invariant": Call(partial(gred.sum, axis=1, method="batch_invariant"), out=True),
-    "dot": Call(gred.dot, rows),
-    "dot, exact": Call(partial(gred.dot, **EXACTLY), rows),
-    "sum of a list": Call(lambda *arrays, **more: gred.sum(arrays, **more), rows, out=True),
+    "dot": Call(gred.dot, OF["rows"]),
+    "dot, exact": Call(partial(gred.dot, **EXACTLY), OF["rows"]),
+    "sum of a list": Call(lambda *arrays, **more: gred.sum(arrays, **more), OF["rows"], out=True),
     "sum of a list, exact": Call(
-        lambda *arrays, **more: gred.sum(arrays, **EXACTLY, **more), rows, out=True
+        lambda *arrays, **more: gred.sum(arrays, **EXACTLY, **more), OF["rows"], out=True
     ),
-    "each": Call(each, rows, out=True),
-    "each, exact": Call(partial(each, **EXACTLY), rows, out=True),
-    "reduceat": Call(partial(gred.reduceat, "sum"), segmented, out=True),
-    "reduceat of extremes": Call(partial(gred.reduceat, "max"), segmented, out=True),
-    "reduceat of spreads": Call(partial(gred.reduceat, "var"), segmented, exact=False, out=True),
-    "reduceat, exact": Call(partial(gred.reduceat, "sum", **EXACTLY), segmented, out=True),
-    "by_key": Call(partial(gred.by_key, "sum", num_keys=7), keyed),
-    "by_key of extremes": Call(partial(gred.by_key, "min", num_keys=7), keyed),
-    "by_key, exact": Call(partial(gred.by_key, "sum", num_keys=7, **EXACTLY), keyed),
+    "each": Call(each, OF["rows"], out=True),
+    "each, exact": Call(partial(each, **EXACTLY), OF["rows"], out=True),
+    "reduceat": Call(partial(gred.reduceat, "sum"), OF["segments"], out=True),
+    "reduceat of extremes": Call(partial(gred.reduceat, "max"), OF["segments"], out=True),
+    "reduceat of spreads": Call(
+        partial(gred.reduceat, "var"), OF["segments"], exact=False, out=True
+    ),
+    "reduceat, exact": Call(partial(gred.reduceat, "sum", **EXACTLY), OF["segments"], out=True),
+    "by_key": Call(partial(gred.by_key, "sum", num_keys=7), OF["keyed"]),
+    "by_key of extremes": Call(partial(gred.by_key, "min", num_keys=7), OF["keyed"]),
+    "by_key, exact": Call(partial(gred.by_key, "sum", num_keys=7, **EXACTLY), OF["keyed"]),
     "ExactSum": Call(lambda x: words_of(gred.ExactSum(x))),
-    "ExactSum of products": Call(products_of, rows),
+    "ExactSum of products": Call(products_of, OF["rows"]),
     "var, exact": Call(partial(gred.var, **EXACTLY), places=HERE),
     "describe, exact": Call(partial(gred.describe, **EXACTLY), places=HERE),
     # Made on the host, or by the library whose arrays they are of.
-    "vecdot": Call(gred.vecdot, turned, HERE, out=True),
-    "vecdot, exact": Call(partial(gred.vecdot, axis=0, **EXACTLY), turned, HERE, out=True),
-    "reduceat of rows": Call(partial(gred.reduceat, "sum"), segmented_rows, HERE),
-    "by_key of rows": Call(partial(gred.by_key, "mean", num_keys=7), keyed_rows, HERE),
-    "by_key of places": Call(partial(gred.by_key, "argmax", num_keys=7), keyed, HERE),
-    "by_key, described": Call(partial(gred.by_key, "describe", num_keys=7), keyed, HERE, False),
+    "vecdot": Call(gred.vecdot, OF["turned"], HERE, out=True),
+    "vecdot, exact": Call(partial(gred.vecdot, axis=0, **EXACTLY), OF["turned"], HERE, out=True),
+    "reduceat of rows": Call(partial(gred.reduceat, "sum"), OF["segments of rows"], HERE),
+    "by_key of rows": Call(partial(gred.by_key, "mean", num_keys=7), OF["keyed rows"], HERE),
+    "by_key of places": Call(partial(gred.by_key, "argmax", num_keys=7), OF["keyed"], HERE),
+    "by_key, described": Call(
+        partial(gred.by_key, "describe", num_keys=7), OF["keyed"], HERE, False
+    ),
     "quantile": Call(partial(gred.quantile, q=[0.1, 0.5], axis=1), places=HERE),
     "median": Call(gred.median, places=HERE),
     "nanmedian": Call(partial(gred.nanmedian, axis=0), places=HERE),
     "nanvar": Call(partial(gred.nanvar, axis=0), places=HERE, exact=False),
     "nanargmax": Call(partial(gred.nanargmax, axis=1), places=HERE),
     "mean of weights": Call(
-        lambda x, w, **more: gred.mean(x, 0, weights=w, **more), and_weights, HERE, exact=False
+        lambda x, w, **more: gred.mean(x, 0, weights=w, **more), OF["weights"], HERE, exact=False
     ),
     "ExactSums": Call(lambda x: gred.ExactSums(x, 0).value(), places=HERE),
-    "ExactMoments": Call(lambda *each: gred.ExactMoments(*each).cov(), rows, HERE),
+    "ExactMoments": Call(lambda *each: gred.ExactMoments(*each).cov(), OF["rows"], HERE),
     "cov": Call(gred.cov, lambda x: (x[:2],), HERE),
 }
 CALLS = REDUCTIONS | RUNGS | OTHERS

@@ -39,15 +39,9 @@ def force(configuration: dict[str, tuple[int, ...]]) -> None:
 
 def _whole_axes(block, *, large=0, unsplit_block=0, **fields) -> dict[str, int]:
     """Add what tests do not say: blocks of a kind are as large as others."""
-    large = large or block
-    usual = {"block": block, "windows": 2, "across": 7}
-    usual |= {
-        "small_block": block,
-        "large": large,
-        "small_large": large,
-        "unsplit_block": unsplit_block or block,
-    }
-    return usual | fields
+    usual = {"block": block, "windows": 2, "across": 7, "small_block": block}
+    usual |= dict.fromkeys(("large", "small_large"), large or block)
+    return usual | {"unsplit_block": unsplit_block or block} | fields
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ import math
 import numpy as np
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
+from reference import agrees, truth
 
 import gred
 from gred.testing import SimulatedArray
@@ -106,23 +107,6 @@ def elements_at(first, shape, steps, dtype):
     return np.ndarray(shape, dtype, BYTES, first, steps)
 
 
-def right(got, op, elements):
-    """Hold an answer against NumPy's: exact for integers, close or as infinite for floats."""
-    with np.errstate(all="ignore"):
-        dtype = {"e": np.float32}.get(elements.dtype.char)
-        expected = getattr(np, op)(elements.astype(dtype or elements.dtype))
-        expected = expected.astype(elements.dtype) if dtype else expected
-        if got.dtype.kind not in "fc":
-            return got == expected
-        huge = np.abs(elements[np.isfinite(elements)].astype(complex)).max(initial=0)
-        limit = float(np.finfo(expected.dtype).max) / 4 / max(elements.size, 1)
-        if not np.isfinite(elements).all() or huge >= limit:
-            return True
-        magnitude = np.abs(elements.astype(complex)).sum()
-        error = magnitude * elements.size * float(np.finfo(got.dtype).eps)
-        return bool(abs(complex(got) - complex(expected)) <= error) or got == expected
-
-
 def check(op, offer, elements_of):
     """Reduce: what comes back must be right, and what is raised a refusal."""
     try:
@@ -135,5 +119,5 @@ def check(op, offer, elements_of):
         return False
     elements = elements_of()
     assert elements is not None, f"{got!r}, of memory that is not there"
-    assert right(got, op, elements), f"{got!r}, not of {elements!r}"
+    assert agrees(got, truth(op, elements)), f"{got!r}, not of {elements!r}"
     return True

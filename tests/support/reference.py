@@ -37,7 +37,7 @@ EVERY_TYPE = (*INTEGERS, *REALS, *COMPLEX)
 MANTISSA_BITS = dict(zip(REALS, (11, 8, 24, 53), strict=True))
 EXPONENTS = dict(zip(REALS, (14, 126, 126, 1022), strict=True))
 PARTS = {COMPLEX[0]: REALS[2], COMPLEX[1]: REALS[3]}
-DIGITS = 60
+DIGITS, EXACTLY = 60, Fraction(0)
 UNDECIDED = "whatever the order makes of it"
 A_NAN = "NaN in one part at least"
 
@@ -75,6 +75,10 @@ def accumulator(result: np.dtype) -> np.dtype:
     return REALS[2] if result in REALS[:2] else result
 
 
+def _part(dtype: np.dtype) -> np.dtype:
+    return PARTS.get(dtype, dtype)
+
+
 def gamma(k: int, dtype: np.dtype) -> Fraction:
     """Bound the relative error of k rounded operations."""
     return _compound(k, Fraction(1, 2 ** MANTISSA_BITS[dtype]))
@@ -96,11 +100,9 @@ def rounded(value: Fraction | int | float, dtype: np.dtype) -> Fraction | float:
     power = max(exponent, -EXPONENTS[dtype]) - MANTISSA_BITS[dtype] + 1
     whole = round(Fraction(top << max(-power, 0), bottom << max(power, 0)))
     nearest = Fraction(whole << max(power, 0), 1 << max(-power, 0))
-    return nearest if abs(nearest) < Fraction(2) ** (EXPONENTS[dtype] + 2) else _infinity(nearest)
-
-
-def _infinity(value) -> float:
-    return math.inf if value > 0 else -math.inf
+    if abs(nearest) >= Fraction(2) ** (EXPONENTS[dtype] + 2):
+        return math.inf if nearest > 0 else -math.inf
+    return nearest
 
 
 def _plain(x: np.ndarray) -> np.ndarray:
@@ -125,16 +127,13 @@ def truth(op: str, array: np.ndarray, dtype=None, *, where=True, initial=None) -
     x = elements(array, kind, where, initial)
     if op in ("min", "max"):
         return _extreme(op, x)
-    if kind in COMPLEX:
-        rule = {"sum": _complex_sum, "prod": _complex_prod, "mean": _complex_mean}[op]
-        return Truth(*rule(x))
-    if is_real(kind):
-        rule = {"sum": _float_sum, "prod": _float_prod, "mean": _float_mean}[op]
-        return Truth(*rule(x))
-    if op == "mean":
-        mean = math.trunc(float(_integer("sum", x)) / x.size)
-        return Truth(bool(mean) or bool(x.any()) if kind == np.bool_ else mean, kind, Fraction(0))
-    return Truth(_integer(op, x), kind, Fraction(0))
+    if kind not in INTEGERS:
+        value, error = {"sum": _sum, "prod": _prod, "mean": _mean}[op](x)
+        return Truth(value, kind, error)
+    if op != "mean":
+        return Truth(_integer(op, x), kind, EXACTLY)
+    mean = math.trunc(float(_integer("sum", x)) / x.size)
+    return Truth(bool(mean) or bool(x.any()) if kind == np.bool_ else mean, kind, EXACTLY)
 
 
 # ---- integers and extremes ----
@@ -158,14 +157,23 @@ def _extreme(op: str, x: np.ndarray) -> Truth:
     if x.dtype in COMPLEX:
         pairs = [(z.real, z.imag) for z in x.tolist()]
         if any(math.isnan(part) for pair in pairs for part in pair):
-            return Truth((A_NAN, A_NAN), x.dtype, (Fraction(0),) * 2)
-        return Truth(choose(pairs), x.dtype, (Fraction(0),) * 2)
+            return Truth((A_NAN, A_NAN), x.dtype, (EXACTLY,) * 2)
+        return Truth(choose(pairs), x.dtype, (EXACTLY,) * 2)
     values = _plain(x).tolist()
     nan = is_real(x.dtype) and any(map(math.isnan, values))
-    return Truth(math.nan if nan else choose(values), x.dtype, Fraction(0))
+    return Truth(math.nan if nan else choose(values), x.dtype, EXACTLY)
 
 
-# ---- sums and products of floats ----
+# ---- floats and complex numbers: a value and its error, or pairs of them ----
+
+
+def _of_both(rule, x: np.ndarray) -> tuple:
+    (real, real_error), (imaginary, imaginary_error) = rule(x.real), rule(x.imag)
+    return (real, imaginary), (real_error, imaginary_error)
+
+
+def _undecided(x: np.ndarray) -> tuple:
+    return ((UNDECIDED,) * 2, (EXACTLY,) * 2) if x.dtype in COMPLEX else (UNDECIDED, EXACTLY)
 
 
 def _magnitude(x: np.ndarray) -> Fraction:
@@ -173,32 +181,6 @@ def _magnitude(x: np.ndarray) -> Fraction:
     finite = np.abs(_plain(x)[np.isfinite(_plain(x))])
     half = Fraction(math.fsum(np.ldexp(finite, -200))) * 2**200
     return half if half > 2**900 else Fraction(math.fsum(finite))
-
-
-def may_overflow(x: np.ndarray) -> bool:
-    """Tell whether a partial sum could be beyond the greatest float of the accumulator."""
-    greatest = Fraction(2) ** (EXPONENTS[accumulator(x.dtype)] + 2)
-    return _magnitude(x) * (1 + gamma(x.size + 2, accumulator(x.dtype))) >= greatest
-
-
-def leaves_range(x: np.ndarray, room: float = 1) -> bool:
-    """Tell whether a partial product could overflow, or underflow and lose bits of its own.
-
-    With less room, whether one leaves a part of the exponents' range around 1.
-    """
-    finite = np.abs(x[np.isfinite(x) & (x != 0)].astype(_widest(x.dtype)))
-    logarithms = np.log2(finite)
-    limit = EXPONENTS[_part(accumulator(x.dtype))] * room
-    positive, negative = logarithms.clip(min=0).sum(), logarithms.clip(max=0).sum()
-    return bool(positive > limit - 1 or negative < 1 - limit)
-
-
-def _widest(dtype: np.dtype) -> np.dtype:
-    return np.dtype(np.complex128) if dtype in COMPLEX else np.dtype(np.float64)
-
-
-def _part(dtype: np.dtype) -> np.dtype:
-    return PARTS.get(dtype, dtype)
 
 
 def sums_exactly(x: np.ndarray) -> bool:
@@ -213,84 +195,92 @@ def sums_exactly(x: np.ndarray) -> bool:
     return _magnitude(x) <= quantum * 2 ** MANTISSA_BITS[accumulator(x.dtype)]
 
 
-def multiplies_exactly(x: np.ndarray) -> bool:
-    """Tell whether every partial product is a float: powers of two, not too many."""
+def _sum(x: np.ndarray) -> tuple:
+    if x.dtype in COMPLEX:
+        return _of_both(_sum, x)
+    kind, magnitude, wide = accumulator(x.dtype), _magnitude(x), _plain(x)
+    if magnitude * (1 + gamma(x.size + 2, kind)) >= Fraction(2) ** (EXPONENTS[kind] + 2):
+        return _undecided(x)  # a partial sum may be beyond the greatest float
+    if not np.isfinite(wide).all():
+        with np.errstate(invalid="ignore"):
+            return float(wide[~np.isfinite(wide)].sum()), EXACTLY
+    total = math.fsum(wide)
+    if sums_exactly(x):
+        return total, EXACTLY
+    rounding_of_fsum = Fraction(abs(total)) / 2**53 + magnitude / 2**53
+    return total, gamma(x.size, kind) * magnitude + rounding_of_fsum
+
+
+def _mean(x: np.ndarray) -> tuple:
+    """Divide the sum. The quotient is rounded once more, or twice on its way through float64.
+
+    A complex one is divided by a complex n, as NumPy does: a part that is not finite may spoil the
+    other.
+    """
+    if x.dtype in COMPLEX:
+        value, error = _of_both(_mean, x)
+        spoilt = UNDECIDED in value or (x.size and not np.isfinite(x).all())
+        return _undecided(x) if spoilt else (value, error)
+    if x.size == 0:
+        return math.nan, EXACTLY
+    total, error = _sum(x)
+    if total is UNDECIDED or not math.isfinite(total):
+        return total, error
+    kind, exact = accumulator(x.dtype), Fraction(total) / x.size
+    tiny = Fraction(2) ** -(EXPONENTS[kind] + MANTISSA_BITS[kind])
+    return exact, error / x.size + gamma(2, kind) * (abs(exact) + error / x.size) + tiny
+
+
+def _leaves_range(x: np.ndarray, room: float) -> bool:
+    """Tell whether a partial product could leave a part of the exponents' range around 1.
+
+    Then it may overflow, or underflow and lose bits of its own.
+    """
+    wide = np.complex128 if x.dtype in COMPLEX else np.float64
+    logarithms = np.log2(np.abs(x[np.isfinite(x) & (x != 0)].astype(wide)))
+    limit = EXPONENTS[_part(accumulator(x.dtype))] * room
+    positive, negative = logarithms.clip(min=0).sum(), logarithms.clip(max=0).sum()
+    return bool(positive > limit - 1 or negative < 1 - limit)
+
+
+def _multiplies_exactly(x: np.ndarray) -> bool:
+    """Tell whether every partial product is a float: powers of two, not too many.
+
+    Of complex numbers times 1, -1, i or -i.
+    """
+    if x.dtype in COMPLEX:
+        on_axes = ((x.real == 0) != (x.imag == 0)).all()
+        return bool(on_axes) and _multiplies_exactly((x.real + x.imag).astype(_part(x.dtype)))
     mantissa, exponent = np.frexp(np.abs(_plain(x)))
     in_range = np.abs(exponent - 1).sum() <= EXPONENTS[accumulator(x.dtype)]
     return bool((mantissa == 0.5).all()) and in_range
 
 
-def _float_sum(x: np.ndarray) -> tuple:
-    if may_overflow(x):
-        return UNDECIDED, x.dtype, Fraction(0)
-    wide = _plain(x)
-    if not np.isfinite(wide).all():
-        with np.errstate(invalid="ignore"):
-            return float(wide[~np.isfinite(wide)].sum()), x.dtype, Fraction(0)
-    total = math.fsum(wide)
-    if sums_exactly(x):
-        return total, x.dtype, Fraction(0)
-    magnitude = _magnitude(x)
-    rounding_of_fsum = Fraction(abs(total)) / 2**53 + magnitude / 2**53
-    return total, x.dtype, gamma(x.size, accumulator(x.dtype)) * magnitude + rounding_of_fsum
-
-
 CONTEXT = decimal.Context(prec=DIGITS, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 
 
-def _float_prod(x: np.ndarray) -> tuple:
+def _prod(x: np.ndarray) -> tuple:
+    if x.dtype in COMPLEX:
+        return _complex_prod(x)
     wide = _plain(x)
-    if leaves_range(x):
-        return UNDECIDED, x.dtype, Fraction(0)
+    if _leaves_range(x, 1):
+        return _undecided(x)
     if not np.isfinite(wide).all() or (wide == 0).any():
         with np.errstate(all="ignore"):
-            return float(np.sign(wide).prod() * np.abs(wide[~np.isfinite(wide)]).prod()), x.dtype, 0
+            return float(np.sign(wide).prod() * np.abs(wide[~np.isfinite(wide)]).prod()), EXACTLY
     factors = map(decimal.Decimal, wide.tolist())
     product = Fraction(functools.reduce(CONTEXT.multiply, factors, decimal.Decimal(1)))
-    if multiplies_exactly(x):
-        return Fraction(float(product)), x.dtype, Fraction(0)
+    if _multiplies_exactly(x):
+        return Fraction(float(product)), EXACTLY
     relative = gamma(x.size, accumulator(x.dtype)) + Fraction(2 * x.size, 10 ** (DIGITS - 1))
-    return product, x.dtype, relative * abs(product)
-
-
-def _float_mean(x: np.ndarray) -> tuple:
-    """Divide the sum. The quotient is rounded once more, or twice on its way through float64."""
-    if x.size == 0:
-        return math.nan, x.dtype, Fraction(0)
-    total, dtype, error = _float_sum(x)
-    if total is UNDECIDED or not math.isfinite(total):
-        return total, dtype, error
-    exact = Fraction(total) / x.size
-    relative = gamma(2, accumulator(dtype))
-    tiny = Fraction(2) ** -(EXPONENTS[accumulator(dtype)] + MANTISSA_BITS[accumulator(dtype)])
-    return exact, dtype, error / x.size + relative * (abs(exact) + error / x.size) + tiny
-
-
-# ---- complex ----
-
-
-def _both(rule, x: np.ndarray) -> tuple:
-    (real, _, real_error), (imaginary, _, imaginary_error) = rule(x.real), rule(x.imag)
-    return (real, imaginary), x.dtype, (real_error, imaginary_error)
-
-
-def _complex_sum(x: np.ndarray) -> tuple:
-    return _both(_float_sum, x)
-
-
-def _complex_mean(x: np.ndarray) -> tuple:
-    """Divide by a complex n, as NumPy does: a part that is not finite may spoil the other."""
-    value, dtype, error = _both(_float_mean, x)
-    if UNDECIDED in value or (x.size and not np.isfinite(x).all()):
-        return (UNDECIDED,) * 2, x.dtype, (Fraction(0),) * 2
-    return value, dtype, error
+    return product, relative * abs(product)
 
 
 def _complex_prod(x: np.ndarray) -> tuple:
     """Multiply. With half the range to spare, what underflows is nothing beside the bound."""
-    exact = _is_unit_times_power_of_two(x)
-    if not np.isfinite(x).all() or leaves_range(x, 1 if exact else 0.5):
-        return (UNDECIDED,) * 2, x.dtype, (Fraction(0),) * 2
+    exact = _multiplies_exactly(x)
+    if not np.isfinite(x).all() or _leaves_range(x, 1 if exact else 0.5):
+        return _undecided(x)
     real, imaginary = decimal.Decimal(1), decimal.Decimal(0)
     multiply, add, subtract = CONTEXT.multiply, CONTEXT.add, CONTEXT.subtract
     for z in x.astype(np.complex128).tolist():
@@ -301,18 +291,10 @@ def _complex_prod(x: np.ndarray) -> tuple:
         )
     value = Fraction(real), Fraction(imaginary)
     if exact:
-        return value, x.dtype, (Fraction(0),) * 2
-    root_of_two = Fraction(1415, 1000)
-    relative = _compound(x.size, root_of_two * gamma(2, _part(x.dtype)))
+        return value, (EXACTLY,) * 2
+    relative = _compound(x.size, Fraction(1415, 1000) * gamma(2, _part(x.dtype)))
     relative += Fraction(8 * x.size, 10 ** (DIGITS - 1))
-    error = relative * (abs(value[0]) + abs(value[1]))
-    return value, x.dtype, (error, error)
-
-
-def _is_unit_times_power_of_two(x: np.ndarray) -> bool:
-    """Tell whether each is 1, -1, i or -i times a power of two: then no product is rounded."""
-    on_axes = ((x.real == 0) != (x.imag == 0)).all()
-    return bool(on_axes) and multiplies_exactly((x.real + x.imag).astype(_part(x.dtype)))
+    return value, (relative * (abs(value[0]) + abs(value[1])),) * 2
 
 
 # ---- comparison ----
@@ -323,9 +305,7 @@ def _in_range(found, value, error, dtype: np.dtype) -> bool:
         return True
     if isinstance(value, float) and math.isnan(value):
         return math.isnan(found)
-    if isinstance(value, float) and math.isinf(value):
-        return found == value
-    if not is_real(dtype):
+    if not is_real(dtype) or (isinstance(value, float) and math.isinf(value)):
         return found == value
     low, high = _bounds(Fraction(value), Fraction(error), dtype)
     return low <= found <= high

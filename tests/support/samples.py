@@ -10,15 +10,15 @@ import hashlib
 import warnings
 
 import numpy as np
+from devices import laid_out, to_host
 from drawn import values
-from gpu_arrays import GpuArray, call
+from gpu_arrays import call
 from inputs import OPS as LADDER
 from inputs import Kind, exact
 from reference import COMPLEX, INTEGERS, agrees, truth
 from truths import FIELDS, ORDERS, PLACES, RECORDS, SPREADS, WITHOUT_NAN, answer, record
 
 import gred
-from gred.testing import SimulatedArray
 
 
 def takes(name: str, dtype) -> bool:
@@ -70,24 +70,18 @@ def _spread(dtype: np.dtype, n: int, random) -> np.ndarray:
 
 def there(x: np.ndarray, device: str, layout=lambda x: x):
     """Put an array where a device reads it, laid out there as it is here."""
-    if device == "simulated":
-        return layout(SimulatedArray(x))
-    return GpuArray.laid_out(layout(x)) if device == "cuda" else layout(x)
+    return laid_out(layout(x), device)
 
 
 def element_there(dtype, device: str):
-    zero = np.zeros((), dtype)
-    if device == "host":
-        return zero
-    return GpuArray.of(zero).described(shape=()) if device == "cuda" else SimulatedArray(zero)
+    return laid_out(np.zeros((), dtype), device)
 
 
 def fetched(out, device: str):
     """Read an element when all that writes to it is done."""
     if device == "cuda":
         call("cuCtxSynchronize")
-        return out.host().reshape(-1)[0]
-    return (out if device == "host" else out.get())[()]
+    return to_host(out).reshape(-1)[0]
 
 
 # ---- held against the truth ----
@@ -145,7 +139,7 @@ def wrong_record(name: str, got, x: np.ndarray, **options) -> str:
         if not isinstance(got, tuple) or len(got) != 2:
             return f"{got!r} is no pair"
         fields = {"min": got[0], "max": got[1]}
-        expected = {op: numpys_extreme(op, x, **options) for op in fields}
+        expected = {op: truth(op, x, **options) for op in fields}
     else:
         fields = {field: getattr(got, field) for field in (*FIELDS, "std")}
         expected = remembered(lambda _, y, **more: record(y, **more), "describe", x, options)
@@ -159,19 +153,13 @@ def wrong_record(name: str, got, x: np.ndarray, **options) -> str:
     )[:600]
 
 
-def numpys_extreme(op: str, x: np.ndarray, where=True, dtype=None):
-    return truth(op, x, dtype, where=where)
-
-
 def shown(right) -> str:
     """Write a truth in floats, and the error that it allows."""
 
     def brief(value):
-        return (
-            tuple(map(brief, value))
-            if isinstance(value, tuple)
-            else (value if isinstance(value, str | bool | int) else float(value))
-        )
+        if isinstance(value, tuple):
+            return tuple(map(brief, value))
+        return value if isinstance(value, str | bool | int) else float(value)
 
     return f"{brief(right.value)} +- {brief(right.error)} ({right.dtype})"
 

@@ -5,20 +5,19 @@ float is an integer times a power of two, and integers of one power are squared 
 pieces that no int64 overflows.
 
 Squares, deviations and means of all types are taken in float64 and rounded once at the end; that is
-what u stands for. They are taken up in lanes of at most BATCH elements one after the other, and the
-lanes are merged as a tree, so that an element goes through depth(n) = min(n, BATCH) + (log2 n)^1.5
-operations; that is less than n, and more than a good implementation needs.
+what u stands for. They are taken up in lanes of at most BATCH elements, which are merged as a tree,
+so that an element goes through depth(n) = min(n, BATCH) + (log2 n)^1.5 operations; that is less
+than n, and more than a good implementation needs.
 
 Variances. Chan, Golub and LeVeque (The American Statistician 37, 1983) merge means and sums of
 squared deviations S: S = Sa + Sb + d^2 na nb / n with d the difference of the means. A mean's
 error after h merges is at most about 4 h u times the root mean square of what it is of, and d's is
-two such. Each merge adds 2 |d| (error of d) na nb / n to S's error, and by the inequality of Cauchy
-and Schwarz all of them add at most 2 sqrt(S) sqrt(sum of (error of d)^2 na nb / n). For a lane of
-k elements that is 2 sqrt(3) k u sqrt(S Q), for a balanced tree of height h it is
-2 sqrt(3) h^1.5 u sqrt(S Q), where Q is the sum of squares about 0, so that sqrt(S Q) is kappa S
-with their condition number kappa = sqrt(1 + n mean^2 / S) = sqrt(Q / S). With S's own roundings,
-4 (k + h) u S, SPREAD = 8 covers both. What is of second order is the square of an error of d:
-(SPREAD depth u)^2 Q. A square that underflows is off by the least float at most.
+two such. Each merge adds 2 |d| (error of d) na nb / n to S's error; by Cauchy and Schwarz all of
+them add at most 2 sqrt(S) sqrt(sum of (error of d)^2 na nb / n). With Q the sum of squares about 0,
+that is 2 sqrt(3) k u sqrt(S Q) for a lane of k elements and 2 sqrt(3) h^1.5 u sqrt(S Q) for a
+balanced tree of height h. With S's own roundings, 4 (k + h) u S, SPREAD = 8 covers both. What is of
+second order is the square of an error of d: (SPREAD depth u)^2 Q. A square that underflows is off
+by the least float at most.
 
 Norms. A square is rounded once, or five times where it is scaled first; an addition rounds once,
 and a change of scale in its place multiplies by a rounded square: 4 roundings for each of depth(n).
@@ -39,6 +38,7 @@ import numpy as np
 from reference import (
     A_NAN,
     COMPLEX,
+    EXACTLY,
     EXPONENTS,
     INTEGERS,
     MANTISSA_BITS,
@@ -69,10 +69,7 @@ FIELDS = ("count", "nans", "min", "max", "mean", "var", "sum")
 BOOL, INT64, WIDE = map(np.dtype, (np.bool_, np.int64, np.float64))
 LEAST = Fraction(2) ** -(EXPONENTS[WIDE] + MANTISSA_BITS[WIDE])
 GREATEST = Fraction(2) ** (EXPONENTS[WIDE] + 1)
-EXACTLY = Fraction(0)
-BATCH = 1024
-SPREAD = 8
-ROOT_BITS = 160
+BATCH, SPREAD, ROOT_BITS = 1024, 8, 160
 
 
 def _logaddexp(a, axis=None, out=None, keepdims=False):
@@ -86,6 +83,17 @@ def _logaddexp(a, axis=None, out=None, keepdims=False):
 def numpys(name: str):
     """Give NumPy's own function, by gred's name of it."""
     return {"norm": np.linalg.norm, "logsumexp": _logaddexp}.get(name) or getattr(np, name)
+
+
+def _alone(value, dtype: np.dtype) -> Truth:
+    """Allow no error; a complex number has the value in both parts."""
+    if dtype in COMPLEX:
+        return Truth((value,) * 2, dtype, (EXACTLY,) * 2)
+    return Truth(value, dtype, EXACTLY)
+
+
+def _nothing(dtype: np.dtype) -> Truth:
+    return _alone(A_NAN if dtype in COMPLEX else math.nan, dtype)
 
 
 def type_of(name: str, given, dtype=None) -> np.dtype:
@@ -118,10 +126,10 @@ def answer(name: str, array: np.ndarray, *, where=True, dtype=None, **options) -
         return _without_nan(name, array, where, dtype, **options)
     kind = result_type("min" if name == "ptp" else "mean", array.dtype, dtype)
     x = elements(array, kind, where)
-    rule = {"ptp": _range, "norm": _norm, "var": _variance, "std": _deviation}
-    rule |= {"logsumexp": _exponentials}
-    rule = rule[name]
-    return rule(x, **options)
+    if name == "std":
+        return _root_of(_variance(x, **options))
+    rules = {"ptp": _range, "norm": _norm, "var": _variance, "logsumexp": _exponentials}
+    return rules[name](x, **options)
 
 
 def record(array: np.ndarray, *, where=True, ddof=0) -> dict[str, Truth]:
@@ -145,12 +153,6 @@ def record(array: np.ndarray, *, where=True, ddof=0) -> dict[str, Truth]:
         elif x.dtype not in INTEGERS:
             fields[name] = _nothing(x.dtype)
     return fields
-
-
-def _nothing(dtype: np.dtype) -> Truth:
-    if dtype in COMPLEX:
-        return Truth((A_NAN,) * 2, dtype, (EXACTLY,) * 2)
-    return Truth(math.nan, dtype, EXACTLY)
 
 
 # ---- counts and places ----
@@ -203,7 +205,7 @@ def _range(x: np.ndarray) -> Truth:
     if x.dtype in COMPLEX:
         if least.value[0] is A_NAN:
             return least
-        parts = [_difference(*pair) for pair in zip(greatest.value, least.value, strict=True)]
+        parts = map(_difference, greatest.value, least.value)
         return Truth(tuple(parts), x.dtype, (EXACTLY,) * 2)
     if is_real(x.dtype):
         return Truth(_difference(greatest.value, least.value), x.dtype, EXACTLY)
@@ -275,7 +277,7 @@ def _variance(x: np.ndarray, ddof=0) -> Truth:
     kind = type_of("var", x.dtype)
     parts, n = parts_of(x), x.size
     if not np.isfinite(parts).all():
-        return Truth(math.nan, kind, EXACTLY)
+        return _alone(math.nan, kind)
     squares = sum(map(exact_square_sum, parts))
     deviations = squares - sum(exact_sum(part) ** 2 for part in parts) / max(n, 1)
     rounding = SPREAD * depth(n) / Fraction(2) ** MANTISSA_BITS[WIDE]
@@ -283,18 +285,14 @@ def _variance(x: np.ndarray, ddof=0) -> Truth:
     if n <= 1 or squares == 0:
         error = EXACTLY
     elif 4 * n * (deviations + error) >= GREATEST or n * squares >= GREATEST**2:
-        return Truth(UNDECIDED, kind, EXACTLY)
+        return _alone(UNDECIDED, kind)
     freedom = max(n - Fraction(float(ddof)), 0)
     if freedom:
         value, error = deviations / freedom, error / freedom
         return Truth(value, kind, error + (gamma(3, WIDE) * (value + error) if error else 0))
     if error == 0:
-        return Truth(math.nan, kind, EXACTLY)
+        return _alone(math.nan, kind)
     return Truth(math.inf if deviations > error else UNDECIDED, kind, EXACTLY)
-
-
-def _deviation(x: np.ndarray, ddof=0) -> Truth:
-    return _root_of(_variance(x, ddof))
 
 
 def _root_of_rounded(variance: Truth) -> Truth:
@@ -304,7 +302,7 @@ def _root_of_rounded(variance: Truth) -> Truth:
         return _root_of(variance)
     ends = rounded(value - error, kind), rounded(value + error, kind)
     if not isinstance(ends[1], Fraction):
-        return Truth(UNDECIDED, kind, EXACTLY)
+        return _alone(UNDECIDED, kind)
     return _root_of(variance._replace(error=max(value - ends[0], ends[1] - value, error)))
 
 
@@ -378,12 +376,13 @@ def _exponentials(x: np.ndarray) -> Truth:
     if not np.isfinite(greatest):
         return Truth(float(greatest), kind, EXACTLY)
     value, relative = _logarithm(wide, greatest, accumulator(kind))
-    return Truth(_fraction(value), kind, relative + gamma(2, accumulator(kind)) * _above(value))
+    error = relative + gamma(2, accumulator(kind)) * _above(value)
+    return Truth(Fraction(*value.as_integer_ratio()), kind, error)
 
 
 def _complex_exponentials(x: np.ndarray) -> Truth:
     """Leave open what infinities make, and on which side of the cut an argument is."""
-    undecided = Truth((UNDECIDED,) * 2, x.dtype, (EXACTLY,) * 2)
+    undecided = _alone(UNDECIDED, x.dtype)
     if not x.size:
         return Truth((-math.inf, 0.0), x.dtype, (EXACTLY,) * 2)
     if not np.isfinite(x).all():
@@ -393,7 +392,8 @@ def _complex_exponentials(x: np.ndarray) -> Truth:
     if relative > 0.01 or math.pi - float(abs(value.imag)) < 2 * relative:
         return undecided
     error = 2 * (relative + gamma(2, WIDE) * _above(value))
-    return Truth((_fraction(value.real), _fraction(value.imag)), x.dtype, (error,) * 2)
+    parts = (Fraction(*part.as_integer_ratio()) for part in (value.real, value.imag))
+    return Truth(tuple(parts), x.dtype, (error,) * 2)
 
 
 def _logarithm(wide: np.ndarray, greatest, kind: np.dtype) -> tuple:
@@ -409,7 +409,3 @@ def _logarithm(wide: np.ndarray, greatest, kind: np.dtype) -> tuple:
 
 def _above(x) -> Fraction:
     return Fraction(float(abs(x)))
-
-
-def _fraction(x: np.longdouble) -> Fraction:
-    return Fraction(*x.as_integer_ratio())

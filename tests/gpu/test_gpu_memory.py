@@ -1,0 +1,338 @@
+"""What a GPU can read is told by its address, however the memory was got; what it cannot, too.
+
+And of the GPU's memory no more is taken than has to be, and all of it given back.
+"""
+
+import contextlib
+import ctypes
+import gc
+import mmap
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from capsules import CUDA, CUDA_MANAGED, Producer, capsule_of
+from gpu_arrays import (
+    ADDRESS,
+    SIZE,
+    GpuArray,
+    Memory,
+    Offer,
+    call,
+    free_bytes,
+    library,
+    status_of,
+)
+from hostile import BYTES, NBYTES, REFUSALS, check, elements_at
+from inputs import methods_on
+
+import gred
+
+pytestmark = pytest.mark.gpu
+METHODS = ("auto", *methods_on("cuda"))
+N, MOST = 100_003, 2**26
+
+
+@pytest.fixture(autouse=True)
+def the_next_call_is_right():
+    yield
+    assert gred.sum(GpuArray.of(np.arange(N))) == N * (N - 1) // 2
+    call("cuCtxSynchronize")
+
+
+# ---- memory of every kind ----
+
+
+def record(name: str, fields: str, *more):
+    """Make a structure of the driver's, of integers."""
+    integers = [(field, ctypes.c_int) for field in fields.split()]
+    return type(name, (ctypes.Structure,), {"_fields_": (*integers, *more)})
+
+
+# CUmemAllocationProp and CUmemAccessDesc.
+Properties = record(
+    "Properties", "type handle_types location_type location_id", ("unused", ctypes.c_uint64 * 2)
+)
+Access = record("Access", "location_type location_id flags")
+PINNED, ON_DEVICE, READ_AND_WRITE = 1, 1, 3
+
+
+@contextlib.contextmanager
+def mapped(pieces: int, numbers):
+    """Reserve addresses of which some pieces, by their numbers, are memory of the first GPU."""
+    library()
+    properties, granularity, address = Properties(PINNED, 0, ON_DEVICE, 0), SIZE(), ADDRESS()
+    call("cuMemGetAllocationGranularity", granularity, properties, 0)
+    piece = granularity.value
+    call("cuMemAddressReserve", address, pieces * piece, 0, 0, 0)
+    places = [address.value + number * piece for number in numbers]
+    for place in places:
+        handle = ADDRESS()
+        call("cuMemCreate", handle, piece, properties, 0)
+        call("cuMemMap", place, piece, 0, handle.value, 0)
+        call("cuMemRelease", handle.value)
+        call("cuMemSetAccess", place, piece, Access(ON_DEVICE, 0, READ_AND_WRITE), 1)
+    try:
+        yield address.value, piece
+    finally:
+        for place in places:
+            status_of("cuMemUnmap", place, piece)
+        status_of("cuMemAddressFree", address.value, pieces * piece)
+
+
+@contextlib.contextmanager
+def mapped_piece_by_piece():
+    """Give an address in one piece; what is written there goes on in the next."""
+    with mapped(5, (1, 2, 3)) as (address, piece):
+        yield address + 2 * piece - 400_000
+
+
+@contextlib.contextmanager
+def registered():
+    memory = np.frombuffer(mmap.mmap(-1, MOST), np.uint8)
+    library()
+    call("cuMemHostRegister_v2", memory.ctypes.data, MOST, 0)
+    try:
+        yield memory.ctypes.data
+    finally:
+        call("cuMemHostUnregister", memory.ctypes.data)
+
+
+@contextlib.contextmanager
+def of_a_pool():
+    library()
+    address = ADDRESS()
+    call("cuMemAllocAsync", address, MOST, 1)
+    try:
+        yield address.value
+    finally:
+        call("cuMemFreeAsync", address.value, 1)
+
+
+@contextlib.contextmanager
+def allocated(kind):
+    memory = Memory(MOST, kind)
+    yield memory.address
+
+
+KINDS = {kind: lambda kind=kind: allocated(kind) for kind in Memory.KINDS}
+KINDS |= {"registered": registered, "of a pool": of_a_pool, "mapped": mapped_piece_by_piece}
+REACHING_FAR = [{"shape": (2**38,)}, {"shape": (2,), "strides": (2**40,)}, {"shape": (2**62,)}]
+REACHING_FAR += [{"shape": (2,), "strides": (-(2**40),)}]
+REACHING_FAR += [{"shape": (2**20, 2**20), "strides": (8, 2**21)}]
+
+
+def here_and_in_a_fresh_thread(work):
+    """Do some work in this thread, and in one that has no current context."""
+    work()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(work).result()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("method", METHODS)
+def test_memory_of_every_kind_is_read_and_written_where_it_lies_and_no_further(kind, method):
+    host = np.arange(N)
+    parts = [part.view(np.uint8) for part in (host, np.zeros(1), host < 11)]
+    whole = np.concatenate(parts)
+    with KINDS[kind]() as address:
+        call("cuMemcpy", address, whole.ctypes.data, whole.nbytes)
+        a = GpuArray(None, N, host.dtype, address)
+        out = GpuArray(None, 1, host.dtype, address + a.nbytes)
+        mask = GpuArray(None, N, np.bool_, out.address + 8)
+
+        def work():
+            assert gred.sum(a, method=method) == host.sum()
+            assert gred.sum(a[1:], method=method, where=mask[1:]) == 55
+            every_second = a.described(shape=(N // 2,), strides=(16,))
+            assert gred.sum(every_second, method=method) == host[:-1:2].sum()
+            assert gred.sum(host, method=method, device="cuda") == host.sum()
+            assert gred.sum(a, method=method, out=out) is out
+            for changes in REACHING_FAR:
+                with pytest.raises(ValueError, match=r"a: "):
+                    gred.sum(a.described(**changes), method=method)
+
+        here_and_in_a_fresh_thread(work)
+        call("cuCtxSynchronize")
+        assert out.host()[0] == host.sum()
+    if kind not in ("of a pool", "mapped"):
+        with pytest.raises(ValueError, match="a: "):
+            gred.sum(a)
+
+
+@pytest.mark.parametrize(
+    ("first", "pieces"), [(0, 1), (0, 2), (1, 2), (1, 4), (2, 1), (3, 3), (5, 1)]
+)
+def test_addresses_that_are_reserved_and_not_mapped_are_refused(first, pieces):
+    """A kernel that read them would end the work of everybody in the process."""
+    with mapped(6, (1, 3, 4)) as (address, piece):
+        words = piece // 4
+        whole = GpuArray(None, 6 * words, np.int32, address)
+
+        def work():
+            with pytest.raises(ValueError, match=r"a: the .* bytes from|a: .*not a pointer"):
+                gred.sum(whole[first * words : (first + pieces) * words])
+            there = whole[3 * words : 5 * words]
+            assert gred.sum(there) == gred.sum(there, method="unroll8")
+
+        here_and_in_a_fresh_thread(work)
+
+
+def offered(pointer, n=10, typestr="<i4"):
+    return Offer({"shape": (n,), "typestr": typestr, "data": (pointer, False), "version": 3})
+
+
+@pytest.mark.parametrize("pointer", [1 << 12, 1 << 40, 1 << 47, 2**64 - 4096, None], ids=str)
+def test_pointers_to_nowhere_and_to_the_hosts_memory_are_refused(pointer):
+    """The driver may find fault with an address before gred can; None is the host's."""
+    host = np.arange(10, dtype=np.int32)
+    place = host.ctypes.data if pointer is None else pointer
+    for name, options in (
+        ("a", {"a": offered(place)}),
+        ("out", {"a": host, "out": offered(place, 1)}),
+        ("where", {"a": GpuArray.of(host), "where": offered(place, 10, "|b1")}),
+    ):
+        with pytest.raises((ValueError, gred.CudaError)) as caught:
+            gred.sum(**options)
+        assert pointer is not None or str(caught.value).startswith(f"{name}: ")
+    assert host.sum() == 45
+
+
+def test_a_capsule_that_lies_about_its_memory_is_refused():
+    for kind in (CUDA, CUDA_MANAGED):
+        producer = Producer(capsule_of(np.arange(10), device_type=kind), (kind, 0))
+        with pytest.raises(ValueError, match="a: "):
+            gred.sum(producer)
+        assert producer.capsule.deletions == 1
+
+
+def test_whatever_stretches_are_described_are_read_right_or_refused():
+    """What lies beyond the bytes may be somebody's: then any answer will do."""
+    random, memory = np.random.default_rng(1), GpuArray.of(BYTES)
+    lengths, steps = [0, 1, 2, 3, 8, 20], [0, 1, 2, 3, -1, -2, 8, 2**20, 2**40, -(2**60)]
+    for _ in range(3000):
+        dtype = np.dtype(random.choice(list("?bhilefdFD")))
+        shape = tuple(random.choice(lengths, random.integers(4)).tolist())
+        strides = tuple(dtype.itemsize * random.choice(steps, len(shape)).astype(object))
+        first = int(random.choice([0, 8, NBYTES // 2, NBYTES - 16, -8, NBYTES, 2**40, 3]))
+        place = (memory.address + first, False)
+        described = {"shape": shape, "strides": strides, "typestr": dtype.str, "data": place}
+        elements = elements_at(first, shape, strides, dtype)
+        if elements is not None:
+            check("max", memory.described(**described), lambda elements=elements: elements)
+        else:
+            with contextlib.suppress(*REFUSALS):
+                gred.max(memory.described(**described))
+    np.testing.assert_array_equal(memory.host(), BYTES)
+
+
+# ---- how much of it ----
+
+
+def no_stream():
+    """Name memory that can be read, but is no stream; give the error."""
+    memory = ctypes.create_string_buffer(2**12)
+    with pytest.raises(gred.CudaError) as caught:
+        gred.sum(GpuArray.of(np.arange(10)), stream=ctypes.addressof(memory))
+    return caught.value
+
+
+def too_much():
+    """Measure what would need a working copy of terabytes; a measurement is never in pieces."""
+    huge = GpuArray.of(np.ones(1, np.int32)).described(shape=(2**38,), strides=(0,))
+    with pytest.raises(MemoryError, match="cudaMalloc"):
+        gred.kernel_time(huge, method="halving", samples=1, warmup=0)
+
+
+@pytest.mark.gpu_alone
+def test_an_error_of_cudas_says_which_call_and_why_and_may_come_again_and_again():
+    for _ in range(20):
+        error = no_stream()
+        assert isinstance(error, RuntimeError)
+        assert error.call.startswith("cuda")
+        assert error.name.startswith("cudaError")
+        assert str(error) == f"{error.call}: {error.text} ({error.name})"
+        too_much()
+        assert gred.sum(np.arange(10), method="halving", device="cuda") == 45
+
+
+ONES = np.ones(2**20, np.int32)
+BAD = [{"method": "none"}, {"block_size": 48}, {"dtype": "O"}, {"device": "host"}]
+BAD += [{"initial": "x"}, {"where": [[True, False]]}, {"out": GpuArray}, {"stream": 0}]
+
+
+def every_method():
+    a, out = GpuArray.of(ONES), GpuArray.of(np.zeros(1, np.int64))
+    for method in METHODS:
+        gred.kernel_time(a, method=method, samples=1, warmup=0)
+        gred.sum(a, method=method, out=out)
+        gred.sum(a.described(shape=(2**19,), strides=(8,)), method=method)
+        gred.sum(a, method=method, where=ONES > 0)
+
+
+def every_refusal():
+    a = GpuArray.of(ONES)
+    for options in BAD:
+        with pytest.raises((TypeError, ValueError)):
+            gred.sum(a, **options)
+    with pytest.raises(ValueError, match="a: "):
+        gred.sum(a.described(shape=(2**38,)))
+    no_stream()
+    too_much()
+
+
+def many_results():
+    a = GpuArray.of(ONES).described(shape=(1, 2**20))
+    for _ in range(10):
+        gred.sum(a, 0)
+    gc.collect()
+
+
+@pytest.mark.gpu_alone
+@pytest.mark.parametrize("work", [every_method, every_refusal, many_results])
+def test_no_memory_is_lost(work):
+    work()
+    call("cuCtxSynchronize")
+    before = free_bytes()
+    for _ in range(30):
+        work()
+    call("cuCtxSynchronize")
+    assert before - free_bytes() < 2**27
+
+
+@pytest.mark.gpu_alone
+@pytest.mark.parametrize("limit", [None, 2**24])
+def test_the_gpus_memory_does_not_grow_with_a_host_array(limit):
+    host = np.ones(2**30, np.int8)
+    with gred.workspace_limit(limit) if limit else contextlib.nullcontext():
+        gred.sum(host[: 2**25], device="cuda")
+        before = free_bytes()
+        assert gred.explain(host, device="cuda").workspace_nbytes < 3 * 2**24
+        assert gred.sum(host, device="cuda") == 2**30
+        assert before - free_bytes() < 2**27
+
+
+def allocate_all_but(nbytes):
+    """Hold all of the GPU's memory but some."""
+    held, size = [], 2**34
+    while size >= 2**21:
+        try:
+            if free_bytes() - nbytes < size:
+                raise RuntimeError
+            held.append(Memory(size))
+        except RuntimeError:
+            size //= 2
+    return held
+
+
+@pytest.mark.gpu_alone
+@pytest.mark.parametrize("left", [2**28, 2**30])
+def test_a_full_gpu_takes_large_arrays_in_pieces(left):
+    host = np.random.default_rng(1).integers(-100, 100, 3 * 2**28, np.int32)
+    expected, held = host.sum(), allocate_all_but(left)
+    try:
+        for method in ("auto", "halving", "unroll8"):
+            assert gred.sum(host, method=method, device="cuda") == expected
+        assert gred.max(host[::3], device="cuda") == host[::3].max()
+    finally:
+        held.clear()
