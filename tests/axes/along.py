@@ -134,6 +134,7 @@ def wrong_along(name: str, got, x: np.ndarray, axis, *, dtype=None, **options) -
         right, result = np.asarray(right), result_of(name, x.dtype, dtype)
         if (got.dtype, got.shape) != (result, right.shape):
             return f"{name} of {x.dtype}: {got.shape} {got.dtype}, not {right.shape} {result}"
+        right = right.astype(result) if result in INTEGERS else right
         same = (got == right) | ((got != got) & (right != right))
         if result in COMPLEX:
             parts = [_within(f(got), f(right), error, PARTS[result]) for f in (np.real, np.imag)]
