@@ -78,7 +78,7 @@ ROOT_BITS = 160
 def _logaddexp(a, axis=None, out=None, keepdims=False):
     a = np.asarray(a)
     a = a.astype(WIDE) if a.dtype in INTEGERS else a
-    if a.dtype in COMPLEX:
+    if a.dtype.kind == "c":
         return np.log(np.exp(a).sum(axis, keepdims=keepdims), out=out)
     return np.logaddexp.reduce(a, axis=axis, out=out, keepdims=keepdims)
 
