@@ -88,9 +88,8 @@ def test_each_element_belongs_to_the_result_that_numpy_has_it_in(layout, in_orde
 
 def of(shape, axes, size=4, **more) -> Form:
     """Ask for the form of an array in C order."""
-    return form(
-        shape, [size * math.prod(shape[k + 1 :]) for k in range(len(shape))], axes, size, **more
-    )
+    strides = tuple(size * math.prod(shape[k + 1 :]) for k in range(len(shape)))
+    return form(shape, strides, axes, size, **more)
 
 
 @pytest.mark.parametrize("shape", [(64, 1000), (8, 1024, 64), (2, 3, 4, 5)])
