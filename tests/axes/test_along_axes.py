@@ -216,10 +216,13 @@ def test_axes_are_refused_with_numpys_errors(name):
             getattr(gred, name)(np.ones((2, 3)), axis=axis)
 
 
-def test_axes_of_numpys_integers_and_of_own_kinds_are_taken():
+def test_axes_of_numpys_integers_and_of_own_kinds_are_taken_and_its_bools():
     x = np.arange(6.0).reshape(2, 3)
     for axis in (1, -1, np.int8(1), np.uint64(1), np.array(1), Index(1), (1,), (Index(1),)):
         np.testing.assert_array_equal(gred.sum(x, axis), x.sum(1))
+    for name, kept in itertools.product(("sum", "argmax", "var"), (True, False)):
+        got = getattr(gred, name)(x, 1, keepdims=np.bool_(kept))
+        np.testing.assert_array_equal(got, getattr(x, name)(1, keepdims=kept))
 
 
 @every_name
