@@ -5,11 +5,9 @@ are held against NumPy, values against the truth of reference.py and truths.py: 
 are rounded, too.
 """
 
-import contextlib
-
 import numpy as np
 import pytest
-from along import calls, is_decided, is_refused
+from along import calls, is_decided
 from devices import PLACES as DEVICES
 from devices import parameter
 from drawn import arrays, converts, every_type, masks, often, values
@@ -18,12 +16,11 @@ from hypothesis import strategies as st
 from inputs import OPS, methods_on, reduce
 from inputs import takes as runs
 from reference import BFLOAT16, COMPLEX, INTEGERS, UNDECIDED, agrees, result_type, truth
-from samples import silenced, wrong
+from samples import silenced
 from truths import PLACES, RECORDS, SPREADS, WITHOUT_NAN, answer
 from truths import numpys as numpys_own
 
 import gred
-from gred.testing import SimulatedArray
 
 everywhere = pytest.mark.parametrize("place", [parameter(place) for place in DEVICES])
 RUNGS = ("halving", "interleaved", "unroll8", "shared_modulo", "shuffle_vector", "atomic")
@@ -135,40 +132,6 @@ def test_out_holds_what_numpys_would(place, asked):
             exact = np.array(right.value, kind)
             if converts(exact, dtype):
                 np.testing.assert_array_equal(out.ravel()[0], exact.astype(dtype))
-
-    check()
-
-
-@pytest.mark.parametrize(
-    "way", [*(parameter(place) for place in DEVICES), "in its memory", "in little workspace"]
-)
-def test_answers_and_refusals_are_numpys(way):
-    """On each device, of arrays and masks that lie there, too, and in pieces."""
-    place = way if way in DEVICES else "simulated"
-
-    @often(150)
-    @given(
-        call=calls(flat=True), limit=st.sampled_from([512, 2048, 2**16]), masked_there=st.booleans()
-    )
-    def check(call, limit, masked_there):
-        name, array, options = call
-        a, there = array, {}
-        if way == "in its memory":
-            array = array.astype(array.dtype.newbyteorder("="))
-            a = SimulatedArray(array)
-            if masked_there and isinstance(options.get("where"), np.ndarray):
-                there = {"mask": SimulatedArray(options["where"])}
-        before = array.tobytes()
-        little = gred.workspace_limit(limit) if "little" in way else contextlib.nullcontext()
-        with little:
-            if is_refused(name, array, range(array.ndim), options):
-                with pytest.raises(ValueError, match=f"{name}|where"):
-                    getattr(gred, name)(a, device=place, **options)
-            elif is_decided(array, options):
-                assert not wrong(name, a, array, device=place, **options, **there)
-            else:
-                getattr(gred, name)(a, device=place, **options)
-        assert array.tobytes() == before
 
     check()
 
