@@ -1,7 +1,6 @@
 """What gred says about itself is true, complete, and good to look at."""
 
 import copy
-import inspect
 import math
 import numbers
 import os
@@ -167,29 +166,3 @@ def test_build_info_says_how_it_was_built():
     assert (info["cuda"] is None) == (info["architectures"] == ())
     assert re.fullmatch(r"\d+\.\d+|None", str(info["cuda"]))
     assert all(re.fullmatch(r"\d{2,3}[a-z]?|ptx", a) for a in info["architectures"])
-
-
-# ---- names and documents ----
-
-FUNCTIONS = (*OPS, "methods", "devices", "build_info")
-FUNCTIONS += ("kernel_time", "read_limit", "launch_limit", "thread_order")
-
-
-def test_all_names_are_there_and_documented():
-    assert set(FUNCTIONS) <= set(gred.__all__)
-    assert sorted(gred.__all__) == sorted(set(gred.__all__))
-    assert all(hasattr(gred, name) for name in gred.__all__)
-    assert all(module.__doc__.strip() for module in (gred, gred._core))
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_docstrings_say_what_comes_back_and_what_is_raised(name):
-    function = getattr(gred, name)
-    text = inspect.getdoc(function)
-    sections = re.findall(r"^(\w+)\n-{3,}$", text, re.MULTILINE)
-    assert "Returns" in sections or name == "thread_order"
-    parameters = inspect.signature(function).parameters
-    assert {"Raises", "Parameters"} <= set(sections) or not parameters
-    for parameter in parameters:
-        described = text.split("Parameters\n", 1)[1]
-        assert re.search(rf"^[\w, ]*\b{parameter}\b[\w, ]*( :|$)", described, re.MULTILINE)
