@@ -102,8 +102,6 @@ CHOSEN = {
         *each(*rows(*LENGTHS), axis=1, threads=BUSY),
         *each(*(shape[::-1] for shape in rows(*LENGTHS)), threads=BUSY),
     ],
-    "small arrays take few blocks": each((32, 32), groups=1)
-    + each((32, 32), axis=1, groups=range(1, 5)),
     "columns of large arrays are read by a warp side by side": each(
         (MIB, 64), (1 << 14, 1 << 10), teams=5
     ),
@@ -117,11 +115,6 @@ KNOWN = {
     "tall columns are split by as many small blocks as there is room for": each(
         *rows(2, 64, 1000, 4096, 6400, 10000), block=8, threads=FULL
     ),
-    "large blocks make columns that small ones would split": each(
-        *rows(1 << 14, 1 << 15), splits=1, block=10, groups=many(math.ceil(0.89 * H200))
-    ),
-    "columns that none split are made by small blocks": each(*rows(1 << 16), splits=1, block=8)
-    + each(*rows(MIB), splits=1, block=6),
     "small columns are made by many blocks that wait for no other": [
         *each((4, 4), (32, 32), (100, 100), (200, 7), splits=1),
         *each((256, 256), (512, 512), (1000, 1000), splits=1, groups=many(16)),
@@ -156,19 +149,10 @@ KNOWN = {
     "none is made alone": each((1, BIG), (8, BIG), (100, BIG), size=SIZES, state=(8,), unsplit=0),
 }
 UNSPLIT_COLUMNS = {
-    "columns are shared where threads that can are kept busier": [
-        *each((1000, 536870), state=(4, 8, 16, 24), unsplit=0),
-        *each((500, 2 * 536870), (31, 536870), state=(4, 8, 16, 24), unsplit=1),
-    ],
     "few rows are made alone of several loads": [
         *each((1, BIG), (2, BIG + 1), size=SIZES, state=(8,), unsplit=4),
         *each((3, BIG), (4, BIG + 1), size=SIZES, state=(8,), unsplit=2),
         *each((5, BIG), (31, BIG + 1), (100, BIG), size=SIZES, state=(8,), unsplit=1),
-    ],
-    "few threads make less each": [
-        *each((2, 1 << 21), unsplit=4),
-        *each((2, MIB), unsplit=2),
-        *each((2, 600_000), unsplit=1),
     ],
     "two short rows of a batch are one load": [
         *each((MIB, 8, 8), axis=1, size=(1,), state=(8,), unsplit=1, paired=True, elements=8),
@@ -203,10 +187,6 @@ LONG_ROWS = {
         *each((1 << 28, MIB), axis=1, size=(1,), team=8),
         *each((556, 8051), axis=1, size=(8,), state=(8,), team=7),
         *each((556, 8051), axis=1, size=(8,), state=(16,), team=5),
-    ],
-    "several results one after the other leave waves of blocks": [
-        *each((1 << 15, 2000), axis=1, rounds=1),
-        *each((1 << 22, 1000), axis=1, size=(1,), state=(8,), rounds=many(2)),
     ],
     "few results are shared by blocks once one has much to do": [
         *each((128, 1 << 15), axis=1, splits=1),
@@ -425,16 +405,8 @@ def test_segments_are_all_shared_and_none_twice(count, elements, size, own, mult
     assert found["tile"] * staged < found["tile_shared_bytes"] <= SHARED
 
 
-def test_a_thread_has_work_for_a_while():
+def test_teams_are_as_large_as_segments_are_long():
     million = 10**6
     for count, elements, team in ((million, 64, 2), (million, 4, 0), (10, 64, 5)):
         assert segments(count, elements * million)["team"] == team
     assert segments(100, 6400)["tile"] == 0
-    # 7 packs a thread of 256, beginning at any of a pack's elements.
-    for (size, state, own), tile in {
-        (4, 4, True): (28 << 8) - 3,
-        (8, 8, True): (14 << 8) - 1,
-        (1, 8, False): (14 << 8) - 1,
-        (4, 8, False): (32 << 10) // 12,
-    }.items():
-        assert segments(million, 64 * million, size, state, own=own)["tile"] == tile

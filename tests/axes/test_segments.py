@@ -103,7 +103,6 @@ def test_results_stay_where_values_lie_also_if_there_are_none():
 
 WRONG = [
     (("median", [1], [0]), {}, ValueError, "op must be"),
-    ((np.subtract, [1], [0]), {}, ValueError, "op must be"),
     ((3, [1], [0]), {}, TypeError, "op must be"),
     (("sum", [1, 2], [2]), {}, IndexError, "out-of-bounds"),
     (("sum", [1, 2], [0, -1]), {}, IndexError, "out-of-bounds"),
@@ -119,9 +118,7 @@ WRONG = [
     (("sum", [1, 2], [0]), {"dtype": "S3"}, TypeError, "dtype"),
     (("minmax", [1.0], [0]), {}, ValueError, "op must be one of"),
     (("sum", [1.0], [0]), {"method": "unroll8"}, ValueError, "'auto' or 'exact'"),
-    (("sum", [1.0], [0]), {"axis": 1}, IndexError, "axis 1 is out of bounds"),
     (("sum", np.ones((3, 4)), [3]), {"axis": 0}, IndexError, "out-of-bounds"),
-    (("sum", np.ones((3, 4)), [-1]), {"axis": 1}, IndexError, "out-of-bounds"),
     (("sum", np.ones((3, 4)), [0]), {"axis": 2}, IndexError, "axis 2 is out of bounds"),
     (("norm", [1.0], [0]), {"ord": 3}, ValueError, "ord must be"),
     (("prod", [1.0], [0]), {"method": "exact"}, ValueError, "exact"),
@@ -133,7 +130,6 @@ WRONG = [
 HERE, THERE = np.array([1, 2]), SimulatedArray(np.array([1, 2]))
 WRONG_ON_A_DEVICE = [
     ((THERE, [2]), {}, IndexError, "out-of-bounds"),
-    ((THERE, [0, -1]), {}, IndexError, "out-of-bounds"),
     ((HERE, [2]), {"device": "simulated"}, IndexError, "out-of-bounds"),
     ((HERE, SimulatedArray(np.array([0, 2]))), {}, IndexError, "out-of-bounds"),
     ((HERE, SimulatedArray(np.array([-1]))), {"empty": "identity"}, IndexError, "out-of-bounds"),
@@ -166,10 +162,3 @@ def test_the_core_counts_its_arguments():
     for count in (0, 10, 12):
         with pytest.raises(TypeError, match="11 positional arguments"):
             _core.reduceat(*[None] * count)
-
-
-def test_an_out_of_the_host_is_not_written_where_offsets_are_wrong(sharing):
-    out = np.full(3, 7)
-    with pytest.raises(IndexError):
-        gred.reduceat("sum", THERE, SimulatedArray(np.array([0, 1, 9])), out=out)
-    assert (out == 7).all()

@@ -83,14 +83,6 @@ def test_parts_that_are_empty_or_lose_something_by_themselves_are_merged(parts, 
             assert np.array_equal(getattr(merged, name), want, equal_nan=True), name
 
 
-def test_along_axes_each_place_is_merged():
-    x = np.random.default_rng(3).integers(-9, 9, (40, 6)).astype(float)
-    x[:, 5] = np.nan
-    merged = gred.describe(x[:13], axis=0) + gred.describe(x[13:], axis=0)
-    close(merged, gred.describe(x, axis=0), 80)
-    assert gred.each("describe", [x[:7, 0], x[7:, 0]], ddof=1).ddof == 1
-
-
 # ---- exactly ----
 
 

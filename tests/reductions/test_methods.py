@@ -102,16 +102,6 @@ def test_every_length_is_right(device, method):
         assert gred.sum(array[:n], method=method, **options) == sums[n], n
 
 
-def test_the_tail_beyond_the_last_whole_data_block_counts(device, rung):
-    """Only the tail is not zero: eight data blocks and one element, up to sixteen but one."""
-    for block_size in block_sizes(rung):
-        for tail in chosen((1, block_size - 1, block_size + 1, 8 * block_size - 1), rung):
-            array = np.zeros(8 * block_size + tail, np.int32)
-            array[8 * block_size :] = 1
-            got = gred.sum(array, method=rung, device=device, block_size=block_size)
-            assert got == tail, f"block_size {block_size}"
-
-
 def test_an_array_may_begin_off_a_boundary(device, rung):
     for dtype, first, n in itertools.product(("i4", "f8"), (1, 3), (1, 30, 97, 1025)):
         x = np.arange(first + n, dtype=dtype)

@@ -103,17 +103,6 @@ def test_dtype_says_what_a_variance_is_taken_in(device):
     assert gred.var(beyond, device=device, dtype=np.float64) == pytest.approx(9e76, rel=1e-6)
 
 
-def test_deviations_that_overflow_or_vanish_are_numpys(device):
-    with silenced():
-        for x in ([1e200, -1e200], [1e-200, -1e-200], [0.0, 5e-324]):
-            got = gred.var(np.array(x), device=device)
-            assert got == np.var(x) or (np.isnan(got) and not math.isfinite(np.var(x)))
-        for x in ([np.inf], [np.inf, np.inf], [np.inf, 1.0], [1.0, -np.inf], [np.nan, 1.0]):
-            for dtype in (*REALS, *COMPLEX):
-                assert np.isnan(gred.var(np.array(x).astype(dtype), device=device))
-                assert np.isnan(gred.std(np.array(x * 400).astype(dtype), device=device))
-
-
 # ---- degrees of freedom ----
 
 DDOFS = (0, 1, 2, -1, -10, 0.5, 1.5, 0.999, True, np.int8(1), np.float32(1.5), np.float64(2))
@@ -161,16 +150,6 @@ def test_what_is_no_number_of_degrees_is_refused(name, device):
 
 
 # ---- norms ----
-
-
-def test_norms_are_within_their_bounds(device):
-    random = np.random.default_rng(10)
-    types = (*REALS, *COMPLEX, np.dtype(np.int32))
-    for n, dtype in itertools.product((1, 2, 33, 257, 4097), types):
-        spread = random.normal(size=n) * 10 ** random.uniform(-6, 6, n)
-        x = spread + 1j * spread[::-1] if dtype in COMPLEX else spread
-        x = (x.clip(-100, 100) if dtype == np.float16 else x).astype(dtype)
-        all_right(wrong("norm", x, x, device=device, ord=order) for order in ORDERS)
 
 
 HARD = {

@@ -48,22 +48,6 @@ def test_the_norm_of_one_element_is_its_magnitude_to_the_last_bit(dtype, device)
 # ---- where the element that decides is ----
 
 
-@pytest.mark.parametrize("dtype", EVERY_TYPE, ids=str)
-def test_one_element_decides_wherever_it_is(dtype, device):
-    """One true among false, one false among true, one least and one greatest: at every edge."""
-    n = 4097 if device == "simulated" else 9001
-    for at in (*chosen(EDGES, dtype, device), n - 1):
-        x = np.zeros(n, dtype)
-        x[at] = 1
-        y = (x == 0).astype(dtype)
-        assert gred.any(x, device=device)
-        assert not gred.all(y, device=device)
-        assert gred.count_nonzero(x, device=device) == n - gred.count_nonzero(y, device=device) == 1
-        assert gred.argmax(x, device=device) == gred.argmin(y, device=device) == at
-    assert not gred.any(np.zeros(n, dtype), device=device)
-    assert gred.all(np.ones(n, dtype), device=device)
-
-
 def some_equals():
     """Give arrays of few values, zeros of both signs, which are equal, and several kinds of NaN."""
     random = np.random.default_rng(11)

@@ -77,12 +77,13 @@ def test_weights_of_the_axes_alone_and_of_what_is_shown():
 
 
 def test_narrow_floats_are_multiplied_in_float32():
-    x = np.full(3000, 300, "f2")
-    assert gred.mean(x, weights=x) == np.float16(300)  # 300 * 300 is beyond a float16
-    assert gred.mean(x, weights=x).dtype == np.float16
-    y = np.array([1, 2, 3], BFLOAT16)
-    assert gred.mean(y, weights=y) == BFLOAT16.type(14 / 6)
-    assert gred.mean(x, weights=x, dtype="f8").dtype == np.float64
+    x, y = np.full(3000, 300, "f2"), np.array([1, 2, 3], BFLOAT16)
+    for mean, right in (
+        (gred.mean(x, weights=x), np.float16(300)),  # 300 * 300 is beyond a float16
+        (gred.mean(y, weights=y), BFLOAT16.type(14 / 6)),
+        (gred.mean(x, weights=x, dtype="f8"), np.float64(300)),
+    ):
+        assert (mean, mean.dtype) == (right, right.dtype)
 
 
 def test_exact_means_are_rounded_once():
@@ -98,32 +99,31 @@ def test_exact_means_are_rounded_once():
     assert gred.mean([1.0, np.inf], weights=[1.0, 1.0], method="exact") == np.inf
 
 
-def by_key(op, values, keys=None, **options):
-    return gred.by_key(op, [0] * len(values), values, keys, **options)
+def by_key(op, values, weights, num_keys=None, **options):
+    return gred.by_key(op, [0] * len(values), values, num_keys, weights=weights, **options)
 
 
-@pytest.mark.parametrize(
-    ("call", "words", "right"),
-    [
-        *(
-            (lambda m=method: gred.mean([1.0, 2.0], weights=[0, 0], method=m), "to zero", np.nan)
-            for method in ("auto", "exact")
-        ),
-        (lambda: gred.mean(np.zeros((0, 2)), 0, weights=np.zeros(0)), "to zero", [np.nan] * 2),
-        (lambda: gred.var([1.0, 2.0], weights=[1, 1], ddof=5), "no more than ddof", np.inf),
-        (lambda: gred.std([1.0, 2.0], weights=[1, 1], ddof=5), "no more than ddof", np.inf),
-        (lambda: by_key("var", [1.0, 2.0], ddof=3, weights=[1.0, 1.0]), None, [np.inf]),
-        (lambda: by_key("var", [1.0, 2.0], keys=[3], weights=[1, 1]), None, [0.25, np.nan, np.nan]),
-        (lambda: by_key("std", [1.0], keys=0, outside="drop", weights=[1.0]), None, []),
-        # Products of narrow types are those of wide ones.
-        (lambda: by_key("sum", np.int8([100, 100]), weights=np.int8([2, 1])), None, [300]),
-        (
-            lambda: by_key("mean", np.float16([60000, 2]), weights=np.float16([10, 1])),
-            None,
-            np.float16([600002 / 11]),
-        ),
-    ],
-)
+ONE_TWO, ONES = [1.0, 2.0], [1, 1]
+LITTLE = [
+    (lambda: gred.mean(ONE_TWO, weights=[0, 0]), "to zero", np.nan),
+    (lambda: gred.mean(ONE_TWO, weights=[0, 0], method="exact"), "to zero", np.nan),
+    (lambda: gred.mean(np.zeros((0, 2)), 0, weights=np.zeros(0)), "to zero", [np.nan] * 2),
+    (lambda: gred.var(ONE_TWO, weights=ONES, ddof=5), "no more than ddof", np.inf),
+    (lambda: gred.std(ONE_TWO, weights=ONES, ddof=5), "no more than ddof", np.inf),
+    (lambda: by_key("var", ONE_TWO, ONES, ddof=3), None, [np.inf]),
+    (lambda: by_key("var", ONE_TWO, ONES, [3]), None, [0.25, np.nan, np.nan]),
+    (lambda: by_key("std", [1.0], [1.0], 0, outside="drop"), None, []),
+    # Products of narrow types are those of wide ones.
+    (lambda: by_key("sum", np.int8([100, 100]), np.int8([2, 1])), None, [300]),
+    (
+        lambda: by_key("mean", np.float16([60000, 2]), np.float16([10, 1])),
+        None,
+        np.float16([600002 / 11]),
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "words", "right"), LITTLE)
 def test_weights_that_sum_to_little_and_products_that_are_great(call, words, right):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
