@@ -42,6 +42,7 @@ COLUMNS += [((33, 257), 0), ((5, 1000), 0), ((2, 4097), 0), ((70, 1), 0), ((1, 7
 COLUMNS += [((300, 257), 0), ((6, 20, 32), 1), ((4, 9, 31), 1), ((90, 8, 8), (0, 2))]
 COLUMNS += [((90, 5, 4), (0, 2)), ((3, 517, 8), 1), ((2, 300, 3), 1), ((5, 611, 16), 1)]
 COLUMNS += [((2, 133, 100), 1), ((3, 33, 16), (0, 2)), ((9, 48, 2), (0, 2)), ((2, 5, 64), (0, 2))]
+COLUMNS += [((5, 2, 9, 24), (0, 2)), ((3, 8, 32), 1)]
 NEIGHBOURS = [((8, 70, 8), (0, 2)), ((70, 40, 4), (0, 2)), ((1, 33, 32), (0, 2))]
 NEIGHBOURS += [((16, 16, 32), (0, 2)), ((2, 9, 64), (0, 2)), ((13, 2, 2, 37), (0, 2))]
 ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 15, 16, 17, 31, 64, 70)
@@ -76,6 +77,15 @@ FAMILIES = {
     "strided": STRIDED,
     "short rows": SHORT_ROWS,
     "long rows": LONG_ROWS,
+}
+# Of so many bytes as narrow sums and their squares hold, and of more.
+TALL = {
+    "general": [((5000, 4), 0), ((3, 5000), 1)],
+    "columns": [((70_000, 16), 0), ((131, 16), 0), ((16, 16, 32), (0, 2))],
+    "unsplit columns": [((2, 48), 0), ((31, 48), 0), ((300, 48), 0), ((16, 16, 32), (0, 2))],
+    "strided": [((7000, 16), 0), ((131, 16), 0), ((131, 4, 7), (0, 2))],
+    "short rows": [((70, n), 1) for n in (2, 3, 8, 31, 64, 100, 131, 512)],
+    "long rows": [((3, n), 1) for n in (9, 15, 64, 1000, 5001, 200_003)],  # 2^17 squares are 2^31
 }
 WAYS = [(family, way) for family in FAMILIES for way in CONFIGURATIONS[family]]
 every_way = pytest.mark.parametrize(("family", "way"), WAYS, ids=map(" by ".join, WAYS))
@@ -132,7 +142,8 @@ def filled(name, data, dtype, shape, random):
     if data == "special" and dtype in REALS:
         some = random.choice(SPECIAL[random.integers(6) :], shape)
         return np.where(random.random(shape) < random.choice([0.02, 1]), some, 1).astype(dtype)
-    if data == "ends" or (data == "any bits" and dtype not in INTEGERS and name not in EXTREMES):
+    of_any = (*EXTREMES, "norm")  # which neither overflow nor cancel
+    if data == "ends" or (data == "any bits" and dtype not in INTEGERS and name not in of_any):
         data = "moderate"
     return values(dtype, data, math.prod(shape), random).copy().reshape(shape)
 
@@ -204,13 +215,31 @@ def test_answers_and_refusals_are_numpys(place, way, call, seed):
 
 @everywhere
 @every_way
-@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8"])
-def test_every_order_of_threads_gives_the_same_bits(place, family, way, shared, dtype):
+@pytest.mark.parametrize(
+    ("dtype", "value", "other"), [("i1", -128, 127), ("i1", 127, 0), ("u1", 255, 0)]
+)
+def test_bytes_at_their_ends_are_added_without_overflow(
+    place, family, way, shared, dtype, value, other
+):
+    for name, (shape, axis) in itertools.product(("sum", "var", *EXTREMES), TALL[family]):
+        # Extremes are no larger where there are many.
+        small = math.prod(shape) < 100_000 and not (name in PLACES and isinstance(axis, tuple))
+        if small or name not in EXTREMES:
+            x = np.full(shape, value, dtype)
+            assert not wrong_along(name, reduced(name, x, place, axis), x, axis)
+            x[..., 3::7], x[-1] = 0, 1
+            x[..., -1] = np.random.default_rng(1).choice([value, other], x[..., -1].shape)
+            assert not wrong_along(name, reduced(name, x, place, axis), x, axis)
+
+
+@everywhere
+@every_way
+def test_every_order_of_threads_gives_the_same_bits(place, family, way, shared):
     """Means under a mask, so that what is counted is merged, too."""
-    random = np.random.default_rng(4)
-    for shape, axis in chosen(small_shapes(family), way)[:4]:
+    random, shapes = np.random.default_rng(4), small_shapes(family)
+    for (shape, axis), dtype in itertools.product(shapes[:: len(shapes) // 4], ("f2", "f4", "c8")):
         x = random.normal(size=shape).astype(dtype)
-        for name in ("sum", "mean", "var", "norm", "prod"):
+        for name in ("mean", *chosen(("sum", "var", "norm", "prod"), way, shape, dtype)):
             options = {"where": x.real > -1} if name == "mean" else {}
             made = {reduced(name, x, place, axis, seed, **options).tobytes() for seed in range(3)}
             assert len(made) == 1, (name, shape)
