@@ -133,7 +133,7 @@ def filled(name, data, dtype, shape, random):
         signs = random.choice([-1, 1], shape) * np.where(random.random(shape) < 0.01, 2, 1)
         return signs.astype(dtype)
     if data == "ends" and dtype in ENDS:
-        x = np.full(shape, random.choice(ENDS[dtype]), dtype)
+        x = np.full(shape, ENDS[dtype][random.integers(2)], dtype)
         x[..., 3::7], x[-1] = 0, 1
         return x
     if data == "equals":
