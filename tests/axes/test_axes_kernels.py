@@ -251,7 +251,7 @@ def test_results_are_written_where_they_belong(place, family, way, shared):
     """To the host or the device, off boundaries, of another type, at any distance; alone there."""
     names = ("sum", "max", "argmax")
     every = itertools.product(names, ("i1", "f2", "f4", "f8"), small_shapes(family))
-    for turn, (name, dtype, (shape, axis)) in enumerate(chosen(every, family, way)[:24]):
+    for turn, (name, dtype, (shape, axis)) in enumerate(chosen(chosen(every, family, way), way)):
         if name == "argmax" and isinstance(axis, tuple):
             continue
         x = np.random.default_rng(turn).integers(-9, 10, shape).astype(dtype)
@@ -282,7 +282,7 @@ def test_variances_are_within_chans_bound(place, family, way, shared, data):
     """However near to each other numbers are, or how far apart, and how many came before."""
     types = REALS if data in OF_HALVES else REALS[2:]
     every = enumerate(itertools.product(types, small_shapes(family)))
-    for turn, (dtype, (shape, axis)) in chosen(every, family, way, data)[:12]:
+    for turn, (dtype, (shape, axis)) in chosen(chosen(every, family, way, data), data):
         random, axes = np.random.default_rng(turn), normal(axis, len(shape))
         rows = np.moveaxis(np.zeros(shape), axes, range(-len(axes), 0))
         flat = [

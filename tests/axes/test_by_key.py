@@ -101,7 +101,7 @@ def test_each_key_has_what_numpy_says_of_its_values(device, op):
     types = [t for t in types if op not in OF_SQUARES or t.name in ("float64", "int32", "uint8")]
     every = chosen(itertools.product(SIZES, types, (False, True)), op, device)
     if device == "host":
-        every += chosen(itertools.product(LONG, types, (False,)), op)[:4]
+        every += chosen(chosen(itertools.product(LONG, types, (False,)), op), op)
     for turn, ((n, num_keys), dtype, hot) in enumerate(every):
         random = np.random.default_rng(turn)
         kinds = [kind for kind in ("i1", "u1", "i2", "u8", "i8") if np.iinfo(kind).max >= num_keys]

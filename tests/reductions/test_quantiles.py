@@ -60,7 +60,7 @@ def test_quantiles_and_medians_are_numpys(dtype, shape, by, monkeypatch):
         nan[np.random.default_rng(3).random(shape) < 0.1] = nan[0] = np.nan
     axes = [None, *range(-1, len(shape) - 1), tuple(range(len(shape)))]
     every = itertools.product(axes, METHODS, LAYOUTS, (False, True), (0, 1))
-    for axis, method, layout, has_nan, both in chosen(every, dtype, shape, by)[:60]:
+    for axis, method, layout, has_nan, both in chosen(chosen(every, dtype, shape, by), by):
         view, (ours, numpys) = LAYOUTS[layout](nan if has_nan else x), BOTH[both]
         several = [SHARES, 0.5, np.random.default_rng(2).random(60)]
         with silenced():
