@@ -142,9 +142,9 @@ def filled(name, data, dtype, shape, random):
     if data == "special" and dtype in REALS:
         some = random.choice(SPECIAL[random.integers(6) :], shape)
         return np.where(random.random(shape) < random.choice([0.02, 1]), some, 1).astype(dtype)
-    of_any = (*EXTREMES, "norm")  # which neither overflow nor cancel
-    if data == "ends" or (data == "any bits" and dtype not in INTEGERS and name not in of_any):
-        data = "moderate"
+    data = "any bits" if data == "ends" else data
+    if data == "any bits" and dtype not in INTEGERS and name not in (*EXTREMES, "norm"):
+        data = "moderate"  # which neither overflows nor cancels
     return values(dtype, data, math.prod(shape), random).copy().reshape(shape)
 
 
