@@ -37,7 +37,7 @@ KERNELS = [
         "Of two reduced dimensions rows of the second are looked for at the distance of the first.",
         "deep ? x.from.strides[1] :",
         "deep ? x.from.strides[0] :",
-        "axes/test_axes_on_devices.py",
+        "axes/test_axes_kernels.py",
     ),
     Defect(
         "bytes in order",
@@ -46,7 +46,7 @@ KERNELS = [
         "Of integers without a sign the largest are taken for negative ones.",
         "(is_signed ? 0 : signs)",
         "0",
-        "axes/test_axes_kernels.py axes/test_axes_on_devices.py",
+        "axes/test_axes_kernels.py",
     ),
     Defect(
         "rows of two dimensions",
@@ -118,7 +118,7 @@ KERNELS = [
         "Norms of complex128 along axes overflow where squares do.",
         "std::is_same_v<In, double> || std::is_same_v<In, complex<double>>",
         "std::is_same_v<In, double>",
-        "axes/test_axes_on_devices.py",
+        "axes/test_axes_kernels.py",
     ),
     Defect(
         "neutral of what is inverted",
@@ -127,7 +127,7 @@ KERNELS = [
         "What fills up a row's last batch is the best of all where bits are inverted.",
         "own.inverted.of_word(none.at[w], w)",
         "none.at[w]",
-        "axes/test_axes_kernels.py axes/test_axes_on_devices.py",
+        "axes/test_axes_kernels.py",
     ),
     Defect(
         "extremes of another type",
@@ -136,7 +136,7 @@ KERNELS = [
         "Of maxima that become floats of another type another bit is inverted than the sign.",
         "narrow ? 1u << 31 : (uint64_t)1 << 63",
         "signs",
-        "axes/test_axes_on_devices.py",
+        "axes/test_axes_kernels.py",
     ),
     Defect(
         "position in a list",
@@ -172,7 +172,7 @@ KERNELS = [
         "What a maximum begins with is compared as it is with elements that are inverted.",
         "finish->initial.u64 = ~finish->initial.u64;",
         ";",
-        "axes/test_axes_kernels.py axes/test_axes_on_devices.py",
+        "axes/test_axes_kernels.py",
     ),
     Defect(
         "count of a segment",
@@ -190,7 +190,7 @@ KERNELS = [
         "A team's counts overwrite its states in shared memory without a barrier in between.",
         "if (x.counts) {\n        __syncthreads();",
         "if (x.counts) {",
-        "axes/test_axes_on_devices.py",
+        "axes/test_axes_kernels.py",
     ),
     Defect(
         "barrier of a warp",

@@ -1,10 +1,8 @@
-"""What results along axes are, many at a time: exactly, or with the error that orders may leave.
+"""What results along axes are: all at once in wider types, or each against its exact truth.
 
-Where all elements are integers so small that no sum of them is rounded, results have no error but
-their own last rounding; otherwise sums are off by what as many additions may be.
+In wider types, sums of integers so small that none is rounded have no error but their own last
+rounding; otherwise they are off by what as many additions may be.
 """
-
-import warnings
 
 import numpy as np
 import pytest
@@ -21,7 +19,7 @@ from reference import (
     result_type,
     truth,
 )
-from samples import quietly, shown, takes
+from samples import quietly, shown, silenced, takes
 from truths import COUNTS, ORDERS, PLACES, SPREADS, WITHOUT_NAN, answer, is_nan, is_true, type_of
 from truths import NAMES as OFF_LADDER
 
@@ -30,29 +28,30 @@ NAMES = (*LADDER, *COUNTS, *PLACES, *SPREADS, "ptp", *WITHOUT_NAN, "norm", "logs
 INITIAL = ("sum", "prod", "min", "max", "nansum", "nanprod", "nanmin", "nanmax")
 NEEDS_SOME = ("min", "max", "nanmin", "nanmax", *PLACES, "ptp", "minmax")
 EXTREMES = ("min", "max", *PLACES)
-KNOWN_TYPES = [np.dtype(code) for code in ("f2", "f4", "f8", "i1")] + [BFLOAT16]
-KNOWN_FLOATS = [dtype for dtype in KNOWN_TYPES if dtype not in INTEGERS]
+HALVES = (np.dtype("f2"), BFLOAT16)
 BITS = {np.dtype("f2"): 11, BFLOAT16: 8, np.dtype("f4"): 24, np.dtype("f8"): 53}
-LEAST = {np.dtype("f2"): 2.0**-24, BFLOAT16: 2.0**-133, np.dtype("f4"): 2.0**-149}
 
-
-def integers(dtype, shape, seed=0) -> np.ndarray:
-    """Draw numbers whose sums are exact in float32, and in float16 unless it rounds them."""
-    return np.random.default_rng([seed, *shape]).integers(-9, 10, shape).astype(dtype)
-
-
-def drawn(dtype, shape, seed=0) -> np.ndarray:
-    """Draw numbers whose sums are rounded, or bytes of any value."""
-    random = np.random.default_rng([seed, *shape])
-    if dtype == np.int8:
-        return random.integers(-128, 128, shape).astype(dtype)
-    return (random.normal(size=shape) * 30 + 7).astype(dtype)
-
-
-def unit(dtype) -> float:
-    """Give the greatest relative error of rounding to a type; whole numbers are not rounded."""
-    dtype = PARTS.get(np.dtype(dtype), np.dtype(dtype))
-    return 2.0 ** -BITS[dtype] if dtype in BITS else 0.0
+# Numbers near to each other, far apart, in steps, with outliers, of many magnitudes; halves first.
+SPREAD = {
+    "about 0": lambda n, r: r.normal(size=n),
+    "about 1000": lambda n, r: 1e3 + r.normal(size=n),
+    "about 60000": lambda n, r: 6e4 + 240.0 * r.integers(-1, 2, n),
+    "small steps": lambda n, r: 1e3 + np.arange(n) // 64 % 99 * 4 + r.integers(-1, 2, n) / 2,
+    "tiny at last": lambda n, r: np.r_[1e3 + r.normal(size=n - n // 2), [1e-4] * (n // 2)],
+    "one value": lambda n, r: np.full(n, 0.1),
+    "about 1e9": lambda n, r: 1e9 + r.normal(size=n),
+    "below 0": lambda n, r: -1e6 + r.uniform(size=n),
+    "an outlier first": lambda n, r: np.r_[1e9, 1 + r.normal(size=n - 1) / 8],
+    "an outlier last": lambda n, r: np.r_[1 + r.normal(size=n - 1) / 8, -1e9],
+    "outliers in every batch": lambda n, r: 1 + r.normal(size=n) + 1e7 * (np.arange(n) % 32 == 0),
+    "a trend": lambda n, r: np.arange(n) * 1e3,
+    "a trend down": lambda n, r: 1e6 - np.arange(n) / 7,
+    "great steps": lambda n, r: 1e5 * (np.arange(n) // 256) + r.normal(size=n),
+    "two values": lambda n, r: 1e7 + (np.arange(n) % 2),
+    "many magnitudes": lambda n, r: r.normal(size=n) * 10 ** r.uniform(-6, 6, n),
+    "alternating": lambda n, r: np.where(np.arange(n) % 2, 1e8, -1e8) + r.normal(size=n),
+}
+OF_HALVES = tuple(SPREAD)[:6]
 
 
 def result_of(name: str, dtype, asked=None) -> np.dtype:
@@ -61,86 +60,87 @@ def result_of(name: str, dtype, asked=None) -> np.dtype:
 
 def home(x: np.ndarray) -> np.ndarray:
     """Give halves as floats that NumPy is at home with."""
-    return x.astype(np.float64) if x.dtype in (np.float16, BFLOAT16) else x
+    return x.astype(np.float64) if x.dtype in HALVES else x
 
 
-def right_along(name, x, axis, *, additions=None, where=True, initial=None, order=2):
+def right_along(name, x, axis, *, additions=None, where=True, ord=2, ddof=0, mean=None, **begun):
     """Find every result in wider types, and by how much it may be missed before it is rounded.
 
     An element goes through so many additions, or through as many as there are elements.
     """
-    base, options = WITHOUT_NAN.get(name, name), {"axis": axis}
+    base = WITHOUT_NAN.get(name, name)
     if base in (*COUNTS, *PLACES, "min", "max", "ptp"):
-        options |= {} if where is True else {"where": where}
-        if name == "count_nonzero":
-            return np.sum(is_true(x), **options), 0
-        options |= {} if initial is None else {"initial": initial}
-        return getattr(np, name)(is_true(x) if base in COUNTS else home(x), **options), 0
+        function = np.sum if base == "count_nonzero" else getattr(np, name)
+        masked = {} if where is True else {"where": where}
+        return function(is_true(x) if base in COUNTS else home(x), axis=axis, **masked, **begun), 0
     shown = np.broadcast_to(where, x.shape)
     shown = shown & ~is_nan(x) if name in WITHOUT_NAN else shown
     if x.dtype in INTEGERS and base in ("sum", "prod"):
-        return getattr(np, base)(x, where=shown, **options), 0
+        return getattr(np, base)(x, axis=axis, where=shown, **begun), 0
     wide = np.clongdouble if x.dtype in COMPLEX else np.longdouble
     values = np.where(shown, x, x.dtype.type(base == "prod")).astype(wide)
     count = shown.sum(axis)
-    most_of_one = int(count.max(initial=1))
-    n = additions or most_of_one
-    accumulated = 2.0**-53 if x.dtype in (*INTEGERS, np.float64, np.complex128) else 2.0**-24
+    n = additions or int(count.max(initial=1))
+    unit = 2.0**-53 if x.dtype in (*INTEGERS, np.float64, np.complex128) else 2.0**-24
     if base == "prod":
-        right = values.prod(axis)
-        return right, (most_of_one + 2) * max(accumulated, unit(x.dtype)) * abs(right) + 2.0**-149
+        right = values.prod(axis, **begun)
+        unit = max(unit, 2.0 ** -BITS.get(PARTS.get(x.dtype, x.dtype), 53))
+        return right, (count.max(initial=1) + 2) * unit * abs(right) + 2.0**-149
     if base == "logsumexp":
-        values = np.where(shown, x.astype(wide), -np.inf)
-        right = np.logaddexp.reduce(values, axis)
-        return right, 64 * accumulated * (abs(right) + np.log(most_of_one + 1) + 1)
+        right = np.logaddexp.reduce(np.where(shown, x.astype(wide), -np.inf), axis)
+        return right, 64 * unit * (abs(right) + np.log(n + 1) + 1)
     if base == "norm":
         sizes = abs(values)
-        of = {1: np.sum, np.inf: np.max, -np.inf: np.min}.get(order)
+        of = {1: np.sum, np.inf: np.max, -np.inf: np.min, 0: np.count_nonzero}.get(ord)
         right = of(sizes, axis) if of else np.sqrt((sizes**2).sum(axis))
         return right, 2.0**-48 * right
-    exactly, most = _whole(values), float(abs(values).max(initial=0, where=np.isfinite(values)))
-    total = values.sum(axis)
-    if base in ("sum", "mean"):
-        exactly &= most_of_one * most <= 2.0 ** max(BITS.get(x.dtype, 53), 24)
-        error = 0 if exactly else n * accumulated * abs(values).sum(axis)
-        if base == "sum":  # which no division by 1 may spoil
-            return total, error
-        return (total.astype("f8") if x.dtype not in COMPLEX else total) / count, error / count
-    mean = values.mean(axis, keepdims=True)
-    if exactly and (most_of_one * most) ** 2 < 2**62 and x.dtype not in COMPLEX:
-        right = (count * (values * values).sum(axis) - total * total) / np.longdouble(count) ** 2
-        error = abs(right) * (2.0**-49 + unit(result_of(name, x.dtype)))
-    else:
-        right = (abs(values - mean) ** 2).mean(axis)
-        error = abs(right) * (2.0**-51 * n + 2.0**-47) + 2.0**-46 * abs(mean.squeeze(axis)) ** 2
-    return (right, error) if name == "var" else (np.sqrt(right), np.sqrt(error) + 2.0**-50)
-
-
-def _whole(values) -> bool:
+    if base in SPREADS:
+        return _spread(name, x, values, shown, axis, ddof, mean)
+    right, error = values.sum(axis, **begun), n * unit * abs(values).sum(axis)
     finite = np.where(np.isfinite(values), values, 0)
-    return bool((finite.real == np.rint(finite.real)).all() and (finite.imag == 0).all())
+    whole = (finite.real == np.rint(finite.real)).all() and (finite.imag == 0).all()
+    most = int(count.max(initial=1)) * float(abs(finite).max(initial=0))
+    if whole and most <= 2.0 ** max(BITS.get(x.dtype, 53), 24):
+        error = np.zeros(())
+    if base == "sum":  # which no division by 1 may spoil
+        return right, error
+    return (right if x.dtype in COMPLEX else right.astype("f8")) / count, error / count
+
+
+def _spread(name, x, values, shown, axis, ddof, mean):
+    count, freedom = shown.sum(axis), np.maximum(shown.sum(axis) - ddof, 0)
+    about = values.sum(axis, keepdims=True) / np.expand_dims(count, axis) if mean is None else mean
+    var = np.where(shown, abs(values - about) ** 2, 0).sum(axis) / freedom
+    relative = 2.0**-51 * count + 2.0**-47 + (2.0**-22 if x.dtype in HALVES else 0)
+    scale = np.where(shown, abs(values), 0).max(axis) ** 2
+    error = relative * var + 2.0**-46 * scale * count / freedom
+    if name == "var":
+        return var, error
+    least, most = np.sqrt(np.maximum(var - error, 0)), np.sqrt(var + error)
+    return np.sqrt(var), np.maximum(most - np.sqrt(var), np.sqrt(var) - least)
+
+
+def _within(got, right, error, dtype) -> np.ndarray:
+    """Tell which results lie between what both ends are rounded to."""
+    error = error * (1 + 2.0**-20) + np.zeros(np.shape(right))
+    low, high = ((right + end).astype("f8").astype(dtype) for end in (-error, error))
+    return (low <= got) & (got <= high)
 
 
 def wrong_along(name: str, got, x: np.ndarray, axis, *, dtype=None, **options) -> str:
     """Say what is wrong with results; nothing if they are of their type and as near as can be."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with silenced():
         right, error = right_along(name, x if dtype is None else x.astype(dtype), axis, **options)
         right, result = np.asarray(right), result_of(name, x.dtype, dtype)
         if (got.dtype, got.shape) != (result, right.shape):
             return f"{name} of {x.dtype}: {got.shape} {got.dtype}, not {right.shape} {result}"
-        found = got.astype(np.clongdouble if result in COMPLEX else np.longdouble)
-        if result in INTEGERS:
-            found = got
-        elif not np.any(error):
-            right = right.astype("c16" if result in COMPLEX else "f8").astype(result)
-            right = right.astype(found.dtype)
-        else:
-            error = (1 + 2.0**-20) * (error + (abs(right) + error) * unit(result))
-            error += float(LEAST.get(result, 0))
-        away = 0 if result in INTEGERS else abs(found - right)
-        same = (found == right) | ((away <= error) & (result not in INTEGERS))
-        same |= (found != found) & (right != right)
+        right = right.astype(result) if result in INTEGERS else right
+        same = (got == right) | ((got != got) & (right != right))
+        if result in COMPLEX:
+            parts = [_within(f(got), f(right), error, PARTS[result]) for f in (np.real, np.imag)]
+            same |= parts[0] & parts[1]
+        elif result not in INTEGERS:
+            same |= _within(got, right, error, result)
     if same.all():
         return ""
     place = tuple(np.argwhere(~np.atleast_1d(same))[0])

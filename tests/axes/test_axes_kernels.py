@@ -1,195 +1,338 @@
-"""Rows and columns of known types are right in every kernel, however threads share the work.
+"""Along any axes devices are right, for every op, type, layout and way in which threads share work.
 
-axes_kernels.py has what is asked of all families alike.
+Each family of kernels has its shapes; its configurations, which forcing.py lists, are forced at
+sizes that the simulated device is quick with, in shuffled order.
 """
 
 import itertools
+import math
 
 import numpy as np
 import pytest
-from along import KNOWN_FLOATS, KNOWN_TYPES, drawn, integers, wrong_along
-from axes_kernels import (
-    COLUMNS,
+from along import (
+    EXTREMES,
+    HALVES,
     NAMES,
-    NEIGHBOURS,
-    OF_LONG_ROWS,
-    SHORT_ROWS,
-    UNSPLIT,
-    Family,
-    Kernels,
-    every_type,
-    reduced,
-    rows_anywhere,
-    wrong,
+    NEEDS_SOME,
+    OF_HALVES,
+    SPREAD,
+    calls,
+    check_call,
+    normal,
+    rows_of,
+    wrong_along,
+    wrong_results,
 )
-from devices import everywhere
-from drawn import FLAVOURS, often, values
-from forcing import forced
+from devices import everywhere, flat_there, laid_out, on, to_host
+from drawn import often, values
+from forcing import CONFIGURATIONS, forced
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
-from truths import PLACES
+from reference import COMPLEX, EVERY_TYPE, INTEGERS, REALS, agrees
+from samples import all_right, quietly, takes
+from thin import chosen
+from truths import ORDERS, PLACES, SPREADS, answer
+
+import gred
+
+# Around a load and a pack of each type, a warp's loads, a block's ends, a batch and a stretch.
+COLUMNS = [((rows, 48), 0) for rows in (1, 2, 3, 7, 8, 9, 16, 31)]
+COLUMNS += [((300, 2), 0), ((611, 3), 0), ((517, 16), 0), ((523, 31), 0), ((130, 100), 0)]
+COLUMNS += [((33, 257), 0), ((5, 1000), 0), ((2, 4097), 0), ((70, 1), 0), ((1, 70), 0)]
+COLUMNS += [((300, 257), 0), ((6, 20, 32), 1), ((4, 9, 31), 1), ((90, 8, 8), (0, 2))]
+COLUMNS += [((90, 5, 4), (0, 2)), ((3, 517, 8), 1), ((2, 300, 3), 1), ((5, 611, 16), 1)]
+COLUMNS += [((2, 133, 100), 1), ((3, 33, 16), (0, 2)), ((9, 48, 2), (0, 2)), ((2, 5, 64), (0, 2))]
+COLUMNS += [((5, 2, 9, 24), (0, 2)), ((3, 8, 32), 1)]
+NEIGHBOURS = [((8, 70, 8), (0, 2)), ((70, 40, 4), (0, 2)), ((1, 33, 32), (0, 2))]
+NEIGHBOURS += [((16, 16, 32), (0, 2)), ((2, 9, 64), (0, 2)), ((13, 2, 2, 37), (0, 2))]
+ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 15, 16, 17, 31, 64, 70)
+WIDTHS = (1, 15, 16, 17, 31, 48, 496, 497, 512, 513, 1001, 2048)
+UNSPLIT = [((n, WIDTHS[k % len(WIDTHS)]), 0) for k, n in enumerate(ROWS)]
+UNSPLIT += [((n, 96), 0) for n in ROWS] + [((n, k), 0) for k in WIDTHS for n in (2, 3, 13)]
+UNSPLIT += [((3, 8, 8), 1), ((5, 6, 4), 1), ((4, 18, 2), 1), ((2, 34, 8), 1), ((3, 7, 8), 1)]
+UNSPLIT += [((5, 3, 32), 1), ((3, 4, 2, 16), 1), ((40, 8, 16), 1), ((3, 5, 48), 1)]
+UNSPLIT += [((4, 9, 31), 1), ((6, 16, 32), 0), ((12, 8, 8), 0), ((12, 8, 8), 1), *NEIGHBOURS]
+STRIDED = [((rows, 48), 0) for rows in (1, 2, 7, 8, 9, 31)]
+STRIDED += [((300, 2), 0), ((611, 3), 0), ((33, 257), 0), ((5, 1000), 0), ((70, 1), 0)]
+STRIDED += [((40, 7, run), (0, 2)) for run in (2, 3, 5, 17, 21)]
+STRIDED += [((6, 9, 4, 3), (0, 2)), ((3, 8, 5, 7), (0, 1, 3)), ((4, 9, 31), 1), ((3, 5, 6, 4), 1)]
+STRIDED += [((90, 2, 8), (0, 2)), ((2, 300, 3), 1), ((5, 11, 2, 13), (1, 3))]
+SHORT_ROWS = [((rows, n), 1) for n in range(1, 131) for rows in (1, 45)]
+SHORT_ROWS += [
+    ((rows, n), 1) for n in (200, 255, 256, 257, 500, 512, 768, 1024) for rows in (1, 45)
+]
+SHORT_ROWS += [
+    ((k + more, n), 1) for n, k in ((2, 512), (4, 512), (31, 320)) for more in (-1, 0, 1)
+]
+LONG_ROWS = [((5, 1031), 1), ((300, 133), 1), ((2, 9001), 1), ((3, 1), 1), ((7, 15), 1)]
+LONG_ROWS += [((3, 16 * packs + more), 1) for packs in (64, 128, 129) for more in (-1, 0, 7)]
+LONG_ROWS += [((40, 3, 64), (0, 2)), ((3, 7, 99), (0, 2)), ((40, 8, 32), (0, 2)), ((6, 700), 1)]
+LONG_ROWS += [((9, 2, 333), (0, 2)), ((5, 2, 3, 33), (0, 2, 3)), ((7, 3, 2, 48), (1, 3))]
+GENERAL = [((3, 5000), 1), ((5000, 4), 0), ((30, 90), 0), ((7, 90, 5), 1), ((90, 4, 9), (0, 2))]
+GENERAL += [((4, 2, 600), (1, 2)), ((3, 2310), 1), ((17, 40), 0), ((33, 5), 0), ((90, 2), 1)]
+FAMILIES = {
+    "general": GENERAL,
+    "columns": COLUMNS + NEIGHBOURS,
+    "unsplit columns": UNSPLIT,
+    "strided": STRIDED,
+    "short rows": SHORT_ROWS,
+    "long rows": LONG_ROWS,
+}
+# Of so many bytes as narrow sums and their squares hold, and of more.
+TALL = {
+    "general": [((5000, 4), 0), ((3, 5000), 1)],
+    "columns": [((70_000, 16), 0), ((131, 16), 0), ((16, 16, 32), (0, 2))],
+    "unsplit columns": [((2, 48), 0), ((31, 48), 0), ((300, 48), 0), ((16, 16, 32), (0, 2))],
+    "strided": [((7000, 16), 0), ((131, 16), 0), ((131, 4, 7), (0, 2))],
+    "short rows": [((70, n), 1) for n in (2, 3, 8, 31, 64, 100, 131, 512)],
+    "long rows": [((3, n), 1) for n in (9, 15, 64, 1000, 5001, 200_003)],  # 2^17 squares are 2^31
+}
+WAYS = [(family, way) for family in FAMILIES for way in CONFIGURATIONS[family]]
+every_way = pytest.mark.parametrize(("family", "way"), WAYS, ids=map(" by ".join, WAYS))
+
+# Where rows and columns begin, and what is between them.
+VIEWS = {
+    "as it is": lambda x: x,
+    "off a boundary": lambda x: x[..., 1:],
+    "without its end": lambda x: x[..., :-1],
+    "backwards": lambda x: x[::-1],
+    "every third row": lambda x: x[::3],
+    "every second column": lambda x: x[..., ::2],
+    "every second column from the second on": lambda x: x[..., 1::2],
+    "every second column of rows off boundaries": lambda x: np.pad(x, 1)[..., ::2],
+    "every second column, backwards": lambda x: x[::-1, ..., ::-2],
+    "every third column": lambda x: x[..., ::3],
+    "again and again": lambda x: np.broadcast_to(x[:1], x.shape),
+    "Fortran's order": lambda x: np.ascontiguousarray(x.T).T,
+}
+SPECIAL = (np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 2.0)
+ENDS = {dtype: (np.iinfo(dtype).min, np.iinfo(dtype).max) for dtype in INTEGERS[1:]}
+ENDS |= {dtype: (-65504, 65504) for dtype in HALVES}
+DATA = ("small", "moderate", "any bits", "special", "ends", "equals")
 
 
-class TestColumns(Kernels):
-    """By teams and by threads of their own, split or not, and short rows that are taken for one."""
-
-    family = COLUMNS
-
-    @everywhere
-    def test_dimensions_are_in_the_callers_order(self, place, configuration):
-        x = integers("f4", (40, 6, 16)).transpose(2, 0, 1)
-        np.testing.assert_array_equal(reduced("max", x, place, 1), x.max(1))
+@pytest.fixture
+def shared(family, way):
+    with forced(family, way):
+        yield
 
 
-class TestNeighbours(Kernels):
-    """Columns of one result, which are merged."""
-
-    family = NEIGHBOURS
-
-
-# Columns, and runs of every length in one and two dimensions of rows.
-STRIDED = Family(
-    "strided",
-    [
-        *[((rows, 48), 0) for rows in (1, 2, 7, 8, 9, 31)],
-        *[((300, 2), 0), ((611, 3), 0), ((33, 257), 0), ((5, 1000), 0), ((70, 1), 0)],
-        *[((40, 7, run), (0, 2)) for run in (2, 3, 5, 17, 21)],
-        *[((6, 9, 4, 3), (0, 2)), ((3, 8, 5, 7), (0, 1, 3)), ((4, 9, 31), 1), ((3, 5, 6, 4), 1)],
-        *[((90, 2, 8), (0, 2)), ((2, 300, 3), 1), ((5, 11, 2, 13), (1, 3)), ((6, 7, 3, 5), (0, 2))],
-    ],
-    few=[((40, 96), 0), ((40, 6, 5), (0, 2)), ((5, 8, 8), 1)],
-    at_the_ends=[((7000, 16), 0), ((131, 16), 0), ((131, 4, 7), (0, 2))],
-    special=[((9, 32), 0), ((611, 3), 0), ((64, 33), 0)],
-    spread=[((63, 9), 0), ((64, 16), 0), ((131, 8), 0)],
-)
+def reduced(name, x, place, axis, seed=0, **options):
+    options = {key: laid_out(x, place) if key == "where" else x for key, x in options.items()}
+    with gred.thread_order("shuffled", seed):
+        return to_host(quietly(name, laid_out(x, place), axis=axis, **options))
 
 
-class TestStrided(Kernels):
-    """Elements that are loaded one by one, of columns and of short runs."""
-
-    family = STRIDED
+def small_shapes(family):
+    return [(shape, axis) for shape, axis in FAMILIES[family] if math.prod(shape) < 20_000]
 
 
-class TestUnsplitColumns(Kernels):
-    """That a thread makes by itself, of one load and of several."""
+def filled(name, data, dtype, shape, random):
+    """Draw elements; of "ends" nearly all are at one of their type's, of "equals" few decide."""
+    if "prod" in name:  # whose products are seldom rounded
+        signs = random.choice([-1, 1], shape) * np.where(random.random(shape) < 0.01, 2, 1)
+        return signs.astype(dtype)
+    if data == "ends" and dtype in ENDS:
+        x = np.full(shape, ENDS[dtype][random.integers(2)], dtype)
+        x[..., 3::7], x[-1] = 0, 1
+        return x
+    if data == "equals":
+        few = random.random(shape) < random.choice([0.001, 0.02, 0.5])
+        return np.where(few, random.integers(0, 3), 1).astype(dtype)
+    if data == "special" and dtype in REALS:
+        some = random.choice(SPECIAL[random.integers(6) :], shape)
+        return np.where(random.random(shape) < random.choice([0.02, 1]), some, 1).astype(dtype)
+    data = "any bits" if data == "ends" else data
+    if data == "any bits" and dtype not in INTEGERS and name not in (*EXTREMES, "norm"):
+        data = "moderate"  # which neither overflows nor cancels
+    return values(dtype, data, math.prod(shape), random).copy().reshape(shape)
 
-    family = UNSPLIT
 
-    @everywhere
-    @pytest.mark.parametrize("dtype", KNOWN_FLOATS[:3], ids=str)
-    @pytest.mark.parametrize("name", NAMES[:-1])
-    def test_bits_are_those_of_threads_that_share(self, place, name, dtype):
-        """Rows are taken in the same order.
+def some_options(name, x, axis, data, random):
+    """Draw what changes an answer, if anything."""
+    drawn = random.integers(4)
+    if name == "norm" and isinstance(axis, int):
+        orders = ORDERS[1:3] if x.dtype in COMPLEX else ORDERS[1:]
+        return {"ord": orders[random.integers(len(orders))]}
+    if drawn == 0 and name not in NEEDS_SOME:
+        return {"where": random.integers(0, 3, x.shape) > 0}
+    if drawn == 1 and name in SPREADS and data in ("small", "moderate"):
+        ddof = (1, 1.5, 4096)[random.integers(3)]
+        return {"ddof": ddof} | ({} if x.dtype in COMPLEX else {"mean": np.float32(2)})
+    if drawn == 1 and name in ("sum", "min", "max") and x.dtype not in (bool, *COMPLEX):
+        return {"initial": x.dtype.type(5)}
+    if drawn == 2 and name in ("sum", "mean", "min", "max") and x.dtype not in COMPLEX:
+        return {"dtype": np.dtype(("f4", "f8")[random.integers(2)])}
+    return {}
 
-        Spreads of halves are made in float32 where they are to be halves, and differ by a rounding.
-        """
-        for rows, scale in itertools.product((1, 2, 3, 4, 7, 8, 10, 31), (1.0, 2.0**-10)):
-            x = (np.random.default_rng(rows).normal(size=(rows, 96)) * scale).astype(dtype)
-            made = []
-            for configuration in ("4 loads", "shared"):
-                with forced(self.family.kernels, configuration):
-                    made.append(reduced(name, x, place, 0))
-            if name == "var" and dtype == np.float16:
-                np.testing.assert_allclose(*made, 2.0**-10)
-            else:
-                assert made[0].tobytes() == made[1].tobytes(), (rows, scale)
 
-    @everywhere
-    @pytest.mark.parametrize("dtype", KNOWN_FLOATS[:3], ids=str)
-    def test_means_are_rounded_once_however_large(self, place, configuration, dtype):
-        """A quotient's residual is lost where it is too small, and is none where the sum is."""
-        ends = np.finfo(dtype)
-        edges = [ends.smallest_subnormal, ends.tiny, ends.tiny * 3, ends.max / 4, np.inf, np.nan, 0]
-        numbers = np.array([*edges, *np.negative(edges), 1, -0.0], dtype)
-        wide = np.float64 if dtype == np.float64 else np.float32
-        for rows in (2, 3, 5, 7, 12):
-            x = np.zeros((rows, 16), dtype)
-            x[rows // 2] = numbers
+def wrong_in_every_way(name, place, families=tuple(FAMILIES)):
+    """Reduce every type in every way, of a shape, layout, values and options that are drawn for it.
+
+    Yields what is wrong, or nothing, of each.
+    """
+    ways = [way for way in WAYS if way[0] in families]
+    every = itertools.product(range(9), ways, EVERY_TYPE)
+    for turn, (_, (family, way), dtype) in enumerate(chosen(every, name)):
+        random = np.random.default_rng([turn, *map(ord, name)])
+        shapes, views = FAMILIES[family], list(VIEWS)
+        shape, axis = shapes[random.integers(len(shapes))]
+        view, data = views[random.integers(len(views))], DATA[turn % len(DATA)]
+        if not takes(name, dtype) or (name in PLACES and isinstance(axis, tuple)):
+            continue
+        x = VIEWS[view](filled(name, data, dtype, shape, random))
+        if not x.size:
+            continue
+        options = some_options(name, x, axis, data, random)
+        each = dtype in COMPLEX and (name == "logsumexp" or data == "special")
+        if each and x.size // max(x.shape[k] for k in np.atleast_1d(axis)) > 200:
+            continue
+        with forced(family, way):
+            got = reduced(name, x, place, axis, turn, **options)
+        if each:
+            axes, options = normal(axis, x.ndim), {"keepdims": False, **options}
             with np.errstate(all="ignore"):
-                want = (x.sum(0, dtype=wide) / wide(rows)).astype(dtype)
-            got = reduced("mean", x, place, 0)
-            np.testing.assert_array_equal(got, want)
-            assert not np.signbit(got[got == 0]).any() or np.signbit(want[got == 0]).any()
+                found = wrong_results(name, got, x, axes, options)
+        else:
+            found = wrong_along(name, got, x, axis, **options)
+        yield found and f"{found}: {family} by {way}, {shape}, {view}, {data}"
 
 
-class TestShortRows(Kernels):
-    """Several at a load, or staged, one after the other however they lie."""
-
-    family = SHORT_ROWS
-
-    def drawn(self, dtype, shape, turn):
-        """Of integers and of others in turn, some rows off a boundary."""
-        rows, n = shape
-        draw = integers if turn % 3 == 0 else drawn
-        return draw(dtype, (rows * n + turn % 5,))[turn % 5 :].reshape(shape)
-
-    @everywhere
-    @every_type
-    @pytest.mark.parametrize("step", [1, 2])
-    def test_many_rows_that_lie_apart_fill_blocks(self, place, dtype, step):
-        """Blocks begin anywhere: behind rows of others, and at boundaries or not."""
-        for n, name in itertools.product((3, 8, 25, 100), ("sum", "argmax", "var")):
-            width = n * step + step - 1
-            rows = 40_000 // n * (3 - step)
-            wide = drawn(dtype, (rows * width + n % 3,))[n % 3 :].reshape(rows, width)
-            x = wide[:: 3 - step, ::step][:, :n]
-            assert not wrong_along(name, reduced(name, x, place, 1, n), x, 1)
-
-    @everywhere
-    def test_greatest_sums_do_not_overflow_on_the_way(self, place, configuration):
-        x = np.full((9, 512), 65504, np.float16)
-        assert np.isinf(reduced("sum", x, place, 1)).all()
-        assert (reduced("mean", x, place, 1) == 65504).all()
-        y = np.array([[3e38, -3e38] * 31], np.float32)
-        assert np.isinf(reduced("var", y, place, 1)).all()
-        assert (reduced("std", y, place, 1) == np.float32(3e38)).all()
+@everywhere
+@pytest.mark.parametrize("name", NAMES)
+def test_every_type_layout_and_value_is_right_in_every_way(place, name):
+    all_right(wrong_in_every_way(name, place))
 
 
-class TestLongRows(Kernels):
-    """By teams of any size, by blocks that share a result, and one result after the other."""
+@everywhere
+@pytest.mark.parametrize("way", CONFIGURATIONS["general"])
+@often(60, HealthCheck.function_scoped_fixture)
+@given(call=calls(), seed=st.integers(0, 2**64 - 1))
+def test_answers_and_refusals_are_numpys(place, way, call, seed):
+    with forced("general", way), gred.thread_order("shuffled", seed):
+        check_call(call, **on(place))
 
-    family = OF_LONG_ROWS
 
-    @everywhere
-    @often(60, HealthCheck.function_scoped_fixture)
-    @given(name=st.sampled_from(NAMES), x=rows_anywhere(), seed=st.integers(0, 2**64 - 1))
-    def test_rows_begin_and_end_anywhere(self, place, configuration, name, x, seed):
-        assert not wrong(name, x, 1, place, seed)
+@everywhere
+@every_way
+@pytest.mark.parametrize(
+    ("dtype", "value", "other"), [("i1", -128, 127), ("i1", 127, 0), ("u1", 255, 0)]
+)
+def test_bytes_at_their_ends_are_added_without_overflow(
+    place, family, way, shared, dtype, value, other
+):
+    for name, (shape, axis) in itertools.product(("sum", "var", *EXTREMES), TALL[family]):
+        # Extremes are no larger where there are many.
+        small = math.prod(shape) < 100_000 and not (name in PLACES and isinstance(axis, tuple))
+        if small or name not in EXTREMES:
+            x = np.full(shape, value, dtype)
+            assert not wrong_along(name, reduced(name, x, place, axis), x, axis)
+            x[..., 3::7], x[-1] = 0, 1
+            x[..., -1] = np.random.default_rng(1).choice([value, other], x[..., -1].shape)
+            assert not wrong_along(name, reduced(name, x, place, axis), x, axis)
 
-    @everywhere
-    @often(60, HealthCheck.function_scoped_fixture)
-    @given(
-        name=st.sampled_from([name for name in NAMES if name not in PLACES]),
-        dtype=st.sampled_from(KNOWN_TYPES),
-        flavour=st.sampled_from(FLAVOURS),
-        shape=st.tuples(*(st.integers(1, most) for most in (40, 3, 3, 8))),
-        odd=st.integers(0, 2),
-        seed=st.integers(0, 2**32 - 1),
-    )
-    def test_results_are_made_of_several_rows(
-        self, place, configuration, name, dtype, flavour, shape, odd, seed
-    ):
-        """Of whole packs that lie above each other, or of others; in two dimensions, or more."""
-        outer, kept, more, packs = shape
-        length = packs * 16 // dtype.itemsize + odd
-        random = np.random.default_rng(seed)
-        x = values(dtype, flavour, outer * kept * more * length, random).copy()
-        for axis, view in (
-            ((0, 2), x.reshape(outer, kept * more, length)),
-            ((0, 2, 3), x.reshape(outer, kept, more, length)[:, :, :, : length - odd // 2]),
-            ((1, 3), x.reshape(outer, more, kept, length)),
-        ):
-            assert not wrong(name, view, axis, place, seed)
 
-    @everywhere
-    @every_type
-    def test_the_first_of_equals_is_found(self, place, configuration, dtype):
-        length, starts = 700, (0, 1, 15, 16, 17, 63, 64, 255, 256, 511, 512, 698, 699, 700)
-        least, greatest = (-128, 127) if dtype == np.int8 else (-np.inf, np.inf)
-        found = [(0, greatest, "argmax"), (least, greatest, "argmax")]
-        for fill, best, name in (*found, (0, least, "argmin"), (greatest, least, "argmin")):
-            x = np.full((len(starts), length), fill, np.float32).astype(dtype)
-            for row, start in enumerate(starts):
-                x[row, start:] = best
-            got = reduced(name, x, place, 1, 3)
-            np.testing.assert_array_equal(got, [start % length for start in starts])
+@everywhere
+@every_way
+def test_every_order_of_threads_gives_the_same_bits(place, family, way, shared):
+    """Means under a mask, so that what is counted is merged, too."""
+    random, shapes = np.random.default_rng(4), small_shapes(family)
+    for (shape, axis), dtype in itertools.product(shapes[:: len(shapes) // 4], ("f2", "f4", "c8")):
+        x = random.normal(size=shape).astype(dtype)
+        for name in ("mean", *chosen(("sum", "var", "norm", "prod"), way, shape, dtype)):
+            options = {"where": x.real > -1} if name == "mean" else {}
+            made = {reduced(name, x, place, axis, seed, **options).tobytes() for seed in range(3)}
+            assert len(made) == 1, (name, shape)
+
+
+@everywhere
+@every_way
+def test_results_are_written_where_they_belong(place, family, way, shared):
+    """To the host or the device, off boundaries, of another type, at any distance; alone there."""
+    names = ("sum", "max", "argmax")
+    every = itertools.product(names, ("i1", "f2", "f4", "f8"), small_shapes(family))
+    for turn, (name, dtype, (shape, axis)) in enumerate(chosen(chosen(every, family, way), way)):
+        if name == "argmax" and isinstance(axis, tuple):
+            continue
+        x = np.random.default_rng(turn).integers(-9, 10, shape).astype(dtype)
+        want = reduced(name, x, place, axis)
+        first, step, wider = (
+            turn % 4,
+            (1, 2, -1)[turn % 3],
+            "i8" if want.dtype.kind == "i" else "f8",
+        )
+        room = np.full(want.size * 2 + 4, 7, (want.dtype, wider)[turn % 2])
+        out = room[first:][::step][: want.size].reshape(want.shape)
+        getattr(gred, name)(laid_out(x, place), axis=axis, out=out)
+        np.testing.assert_array_equal(out, want)
+        out[...] = 7
+        assert (room == 7).all()
+        room = flat_there(np.full(want.size + 8, 7, want.dtype), place)
+        out = room[first : first + want.size].described(shape=want.shape)
+        getattr(gred, name)(laid_out(x, place), axis=axis, out=out)
+        right = np.full(want.size + 8, 7, want.dtype)
+        right[first : first + want.size] = want.reshape(-1)
+        np.testing.assert_array_equal(to_host(room), right)
+
+
+@everywhere
+@every_way
+@pytest.mark.parametrize("data", SPREAD)
+def test_variances_are_within_chans_bound(place, family, way, shared, data):
+    """However near to each other numbers are, or how far apart, and how many came before."""
+    types = REALS if data in OF_HALVES else REALS[2:]
+    every = enumerate(itertools.product(types, small_shapes(family)))
+    for turn, (dtype, (shape, axis)) in chosen(chosen(every, family, way, data), data):
+        random, axes = np.random.default_rng(turn), normal(axis, len(shape))
+        rows = np.moveaxis(np.zeros(shape), axes, range(-len(axes), 0))
+        flat = [
+            SPREAD[data](math.prod(shape[k] for k in axes), random)
+            for _ in np.ndindex(rows.shape[: -len(axes)])
+        ]
+        x = np.moveaxis(np.reshape(flat, rows.shape), range(-len(axes), 0), axes).astype(dtype)
+        options = {"dtype": max(dtype, np.dtype("f4")) if turn % 2 else dtype, "ddof": turn % 2}
+        got = reduced("var", np.ascontiguousarray(x), place, axis, **options)
+        for one, row in [*zip(got.reshape(-1), rows_of(x, axes), strict=True)][
+            :: max(1, got.size // 8)
+        ]:
+            right = answer("var", row, **options)
+            assert agrees(one, right), (shape, dtype, one, right)
+
+
+@everywhere
+@pytest.mark.parametrize("way", CONFIGURATIONS["unsplit columns"])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_means_are_rounded_once_however_large(place, way, dtype):
+    """A quotient's residual is lost where it is too small, and is none where the sum is."""
+    ends, wide = np.finfo(dtype), np.float64 if dtype == "f8" else np.float32
+    edges = [ends.smallest_subnormal, ends.tiny, ends.tiny * 3, ends.max / 4, np.inf, np.nan, 0]
+    numbers = np.array([*edges, *np.negative(edges), 1, -0.0], dtype)
+    for rows in (2, 3, 5, 7, 12):
+        x = np.zeros((rows, 16), dtype)
+        x[rows // 2] = numbers
+        with np.errstate(all="ignore"):
+            want = (x.sum(0, dtype=wide) / wide(rows)).astype(dtype)
+        with forced("unsplit columns", way):
+            np.testing.assert_array_equal(reduced("mean", x, place, 0), want)
+
+
+@everywhere
+@pytest.mark.parametrize("layout", ["apart", "columns", "masked"])
+@pytest.mark.parametrize("reduced", [1, 4, 5, 6])
+@pytest.mark.parametrize("kept", [1, 4, 5, 6])
+def test_dimensions_that_no_two_are_one_of_are_taken(place, kept, reduced, layout):
+    """Launches bring few of them with most kernels, and any number with one."""
+    dimensions, random = kept + reduced, np.random.default_rng(kept * reduced)
+    last = slice(None, None, 1 if layout == "columns" else 2)
+    shape, index = [3] * (dimensions - 1) + [4], [slice(None, None, 2)] * (dimensions - 1) + [last]
+    theirs = random.integers(-99, 99, shape).astype("f4")[tuple(index)]
+    x, among = laid_out(theirs, place), dimensions - (layout == "columns")
+    axes = tuple(int(k) for k in random.permutation(among)[:reduced])
+    where = {"where": random.random(theirs.shape) < 0.7} if layout == "masked" else {}
+    with gred.thread_order("shuffled", kept):
+        for name, options in (("sum", {}), ("max", {"initial": -100}), ("count_nonzero", {})):
+            got = to_host(getattr(gred, name)(x, axes, **where, **options))
+            assert not wrong_along(name, got, theirs, axes, **where, **options)
+        for name in () if where else ("sum", "argmax"):
+            got = to_host(getattr(gred, name)(x, axes[0]))
+            assert not wrong_along(name, got, theirs, axes[0])

@@ -6,18 +6,20 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from devices import to_host
+from thin import chosen
 
 import gred
 from gred.testing import SimulatedArray
 
 RANDOM = np.random.default_rng(0)
+VIEWS = {"as it is": lambda a: a, "turned": lambda a: a.T, "sliced": lambda a: a[::-1, :, ::-2]}
 both = pytest.mark.parametrize("name", ["var", "std"])
 
 
-def about(name, x, mean, axis, ddof=0, shown=None):
+def about(name, x, mean, axis, ddof=0, shown=True):
     """Take deviations from `mean` in twice the bits."""
     away = np.abs(x.astype(np.clongdouble) - mean) ** 2
-    shown = np.ones(x.shape, bool) if shown is None else np.broadcast_to(shown, x.shape)
+    shown = np.broadcast_to(shown, x.shape)
     with np.errstate(invalid="ignore"):
         var = np.where(shown, away, 0).sum(axis=axis) / (shown.sum(axis=axis) - ddof)
     return np.sqrt(var) if name == "std" else var
@@ -25,48 +27,31 @@ def about(name, x, mean, axis, ddof=0, shown=None):
 
 @both
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i1", "u4", "u8", "?"])
-@pytest.mark.parametrize("axis", [None, 0, 1, 2, (0, 2), (1, 2), (0, 1, 2), -1])
-def test_deviations_are_from_the_mean_that_is_given(name, dtype, axis):
-    """On the host, and on a device, of arrays and means that are there or are brought there."""
-    x = abs(RANDOM.normal(size=(9, 6, 40)) * 5).astype(dtype)
+@pytest.mark.parametrize("axis", [None, 0, 1, 2, (0, 2), (1, 2), (0, 1, 2), -1], ids=str)
+@pytest.mark.parametrize("view", VIEWS)
+def test_deviations_are_from_the_mean_that_is_given(name, dtype, axis, view):
+    """Of arrays, masks and means on the host or a device, or brought there, in little memory."""
+    x = VIEWS[view](abs(RANDOM.normal(size=(7, 5, 20)) * 5).astype(dtype))
+    mask = VIEWS[view](RANDOM.random((7, 5, 20)) > 0.2)
     true = np.asarray(x.astype(np.result_type(dtype, "f8")).mean(axis=axis, keepdims=True))
     there, function = SimulatedArray(x), getattr(gred, name)
-    means = (true, true + 1.5, true[..., :1] * 0 + 3, 2.5, np.float32(0), [[[1]]])
-    for mean, ddof in (
-        *((mean, k % 2) for k, mean in enumerate(means)),
-        (np.ones((1, 1), "f2"), 1),
-    ):
-        exact = about(name, x, mean, axis, ddof)
-        got = [function(a, axis, ddof=ddof, mean=mean) for a in (x, there)]
-        got.append(function(x, axis, ddof=ddof, mean=mean, device="simulated"))
+    means = (true, true + 1.5, true[..., :1] * 0 + 3, 2.5, np.float32(0), [[[1]]], np.ones((1, 1)))
+    every = itertools.product(range(len(means)), (0, 1), (True, False))
+    for turn, (k, ddof, masked) in enumerate(chosen(every, name, dtype, axis, view)):
+        mean, where = means[k], mask if masked else True
+        exact = np.asarray(about(name, x, mean, axis, ddof, where))
+        more = {"ddof": ddof, "mean": mean, "where": where}
+        got = [function(a, axis, keepdims=k, **more) for a in (x, there) for k in (False, True)]
+        with gred.workspace_limit(1 if turn == 0 else 5000):
+            got.append(function(x, axis, device="simulated", **more))
         if axis not in (None, (0, 1, 2)):
-            got.append(function(there, axis, ddof=ddof, mean=SimulatedArray(mean)))
+            out = SimulatedArray(np.zeros(exact.shape, function(x, axis).dtype))
+            more["mean"] = SimulatedArray(np.asarray(mean))
+            got += [function(there, axis, **more), function(there, axis, out=out, **more)]
         for results in map(to_host, got):
-            np.testing.assert_allclose(results, exact, rtol=2e-3 if dtype == "f2" else 2e-6)
+            near = 2e-3 if dtype == "f2" else 2e-6
+            np.testing.assert_allclose(np.reshape(results, exact.shape), exact, rtol=near)
             assert results.dtype == function(x, axis, ddof=ddof).dtype
-
-
-@both
-def test_means_are_where_their_results_are(name):
-    """Turned, masked, backwards, kept, into out, and in as little memory as can be."""
-    function, x = getattr(gred, name), RANDOM.normal(size=(7, 5, 30))
-    shown = RANDOM.random(x.shape) > 0.2
-    views = (lambda a: a, lambda a: a.T, lambda a: a[::-1, :, ::-2])
-    for view, axis in itertools.product(views, (0, 1, 2, (0, 2), None)):
-        y, where = view(x), view(shown)
-        mean = np.asarray(y.mean(axis=axis, keepdims=True)) + RANDOM.normal()
-        exact = np.asarray(about(name, y, mean, axis, shown=where))
-        got = [function(y, axis, mean=mean, where=where, keepdims=kept) for kept in (False, True)]
-        a, there = SimulatedArray(y), SimulatedArray(mean)
-        for options in ({}, {"keepdims": True}, {"out": SimulatedArray(np.zeros(exact.shape))}):
-            for given in (mean, there) if axis is not None else (mean,):
-                there_too = {"where": SimulatedArray(where.copy()), **options}
-                got.append(to_host(function(a, axis, mean=given, **there_too)))
-        for one in got:
-            np.testing.assert_allclose(np.reshape(one, exact.shape), exact)
-        with gred.workspace_limit(1):
-            got = function(y, axis, mean=mean, device="simulated")
-        np.testing.assert_allclose(got, about(name, y, mean, axis))
 
 
 HOST, THERE = np.ones((3, 4)), SimulatedArray(np.ones((3, 4)))
@@ -100,11 +85,11 @@ def test_a_mean_may_be_whatever_numpy_broadcasts(name):
     for fits in (3, True, Fraction(7, 2), np.ones((1, 1, 4)), [[1, 2.5, 3, 4]]):
         right = about(name, x, np.asarray(fits, float).reshape(-1), 0)
         np.testing.assert_allclose(function(x, 0, mean=fits), right)
-    for lay in (np.asarray, SimulatedArray):
-        got = function(SimulatedArray(x), 0, mean=lay(np.arange(4.0)[None, None]))
-        np.testing.assert_allclose(to_host(got), about(name, x, np.arange(4.0)[None], 0))
-        got = function(SimulatedArray(x), 1, mean=lay(np.ones((1, 1, 1, 1))))
-        np.testing.assert_allclose(to_host(got), about(name, x, 1, 1))
+    for lay, fits, axis in itertools.product(
+        (np.asarray, SimulatedArray), (np.arange(4.0)[None, None], np.ones((1, 1, 1, 1))), (0,)
+    ):
+        got = function(SimulatedArray(x), axis, mean=lay(fits))
+        np.testing.assert_allclose(to_host(got), about(name, x, fits.reshape(1, -1), axis))
     for axis in (None, 0):
         given = function(x, axis, mean=np._NoValue)
         np.testing.assert_array_equal(given, function(x, axis))
@@ -128,9 +113,8 @@ def test_a_mean_that_another_call_leaves_on_the_gpu_is_given(name, library):
     for axis in (0, 1):
         got = function(x, axis, mean=gred.mean(x, axis, keepdims=True))
         assert type(got) is type(x) or library.module == "driver"
-        np.testing.assert_allclose(
-            to_host(got), getattr(np, name)(host.astype("f8"), axis), rtol=1e-5
-        )
+        want = getattr(np, name)(host.astype("f8"), axis)
+        np.testing.assert_allclose(to_host(got), want, rtol=1e-5)
 
 
 def test_a_mean_on_a_device_does_not_matter_of_nothing():

@@ -5,67 +5,120 @@ segments one by one are forced at sizes that the simulated device is quick with,
 """
 
 import itertools
-import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from devices import PLACES, everywhere, flat_there, laid_out, needs_gpu, on, to_host
+from devices import PLACES, everywhere, laid_out, needs_gpu, on, to_host
 from drawn import often
 from forcing import CONFIGURATIONS, forced
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from reference import BFLOAT16, EVERY_TYPE
-from segments import UFUNCS, by_one, every_op, of_none, power_law, same, small
+from samples import silenced
+from segments import (
+    NUMPYS,
+    UFUNCS,
+    by_one,
+    every_op,
+    nearly_same,
+    of_none,
+    power_law,
+    same,
+    small,
+    whole,
+)
 from thin import chosen
 
 import gred
 
+N, SHORT, LONG = 12_000, 1000, (1 << 18) + 25  # elements of several tiles, and of several threads
 NUMPYS_TYPES = [dtype for dtype in EVERY_TYPE if dtype != BFLOAT16]
 OUTSIDE = st.sampled_from([-(2**63), -(2**40), -1, 60, 61, 2**40, 2**62, 2**63 - 1])
+# Where segments of so many elements begin.
+OFFSETS = {
+    "one": lambda n: [0],
+    "three": lambda n: [9, n // 3, n - n // 12],
+    "at the end": lambda n: [n - 1],
+    "behind": lambda n: [n // 4, n // 4 + 10, n // 2, n // 2],
+    "each": np.arange,
+    "two at every place": lambda n: np.repeat(np.arange(5, n, 7), 2),
+    "any": lambda n: np.sort(np.random.default_rng(0).integers(0, n, n // 64)),
+    "skewed": lambda n: np.minimum(power_law(300), n - 1),
+    "back and forth": lambda n: [k * 7 if k % 2 == 0 else n - 1 - k * 5 for k in range(120)],
+    "falling": lambda n: [n - 1, n // 2, 17, 3, 0],
+}
+# At edges of tiles, of warps' and of threads' shares, and many at one place.
+OFFSETS |= {
+    f"every {length} from {first} on": lambda n, first=first, length=length: np.arange(
+        first, n, length
+    )
+    for length, first in (
+        *itertools.product((1, 2, 3, 28, 30, 31, 32, 61, 62, 63, 64, 65, 126, 127, 128), (0, 1)),
+        *[(128, 63), (3, 2), (1, 7), (28, 27), (28 * 16, 0), (129, 2)],
+    )
+}
+OFFSETS |= {
+    f"{count} at {part} of 8": lambda n, count=count, part=part: np.sort(
+        np.append(np.full(count, n * part // 8), [3, n // 2 + 1])
+    )
+    for count, part in itertools.product((63, 64, 65, 2000, 9000), (0, 1, 4, 7))
+}
+SHARINGS = [("segments", way) for way in CONFIGURATIONS["segments"]]
+SHARINGS += [("scans", "a warp"), ("scans", "large blocks")]
 # The host shares work in one way.
 WAYS = [
-    pytest.param((place, way), id=f"{way}-{place}", marks=needs_gpu if place == "cuda" else ())
+    pytest.param((place, *way), id=f"{way[1]}-{place}", marks=needs_gpu if place == "cuda" else ())
     for place in PLACES
-    for way in CONFIGURATIONS["segments"]
-    if place != "host" or way == "measured"
+    for way in (SHARINGS if place != "host" else SHARINGS[:1])
 ]
 
 
 @pytest.fixture(params=WAYS)
 def place(request):
-    device, sharing = request.param
-    with forced("segments", sharing):
+    device, of, way = request.param
+    with forced(of, way):
         yield device
 
 
-@pytest.fixture(params=[way for way in WAYS if way.values[0][0] != "host"])
-def there(request):
-    """Give a device, for what the host does in one way."""
-    device, sharing = request.param
-    with forced("segments", sharing):
-        yield device
+def filled(op, dtype, n, random):
+    """Draw any bits of integers, whose sums wrap, or what no sum rounds; some are not finite."""
+    if op not in UFUNCS and "prod" not in op:
+        x = whole(n, dtype, n)
+    elif dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        x = random.integers(info.min, info.max, n, dtype, endpoint=True)
+    else:
+        x = small(n, dtype, n)
+    if dtype.kind == "f" and ("nan" in op or random.integers(3) == 0):
+        x[random.integers(0, n, n // 99)] = random.choice([np.nan, np.inf, -np.inf, -0.0])
+    return x
 
 
-def numpys(op, x, offsets, **options):
-    with np.errstate(invalid="ignore"):
-        return UFUNCS[op].reduceat(x, offsets, **options)
-
-
-def check(place, op, x, offsets, **options):
-    same(gred.reduceat(op, x, offsets, **on(place), **options), numpys(op, x, offsets, **options))
-
-
-# ---- what it is ----
-
-
-@every_op
-def test_every_type_is_numpys(place, op):
-    for dtype in NUMPYS_TYPES:
-        x = small(40, dtype)
-        rises, goes_back = [0, 3, 3, 3, 19, 30, 31, 39], [0, 3, 3, 1, 39, 0, 20]
-        for offsets in (rises, goes_back, [5], [39], list(range(40))):
-            check(place, op, x, offsets)
+@pytest.mark.parametrize("op", NUMPYS)
+def test_every_op_type_and_offset_is_numpys(place, op):
+    types = NUMPYS_TYPES if op in UFUNCS else [np.dtype(one) for one in ("f8", "i4", "u1", "?")]
+    for turn, (again, kind) in chosen(enumerate(itertools.product(range(2), OFFSETS)), place, op):
+        random = np.random.default_rng([turn, *map(ord, op)])
+        dtype = types[random.integers(len(types))]
+        lengths = (SHORT, N, LONG) if place == "host" else (SHORT, N)
+        n = SHORT if again or dtype == np.float16 else random.choice(lengths)
+        begin, step = random.integers(0, 4), (1, 1, 2, -1)[turn % 4]
+        x = filled(op, dtype, abs(step) * n + 3, random)[begin : begin + abs(step) * n][::step]
+        offsets = np.asarray(OFFSETS[kind](n))
+        offsets = offsets if op in UFUNCS else offsets[:: -(-len(offsets) // 40)]
+        own = np.repeat(offsets.astype(("i8", "i4")[turn % 4 // 2]), 2)[::2]
+        with silenced(), gred.thread_order("shuffled", turn):
+            at = laid_out(own, place) if turn % 2 else offsets
+            got = to_host(gred.reduceat(op, laid_out(x, place), at))
+            if op in UFUNCS:
+                same(got, UFUNCS[op].reduceat(x, offsets))
+                continue
+            ends = [*offsets[1:], n]
+            parts = [
+                x[first : max(end, first + 1)] for first, end in zip(offsets, ends, strict=True)
+            ]
+            nearly_same(got, [NUMPYS[op](part) for part in parts], n)
 
 
 @pytest.mark.parametrize("named", ["sum", "add", np.add], ids=str)
@@ -74,39 +127,12 @@ def test_ops_have_greds_names_and_numpys(named):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "complex64", "bool", "int16"])
-@every_op
+@pytest.mark.parametrize("op", ["sum", "prod", "min", "max"])
 def test_dtype_converts_elements_first(place, op, dtype):
-    if op in ("any", "all"):
-        pytest.skip("they take truth values of any type")
     x = np.array([0, 1, 2.5, 300, -1])
     for offsets in ([0, 2, 4], [2, 0]):
         got = gred.reduceat(op, x, offsets, dtype=dtype, **on(place))
-        same(got, numpys(op, x.astype(dtype), offsets, dtype=dtype))
-
-
-LONG = [1, 31, 33, 255, 256, 257, 4095, 4096, 4097, 9000, 70_001, (1 << 18) - 1, (1 << 18) + 5]
-
-
-@pytest.mark.parametrize("n", LONG)
-@every_op
-def test_long_segments_are_right_beside_short_ones(place, op, n):
-    """Those of the host that are longest by several threads."""
-    if n > 5000 and place == "simulated" and (op not in ("sum", "min") or n > 70_001):
-        pytest.skip("two of the ops are enough")
-    x = small(n + 20, np.int32)
-    offsets = [0, 3, 10, n + 10, n + 10, n + 19]
-    for given_offsets, values in ((offsets, x), (offsets[::-1], x), (offsets, x[::-1])):
-        check(place, op, values, given_offsets)
-
-
-@pytest.mark.parametrize("dtype", ["i1", "i8", "f8", "c16"])
-@every_op
-def test_skewed_lengths_are_right(place, op, dtype):
-    # One segment is longer than any tile.
-    ends = power_law(3000) if place == "host" else np.minimum(power_law(400), 18_000)
-    x = small(ends[-1], dtype)
-    expected, _ = by_one(op, x, ends[:-1], empty="identity")
-    same(gred.reduceat(op, x, ends[:-1], empty="identity", **on(place)), expected)
+        same(got, UFUNCS[op].reduceat(x.astype(dtype), offsets, dtype=dtype))
 
 
 EMPTY = [
@@ -116,14 +142,20 @@ EMPTY = [
     ("sum", [1.0, 2], [], "element", np.zeros(0)),
     ("sum", [], [], "identity", np.zeros(0)),
     ("prod", [], [0, 0], "identity", [1.0, 1]),
+    ("mean", [1.0, 3], [0, 2, 2], "identity", [2, np.nan, np.nan]),
+    ("var", [1.0, 3], [0, 2], "identity", [1, np.nan]),
+    ("argmin", [1.0, 0], [0, 2], "identity", [1, -1]),
+    ("norm", [3.0, 4], [0, 2], "identity", [5.0, 0]),
+    ("nansum", [np.nan, 4], [0, 2], "identity", [4.0, 0]),
+    ("logsumexp", [3.0], [0, 1], "identity", [3, -np.inf]),
+    ("max", np.zeros(0, "i2"), [0], "identity", np.array([-(2**15)], "i2")),
 ]
 
 
 def test_empty_segments_are_of_nothing_or_an_element(place):
     """As rows of a sparse matrix are, what goes backwards, and what has no elements."""
     for op, values, offsets, empty, expected in EMPTY:
-        got = gred.reduceat(op, values, offsets, empty=empty, **on(place))
-        same(got, np.asarray(expected))
+        same(gred.reduceat(op, values, offsets, empty=empty, **on(place)), np.asarray(expected))
     got = gred.reduceat("sum", laid_out(np.ones(3), place), np.array([], np.int64))
     same(to_host(got), np.array([]))
     for dtype, offsets, op in itertools.product(EVERY_TYPE, ([3, 3, 0], [0, 3, 3]), ("min", "max")):
@@ -131,21 +163,6 @@ def test_empty_segments_are_of_nothing_or_an_element(place):
         assert got.dtype == dtype
         none = np.real(of_none(op, dtype))
         assert got.real.tolist() == [none if start == 3 else 1 for start in offsets]
-
-
-def test_special_values_are_numpys(place):
-    x = np.array([1, np.nan, np.inf, -np.inf, -0.0, 0.0, np.nan])
-    for op in UFUNCS:
-        for offsets in ([0, 2, 4], [2, 3], [4, 5, 6], [4, 0], [4, 5, 6, 0]):
-            check(place, op, x, offsets)
-
-
-def test_integers_wrap_and_are_exact(place):
-    x = np.random.default_rng(8).integers(-(2**63), 2**63, 700)
-    parts = [x[0:1], x[1:90], x[90:91], x[90:400], x[400:]]
-    for op, all_of in (("sum", sum), ("prod", math.prod)):
-        expected = [(all_of(map(int, part)) + 2**63) % 2**64 - 2**63 for part in parts]
-        same(gred.reduceat(op, x, [0, 1, 90, 90, 400], **on(place)), np.array(expected))
 
 
 def test_sums_of_floats_are_close_to_the_true_ones(place):
@@ -161,9 +178,9 @@ def test_sums_of_floats_are_close_to_the_true_ones(place):
 
 def test_bits_do_not_depend_on_threads_or_neighbours(threads_as_before):
     """Sums are closer than those one after the other are, too."""
-    rng = np.random.default_rng(4)
-    x = rng.normal(size=700_000).astype(np.float32)
-    offsets = np.sort(rng.integers(0, 300_000, 500))
+    random = np.random.default_rng(4)
+    x = random.normal(size=700_000).astype(np.float32)
+    offsets = np.sort(random.integers(0, 300_000, 500))
     one = gred.reduceat("sum", x, offsets)
     gred.threads(1)
     same(gred.reduceat("sum", x, offsets), one)
@@ -177,17 +194,36 @@ def test_bits_do_not_depend_on_threads_or_neighbours(threads_as_before):
     assert (errors < 2**-22).all()
 
 
-# ---- how devices share it ----
+def test_the_bits_are_the_same_in_any_order_of_threads(place):
+    x = np.random.default_rng(4).normal(size=9000).astype(np.float32)
+    rises = np.sort(np.random.default_rng(3).integers(0, 5000, 60))
+    for offsets in (rises, rises[::-1].copy()):
+        one = gred.reduceat("sum", x, offsets, **on(place))
+        for seed in range(5):
+            with gred.thread_order("shuffled", seed):
+                same(gred.reduceat("sum", x, offsets, **on(place)), one)
+
+
+@everywhere
+def test_tiles_are_taken_where_offsets_rise_and_only_there(place):
+    """As the bits of sums tell, which are made in another order."""
+    x = np.random.default_rng(11).normal(size=9000).astype(np.float32)
+    rises, sums = np.arange(0, 9000, 300), {}
+    for way in CONFIGURATIONS["tiles"]:
+        with forced("tiles", way):
+            for kind, offsets in (("rise", rises), ("swap", np.append(rises, 0))):
+                sums[kind, way] = gred.reduceat("sum", x, offsets, **on(place))
+    assert (sums["rise", "tiles"] != sums["rise", "no tiles"]).any()
+    same(sums["swap", "tiles"], sums["swap", "no tiles"])
 
 
 def some_offsets(data):
     """Draw offsets that rise, or not, with many equal ones, some far outside the array."""
-    within = st.lists(st.integers(0, 59), min_size=1, max_size=90)
+    offsets = data.draw(st.lists(st.integers(0, 59), min_size=1, max_size=90))
     kind = data.draw(st.sampled_from(["rise", "any", "outside", "rise outside", "nearly rise"]))
-    offsets = data.draw(within)
     if kind == "rise outside":
-        offsets = sorted([*offsets, *data.draw(st.lists(OUTSIDE, min_size=1, max_size=2))])
-    if kind in ("rise", "nearly rise"):
+        offsets = offsets + data.draw(st.lists(OUTSIDE, min_size=1, max_size=2))
+    if "rise" in kind:
         offsets = sorted(offsets)
     if kind == "outside":
         offsets.insert(data.draw(st.integers(0, len(offsets))), data.draw(OUTSIDE))
@@ -201,8 +237,7 @@ def some_offsets(data):
 @given(data=st.data(), seed=st.integers(0, 2**64 - 1))
 def test_any_offsets_and_strides_are_numpys_or_nothing(place, op, data, seed):
     """Where nobody waits, segments that do not lie in the array are of nothing."""
-    types = ["i1", "u4", "f4", "f8", "i2", "?", "c8", "u8"]
-    types += [">f8", ">i2"] if place == "host" else []
+    types = ["i1", "u4", "f4", "f8", "i2", "?", "c8", "u8", *[">f8", ">i2"] * (place == "host")]
     dtype = np.dtype(data.draw(st.sampled_from(types)))
     step = data.draw(st.sampled_from([1, 2, -1, -3, *[0] * (place == "host")]))
     first = data.draw(st.integers(0, 3))
@@ -220,105 +255,7 @@ def test_any_offsets_and_strides_are_numpys_or_nothing(place, op, data, seed):
             for where, options in ((starts, {"out": out}), (offsets, {})):
                 with pytest.raises(IndexError, match="out-of-bounds"):
                     gred.reduceat(op, values, where, empty=empty, **options)
+            assert not out.any()
         else:
             same(to_host(gred.reduceat(op, values, offsets, empty=empty)), expected)
             same(gred.reduceat(op, x, starts, empty=empty), expected)
-
-
-def test_thousands_of_short_segments_are_surveyed_by_blocks(there):
-    """Tiles begin exactly where a block's share of the offsets ends, and around that."""
-    for length, first in ((1, 0), (1, 1), (1, 7), (3, 0), (3, 2)):
-        x = np.random.default_rng(7).integers(-99, 99, 2200 * length + first)
-        check(there, "sum", x, np.arange(first, len(x), length))
-
-
-def test_many_long_segments_in_a_row_are_kept_apart(there):
-    x = np.random.default_rng(6).integers(-(2**40), 2**40, 4000)
-    offsets = np.array([k * 7 if k % 2 == 0 else 3999 - k * 5 for k in range(120)])
-    for seed in range(3):
-        with gred.thread_order("shuffled", seed):
-            check(there, "sum", x, offsets)
-
-
-@pytest.mark.parametrize("empty", ["element", "identity"])
-@pytest.mark.parametrize("count", [1, 63, 64, 65, 2000])
-def test_many_equal_offsets_are_shared_too(there, count, empty):
-    x = small(300, np.int16)
-    for at in (0, 7, 128, 299):
-        offsets = np.sort(np.concatenate([np.full(count, at), [3, 200]]))
-        expected, _ = by_one("sum", x, offsets, empty=empty)
-        same(gred.reduceat("sum", x, offsets, empty=empty, **on(there)), expected)
-
-
-@everywhere
-def test_every_boundary_of_a_tile_may_be_a_segments(place):
-    """Tiles are of 64 elements and ends: segments begin and end around all of their edges."""
-    x = np.random.default_rng(5).integers(-(2**20), 2**20, 400).astype(np.int32)
-    with forced("segments", "little tiles"):
-        for length in (1, 2, 30, 31, 32, 61, 62, 63, 64, 65, 126, 127, 128, 129):
-            for first in (0, 1, 2, 63):
-                check(place, "sum", x, np.arange(first, 400, length))
-
-
-def test_the_bits_are_the_same_in_any_order_of_threads(there):
-    x = np.random.default_rng(4).normal(size=9000).astype(np.float32)
-    rises = np.sort(np.random.default_rng(3).integers(0, 5000, 60))
-    for offsets in (rises, rises[::-1].copy()):
-        one = gred.reduceat("sum", x, offsets, **on(there))
-        for seed in range(5):
-            with gred.thread_order("shuffled", seed):
-                same(gred.reduceat("sum", x, offsets, **on(there)), one)
-
-
-@everywhere
-def test_tiles_are_taken_where_offsets_rise_and_only_there(place):
-    """As the bits of sums tell, which are made in another order."""
-    x = np.random.default_rng(11).normal(size=9000).astype(np.float32)
-    rises, sums = np.arange(0, 9000, 300), {}
-    for way in CONFIGURATIONS["tiles"]:
-        with forced("tiles", way):
-            for kind, offsets in (("rise", rises), ("swap", np.append(rises, 0))):
-                sums[kind, way] = gred.reduceat("sum", x, offsets, **on(place))
-    assert (sums["rise", "tiles"] != sums["rise", "no tiles"]).any()
-    same(sums["swap", "tiles"], sums["swap", "no tiles"])
-
-
-@everywhere
-def test_neither_a_number_nor_infinity_is_carried_into_other_segments(place):
-    ends = np.cumsum(np.random.default_rng(1).integers(1, 90, 300))
-    offsets = np.append(0, ends[:-1])
-    x = np.random.default_rng(2).integers(-9, 10, ends[-1]).astype(np.float32)
-    x[ends[::5] - 1], x[offsets[2::5]], x[offsets[3::7]] = np.nan, np.inf, -np.inf
-    for op in ("sum", "max"):
-        check(place, op, x, offsets)
-
-
-# ---- tiles that threads scan ----
-
-N = 12_000  # elements of several tiles
-OFFSETS = {
-    "one": [0],
-    "three": [9, 4000, 11_000],
-    "late": [N - 1],
-    "behind": [3590, 3600, 7170],
-    "each": np.arange(N),
-    "short": np.arange(0, N, 3),
-    "many at one place": np.sort(np.append(np.full(9000, N // 2), [0, 31, N - 2])),
-    "some at every place": np.repeat(np.arange(5, N, 7), 2),
-    "any": np.cumsum(np.random.default_rng(0).integers(0, 128, N // 64)),
-    "halves of a warp": np.arange(0, N, 28 * 16),
-    "threads": np.arange(27, N, 28),
-}
-
-
-@everywhere
-@pytest.mark.parametrize("scan", CONFIGURATIONS["scans"])
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "u8"])
-@pytest.mark.parametrize("kind", OFFSETS)
-def test_values_as_they_lie_are_scanned_wherever_they_begin(place, kind, dtype, scan):
-    offsets = np.minimum(OFFSETS[kind], N - 1)
-    with forced("scans", scan):
-        for begin, op in chosen(itertools.product(range(4), ("sum", "min")), kind, dtype, scan):
-            x = np.random.default_rng(begin).integers(0, 100, N + 3).astype(dtype)
-            got = gred.reduceat(op, flat_there(x, place)[begin : begin + N], offsets)
-            same(to_host(got), numpys(op, x[begin : begin + N], offsets))

@@ -13,15 +13,19 @@ import itertools
 import numpy as np
 import pytest
 from devices import everywhere, laid_out
+from drawn import values
 from inputs import OPS
-from reference import BFLOAT16, EVERY_TYPE, agrees, truth
+from reference import BFLOAT16, EVERY_TYPE, INTEGERS
 from samples import all_right, takes, there, wrong
+from test_axes_kernels import DATA, filled
 from thin import chosen
 from truths import NAMES, PLACES
 
 import gred
 from gred.testing import SimulatedArray
 
+ROWS, COLUMNS = 7, 613
+LENGTHS = sorted({n + k for n in (2**k for k in range(13)) for k in (-3, -1, 0, 1, 3) if n + k > 0})
 LAYOUTS = {
     "every second column": lambda x: x[:, ::2],
     "every second row": lambda x: x[::2],
@@ -34,72 +38,48 @@ LAYOUTS = {
     "three dimensions": lambda x: x[:, :600].reshape(-1, 3, 200)[::2, 1:, 1::3],
     "a row again and again": lambda x: np.broadcast_to(x[0], (3, x.shape[1])),
 }
-ROWS, COLUMNS = 7, 613
-every_name = pytest.mark.parametrize("name", [*OPS, *NAMES])
+# One after the other, as many as are read at a time or nearly so; and rows of such lengths.
+LAYOUTS |= {
+    f"{n} from {n % 5} on": lambda x, n=n: x.reshape(-1)[n % 5 : n % 5 + n] for n in LENGTHS
+}
+LAYOUTS |= {
+    f"rows of {n} from {n % 3} on": lambda x, n=n: np.resize(x, (4, n + 3))[1:, n % 3 : n % 3 + n]
+    for n in (*LENGTHS[::3], 1100, 2310, 4620)
+}
 BATCHES = 2048 * 64
 NARROW = tuple(map(np.dtype, (np.bool_, np.int8, np.uint8, np.int16, np.uint16)))
+every_name = pytest.mark.parametrize("name", [*OPS, *NAMES])
 every_narrow_type = pytest.mark.parametrize("dtype", NARROW, ids=str)
 
 
-def some_mask(shape, seed=0) -> np.ndarray:
-    return np.random.default_rng([seed, *shape]).integers(0, 3, shape) > 0
-
-
-def initial_of(name: str, dtype: np.dtype) -> dict:
-    """Give what a mask may leave nothing of a value to begin with."""
-    return {"initial": dtype.type(1)} if name.removeprefix("nan") in ("min", "max") else {}
-
-
-@everywhere
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", PLACES)
-def test_the_first_of_equals_is_found_in_every_layout(place, name, layout):
-    take = LAYOUTS[layout]
-    best = -1 if name == "argmin" else 1
-    for seed, dtype in enumerate((np.int8, np.float32, np.float64, np.complex64)):
-        random = np.random.default_rng(seed)
-        for share in (0.5, 0.01, 0.0005, 0):
-            whole = np.where(random.random((ROWS, COLUMNS)) < share, best, 0).astype(dtype)
-            x, shown = take(whole), take(some_mask(whole.shape, seed))
-            visible = np.where(shown, x, -2 * best)
-            assert getattr(gred, name)(laid_out(x, place)) == getattr(np, name)(x)
-            got = getattr(gred, name)(laid_out(x, place), where=laid_out(shown, place))
-            assert got == getattr(np, name)(visible)
-
-
-def around(*limits: int) -> list[int]:
-    return sorted({n + more for n in limits for more in (-3, -1, 0, 1, 3) if n + more > 0})
-
-
-LENGTHS = [*range(1, 21), *around(32, 64, 128, 256, 512, 1024, 2048, 4096)]
+def some_mask(shape, layout, seed):
+    """Draw a mask that is laid out as the array is, or begins elsewhere."""
+    shown = np.random.default_rng(seed).random((ROWS, COLUMNS)) < 0.6
+    if seed % 2:
+        return LAYOUTS[layout](shown)
+    around = np.random.default_rng(seed).random(int(np.prod(shape)) + 9) < 0.6
+    return around[seed % 9 : seed % 9 + int(np.prod(shape))].reshape(shape)
 
 
 @everywhere
-@pytest.mark.parametrize("dtype", ["bool", "int8", "int16", "float32", "float64", "complex64"])
-def test_masks_and_arrays_of_any_alignment_and_length(place, dtype):
-    """One after the other both, so that they are read in words; the mask is not the array's."""
-    random = np.random.default_rng(1)
-    values = random.integers(-9, 10, LENGTHS[-1] + 40).astype(dtype)
-    shown = random.integers(0, 2, values.size).astype(bool)
-    for turn, n in enumerate(LENGTHS):
-        first, mask_first = turn % 5, turn * 7 % 9
-        x, where = values[first : first + n], shown[mask_first : mask_first + n]
-        a, shown_there = laid_out(x, place), laid_out(where, place)
-        right = truth("sum", x, where=where)
-        assert agrees(gred.sum(a, where=shown_there), right), (n, first, mask_first)
-        assert gred.count_nonzero(a, where=shown_there) == np.count_nonzero(x[where])
-
-
-@everywhere
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64", "complex128"])
-def test_rows_of_any_length_and_alignment(place, dtype):
-    """Rows that begin at every distance from a boundary: they are longer than they are read."""
-    for n in chosen(LENGTHS, dtype):
-        whole = np.random.default_rng(n).integers(-9, 10, (5, n + 3)).astype(dtype)
-        for x in (whole[:, 1 : n + 1], whole[:, :n:2], whole[1:, 3:]):
-            a = laid_out(x, place)
-            assert agrees(gred.sum(a), truth("sum", x))
-            assert gred.argmax(a) == np.argmax(x)
+@every_name
+def test_every_layout_type_and_mask_is_read_where_it_lies(place, name):
+    every = itertools.product(LAYOUTS, chosen(EVERY_TYPE, name), (False, True))
+    for turn, (layout, dtype, masked) in enumerate(chosen(every, name)):
+        random = np.random.default_rng([turn, *map(ord, name)])
+        data = "equals" if name in PLACES else DATA[turn % len(DATA)]
+        x = LAYOUTS[layout](filled(name, data, dtype, (ROWS, COLUMNS), random))
+        options, mask = {}, {}
+        if masked:
+            options["where"] = some_mask(x.shape, layout, turn)
+            mask["mask"] = laid_out(options["where"], place)
+        if masked and name in ("min", "max", "nanmin", "nanmax"):
+            options["initial"] = dtype.type(1)
+        elif name in ("sum", "mean") and dtype in INTEGERS and turn % 2:
+            options["dtype"] = np.dtype(random.choice(["i4", "f4", "f8", "c8"]))
+        if takes(name, dtype) and (not masked or options["where"].any()):
+            found = wrong(name, laid_out(x, place), x, **options, **mask)
+            assert not found, (layout, data, found)
 
 
 @everywhere
@@ -113,25 +93,14 @@ def test_no_element_is_taken_twice_where_a_row_is_read_in_stretches(place, dtype
         assert got == x.sum(dtype="i8")
 
 
-@everywhere
-@pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "complex64"])
-def test_means_know_how_many_a_mask_shows(place, dtype):
-    """Sums of integers, which are means by dtype= alone, are counted apart."""
-    x = np.random.default_rng(1).integers(0, 9, (ROWS, COLUMNS)).astype("int16")
-    for seed, take in enumerate(LAYOUTS.values()):
-        view, where = take(x), take(some_mask(x.shape, seed))
-        got = gred.mean(laid_out(view, place), where=laid_out(where, place), dtype=dtype)
-        assert agrees(got, truth("mean", view, np.dtype(dtype), where=where)), (dtype, seed)
-
-
 @every_name
 def test_nothing_is_copied_first(name):
     for dtype in EVERY_TYPE:
         if not takes(name, dtype) or dtype == BFLOAT16:
             continue
         a, mask = (SimulatedArray(np.ones((4, 100), t)) for t in (dtype, bool))
-        masked = {"where": mask, **initial_of(name, dtype)}
-        for plan in (gred.explain(a[:, ::2], name), gred.explain(a, name, **masked)):
+        begun = {"initial": dtype.type(1)} if name.removeprefix("nan") in ("min", "max") else {}
+        for plan in (gred.explain(a[:, ::2], name), gred.explain(a, name, where=mask, **begun)):
             assert "rows" in plan.array, f"{name} of {dtype}: {plan.array}"
             assert plan.steps[0].work == "pass 1"
 
@@ -143,12 +112,6 @@ def ends(dtype):
     return (0, 1) if dtype == np.bool_ else (np.iinfo(dtype).min, np.iinfo(dtype).max)
 
 
-def drawn(dtype, n, seed):
-    least, greatest = ends(dtype)
-    values = np.random.default_rng(seed).integers(least, greatest, n, endpoint=True)
-    return values.astype(dtype)
-
-
 @every_narrow_type
 @every_name
 def test_all_of_a_batch_is_right(name, dtype, device):
@@ -157,8 +120,14 @@ def test_all_of_a_batch_is_right(name, dtype, device):
         pytest.skip("NumPy has no difference of truth values")
     n = BATCHES // dtype.itemsize
     constant = [np.full(n, value, dtype) for value in ends(dtype)]
-    cut = [drawn(dtype, n + 70, k)[k : n + 3 * k] for k in chosen((0, 5, 33), name, dtype)]
-    all_right(wrong(name, x, x, device=device) for x in (*constant, *cut))
+    whole = values(dtype, "any bits", n + 70, np.random.default_rng(3))
+    cut = [whole[k : n + 3 * k] for k in chosen((0, 5, 23), name, dtype)]
+    floats = [{"dtype": np.dtype(one)} for one in ("f4", "f8") if name in ("sum", "mean")]
+    few = whole if dtype.itemsize == 1 else whole % dtype.type(256)  # whose sums are exact
+    all_right(
+        wrong(name, x, x, device=device, **options)
+        for x, options in [*((x, {}) for x in (*constant, *cut)), *((few, one) for one in floats)]
+    )
 
 
 @every_narrow_type
@@ -166,16 +135,14 @@ def test_every_place_in_a_batch_counts(dtype, device):
     """One element is unlike all others, in turn at each place of words that one thread takes in."""
     least, greatest = ends(dtype)
     n = BATCHES // dtype.itemsize
-    x = np.full(n, least, dtype)
-    y = np.full(n, greatest, dtype)
+    x, y = np.full(n, least, dtype), np.full(n, greatest, dtype)
     first = np.array([0, 2048 * 16, 2 * 2048 * 16, 3 * 2048 * 16]) // dtype.itemsize
     places = (first[:, None] + np.arange(16 // dtype.itemsize)).ravel()
     for at in chosen(map(int, places), dtype):
         x[at], y[at] = greatest, least
         on_device, other = there(x, device), there(y, device)
         assert gred.argmax(on_device) == gred.argmin(other) == at
-        assert (gred.max(on_device), gred.min(other)) == (greatest, least)
-        assert gred.minmax(on_device) == (least, greatest)
+        assert gred.minmax(on_device) == gred.minmax(other) == (least, greatest)
         assert gred.count_nonzero(on_device) == (1 if least == 0 else n)
         assert gred.sum(on_device) == least * (n - 1) + greatest
         assert gred.sum(other) == greatest * (n - 1) + least
@@ -192,18 +159,3 @@ def test_any_byte_but_zero_is_true(name, device):
         x = there(bytes_of_truth.view(np.bool_), device)
         right = getattr(np, name)(bytes_of_truth != 0)
         assert getattr(gred, name)(x) == right, (name, zero)
-
-
-@every_narrow_type
-@pytest.mark.parametrize("dtype_asked", [np.float32, np.float64], ids=["float32", "float64"])
-@pytest.mark.parametrize("name", ["sum", "mean"])
-def test_sums_in_floats_are_those_of_the_integers(name, dtype, dtype_asked, device):
-    """Sums below 2^24 are exact in float32, too, whatever the order."""
-    x = drawn(dtype, BATCHES // dtype.itemsize + 5, 3)
-    x = (x // 256 if dtype.itemsize == 2 else x % 100 if dtype != np.bool_ else x).astype(dtype)
-    total = int(x.sum(dtype=np.int64))
-    assert abs(x.astype(np.int64)).sum() < 2**24
-    got = getattr(gred, name)(there(x, device), dtype=dtype_asked)
-    right = dtype_asked(total) if name == "sum" else dtype_asked(total) / dtype_asked(len(x))
-    assert type(got) is dtype_asked
-    assert got == right

@@ -16,6 +16,7 @@ from calls import (
     OTHERS,
     REDUCTIONS,
     RUNGS,
+    SHAPE,
     check,
     drawn,
     every_call,
@@ -23,10 +24,14 @@ from calls import (
     places_of,
     results,
 )
+from devices import GPU_IS_HERE, put, to_host
+from hostile import Nameless
 from reference import BFLOAT16, COMPLEX, EVERY_TYPE
+from samples import silenced
 from thin import chosen
 
 import gred
+from gred.testing import SimulatedArray
 
 REAL = [dtype for dtype in EVERY_TYPE if dtype not in COMPLEX]
 
@@ -36,31 +41,30 @@ def whole(arrays):
     return [np.array(one, one.dtype.newbyteorder("="), order="C") for one in arrays]
 
 
-def outcome(name, arrays):
-    """Give the results, or the error where numbers of a type have none."""
-    try:
-        return results(name, arrays)
-    except TypeError as error:
-        return type(error)
+def bytes_of(arrays):
+    return b"".join(one.tobytes() for one in arrays)
 
 
 @every_call
 def test_a_layout_changes_no_result(name):
+    """Nor the error, where numbers of a type have no result."""
+    layouts = LAYOUTS | OF_THE_HOST
     types = EVERY_TYPE if name in REDUCTIONS else REAL  # complex numbers have few calls
-    every = itertools.product(places_of(name), LAYOUTS | OF_THE_HOST)
-    every = [(*case, dtype) for case in chosen(every, name) for dtype in chosen(types, name, case)]
-    for place, layout, dtype in every:
-        if place in ("simulated", "cuda") and layout in OF_THE_HOST:
-            continue
-        if dtype == BFLOAT16 and "byte order" in layout:
-            continue
-        arrays = CALLS[name].of((LAYOUTS | OF_THE_HOST)[layout](drawn(name, dtype)))
-        want = outcome(name, whole(arrays))
-        if want is TypeError:
-            with pytest.raises(TypeError):
-                results(name, lie(arrays, place), place)
-        else:
-            check(name, results(name, lie(arrays, place), place), want)
+    every = chosen(itertools.product(places_of(name), layouts), name)
+    for place, layout in every:
+        for dtype in chosen(types, name, (place, layout)):
+            there = place in ("simulated", "cuda")
+            swapped = dtype == BFLOAT16 and "byte order" in layout
+            if swapped or (there and layout in OF_THE_HOST):
+                continue
+            arrays = CALLS[name].of(layouts[layout](drawn(name, dtype)))
+            try:
+                want = results(name, whole(arrays))
+            except TypeError:
+                with pytest.raises(TypeError):
+                    results(name, lie(arrays, place), place)
+            else:
+                check(name, results(name, lie(arrays, place), place), want)
 
 
 @every_call
@@ -76,10 +80,6 @@ def test_a_limited_workspace_changes_no_result(name):
                 check(name, results(name, lie(arrays, place), place), want)
             except MemoryError:
                 assert name in OTHERS, "arrays go in pieces"
-
-
-def bytes_of(arrays):
-    return b"".join(one.tobytes() for one in arrays)
 
 
 @every_call
@@ -114,3 +114,221 @@ def test_no_threads_and_no_order_of_them_change_a_bit(name, threads_as_before):
             with ThreadPoolExecutor(3) as pool:
                 made |= set(map(bytes_of, pool.map(partial(results, name), [arrays] * 3)))
         assert len(made) == 1 or "atomic" in name
+
+
+# ---- out= ----
+
+every_out = pytest.mark.parametrize("name", [name for name, call in CALLS.items() if call.out])
+SIDES = ("host", "simulated", *["cuda"] * GPU_IS_HERE)
+
+
+def all_along(*bounds):
+    """Take the same part along each dimension."""
+    return lambda x: x[(slice(*bounds),) * x.ndim or ...]
+
+
+# Of each the memory's shape for results of some shape, and where in it they go.
+OUTS = {
+    "as it is": (lambda shape: shape, lambda x: x[...]),
+    "transposed": (lambda shape: shape[::-1], lambda x: x.T),
+    "backwards": (lambda shape: shape, all_along(None, None, -1)),
+    "every other": (lambda shape: [2 * n for n in shape], all_along(None, None, 2)),
+    "every third, backwards": (lambda shape: [3 * n for n in shape], all_along(None, None, -3)),
+    "between others": (lambda shape: [n + 4 for n in shape], all_along(2, -2)),
+}
+# Types that an out may have beside the results' own.
+KINDS = {"f": ("f8", "f4"), "i": ("i8", "i4"), "u": ("u8",), "b": ("i1", "f4")}
+
+
+def sides_of(name):
+    """Pair where arrays may lie with where their results may go: there, to the host or from it."""
+    pairs = itertools.product(places_of(name), SIDES)
+    if "each" in name:
+        return [(place, side) for place, side in pairs if place == side]
+    sides = {"host": ("host", "simulated") if "vecdot" in name else SIDES}
+    sides["brought"] = ("host", "simulated")
+    return [(place, side) for place, side in pairs if side in sides.get(place, ("host", place))]
+
+
+@every_out
+def test_out_of_any_strides_and_type_gets_the_results_alone(name):
+    x = drawn(name, "f8", (3, 4, 40) if "along" in name else SHAPE)
+    arrays = CALLS[name].of(x)
+    (want,) = results(name, arrays)
+    every = itertools.product(sides_of(name), OUTS, KINDS[want.dtype.kind], (1, 2**30))
+    for (place, side), layout, kind, limit in chosen(every, name):
+        around, part = OUTS[layout]
+        model = np.full(around(want.shape), 7, kind)
+        memory, out = put(model.copy(), side, part)
+        options = {"device": "simulated"} if place == "brought" else {}
+        with silenced(), gred.workspace_limit(limit):
+            try:
+                assert CALLS[name].run(*lie(arrays, place), out=out, **options) is out
+            except MemoryError:
+                assert name in OTHERS
+                continue
+        part(model)[...] = want.astype(kind)
+        got = to_host(memory).reshape(model.shape)
+        near = 0 if CALLS[name].exact else 64 * np.finfo(kind).eps
+        np.testing.assert_allclose(got, model, near, near)
+
+
+PARTS = {0: (np.s_[0], np.s_[2], np.s_[-1, ::-1]), 1: (np.s_[:, 0], np.s_[::-1, 5])}
+
+
+@pytest.mark.parametrize("name", [name for name in REDUCTIONS if "along" in name])
+def test_out_may_lie_where_elements_do(name):
+    """All are read before any is written over; and no others are."""
+    if not CALLS[name].out:
+        return
+    axis = int(name[name.index("along") + 6])
+    dtype = results(name, [drawn(name, "f8")])[0].dtype
+    x = drawn(name, dtype)
+    (want,) = results(name, [x])
+    for side, part, order in itertools.product(SIDES, PARTS[axis], ("forwards", "shuffled")):
+        memory, out = put(x.copy(), side, lambda x, part=part: x[part])
+        array = memory.described(shape=x.shape) if side == "cuda" else memory
+        with gred.thread_order(order), silenced():
+            CALLS[name].run(array, out=out)
+        model = x.copy()
+        model[part] = want
+        np.testing.assert_allclose(to_host(memory).reshape(x.shape), model, 1e-13, 1e-13)
+
+
+@pytest.mark.parametrize("make", [np.array, SimulatedArray])
+def test_out_may_be_the_mask_the_mean_or_the_offsets(make):
+    x, y = np.random.default_rng(9).normal(size=(6, 6)), np.arange(900) ** 2
+    mask = make(x > 0)
+    gred.any(make(x), 0, where=mask, out=mask[1])
+    np.testing.assert_array_equal(to_host(mask)[1], np.any(x, 0, where=x > 0))
+    memory = make(np.append(x.mean(0), 0))
+    gred.var(make(x), 0, mean=memory[None, :6], out=memory[1:])
+    right = np.var(x, 0, mean=x.mean(0, keepdims=True))
+    np.testing.assert_allclose(to_host(memory)[1:], right, rtol=1e-12)
+    for offsets in ([0, 4, 8], [8, 4, 0], np.arange(0, 900, 2)):
+        there = make(np.array(offsets))
+        gred.reduceat("sum", make(y), there, out=there)
+        np.testing.assert_array_equal(to_host(there), np.add.reduceat(y, offsets))
+
+
+def wrong_outs(want):
+    """Give what is no out for such results, and the error that it deserves."""
+    locked = np.zeros_like(want)
+    locked.setflags(write=False)
+    there = SimulatedArray(np.zeros_like(want))
+    address = there.__cuda_array_interface__["data"][0]
+    yield locked, ValueError
+    yield there.described(data=(address, True)), ValueError
+    for shape in ((*want.shape, 2), (2, *want.shape), (3,), (0,)):
+        yield np.zeros(shape, want.dtype), ValueError
+        yield SimulatedArray(np.zeros(shape, want.dtype)), ValueError
+    for no_array in (3, 3.5, [0.0], (0,), "out", np.float64(1), object(), bytearray(8)):
+        yield no_array, (TypeError, ValueError)
+    yield np.ma.zeros(want.shape, want.dtype), TypeError
+    for dtype in ("O", "S8", "M8[s]", "g", "i4,f4"):
+        yield np.zeros(want.shape, dtype), TypeError
+    yield there.described(data=(8, False)), (ValueError, RuntimeError)
+    yield there.described(typestr="|O8"), TypeError
+    yield there.described(mask=object()), ValueError
+
+
+@every_out
+def test_what_is_no_out_is_refused_and_not_written(name):
+    arrays = CALLS[name].of(drawn(name, "f8"))
+    (want,) = results(name, arrays)
+    for out, error in wrong_outs(want):
+        if "vecdot" in name and isinstance(out, SimulatedArray) and out.shape == want.shape:
+            continue  # which is written by its library
+        with pytest.raises(error), silenced():
+            CALLS[name].run(*arrays, out=out)
+        if isinstance(out, np.ndarray) and out.dtype == want.dtype:
+            assert not out.any()
+
+
+# ---- what is refused ----
+
+
+@pytest.fixture
+def the_next_call_is_right():
+    yield
+    assert gred.sum([1, 2, 3]) == 6
+    assert gred.max([1, 9, 3], method="interleaved", device="simulated") == 9
+
+
+class Deleted:
+    """As JAX's arrays: what asks for a buffer of theirs trips over the lack of any."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def _refuse(self, *_, **__):
+        raise self.error("nothing there")
+
+    __dlpack__ = __dlpack_device__ = __array__ = _refuse
+    __cuda_array_interface__ = property(_refuse)
+
+    def is_deleted(self):
+        return True
+
+
+NO_ARRAYS = {
+    "masked": (lambda x: np.ma.array(x, mask=x > 3), TypeError, "masked"),
+    "masked, all shown": (np.ma.array, TypeError, "masked"),
+    "text": (lambda x: x.astype("U9"), TypeError, None),
+    "objects": (lambda x: x.astype(object), TypeError, None),
+    "times": (lambda x: np.zeros(x.shape, "M8[s]"), TypeError, None),
+    "records": (lambda x: np.zeros(x.shape, "i4,f4"), TypeError, None),
+    "long doubles": (lambda x: x.astype(np.longdouble), TypeError, None),
+    "an object": (lambda x: object(), (TypeError, ValueError), None),
+    "what cannot be shown": (lambda x: Nameless(), Exception, None),
+}
+NO_ARRAYS |= {
+    f"deleted, {error.__name__}": (lambda x, error=error: Deleted(error), RuntimeError, "deleted")
+    for error in (TypeError, ValueError, BufferError, RuntimeError, AttributeError)
+}
+LOOSE = ("reduceat", "var about")  # offsets and means may be more than arrays of numbers
+
+
+@every_call
+def test_what_is_no_array_of_numbers_is_refused(name, the_next_call_is_right):
+    """In the place of any of the arrays."""
+    arrays = CALLS[name].of(drawn(name, "f8"))
+    for place, kind in itertools.product(range(len(arrays)), NO_ARRAYS):
+        if place and name.startswith(LOOSE) and kind != "masked":
+            continue
+        make, error, words = NO_ARRAYS[kind]
+        given = [make(one) if k == place else one for k, one in enumerate(arrays)]
+        with pytest.raises(error, match=words), silenced():
+            CALLS[name].run(*given)
+
+
+# What each option cannot be.
+NO_OPTIONS = {
+    "method": ["unrol8", "\0", "", 3, b"auto", None, ["auto"], Nameless()],
+    "device": ["tpu", "cuda:x", "host:0", "simulated\0", "", 3, b"host", ["host"], Nameless()],
+    "stream": [0, -1, 2**64, "1", 1.5, Nameless()],
+    "dtype": ["O", "U3", "M8[s]", "V4", ">f8", "f16", "nonsense", 3, object()],
+    "axis": ["x", 9, -9, (0, 0), 1.0, {}],
+    "keepdims": ["x", 1.5],
+    "where": [None, Nameless()],
+    "initial": ["x", [1, 2], 1j, object()],
+    "block_size": [77, "big", 256.0, True],
+    "nonsense": [3],
+}
+OF_ALL = {"method": ["unrol8", 3], "device": ["tpu", 3], "nonsense": [3]}
+CASES = [(name, option) for name in REDUCTIONS for option in NO_OPTIONS]
+CASES += [(name, option) for name in OTHERS if "Exact" not in name for option in OF_ALL]
+
+
+@pytest.mark.parametrize(("name", "option"), CASES)
+def test_what_is_no_option_is_refused_and_named(name, option, the_next_call_is_right):
+    call = CALLS[name]
+    if option in getattr(call.run, "keywords", {}):
+        return
+    for value in (NO_OPTIONS if name in REDUCTIONS else OF_ALL)[option]:
+        with pytest.raises(Exception) as caught, silenced():  # noqa: PT011
+            call.run(*call.of(drawn(name, "f8")), **{option: value})
+        said = str(caught.value)
+        if not isinstance(caught.value, ZeroDivisionError):  # of the value itself
+            assert isinstance(caught.value, TypeError | ValueError | IndexError | OverflowError)
+            assert option in said or "out of bounds" in said, said

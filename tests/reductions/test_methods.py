@@ -2,12 +2,15 @@
 
 import functools
 import itertools
+import time
 import warnings
 
 import numpy as np
 import pytest
 from devices import laid_out
+from gpu_arrays import GpuArray, free_bytes
 from inputs import (
+    DATA_BLOCKS,
     ELEMENT_TYPES,
     FLOATS,
     KINDS,
@@ -22,14 +25,12 @@ from inputs import (
     rounding,
     takes,
 )
-from reference import BFLOAT16, COMPLEX, EVERY_TYPE, INTEGERS, agrees, result_type
+from reference import BFLOAT16, EVERY_TYPE, INTEGERS, agrees, result_type
 from thin import chosen
 
+import gred
+
 every_op = pytest.mark.parametrize("op", OPS)
-
-
-def named(kind):
-    return kind.name
 
 
 def check(case, op, **options):
@@ -40,15 +41,11 @@ def check(case, op, **options):
     )
 
 
-def test_an_array_may_begin_off_a_boundary(device, rung):
-    for dtype, first, n in itertools.product(("i4", "f8"), (1, 3), (1, 30, 97, 1025)):
-        x = np.arange(first + n, dtype=dtype)
-        got = reduce("sum", laid_out(x[first:], device), method=rung, dtype=dtype)
-        assert got == x[first:].sum(), (dtype, first, n)
+# ---- lengths ----
 
 
 @every_op
-@pytest.mark.parametrize("kind", KINDS, ids=named)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_length_and_block_size_is_exact_on_exact_data(device, method, op, kind):
     """But where it takes long, ops and kinds share the block sizes out.
 
@@ -57,10 +54,8 @@ def test_every_length_and_block_size_is_exact_on_exact_data(device, method, op, 
     """
     sizes = block_sizes(method)
     turn = (OPS.index(op) + KINDS.index(kind)) % len(sizes)
-    turns = {
-        turn,
-        *((turn - k - 1) % len(sizes) for k in range(len(sizes) - len(OPS)) if op == OPS[0]),
-    }
+    left = len(sizes) - len(OPS) if op == OPS[0] else 0
+    turns = {turn, *((turn - k - 1) % len(sizes) for k in range(left))}
     for place, block_size in enumerate(sizes):
         everything = device != "simulated" or place == turn
         if not everything and place not in turns:
@@ -73,33 +68,23 @@ def test_every_length_and_block_size_is_exact_on_exact_data(device, method, op, 
 
 
 @every_op
-def test_the_other_element_types_are_exact_on_exact_data(device, method, op):
-    for kind, n in chosen(itertools.product(MORE_KINDS, (1, 33, 4097)), op, method, device):
-        if takes(method, kind.given):
-            check(exact(op, kind, n), op, method=method, device=device)
-
-
-@pytest.mark.parametrize("op", ["sum", "prod", "mean"])
-def test_the_other_floats_are_within_their_bound(device, method, op):
+def test_the_other_element_types_are_right(device, method, op):
     """float16 and bfloat16 are accumulated in float32 and rounded once: the bound is so."""
     for kind in MORE_KINDS:
-        if kind.given not in INTEGERS and takes(method, kind.given):
-            for n in (33, 4097):
-                check(rounding(op, kind, n), op, method=method, device=device)
-
-
-@every_op
-def test_complex_numbers_are_refused_where_they_do_not_run(device, method, op):
-    for dtype in COMPLEX:
-        if not takes(method, dtype):
-            with pytest.raises(TypeError, match=f"{method}.*complex|complex.*{method}"):
-                reduce(op, np.ones(5, dtype), method=method, device=device)
-            with pytest.raises(TypeError, match="complex"):
-                reduce(op, np.ones(5), method=method, device=device, dtype=dtype)
+        if takes(method, kind.given):
+            for n in chosen((1, 33, 4097), kind, op, method, device):
+                check(exact(op, kind, n), op, method=method, device=device)
+                if op in ("sum", "prod", "mean") and kind.given not in INTEGERS:
+                    check(rounding(op, kind, n), op, method=method, device=device)
+            continue
+        with pytest.raises(TypeError, match=f"{method}.*complex|complex.*{method}"):
+            reduce(op, np.ones(5, kind.given), method=method, device=device)
+        with pytest.raises(TypeError, match="complex"):
+            reduce(op, np.ones(5), method=method, device=device, dtype=kind.given)
 
 
 @pytest.mark.parametrize("op", ["sum", "prod", "mean"])
-@pytest.mark.parametrize("kind", FLOATS, ids=named)
+@pytest.mark.parametrize("kind", FLOATS, ids=lambda kind: kind.name)
 def test_rounding_errors_stay_within_their_bound(device, method, op, kind):
     every = itertools.product(block_sizes(method), (33, 1000, 4097))
     for block_size, n in chosen(every, op, kind, method, device):
@@ -108,66 +93,97 @@ def test_rounding_errors_stay_within_their_bound(device, method, op, kind):
     check(rounding(op, kind, longest(device, method)), op, method=method, device=device)
 
 
+def test_every_length_is_right(device, method):
+    """All lengths up to more than two data blocks of the rung that takes eight at a time."""
+    array = np.random.default_rng(1).integers(-(2**62), 2**62, 600)
+    sums = np.concatenate([[0], np.cumsum(array)])
+    for n in chosen(range(len(array) + 1), method):
+        options = {"device": device, "block_size": block_sizes(method)[0]}
+        assert gred.sum(array[:n], method=method, **options) == sums[n], n
+
+
+def test_an_array_may_begin_off_a_boundary(device, rung):
+    for dtype, first, n in itertools.product(("i4", "f8"), (1, 3), (1, 30, 97, 1025)):
+        x = np.arange(first + n, dtype=dtype)
+        got = reduce("sum", laid_out(x[first:], device), method=rung, dtype=dtype)
+        assert got == x[first:].sum(), (dtype, first, n)
+
+
 @every_op
+def test_nothing_beyond_the_array_is_read(device, method, op):
+    """NaN lies before and behind the array, where that is memory that gred could read."""
+    for kind, n in chosen(itertools.product(FLOATS, (1, 31, 257, 1000, 4097)), op, method):
+        case = exact(op, kind, n)
+        surrounded = np.full(n + 2 * 3000, np.nan, kind.given)
+        surrounded[3000 : 3000 + n] = case.array
+        array = (GpuArray.of(surrounded) if device == "cuda" else surrounded)[3000 : 3000 + n]
+        for block_size in block_sizes(method)[::5]:
+            got = reduce(op, array, method=method, block_size=block_size, device=device)
+            assert agrees(got, case.truth), f"n = {n}, block_size {block_size}"
+
+
+BIG, PERIOD = 2**32 + 12345, 1_000_003
+GIANT_METHODS = ("halving", "interleaved", "unroll8", "shared_modulo", "shared_grid_stride")
+GIANT_METHODS += ("shuffle_vector", "atomic", "last_block", "cooperative", "cub")
+
+
+@pytest.fixture(scope="module")
+def giant():
+    """More than 2^32 int32 on the GPU: noise whose period shares no factor with a power of two."""
+    needed = 4 * BIG
+    if free_bytes() < 5 * needed:
+        pytest.skip(f"the GPU has less than {5 * needed / 2**30:.0f} GiB free")
+    noise = np.random.default_rng(2).integers(-(2**20), 2**20, PERIOD, np.int32)
+    repeats, rest = divmod(BIG, PERIOD)
+    total = repeats * int(noise.sum(dtype=np.int64)) + int(noise[:rest].sum(dtype=np.int64))
+    return GpuArray.repeating(noise, BIG), noise, total
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("method", GIANT_METHODS)
+def test_more_than_2_to_the_32_elements_are_right(giant, method):
+    array, noise, total = giant
+    assert gred.sum(array, method=method) == total
+    for position in (0, 2**31, 2**32 - 1, 2**32, BIG - 1):
+        usual = noise[position % PERIOD]
+        array[position] = 2**30
+        try:
+            assert gred.max(array, method=method, dtype=np.int32) == 2**30, position
+        finally:
+            array[position] = usual
+
+
+# ---- types and values ----
+
+
+@every_op
+@pytest.mark.filterwarnings("ignore:.*imaginary part:numpy.exceptions.ComplexWarning")
 def test_each_element_is_converted_to_the_dtype_first(device, method, op):
-    """Where it takes long, ops share the long arrays out, and each pair of types meets them."""
-    every = itertools.product(ELEMENT_TYPES, ELEMENT_TYPES)
+    """Every type becomes every other; where it takes long, ops share the long arrays out."""
+    several = ("auto", "recursive", "last_block", "interleaved", "shuffle_vector")
+    types = EVERY_TYPE if method in several else ELEMENT_TYPES
+    every = itertools.product(types, types)
     for turn, (given, dtype) in chosen(enumerate(every), op, method, device):
         long = device != "simulated" or (turn + OPS.index(op)) % 3 == 0
-        for n in (1, 33, *[4097] * long):
+        for n in (1, 33, *[4097] * long) if takes(method, given, dtype) else ():
             check(mixed(op, given, dtype, n), op, method=method, device=device, dtype=dtype)
 
 
-CONVERTING = (
-    ("host", "auto"),
-    ("host", "recursive"),
-    ("simulated", "last_block"),
-    ("simulated", "interleaved"),
-    ("simulated", "shuffle_vector"),
-)
+NAN, EXTREME_TYPES = float("nan"), (np.int32, np.uint64, np.float64)
+EXTREMES = [(op, end, dtype) for op, end in (("min", 2), ("max", 9)) for dtype in EXTREME_TYPES]
+EXTREMES += [(op, NAN, t) for op in ("min", "max") for t in ("f2", BFLOAT16, "f4", "f8")]
+EXTREMES += [("max", complex(9, NAN), "c8"), ("min", complex(NAN, -9), "c16")]
+EXTREMES += [("max", complex(0, NAN), "c16")]
 
 
-@every_op
-@pytest.mark.parametrize(("place", "way"), CONVERTING)
-@pytest.mark.filterwarnings("ignore:.*imaginary part:numpy.exceptions.ComplexWarning")
-def test_every_type_becomes_every_other_as_in_numpy(place, way, op):
-    for given, dtype in chosen(itertools.product(EVERY_TYPE, EVERY_TYPE), op, place, way):
-        of_bits = given in INTEGERS and dtype in INTEGERS and place == "host"
-        for n in (1, 333, *[5000] * of_bits) if takes(way, given, dtype) else ():
-            check(mixed(op, given, dtype, n), op, method=way, device=place, dtype=dtype)
-
-
-NAN = float("nan")
-EXTREMES = [
-    (op, dtype(5), dtype(special))
-    for op, special, types in (
-        *((op, NAN, (np.float32, np.float64)) for op in ("min", "max")),
-        *((op, end, (np.int32, np.uint64, np.float64)) for op, end in (("min", 2), ("max", 9))),
-    )
-    for dtype in types
-]
-
-
-@pytest.mark.parametrize(("op", "filler", "special"), EXTREMES)
-def test_the_extreme_is_found_wherever_it_lies(device, method, op, filler, special):
+@pytest.mark.parametrize(("op", "special", "dtype"), EXTREMES)
+def test_the_extreme_is_found_wherever_it_lies(device, method, op, special, dtype):
     """NaN is the one of all floats; by the smallest blocks."""
-    for position in chosen(range(257), method, op, filler):
-        array = np.full(257, filler)
+    for position in chosen(range(257), method, op, special) if takes(method, dtype) else ():
+        array = np.full(257, 5).astype(dtype)
         array[position] = special
         got = reduce(op, array, method=method, device=device, block_size=block_sizes(method)[0])
-        assert np.array_equal(got, special, equal_nan=True), f"lost at {position} of 257"
-
-
-@pytest.mark.parametrize("op", ["min", "max"])
-def test_nan_wins_in_the_other_floats(device, method, op):
-    nans = [(np.float16, NAN), (BFLOAT16, NAN), (np.complex64, complex(9, NAN))]
-    nans += [(np.complex128, complex(NAN, -9)), (np.complex128, complex(0, NAN))]
-    for dtype, nan in nans:
-        for position in (0, 1, 31, 128, 255, 256) if takes(method, dtype) else ():
-            array = np.ones(257, dtype)
-            array[position] = nan
-            got = reduce(op, array, method=method, device=device)
-            assert np.isnan(got), f"{nan} at {position} of 257 is lost"
+        assert got == special or (got != got and special != special), f"lost at {position} of 257"
 
 
 SPECIAL_ARRAYS = {
@@ -187,14 +203,16 @@ SPECIAL_ARRAYS = {
 def special_arrays(op, dtype):
     """Spread each few values over arrays of some lengths, with what NumPy makes of them."""
     filler = {"sum": -0.0, "prod": 1, "mean": -0.0, "min": np.inf, "max": -np.inf}[op]
-    made = []
+    made, ends = [], np.finfo(dtype)
     for name, values in SPECIAL_ARRAYS.items():
         for n in (len(values), 100, 1500):
             array = np.full(n, filler, dtype)
             array[np.linspace(0, n - 1, len(values)).astype(int)] = values
-            with np.errstate(all="ignore"):
-                made.append((f"{name}, n {n}", array, getattr(np, op)(array)))
-    return made
+            made.append((f"{name}, n {n}", array))
+    made += [("overflows", np.full(99, sign * ends.max)) for sign in (1, -1) if dtype != np.float16]
+    made.append(("subnormal", np.full(1000 if op != "prod" else 1, ends.smallest_subnormal)))
+    with np.errstate(all="ignore"):
+        return [(name, array, getattr(np, op)(array)) for name, array in made]
 
 
 @every_op
@@ -207,21 +225,6 @@ def test_special_values_are_numpys(device, method, op, dtype):
         assert got.dtype == dtype
         np.testing.assert_array_equal(got, expected, err_msg=name)
         assert np.isnan(got) or np.signbit(got) == np.signbit(expected), f"{got!r}, {name}"
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_floats_overflow_to_infinity(device, method, dtype):
-    for sign, (op, n) in itertools.product((1, -1), (("sum", 100), ("mean", 100), ("prod", 99))):
-        array = np.full(n, sign * np.finfo(dtype).max)
-        assert reduce(op, array, method=method, device=device) == sign * np.inf
-
-
-def test_subnormal_floats_are_not_flushed_to_zero(device, method):
-    for dtype in (np.float16, np.float32, np.float64):
-        least = np.finfo(dtype).smallest_subnormal
-        array = np.full(1000, least)
-        assert reduce("sum", array, method=method, device=device) == 1000 * least
-        assert reduce("max", array, method=method, device=device) == least
 
 
 def test_nothing_has_a_sum_and_a_product_and_no_extreme_and_its_mean_is_nan(device, method):
@@ -237,3 +240,48 @@ def test_nothing_has_a_sum_and_a_product_and_no_extreme_and_its_mean_is_nan(devi
             got = reduce("mean", np.empty(0, given), **options)
         assert np.isnan(got)
         assert got.dtype == result_type("mean", given)
+
+
+# ---- what is timed ----
+
+SINGLE_LAUNCH = ("atomic", "last_block", "cooperative", "bulk", "cluster")
+
+
+def passes_of(rung: str, n: int, block_size: int, grid: int) -> int:
+    """Count the launches until one partial is left."""
+    if rung in SINGLE_LAUNCH:
+        return 1
+    if rung != "halving" and rung not in DATA_BLOCKS:
+        return 1 if grid == 1 else 2
+    passes = 0
+    while n > 1 or not passes:
+        n = n - n // 2 if rung == "halving" else -(-n // (block_size * DATA_BLOCKS[rung]))
+        passes += 1
+    return passes
+
+
+def test_the_second_stage_is_on_the_device(device, rung):
+    """Partials are folded by more launches of the same rung until one is left."""
+    for n in (2, 1000, 40_000):
+        case = exact("sum", FLOATS[0], n)
+        options = {"method": rung, "device": device, "block_size": 32, "samples": 1}
+        timed = gred.kernel_time(case.array, "sum", **options)
+        assert agrees(timed.result, case.truth)
+        assert timed.passes == passes_of(rung, n, 32, timed.grid)
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_the_measured_time_is_the_kernels_own_with_all_samples(device, method, cold):
+    """All samples lie within the call, and begin with the same array though rungs change it."""
+    case, count = exact("sum", KINDS[0], 4097), 2 if cold else 7
+    options = {"method": method, "device": device, "samples": count, "warmup": 1, "cold": cold}
+    began = time.perf_counter()
+    timed = gred.kernel_time(case.array, "sum", **options)
+    elapsed = time.perf_counter() - began
+    for samples in (timed.seconds, timed.first_pass):
+        assert (samples.shape, samples.dtype) == ((count,), np.float64)
+        assert (samples > 0).all()
+    assert (timed.first_pass <= timed.seconds).all()
+    assert timed.seconds.sum() <= elapsed
+    assert timed.nbytes == case.array.nbytes
+    assert agrees(timed.result, case.truth)

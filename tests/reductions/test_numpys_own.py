@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from numpy_with_gred import FILES
 
-HERE = Path(__file__).parent
 NUMPY = Path(np.__file__).parent
 # Where collecting the whole file takes longer than running some of its tests, these.
 SOME = {
@@ -42,19 +41,6 @@ DESELECTED = {
         for case in ("nanstd-1d-f", "nanstd-1d-F")
     },
 }
-# What these files make of gred at least; less means that NumPy does not come by.
-CALLS = {
-    "_core/tests/test_multiarray.py": {"prod": 8, "min": 500, "max": 500, "mean": 30, "var": 5},
-    "_core/tests/test_numeric.py": dict.fromkeys(("sum", "min", "max", "any", "all"), 20)
-    | {"prod": 100, "count_nonzero": 20, "var": 5, "std": 5},
-    "_core/tests/test_ufunc.py": {"sum": 100, "prod": 100},
-    "_core/tests/test_umath.py": {"min": 1000, "max": 1000},
-    "lib/tests/test_function_base.py": {"sum": 80, "mean": 30, "ptp": 2},
-    "lib/tests/test_nanfunctions.py": {"nansum": 5, "nanprod": 5, "nanmin": 5, "nanmean": 5},
-    "linalg/tests/test_linalg.py": {"norm": 50},
-    "ma/tests/test_core.py": {"sum": 50, "min": 50, "max": 50},
-}
-
 pytestmark = pytest.mark.unsanitized
 there = pytest.mark.skipif(
     not all((NUMPY / file).exists() for file in FILES), reason="this NumPy has no tests of its own"
@@ -62,28 +48,19 @@ there = pytest.mark.skipif(
 
 
 def run(arguments, plugin, folder):
+    """Give the report of tests that run with the plugin, or with none, and those that failed."""
     command = [sys.executable, "-m", "pytest", "-q", "-rf", "-p", "no:cacheprovider", "--tb=short"]
     command += ["--assert=plain"]  # which compiles no test anew
     command += ["-c", os.devnull, "--rootdir", str(NUMPY), *(["-p", plugin] if plugin else [])]
-    paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "GRED_CALLS": str(folder / "calls")}
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # they take as long as most of its files
     environment["PYTHONPATH"] = os.pathsep.join(paths)
-    done = subprocess.run(
-        [*command, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=3600,
-        check=False,
-        cwd=folder,
-        env=environment,
-    )
+    options = {"capture_output": True, "text": True, "timeout": 3600, "check": False}
+    done = subprocess.run([*command, *arguments], cwd=folder, env=environment, **options)
     assert done.returncode in (0, 1), done.stdout[-5000:] + done.stderr[-5000:]
-    return done.stdout
-
-
-def failed(report):
-    return re.findall(r"^(?:FAILED|ERROR) (\S+::.*?)(?: - |$)", report, re.MULTILINE)
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+::.*?)(?: - |$)", done.stdout, re.MULTILINE)
+    return done.stdout, failed
 
 
 @there
@@ -92,13 +69,13 @@ def test_numpys_own_tests_pass_with_gred_in_its_place(tmp_path):
     tests = [f"{file}::{name}" for file, names in SOME.items() for name in names]
     tests += [file for file in FILES if file not in SOME]
     options = [f"--deselect={name}" for name in DESELECTED]
-    report = run([*(str(NUMPY / test) for test in tests), *options], "numpy_with_gred", tmp_path)
+    tests = [str(NUMPY / test) for test in tests]
+    report, suspects = run([*tests, *options], "numpy_with_gred", tmp_path)
     assert re.search(r"\d+ passed", report), report[-3000:]
-    suspects = failed(report)
     if suspects:
-        guilty = sorted(set(suspects) - set(failed(run(suspects, None, tmp_path))))
+        guilty = sorted(set(suspects) - set(run(suspects, None, tmp_path)[1]))
         assert not guilty, f"{guilty}\n{report[-10000:]}"
     calls = json.loads((tmp_path / "calls").read_text(encoding="ascii"))
-    for file, expected in CALLS.items():
+    for file, (_, expected) in FILES.items():
         for op, least in expected.items():
             assert calls[file].get(op, 0) >= least, (file, calls)

@@ -1,6 +1,8 @@
 """What gred says about itself is true, complete, and good to look at."""
 
-import inspect
+import copy
+import math
+import numbers
 import os
 import re
 from html.parser import HTMLParser
@@ -8,6 +10,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from inputs import OPS
+from reference import EVERY_TYPE
+from samples import quietly
+from truths import FIELDS
 
 import gred
 
@@ -21,7 +26,7 @@ ALIASES = {"global": "interleaved", "shared": "shared_sequential", "reduce5": "s
 def test_methods_come_in_climbing_order():
     methods = gred.methods()
     assert isinstance(methods, tuple)
-    assert " ".join(m.name for m in methods) == " ".join(LADDER.split())
+    assert [m.name for m in methods] == LADDER.split()
     assert [m.number for m in methods] == [None, *range(25), None]
 
 
@@ -44,56 +49,41 @@ def test_a_method_is_described(method):
 
 
 def test_aliases_are_other_names():
-    described = {alias: m.name for m in gred.methods() for alias in m.aliases}
-    assert described == ALIASES
+    assert {alias: m.name for m in gred.methods() for alias in m.aliases} == ALIASES
     array = np.random.default_rng(4).normal(size=5001).astype(np.float32)
+    for op, names in ((op, names) for op in OPS for names in ALIASES.items()):
+        one, other = (getattr(gred, op)(array, method=m, device="simulated") for m in names)
+        assert one.tobytes() == other.tobytes()
     for alias, name in ALIASES.items():
-        for op in OPS:
-            one, other = (
-                getattr(gred, op)(array, method=m, device="simulated") for m in (alias, name)
-            )
-            assert one.tobytes() == other.tobytes()
         assert gred.kernel_time(array, method=alias, device="simulated", samples=1).method == name
 
 
 def test_a_rung_without_a_device_goes_to_the_best_one():
     best = "cuda:0" if any(d.name == "cuda:0" for d in gred.devices()) else "simulated"
-    timed = gred.kernel_time(np.arange(10), method="shuffle", samples=1, cold=False)
-    assert timed.device == best
-    assert gred.kernel_time(np.arange(10), samples=1, cold=False).device == "host"
-    assert gred.kernel_time([1], method="recursive", samples=1, cold=False).device == "host"
+    for method, device in (("shuffle", best), ("auto", "host"), ("recursive", "host")):
+        timed = gred.kernel_time(np.arange(10), method=method, samples=1, cold=False)
+        assert timed.device == device
 
 
-def test_devices_are_there():
+def test_devices_are_there_and_described():
     devices = gred.devices()
     assert isinstance(devices, tuple)
-    names = [d.name for d in devices]
-    assert names[:2] == ["host", "simulated"]
-    assert names[2:] == [f"cuda:{n}" for n in range(len(devices) - 2)]
-    for name in names:
-        assert gred.sum([1, 2, 3], device=name) == 6
-
-
-@pytest.mark.parametrize("described", gred.devices(), ids=lambda device: device.name)
-def test_a_device_is_described(described):
-    assert isinstance(described, gred.Device)
-    assert described.title
-    assert described.title == described.title.strip()
-    assert described.memory > 2**20
-    if described.name.startswith("cuda"):
-        assert re.fullmatch(r"\d+\.\d", described.compute_capability)
-        assert described.bandwidth > 10**9
-        assert described.units >= 1
-        assert described.l2_cache > 0
-    else:
-        assert (described.compute_capability, described.bandwidth) == (None, None)
-        assert described.units == len(os.sched_getaffinity(0))
-        assert described.l2_cache >= 0
-
-
-every_table = pytest.mark.parametrize(
-    "records", [gred.methods(), gred.devices()], ids=["methods", "devices"]
-)
+    gpus = [f"cuda:{n}" for n in range(len(devices) - 2)]
+    assert [d.name for d in devices] == ["host", "simulated", *gpus]
+    for device in devices:
+        assert isinstance(device, gred.Device)
+        assert gred.sum([1, 2, 3], device=device.name) == 6
+        assert device.title == device.title.strip() != ""
+        assert device.memory > 2**20
+        if device.name in gpus:
+            assert re.fullmatch(r"\d+\.\d", device.compute_capability)
+            assert device.bandwidth > 10**9
+            assert device.units >= 1
+            assert device.l2_cache > 0
+        else:
+            assert (device.compute_capability, device.bandwidth) == (None, None)
+            assert device.units == len(os.sched_getaffinity(0))
+            assert device.l2_cache >= 0
 
 
 class Table(HTMLParser):
@@ -120,28 +110,39 @@ class Table(HTMLParser):
             self.rows[-1][-1] += data
 
 
-@every_table
-def test_records_print_as_a_table(records):
-    lines = repr(records).splitlines()
-    assert len(lines) == 1 + len(records)
-    for record, line in zip(records, lines[1:], strict=True):
-        assert record.name in line
-        assert record.title in line
-    rows = Table(records._repr_html_()).rows
-    assert len(rows) == 1 + len(records)
+@pytest.mark.parametrize("records", [gred.methods(), gred.devices()], ids=["methods", "devices"])
+def test_records_are_tuples_that_print_as_a_table(records):
+    lines, rows = repr(records).splitlines(), Table(records._repr_html_()).rows
     assert len({len(row) for row in rows}) == 1
-    for record, row in zip(records, rows[1:], strict=True):
-        assert any(record.name in cell for cell in row)
-        assert any(record.title in cell for cell in row)
-
-
-@every_table
-def test_records_are_plain_tuples_otherwise(records):
+    for record, line, row in zip(records, lines[1:], rows[1:], strict=True):
+        for text in (record.name, record.title):
+            assert text in line
+            assert any(text in cell for cell in row)
     assert records == tuple(records)
     assert hash(records) == hash(tuple(records))
     first = records[0]
     assert first._asdict()["name"] == first.name
     assert first.name in repr(first)
+
+
+def test_a_description_is_a_value_that_names_and_prints_its_fields(device):
+    x = np.array([[3.0, np.nan, 1.0], [9.0, -8.0, np.nan]])
+    record = gred.describe(x, device=device)
+    fields = [getattr(record, field) for field in FIELDS]
+    assert fields == pytest.approx([4, 2, -8, 9, 1.25, 37.1875, 5], rel=1e-15)
+    assert record.std == math.sqrt(record.var)
+    assert all(isinstance(n, numbers.Integral) for n in (record.count, record.nans))
+    for text in (str(record), repr(record), record._repr_html_()):
+        assert all(field in text for field in (*FIELDS, "37.18"))
+    assert Table(record._repr_html_()).rows
+    assert copy.copy(record) == record != gred.describe([1, 2, 4])
+    with pytest.raises((AttributeError, TypeError)):
+        record.mean = 3
+    arrays = [np.ones(n, dtype) for dtype in EVERY_TYPE for n in (3, 0)]
+    arrays += map(np.array, ([1e300, -1e-300, np.inf], [1 + 2j, -3e-5j], [2**63 - 1, -(2**63)]))
+    for x in arrays:
+        record = quietly("describe", x)
+        assert all((str(record), repr(record), record._repr_html_()))
 
 
 def test_a_report_of_a_bug_has_what_it_needs(capsys):
@@ -162,43 +163,6 @@ def test_a_report_of_a_bug_has_what_it_needs(capsys):
 def test_build_info_says_how_it_was_built():
     info = gred.build_info()
     assert set(info) == {"cuda", "architectures"}
-    if info["cuda"] is None:
-        assert info["architectures"] == ()
-    else:
-        assert re.fullmatch(r"\d+\.\d+", info["cuda"])
-        assert info["architectures"]
-        assert all(re.fullmatch(r"\d{2,3}[a-z]?|ptx", a) for a in info["architectures"])
-
-
-# ---- names and documents ----
-
-FUNCTIONS = (*OPS, "methods", "devices", "build_info")
-FUNCTIONS += ("kernel_time", "read_limit", "launch_limit", "thread_order")
-
-
-def test_all_names_are_there():
-    assert set(FUNCTIONS) <= set(gred.__all__)
-    assert sorted(gred.__all__) == sorted(set(gred.__all__))
-    for name in gred.__all__:
-        assert hasattr(gred, name)
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_docstrings_say_what_comes_back_and_what_is_raised(name):
-    function = getattr(gred, name)
-    text = inspect.getdoc(function)
-    sections = re.findall(r"^(\w+)\n-{3,}$", text, re.MULTILINE)
-    parameters = inspect.signature(function).parameters
-    if name != "thread_order":
-        assert "Returns" in sections
-    if parameters:
-        assert "Raises" in sections
-        assert "Parameters" in sections
-        described = text.split("Parameters\n", 1)[1]
-        for parameter in parameters:
-            assert re.search(rf"^[\w, ]*\b{parameter}\b[\w, ]*( :|$)", described, re.MULTILINE)
-
-
-def test_the_modules_have_docstrings():
-    assert gred.__doc__.strip()
-    assert gred._core.__doc__.strip()
+    assert (info["cuda"] is None) == (info["architectures"] == ())
+    assert re.fullmatch(r"\d+\.\d+|None", str(info["cuda"]))
+    assert all(re.fullmatch(r"\d{2,3}[a-z]?|ptx", a) for a in info["architectures"])

@@ -75,7 +75,7 @@ BATCH, SPREAD, ROOT_BITS = 1024, 8, 160
 def _logaddexp(a, axis=None, out=None, keepdims=False):
     a = np.asarray(a)
     a = a.astype(WIDE) if a.dtype in INTEGERS else a
-    if a.dtype in COMPLEX:
+    if a.dtype.kind == "c":
         return np.log(np.exp(a).sum(axis, keepdims=keepdims), out=out)
     return np.logaddexp.reduce(a, axis=axis, out=out, keepdims=keepdims)
 
