@@ -1,5 +1,6 @@
 """What exact sums are: Python's fractions, rounded once. Nothing here asks gred."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -39,44 +40,40 @@ def of_exponents(exponents, dtype, seed=1):
 
 
 def _integers(x):
-    """Take finite numbers as integers times powers of two."""
-    x = np.asarray(x).ravel()
+    """Take finite numbers as integers of 64 bits times powers of two."""
+    x = np.ravel(x)
     if x.dtype.kind in "iub":
-        return np.array(list(map(int, x)), object), np.zeros(x.size, int)
+        return x.astype(np.uint64 if x.dtype.kind == "u" else np.int64), np.zeros(x.size, int)
     mantissas, exponents = np.frexp(x.astype(np.float64))
     return (mantissas * 2.0**53).astype(np.int64), exponents - 53
 
 
-def _added(integers, exponents, add) -> Fraction:
-    """Add up integers times powers of two, a power at a time, or of few each by itself."""
-    if integers.size <= 200:
-        powers = exponents.tolist()
-        least = min(powers, default=0)
-        total = sum(
-            one << (power - least) for one, power in zip(integers.tolist(), powers, strict=True)
-        )
-    else:
-        powers = np.unique(exponents).tolist()
-        least = powers[0]
-        total = sum(add(integers[exponents == power]) << (power - least) for power in powers)
-    return Fraction(total << least) if least >= 0 else Fraction(total, 1 << -least)
-
-
-def _halves_added(integers) -> int:
-    """Add up many int64 without an overflow."""
-    return int((integers & 0xFFFF).sum()) + (int((integers >> 16).sum()) << 16)
+def _added(integers, powers) -> Fraction:
+    """Add up integers times powers of two, power by power, by 20 bits, whose sums floats hold."""
+    total, least, bits = 0, int(powers.min(initial=0)), 2**20 - 1
+    for shift, some in ((0, integers & bits), (20, integers >> 20 & bits), (40, integers >> 40)):
+        sums = np.bincount(powers - least, some)
+        total += sum(int(sums[k]) << (k + shift) for k in np.flatnonzero(sums).tolist())
+    return total * Fraction(2) ** least
 
 
 def exact_sum(x) -> Fraction:
     """Add up finite numbers."""
-    return _added(*_integers(x), add=_halves_added)
+    return _added(*_integers(x))
 
 
 def exact_products(a, b) -> Fraction:
-    """Add up the products of finite numbers."""
-    (of_a, exponents_a), (of_b, exponents_b) = _integers(a), _integers(b)
-    products = of_a.astype(object) * of_b.astype(object)
-    return _added(products, exponents_a + exponents_b, add=lambda x: int(x.sum()))
+    """Add up the products of finite numbers, cut into 27 bits, whose products int64 holds."""
+    (of_a, powers_a), (of_b, powers_b) = _integers(a), _integers(b)
+    bits = 2**27 - 1
+    parts = [
+        [(x & bits).astype(int), (x >> 27 & bits).astype(int), (x >> 54).astype(int)]
+        for x in (of_a, of_b)
+    ]
+    return sum(
+        _added(x * y, powers_a + powers_b + 27 * (i + j))
+        for (i, x), (j, y) in itertools.product(*map(enumerate, parts))
+    )
 
 
 def exact_square(x) -> Fraction:
@@ -134,7 +131,7 @@ def truths(name, x, axis, dtype=None, where=True):
 
 
 def dot(a, b, dtype=np.float64):
-    """Add products: of floats and of each part of complex ones rounded once, of integers wrapped."""
+    """Add products: wrapped ones of integers, else each part's sum rounded once."""
     a, b, dtype = np.asarray(a), np.asarray(b), np.dtype(dtype)
     if dtype.kind in "iu":
         return np.dot(a.astype(dtype), b.astype(dtype))
@@ -181,7 +178,7 @@ def kinds(dtype, n, seed):
     floats = any_bits.view(dtype)
     normal = random.normal(size=n)
     steps = np.repeat(random.integers(-12, 12, n // 1000 + 1), 1000)[:n]
-    yield np.where(np.isfinite(floats.astype(np.float64)), floats, dtype.type(1))
+    yield np.where(np.isfinite(floats), floats, dtype.type(1))
     yield of_bits(random.integers(0, 2 ** (MANTISSA_BITS[dtype] - 1), n), dtype)  # subnormal
     yield normal.astype(dtype)
     yield random.random(n).astype(dtype)

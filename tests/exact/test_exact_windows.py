@@ -1,6 +1,6 @@
 """Exact sums of numbers, and of products, where windows move, end and are full, on every device.
 
-The truth is `math.fsum` or fractions. Threads of devices run in another order for every test.
+Threads of devices run in another order for every test.
 """
 
 import itertools
@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from devices import laid_out
-from exact_truths import exact_products, exact_sum, of_exponents, same, truth
+from exact_truths import exact_products, exact_sum, kinds, nearest, of_exponents, same, truth
 from exactly import WIDE, added, drawn, exact
 from reference import BFLOAT16, COMPLEX, REALS
 from samples import there
@@ -31,6 +31,27 @@ pytestmark = pytest.mark.usefixtures("shuffled")
 # ---- numbers ----
 
 
+def any_exponents():
+    """Too far apart for windows; a host adds them by a large superaccumulator, or by several."""
+    lengths = itertools.product(FLOATS[:2], (16383, 16384, 70_001))
+    for dtype, n in (*lengths, (np.float64, 1_500_001)):
+        x = next(kinds(np.dtype(dtype), n, n))
+        yield x
+        tiny = np.arange(n) % 3 == 0
+        x[tiny] = np.copysign(np.finfo(dtype).smallest_subnormal * 5, x[tiny])
+        x[1::5] = 0
+        yield x[::-1]
+
+
+def many_of_an_exponent():
+    """More than its place takes before it is handed over, all of the largest significand."""
+    for dtype in FLOATS[:2]:
+        x = next(kinds(np.dtype(dtype), 60_000, 1))
+        for value in (1, -1, np.finfo(dtype).max, -np.finfo(dtype).tiny):
+            x[10_000:40_000] = np.nextafter(dtype(value), dtype(0))
+            yield x
+
+
 def steps(n, far, peak):
     """Give exponents that change on the way: up, down, now and then, or by levels."""
     now_and_then = np.arange(n) % 50_021 == 50_020
@@ -46,6 +67,15 @@ def windows_move():
     for dtype in FLOATS[:2]:
         for exponents in chosen(steps(3 * STRETCH, 90, 100), dtype):
             yield of_exponents(exponents, dtype)
+
+
+def windows_end():
+    """They move up, down, and beyond what they can be moved to, or are tried again."""
+    random, ends = np.random.default_rng(1), [-1022, -1074, 900, 1013, 1014, 1023, -1074]
+    for exponents in ([0, 300, -300, 0], ends, [1023, -1074]):
+        yield np.concatenate([np.ldexp(random.random(4096) - 0.5, e) for e in exponents])
+    near, far = random.normal(size=50_000), next(kinds(WIDE, 30_000, 1))
+    yield np.concatenate([far, near, far[:9000], near])
 
 
 def one_window_more():
@@ -65,6 +95,11 @@ def full_windows():
         x = np.full(2 * STRETCH, value)
         x[::3] = dtype(2.0**-10) * greatest
         yield x
+    for n, exponent, bit in itertools.product((4096, 4095, 8192), (0, 5, 10), (43, 2000)):
+        x = np.full(n, 2.0**exponent - 2.0 ** (exponent - bit))
+        x[-1] = 2.0**10
+        yield x
+        yield -x
 
 
 def full_lower_windows():
@@ -85,9 +120,9 @@ def out_and_back():
 
 def below_a_window():
     """All bits of a few are 1, and among numbers that cancel they begin ever farther below."""
-    every = itertools.product(NARROW, range(-40, -12), ([1.0, -1.0], [0.0, 0.0]))
-    for dtype, exponent, others in chosen(every):
-        x, places = np.tile(others, 8000), np.arange(50) * 301 + 200
+    others = ([1.0, -1.0], [0.0, 0.0], [1.0, 1.0])
+    for dtype, exponent, other in chosen(itertools.product(REALS, range(-60, 1), others)):
+        x, places = np.tile(other, 8000), np.arange(50) * 301 + 200
         ones = float(np.nextafter(dtype.type(2), dtype.type(0)))
         x[places], x[places + 1] = ones * 2.0**exponent, 0
         yield x.astype(dtype)
@@ -112,16 +147,18 @@ def room_for_whole_ones():
         yield x.astype(dtype)
 
 
-NUMBERS = (windows_move, one_window_more, full_windows, full_lower_windows, out_and_back)
-NUMBERS += (below_a_window, up_to_a_windows_end, room_for_whole_ones)
+NUMBERS = (any_exponents, many_of_an_exponent, windows_move, windows_end, one_window_more)
+NUMBERS += (full_windows, full_lower_windows, out_and_back, below_a_window, up_to_a_windows_end)
 
 
-@pytest.mark.parametrize("numbers", NUMBERS)
+@pytest.mark.parametrize("numbers", [*NUMBERS, room_for_whole_ones])
 def test_numbers_are_added_exactly(device, numbers):
-    options = {} if device == "host" else {"block_size": 32}
     for x in numbers():
-        got = exact("sum", laid_out(x, device), dtype=WIDE, **options)
-        assert got == math.fsum(x.astype(WIDE).tolist()), (x.dtype, x[:3], x.size)
+        right, told = exact_sum(x), (x.dtype, x[:3], x.size)
+        assert gred.ExactSum(laid_out(x, device)).fraction() == right, told
+        if device != "host":
+            got = exact("sum", laid_out(x, device), dtype=WIDE, block_size=32)
+            assert same(got, nearest(right, WIDE)), told
 
 
 @pytest.mark.parametrize("block_size", [32, 64, 256, 1024])
@@ -173,6 +210,17 @@ def full_lower_windows_of_products():
         yield a, b, MANY * Fraction(a[0]) * Fraction(b[0])
 
 
+def of_any_exponents():
+    """Too large and too small ones, too, and those of zero."""
+    random = np.random.default_rng(3)
+    for dtype, n, share in itertools.product(FLOATS[:2], (16384, 70_001), (0.01, 0.2, 0.97)):
+        most = int(np.finfo(dtype).maxexp * share)
+        x = np.ldexp(random.normal(size=(2, n)), random.integers(-most, most, (2, n)))
+        a, b = x.astype(dtype)
+        a[::7], b[1::9] = 0, np.finfo(dtype).smallest_subnormal
+        yield a, b, None
+
+
 def near_the_least_and_the_greatest():
     """All of them, or half: what small ones lose is just a float, or no longer one."""
     small = (-900, -950, -960, -968, -970, -975, -990, -1020, -1060)
@@ -214,7 +262,12 @@ def far_bits_beside_ties():
         yield a, b, 1 + Fraction(1, 2**53) + sign * Fraction(2) ** far
 
 
-PRODUCTS = (products_windows_move, full_windows_of_products, full_lower_windows_of_products)
+PRODUCTS = (
+    of_any_exponents,
+    products_windows_move,
+    full_windows_of_products,
+    full_lower_windows_of_products,
+)
 PRODUCTS += (near_the_least_and_the_greatest, with_zeros_and_beyond_floats, odd_ones)
 
 
@@ -223,6 +276,19 @@ def test_products_are_added_exactly(device, products):
     for a, b, known in products():
         right = exact_products(a, b) if known is None else known
         assert added(device, a, b) == right, (a.dtype, a[:3], b[:3], a.size)
+
+
+@pytest.mark.parametrize("dtype", FLOATS[:2])
+@pytest.mark.parametrize("x", [math.inf, -math.inf, math.nan])
+def test_one_number_that_is_not_finite_is_seen_among_those_of_any_exponents(device, dtype, x):
+    for spot in (0, 20_000, 39_999):
+        numbers = next(kinds(np.dtype(dtype), 40_000, 1))
+        numbers[spot] = x
+        for nan in (False, True):
+            numbers[7] = math.nan if nan else 1
+            for name in ("sum", "nansum"):
+                got = exact(name, there(numbers, device))
+                assert same(got, truth(name, numbers))
 
 
 @pytest.mark.parametrize("x", [math.inf, -math.inf, math.nan])
