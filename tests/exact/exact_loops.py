@@ -97,4 +97,4 @@ def complex_products():
 
 
 if __name__ == "__main__":
-    report({check.__name__: check for check in (sums, ends, products, complex_products)}, ())
+    report((sums, ends, products, complex_products))
