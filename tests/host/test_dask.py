@@ -46,7 +46,7 @@ def cut(x, chunks):
 
 
 def drawn(dtype="f8"):
-    """Draw what a type has: a few zeros and NaN, and of float64 sizes of which the order matters."""
+    """Draw what a type has: a few zeros and NaN, and of float64 so many sizes that sums round."""
     random, dtype = np.random.default_rng(5), np.dtype(dtype)
     x = random.normal(size=SHAPE) * np.exp2(random.integers(-9, 9, SHAPE))
     more = np.exp2(random.integers(-200, 200, SHAPE))
