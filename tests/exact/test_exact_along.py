@@ -98,7 +98,7 @@ def held_by_two_floats():
 def between_floats():
     """At or beside the middle of two floats, also once divided; subnormal ones, too."""
     for dtype, n in itertools.product(REALS, (1, 2, 3, 7, 200)):
-        random, count = np.random.default_rng(1), 2 * LANES * 8 + 5
+        random, count = np.random.default_rng(1), 4 * LANES + 5
         bits = random.integers(0, 2 ** (8 * dtype.itemsize), count, np.uint64)
         bits[: count // 4] %= 2 ** (MANTISSA_BITS[dtype] + 2)
         x = np.zeros((n, count), dtype)

@@ -1,6 +1,7 @@
 """`method="exact"` on the host: loops of any instructions and lanes, and what others do to them."""
 
 import ctypes
+import itertools
 import os
 import platform
 import shutil
@@ -11,12 +12,72 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exact_truths import exact_sum, same
+from exact_truths import exact_products, exact_sum, kinds, same, truths
+from exactly import WIDE
+from host_loops import Guarded
 from processes import printed
+from reference import REALS
+from test_host_loops import BEST, SETS
+from thin import NAME, chosen, one_in
 
 import gred
 
 C_COMPILER = os.environ.get("CC", "gcc").split()
+
+
+# What tests of every device hold against the truth, for loops of instructions that are asked for.
+ON_THE_HOST = """
+import itertools
+import numpy as np
+import gred
+import test_dot, test_exact_along, test_exact_windows
+from exactly import EVERY
+from thin import NAME, chosen, one_in
+
+print(gred.explain(np.ones(3), method="exact").array)
+for numbers in test_exact_windows.NUMBERS:
+    test_exact_windows.test_numbers_are_added_exactly("host", numbers)
+for products in test_exact_windows.PRODUCTS:
+    test_exact_windows.test_products_are_added_exactly("host", products)
+for arrays in test_exact_along.ARRAYS:
+    with np.errstate(all="ignore"):
+        test_exact_along.test_each_result_is_rounded_once("host", arrays)
+for case, dtype in chosen(itertools.product(test_dot.CASES, EVERY)):
+    test_dot.test_elements_are_multiplied_and_added_along_any_axis("host", *case, dtype)
+"""
+
+
+@pytest.mark.unsanitized  # the sanitized run names instructions itself
+@pytest.mark.parametrize("instructions", SETS[: SETS.index(BEST)])
+def test_loops_of_all_instructions_are_exact(instructions):
+    """All that loops are compiled for have an inexact flag, which is believed."""
+    few = {NAME: "thorough" if one_in() == 1 else "sanitized"}
+    told = printed(ON_THE_HOST, path=True, GRED_INSTRUCTIONS=instructions, **few)
+    assert "just added" in told
+    assert f" by {instructions} " in told.replace("\n", " ")
+
+
+def test_nothing_is_read_behind_the_last_column():
+    memory = Guarded(18).inside
+    for dtype, width, rows in chosen(itertools.product(REALS, (1, 5, 31, 33, 100), (2, 3, 200))):
+        nbytes = min(rows * width * dtype.itemsize, memory.size // (width * 8) * width * 8)
+        x = memory[memory.size - nbytes :].view(dtype).reshape(-1, width)
+        x[:] = np.random.default_rng(rows).normal(size=x.shape).astype(dtype)
+        assert same(gred.sum(x, axis=0, method="exact"), truths("sum", x, 0)), x.shape
+
+
+@pytest.mark.parametrize("n", [3, 40_000, 300_001])
+def test_any_number_of_threads_makes_the_same_bytes(n, threads_as_before):
+    """Also where they have superaccumulators of their own."""
+    for x in kinds(WIDE, n, n):
+        made = set()
+        for threads in (1, 2, 3, 16):
+            gred.threads(threads)
+            total = gred.ExactSum(x)
+            total.add_products(x, x[::-1])
+            made.add(total.to_bytes())
+        assert len(made) == 1
+        assert total.fraction() == exact_sum(x) + exact_products(x, x[::-1])
 
 
 @pytest.fixture(scope="module")
@@ -58,18 +119,12 @@ def test_integers_are_exact():
 def test_explain_tells_how_numbers_are_added_and_integers_are_not_measured_so():
     told = gred.explain(np.ones(300_000), method="exact")
     assert "in chunks of 4,096" in told.array
+    assert "just added" in told.array
     assert "gathered" in gred.explain(np.ones((300, 300))[:, ::2], method="exact").array
     timed = gred.kernel_time(np.full(1000, 0.1), method="exact", samples=2, cold=False)
     assert timed.result == float(1000 * Fraction(0.1))
     timed = gred.kernel_time(np.arange(9), method="exact", samples=2, cold=False)
     assert timed.method == "auto"
-
-
-@pytest.mark.parametrize("instructions", ["baseline", "avx2", "avx512"])
-def test_a_processors_inexact_flag_is_believed(instructions):
-    """All that loops are compiled for have one."""
-    program = "import gred; print(gred.explain([1.0], method='exact').array)"
-    assert "just added" in printed(program, GRED_INSTRUCTIONS=instructions)
 
 
 EMULATED = """

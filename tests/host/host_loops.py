@@ -341,6 +341,8 @@ def bits() -> None:
             note(quietly(name, x))
         for value in (*gred.describe(x), *(gred.norm(x, ord=order) for order in ORDERS)):
             note(value)
+        note(gred.dot(x, x[::-1].copy()))
+        note(gred.vecdot(x.reshape(-1, 1).repeat(7, 1), x[:, None], axis=0))
 
 
 CHECKS = (lengths, alignments, specials, scales, ends, halves, settled, first_of_equals)
