@@ -56,18 +56,6 @@ def test_positions_and_counts_are_of_what_a_mask_shows(dtype, n):
                 assert getattr(gred, name)(view, where=mask) == right, (name, view.strides)
 
 
-@pytest.mark.parametrize("n", [0, 3, 100_000])
-def test_of_nothing_there_is_what_the_reduction_begins_with(n):
-    x = np.ones(n, np.float32)[::-1]
-    options = {"where": np.zeros(n, bool)} if n else {}
-    for method in ("auto", "recursive"):
-        assert gred.sum(x, method=method, **options) == 0
-        assert gred.prod(x, method=method, **options) == 1
-        assert gred.max(x, method=method, initial=5, **options) == 5
-    assert gred.all(x, **options)
-    assert not gred.any(x, **options)
-
-
 # ---- many results at once ----
 
 
