@@ -13,7 +13,7 @@ HOST = [
         "A place of a large superaccumulator takes one addition more than it holds.",
         "LARGE_SUM_MOST = 1 << 12",
         "LARGE_SUM_MOST = (1 << 12) + 2",
-        "exact/test_exact_host.py",
+        "exact/test_exact_windows.py",
     ),
     Defect(
         "last bits of a mask",

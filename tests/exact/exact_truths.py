@@ -1,11 +1,13 @@
 """What exact sums are: Python's fractions, rounded once. Nothing here asks gred."""
 
+import itertools
 import math
 from fractions import Fraction
 
 import numpy as np
 from hypothesis import strategies as st
-from reference import EXPONENTS, MANTISSA_BITS, REALS, rounded
+from numpy.lib.array_utils import normalize_axis_tuple
+from reference import EXPONENTS, INTEGERS, MANTISSA_BITS, PARTS, REALS, rounded
 
 TINY = Fraction(2) ** -1074
 BITS = {dtype: np.dtype(f"u{dtype.itemsize}") for dtype in REALS}
@@ -38,51 +40,40 @@ def of_exponents(exponents, dtype, seed=1):
 
 
 def _integers(x):
-    """Take finite numbers as integers times powers of two."""
-    x = np.asarray(x).ravel()
+    """Take finite numbers as integers of 64 bits times powers of two."""
+    x = np.ravel(x)
     if x.dtype.kind in "iub":
-        return np.array(list(map(int, x)), object), np.zeros(x.size, int)
+        return x.astype(np.uint64 if x.dtype.kind == "u" else np.int64), np.zeros(x.size, int)
     mantissas, exponents = np.frexp(x.astype(np.float64))
     return (mantissas * 2.0**53).astype(np.int64), exponents - 53
 
 
-def _added(integers, exponents, add) -> Fraction:
-    """Add up integers times powers of two, a power at a time, or of few each by itself."""
-    if integers.size <= 200:
-        powers = exponents.tolist()
-        least = min(powers, default=0)
-        total = sum(
-            one << (power - least) for one, power in zip(integers.tolist(), powers, strict=True)
-        )
-    else:
-        powers = np.unique(exponents).tolist()
-        least = powers[0]
-        total = sum(add(integers[exponents == power]) << (power - least) for power in powers)
-    return Fraction(total << least) if least >= 0 else Fraction(total, 1 << -least)
-
-
-def _halves_added(integers) -> int:
-    """Add up many int64 without an overflow."""
-    return int((integers & 0xFFFF).sum()) + (int((integers >> 16).sum()) << 16)
+def _added(integers, powers) -> Fraction:
+    """Add up integers times powers of two, power by power, by 20 bits, whose sums floats hold."""
+    total, least, bits = 0, int(powers.min(initial=0)), 2**20 - 1
+    for shift, some in ((0, integers & bits), (20, integers >> 20 & bits), (40, integers >> 40)):
+        sums = np.bincount(powers - least, some)
+        total += sum(int(sums[k]) << (k + shift) for k in np.flatnonzero(sums).tolist())
+    return total * Fraction(2) ** least
 
 
 def exact_sum(x) -> Fraction:
     """Add up finite numbers."""
-    return _added(*_integers(x), add=_halves_added)
+    return _added(*_integers(x))
 
 
 def exact_products(a, b) -> Fraction:
-    """Add up the products of finite numbers."""
-    (of_a, exponents_a), (of_b, exponents_b) = _integers(a), _integers(b)
-    products = of_a.astype(object) * of_b.astype(object)
-    return _added(products, exponents_a + exponents_b, add=lambda x: int(x.sum()))
-
-
-def exact_parts(a, b) -> tuple[Fraction, Fraction]:
-    """Add up the products of numbers that may be complex: both parts of the sum."""
-    a, b = np.asarray(a), np.asarray(b)
-    real = exact_products(a.real, b.real) - exact_products(a.imag, b.imag)
-    return real, exact_products(a.real, b.imag) + exact_products(a.imag, b.real)
+    """Add up the products of finite numbers, cut into 27 bits, whose products int64 holds."""
+    (of_a, powers_a), (of_b, powers_b) = _integers(a), _integers(b)
+    bits = 2**27 - 1
+    parts = [
+        [(x & bits).astype(int), (x >> 27 & bits).astype(int), (x >> 54).astype(int)]
+        for x in (of_a, of_b)
+    ]
+    return sum(
+        _added(x * y, powers_a + powers_b + 27 * (i + j))
+        for (i, x), (j, y) in itertools.product(*map(enumerate, parts))
+    )
 
 
 def exact_square(x) -> Fraction:
@@ -110,17 +101,49 @@ def total(values, dtype, divisor=1):
 
 
 def truth(name, x, dtype=None):
-    """Find an exact sum or mean, of all elements or of those that are not NaN."""
-    kept = x[~np.isnan(x.astype(np.float64))] if name.startswith("nan") else x
-    return total(kept, dtype or x.dtype, divisor=kept.size if name.endswith("mean") else 1)
+    """Find a sum, mean or norm of all elements, or of those that are not NaN, rounded once."""
+    x = np.ravel(x)
+    dtype = np.dtype(dtype or (np.float64 if x.dtype in INTEGERS else x.dtype))
+    if name == "norm":
+        part, special = PARTS.get(dtype, dtype), np.abs(x[~np.isfinite(x)])
+        return part.type(special.sum()) if special.size else nearest_root(exact_square(x), part)
+    kept = x[~np.isnan(x)] if name.startswith("nan") else x
+    divisor = kept.size if name.endswith("mean") else 1
+    if kept.dtype.kind != "c":
+        return total(kept, dtype, divisor)
+    parts = [total(part, PARTS[dtype], divisor) for part in (kept.real, kept.imag)]
+    return np.array(parts).view(dtype)[0]
+
+
+def rows_of(x, axis):
+    """Lay the elements of each result in a row; and give the results' shape."""
+    axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
+    others = [k for k in range(x.ndim) if k not in axes]
+    shape = [x.shape[k] for k in others]
+    return x.transpose(*others, *axes).reshape(math.prod(shape), -1), tuple(shape)
+
+
+def truths(name, x, axis, dtype=None, where=True):
+    """Find every result along axes, of what a mask shows."""
+    (rows, shape), (masks, _) = (rows_of(y, axis) for y in (x, np.broadcast_to(where, x.shape)))
+    made = [truth(name, row[mask], dtype) for row, mask in zip(rows, masks, strict=True)]
+    return np.array(made).reshape(shape)
 
 
 def dot(a, b, dtype=np.float64):
-    """Add products, where none is rounded."""
-    a, b = (np.asarray(x, np.float64) for x in (a, b))
-    finite = np.isfinite(a) & np.isfinite(b)
+    """Add products: wrapped ones of integers, else each part's sum rounded once."""
+    a, b, dtype = np.asarray(a), np.asarray(b), np.dtype(dtype)
+    if dtype.kind in "iu":
+        return np.dot(a.astype(dtype), b.astype(dtype))
+    if dtype.kind == "c":
+        real = dot(np.append(a.real, -a.imag), np.append(b.real, b.imag), PARTS[dtype])
+        imag = dot(np.append(a.real, a.imag), np.append(b.imag, b.real), PARTS[dtype])
+        return np.array([real, imag]).view(dtype)[0]
+    wide = a.astype(np.float64), b.astype(np.float64)
+    finite = np.isfinite(wide).all(0)
     if not finite.all():
-        return np.dtype(dtype).type((a[~finite] * b[~finite]).sum())
+        with np.errstate(all="ignore"):
+            return dtype.type(np.multiply(*wide)[~finite].sum())
     return nearest(exact_products(a, b), dtype)
 
 
@@ -137,20 +160,34 @@ def nearest_root(square: Fraction, dtype) -> np.generic:
     return nearest((root + more) / 2**bits, dtype)
 
 
-def same(got, expected) -> bool:
-    """Compare type and bits."""
-    return got.dtype == expected.dtype and bits_of([got]) == bits_of([expected])
-
-
-def same_bits(got, want) -> bool:
+def same(got, want) -> bool:
     """Compare types, shapes and all bits but those of NaNs, in each part of a complex number."""
-    got, want = np.asarray(got), np.asarray(want)
+    want = np.asarray(want)
     if (got.dtype, got.shape) != (want.dtype, want.shape):
         return False
     if want.dtype.kind == "c":
-        got, want = (np.ascontiguousarray(x).view(x.real.dtype) for x in (got, want))
+        return same(got.real, want.real) and same(got.imag, want.imag)
     nan = want != want
     return np.array_equal(nan, got != got) and got[~nan].tobytes() == want[~nan].tobytes()
+
+
+def kinds(dtype, n, seed):
+    """Draw floats of every kind that windows may meet: in them, across them, and beyond them."""
+    random = np.random.default_rng(seed)
+    any_bits = random.integers(0, 2 ** (8 * dtype.itemsize), n, np.uint64).astype(BITS[dtype])
+    floats = any_bits.view(dtype)
+    normal = random.normal(size=n)
+    steps = np.repeat(random.integers(-12, 12, n // 1000 + 1), 1000)[:n]
+    yield np.where(np.isfinite(floats), floats, dtype.type(1))
+    yield of_bits(random.integers(0, 2 ** (MANTISSA_BITS[dtype] - 1), n), dtype)  # subnormal
+    yield normal.astype(dtype)
+    yield random.random(n).astype(dtype)
+    yield np.clip(random.lognormal(0, 4, n), 0, 6e4).astype(dtype)
+    yield np.where(random.random(n) < 0.001, normal * 2.0**-20, normal).astype(dtype)
+    yield (normal * np.exp2(steps)).astype(dtype)
+    yield np.ldexp(normal, np.arange(n) % 12).astype(dtype)
+    yield np.where(np.arange(n) % 3, -1, 1).astype(dtype) * dtype.type(_greatest(dtype))
+    yield -np.zeros(n, dtype)
 
 
 def any_floats(dtype, max_size=30):

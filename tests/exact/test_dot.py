@@ -1,100 +1,196 @@
-"""`gred.dot` and norms: NumPy's answers, types and refusals, and exact ones, on every device.
+"""`gred.dot` and `gred.vecdot`: NumPy's answers, types and refusals, or exact answers."""
 
-The truth of exact ones is fractions, rounded once. Threads of devices run in another order for
-every test.
-"""
-
+import itertools
 import math
-from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
+from devices import everywhere, laid_out, placed_by, to_host
 from drawn import examples
-from exact_truths import (
-    any_floats,
-    dot,
-    exact_parts,
-    exact_products,
-    finite_floats,
-    mixed,
-    nearest,
-    same,
-)
-from exactly import EVERY, INTEGERS, WIDE, added, both_methods, drawn, norm, quiet, root, typed
+from exact_truths import any_floats, dot, same
+from exactly import EVERY, both_methods, quiet, typed
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import BFLOAT16, COMPLEX, EXPONENTS, MANTISSA_BITS
-from samples import element_there, fetched, there
+from reference import BFLOAT16, COMPLEX, INTEGERS, MANTISSA_BITS, PARTS, REALS
+from samples import there
 
 import gred
+from gred import _core
+from gred.statistics import products
 from gred.testing import SimulatedArray
 
 pytestmark = pytest.mark.usefixtures("shuffled")
 
-
-@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
-@both_methods
-def test_integers_are_multiplied_in_64_bits(device, dtype, how):
-    info = np.iinfo(dtype)
-    for n in (1, 15, 16, 17, 4095, 4097, 70_001 if device == "host" else 40_001):
-        random = np.random.default_rng(n)
-        a, b = (random.integers(info.min, info.max, n, dtype, endpoint=True) for _ in "ab")
-        for part in (slice(None), slice(n // 3, None)):
-            got = gred.dot(there(a, device)[part], there(b, device)[part], method=how)
-            assert got.dtype == (np.int64 if dtype.kind == "i" else np.uint64)
-            right = (a[part].astype(object) * b[part].astype(object)).sum()
-            assert (int(got) - int(right)) % 2**64 == 0
-
-
-def test_truth_values_are_counted(device):
-    a, b = (np.random.default_rng(k).random(10_001) < 0.5 for k in range(2))
-    got = gred.dot(there(a, device), there(b, device))
-    assert (got, got.dtype) == ((a & b).sum(), np.int64)
-    assert gred.dot(a, b.astype(np.int8), device=device) == (a & b).sum()
-    any_byte = np.full(5, 7, np.uint8).view(bool)
-    assert gred.dot(any_byte, any_byte, device=device) == 5
+# Shapes and an axis: vectors; rows and columns, short and long, some, many and few, broadcast, of
+# nothing.
+CASES = [((n,), (n,), -1) for n in (0, 1, 9, 15, 16, 17, 4095, 4097, 30_001, 70_001)]
+ALONG = [
+    ((5, 3), (5, 3), 1),
+    ((300, 3), (3,), -1),
+    ((7, 64), (7, 64), 1),
+    ((6, 9001), (9001,), -1),
+    ((9001, 11), (9001, 11), 0),
+    ((70, 300), (70, 300), 0),
+    ((300, 7), (300,), 0),
+    ((4, 1, 40), (3, 40), -1),
+    ((40,), (5, 4, 40), -1),
+    ((2, 30, 1, 9), (30, 8, 1), -3),
+    ((3, 0), (3, 0), 1),
+    ((0, 3), (3,), -1),
+]
+CASES += ALONG
 
 
-def pair(n, seed, dtype=np.float64):
-    """Draw two vectors of normal numbers."""
-    random = np.random.default_rng(seed)
-    parts = [random.normal(size=n) for _ in range(4)]
-    if np.dtype(dtype) in COMPLEX:
-        return (parts[0] + 1j * parts[1]).astype(dtype), (parts[2] + 1j * parts[3]).astype(dtype)
-    return parts[0].astype(dtype), parts[1].astype(dtype)
+def drawn(dtype, shape, seed, exponents=0):
+    """Draw integers of all their type, or numbers around 0 whose exponents are spread so far."""
+    random, dtype = np.random.default_rng(seed), np.dtype(dtype)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return random.integers(info.min, info.max, shape, dtype, endpoint=True)
+    if dtype.kind == "b":
+        return random.random(shape) < 0.5
+    x = random.normal(size=shape) + (1j * random.normal(size=shape) if dtype.kind == "c" else 0)
+    return (x * np.exp2(random.integers(-exponents, exponents + 1, shape))).astype(dtype)
 
 
-@typed
-@pytest.mark.parametrize("n", [1, 15, 17, 4097, 70_001])
-def test_fast_dot_products_are_as_good_as_trees(device, dtype, n):
-    a, b = pair(n, n, dtype)
-    magnitudes = float(exact_products(np.abs(a), np.abs(b)))
-    got = gred.dot(a, b, device=device)
-    assert got.dtype == dtype
-    error = abs(float(Fraction(float(got)) - exact_products(a, b)))
-    rounding = abs(float(got)) * float(np.finfo(dtype).eps if dtype != BFLOAT16 else 2.0**-8)
-    additions = (12 if device == "host" else 24) + math.log2(n)
-    assert error <= magnitudes * 2.0**-53 * additions + rounding
+def vectors(a, b, axis):
+    """Move vectors last, as NumPy does, and repeat them for all results."""
+    a, b = np.moveaxis(a, axis, -1), np.moveaxis(b, axis, -1)
+    shape = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
+    return [np.broadcast_to(x, (*shape, x.shape[-1])) for x in (a, b)]
 
 
-@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
-def test_fast_complex_dot_products_are_numpys(device, dtype):
-    a, b = pair(9001, 1, dtype)
-    got = gred.dot(there(a, device), there(b, device))
-    assert got.dtype == dtype
-    expected = np.dot(a.astype(complex), b.astype(complex))
-    assert abs(got - expected) < 1e-10 + abs(expected) * np.finfo(dtype).eps
+def right(a, b, axis, dtype):
+    """Find every result, of a first factor that is not conjugated."""
+    a, b = vectors(a, b, axis)
+    found = np.empty(a.shape[:-1], dtype)
+    for at in np.ndindex(found.shape):
+        found[at] = dot(a[at], b[at], dtype)
+    return found
+
+
+def multiplied(a, b, axis, device, **options):
+    """Multiply vectors where they lie, and others where they are brought to."""
+    if a.ndim == b.ndim == 1:
+        return gred.dot(laid_out(a, device), laid_out(b, device), **options)
+    return gred.vecdot(a.conj() if a.dtype in COMPLEX else a, b, axis, device=device, **options)
+
+
+def bound(a, b, axis, want):
+    """Bound the error of a float64 sum, of a tree or of so many numbers, that is rounded."""
+    magnitudes = [np.abs(x.astype("c16")) for x in vectors(a, b, axis)]
+    additions = 24 + math.log2(a.size + 1) if a.ndim == b.ndim == 1 else 300
+    dtype = PARTS.get(want.dtype, want.dtype)
+    unit = 2.0 ** -MANTISSA_BITS[dtype]
+    return 2 * (np.abs(want.astype("c16")) * unit + np.vecdot(*magnitudes) * additions * 2.0**-53)
+
+
+@pytest.mark.parametrize(("of_a", "of_b", "axis"), CASES, ids=str)
+@pytest.mark.parametrize("dtype", EVERY, ids=str)
+def test_elements_are_multiplied_and_added_along_any_axis(device, of_a, of_b, axis, dtype):
+    """Integers wrap in 64 bits, floats are added in float64 or exactly; vecdot conjugates."""
+    a, b = drawn(dtype, of_a, 1), drawn(dtype, of_b, 2, 0 if dtype == "f2" else 6)
+    wide = {"u": np.uint64, "i": np.int64, "b": np.int64}.get(dtype.kind, dtype)
+    want = right(a, b, axis, wide)
+    assert same(multiplied(a, b, axis, device, method="exact"), want)
+    assert same(gred.dot(a, b, axis=axis, method="exact", device=device), want)
+    got = multiplied(a, b, axis, device)
+    assert (got.dtype, got.shape) == (want.dtype, want.shape)
+    if dtype in INTEGERS:
+        assert same(got, want)
+    else:
+        assert (np.abs(got.astype("c16") - want.astype("c16")) <= bound(a, b, axis, want)).all()
+
+
+@pytest.mark.parametrize("dtype", [*REALS, COMPLEX[0]], ids=str)
+def test_vectors_may_begin_anywhere(device, dtype):
+    """Off boundaries of 16 bytes, together and each by itself."""
+    a, b = drawn(dtype, 5000, 1), drawn(dtype, 5000, 2)
+    for first, second in ((0, 1), (1, 0), (1, 1), (1, 2), (3, 1), (8, 5)):
+        x, y = a[first : first + 4980], b[second : second + 4980]
+        want = right(x, y, -1, dtype)
+        assert same(multiplied(x, y, -1, device, method="exact"), want)
+        got = multiplied(x, y, -1, device)
+        assert abs(complex(got) - complex(want)) <= bound(x, y, -1, want)
 
 
 @quiet
-@settings(deadline=None)
-@given(any_floats(WIDE), any_floats(WIDE))
-def test_what_is_not_finite_is_as_numpy_has_it(a, b):
+@typed
+@settings(deadline=None, max_examples=examples(60))
+@given(data=st.data())
+def test_any_floats_are_multiplied_exactly(device, dtype, data):
+    """As vectors, rows and columns; in float64 no infinity and no NaN among them is lost."""
+    a, b = data.draw(any_floats(dtype)), data.draw(any_floats(dtype))
     a, b = a[: len(b)], b[: len(a)]
-    if not np.isfinite(a * b).all():
-        expected = (a * b).sum()
-        assert same(gred.dot(a, b), expected) or not np.isfinite(gred.dot(a, b))
-        assert math.isnan(gred.dot(a, b)) or not math.isnan(expected)
+    want = dot(a, b, dtype)
+    assert same(gred.dot(a, b, method="exact", device=device), want)
+    if device != "host":
+        return
+    rows, columns = (np.stack([a] * 20), b, -1), (np.stack([a] * 20, -1), b, 0)
+    for x, y, axis in (rows, columns):
+        assert same(gred.vecdot(x, y, axis, method="exact"), np.repeat(want, 20))
+    products = a.astype("f8") * b.astype("f8")
+    special = products[~np.isfinite(products)]
+    if dtype != "f8" or special.size:  # else partial sums may overflow in one order alone
+        made = [gred.vecdot(x, y, axis, dtype="f8") for x, y, axis in (rows, columns)]
+        for got in (*made, gred.dot(a.astype("f8"), b.astype("f8"))):
+            assert np.isfinite(got).all() == (special.size == 0)
+            assert np.isnan(got).all() or not np.isnan(special.sum())
+
+
+TINY, MOST = 2.0**-1074, np.finfo("f8").max
+ROWS = [
+    ([1e200, 1e200, 0], [1e200, -1e200, 5], 0.0),
+    ([1e200, 1.0, -1e200], [1e200, 3.0, 1e200], 3.0),
+    ([TINY, TINY, 0], [TINY, -TINY, 0], 0.0),
+    ([TINY, 2.0**-600, 0], [0.5, 2.0**-475, 0], TINY),  # halves, and ties to even
+    ([TINY, 0, 0], [0.5, 0, 0], 0.0),
+    ([2.0**-600, 2.0**-1074, 0], [2.0**-600, 2.0**100, 0], 2.0**-974),
+    ([2.0**53, 1, 0], [1, 1, 0], 2.0**53),  # a tie
+    ([2.0**53, 1, TINY], [1, 1, TINY], 2.0**53 + 2),  # and a little more
+    ([MOST, MOST, -MOST], [1, 1, 1], MOST),
+    ([MOST, MOST, 0], [1, 1, 0], np.inf),
+    ([np.inf, 1, 0], [2, 1, 0], np.inf),
+    ([np.inf, 1, 0], [0, 1, 0], np.nan),
+    ([np.inf, np.inf, 0], [1, -1, 0], np.nan),
+    ([np.nan, 1, 0], [1, 1, 0], np.nan),
+    ([-0.0, -0.0, 0], [1, 1, -0.0], 0.0),
+]
+# What was lost on the way decides on which side of a tie the sum is.
+LOST = [
+    ("f8", [2.0**60, 2.0**-10, 2.0**-70, -(2.0**-10), -(2.0**60), 1, 2.0**-53, -(2.0**-90)]),
+    ("f4", [2.0**80, 2.0**20, 2.0**-40, -(2.0**20), -(2.0**80), 1, 2.0**-24, -(2.0**-45)]),
+]
+LOST += [
+    (dtype, [1, half, sign * 2.0**-far])
+    for dtype, half in (("f4", 2.0**-24), ("f2", 2.0**-11), (BFLOAT16, 2.0**-8))
+    for far, sign in itertools.product((30, 60, 90, 2000), (1, -1))
+]
+
+
+@quiet
+@pytest.mark.parametrize("place", ["host", "simulated"])
+def test_neither_overflow_nor_underflow_nor_cancellation_matters(place):
+    a, b, want = (np.array(column, "f8") for column in zip(*ROWS, strict=True))
+    got = gred.vecdot(a, b, method="exact", device=place)
+    assert same(got + 0.0, want)
+    assert not np.signbit(got[want == 0]).any()
+    wide = gred.vecdot(np.tile(a, 20), np.tile(b, 20) * ([1] * 3 + [0] * 57), method="exact")
+    finite = np.isfinite(a).all(-1)
+    assert same(wide[finite] + 0.0, want[finite])
+    for dtype, numbers in LOST:
+        got = gred.vecdot([numbers] * 2, np.ones(len(numbers)), dtype=dtype, method="exact")
+        assert same(got, np.repeat(dot(numbers, np.ones(len(numbers)), dtype), 2))
+
+
+@quiet
+@both_methods
+def test_infinite_parts_are_added_with_their_signs(device, how):
+    up, down = complex(0, math.inf), complex(0, -math.inf)
+    for a, b in (([up], [1j]), ([math.inf], [1.0 + 0j]), ([1j], [down])):
+        a, b = np.array(a, complex), np.array(b, complex)
+        assert same(gred.dot(a, b, method=how, device=device).real, dot(a, b, complex).real)
 
 
 def test_arrays_larger_than_a_piece_are_brought_in_turn(device):
@@ -108,203 +204,197 @@ def test_arrays_larger_than_a_piece_are_brought_in_turn(device):
 @pytest.mark.parametrize("a", EVERY, ids=str)
 def test_types_are_promoted_as_numpy_does(device, a, how):
     for b in EVERY:
-        got = gred.dot(np.array([1, 0, 1], a), np.ones(3, b), device=device, method=how)
+        x, y = np.array([[1, 0, 1]] * 2, a), np.ones(3, b)
+        got = gred.dot(x[0], y, device=device, method=how)
         assert got == 2
-        assert got.dtype == gred.dot(np.ones(3, a), np.ones(3, b)).dtype
+        assert got.dtype == gred.vecdot(x[:0], y, method=how).dtype
         if BFLOAT16 not in (a, b):
             expected = np.result_type(a, b)
             wide = {"b": np.int64, "i": np.int64, "u": np.uint64}
             assert got.dtype == wide.get(expected.kind, expected)
+    bfloat16, half = np.ones(3, BFLOAT16), np.ones(3, "f2")
+    assert gred.dot(bfloat16, half, device=device).dtype == "f4"
+
+
+MIXED = [("f4", "f8"), ("f2", BFLOAT16), ("i4", "f4"), ("u1", "i8"), ("i8", "f8"), ("f4", "c8")]
+MIXED += [("i8", "u8"), ("u8", "f8"), ("?", "i2"), ("i2", "f2")]
+
+
+@pytest.mark.parametrize("types", MIXED, ids=str)
+def test_types_that_mix_are_multiplied_as_they_are(device, types):
+    """Also integers that no float holds; complex results round these first."""
+    a, b = drawn(types[0], (4, 50), 1), (drawn("f8", (4, 50), 2) * 9).astype(types[1])
+    for x, y in ((a, b), (b, a)):
+        got = gred.vecdot(x, y, method="exact", device=device)
+        want = right(x.conj() if x.dtype.kind == "c" else x, y, -1, got.dtype)
+        assert same(got, want)
+        if types != ("i8", "u8"):
+            assert same(gred.dot(there(x[0], device), there(y[0], device), method="exact"), want[0])
+        fast = gred.vecdot(x, y, device=device)
+        assert fast.dtype == got.dtype
+        assert np.allclose(fast.astype("c16"), want.astype("c16"), 1e-2, 0.1)
+
+
+@both_methods
+@pytest.mark.parametrize("place", ["host", "simulated"])
+def test_any_nonzero_byte_is_true_and_long_integers_keep_their_bits(place, how):
+    any_byte = np.full(5, 7, np.uint8).view(bool)
+    assert gred.dot(any_byte, any_byte, device=place, method=how) == 5
+    a, b = np.full((3, 2), 2**62 + 1), np.array([[1.0, 0.0], [1.0, -1.0], [1.0, 1.0]])
+    got = gred.vecdot(a, b, method=how, dtype="f8", device=place)
+    assert got.tolist() == [2.0**62, 0.0, 2.0**63]
+    for dtype in (None, "f4"):
+        got = gred.vecdot([[2**53 + 1, -(2**53)]], [1.0, 1.0], method="exact", dtype=dtype)
+        assert got[0] == 1
+
+
+@both_methods
+def test_few_long_vectors_are_taken_one_by_one(monkeypatch, how):
+    monkeypatch.setattr(products, "_LONG", 100)
+    monkeypatch.setattr(_core, "dots", None)
+    a, b = drawn("f4", (3, 150), 1), drawn("f4", (150,), 2)
+    got, want = gred.vecdot(a, b, method=how), right(a, b, -1, "f4")
+    assert np.allclose(got, want, 1e-6, 1e-6)
+    assert how == "auto" or same(got, want)
+    assert same(gred.vecdot(a, b, method="exact", dtype="f8"), right(a, b, -1, "f8"))
 
 
 @both_methods
 def test_the_dot_product_of_nothing_is_zero_and_zeros_are_positive(device, how):
-    for dtype in (np.float32, np.int8, np.complex64):
-        x = np.ones(0, dtype)
-        for a, b in ((there(x, device), there(x, device)), (there(x, device), x), (x, x)):
-            got = gred.dot(a, b, method=how)
-            assert (got, got.dtype) == (0, np.int64 if dtype is np.int8 else dtype)
-    assert added(device, np.ones(0), np.ones(0)) == 0
+    x = there(np.ones(0, np.int8), device)
+    for other in (x, np.ones(0, np.int8)):
+        assert same(gred.dot(x, other, method=how), np.int64(0))
     for n in (1, 5000):
         got = gred.dot([-0.0] * n, [1.0] * n, method=how, device=device)
         assert same(got, np.float64(0.0))
-    tiny = gred.dot([2.0**-1074], [-(2.0**-1074)], method="exact", device=device)
+    tiny = gred.dot([TINY], [-TINY], method="exact", device=device)
     assert same(tiny, np.float64(-0.0))
 
 
-def test_arrays_that_lie_apart_are_refused(device):
-    if device == "host":
-        pytest.skip("arrays of the host go to any device")
-    x = np.ones(3)
-    for a, b in ((there(x, device), x), (x, there(x, device))):
+@both_methods
+def test_dimensions_and_out(how):
+    a, b = drawn("f4", (3, 40, 5), 1), drawn("f4", (3, 40, 5), 2)
+    want = gred.vecdot(a, b, 1, method=how)
+    assert same(gred.vecdot(a, b, 1, method=how, keepdims=True), want[:, None])
+    assert same(gred.dot(a, b, axis=1, method=how), want)
+    wide = gred.vecdot(a, b, 1, method=how, dtype="f8")  # what out has, rounded once
+    for reduce in (gred.vecdot, gred.dot):
+        out = np.full((3, 10), np.nan)[:, ::2]
+        assert reduce(a, b, axis=1, method=how, out=out) is out
+        assert np.array_equal(out, wide if how == "exact" else want)
+        for kind, narrow in ((1.0, "f4"), (1 + 0j, "c8")) if how == "exact" else ():
+            out = np.zeros(1, narrow)
+            x = np.full((1, 3), kind)
+            assert reduce(x, [1, 2.0**-24, 2.0**-60], axis=-1, method=how, out=out) is out
+            assert out[0].real == np.float32(1 + 2.0**-23)
+    assert gred.vecdot(a[0, :, 0], b[0, :, 0], keepdims=True, method=how).shape == (1,)
+    assert isinstance(gred.vecdot([1, 2], (3, 4), method=how), np.int64)
+
+
+# ---- what is refused ----
+
+X, M = np.arange(3.0), np.ones((2, 3))
+LENGTHS = r"vectors of one length; got shapes \(.*\) and \("
+WRONG = [
+    *((gred.dot, pair, {}, ValueError, LENGTHS)
+      for pair in (([1.0], [1.0, 2.0]), (M, M), (1.0, 2.0), ([1], 1))),
+    (gred.dot, (X, X), {"method": "unroll8"}, ValueError, "method of dot must be 'auto'"),
+    (gred.dot, (X, np.array(["a"] * 3)), {}, TypeError, "b: element type"),
+    (gred.dot, (X, X), {"out": X}, TypeError, "out of dot can be ... alone"),
+    (gred.dot, (X, X), {"keepdims": True}, TypeError, "no keyword argument 'keepdims'"),
+    (gred.dot, (X,), {}, TypeError, "takes 2"),
+    (gred.dot, (X, X), {"stream": "new"}, TypeError, "stream"),
+    *((partial(gred.vecdot, device=place), (M, X), {"dtype": int}, TypeError,
+       "dtype must be float16, bfloat16, float32, float64, or") for place in (None, "simulated")),
+    (gred.vecdot, (X, np.ones(4)), {}, ValueError, r"axis -1; got shapes \(3,\) and \(4,\)"),
+    (gred.vecdot, (M, np.ones(1)), {}, ValueError, "one length along axis"),
+    (gred.vecdot, (M, X), {"axis": 2}, ValueError, "out of bounds"),
+    (gred.vecdot, (M, X), {"axis": 0}, ValueError, "one length along axis 0"),
+    (gred.vecdot, (1.0, X), {}, ValueError, "at least one dimension"),
+    (gred.vecdot, (M, M), {"axis": (0, 1)}, TypeError, "axis must be an integer"),
+    (gred.vecdot, (M, M), {"axis": True}, TypeError, "axis must be an integer"),
+    (gred.vecdot, (M, np.ones((4, 3))), {}, ValueError, r"\(2, 3\) and \(4, 3\), do not fit"),
+    (gred.vecdot, (M, X), {"method": "last_block"}, ValueError, "'exact'; got 'last_block'"),
+    (gred.vecdot, (M, X), {"dtype": "c16"}, TypeError, "dtype must be"),
+    (gred.vecdot, (M + 0j, X), {"dtype": "f8"}, TypeError, "dtype must be complex64, complex128,"),
+    (gred.vecdot, (M.astype(int), X.astype(int)), {"dtype": "i4"}, TypeError, "out; got 'i4'"),
+    (gred.vecdot, (M, X), {"out": np.zeros(3)}, ValueError, r"the results, \(2,\); it has \(3,\)"),
+    (gred.vecdot, (M, X), {"out": np.zeros(2, int)}, TypeError, "float64 cannot be cast to out"),
+    (gred.vecdot, (M, X), {"out": [0, 0]}, TypeError, "out must be an array; got list"),
+    (gred.vecdot, (M.astype(object), X), {}, TypeError, "object"),
+    (gred.vecdot, (np.ma.masked_array(M, M > 0), X), {}, TypeError, "mask"),
+    (gred.vecdot, ("ab", X), {}, TypeError, "a"),
+    (gred.vecdot, (M, X), {"device": "nowhere"}, ValueError, "nowhere"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("call", "arrays", "options", "error", "says"), WRONG, ids=range(len(WRONG))
+)
+def test_what_is_wrong_is_said(call, arrays, options, error, says):
+    with pytest.raises(error, match=says):
+        call(*arrays, **options)
+
+
+@everywhere
+def test_arrays_that_lie_apart_are_refused(place):
+    x, y = X, there(X, place)
+    for a, b in ((y, x), (x, y), *[(y, SimulatedArray(x))] * (place == "cuda")):
         with pytest.raises(ValueError, match=r"a lies on '.*' and b on '.*'; both have to lie on"):
             gred.dot(a, b)
         with pytest.raises(ValueError, match="both have to lie on one device"):
             gred.ExactSum().add_products(a, b)
-    if device == "cuda":
-        with pytest.raises(ValueError, match="both have to lie on one device"):
-            gred.dot(there(x, device), SimulatedArray(x))
     with pytest.raises(ValueError, match="device 'host': a lies on"):
-        gred.dot(there(x, device), there(x, device), device="host")
+        gred.dot(y, y, device="host")
 
 
-X = np.ones(3)
-OF_ANOTHER_LENGTH = r"vectors of one length; got shapes \(.*\) and \("
-REFUSED = [
-    (([1.0], [1.0, 2.0]), {}, ValueError, OF_ANOTHER_LENGTH),
-    ((np.ones((2, 2)), np.ones((2, 2))), {}, ValueError, OF_ANOTHER_LENGTH),
-    ((1.0, 2.0), {}, ValueError, OF_ANOTHER_LENGTH),
-    (([1], 1), {}, ValueError, OF_ANOTHER_LENGTH),
-    ((X, X), {"method": "unroll8"}, ValueError, "'auto' or 'exact'; got 'unroll8'"),
-    ((X, X), {"method": "last_block"}, ValueError, "method of dot must be 'auto' or 'exact'"),
-    ((X, np.array(["a"] * 3)), {}, TypeError, "b: element type"),
-    ((X, X), {"out": X}, TypeError, "out of dot can be ... alone"),
-    ((X, X), {"keepdims": True}, TypeError, "no keyword argument 'keepdims'"),
-    ((X,), {}, TypeError, "takes 2"),
-    ((X, X), {"stream": "new"}, TypeError, "stream"),
-]
+# ---- other libraries' arrays ----
+
+GPU = [pytest.param(name, "cuda", marks=pytest.mark.gpu) for name in ("cupy", "torch", "jax.numpy")]
 
 
-@pytest.mark.parametrize(("vectors", "options", "error", "words"), REFUSED)
-def test_what_is_wrong_is_named(device, vectors, options, error, words):
-    plain = all(type(x) is np.ndarray and x.dtype == float for x in vectors)
-    placed = [there(x, device) for x in vectors] if plain else vectors
-    with pytest.raises(error, match=words):
-        gred.dot(*placed, **({} if plain else {"device": device}) | options)
-
-
-@quiet
-@typed
-@settings(deadline=None, max_examples=examples(60))
-@given(data=st.data())
-def test_an_exact_dot_product_is_the_nearest_float(device, dtype, data):
-    a, b = data.draw(any_floats(dtype)), data.draw(any_floats(dtype))
-    a, b = a[: len(b)], b[: len(a)]
-    assert same(gred.dot(a, b, method="exact", device=device), dot(a, b, dtype))
-
-
-@typed
-@settings(deadline=None, max_examples=examples(60))
-@given(data=st.data())
-def test_an_exact_norm_is_the_nearest_float(device, dtype, data):
-    x = data.draw(finite_floats(dtype))
-    assert same(norm(x, device=device), root(x, dtype))
-
-
-def is_exact(x, y, a, b):
-    """Tell whether both parts of an exact dot product are right, of arrays that lie anywhere."""
-    got, part = gred.dot(x, y, method="exact"), a.real.dtype
-    real, imag = (nearest(sum_of_part, part) for sum_of_part in exact_parts(a, b))
-    return got.dtype == a.dtype and same(got.real, real) and same(got.imag, imag)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.complex64])
-def test_arrays_aligned_in_different_ways_are_exact(device, dtype):
-    parts = [x.astype(dtype) for x in drawn(np.float32, 5000, 12)]
-    a, b = parts if dtype != np.complex64 else (x + 1j * x[::-1] for x in parts)
-    for first, second in ((0, 1), (1, 0), (1, 1), (1, 2), (3, 1), (8, 5)):
-        i, j = slice(first, first + 4980), slice(second, second + 4980)
-        x, y = there(a, device)[i], there(b, device)[j]
-        assert is_exact(x, y, a[i], b[j])
-        fast, right = gred.dot(x, y), complex(*map(float, exact_parts(a[i], b[j])))
-        assert abs(fast - right) <= abs(fast) * 1e-2 + 0.1
-
-
-@pytest.mark.parametrize("n", [1, 2, 100, 5000, 30_001])
-@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
-def test_complex_numbers_have_two_exact_sums(device, dtype, n):
-    random = np.random.default_rng(n)
-    a, b = ((random.normal(size=n) + 2.0**-20j * random.normal(size=n)).astype(dtype) for _ in "ab")
-    assert is_exact(there(a, device), there(b, device), a, b)
-    assert same(norm(there(a, device)), root(a, a.real.dtype))
-
-
-@quiet
-def test_infinite_parts_are_added_with_their_signs(device):
-    upwards, downwards = complex(0, math.inf), complex(0, -math.inf)
-    for a, b in (([upwards], [1j]), ([math.inf], [1.0 + 0j]), ([1j], [downwards])):
-        a, b = np.array(a, complex), np.array(b, complex)
-        real = a.real * b.real - a.imag * b.imag
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i4", "u1"])
+@pytest.mark.parametrize(
+    ("module", "place"), [("torch", None), ("torch", "simulated"), ("jax.numpy", None), *GPU]
+)
+def test_in_other_libraries(module, place, dtype):
+    """They multiply, and where there is a device it adds; on a GPU results are of the library."""
+    xp = pytest.importorskip(module)
+    if module == "jax.numpy" and dtype not in (("f2", "f4", "c8") if place else ("f4",)):
+        pytest.skip("of 32 bits, unless JAX is told otherwise")
+    put = partial(placed_by, module) if place == "cuda" else xp.asarray
+    options = {"device": place} if place == "simulated" else {}
+    for of_a, of_b, axis in ALONG:
+        a, b = drawn(dtype, of_a, 1), drawn(dtype, of_b, 2)
+        want = gred.vecdot(a, b, axis, method="exact")
         for how in ("auto", "exact"):
-            assert same(gred.dot(a, b, method=how, device=device).real, real[0])
+            x = put(a)
+            got = gred.vecdot(x, put(b), axis, method=how, **options)
+            assert want.shape == () or place != "cuda" or type(got) is type(x)
+            got = to_host(got) if place == "cuda" else np.asarray(got)
+            if how == "exact" or want.dtype.kind in "iu":
+                assert same(got, want)
+            else:
+                assert np.allclose(got, want, 2.0**-9, 0.1)
+    if dtype == "f8":
+        hard = [[1e200, 1.0, -1e200], [2.0**-600, TINY, 0.0], [math.inf, 1.0, 0.0]]
+        x, y = (put(np.array(one)) for one in (hard, [1e200, 3.0, 1e200]))
+        got = to_host(gred.vecdot(x, y, method="exact", **options))
+        assert same(got, gred.vecdot(hard, [1e200, 3.0, 1e200], method="exact"))
 
 
-def test_products_too_large_and_too_small_for_floats_are_right(device):
-    a = np.tile([1e200, 1.0, -1e200, 1e-200, 3e-320], 1000)
-    b = np.tile([1e200, 3.0, 1e200, 1e-200, 1e-5], 1000)
-    assert added(device, a, b) == exact_products(a, b)
-    assert gred.dot(there(a, device), there(b, device), method="exact") == 3000
-    for dtype in (np.float64, np.float32, np.float16):
-        greatest = np.finfo(dtype).max
-        x = np.array([greatest, greatest], dtype)
-        assert gred.dot(x, dtype([2, -1]), method="exact", device=device) == greatest
-        assert gred.dot(x, dtype([2, 1]), method="exact", device=device) == math.inf
-
-
-def test_types_that_mix_are_multiplied_as_they_are(device):
-    a = np.array([2**63 - 1, -(2**62) - 1, 3] * 2000)
-    b = np.array([1.0, 2.0, 2.0**-70] * 2000)
-    expected = nearest(exact_products(a, b), np.float64)
-    assert same(gred.dot(there(a, device), there(b, device), method="exact"), expected)
-    assert same(gred.dot(there(b, device), there(a, device), method="exact"), expected)
-    unsigned = np.array([2**64 - 1, 2**63 + 1, 7] * 1000, np.uint64)
-    small = np.arange(-100, 100, dtype=np.int16)
-    for x, y in ((unsigned, unsigned), (unsigned, a[:3000]), (small, small), (small > 0, small)):
-        assert added(device, x, y) == exact_products(x, y)
-    half = np.linspace(-1, 1, 200).astype(np.float16)
-    expected = nearest(exact_products(small, half), np.float32)
-    assert same(gred.dot(there(small, device), there(half, device), method="exact"), expected)
-    assert gred.dot(np.ones(3, BFLOAT16), np.ones(3, np.float16), device=device).dtype == "f4"
-
-
-@pytest.mark.parametrize("exponent", [-1074, -1060, -1022, -600, -500, -1, 0, 1, 500, 1000])
-def test_roots_of_squares_at_all_magnitudes_are_right(exponent):
-    random = np.random.default_rng(exponent + 2000)
-    for n in (1, 2, 3, 10) * 50:
-        significands = random.integers(1, 2 ** random.integers(1, min(54, 1024 - exponent)), n)
-        x = np.ldexp(significands.astype(float), exponent)
-        assert same(norm(x), root(x))
-
-
-@typed
-def test_a_far_off_bit_decides_a_norms_tie(dtype):
-    """5 k is half way between two floats, and 3 k and 4 k are floats."""
-    limit = 2 ** MANTISSA_BITS[dtype]
-    for k in range(limit // 5 + 1 | 1, limit // 4, max(2, limit // 512 & ~1)):
-        ends = np.array([3 * k, 4 * k]).astype(dtype)
-        assert [int(x) for x in ends] == [3 * k, 4 * k]
-        even = 5 * k + 1 if (5 * k + 1) % 4 == 0 else 5 * k - 1
-        assert norm(np.append(ends, dtype.type(0))) == even
-        for x in (2.0 ** -EXPONENTS[dtype], 2.0**-11):
-            assert norm(np.append(ends, dtype.type(x))) == 5 * k + 1
-
-
-def test_exact_norms_take_what_other_norms_take(device):
-    x = mixed(4000)[:3000].reshape(30, 100)
-    mask = np.random.default_rng(1).random(x.shape) < 0.5
-    view = x[::2, ::-3]
-    assert same(norm(there(x, device, lambda x: x[::2, ::-3])), root(view))
-    assert same(norm(view, device=device), root(view))
-    for where in (mask, there(mask, device)):
-        assert same(norm(there(x, device), where=where), root(x[mask]))
-    assert same(norm(x, where=mask, device=device), root(x[mask]))
-    ints = np.array([2**62 + 1, -3, 2**63 - 1])
-    arrays = [ints.astype(dtype) for dtype in (np.int64, np.uint64, np.int32, np.int8)]
-    arrays += [np.repeat(y, 2)[::2] for y in arrays]
-    for y in (*arrays, np.zeros(0), np.array([-0.0, 0.0])):
-        assert same(norm(y, device=device), root(y))
-    assert same(norm(np.float32([3, 2.0**-30]), dtype=float, device=device), np.float64(3.0))
-    assert norm([1.0, -math.inf], device=device) == math.inf
-    assert math.isnan(norm([math.nan, math.inf], device=device))
-    with pytest.raises(ValueError, match="norm of order 2; not for"):
-        norm(x, ord=1, device=device)
-
-
-@pytest.mark.parametrize("result", [np.float32, np.float64])
-def test_exact_norms_go_to_an_element_of_the_device(device, result):
-    """A float32 is rounded to once."""
-    x = np.random.default_rng(1).normal(size=5001)
-    out = element_there(result, device)
-    for y in (x, x[:0], np.exp(1j * x), np.array([3.0, 4.0])):
-        norm(there(y, device), out=out)
-        assert same(fetched(out, device), root(y, result))
+def test_pytorchs_names_and_tensors():
+    torch = pytest.importorskip("torch")
+    x = torch.arange(6.0).reshape(2, 3)
+    for y in (x, x.bfloat16()):
+        got = gred.vecdot(y, y, dim=1, keepdim=True)
+        assert got.dtype == y.dtype
+        assert torch.equal(got, (y.double() * y.double()).sum(1, keepdim=True).to(y.dtype))
+    z = torch.complex(x, x.flip(0))
+    for one in (z, z.conj()):
+        got = gred.vecdot(one, z, method="exact")
+        assert torch.equal(got, torch.linalg.vecdot(one.resolve_conj(), z))
+    assert isinstance(gred.vecdot(x, x.numpy()), torch.Tensor)
+    assert isinstance(gred.vecdot(x[0], x[0], out=...), torch.Tensor)
+    with pytest.raises(RuntimeError, match="grad"):
+        gred.vecdot(x, x, out=torch.zeros(2, requires_grad=True))

@@ -2,11 +2,12 @@
 
     mpiexec -n 4 python tests/host/test_mpi.py
 
-is what the first test has every rank do: the first prints a digest of the total, once all ranks
-have found all ways to make the same.
+is what the test has every rank do: the first prints a digest of the totals, once all ranks have
+found all ways to make the same.
 """
 
 import hashlib
+import math
 import os
 import shutil
 import subprocess
@@ -28,11 +29,10 @@ pytestmark = [
 ]
 
 
-def rank():
-    """Check all, and print what was made."""
+def totals(comm):
+    """Make totals by every call that there is, and return one of them."""
     from mpi4py import MPI
 
-    comm = MPI.COMM_WORLD
     last, wholes, parts = comm.size - 1, *zip(*shares(comm.rank, comm.size), strict=True)
     before = parts[0].to_bytes()
     for whole, part in zip(wholes, parts, strict=True):
@@ -49,125 +49,89 @@ def rank():
     halves = comm.Split(comm.rank % 2)
     mine = gred.mpi.allreduce(part, halves)
     assert comm.allreduce(mine if halves.rank == 0 else gred.ExactSum()) == whole
+    assert gred.mpi.allreduce(part, MPI.COMM_SELF).to_bytes() == before == part.to_bytes()
     rows = numbers()[:10_000].reshape(100, 100)
     columns = gred.mpi.allreduce(gred.describe(rows[comm.rank :: comm.size], axis=0))
     assert np.array_equal(columns.min, rows.min(0))
     assert np.allclose(columns.var, gred.describe(rows, axis=0).var, 1e-12)
-    assert part.to_bytes() == before
-    square = np.ones((2, 3) if comm.rank else (3, 2))
-    others = [other if comm.rank else part for other in parts[2:4]]
-    others += [gred.ExactSums(square, ()), gred.describe(rows, comm.rank)]
-    others += [gred.describe(square, axis=0)]
+    return whole
+
+
+def check_splits(comm):
+    """Add up parameters, and their squares, however they are split among the ranks."""
+    random, (rank, size) = np.random.default_rng(11), (comm.rank, comm.size)
+    parameters = [
+        (random.normal(size=shape) * np.exp2(random.integers(-60, 60, shape))).astype("f4")
+        for shape in ((64, 30), (7,), (3, 5, 8), (1001,))
+    ]
+    everything = np.concatenate([one.ravel() for one in parameters]).astype("f8").tolist()
+    for mine in (
+        parameters if rank == 0 else [],
+        [np.array_split(one.ravel(), size)[rank] for one in parameters],
+        [np.array_split(one, size, axis=-1)[rank] for one in parameters],
+        parameters[rank::size],
+    ):
+        total, squares = gred.ExactSum(*mine), gred.ExactSum()
+        for one in mine:
+            squares.add_products(one, one)
+        assert gred.mpi.allreduce(total).value("f4") == np.float32(math.fsum(everything))
+        norm = np.float32(math.sqrt(gred.mpi.allreduce(squares).fraction()))
+        assert norm == gred.norm(parameters, method="exact")
+
+
+def check_refusals(comm):
+    """What one rank cannot do raises on all; no communicator is not the world."""
+    from mpi4py import MPI
+
+    part, (*_, sums, moments, _, _) = gred.ExactSum([1.0]), [of for _, of in shares(0, 1)]
+    first, rows = comm.rank == 0, np.ones((2, 3))
     hostile = part.words
     hostile[comm.rank] += 1
     comm.Allreduce(MPI.IN_PLACE, hostile, op=MPI.SUM)
-    calls = [partial(gred.mpi.allreduce, other) for other in others if comm.size > 1]
-    for call in (*calls, partial(gred.ExactSum.from_words, hostile)):
-        with pytest.raises(ValueError, match=r"\w"):
+    with pytest.raises(ValueError, match="not the words"):
+        gred.ExactSum.from_words(hostile)
+    for null in (MPI.COMM_NULL, comm.Split(MPI.UNDEFINED)):
+        for call in (gred.mpi.allreduce, gred.mpi.reduce):
+            with pytest.raises(ValueError, match=r"comm must be .* got MPI\.COMM_NULL"):
+                call(part, null)
+    square = rows if first else rows.T
+    several = (part if first else sums, part if first else moments, gred.ExactSums(square, ()))
+    several += (gred.describe(rows, comm.rank), gred.describe(square, axis=0))
+    calls = [partial(gred.mpi.allreduce, one) for one in (*several, 1.0 if first else part)]
+    roots = (7 if first else 0, None if first else 0, comm.rank)
+    calls += [partial(gred.mpi.reduce, 1.0 if first else part)]
+    calls += [partial(gred.mpi.reduce, part, comm, root) for root in roots]
+    for call in calls if comm.size > 1 else ():
+        with pytest.raises((TypeError, ValueError)) as refusal:
             call()
-    if comm.rank == 0:
-        digest = hashlib.sha256(gred.mpi.allreduce(part, MPI.COMM_SELF).to_bytes())
-        assert digest.digest() == hashlib.sha256(before).digest()
-        print(comm.size, hashlib.sha256(whole.to_bytes()).hexdigest(), flush=True)
+    assert comm.size == 1 or "root must be the same on all ranks; got 0 to" in str(refusal.value)
+
+
+def rank():
+    from mpi4py import MPI
+
+    whole = totals(MPI.COMM_WORLD)
+    check_splits(MPI.COMM_WORLD)
+    check_refusals(MPI.COMM_WORLD)
+    if MPI.COMM_WORLD.rank == 0:
+        print(MPI.COMM_WORLD.size, hashlib.sha256(whole.to_bytes()).hexdigest(), flush=True)
 
 
 # Open MPI starts nothing for root unless it is told twice.
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
-def ranks(n, program=(__file__,)):
-    command = [MPIEXEC, "-n", str(n), sys.executable, *program]
-    options = {"capture_output": True, "text": True, "timeout": 900}
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", **AS_ROOT}
-    return subprocess.run(command, check=False, env=environment, **options)
-
-
 def test_any_number_of_ranks_makes_the_same_bits():
-    digests = set()
+    digests, environment = set(), {**os.environ, "OMP_NUM_THREADS": "1", **AS_ROOT}
     for n in (1, 3):
-        done = ranks(n)
+        command = [MPIEXEC, "-n", str(n), sys.executable, __file__]
+        options = {"capture_output": True, "text": True, "timeout": 900}
+        done = subprocess.run(command, check=False, env=environment, **options)
         assert done.returncode == 0, done.stdout + done.stderr
         size, digest = done.stdout.split()
         assert int(size) == n
         digests.add(digest)
     assert len(digests) == 1
-
-
-SPLIT = """
-import math, sys
-import numpy as np
-import gred, gred.mpi
-from mpi4py import MPI
-
-rank, size = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
-random = np.random.default_rng(11)
-gradients = [
-    (random.normal(size=shape) * np.exp2(random.integers(-60, 60, shape))).astype("f4")
-    for shape in ((64, 30), (7,), (3, 5, 8), (1001,))
-]
-splits = {
-    "data": gradients if rank == 0 else [],
-    "sharded": [np.array_split(one.ravel(), size)[rank] for one in gradients],
-    "tensor": [np.array_split(one, size, axis=-1)[rank] for one in gradients],
-    "pipeline": gradients[rank::size],
-}
-totals, squares = set(), set()
-for mine in splits.values():
-    part, products = gred.ExactSum(*mine), gred.ExactSum()
-    for one in mine:
-        products.add_products(one, one)
-    totals.add(gred.mpi.allreduce(part).value("f4"))
-    squares.add(gred.mpi.allreduce(products).fraction())
-everything = np.concatenate([one.ravel() for one in gradients]).astype("f8").tolist()
-assert totals == {np.float32(math.fsum(everything))} == {gred.sum(gradients, method="exact")}
-assert len(squares) == 1
-norm = np.float32(math.sqrt(squares.pop()))
-assert norm == gred.norm(gradients, method="exact")
-if rank == 0:
-    print(size, totals.pop(), norm, flush=True)
-"""
-
-
-def test_the_sum_of_parameters_is_the_same_however_they_are_split():
-    said = {}
-    for n in (1, 2):
-        done = ranks(n, ("-c", SPLIT))
-        assert done.returncode == 0, done.stdout + done.stderr
-        size, *said[n] = done.stdout.split()
-        assert int(size) == n
-    assert said[1] == said[2]
-
-
-def test_no_communicator_is_not_the_world():
-    code = (
-        "import gred.mpi; from mpi4py import MPI\n"
-        "for call in gred.mpi.allreduce, gred.mpi.reduce:\n"
-        "  for null in MPI.COMM_NULL, MPI.COMM_WORLD.Split(MPI.UNDEFINED):\n"
-        "    try: call(gred.ExactSum([1.0]), null)\n"
-        "    except ValueError as error: print(error)\n"
-    )
-    done = ranks(1, ("-c", code))
-    assert done.stdout.count("comm must be a communicator; got MPI.COMM_NULL") == 4, done.stderr
-
-
-def test_what_one_rank_cannot_do_raises_on_all():
-    code = (
-        "import gred.mpi; from mpi4py import MPI\n"
-        "world, part = MPI.COMM_WORLD, gred.ExactSum()\n"
-        "first = world.rank == 0\n"
-        "for call, *arguments in (\n"
-        "    (gred.mpi.allreduce, 1.0 if first else part),\n"
-        "    (gred.mpi.reduce, 1.0 if first else part),\n"
-        "    (gred.mpi.reduce, part, world, world.rank),\n"
-        "    (gred.mpi.reduce, part, world, 2 if first else 0),\n"
-        "    (gred.mpi.reduce, part, world, None if first else 0),\n"
-        "):\n"
-        "    try: call(*arguments)\n"
-        "    except (TypeError, ValueError) as error: print('refused:', error, flush=True)\n"
-    )
-    done = ranks(2, ("-c", code))
-    assert done.stdout.count("refused:") == 10, done.stdout + done.stderr
-    assert done.stdout.count("root must be the same on all ranks; got 0 to 1") == 2
 
 
 if __name__ == "__main__":

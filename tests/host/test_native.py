@@ -5,6 +5,8 @@ see here.
 """
 
 import ctypes
+import functools
+import itertools
 import os
 import subprocess
 import sys
@@ -27,7 +29,6 @@ LEFT_OUT = ("-no-pie", "-Wl,--unresolved-symbols=ignore-in-object-files")
 FIRST = "-Wl,-z,muldefs"  # a program's own processor_cores comes first
 PYTHON = f"-I{sysconfig.get_path('include')}"
 NO_LIMIT = 2**32 - 1
-SKIPPED = 77  # as automake has it
 
 pytestmark = [
     needs_compiler,
@@ -38,31 +39,29 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
     """Compile a program with these flags, once; without a sanitizer that it wants, skip."""
-    made = {}
 
+    @functools.cache
     def compile_it(name: str, *flags: str) -> Path:
-        if (name, flags) not in made:
-            target = tmp_path_factory.mktemp("threads") / name
-            nothing = target.with_suffix(".c")
-            nothing.write_text("int main(void) { return 0; }\n")
-            sanitizers = [flag for flag in flags if "sanitize" in flag]
-            if sanitizers and build(target, *sanitizers, nothing):
-                pytest.skip("this compiler has no such sanitizer")
-            problem = build(target, "-g", "-O1", "-pthread", *flags, *SOURCES[name], "-lm", FIRST)
-            assert not problem, problem
-            made[name, flags] = target
-        return made[name, flags]
+        target = tmp_path_factory.mktemp("threads") / name
+        nothing = target.with_suffix(".c")
+        nothing.write_text("int main(void) { return 0; }\n")
+        sanitizers = [flag for flag in flags if "sanitize" in flag]
+        if sanitizers and build(target, *sanitizers, nothing):
+            pytest.skip("this compiler has no such sanitizer")
+        problem = build(target, "-g", "-O1", "-pthread", *flags, *SOURCES[name], "-lm", FIRST)
+        assert not problem, problem
+        return target
 
     return compile_it
 
 
-def run(*words, **variables: str) -> str:
+def run(*words) -> str:
     """Run a program that decides by itself how many threads there are."""
-    environment = {**os.environ, **variables}
-    environment.pop("OMP_NUM_THREADS", None)
+    environment = {name: text for name, text in os.environ.items() if name != "OMP_NUM_THREADS"}
+    environment["TSAN_OPTIONS"] = "halt_on_error=1"
     options = {"capture_output": True, "text": True, "timeout": 1800, "env": environment}
     done = subprocess.run(words, check=False, **options)
-    if done.returncode == SKIPPED:
+    if done.returncode == 77:  # as automake has it
         pytest.skip(done.stdout.strip())
     assert done.returncode == 0, done.stderr + done.stdout
     return done.stdout
@@ -96,7 +95,7 @@ WATCHED = [
 
 @pytest.mark.parametrize(("program", "trial", "flags"), WATCHED, ids=range(len(WATCHED)))
 def test_no_two_threads_race_and_they_let_go_of_their_memory(compiled, program, trial, flags):
-    run(compiled(program, *flags), trial, TSAN_OPTIONS="halt_on_error=1")
+    run(compiled(program, *flags), trial)
 
 
 # ---- the control group ----
@@ -136,13 +135,14 @@ def test_the_quota_of_a_control_group_is_kept(compiled, tmp_path, lines, files, 
 
 # ---- the mailbox ----
 
-WORDS = 556  # POSTED_BYTES_MAX in words of 4 bytes
+
+def pointers(*names, of=ctypes.c_uint64):
+    return [(name, ctypes.POINTER(of)) for name in names]
 
 
 class Mailbox(ctypes.Structure):
     _fields_ = (
-        ("words", ctypes.POINTER(ctypes.c_uint64)),
-        ("on_device", ctypes.POINTER(ctypes.c_uint64)),
+        *pointers("words", "on_device"),
         ("tag", ctypes.c_uint32),
         ("bytes", ctypes.c_size_t),
         ("awaited", ctypes.c_bool),
@@ -151,7 +151,7 @@ class Mailbox(ctypes.Structure):
 
 class Ending(ctypes.Structure):
     _fields_ = (
-        ("mailbox", ctypes.POINTER(ctypes.c_uint64)),
+        *pointers("mailbox"),
         ("tag", ctypes.c_uint32),
         ("out", ctypes.c_void_p),
         ("divisor", ctypes.c_double),
@@ -167,63 +167,45 @@ def posts(tmp_path_factory):
     return made
 
 
-@pytest.fixture
-def mailbox():
-    words = (ctypes.c_uint64 * WORDS)()
-    return Mailbox(words=words, on_device=words)
+def test_a_result_is_there_with_its_last_word_and_is_not_an_earlier_launchs(posts):
+    words = (ctypes.c_uint64 * 556)()  # POSTED_BYTES_MAX in words of 4 bytes
+    mailbox = Mailbox(words=words, on_device=words)
 
+    def post(ending, k, half):
+        ending.mailbox[k] = ending.tag << 32 | half
 
-def post(ending, k, half):
-    ending.mailbox[k] = ending.tag << 32 | half
+    def read(count):
+        halves = (ctypes.c_uint32 * count)()
+        return list(halves) if posts.mailbox_read(ctypes.byref(mailbox), halves) else None
 
+    def is_awaited():
+        return posts.mailbox_is_awaited(ctypes.byref(mailbox))
 
-def read(posts, mailbox, count):
-    halves = (ctypes.c_uint32 * count)()
-    return list(halves) if posts.mailbox_read(ctypes.byref(mailbox), halves) else None
-
-
-def is_awaited(posts, mailbox):
-    return posts.mailbox_is_awaited(ctypes.byref(mailbox))
-
-
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
-def test_a_result_is_there_with_its_last_word_whichever_that_is(posts, mailbox, order):
-    assert not is_awaited(posts, mailbox)
-    for launch in range(3):
+    assert not is_awaited()
+    for launch, order in enumerate(itertools.permutations(range(3))):
         ending = posts.mailbox_next(mailbox, 12)
         for k in order:
-            assert is_awaited(posts, mailbox)
-            assert read(posts, mailbox, 3) is None
+            assert is_awaited()
+            assert read(3) is None
             post(ending, k, 10 * launch + k)
         if launch != 1:
-            assert read(posts, mailbox, 3) == [10 * launch + k for k in range(3)]
-        assert not is_awaited(posts, mailbox)
-
-
-def test_what_an_earlier_launch_posts_late_is_not_the_next_ones(posts, mailbox):
-    earlier = posts.mailbox_next(mailbox, 4)
-    later = posts.mailbox_next(mailbox, 4)
+            assert read(3) == [10 * launch + k for k in range(3)]
+        assert not is_awaited()
+    earlier, later = (posts.mailbox_next(mailbox, 4) for _ in range(2))
     post(earlier, 0, 1)
-    assert is_awaited(posts, mailbox)
+    assert is_awaited()
     post(later, 0, 2)
-    assert read(posts, mailbox, 1) == [2]
-
-
-def test_tags_that_begin_again_are_taken_for_no_older_ones(posts, mailbox):
-    first = posts.mailbox_next(mailbox, 8)
-    post(first, 0, 7), post(first, 1, 7)
+    assert read(1) == [2]
+    # Tags that begin again are taken for no older ones.
+    words[0] = words[1] = 1 << 32 | 7
     mailbox.tag = 2**32 - 1
     again = posts.mailbox_next(mailbox, 8)
-    assert again.tag == first.tag
-    assert read(posts, mailbox, 2) is None
+    assert again.tag == 1
+    assert read(2) is None
     post(again, 1, 8)
-    assert read(posts, mailbox, 2) is None
-
-
-def test_what_has_been_given_up_is_not_awaited(posts, mailbox):
-    posts.mailbox_next(mailbox, 4)
-    mailbox.awaited = False
-    assert not is_awaited(posts, mailbox)
+    assert read(2) is None
+    mailbox.awaited = False  # given up
+    assert not is_awaited()
 
 
 # ---- the simulated memory's list of blocks ----

@@ -16,53 +16,6 @@ from gred.several import _THREADS_MOST
 from gred.testing import SimulatedArray
 
 
-def on_devices(parts):
-    return [SimulatedArray(part) for part in parts]
-
-
-def test_who_hears_of_an_error_has_the_arrays_to_himself(monkeypatch):
-    """The first fails while others are at work; those that wait for their turn never begin."""
-    at_work, known = threading.Event(), threading.Event()
-    begun, ended = [], []
-
-    def fails_first(array, **options):
-        if array.shape == (1,):
-            assert at_work.wait(60)
-            raise MemoryError("of the first")
-        begun.append(array.shape)
-        at_work.set()
-        assert known.wait(60)
-        ended.append(array.shape)
-        return np.float32(0)
-
-    def waits(others):
-        known.set()
-        return wait(others)
-
-    monkeypatch.setattr("gred._core.sum", fails_first)
-    monkeypatch.setattr("gred.several.wait", waits)
-    parts = on_devices([np.ones(n, np.float32) for n in range(1, _THREADS_MOST + 9)])
-    with pytest.raises(MemoryError, match="of the first"):
-        gred.several.sum(parts, method="shuffle")
-    assert 1 <= len(ended) <= _THREADS_MOST
-    assert sorted(ended) == sorted(begun)
-
-
-@typed
-@pytest.mark.parametrize("collected", [list, tuple])
-def test_a_list_is_summed_as_one_array(dtype, collected):
-    x = (np.arange(3000) % 7).astype(dtype)
-    parts = collected(on_devices([x[:100], x[100:101], x[101:2000].reshape(3, -1), x[2000:]]))
-    got = gred.sum(parts, dtype=np.float32)
-    assert got.dtype == np.float32
-    assert got == x.astype(np.float64).sum()
-    small = collected(on_devices([x[:9], x[9:20]]))
-    assert gred.sum(small).dtype == gred.mean(small).dtype == dtype
-    assert gred.sum(small) == x[:20].astype(np.float64).sum()
-    assert abs(float(gred.mean(parts)) - float(x.astype(np.float64).mean())) < 0.02
-    assert gred.sum(parts, dtype=np.float32, method="shuffle", block_size=64) == got
-
-
 def there(*values, dtype=None):
     return SimulatedArray(np.array(values, dtype))
 
@@ -93,21 +46,28 @@ def test_arrays_of_any_types_and_places_are_added_where_they_are(arrays, total, 
         assert mean is None or gred.mean(order) == pytest.approx(mean, rel=1e-15)
 
 
-def test_other_lists_are_what_they_were():
-    assert gred.sum([[1, 2], [3, 4]], axis=0).tolist() == [4, 6]
-    assert gred.sum([np.ones(3), np.ones(3)], axis=1).tolist() == [3, 3]
-    with pytest.raises(TypeError):
-        gred.sum([there(1.0), "text"])
-    with pytest.warns(RuntimeWarning):
-        assert math.isnan(gred.mean([NOTHING]))
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e308])
+def test_parts_that_are_no_numbers_or_overflow_add_up_as_numbers_do(value):
+    for other in (np.inf, value, 1.0):
+        with np.errstate(all="ignore"):
+            expected = np.float64(value) + np.float64(other)
+        assert same(gred.sum([there(value), np.array([other])]), expected)
 
 
 @typed
 @pytest.mark.parametrize("cuts", [[1, 3000], [], [1], [10, 20, 2900]], ids=str)
-def test_the_exact_sum_of_a_list_is_rounded_once(dtype, cuts):
+def test_a_list_is_summed_as_one_array(dtype, cuts):
+    """In the elements' type or another, by a rung, or rounded once."""
+    x = (np.arange(3000) % 7).astype(dtype)
+    whole, parts = x.astype(WIDE).sum(), [SimulatedArray(part) for part in np.split(x, cuts)]
+    for options in ({}, {"method": "shuffle", "block_size": 64}):
+        got = gred.sum(tuple(parts), dtype=np.float32, **options)
+        assert (got, got.dtype) == (whole, np.float32)
+    assert gred.sum(parts).dtype == gred.mean(parts).dtype == dtype
+    assert abs(float(gred.mean(parts)) - whole / x.size) < 0.02
     random = np.random.default_rng(1)
     x = np.ldexp(random.normal(size=5000), random.integers(-8, 8, 5000)).astype(dtype)
-    parts = on_devices(np.split(x, cuts))
+    parts = [SimulatedArray(part) for part in np.split(x, cuts)]
     assert same(gred.sum(parts, method="exact"), total(x, dtype))
     assert same(gred.mean(parts, method="exact"), total(x, dtype, divisor=len(x)))
     assert same(gred.sum(parts, dtype=WIDE, method="exact"), total(x, WIDE))
@@ -116,46 +76,37 @@ def test_the_exact_sum_of_a_list_is_rounded_once(dtype, cuts):
     assert gred.mean(integers, method="exact") == (2**63 + 6) / 3
 
 
-def test_what_lies_on_several_devices_may_say_so():
-    """With and without a hash, as PyTorch's devices have one and CuPy's have not."""
-
-    class Number:
-        def __init__(self, number):
-            self.id = number
-
-        def __eq__(self, other):
-            return self.id == other.id
-
-    class Placed(SimulatedArray):
-        def __init__(self, device, values):
-            super().__init__(np.array(values))
-            self.device = device
-
-    for device in (int, str, Number):
-        arrays = [Placed(device(k % 2), [k, 1.0]) for k in range(6)]
-        assert gred.sum(arrays) == gred.sum(arrays[:5]) + 6 == 21
-        assert gred.mean(arrays) == 21 / 12
-        with pytest.raises(TypeError, match="max does not take arrays that lie in several places"):
-            gred.max(arrays)
+@pytest.mark.gpu
+def test_arrays_on_all_gpus_are_added_where_they_lie():
+    x = np.random.default_rng(1).normal(size=1_000_003)
+    parts = [on_gpu(k % GPUS, part) for k, part in enumerate(np.array_split(x, 4))]
+    assert abs(gred.sum(parts) - math.fsum(x)) < 1e-9
+    assert abs(gred.mean(parts) - math.fsum(x) / len(x)) < 1e-12
+    assert same(gred.sum(parts, method="exact"), total(x, WIDE))
 
 
-def test_an_error_of_one_place_is_the_calls():
-    """Whichever place has it, and the others give what they have got."""
-    fine = [SimulatedArray(np.ones(3)), np.ones(3)]
-    for position in range(3):
-        arrays = [*fine[:position], SimulatedArray(np.array([1 + 1j])), *fine[position:]]
-        with gred.workspace_limit(1), pytest.raises(MemoryError, match="limit"):
-            gred.sum(arrays, dtype=np.complex128)
-        assert gred.sum(arrays) == 7 + 1j
+class Number:
+    """A device without a hash, as CuPy's."""
+
+    def __init__(self, number):
+        self.id = number
+
+    def __eq__(self, other):
+        return self.id == other.id
 
 
-@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e308])
-def test_parts_that_are_no_numbers_or_overflow_add_up_as_numbers_do(value):
-    for other in (np.inf, value, 1.0):
-        with np.errstate(all="ignore"):
-            expected = np.float64(value) + np.float64(other)
-        got = gred.sum([SimulatedArray(np.array([value])), np.array([other])])
-        assert same(got, expected)
+@pytest.mark.parametrize("kind", [int, str, Number])
+def test_what_lies_on_several_devices_may_say_so(kind):
+    arrays = [there(k, 1.0) for k in range(6)]
+    for k, array in enumerate(arrays):
+        array.device = kind(k % 2)
+    assert gred.sum(arrays) == gred.sum(arrays[:5]) + 6 == 21
+    assert gred.mean(arrays) == 21 / 12
+    with pytest.raises(TypeError, match="max does not take arrays that lie in several places"):
+        gred.max(arrays)
+
+
+# ---- threads ----
 
 
 def test_they_are_reduced_side_by_side_by_threads_that_are_kept():
@@ -184,42 +135,74 @@ def test_they_are_reduced_side_by_side_by_threads_that_are_kept():
     assert len(kept()) <= _THREADS_MOST
 
 
+def test_who_hears_of_an_error_has_the_arrays_to_himself(monkeypatch):
+    """The first fails while others are at work; those that wait for their turn never begin."""
+    at_work, known = threading.Event(), threading.Event()
+    begun, ended = [], []
+
+    def fails_first(array, **options):
+        if array.shape == (1,):
+            assert at_work.wait(60)
+            raise MemoryError("of the first")
+        begun.append(array.shape)
+        at_work.set()
+        assert known.wait(60)
+        ended.append(array.shape)
+        return np.float32(0)
+
+    def waits(others):
+        known.set()
+        return wait(others)
+
+    monkeypatch.setattr("gred._core.sum", fails_first)
+    monkeypatch.setattr("gred.several.wait", waits)
+    parts = [SimulatedArray(np.ones(n, np.float32)) for n in range(1, _THREADS_MOST + 9)]
+    with pytest.raises(MemoryError, match="of the first"):
+        gred.several.sum(parts, method="shuffle")
+    assert 1 <= len(ended) <= _THREADS_MOST
+    assert sorted(ended) == sorted(begun)
+
+
+# ---- what is refused ----
+
+
+def test_an_error_of_one_place_is_the_calls():
+    """Whichever place has it, and the others give what they have got."""
+    fine = [there(1.0, 1.0, 1.0), np.ones(3)]
+    for position in range(3):
+        arrays = [*fine[:position], there(1 + 1j), *fine[position:]]
+        with gred.workspace_limit(1), pytest.raises(MemoryError, match="limit"):
+            gred.sum(arrays, dtype=np.complex128)
+        assert gred.sum(arrays) == 7 + 1j
+
+
+SEVERAL = [there(1.0, 1.0, 1.0), np.ones(3)]
+REFUSED = [
+    *((name, SEVERAL, {"out": np.zeros(())}, TypeError, "no out") for name in ("sum", "mean")),
+    ("sum", SEVERAL, {"axis": 0}, TypeError, "no axis"),
+    ("sum", SEVERAL, {"where": [True]}, TypeError, "no where"),
+    ("mean", SEVERAL, {"keepdims": True}, TypeError, "no keepdims"),
+    *((name, SEVERAL, {}, TypeError, f"{name} does not take arrays that lie in several places")
+      for name in ("prod", "max", "norm", "argmin")),
+    ("sum", SEVERAL, {"method": "unrol8"}, ValueError, "does not exist"),
+    ("explain", SEVERAL, {}, TypeError, "explain takes one array"),
+    ("explain", [np.ones(3), np.ones(2)], {}, ValueError, "inhomogeneous"),
+    ("sum", [there(1.0), "text"], {}, TypeError, None),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("name", "options", "error", "words"),
-    [
-        *[(name, {"out": np.zeros(())}, TypeError, "no out") for name in ("sum", "mean")],
-        ("sum", {"axis": 0}, TypeError, "no axis"),
-        ("sum", {"where": [True]}, TypeError, "no where"),
-        ("mean", {"keepdims": True}, TypeError, "no keepdims"),
-        *[
-            (name, {}, TypeError, f"{name} does not take arrays that lie in several places")
-            for name in ("prod", "max", "norm", "argmin")
-        ],
-        ("sum", {"method": "unrol8"}, ValueError, "does not exist"),
-    ],
+    ("name", "arrays", "options", "error", "words"), REFUSED, ids=range(len(REFUSED))
 )
-def test_what_makes_no_sense_of_several_places_is_refused(name, options, error, words):
+def test_what_makes_no_sense_of_several_places_is_refused(name, arrays, options, error, words):
     """Whichever of them comes first."""
-    arrays = [SimulatedArray(np.ones(3)), np.ones(3)]
     for some in (arrays, arrays[::-1]):
         with pytest.raises(error, match=words):
             getattr(gred, name)(some, **options)
 
 
-@pytest.mark.gpu
-def test_arrays_on_all_gpus_are_added_where_they_lie():
-    random = np.random.default_rng(1)
-    x = random.normal(size=1_000_003)
-    parts = [on_gpu(k % GPUS, part) for k, part in enumerate(np.array_split(x, 4))]
-    assert abs(gred.sum(parts) - math.fsum(x)) < 1e-9
-    assert abs(gred.mean(parts) - math.fsum(x) / len(x)) < 1e-12
-    assert same(gred.sum(parts, method="exact"), total(x, WIDE))
-
-
-@pytest.mark.parametrize("first", [SimulatedArray, np.asarray])
-def test_explain_says_that_it_takes_one_array(first):
-    x = np.arange(5.0)
-    with pytest.raises(TypeError, match="explain takes one array"):
-        gred.explain([first(x), SimulatedArray(x)])
-    with pytest.raises(ValueError, match="inhomogeneous"):
-        gred.explain([x, x[:2]])
+def test_other_lists_are_what_they_were():
+    assert gred.sum([[1, 2], [3, 4]], axis=0).tolist() == [4, 6]
+    assert gred.sum([np.ones(3), np.ones(3)], axis=1).tolist() == [3, 3]
+    with pytest.warns(RuntimeWarning):
+        assert math.isnan(gred.mean([NOTHING]))

@@ -1,20 +1,22 @@
 """Python's threads may reduce at once, others go on while one does, and Ctrl-C ends a long run."""
 
 import contextvars
+import itertools
 import sys
 import sysconfig
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
-from inputs import OPS, methods_on, reduce
+from calls import CALLS, check, drawn, lie, places_of, results, told
 from processes import printed
-from reference import COMPLEX, EVERY_TYPE, agrees, truth
+from samples import silenced
+from thin import chosen
 
 import gred
-from gred.testing import SimulatedArray
 
 
 def test_other_threads_go_on_while_one_reduces():
@@ -68,69 +70,32 @@ def test_the_order_of_threads_belongs_to_its_own_context():
         assert seen["fresh"] == seen["after"]
 
 
-# ---- long and mixed ----
+# ---- mixed ----
 
-SECONDS, WORKERS, LEAST = 1, 16, 64
-
-
-def jobs():
-    """Make all kinds of calls that a program could mix, each with its own right answer."""
-    random = np.random.default_rng(8)
-    rungs = [name for name in methods_on("simulated") if name != "cooperative"]
-    for number, dtype in enumerate(EVERY_TYPE):
-        x = (random.integers(0, 2, 4000) * (1 + number % 3)).astype(dtype).reshape(40, 100)
-        swapped = (
-            x if dtype.itemsize == 1 or dtype.kind == "V" else x.astype(x.dtype.newbyteorder())
-        )
-        ops = ("sum", "max") if dtype.kind in "fcV" else OPS
-        for turn, op in enumerate(ops):
-            for view in (x, x.T, x[::2, ::3], swapped):
-                right = truth(op, view)
-                yield op, view, {}, right
-                mask = np.arange(view.size).reshape(view.shape) % 3 > 0
-                if op == "sum":
-                    yield op, view, {"where": mask}, truth(op, view, where=mask)
-            if dtype not in COMPLEX:
-                rung = rungs[(3 * number + turn) % len(rungs)]
-                yield op, x[:, ::7], {"method": rung, "device": "simulated"}, truth(op, x[:, ::7])
-                yield op, SimulatedArray(x[:4]), {"method": rung}, truth(op, x[:4])
-    yield "sum", list(range(100)), {}, truth("sum", np.arange(100))
-    yield "sum", np.zeros(3), {"method": "none"}, ValueError
-    yield "max", np.zeros(0), {}, ValueError
-    yield "sum", np.zeros(3), {"dtype": "O"}, TypeError
+WRONG = [([], {}, ValueError), (np.zeros(3), {"method": "none"}, ValueError)]
+WRONG += [(np.zeros(3), {"dtype": "O"}, TypeError), (["text"], {}, TypeError)]
 
 
-def is_right(op, a, options, right) -> bool:
-    if not isinstance(right, type):
-        return agrees(reduce(op, a, **options), right)
-    try:
-        reduce(op, a, **options)
-    except right:
-        return True
-    return False
+def go_through(jobs, seed):
+    """Call what a program could mix, of shared arrays, in an order of its own."""
+    for k in np.random.default_rng(seed).permutation(len(jobs)):
+        name, arrays, want = jobs[k]
+        check(name, told(CALLS[name].run(*arrays)), want)
+        x, options, error = WRONG[k % len(WRONG)]
+        with pytest.raises(error):
+            gred.max(x, **options)
 
 
-def test_sixteen_threads_are_right_for_seconds():
-    """Every thread goes through all jobs in an order of its own; they share the arrays."""
-    work = list(jobs())
-    for job in work:
-        assert is_right(*job), job
-    end = time.monotonic() + SECONDS
-    wrong = []
-
-    def go(number):
-        random, count = np.random.default_rng(number), 0
-        while (count < LEAST or time.monotonic() < end) and not wrong:
-            job = work[random.integers(len(work))]
-            if not is_right(*job):
-                wrong.append(job)
-            count += 1
-        return count
-
-    with ThreadPoolExecutor(WORKERS) as pool:
-        done = list(pool.map(go, range(WORKERS), timeout=900))
-    assert not wrong, wrong[0]
-    assert min(done) >= LEAST
+def test_sixteen_threads_make_what_each_makes_alone():
+    jobs = []
+    for name, dtype in chosen(itertools.product(CALLS, ("f8", "f2", "i1", "u8"))):
+        x = np.repeat(drawn(name, dtype), 2, 1)[:, ::2]
+        for place in places_of(name):
+            if place != "brought":
+                arrays = lie(CALLS[name].of(x), place)
+                jobs.append((name, arrays, results(name, arrays, place)))
+    with silenced(), ThreadPoolExecutor(16) as pool:
+        list(pool.map(partial(go_through, jobs), range(16), timeout=900))
 
 
 # ---- Ctrl-C ----

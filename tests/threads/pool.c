@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* PATIENCE, in seconds, is only for what would never end. */
+/* PATIENCE, in seconds, is only for what would never end, in each process. */
 enum { CORES = 8, CALLERS = 5, ROUNDS = 300, PIECES_MAX = 700, PATIENCE = 300 };
 
 unsigned processor_cores(void)
@@ -37,11 +37,12 @@ unsigned cgroup_cores(const char *root)
 
 static struct threads *threads;
 
-/* As one call has them. */
-static void run(uint64_t pieces, bool brief, threads_piece *piece, void *context)
+/* As one call has them; returns how many there may be. */
+static unsigned run(uint64_t pieces, bool brief, threads_piece *piece, void *context)
 {
     const struct crew crew = threads_crew(threads);
     threads_run(&crew, pieces, brief, piece, context);
+    return threads_for(&crew, pieces);
 }
 
 /* ---- every piece once ---- */
@@ -60,14 +61,13 @@ static void count_piece(void *context, uint64_t index, unsigned thread)
 
 static void run_and_check(uint64_t pieces)
 {
-    const struct crew crew = threads_crew(threads);
     struct tally tally = {0};
-    run(pieces, pieces % 2, count_piece, &tally);
+    const unsigned most = run(pieces, pieces % 2, count_piece, &tally);
     unsigned all = 0;
     for (uint64_t k = 0; k < PIECES_MAX; k++)
         assert(tally.done[k] == (k < pieces));
     for (unsigned k = 0; k < CORES; k++) {
-        assert(k < threads_for(&crew, pieces) || !tally.of_thread[k]);
+        assert(k < most || !tally.of_thread[k]);
         all += tally.of_thread[k];
     }
     assert(all == pieces);
@@ -83,62 +83,36 @@ static void *call_often(void *opaque)
     return NULL;
 }
 
-static void call_at_once(unsigned callers)
-{
-    pthread_t all[CALLERS];
-    for (unsigned k = 0; k < callers; k++)
-        assert(!pthread_create(&all[k], NULL, call_often, (void *)(uintptr_t)(k + 1)));
-    for (unsigned k = 0; k < callers; k++)
-        pthread_join(all[k], NULL);
-}
-
 static void try_callers(void)
 {
-    call_at_once(1);
-    call_at_once(CALLERS);
+    pthread_t all[CALLERS];
+    call_often(NULL);
+    for (unsigned k = 0; k < CALLERS; k++)
+        assert(!pthread_create(&all[k], NULL, call_often, (void *)(uintptr_t)(k + 1)));
+    for (unsigned k = 0; k < CALLERS; k++)
+        pthread_join(all[k], NULL);
 }
 
 /* ---- all at once ---- */
 
-struct meeting {
-    atomic_uint there;
-    atomic_bool alone[CORES];
+struct gate {
+    atomic_uint there, wanted;
 };
 
-/* Every thread waits here for all the others. */
-static void meet(void *context, uint64_t index, unsigned thread)
+/* Every thread waits here until as many have come as are wanted. */
+static void wait_at_gate(void *context, uint64_t index, unsigned thread)
 {
-    struct meeting *meeting = context;
-    (void)index;
-    (void)thread;
-    atomic_fetch_add(&meeting->there, 1);
-    while (atomic_load(&meeting->there) < CORES)
+    struct gate *gate = context;
+    (void)index, (void)thread;
+    gate->there++;
+    while (gate->there < gate->wanted)
         usleep(100);
 }
 
 static void try_meeting(void)
 {
-    for (unsigned round = 0; round < 20; round++) {
-        struct meeting meeting = {0};
-        run(CORES, false, meet, &meeting);
-    }
-}
-
-/* ---- one job beside another ---- */
-
-struct gate {
-    atomic_uint there;
-    atomic_bool open;
-};
-
-static void wait_at_gate(void *context, uint64_t index, unsigned thread)
-{
-    struct gate *gate = context;
-    (void)index;
-    (void)thread;
-    atomic_fetch_add(&gate->there, 1);
-    while (!atomic_load(&gate->open))
-        usleep(100);
+    for (unsigned round = 0; round < 20; round++)
+        run(CORES, false, wait_at_gate, &(struct gate){.wanted = CORES});
 }
 
 static void *hold_all(void *gate)
@@ -150,15 +124,14 @@ static void *hold_all(void *gate)
 /* While every thread is held up in another's job, a caller does its own. */
 static void try_held_up(void)
 {
-    struct gate gate = {0};
+    struct gate gate = {.wanted = UINT_MAX};
     pthread_t other;
-    alarm(PATIENCE);
     assert(!pthread_create(&other, NULL, hold_all, &gate));
-    while (atomic_load(&gate.there) < CORES)
+    while (gate.there < CORES)
         usleep(100);
     run_and_check(PIECES_MAX - 1);
     run_and_check(PIECES_MAX);
-    atomic_store(&gate.open, true);
+    gate.wanted = 0;
     pthread_join(other, NULL);
 }
 
@@ -186,17 +159,13 @@ static unsigned awake(void)
 /* All threads but this one are asleep sooner or later, and stay so. */
 static void wait_until_alone(void)
 {
-    const unsigned looks = 100;
-    alarm(PATIENCE);
-    for (unsigned alone = 0; alone < looks; usleep(1000))
+    for (unsigned alone = 0; alone < 100; usleep(1000))
         alone = awake() > 1 ? 0 : alone + 1;
-    alarm(0);
 }
 
 static void try_sleep(void)
 {
-    struct meeting meeting = {0};
-    run(CORES, false, meet, &meeting);
+    run(CORES, false, wait_at_gate, &(struct gate){.wanted = CORES});
     wait_until_alone();
 }
 
@@ -206,8 +175,8 @@ static void note_thread(void *context, uint64_t index, unsigned thread)
 {
     atomic_uint *most = context;
     (void)index;
-    if (thread > atomic_load(most))
-        atomic_store(most, thread);
+    if (thread > *most)
+        *most = thread;
     usleep(10);
 }
 
@@ -226,43 +195,31 @@ static void try_brief(void)
     for (unsigned round = 0; round < 3; round++) {
         wait_until_alone();
         assert(run_briefly() == 0);
-        alarm(PATIENCE);
         while (!run_briefly())
             ;
-        alarm(0);
     }
 }
 
 /* ---- what a thread is like ---- */
 
 struct seen {
+    struct gate gate;
     double thirds[CORES];
     bool open[CORES];
-    size_t deep[CORES];
-    atomic_uint there;
 };
-
-static size_t __attribute__((noinline)) use_stack(void)
-{
-    volatile char deep[128 << 10];
-    for (size_t k = 0; k < sizeof deep; k += 512)
-        deep[k] = 1;
-    return sizeof deep;
-}
 
 static void look(void *context, uint64_t index, unsigned thread)
 {
     struct seen *seen = context;
     volatile double one = 1, three = 3;
+    volatile char deep[128 << 10];
     sigset_t blocked;
-    (void)index;
+    for (size_t k = 0; k < sizeof deep; k += 512)
+        deep[k] = 1;
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
     seen->open[thread] = !sigismember(&blocked, SIGINT);
     seen->thirds[thread] = one / three;
-    seen->deep[thread] = use_stack();
-    atomic_fetch_add(&seen->there, 1);
-    while (atomic_load(&seen->there) < CORES)
-        usleep(100);
+    wait_at_gate(&seen->gate, index, thread);
 }
 
 static void try_threads(void)
@@ -273,7 +230,7 @@ static void try_threads(void)
     assert(!pthread_setattr_default_np(&small));
     const int modes[] = {FE_TONEAREST, FE_UPWARD, FE_TONEAREST};
     for (unsigned round = 0; round < 3; round++) {
-        struct seen seen = {0};
+        struct seen seen = {.gate.wanted = CORES};
         fesetround(modes[round]);
         run(CORES, false, look, &seen);
         fesetround(FE_TONEAREST);
@@ -286,47 +243,40 @@ static void try_threads(void)
 
 /* ---- forks ---- */
 
-static void check_in_a_child(void)
+static void check_in_children(unsigned generations)
 {
+    int status;
     const pid_t child = fork();
     if (child == 0) {
         alarm(PATIENCE);
         try_meeting();
-        const pid_t grandchild = fork();
-        if (grandchild == 0) {
-            alarm(PATIENCE);
-            try_meeting();
-            threads_destroy(threads);
-            _exit(0);
-        }
-        int status;
-        waitpid(grandchild, &status, 0);
+        if (generations > 1)
+            check_in_children(generations - 1);
         threads_destroy(threads);
-        _exit(status != 0);
+        _exit(0);
     }
-    int status;
     assert(waitpid(child, &status, 0) == child && status == 0);
 }
 
 static void *call_until_stopped(void *stop)
 {
-    while (!atomic_load((atomic_bool *)stop))
+    while (!*(atomic_bool *)stop)
         run_and_check(PIECES_MAX);
     return NULL;
 }
 
 static void try_forks(void)
 {
-    check_in_a_child();
+    check_in_children(2);
     try_meeting();
-    check_in_a_child();
+    check_in_children(2);
     atomic_bool stop = false;
     pthread_t busy[2];
     for (unsigned k = 0; k < 2; k++)
         pthread_create(&busy[k], NULL, call_until_stopped, &stop);
     for (unsigned k = 0; k < 20; k++)
-        check_in_a_child();
-    atomic_store(&stop, true);
+        check_in_children(2);
+    stop = true;
     for (unsigned k = 0; k < 2; k++)
         pthread_join(busy[k], NULL);
 }
@@ -356,6 +306,7 @@ int main(int argc, char **argv)
                   {"held up", try_held_up}, {"sleep", try_sleep},
                   {"brief", try_brief},     {"threads", try_threads},
                   {"forks", try_forks},     {"no right to start", try_no_right_to_start}};
+    alarm(PATIENCE);
     threads = threads_create();
     for (unsigned k = 0; argc == 2 && k < sizeof trials / sizeof *trials; k++)
         if (strcmp(argv[1], trials[k].name) == 0) {
