@@ -11,10 +11,10 @@ class Defect(NamedTuple):
     name: str
     kind: str
     file: str
+    tests: str
     says: str
     old: str
     new: str
-    tests: str
 
     def planted(self, text: str) -> str:
         """Give the file's text with the defect; ValueError where the table is out of date."""

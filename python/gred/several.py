@@ -101,7 +101,7 @@ def _total(arrays: Sequence[Any]) -> ExactSum:
 
 def _reduced(
     name: str, arrays: Sequence[Any], dtype: Any, method: str, block_size: int | None
-) -> tuple[list[Any], tuple[tuple[Any, ...], ...]]:
+) -> tuple[Sequence[Any], tuple[tuple[Any, ...], ...]]:
     """Reduce the arrays of each place, or each array, beside the arrays of each."""
     if method == "auto" and block_size is None:
         groups = _by_place(arrays)
