@@ -60,8 +60,8 @@ _STRIDES = {
     "bulk": _Stride(0, 32, chunk=16 << 10),
     "cluster": _Stride(16, 32, for_grid=80 * 16, unit=2),
 }
-_ONE_PASS = {"atomic", "last_block", "cooperative", "bulk", "cluster"}
 _FOLD_PARTIALS = {"last_block", "cooperative", "bulk", "cluster"}
+_ONE_PASS = {"atomic", *_FOLD_PARTIALS}
 
 
 class Launch(NamedTuple):
@@ -77,16 +77,13 @@ class Launch(NamedTuple):
         return _first_pass(self, size, multiprocessors or self.multiprocessors)
 
 
-def _count_first_pass(launch: Launch, size: int, multiprocessors: int) -> Counts:
+@functools.lru_cache(maxsize=256)  # arrays of all lengths are counted by the same few short ones
+def _first_pass(launch: Launch, size: int, multiprocessors: int) -> Counts:
     method, block_size, dtype, _ = launch
     options: dict[str, Any] = {"method": method.name, "block_size": block_size, "dtype": dtype}
     counted = counters(np.ones(size, dtype), **options, multiprocessors=multiprocessors)
     first: Counts = counted.passes[0]
     return first
-
-
-# Arrays of all lengths are counted by the same few short ones.
-_first_pass = functools.lru_cache(maxsize=256)(_count_first_pass)
 
 
 def passes(launch: Launch, size: int) -> list[tuple[int, Counts]]:
