@@ -83,9 +83,7 @@ def by_key(
     name = op if isinstance(op, str) and op in ("count", "describe") else reduction_named(op)
     axis = operator.index(axis)
     if name == "describe":
-        if axis or weights is not None:
-            raise ValueError("describe by key is along axis 0, and takes no weights")
-        return _described(keys, array, num_keys, outside, rest)
+        return _described(keys, array, num_keys, axis, weights, rest)
     if weights is None:
         return _reduced(name, keys, array, num_keys, axis, rest)
     return _weighted(name, keys, array, num_keys, axis, rest, _array(weights, "weights"))
@@ -138,11 +136,15 @@ def _weighted(
     return cast(found, type_in(xp, values, real(kind) if name in ("var", "std") else kind))
 
 
-def _described(keys: Any, values: Any, num_keys: Any, outside: str, rest: _Rest) -> Summary:
+def _described(
+    keys: Any, values: Any, num_keys: Any, axis: int, weights: Any, rest: _Rest
+) -> Summary:
     """Describe the values of each key: what is NaN has no weight in variances."""
     from gred.exact.partials import MOMENTS, sums_by_key  # which rests on this module
 
-    xp, (_, dtype, ddof, method) = library_of(values), rest
+    xp, (drops, dtype, ddof, method) = library_of(values), rest
+    if axis or weights is not None:
+        raise ValueError("describe by key is along axis 0, and takes no weights")
     if method == "exact" and xp is not np:
         raise TypeError(
             f"describe by key by method 'exact' takes NumPy's arrays; got a {type(values).__name__}"
@@ -160,7 +162,7 @@ def _described(keys: Any, values: Any, num_keys: Any, outside: str, rest: _Rest)
     is_float = element.startswith(("float", "bfloat", "complex"))
 
     def of(op: str, x: Any, **more: Any) -> Any:
-        return by_key(op, code, x, total, outside=outside, **more)
+        return by_key(op, code, x, total, outside="drop" if drops else "error", **more)
 
     def end(op: str) -> Any:
         found = of(op, values)
