@@ -162,8 +162,8 @@ PYTHON = [
         *("product of later variables", "edge", "python/gred/exact/moments.py"),
         "exact/test_exact_moments.py",
         "Covariances of a third variable and those after it are of other variables' products.",
-        "i * k - i * (i - 1) // 2 + j - i",
-        "i * k + j - i",
+        "combinations_with_replacement(range(k), 2)",
+        "sorted(combinations_with_replacement(range(k), 2), key=max)",
     ),
     Defect(
         *("no communicator", "error path", "python/gred/mpi.py", "host/test_mpi.py"),
