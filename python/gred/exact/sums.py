@@ -47,6 +47,8 @@ def exact_words(a: Any, b: Any = None) -> Words:
 
 def normalised(words: Words) -> Words:
     """Hand carries on, in each row of words, so that equal sums have equal ones."""
+    if words.ndim == 1:
+        return np.frombuffer(_core.exact_normalised(words), np.int64)
     rows = np.ascontiguousarray(words).reshape(-1, WORDS)
     return np.frombuffer(b"".join(map(_core.exact_normalised, rows)), np.int64).reshape(words.shape)
 
@@ -116,8 +118,8 @@ class Mergeable:
         with self._lock:
             mine, theirs = self._begun(given), sign * given
             total = mine + theirs
-            wrapped = (total ^ mine) & (total ^ theirs)  # negative: a sign that neither had
-            if (wrapped[..., :COUNTS] < 0).any():
+            wrapped = ((total ^ mine) & (total ^ theirs))[..., :COUNTS]
+            if min(wrapped.ravel().tolist(), default=0) < 0:  # a sign that neither had
                 raise OverflowError("more than 2**63 elements")
             self._words = normalised(total)
 

@@ -160,12 +160,14 @@ def _quantile(
     blocks, results = _blocks(xp, array, axis, keepdims)
     if blocks.shape[1] == 0:
         raise ValueError("there are no elements to take a quantile of")
-    order = np.argsort(shares, axis=None, kind="stable")  # neighbours are found together
-    asked = _Asked(shares.ravel()[order], method, leaves_out and "float" in element, False)
+    flat = shares.ravel()
+    order = np.argsort(flat, kind="stable") if flat.size > 1 else None
+    ascending = flat if order is None else flat[order]  # neighbours are found together
+    asked = _Asked(ascending, method, leaves_out and "float" in element, False)
     kept = "float" in element or method in CHOOSING
     find = _on_host if xp is np else _on_device
     found = find(xp, blocks, math.prod(results), asked, None if kept else "float64")
-    if (np.diff(order) < 0).any():
+    if order is not None and (np.diff(order) < 0).any():
         found = found[brought(np.argsort(order), found)]
     found = found.reshape((*shares.shape, *results))
     return found[()] if xp is np else found

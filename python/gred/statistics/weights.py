@@ -40,17 +40,18 @@ def reduced(
     if method == "exact":
         return _exactly(name, array, weight, axis, kind, shown, keepdims)
 
+    is_spread = name in ("var", "std")
+
     def added(x: Any) -> Any:
-        return xp.asarray(_core.sum(x, keepdims=True, axis=axis, where=shown))
+        return xp.asarray(_core.sum(x, keepdims=keepdims or is_spread, axis=axis, where=shown))
 
     found, total = weighted(name, xp, factors, ddof, added, lambda mean: mean)
     if xp is np and not (np.asarray(total) > 0).all():
         warnings.warn(_NOTHING, RuntimeWarning, stacklevel=2)
-    if not keepdims:
+    if is_spread and not keepdims:
         axes = range(array.ndim) if axis is None else normalize_axis_tuple(axis, array.ndim)
         found = found.reshape([n for k, n in enumerate(found.shape) if k not in axes])
-    kind = real(kind) if name in ("var", "std") else kind
-    found = cast(found, type_in(xp, array, kind))
+    found = cast(found, type_in(xp, array, real(kind) if is_spread else kind))
     return found[()] if xp is np else found
 
 
