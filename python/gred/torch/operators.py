@@ -237,7 +237,7 @@ def _register_along(name: str, row: Along) -> None:
         dim, _, dtype, _, *last = ctx.rest
         dims = _dims(len(ctx.shape), dim)
 
-        def beside(y):  # type: ignore[no-untyped-def]
+        def beside(y: Any) -> Any:
             """Shape results so that they broadcast to the elements."""
             return y.reshape(_kept(ctx.shape, dims)) if 0 < y.ndim < len(ctx.shape) else y
 
