@@ -77,13 +77,16 @@ class Launch(NamedTuple):
         return _first_pass(self, size, multiprocessors or self.multiprocessors)
 
 
-@functools.lru_cache(maxsize=256)  # arrays of all lengths are counted by the same few short ones
-def _first_pass(launch: Launch, size: int, multiprocessors: int) -> Counts:
+def _count_first_pass(launch: Launch, size: int, multiprocessors: int) -> Counts:
     method, block_size, dtype, _ = launch
     options: dict[str, Any] = {"method": method.name, "block_size": block_size, "dtype": dtype}
     counted = counters(np.ones(size, dtype), **options, multiprocessors=multiprocessors)
     first: Counts = counted.passes[0]
     return first
+
+
+# Arrays of all lengths are counted by the same few short ones.
+_first_pass = functools.lru_cache(maxsize=256)(_count_first_pass)
 
 
 def passes(launch: Launch, size: int) -> list[tuple[int, Counts]]:
